@@ -121,7 +121,7 @@ static int make_selection(const struct select_settings *s, struct task_file *fil
 {
     int code = s->file ? task_file_read(file, s->file, err) : make_rules(s, &file->rules, err);
     if (code == 0 && s->file)
-        code = task_file_find(file, s->file, err);
+        code = task_file_find(file, s->file, false, err);
     bool only_pids = !file->rules.n && file->n_pins;
     for (size_t i = 0; i < file->n_pins; i++)
         only_pids = only_pids && file->pin[i].kind == PIN_PID;

@@ -75,8 +75,8 @@ const struct cli_command cli_commands[] = {
               "one budget. The machine has a tape of its own.\n\n"
               "It runs until it receives SIGINT or SIGTERM. The processes are never signalled or stopped. The tapes "
               "are folders of segments, which all commands read, also while they are written. When it is started "
-              "again, also after it was killed, it goes on with the tapes of control groups that live; a task file "
-              "gets a new tape, and the one before gets an end. A folder has one observer at a time.\n\n"
+              "again, also after it was killed, it goes on with the tapes of control groups that live and of task "
+              "files that have not changed. A folder has one observer at a time.\n\n"
               "One that root runs shares its events with all baro run and baro record --pid of this machine: they "
               "cost less then, and an ordinary user gets what each process had used when it ended, I/O included.",
      .examples = "baro observe --cgroup 'system.slice/*.service'\trecord each service\n"

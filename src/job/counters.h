@@ -165,6 +165,9 @@ void totals_know(struct job *j, const struct member *m);
  */
 void exits_report(struct job *j, uint64_t now_ns);
 
+/* resume.c: forgets what it keeps */
+void job_resume_done(struct job *j);
+
 /* late.c: keeps the exit, and the member, if connections of it were open. Returns whether it does. */
 bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns);
 void late_done(struct job *j);

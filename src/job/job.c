@@ -21,6 +21,7 @@ void job_done(struct job *j)
         tree_release(&j->tree, m);
     }
     late_done(j);
+    job_resume_done(j);
     tree_done(&j->tree);
     free(j->unclaimed);
     free(j->tasks);

@@ -71,6 +71,7 @@ struct job_late {
 };
 
 struct job_task;
+struct job_before;
 
 struct job {
     struct tree tree;
@@ -120,6 +121,8 @@ struct job {
 
     struct job_task *tasks; /* job/task.h; NULL: none */
     size_t n_tasks;
+    struct job_before *before; /* resume.c: processes that are not found again yet; NULL: all are */
+    bool resumed;              /* another recorder has recorded it before */
     bool selected;    /* each member belongs to a task, and the job's totals are the sums of tasks */
     uint8_t all_task; /* the task of each member that has no other; 0: none */
     bool commands_unknown; /* how many programs ended before their command was read */
@@ -219,8 +222,21 @@ uint64_t job_rss(struct job *j);
 uint64_t job_ledger(const struct member *m, enum ledger_counter c);
 
 /* Another recorder has recorded this job until its last sample `last`, and its members were found anew: totals go on
- * from there, and what a member has used since then counts. What has ended in between is known to the kernel only. */
-void job_resume(struct job *j, const struct baro_sample *last);
+ * from there, and what a member has used since then counts. What has ended in between is known to the kernel only. The
+ * sums of tasks: job_task_resume(), before. If members are selected, they join from now on, and job_resume_end() has to
+ * be called when all have joined that are there. Returns 0 or -ENOMEM. */
+int job_resume(struct job *j, const struct baro_sample *last);
+/* Does the last sample have this member, or did it begin before that? Then job_resume_member() sets what of it counts,
+ * when it has joined its task, its values were read, and its base is what it had used by now. */
+bool job_resume_knows(const struct job *j, const struct member *m);
+void job_resume_member(struct job *j, struct member *m);
+/* A member has joined that had ended by then, and began at that time: what it had used at the last sample becomes its
+ * base. */
+void job_resume_ended(struct job *j, struct member *m, uint64_t start);
+/* The next process of the last sample, from 0 on, that was not found again; NULL: there are no more. */
+const struct baro_process *job_resume_next(const struct job *j, size_t *i, unsigned *ret_task);
+/* What was not found again has ended. */
+void job_resume_end(struct job *j);
 
 void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,
                const char *text);

@@ -1,10 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Going on with a job that another recorder has recorded so far. */
+/*
+ * Going on with a job that another recorder has recorded so far. What the last sample has of each process is kept until
+ * all processes have been found that are still there; one that is not has ended in between.
+ */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "job/counters.h"
+#include "job/task.h"
 
 #define IDS_BETWEEN 65536u /* members that the other recorder may have had since its last sample */
+
+/* A process of the last sample. */
+struct before {
+    const struct baro_process *row;
+    uint8_t task; /* counted from 1; 0: none */
+    bool found;
+};
+
+struct job_before {
+    uint64_t t_ns;
+    struct baro_sample *copy; /* NULL: the sample is the caller's */
+    size_t n;
+    struct before at[]; /* by pid */
+};
+
+static int by_pid(const void *a, const void *b)
+{
+    int32_t one = ((const struct before *)a)->row->key.pid, other = ((const struct before *)b)->row->key.pid;
+    return one < other ? -1 : one > other;
+}
+
+static struct before *find(const struct job *j, struct baro_key key)
+{
+    const struct baro_process row = {.key = key};
+    const struct before wanted = {.row = &row};
+    struct job_before *b = j->before;
+    struct before *one = b && b->n ? bsearch(&wanted, b->at, b->n, sizeof(b->at[0]), by_pid) : NULL;
+    return one && key.start && baro_key_equal(one->row->key, key) ? one : NULL;
+}
+
+/* ---- a process that goes on ---- */
 
 /* The member's base becomes what it had used at the last sample. A value that was absent then counts from now on. */
 static void rebase_to(struct member *m, const struct baro_process *then)
@@ -22,51 +59,69 @@ static void rebase_to(struct member *m, const struct baro_process *then)
 /* These are counted by socket, and not by the kernel for the process. */
 static void take_tcp(struct member *m, const struct baro_process *then)
 {
-    static const enum process_metric ids[] = {PROCESS_tcp_sent, PROCESS_tcp_received};
+    static const struct {
+        enum process_metric process;
+        enum base_counter base;
+    } ids[] = {{PROCESS_tcp_sent, BASE_TCP_SENT}, {PROCESS_tcp_received, BASE_TCP_RECEIVED}};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
-        if (then->absent[ids[i]] || m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
+        if (then->absent[ids[i].process] || m->row.absent[ids[i].process] == BARO_ABSENT_NOT_ASKED)
             continue;
-        m->row.value[ids[i]] = then->value[ids[i]];
-        m->row.absent[ids[i]] = BARO_PRESENT;
+        m->row.value[ids[i].process] = then->value[ids[i].process];
+        m->row.absent[ids[i].process] = BARO_PRESENT;
+        if (m->base)
+            m->base[ids[i].base] = then->value[ids[i].process]; /* the task's sums have it */
     }
 }
 
-static const struct baro_process *find(const struct baro_sample *last, const struct member *m)
+static void go_on(struct job *j, struct member *m, struct before *b)
 {
-    for (size_t i = 0; i < last->n; i++) {
-        if (baro_key_equal(last->processes[i]->key, m->row.key))
-            return last->processes[i];
-    }
-    return NULL;
+    b->found = true;
+    m->row.id = b->row->id; /* ids are those of the tape */
+    m->row.first_ns = b->row->first_ns;
+    rebase_to(m, b->row);
+    take_tcp(m, b->row);
+    task_resume_member(j, m, b->task, j->before->t_ns);
+    member_moved(m);
 }
 
-/* Ids are those of the tape: a member that is on it keeps its own. Returns how many are. */
-static size_t resume_members(struct job *j, const struct baro_sample *last)
+/* It may have begun after the last sample, so all of it counts. Start times are rounded down to ticks. */
+static bool is_newer(const struct job *j, const struct member *m)
+{
+    return job_begin_ns(j, m->row.key.start) + j->ns_per_tick > j->before->t_ns;
+}
+
+/* ---- members that are there already ---- */
+
+static size_t resume_member(struct job *j, struct member *m)
+{
+    struct before *b = find(j, m->row.key);
+    if (b) {
+        go_on(j, m, b);
+        return 1;
+    }
+    m->row.id = ++j->tree.last_id;
+    if (is_newer(j, m) && m->base)
+        memset(m->base, 0, BASE_MAX * sizeof(*m->base));
+    else if (m->task)
+        task_resume_member(j, m, 0, j->before->t_ns);
+    member_moved(m);
+    return 0;
+}
+
+/* Returns how many the last sample has. */
+static size_t resume_members(struct job *j)
 {
     size_t known = 0;
-    uint32_t id = (uint32_t)last->job[JOB_processes_started];
-    for (size_t i = 0; i < last->n; i++)
-        id = last->processes[i]->id > id ? last->processes[i]->id : id;
-    id += IDS_BETWEEN;
     for (size_t i = 0; i < j->tree.n; i++) {
-        struct member *m = j->tree.at[i];
-        const struct baro_process *then = m ? find(last, m) : NULL;
-        if (!m)
-            continue;
-        m->row.id = then ? then->id : ++id;
-        if (then) {
-            m->row.first_ns = then->first_ns;
-            rebase_to(m, then);
-            take_tcp(m, then);
-            known++;
-        } else if (job_begin_ns(j, m->row.key.start) > last->t_ns && m->base) {
-            memset(m->base, 0, BASE_MAX * sizeof(*m->base)); /* it began in between: all of it counts */
-        }
-        member_moved(m);
+        if (j->tree.at[i])
+            known += resume_member(j, j->tree.at[i]);
     }
-    for (const struct member *m = j->gone; m; m = m->list_next)
-        known += find(last, m) != NULL; /* it has ended since it was found again */
-    j->tree.last_id = id;
+    for (struct member *m = j->gone; m; m = m->list_next) { /* it has ended since it was found again */
+        struct before *b = find(j, m->row.key);
+        if (b)
+            go_on(j, m, b);
+        known += b != NULL;
+    }
     return known;
 }
 
@@ -86,16 +141,14 @@ static void take_back(struct job *j, const struct baro_process *then)
     }
 }
 
-void job_resume(struct job *j, const struct baro_sample *last)
+static void take_totals(struct job *j, const struct baro_sample *last)
 {
-    size_t n, known = resume_members(j, last);
+    size_t n;
     const struct totals_sum *sums = totals_sums(&n);
     for (int c = 0; c < LEDGER_MAX; c++) {
         j->carried[c] += last->job[sums[c].job];
         j->published[c] = last->job[sums[c].job];
     }
-    for (size_t i = 0; i < last->n; i++)
-        take_back(j, last->processes[i]);
     for (size_t i = 0; i < n; i++) {
         if (!last->job_absent[sums[i].job])
             j->known |= UINT64_C(1) << sums[i].job;
@@ -106,9 +159,114 @@ void job_resume(struct job *j, const struct baro_sample *last)
     j->ended_switches[1] += last->job[JOB_switches_involuntary];
     j->rss_peak = max_u64(j->rss_peak, last->job[JOB_process_rss_peak]);
     j->peak = last->job[JOB_processes_peak];
-    /* Of those that had started by then, all that are not here any more have ended. */
-    j->started += last->job[JOB_processes_started] - known;
-    j->ended += last->job[JOB_processes_started] - known;
     j->io_short = j->cpu_short = true; /* what ended in between took its count with it */
     j->lossy = true;
+    j->resumed = true;
+}
+
+/* ---- the beginning and the end ---- */
+
+static int begin(struct job *j, const struct baro_sample *last)
+{
+    struct job_before *b = calloc(1, sizeof(*b) + last->n * sizeof(b->at[0]));
+    if (!b)
+        return -ENOMEM;
+    *b = (struct job_before){.t_ns = last->t_ns, .n = last->n};
+    if (j->selected && baro_sample_copy(last, &b->copy, NULL) < 0) {
+        free(b);
+        return -ENOMEM;
+    }
+    const struct baro_sample *s = b->copy ? b->copy : last;
+    uint32_t id = (uint32_t)last->job[JOB_processes_started];
+    for (size_t i = 0; i < s->n; i++) {
+        b->at[i] = (struct before){.row = s->processes[i], .task = (uint8_t)job_task_before(j, s->processes[i])};
+        id = s->processes[i]->id > id ? s->processes[i]->id : id;
+    }
+    if (b->n)
+        qsort(b->at, b->n, sizeof(b->at[0]), by_pid);
+    j->tree.last_id = id + IDS_BETWEEN;
+    j->before = b;
+    return 0;
+}
+
+int job_resume(struct job *j, const struct baro_sample *last)
+{
+    int code = begin(j, last);
+    if (code < 0)
+        return code;
+    size_t known = j->selected ? 0 : resume_members(j);
+    take_totals(j, last);
+    j->started += last->job[JOB_processes_started] - known;
+    if (j->selected) { /* its members join later */
+        j->ended += last->job[JOB_processes_ended];
+        return 0;
+    }
+    for (size_t i = 0; i < last->n; i++)
+        take_back(j, last->processes[i]);
+    /* Of those that had started by then, all that are not here any more have ended. */
+    j->ended += last->job[JOB_processes_started] - known;
+    job_resume_end(j);
+    return 0;
+}
+
+bool job_resume_knows(const struct job *j, const struct member *m)
+{
+    return j->before && (find(j, m->row.key) || !is_newer(j, m));
+}
+
+void job_resume_member(struct job *j, struct member *m)
+{
+    struct before *b = find(j, m->row.key);
+    if (b && b->task == m->task) {
+        go_on(j, m, b);
+        j->started--;
+        return;
+    }
+    if (b) { /* it left one task for another, and what the first one was used by it since is not known */
+        b->found = true;
+        j->ended++;
+    }
+    task_resume_member(j, m, b ? b->task : 0, j->before->t_ns);
+}
+
+void job_resume_ended(struct job *j, struct member *m, uint64_t start)
+{
+    const struct before *b = find(j, (struct baro_key){m->row.key.pid, start});
+    if (!b)
+        return;
+    m->row.key.start = start;
+    memcpy(m->row.value, b->row->value, sizeof(m->row.value));
+    memcpy(m->row.absent, b->row->absent, sizeof(m->row.absent));
+    job_resume_member(j, m);
+}
+
+const struct baro_process *job_resume_next(const struct job *j, size_t *i, unsigned *ret_task)
+{
+    while (j->before && *i < j->before->n) {
+        const struct before *b = &j->before->at[(*i)++];
+        *ret_task = b->task;
+        if (!b->found)
+            return b->row;
+    }
+    return NULL;
+}
+
+void job_resume_end(struct job *j)
+{
+    struct job_before *b = j->before;
+    for (size_t i = 0; b && i < b->n; i++) {
+        if (b->at[i].found)
+            continue;
+        j->ended += j->selected;
+        task_resume_lost(j, b->at[i].task);
+    }
+    job_resume_done(j);
+}
+
+void job_resume_done(struct job *j)
+{
+    if (j->before)
+        baro_sample_free(j->before->copy);
+    free(j->before);
+    j->before = NULL;
 }

@@ -52,7 +52,7 @@ void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns)
 
 /* What is reported late may lie before, within or between what was counted. Example: spans of 0 to 10 and 20 to 30 ms
  * were counted, and one of 5 to 25 ms comes: 10 ms more. The spans do not overlap. */
-static void add_span(struct job_task *t, uint64_t begin_ns, uint64_t end_ns)
+void task_add_span(struct job_task *t, uint64_t begin_ns, uint64_t end_ns)
 {
     uint64_t counted = 0;
     if (end_ns <= begin_ns)
@@ -78,7 +78,7 @@ void task_ended(struct job *j, struct member *m, uint64_t end_ns)
     m->task_over = true;
     t->until_ns = max_u64(t->until_ns, end_ns);
     if (--t->living == 0)
-        add_span(t, t->since_ns, t->until_ns);
+        task_add_span(t, t->since_ns, t->until_ns);
 }
 
 void task_revived(struct job *j, struct member *m)
@@ -177,7 +177,7 @@ void task_settle(struct job *j)
 
 /* ---- a job with other members, too ---- */
 
-static void set_task_base(struct member *m)
+void task_set_base(struct member *m)
 {
     if (!m->task_base)
         m->task_base = calloc(BASE_MAX, sizeof(*m->task_base));
@@ -215,7 +215,7 @@ void job_label(struct job *j, struct member *m, unsigned task, uint64_t since_ns
     if (had)
         leave_task(j, m, since_ns);
     if (had || from_now)
-        set_task_base(m);
+        task_set_base(m);
     m->task = (uint8_t)task;
     m->row.absent[PROCESS_task] = BARO_ABSENT_NOT_ASKED;
     member_moved(m);
@@ -252,7 +252,7 @@ void job_label_exit(struct job *j, struct baro_exit *e, unsigned task, uint64_t 
     t->ended[TASK_cpu_user] += e->value[EXIT_cpu_user];
     t->ended[TASK_run_delay] += e->value[EXIT_run_delay];
     t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
-    add_span(t, begin_ns, t->living && t->since_ns < e->t_ns ? t->since_ns : e->t_ns);
+    task_add_span(t, begin_ns, t->living && t->since_ns < e->t_ns ? t->since_ns : e->t_ns);
     task_tcp_label(t, e);
     t->until_ns = max_u64(t->until_ns, e->t_ns);
 }
@@ -376,11 +376,12 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     v[TASK_processes_peak] = t->peak;
     v[TASK_processes_started] = t->started;
     v[TASK_processes_ended] = t->gone;
-    v[TASK_processes_unread] = t->group_now.known ? 0 : t->unread;
+    v[TASK_processes_unread] = t->group_now.known && !t->group_short ? 0 : t->unread;
     v[TASK_processes_io_unread] += t->io_unread; /* to the living whose I/O can't be read */
     v[TASK_commands_unread] = t->commands_unread;
     v[TASK_commands_unread_cpu] = t->commands_unread_cpu;
-    bool unknown = t->has_rules || j->selected ? j->commands_unknown || t->is_group : !j->events || j->lossy;
+    bool unknown = t->has_rules || j->selected ? j->commands_unknown || j->resumed || t->is_group
+                                               : !j->events || j->lossy;
     absent[TASK_commands_unread] = unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     absent[TASK_commands_unread_cpu] = unknown || t->commands_unsized ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     task_tcp_finish(t, v, absent);

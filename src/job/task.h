@@ -17,7 +17,8 @@
 #define TASK_SPANS 32u
 
 struct job_task {
-    uint32_t id; /* of the entity */
+    uint32_t id;        /* of the entity */
+    uint32_t id_before; /* the same on the tape of another recorder, with which this one goes on; 0: none */
     uint64_t ended[TASK_MAX]; /* counters of the processes that have ended or left */
     uint64_t started, gone, unread, io_unread, tcp_unread, samples;
     bool tcp_known;     /* of some process, at some time */
@@ -35,6 +36,7 @@ struct job_task {
     unsigned next_span;
     bool has_rules;    /* else processes are named, and no command decides */
     bool is_group;     /* its processes are those of control groups, whose own count is exact */
+    bool group_short;  /* that count lacks what another group of the same name used */
     struct job_group group_now;       /* that count, since the recording began */
     uint64_t extra_user, extra_system; /* of it what the processes that are known did not use; may wrap */
 };
@@ -63,6 +65,11 @@ void job_label_missed(struct job *j, unsigned task);
 /* A program may have belonged to the task, and ended before its command was read. cpu_ns: NULL: not known. */
 void job_task_unread(struct job *j, unsigned task, const uint64_t *cpu_ns);
 
+/* Another recorder has recorded the task until the sample `last`, in which it is `then`: before job_resume(). */
+void job_task_resume(struct job *j, unsigned task, const struct baro_sample *last, const struct baro_entity *then);
+/* The task of a process of that sample, counted from 1; 0: none. */
+unsigned job_task_before(const struct job *j, const struct baro_process *row);
+
 /* Adds what the members have now to the sums of all tasks: n rows of TASK_MAX values. sampled: they are in a sample of
  * time now_ns. */
 void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_MAX], uint8_t (*ret_absent)[TASK_MAX]);
@@ -74,6 +81,11 @@ void job_task_repeat(struct job *j);
 void task_ended(struct job *j, struct member *m, uint64_t end_ns);
 void task_revived(struct job *j, struct member *m);
 void task_exit(struct job *j, const struct member *m, const struct baro_exit *e);
+void task_add_span(struct job_task *t, uint64_t begin_ns, uint64_t end_ns);
+void task_set_base(struct member *m); /* what it has used so far is not its task's */
+/* task_resume.c: a member of now; then: the task that it had in the last sample, 0: none, at last_ns */
+void task_resume_member(struct job *j, struct member *m, unsigned then, uint64_t last_ns);
+void task_resume_lost(struct job *j, unsigned task); /* a process of the task was not found again */
 /* task_tcp.c */
 void task_tcp_base(struct member *m);
 void task_tcp_add(const struct member *m, uint64_t *v);

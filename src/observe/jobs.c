@@ -135,6 +135,10 @@ static int begin(struct search *s, const struct job_request *q, struct job_entry
     struct job_entry *e = reserve(j) ? entry_new(j, q) : NULL;
     int code = e ? job_tape_open(e, err) : error_set(err, -ENOMEM, "out of memory");
     bool opened = code == 0;
+    if (opened && q->tasks && e->options.resume) {
+        task_file_keep(q->tasks, e->resume.header->start_boottime_ns, e->resume.header->clk_tck);
+        e->tasks.n_pins = q->tasks->n_pins;
+    }
     if (code == 0) {
         code = observe_begin(s->observer, &e->options, &e->recorder, err);
         left_release(e);
@@ -209,7 +213,7 @@ static bool turn(void *context, struct observer *o)
         s.more |= task_files_turn(j, o, s.began_ns + BEGIN_NS, begin_tasks, &s);
     total_check(j);
     /* All jobs that live have begun: what other tapes have no end, their jobs are over. */
-    bool all_known = !j->options->tasks_dir || j->task_files.is_listed;
+    bool all_known = !j->options->tasks_dir || (j->task_files.is_listed && task_files_are_read(&j->task_files));
     while (all_known && !s.more && j->left.n) {
         left_close_one(&j->left, j->options->dir_fd);
         s.more = clock_monotonic_ns() > s.began_ns + BEGIN_NS && j->left.n;

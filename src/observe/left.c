@@ -124,6 +124,33 @@ static size_t find(const struct left_tapes *l, const char *ending)
     return found;
 }
 
+bool left_has(const struct left_tapes *l, int dir_fd, const char *ending)
+{
+    struct baro_tape *tape;
+    struct baro_tape_end end;
+    size_t i = find(l, ending);
+    if (i == l->n || open_left(dir_fd, l->at[i], &tape, &end) != 0)
+        return false;
+    bool here = this_boot(baro_tape_header(tape));
+    baro_tape_close(tape);
+    return here;
+}
+
+/* The newest segment before the one that was just made, alone: a cursor over all of them has the header of the first
+ * one. */
+static struct baro_tape *open_newest(const struct segments_writer *w)
+{
+    struct baro_tape *newest;
+    for (size_t i = w->list.n - 1; i-- > 0;) {
+        char name[SEGMENT_NAME_SIZE];
+        segment_name(w->list.at[i].number, name);
+        int fd = openat(w->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && tape_open_fd(&newest, fd, name, 0, NULL) == 0)
+            return newest;
+    }
+    return NULL;
+}
+
 int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
 {
     const struct jobs_options *o = e->jobs->options;
@@ -147,7 +174,9 @@ int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
     e->folder = l->at[i];
     l->at[i] = l->at[--l->n];
     const struct segments *list = &e->segments.list;
-    e->resume = (struct record_resume){baro_tape_header(e->before), last, list->at[list->n - 1].number};
+    e->newest = open_newest(&e->segments);
+    e->resume = (struct record_resume){baro_tape_header(e->newest ? e->newest : e->before), last,
+                                       list->at[list->n - 1].number};
     e->options.resume = &e->resume;
     return fd;
 }
@@ -155,8 +184,9 @@ int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
 void left_release(struct job_entry *e)
 {
     baro_tape_close(e->before);
+    baro_tape_close(e->newest);
     baro_sample_free(e->last);
-    e->before = NULL;
+    e->before = e->newest = NULL;
     e->last = NULL;
     e->options.resume = NULL;
 }

@@ -30,7 +30,7 @@ struct job_entry {
     bool segment_reported, begun;
     char *folder; /* its name in the folder of the tapes */
     /* left.c: what another observer has recorded; until the job has begun */
-    struct baro_tape *before;
+    struct baro_tape *before, *newest; /* all of it; its newest segment */
     struct baro_sample *last;
     struct record_resume resume;
 };
@@ -121,6 +121,7 @@ void groups_each(const char *pattern, const struct groups_search *s);
 
 /* task_files.c: one turn, until about until_ns. Returns whether there are more files to read now. */
 bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context);
+bool task_files_are_read(const struct task_files *t); /* each that is there now */
 void task_files_ended(struct jobs *j, const struct job_entry *e);
 void task_files_done(struct task_files *t);
 
@@ -153,6 +154,7 @@ void left_done(struct left_tapes *l);
 /* Goes on with the tape whose name ends like this. Returns the descriptor of its next segment, or -ENOENT: there is
  * none. left_release() when the job has begun. */
 int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending);
+bool left_has(const struct left_tapes *l, int dir_fd, const char *ending); /* is there one? */
 void left_release(struct job_entry *e);
 void left_give_back(struct left_tapes *l, struct job_entry *e); /* it could not begin */
 void left_close_one(struct left_tapes *l, int dir_fd); /* one whose job is over */
@@ -162,6 +164,8 @@ void total_check(struct jobs *j);
 
 /* tape.c */
 int job_tape_open(struct job_entry *e, struct baro_error *err); /* sets options.tape_fd and what writes the segments */
+/* Has another observer left a tape of this job, with which this one can go on? */
+bool job_tape_is_left(const struct jobs *j, const struct job_request *q);
 void job_tape_discard(struct job_entry *e);                     /* nothing was recorded */
 void job_tape_close(struct job_entry *e);
 

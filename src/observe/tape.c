@@ -30,11 +30,11 @@ static void harmless(const char *name, char ret[static NAME_MOST + 1])
 }
 
 /* What names of tapes of this job have in common. */
-static void ending_of(const struct job_entry *e, char ret[static NAME_MOST + 32])
+static void ending_of(const char *name, uint64_t id, char ret[static NAME_MOST + 32])
 {
     char plain[NAME_MOST + 1];
-    harmless(e->name, plain);
-    snprintf(ret, NAME_MOST + 32, "Z-%s-%llu.baro", plain, (unsigned long long)e->id);
+    harmless(name, plain);
+    snprintf(ret, NAME_MOST + 32, "Z-%s-%llu.baro", plain, (unsigned long long)id);
 }
 
 static char *folder_name(const char *ending)
@@ -97,8 +97,8 @@ int job_tape_open(struct job_entry *e, struct baro_error *err)
 {
     const struct jobs_options *o = e->jobs->options;
     char ending[NAME_MOST + 32];
-    ending_of(e, ending);
-    int fd = e->options.cgroup ? left_continue(&e->jobs->left, e, ending) : -ENOENT;
+    ending_of(e->name, e->id, ending);
+    int fd = e->options.host_alone ? -ENOENT : left_continue(&e->jobs->left, e, ending);
     e->begun = fd >= 0;
     if (fd < 0) {
         e->folder = folder_name(ending);
@@ -113,6 +113,13 @@ int job_tape_open(struct job_entry *e, struct baro_error *err)
     e->options.on_error = on_error;
     e->options.begun = on_begun;
     return 0;
+}
+
+bool job_tape_is_left(const struct jobs *j, const struct job_request *q)
+{
+    char ending[NAME_MOST + 32];
+    ending_of(q->name, q->id, ending);
+    return left_has(&j->left, j->options->dir_fd, ending);
 }
 
 void job_tape_discard(struct job_entry *e)

@@ -134,17 +134,17 @@ static void list(struct jobs *j, struct observer *o)
 
 /* ---- a file ---- */
 
-static int begin(struct task_file *file, struct task_entry *f, const char *path, job_begin_fn *fn, void *context,
-                 struct baro_error *err)
+static int begin(const struct jobs *j, struct task_file *file, struct task_entry *f, const char *path,
+                 job_begin_fn *fn, void *context, struct baro_error *err)
 {
     char stem[256] = "";
     memcpy(stem, f->name, task_stem_length(f->name) < sizeof(stem) ? task_stem_length(f->name) : 0);
-    int code = task_file_find(file, path, err);
-    if (code < 0)
-        return code;
     const struct job_request q = {.name = *file->job ? file->job : stem, .id = id_of(&f->version), .tasks = file,
                                   .task_file = path};
-    return fn(context, &q, &f->job, err);
+    int code = task_file_find(file, path, false, err);
+    if (code == -ESRCH && job_tape_is_left(j, &q))
+        code = task_file_find(file, path, true, err);
+    return code < 0 ? code : fn(context, &q, &f->job, err);
 }
 
 /* ---- trying again ---- */
@@ -228,7 +228,7 @@ static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *c
     int code = file ? task_file_take(file, r->path, &r->lines, r->status, &err)
                     : error_set(&err, -ENOMEM, "out of memory");
     if (code == 0)
-        code = begin(file, f, r->path, fn, context, &err);
+        code = begin(j, file, f, r->path, fn, context, &err);
     if (code == 0)
         return; /* the job has it */
     if (file && file->not_there)
@@ -294,6 +294,11 @@ bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_
         reader_done(&t->reader);
     }
     return false;
+}
+
+bool task_files_are_read(const struct task_files *t)
+{
+    return !next_unread(t);
 }
 
 void task_files_ended(struct jobs *j, const struct job_entry *e)

@@ -81,10 +81,17 @@ static void report_cut(const struct recorder *r)
     r->options->on_error(r->options->observer.context, line.text);
 }
 
+/* Another recorder goes on with the sample with which this one would have begun. */
+static bool adds_nothing(const struct recorder *r)
+{
+    return r->leaves && r->is_first_due;
+}
+
 void recorder_finish(struct recorder *r)
 {
     r->finishing = true; /* from now on no read is deferred */
-    if (r->started) {
+    job_resume_end(&r->job);
+    if (r->started && !adds_nothing(r)) {
         event_drain_whole(r->all);
         wait_for_exits(r);
         if (r->selector && !r->job.selected)

@@ -283,7 +283,7 @@ int observe_run(const struct observe_options *options, struct baro_error *err)
         run(&o);
     while (o.all.n) {
         struct recorder *r = o.all.due[o.all.n - 1];
-        r->leaves = !r->options->host_alone && !r->options->pinned && !r->selector;
+        r->leaves = !r->options->host_alone;
         observe_end(&o, r);
     }
     recorders_done(&o.all);

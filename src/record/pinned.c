@@ -30,6 +30,45 @@ static int add_process(struct recorder *r, const struct pin *pin, struct baro_er
     return 0;
 }
 
+/* ---- going on with another recorder's tape ---- */
+
+static uint64_t start_of(const struct recorder *r, int32_t pid)
+{
+    struct pid_stat st;
+    char text[1024];
+    ssize_t n = proc_read_record(r->proc_fd, pid, "stat", text, sizeof(text));
+    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 ? st.starttime : 0;
+}
+
+/* A process of the last sample is a member as long as it lives, although what had started it may have ended: then
+ * nothing leads to it. */
+static void find_again(struct recorder *r, const struct baro_sample *last)
+{
+    sampler_advance(&r->sampler);
+    for (size_t i = 0; i < last->n; i++) {
+        const struct baro_process *p = last->processes[i];
+        unsigned task = job_task_before(&r->job, p);
+        if (tree_find(&r->job.tree, p->key.pid) || start_of(r, p->key.pid) != p->key.start)
+            continue;
+        struct member *m = job_add(&r->job, p->key.pid, tree_find(&r->job.tree, p->parent.pid), BARO_ORIGIN_SCAN,
+                                   sampler_now(&r->sampler));
+        if (!m || sampler_rebase_member(&r->sampler, m) < 0)
+            continue;
+        job_label(&r->job, m, task, sampler_now(&r->sampler), false);
+        job_label_below(&r->job, m, task);
+    }
+}
+
+static int resume(struct recorder *r, struct baro_error *err)
+{
+    const struct record_resume *before = r->options->resume;
+    task_row_resume(&r->sampler.tasks, before->header, before->last);
+    find_again(r, before->last);
+    return tree_count(&r->job.tree) ? 0
+                                    : error_set(err, -ESRCH, "%s: all processes of its tasks have ended",
+                                                r->options->task_file);
+}
+
 int pinned_open(struct recorder *r, struct baro_error *err)
 {
     const struct select_options *o = r->options->pinned;
@@ -38,5 +77,5 @@ int pinned_open(struct recorder *r, struct baro_error *err)
         code = record_sandboxes(r, o, err);
     for (size_t i = 0; i < o->n_pins && code == 0; i++)
         code = add_process(r, &o->pins[i], err);
-    return code;
+    return code == 0 && r->options->resume ? resume(r, err) : code;
 }

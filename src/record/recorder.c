@@ -17,6 +17,7 @@
 #include "run/own.h"
 
 #define PENDING_MOST 512u /* exits and events that are collected between two ticks before they are written */
+#define FIRST_WITHIN (30 * NS_PER_SEC)
 #define STEP_NS (100 * (int64_t)NS_PER_MS)
 #define HANGS_NS (30 * NS_PER_MS)
 #define SUSPEND_NS (100 * NS_PER_MS)
@@ -215,6 +216,7 @@ static void thin_out(struct recorder *r)
 
 void recorder_first_tick(struct recorder *r)
 {
+    r->is_first_due = false;
     recorder_tick(r);
     sampler_charge(&r->sampler, false); /* the cost of starting is not that of a sample */
     r->tick_due_ns =
@@ -306,6 +308,10 @@ void recorder_scheduled_tick(struct recorder *r)
 {
     uint64_t due = r->tick_due_ns;
     bool rested = r->resting;
+    if (r->is_first_due) {
+        recorder_first_tick(r);
+        return;
+    }
     if (only_check(r))
         return;
     event_before_tick(r);
@@ -511,12 +517,25 @@ static void report_attached(struct recorder *r)
         recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 
-static void resume(struct recorder *r)
+static int resume(struct recorder *r)
 {
     const struct baro_sample *last = r->options->resume->last;
     uint64_t now = sampler_now(&r->sampler);
-    sampler_resume(&r->sampler, last);
+    int code = sampler_resume(&r->sampler, last);
     recorder_event(r, BARO_EVENT_GAP, NULL, now > last->t_ns ? now - last->t_ns : 0, "no observer was running");
+    return code;
+}
+
+/* If another recorder goes on with that sample, what it does not have has ended. So there is none before all members
+ * have joined that another process selects. */
+static void plan_first(struct recorder *r)
+{
+    if (!r->job.before) {
+        recorder_first_tick(r);
+        return;
+    }
+    r->is_first_due = true;
+    r->tick_due_ns = sampler_now(&r->sampler) + FIRST_WITHIN;
 }
 
 int recorder_begin(struct recorder *r, const struct record_options *options, struct baro_error *err)
@@ -530,6 +549,8 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
         code = pinned_open(r, err);
     if (code == 0 && options->select)
         code = record_select_open(r, err);
+    if (code == 0 && task_row_groups(&r->sampler.tasks, &r->header) < 0)
+        code = error_set(err, -ENOMEM, "out of memory");
     if (code == 0)
         code = start_tape(r, err);
     if (code < 0)
@@ -537,12 +558,12 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
     limits_find(r);
     event_follow(r);
     sampler_discover(&r->sampler);
-    if (options->resume)
-        resume(r);
-    else
+    if (!options->resume)
         report_attached(r);
+    else if (resume(r) < 0)
+        return error_set(err, -ENOMEM, "out of memory");
     r->started = true;
-    recorder_first_tick(r);
+    plan_first(r);
     return 0;
 }
 

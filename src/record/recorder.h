@@ -49,6 +49,7 @@ struct recorder {
     bool active;
     size_t due_at; /* its place among the recorders of an observer */
     bool leaves;   /* an observer stops while the job lives: another one may go on with it */
+    bool is_first_due; /* the first sample was not taken yet: its members have to join first */
     bool held;     /* the budget did not allow its tick when it was due */
     uint64_t perf_due_ns;        /* when perf is opened, so that the command does not wait for it; 0: never, or done */
     size_t n_attached;           /* processes that perf is attached to */

@@ -77,9 +77,12 @@ static void join(struct recorder *r, const struct watch_change *c)
         event_take_stashed(r, m);
     if (!there)
         sampler_gone(&r->sampler, m, now);
-    if (!there || sampler_read_member(&r->sampler, m) < 0)
+    if (!there || sampler_read_member(&r->sampler, m) < 0) {
+        job_resume_ended(&r->job, m, c->start);
         return;
-    set_base(r, m, c);
+    }
+    if (!sampler_resume_member(&r->sampler, m))
+        set_base(r, m, c);
     member_wake(m);
 }
 
@@ -107,6 +110,36 @@ static void sweep(struct recorder *r)
     }
 }
 
+/* A process of a whole task belongs to it although what had started it has ended, which the process that selects does
+ * not know. */
+static void find_orphans(struct recorder *r)
+{
+    const struct baro_process *p;
+    unsigned task = 0;
+    for (size_t i = 0; (p = job_resume_next(&r->job, &i, &task)) != NULL;) {
+        const struct watch_change c = {.what = WATCH_JOIN, .task = (uint8_t)task, .pid = p->key.pid,
+                                       .start = p->key.start};
+        if (task && is_whole(r, task) && !r->job.tasks[task - 1].is_group && is_there(r, &c) &&
+            !tree_find(&r->job.tree, c.pid))
+            join(r, &c);
+    }
+}
+
+/* All processes have been matched that are there: what another recorder has recorded and is not among them has ended,
+ * and the first sample can be taken. */
+static void end_resume(struct recorder *r)
+{
+    if (!r->job.before)
+        return;
+    sampler_advance(&r->sampler);
+    find_orphans(r);
+    job_resume_end(&r->job);
+    if (!r->is_first_due)
+        return;
+    r->tick_due_ns = sampler_now(&r->sampler);
+    recorders_place(r->all, r);
+}
+
 bool record_select_sweep(const struct recorder *r, const struct member *m)
 {
     bool unconfirmed = m->task && !m->confirmed && !m->task_over && !is_whole(r, m->task);
@@ -122,6 +155,7 @@ void record_select_change(struct recorder *r, const struct watch_change *c)
     if (c->what == WATCH_READY && !r->selected) {
         sweep(r);
         r->selected = true;
+        end_resume(r);
     }
     const struct sampling *g = &r->sampler.sampling;
     if (c->what == WATCH_READY || !c->pid || c->task > r->job.n_tasks || sampling_is_own(g, c->pid) ||
@@ -244,6 +278,8 @@ int record_select_open(struct recorder *r, struct baro_error *err)
     int code = selects ? watch_under(r, err) : 0;
     if (code == 0)
         code = task_row_use(&r->sampler.tasks, &r->selection, r->root_fd, selects, err);
+    if (code == 0 && r->options->resume)
+        task_row_resume(&r->sampler.tasks, r->options->resume->header, r->options->resume->last);
     if (code == 0)
         code = record_sandboxes(r, &r->selection, err);
     r->selection.pins = r->sampler.tasks.pins;

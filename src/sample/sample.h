@@ -227,6 +227,13 @@ struct baro_header {
     uint64_t keep_ns, keep_bytes;
     /* a control group as the job: CPU time that it had used before the recording, for a recorder that continues it */
     uint64_t group_user_ns, group_system_ns;
+    /* the same of control groups that tasks name, in the order of the tasks */
+    struct header_group {
+        uint64_t inode;              /* of the file that has the count: which group it is */
+        uint64_t user_ns, system_ns; /* that it had used before */
+        uint64_t carried_user_ns, carried_system_ns; /* what another group of that name had used in the recording */
+    } *groups;
+    size_t n_groups;
 };
 
 /* The entities of any kind; NULL if the sample has none. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "procfs/procfs.h"
 #include "select/task_file.h"
@@ -28,7 +29,7 @@ static int find_group(const struct pin *pin, int root_fd, struct baro_error *err
     return code;
 }
 
-static int find(struct pin *pin, struct baro_error *err)
+static int find(struct pin *pin, bool goes_on, struct baro_error *err)
 {
     const char *below = pin->kind == PIN_PID ? "/proc" : "/";
     if (pin->kind == PIN_FILE)
@@ -38,16 +39,20 @@ static int find(struct pin *pin, struct baro_error *err)
                : pin->kind == PIN_PID ? find_pid(pin, fd, err)
                                       : find_group(pin, fd, err);
     fd_close(fd);
+    if (goes_on && code == -ESRCH) { /* task_file_keep() drops it */
+        pin->start = 0;
+        return 0;
+    }
     return code;
 }
 
-int task_file_find(struct task_file *f, const char *path, struct baro_error *err)
+int task_file_find(struct task_file *f, const char *path, bool goes_on, struct baro_error *err)
 {
     int code = 0;
     f->not_there = NULL;
     for (size_t i = 0; i < f->n_pins && code == 0; i++) {
         struct baro_error why = BARO_ERROR_INIT;
-        code = find(&f->pin[i], &why);
+        code = find(&f->pin[i], goes_on, &why);
         if (code == -ENOENT && f->pin[i].kind == PIN_GROUP)
             f->not_there = &f->pin[i];
         if (code < 0)
@@ -59,5 +64,17 @@ int task_file_find(struct task_file *f, const char *path, struct baro_error *err
 bool task_file_is_there(const struct pin *pin)
 {
     struct pin copy = *pin;
-    return find(&copy, NULL) == 0;
+    return find(&copy, false, NULL) == 0;
+}
+
+void task_file_keep(struct task_file *f, uint64_t begin_ns, uint32_t clk_tck)
+{
+    size_t kept = 0;
+    uint64_t ns_per_tick = NS_PER_SEC / (clk_tck ? clk_tck : 100);
+    for (size_t i = 0; i < f->n_pins; i++) {
+        const struct pin *pin = &f->pin[i];
+        if (pin->kind != PIN_PID || (pin->start && pin->start * ns_per_tick <= begin_ns))
+            f->pin[kept++] = *pin;
+    }
+    f->n_pins = kept;
 }

@@ -48,8 +48,12 @@ int task_file_take(struct task_file *ret, const char *path, const struct buf *li
                    struct baro_error *err);
 
 /* find.c: are the processes and control groups there that are named? Notes the start times of processes, so that none
- * is taken for another one. Returns 0 or a negative code. */
-int task_file_find(struct task_file *f, const char *path, struct baro_error *err);
+ * is taken for another one. goes_on: another recorder has recorded the job before, so a process may have ended since.
+ * Returns 0 or a negative code. */
+int task_file_find(struct task_file *f, const char *path, bool goes_on, struct baro_error *err);
+/* Drops processes that were not found, and those that began after the recording, which did at begin_ns of
+ * CLOCK_BOOTTIME: they have the pid of one that has ended. */
+void task_file_keep(struct task_file *f, uint64_t begin_ns, uint32_t clk_tck);
 /* The same of one process or control group. */
 bool task_file_is_there(const struct pin *pin);
 

@@ -355,22 +355,6 @@ def test_more_files_than_can_be_recorded(observer, wait_until):
     assert [line for line in observer.lines() if "more than" in line] == [f"baro observe: {text}"]
 
 
-def test_after_a_kill_the_tape_gets_an_end_and_another_begins(observer, shell):
-    sleeper = shell("exit")
-    observer.put("n.yaml", f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
-    observer.start()
-    tape = observer.tape("n")
-    observer.p.kill()
-    observer.p.communicate()
-    observer.start()
-    other = observer.tape("n", 1)
-    end = observer.await_end(tape)
-    assert not end["is_incomplete"] and not end["exit"]["is_detached"]
-    assert tape.name.partition("Z-")[2] == other.name.partition("Z-")[2]  # the same version of the file
-    assert observer.stop() == []
-    assert observer.await_end(other)["exit"]["is_detached"]
-
-
 def test_the_folder_must_exist(run, work):
     err = run("observe", "--dir", work / "jobs", "--tasks", work / "none", status=2).stderr
     assert err == f"baro observe: --tasks {work}/none: No such file or directory\n"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "job/job.h"
+#include "job/task.h"
 
 #define MS NS_PER_MS
 
@@ -98,7 +98,7 @@ static void what_was_used_in_between(void **state)
     begin(&j);
     struct member *m = find(&j, 10, 100, NULL, 500, 60), *d = find(&j, 40, 1500, m, 70, 0),
                   *e = find(&j, 30, 1501, NULL, 20, 0);
-    job_resume(&j, &last);
+    assert_int_equal(job_resume(&j, &last), 0);
     struct totals t = totals_of(&j);
     assert_int_equal(t.value[JOB_cpu_user], 1300 * MS);
     assert_int_equal(t.value[JOB_cpu], 1300 * MS);
@@ -130,7 +130,7 @@ static void what_is_not_known(void **state)
     put(m, PROCESS_io_read, 5000);
     job_rebase(m);
     a->absent[PROCESS_io_read] = BARO_ABSENT_DENIED;
-    job_resume(&j, &last);
+    assert_int_equal(job_resume(&j, &last), 0);
     a->absent[PROCESS_io_read] = BARO_PRESENT;
     struct totals t = totals_of(&j);
     assert_int_equal(t.value[JOB_cpu_user], 1000 * MS);
@@ -156,7 +156,7 @@ static void many_times(void **state)
         struct member *m = find(&j, 10, 100, NULL, 300, 0);
         find(&j, 20, 200, m, 50, 0);
         find(&j, 30, 300, NULL, 40, 0);
-        job_resume(&j, &last);
+        assert_int_equal(job_resume(&j, &last), 0);
         struct totals t = totals_of(&j);
         assert_int_equal(t.value[JOB_cpu], 1000 * MS);
         assert_int_equal(t.value[JOB_processes_started], 12);
@@ -167,12 +167,171 @@ static void many_times(void **state)
     }
 }
 
+/* ---- tasks ---- */
+
+struct task_values {
+    uint64_t value[2][TASK_MAX];
+    uint8_t absent[2][TASK_MAX];
+};
+
+static struct task_values tasks_of(struct job *j, uint64_t now_ms)
+{
+    struct task_values t;
+    job_task_values(j, now_ms * MS, t.value, t.absent);
+    return t;
+}
+
+/* At 10 s, as on the tape: A and B are of the first task, C of the second. */
+struct tasks_then {
+    uint64_t value[2][TASK_MAX];
+    uint8_t absent[2][TASK_MAX];
+    struct baro_entity row[2];
+};
+
+static void fill_tasks(struct tasks_then *t)
+{
+    *t = (struct tasks_then){0};
+    for (uint32_t i = 0; i < 2; i++)
+        t->row[i] = (struct baro_entity){.id = 41 + i, .value = t->value[i], .absent = t->absent[i]};
+    t->value[0][TASK_cpu] = t->value[0][TASK_cpu_user] = 900 * MS;
+    t->value[0][TASK_processes_started] = 10;
+    t->value[0][TASK_processes_ended] = 8;
+    t->value[0][TASK_processes_peak] = 7;
+    t->value[0][TASK_active] = 6000 * MS;
+    t->value[0][TASK_begin] = 500 * MS;
+    t->value[0][TASK_end] = 10000 * MS;
+    t->value[1][TASK_cpu] = t->value[1][TASK_cpu_user] = 100 * MS;
+    t->value[1][TASK_processes_started] = 2;
+    t->value[1][TASK_processes_ended] = 1;
+    a->value[PROCESS_task] = b->value[PROCESS_task] = 41;
+    c->value[PROCESS_task] = 42;
+}
+
+static void begin_tasks(struct job *j, const struct baro_sample *last, const struct tasks_then *then)
+{
+    begin(j);
+    assert_int_equal(job_use_tasks(j, 2, true), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        j->tasks[i].id = 1 + i;
+        job_task_resume(j, i + 1, last, &then->row[i]);
+    }
+    assert_int_equal(job_resume(j, last), 0);
+}
+
+static struct member *join(struct job *j, int32_t pid, uint64_t start, unsigned task, uint64_t cpu_ms)
+{
+    struct member *m = find(j, pid, start, NULL, cpu_ms, 0);
+    job_join(j, m, task, 20000 * MS);
+    if (job_resume_knows(j, m))
+        job_resume_member(j, m);
+    else
+        memset(m->base, 0, BASE_MAX * sizeof(*m->base)); /* as set_base() of record/select.c */
+    return m;
+}
+
+/* A goes on, and has used 200 ms more; B does not come back. C comes back in the first task: what it used since may be
+ * of either. D began at 15 s; E had begun before the last sample, and was no member then. */
+static void tasks_go_on(void **state)
+{
+    (void)state;
+    struct job j = {0};
+    struct baro_process *rows[] = {c, a, b};
+    const struct baro_sample last = last_sample(rows);
+    struct tasks_then then;
+    fill_tasks(&then);
+    begin_tasks(&j, &last, &then);
+    assert_int_equal(tasks_of(&j, 19000).value[0][TASK_cpu], 900 * MS);
+    struct member *d = join(&j, 40, 1500, 1, 70), *m = join(&j, 10, 100, 1, 500);
+    join(&j, 30, 300, 1, 45);
+    join(&j, 50, 900, 2, 25);
+    assert_true(m->row.id == 3 && m->row.first_ns == 5 && d->row.id > 65536);
+    size_t i = 0;
+    unsigned task = 0;
+    assert_int_equal(job_resume_next(&j, &i, &task)->key.pid, b->key.pid);
+    assert_int_equal(task, 1);
+    assert_null(job_resume_next(&j, &i, &task));
+    job_resume_end(&j);
+    assert_null(j.before);
+    struct task_values t = tasks_of(&j, 21000);
+    assert_int_equal(t.value[0][TASK_cpu], (900 + 200 + 70) * MS);
+    assert_int_equal(t.value[0][TASK_processes], 3);
+    assert_int_equal(t.value[0][TASK_processes_started], 12); /* C and D */
+    assert_int_equal(t.value[0][TASK_processes_ended], 9);
+    assert_int_equal(t.value[0][TASK_processes_peak], 7);
+    assert_int_equal(t.value[0][TASK_processes_unread], 2); /* B and C */
+    assert_int_equal(t.value[0][TASK_active], (6000 + 11000) * MS);
+    assert_int_equal(t.value[0][TASK_begin], 500 * MS);
+    assert_int_equal(t.absent[0][TASK_commands_unread], BARO_ABSENT_UNKNOWN);
+    assert_int_equal(t.value[1][TASK_cpu], 100 * MS);
+    assert_int_equal(t.value[1][TASK_processes_started], 3);
+    assert_int_equal(t.value[1][TASK_processes_ended], 2);
+    assert_int_equal(t.value[1][TASK_processes_unread], 2); /* C and E */
+    struct totals all = totals_of(&j);
+    assert_int_equal(all.value[JOB_cpu], (1000 + 200 + 70) * MS);
+    assert_int_equal(all.value[JOB_processes_started], 12 + 3);
+    assert_int_equal(all.value[JOB_processes], 4);
+    job_done(&j);
+}
+
+/* A had ended when it was reported as a member again. Its record has all that it used: 310 ms, of which 300 are on the
+ * tape. */
+static void one_that_ends_before_it_is_found(void **state)
+{
+    (void)state;
+    struct job j = {0};
+    struct baro_process *rows[] = {a, b, c};
+    const struct baro_sample last = last_sample(rows);
+    struct tasks_then then;
+    fill_tasks(&then);
+    begin_tasks(&j, &last, &then);
+    struct member *m = job_add(&j, 10, NULL, BARO_ORIGIN_SCAN, 20000 * MS);
+    job_join(&j, m, 1, 20000 * MS);
+    struct member_usage *u = member_make_usage(m);
+    u->has_cpu = u->has_split = true;
+    u->cpu_ns = u->user_ns = 310 * MS;
+    job_gone(&j, m, 20000 * MS, 20000 * MS);
+    job_resume_ended(&j, m, 100);
+    job_resume_end(&j);
+    job_settle(&j, 20001 * MS, NULL, NULL);
+    struct task_values t = tasks_of(&j, 20001);
+    assert_int_equal(t.value[0][TASK_cpu], 910 * MS);
+    assert_int_equal(t.value[0][TASK_processes_started], 10);
+    assert_int_equal(t.value[0][TASK_processes_ended], 10);
+    assert_int_equal(t.value[0][TASK_processes_unread], 1); /* B */
+    assert_int_equal(totals_of(&j).value[JOB_cpu], 1010 * MS);
+    job_done(&j);
+}
+
+/* The kernel's count of a control group goes on, whatever is known of its processes. */
+static void a_task_that_is_a_group(void **state)
+{
+    (void)state;
+    struct job j = {0};
+    struct baro_process *rows[] = {a, b, c};
+    const struct baro_sample last = last_sample(rows);
+    struct tasks_then then;
+    fill_tasks(&then);
+    begin_tasks(&j, &last, &then);
+    j.tasks[0].is_group = true;
+    join(&j, 10, 100, 1, 500);
+    job_resume_end(&j);
+    j.tasks[0].group_now = (struct job_group){true, 1250 * MS, 0};
+    struct task_values t = tasks_of(&j, 20000);
+    assert_int_equal(t.value[0][TASK_cpu], 1250 * MS);
+    assert_int_equal(t.value[0][TASK_processes_unread], 0);
+    assert_int_equal(totals_of(&j).value[JOB_cpu], (1000 + 350) * MS);
+    job_done(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_used_in_between),
         cmocka_unit_test(what_is_not_known),
         cmocka_unit_test(many_times),
+        cmocka_unit_test(tasks_go_on),
+        cmocka_unit_test(one_that_ends_before_it_is_found),
+        cmocka_unit_test(a_task_that_is_a_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
