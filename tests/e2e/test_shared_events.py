@@ -308,15 +308,18 @@ def as_ordinary(script, *args, **kw):
 
 def test_a_process_of_another_user_is_refused(shared, started):
     foreign = started(["sleep", "1000"])
+    with open(f"/proc/{foreign.pid}/stat", encoding="utf-8") as f:  # with hidepid=2 that user can't read it
+        start = f.read().rsplit(")", 1)[1].split()[19]
     done = as_ordinary(
         """
-own, pid = os.getpid(), int(sys.argv[1])
+own, pid, start = os.getpid(), int(sys.argv[1]), int(sys.argv[2])
 ask(1); print(until_done(1)[0])
 ask(2, (own, start_of(own))); print(until_done(2)[0])
-ask(3, (pid, start_of(pid))); print(until_done(3)[0])
+ask(3, (pid, start)); print(until_done(3)[0])
 ask(4, (own, start_of(own) + 1)); print(until_done(4)[0])
 """,
         foreign.pid,
+        start,
     )
     assert done.stdout.split() == ["0", "0", "1", "0"], done
 
