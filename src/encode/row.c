@@ -333,6 +333,18 @@ static void put_derived(struct cell *cell, const struct row *r, int derived)
     put_real(cell, absent, v);
 }
 
+/* The wall clock can be set back: the number of that event is below 0. */
+static void put_number(struct cell *ret, const struct baro_event *e)
+{
+    struct baro_attribute a;
+    if (baro_event_attribute(e, 0, &a) < 0 || a.type != BARO_ATTRIBUTE_SIGNED) {
+        put_u64(ret, baro_event_number(e));
+        return;
+    }
+    ret->kind = CELL_I64;
+    ret->i64 = a.i64;
+}
+
 /* Columns of exits and events only. */
 static void put_end(struct cell *ret, const struct row *r, enum column_kind kind)
 {
@@ -351,7 +363,7 @@ static void put_end(struct cell *ret, const struct row *r, enum column_kind kind
         put_text(ret, baro_event_name(r->event));
         break;
     case COLUMN_NUMBER:
-        put_u64(ret, baro_event_number(r->event));
+        put_number(ret, r->event);
         break;
     case COLUMN_TEXT:
         put_text(ret, baro_event_text(r->event));
