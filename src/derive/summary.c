@@ -274,7 +274,10 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     command_add(&s->commands.at[command], value, absent);
     bool io_is_whole = e->absent[EXIT_io_is_lower_bound] == BARO_PRESENT &&
                        !e->value[EXIT_io_is_lower_bound]; /* of an old tape it is not known */
-    s->commands.at[command].cpu_is_short |= e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT;
+    /* One that ran before the tape began: its exit has what it used under the last recorder. */
+    bool is_of_last = s->is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0;
+    s->commands.at[command].cpu_is_short |=
+        e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;
     s->commands.at[command].io_is_short |= e->absent[EXIT_io_rchar] == BARO_PRESENT && !io_is_whole;
     s->commands.at[command].tcp_is_short |=
         e->absent[EXIT_tcp_is_lower_bound] == BARO_PRESENT && e->value[EXIT_tcp_is_lower_bound];
@@ -328,6 +331,7 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
     case BARO_EVENT_GAP:
         s->gaps++;
         s->gap_ns += e->number;
+        s->is_resumed |= strcmp(baro_event_text(e), GAP_NO_OBSERVER) == 0;
         break;
     case BARO_EVENT_SUSPEND:
         s->suspended_ns += e->number;

@@ -85,31 +85,54 @@ static void values_of_usage(struct baro_exit *e, const struct member_usage *u)
     }
 }
 
-/* Subtracts what it had used before the recording began. */
-static void take_base(struct baro_exit *e, const struct member *m)
+static const struct {
+    enum exit_metric metric;
+    unsigned base;
+} bases[] = {
+    {EXIT_cpu, BASE_CPU},
+    {EXIT_cpu_user, BASE_CPU_USER},
+    {EXIT_cpu_system, BASE_CPU_SYSTEM},
+    {EXIT_children_cpu, BASE_CHILDREN_CPU},
+    {EXIT_faults_minor, BASE_FAULTS_MINOR},
+    {EXIT_faults_major, BASE_FAULTS_MAJOR},
+    {EXIT_run_delay, BASE_RUN_DELAY},
+    {EXIT_io_read, LEDGER_IO_READ},
+    {EXIT_io_write, LEDGER_IO_WRITE},
+    {EXIT_io_rchar, LEDGER_IO_RCHAR},
+    {EXIT_io_wchar, LEDGER_IO_WCHAR},
+};
+#define BASES (sizeof(bases) / sizeof(*bases))
+
+static void split_cpu(struct baro_exit *e)
 {
-    static const struct {
-        enum exit_metric metric;
-        unsigned base;
-    } pairs[] = {
-        {EXIT_cpu, BASE_CPU},                   {EXIT_cpu_user, BASE_CPU_USER},
-        {EXIT_cpu_system, BASE_CPU_SYSTEM},     {EXIT_children_cpu, BASE_CHILDREN_CPU},
-        {EXIT_faults_minor, BASE_FAULTS_MINOR}, {EXIT_faults_major, BASE_FAULTS_MAJOR},
-        {EXIT_run_delay, BASE_RUN_DELAY},
-        {EXIT_io_read, LEDGER_IO_READ},         {EXIT_io_write, LEDGER_IO_WRITE},
-        {EXIT_io_rchar, LEDGER_IO_RCHAR},       {EXIT_io_wchar, LEDGER_IO_WCHAR},
-    };
-    if (!m->base)
-        return;
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-        uint64_t *v = &e->value[pairs[i].metric];
-        *v = since_base(m, pairs[i].base, *v);
-    }
     if (e->absent[EXIT_cpu_user] || e->absent[EXIT_cpu])
         return;
     if (e->value[EXIT_cpu_user] > e->value[EXIT_cpu])
         e->value[EXIT_cpu_user] = e->value[EXIT_cpu];
     e->value[EXIT_cpu_system] = e->value[EXIT_cpu] - e->value[EXIT_cpu_user];
+}
+
+/* Subtracts what it had used before the recording began. */
+static void take_base(struct baro_exit *e, const struct member *m)
+{
+    if (!m->base)
+        return;
+    for (size_t i = 0; i < BASES; i++) {
+        uint64_t *v = &e->value[bases[i].metric];
+        *v = since_base(m, bases[i].base, *v);
+    }
+    split_cpu(e);
+}
+
+/* Adds what it had used under the recorder before this one, which the sums have already. Example: 2 s by the last
+ * sample of that recorder, and 3 s at its end: the sums grow by 1 s, and the record has 3 s. */
+static void add_before(struct baro_exit *e, const struct member *m)
+{
+    if (!m->whole || !m->base)
+        return;
+    for (size_t i = 0; i < BASES; i++)
+        e->value[bases[i].metric] += e->absent[bases[i].metric] ? 0 : m->base[bases[i].base];
+    split_cpu(e);
 }
 
 static void fill_tcp(const struct job *j, const struct member *m, struct baro_exit *e)
@@ -192,6 +215,7 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     j->ended_switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
     if (m->left_task) /* it lives on */
         return false;
+    add_before(&e, m);
     if (late_hold(j, m, &e, now_ns))
         return true;
     j->sink.exit(j->sink.context, &e);

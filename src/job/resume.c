@@ -76,6 +76,7 @@ static void take_tcp(struct member *m, const struct baro_process *then)
 static void go_on(struct job *j, struct member *m, struct before *b)
 {
     b->found = true;
+    m->whole = job_begin_ns(j, m->row.key.start) > 0;
     m->row.id = b->row->id; /* ids are those of the tape */
     m->row.first_ns = b->row->first_ns;
     rebase_to(m, b->row);

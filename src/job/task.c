@@ -117,6 +117,7 @@ static const struct {
     {TASK_io_wchar, EXIT_io_wchar, PROCESS_io_wchar, LEDGER_IO_WCHAR},
 };
 #define IO (sizeof(io) / sizeof(*io))
+_Static_assert(IO == sizeof(((struct job_task *)0)->io_published) / sizeof(uint64_t), "each sum of I/O");
 
 /* Its CPU time is known to its end, or to when it left. Example: without events, one that had used 30 ms when it was
  * sampled and 60 ms when it ended has 30 ms on the tape. */
@@ -294,6 +295,7 @@ static void correct(struct job *j, struct member *m)
     t->living -= !m->task_over;
     m->task_over = false;
     m->task = 0;
+    memset(t->io_published, 0, sizeof(t->io_published)); /* what it read and wrote was not the task's */
 }
 
 static void label_if_below(struct job *j, struct member *m, const struct member *root, uint8_t before)
@@ -326,12 +328,17 @@ static const struct {
 };
 #define GAUGES (sizeof(gauges) / sizeof(*gauges))
 
-static void add_member(struct job_task *t, const struct member *m, uint64_t *v, uint8_t *absent, uint64_t *known)
+static void add_cpu(const struct member *m, uint64_t *v)
 {
     uint64_t cpu = since_joined(m, BASE_CPU, own_cpu(m));
     v[TASK_cpu] += cpu;
     v[TASK_cpu_user] += user_of(m, cpu);
     v[TASK_run_delay] += since_joined(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
+}
+
+static void add_member(struct job_task *t, const struct member *m, uint64_t *v, uint8_t *absent, uint64_t *known)
+{
+    add_cpu(m, v);
     for (size_t i = 0; i < IO; i++)
         v[io[i].task] += since_joined(m, io[i].base, value(m, io[i].process));
     v[TASK_processes_io_unread] += m->row.absent[PROCESS_io_rchar] != BARO_PRESENT;
@@ -360,6 +367,14 @@ static void take_group(struct job_task *t, uint64_t *v)
     v[TASK_cpu_user] = t->group_now.user_ns;
 }
 
+/* Example: a child had read 100 kB and has ended; until job_settle() knows whether its parent has taken them over, they
+ * are in no sum. */
+static void keep_io(struct job_task *t, uint64_t *v)
+{
+    for (size_t i = 0; i < IO; i++)
+        v[io[i].task] = t->io_published[i] = max_u64(t->io_published[i], v[io[i].task]);
+}
+
 static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uint64_t *v, uint8_t *absent,
                    uint64_t known)
 {
@@ -369,6 +384,7 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     }
     if (t->group_now.known)
         take_group(t, v);
+    keep_io(t, v);
     v[TASK_cpu_system] = v[TASK_cpu] - v[TASK_cpu_user];
     v[TASK_process_rss_peak] = t->rss_peak;
     v[TASK_process_uss_peak] = t->uss_peak;
@@ -404,6 +420,10 @@ void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_
         const struct member *m = j->tree.at[i];
         if (m && m->task)
             add_member(&j->tasks[m->task - 1], m, ret_value[m->task - 1], ret_absent[m->task - 1], &known[m->task - 1]);
+    }
+    for (const struct member *m = j->gone; m; m = m->list_next) { /* held back by job_settle(): in no sum yet */
+        if (m->task && !j->tasks[m->task - 1].group_now.known)
+            add_cpu(m, ret_value[m->task - 1]);
     }
     for (size_t k = 0; k < j->n_tasks; k++)
         finish(j, &j->tasks[k], now_ns, ret_value[k], ret_absent[k], known[k]);

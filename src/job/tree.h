@@ -186,6 +186,7 @@ struct member {
     bool late : 1;
     bool left : 1;      /* gone, and its parent ended without having reaped any process */
     bool had_child : 1; /* it had a child at some time */
+    bool whole : 1;     /* its base is what it had used under another recorder, since it began */
     /* it was seen to ignore SIGCHLD: the kernel adds what its children used to no process */
     bool ignores_children : 1;
     /* collect/: a read was left out for the budget; it is done when switches_due has come, even if the process

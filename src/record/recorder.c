@@ -522,7 +522,7 @@ static int resume(struct recorder *r)
     const struct baro_sample *last = r->options->resume->last;
     uint64_t now = sampler_now(&r->sampler);
     int code = sampler_resume(&r->sampler, last);
-    recorder_event(r, BARO_EVENT_GAP, NULL, now > last->t_ns ? now - last->t_ns : 0, "no observer was running");
+    recorder_event(r, BARO_EVENT_GAP, NULL, now > last->t_ns ? now - last->t_ns : 0, GAP_NO_OBSERVER);
     return code;
 }
 

@@ -23,6 +23,7 @@
 #define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
 #define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
 #define EVENT_KIND_COUNT (BARO_EVENT_PHASE_END + 1)
+#define GAP_NO_OBSERVER "no observer was running" /* the text of a gap after which another recorder goes on */
 
 /* The identity of a process; a pid alone is none. start is field 22 of /proc/PID/stat: clock ticks since boot, as seen
  * in the reader's time namespace. start == 0: not known (the process is known from events alone and ended before it

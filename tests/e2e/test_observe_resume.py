@@ -56,10 +56,10 @@ def busy(work, tool, started, wait_until):  # noqa: F811
 
     class Busy:
         def __init__(self):
-            self.all = []
+            self.all, self.word = [], f"{os.getpid()}x{id(self):x}-"  # no other test has such names
 
         def __call__(self, name, how="alone", group=None):
-            path = tool(name, BUSY)
+            path = tool(name + self.word, BUSY)
             p = started([path, work, how], preexec_fn=group and group.enter)
             p.name = path.name
             self.all.append(p)
@@ -82,6 +82,12 @@ def kill_and_start(observer):  # noqa: F811
     observer.p.kill()
     observer.p.communicate()
     observer.start()
+
+
+def samples_after_gap(run, tape, n):
+    """How many samples there are after the n-th gap."""
+    gaps = [e["t_ns"] for e in run.export(tape, "event") if e["event"] == "gap"]
+    return sum(row["t_ns"] > gaps[n - 1] for row in run.export(tape, "job")) if len(gaps) >= n else 0
 
 
 def assert_continuous(run, tape, gaps):
@@ -109,7 +115,7 @@ def test_killed_again_and_again(run, observer, busy, work, groups, wait_until): 
     (work / "d.pid").write_text(f"{pidfile.pid}\n")
     before = {p.pid: cpu_ns(p.pid) for p in (pidfile,)}
     observer.put("named.yaml", f"tasks:\n  tree: {{pid: {tree.pid}}}\n")
-    observer.put("rules.yaml", "tasks:\n  alone: {match: alone-}\n  forks: {match: forks-}\n"
+    observer.put("rules.yaml", f"tasks:\n  alone: {{match: alone{busy.word}}}\n  forks: {{match: forks{busy.word}}}\n"
                                f"  daemon: {{pidfile: {work}/d.pid}}\n  web: {{cgroup: {group.path}}}\n")
     observer.start()
     named, rules = observer.tape("named"), observer.tape("rules")
@@ -118,11 +124,10 @@ def test_killed_again_and_again(run, observer, busy, work, groups, wait_until): 
     alone, forks, _ = busy("alone"), busy("forks", "forks", kernel), busy("web", "forks", group)
     for task in ("alone", "forks"):
         wait_until(lambda task=task: observer.newest(rules, task)["processes"] > 0, task)
-    for _ in range(5):
-        seen = [len(run.instants(t)) for t in (named, rules)]
+    for n in range(5):
         kill_and_start(observer)
-        for tape, n in zip((named, rules), seen):
-            wait_until(lambda tape=tape, n=n: len(run.instants(tape)) > n + 2, "more samples")
+        for tape in (named, rules):
+            wait_until(lambda tape=tape, n=n: samples_after_gap(run, tape, n + 1) > 2, "more samples")
     busy.stop()
     used = inside.usage_ns()
     wait_until(lambda: observer.newest(rules, "web")["cpu_ns"] == group.usage_ns(), "the group's count")
@@ -150,10 +155,35 @@ def test_killed_again_and_again(run, observer, busy, work, groups, wait_until): 
         assert all(a["cpu_ns"] <= b["cpu_ns"] for a, b in zip(rows, rows[1:]))
 
 
+@needs_connector
+def test_an_exit_has_what_was_used_under_both_observers(run, observer, busy, wait_until):  # noqa: F811
+    """What one used that ran before the recording began is known since the restart alone, and marked."""
+    earlier = busy("old")
+    observer.put("n.yaml", f"tasks:\n  old: {{match: old{busy.word}}}\n  new: {{match: new{busy.word}}}\n")
+    observer.start()
+    tape = observer.tape("n")
+    later = busy("new")
+    for task in ("old", "new"):
+        wait_until(lambda task=task: observer.newest(tape, task)["cpu_ns"] > 50e6, "some CPU time")
+    kill_and_start(observer)
+    wait_until(lambda: samples_after_gap(run, tape, 1) > 2, "more samples")
+    busy.stop()
+    used = cpu_ns(later.pid)
+    busy.close()
+    for task in ("old", "new"):
+        wait_until(lambda task=task: observer.newest(tape, task)["processes"] == 0, "the ends")
+    assert observer.stop() == []
+    exits = {e["pid"]: e for e in run.export(tape, "exit")}
+    commands = {c["name"]: c for c in run.summary(tape)["commands"]}
+    assert used <= exits[later.pid]["cpu_ns"] == commands[later.name]["cpu_ns"] < used + 50e6
+    assert commands[later.name]["cpu_ns"] == observer.newest(tape, "new")["cpu_ns"]
+    assert not commands[later.name]["cpu_is_lower_bound"] and commands[earlier.name]["cpu_is_lower_bound"]
+
+
 def test_what_ends_in_between_is_marked(run, observer, busy, wait_until):  # noqa: F811
     """Its CPU time by the last sample stays, and the task's is a lower bound. A file that has changed is another job."""
     first, second = busy("gulp"), busy("gulp")
-    observer.put("n.yaml", "tasks:\n  gulp: {match: gulp-}\n  none: {match: no such program}\n")
+    observer.put("n.yaml", f"tasks:\n  gulp: {{match: gulp{busy.word}}}\n  none: {{match: no such program}}\n")
     observer.start()
     tape = observer.tape("n")
     wait_until(lambda: observer.newest(tape, "gulp")["processes"] == 2, "both")
@@ -174,7 +204,7 @@ def test_what_ends_in_between_is_marked(run, observer, busy, wait_until):  # noq
     assert not tasks["none"]["cpu_is_lower_bound"] and tasks["none"]["processes_started"] == 0
     observer.p.kill()
     observer.p.communicate()
-    observer.put("n.yaml", "tasks: {other: {match: gulp-}}\n")
+    observer.put("n.yaml", f"tasks: {{other: {{match: gulp{busy.word}}}}}\n")
     observer.start()
     other = observer.tape("n", 1)
     end = observer.await_end(tape)
@@ -222,9 +252,9 @@ def test_named_processes_that_end_in_between(run, observer, shell, wait_until): 
 
 
 def test_stopped_and_started_again(run, observer, shell, wait_until):  # noqa: F811
-    sleeper = shell("stopped_and_started_again=")
+    sleeper = shell(f"again{os.getpid()}=")
     observer.put("n.yaml", f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
-    observer.put("m.yaml", "tasks: {a: {match: 'stopped_and_started_again=$'}}\n")
+    observer.put("m.yaml", f"tasks: {{a: {{match: 'again{os.getpid()}=$'}}}}\n")
     observer.start()
     tapes = [observer.tape(name) for name in "nm"]
     wait_until(lambda: observer.newest(tapes[1], "a")["processes"] == 1, "the process")
@@ -278,7 +308,7 @@ def test_a_control_group_of_the_same_name(run, observer, shell, groups, wait_unt
 def test_readers(run, observer, busy, wait_until):  # noqa: F811
     """Each reader takes a tape with a gap."""
     busy("gulp")
-    observer.put("n.yaml", "tasks: {gulp: {match: gulp-}}\n")
+    observer.put("n.yaml", f"tasks: {{gulp: {{match: gulp{busy.word}}}}}\n")
     observer.start()
     tape = observer.tape("n")
     wait_until(lambda: observer.newest(tape, "gulp")["cpu_ns"] > 10e6, "some CPU time")

@@ -167,6 +167,28 @@ static void test_ends(void **state)
 }
 
 /* The kernel adds the I/O of a child to its parent, which is of the same task: it counts once. */
+/* What has ended waits until job_settle() knows who took it over. Nothing falls meanwhile. */
+static void test_ended_and_not_settled(void **state)
+{
+    struct recording *r = *state;
+    struct member *m = join(r, 10, 1, 0);
+    use(m, 30, 10);
+    put(m, PROCESS_io_rchar, 1000);
+    sample(r, 100 * MS);
+    assert_int_equal(r->value[0][TASK_cpu], 40 * MS);
+    use(m, 40, 20);
+    job_ended(&r->job, m, 150 * MS);
+    job_gone(&r->job, m, 150 * MS, 150 * MS);
+    sample(r, 200 * MS);
+    assert_int_equal(r->value[0][TASK_cpu], 60 * MS);
+    assert_int_equal(r->value[0][TASK_cpu_user], 40 * MS);
+    assert_int_equal(r->value[0][TASK_io_rchar], 1000);
+    job_settle(&r->job, 300 * MS, read_again, r);
+    sample(r, 300 * MS);
+    assert_int_equal(r->value[0][TASK_cpu], 60 * MS);
+    assert_int_equal(r->value[0][TASK_cpu_user], 40 * MS);
+}
+
 static void test_io_of_a_child(void **state)
 {
     struct recording *r = *state;
@@ -319,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sums, begin, end),
         cmocka_unit_test_setup_teardown(test_ends, begin, end),
+        cmocka_unit_test_setup_teardown(test_ended_and_not_settled, begin, end),
         cmocka_unit_test_setup_teardown(test_io_of_a_child, begin, end),
         cmocka_unit_test_setup_teardown(test_leaves, begin, end),
         cmocka_unit_test_setup_teardown(test_unread, begin, end),
