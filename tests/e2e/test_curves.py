@@ -46,6 +46,7 @@ def chart(text):
     return lines[: next(i for i, line in enumerate(lines) if re.match(r" +[╵']0", line)) + 1]
 
 
+@pytest.mark.not_sanitized("the end of a run takes 30 ms of CPU time at most for its text")
 def test_run_and_summary_draw_the_same(baro, phased, ptys):
     path, at_end = phased
     assert chart(at_end) == chart(on_terminal(baro, path, 100))

@@ -470,7 +470,8 @@ def test_machine_is_recorded_unless_job_is_short_or_option_is_off(run_both, tape
     before, last = run_both.instants(tape)[-2:]
     assert min(before, last - 10_000_000) <= rows[-1]["t_ns"] <= last, "no reading at the end, and none just before"
     ids = [row["t_ns"] for row in rows]
-    assert all(b - a >= 90_000_000 for a, b in zip(ids, ids[1:-1])), "each 100 ms, less what a tick may come early"
+    # Each 100 ms, and a tick may come early or late; the last one is at the end.
+    assert len(ids) - 2 <= (ids[-2] - ids[0]) / 90e6 + 0.5, ids
     without = run_both.record(work / "without.baro", "sleep 0.2", "--no-host")
     assert run_both.export(without, "host") == [] and run_both.export(without, "cpu") == []
 
