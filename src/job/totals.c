@@ -182,12 +182,17 @@ static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t na
     *bound -= more < *bound ? more : *bound;
 }
 
-/* CPU time of the members whose exits are not reported yet. */
+static bool is_in_group_count(const struct job *j, const struct member *m)
+{
+    return m->task && j->tasks[m->task - 1].group_now.known;
+}
+
+/* CPU time of the members whose exits are not reported yet, and that is in no other count. */
 static uint64_t known_of_gone(const struct job *j)
 {
     uint64_t sum = 0;
     for (const struct member *m = j->gone; m; m = m->list_next)
-        sum += counted_of(m);
+        sum += is_in_group_count(j, m) ? 0 : counted_of(m);
     return sum;
 }
 

@@ -189,6 +189,29 @@ static void test_ended_and_not_settled(void **state)
     assert_int_equal(r->value[0][TASK_cpu_user], 40 * MS);
 }
 
+/* A process was forked in another group, and it took a while until that was known: of the 57 ms that are known by name
+ * the kernel's count for the group has 40. */
+static void test_ended_outside_of_the_group(void **state)
+{
+    struct recording *r = *state;
+    struct job_task *t = &r->job.tasks[0];
+    t->is_group = true;
+    t->group_now = (struct job_group){.known = true, .user_ns = 30 * MS, .system_ns = 10 * MS};
+    struct member *inside = join(r, 10, 1, 0), *outside = join(r, 11, 1, 0);
+    use(inside, 30, 10);
+    use(outside, 10, 7);
+    sample(r, 100 * MS);
+    assert_int_equal(job_cpu(r), 40 * MS);
+    job_leave(&r->job, outside);
+    job_ended(&r->job, outside, 150 * MS);
+    job_gone(&r->job, outside, 150 * MS, 150 * MS);
+    sample(r, 200 * MS);
+    assert_int_equal(job_cpu(r), 40 * MS);
+    job_settle(&r->job, 300 * MS, read_again, r);
+    sample(r, 300 * MS);
+    assert_int_equal(job_cpu(r), 40 * MS);
+}
+
 static void test_io_of_a_child(void **state)
 {
     struct recording *r = *state;
@@ -342,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sums, begin, end),
         cmocka_unit_test_setup_teardown(test_ends, begin, end),
         cmocka_unit_test_setup_teardown(test_ended_and_not_settled, begin, end),
+        cmocka_unit_test_setup_teardown(test_ended_outside_of_the_group, begin, end),
         cmocka_unit_test_setup_teardown(test_io_of_a_child, begin, end),
         cmocka_unit_test_setup_teardown(test_leaves, begin, end),
         cmocka_unit_test_setup_teardown(test_unread, begin, end),
