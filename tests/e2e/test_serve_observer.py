@@ -103,7 +103,7 @@ def test_it_records_task_files(serve, baro, work, started):
     (observer,) = children(s.process.pid)
     os.kill(observer, signal.SIGKILL)
     eventually(lambda: "gap" in [e["event"] for e in s.json(f"/api/v1/jobs/{job}/events")["events"]])
-    assert running() == [job]
+    eventually(lambda: running() == [job])
     (files / "a.yaml").unlink()
     eventually(lambda: s.json(f"/api/v1/jobs/{job}")["job"]["result"] == "detached" and not running())
     assert s.json(f"/api/v1/jobs/{job}")["job"]["state"] == "ended"
