@@ -82,6 +82,7 @@ static struct baro_sample last_sample(struct baro_process **rows)
     c->value[PROCESS_cpu_user] = c->value[PROCESS_cpu] = 40 * MS;
     s.job[JOB_cpu] = s.job[JOB_cpu_user] = 1000 * MS;
     s.job[JOB_processes_started] = 12;
+    s.job[JOB_processes_ended] = 9;
     s.job[JOB_processes_peak] = 9;
     s.job[JOB_process_rss_peak] = 1 << 20;
     return s;
