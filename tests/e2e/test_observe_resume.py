@@ -181,7 +181,8 @@ def test_an_exit_has_what_was_used_under_both_observers(run, observer, busy, wai
 
 
 def test_what_ends_in_between_is_marked(run, observer, busy, wait_until):  # noqa: F811
-    """Its CPU time by the last sample stays, and the task's is a lower bound. A file that has changed is another job."""
+    """Its CPU time by the last sample stays, and the task's is a lower bound. A file that has changed is another job.
+    """
     first, second = busy("gulp"), busy("gulp")
     observer.put("n.yaml", f"tasks:\n  gulp: {{match: gulp{busy.word}}}\n  none: {{match: no such program}}\n")
     observer.start()
@@ -318,7 +319,8 @@ def test_readers(run, observer, busy, wait_until):  # noqa: F811
     wait_until(lambda: run.instants(tape)[-1] > gap["t_ns"], "a sample after it")
     observer.stop()
     for command in (("summary",), ("summary", "--by", "task"), ("show", "--at", "50%"), ("show", "--at", "peak"),
-                    ("plot", "cpu"), ("report", "-o", "-", "--format", "markdown"), ("report", "-o", "-", "--format", "json")):
+                    ("plot", "cpu"), ("report", "-o", "-", "--format", "markdown"),
+                    ("report", "-o", "-", "--format", "json")):
         done = run(*command, tape)
         assert done.returncode == 0 and "-nan" not in done.stdout, (command, done.stderr)
     middle = json.loads(run("show", "--json", "--at", f"+{gap['t_ns'] / 1e9 - 0.001}s", tape, status=0).stdout)
