@@ -59,19 +59,22 @@ static int find_shift(struct span stats, int32_t pid, size_t *ret)
     return BARO_E_SYNTAX;
 }
 
-#define TICK_MOST 10000000u /* ns: HZ is at least 100 */
+#define TICK_MOST 10000000u         /* ns: HZ is at least 100 */
+#define LIFE_MOST (10 * TICK_MOST) /* of a process whose CPU time is corrected */
 
 /* The scheduler adds to the CPU time at each tick and when a time slice ends. The last slice has not ended when the
  * record is made, so a process that ran in one go for less than a tick has 0. But a thread that never slept was always
  * either running or waiting for a CPU, and the kernel reports its lifetime and its waiting time. Example: lived 3 ms,
- * waited 1 ms, counted 0: it ran for 2 ms. The correction is limited to one tick, because time may also be lost to a
- * hypervisor or to interrupts, which nothing reports. */
+ * waited 1 ms, counted 0: it ran for 2 ms.
+ * Time is also lost to a hypervisor and to interrupts, which nothing reports. So the correction is limited to one tick,
+ * and to short lives. Example: of 400 ms a hypervisor took 6 and the last slice had 2: it was counted as 392, ran for
+ * 394, and the difference would be 400. */
 static uint64_t cpu_of(struct span s, size_t shift)
 {
     uint64_t counted = span_u64(s, AT_RUN_VIRTUAL + shift);
     uint64_t lived = span_u64(s, AT_ETIME + shift) * NS_PER_US, waited = span_u64(s, AT_CPU_DELAY);
     bool never_slept = span_u64(s, AT_SWITCHES_VOLUNTARY + shift) == 0 && span_u64(s, AT_CPU_COUNT) > 0;
-    uint64_t ran = never_slept && lived > waited ? lived - waited : 0;
+    uint64_t ran = never_slept && lived <= LIFE_MOST && lived > waited ? lived - waited : 0;
     if (ran > counted + TICK_MOST)
         ran = counted + TICK_MOST;
     return ran > counted ? ran : counted;

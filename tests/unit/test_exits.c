@@ -330,6 +330,11 @@ static void cpu_of_one_that_never_slept(void **state)
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.usage.cpu_ns, counted + 10000000);
+    lived_us = 400000;
+    set(&stats, 144, &lived_us, 8);
+    message(&b, 21, &stats);
+    assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
+    assert_int_equal(r.usage.cpu_ns, counted);
     buf_done(&b);
     buf_done(&stats);
 }
