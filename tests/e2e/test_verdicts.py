@@ -187,10 +187,20 @@ def test_quota(verdicts, groups):
     assert "the quota is 0.40 cores" in found["cpu-quota"]["title"]
 
 
-def test_neighbour(verdicts, groups, started, cores):
-    for _ in range(3 * cores):
-        started([PYTHON, "-S", "-c", BURN.format(60)], preexec_fn=groups.enter)
-    found = verdicts(burning(f"burn({cores}, 1.7)"))
+NEIGHBOURS = """
+import os, time
+until = time.monotonic() + 30
+while not os.path.exists("begin"): time.sleep(0.01)
+for _ in range({0} - 1):
+    if not os.fork(): break
+while time.monotonic() < until and not os.path.exists("end"): pass
+"""
+
+
+def test_neighbour(verdicts, groups, started, cores, run):
+    """The job starts and ends its neighbours: they have precedence over this process, too, which would take long."""
+    started([PYTHON, "-S", "-c", NEIGHBOURS.format(3 * cores)], cwd=run.work, preexec_fn=groups.enter)
+    found = verdicts(burning(f"open('begin', 'w')\nburn({cores}, 1.7)\nopen('end', 'w')"))
     check(found, "cpu-neighbour")
 
 
