@@ -52,6 +52,7 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "alone: changes or counts something of the whole machine; runs when no other test does"
     )
+    config.addinivalue_line("markers", "long: takes 7 seconds or more; starts first, so that no other waits for its end")
     config.addinivalue_line(
         "markers", "xdist_group(name): tests that share a costly fixture run in one process (of pytest-xdist)"
     )
@@ -59,6 +60,7 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     full = os.environ.get("BARO_FULL") == "1"
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
     for item in items:
         mark = item.get_closest_marker("not_sanitized")
         if SANITIZED and mark:
@@ -85,6 +87,21 @@ def has_connector():
 needs_connector = pytest.mark.skipif(
     os.geteuid() != 0 or not has_connector(), reason="needs root and the process connector, which a container lacks"
 )
+
+
+def poll(condition, what="the condition", timeout=PATIENCE):
+    """Returns the first value of condition() that is true. Most conditions run baro. The pause is twice as long as they
+    took, so that tests that wait leave the CPUs to others."""
+    end = time.monotonic() + timeout
+    while True:
+        began = time.monotonic()
+        value = condition()
+        if value:
+            return value
+        now = time.monotonic()
+        if now > end:
+            pytest.fail(f"waited {timeout} s for {what}")
+        time.sleep(min(max(2 * (now - began), 0.005), 0.25))
 
 
 # ---- the binary and where it writes ---------------------------------------------------------------------------------
@@ -250,10 +267,7 @@ class Runner:
     @staticmethod
     def await_end(tape):
         """Waits for the end mark: a recorder that shares a limit with its job may outlast the wrapper."""
-        until = time.monotonic() + PATIENCE
-        while not pathlib.Path(tape).read_bytes().endswith(b"BAROEND\n"):
-            assert time.monotonic() < until, f"{tape} has no end"
-            time.sleep(0.02)
+        poll(lambda: pathlib.Path(tape).read_bytes().endswith(b"BAROEND\n"), f"the end of {tape}")
 
     def lost_events(self, tape):
         """Were events lost, as on a busy machine? Then counts are lower bounds, and only then."""
@@ -266,10 +280,7 @@ class Runner:
 
     def await_samples(self, tape, n=1):
         """Waits until a running recording has n samples on its tape."""
-        until = time.monotonic() + PATIENCE
-        while len(self.instants(tape)) < n:
-            assert time.monotonic() < until, f"{tape} has no {n} samples"
-            time.sleep(0.01)
+        poll(lambda: len(self.instants(tape)) >= n, f"{n} samples on {tape}")
 
     def listens(self, tape):
         """Does a running recording receive events yet? Without the connector it tries perf, which it opens before the
@@ -292,11 +303,8 @@ class Runner:
         )
         held = os.open(gate, os.O_RDWR)  # opened for both, so that no open(2) blocks
         try:
-            until = time.monotonic() + PATIENCE
-            while not reached():
-                assert process.poll() is None, f"it ended before its time, with {process.returncode}"
-                assert time.monotonic() < until, "what the job waits for never came about"
-                time.sleep(0.01)
+            poll(lambda: reached() or process.poll() is not None, "what the job waits for")
+            assert process.poll() is None, f"it ended before its time, with {process.returncode}"
             os.write(held, b"\n")
             assert process.wait(timeout=120) == status
         finally:
@@ -439,19 +447,7 @@ def groups():
 
 @pytest.fixture
 def wait_until():
-    """wait_until(condition, "what for"): polls. The deadline is so long that only a hang reaches it."""
-
-    def wait(condition, what="the condition", timeout=PATIENCE):
-        end = time.monotonic() + timeout
-        while True:
-            value = condition()
-            if value:
-                return value
-            if time.monotonic() > end:
-                pytest.fail(f"waited {timeout} s for {what}")
-            time.sleep(0.005)
-
-    return wait
+    return poll
 
 
 @pytest.fixture(scope="session")

@@ -8,23 +8,12 @@ import re
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
-from conftest import PATIENCE
+from conftest import poll
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TOKEN = "correct-horse-battery-staple"
-
-
-def eventually(what, seconds=PATIENCE):
-    until = time.monotonic() + seconds
-    while True:
-        result = what()
-        if result or time.monotonic() > until:
-            assert result, "it did not happen"
-            return result
-        time.sleep(0.05)
 
 
 class Server:
@@ -62,7 +51,7 @@ class Server:
 
     def summed(self, n):
         """The jobs, once all tapes were read."""
-        return eventually(
+        return poll(
             lambda: len(j := self.jobs()) >= n
             and all("cpu_ns" in job or job["state"] == "unreadable" for job in j)
             and j

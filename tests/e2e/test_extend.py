@@ -135,6 +135,7 @@ def rows(text):
 
 
 @pytest.mark.not_sanitized("it is another build")
+@pytest.mark.long
 def test_a_metric_and_a_kind_in_a_copy_of_the_tree(extended, tmp_path):
     baro, tape = str(extended / "build/baro"), str(tmp_path / "t.baro")
 

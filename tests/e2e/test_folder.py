@@ -42,6 +42,7 @@ def samples(baro, path):
     return [json.loads(line) for line in done.stdout.splitlines()] if done.returncode == 0 else None
 
 
+@pytest.mark.long
 def test_force_with_a_recorder_that_is_killed(baro, work):
     """Whenever it is killed: there is either the old file or the new tape, no other file, and the message agrees."""
     chance = random.Random(7)

@@ -7,6 +7,7 @@ import pathlib
 import re
 import subprocess
 
+import pytest
 from conftest import SOURCE
 
 
@@ -16,6 +17,8 @@ def commands(path):
     return list(zip(questions, re.findall(r"^```\n\$ (.+)$", text, re.M), strict=True))
 
 
+@pytest.mark.long
+@pytest.mark.not_sanitized("other tests run each of these readers")
 def test_each_command_of_the_guide_works(baro, work):
     done = subprocess.run(
         [SOURCE / "tools" / "make-guide", pathlib.Path(baro).parent, work / "guide.md"], capture_output=True, timeout=300

@@ -55,6 +55,7 @@ def test_moved_at_its_start(run, tape, v1):  # noqa: F811
 
 
 @root
+@pytest.mark.long
 def test_moved_later(run, tape, v1, wait_until):  # noqa: F811
     """A job moves from one group to another: the limits and the peaks are those of the second group; OOM kills are of
     both."""
@@ -88,6 +89,7 @@ def test_moved_later(run, tape, v1, wait_until):  # noqa: F811
 
 @root
 @pytest.mark.parametrize("whose", ["run", "record --cgroup"])
+@pytest.mark.long
 def test_limit_is_raised_meanwhile(run, tape, v1, wait_until, whose):  # noqa: F811
     """No process moves, and the limit of the group is raised, as `systemctl set-property` does it. The peak before that
     says nothing about the new limit."""

@@ -159,6 +159,7 @@ while not os.path.exists(sys.argv[1]):
 
 
 @needs_root
+@pytest.mark.long
 def test_killed_again_and_again(run, work, jobs, observer, wait_until):
     """An observer that is killed and started again loses no sample that it has written, counts nothing twice, and does
     not disturb the jobs: the totals are those of the control groups. A job that ends meanwhile gets an end."""

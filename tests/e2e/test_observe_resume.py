@@ -106,6 +106,7 @@ def assert_continuous(run, tape, gaps):
 
 
 @needs_connector
+@pytest.mark.long
 def test_killed_again_and_again(run, observer, busy, work, groups, wait_until):  # noqa: F811
     """What lives through it counts to the last nanosecond, a control group as the kernel counts it, and what ended
     between two observers is never counted twice, and is marked as missing."""

@@ -264,6 +264,7 @@ def test_what_is_not_there_yet_is_waited_for(run, observer, shell, groups, wait_
     ]
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_read_to_its_end(run, observer, shell, hanging, wait_until):
     """It holds up neither samples nor other files, is reported once, and is read when its file server answers."""
     sleeper = shell("exit")
@@ -285,6 +286,7 @@ def test_a_file_that_cannot_be_read_to_its_end(run, observer, shell, hanging, wa
     assert len(observer.stop()) == 1
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_listed(run, observer, shell, hanging, wait_until):
     """Jobs go on, one line says so, and what is new is found when the file server answers."""
     sleeper = shell("exit")
@@ -305,6 +307,7 @@ def test_a_folder_that_cannot_be_listed(run, observer, shell, hanging, wait_unti
     assert len(observer.stop()) == 1
 
 
+@pytest.mark.long
 def test_a_link_to_a_file_server_that_hangs(run, observer, shell, hanging, wait_until):
     """It holds up no other file of the folder."""
     sleeper = shell("exit")

@@ -7,7 +7,8 @@ import os
 import subprocess
 
 import pytest
-from serving import eventually, running, serve  # noqa: F401 (fixtures)
+from conftest import poll
+from serving import running, serve  # noqa: F401 (fixtures)
 
 
 @pytest.fixture
@@ -27,21 +28,21 @@ def test_a_run_whose_tape_is_elsewhere(serve, running, run, work, announced):
     tape = work / "far" / "x.baro"
     s = serve()
     job = running("cat", options=("-o", str(tape)))
-    (name,) = eventually(lambda: ids(s, state="running"))
+    (name,) = poll(lambda: ids(s, state="running"))
     (link,) = announced.iterdir()
     assert link.name == f"{name}.baro" and os.readlink(link) == str(tape)
     assert "-cat-" in name
-    assert eventually(lambda: s.json(f"/api/v1/jobs/{name}/sample").get("job"))
+    assert poll(lambda: s.json(f"/api/v1/jobs/{name}/sample").get("job"))
     run("run", "-q", "--", "true")
-    (kept,) = eventually(lambda: ids(s) - {name})
+    (kept,) = poll(lambda: ids(s) - {name})
     assert len(list(announced.iterdir())) == 2
     job.stdin.close()
     job.wait()
-    eventually(lambda: ids(s, state="ended") == {name, kept})
+    poll(lambda: ids(s, state="ended") == {name, kept})
     again = serve()
-    eventually(lambda: ids(again, state="ended") == {name, kept})
+    poll(lambda: ids(again, state="ended") == {name, kept})
     tape.unlink()
-    eventually(lambda: ids(s) == ids(again) == {kept})
+    poll(lambda: ids(s) == ids(again) == {kept})
     with_folder = serve(folder=work / "far")
     assert not ids(with_folder)
 
@@ -87,7 +88,7 @@ def test_each_user_sees_what_may_be_read(serve, run, run_ordinary, work, announc
     link.symlink_to(work / "root.baro")
     os.lchown(link, run_ordinary.uid, -1)
     open_to_all = serve()
-    eventually(lambda: ids(open_to_all) == {names["root.baro"]})
+    poll(lambda: ids(open_to_all) == {names["root.baro"]})
     token = "0123456789abcdef" * 2
     (work / "token").write_text(token)
     (work / "token").chmod(0o600)
@@ -96,7 +97,7 @@ def test_each_user_sees_what_may_be_read(serve, run, run_ordinary, work, announc
     def jobs_with_token():
         return {j["id"] for j in guarded.json("/api/v1/jobs", Authorization=f"Bearer {token}")["jobs"]}
 
-    eventually(lambda: jobs_with_token() == set(names.values()))
+    poll(lambda: jobs_with_token() == set(names.values()))
     p = run_ordinary.popen("serve", "--listen", "127.0.0.1:0", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            env={"BARO_DIR": mine / "kept"})
     try:
@@ -109,7 +110,7 @@ def test_each_user_sees_what_may_be_read(serve, run, run_ordinary, work, announc
             c.close()
             return found
 
-        eventually(lambda: jobs() == {names["ordinary.baro"]})
+        poll(lambda: jobs() == {names["ordinary.baro"]})
     finally:
         p.terminate()
         p.communicate(timeout=60)

@@ -12,7 +12,8 @@ import sys
 import threading
 
 import pytest
-from serving import SOURCE, Stream, eventually, kept, running, serve  # noqa: F401 (fixtures)
+from conftest import poll
+from serving import SOURCE, Stream, kept, running, serve  # noqa: F401 (fixtures)
 
 sys.path.insert(0, str(SOURCE / "bench"))
 import attack  # noqa: E402
@@ -22,6 +23,7 @@ def rss_kib(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
 
 
+@pytest.mark.long
 def test_malformed_requests(serve):
     s = serve()
     requests = (
@@ -94,7 +96,7 @@ def test_a_client_that_takes_its_answer_slowly(serve, kept):
 def test_it_ends_with_clients(serve, running):
     running("cat")
     s = serve()
-    job = eventually(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]["id"]
+    job = poll(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]["id"]
     stream = Stream(s, f"/api/v1/jobs/{job}/live")
     events = stream.events()
     next(events)
@@ -121,6 +123,7 @@ def good_answer(server, path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+@pytest.mark.long
 def test_an_attack_costs_the_recording_nothing(serve, run, work, cgroup, started):
     """All attacks at once while control groups are recorded: samples go on, without a gap, a good client is answered,
     and afterwards nothing is held. How regular the samples are is measured by bench/attack.py."""
@@ -133,7 +136,7 @@ def test_an_attack_costs_the_recording_nothing(serve, run, work, cgroup, started
         started(["sh", "-c", "while sleep 0.05; do :; done"], preexec_fn=type(cgroup)(cgroup.path / name).enter)
     env = dict(os.environ, BARO_NO_BUDGET="1")
     s = serve("--cgroup", f"{cgroup.path}/*", "--interval", "100ms", folder=folder, env=env)
-    tapes = eventually(lambda: len(t := [*folder.glob("*-one-*.baro"), *folder.glob("*-two-*.baro")]) == 2 and t)
+    tapes = poll(lambda: len(t := [*folder.glob("*-one-*.baro"), *folder.glob("*-two-*.baro")]) == 2 and t)
     for tape in tapes:
         run.await_samples(tape, 3)
     over = threading.Event()
@@ -143,8 +146,8 @@ def test_an_attack_costs_the_recording_nothing(serve, run, work, cgroup, started
             before = [len(run.instants(tape)) for tape in tapes]
             for tape, n in zip(tapes, before):
                 run.await_samples(tape, n + 10)
-            assert eventually(lambda: good_answer(s, "/healthz"))["observer"] == {"is_running": True, "starts": 1}
-            assert len(eventually(lambda: good_answer(s, "/api/v1/jobs"))["jobs"]) >= 2
+            assert poll(lambda: good_answer(s, "/healthz"))["observer"] == {"is_running": True, "starts": 1}
+            assert len(poll(lambda: good_answer(s, "/api/v1/jobs"))["jobs"]) >= 2
     finally:
         over.set()
         for thread in threads:
@@ -153,5 +156,5 @@ def test_an_attack_costs_the_recording_nothing(serve, run, work, cgroup, started
         instants = run.instants(tape)
         assert instants == sorted(set(instants))
         assert [e for e in run.export(tape, "event") if e["event"] == "gap"] == []
-    eventually(lambda: re.search(rb"\nbaro_serve_connections [1-3]\n", s.ask("/metrics")[2]))
-    eventually(lambda: b"\nbaro_serve_streams 0\n" in s.ask("/metrics")[2])
+    poll(lambda: re.search(rb"\nbaro_serve_connections [1-3]\n", s.ask("/metrics")[2]))
+    poll(lambda: b"\nbaro_serve_streams 0\n" in s.ask("/metrics")[2])

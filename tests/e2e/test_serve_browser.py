@@ -8,7 +8,8 @@ import signal
 
 import pytest
 from browser import CHROMIUM, Browser
-from serving import TOKEN, eventually, kept, running, serve  # noqa: F401 (fixtures)
+from conftest import poll
+from serving import TOKEN, kept, running, serve  # noqa: F401 (fixtures)
 
 pytestmark = [
     pytest.mark.slow,
@@ -36,7 +37,7 @@ def show(page, server, width=1440, path="", scheme="light"):
     page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
     page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     page.call("Page.navigate", url=server.url + path)
-    eventually(lambda: page.run("document.readyState === 'complete' && !!document.querySelector('#link.live')"))
+    poll(lambda: page.run("document.readyState === 'complete' && !!document.querySelector('#link.live')"))
 
 
 def texts(page, selector):
@@ -47,18 +48,18 @@ def test_jobs_come_and_go(serve, kept, running, page):
     s = serve()
     s.summed(3)
     show(page, s)
-    eventually(lambda: page.run(RUNNING) == [] and len(page.run(ENDED)) == 3)
+    poll(lambda: page.run(RUNNING) == [] and len(page.run(ENDED)) == 3)
     assert page.run(RESULTS) == ["exit 0", "exit 0", "exit 3"] and texts(page, "#before-count") == ["3"]
     assert "Nothing is being recorded" in texts(page, "#running")[0]
     page.run("window.same = true")
     job = running("cat")
-    eventually(lambda: page.run(RUNNING) == ["cat"])
-    eventually(lambda: texts(page, ".job .big")[2] == "1" and texts(page, ".job .big")[0] != "\u2013")
-    eventually(lambda: page.run("document.querySelectorAll('.job .curve path').length") == 2)
-    eventually(lambda: page.run("!document.querySelector('#machine').hidden"))
+    poll(lambda: page.run(RUNNING) == ["cat"])
+    poll(lambda: texts(page, ".job .big")[2] == "1" and texts(page, ".job .big")[0] != "\u2013")
+    poll(lambda: page.run("document.querySelectorAll('.job .curve path').length") == 2)
+    poll(lambda: page.run("!document.querySelector('#machine').hidden"))
     job.stdin.close()
     job.wait()
-    eventually(lambda: page.run(RUNNING) == [] and page.run(ENDED)[0] == "cat")
+    poll(lambda: page.run(RUNNING) == [] and page.run(ENDED)[0] == "cat")
     assert page.run("window.same"), "it was loaded again"
 
 
@@ -66,8 +67,8 @@ def test_tasks(serve, running, baro, page):
     running("sh", "-c", f"{baro} run --task alpha -- cat; :")
     s = serve()
     show(page, s)
-    eventually(lambda: texts(page, ".job .tasks tbody td:first-child") == ["alpha"])
-    eventually(lambda: texts(page, ".job .tasks tbody td")[1] != "\u2013")  # the cores, from two samples
+    poll(lambda: texts(page, ".job .tasks tbody td:first-child") == ["alpha"])
+    poll(lambda: texts(page, ".job .tasks tbody td")[1] != "\u2013")  # the cores, from two samples
     assert page.run("!document.querySelector('.job .tasks').hidden")
 
 
@@ -75,12 +76,12 @@ def test_a_removed_tape_and_a_lost_server(serve, kept, work, page):
     s = serve()
     s.summed(3)
     show(page, s)
-    eventually(lambda: len(page.run(ENDED)) == 3)
+    poll(lambda: len(page.run(ENDED)) == 3)
     sorted((work / "home").glob("**/*.baro"))[0].unlink()
-    eventually(lambda: len(page.run(ENDED)) == 2)
+    poll(lambda: len(page.run(ENDED)) == 2)
     s.process.send_signal(signal.SIGTERM)
     s.process.wait()
-    eventually(lambda: texts(page, "#link.lost") == ["no connection"])
+    poll(lambda: texts(page, "#link.lost") == ["no connection"])
     page.events.clear()  # the browser reports that it can't connect
 
 
@@ -90,9 +91,9 @@ def test_a_report_is_opened(serve, kept, running, page):
     s.summed(4)
     for link in ("#before tbody tr a", "#running .job a"):
         show(page, s)
-        eventually(lambda: page.run(f"!!document.querySelector('{link}')"))
+        poll(lambda: page.run(f"!!document.querySelector('{link}')"))
         page.run(f"document.querySelector('{link}').click()")
-        eventually(lambda: page.run("location.pathname.endsWith('/report') && document.readyState === 'complete'"))
+        poll(lambda: page.run("location.pathname.endsWith('/report') && document.readyState === 'complete'"))
         assert page.run("document.querySelectorAll('svg').length") > 0
 
 
@@ -101,7 +102,7 @@ def test_token(serve, kept, work, page):
     s = serve("--token-file", str(work / "token"))
     show(page, s, path="?token=" + TOKEN)
     assert page.run("location.href") == s.url
-    eventually(lambda: len(page.run(ENDED)) == 3)
+    poll(lambda: len(page.run(ENDED)) == 3)
 
 
 @pytest.mark.parametrize("width", (1440, 820, 390))
@@ -110,7 +111,7 @@ def test_widths_and_schemes(serve, kept, running, baro, page, width, scheme):
     running("sh", "-c", f"{baro} run --task 'a task with a long name' -- cat; : {'x' * 200} {'y ' * 100}")
     s = serve()
     show(page, s, width, scheme=scheme)
-    eventually(lambda: len(page.run(ENDED)) == 3 and texts(page, ".job .tasks tbody td:first-child"))
+    poll(lambda: len(page.run(ENDED)) == 3 and texts(page, ".job .tasks tbody td:first-child"))
     assert page.run("document.documentElement.scrollWidth") <= width
     red, green, blue = page.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
     assert (red + green + blue < 200) == (scheme == "dark")
@@ -128,13 +129,13 @@ def test_many_jobs_are_lines(serve, running, run, page, width):
     s = serve()
     s.summed(37)
     show(page, s, width)
-    eventually(lambda: len(page.run(RUNNING)) == 10)
-    eventually(lambda: page.run("document.querySelector('#running').className") == "dense")
+    poll(lambda: len(page.run(RUNNING)) == 10)
+    poll(lambda: page.run("document.querySelector('#running').className") == "dense")
     assert page.run("document.documentElement.scrollWidth") <= width
     assert max(page.run("[...document.querySelectorAll('.job')].map(e => e.getBoundingClientRect().height)")) < 80
-    eventually(lambda: texts(page, "#page") == ["1\u201325 of 27"])
+    poll(lambda: texts(page, "#page") == ["1\u201325 of 27"])
     page.run("document.querySelector('#older').click()")
-    eventually(lambda: texts(page, "#page") == ["26\u201327 of 27"] and len(page.run(ENDED)) == 2)
+    poll(lambda: texts(page, "#page") == ["26\u201327 of 27"] and len(page.run(ENDED)) == 2)
 
 
 def test_keyboard(serve, kept, running, page):
@@ -142,12 +143,12 @@ def test_keyboard(serve, kept, running, page):
     s = serve()
     s.summed(4)
     show(page, s)
-    eventually(lambda: len(page.run(ENDED)) == 3 and page.run(RUNNING) == ["cat"])
+    poll(lambda: len(page.run(ENDED)) == 3 and page.run(RUNNING) == ["cat"])
     for key in "/sleep":
         page.key(key)
-    eventually(lambda: page.run(ENDED) == ["sleep 0.3"] and page.run(RUNNING) == [])
+    poll(lambda: page.run(ENDED) == ["sleep 0.3"] and page.run(RUNNING) == [])
     page.key("Escape")
-    eventually(lambda: len(page.run(ENDED)) == 3 and page.run(RUNNING) == ["cat"])
+    poll(lambda: len(page.run(ENDED)) == 3 and page.run(RUNNING) == ["cat"])
     seen = []
     for _ in range(30):
         page.key("Tab")
@@ -157,14 +158,14 @@ def test_keyboard(serve, kept, running, page):
             break
     assert seen.index("cat") < seen.index("sleep 0.3")
     page.key("Enter")
-    eventually(lambda: page.run("location.pathname.endsWith('/report')"))
+    poll(lambda: page.run("location.pathname.endsWith('/report')"))
 
 
 def test_names_for_screen_readers(serve, kept, running, page):
     running("cat")
     s = serve()
     show(page, s)
-    eventually(lambda: page.run(RUNNING) == ["cat"])
+    poll(lambda: page.run(RUNNING) == ["cat"])
     nameless = page.run(
         "[...document.querySelectorAll('button, section, svg[role=img], input')].filter(e => !e.ariaLabel "
         "&& !e.getAttribute('aria-labelledby') && !e.textContent.trim() && !e.labels?.length).map(e => e.outerHTML)"

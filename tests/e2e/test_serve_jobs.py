@@ -7,7 +7,8 @@ import re
 import subprocess
 
 import pytest
-from serving import SOURCE, eventually, kept, running, serve  # noqa: F401 (fixtures)
+from conftest import poll
+from serving import SOURCE, kept, running, serve  # noqa: F401 (fixtures)
 
 
 def test_jobs_and_their_summary(serve, kept, baro):
@@ -103,20 +104,20 @@ def test_damaged_and_vanished_tapes(serve, run, work):
     got, _, body = s.ask("/api/v1/jobs/damaged")
     assert got in (200, 500) and json.loads(body)
     assert s.json("/api/v1/jobs/whole")["job"]["result"] == "exit 0"
-    eventually(lambda: {j["id"] for j in s.jobs()} == {"whole", "damaged"})
+    poll(lambda: {j["id"] for j in s.jobs()} == {"whole", "damaged"})
 
 
 def test_a_job_that_runs(serve, running):
     job = running("cat")
     s = serve()
-    found = eventually(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]
+    found = poll(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]
     assert found["now"]["processes"] == 1 and found["now"]["rss_bytes"] > 0
-    host = eventually(lambda: (h := s.json("/api/v1/host"))["sample"] and h)
+    host = poll(lambda: (h := s.json("/api/v1/host"))["sample"] and h)
     assert host["cpus"] == os.cpu_count() and host["job"] == found["id"]
-    later = eventually(lambda: (w := s.jobs(state="running")[0]["wall_ns"]) > found["wall_ns"] and w)
+    later = poll(lambda: (w := s.jobs(state="running")[0]["wall_ns"]) > found["wall_ns"] and w)
     job.stdin.close()
     job.wait()
-    ended = eventually(lambda: s.jobs(state="ended"))[0]
+    ended = poll(lambda: s.jobs(state="ended"))[0]
     assert (
         ended["id"] == found["id"] and ended["exit_status"] == 0 and ended["wall_ns"] >= later and ended["now"] is None
     )

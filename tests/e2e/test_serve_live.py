@@ -4,13 +4,14 @@
 import json
 import subprocess
 
-from serving import Stream, eventually, running, serve  # noqa: F401 (fixtures)
+from conftest import poll
+from serving import Stream, running, serve  # noqa: F401 (fixtures)
 
 
 def test_live_events_are_the_tape(serve, running, baro):
     job = running("cat")
     s = serve()
-    found = eventually(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]["id"]
+    found = poll(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]["id"]
     stream = Stream(s, f"/api/v1/jobs/{found}/live")
     assert stream.response.getheader("Content-Type").startswith("text/event-stream")
     events = stream.events()
@@ -51,7 +52,7 @@ def test_live_list(serve, running):
 def test_many_streams_and_one_that_stops_reading(serve, running):
     running("cat", options=("--interval", "20ms"))
     s = serve()
-    job = eventually(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]["id"]
+    job = poll(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]["id"]
     stuck = Stream(s, f"/api/v1/jobs/{job}/live?exits=1")  # and it reads nothing more
     streams = [Stream(s, f"/api/v1/jobs/{job}/live") for _ in range(63)]
     assert all(next(x.events())["event"] == "sample" for x in streams)
@@ -59,4 +60,4 @@ def test_many_streams_and_one_that_stops_reading(serve, running):
     for x in streams:
         x.close()
     stuck.close()
-    eventually(lambda: b"\nbaro_serve_streams 0\n" in s.ask("/metrics")[2])
+    poll(lambda: b"\nbaro_serve_streams 0\n" in s.ask("/metrics")[2])

@@ -10,13 +10,14 @@ import subprocess
 import urllib.parse
 
 import pytest
-from serving import eventually, running, serve  # noqa: F401 (fixtures)
+from conftest import poll
+from serving import running, serve  # noqa: F401 (fixtures)
 
 
 def test_metrics(serve, running):
     running("sh", "-c", "while :; do :; done")
     s = serve("--metrics-processes", "2")
-    body = eventually(
+    body = poll(
         lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b"baro_host_" in b and b
     )
     if shutil.which("promtool"):
@@ -40,7 +41,7 @@ def test_metrics(serve, running):
 def test_metrics_without_processes(serve, running):
     running("cat")
     s = serve()
-    body = eventually(lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b)
+    body = poll(lambda: b"baro_job_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b)
     assert b"pid=" not in body
 
 
@@ -49,7 +50,7 @@ def test_hostile_names_in_metrics(serve, running, work):
     shutil.copy("/bin/cat", name)
     running(str(name))
     s = serve("--metrics-processes", "5")
-    body = eventually(lambda: b"baro_process_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b)
+    body = poll(lambda: b"baro_process_cpu_seconds_total{" in (b := s.ask("/metrics")[2]) and b)
     for line in body.decode().splitlines():
         assert line.startswith("#") or re.fullmatch(
             r'[a-z_0-9]+(\{[a-z_]+="(?:[^"\\]|\\.)*"(,[a-z_]+="(?:[^"\\]|\\.)*")*\})? \S+', line
@@ -90,7 +91,7 @@ def test_prometheus_scrapes(serve, running, work):
             c.close()
 
     try:
-        eventually(lambda: (r := query("count_over_time(up[5m])")) and int(r[0]["value"][1]) >= 20, seconds=300)
+        poll(lambda: (r := query("count_over_time(up[5m])")) and int(r[0]["value"][1]) >= 20, timeout=300)
         assert query("min_over_time(up[5m])")[0]["value"][1] == "1", "a scrape failed"
         assert float(query("rate(baro_job_cpu_seconds_total[1m])")[0]["value"][1]) > 0
     finally:

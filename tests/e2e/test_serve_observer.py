@@ -9,7 +9,8 @@ import subprocess
 import time
 
 import pytest
-from serving import eventually, serve  # noqa: F401 (fixtures)
+from conftest import poll
+from serving import serve  # noqa: F401 (fixtures)
 
 
 def children(pid):
@@ -45,13 +46,13 @@ def test_it_records_control_groups(serve, run, baro, work, cgroup, started):
                     return cpu_ns > more_than and j["now"]["cores"] and (j["id"], cpu_ns)
             return None
 
-        return eventually(look)
+        return poll(look)
 
     job, cpu_ns = used(s, 0)
     (observer,) = children(s.process.pid)
     assert s.json("/healthz")["observer"] == {"is_running": True, "starts": 1}
     os.kill(observer, signal.SIGKILL)
-    eventually(lambda: s.json("/healthz")["observer"] == {"is_running": True, "starts": 2})
+    poll(lambda: s.json("/healthz")["observer"] == {"is_running": True, "starts": 2})
     assert used(s, cpu_ns)[0] == job
     metrics = s.ask("/metrics")[2]
     assert b"\nbaro_observer_up 1\n" in metrics and b"\nbaro_observer_starts_total 2\n" in metrics
@@ -70,7 +71,7 @@ def test_it_records_control_groups(serve, run, baro, work, cgroup, started):
     (observer,) = children(s.process.pid)
     s.process.kill()
     s.process.wait()
-    eventually(lambda: is_gone(observer))
+    poll(lambda: is_gone(observer))
     s = serve(*options, folder=folder)
     assert used(s, cpu_ns)[0] == job
     assert len(list(folder.glob("*-job-*.baro"))) == 1
@@ -91,10 +92,10 @@ def test_it_records_task_files(serve, baro, work, started):
     def running():
         return [j["id"] for j in s.jobs(state="running") if "-nightly-" in j["id"] and j.get("now")]
 
-    eventually(lambda: s.jobs(state="running"))
+    poll(lambda: s.jobs(state="running"))
     (files / ".a.yaml").write_text(f"name: nightly\ntasks: {{web: {{pid: {pid}}}}}\n")
     (files / ".a.yaml").rename(files / "a.yaml")
-    (job,) = eventually(running)
+    (job,) = poll(running)
     (task,) = s.json(f"/api/v1/jobs/{job}/tasks")["tasks"]
     assert task["name"] == "web" and task["processes"] == 1
     assert f'baro_task_processes{{job="{job}",task="web"}} 1\n' in s.ask("/metrics")[2].decode()
@@ -102,10 +103,10 @@ def test_it_records_task_files(serve, baro, work, started):
     assert status == 200 and b"web" in page
     (observer,) = children(s.process.pid)
     os.kill(observer, signal.SIGKILL)
-    eventually(lambda: "gap" in [e["event"] for e in s.json(f"/api/v1/jobs/{job}/events")["events"]])
-    eventually(lambda: running() == [job])
+    poll(lambda: "gap" in [e["event"] for e in s.json(f"/api/v1/jobs/{job}/events")["events"]])
+    poll(lambda: running() == [job])
     (files / "a.yaml").unlink()
-    eventually(lambda: s.json(f"/api/v1/jobs/{job}")["job"]["result"] == "detached" and not running())
+    poll(lambda: s.json(f"/api/v1/jobs/{job}")["job"]["result"] == "detached" and not running())
     assert s.json(f"/api/v1/jobs/{job}")["job"]["state"] == "ended"
     status, text = s.stop()
     assert status == 0 and re.findall("baro observe ended.*", text) == [

@@ -4,13 +4,14 @@
 import subprocess
 
 import pytest
-from serving import eventually, kept, running, serve  # noqa: F401 (fixtures)
+from conftest import poll
+from serving import kept, running, serve  # noqa: F401 (fixtures)
 
 
 def test_thermos_clients(serve, running, kept):
     running("sh", "-c", "while :; do :; done")
     s = serve()
-    active = eventually(lambda: [j for j in s.jobs(state="running") if j.get("now") and j["now"]["cores"]])[0]["id"]
+    active = poll(lambda: [j for j in s.jobs(state="running") if j.get("now") and j["now"]["cores"]])[0]["id"]
     s.summed(4)
     assert s.json("/j/task_id_count") == {"active": 1, "finished": 3, "all": 4}
     assert s.json("/j/task_ids/active")["task_ids"] == [active]
@@ -42,7 +43,7 @@ def test_disk(serve, running, work):
     running("cat", options=("--du", str(outer), "--du", str(sandbox), "--du-every", "1s"))
     running("sleep", "600")
     s = serve()
-    found = eventually(lambda: len(j := s.jobs(state="running")) == 2 and j)
+    found = poll(lambda: len(j := s.jobs(state="running")) == 2 and j)
     jobs = {j["command"][0]: j["id"] for j in found}
 
     def used(command):
@@ -51,7 +52,7 @@ def test_disk(serve, running, work):
     def blocks(path):
         return sum(p.lstat().st_blocks * 512 for p in [path, *path.rglob("*")])
 
-    eventually(lambda: used("cat")["disk"] == blocks(outer) > 400_000)
+    poll(lambda: used("cat")["disk"] == blocks(outer) > 400_000)
     assert used("cat")["disk_is_lower_bound"] is False
     assert used("sleep")["disk"] is None
 
@@ -75,8 +76,8 @@ def test_disk_of_tasks(serve, run, work, started):
     recording = run.popen("record", *options)
     try:
         s = serve(folder=work / "tapes")
-        eventually(lambda: s.jobs(state="running"))
-        both = eventually(lambda: s.json("/j/task/t")["t"]["resource_consumption"]["disk"])
+        poll(lambda: s.jobs(state="running"))
+        both = poll(lambda: s.json("/j/task/t")["t"]["resource_consumption"]["disk"])
         processes = s.json("/j/processes?task_ids=t")["t"]
     finally:
         recording.terminate()
@@ -99,7 +100,7 @@ def test_how_a_job_ended(serve, run, work, started):
     left = recorded("left", "record", "--pid", lives.pid)
     unknown = recorded("unknown", "record", "--pid", ends.pid)
     s = serve(folder=work / "tapes")
-    eventually(lambda: {j["id"] for j in s.jobs(state="running")} == {"left", "unknown"})
+    poll(lambda: {j["id"] for j in s.jobs(state="running")} == {"left", "unknown"})
     assert s.json("/j/task/left")["left"]["state"] == "ACTIVE" and s.json("/j/task/left")["left"]["result"] is None
     left.terminate()
     ends.stdin.close()
@@ -107,7 +108,7 @@ def test_how_a_job_ended(serve, run, work, started):
     left.wait()
     unknown.wait()
     s.summed(5)
-    eventually(lambda: not s.jobs(state="running"))
+    poll(lambda: not s.jobs(state="running"))
     states = {i: t for j in s.jobs() for i, t in s.json(f"/j/task/{j['id']}").items()}
     assert {i: (t["state"], t["result"]) for i, t in states.items() if i != "unknown"} == {
         "good": ("SUCCESS", "exit 0"),

@@ -10,8 +10,8 @@ import signal
 import subprocess
 
 import pytest
-from conftest import needs_connector
-from serving import eventually, serve  # noqa: F401 (fixtures)
+from conftest import needs_connector, poll
+from serving import serve  # noqa: F401 (fixtures)
 
 
 @pytest.fixture
@@ -47,10 +47,10 @@ def test_its_capabilities_suffice(unit, run, baro, work, cgroup, started):
     started([*user, "sh", "-c", script], preexec_fn=type(cgroup)(group).enter)
     options = ["--interval", "100ms", "--overhead", "off", "--dir", folder, "--cgroup", f"{cgroup.path}/*"]
     observer = started([*keeps, baro, "observe", *options])
-    tape = eventually(lambda: next(folder.glob("*-job-*.baro"), None))
+    tape = poll(lambda: next(folder.glob("*-job-*.baro"), None))
     run.await_samples(tape, 2)
     gate.write_text("\n")
-    dd = eventually(lambda: [e for e in run.export(tape, "exit") if e["name"] == "dd"])[0]
+    dd = poll(lambda: [e for e in run.export(tape, "exit") if e["name"] == "dd"])[0]
     observer.send_signal(signal.SIGTERM)
     observer.wait()
     assert run.summary(tape)["accounting"]["event_source"] == "connector"

@@ -85,6 +85,7 @@ def test_a_storm_is_counted_as_without(run_both, work, tape, shared):
         assert r["io_rchar_bytes"] > 0 and r["io_is_lower_bound"] == 0, r
 
 
+@pytest.mark.long
 def test_an_ordinary_user_gets_the_io_of_what_ended(run_ordinary, work, tape, shared):
     """A shell reaps each dd at once: without taskstats its I/O is what the last sample saw of it."""
     argv = f"for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=1000000 count=$i 2>/dev/null; done; read x <{work}/gate"
