@@ -48,6 +48,7 @@ static void put_cpu(struct processes *p, struct member *m, const struct pid_stat
     uint64_t most = user_before + (cpu - before);
     user = user < user_before ? user_before : user > most ? most : user;
     set(m, PROCESS_cpu, cpu);
+    m->cpu_final |= clock_ns && st->state == 'Z' && st->num_threads <= 1;
     set(m, PROCESS_cpu_user, user);
     set(m, PROCESS_cpu_system, cpu - user);
     set_counter(m, PROCESS_children_cpu_user, st->cutime * p->sampling->job->ns_per_tick);

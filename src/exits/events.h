@@ -36,6 +36,8 @@ struct exits_event {
     int32_t status; /* wait status */
     uint32_t uid;   /* the real one; UINT32_MAX: not known */
     uint64_t elapsed_ns, cpu_ns, user_ns, system_ns, rss_peak_bytes; /* taskstats: totals of the thread group */
+    /* The part of cpu_ns that a hypervisor or an interrupt may have had. The scheduler counts that for no process. */
+    uint64_t cpu_unsure_ns;
     uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major, run_delay_ns;
     bool has_io, has_delay;
     uint64_t count;

@@ -10,7 +10,7 @@
  * then u64 count if it is EVENT_LOST, USAGE_FIELDS u64 if it has usage, and the name.
  */
 #define EVENT_FIXED 32u
-#define USAGE_FIELDS 12u
+#define USAGE_FIELDS 13u
 
 enum { HAS_STATUS = 1, HAS_USAGE = 2, HAS_IO = 4, HAS_DELAY = 8, OF_USAGE = 16 };
 
@@ -75,7 +75,8 @@ static void usage_fields(struct exits_event *e, uint64_t *ret[static USAGE_FIELD
 {
     uint64_t *const fields[USAGE_FIELDS] = {&e->elapsed_ns,   &e->cpu_ns,       &e->user_ns,      &e->system_ns,
                                             &e->rss_peak_bytes, &e->io_read,    &e->io_write,     &e->io_rchar,
-                                            &e->io_wchar,     &e->faults_minor, &e->faults_major, &e->run_delay_ns};
+                                            &e->io_wchar,     &e->faults_minor, &e->faults_major, &e->run_delay_ns,
+                                            &e->cpu_unsure_ns};
     memcpy(ret, fields, sizeof(fields));
 }
 

@@ -13,7 +13,7 @@
 #include "base/span.h"
 #include "exits/events.h"
 
-#define SHARE_VERSION 1u
+#define SHARE_VERSION 2u
 #define SHARE_MESSAGE 32768u /* bytes of the longest message */
 #define SHARE_HEAD 24u
 #define SHARE_PIDS_MOST 512u /* of one request */

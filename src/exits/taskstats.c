@@ -188,7 +188,9 @@ static struct exits_event translate(const struct taskstats_record *r)
     e.has_status = e.pid == r->pid;
     e.status = e.has_status ? (int32_t)r->status : 0;
     e.elapsed_ns = r->elapsed_ns;
-    e.cpu_ns = several && r->has_total && r->total_cpu_ns > u->cpu_ns ? r->total_cpu_ns : u->cpu_ns;
+    bool total = several && r->has_total && r->total_cpu_ns > u->cpu_ns;
+    e.cpu_ns = total ? r->total_cpu_ns : u->cpu_ns;
+    e.cpu_unsure_ns = total ? 0 : u->cpu_unsure_ns;
     e.user_ns = several ? 0 : u->user_ns;
     e.system_ns = several ? 0 : u->system_ns;
     e.rss_peak_bytes = u->rss_peak_bytes;

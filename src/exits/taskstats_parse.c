@@ -85,6 +85,7 @@ static void parse_usage(struct span s, size_t shift, struct taskstats_usage *u)
     u->delays = span_u64(s, AT_CPU_COUNT);
     u->run_delay_ns = span_u64(s, AT_CPU_DELAY);
     u->cpu_ns = cpu_of(s, shift);
+    u->cpu_unsure_ns = u->cpu_ns - span_u64(s, AT_RUN_VIRTUAL + shift);
     u->user_ns = span_u64(s, AT_UTIME + shift) * NS_PER_US;
     u->system_ns = span_u64(s, AT_STIME + shift) * NS_PER_US;
     u->faults_minor = span_u64(s, AT_MINFLT + shift);
@@ -177,6 +178,7 @@ int taskstats_parse(struct span payload, struct taskstats_record *ret)
 void taskstats_add(struct taskstats_usage *sum, const struct taskstats_usage *one)
 {
     sum->cpu_ns += one->cpu_ns;
+    sum->cpu_unsure_ns += one->cpu_unsure_ns;
     sum->user_ns += one->user_ns;
     sum->system_ns += one->system_ns;
     sum->faults_minor += one->faults_minor;

@@ -73,13 +73,25 @@ static inline uint64_t since_joined(const struct member *m, unsigned counter, ui
     return v > base ? v - base : 0;
 }
 
-/* Both the values read last and the record of an event source are lower bounds: the larger one is nearer to the truth.
- */
-static inline uint64_t own_cpu(const struct member *m)
+/* What it used after it was read last, by the record of an event source. */
+static inline uint64_t reported_cpu(const struct member *m)
 {
     uint64_t seen = value(m, PROCESS_cpu);
     const struct member_usage *u = member_usage(m);
-    return u->has_cpu && u->cpu_ns > seen ? u->cpu_ns : seen;
+    return u->has_cpu && !m->cpu_final && u->cpu_ns > seen ? u->cpu_ns - seen : 0;
+}
+
+static inline uint64_t own_cpu(const struct member *m)
+{
+    return value(m, PROCESS_cpu) + reported_cpu(m);
+}
+
+/* The part of own_cpu() that may be too much. Example: 300 ms when it was read last, and a record of 420 ms, of which
+ * 23 ms are unsure: 23 ms. */
+static inline uint64_t own_unsure(const struct member *m)
+{
+    uint64_t reported = reported_cpu(m), unsure = member_usage(m)->cpu_unsure_ns;
+    return reported < unsure ? reported : unsure;
 }
 
 /* Is it certain that the member had no children? */

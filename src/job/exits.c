@@ -56,9 +56,10 @@ static void no_split(struct baro_exit *e)
     }
 }
 
-static void values_of_usage(struct baro_exit *e, const struct member_usage *u)
+static void values_of_usage(struct baro_exit *e, const struct member *m)
 {
-    if (u->has_cpu && (e->absent[EXIT_cpu] || u->cpu_ns > e->value[EXIT_cpu])) {
+    const struct member_usage *u = member_usage(m);
+    if (u->has_cpu && (e->absent[EXIT_cpu] || reported_cpu(m))) {
         uint64_t split = e->value[EXIT_cpu_user] + e->value[EXIT_cpu_system];
         uint64_t user = u->has_split ? u->user_ns : e->value[EXIT_cpu_user];
         split = u->has_split ? u->user_ns + u->system_ns : split;
@@ -156,7 +157,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
     if (member_usage(m)->source)
         e->source = member_usage(m)->source;
     values_read_last(e, m);
-    values_of_usage(e, member_usage(m));
+    values_of_usage(e, m);
     take_base(e, m);
     if (e->absent[EXIT_io_rchar])
         e->absent[EXIT_io_is_lower_bound] = e->absent[EXIT_io_rchar];
@@ -204,6 +205,7 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     j->unsampled += !m->sampled;
     if (!e.absent[EXIT_cpu])
         j->counted_ended_ns += e.value[EXIT_cpu];
+    j->unsure_ended_ns += e.absent[EXIT_cpu] ? 0 : own_unsure(m);
     if (!e.absent[EXIT_rss_peak])
         j->rss_peak = max_u64(j->rss_peak, e.value[EXIT_rss_peak]);
     if (!e.absent[EXIT_run_delay]) {

@@ -132,6 +132,7 @@ struct job {
     struct job_reported reported[JOB_REPORTED];
     uint64_t started, ended, unsampled, peak;
     uint64_t counted_ended_ns; /* CPU time attributed to ended processes */
+    uint64_t unsure_ended_ns;  /* the part of it that may be too much: own_unsure() */
     uint64_t rss_peak;         /* the largest peak of any one process */
     /* of ended members; lower bounds */
     uint64_t ended_run_delay, ended_switches[2];

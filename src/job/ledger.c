@@ -123,6 +123,8 @@ void job_settled(const struct job *j, struct member *m)
 
 static uint64_t weight_of(const struct member *m)
 {
+    if (m->cpu_final)
+        return 0;
     uint64_t rss = member_usage(m)->has_memory ? member_usage(m)->rss_peak : m->row.value[PROCESS_rss_peak];
     return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
 }
@@ -179,13 +181,18 @@ static void share_out(struct job *j, uint64_t shares)
  * and the split of a process differs from what its successor shows for it. slack: how much may be missing due to
  * rounding (0 for the wrapper's wait4(2), which is exact). Example: 800 ms are expected, and slack is 40 ms. If the
  * successor gained 770 ms, nothing is carried and 30 ms are withheld; if it gained nothing, 760 ms are carried and 40
- * ms withheld. */
-static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX],
-                    uint64_t slack)
+ * ms withheld.
+ * unsure: how much of the CPU time that is expected may be too much. Example: perf reported 88 ms, of which 12 are
+ * unsure, and wait4(2) 82 ms: nothing is missing. If wait4(2) reported none, the process was not waited for, and 88 ms
+ * are carried.
+ * Returns whether CPU time was carried. */
+static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX],
+                    uint64_t slack, uint64_t unsure)
 {
     uint64_t used = expected[LEDGER_CPU_USER] + expected[LEDGER_CPU_SYSTEM];
     uint64_t have = gained[LEDGER_CPU_USER] + gained[LEDGER_CPU_SYSTEM];
     uint64_t missing = used > have ? used - have : 0;
+    missing = have && missing <= unsure ? 0 : missing;
     uint64_t carried = missing > slack ? missing - slack : 0;
     if (carried) {
         uint64_t user = (uint64_t)((double)carried * ((double)expected[LEDGER_CPU_USER] / (double)used));
@@ -199,6 +206,22 @@ static void balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
         if (expected[c] > gained[c])
             j->carried[c] += expected[c] - gained[c];
+    }
+    return carried > 0;
+}
+
+static bool is_ignored(const struct member *m)
+{
+    return m->successor && m->successor->ignores_children;
+}
+
+/* No other process has the CPU time of these gone members: what was reported of their ends is the best that is known.
+ * successor: NULL: of those that have none. */
+static void take_as_sure(struct job *j, const struct member *successor)
+{
+    for (struct member *m = j->gone; m; m = m->list_next) {
+        if (member_usage(m)->cpu_unsure_ns && (is_ignored(m) || nearest_living(m) == successor))
+            member_make_usage(m)->cpu_unsure_ns = 0;
     }
 }
 
@@ -220,9 +243,8 @@ static void note_short(struct job *j, const struct settlement *list)
 {
     for (const struct member *m = j->gone; m; m = m->list_next) {
         bool is_lost = (!nearest_living(m) && !j->adopts && !m->absorbed) || is_left(m);
-        bool is_ignored = m->successor && m->successor->ignores_children;
         j->io_short |= is_lost && !io_is_whole(j, m);
-        j->cpu_short |= (is_lost || is_ignored) && !ledger_is_whole(j, m);
+        j->cpu_short |= (is_lost || is_ignored(m)) && !ledger_is_whole(j, m);
     }
     for (const struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
@@ -272,6 +294,7 @@ static struct settlement *list_successors(struct job *j)
         e->known += own_cpu(m) + m->reaped[LEDGER_CPU_USER] + m->reaped[LEDGER_CPU_SYSTEM];
         e->known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* attributed to its children, and not yet shown as reaped */
         e->weight += weight_of(m);
+        e->unsure += m->absorbed || is_ignored(m) ? 0 : own_unsure(m);
         e->without_cpu += !member_usage(m)->has_cpu;
         e->not_whole |= !ledger_is_whole(j, m);
     }
@@ -416,7 +439,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     reaped_io_account(j);
     struct member *later = hold_back(j, now_ns);
     struct settlement *list = list_successors(j);
-    uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0;
+    uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0, unsure = 0;
     note_short(j, list);
     for (int c = 0; c < LEDGER_MAX; c++) {
         gained[c] = j->wrapper.total[c] - j->wrapper_settled[c];
@@ -424,17 +447,21 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     }
     for (const struct member *m = j->gone; m; m = m->list_next) {
         const struct member *successor = nearest_living(m);
-        if (!successor || !successor->settlement)
-            expect(m, expected);
+        if (successor && successor->settlement)
+            continue;
+        expect(m, expected);
+        unsure += m->absorbed || is_ignored(m) ? 0 : own_unsure(m);
     }
-    balance(j, expected, gained, 0);
+    if (balance(j, expected, gained, 0, unsure))
+        take_as_sure(j, NULL);
     /* Each successor is balanced for itself: a surplus of one must not hide what was lost below another. */
     for (struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(e->successor, one);
         plan_share(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
         shares += e->share;
-        balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick);
+        if (balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick, e->unsure) || e->successor->ignores_children)
+            take_as_sure(j, e->successor);
         settled(e->successor);
     }
     share_out(j, shares);

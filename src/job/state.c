@@ -57,6 +57,7 @@ static void check_sums(const struct job *j)
         for (int c = 0; p && c < LEDGER_MAX; c++)
             all.ledger[c] += p->ledger[c];
         all.counted += p ? p->counted : 0;
+        all.unsure += p ? p->unsure : 0;
         all.reap_pending += p ? p->reap_pending : 0;
         all.run_delay += p ? p->run_delay : 0;
         all.rss += p ? p->rss : 0;
@@ -64,7 +65,8 @@ static void check_sums(const struct job *j)
     }
     for (int c = 0; c < LEDGER_MAX; c++)
         JOB_CHECK(all.ledger[c] == j->sums.ledger[c]);
-    JOB_CHECK(all.counted == j->sums.counted && all.reap_pending == j->sums.reap_pending);
+    JOB_CHECK(all.counted == j->sums.counted && all.unsure == j->sums.unsure);
+    JOB_CHECK(all.reap_pending == j->sums.reap_pending);
     JOB_CHECK(all.run_delay == j->sums.run_delay && all.rss == j->sums.rss && all.parents == j->sums.parents);
 }
 

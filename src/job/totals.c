@@ -82,6 +82,7 @@ static struct member_part part_of(const struct job *j, const struct member *m)
 {
     struct member_part p = {
         .counted = counted_of(m),
+        .unsure = own_unsure(m),
         .reap_pending = member_is_reap_pending(m)
                             ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM)
                             : 0,
@@ -104,6 +105,7 @@ static void replace(struct member_part *all, struct member_part *old, const stru
     for (int c = 0; c < LEDGER_MAX; c++)
         all->ledger[c] += new->ledger[c] - old->ledger[c];
     all->counted += new->counted - old->counted;
+    all->unsure += new->unsure - old->unsure;
     all->reap_pending += new->reap_pending - old->reap_pending;
     all->run_delay += new->run_delay - old->run_delay;
     all->switches[0] += new->switches[0] - old->switches[0];
@@ -159,10 +161,10 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
 }
 
 /*
- * Raises the total to what is known of each process by name, if that is more. A parent shows the CPU time of its
- * children too small by up to two ticks, and what was lost is carried less this rounding. What is added makes the bound
- * smaller, except for the part of gone members that still wait (`waiting`): what is known of these is all there is. The
- * sum by name is limited to what may be missing, as the taskstats record of a process that never slept is an estimate.
+ * Raises the total to what is known for certain of each process by name (`named`), if that is more. A parent shows the
+ * CPU time of its children too small by up to two ticks, and what was lost is carried less this rounding. What is added
+ * makes the bound smaller, except for the part of gone members that still wait (`waiting`): what is known of these is
+ * all there is. The sum by name is limited to what may be missing.
  *
  * Example: the total is 970 ms with a bound of 40 ms, and the processes by name have 990 ms: 20 ms are added, and the
  * bound becomes 20 ms.
@@ -187,12 +189,16 @@ static bool is_in_group_count(const struct job *j, const struct member *m)
     return m->task && j->tasks[m->task - 1].group_now.known;
 }
 
-/* CPU time of the members whose exits are not reported yet, and that is in no other count. */
-static uint64_t known_of_gone(const struct job *j)
+/* CPU time of the members whose exits are not reported yet, and that is in no other count. ret_unsure: the part of it
+ * that may be too much. */
+static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
 {
     uint64_t sum = 0;
-    for (const struct member *m = j->gone; m; m = m->list_next)
+    *ret_unsure = 0;
+    for (const struct member *m = j->gone; m; m = m->list_next) {
         sum += is_in_group_count(j, m) ? 0 : counted_of(m);
+        *ret_unsure += is_in_group_count(j, m) ? 0 : own_unsure(m);
+    }
     return sum;
 }
 
@@ -209,14 +215,16 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         total[LEDGER_CPU_SYSTEM] += j->tasks[i].extra_system;
     }
     uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick;
-    uint64_t waiting = known_of_gone(j), named = j->counted_ended_ns + j->sums.counted + waiting;
+    uint64_t unsure, waiting = known_of_gone(j, &unsure), named = j->counted_ended_ns + j->sums.counted + waiting;
     if (j->group.known) {
         total[LEDGER_CPU_USER] = j->group.user_ns;
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
         bound = 0;
         j->known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
     } else {
-        fill_up(j, total, named, waiting + j->sums.reap_pending + j->unclaimed_ns, &bound);
+        unsure += j->unsure_ended_ns + j->sums.unsure;
+        uint64_t sure = named > unsure ? named - unsure : 0;
+        fill_up(j, total, sure, waiting + j->sums.reap_pending + j->unclaimed_ns, &bound);
     }
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)

@@ -52,6 +52,7 @@ struct member_usage {
     bool has_cpu, has_split, has_memory, has_io, has_delay;
     enum baro_exit_source source;
     uint64_t cpu_ns, user_ns, system_ns, rss_peak, run_delay_ns;
+    uint64_t cpu_unsure_ns; /* the part of cpu_ns that a hypervisor or an interrupt may have had */
     uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major;
 };
 
@@ -59,6 +60,7 @@ struct member_usage {
 struct member_part {
     uint64_t ledger[LEDGER_MAX]; /* 0 while it is REAP_PENDING: its parent has the counters */
     uint64_t counted;            /* own CPU time since attach: attributed to this process */
+    uint64_t unsure;             /* the part of it that may be too much: own_unsure() */
     /* own CPU time and that of its reaped children, while it is REAP_PENDING; else 0 */
     uint64_t reap_pending;
     uint64_t run_delay, switches[2], rss;
@@ -75,6 +77,7 @@ struct settlement {
     uint64_t expected[LEDGER_MAX]; /* what the successor must have gained from them */
     uint64_t faults;               /* minor page faults that it must have gained: at least one for each child */
     uint64_t known, weight, share;
+    uint64_t unsure; /* the part of expected CPU time that may be too much */
 };
 
 /* Decides whether a tick reads a member: its CPU clock has moved, or it is due. */
@@ -186,6 +189,7 @@ struct member {
     bool late : 1;
     bool left : 1;      /* gone, and its parent ended without having reaped any process */
     bool had_child : 1; /* it had a child at some time */
+    bool cpu_final : 1; /* its CPU clock was read when it had ended */
     bool whole : 1;     /* its base is what it had used under another recorder, since it began */
     /* it was seen to ignore SIGCHLD: the kernel adds what its children used to no process */
     bool ignores_children : 1;

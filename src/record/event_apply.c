@@ -144,10 +144,12 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     u->source = perf ? BARO_EXIT_PERF : BARO_EXIT_TASKSTATS;
     if (perf) {
         u->cpu_ns += e->cpu_ns; /* one record per thread */
+        u->cpu_unsure_ns += e->cpu_unsure_ns;
         event_touch(r, m);
         return;
     }
     u->cpu_ns = e->cpu_ns;
+    u->cpu_unsure_ns = e->cpu_unsure_ns;
     u->user_ns = e->user_ns;
     u->system_ns = e->system_ns;
     u->has_split = e->user_ns + e->system_ns > 0;
@@ -179,7 +181,7 @@ static void drop_usage(struct recorder *r, struct member *m)
         return;
     u->has_cpu = false;
     u->source = BARO_EXIT_LAST_SAMPLE;
-    u->cpu_ns = 0;
+    u->cpu_ns = u->cpu_unsure_ns = 0;
     event_touch(r, m);
 }
 

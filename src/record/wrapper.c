@@ -151,6 +151,7 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
     if (l->cpu_ns) {
         member_make_usage(m)->has_cpu = true;
         member_make_usage(m)->cpu_ns = l->cpu_ns;
+        member_make_usage(m)->cpu_unsure_ns = 0;
     }
     if (l->stat_len)
         member_make_usage(m)->source = BARO_EXIT_WAIT4;

@@ -272,7 +272,7 @@ def descriptors_of(pid):
 
 CLIENT = """
 import os, socket, struct, sys
-VERSION, FOLLOW, EVENTS, DONE = 1, 1, 2, 3
+VERSION, FOLLOW, EVENTS, DONE = 2, 1, 2, 3
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 s.connect(os.environ["BARO_OBSERVER"])
 s.settimeout(60)
@@ -297,7 +297,7 @@ def events_of(rest, count):
     for _ in range(count):
         kind, flags, name = rest[at], rest[at + 1], rest[at + 2]
         got.append((kind, struct.unpack_from("=i", rest, at + 4)[0]))
-        at += 32 + (8 if kind == 6 else 0) + (96 if flags & 2 else 0) + name
+        at += 32 + (8 if kind == 6 else 0) + (104 if flags & 2 else 0) + name
     return got
 """
 
@@ -407,8 +407,8 @@ except (OSError, SystemExit):  # the observer takes the connection only now, and
         other.wait()
 
 
-@pytest.mark.parametrize("text", [b"", b"x", b"\0" * 24, b"\xff" * 24, struct.pack("=IIQII", 1 | 1 << 16, 99, 1, 0, 0),
-                                  struct.pack("=IIQII", 1 | 3 << 16, 1, 1, 0, 0), b"\1\0\1\0" + b"\xff" * 8000])
+@pytest.mark.parametrize("text", [b"", b"x", b"\0" * 24, b"\xff" * 24, struct.pack("=IIQII", 2 | 1 << 16, 99, 1, 0, 0),
+                                  struct.pack("=IIQII", 2 | 3 << 16, 1, 1, 0, 0), b"\2\0\1\0" + b"\xff" * 8000])
 def test_hostile_bytes(run, work, tape, shared, text):
     done = as_ordinary(
         """
@@ -429,7 +429,7 @@ def test_many_that_leave_at_once(shared, wait_until):
     for _ in range(200):
         c = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         c.connect(str(shared.path))
-        c.send(struct.pack("=IIQII", 1 | 1 << 16, 0, 1, 0, 0))
+        c.send(struct.pack("=IIQII", 2 | 1 << 16, 0, 1, 0, 0))
         clients.append(c)
     for c in clients:
         assert len(c.recv(100)) == 24

@@ -34,6 +34,7 @@ struct message {
 
 /* The most that the usage of an event lacks of the CPU time of a process. */
 #define CUT 400000u
+#define STEAL 8000000u
 
 struct process {
     enum life life;
@@ -51,6 +52,7 @@ struct kernel {
     uint64_t truth, lost; /* all CPU time that was used; what the kernel added to no other process */
     uint64_t lost_ends;   /* processes that ended so */
     bool all_reap;        /* no process ignores SIGCHLD */
+    bool has_steal;       /* the records of ends have up to STEAL too much */
     uint64_t truth_before, ticks; /* truth at the start of the last tick */
     struct job job;
     uint64_t exits, exit_cpu, forks;

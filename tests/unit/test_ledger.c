@@ -134,7 +134,8 @@ static void drain_events(struct kernel *k)
             job_ended(&k->job, m, e->t);
             m->end_reported = true;
             member_make_usage(m)->has_cpu = true;
-            member_make_usage(m)->cpu_ns = e->usage;
+            member_make_usage(m)->cpu_ns = e->usage + (k->has_steal ? e->usage % STEAL : 0);
+            member_make_usage(m)->cpu_unsure_ns = k->has_steal ? STEAL : 0;
         }
     }
     for (size_t i = 0; i < k->n_events; i++) { /* a read of each that has ended, in their order */
@@ -182,6 +183,8 @@ static void drain_messages(struct kernel *k)
         put(m, PROCESS_children_faults_minor, l->reaped_faults);
         member_make_usage(m)->has_cpu = true;
         member_make_usage(m)->cpu_ns = l->own_user + l->own_system;
+        member_make_usage(m)->cpu_unsure_ns = 0;
+        m->cpu_final = true;
         job_reaped(&k->job, m, l->t);
         if (member_is_gone(m)) {
             take_totals(k, l);
@@ -321,9 +324,11 @@ static void check_sums(const struct job *j)
             continue;
         for (int c = 0; c < LEDGER_MAX && !member_is_reap_pending(m); c++)
             all.ledger[c] += job_ledger(m, (enum ledger_counter)c);
-        uint64_t own = m->row.value[PROCESS_cpu];
-        own = member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own ? member_usage(m)->cpu_ns : own;
+        uint64_t own = m->row.value[PROCESS_cpu], seen = own;
+        if (member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own && !m->cpu_final)
+            own = member_usage(m)->cpu_ns;
         all.counted += own - (m->base ? m->base[BASE_CPU] : 0);
+        all.unsure += own - seen < member_usage(m)->cpu_unsure_ns ? own - seen : member_usage(m)->cpu_unsure_ns;
         all.reap_pending += member_is_reap_pending(m) ? own + m->row.value[PROCESS_children_cpu_user] +
                                                             m->row.value[PROCESS_children_cpu_system]
                                                       : 0;
@@ -411,6 +416,7 @@ static void random_lives(void **state)
         begin(&k, seed);
         k.restless = k.recorder == LATE && seed / 3 % 2;
         k.all_reap = seed / 6 % 4 == 0;
+        k.has_steal = k.all_reap && seed / 24 % 2;
         for (int s = 0; s < 4000; s++) {
             step(&k);
             if (dice(&k, 25))

@@ -93,6 +93,37 @@ static void child_of_a_zombie_counts_once(void **state)
     job_done(&j);
 }
 
+/* perf reported 88 ms for the child, of which 12 may be a hypervisor's. The wrapper's wait4(2) has 82 ms. If it has
+ * none, or the command ignores SIGCHLD, the child was added to no process, and what perf reported is the best that is
+ * known. */
+static void stolen_time_is_not_of_the_job(void **state)
+{
+    static struct job j;
+    uint64_t value[JOB_MAX];
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        bool waited = way == 1, settled_before = way == 2;
+        struct member *command, *child;
+        begin_pair(&j, &command, &child);
+        member_make_usage(child)->has_cpu = true;
+        member_make_usage(child)->cpu_ns = 88 * MS;
+        member_make_usage(child)->cpu_unsure_ns = 12 * MS;
+        if (!waited && !settled_before)
+            job_absorbed(&j, child);
+        job_gone(&j, child, 10 * MS, 19 * MS);
+        if (settled_before) {
+            job_ignores_children(&j, command);
+            job_settle(&j, 20 * MS, is_there, NULL);
+        }
+        put(command, PROCESS_state, 'Z');
+        end_command(&j, command, waited ? 82 * MS : 0);
+        close_pair(&j, value);
+        assert_int_equal(value[JOB_cpu], waited ? 82 * MS : 88 * MS);
+        assert_int_equal(value[JOB_cpu_counted], value[JOB_cpu]);
+        job_done(&j);
+    }
+}
+
 /* The recorder is late: the command and its child are found gone at the same time. The command ignored SIGCHLD, so the
  * kernel added the counters of the child to no process. The values known of it are added to the job, and the rest is
  * marked. */
@@ -182,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(child_of_a_zombie_counts_once),
+        cmocka_unit_test(stolen_time_is_not_of_the_job),
         cmocka_unit_test(ignored_child_found_at_the_end),
         cmocka_unit_test(left_child_is_reported_by_the_wrapper),
         cmocka_unit_test(exits_in_their_order),
