@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,8 @@ int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err)
                      strerror(-code));
 }
 
+#define LEAF_MOST_MS 20
+
 void own_remove(const struct own_group *g)
 {
     for (size_t i = 0; i < g->n; i++)
@@ -251,5 +254,7 @@ void own_remove(const struct own_group *g)
     /* This works even if a process that outlived the command is still in its group. */
     own_write(g->at[0].parent, "cgroup.subtree_control", g->controllers);
     own_write(g->at[0].parent, "cgroup.procs", "0");
-    rmdir(g->leaf);
+    /* A helper of the recorder may be about to end in it. What is left then is removed by own_dir_sweep() later. */
+    for (int ms = 0; rmdir(g->leaf) < 0 && errno == EBUSY && ms < LEAF_MOST_MS; ms++)
+        poll(NULL, 0, 1);
 }
