@@ -84,6 +84,7 @@ def has_connector():
     return os.readlink("/proc/self/ns/pid") == "pid:[4026531836]"
 
 
+needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="there is no strace")
 needs_connector = pytest.mark.skipif(
     os.geteuid() != 0 or not has_connector(), reason="needs root and the process connector, which a container lacks"
 )

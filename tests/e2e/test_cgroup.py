@@ -435,7 +435,7 @@ def test_own_group_without_hierarchies(run, tape, work):
 def test_own_group_with_groups_made_by_the_job(run, tape, work, cgroup):
     """Processes in groups that the job makes belong to the job. These groups are removed at the end, except where a
     process outlives the job."""
-    script = (f"here=$(echo {cgroup.path}/baro-*); mkdir $here/a $here/a/b $here/c; "
+    script = (f"here=$(ls -d {cgroup.path}/baro-* | grep -v self$); mkdir $here/a $here/a/b $here/c; "
               "(echo 0 > $here/a/b/cgroup.procs; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); ")
     run.record(tape, script, "--cgroup", "own", cgroup=cgroup)
     summary = run.summary(tape)
@@ -499,6 +499,8 @@ def test_only_groups_without_recorder_are_removed(run, tape, work, cgroup, wait_
         cgroup=cgroup,
     )
     wait_until(lambda: (work / "on").exists(), "the command, outside of its group")
+    if (cgroup.path / "cgroup.subtree_control").read_text().strip():
+        pytest.skip("controllers are enabled here: the group itself can have no process")
     group = cgroup.path / left(cgroup)[0]
     argv = [
         "unshare",

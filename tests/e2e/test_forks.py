@@ -13,7 +13,7 @@ import tempfile
 
 import pytest
 
-from conftest import ORDINARY, SOURCE
+from conftest import ORDINARY, SOURCE, needs_strace
 from jobs import script
 
 # A network namespace of its own has no process connector.
@@ -163,6 +163,7 @@ def test_counts_beside_foreign_forks(run, tape, grow, started, depth, width, lif
     check_counts(run, tape, 2 + 2 * (1 + depth * width) + 2)
 
 
+@needs_strace
 @pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
 def test_the_wrapper_waits_for_a_cpu_before_it_starts_the_command(run, tape):
     """The command begins 60 ms after the wrapper has noted the time: it is no other process with the same pid."""

@@ -20,6 +20,11 @@ from test_oom import ends_are_known
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 root = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups and namespaces")
 EATER = "import sys, time; x = bytearray(int(sys.argv[1]) << 20); time.sleep(float(sys.argv[2]))"
+EATER_UNTIL_OFF = """
+import os, sys, time
+x = bytearray(int(sys.argv[1]) << 20)
+while not os.path.exists("off"): time.sleep(0.05)
+"""
 
 
 def limits(run, tape):
@@ -89,20 +94,27 @@ def test_moved_later(run, tape, v1, wait_until):  # noqa: F811
 
 @root
 @pytest.mark.parametrize("whose", ["run", "record --cgroup"])
-@pytest.mark.long
 def test_limit_is_raised_meanwhile(run, tape, v1, wait_until, whose):  # noqa: F811
     """No process moves, and the limit of the group is raised, as `systemctl set-property` does it. The peak before that
     says nothing about the new limit."""
     group = v1("memory")
     group.write("memory.limit_in_bytes", 100 << 20)
-    job = [sys.executable, "-c", EATER, "60", "8"]
+    job = [sys.executable, "-c", EATER_UNTIL_OFF, "60"]
     if whose == "run":
         recorder = run.popen("run", "-q", "-o", tape, "--", *job, before=group.enter)
     else:
-        target = subprocess.Popen(job, preexec_fn=group.enter)
+        target = subprocess.Popen(job, cwd=run.work, preexec_fn=group.enter)
         recorder = run.popen("record", "-q", "-o", tape, "--cgroup", group.path)
     wait_until(lambda: tape.exists() and limits_now(run, tape).get("memory_bytes") == 100 << 20, "the first limits")
     group.write("memory.limit_in_bytes", 200 << 20)
+
+    def is_read():
+        now = limits_now(run, tape)
+        rows = [r["memory_limit_bytes"] for r in run.export(tape, "cgroup") if r["name"].endswith(named(group))]
+        return now["memory_bytes"] == rows[-1] == 200 << 20 and (now["memory_group_ratio"] or 0) > 60 / 200
+
+    wait_until(is_read, "the second limits, and what the group holds")
+    (run.work / "off").touch()
     assert recorder.wait(60) == 0
     if whose != "run":
         target.wait()

@@ -7,11 +7,11 @@ The reference is always the command alone under the same filter. A call that the
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 
 import pytest
+from conftest import needs_strace
 
 from wrapping import BARO, BESIDE, PATIENCE, ROOT, own_group, run, stopped_by
 
@@ -23,7 +23,7 @@ CANT_BE_PROBED = {"clone"}
 pytestmark = [
     pytest.mark.not_sanitized("a sanitizer makes system calls of its own"),
     pytest.mark.skipif(not os.access(FORBID, os.X_OK), reason="tests/e2e/forbid is not built"),
-    pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace"),
+    needs_strace,
 ]
 
 

@@ -492,7 +492,7 @@ def test_cpu_of_commands_is_whole_or_marked(run_both, tape, wait_until):
     burned = next(c for c in commands if c["name"] == name[:15])
     assert burned["cpu_is_lower_bound"] or burned["cpu_ns"] >= (truth - 0.03 - 0.05 * truth) * 1e9
     line = next(text for text in run_both("summary", tape, status=0).stdout.splitlines() if f" {name[:15]} " in text)
-    assert (">" in line) == burned["cpu_is_lower_bound"]
+    assert (">" in line or "?" in line) == burned["cpu_is_lower_bound"]  # "?": nothing is known of it
 
 
 def test_a_tape_without_tasks(run, tape):

@@ -13,6 +13,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import needs_strace
 
 from jobs import script
 
@@ -64,6 +65,7 @@ def test_killed_at_random_moments(run, work, started, wait_until, moments):
     print(f"kill -9 at {moments} moments: {seen} acknowledged samples, {lost} lost")
 
 
+@needs_strace
 @pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
 @pytest.mark.parametrize("nth", range(1, 40 if FULL else 8))
 @pytest.mark.parametrize("call", ["write", "ftruncate", "fdatasync"])
@@ -127,6 +129,7 @@ CALLS = {
 }
 
 
+@needs_strace
 @pytest.mark.not_sanitized("a sanitizer does not survive it")
 @pytest.mark.parametrize("when", ["1+", "8+"] + (["40+", *(str(n) for n in range(1, 60))] if FULL else ["2", "17"]))
 @pytest.mark.parametrize("call", CALLS)

@@ -118,6 +118,12 @@ def verdicts(run, tape, groups):
     return judge
 
 
+def has_enough(run, tape):
+    """A job with fewer than ten samples gets no verdict on its use of the machine. Where there are many CPUs and
+    processes, the budget of a short job is used up before."""
+    return len(run.instants(tape)) >= 10
+
+
 def check(found, *expected):
     said = {name: v["title"] for name, v in found.items()}
     made = set(found) - ALWAYS - (OF_THE_MACHINE - set(expected))
@@ -132,11 +138,11 @@ def check(found, *expected):
 # ---- healthy jobs ----------------------------------------------------------------------------------------------------
 
 
-def test_healthy(verdicts):
+def test_healthy(verdicts, run, tape):
     """As many busy processes as there are cores."""
     found = verdicts(burning(f"burn({len(os.sched_getaffinity(0))}, 1.7)"))
     check(found)
-    assert "Next time ask for" in found["right-size"]["advice"]
+    assert not has_enough(run, tape) or "Next time ask for" in found["right-size"]["advice"]
 
 
 def test_idle(run, tape, groups):
@@ -174,7 +180,7 @@ def test_few_cores(verdicts, run, tape):
     """If other jobs had more than a fifth of the machine's cores, this job did not keep all of them busy."""
     n = len(os.sched_getaffinity(0))
     found = verdicts(burning(f"burn({4 * n}, 1.7)"))
-    kept_busy = run.summary(tape)["job"]["cores_mean"] >= 0.8 * n
+    kept_busy = has_enough(run, tape) and run.summary(tape)["job"]["cores_mean"] >= 0.8 * n
     check(found, *(["few-cores"] if kept_busy else []))
     if kept_busy and n == os.cpu_count():
         assert found["few-cores"]["advice"].startswith(f"Start at most {n} thread")

@@ -196,6 +196,8 @@ def test_inherited(wrap, tmp_path, text):
     tmp_path.chmod(0o755)  # for tests that drop their privileges
     out = tmp_path / "out"
     bare = inherited(text, [], out)
+    if text.startswith("chrt") and bare[0]:
+        pytest.skip("chrt is refused here")
     out.unlink()
     wrapped = inherited(text, wrap, out)
     assert len(bare[1]) > 40, "the probe said nothing"

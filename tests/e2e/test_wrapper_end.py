@@ -13,6 +13,7 @@ import sys
 import time
 
 import pytest
+from conftest import needs_strace
 
 from wrapping import PATIENCE, recorder_of, WRAPPERS
 
@@ -190,6 +191,7 @@ def test_messages_of_the_recorder_while_the_job_runs(run, work, wait_until):
 STOPWATCH = "import time; a = time.monotonic_ns(); time.sleep(0.05); print(a, time.monotonic_ns())"
 
 
+@needs_strace
 @pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
 def test_start_precedes_the_commands_own_clock(run, tape):
     """Also if the recorder is late at the start: only the recorder calls setpgid(), which is delayed."""

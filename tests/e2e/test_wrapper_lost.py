@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import needs_strace
 
 from wrapping import (
     children,
@@ -211,6 +212,7 @@ REFUSALS = [
 ]
 
 
+@needs_strace
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda r: " ".join(r))
 def test_calls_refused_by_the_kernel(wrap, refusal):
     """Whichever system call of the wrapper (and of it alone) fails, the job runs and its end is reported correctly."""
@@ -224,6 +226,7 @@ def test_calls_refused_by_the_kernel(wrap, refusal):
     assert done.returncode == -signal.SIGUSR1
 
 
+@needs_strace
 def test_close_descriptors_without_close_range(wrap):
     strace = ["strace", "-o", "/dev/null", "-e", "inject=close_range:error=ENOSYS"]
     read, write = os.pipe()
