@@ -170,22 +170,43 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         e->absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
 }
 
+/* Returns the last exit reported for a pid, if it is among the last JOB_REPORTED. */
+static const struct job_reported *last_reported(const struct job *j, int32_t pid)
+{
+    uint64_t n = j->reported_of[(uint32_t)pid % JOB_REPORTED];
+    while (n && n + JOB_REPORTED > j->n_reported) {
+        const struct job_reported *r = &j->reported[(n - 1) % JOB_REPORTED];
+        if (r->key.pid == pid)
+            return r;
+        n = r->before;
+    }
+    return NULL;
+}
+
+static void note_reported(struct job *j, const struct member *m)
+{
+    uint64_t *last = &j->reported_of[(uint32_t)m->row.key.pid % JOB_REPORTED];
+    uint64_t end_ns = m->end_reported || m->gone_ns < m->end_ns ? m->end_ns : m->gone_ns;
+    j->reported[j->n_reported++ % JOB_REPORTED] = (struct job_reported){m->row.key, end_ns, *last};
+    *last = j->n_reported;
+}
+
 /* Was the exit of this process reported before? A process that was taken for gone and reported can be found again, for
  * example by a late event: it is the same one and counts once. It is another one if it was forked after that end.
  * Example: pid 200 ended at 966 us and was used again at 1,020 us; both processes started within the same clock tick of
  * 10 ms, so their keys are equal. */
 static bool was_reported(struct job *j, const struct member *m)
 {
-    struct job_reported *last = &j->reported[(uint32_t)m->row.key.pid % JOB_REPORTED];
-    bool same = m->row.key.start && baro_key_equal(last->key, m->row.key) && m->begin_ns <= last->end_ns;
-    *last = (struct job_reported){m->row.key, m->end_reported || m->gone_ns < m->end_ns ? m->end_ns : m->gone_ns};
+    const struct job_reported *last = last_reported(j, m->row.key.pid);
+    bool same = last && m->row.key.start && baro_key_equal(last->key, m->row.key) && m->begin_ns <= last->end_ns;
+    note_reported(j, m);
     return same;
 }
 
 bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
 {
-    const struct job_reported *last = &j->reported[(uint32_t)pid % JOB_REPORTED];
-    return last->key.pid == pid && last->end_ns >= t_ns;
+    const struct job_reported *last = last_reported(j, pid);
+    return last && last->end_ns >= t_ns;
 }
 
 /* Returns whether the member is kept: its exit is reported later. */

@@ -56,10 +56,10 @@ struct job_unclaimed {
 #define JOB_UNCLAIMED_HASH 256u
 #define JOB_REPORTED 256u
 
-/* end_ns: when it ended, or when it was found gone. */
+/* end_ns: when it ended, or when it was found gone. before: the previous one with the same hash, as above. */
 struct job_reported {
     struct baro_key key;
-    uint64_t end_ns;
+    uint64_t end_ns, before;
 };
 
 /* An exit that is reported when the process's sockets have ended. */
@@ -129,7 +129,8 @@ struct job {
     size_t targets;       /* living members that the user named */
     size_t ended_members; /* members that have ended and are not reaped yet: they no longer count as living */
     /* the exits that were reported last, by pid: none is reported twice */
-    struct job_reported reported[JOB_REPORTED];
+    struct job_reported reported[JOB_REPORTED]; /* the last ones: number n is at (n - 1) % JOB_REPORTED */
+    uint64_t n_reported, reported_of[JOB_REPORTED]; /* by the hash of a pid: the number of the last one; 0: none */
     uint64_t started, ended, unsampled, peak;
     uint64_t counted_ended_ns; /* CPU time attributed to ended processes */
     uint64_t unsure_ended_ns;  /* the part of it that may be too much: own_unsure() */

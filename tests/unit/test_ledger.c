@@ -533,6 +533,27 @@ static void found_again_is_reported_once(void **state)
 }
 
 /* All possible transitions, by hand. */
+/* Beside other forks the pids of a job are far apart. A fork event that is read late is of one of these processes. */
+static void the_last_exits_are_known_by_any_pid(void **state)
+{
+    static struct job j;
+    struct job_sink sink = {.exit = count_exit};
+    (void)state;
+    assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
+    for (int i = 0; i < 1000; i++) {
+        struct member *m = job_add(&j, 1000 + 256 * i, NULL, BARO_ORIGIN_EVENT, 10 * i);
+        m->begin_ns = 10 * i;
+        job_gone(&j, m, 10 * i + 5, 10 * i + 5);
+        job_settle(&j, 10 * i + 5, NULL, NULL);
+    }
+    for (int i = 1000 - (int)JOB_REPORTED; i < 1000; i++) {
+        assert_true(job_was_reported(&j, 1000 + 256 * i, 10 * i));
+        assert_false(job_was_reported(&j, 1000 + 256 * i, 10 * i + 6)); /* another one with its pid */
+    }
+    assert_false(job_was_reported(&j, 999, 0));
+    job_done(&j);
+}
+
 static void states_of_a_member(void **state)
 {
     static const enum member_state allowed[][2] = {
@@ -657,6 +678,7 @@ int main(void)
         cmocka_unit_test(ignored_child_is_carried),
         cmocka_unit_test(same_pid_other_process),
         cmocka_unit_test(found_again_is_reported_once),
+        cmocka_unit_test(the_last_exits_are_known_by_any_pid),
         cmocka_unit_test(states_of_a_member),
         cmocka_unit_test(lives_of_a_member),
         cmocka_unit_test(attach_leaves_the_past_out),
