@@ -54,9 +54,10 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     exits = run_both.export(tape, "exit")
 
     # counted: all that the kernel counted. What is missing is at most the CPU time after the last sample of a process
-    # whose counters the kernel adds to no other process, and is marked.
+    # whose counters the kernel adds to no other process, and is marked. An orphan is marked as well where the recorder
+    # comes too late to know who reaped it.
     if job["cpu_is_lower_bound"]:
-        assert way == "ignored"
+        assert way in ("ignored", "double-fork", "setsid")
         assert job["cpu_ns"] <= truth.most_ns() + truth.slack_ns
     else:
         truth.check(s)

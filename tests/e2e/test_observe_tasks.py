@@ -337,13 +337,13 @@ def test_more_jobs_than_descriptors(observer, shell, wait_until):
     observer.put("first.yaml", f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
     observer.tape("first")
     used = len(os.listdir(f"/proc/{observer.p.pid}/fd"))
-    resource.prlimit(observer.p.pid, resource.RLIMIT_NOFILE, (used + 10, used + 400))
+    resource.prlimit(observer.p.pid, resource.RLIMIT_NOFILE, (used + 10, used + 4000))
     for i in range(20):
         observer.put(f"n{i}.yaml", f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
     wait_until(observer.lines, "the line")
     assert "no descriptor is left (ulimit -n)" in observer.lines()[0]
     assert len(list(observer.folder.iterdir())) < 21
-    resource.prlimit(observer.p.pid, resource.RLIMIT_NOFILE, (used + 400, used + 400))
+    resource.prlimit(observer.p.pid, resource.RLIMIT_NOFILE, (used + 4000, used + 4000))
     wait_until(lambda: len(list(observer.folder.iterdir())) == 21, "all tapes")
     assert len(observer.stop()) == 1
 

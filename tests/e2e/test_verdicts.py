@@ -194,19 +194,25 @@ def test_quota(verdicts, groups):
 
 
 NEIGHBOURS = """
-import os, time
-until = time.monotonic() + 30
-while not os.path.exists("begin"): time.sleep(0.01)
+import os, signal, time
+signal.sigwait({{signal.SIGUSR1}})
 for _ in range({0} - 1):
     if not os.fork(): break
-while time.monotonic() < until and not os.path.exists("end"): pass
+end = time.monotonic() + 30
+while time.monotonic() < end: pass
 """
 
 
-def test_neighbour(verdicts, groups, started, cores, run):
-    """The job starts and ends its neighbours: they have precedence over this process, too, which would take long."""
-    started([PYTHON, "-S", "-c", NEIGHBOURS.format(3 * cores)], cwd=run.work, preexec_fn=groups.enter)
-    found = verdicts(burning(f"open('begin', 'w')\nburn({cores}, 1.7)\nopen('end', 'w')"))
+def test_neighbour(verdicts, groups, started, cores):
+    """The job starts and ends its neighbours: they have precedence over this process, too, which would take long. It
+    does so by signals, as a file takes its time on a busy disk."""
+
+    def enter():
+        groups.enter()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+
+    pid = started([PYTHON, "-S", "-c", NEIGHBOURS.format(3 * cores)], preexec_fn=enter, start_new_session=True).pid
+    found = verdicts(burning(f"import signal\nos.kill({pid}, signal.SIGUSR1)\nburn({cores}, 1.7)\nos.killpg({pid}, 9)"))
     check(found, "cpu-neighbour")
 
 
