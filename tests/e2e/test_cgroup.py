@@ -151,8 +151,8 @@ def test_record_a_group(run, tape, work, cgroup, wait_until, whose):
     summary = run.summary(tape)
     assert summary["accounting"]["kernel_source"] == "cgroup"
     truth = cgroup.usage_ns() - before
-    # Between attaching and here the shell did nothing but wait.
-    assert abs(summary["job"]["cpu_ns"] - truth) <= 2_000_000 + truth // 1000
+    # Between attaching and here the shell did little but wait.
+    assert abs(summary["job"]["cpu_ns"] - truth) <= 5_000_000 + truth // 1000
     assert summary["job"]["processes_started"] >= 13
 
 

@@ -245,7 +245,12 @@ def test_named_processes_that_end_in_between(run, observer, shell, wait_until): 
         observer.p.kill()
         observer.p.communicate()
         os.kill(inner, signal.SIGKILL)
-    wait_until(lambda: not os.path.exists(f"/proc/{inner}"), "its end")
+    for _ in range(1000):
+        if not os.path.exists(f"/proc/{inner}"):
+            break
+        time.sleep(0.01)
+    else:
+        pytest.skip("nobody waits for orphans here, as in a container")
     observer.start()
     wait_until(lambda: [e for e in run.export(tape, "event") if e["event"] == "end"], "the end of the tape")
     (line,) = observer.stop()
