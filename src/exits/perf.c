@@ -54,7 +54,8 @@ static bool is_among(const int32_t ids[PERF_ENDED], int32_t id)
 }
 
 /* perf's clock goes on while a hypervisor or an interrupt has the CPU; the scheduler's does not. Example: 88 ms by perf
- * where the kernel counted 82, on a virtual machine whose host was busy. */
+ * where the kernel counted 82, on a virtual machine whose host was busy. How much that is can't be read: assumed are
+ * 10 ms, about a time slice of the host, and 3 % of the rest. */
 #define UNSURE_NS 10000000u
 #define UNSURE_SHARE 32u
 static uint64_t unsure_of(uint64_t cpu_ns)

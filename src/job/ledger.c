@@ -124,7 +124,7 @@ void job_settled(const struct job *j, struct member *m)
 static uint64_t weight_of(const struct member *m)
 {
     if (m->cpu_final)
-        return 0;
+        return 0; /* all that it used is known */
     uint64_t rss = member_usage(m)->has_memory ? member_usage(m)->rss_peak : m->row.value[PROCESS_rss_peak];
     return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
 }

@@ -243,7 +243,7 @@ int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err)
                      strerror(-code));
 }
 
-#define LEAF_MOST_MS 20
+#define LEAF_MOST_MS 20 /* how long the end of the job may be delayed for it */
 
 void own_remove(const struct own_group *g)
 {

@@ -52,7 +52,7 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "alone: changes or counts something of the whole machine; runs when no other test does"
     )
-    config.addinivalue_line("markers", "long: takes 7 seconds or more; starts first, so that no other waits for its end")
+    config.addinivalue_line("markers", "long: takes 7 seconds or more; starts first, so that no other waits for it")
     config.addinivalue_line(
         "markers", "xdist_group(name): tests that share a costly fixture run in one process (of pytest-xdist)"
     )
@@ -448,6 +448,7 @@ def groups():
 
 @pytest.fixture
 def wait_until():
+    """poll(), for tests that take it as a fixture."""
     return poll
 
 

@@ -321,6 +321,7 @@ static void cpu_of_one_that_never_slept(void **state)
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.usage.cpu_ns, 2000000 - 333); /* lifetime minus waiting time */
+    assert_int_equal(r.usage.cpu_unsure_ns, 2000000 - 333 - 1000001); /* less what was counted */
     set(&stats, 72, &counted, 8);
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
@@ -330,11 +331,13 @@ static void cpu_of_one_that_never_slept(void **state)
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.usage.cpu_ns, counted + 10000000);
+    assert_int_equal(r.usage.cpu_unsure_ns, 10000000);
     lived_us = 400000;
     set(&stats, 144, &lived_us, 8);
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
     assert_int_equal(r.usage.cpu_ns, counted);
+    assert_int_equal(r.usage.cpu_unsure_ns, 0);
     buf_done(&b);
     buf_done(&stats);
 }

@@ -19,8 +19,8 @@ static struct exits_event full_exit(void)
                             .has_status = true, .has_usage = true, .of_usage = true, .comm = "cc1", .status = 0x0100,
                             .uid = 1000, .elapsed_ns = 1, .cpu_ns = 2, .user_ns = 3, .system_ns = 4,
                             .rss_peak_bytes = 5, .io_read = 6, .io_write = 7, .io_rchar = 8, .io_wchar = 9,
-                            .faults_minor = 10, .faults_major = 11, .run_delay_ns = 12, .has_io = true,
-                            .has_delay = true};
+                            .faults_minor = 10, .faults_major = 11, .run_delay_ns = 12, .cpu_unsure_ns = 13,
+                            .has_io = true, .has_delay = true};
     return e;
 }
 
