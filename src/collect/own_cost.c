@@ -125,8 +125,8 @@ void own_cost_note_refused(struct own_cost *o)
 static void add_rss(struct sampling *g, int32_t pid, uint64_t *sum, uint8_t *absent)
 {
     struct pid_stat st;
-    ssize_t n = pid ? proc_read_record(g->options.proc_fd, pid, "stat", g->text, 2048) : -ESRCH;
-    if (n > 0 && pid_stat_parse(span_of(g->text, (size_t)n), &st) == 0)
+    int n = pid ? proc_read_stat(g->options.proc_fd, pid, &st) : -ESRCH;
+    if (n == 0)
         *sum += st.rss * g->options.page_size;
     else if (pid && ((n != -ESRCH && n != -ENOENT) || pid == g->options.self[0]))
         *absent = n == -EACCES || n == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;

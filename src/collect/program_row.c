@@ -206,12 +206,7 @@ static uint64_t start_of(void *context, int32_t pid)
 {
     struct program_row *r = context;
     const struct member *m = tree_find(&r->sampling->job->tree, pid);
-    struct pid_stat st;
-    if (m && m->row.key.start)
-        return m->row.key.start;
-    char *text = r->sampling->text;
-    ssize_t n = proc_read_record(r->sampling->options.proc_fd, pid, "stat", text, 2048);
-    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 ? st.starttime : 0;
+    return m && m->row.key.start ? m->row.key.start : proc_read_start(r->sampling->options.proc_fd, pid);
 }
 
 /* The first process of the job, which is passed to the program. */
@@ -250,15 +245,13 @@ static int32_t pid_of_helper(void *state)
 static bool owns(void *state, int32_t pid)
 {
     const struct program_row *r = state;
-    struct sampling *g = r->sampling;
+    const struct sampling *g = r->sampling;
     struct pid_stat st;
-    char text[2048];
     int32_t helper = (int32_t)program_pid(r->program);
     for (int i = 0; helper && pid > 1 && i < ANCESTORS_MOST; i++, pid = st.ppid) {
         if (pid == helper)
             return true;
-        ssize_t n = proc_read_record(g->options.proc_fd, pid, "stat", text, sizeof(text));
-        if (n <= 0 || pid_stat_parse(span_of(text, (size_t)n), &st) < 0)
+        if (proc_read_stat(g->options.proc_fd, pid, &st) < 0)
             return false;
     }
     return false;

@@ -205,8 +205,7 @@ static bool note_process(void *context, int32_t pid)
     struct pid_stat st;
     if (sampling_is_own(g, pid) || tree_find(&g->job->tree, pid))
         return true;
-    ssize_t n = proc_read(g->options.proc_fd, pid, "stat", g->text, 2048);
-    if (n <= 0 || pid_stat_parse(span_of(g->text, (size_t)n), &st) != 0)
+    if (proc_read_stat(g->options.proc_fd, pid, &st) < 0)
         return true;
     if (all->n == all->cap) {
         size_t cap = all->cap ? all->cap * 2 : 256;

@@ -142,6 +142,10 @@ ssize_t proc_read(int root_fd, int32_t pid, const char *what, void *at, size_t c
 /* The same with a single read(2), for files that the kernel writes in one piece (single_open()): stat, status, io,
  * schedstat. */
 ssize_t proc_read_record(int root_fd, int32_t pid, const char *what, void *at, size_t cap);
+/* Reads and parses PID/stat. Returns 0, -errno, or BARO_E_SYNTAX. */
+int proc_read_stat(int root_fd, int32_t pid, struct pid_stat *ret);
+/* When the process that has this pid now was started, in ticks since boot; 0: there is none, or it can't be read. */
+uint64_t proc_read_start(int root_fd, int32_t pid);
 /* Opens "PID/what" below root_fd, O_RDONLY|O_CLOEXEC. Returns a descriptor or -errno. Reading an open /proc/PID file
  * fails with ESRCH once the process has ended, even if the pid is reused. */
 int proc_open(int root_fd, int32_t pid, const char *what, int flags);

@@ -47,6 +47,19 @@ ssize_t proc_read_record(int root_fd, int32_t pid, const char *what, void *at, s
     return r < 0 ? r : fd_read_record(root_fd, path, at, cap);
 }
 
+int proc_read_stat(int root_fd, int32_t pid, struct pid_stat *ret)
+{
+    char text[2048];
+    ssize_t n = proc_read_record(root_fd, pid, "stat", text, sizeof(text));
+    return n < 0 ? (int)n : pid_stat_parse(span_of(text, (size_t)n), ret);
+}
+
+uint64_t proc_read_start(int root_fd, int32_t pid)
+{
+    struct pid_stat st;
+    return proc_read_stat(root_fd, pid, &st) == 0 ? st.starttime : 0;
+}
+
 int proc_open(int root_fd, int32_t pid, const char *what, int flags)
 {
     char path[PATH_SIZE];

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "job/task.h"
+#include "procfs/procfs.h"
 #include "record/recorder.h"
 
 #define START_SLACK (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
@@ -27,7 +28,10 @@ void event_touch(struct recorder *r, struct member *m)
 
 /* Is the known member another process than the one that was forked at t with the same pid? When a scan found the member
  * says little: it may have been forked, and may have ended, since the scan began. Its start time does: one that started
- * 1,230 to 1,240 ms after the tape began is the one that was forked at 1,236 ms. */
+ * 1,230 to 1,240 ms after the tape began is the one that was forked at 1,236 ms. It may be the one of which a fork is
+ * reported at 1,290 ms as well: copy_process() notes the start time first, and reports the fork when its CPU, which
+ * others may take meanwhile, comes to it. Then the start time of the process that has the pid now decides. If there is
+ * none any more, it is the same process, as the end of another one would have been reported. */
 static bool pid_was_reused(const struct recorder *r, const struct member *known, uint64_t t)
 {
     if (known->end_reported && known->end_ns < t)
@@ -37,7 +41,10 @@ static bool pid_was_reused(const struct recorder *r, const struct member *known,
     if (!known->begin_ns && !known->stat_was_read)
         return false; /* just found by a scan that may have begun long ago */
     uint64_t begin = known->begin_ns ? known->begin_ns : job_begin_ns(&r->job, known->row.key.start);
-    return begin + START_SLACK < t;
+    if (t <= begin + START_SLACK)
+        return false;
+    uint64_t start = known->stat_was_read ? proc_read_start(r->proc_fd, known->row.key.pid) : 0;
+    return start ? start != known->row.key.start : r->job.lossy || !known->stat_was_read;
 }
 
 static struct member *member_of(const struct recorder *r, int32_t pid);

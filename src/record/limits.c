@@ -298,10 +298,8 @@ static const struct member *living(const struct recorder *r, int32_t pid)
 static bool lives(const struct recorder *r, int32_t pid)
 {
     const struct member *m = living(r, pid);
-    char text[2048];
     struct pid_stat st;
-    ssize_t n = m ? proc_read_record(r->proc_fd, pid, "stat", text, sizeof(text)) : 0;
-    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 && !(st.flags & PROC_PF_EXITING) &&
+    return m && proc_read_stat(r->proc_fd, pid, &st) == 0 && !(st.flags & PROC_PF_EXITING) &&
            st.starttime == m->row.key.start;
 }
 

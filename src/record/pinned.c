@@ -32,14 +32,6 @@ static int add_process(struct recorder *r, const struct pin *pin, struct baro_er
 
 /* ---- going on with another recorder's tape ---- */
 
-static uint64_t start_of(const struct recorder *r, int32_t pid)
-{
-    struct pid_stat st;
-    char text[1024];
-    ssize_t n = proc_read_record(r->proc_fd, pid, "stat", text, sizeof(text));
-    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 ? st.starttime : 0;
-}
-
 /* A process of the last sample is a member as long as it lives, although what had started it may have ended: then
  * nothing leads to it. */
 static void find_again(struct recorder *r, const struct baro_sample *last)
@@ -48,7 +40,7 @@ static void find_again(struct recorder *r, const struct baro_sample *last)
     for (size_t i = 0; i < last->n; i++) {
         const struct baro_process *p = last->processes[i];
         unsigned task = job_task_before(&r->job, p);
-        if (tree_find(&r->job.tree, p->key.pid) || start_of(r, p->key.pid) != p->key.start)
+        if (tree_find(&r->job.tree, p->key.pid) || proc_read_start(r->proc_fd, p->key.pid) != p->key.start)
             continue;
         struct member *m = job_add(&r->job, p->key.pid, tree_find(&r->job.tree, p->parent.pid), BARO_ORIGIN_SCAN,
                                    sampler_now(&r->sampler));

@@ -47,9 +47,7 @@ static void set_base(struct recorder *r, struct member *m, const struct watch_ch
 static bool is_there(const struct recorder *r, const struct watch_change *c)
 {
     struct pid_stat st;
-    char text[1024];
-    ssize_t n = proc_read_record(r->proc_fd, c->pid, "stat", text, sizeof(text));
-    if (n <= 0 || pid_stat_parse(span_of(text, (size_t)n), &st) < 0)
+    if (proc_read_stat(r->proc_fd, c->pid, &st) < 0)
         return false;
     if (c->start)
         return st.starttime == c->start;

@@ -45,22 +45,13 @@ static uint64_t began_ns(uint64_t start)
     return start * tick > slept ? start * tick - slept : 0;
 }
 
-/* In ticks; 0: it has gone. */
-static uint64_t start_of(const struct share *s, int32_t pid)
-{
-    struct pid_stat st;
-    char text[1024];
-    ssize_t n = proc_read_record(s->proc_fd, pid, "stat", text, sizeof(text));
-    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 ? st.starttime : 0;
-}
-
 /* Returns 0, -ESRCH if the process has gone, or -EPERM if it is not the user's. The pid that connected may be another
  * process by now: the socket can be handed on to one that asks after the first one has ended. */
 static int may_follow(const struct share *s, const struct share_client *c, const struct exits_pid *p)
 {
     struct stat owner;
     char name[16];
-    if (!p->start || start_of(s, p->pid) != p->start)
+    if (!p->start || proc_read_start(s->proc_fd, p->pid) != p->start)
         return -ESRCH;
     snprintf(name, sizeof(name), "%d", (int)p->pid);
     return c->uid && (fstatat(s->proc_fd, name, &owner, 0) < 0 || owner.st_uid != c->uid) ? -EPERM : 0;
@@ -165,7 +156,8 @@ static void add_client(struct share *s, int fd)
         fd_close(fd);
         return;
     }
-    *c = (struct share_client){.fd = fd, .uid = peer.uid, .pid = peer.pid, .start = start_of(s, peer.pid)};
+    *c = (struct share_client){.fd = fd, .uid = peer.uid, .pid = peer.pid};
+    c->start = proc_read_start(s->proc_fd, peer.pid);
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = c};
     if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0) {
         fd_close(fd);

@@ -56,19 +56,13 @@ struct child {
 
 /* ---- reading a process ---- */
 
-static bool read_stat(struct child *c, int32_t pid, struct pid_stat *ret)
-{
-    ssize_t n = proc_read_record(c->setup->proc_fd, pid, "stat", c->text, sizeof(c->text));
-    return n > 0 && pid_stat_parse(span_of(c->text, (size_t)n), ret) == 0;
-}
-
 static void find_own(struct child *c, int32_t recorder)
 {
     struct pid_stat st;
     c->own[c->n_own++] = getpid();
     for (int32_t pid = recorder; pid > 1 && c->n_own < ANCESTORS_MOST; pid = st.ppid) {
         c->own[c->n_own++] = pid;
-        if (!read_stat(c, pid, &st))
+        if (proc_read_stat(c->setup->proc_fd, pid, &st) < 0)
             return;
     }
 }
@@ -89,7 +83,7 @@ static bool is_under(struct child *c, int32_t under, int32_t ppid)
     for (int i = 0; under && i < ANCESTORS_MOST; i++) {
         if (ppid == under)
             return true;
-        if (ppid <= 1 || !read_stat(c, ppid, &st))
+        if (ppid <= 1 || proc_read_stat(c->setup->proc_fd, ppid, &st) < 0)
             return false;
         ppid = st.ppid;
     }
@@ -204,7 +198,7 @@ static bool look(void *context, int32_t pid, struct watch_look *ret)
 {
     struct child *c = context;
     struct pid_stat st;
-    if (!read_stat(c, pid, &st))
+    if (proc_read_stat(c->setup->proc_fd, pid, &st) < 0)
         return false;
     *ret = (struct watch_look){.ppid = st.ppid, .start = st.starttime};
     if ((st.flags & PROC_PF_KTHREAD) || is_own(c, pid, st.ppid))

@@ -13,9 +13,7 @@
 static int find_pid(struct pin *pin, int proc_fd, struct baro_error *err)
 {
     struct pid_stat st;
-    char text[1024];
-    ssize_t n = proc_read_record(proc_fd, pin->pid, "stat", text, sizeof(text));
-    if (n <= 0 || pid_stat_parse(span_of(text, (size_t)n), &st) < 0)
+    if (proc_read_stat(proc_fd, pin->pid, &st) < 0)
         return error_set(err, -ESRCH, "no process has the pid %d; remove it, or give a pidfile", (int)pin->pid);
     pin->start = st.starttime;
     return 0;

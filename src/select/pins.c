@@ -70,13 +70,6 @@ static int32_t read_file(struct pins_reading *p, const char *path, int64_t *ret_
     return is_one ? (int32_t)pid : 0;
 }
 
-static uint64_t start_of(struct pins_reading *p, int32_t pid)
-{
-    struct pid_stat st;
-    ssize_t n = proc_read_record(p->proc_fd, pid, "stat", p->text, sizeof(p->text));
-    return n > 0 && pid_stat_parse(span_of(p->text, (size_t)n), &st) == 0 ? st.starttime : 0;
-}
-
 static bool began_before(uint64_t start, int64_t written_ns)
 {
     uint64_t ns_per_tick = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -93,7 +86,7 @@ static void follow_file(struct pins *p, struct pins_reading *r, size_t i)
     select_progress(r->shared, -(int32_t)i - 1, p->job->id, true); /* it may be on a file server that hangs */
     int32_t pid = read_file(r, p->pin[i].path, &written_ns);
     select_progress(r->shared, 0, 0, false);
-    uint64_t start = pid ? start_of(r, pid) : 0;
+    uint64_t start = pid ? proc_read_start(r->proc_fd, pid) : 0;
     if (!start || (pid == s->pid && start == s->start) || !began_before(start, written_ns))
         return;
     s->pid = pid;

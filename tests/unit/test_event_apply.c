@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fork events of processes that a scan found first: when such an event is about the process that is known, and when
+ * about another one with its pid. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "record/recorder.h"
+#include "files.h"
+
+#define MS NS_PER_MS
+
+enum { PARENT = 4000, KNOWN = 5300 };
+
+/* The tape began at tick 1000 of the machine, so that tick 1123 is 1,230 ms after that. */
+enum { BEGAN = 1000, START = 1123 };
+
+struct recording {
+    struct recorder r;
+    struct recorders all;
+    struct record_options options;
+    char dir[sizeof(FILES_NAME)];
+};
+
+static void on_exit_record(void *context, const struct baro_exit *e)
+{
+    (void)context;
+    (void)e;
+}
+
+static void on_event_record(void *context, const struct baro_event *e)
+{
+    (void)context;
+    (void)e;
+}
+
+/* There is a process KNOWN, which a scan finds, and whose start time is read. */
+static int begin(void **state)
+{
+    static struct recording g;
+    g = (struct recording){.options = {.children = true}, .all = {.usage_tried = true}};
+    const struct job_sink sink = {on_exit_record, on_event_record, NULL};
+    assert_int_equal(job_init(&g.r.job, &sink, true, BEGAN * 10 * MS, 100), 0);
+    files_make(g.dir);
+    g.r.proc_fd = open(g.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    g.r.all = &g.all;
+    g.r.options = &g.options;
+    g.r.sampler.processes.sampling = &g.r.sampler.sampling;
+    g.r.sampler.sampling.job = &g.r.job;
+    struct member *parent = job_add(&g.r.job, PARENT, NULL, BARO_ORIGIN_TARGET, 0);
+    struct member *known = job_add(&g.r.job, KNOWN, parent, BARO_ORIGIN_SCAN, 1250 * MS);
+    assert_non_null(known);
+    known->row.key.start = START;
+    known->stat_was_read = true;
+    *state = &g;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct recording *g = *state;
+    job_done(&g->r.job);
+    close(g->r.proc_fd);
+    files_remove(g->dir);
+    return 0;
+}
+
+static void proc_has(const struct recording *g, int start)
+{
+    char text[256];
+    snprintf(text, sizeof(text), "%d (work) R %d 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d 16261120 2709\n", KNOWN, PARENT,
+             start);
+    files_put(g->dir, "5300/stat", text);
+}
+
+static uint64_t started_after_fork_at(struct recording *g, uint64_t t_ns)
+{
+    const struct exits_event e = {.kind = EVENT_FORK, .pid = KNOWN, .ppid = PARENT, .t_ns = t_ns};
+    event_apply(&g->r, &e);
+    return g->r.job.started;
+}
+
+static void fork_of_the_process_that_is_known(void **state)
+{
+    assert_int_equal(started_after_fork_at(*state, 1236 * MS), 2);
+}
+
+/* Its parent's CPU was taken between the start time and the event. */
+static void fork_is_reported_late(void **state)
+{
+    proc_has(*state, START);
+    assert_int_equal(started_after_fork_at(*state, 1290 * MS), 2);
+}
+
+static void fork_is_reported_late_and_the_process_has_gone(void **state)
+{
+    assert_int_equal(started_after_fork_at(*state, 1290 * MS), 2);
+}
+
+static void another_process_has_the_pid(void **state)
+{
+    proc_has(*state, START + 6);
+    assert_int_equal(started_after_fork_at(*state, 1290 * MS), 3);
+}
+
+/* Then the end of the first one may not have been reported. */
+static void events_were_lost(void **state)
+{
+    struct recording *g = *state;
+    g->r.job.lossy = true;
+    assert_int_equal(started_after_fork_at(g, 1290 * MS), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(fork_of_the_process_that_is_known, begin, end),
+        cmocka_unit_test_setup_teardown(fork_is_reported_late, begin, end),
+        cmocka_unit_test_setup_teardown(fork_is_reported_late_and_the_process_has_gone, begin, end),
+        cmocka_unit_test_setup_teardown(another_process_has_the_pid, begin, end),
+        cmocka_unit_test_setup_teardown(events_were_lost, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
