@@ -21,7 +21,8 @@ static void remove_member(struct processes *p, struct member *m, uint64_t t_ns)
     fd_cache_drop(&p->cache, m);
     if (m->sampled)
         memory_moved_by(p->memory, m, m->note.stat_rss);
-    job_gone(p->sampling->job, m, t_ns, p->sampling->now_ns);
+    /* Processes may have been forked since the tick began. */
+    job_gone(p->sampling->job, m, t_ns, sampling_clock_ns(p->sampling));
 }
 
 static bool is_there(const struct member *m)

@@ -19,11 +19,6 @@ void own_cost_init(struct own_cost *o, struct sampling *sampling)
     o->shared_seen_ns = account_shared_ns(sampling->account, o->own_cpu_ns);
 }
 
-static uint64_t present_ns(const struct own_cost *o)
-{
-    return clock_monotonic_ns() - o->sampling->options.start_monotonic_ns;
-}
-
 /* ---- CPU ---- */
 
 static struct collector_cost helpers_cost(const struct own_cost *o)
@@ -52,7 +47,7 @@ void own_cost_charge(struct own_cost *o, bool sampled)
     uint64_t helpers = rest > o->charged_rest_ns ? rest - o->charged_rest_ns : 0;
     o->charged_rest_ns += helpers;
     a->charged_own_ns = now;
-    budget_spend(&a->budget, sampling_account_ns(o->sampling, present_ns(o)), sample,
+    budget_spend(&a->budget, sampling_account_ns(o->sampling, sampling_clock_ns(o->sampling)), sample,
                  helpers + account_take_helper(a), all > sample ? all - sample : 0);
 }
 
@@ -177,7 +172,7 @@ void own_cost_fill(struct own_cost *o)
 
 void own_cost_end(struct own_cost *o, uint64_t process_samples, uint64_t lossy)
 {
-    o->sample_time_ns += present_ns(o) - o->sampling->now_ns;
+    o->sample_time_ns += sampling_clock_ns(o->sampling) - o->sampling->now_ns;
     add_cpu(o);
     own_cost_fill(o);
     o->sampling->sample.self[RECORDER_process_samples] = process_samples;

@@ -109,7 +109,7 @@ void sampler_end_helpers(struct sampler *s)
 
 uint64_t sampler_now(const struct sampler *s)
 {
-    return clock_monotonic_ns() - s->sampling.options.start_monotonic_ns;
+    return sampling_clock_ns(&s->sampling);
 }
 
 uint64_t sampler_tick_ns(const struct sampler *s)

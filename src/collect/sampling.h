@@ -65,6 +65,12 @@ struct sampling {
     char text[SAMPLING_TEXT]; /* buffer for reading a file; its content is used before the next read */
 };
 
+/* Now, since the tape began; now_ns is the time at which the tick began, or of the last sampler_advance(). */
+static inline uint64_t sampling_clock_ns(const struct sampling *g)
+{
+    return clock_monotonic_ns() - g->options.start_monotonic_ns;
+}
+
 /* The time on the clock of the account. */
 static inline uint64_t sampling_account_ns(const struct sampling *g, uint64_t t_ns)
 {

@@ -279,6 +279,7 @@ void exits_report(struct job *j, uint64_t now_ns)
         m->end_ns = m->end_ns ? m->end_ns : now_ns;
     }
     j->n_gone = 0;
+    j->gone_unforked = false;
     j->tree.epoch++;
     for (struct member *next, *m = take_sorted(&list, n); m; m = next) {
         next = m->list_next;

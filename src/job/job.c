@@ -159,6 +159,7 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     m->list_next = j->gone;
     j->gone = m;
     j->n_gone++;
+    j->gone_unforked |= !m->begin_ns;
 }
 
 void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,

@@ -98,6 +98,7 @@ struct job {
 
     struct member *gone;             /* members that wait for job_settle() */
     size_t n_gone, n_held;           /* n_held: of these, those that the last job_settle() held back */
+    bool gone_unforked;              /* of these, one may have been found before the event of its fork was read */
     struct job_late *late;
     bool sockets; /* job_late_report() is called, and exits with open connections wait for it */
     struct job_unclaimed *unclaimed; /* oldest first; valid: [first, n) */

@@ -420,6 +420,7 @@ static void give_back(struct job *j, struct member *later)
         m->list_next = j->gone;
         j->gone = m;
         j->n_gone++;
+        j->gone_unforked |= !m->begin_ns;
     }
 }
 

@@ -47,6 +47,16 @@ static bool pid_was_reused(const struct recorder *r, const struct member *known,
     return start ? start != known->row.key.start : r->job.lossy || !known->stat_was_read;
 }
 
+/* The process that was forked at t with this pid, if a scan found it, and later found it gone, before the event of its
+ * fork was read. Example: it was forked at 278 ms, a scan found it at 280 ms, and at 290 ms it had gone. */
+static struct member *gone_unforked(const struct recorder *r, int32_t pid, uint64_t t)
+{
+    struct member *m = r->job.gone_unforked ? r->job.gone : NULL;
+    while (m && (m->row.key.pid != pid || m->begin_ns || m->gone_ns < t))
+        m = m->list_next;
+    return m;
+}
+
 static struct member *member_of(const struct recorder *r, int32_t pid);
 
 static void on_fork(struct recorder *r, const struct exits_event *e)
@@ -58,7 +68,9 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         parent = NULL;
     }
     struct member *known = tree_find(&r->job.tree, e->pid);
-    if (known && pid_was_reused(r, known, t)) {
+    if (!known) {
+        known = gone_unforked(r, e->pid, t);
+    } else if (pid_was_reused(r, known, t)) {
         sampler_gone(&r->sampler, known, t);
         known = NULL;
     }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "job/counters.h"
 #include "record/recorder.h"
 #include "files.h"
 
@@ -121,6 +122,29 @@ static void events_were_lost(void **state)
     assert_int_equal(started_after_fork_at(g, 1290 * MS), 3);
 }
 
+/* The scan that found it began at 1,250 ms, and so did the tick that found it gone. */
+static void fork_is_read_after_the_process_has_gone(void **state)
+{
+    struct recording *g = *state;
+    struct member *known = tree_find(&g->r.job.tree, KNOWN);
+    g->r.sampler.sampling.now_ns = 1250 * MS;
+    g->r.sampler.sampling.options.start_monotonic_ns = clock_monotonic_ns() - 1290 * MS;
+    sampler_gone(&g->r.sampler, known, 1250 * MS);
+    assert_int_equal(started_after_fork_at(g, 1260 * MS), 2);
+    assert_int_equal(known->begin_ns, 1260 * MS);
+    exits_report(&g->r.job, 1300 * MS);
+    assert_int_equal(g->r.job.ended, 1);
+    assert_int_equal(started_after_fork_at(g, 1260 * MS), 2); /* as another source repeats it */
+}
+
+static void another_process_gets_the_pid_of_one_that_has_gone(void **state)
+{
+    struct recording *g = *state;
+    g->r.sampler.sampling.options.start_monotonic_ns = clock_monotonic_ns() - 1290 * MS;
+    sampler_gone(&g->r.sampler, tree_find(&g->r.job.tree, KNOWN), 1250 * MS);
+    assert_int_equal(started_after_fork_at(g, 5000 * MS), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +153,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(fork_is_reported_late_and_the_process_has_gone, begin, end),
         cmocka_unit_test_setup_teardown(another_process_has_the_pid, begin, end),
         cmocka_unit_test_setup_teardown(events_were_lost, begin, end),
+        cmocka_unit_test_setup_teardown(fork_is_read_after_the_process_has_gone, begin, end),
+        cmocka_unit_test_setup_teardown(another_process_gets_the_pid_of_one_that_has_gone, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
