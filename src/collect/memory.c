@@ -140,6 +140,24 @@ uint64_t memory_due(const struct memory *y, const struct member *m)
     return smaps < info ? smaps : info;
 }
 
+/* What it shares, each page divided by those that map it. */
+static uint64_t shared_part(const struct member *m)
+{
+    uint64_t pss = m->row.value[PROCESS_pss], uss = m->row.value[PROCESS_uss];
+    return pss > uss ? pss - uss : 0;
+}
+
+/* If the shared part of a process has changed, and no change of a member explains it, then what was read of those that
+ * share with it is old as well. Example: a process outside of the job mapped the same 300 MB as a process and its
+ * sleeping child, and has ended. The parent is read, and shares 150 MB instead of 100. The child's row still has 100.
+ */
+static void note_sharers(struct memory *y, const struct member *m, uint64_t shared_before)
+{
+    uint64_t now = shared_part(m), change = now > shared_before ? now - shared_before : shared_before - now;
+    if (change > m->row.value[PROCESS_rss] / STALE_PART)
+        memory_moved_by(y, m, change);
+}
+
 static void reply_smaps(struct memory *y, struct member *m, const struct helper_reply *reply)
 {
     static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
@@ -148,6 +166,8 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
                            reply->smaps_absent == BARO_ABSENT_UNSUPPORTED || reply->smaps_absent == BARO_ABSENT_TIMEOUT;
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z')
         return; /* the next read of stat shows that it ended, or the last one set its memory to 0 */
+    bool was_known = m->note.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !is_stale(y, m);
+    uint64_t shared_before = shared_part(m);
     for (size_t i = 0; i < 3; i++) {
         if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
             continue;
@@ -160,6 +180,8 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     m->note.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
     m->note.smaps_ns = y->sampling->now_ns;
     m->note.smaps_key = memory_key(m);
+    if (was_known && !reply->smaps_absent)
+        note_sharers(y, m, shared_before);
     if (!y->moved_since_asked)
         m->note.shared_kib = shared_kib(y, m);
     if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&

@@ -4,6 +4,9 @@ itself reads.
 """
 
 import json
+import subprocess
+import threading
+import time
 
 import pytest
 
@@ -65,15 +68,75 @@ def test_sleeping_processes_that_share_memory(run, tape, env, monkeypatch):
             assert s["recorder"]["thinned"] + s["recorder"]["left_out"] + s["recorder"]["missed"] > 0
             continue
         assert any(abs(f - truth) < truth / 12 for f in found), (truth, found)
-        assert max(found) < max(sums) * 1.1, (
-            truth,
-            found,
-        )  # without the mark it was a sum of values from before the forks: 200 of 156 MB
+        # without the mark it was a sum of values from before the forks: 200 of 156 MB
+        assert max(found) < max(sums) * 1.1, (truth, pss.items())
     if not job.get("pss_peak_is_approximate"):
         assert job["pss_peak_bytes"] < max(sums) * 1.1, (job, sums)
     for r in rows:
         if r.get("pss_bytes") is not None and r.get("rss_bytes") is not None:
             assert r["pss_bytes"] <= r["rss_bytes"] and r["uss_bytes"] <= r["rss_bytes"]
+
+
+def test_sharer_outside_of_the_job(run, tape):
+    """Two processes of the job and one that is not of it map the same file. When the last one ends, the job's share
+    grows from two thirds to all; one of the two sleeps all the time, and no event tells of the change."""
+    shared = run.work / "shared"
+    shared.write_bytes(b"x" * (120 << 20))
+    touch = f"""
+        import mmap, os, signal, sys, time
+        shared = mmap.mmap(os.open("{shared}", os.O_RDONLY), 0, prot=mmap.PROT_READ)
+        sum(shared[i] for i in range(0, len(shared), 4096))
+    """
+    sharer = subprocess.Popen(script(touch + "    print(os.getpid(), flush=True)\n        signal.pause()"), stdout=-1)
+    sharer.stdout.readline()
+    poll = threading.Thread(target=end_at, args=(run.work / "ready", sharer))
+    poll.start()
+    done = run(
+        "run",
+        "-q",
+        "-o",
+        tape,
+        "--",
+        *script(
+            touch
+            + f"""
+        pid = os.fork()
+        if pid == 0:
+            sum(shared[i] for i in range(0, len(shared), 4096))
+            signal.pause()
+        def little(seconds):
+            for i in range(int(seconds * 20)):
+                mmap.mmap(-1, 4096)[0] = 1  # one page fault, so that its pss is read again
+                time.sleep(0.05)
+        little(2)
+        open("{run.work}/ready", "w").close()
+        while os.path.exists("{run.work}/ready"):
+            time.sleep(0.01)
+        little(2)
+        print(sum(int(line.split()[1]) * 1024 for p in (os.getpid(), pid)
+                  for line in open(f"/proc/{{p}}/smaps_rollup") if line.startswith("Pss:")))
+        os.kill(pid, signal.SIGKILL)
+        """
+        ),
+        status=0,
+    )
+    poll.join()
+    sums = {}
+    for r in run.export(tape):
+        if r["state"] != "Z" and r.get("pss_bytes") is not None:
+            sums[r["t_ns"]] = sums.get(r["t_ns"], 0) + r["pss_bytes"]
+    marked = {r["t_ns"] for r in run.export(tape, "job") if r.get("pss_stale")}
+    found = [v for t, v in sorted(sums.items()) if t not in marked]
+    assert abs(max(found) - int(done.stdout)) < int(done.stdout) / 12, (done.stdout, found)
+
+
+def end_at(path, process):
+    """Ends the process when the file is there, and removes the file then."""
+    while not path.exists():
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    path.unlink()
 
 
 def test_sums_that_lack_a_process_are_marked(run, tape):

@@ -17,9 +17,10 @@ from jobs import PYTHON
 
 pytestmark = needs_connector
 
-# Starts argv[1] processes, one after the other, and waits for a byte from the FIFO argv[2].
+# Waits for the file argv[3], starts argv[1] processes, one after the other, and waits for a byte from the FIFO argv[2].
 STORM = """
-import os, sys
+import os, sys, time
+while not os.path.exists(sys.argv[3]): time.sleep(0.02)
 for i in range(int(sys.argv[1])):
     os.waitpid(os.spawnv(os.P_NOWAIT, "/bin/true", ["true"]), 0)
 open(sys.argv[2]).read(1)
@@ -67,10 +68,21 @@ def exits(run, tape, name="true"):
     return [r for r in rows if name in (None, r["name"])]
 
 
+def source(run, tape):
+    return run.summary(tape)["accounting"]["event_source"] if run.instants(tape) else None
+
+
+def record_shared(run, tape, argv):
+    """Records a job that begins when its recorder has the observer's events: on a busy machine that replies late."""
+    run.record_gated(tape, f"read x <{run.work}/gate; {argv}", lambda: source(run, tape) == "observer")
+
+
 def test_a_storm_is_counted_as_without(run_both, work, tape, shared):
-    argv = [PYTHON, "-S", "-c", STORM, "300", work / "gate"]
+    argv = [PYTHON, "-S", "-c", STORM, "300", work / "gate", work / "go"]
 
     def reached():
+        if source(run_both, tape) == "observer":
+            (work / "go").touch()
         return len(exits(run_both, tape)) >= 300 or (run_both.instants(tape) and run_both.lost_events(tape))
 
     run_both.record_gated(tape, argv, reached, "--overhead", "off")
@@ -88,8 +100,15 @@ def test_a_storm_is_counted_as_without(run_both, work, tape, shared):
 @pytest.mark.long
 def test_an_ordinary_user_gets_the_io_of_what_ended(run_ordinary, work, tape, shared):
     """A shell reaps each dd at once: without taskstats its I/O is what the last sample saw of it."""
-    argv = f"for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=1000000 count=$i 2>/dev/null; done; read x <{work}/gate"
-    run_ordinary.record_gated(tape, argv, lambda: len(exits(run_ordinary, tape, "dd")) >= 3, "-i", "10s")
+    argv = f"""while [ ! -e {work}/go ]; do sleep 0.05; done
+for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=1000000 count=$i 2>/dev/null; done; read x <{work}/gate"""
+
+    def reached():
+        if source(run_ordinary, tape) == "observer":
+            (work / "go").touch()
+        return len(exits(run_ordinary, tape, "dd")) >= 3
+
+    run_ordinary.record_gated(tape, argv, reached, "-i", "10s")
     read = sorted(r["io_wchar_bytes"] for r in exits(run_ordinary, tape, "dd"))
     # taskstats counts whole KiB
     assert [0 <= n * 1000000 - value < 1024 for n, value in zip([1, 2, 3], read)] == [True] * 3, read
@@ -103,12 +122,11 @@ def test_attached(run_both, work, tape, shared, started, wait_until):
     wait_until(lambda: len(subprocess.run(["pgrep", "-g", str(os.getpgid(root.pid)), "-f", f"until .*{work}"],
                                           capture_output=True, check=False).stdout.split()) >= 3, "the tree")
     p = run_both.popen("record", "-q", "-o", tape, "--pid", root.pid)
-    run_both.await_samples(tape)
+    wait_until(lambda: source(run_both, tape) == "observer", "the observer's events")
     (work / "go").touch()
     assert root.wait(60) == 0
     assert p.wait(60) == 0
     s = run_both.summary(tape)
-    assert s["accounting"]["event_source"] == "observer"
     lost = run_both.lost_events(tape)
     assert s["job"]["processes_started_is_lower_bound"] == lost
     rows = exits(run_both, tape)
@@ -138,7 +156,7 @@ def test_the_observer_is_killed(run_both, work, tape, shared, wait_until):
 
     def reached():
         if shared.p.poll() is None:
-            if run_both.instants(tape):
+            if source(run_both, tape) == "observer" and exits(run_both, tape, None):
                 shared.p.kill()
             return False
         switched = [e["t_ns"] for e in run_both.export(tape, "event") if e["event"] == "source"]
@@ -170,7 +188,7 @@ def test_samples_while_the_observer_is_stopped(run_both, work, tape, shared, wai
 
     def reached():
         done = len(exits(run_both, tape))
-        if not instants and done >= 20 and run_both.summary(tape)["accounting"]["event_source"] == "observer":
+        if not instants and done >= 20 and source(run_both, tape) == "observer":
             shared.p.send_signal(signal.SIGSTOP)
             instants.append(len(run_both.instants(tape)))
         if len(instants) == 1 and len(run_both.instants(tape)) >= instants[0] + 10:
@@ -349,8 +367,7 @@ def test_the_status_of_another_users_process(run_ordinary, work, tape, shared):
     shutil.copy(shutil.which("setpriv"), program)
     program.chmod(0o4755)
     other = f"{program} --reuid 0 --regid 0 --clear-groups sh -c '(sleep 0; exit 6) & wait; exit 7'"
-    run_ordinary.record(tape, ["sh", "-c", f"sh -c 'sleep 0; exit 5'; {other}; /bin/true; exit 0"])
-    assert run_ordinary.summary(tape)["accounting"]["event_source"] == "observer"
+    record_shared(run_ordinary, tape, f"sh -c 'sleep 0; exit 5'; {other}; /bin/true; exit 0")
     seen = {(r["uid"], r["name"], r["status"]) for r in exits(run_ordinary, tape, None)}
     if not any(uid == 0 for uid, _, _ in seen):
         pytest.skip("programs with a set-user-ID bit don't work here")
@@ -419,8 +436,7 @@ print(read()[0] in (None, DONE))
     ) if text else as_ordinary("s.close(); print(True)")
     assert done.stdout == "True\n", done
     assert shared.p.poll() is None
-    run.record(tape, "/bin/true; /bin/true")
-    assert run.summary(tape)["accounting"]["event_source"] == "observer"
+    record_shared(run, tape, "/bin/true; /bin/true")
 
 
 def test_many_that_leave_at_once(shared, wait_until):
@@ -464,8 +480,7 @@ print("lost")
 """], user=ORDINARY, group=ORDINARY, extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
     try:
         assert slow.stdout.readline() == "done\n"
-        run.record(tape, "/bin/true; /bin/true")
-        assert run.summary(tape)["accounting"]["event_source"] == "observer"
+        record_shared(run, tape, "/bin/true; /bin/true")
         assert slow.communicate("\n", timeout=120)[0] == "lost\n"
     finally:
         slow.kill()
