@@ -121,13 +121,16 @@ def test_sharer_outside_of_the_job(run, tape):
         status=0,
     )
     poll.join()
-    sums = {}
+    s, pss = run.summary(tape), {}
     for r in run.export(tape):
-        if r["state"] != "Z" and r.get("pss_bytes") is not None:
-            sums[r["t_ns"]] = sums.get(r["t_ns"], 0) + r["pss_bytes"]
+        if r["state"] != "Z" and (r["rss_bytes"] or 0) > shared.stat().st_size:
+            pss.setdefault(r["t_ns"], []).append(r.get("pss_bytes"))
     marked = {r["t_ns"] for r in run.export(tape, "job") if r.get("pss_stale")}
-    found = [v for t, v in sorted(sums.items()) if t not in marked]
-    assert abs(max(found) - int(done.stdout)) < int(done.stdout) / 12, (done.stdout, found)
+    found = [v for t, v in sorted(pss.items()) if t not in marked and len(v) == 2 and None not in v]
+    # Both map all of it then: if one has 65 MB, and the other 44, the second value is old.
+    assert all(abs(a - b) < shared.stat().st_size / 8 for a, b in found), found
+    if not any(abs(a + b - int(done.stdout)) < int(done.stdout) / 12 for a, b in found):  # on a busy machine
+        assert s["recorder"]["thinned"] + s["recorder"]["left_out"] + s["recorder"]["missed"] > 0
 
 
 def end_at(path, process):
