@@ -26,6 +26,11 @@ void event_touch(struct recorder *r, struct member *m)
 
 /* ---- forks ---- */
 
+static bool ended_before(const struct member *m, uint64_t t)
+{
+    return m->end_reported && m->end_ns < t;
+}
+
 /* Is the known member another process than the one that was forked at t with the same pid? When a scan found the member
  * says little: it may have been forked, and may have ended, since the scan began. Its start time does: one that started
  * 1,230 to 1,240 ms after the tape began is the one that was forked at 1,236 ms. It may be the one of which a fork is
@@ -34,7 +39,7 @@ void event_touch(struct recorder *r, struct member *m)
  * none any more, it is the same process, as the end of another one would have been reported. */
 static bool pid_was_reused(const struct recorder *r, const struct member *known, uint64_t t)
 {
-    if (known->end_reported && known->end_ns < t)
+    if (ended_before(known, t))
         return true;
     if (r->wrapper && known->row.key.pid == r->command)
         return false; /* the wrapper has not reaped it; it noted the time before, and may have waited for a CPU since */
@@ -52,7 +57,7 @@ static bool pid_was_reused(const struct recorder *r, const struct member *known,
 static struct member *gone_unforked(const struct recorder *r, int32_t pid, uint64_t t)
 {
     struct member *m = r->job.gone_unforked ? r->job.gone : NULL;
-    while (m && (m->row.key.pid != pid || m->begin_ns || m->gone_ns < t))
+    while (m && (m->row.key.pid != pid || m->begin_ns || m->gone_ns < t || ended_before(m, t)))
         m = m->list_next;
     return m;
 }

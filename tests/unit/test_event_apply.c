@@ -137,7 +137,18 @@ static void fork_is_read_after_the_process_has_gone(void **state)
     assert_int_equal(started_after_fork_at(g, 1260 * MS), 2); /* as another source repeats it */
 }
 
-static void another_process_gets_the_pid_of_one_that_has_gone(void **state)
+static void another_process_gets_the_pid_of_one_that_ended(void **state)
+{
+    struct recording *g = *state;
+    g->r.sampler.sampling.options.start_monotonic_ns = clock_monotonic_ns() - 1290 * MS;
+    struct member *known = tree_find(&g->r.job.tree, KNOWN);
+    const struct exits_event ended = {.kind = EVENT_EXIT, .pid = KNOWN, .t_ns = 1255 * MS};
+    event_apply(&g->r, &ended);
+    sampler_gone(&g->r.sampler, known, 1280 * MS);
+    assert_int_equal(started_after_fork_at(g, 1260 * MS), 3);
+}
+
+static void another_process_gets_the_pid_much_later(void **state)
 {
     struct recording *g = *state;
     g->r.sampler.sampling.options.start_monotonic_ns = clock_monotonic_ns() - 1290 * MS;
@@ -154,7 +165,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_process_has_the_pid, begin, end),
         cmocka_unit_test_setup_teardown(events_were_lost, begin, end),
         cmocka_unit_test_setup_teardown(fork_is_read_after_the_process_has_gone, begin, end),
-        cmocka_unit_test_setup_teardown(another_process_gets_the_pid_of_one_that_has_gone, begin, end),
+        cmocka_unit_test_setup_teardown(another_process_gets_the_pid_of_one_that_ended, begin, end),
+        cmocka_unit_test_setup_teardown(another_process_gets_the_pid_much_later, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
