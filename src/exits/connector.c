@@ -24,12 +24,14 @@
 #include "exits/netlink.h"
 #include "exits/source.h"
 
-#define BUFFER_BYTES (8 << 20) /* the kernel doubles it: 20,000 events */
+/* The kernel doubles it: 20,000 events. The default of 256 was too few for 20 recorders that started at once beside
+ * 10,000 events a second. */
+#define BUFFER_BYTES (8 << 20)
 /* What the kernel charges for one queued event; measured: 256 events in 212,992 bytes (x86-64, 6.18). */
 #define BYTES_PER_EVENT 832u
 #define DATAGRAM 192u          /* headers and bodies of netlink, connector and event are 76 bytes */
 #define BATCHES_PER_DRAIN 256u /* 8,192 events: a machine that forks faster than we read must not keep us here */
-#define ANSWER_TRIES 4096u     /* datagrams that may be queued before the reply on a machine that forks a lot */
+#define ANSWER_TRIES 20000u    /* datagrams that may be queued before the reply on a machine that forks a lot */
 #define OVERFLOWS_PER_DRAIN 8u /* after each, the events that were queued before it are read */
 #define SEQ_CPUS 1024u         /* CPUs whose sequence numbers are checked; unused entries cost no memory */
 
@@ -100,7 +102,7 @@ static int check_answer(struct connector *c, uint32_t cookie, struct baro_error 
 static int open_socket(struct baro_error *err)
 {
     const char *step;
-    int fd = netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC, &step);
+    int fd = netlink_open(NETLINK_CONNECTOR, CN_IDX_PROC, BUFFER_BYTES, &step);
     if (fd == -EPERM)
         return error_set(err, fd, "the process connector needs root (CAP_NET_ADMIN) before Linux 6.6");
     if (fd == -EPROTONOSUPPORT)
@@ -115,9 +117,6 @@ int exits_connector_listen(uint32_t cookie, struct baro_error *err)
     int fd = open_socket(err);
     if (fd < 0)
         return fd;
-    /* Grow it now, not in the recorder: with 20 recorders started at once and 10,000 events a second, the recorder was
-     * too late for the default of 256 events. */
-    netlink_grow(fd, BUFFER_BYTES);
     int code = listen_to(fd, cookie);
     if (code == 0)
         return fd;

@@ -6,13 +6,21 @@
 #include "base/fd.h"
 #include "exits/netlink.h"
 
-int netlink_open(int protocol, uint32_t groups, const char **ret_step)
+static void set_buffer(int fd, int want)
+{
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want)); /* limited to rmem_max, without an error */
+}
+
+int netlink_open(int protocol, uint32_t groups, int buffer, const char **ret_step)
 {
     struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
     *ret_step = "socket";
     int fd = socket(PF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
     if (fd < 0)
         return -errno;
+    if (buffer)
+        set_buffer(fd, buffer);
     *ret_step = "bind";
     if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
         int error = errno;
@@ -20,12 +28,6 @@ int netlink_open(int protocol, uint32_t groups, const char **ret_step)
         return -error;
     }
     return fd;
-}
-
-void netlink_grow(int fd, int want)
-{
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0)
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &want, sizeof(want)); /* limited to rmem_max, without an error */
 }
 
 uint64_t netlink_granted(int fd)

@@ -10,11 +10,11 @@
 
 #include "base/span.h"
 
-/* Opens a non-blocking socket that is bound to the groups. Returns a descriptor or -errno; *ret_step names the system
- * call that failed. */
-int netlink_open(int protocol, uint32_t groups, const char **ret_step);
-/* Asks for a receive buffer of `want` bytes: beyond net.core.rmem_max if the process is allowed to, else up to it. */
-void netlink_grow(int fd, int want);
+/* Opens a non-blocking socket that is bound to the groups. buffer: the receive buffer in bytes, beyond
+ * net.core.rmem_max if the process is allowed to, else up to it; 0: the default. It is set before the socket is bound:
+ * once a message did not fit, the kernel sends none, also no reply to a request, until the socket was read empty.
+ * Returns a descriptor or -errno; *ret_step names the system call that failed. */
+int netlink_open(int protocol, uint32_t groups, int buffer, const char **ret_step);
 /* The size of the receive buffer that was granted, in the bytes that the kernel charges per message. */
 uint64_t netlink_granted(int fd);
 /* Bytes that are queued in it now. */

@@ -284,13 +284,12 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
     t->base = (struct exits_source){
         EXITS_TASKSTATS, -1, taskstats_drain, taskstats_capacity, taskstats_memory, taskstats_close, 0, false};
     t->batch = (struct netlink_batch){.slot = DATAGRAM, .at = t->text};
-    int code = netlink_open(NETLINK_GENERIC, 0, &step);
+    int code = netlink_open(NETLINK_GENERIC, 0, BUFFER_BYTES, &step);
     if (code < 0) {
         free(t);
         return error_set(err, code, "taskstats can't be opened (%s): %s", step, strerror(-code));
     }
     t->base.fd = code;
-    netlink_grow(code, BUFFER_BYTES);
     code = list_cpus(t);
     code = code < 0 ? error_set(err, code, "taskstats can't be opened (the list of possible CPUs can't be read): %s",
                                 strerror(-code))

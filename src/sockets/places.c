@@ -19,11 +19,9 @@
 static void open_here(struct place *p)
 {
     const char *step;
-    p->ask_fd = netlink_open(NETLINK_SOCK_DIAG, 0, &step);
-    p->ends_fd = netlink_open(NETLINK_SOCK_DIAG, ENDS_GROUPS, &step);
+    p->ask_fd = netlink_open(NETLINK_SOCK_DIAG, 0, 0, &step);
+    p->ends_fd = netlink_open(NETLINK_SOCK_DIAG, ENDS_GROUPS, ENDS_BUFFER, &step);
     p->ends_known = p->ends_fd >= 0;
-    if (p->ends_known)
-        netlink_grow(p->ends_fd, ENDS_BUFFER);
 }
 
 static uint64_t namespace_of(const struct places *p, int32_t pid)

@@ -68,7 +68,7 @@ static int try_bytes(void)
     uint64_t cookie = 0;
     struct netlink_batch batch = {.slot = DATAGRAM, .most = 1, .at = malloc(DATAGRAM)};
     int own CLEANUP(fd_closep) = listen_here(&cookie);
-    int fd CLEANUP(fd_closep) = netlink_open(NETLINK_SOCK_DIAG, 0, &step);
+    int fd CLEANUP(fd_closep) = netlink_open(NETLINK_SOCK_DIAG, 0, 0, &step);
     int code = !batch.at ? -ENOMEM : own < 0 ? own : fd < 0 ? fd : probe_ask(fd, AF_INET, 1u << TCP_LISTEN);
     if (!code) {
         code = -ENOENT;

@@ -13,7 +13,7 @@ import tempfile
 
 import pytest
 
-from conftest import ORDINARY, SOURCE, needs_strace
+from conftest import ORDINARY, SOURCE, needs_connector, needs_strace
 from jobs import script
 
 # A network namespace of its own has no process connector.
@@ -174,3 +174,19 @@ def test_the_wrapper_waits_for_a_cpu_before_it_starts_the_command(run, tape):
     subprocess.run(argv, timeout=60, check=True)
     s = run.summary(tape)["job"]
     assert s["processes_started"] == 4 or s["processes_started_is_lower_bound"], s
+
+
+@needs_connector
+@needs_strace
+@pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
+def test_baro_waits_for_a_cpu_before_it_asks_for_events(run, tape, started):
+    """More events than the default buffer of a socket holds come before the kernel is asked for them. It sends nothing
+    to a socket that has overflown, nor a reply."""
+    late = ["strace", "-f", "-o", "/dev/null", "-e", "trace=bind", "-e", "inject=bind:delay_exit=700000", "--"]
+    if subprocess.run([*late, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("strace can't do that here")
+    foreign = run.popen("run", "-q", "-o", run.work / "foreign.baro", "--", "sh", "-c", "while :; do (:); (:); done")
+    subprocess.run([*late, run.binary, "run", "-q", "-o", tape, "--", "sleep", "0.1"], timeout=60, check=True)
+    foreign.terminate()
+    foreign.wait()
+    assert run.summary(tape)["accounting"]["event_source"] == "connector"
