@@ -58,7 +58,10 @@ def observer(run, work, cgroup, wait_until):
             return sorted(self.folder.glob(f"*-{group.path.name}-{group.path.stat().st_ino}.baro"))
 
         def tape(self, group):
-            return wait_until(lambda: self.tapes(group), f"the tape of {group.path.name}")[0]
+            """Its first tape, which has a header."""
+            return wait_until(
+                lambda: [t for t in self.tapes(group) if t.stat().st_size], f"the tape of {group.path.name}"
+            )[0]
 
         def stop(self):
             self.p.send_signal(signal.SIGTERM)
