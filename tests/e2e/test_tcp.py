@@ -276,7 +276,12 @@ def test_namespaces_of_the_job(run, tape, work, wait_until):
     wait_until(connected, "both ends on the tape")
     (work / "send").touch()
     assert int(p.stdout.readline()) == SIZE
-    wait_until(lambda: run.summary(tape)["job"]["tcp_received_bytes"] >= SIZE, "the transfer on the tape")
+
+    def transferred():  # interfaces are read apart from sockets
+        job = run.summary(tape)["job"]
+        return job["tcp_received_bytes"] >= SIZE and (job["net_received_bytes"] or 0) >= SIZE
+
+    wait_until(transferred, "the transfer on the tape")
     (work / "close").touch()
     assert p.wait(timeout=60) == 0
     job = run.summary(tape)["job"]
