@@ -381,13 +381,15 @@ static void read_fds(struct processes *p, struct member *m)
 /* ---- the whole ---- */
 
 /* Is the process with this pid still this member? A member that is known from events alone has no start time yet: it
- * gets the one in stat, unless that lies after its end. */
+ * gets the one in stat, unless that lies after its end, or the process lives, and the event had the exit status of the
+ * member. Example: a member lived from 1.2 to 1.6 ms, and its pid is another's from 1.7 ms on, in the same tick. */
 static bool same(const struct processes *p, struct member *m, const struct pid_stat *st)
 {
     if (m->stat_was_read)
         return m->row.key.start == st->starttime;
     uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
-    if (member_state(m) != MEMBER_ALIVE && begin_ns > m->end_ns)
+    bool lives = st->state != 'Z' && !(st->flags & PROC_PF_EXITING);
+    if (member_state(m) != MEMBER_ALIVE && (begin_ns > m->end_ns || (lives && m->status_known)))
         return false;
     m->row.key.start = st->starttime;
     m->stat_was_read = true;

@@ -57,8 +57,11 @@ def test_ways(run_both, truth, tape, work, source, lives, way):
     # whose counters the kernel adds to no other process, and is marked. An orphan is marked as well where the recorder
     # comes too late to know who reaped it.
     if job["cpu_is_lower_bound"]:
-        assert way in ("ignored", "double-fork", "setsid")
-        assert job["cpu_ns"] <= truth.most_ns() + truth.slack_ns
+        assert way in ("ignored", "double-fork", "setsid", "same-pid")
+        # A scan may read the second process with the pid before the events of the first come: what it had used by then,
+        # within that clock tick, counts for both.
+        twice = 10_000_000 if way == "same-pid" else 0
+        assert job["cpu_ns"] <= truth.most_ns() + truth.slack_ns + twice
     else:
         truth.check(s)
 
