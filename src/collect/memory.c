@@ -140,7 +140,7 @@ uint64_t memory_due(const struct memory *y, const struct member *m)
     return smaps < info ? smaps : info;
 }
 
-/* What it shares, each page divided by those that map it. */
+/* What it shares, each page divided by those that map it; or all of its pss if uss is not asked for. */
 static uint64_t shared_part(const struct member *m)
 {
     uint64_t pss = m->row.value[PROCESS_pss], uss = m->row.value[PROCESS_uss];

@@ -48,8 +48,10 @@ static bool pid_was_reused(const struct recorder *r, const struct member *known,
     uint64_t begin = known->begin_ns ? known->begin_ns : job_begin_ns(&r->job, known->row.key.start);
     if (t <= begin + START_SLACK)
         return false;
-    uint64_t start = known->stat_was_read ? proc_read_start(r->proc_fd, known->row.key.pid) : 0;
-    return start ? start != known->row.key.start : r->job.lossy || !known->stat_was_read;
+    if (!known->stat_was_read)
+        return true; /* no start time to compare with */
+    uint64_t start = proc_read_start(r->proc_fd, known->row.key.pid);
+    return start ? start != known->row.key.start : r->job.lossy;
 }
 
 /* The process that was forked at t with this pid, if a scan found it, and later found it gone, before the event of its

@@ -363,7 +363,8 @@ def test_hanging_mount_is_absent_and_all_else_is_read(run, tape, work, mounts, w
         recorder.kill()
         recorder.wait()
     assert why() == {"timeout"}
-    others = [row for row in rows("fs") if row["name"] != str(point) and "fuse" not in row["label"]]  # other tests' hang
+    # Mounts of other tests hang as well.
+    others = [row for row in rows("fs") if row["name"] != str(point) and "fuse" not in row["label"]]
     assert any(row["name"] == "/" and row["total_bytes"] for row in others)
     assert all("timeout" not in row.get("absent", {}).values() for row in others)
 

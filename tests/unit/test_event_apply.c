@@ -18,6 +18,7 @@
 #include "job/counters.h"
 #include "record/recorder.h"
 #include "files.h"
+#include "sink.h"
 
 #define MS NS_PER_MS
 
@@ -33,25 +34,12 @@ struct recording {
     char dir[sizeof(FILES_NAME)];
 };
 
-static void on_exit_record(void *context, const struct baro_exit *e)
-{
-    (void)context;
-    (void)e;
-}
-
-static void on_event_record(void *context, const struct baro_event *e)
-{
-    (void)context;
-    (void)e;
-}
-
 /* There is a process KNOWN, which a scan finds, and whose start time is read. */
 static int begin(void **state)
 {
     static struct recording g;
     g = (struct recording){.options = {.children = true}, .all = {.usage_tried = true}};
-    const struct job_sink sink = {on_exit_record, on_event_record, NULL};
-    assert_int_equal(job_init(&g.r.job, &sink, true, BEGAN * 10 * MS, 100), 0);
+    assert_int_equal(job_init(&g.r.job, &sink_drops, true, BEGAN * 10 * MS, 100), 0);
     files_make(g.dir);
     g.r.proc_fd = open(g.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     g.r.all = &g.all;

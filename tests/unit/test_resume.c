@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "job/task.h"
+#include "sink.h"
 
 #define MS NS_PER_MS
 
@@ -18,22 +19,9 @@ struct totals {
     uint8_t absent[JOB_MAX];
 };
 
-static void on_exit_record(void *context, const struct baro_exit *e)
-{
-    (void)context;
-    (void)e;
-}
-
-static void on_event_record(void *context, const struct baro_event *e)
-{
-    (void)context;
-    (void)e;
-}
-
 static void begin(struct job *j)
 {
-    const struct job_sink sink = {on_exit_record, on_event_record, NULL};
-    assert_int_equal(job_init(j, &sink, true, 0, 100), 0);
+    assert_int_equal(job_init(j, &sink_drops, true, 0, 100), 0);
 }
 
 static void put(struct member *m, enum process_metric id, uint64_t v)

@@ -24,6 +24,7 @@
 #include "collect/sampler.h"
 #include "tape/writer.h"
 #include "allocations.h"
+#include "sink.h"
 
 enum { SLEEPERS = 24, BUSY = 4, WARM = 60, WARM_MOST = 4000, STEADY = 400 };
 
@@ -39,18 +40,6 @@ static pid_t child(bool busy)
         nanosleep(&(struct timespec){.tv_sec = busy ? 0 : 1000, .tv_nsec = 3000000}, NULL);
         munmap(at, 1 << 20);
     }
-}
-
-static void on_exit_record(void *context, const struct baro_exit *e)
-{
-    (void)context;
-    (void)e;
-}
-
-static void on_event_record(void *context, const struct baro_event *e)
-{
-    (void)context;
-    (void)e;
 }
 
 static void turn(struct tape_writer *w, struct sampler *s)
@@ -77,7 +66,6 @@ static void steady_tick(void **state)
     }
     usleep(200000);
     uint64_t now = clock_monotonic_ns();
-    struct job_sink sink = {on_exit_record, on_event_record, NULL};
     struct baro_header h = {
         .clk_tck = 100, .cpus = 2, .page_size = 4096, .start_monotonic_ns = now, .argv = (char *[]){NULL}};
     struct sampler_options o = {
@@ -95,7 +83,7 @@ static void steady_tick(void **state)
         .sys_fd = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC),
         .clk_tck = 100,
     };
-    assert_int_equal(job_init(&job, &sink, true, (uint64_t)clock_boottime_ns(), 100), 0);
+    assert_int_equal(job_init(&job, &sink_drops, true, (uint64_t)clock_boottime_ns(), 100), 0);
     assert_int_equal(sampler_init(&s, &job, &o, NULL), 0);
     int code = tape_writer_new(&w, memfd_create("tape", MFD_CLOEXEC), &h, NULL, NULL);
     assert_int_equal(code, 0);
