@@ -6,33 +6,22 @@
  * hung in is barred, all that was not answered goes to a new one. When too many are left behind, there are no more.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "helper/ending.h"
 #include "helper/wire.h"
-#include "procfs/procfs.h"
 
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
-/* How long a killed helper is waited for. On a busy machine it takes 40 ms until it is its turn to end, and a control
- * group with a quota of CPU time may stop it for 100 ms and more. */
-#define ENDS_WITHIN (500 * NS_PER_MS)
-#define ASLEEP_MOST (5 * NS_PER_MS) /* in an uninterruptible sleep, which may last for ever */
-#define ENDING_CPU (20 * NS_PER_MS) /* CPU time it may use meanwhile; else it is still at a read that takes long */
-#define ENDING_LOOK 100000          /* ns */
-#define LEFT_BEHIND_MAX 8u
+#define LATE_LOOK (50 * NS_PER_MS) /* how often one that is late and gets on is looked at */
 #define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */
 /* A fork that is refused is counted by the control group that refused it, where it passes for one of the job
  * (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
@@ -56,11 +45,9 @@ struct helper {
 
     struct baro_key barred[BARRED_MAX];
     size_t n_barred;
-    pid_t left[LEFT_BEHIND_MAX]; /* killed, not reaped yet */
-    size_t n_left;
-    uint64_t killed_cpu_ns; /* CPU time of the last one when helper_end() killed it */
-    uint64_t ended_cpu_ns; /* of those that were reaped */
-    uint64_t cpu_ns;       /* of pid, at its last reading */
+    struct ending ending; /* those that were killed */
+    uint64_t cpu_ns;      /* of pid, at its last reading */
+    uint64_t late_cpu_ns; /* the same when it was found late; 0: it is not */
     unsigned looks;        /* at its clock that may tell something new */
     uint64_t refused;      /* forks */
     uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
@@ -106,40 +93,16 @@ void helper_forget(struct helper *h, const void *context)
 
 /* ---- helpers come and go ---- */
 
-static bool reap(struct helper *h, pid_t pid)
-{
-    struct rusage u;
-    int status;
-    pid_t got = wait4(pid, &status, WNOHANG, &u);
-    if (got == pid) {
-        h->ended_cpu_ns += (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NS_PER_SEC;
-        h->ended_cpu_ns += (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
-    }
-    return got != 0; /* ECHILD: it was reaped elsewhere */
-}
-
-static void reap_left(struct helper *h)
-{
-    for (size_t i = 0; i < h->n_left;) {
-        if (reap(h, h->left[i]))
-            h->left[i] = h->left[--h->n_left];
-        else
-            i++;
-    }
-}
-
 static void let_go(struct helper *h)
 {
     if (!h->pid)
         return;
-    kill(h->pid, SIGKILL);
     h->fd = fd_close(h->fd);
     munmap(h->progress, sizeof(*h->progress));
     h->progress = NULL;
-    if (!reap(h, h->pid))
-        h->left[h->n_left++] = h->pid; /* start() made sure that there is room */
+    ending_kill(&h->ending, h->pid);
     h->pid = 0;
-    h->cpu_ns = 0;
+    h->cpu_ns = h->late_cpu_ns = 0;
     h->sent = h->first;
     for (size_t i = h->first; i < h->n; i++) {
         if (!h->queue[i].request.what)
@@ -157,8 +120,8 @@ static void put_off(struct helper *h)
 static int start(struct helper *h)
 {
     int pair[2];
-    reap_left(h);
-    if (h->n_left == LEFT_BEHIND_MAX)
+    ending_look(&h->ending);
+    if (h->ending.n == ENDING_MOST)
         return -EBUSY;
     if (h->retry_ns && clock_monotonic_ns() < h->retry_ns)
         return -EAGAIN;
@@ -353,15 +316,17 @@ static int receive_all(struct helper *h, bool *ret_gone, helper_reply_fn *fn, vo
     }
 }
 
-/* How long the helper may still be at what it is at; 0: it hangs. */
-static uint64_t patience(const struct helper *h)
+/* How long the helper may still be at what it is at, or until it is looked at again; 0: it hangs. */
+static uint64_t patience(struct helper *h)
 {
     uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
     uint64_t since = atomic_load_explicit(&h->progress->since_ns, memory_order_relaxed);
     uint64_t now = clock_monotonic_ns();
-    if (!serial || now < since)
-        return STUCK_AFTER;
-    return now - since < STUCK_AFTER ? STUCK_AFTER - (now - since) : 0;
+    uint64_t age = serial && now > since ? now - since : 0;
+    if (age >= STUCK_AFTER)
+        return ending_gets_on(h->pid, &h->late_cpu_ns, STUCK_AFTER) ? LATE_LOOK : 0;
+    h->late_cpu_ns = 0;
+    return STUCK_AFTER - age;
 }
 
 /* One round: all that can be sent and received without waiting. Returns how many replies were delivered. */
@@ -392,7 +357,7 @@ static int turn(struct helper *h, helper_reply_fn *fn, void *context)
 }
 
 /* True if there is something to do elsewhere. */
-static bool wait_for(const struct helper *h, uint64_t ns, int wake_fd)
+static bool wait_for(struct helper *h, uint64_t ns, int wake_fd)
 {
     struct pollfd p[] = {{.fd = h->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
     uint64_t most = patience(h);
@@ -435,8 +400,8 @@ bool helper_busy(const struct helper *h)
 
 size_t helper_left_behind(struct helper *h)
 {
-    reap_left(h);
-    return h->n_left;
+    ending_look(&h->ending);
+    return h->ending.n;
 }
 
 bool helper_is_put_off(const struct helper *h)
@@ -457,52 +422,19 @@ int helper_pid(const struct helper *h)
 /* A helper without requests does nothing. */
 uint64_t helper_cpu_ns(struct helper *h)
 {
-    uint64_t sum, one;
-    reap_left(h);
+    uint64_t one;
+    ending_look(&h->ending);
     if (h->pid && h->looks && clock_process_cpu_ns(h->pid, &one) == 0) {
         h->looks = helper_busy(h) || one != h->cpu_ns ? LOOKS : h->looks - 1;
         h->cpu_ns = one;
     }
-    sum = h->ended_cpu_ns + h->cpu_ns;
-    for (size_t i = 0; i < h->n_left; i++) {
-        if (clock_process_cpu_ns(h->left[i], &one) == 0)
-            sum += one;
-    }
-    return sum;
+    return ending_cpu_ns(&h->ending) + h->cpu_ns;
 }
 
 /* ---- the end ---- */
 
-/* Whether a killed helper is about to end: it runs, or waits for a CPU. Not: it sleeps uninterruptibly (a file server
- * does not answer), or it goes on using CPU time, as a walk of the page tables of 100 GB does, which SIGKILL does not
- * interrupt. */
-static bool is_ending(const struct helper *h, pid_t pid)
-{
-    char path[32], text[1024];
-    struct pid_stat st;
-    uint64_t cpu_ns;
-    snprintf(path, sizeof(path), "/proc/%d/stat",
-             (int)pid); /* root_fd is where it looks for others: / for some helpers */
-    ssize_t len = fd_read_file(AT_FDCWD, path, text, sizeof(text));
-    if (len <= 0 || pid_stat_parse(span_of(text, (size_t)len), &st) < 0 || st.state == 'D')
-        return false;
-    return st.state == 'Z' || clock_process_cpu_ns(pid, &cpu_ns) < 0 || cpu_ns < h->killed_cpu_ns + ENDING_CPU;
-}
-
-static bool any_is_ending(const struct helper *h)
-{
-    for (size_t i = 0; i < h->n_left; i++) {
-        if (is_ending(h, h->left[i]))
-            return true;
-    }
-    return false;
-}
-
 void helper_end(struct helper *h)
 {
-    uint64_t cpu_ns;
-    if (h && h->pid && clock_process_cpu_ns(h->pid, &cpu_ns) == 0)
-        h->killed_cpu_ns = cpu_ns;
     if (h)
         let_go(h);
 }
@@ -512,15 +444,7 @@ void helper_free(struct helper *h)
     if (!h)
         return;
     helper_end(h);
-    reap_left(h);
-    uint64_t begin = clock_monotonic_ns(), ending = begin;
-    for (uint64_t now = begin; h->n_left && now < begin + ENDS_WITHIN && now < ending + ASLEEP_MOST;
-         now = clock_monotonic_ns()) {
-        nanosleep(&(struct timespec){.tv_nsec = ENDING_LOOK}, NULL);
-        reap_left(h);
-        if (any_is_ending(h))
-            ending = clock_monotonic_ns();
-    }
+    ending_wait(&h->ending);
     free(h->queue);
     free(h);
 }

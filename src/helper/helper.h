@@ -84,9 +84,9 @@ void helper_forget(struct helper *h, const void *context);
 void helper_start(struct helper *h);
 
 /* Hands over a batch and waits up to deadline_ns for the replies, or until wake_fd (-1: none) is readable; those that
- * come later are delivered by helper_collect(). A helper that is stuck in one read for longer than a second is killed
- * and abandoned, that key is not asked again (its replies say BARO_ABSENT_TIMEOUT), and a new helper takes the rest.
- * Returns the number of replies delivered, or -errno. */
+ * come later are delivered by helper_collect(). A helper that hangs in one read for longer than a second (it sleeps, or
+ * has used a second of CPU time more) is killed and abandoned, that key is not asked again (its replies say
+ * BARO_ABSENT_TIMEOUT), and a new helper takes the rest. Returns the number of replies delivered, or -errno. */
 int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd,
                helper_reply_fn *fn, void *context);
 int helper_collect(struct helper *h, helper_reply_fn *fn, void *context);
@@ -102,7 +102,7 @@ uint64_t helper_cpu_ns(struct helper *h); /* of all helpers so far */
  * long. NULL allowed, as for helper_free(). */
 void helper_end(struct helper *h);
 /* Reaps the helper, else it would be left to process 1, which may not reap: waits up to 0.5 s for one that is about to
- * end (a busy machine, a CPU quota), 5 ms for one in an uninterruptible sleep. One that hangs on is left behind. */
+ * end (a busy machine, a CPU quota), 20 ms for one in an uninterruptible sleep. One that hangs on is left behind. */
 void helper_free(struct helper *h);
 
 #endif

@@ -17,11 +17,11 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "helper/detach.h"
+#include "helper/ending.h"
 
 #define RETRY_FIRST NS_PER_SEC
 #define RETRY_MOST (64 * NS_PER_SEC)
 #define TURN_MOST (NS_PER_SEC / 2) /* more of the time between two turns does not count: the recorder was stopped */
-#define ENDS_WITHIN (20 * NS_PER_MS)
 #define COPIES 100
 
 struct worker {
@@ -29,12 +29,11 @@ struct worker {
     struct worker_shared *shared;
     pid_t pid; /* 0: none */
     int fd;
-    uint64_t cpu_ns, ended_cpu_ns; /* of pid, as read last; of those before */
+    uint64_t cpu_ns, late_cpu_ns;  /* of pid, as read last; when it was found late, 0: it is not */
     uint64_t progress, still_ns;   /* as seen at the last turn; for how long it has been the same */
     uint64_t turn_ns, retry_ns, pause_ns;
     uint64_t refused;
-    pid_t left[WORKER_LEFT_MOST]; /* killed, not reaped yet */
-    size_t n_left;
+    struct ending ending; /* those that were killed */
     bool ended, given_up;
 };
 
@@ -62,34 +61,10 @@ void *worker_shared(struct worker *w)
 
 /* ---- processes come and go ---- */
 
-static bool reap(struct worker *w, pid_t pid)
-{
-    struct rusage u;
-    int status;
-    pid_t got = wait4(pid, &status, WNOHANG, &u);
-    if (got == pid) {
-        w->ended_cpu_ns += (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NS_PER_SEC;
-        w->ended_cpu_ns += (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
-    }
-    return got == pid || (got < 0 && errno == ECHILD);
-}
-
-static void reap_left(struct worker *w)
-{
-    for (size_t i = 0; i < w->n_left;) {
-        if (reap(w, w->left[i]))
-            w->left[i] = w->left[--w->n_left];
-        else
-            i++;
-    }
-}
-
 static void let_go(struct worker *w)
 {
-    kill(w->pid, SIGKILL);
     w->fd = fd_close(w->fd);
-    if (!reap(w, w->pid))
-        w->left[w->n_left++] = w->pid; /* none is started when there is no room for another */
+    ending_kill(&w->ending, w->pid);
     w->pid = 0;
     w->cpu_ns = 0;
     w->still_ns = 0;
@@ -140,7 +115,10 @@ static bool is_hung(struct worker *w, uint64_t now)
     bool moves = progress != w->progress || !atomic_load(&w->shared->busy);
     w->progress = progress;
     w->still_ns = moves ? 0 : w->still_ns + (since < TURN_MOST ? since : TURN_MOST);
-    return w->still_ns >= w->options.stuck_after_ns;
+    if (w->still_ns >= w->options.stuck_after_ns)
+        return !ending_gets_on(w->pid, &w->late_cpu_ns, w->options.stuck_after_ns);
+    w->late_cpu_ns = 0;
+    return false;
 }
 
 enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), void *context)
@@ -149,13 +127,12 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
     uint64_t now = clock_monotonic_ns();
     if (w->ended || w->given_up)
         return WORKER_FINE;
-    if (w->n_left)
-        reap_left(w);
+    ending_look(&w->ending);
     if (w->pid && is_hung(w, now)) {
         hung(context);
         let_go(w);
         found = WORKER_HUNG;
-    } else if (w->pid && reap(w, w->pid)) {
+    } else if (w->pid && ending_reap(&w->ending, w->pid)) {
         w->pid = 0;
         w->cpu_ns = 0;
         w->fd = fd_close(w->fd);
@@ -165,7 +142,7 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
     w->turn_ns = now;
     if (w->pid || now < w->retry_ns)
         return found;
-    if (w->n_left == WORKER_LEFT_MOST) {
+    if (w->ending.n == WORKER_LEFT_MOST) {
         w->given_up = true;
         return WORKER_GIVEN_UP;
     }
@@ -191,8 +168,8 @@ bool worker_wait(struct worker *w, uint64_t most_ns)
 
 size_t worker_left_behind(struct worker *w)
 {
-    reap_left(w);
-    return w->n_left;
+    ending_look(&w->ending);
+    return w->ending.n;
 }
 
 pid_t worker_pid(const struct worker *w)
@@ -202,14 +179,10 @@ pid_t worker_pid(const struct worker *w)
 
 uint64_t worker_cpu_ns(struct worker *w)
 {
-    uint64_t now, sum = w->ended_cpu_ns;
+    uint64_t now;
     if (w->pid && clock_process_cpu_ns(w->pid, &now) == 0)
         w->cpu_ns = now;
-    for (size_t i = 0; i < w->n_left; i++) {
-        if (clock_process_cpu_ns(w->left[i], &now) == 0)
-            sum += now;
-    }
-    return sum + w->cpu_ns;
+    return ending_cpu_ns(&w->ending) + w->cpu_ns;
 }
 
 uint64_t worker_refused(const struct worker *w)
@@ -231,9 +204,7 @@ void worker_free(struct worker *w)
     if (!w)
         return;
     worker_end(w);
-    uint64_t until = clock_monotonic_ns() + ENDS_WITHIN;
-    for (reap_left(w); w->n_left && clock_monotonic_ns() < until; reap_left(w))
-        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+    ending_wait(&w->ending);
     munmap(w->shared, w->options.shared_bytes);
     free(w);
 }

@@ -17,8 +17,9 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "helper/ending.h"
 
-#define WORKER_LEFT_MOST 8u
+#define WORKER_LEFT_MOST ENDING_MOST
 
 /* The shared memory begins with this. The worker says here that it is alive. */
 struct worker_shared {

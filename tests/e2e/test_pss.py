@@ -4,6 +4,8 @@ itself reads.
 """
 
 import json
+import os
+import re
 import subprocess
 import threading
 import time
@@ -11,6 +13,8 @@ import time
 import pytest
 
 from jobs import script
+from test_cgroup import v1  # noqa: F401: a fixture
+from wrapping import helpers
 
 MB = 1_000_000
 
@@ -131,6 +135,40 @@ def test_sharer_outside_of_the_job(run, tape):
     assert all(abs(a - b) < shared.stat().st_size / 8 for a, b in found), found
     if not any(abs(a + b - int(done.stdout)) < int(done.stdout) / 12 for a, b in found):  # on a busy machine
         assert s["recorder"]["thinned"] + s["recorder"]["left_out"] + s["recorder"]["missed"] > 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
+def test_a_helper_that_waits_for_a_cpu(run, tape, work, v1, wait_until):  # noqa: F811
+    """With 1 ms of CPU time per second, a read that takes 4 ms of it takes 4 s. The helper process does not hang, and
+    is not replaced."""
+    group = v1("cpu")
+    group.write("cpu.cfs_period_us", 1000000)
+    group.write("cpu.cfs_quota_us", 1000)
+    job = script(f"""
+        import mmap, os, time
+        m = mmap.mmap(-1, {600 * MB})
+        m.madvise(mmap.MADV_NOHUGEPAGE)
+        for i in range(0, len(m), 4096): m[i] = 1
+        while not os.path.exists("end"):
+            mmap.mmap(-1, 4096)[0] = 1
+            time.sleep(0.02)
+        """)
+    p = run.popen("run", "-q", "-o", tape, "-i", "100ms", "--overhead", "off", "--", *job)
+
+    def pss():
+        return max((r["pss_bytes"] or 0 for r in run.export(tape)), default=0) if run.instants(tape) else 0
+
+    wait_until(lambda: pss() >= 600 * MB, "pss on the tape")
+    before = helpers(p.pid)
+    for pid in before:
+        group.write("cgroup.procs", pid)
+    # It is counted when it is over.
+    wait_until(lambda: int(re.search("throttled_time ([0-9]+)", group.read("cpu.stat"))[1]) > 2e9, "a throttled helper")
+    group.write("cpu.cfs_quota_us", -1)
+    time.sleep(0.5)
+    assert helpers(p.pid) == before != []
+    (work / "end").touch()
+    assert p.wait(timeout=60) == 0
 
 
 def end_at(path, process):

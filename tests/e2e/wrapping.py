@@ -97,6 +97,15 @@ def recorder_of(wrapper):
     return until("a recorder", lambda: next((c for c in children(wrapper) if comm(c) == "baro-recorder"), None))
 
 
+def helpers(pid):
+    """The helper processes of a recording."""
+    found = []
+    for child in children(pid):
+        name = comm(child)
+        found += [child] if name == "baro-helper" else helpers(child) if name.startswith("baro") else []
+    return found
+
+
 def read_when(path, pattern):
     def look():
         try:
