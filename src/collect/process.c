@@ -229,8 +229,7 @@ static void read_io(struct processes *p, struct member *m)
         else if (m->row.absent[to[i]] != BARO_PRESENT)
             unset(m, to[i], n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED);
     }
-    if (ok && m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1)
-        m->io_final = true;
+    m->io_final |= ok && member_is_zombie(m);
 }
 
 static const struct {

@@ -41,7 +41,7 @@ static void mark_sampled(struct processes *p, struct member *m)
  * if the other threads began before the event source did: such a member is revived. */
 static void check_end(struct processes *p, struct member *m)
 {
-    bool zombie = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] <= 1;
+    bool zombie = member_is_zombie(m);
     if (zombie && !member_has_ended(m))
         job_ended(p->sampling->job, m, p->sampling->now_ns);
     if (!member_has_ended(m) || zombie || member_is_reap_pending(m))

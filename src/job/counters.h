@@ -110,7 +110,7 @@ static inline bool io_is_whole(const struct job *j, const struct member *m)
 /* Is the CPU time of a member that has ended known completely, with that of the children that it reaped? */
 static inline bool ledger_is_whole(const struct job *j, const struct member *m)
 {
-    return member_is_final(m) || value(m, PROCESS_state) == 'Z' || (member_usage(m)->has_cpu && is_childless(j, m));
+    return member_is_final(m) || member_is_zombie(m) || (member_usage(m)->has_cpu && is_childless(j, m));
 }
 
 /* Children may have come and gone unseen that ended without being added to any process. */
@@ -135,7 +135,7 @@ static inline uint64_t faults_of(const struct member *m)
 /* The command has ended, and the wrapper's report with its final counters is still to come. */
 static inline bool report_is_due(const struct job *j, const struct member *m)
 {
-    bool ended = member_is_reap_pending(m) || (value(m, PROCESS_state) == 'Z' && value(m, PROCESS_threads) <= 1);
+    bool ended = member_is_reap_pending(m) || member_is_zombie(m);
     return ended && m->row.origin == BARO_ORIGIN_TARGET && !member_is_gone(m) && !member_is_final(m) && !m->parent &&
            j->wrapper.pid && !j->closing;
 }

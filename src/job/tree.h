@@ -280,6 +280,13 @@ static inline bool member_has_ended(const struct member *m)
     return m->state >= MEMBER_ENDED && m->state < MEMBER_GONE;
 }
 
+/* Its row is that of a process that has ended. The state is Z too where the first thread has ended and others run. */
+static inline bool member_is_zombie(const struct member *m)
+{
+    bool others = m->row.absent[PROCESS_threads] == BARO_PRESENT && m->row.value[PROCESS_threads] > 1;
+    return m->row.absent[PROCESS_state] == BARO_PRESENT && m->row.value[PROCESS_state] == 'Z' && !others;
+}
+
 /* The row has the last values: the member is not read again. */
 static inline bool member_is_final(const struct member *m)
 {

@@ -129,9 +129,12 @@ def test_by_scans(recording, tool, monkeypatch, wait_until):
     task = r.stop()[gul.name]
     assert task["processes_started"] == task["processes_ended"] == 2
     assert task["process_samples"] >= 2 and task["active_ns"] > 0
-    # They were killed between two samples, and scans miss short processes.
-    assert task["cpu_is_lower_bound"] and task["io_is_lower_bound"] and task["processes_started_is_lower_bound"]
-    assert task["processes_unread"] > 0 and task["commands_unread"] is None
+    assert task["processes_started_is_lower_bound"], "scans miss short processes"
+    assert task["commands_unread"] is None
+    assert task["io_is_lower_bound"] == any(e["io_is_lower_bound"] for e in r.values("exit"))
+    assert task["cpu_is_lower_bound"] == (task["processes_unread"] > 0)
+    if not task["cpu_is_lower_bound"]:
+        return  # a sample saw both as zombies, with all that they used; else they were killed between two samples
     table, note = r.run("summary", "--by", "task", r.tape, status=0).stdout.splitlines()[1:]
     assert table.split()[0] == ">2" and note.startswith("> at least")
 
