@@ -179,13 +179,17 @@ def test_the_wrapper_waits_for_a_cpu_before_it_starts_the_command(run, tape):
 @needs_connector
 @needs_strace
 @pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
-def test_baro_waits_for_a_cpu_before_it_asks_for_events(run, tape, started):
+def test_baro_waits_for_a_cpu_before_it_asks_for_events(run, tape, work, wait_until):
     """More events than the default buffer of a socket holds come before the kernel is asked for them. It sends nothing
-    to a socket that has overflown, nor a reply."""
+    to a socket that has overflown, nor a reply. There are events as long as someone has asked for them: the first
+    recording."""
     late = ["strace", "-f", "-o", "/dev/null", "-e", "trace=bind", "-e", "inject=bind:delay_exit=700000", "--"]
     if subprocess.run([*late, "true"], capture_output=True, check=False).returncode:
         pytest.skip("strace can't do that here")
-    foreign = run.popen("run", "-q", "-o", run.work / "foreign.baro", "--", "sh", "-c", "while :; do (:); (:); done")
+    other = work / "foreign.baro"
+    foreign = run.popen("run", "-q", "-o", other, "--", "sh", "-c", "while :; do (:); (:); done")
+    run.await_samples(other)
+    wait_until(lambda: run.summary(other)["accounting"]["event_source"] == "connector", "events of the first recording")
     subprocess.run([*late, run.binary, "run", "-q", "-o", tape, "--", "sleep", "0.1"], timeout=60, check=True)
     foreign.terminate()
     foreign.wait()
