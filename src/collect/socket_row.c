@@ -164,7 +164,7 @@ static bool read_last(struct socket_row *r)
         if (take(r) && sockets_is_answered(r->sockets))
             return true;
     }
-    r->totals.is_bound = true;
+    r->totals.is_bound = r->totals.net_is_bound = true;
     return false;
 }
 
@@ -214,6 +214,7 @@ void socket_row_resume(struct socket_row *r, const struct baro_sample *last)
                                           .net_received = then(last, JOB_net_received),
                                           .net_absent = last->job_absent[JOB_net_sent],
                                           .is_bound = true,
+                                          .net_is_bound = true,
                                           .any = !last->job_absent[JOB_tcp_sent]};
     prepare(r);
     if (r->sockets)
@@ -240,7 +241,8 @@ void socket_row_fill(const struct socket_row *r, struct baro_sample *s)
                {OF_NOBODY, JOB_tcp_unattributed_sent, t->unattributed_sent},
                {OF_NOBODY, JOB_tcp_unattributed_received, t->unattributed_received},
                {OF_NAMESPACES, JOB_net_sent, t->net_sent},
-               {OF_NAMESPACES, JOB_net_received, t->net_received}};
+               {OF_NAMESPACES, JOB_net_received, t->net_received},
+               {OF_NAMESPACES, JOB_net_is_lower_bound, t->net_is_bound}};
     uint8_t why = !(r->sampling->need & BARO_SOURCE_SOCK_DIAG) ? BARO_ABSENT_NOT_ASKED
                   : r->read                                    ? t->absent
                                                                : BARO_ABSENT_NOT_YET;

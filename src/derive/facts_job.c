@@ -115,6 +115,9 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
     case JOB_tcp_sent:
     case JOB_tcp_received:
         return summary_job(s, JOB_tcp_is_lower_bound, &flag) == BARO_PRESENT && flag;
+    case JOB_net_sent:
+    case JOB_net_received:
+        return summary_job(s, JOB_net_is_lower_bound, &flag) == BARO_PRESENT && flag;
     case JOB_process_rss_peak:
         return summary_wall_ns(s) < 30 * NS_PER_MS; /* it may have ended before its memory was read twice */
     default:

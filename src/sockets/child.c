@@ -176,6 +176,7 @@ static void publish(struct reader *r, uint64_t cpu_ns)
     t->unattributed_sent = o->unattributed_sent;
     t->unattributed_received = o->unattributed_received;
     t->is_bound = o->is_bound || r->denied || r->places.denied || !o->ends_known || owners_pending(o);
+    t->net_is_bound = t->net_is_bound || r->denied;
     t->any = o->any;
     t->denied = r->places.denied || r->denied;
     t->cpu_ns = cpu_ns;

@@ -94,6 +94,7 @@ static bool copy_answer(struct sockets *s)
 
 static void add_net(struct sockets_totals *t, const struct sockets_totals *before)
 {
+    t->net_is_bound = t->net_is_bound || before->net_is_bound;
     if (before->net_absent)
         return;
     t->net_received += before->net_received;
@@ -125,7 +126,7 @@ static void on_lost(void *context)
 {
     struct sockets *s = context;
     s->before = s->last;
-    s->before.is_bound = true;
+    s->before.is_bound = s->before.net_is_bound = true;
     s->options.attached = true;
     if (atomic_load(&shared_of(s)->answer_turn) & 1) /* it was killed as it wrote; the next one writes all anew */
         worker_write_end(&shared_of(s)->answer_turn);

@@ -21,7 +21,7 @@ struct sockets_totals {
     /* of the network namespaces of the job's processes that are not the recorder's: all interfaces but lo */
     uint64_t net_received, net_sent;
     uint8_t net_absent, absent; /* enum baro_absent */
-    bool is_bound;              /* sent and received may be too small */
+    bool is_bound, net_is_bound; /* sent and received may be too small; net_... */
     bool any, denied;           /* some process had a socket; some process or namespace may not be read */
     uint32_t n;                 /* processes */
     uint32_t asked;             /* which request it answers */

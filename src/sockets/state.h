@@ -3,6 +3,7 @@
 #ifndef SOCKETS_STATE_H
 #define SOCKETS_STATE_H
 
+#include "sockets/interfaces.h"
 #include "sockets/sockets.h"
 
 struct sockets_asked {
@@ -31,26 +32,45 @@ int probe_ask(int fd, uint8_t family, uint32_t states);
 /* places.c: network namespaces. Each has a descriptor to ask for its sockets, and one on which it reports their ends.
  */
 #define PLACES_MOST 16u
+#define LEFT_MOST 64u
+/* A namespace is told from others by its inode, which another one may have after it has ended, and by its cookie
+ * (SO_NETNS_COOKIE, since Linux 5.14), which is used once; 0: it is not known, as it could not be entered. */
 struct place {
-    uint64_t inode; /* of the namespace */
+    uint64_t inode, cookie;
     int ask_fd, ends_fd, dev_fd; /* dev_fd: /proc/PID/net/dev of a process that was in it, which may have ended */
     bool ends_known;
     uint32_t reading; /* in which a process was in it */
-    bool has_base;
-    uint64_t base[2], last[2]; /* bytes received and sent by its interfaces, before the recording, and when read last */
+    bool counted;     /* its interfaces were read */
+    struct interfaces interfaces;
+};
+struct left_place {
+    uint64_t inode, cookie;
+    struct interfaces interfaces;
 };
 struct places {
     struct place at[PLACES_MOST];
     size_t n;
+    struct left_place left[LEFT_MOST]; /* that no process is in any more; the job may enter them again */
+    size_t n_left;
+    uint64_t *before; /* inodes of those that there were when the worker began */
+    size_t n_before;
     int proc_fd, own_fd;
-    bool denied; /* some namespace could not be entered */
-    bool any_gone;
-    uint64_t gone[2]; /* what the interfaces of those had received and sent that no process is in any more */
+    bool denied;           /* some namespace could not be entered */
+    bool net_any;          /* interfaces of some were read */
+    bool net_is_bound;     /* they may have counted more */
+    bool forgot;           /* there were more than LEFT_MOST */
+    uint64_t forgotten[2]; /* what these had received and sent */
 };
 void places_init(struct places *p, int proc_fd);
 void places_note(struct places *p, int32_t pid, uint32_t reading);
-/* Reads what their interfaces have counted. Those that no process is in any more are closed: open descriptors would
- * keep their interfaces, whose names the job may use again. */
+uint64_t places_inode(const struct places *p, int32_t pid); /* of the namespace that it is in; 0: not known */
+/* Reads what their interfaces have counted; base: what they have counted so far was before the recording. Those that
+ * no process is in any more are closed: open descriptors would keep their interfaces, whose names the job may use
+ * again. */
 void places_net(struct places *p, uint32_t reading, bool base, struct sockets_totals *ret);
+
+/* before.c: the namespaces that there are when the worker begins. */
+void places_list_before(struct places *p);
+bool places_is_before(const struct places *p, uint64_t inode);
 
 #endif

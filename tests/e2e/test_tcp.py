@@ -11,6 +11,8 @@ import subprocess
 
 import pytest
 
+from wrapping import helpers
+
 SIZE = 5_000_000
 TCP = ("-m", "default,tcp", "-i", "50ms", "--overhead", "off")
 
@@ -289,6 +291,94 @@ def test_namespaces_of_the_job(run, tape, work, wait_until):
     assert job["net_sent_bytes"] > SIZE and job["net_received_bytes"] > SIZE, "with headers, counted at both ends"
 
 
+# A namespace with an interface that leads to no one: what is sent through it is counted by the interface.
+UPLINK = """
+uplink() {
+    ip link add v type veth peer name w && ip link set v up && ip link set w up
+    ip address add 10.9.9.1/24 dev v && ip neighbour add 10.9.9.2 lladdr 02:00:00:00:00:02 dev v nud permanent
+}
+transfer() {
+    /usr/bin/python3 -c 'import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(5000):
+    s.sendto(bytes(1000), ("10.9.9.2", 9))'
+}
+await() { until [ -e $1 ]; do sleep 0.02; done; }
+"""
+
+
+@pytest.fixture
+def uplink():
+    """uplink(script): the command line of a shell that has the functions of UPLINK."""
+    probe = ["unshare", "-n", "sh", "-c", f"{UPLINK} uplink"]
+    if subprocess.run(probe, capture_output=True).returncode:
+        pytest.skip("no network namespaces: needs root")
+    return lambda text: ["sh", "-ec", UPLINK + text]
+
+
+def net_of(run, tape):
+    """What the job's namespaces have sent so far, and when that was read."""
+    job = run.summary(tape)["job"] if run.instants(tape) else {}
+    return job.get("net_sent_bytes") or 0, run.export(tape, "job")[-1]["tcp_read_at_ns"] or 0 if job else 0
+
+
+def await_readings(run, tape, wait_until, n):
+    for _ in range(n):
+        before = net_of(run, tape)[1]
+        wait_until(lambda before=before: net_of(run, tape)[1] > before, "another reading")
+
+
+def test_an_interface_that_is_removed(run, tape, work, uplink, wait_until):
+    """What it has counted is not lost."""
+    job = uplink("uplink; transfer; await remove; ip link delete v; await end")
+    p = run.popen("run", "-q", "-o", tape, *TCP, "--", "unshare", "-n", *job)
+    wait_until(lambda: net_of(run, tape)[0] >= SIZE, "the transfer on the tape")
+    (work / "remove").touch()
+    await_readings(run, tape, wait_until, 3)
+    (work / "end").touch()
+    assert p.wait(timeout=60) == 0
+    job = run.summary(tape)["job"]
+    assert SIZE <= job["net_sent_bytes"] < 1.5 * SIZE
+    assert job["net_is_lower_bound"], "it may have sent more after the last reading"
+    assert "its own namespace: sent at least 5." in run("summary", tape).stdout
+
+
+def test_a_namespace_that_was_there_before(run, tape, work, uplink, started, wait_until):
+    """What its interfaces had counted before the job entered it is not the job's."""
+    other = started(["unshare", "-n", *uplink("uplink; transfer; transfer; touch ready; exec sleep 1000")], cwd=work)
+    wait_until(lambda: (work / "ready").exists(), "the namespace")
+    job = uplink("await send; transfer; await end")
+    p = run.popen("run", "-q", "-o", tape, *TCP, "--", "nsenter", "-n", "-t", str(other.pid), *job)
+    await_readings(run, tape, wait_until, 3)
+    assert net_of(run, tape)[0] < SIZE / 10
+    (work / "send").touch()
+    wait_until(lambda: net_of(run, tape)[0] >= SIZE, "the transfer on the tape")
+    (work / "end").touch()
+    assert p.wait(timeout=60) == 0
+    job = run.summary(tape)["job"]
+    assert SIZE <= job["net_sent_bytes"] < 1.5 * SIZE and job["net_is_lower_bound"]
+
+
+def test_a_namespace_that_is_entered_again(run, tape, work, uplink, wait_until):
+    """It is kept by a mount while no process is in it. What it has counted is counted once."""
+    inside = uplink("uplink; transfer; await left")
+    again = uplink("await end")
+    p = run.popen("run", "-q", "-o", tape, *TCP, "--", "unshare", "-m", "sh", "-ec", """
+        touch ns && unshare --net=ns true
+        nsenter --net=ns sh -ec "$1"
+        until [ -e enter ]; do sleep 0.02; done
+        nsenter --net=ns sh -ec "$2" """, "sh", inside[2], again[2])
+    wait_until(lambda: net_of(run, tape)[0] >= SIZE, "the transfer on the tape")
+    (work / "left").touch()
+    await_readings(run, tape, wait_until, 3)
+    (work / "enter").touch()
+    await_readings(run, tape, wait_until, 3)
+    (work / "end").touch()
+    assert p.wait(timeout=60) == 0
+    job = run.summary(tape)["job"]
+    assert SIZE <= job["net_sent_bytes"] < 1.5 * SIZE
+
+
 def test_a_namespace_that_ended_before_its_sockets_were_read(run, tape, work, started, wait_until):
     """Its processes are known, none of their sockets is: what the job sent is absent, and no lower bound of 0."""
     script = work / "short.py"
@@ -362,15 +452,6 @@ def test_exits_tasks_and_commands(run_both, tape, work, pair, wait_until):
     page = work / "report.html"
     run_both("report", tape, "-o", page, status=0)
     assert "TCP of the job" in page.read_text() and "tcp received" in page.read_text()
-
-
-def helpers(pid):
-    """The helper processes of a recording."""
-    found = []
-    for child in map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
-        name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
-        found += [child] if name == "baro-helper" else helpers(child) if name.startswith("baro") else []
-    return found
 
 
 def test_the_last_reading_never_comes(run, tape, work, pair, wait_until):
