@@ -27,16 +27,22 @@ bool ending_reap(struct ending *e, pid_t pid);
 /* Kills a child. There is room for it: the caller starts none when ENDING_MOST have not ended. */
 void ending_kill(struct ending *e, pid_t pid);
 /* Reaps those that have ended meanwhile. */
-void ending_look(struct ending *e);
+void ending_reap_all(struct ending *e);
 /* Of all that were killed or reaped. */
 uint64_t ending_cpu_ns(const struct ending *e);
 /* Waits for those that are about to end, else they would be left to process 1, which may not reap: up to 0.5 s on a
  * busy machine, 20 ms for one in an uninterruptible sleep. */
 void ending_wait(struct ending *e);
 
-/* Whether a process that is late runs or waits for a CPU, and has used less than most_ns of CPU time since the first
- * call for this delay (*since_cpu_ns; 0 at that call). Example: with a quota of 1 ms of CPU time per second, a read
- * that takes 3 ms of it takes 3 s: it does not hang. */
-bool ending_gets_on(pid_t pid, uint64_t *since_cpu_ns, uint64_t most_ns);
+/* What a child has been at for too long, and the CPU time that it had used when that was found. All zero: nothing. */
+struct ending_late {
+    uint64_t what, cpu_ns;
+    bool found;
+};
+
+/* Whether a child that has been at `what` (any number that says what it is) for too long hangs: it sleeps, or has used
+ * most_ns of CPU time since the first call for that. Not: it waits for a CPU. Example: with a quota of 1 ms of CPU time
+ * per second, a read that takes 3 ms of it takes 3 s. */
+bool ending_hangs(struct ending_late *late, pid_t pid, uint64_t what, uint64_t most_ns);
 
 #endif

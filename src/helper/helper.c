@@ -21,7 +21,7 @@
 
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
-#define LATE_LOOK (50 * NS_PER_MS) /* how often one that is late and gets on is looked at */
+#define LATE_CHECK (50 * NS_PER_MS) /* how often one that is late and does not hang is checked */
 #define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */
 /* A fork that is refused is counted by the control group that refused it, where it passes for one of the job
  * (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
@@ -47,7 +47,7 @@ struct helper {
     size_t n_barred;
     struct ending ending; /* those that were killed */
     uint64_t cpu_ns;      /* of pid, at its last reading */
-    uint64_t late_cpu_ns; /* the same when it was found late; 0: it is not */
+    struct ending_late late;
     unsigned looks;        /* at its clock that may tell something new */
     uint64_t refused;      /* forks */
     uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
@@ -102,7 +102,8 @@ static void let_go(struct helper *h)
     h->progress = NULL;
     ending_kill(&h->ending, h->pid);
     h->pid = 0;
-    h->cpu_ns = h->late_cpu_ns = 0;
+    h->cpu_ns = 0;
+    h->late = (struct ending_late){0};
     h->sent = h->first;
     for (size_t i = h->first; i < h->n; i++) {
         if (!h->queue[i].request.what)
@@ -120,7 +121,7 @@ static void put_off(struct helper *h)
 static int start(struct helper *h)
 {
     int pair[2];
-    ending_look(&h->ending);
+    ending_reap_all(&h->ending);
     if (h->ending.n == ENDING_MOST)
         return -EBUSY;
     if (h->retry_ns && clock_monotonic_ns() < h->retry_ns)
@@ -316,17 +317,16 @@ static int receive_all(struct helper *h, bool *ret_gone, helper_reply_fn *fn, vo
     }
 }
 
-/* How long the helper may still be at what it is at, or until it is looked at again; 0: it hangs. */
+/* How long the helper may still be at what it is at, or until it is checked again; 0: it hangs. */
 static uint64_t patience(struct helper *h)
 {
     uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
     uint64_t since = atomic_load_explicit(&h->progress->since_ns, memory_order_relaxed);
     uint64_t now = clock_monotonic_ns();
     uint64_t age = serial && now > since ? now - since : 0;
-    if (age >= STUCK_AFTER)
-        return ending_gets_on(h->pid, &h->late_cpu_ns, STUCK_AFTER) ? LATE_LOOK : 0;
-    h->late_cpu_ns = 0;
-    return STUCK_AFTER - age;
+    if (age < STUCK_AFTER)
+        return STUCK_AFTER - age;
+    return ending_hangs(&h->late, h->pid, since, STUCK_AFTER) ? 0 : LATE_CHECK;
 }
 
 /* One round: all that can be sent and received without waiting. Returns how many replies were delivered. */
@@ -400,7 +400,7 @@ bool helper_busy(const struct helper *h)
 
 size_t helper_left_behind(struct helper *h)
 {
-    ending_look(&h->ending);
+    ending_reap_all(&h->ending);
     return h->ending.n;
 }
 
@@ -423,7 +423,7 @@ int helper_pid(const struct helper *h)
 uint64_t helper_cpu_ns(struct helper *h)
 {
     uint64_t one;
-    ending_look(&h->ending);
+    ending_reap_all(&h->ending);
     if (h->pid && h->looks && clock_process_cpu_ns(h->pid, &one) == 0) {
         h->looks = helper_busy(h) || one != h->cpu_ns ? LOOKS : h->looks - 1;
         h->cpu_ns = one;

@@ -8,9 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,10 +27,11 @@ struct worker {
     struct worker_shared *shared;
     pid_t pid; /* 0: none */
     int fd;
-    uint64_t cpu_ns, late_cpu_ns;  /* of pid, as read last; when it was found late, 0: it is not */
+    uint64_t cpu_ns;               /* of pid, as read last */
     uint64_t progress, still_ns;   /* as seen at the last turn; for how long it has been the same */
     uint64_t turn_ns, retry_ns, pause_ns;
     uint64_t refused;
+    struct ending_late late;
     struct ending ending; /* those that were killed */
     bool ended, given_up;
 };
@@ -67,7 +66,6 @@ static void let_go(struct worker *w)
     ending_kill(&w->ending, w->pid);
     w->pid = 0;
     w->cpu_ns = 0;
-    w->still_ns = 0;
 }
 
 static _Noreturn void child(struct worker *w, int fd, pid_t parent)
@@ -106,6 +104,8 @@ static bool start(struct worker *w)
     }
     w->pid = pid;
     w->fd = pair[0];
+    w->still_ns = 0;
+    w->late = (struct ending_late){0};
     return true;
 }
 
@@ -115,10 +115,8 @@ static bool is_hung(struct worker *w, uint64_t now)
     bool moves = progress != w->progress || !atomic_load(&w->shared->busy);
     w->progress = progress;
     w->still_ns = moves ? 0 : w->still_ns + (since < TURN_MOST ? since : TURN_MOST);
-    if (w->still_ns >= w->options.stuck_after_ns)
-        return !ending_gets_on(w->pid, &w->late_cpu_ns, w->options.stuck_after_ns);
-    w->late_cpu_ns = 0;
-    return false;
+    return w->still_ns >= w->options.stuck_after_ns &&
+           ending_hangs(&w->late, w->pid, progress, w->options.stuck_after_ns);
 }
 
 enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), void *context)
@@ -127,10 +125,11 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
     uint64_t now = clock_monotonic_ns();
     if (w->ended || w->given_up)
         return WORKER_FINE;
-    ending_look(&w->ending);
+    ending_reap_all(&w->ending);
     if (w->pid && is_hung(w, now)) {
-        hung(context);
         let_go(w);
+        ending_wait(&w->ending); /* it may write to the memory until it has ended */
+        hung(context);
         found = WORKER_HUNG;
     } else if (w->pid && ending_reap(&w->ending, w->pid)) {
         w->pid = 0;
@@ -142,7 +141,7 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
     w->turn_ns = now;
     if (w->pid || now < w->retry_ns)
         return found;
-    if (w->ending.n == WORKER_LEFT_MOST) {
+    if (w->ending.n == ENDING_MOST) {
         w->given_up = true;
         return WORKER_GIVEN_UP;
     }
@@ -168,7 +167,7 @@ bool worker_wait(struct worker *w, uint64_t most_ns)
 
 size_t worker_left_behind(struct worker *w)
 {
-    ending_look(&w->ending);
+    ending_reap_all(&w->ending);
     return w->ending.n;
 }
 

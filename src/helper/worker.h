@@ -19,7 +19,6 @@
 #include "base/error.h"
 #include "helper/ending.h"
 
-#define WORKER_LEFT_MOST ENDING_MOST
 
 /* The shared memory begins with this. The worker says here that it is alive. */
 struct worker_shared {
@@ -47,7 +46,7 @@ enum worker_trouble {
     WORKER_FINE,
     WORKER_HUNG,     /* it was killed; another one was started */
     WORKER_ENDED,    /* it was killed, or could not be started: it is tried again later */
-    WORKER_GIVEN_UP, /* WORKER_LEFT_MOST of them hang and could not be ended: there is no other */
+    WORKER_GIVEN_UP, /* ENDING_MOST of them hang and could not be ended: there is no other */
 };
 
 struct worker;
@@ -55,8 +54,9 @@ struct worker;
 /* Starts no process yet. */
 int worker_new(struct worker **ret, const struct worker_options *options, struct baro_error *err);
 void *worker_shared(struct worker *w);
-/* To be called at each tick: starts the process if there is none, and looks after it. Returns each trouble once. In
- * between, hung is called with the context for what has to be changed in the shared memory before another starts. */
+/* To be called at each tick: starts the process if there is none, and looks after it. Returns each trouble once. Of
+ * one that hangs, hung is called with the context when it was killed, for what has to be changed in the shared memory
+ * before another starts. */
 enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), void *context);
 void worker_wake(struct worker *w);
 /* Waits until the worker has called worker_done(), at most this long. Returns whether it has. */

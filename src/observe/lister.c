@@ -26,7 +26,7 @@
 #define FIRST_WITHIN NS_PER_SEC
 #define STUCK_AFTER (5 * NS_PER_SEC)
 #define RETRY_NS (5 * NS_PER_SEC)
-#define BARRED_MOST (WORKER_LEFT_MOST - 2) /* so that the worker can always be started once more */
+#define BARRED_MOST (ENDING_MOST - 2) /* so that the worker can always be started once more */
 #define HASH_BEGIN 14695981039346656037u   /* FNV-1a */
 
 struct listing {
