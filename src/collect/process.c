@@ -34,6 +34,11 @@ static void set_counter(struct member *m, enum process_metric id, uint64_t v)
     set(m, id, v);
 }
 
+static bool is_zombie(const struct pid_stat *st)
+{
+    return st->state == 'Z' && st->num_threads <= 1;
+}
+
 static void put_cpu(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     uint64_t cpu = clock_ns ? clock_ns : (st->utime + st->stime) * p->sampling->job->ns_per_tick;
@@ -48,7 +53,6 @@ static void put_cpu(struct processes *p, struct member *m, const struct pid_stat
     uint64_t most = user_before + (cpu - before);
     user = user < user_before ? user_before : user > most ? most : user;
     set(m, PROCESS_cpu, cpu);
-    m->cpu_final |= clock_ns && st->state == 'Z' && st->num_threads <= 1;
     set(m, PROCESS_cpu_user, user);
     set(m, PROCESS_cpu_system, cpu - user);
     set_counter(m, PROCESS_children_cpu_user, st->cutime * p->sampling->job->ns_per_tick);
@@ -423,6 +427,17 @@ static void note_growth(struct processes *p, const struct member *m, uint64_t ke
     memory_moved_by(p->memory, m, rss > faults ? rss : faults);
 }
 
+/* The clock was read before stat, and the process may have run until it ended in between. Example: 40 ms, then a busy
+ * machine lets it run for 60 ms and end before its stat is read. If it has gone since, 40 ms are not all. */
+static bool read_last_clock(const struct member *m, uint64_t *clock_ns)
+{
+    uint64_t now_ns;
+    if (process_clock(m, &now_ns) < 0 || !now_ns)
+        return false;
+    *clock_ns = now_ns;
+    return true;
+}
+
 int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum process_depth depth)
 {
     struct pid_stat st;
@@ -434,6 +449,7 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
     if (!same(p, m, &st))
         return -ESRCH;
     uint64_t key = memory_key(m), stat_rss = m->note.stat_rss;
+    m->cpu_final |= is_zombie(&st) && read_last_clock(m, &clock_ns);
     put_stat(p, m, &st, clock_ns);
     note_growth(p, m, key, stat_rss);
     m->note.clock_ns = clock_ns;
@@ -471,6 +487,7 @@ void process_take_zombie(struct processes *p, struct member *m, const struct pro
     if (z->stat.len && pid_stat_parse(z->stat, &st) == 0 && same(p, m, &st)) {
         struct baro_process *row = &m->row;
         uint64_t rss = row->value[PROCESS_rss], virtual = row->value[PROCESS_virtual];
+        m->cpu_final |= z->cpu_ns && is_zombie(&st);
         put_stat(p, m, &st, z->cpu_ns);
         row->value[PROCESS_rss] = rss;
         row->value[PROCESS_virtual] = virtual;

@@ -110,7 +110,7 @@ static inline bool io_is_whole(const struct job *j, const struct member *m)
 /* Is the CPU time of a member that has ended known completely, with that of the children that it reaped? */
 static inline bool ledger_is_whole(const struct job *j, const struct member *m)
 {
-    return member_is_final(m) || member_is_zombie(m) || (member_usage(m)->has_cpu && is_childless(j, m));
+    return member_is_final(m) || m->cpu_final || (member_usage(m)->has_cpu && is_childless(j, m));
 }
 
 /* Children may have come and gone unseen that ended without being added to any process. */

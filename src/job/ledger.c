@@ -332,7 +332,7 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
  * it left m to the wrapper, which reports m. In both cases nothing is lost. The same holds if no ancestor is left. */
 static bool has_ended_before(const struct member *successor, const struct member *m)
 {
-    bool ended = member_state(successor) != MEMBER_ALIVE || value(successor, PROCESS_state) == 'Z';
+    bool ended = member_state(successor) != MEMBER_ALIVE || member_is_zombie(successor);
     return ended && (!successor->end_ns || successor->end_ns <= m->gone_ns);
 }
 

@@ -123,7 +123,7 @@ _Static_assert(IO == sizeof(((struct job_task *)0)->io_published) / sizeof(uint6
  * sampled and 60 ms when it ended has 30 ms on the tape. */
 static bool cpu_is_whole(const struct member *m)
 {
-    return m->left_task || member_is_final(m) || member_is_zombie(m) || member_usage(m)->has_cpu;
+    return m->left_task || member_is_final(m) || m->cpu_final || member_usage(m)->has_cpu;
 }
 
 static bool io_is_known(const struct job *j, const struct member *m)

@@ -65,7 +65,7 @@ static void report_zombies(struct recorder *r)
     for (size_t i = 0; i < r->job.tree.n; i++) {
         struct member *m = r->job.tree.at[i];
         if (m && member_has_ended(m) && !member_is_reap_pending(m) && sampler_read_member(&r->sampler, m) == 0 &&
-            m->row.value[PROCESS_state] == 'Z' && !member_is_gone(m))
+            member_is_zombie(m) && !member_is_gone(m))
             sampler_gone(&r->sampler, m, m->end_ns);
     }
 }

@@ -287,22 +287,14 @@ static void test_lower_bounds(void **state)
     assert_int_equal(r->absent[1][TASK_commands_unread], BARO_ABSENT_UNKNOWN);
 }
 
-static void be_read(struct member *m, char state, uint64_t threads)
-{
-    m->row.value[PROCESS_cpu] = 7 * MS;
-    m->row.value[PROCESS_state] = (uint64_t)state;
-    m->row.value[PROCESS_threads] = threads;
-    m->row.absent[PROCESS_cpu] = m->row.absent[PROCESS_state] = m->row.absent[PROCESS_threads] = BARO_PRESENT;
-}
-
-/* What is read of a process that has ended, and not been waited for, is all. Not so of one whose first thread has ended
- * while another one runs. */
+/* What is read of a process that has ended, and not been waited for, is all. */
 static void test_last_read_as_a_zombie(void **state)
 {
     struct recording *r = *state;
     struct member *a = join(r, 11, 1, 0), *b = join(r, 12, 2, 0);
-    be_read(a, 'Z', 1);
-    be_read(b, 'Z', 2);
+    a->row.value[PROCESS_cpu] = b->row.value[PROCESS_cpu] = 7 * MS;
+    a->row.absent[PROCESS_cpu] = b->row.absent[PROCESS_cpu] = BARO_PRESENT;
+    a->cpu_final = true;
     sample(r, MS);
     gone(r, a, 5 * MS);
     gone(r, b, 5 * MS);
