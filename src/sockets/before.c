@@ -2,10 +2,12 @@
 /*
  * The network namespaces that there are already: what their interfaces have counted is not the job's, if it enters one
  * (`ip netns exec`, nsenter). A namespace has no time of its own, so they are listed: those that processes are in, and
- * those that are mounted (ip-netns(8), containers).
+ * those that are mounted here (ip-netns(8), containers).
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "procfs/machine.h"
@@ -14,56 +16,72 @@
 
 #define MOUNTINFO_MOST (1u << 20)
 
-bool places_is_before(const struct places *p, uint64_t inode)
+bool namespaces_have(const struct namespaces *n, uint64_t inode)
 {
-    for (size_t i = 0; i < p->n_before; i++) {
-        if (p->before[i] == inode)
+    for (size_t i = 0; i < n->n; i++) {
+        if (n->inode[i] == inode)
             return true;
     }
     return false;
 }
 
-static void add(struct places *p, uint64_t inode)
+void namespaces_add(struct namespaces *n, uint64_t inode)
 {
-    if (!inode || places_is_before(p, inode))
+    if (!inode || namespaces_have(n, inode))
         return;
-    if ((p->n_before & (p->n_before - 1)) == 0) { /* as many as there is room for: 0, 1, 2, 4, 8 ... */
-        uint64_t *at = realloc(p->before, (p->n_before ? 2 * p->n_before : 1) * sizeof(*at));
+    if (n->n == n->cap) {
+        size_t cap = n->cap ? 2 * n->cap : 16;
+        uint64_t *at = realloc(n->inode, cap * sizeof(*at));
         if (!at)
             return;
-        p->before = at;
+        n->inode = at;
+        n->cap = cap;
     }
-    p->before[p->n_before++] = inode;
+    n->inode[n->n++] = inode;
 }
+
+uint64_t namespace_of(int proc_fd, int32_t pid)
+{
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof(path), "%d/ns/net", pid);
+    return fstatat(proc_fd, path, &st, 0) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+struct listing {
+    struct namespaces *to;
+    int proc_fd;
+};
 
 static bool on_process(void *context, int32_t pid)
 {
-    struct places *p = context;
-    add(p, places_inode(p, pid));
+    const struct listing *l = context;
+    namespaces_add(l->to, namespace_of(l->proc_fd, pid));
     return true;
 }
 
 /* "net:[4026532281]", of type nsfs */
-static void on_mount(struct places *p, const struct proc_mount *m)
+static void on_mount(struct namespaces *to, const struct proc_mount *m)
 {
     static const char prefix[] = "net:[";
     size_t skip = sizeof(prefix) - 1;
     uint64_t inode;
-    if (m->root.len <= skip || memcmp(m->root.at, prefix, skip))
+    if (m->root.len <= skip || memcmp(m->root.at, prefix, skip) != 0)
         return;
     struct span digits = span_of(m->root.at + skip, m->root.len - skip);
     if (scan_u64(&digits, &inode))
-        add(p, inode);
+        namespaces_add(to, inode);
 }
 
-void places_list_before(struct places *p)
+void namespaces_list(struct namespaces *ret, int proc_fd)
 {
     char *text = malloc(MOUNTINFO_MOST);
-    ssize_t n = text ? fd_read_file(p->proc_fd, "self/mountinfo", text, MOUNTINFO_MOST) : 0;
+    ssize_t n = text ? fd_read_file(proc_fd, "self/mountinfo", text, MOUNTINFO_MOST) : 0;
     struct span rest = span_of(text, n > 0 ? (size_t)n : 0);
     struct proc_mount m;
+    *ret = (struct namespaces){0};
     while (proc_mount_next(&rest, &m))
-        on_mount(p, &m);
+        on_mount(ret, &m);
     free(text);
-    proc_each_process(p->proc_fd, on_process, p);
+    proc_each_process(proc_fd, on_process, &(struct listing){ret, proc_fd});
 }

@@ -252,6 +252,8 @@ void sockets_live(const struct worker_child *c)
     if (!r->batch.at || owners_init(&r->owners) < 0)
         return;
     places_init(&r->places, r->options->proc_fd);
+    r->places.theirs = r->options->before; /* of this process */
+    r->places.all_theirs = r->options->restarted;
     while (!r->failed) {
         atomic_store(&r->shared->worker.busy, true);
         bool asked = copy_asked(r);

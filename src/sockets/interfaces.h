@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the interfaces of a network namespace, without lo, have counted: a sum that never falls. Pure. */
+/* What the interfaces of a network namespace, without lo, have counted: sums that never fall. Reads nothing itself. */
 #ifndef SOCKETS_INTERFACES_H
 #define SOCKETS_INTERFACES_H
 
@@ -18,14 +18,14 @@ struct interface {
 struct interfaces {
     struct interface *at;
     size_t n, cap;
-    uint64_t total[2]; /* received and sent since the base */
+    uint64_t total[2]; /* received and sent */
 };
 
-/* Adds what they have counted since the last call; text is /proc/PID/net/dev. base: what they have counted so far was
- * before, and does not count. Returns 0, -ENOENT if some are gone (what they counted after the last call is not known),
- * or -ENOMEM. */
-int interfaces_take(struct interfaces *t, struct span text, bool base);
-/* Whether any has counted something yet, before the base or after. */
+/* Adds what they have counted since the last call to the totals; text is /proc/PID/net/dev. is_theirs: it was others
+ * who did that, so it is not added. Returns 0, -ENOENT if there may have been more (an interface was removed, renamed
+ * or made anew since the last call), or -ENOMEM. */
+int interfaces_take(struct interfaces *t, struct span text, bool is_theirs);
+/* Whether any has counted something yet, the job's or others'. */
 bool interfaces_any(const struct interfaces *t);
 
 #endif

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -31,14 +32,6 @@ static void open_here(struct place *p)
     p->ends_known = p->ends_fd >= 0;
 }
 
-uint64_t places_inode(const struct places *p, int32_t pid)
-{
-    char path[32];
-    struct stat st;
-    snprintf(path, sizeof(path), "%d/ns/net", pid);
-    return fstatat(p->proc_fd, path, &st, 0) == 0 ? (uint64_t)st.st_ino : 0;
-}
-
 void places_init(struct places *p, int proc_fd)
 {
     struct stat st;
@@ -47,18 +40,20 @@ void places_init(struct places *p, int proc_fd)
         p->at[0].inode = (uint64_t)st.st_ino;
     open_here(&p->at[0]);
     p->n = 1;
-    places_list_before(p);
 }
 
+/* A process that has ended can't be followed: the next one that is in there may. */
 static void enter(struct places *p, struct place *place, int32_t pid)
 {
     char path[32];
+    struct stat st;
     snprintf(path, sizeof(path), "%d/ns/net", pid);
     int fd = openat(p->proc_fd, path, O_RDONLY | O_CLOEXEC);
-    bool in = fd >= 0 && p->own_fd >= 0 && setns(fd, CLONE_NEWNET) == 0;
-    place->ask_fd = place->ends_fd = -1;
+    bool is_it = fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_ino == place->inode;
+    bool in = is_it && p->own_fd >= 0 && setns(fd, CLONE_NEWNET) == 0;
     if (in)
         open_here(place);
+    place->refused = is_it && place->ask_fd < 0;
     if (in && setns(p->own_fd, CLONE_NEWNET) < 0)
         p->own_fd = fd_close(p->own_fd); /* no other one is entered: there would be no way back */
     p->denied = p->denied || !in;
@@ -71,21 +66,21 @@ static void open_dev(struct places *p, struct place *place, int32_t pid)
     char path[32];
     snprintf(path, sizeof(path), "%d/net/dev", pid);
     place->dev_fd = openat(p->proc_fd, path, O_RDONLY | O_CLOEXEC);
-    if (places_inode(p, pid) != place->inode) /* it went elsewhere, or has ended */
+    if (namespace_of(p->proc_fd, pid) != place->inode) /* it went elsewhere, or has ended */
         place->dev_fd = fd_close(place->dev_fd);
 }
 
 static void add(struct places *p, int32_t pid, uint64_t inode, uint32_t reading)
 {
     struct place *place = &p->at[p->n++];
-    *place = (struct place){.inode = inode, .reading = reading};
+    *place = (struct place){.inode = inode, .reading = reading, .ask_fd = -1, .ends_fd = -1};
     open_dev(p, place, pid);
     enter(p, place, pid);
 }
 
 void places_note(struct places *p, int32_t pid, uint32_t reading)
 {
-    uint64_t inode = places_inode(p, pid);
+    uint64_t inode = namespace_of(p->proc_fd, pid);
     size_t i = 0;
     if (!inode) /* it may not be seen, or the process has ended */
         return;
@@ -95,6 +90,8 @@ void places_note(struct places *p, int32_t pid, uint32_t reading)
         p->at[i].reading = reading;
         if (i && p->at[i].dev_fd < 0)
             open_dev(p, &p->at[i], pid);
+        if (i && p->at[i].ask_fd < 0 && !p->at[i].refused)
+            enter(p, &p->at[i], pid);
     } else if (p->n < PLACES_MOST) {
         add(p, pid, inode, reading);
     } else {
@@ -114,63 +111,81 @@ static struct left_place *find_left(struct places *p, const struct place *place)
     return NULL;
 }
 
-/* Returns whether what a namespace has counted so far was before. Without its cookie, one that processes of the job
- * were in before may be another one: what that had counted until the first reading may be missing. */
-static bool begin(struct places *p, struct place *place, bool base)
+/* Without a cookie, the inode may be that of another namespace by now: then what the new one counted until its first
+ * reading may be missing. */
+static bool resume_left(struct places *p, struct place *place)
 {
     struct left_place *left = find_left(p, place);
-    if (left) {
-        p->net_is_bound = p->net_is_bound || !left->cookie || !place->cookie;
-        place->interfaces = left->interfaces;
-        *left = p->left[--p->n_left];
+    if (!left)
         return false;
-    }
-    return base || p->forgot || places_is_before(p, place->inode);
+    p->net_is_bound = p->net_is_bound || !left->cookie || !place->cookie;
+    place->interfaces = left->interfaces;
+    *left = p->left[--p->n_left];
+    return true;
+}
+
+/* What others may have used before the job came, or while it was away, is theirs up to the first reading. */
+static bool begins_as_theirs(struct places *p, struct place *place)
+{
+    bool is_known = resume_left(p, place);
+    return namespaces_have(&p->theirs, place->inode) || (p->all_theirs && !is_known);
+}
+
+/* Without a last line that is not whole. */
+static struct span whole_lines(const char *text, size_t n)
+{
+    while (n && text[n - 1] != '\n')
+        n--;
+    return span_of(text, n);
 }
 
 /* Returns false if they can't be read. */
-static bool take_net(struct places *p, struct place *place, bool base)
+static bool read_interfaces(struct places *p, struct place *place, bool before)
 {
     char text[65536];
     ssize_t n = place->dev_fd < 0 ? -1 : fd_pread_all(place->dev_fd, text, sizeof(text));
     if (n <= 0)
         return false;
-    bool before = !place->counted && begin(p, place, base);
-    int code = interfaces_take(&place->interfaces, span_of(text, (size_t)n), before);
-    bool unknown = before && !base && interfaces_any(&place->interfaces); /* what the job did there since it came */
+    bool is_theirs = !place->counted && (begins_as_theirs(p, place) || before);
+    int code = interfaces_take(&place->interfaces, whole_lines(text, (size_t)n), is_theirs);
+    bool unknown = is_theirs && !before && interfaces_any(&place->interfaces); /* what the job did there */
     p->net_is_bound = p->net_is_bound || code < 0 || unknown || (size_t)n == sizeof(text);
     p->net_any = place->counted = true;
     return true;
 }
 
-static void forget_left(struct places *p)
+/* If the job enters it again, what it had counted by then does not count. */
+static void forget_oldest(struct places *p)
 {
     struct interfaces *t = &p->left[0].interfaces;
     p->forgotten[0] += t->total[0];
     p->forgotten[1] += t->total[1];
+    namespaces_add(&p->theirs, p->left[0].inode);
     free(t->at);
-    p->left[0] = p->left[--p->n_left];
-    p->forgot = true;
+    memmove(p->left, p->left + 1, --p->n_left * sizeof(*p->left));
 }
 
 static void leave(struct places *p, size_t i)
 {
     struct place *place = &p->at[i];
-    if (place->counted && p->n_left == LEFT_MOST)
-        forget_left(p);
-    if (place->counted)
+    bool has_any = interfaces_any(&place->interfaces) || place->interfaces.total[0] || place->interfaces.total[1];
+    if (has_any && p->n_left == LEFT_MOST)
+        forget_oldest(p);
+    if (has_any)
         p->left[p->n_left++] = (struct left_place){place->inode, place->cookie, place->interfaces};
+    else
+        free(place->interfaces.at);
     fd_close(place->ask_fd);
     fd_close(place->ends_fd);
     fd_close(place->dev_fd);
     *place = p->at[--p->n];
 }
 
-void places_net(struct places *p, uint32_t reading, bool base, struct sockets_totals *ret)
+void places_net(struct places *p, uint32_t reading, bool is_theirs, struct sockets_totals *ret)
 {
     bool unread = false;
     for (size_t i = p->n; i-- > 1;) {
-        bool is_read = take_net(p, &p->at[i], base), is_left = p->at[i].reading != reading;
+        bool is_read = read_interfaces(p, &p->at[i], is_theirs), is_left = p->at[i].reading != reading;
         unread = unread || !is_read;
         p->net_is_bound = p->net_is_bound || (is_left && !is_read); /* and never will be */
         if (is_left)
@@ -183,7 +198,6 @@ void places_net(struct places *p, uint32_t reading, bool base, struct sockets_to
         for (size_t i = 0; i < p->n_left; i++)
             sum[k] += p->left[i].interfaces.total[k];
     }
-    /* Else all processes of the job are in the recorder's. */
     ret->net_absent = p->net_any ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
     ret->net_received = sum[0];
     ret->net_sent = sum[1];

@@ -26,6 +26,8 @@ int sockets_new(struct sockets **ret, const struct sockets_options *options, str
         return error_set(err, -ENOMEM, "out of memory");
     s->options = *options;
     s->before.net_absent = BARO_ABSENT_NOT_YET;
+    s->last = s->before;
+    namespaces_list(&s->options.before, options->proc_fd);
     const struct worker_options o = {.shared_bytes = sizeof(struct sockets_shared),
                                      .stuck_after_ns = STUCK_AFTER,
                                      .live = sockets_live,
@@ -33,6 +35,7 @@ int sockets_new(struct sockets **ret, const struct sockets_options *options, str
                                      .kept_fd = options->proc_fd};
     int code = worker_new(&s->worker, &o, err);
     if (code < 0) {
+        free(s->options.before.inode);
         free(s);
         return code;
     }
@@ -42,7 +45,7 @@ int sockets_new(struct sockets **ret, const struct sockets_options *options, str
 
 void sockets_resume(struct sockets *s, const struct sockets_totals *before)
 {
-    s->before = *before;
+    s->before = s->last = *before;
 }
 
 static struct sockets_shared *shared_of(const struct sockets *s)
@@ -127,7 +130,7 @@ static void on_lost(void *context)
     struct sockets *s = context;
     s->before = s->last;
     s->before.is_bound = s->before.net_is_bound = true;
-    s->options.attached = true;
+    s->options.attached = s->options.restarted = true;
     if (atomic_load(&shared_of(s)->answer_turn) & 1) /* it was killed as it wrote; the next one writes all anew */
         worker_write_end(&shared_of(s)->answer_turn);
     s->seen = atomic_load(&shared_of(s)->answer_turn);
@@ -151,5 +154,6 @@ void sockets_free(struct sockets *s)
     if (!s)
         return;
     worker_free(s->worker);
+    free(s->options.before.inode);
     free(s);
 }

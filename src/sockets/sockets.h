@@ -10,9 +10,17 @@
 #include "helper/worker.h"
 #include "sockets/owners.h"
 
+struct namespaces {
+    uint64_t *inode;
+    size_t n, cap;
+};
+
 struct sockets_options {
     int proc_fd;   /* directory descriptor of /proc; borrowed */
     bool attached; /* what sockets have at the first reading was before the recording */
+    /* For the worker, which gets a copy. */
+    struct namespaces before; /* network namespaces that there were when the recording began */
+    bool restarted;           /* another worker has counted before this one */
 };
 
 struct sockets_totals {
@@ -21,7 +29,8 @@ struct sockets_totals {
     /* of the network namespaces of the job's processes that are not the recorder's: all interfaces but lo */
     uint64_t net_received, net_sent;
     uint8_t net_absent, absent; /* enum baro_absent */
-    bool is_bound, net_is_bound; /* sent and received may be too small; net_... */
+    bool is_bound;              /* sent and received may be too small */
+    bool net_is_bound;          /* net_sent and net_received may be */
     bool any, denied;           /* some process had a socket; some process or namespace may not be read */
     uint32_t n;                 /* processes */
     uint32_t asked;             /* which request it answers */
@@ -37,6 +46,7 @@ void sockets_probe(struct sockets_probe *ret);
 
 struct sockets;
 
+/* Before the job begins: it notes which network namespaces there are. */
 int sockets_new(struct sockets **ret, const struct sockets_options *options, struct baro_error *err);
 /* Adds to all that is counted what another recorder has counted. Before the first reading. */
 void sockets_resume(struct sockets *s, const struct sockets_totals *before);

@@ -29,6 +29,13 @@ void sockets_live(const struct worker_child *c);
 /* probe.c: asks the kernel for the TCP sockets of a family in these states. Returns 0 or -errno. */
 int probe_ask(int fd, uint8_t family, uint32_t states);
 
+/* before.c: network namespaces, by their inodes. */
+uint64_t namespace_of(int proc_fd, int32_t pid); /* that a process is in; 0: not known */
+bool namespaces_have(const struct namespaces *n, uint64_t inode);
+void namespaces_add(struct namespaces *n, uint64_t inode);
+/* Those that there are now. */
+void namespaces_list(struct namespaces *ret, int proc_fd);
+
 /* places.c: network namespaces. Each has a descriptor to ask for its sockets, and one on which it reports their ends.
  */
 #define PLACES_MOST 16u
@@ -38,9 +45,9 @@ int probe_ask(int fd, uint8_t family, uint32_t states);
 struct place {
     uint64_t inode, cookie;
     int ask_fd, ends_fd, dev_fd; /* dev_fd: /proc/PID/net/dev of a process that was in it, which may have ended */
-    bool ends_known;
-    uint32_t reading; /* in which a process was in it */
-    bool counted;     /* its interfaces were read */
+    bool ends_known, refused;    /* refused: it may not be entered */
+    uint32_t reading;            /* in which a process was in it */
+    bool counted;                /* its interfaces were read */
     struct interfaces interfaces;
 };
 struct left_place {
@@ -52,25 +59,18 @@ struct places {
     size_t n;
     struct left_place left[LEFT_MOST]; /* that no process is in any more; the job may enter them again */
     size_t n_left;
-    uint64_t *before; /* inodes of those that there were when the worker began */
-    size_t n_before;
+    uint64_t forgotten[2];    /* what those that were left before them had received and sent */
+    struct namespaces theirs; /* that others have used */
+    bool all_theirs;          /* any that is found may have been counted before */
     int proc_fd, own_fd;
-    bool denied;           /* some namespace could not be entered */
-    bool net_any;          /* interfaces of some were read */
-    bool net_is_bound;     /* they may have counted more */
-    bool forgot;           /* there were more than LEFT_MOST */
-    uint64_t forgotten[2]; /* what these had received and sent */
+    bool denied;       /* some namespace could not be entered */
+    bool net_any;      /* interfaces of some were read */
+    bool net_is_bound; /* they may have counted more */
 };
 void places_init(struct places *p, int proc_fd);
 void places_note(struct places *p, int32_t pid, uint32_t reading);
-uint64_t places_inode(const struct places *p, int32_t pid); /* of the namespace that it is in; 0: not known */
-/* Reads what their interfaces have counted; base: what they have counted so far was before the recording. Those that
- * no process is in any more are closed: open descriptors would keep their interfaces, whose names the job may use
- * again. */
-void places_net(struct places *p, uint32_t reading, bool base, struct sockets_totals *ret);
-
-/* before.c: the namespaces that there are when the worker begins. */
-void places_list_before(struct places *p);
-bool places_is_before(const struct places *p, uint64_t inode);
+/* Reads what their interfaces have counted; is_theirs: all of it so far was before the recording. Those that no process
+ * is in any more are closed: open descriptors would keep their interfaces, whose names the job may use again. */
+void places_net(struct places *p, uint32_t reading, bool is_theirs, struct sockets_totals *ret);
 
 #endif

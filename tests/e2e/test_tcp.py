@@ -359,8 +359,10 @@ def test_a_namespace_that_was_there_before(run, tape, work, uplink, started, wai
     assert SIZE <= job["net_sent_bytes"] < 1.5 * SIZE and job["net_is_lower_bound"]
 
 
-def test_a_namespace_that_is_entered_again(run, tape, work, uplink, wait_until):
-    """It is kept by a mount while no process is in it. What it has counted is counted once."""
+@pytest.mark.parametrize("is_killed", [False, True], ids=["", "killed"])
+def test_a_namespace_that_is_entered_again(run, tape, work, uplink, wait_until, is_killed):
+    """It is kept by a mount while no process is in it. What it has counted is counted once, also where what reads it was
+    killed meanwhile, and replaced."""
     inside = uplink("uplink; transfer; await left")
     again = uplink("await end")
     p = run.popen("run", "-q", "-o", tape, *TCP, "--", "unshare", "-m", "sh", "-ec", """
@@ -371,12 +373,43 @@ def test_a_namespace_that_is_entered_again(run, tape, work, uplink, wait_until):
     wait_until(lambda: net_of(run, tape)[0] >= SIZE, "the transfer on the tape")
     (work / "left").touch()
     await_readings(run, tape, wait_until, 3)
+    for pid in helpers(p.pid) if is_killed else ():
+        os.kill(pid, signal.SIGKILL)
+    await_readings(run, tape, wait_until, 3)
     (work / "enter").touch()
     await_readings(run, tape, wait_until, 3)
     (work / "end").touch()
     assert p.wait(timeout=60) == 0
     job = run.summary(tape)["job"]
     assert SIZE <= job["net_sent_bytes"] < 1.5 * SIZE
+    if is_killed:
+        assert job["net_is_lower_bound"]
+    else:
+        assert not job["net_is_lower_bound"] or job["tcp_is_lower_bound"], "a busy machine: there was no last reading"
+
+
+def test_many_namespaces_before(run, tape, work, uplink, wait_until):
+    """Those without interfaces, as sandboxes have them, are forgotten, and the next one is counted all the same."""
+    job = uplink("for i in $(seq 70); do unshare -n sleep 0.06; done; unshare -n sh -ec \"$1\"")
+    p = run.popen("run", "-q", "-o", tape, *TCP, "--", *job, "sh", uplink("uplink; transfer; await end")[2])
+    wait_until(lambda: net_of(run, tape)[0] >= SIZE, "the transfer on the tape")
+    (work / "end").touch()
+    assert p.wait(timeout=60) == 0
+    assert run.summary(tape)["job"]["net_sent_bytes"] < 1.5 * SIZE
+
+
+def test_what_reads_the_sockets_is_killed_at_once(run, tape, work, wait_until):
+    """It is replaced. A job that is in no namespace of its own has no sum of their interfaces, not one of 0 bytes."""
+    p = run.popen("run", "-q", "-o", tape, "-m", "default,tcp", "-i", "1s", "--", "sh", "-c",
+                  "until [ -e end ]; do sleep 0.02; done")
+    wait_until(lambda: helpers(p.pid), "the worker")
+    for pid in helpers(p.pid):
+        os.kill(pid, signal.SIGKILL)
+    run.await_samples(tape)
+    await_readings(run, tape, wait_until, 1)
+    (work / "end").touch()
+    assert p.wait(timeout=60) == 0
+    assert run.summary(tape)["job"]["net_sent_bytes"] is None
 
 
 def test_a_namespace_that_ended_before_its_sockets_were_read(run, tape, work, started, wait_until):
