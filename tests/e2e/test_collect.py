@@ -68,10 +68,11 @@ def mark(monkeypatch):
 
 def marked(mark):
     found = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        process = pathlib.Path("/proc") / pid
         try:
-            if mark in path.read_bytes():
-                found.append((int(path.parent.name), (path.parent / "cmdline").read_bytes().replace(b"\0", b" ")))
+            if mark in (process / "environ").read_bytes():
+                found.append((int(pid), (process / "cmdline").read_bytes().replace(b"\0", b" ")))
         except OSError:
             continue
     return [f for f in found if f[0] != os.getpid()]

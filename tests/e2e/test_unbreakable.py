@@ -65,6 +65,12 @@ def test_killed_at_random_moments(run, work, started, wait_until, moments):
     print(f"kill -9 at {moments} moments: {seen} acknowledged samples, {lost} lost")
 
 
+def interrupt(strace):
+    """The program that strace runs, which it may not have started yet on a busy machine."""
+    while strace.poll() is None and subprocess.run(["pkill", "-INT", "-P", str(strace.pid)], check=False).returncode:
+        time.sleep(0.05)
+
+
 @needs_strace
 @pytest.mark.not_sanitized("strace counts a sanitizer's calls too")
 @pytest.mark.parametrize("nth", range(1, 40 if FULL else 8))
@@ -95,7 +101,7 @@ def test_killed_at_each_call_of_the_writer(run, work, started, call, nth):
     try:
         r.wait(timeout=60 if call == "write" else 1.5)  # the number of writes grows
     except subprocess.TimeoutExpired:
-        subprocess.run(["pkill", "-INT", "-P", str(r.pid)], check=False)
+        interrupt(r)
         r.wait(timeout=60)
     assert job.poll() is None
     if tape.exists() and tape.stat().st_size:
@@ -165,7 +171,7 @@ def test_a_call_fails(run, work, started, call, when):
     try:
         err = r.communicate(timeout=0.5)[1]
     except subprocess.TimeoutExpired:
-        subprocess.run(["pkill", "-INT", "-P", str(r.pid)], check=False)
+        interrupt(r)
         try:
             err = r.communicate(timeout=20)[1]
         except subprocess.TimeoutExpired:
