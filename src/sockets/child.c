@@ -252,7 +252,7 @@ void sockets_live(const struct worker_child *c)
     if (!r->batch.at || owners_init(&r->owners) < 0)
         return;
     places_init(&r->places, r->options->proc_fd);
-    r->places.theirs = r->options->before; /* of this process */
+    places_theirs(&r->places, &r->options->before); /* a copy: the memory is this process's */
     r->places.all_theirs = r->options->restarted;
     while (!r->failed) {
         atomic_store(&r->shared->worker.busy, true);

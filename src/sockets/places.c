@@ -14,20 +14,14 @@
 #include "exits/netlink.h"
 #include "sockets/state.h"
 
-#ifndef SO_NETNS_COOKIE /* headers before Linux 5.14 */
-#define SO_NETNS_COOKIE 71
-#endif
-
 #define ENDS_BUFFER (4 << 20) /* receive buffer; memory is taken as it fills */
 #define ENDS_GROUPS (1u << (SKNLGRP_INET_TCP_DESTROY - 1) | 1u << (SKNLGRP_INET6_TCP_DESTROY - 1))
 
 static void open_here(struct place *p)
 {
     const char *step;
-    socklen_t len = sizeof(p->cookie);
     p->ask_fd = netlink_open(NETLINK_SOCK_DIAG, 0, 0, &step);
-    if (p->ask_fd < 0 || getsockopt(p->ask_fd, SOL_SOCKET, SO_NETNS_COOKIE, &p->cookie, &len) < 0)
-        p->cookie = 0;
+    p->cookie = namespace_cookie(p->ask_fd);
     p->ends_fd = netlink_open(NETLINK_SOCK_DIAG, ENDS_GROUPS, ENDS_BUFFER, &step);
     p->ends_known = p->ends_fd >= 0;
 }
@@ -42,22 +36,52 @@ void places_init(struct places *p, int proc_fd)
     p->n = 1;
 }
 
-/* A process that has ended can't be followed: the next one that is in there may. */
-static void enter(struct places *p, struct place *place, int32_t pid)
+enum entered { ENTERED, REFUSED, GONE };
+
+/* Of a process that has ended, or that is elsewhere now, it is GONE: the next one that is in there can be followed. */
+static enum entered go_in(const struct places *p, int32_t pid, uint64_t inode)
 {
     char path[32];
     struct stat st;
     snprintf(path, sizeof(path), "%d/ns/net", pid);
     int fd = openat(p->proc_fd, path, O_RDONLY | O_CLOEXEC);
-    bool is_it = fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_ino == place->inode;
+    bool is_it = fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_ino == inode;
     bool in = is_it && p->own_fd >= 0 && setns(fd, CLONE_NEWNET) == 0;
-    if (in)
-        open_here(place);
-    place->refused = is_it && place->ask_fd < 0;
-    if (in && setns(p->own_fd, CLONE_NEWNET) < 0)
-        p->own_fd = fd_close(p->own_fd); /* no other one is entered: there would be no way back */
-    p->denied = p->denied || !in;
     fd_close(fd);
+    return in ? ENTERED : is_it ? REFUSED : GONE;
+}
+
+/* If that fails, no other one is entered: there would be no way back. */
+static void go_back(struct places *p)
+{
+    if (setns(p->own_fd, CLONE_NEWNET) < 0)
+        p->own_fd = fd_close(p->own_fd);
+}
+
+static void enter(struct places *p, struct place *place, int32_t pid)
+{
+    enum entered found = go_in(p, pid, place->inode);
+    if (found == ENTERED) {
+        open_here(place);
+        go_back(p);
+    }
+    place->refused = found == REFUSED || (found == ENTERED && place->ask_fd < 0);
+    p->denied = p->denied || found != ENTERED;
+}
+
+void places_theirs(struct places *p, const struct namespaces *theirs)
+{
+    enum entered found = ENTERED;
+    p->theirs = *theirs;
+    for (size_t i = 0; i < theirs->n && found != REFUSED; i++) {
+        found = theirs->at[i].pid ? go_in(p, theirs->at[i].pid, theirs->at[i].inode) : GONE;
+        if (found != ENTERED)
+            continue;
+        int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        p->theirs.at[i].cookie = namespace_cookie(fd);
+        fd_close(fd);
+        go_back(p);
+    }
 }
 
 /* What its interfaces have counted is read even if it can't be entered. */
@@ -128,7 +152,7 @@ static bool resume_left(struct places *p, struct place *place)
 static bool begins_as_theirs(struct places *p, struct place *place)
 {
     bool is_known = resume_left(p, place);
-    return namespaces_have(&p->theirs, place->inode) || (p->all_theirs && !is_known);
+    return namespaces_have(&p->theirs, place->inode, place->cookie) || (p->all_theirs && !is_known);
 }
 
 /* Without a last line that is not whole. */
@@ -160,7 +184,7 @@ static void forget_oldest(struct places *p)
     struct interfaces *t = &p->left[0].interfaces;
     p->forgotten[0] += t->total[0];
     p->forgotten[1] += t->total[1];
-    namespaces_add(&p->theirs, p->left[0].inode);
+    namespaces_add(&p->theirs, p->left[0].inode, p->left[0].cookie, 0);
     free(t->at);
     memmove(p->left, p->left + 1, --p->n_left * sizeof(*p->left));
 }

@@ -35,7 +35,7 @@ int sockets_new(struct sockets **ret, const struct sockets_options *options, str
                                      .kept_fd = options->proc_fd};
     int code = worker_new(&s->worker, &o, err);
     if (code < 0) {
-        free(s->options.before.inode);
+        free(s->options.before.at);
         free(s);
         return code;
     }
@@ -154,6 +154,6 @@ void sockets_free(struct sockets *s)
     if (!s)
         return;
     worker_free(s->worker);
-    free(s->options.before.inode);
+    free(s->options.before.at);
     free(s);
 }

@@ -10,8 +10,13 @@
 #include "helper/worker.h"
 #include "sockets/owners.h"
 
+/* Network namespaces. The inode of one that has ended may be used again; the cookie (SO_NETNS_COOKIE, since Linux 5.14)
+ * is used once. */
 struct namespaces {
-    uint64_t *inode;
+    struct {
+        uint64_t inode, cookie; /* cookie 0: not known */
+        int32_t pid;            /* a process that was in it; 0: none */
+    } *at;
     size_t n, cap;
 };
 

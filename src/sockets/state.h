@@ -29,21 +29,21 @@ void sockets_live(const struct worker_child *c);
 /* probe.c: asks the kernel for the TCP sockets of a family in these states. Returns 0 or -errno. */
 int probe_ask(int fd, uint8_t family, uint32_t states);
 
-/* before.c: network namespaces, by their inodes. */
-uint64_t namespace_of(int proc_fd, int32_t pid); /* that a process is in; 0: not known */
-bool namespaces_have(const struct namespaces *n, uint64_t inode);
-void namespaces_add(struct namespaces *n, uint64_t inode);
-/* Those that there are now. */
+/* before.c */
+uint64_t namespace_of(int proc_fd, int32_t pid); /* the inode of that which a process is in; 0: not known */
+/* By the cookie, or by the inode where one of the cookies is not known (0). */
+bool namespaces_have(const struct namespaces *n, uint64_t inode, uint64_t cookie);
+void namespaces_add(struct namespaces *n, uint64_t inode, uint64_t cookie, int32_t pid);
+/* Those that there are now, without their cookies. */
 void namespaces_list(struct namespaces *ret, int proc_fd);
+uint64_t namespace_cookie(int socket_fd); /* of that which the socket is in; 0: not known */
 
 /* places.c: network namespaces. Each has a descriptor to ask for its sockets, and one on which it reports their ends.
  */
 #define PLACES_MOST 16u
 #define LEFT_MOST 64u
-/* A namespace is told from others by its inode, which another one may have after it has ended, and by its cookie
- * (SO_NETNS_COOKIE, since Linux 5.14), which is used once; 0: it is not known, as it could not be entered. */
 struct place {
-    uint64_t inode, cookie;
+    uint64_t inode, cookie; /* as in struct namespaces */
     int ask_fd, ends_fd, dev_fd; /* dev_fd: /proc/PID/net/dev of a process that was in it, which may have ended */
     bool ends_known, refused;    /* refused: it may not be entered */
     uint32_t reading;            /* in which a process was in it */
@@ -68,6 +68,8 @@ struct places {
     bool net_is_bound; /* they may have counted more */
 };
 void places_init(struct places *p, int proc_fd);
+/* Those that others have used, whose cookies are read here; the list is taken over. */
+void places_theirs(struct places *p, const struct namespaces *theirs);
 void places_note(struct places *p, int32_t pid, uint32_t reading);
 /* Reads what their interfaces have counted; is_theirs: all of it so far was before the recording. Those that no process
  * is in any more are closed: open descriptors would keep their interfaces, whose names the job may use again. */

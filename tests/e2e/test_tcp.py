@@ -8,6 +8,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -386,6 +387,31 @@ def test_a_namespace_that_is_entered_again(run, tape, work, uplink, wait_until, 
         assert job["net_is_lower_bound"]
     else:
         assert not job["net_is_lower_bound"] or job["tcp_is_lower_bound"], "a busy machine: there was no last reading"
+
+
+def test_a_namespace_with_the_inode_of_another(run, tape, work, uplink, started, wait_until):
+    """One that was there before the job has ended. The kernel uses the lowest free inode, so the job's has the same,
+    unless other tests make namespaces meanwhile."""
+    time.sleep(0.5)  # the kernel frees a namespace, as that of uplink(), some time after its last process has ended
+    others = [started(["unshare", "-n", "sleep", "1000"]) for _ in range(4)]
+    own = os.stat("/proc/self/ns/net").st_ino
+
+    wait_until(lambda: all(os.stat(f"/proc/{p.pid}/ns/net").st_ino != own for p in others), "the namespaces")
+    job = "until [ -e go ]; do sleep 0.02; done; unshare -n sh -ec \"$1\""
+    inside = uplink("uplink; transfer; echo sent; await end")[2]
+    p = run.popen("run", "-q", "-o", tape, *TCP, "--", "sh", "-ec", job, "sh", inside, stdout=subprocess.PIPE)
+    run.await_samples(tape)
+    for one in others:
+        one.kill()
+        one.wait()
+    time.sleep(0.5)
+    (work / "go").touch()
+    p.stdout.readline()
+    wait_until(lambda: net_of(run, tape)[0] >= SIZE, "the transfer on the tape")
+    (work / "end").touch()
+    assert p.wait(timeout=60) == 0
+    job = run.summary(tape)["job"]
+    assert job["net_sent_bytes"] < 1.5 * SIZE and (not job["net_is_lower_bound"] or job["tcp_is_lower_bound"])
 
 
 def test_many_namespaces_before(run, tape, work, uplink, wait_until):
