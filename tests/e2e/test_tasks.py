@@ -491,8 +491,11 @@ def test_cpu_of_commands_is_whole_or_marked(run_both, tape, wait_until):
         recorder.wait(60)
         other.kill()
         other.wait()
-    commands = json.loads(run_both("summary", "--json", tape, status=0).stdout)["commands"]
-    burned = next(c for c in commands if c["name"] == name[:15])
+    s = run_both.summary(tape)
+    burned = next((c for c in s["commands"] if c["name"] == name[:15]), None)
+    if not burned:  # a busy machine: each of them had ended before its name was read
+        assert s["job"]["processes_started_is_lower_bound"]
+        return
     assert burned["cpu_is_lower_bound"] or burned["cpu_ns"] >= (truth - 0.03 - 0.05 * truth) * 1e9
     line = next(text for text in run_both("summary", tape, status=0).stdout.splitlines() if f" {name[:15]} " in text)
     assert (">" in line or "?" in line) == burned["cpu_is_lower_bound"]  # "?": nothing is known of it
