@@ -144,7 +144,7 @@ static bool resume_left(struct places *p, struct place *place)
         return false;
     p->net_is_bound = p->net_is_bound || !left->cookie || !place->cookie;
     place->interfaces = left->interfaces;
-    *left = p->left[--p->n_left];
+    memmove(left, left + 1, (size_t)(p->left + --p->n_left - left) * sizeof(*left));
     return true;
 }
 

@@ -29,7 +29,7 @@ void sockets_live(const struct worker_child *c);
 /* probe.c: asks the kernel for the TCP sockets of a family in these states. Returns 0 or -errno. */
 int probe_ask(int fd, uint8_t family, uint32_t states);
 
-/* before.c */
+/* namespaces.c */
 uint64_t namespace_of(int proc_fd, int32_t pid); /* the inode of that which a process is in; 0: not known */
 /* By the cookie, or by the inode where one of the cookies is not known (0). */
 bool namespaces_have(const struct namespaces *n, uint64_t inode, uint64_t cookie);

@@ -362,8 +362,8 @@ def test_a_namespace_that_was_there_before(run, tape, work, uplink, started, wai
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["", "killed"])
 def test_a_namespace_that_is_entered_again(run, tape, work, uplink, wait_until, is_killed):
-    """It is kept by a mount while no process is in it. What it has counted is counted once, also where what reads it was
-    killed meanwhile, and replaced."""
+    """It is kept by a mount while no process is in it. What it has counted is counted once, also where the helper that
+    reads it was killed meanwhile, and replaced."""
     inside = uplink("uplink; transfer; await left")
     again = uplink("await end")
     p = run.popen("run", "-q", "-o", tape, *TCP, "--", "unshare", "-m", "sh", "-ec", """
