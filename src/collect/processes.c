@@ -21,11 +21,12 @@ static uint64_t refresh_after(const struct processes *p, const struct member *m)
     return period + (m->row.id & 63) * (period / 256); /* spread over several ticks */
 }
 
-/* Returns false if the process can't have changed its counters since it was read. */
+/* Returns false if the process can't have changed its counters since it was read, or was not read in a sample so far:
+ * its start was read from stat alone. Example: `sleep` begins between two samples and sleeps; it has no io yet. */
 static bool may_have_run(const struct member *m, uint64_t clock_ns)
 {
     char state = (char)m->row.value[PROCESS_state];
-    return m->force || !m->stat_was_read || clock_ns != m->note.clock_ns || !clock_ns || state == 'R' || state == 'D';
+    return m->force || !m->sampled || clock_ns != m->note.clock_ns || !clock_ns || state == 'R' || state == 'D';
 }
 
 static void mark_sampled(struct processes *p, struct member *m)

@@ -313,10 +313,16 @@ static void put_flag(struct cell *cell, bool v)
     cell->u64 = v;
 }
 
-static uint64_t age_of(const struct row *r)
+
+/* Older tapes have processes that were read when they began, and in no sample so far: 0. */
+static void put_age(struct cell *cell, const struct row *r)
 {
     uint64_t read_ns = baro_process_read_ns(r->process);
-    return r->t_ns > read_ns ? r->t_ns - read_ns : 0;
+    put_u64(cell, r->t_ns > read_ns ? r->t_ns - read_ns : 0);
+    if (!read_ns && r->t_ns) {
+        cell->kind = CELL_ABSENT;
+        cell->absent = BARO_ABSENT_UNKNOWN;
+    }
 }
 
 static void put_real(struct cell *cell, int absent, double v)
@@ -422,7 +428,7 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
         put_cmdline(ret, r);
         break;
     case COLUMN_AGE:
-        put_u64(ret, age_of(r));
+        put_age(ret, r);
         break;
     case COLUMN_CORES:
         put_real(ret, r->cores_absent, r->cores);

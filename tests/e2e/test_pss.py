@@ -201,3 +201,18 @@ def test_sums_that_lack_a_process_are_marked(run, tape):
             assert is_bound == (any(known) and not all(known)), (name, row)
             found.add((name, is_bound))
     assert ("rss_bytes", False) in found
+
+
+@pytest.mark.parametrize("env", [{}, {"BARO_NO_EVENTS": "1"}], ids=["events", "scan"])
+def test_a_process_that_began_between_two_samples_is_read(run, tape, env):
+    """It sleeps by then, so its CPU clock never advances. Its row was as old as the tape, without I/O and descriptors,
+    for up to 30 s."""
+    run.record(tape, "sleep 0.7; sleep 1.2", "-i", "500ms", env=env)
+    rows = run.export(tape, "process", "-c", "t_ns,pid,name,state,age_ns,fds,io_rchar")
+    sleeps = [r for r in rows if r["name"] == "sleep" and r["state"] == "S"]
+    begun = {}
+    for r in sleeps:
+        begun.setdefault(r["pid"], r["t_ns"])
+    assert sleeps and all(r["age_ns"] <= r["t_ns"] - begun[r["pid"]] for r in sleeps), rows
+    later = [r for r in sleeps if r["t_ns"] > begun[r["pid"]]]  # the first read may be of stat and status alone
+    assert later and all(r["fds"] and r["io_rchar_bytes"] for r in later), rows
