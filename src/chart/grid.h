@@ -19,6 +19,7 @@ struct grid {
     const struct chart *c;
     const struct chart_terminal *t;
     size_t columns, rows, labels; /* labels: columns of the texts of values */
+    bool has_letters; /* lines are letters, not dots: ASCII alone, or no colours to tell several lines apart */
     struct chart_ticks ticks;
     struct cell *cells;
     int curve_color[CHART_COLORS + 8];
@@ -62,10 +63,20 @@ static inline void grid_buckets(const struct grid *g, size_t x, size_t n, size_t
     *ret_end = end > *ret_first ? end : *ret_first + 1;
 }
 
+/* Lines that are drawn over each other: all curves but those of a stack. */
+static inline size_t grid_lines(const struct chart *c)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < c->n_curves; k++)
+        n += c->curves[k].known && c->curves[k].shape != CHART_STACK && c->curves[k].shape != CHART_TOTAL;
+    return n;
+}
+
 static inline void grid_init(struct grid *g, const struct chart *c, const struct chart_terminal *t)
 {
     *g = (struct grid){.c = c, .t = t, .rows = t->height ? t->height : GRID_ROWS};
     g->rows = g->rows < 3 ? 3 : g->rows;
+    g->has_letters = !t->utf8 || (!t->color && grid_lines(c) > 1);
     chart_value_ticks(c->unit, chart_top(c), g->rows / 3 + 1, &g->ticks);
     for (size_t i = 0; i < g->ticks.n; i++) {
         size_t len = 0;

@@ -244,7 +244,7 @@ static void row_text(const struct grid *g, size_t row, struct buf *ret)
         if (at->glyph)
             buf_point(ret, at->glyph);
         else if (at->dots)
-            buf_point(ret, g->t->utf8 ? 0x2800u | at->dots : (unsigned char)at->letter);
+            buf_point(ret, g->has_letters ? (unsigned char)at->letter : 0x2800u | at->dots);
         else
             buf_byte(ret, ' ');
     }
@@ -294,7 +294,7 @@ static void legend(const struct grid *g, struct buf *ret)
     for (size_t k = 0; k < c->n_curves; k++) {
         const struct chart_curve *curve = &c->curves[k];
         char letter[2] = {grid_letter(k), 0};
-        bool blocks = g->t->utf8 && (g->t->color || (curve->shape != CHART_STACK && c->n_curves == 1));
+        bool blocks = g->t->utf8 && (curve->shape == CHART_STACK ? g->t->color : !g->has_letters);
         if (curve->shape == CHART_TOTAL)
             continue;
         entry(&l, blocks ? curve->shape == CHART_STACK ? "\342\226\210" : "\342\224\200" : letter,

@@ -224,15 +224,16 @@ const struct cli_command cli_commands[] = {
      .operands_max = 1,
      .program = "baro-report"},
     {.name = "plot",
-     .operands = "[TAPE...] FIGURE|METRIC",
-     .summary = "draw one figure or metric of one or several tapes",
+     .operands = "[TAPE...] [FIGURE|METRIC]",
+     .summary = "draw CPU and memory, or any figure or metric, of one or several tapes",
      .about = "Draws a figure (baro plot --list) or a metric (baro metrics) over time, in the terminal or, with -o, "
-              "as SVG or PNG.\n\n"
+              "as SVG or PNG. Without one it draws CPU and memory in the terminal.\n\n"
               "A metric can be named with its kind in front, and with a process or entity behind it: job.cores, "
               "rss@cc1, disk.busy_ratio@sda. For a counter the growth per second is drawn.\n\n"
-              "Several tapes are drawn in one plot, each from its own start. The figure can also stand before the "
-              "tapes.\n\n" ONE_TAPE_SAYS,
-     .examples = "baro plot memory\tthe memory of the last run, in the terminal\n"
+              "Several tapes are drawn in one plot, each from its own start; without colours each has a letter. The "
+              "figure can also stand before the tapes.\n\n" ONE_TAPE_SAYS,
+     .examples = "baro plot\tCPU and memory of the last run, in the terminal\n"
+                 "baro plot @1 @2 memory\tthe memory of the last two runs\n"
                  "baro plot -o cores.png @1 @2 job.cores\tthe last two runs in one picture",
      .options = options_plot,
      .function = cmd_plot,

@@ -196,14 +196,27 @@ const struct opt options_report[] = {
     END,
 };
 
-static int take_size(void *at, const char *text, struct baro_error *err)
+#define SIZE_MOST 20000u
+
+static int take_size(void *at, const char *text, unsigned least, struct baro_error *err)
 {
     struct span s = span_str(text);
     uint64_t v = 0;
-    if (!scan_u64(&s, &v) || s.len || v < 10 || v > 20000)
-        return error_set(err, BARO_E_SYNTAX, "invalid size '%s': write a number from 10 to 20000", text);
+    if (!scan_u64(&s, &v) || s.len || v < least || v > SIZE_MOST)
+        return error_set(err, BARO_E_SYNTAX, "invalid size '%s': write a number from %u to %u", text, least, SIZE_MOST);
     *(unsigned *)at = (unsigned)v;
     return 0;
+}
+
+static int take_width(void *at, const char *text, struct baro_error *err)
+{
+    return take_size(at, text, 10, err);
+}
+
+/* Three lines: fewer have no room for the ticks of values. */
+static int take_height(void *at, const char *text, struct baro_error *err)
+{
+    return take_size(at, text, 3, err);
 }
 
 const struct opt options_plot[] = {
@@ -224,13 +237,13 @@ const struct opt options_plot[] = {
      .argument = "N",
      .type = OPT_PARSED,
      .offset = AT(width),
-     .parse = take_size,
+     .parse = take_width,
      .help = "columns in the terminal (default: its width), or pixels of a picture (default: 900)"},
     {.name = "height",
      .argument = "N",
      .type = OPT_PARSED,
      .offset = AT(height),
-     .parse = take_size,
+     .parse = take_height,
      .help = "lines in the terminal (default: 12), or pixels of a picture (default: 320)",
      .more = "A PNG has twice as many pixels in each direction, for screens with a high resolution."},
     {.name = "list", .type = OPT_TRUE, .offset = AT(list), .help = "list the figures"},

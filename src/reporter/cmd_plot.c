@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baro plot: one figure or metric of one or several tapes. */
+/* baro plot: one figure or metric of one or several tapes; CPU and memory in the terminal, if none is named. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,13 @@
 #include "reader/moment.h"
 #include "reader/output.h"
 #include "reader/reader.h"
+#include "report/parts.h"
 
 #define TAPES_MAX ((size_t)CHART_COLORS)
 #define WIDTH_PIXELS 900u
 #define HEIGHT_PIXELS 320u
+#define WIDTH_LEAST 200u /* of a picture */
+#define HEIGHT_LEAST 80u
 
 enum plot_format { PLOT_TEXT, PLOT_SVG, PLOT_PNG };
 
@@ -103,18 +106,21 @@ static int stretch(const struct plot *p, uint64_t *ret_from, uint64_t *ret_to)
     return status;
 }
 
+/* what: the figure or metric; NULL: those that say most. */
 static int make(struct plot *p, const char *what)
 {
     uint64_t from, to;
     int status = stretch(p, &from, &to);
+    bool host_only = report_is_host_only(p->one[0].summary);
+    const char *const ids[] = {what ? what : host_only ? "host_cpu" : "cpu",
+                               what ? NULL : host_only ? "host_memory" : "memory", NULL};
     for (size_t i = 0; i < p->n && !status; i++) {
         struct plotted *one = &p->one[i];
         struct baro_error err = BARO_ERROR_INIT;
-        const char *ids[] = {what, NULL};
         struct figure_options options = {.from_ns = one->start_ns + from, .to_ns = one->start_ns + to,
                                          .buckets = p->buckets, .ids = ids, .summary = one->summary};
-        int r = figure_find(what) >= 0 ? figures_of_tape(one->tape, &options, &one->figures, &err)
-                                       : figures_of_metric(one->tape, what, &options, &one->figures, &err);
+        int r = figure_find(ids[0]) >= 0 ? figures_of_tape(one->tape, &options, &one->figures, &err)
+                                         : figures_of_metric(one->tape, what, &options, &one->figures, &err);
         status = r < 0 ? cli_fail(p->cli, &err) : 0;
     }
     return status;
@@ -138,9 +144,9 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int overlay(const struct plot *p, struct chart *ret)
+static int overlay(const struct plot *p, size_t figure, struct chart *ret)
 {
-    const struct chart *first = figures_chart(p->one[0].figures, 0);
+    const struct chart *first = figures_chart(p->one[0].figures, figure);
     *ret = (struct chart){.id = strdup(first->id), .title = strdup(first->title), .help = strdup(first->help),
                           .unit = first->unit, .from_ns = first->from_ns, .to_ns = first->to_ns,
                           .start_ns = first->start_ns, .buckets = first->buckets};
@@ -148,7 +154,7 @@ static int overlay(const struct plot *p, struct chart *ret)
         return cli_failf(p->cli, "out of memory");
     bool any = false;
     for (size_t i = 0; i < p->n; i++) {
-        const struct chart *c = figures_chart(p->one[i].figures, 0);
+        const struct chart *c = figures_chart(p->one[i].figures, figure);
         const struct chart_curve *from = main_curve(c);
         struct chart_curve *to = chart_add_curve(ret, base_name(p->one[i].path.at), CHART_LINE, (unsigned)i);
         if (!to)
@@ -165,46 +171,62 @@ static int overlay(const struct plot *p, struct chart *ret)
 
 /* ---- drawing ---- */
 
-static int draw(const struct plot *p, const struct chart *c)
+static int draw(const struct plot *p, const struct chart *c, struct buf *ret)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    struct buf b = {0};
     int code = 0;
-    if (p->format == PLOT_TEXT)
-        chart_text(c, &p->terminal, &b);
+    if (p->format == PLOT_PNG)
+        code = chart_png(c, &p->picture, ret, &err);
     else if (p->format == PLOT_SVG)
-        chart_svg(c, &p->picture, &b);
+        chart_svg(c, &p->picture, ret);
     else
-        code = chart_png(c, &p->picture, &b, &err);
-    if (code >= 0 && b.failed)
+        chart_text(c, &p->terminal, ret);
+    if (code >= 0 && ret->failed)
         code = error_set(&err, -12, "out of memory");
+    return code < 0 ? cli_fail(p->cli, &err) : 0;
+}
+
+static int write_out(const struct plot *p, const struct buf *b)
+{
+    struct baro_error err = BARO_ERROR_INIT;
     struct output o = {.fd = -1};
     const char *name = p->s->output && strcmp(p->s->output, "-") != 0 ? p->s->output : NULL;
+    int code = output_open(&o, name, p->s->force, false, &err);
     if (code >= 0)
-        code = output_open(&o, name, p->s->force, false, &err);
-    if (code >= 0)
-        code = output_write(&o, b.at, b.len, &err);
+        code = output_write(&o, b->at, b->len, &err);
     if (code >= 0)
         code = output_commit(&o, &err);
     output_done(&o);
-    buf_done(&b);
     return code < 0 ? cli_fail(p->cli, &err) : 0;
+}
+
+static int draw_figure(const struct plot *p, size_t figure, struct buf *ret)
+{
+    struct chart c = {0};
+    if (figure)
+        buf_byte(ret, '\n');
+    if (p->n == 1)
+        return draw(p, figures_chart(p->one[0].figures, figure), ret);
+    int status = overlay(p, figure, &c);
+    if (!status)
+        status = draw(p, &c, ret);
+    chart_done(&c);
+    return status;
 }
 
 static int plot(struct plot *p, char **tapes, size_t n, const char *what)
 {
+    struct buf b = {0};
     int status = n ? 0 : open_one(p, NULL);
     for (size_t i = 0; i < n && !status; i++)
         status = open_one(p, tapes[i]);
     if (!status)
         status = make(p, what);
-    if (status || p->n == 1)
-        return status ? status : draw(p, figures_chart(p->one[0].figures, 0));
-    struct chart c;
-    status = overlay(p, &c);
+    for (size_t i = 0; !status && i < figures_count(p->one[0].figures); i++)
+        status = draw_figure(p, i, &b);
     if (!status)
-        status = draw(p, &c);
-    chart_done(&c);
+        status = write_out(p, &b);
+    buf_done(&b);
     return status;
 }
 
@@ -243,8 +265,9 @@ static int choose(struct plot *p)
                                         .height = s->height ? s->height : HEIGHT_PIXELS, .scale = 2,
                                         .has_title = true, .has_time = true, .has_legend = true, .has_spans = true,
                                         .standalone = true};
-    if (p->format != PLOT_TEXT && p->picture.width < 200)
-        return cli_failf(p->cli, "--width: a picture needs 200 pixels or more");
+    if (p->format != PLOT_TEXT && (p->picture.width < WIDTH_LEAST || p->picture.height < HEIGHT_LEAST))
+        return cli_failf(p->cli, "--width, --height: a picture needs %u by %u pixels or more", WIDTH_LEAST,
+                         HEIGHT_LEAST);
     p->terminal = (struct chart_terminal){.width = width ? width : p->cli->width, .height = s->height,
                                           .utf8 = p->cli->utf8, .color = p->cli->color && !s->output};
     p->buckets = p->format == PLOT_TEXT ? 2 * (size_t)p->terminal.width : p->picture.width / 2;
@@ -267,6 +290,13 @@ static bool is_figure(const char *word)
     return figure_find(word) >= 0;
 }
 
+/* "@1" is a kept run, "rss@cc1" a metric. What is neither a file nor a figure is a metric of a kind that only the tape
+ * has, or a slip of the pen. */
+static bool is_tape(const char *word)
+{
+    return !is_figure(word) && (*word == '@' || access(word, F_OK) == 0);
+}
+
 /* Puts the figure behind the tapes, where it is expected: `plot cpu TAPE` is understood as well. */
 static void put_figure_last(char **argv, size_t n)
 {
@@ -285,20 +315,18 @@ int cmd_plot(struct cli *cli, const struct settings *s, char **argv)
     if (s->list)
         return list_figures(cli);
     put_figure_last(argv, n);
-    if (n == 1 && !is_figure(argv[0]) && access(argv[0], F_OK) == 0)
-        return cli_failf(cli, "%s is a tape, and what to draw is missing: `baro plot %s cpu`; `baro plot --list` lists "
-                              "the figures", argv[0], argv[0]);
-    if (n == 0)
-        return cli_failf(cli, "what to draw is missing, such as cpu, memory or host.memory_used; `baro plot --list` "
-                              "lists the figures");
+    const char *what = n && !is_tape(argv[n - 1]) ? argv[--n] : NULL;
     struct plot *p = calloc(1, sizeof(*p));
     if (!p)
         return cli_failf(cli, "out of memory");
     p->cli = cli;
     p->s = s;
     int status = choose(p);
+    if (!status && !what && p->format != PLOT_TEXT)
+        status = cli_failf(cli, "a picture has one figure, and which is missing, such as cpu or memory; `baro plot "
+                                "--list` lists them");
     if (!status)
-        status = plot(p, argv, n - 1, argv[n - 1]);
+        status = plot(p, argv, n, what);
     for (size_t i = 0; i < p->n; i++) {
         figures_free(p->one[i].figures);
         baro_summary_free(p->one[i].summary);

@@ -145,11 +145,37 @@ def test_figure_may_be_the_first_argument(baro, tape, work):
                                    timeout=60, check=True).stdout
 
 
+def test_without_a_name_it_draws_cpu_and_memory(baro, tape, work):
+    """Of any number of tapes, and of the newest run without any; of a tape of the machine those of the machine."""
+    both = good(baro, "plot", "--width", "80", tape).decode()
+    one = [good(baro, "plot", "--width", "80", tape, what).decode() for what in ("cpu", "memory")]
+    assert both == "\n".join(one)
+    env = {**os.environ, "XDG_STATE_HOME": str(work), "COLUMNS": "80"}
+    subprocess.run([baro, "run", "-q", "--", "sleep", "0.1"], env=env, timeout=60, check=True)
+    for operands in ((), ("@1",), ("@last", tape)):
+        titles = [line for line in good(baro, "plot", *operands, env=env).decode().splitlines() if " by command" in line]
+        assert len(titles) == 2, (operands, titles)
+    subprocess.run([baro, "record", "-q", "--host", "-o", work / "m.baro", "--for", "300ms"], timeout=60, check=True)
+    assert "CPU of the machine" in good(baro, "plot", work / "m.baro").decode()
+
+
+@pytest.mark.parametrize("utf8", [True, False])
+def test_curves_of_two_tapes_differ_without_colours(baro, tape, work, utf8):
+    other = work / "other.baro"
+    subprocess.run([baro, "run", "-q", "-o", other, "--", "sleep", "0.3"], timeout=60, check=True)
+    env = {**os.environ, "LC_ALL": "C.UTF-8" if utf8 else "C", "COLUMNS": "80"}
+    lines = good(baro, "plot", tape, other, "job.cores", "--height", "6", env=env).decode().splitlines()
+    plot = "".join(line[4:] for line in lines[1:7])
+    assert lines[-1].split() == ["*", "t.baro", "o", "other.baro"]
+    assert "*" in plot and "o" in plot and not any(0x2800 <= ord(c) < 0x2900 for c in plot), lines
+
+
 def test_errors(baro, tape, work):
-    one_line(call(baro, "plot", tape), 2, "what to draw is missing", "baro plot --list")
+    one_line(call(baro, "plot", tape, "-o", work / "both.svg"), 2, "one figure", "baro plot --list")
+    one_line(call(baro, "plot", tape, "cpu", "--height", "2"), 2, "from 3 to")
+    one_line(call(baro, "plot", tape, "cpu", "--height", "20", "-o", work / "low.svg"), 2, "pixels")
     one_line(call(baro, "plot", "no_such", tape), 2, "no_such")
     one_line(call(baro, "plot", tape, "no_such"), 2, "no_such", "baro plot --list")
-    one_line(call(baro, "plot"), 2, "what to draw is missing")
     one_line(call(baro, "plot", tape, "cpu", "-o", work / "x.gif"), 2, ".svg", ".png")
     one_line(call(baro, "plot", tape, "cpu", "--from", "50%", "--to", "10%"), 2, "--to is not after --from")
     one_line(call(baro, "plot", tape, "cpu", "--from", "x"), 2, "--from")
