@@ -123,7 +123,8 @@ BARO_API size_t baro_process_values(const struct baro_process *p, const int *met
 /* ---- the machine ---- */
 /**
  * The machine is not read with every sample: its values, and those of its entities, are those of the last time.
- * @return 0 and when that was, in nanoseconds since the tape began; BARO_ABSENT_UNKNOWN if it was never read.
+ * @return 0 and when that was, in nanoseconds since the tape began; BARO_ABSENT_UNKNOWN if it was never read, even
+ * where control groups were (baro_sample_entities_ns() has their time).
  */
 BARO_API int baro_sample_host_ns(const struct baro_sample *s, uint64_t *ret);
 /** Reads a value of the machine. */

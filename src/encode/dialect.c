@@ -430,8 +430,7 @@ static void of_machine(struct dialect *d, const struct baro_sample *s, struct bu
 {
     struct instant now;
     uint64_t host_ns;
-    if (baro_sample_host_ns(s, &host_ns) != BARO_PRESENT || !row_host_was_read(s) ||
-        (d->begun && host_ns <= d->before.t_ns))
+    if (baro_sample_host_ns(s, &host_ns) != BARO_PRESENT || (d->begun && host_ns <= d->before.t_ns))
         return;
     take(d, s, host_ns, &now);
     if (d->begun)

@@ -459,13 +459,3 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
         put_end(ret, r, c->kind);
     }
 }
-
-bool row_host_was_read(const struct baro_sample *s)
-{
-    uint64_t v;
-    for (int id = 0; id < baro_metric_count(BARO_KIND_HOST); id++) {
-        if (baro_sample_host(s, id, &v) == BARO_PRESENT)
-            return true;
-    }
-    return false;
-}

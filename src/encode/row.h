@@ -151,9 +151,6 @@ struct cell {
     char room[40];
 };
 
-/* Was the machine itself read, or only its control groups (--no-host)? Then it has no row. */
-bool row_host_was_read(const struct baro_sample *s);
-
 /* A derived metric of a row: 0 or why it is absent (BARO_ABSENT_NOT_YET in the first row of a process, entity, ...). */
 int row_derived(const struct row *r, int derived, double *ret);
 

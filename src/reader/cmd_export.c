@@ -201,7 +201,7 @@ static int put_entities(struct exporting *x, struct row *row)
     x->any_read = true;
     x->read_ns = row->t_ns = at;
     if (row->kind == BARO_KIND_HOST)
-        return row_host_was_read(row->sample) ? put_and_keep(x, row) : 0;
+        return put_and_keep(x, row);
     int status = 0;
     int kind = row->kind;
     for (size_t i = 0; !status && i < baro_sample_entity_count(row->sample, kind); i++) {

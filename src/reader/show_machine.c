@@ -14,7 +14,7 @@ static bool row_of(const struct baro_tape *tape, const struct baro_record *recor
 {
     *ret = (struct row){
         .kind = BARO_KIND_HOST, .header = baro_tape_header(tape), .sample = record->u.sample, .memory = memory};
-    return row_host_was_read(record->u.sample) && baro_sample_host_ns(record->u.sample, &ret->t_ns) == BARO_PRESENT;
+    return baro_sample_host_ns(record->u.sample, &ret->t_ns) == BARO_PRESENT;
 }
 
 int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct row_memory *memory, struct baro_error *err)

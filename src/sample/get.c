@@ -101,9 +101,11 @@ int baro_sample_recorder(const struct baro_sample *s, int metric, uint64_t *ret)
     return value_of(s->self, s->self_absent, RECORDER_MAX, s->self_extra, metric, ret);
 }
 
+/* Control groups, which are read together with the machine, may have been read without it. Example: a task of `baro
+ * observe`, whose machine is on a tape of its own: then host_ns is the time of the groups, and no value is present. */
 int baro_sample_host_ns(const struct baro_sample *s, uint64_t *ret)
 {
-    if (!s->has_host)
+    if (!s->has_host || !memchr(s->host_absent, BARO_PRESENT, sizeof(s->host_absent)))
         return BARO_ABSENT_UNKNOWN;
     *ret = s->host_ns;
     return BARO_PRESENT;
@@ -125,12 +127,11 @@ const struct baro_entities *sample_entities(const struct baro_sample *s, int kin
 
 int baro_sample_entities_ns(const struct baro_sample *s, int kind, uint64_t *ret)
 {
-    if (kind >= BARO_KIND_CPU && kind <= BARO_KIND_CGROUP)
-        return baro_sample_host_ns(s, ret);
     const struct baro_entities *e = sample_entities(s, kind);
-    if (!e || !e->read_ns)
+    bool of_machine = kind >= BARO_KIND_CPU && kind <= BARO_KIND_CGROUP;
+    if (of_machine ? !s->has_host : !e || !e->read_ns)
         return BARO_ABSENT_UNKNOWN;
-    *ret = e->read_ns;
+    *ret = of_machine ? s->host_ns : e->read_ns;
     return BARO_PRESENT;
 }
 

@@ -327,15 +327,10 @@ static struct job *newest_reading(struct catalogue *c)
     if (catalogue_list(c, &running, 0, UINT64_MAX, &list) < 0)
         return NULL;
     for (size_t i = 0; i < list.n; i++) {
-        struct job *job = list.at[i];
-        uint64_t t_ns;
-        pthread_mutex_lock(&job->lock);
-        bool has_host = job->tape && job->now && baro_sample_host_ns(job->now, &t_ns) == BARO_PRESENT;
-        int64_t at_ns = has_host ? baro_header_realtime_ns(baro_tape_header(job->tape), t_ns) : 0;
-        pthread_mutex_unlock(&job->lock);
+        int64_t at_ns = job_host_ns(list.at[i]);
         if (at_ns > newest_ns) {
             newest_ns = at_ns;
-            found = job;
+            found = list.at[i];
         }
     }
     if (found)

@@ -156,6 +156,16 @@ enum job_state job_state(struct catalogue *c, struct job *job)
     return state;
 }
 
+int64_t job_host_ns(struct job *job)
+{
+    uint64_t t_ns;
+    pthread_mutex_lock(&job->lock);
+    bool has = job->tape && job->now && baro_sample_host_ns(job->now, &t_ns) == BARO_PRESENT;
+    int64_t at_ns = has ? baro_header_realtime_ns(baro_tape_header(job->tape), t_ns) : 0;
+    pthread_mutex_unlock(&job->lock);
+    return at_ns;
+}
+
 const char *catalogue_folder(const struct catalogue *c)
 {
     return c->listed;

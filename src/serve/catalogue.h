@@ -100,6 +100,8 @@ void job_row(struct catalogue *c, struct job *job, struct buf *ret);
 /* Its command for people, to be freed, and when it began; NULL: not known. */
 char *job_title(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
 enum job_state job_state(struct catalogue *c, struct job *job);
+/* When its last sample says that the machine was read, since 1970; 0: it has no values of the machine, or no sample. */
+int64_t job_host_ns(struct job *job);
 /* A cursor for the calling thread, which may spend that much CPU time on it; NULL and an error. */
 struct baro_tape *job_open(struct job *job, uint64_t cpu_ns, struct baro_error *err);
 

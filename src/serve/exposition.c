@@ -11,7 +11,7 @@
 
 #include "baro/baro.h"
 #include "base/clock.h"
-#include "serve/families.h"
+#include "serve/kind_families.h"
 #include "serve/route.h"
 #include "serve/server.h"
 
@@ -19,18 +19,11 @@
 #define TASKS 256u       /* of each job */
 #define ENTITIES 512u    /* of each kind */
 
-struct top {
-    uint32_t id;
-    uint64_t growth;
-};
-
 struct scrape {
     struct request *q;
     struct families text;
     struct job_list jobs;
-    struct job *host;        /* the one that read the machine last; NULL: none */
-    struct top **top;        /* of each job its busiest processes; NULL: they are not asked for */
-    size_t n_top;
+    struct job *host;        /* the one that read the machine last; NULL: no job has read it */
     uint64_t left_out;
 };
 
@@ -137,153 +130,51 @@ static void add_job_info(struct scrape *s)
     buf_done(&labels);
 }
 
-/* ---- tasks, and entities of the machine ---- */
-
-static bool came_before(const struct baro_sample *s, int kind, size_t i)
-{
-    const char *name = baro_entity_name(baro_sample_entity(s, kind, i));
-    for (size_t k = 0; k < i; k++) {
-        if (strcmp(baro_entity_name(baro_sample_entity(s, kind, k)), name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The entities of one job. Two of one name would be two values of one series: the first one is taken. */
-static void add_entities(struct scrape *s, const struct job *job, int kind, int id, const struct family *f, size_t most,
-                         bool with_job, bool *begun)
-{
-    const struct baro_metric *m = baro_metric_get(kind, id);
-    struct buf labels = {0};
-    size_t n = job->now ? baro_sample_entity_count(job->now, kind) : 0;
-    s->left_out += n > most ? n - most : 0;
-    for (size_t i = 0; i < n && i < most; i++) {
-        const struct baro_entity *e = baro_sample_entity(job->now, kind, i);
-        uint64_t v;
-        if (baro_entity_value(e, id, &v) != BARO_PRESENT || came_before(job->now, kind, i))
-            continue;
-        if (!*begun)
-            family_begin(&s->text, f->name, f->unit, f->is_counter, m->help);
-        *begun = true;
-        if (with_job)
-            family_label(&labels, "job", job->id);
-        family_label(&labels, baro_kind_name(kind), baro_entity_name(e));
-        family_value(&s->text, f->name, f->is_counter, &labels, baro_metric_real(m, v) / f->divisor);
-    }
-    buf_done(&labels);
-}
+/* ---- tasks, the machine, the busiest processes ---- */
 
 static void add_tasks(struct scrape *s)
 {
-    int kind = baro_kind_find("task");
-    for (int id = 0; id < baro_metric_count(kind); id++) {
-        struct family f = family_of("task", baro_metric_get(kind, id));
-        bool begun = false;
-        for (size_t i = 0; f.is_there && i < s->jobs.n; i++) {
-            pthread_mutex_lock(&s->jobs.at[i]->lock);
-            add_entities(s, s->jobs.at[i], kind, id, &f, TASKS, true, &begun);
-            pthread_mutex_unlock(&s->jobs.at[i]->lock);
-        }
+    struct kind_families k;
+    kind_families_begin(&k, baro_kind_find("task"), &s->text);
+    for (size_t i = 0; i < s->jobs.n; i++) {
+        pthread_mutex_lock(&s->jobs.at[i]->lock);
+        if (s->jobs.at[i]->now)
+            s->left_out += kind_families_entities(&k, s->jobs.at[i]->now, s->jobs.at[i]->id, TASKS);
+        pthread_mutex_unlock(&s->jobs.at[i]->lock);
     }
+    kind_families_end(&k);
 }
 
 static void add_host(struct scrape *s)
 {
     static const int kinds[] = {BARO_KIND_CPU, BARO_KIND_DISK, BARO_KIND_FS, BARO_KIND_NET, BARO_KIND_SENSOR};
     struct job *job = s->host;
-    struct buf labels = {0};
+    struct kind_families k;
     pthread_mutex_lock(&job->lock);
-    for (int id = 0; job->now && id < baro_metric_count(BARO_KIND_HOST); id++) {
-        const struct baro_metric *m = baro_metric_get(BARO_KIND_HOST, id);
-        struct family f = family_of("host", m);
-        uint64_t v;
-        if (!f.is_there || baro_sample_host(job->now, id, &v) != BARO_PRESENT)
-            continue;
-        family_begin(&s->text, f.name, f.unit, f.is_counter, m->help);
-        family_value(&s->text, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
-    }
-    for (size_t k = 0; job->now && k < sizeof(kinds) / sizeof(*kinds); k++) {
-        for (int id = 0; id < baro_metric_count(kinds[k]); id++) {
-            struct family f = family_of(baro_kind_name(kinds[k]), baro_metric_get(kinds[k], id));
-            bool begun = false;
-            if (f.is_there)
-                add_entities(s, job, kinds[k], id, &f, ENTITIES, false, &begun);
-        }
+    kind_families_begin(&k, BARO_KIND_HOST, &s->text);
+    if (job->now)
+        kind_families_host(&k, job->now);
+    kind_families_end(&k);
+    for (size_t i = 0; job->now && i < sizeof(kinds) / sizeof(*kinds); i++) {
+        kind_families_begin(&k, kinds[i], &s->text);
+        s->left_out += kind_families_entities(&k, job->now, NULL, ENTITIES);
+        kind_families_end(&k);
     }
     pthread_mutex_unlock(&job->lock);
-    buf_done(&labels);
-}
-
-/* ---- the busiest processes ---- */
-
-static int busiest_first(const void *a, const void *b)
-{
-    const struct top *x = a, *y = b;
-    return x->growth < y->growth ? 1 : x->growth > y->growth ? -1 : x->id < y->id ? -1 : 1;
-}
-
-static struct top *find_top(const struct job *job, size_t n)
-{
-    int cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu", 3);
-    size_t all = job->now ? baro_sample_count(job->now) : 0;
-    struct top *top = calloc((all > n ? all : n) + 1, sizeof(*top));
-    for (size_t i = 0; top && i < all; i++) {
-        const struct baro_process *p = baro_sample_process(job->now, i);
-        const struct baro_process *earlier = job->before ? baro_sample_find_id(job->before, baro_process_id(p)) : NULL;
-        uint64_t now = 0, before = 0;
-        baro_process_value(p, cpu, &now);
-        if (earlier)
-            baro_process_value(earlier, cpu, &before);
-        top[i] = (struct top){baro_process_id(p), now > before ? now - before : 0};
-    }
-    if (top)
-        qsort(top, all, sizeof(*top), busiest_first);
-    return top;
-}
-
-static void add_process_family(struct scrape *s, int id)
-{
-    const struct baro_metric *m = baro_metric_get(BARO_KIND_PROCESS, id);
-    struct family f = family_of("process", m);
-    struct buf labels = {0};
-    bool begun = false;
-    for (size_t i = 0; f.is_there && i < s->jobs.n; i++) {
-        struct job *job = s->jobs.at[i];
-        pthread_mutex_lock(&job->lock);
-        for (size_t k = 0; s->top[i] && job->now && k < s->n_top && s->top[i][k].id; k++) {
-            const struct baro_process *p = baro_sample_find_id(job->now, s->top[i][k].id);
-            char pid[16];
-            uint64_t v;
-            if (!p || baro_process_value(p, id, &v) != BARO_PRESENT)
-                continue;
-            if (!begun)
-                family_begin(&s->text, f.name, f.unit, f.is_counter, m->help);
-            begun = true;
-            snprintf(pid, sizeof(pid), "%d", baro_process_pid(p));
-            family_label(&labels, "job", job->id);
-            family_label(&labels, "pid", pid);
-            family_label(&labels, "name", baro_process_name(p));
-            family_value(&s->text, f.name, f.is_counter, &labels, baro_metric_real(m, v) / f.divisor);
-        }
-        pthread_mutex_unlock(&job->lock);
-    }
-    buf_done(&labels);
 }
 
 static void add_processes(struct scrape *s)
 {
-    s->n_top = s->q->server->settings->metrics_processes;
-    s->top = s->n_top ? calloc(s->jobs.n + 1, sizeof(*s->top)) : NULL;
-    for (size_t i = 0; s->top && i < s->jobs.n; i++) {
+    size_t most = s->q->server->settings->metrics_processes;
+    struct kind_families k;
+    kind_families_begin(&k, BARO_KIND_PROCESS, &s->text);
+    for (size_t i = 0; most && i < s->jobs.n; i++) {
         pthread_mutex_lock(&s->jobs.at[i]->lock);
-        s->top[i] = find_top(s->jobs.at[i], s->n_top);
+        if (s->jobs.at[i]->now)
+            kind_families_busiest(&k, s->jobs.at[i]->before, s->jobs.at[i]->now, s->jobs.at[i]->id, most);
         pthread_mutex_unlock(&s->jobs.at[i]->lock);
     }
-    for (int id = 0; s->top && id < baro_metric_count(BARO_KIND_PROCESS); id++)
-        add_process_family(s, id);
-    for (size_t i = 0; s->top && i < s->jobs.n; i++)
-        free(s->top[i]);
-    free(s->top);
+    kind_families_end(&k);
 }
 
 /* ---- the server ---- */
@@ -345,13 +236,11 @@ static void keep_followed(struct scrape *s)
     int64_t newest_ns = 0;
     for (size_t i = 0; i < s->jobs.n; i++) {
         struct job *job = s->jobs.at[i];
-        uint64_t t_ns;
         pthread_mutex_lock(&job->lock);
         bool has = job->tape && job->now && n < JOBS;
-        bool is_host = has && baro_sample_host_ns(job->now, &t_ns) == BARO_PRESENT;
-        int64_t at_ns = is_host ? baro_header_realtime_ns(baro_tape_header(job->tape), t_ns) : 0;
         s->left_out += job->tape && job->now && !has;
         pthread_mutex_unlock(&job->lock);
+        int64_t at_ns = has ? job_host_ns(job) : 0;
         if (at_ns > newest_ns) {
             newest_ns = at_ns;
             s->host = job;

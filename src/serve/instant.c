@@ -120,9 +120,10 @@ static void write_tasks(struct instant_writer *w, const struct baro_sample *s, s
 
 void instant_note(struct instant_writer *w, const struct baro_sample *s)
 {
+    uint64_t read_ns;
     row_names_note(&w->names, s);
     write_one(w, &w->job, s, NULL);
-    if (row_host_was_read(s))
+    if (baro_sample_host_ns(s, &read_ns) == BARO_PRESENT)
         write_one(w, &w->host, s, NULL);
     write_tasks(w, s, NULL);
 }
@@ -130,6 +131,7 @@ void instant_note(struct instant_writer *w, const struct baro_sample *s)
 void instant_write(struct instant_writer *w, const struct baro_sample *s, struct json *j)
 {
     struct buf time = {0};
+    uint64_t read_ns;
     row_names_note(&w->names, s);
     json_begin(j, '{');
     json_key(j, "t_ns");
@@ -141,7 +143,7 @@ void instant_write(struct instant_writer *w, const struct baro_sample *s, struct
     json_key(j, "job");
     write_one(w, &w->job, s, j);
     json_key(j, "host");
-    if (row_host_was_read(s))
+    if (baro_sample_host_ns(s, &read_ns) == BARO_PRESENT)
         write_one(w, &w->host, s, j);
     else
         json_null(j);
