@@ -20,6 +20,8 @@
 #define INFO_TRIES 3u
 #define STALE_PART 16u /* a possible error of less than a sixteenth is not worth a read */
 #define STALE_MANY 1000u
+#define FILES_LEAST (4u << 20)   /* so much of a file must be shared with a process of another program and parent */
+#define FILES_AGE NS_PER_SEC     /* a read for the sake of such a process comes this long after the last one */
 #define REQUESTS_MOST 2048u /* in one batch: waiting requests take memory in both processes */
 
 static uint64_t estimate(const struct member *m)
@@ -77,21 +79,86 @@ static uint32_t shared_kib(struct memory *y, const struct member *m)
     return *slot(y, program_of(m)) + *slot(y, (uint64_t)m->row.parent.pid) + *slot(y, (uint64_t)m->row.key.pid);
 }
 
-/* By how much the member's pss may be wrong. Example: a process of 300 MB forks four children that sleep, and is not
- * read again. Its pss was 300 MB, all its own, and may be a fifth of that now: uncertain by 300 MB. */
+/* What it shares, each page divided by those that map it; or all of its pss if uss is not asked for. */
+static uint64_t shared_part(const struct member *m)
+{
+    uint64_t pss = m->row.value[PROCESS_pss], uss = m->row.value[PROCESS_uss];
+    return pss > uss ? pss - uss : 0;
+}
+
+/* What it maps of files and of shared memory; all that is resident where status is not read. */
+static uint64_t files_of(const struct member *m)
+{
+    if (m->row.absent[PROCESS_rss_file] != BARO_PRESENT)
+        return m->row.value[PROCESS_rss];
+    return m->row.value[PROCESS_rss_file] + m->row.value[PROCESS_rss_shmem];
+}
+
+/*
+ * Any two processes may map the same file. Which do is not known, but how much of a file a process shares with others
+ * is: the pss that it has beyond its uss is what the pss of the others grows by when it ends, and their uss grows by
+ * twice that at most, if one other maps it. These changes are summed up for the whole job.
+ *
+ * Example: `gulpy` and `fmpy`, of different parents, map the same 200 MB. Each has 100 MB of pss and no uss. fmpy ends:
+ * up to 2 * 100 MB more are gulpy's own, so gulpy is read again. `sleep` shares its libraries with all processes, which
+ * is 0.1 MB of pss: its end makes no difference to gulpy.
+ */
+static void files_moved(struct memory *y, const struct member *m, uint64_t bytes)
+{
+    uint64_t most = files_of(m);
+    uint32_t kib = (uint32_t)((bytes < most ? bytes : most) >> 10);
+    y->files += kib;
+    y->shared_moved |= kib > 0;
+}
+
+void memory_left(struct memory *y, const struct member *m)
+{
+    if (!m->sampled || !(y->sampling->need & BARO_SOURCE_SMAPS))
+        return;
+    memory_moved_by(y, m, m->note.stat_rss);
+    uint64_t files = files_of(m), then = (uint64_t)m->note.smaps_files << 10;
+    if (m->note.smaps_ns) /* and what it mapped since */
+        files_moved(y, m, 2 * shared_part(m) + (files > then ? files - then : 0));
+    else if (y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED)
+        files_moved(y, m, files);
+}
+
+/* By how much the member's pss may be wrong, because of processes of its program or its family. Example: a process of
+ * 300 MB forks four children that sleep, and is not read again. Its pss was 300 MB, all its own, and may be a fifth of
+ * that now: uncertain by 300 MB. */
+static uint64_t uncertain_family(struct memory *y, const struct member *m)
+{
+    return (uint64_t)(shared_kib(y, m) - m->note.shared_kib) << 10;
+}
+
+/* The same because of the files of any process. */
+static uint64_t uncertain_files(const struct memory *y, const struct member *m)
+{
+    uint64_t moved = (uint64_t)(y->files - m->note.files_kib) << 10, most = files_of(m);
+    moved = moved < most ? moved : most;
+    return moved < FILES_LEAST ? 0 : moved;
+}
+
 static uint64_t uncertain(struct memory *y, const struct member *m)
 {
     uint64_t pss = m->row.value[PROCESS_pss], rss = m->row.value[PROCESS_rss], uss = m->row.value[PROCESS_uss];
-    uint64_t moved = (uint64_t)(shared_kib(y, m) - m->note.shared_kib) << 10;
     if (m->row.absent[PROCESS_pss] != BARO_PRESENT || m->row.value[PROCESS_state] == 'Z')
         return 0;
-    uint64_t most = rss > uss && rss - uss > pss ? rss - uss : pss;
+    uint64_t moved = uncertain_family(y, m) + uncertain_files(y, m), most = rss > uss + pss ? rss - uss : pss;
     return moved < most ? moved : most;
 }
 
 static bool is_stale(struct memory *y, const struct member *m)
 {
     return m->note.smaps_ns && uncertain(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
+}
+
+/* When a member that is stale may be read again. */
+static uint64_t stale_due_ns(struct memory *y, const struct member *m)
+{
+    bool of_family = uncertain_family(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
+    uint64_t pause = cost_of(m) * OF_ITS_TIME, least = of_family ? LEAST_AGE : FILES_AGE;
+    return m->note.smaps_ns + (pause > least ? pause : least);
 }
 
 static uint64_t smaps_due(const struct memory *y, const struct member *m)
@@ -140,21 +207,17 @@ uint64_t memory_due(const struct memory *y, const struct member *m)
     return smaps < info ? smaps : info;
 }
 
-/* What it shares, each page divided by those that map it; or all of its pss if uss is not asked for. */
-static uint64_t shared_part(const struct member *m)
-{
-    uint64_t pss = m->row.value[PROCESS_pss], uss = m->row.value[PROCESS_uss];
-    return pss > uss ? pss - uss : 0;
-}
-
 /* If the shared part of a process has changed, and no change of a member explains it, then what was read of those that
  * share with it is old as well. Example: a process outside of the job mapped the same 300 MB as a process and its
  * sleeping child, and has ended. The parent is read, and shares 150 MB instead of 100. The child's row still has 100.
  */
-static void note_sharers(struct memory *y, const struct member *m, uint64_t shared_before)
+static void note_sharers(struct memory *y, const struct member *m, uint64_t shared_before, bool was_known)
 {
     uint64_t now = shared_part(m), change = now > shared_before ? now - shared_before : shared_before - now;
-    if (change > m->row.value[PROCESS_rss] / STALE_PART)
+    uint32_t files_before = y->files;
+    files_moved(y, m, 2 * change);
+    y->files_asked += y->files - files_before; /* those that are read in the same batch have it */
+    if (was_known && change > m->row.value[PROCESS_rss] / STALE_PART)
         memory_moved_by(y, m, change);
 }
 
@@ -180,10 +243,12 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     m->note.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
     m->note.smaps_ns = y->sampling->now_ns;
     m->note.smaps_key = memory_key(m);
-    if (was_known && !reply->smaps_absent)
-        note_sharers(y, m, shared_before);
+    if (!reply->smaps_absent)
+        note_sharers(y, m, shared_before, was_known);
     if (!y->moved_since_asked)
         m->note.shared_kib = shared_kib(y, m);
+    m->note.files_kib = y->files_asked;
+    m->note.smaps_files = (uint32_t)(files_of(m) >> 10);
     if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&
         reply->pss > m->row.value[PROCESS_rss])
         m->row.value[PROCESS_rss] = reply->pss; /* rss is behind: each CPU counts in batches (6.2 to 6.15) */
@@ -325,10 +390,8 @@ static uint64_t request_stale(struct memory *y, bool ask)
             continue;
         uncertain_sum += uncertain(y, m);
         n++;
-        uint64_t pause = cost_of(m) * OF_ITS_TIME;
         if (!ask || m->note.smaps_barred || m->note.smaps_asked == (uint32_t)y->sampling->ticks ||
-            y->n_requests >= REQUESTS_MOST ||
-            y->sampling->now_ns < m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE))
+            y->n_requests >= REQUESTS_MOST || y->sampling->now_ns < stale_due_ns(y, m))
             continue;
         if (may_read(y, m, false))
             request(y, m, HELPER_SMAPS);
@@ -402,6 +465,7 @@ static void ask(struct memory *y)
     if (!y->n_requests || !have_helper(y))
         return;
     y->moved_since_asked = false;
+    y->files_asked = y->files;
     /* One of several recordings does not keep the others waiting: the replies are read in a later tick. */
     uint64_t deadline = sampling_is_shared(y->sampling) ? 0 : DEADLINE;
     helper_ask(y->helper, y->requests, y->n_requests, deadline, o->wake_fd, on_reply, y);

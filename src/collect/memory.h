@@ -24,6 +24,9 @@ struct memory {
     uint64_t rss_sum_peak;
     bool peak_unread;              /* some of the largest members at the peak were not read yet */
     uint32_t shared[SHARED_SLOTS]; /* KiB that changed, by hash of program, parent and process */
+    /* KiB of files that came to be shared, or no longer are, in the whole job; and without those that were found since
+     * the helper was asked and that its replies do not explain */
+    uint32_t files, files_asked;
     bool shared_moved;             /* changed since stale members were last counted */
     bool moved_since_asked;        /* changed since the helper was asked: its reply may be older */
     uint64_t shared_ns;            /* when stale members were last counted */
@@ -44,8 +47,10 @@ void memory_take_reply(struct memory *y, const struct helper_reply *reply);
 /* A value that changes when the memory of the process may have changed: page faults plus rss, as in stat. */
 uint64_t memory_key(const struct member *m);
 
-/* The member appeared, went, grew or shrank by this many bytes. */
+/* The member appeared, grew or shrank by this many bytes. */
 void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes);
+/* The member has ended, or is not there any more; its row has what was read last. */
+void memory_left(struct memory *y, const struct member *m);
 
 /* When the helper is to be asked about this member; UINT64_MAX: not before the member changes. */
 uint64_t memory_due(const struct memory *y, const struct member *m);

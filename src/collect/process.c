@@ -151,6 +151,8 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
         lose_memory(m);
         return;
     }
+    if (st->state == 'Z')
+        memory_left(p->memory, m);
     put_rss(m, st->rss * p->sampling->options.page_size);
     set(m, PROCESS_virtual, st->vsize);
     if (st->state == 'Z')

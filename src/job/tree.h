@@ -238,6 +238,8 @@ struct member {
         uint32_t read_tick;     /* the last tick in which it was read */
         /* memory.c: KiB that had moved among the processes that share memory with it when smaps was last read */
         uint32_t shared_kib;
+        uint32_t files_kib;   /* the same of files, among all members */
+        uint32_t smaps_files; /* KiB that it had of files and shared memory by then */
         uint16_t reads; /* ticks in a row in which it was read, up to read_tick */
         uint8_t info_tries;
         bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
