@@ -46,11 +46,13 @@ static uint64_t number(const struct recording *r, const char *section, const cha
     return baro_summary_value(r->summary, baro_summary_fact_find(section, name), 0, &v) == BARO_PRESENT ? v.u64 : 0;
 }
 
-/* A signal ended it, or something in it (a shell exits with 128 and the signal's number), or a limit refused forks. */
+/* A signal ended it, or something in it (a shell exits with 128 and the signal's number), or it failed and had other
+ * processes, or a limit refused forks. */
 static bool ended_badly(const struct recording *r)
 {
     int status = (int)number(r, "exit", "wait_status");
-    return WIFSIGNALED(status) || WEXITSTATUS(status) > 128 || number(r, "limits", "oom_kills") ||
+    return WIFSIGNALED(status) || WEXITSTATUS(status) > 128 ||
+           (WEXITSTATUS(status) && number(r, "job", "processes_started") > 1) || number(r, "limits", "oom_kills") ||
            number(r, "limits", "forks_refused");
 }
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "baro/summary.h"
+#include "verdict/failure.h"
 #include "verdict/history.h"
 
 /* Facts of the summary: FACT(member, section, name). All numbers are double. */
@@ -119,6 +120,7 @@ struct evidence {
         const char *name; /* the process with several threads that gave up its CPU most often; "" */
         double threads, switches, cpu_ns, read_write_bytes;
     } contender;
+    const struct failure *failure;          /* why the command failed; NULL: it did not, or its end is on no tape */
     const struct history *history;          /* NULL: none */
     const char (*names)[HISTORY_NAME_ROOM]; /* of its runners */
     struct stretch job;

@@ -280,8 +280,10 @@ static void add_event(struct gather *g, const struct baro_event *e)
     struct baro_attribute names;
     switch (baro_event_kind_of(e)) {
     case BARO_EVENT_START:
-        if (!g->started)
+        if (!g->started) {
             g->start_ns = baro_event_t_ns(e);
+            g->failures.command = (struct failure_process){baro_event_pid(e), baro_event_start_ticks(e)};
+        }
         g->started = true;
         break;
     case BARO_EVENT_END:
@@ -304,6 +306,8 @@ void gather_add(struct gather *g, const struct baro_record *record)
 {
     if (record->kind == BARO_RECORD_EVENT)
         add_event(g, record->u.event);
+    if (record->kind == BARO_RECORD_EXIT)
+        failures_add(&g->failures, record->u.exit);
     if (record->kind == BARO_RECORD_SAMPLE) {
         struct history_point p = {.t_ns = record->t_ns};
         if (!g->history.n)
@@ -333,6 +337,7 @@ void gather_finish(const struct gather *g, struct evidence *ret)
     ret->is_running = !g->ended;
     ret->was_signalled = g->signalled;
     ret->victims = g->victims;
+    ret->failure = g->failures.has_failed ? &g->failures.of_command : NULL;
     ret->contender = g->contender;
     ret->n_groups = g->n_groups;
     for (size_t i = 0; i < g->n_groups; i++)

@@ -49,6 +49,7 @@ struct gather {
     struct contender contender;
     uint32_t contender_id;
     char victims[256];
+    struct failures failures;
     int id[WANT_COUNT];      /* of metrics */
     int metric[CURVE_COUNT]; /* ids in the registry; -1: not one metric */
 };

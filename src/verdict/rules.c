@@ -5,6 +5,7 @@
 #define RULES(RULE)                                                                                                    \
     RULE(oom)                                                                                                          \
     RULE(killed)                                                                                                       \
+    RULE(failed)                                                                                                       \
     RULE(pids_limit)                                                                                                   \
     RULE(swap)                                                                                                         \
     RULE(memory_limit)                                                                                                 \
@@ -21,7 +22,6 @@
     RULE(slow_start)                                                                                                   \
     RULE(many_processes)                                                                                               \
     RULE(few_cores)                                                                                                    \
-    RULE(failed)                                                                                                       \
     RULE(network_wait)                                                                                                 \
     RULE(idle)                                                                                                         \
     RULE(dominates)                                                                                                    \

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules about what ended the job, or was refused to it: certain, however short the job was. */
 #include <math.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
+#include "baro/text.h"
 #include "verdict/rule.h"
 
 /* ---- oom ---- */
@@ -128,27 +132,160 @@ const struct rule rule_killed = {{.name = "killed",
 
 #define FAILED_STATUS 1.0
 
+static struct words of_signal(int number)
+{
+    struct words w;
+    const char *name = baro_signal_name(number);
+    snprintf(w.at, sizeof(w.at), "%s%.0d", name ? name : "signal ", name ? 0 : number);
+    return w;
+}
+
+/* What a status says by the custom of shells and others. */
+static void find_custom(struct finding *f, double status)
+{
+    if (status == 127)
+        find_title(f, ": a shell or baro says so when a command was not found");
+    else if (status == 126)
+        find_title(f, ": a shell or baro says so when a command could not be executed");
+    else if (status == 124)
+        find_title(f, ": timeout(1) says so when the time was over");
+    else if (status > 128 && status < 128 + 65)
+        find_title(f, ": a shell says so of a command that %s ended", of_signal((int)status - 128).at);
+}
+
+static struct words since_start(const struct evidence *e, uint64_t t_ns)
+{
+    return words_duration((double)t_ns - (e->start_ns > 0 ? e->start_ns : 0));
+}
+
+static void find_process(struct finding *f, const struct failure_end *end)
+{
+    if (*end->command)
+        find_title(f, "`%s`", end->command);
+    else if (*end->name)
+        find_title(f, "%s", end->name);
+    else
+        find_title(f, "process %d", (int)end->process.pid);
+}
+
+/* "status 1 at +58.9 s" */
+static void find_end(struct finding *f, const struct evidence *e, const struct failure_end *end)
+{
+    if (WIFSIGNALED(end->status))
+        find_title(f, "%s%s", of_signal(WTERMSIG(end->status)).at,
+                   WCOREDUMP(end->status) ? " and a core dump" : "");
+    else
+        find_title(f, "status %d", WEXITSTATUS(end->status));
+    find_title(f, " at +%s", since_start(e, end->t_ns).at);
+}
+
+static void find_above(struct finding *f, const struct failure *why)
+{
+    if (*why->above)
+        find_title(f, ", below `%s`", why->above);
+}
+
+static void find_after(struct finding *f, const struct failure *why)
+{
+    unsigned more = why->n_after - why->n_named;
+    if (!why->n_named)
+        return;
+    find_title(f, " %s", why->after);
+    if (more)
+        find_title(f, " and %s more", words_count(more).at);
+    find_title(f, " passed that on.");
+}
+
+static void find_before(struct finding *f, const struct evidence *e, const struct failure *why)
+{
+    if (!why->n_before)
+        return;
+    find_title(f, " Before that %s %s failed, and what had started %s went on", words_count((double)why->n_before).at,
+               why->n_before == 1 ? "process had" : "processes had", why->n_before == 1 ? "it" : "them");
+    if (why->before.process.pid) {
+        find_title(f, why->n_before == 1 ? ": " : "; the last was ");
+        find_process(f, &why->before);
+        find_title(f, ", with ");
+        find_end(f, e, &why->before);
+    }
+    find_title(f, ".");
+}
+
+/* The statuses of processes below are known to the connector and taskstats, and not to perf and to a scan. */
+static void find_not_known(struct finding *f, const struct evidence *e, const struct failure *why)
+{
+    find_title(f, ". What failed first is not known, as the statuses of its processes are not; the last that ended "
+                  "before it was ");
+    find_process(f, &why->first);
+    find_title(f, " at +%s", since_start(e, why->first.t_ns).at);
+    find_above(f, why);
+    find_title(f, "%s%s.", why->n_named ? ", and then " : "", why->after);
+}
+
+static void find_first(struct finding *f, const struct evidence *e, const struct failure *why)
+{
+    find_title(f, why->is_probable ? ": probably " : ": ");
+    find_process(f, &why->first);
+    find_title(f, " failed first, with ");
+    find_end(f, e, &why->first);
+    find_above(f, why);
+    if (WIFEXITED(why->first.status))
+        find_custom(f, WEXITSTATUS(why->first.status));
+    find_title(f, ".");
+    find_after(f, why);
+}
+
+static void find_failure_numbers(struct finding *f, const struct failure *why)
+{
+    const struct failure_end *first = &why->first;
+    char pid[16];
+    snprintf(pid, sizeof(pid), "%d", (int)first->process.pid); /* without a separator of thousands */
+    find_text(f, "first_pid", pid);
+    find_text(f, "first_name", first->name);
+    find_text(f, "first_command", first->command);
+    find_number(f, "first_end_ns", (double)first->t_ns, BARO_UNIT_NS);
+    if (first->status_known && WIFSIGNALED(first->status))
+        find_text(f, "first_signal", of_signal(WTERMSIG(first->status)).at);
+    else if (first->status_known)
+        find_number(f, "first_status", WEXITSTATUS(first->status), BARO_UNIT_NONE);
+    find_text(f, "below", why->above);
+    find_text(f, "failed_after", why->after);
+}
+
+static bool is_oom_kill(const struct evidence *e)
+{
+    const struct failure *why = e->failure;
+    bool killed = why ? WIFSIGNALED(why->first.status) && WTERMSIG(why->first.status) == SIGKILL
+                      : e->exit_status == 128 + SIGKILL;
+    return e->oom_kills >= OOM_KILLS && killed;
+}
+
 static bool failed(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
+    const struct failure *why = e->failure;
     (void)s;
-    if (!(e->exit_status >= FAILED_STATUS))
+    if (!(e->exit_status >= FAILED_STATUS) || is_oom_kill(e))
         return false;
     find_title(f, "It ended with status %s", words_count(e->exit_status).at);
-    if (e->exit_status == 127)
-        find_title(f, ": a shell or baro says so when a command was not found");
-    else if (e->exit_status == 126)
-        find_title(f, ": a shell or baro says so when a command could not be executed");
-    else if (e->exit_status == 124)
-        find_title(f, ": timeout(1) says so when the time was over");
-    else if (e->exit_status > 128 && e->exit_status < 128 + 65)
-        find_title(f, ": a shell says so of a command that signal %s ended", words_count(e->exit_status - 128).at);
-    find_title(f, ".");
     find_number(f, "exit.status", e->exit_status, BARO_UNIT_NONE);
+    bool is_itself = !why || !why->is_of_child;
+    if (is_itself) {
+        find_custom(f, e->exit_status);
+        find_title(f, ".");
+    } else if (why->first.status_known) {
+        find_first(f, e, why);
+    } else {
+        find_not_known(f, e, why);
+    }
+    if (why)
+        find_before(f, e, why);
+    if (!is_itself)
+        find_failure_numbers(f, why);
     return true;
 }
 
 static const struct baro_threshold failed_thresholds[] = {{"its exit status", FAILED_STATUS, BARO_UNIT_NONE}};
 const struct rule rule_failed = {
-    {"failed", BARO_VERDICT_NOTE, "The command ended with a status that is not 0.", THRESHOLDS(failed_thresholds)},
+    {"failed", BARO_VERDICT_PROBLEM, "The command ended with a status that is not 0.", THRESHOLDS(failed_thresholds)},
     failed,
     0};

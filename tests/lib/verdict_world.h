@@ -224,7 +224,12 @@ static void make_few_cores(struct world *w)
 
 static void make_failed(struct world *w)
 {
-    w->e.exit_status = 127;
+    static const struct failure why = {
+        .first = {.process = {4711, 1}, .t_ns = 58900000000, .status_known = true, .status = 1 << 8, .name = "ld"},
+        .is_of_child = true, .above = "make -C src", .after = "collect2, gcc, make", .n_after = 3, .n_named = 3,
+        .n_before = 104};
+    w->e.exit_status = 2;
+    w->e.failure = &why;
 }
 
 static void make_network_wait(struct world *w)
@@ -261,6 +266,7 @@ static const struct made {
 } made[] = {
     {"oom", make_oom},
     {"killed", make_killed},
+    {"failed", make_failed},
     {"pids-limit", make_pids_limit},
     {"swap", make_swap},
     {"memory-limit", make_memory_limit},
@@ -277,7 +283,6 @@ static const struct made {
     {"slow-start", make_slow_start},
     {"many-processes", make_many_processes},
     {"few-cores", make_few_cores},
-    {"failed", make_failed},
     {"network-wait", make_network_wait},
     {"idle", make_idle},
     {"dominates", make_dominates},
