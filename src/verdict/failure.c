@@ -167,7 +167,8 @@ static bool is_closed_pipe(const struct failure_family *family)
 static bool follows(const struct baro_exit *e, const struct failure_family *family)
 {
     uint64_t since_ns = family->went_on ? family->child_ns : family->latest_ns;
-    return baro_exit_t_ns(e) <= since_ns + FOLLOWS_WITHIN && (!is_closed_pipe(family) || has_status(e, STATUS_OF_SIGPIPE));
+    bool is_soon = baro_exit_t_ns(e) <= since_ns + FOLLOWS_WITHIN;
+    return is_soon && (!is_closed_pipe(family) || has_status(e, STATUS_OF_SIGPIPE));
 }
 
 /* It failed because the child did. */

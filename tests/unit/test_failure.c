@@ -78,7 +78,7 @@ static void test_first_of_two(void **state)
     assert_int_equal(why(&f)->n_before, 0);
 }
 
-/* A script: 100,000 probes of configure fail, configure ends well, three probes of the script itself fail, then make. */
+/* A script: 100,000 probes of configure fail, configure ends well, three probes of the script fail, then make. */
 static void test_probes_do_not_count(void **state)
 {
     struct failures f = new_failures();
