@@ -106,7 +106,8 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
     case JOB_faults_major:
     case JOB_switches_voluntary:
     case JOB_switches_involuntary:
-        return strcmp(source, "wait4") != 0;
+        return strcmp(source, "wait4") != 0 ||
+               (summary_job(s, JOB_counts_are_lower_bounds, &flag) == BARO_PRESENT && flag);
     case JOB_io_read:
     case JOB_io_write:
     case JOB_io_rchar:
@@ -134,7 +135,7 @@ void fact_job(const struct baro_summary *s, int of, size_t row, struct baro_valu
     value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, of, v));
 }
 
-void fact_cpu_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+void fact_job_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     uint64_t v;
     int absent = summary_job(s, (enum job_metric)of, &v);

@@ -233,6 +233,7 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
         j->ended_run_delay += e.value[EXIT_run_delay];
         j->known |= UINT64_C(1) << JOB_run_delay;
     }
+    closure_note(j, m, &e);
     totals_know(j, m);
     j->ended_switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
     j->ended_switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));

@@ -108,8 +108,6 @@ struct job {
     size_t unclaimed_of[JOB_UNCLAIMED_HASH]; /* by hash: the number of the last one */
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
-    /* CPU time that is missing within the allowed rounding; it may still show with the parent's next full tick */
-    uint64_t withheld;
     uint64_t published[LEDGER_MAX]; /* the last published totals: they never fall */
     /* a process has ended whose I/O is not known completely: I/O totals are lower bounds */
     bool io_short;
@@ -117,6 +115,8 @@ struct job {
      * before its end */
     bool cpu_short;
     bool ignores_children; /* some member was seen to ignore SIGCHLD */
+    /* a process that has ended is in no other one's counters, as far as closure.c has noticed */
+    bool unreaped;
     bool behind;  /* events are outstanding: job_settle() waits for them */
     bool closing; /* the last job_settle(): nothing is held back any more */
 
@@ -136,6 +136,11 @@ struct job {
     uint64_t counted_ended_ns; /* CPU time attributed to ended processes */
     uint64_t unsure_ended_ns;  /* the part of it that may be too much: own_unsure() */
     uint64_t rss_peak;         /* the largest peak of any one process */
+    /* of ended processes, each without its children, as far as it is known: I/O and page faults */
+    uint64_t own_ended[LEDGER_MAX];
+    /* of those that a parent which has ended is assumed to have reaped: CPU time, and the part that may be too much */
+    uint64_t assumed_ns, assumed_unsure_ns;
+    bool assumed_short; /* of one of these the CPU time is not known to its end */
     /* of ended members; lower bounds */
     uint64_t ended_run_delay, ended_switches[2];
     uint64_t known;       /* mask of enum job_metric: known for at least one process at some time */

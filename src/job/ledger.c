@@ -180,8 +180,7 @@ static void share_out(struct job *j, uint64_t shares)
 /* Carries what is missing. user and system are balanced together: the kernel scales the split between them from ticks,
  * and the split of a process differs from what its successor shows for it. slack: how much may be missing due to
  * rounding (0 for the wrapper's wait4(2), which is exact). Example: 800 ms are expected, and slack is 40 ms. If the
- * successor gained 770 ms, nothing is carried and 30 ms are withheld; if it gained nothing, 760 ms are carried and 40
- * ms withheld.
+ * successor gained 770 ms, nothing is carried; if it gained nothing, 760 ms are carried.
  * unsure: how much of the CPU time that is expected may be too much. Example: perf reported 88 ms, of which 12 are
  * unsure, and wait4(2) 82 ms: nothing is missing. If wait4(2) reported none, the process was not waited for, and 88 ms
  * are carried.
@@ -199,10 +198,6 @@ static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += carried - user;
     }
-    /* Gained more than expected: what was withheld shows now, or a child ended unnoticed. */
-    uint64_t surplus = slack && have > used ? have - used : 0;
-    j->withheld += missing - carried;
-    j->withheld -= surplus < j->withheld ? surplus : j->withheld;
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
         if (expected[c] > gained[c])
             j->carried[c] += expected[c] - gained[c];
@@ -245,12 +240,14 @@ static void note_short(struct job *j, const struct settlement *list)
         bool is_lost = (!nearest_living(m) && !j->adopts && !m->absorbed) || is_left(m);
         j->io_short |= is_lost && !io_is_whole(j, m);
         j->cpu_short |= (is_lost || is_ignored(m)) && !ledger_is_whole(j, m);
+        j->unreaped |= is_lost || is_ignored(m);
     }
     for (const struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(e->successor, one);
         bool is_lost = one[LEDGER_FAULTS_MINOR] < e->faults;
         j->io_short |= is_lost;
+        j->unreaped |= is_lost;
         j->cpu_short |= is_lost && e->not_whole;
     }
 }

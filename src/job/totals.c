@@ -161,27 +161,17 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
 }
 
 /*
- * Raises the total to what is known for certain of each process by name (`named`), if that is more. A parent shows the
- * CPU time of its children too small by up to two ticks, and what was lost is carried less this rounding. What is added
- * makes the bound smaller, except for the part of gone members that still wait (`waiting`): what is known of these is
- * all there is. The sum by name is limited to what may be missing.
+ * A parent shows the CPU time of its children too small by up to two ticks, and what was lost is carried less this
+ * rounding: closure_raise() adds what is known of processes by name. What is added makes the bound smaller, except for
+ * the part of gone members that still wait (`waiting`): what is known of these is all there is.
  *
  * Example: the total is 970 ms with a bound of 40 ms, and the processes by name have 990 ms: 20 ms are added, and the
  * bound becomes 20 ms.
  */
-static void fill_up(const struct job *j, uint64_t total[LEDGER_MAX], uint64_t named, uint64_t waiting, uint64_t *bound)
+static void shrink_bound(uint64_t added, uint64_t waiting, uint64_t *bound)
 {
-    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
-    uint64_t most = sum + *bound + j->withheld + waiting;
-    named = named < most ? named : most;
-    if (named <= sum)
-        return;
-    uint64_t more = named - sum;
-    uint64_t user = sum ? (uint64_t)((double)more * ((double)total[LEDGER_CPU_USER] / (double)sum)) : more;
-    total[LEDGER_CPU_USER] += user;
-    total[LEDGER_CPU_SYSTEM] += more - user;
-    more -= more < waiting ? more : waiting;
-    *bound -= more < *bound ? more : *bound;
+    added -= added < waiting ? added : waiting;
+    *bound -= added < *bound ? added : *bound;
 }
 
 static bool is_in_group_count(const struct job *j, const struct member *m)
@@ -221,11 +211,12 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
         bound = 0;
         j->known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
-    } else {
+    } else if (!j->selected) { /* else they are sums of what each process used, and of groups */
         unsure += j->unsure_ended_ns + j->sums.unsure;
-        uint64_t sure = named > unsure ? named - unsure : 0;
-        fill_up(j, total, sure, waiting + j->sums.reap_pending + j->unclaimed_ns, &bound);
+        uint64_t added = closure_raise_cpu(j, total, named > unsure ? named - unsure : 0);
+        shrink_bound(added, waiting + j->sums.reap_pending + j->unclaimed_ns, &bound);
     }
+    closure_raise(j, total);
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)
         j->published[c] = max_u64(j->published[c], total[c]);
@@ -246,6 +237,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_io_is_lower_bound] =
         j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
     ret_value[JOB_cpu_is_lower_bound] = !j->group.known && (j->cpu_short || may_miss);
+    ret_value[JOB_counts_are_lower_bounds] = j->unreaped || may_miss;
     if (ret_value[JOB_cpu_is_lower_bound])
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
     uint64_t now = tree_count(&j->tree) - j->ended_members;

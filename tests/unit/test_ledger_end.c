@@ -178,6 +178,56 @@ static void left_child_is_reported_by_the_wrapper(void **state)
     job_done(&j);
 }
 
+/* The command waits for 401, which is the first process of a PID namespace. When 401 ends, the kernel kills its child
+ * 402, and adds what that one had used to no process: wait4(2) has the 80 ms of 401, and 300 ms are missing. The ends
+ * are reported, by taskstats or perf, or not at all; or it is the page faults alone that show it. */
+static void child_of_the_first_of_a_namespace(void **state)
+{
+    enum { TASKSTATS, PERF, NOTHING, FAULTS, WAYS };
+    static struct job j;
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    for (int way = 0; way < WAYS; way++) {
+        struct member *command, *first;
+        begin_pair(&j, &command, &first);
+        struct member *lost = job_add(&j, 402, first, BARO_ORIGIN_EVENT, 7);
+        put(lost, PROCESS_cpu, way == FAULTS ? 0 : 200 * MS);
+        put(lost, PROCESS_faults_minor, 900);
+        put(lost, PROCESS_io_rchar, 5000);
+        if (way <= PERF) {
+            struct member_usage *u = member_make_usage(lost);
+            u->has_cpu = lost->end_reported = true;
+            u->source = way == PERF ? BARO_EXIT_PERF : BARO_EXIT_TASKSTATS;
+            u->cpu_ns = 300 * MS;
+            u->cpu_unsure_ns = way == PERF ? 20 * MS : 0;
+            u->has_io = way == TASKSTATS;
+            u->io_rchar = 7000;
+            member_make_usage(first)->has_cpu = true;
+            member_make_usage(first)->source = u->source;
+            member_make_usage(first)->cpu_ns = 80 * MS;
+        }
+        job_absorbed(&j, lost);
+        job_absorbed(&j, first);
+        job_gone(&j, lost, 10 * MS, 19 * MS);
+        job_gone(&j, first, 10 * MS, 19 * MS);
+        put(command, PROCESS_children_faults_minor, 300); /* of 401 */
+        end_command(&j, command, 80 * MS);
+        j.wrapper.total[LEDGER_FAULTS_MINOR] = way == FAULTS ? 899 : 1200;
+        j.wrapper.pid = 0;
+        j.closing = true;
+        job_settle(&j, 23 * MS, is_there, NULL);
+        job_totals(&j, value, absent);
+        static const uint64_t most[] = {380 * MS, 380 * MS, 280 * MS, 80 * MS};
+        assert_in_range(value[JOB_cpu], most[way] - (way == PERF ? 5 * MS : 0), most[way]);
+        assert_int_equal(value[JOB_cpu_is_lower_bound], way != TASKSTATS);
+        assert_int_equal(value[JOB_io_rchar], way == TASKSTATS ? 7000 : 5000);
+        assert_int_equal(value[JOB_io_is_lower_bound], 1);
+        assert_int_equal(value[JOB_counts_are_lower_bounds], 1);
+        job_done(&j);
+    }
+}
+
 static void note_exit(void *context, const struct baro_exit *e)
 {
     int32_t **last = context;
@@ -216,6 +266,7 @@ int main(void)
         cmocka_unit_test(stolen_time_is_not_of_the_job),
         cmocka_unit_test(ignored_child_found_at_the_end),
         cmocka_unit_test(left_child_is_reported_by_the_wrapper),
+        cmocka_unit_test(child_of_the_first_of_a_namespace),
         cmocka_unit_test(exits_in_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A total is at least the sum of its parts, and marked as a lower bound where the kernel has not added up all of them.
+The truth is what the processes themselves say: their own CPU clocks, and the bytes that they passed to write(2)."""
+
+import json
+import textwrap
+
+import pytest
+from jobs import PYTHON
+
+# Each line of `said` is what one process has used: ns of CPU time, bytes written.
+COMMON = """
+    import ctypes, os, signal, sys, time
+    CLONE_NEWPID, CLONE_NEWUSER = 0x20000000, 0x10000000
+    said = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+
+    def burn_and_write():
+        while time.process_time() < 0.06: pass
+        with open(f"written.{os.getpid()}.{os.getppid()}.{time.monotonic_ns()}", "wb") as f:
+            f.write(bytes(1 << 20))
+        os.write(said, b"[%d, %d]\\n" % (time.process_time_ns(), 1 << 20))
+    """
+
+# The first process of a PID namespace ends while the others live: the kernel kills and reaps them, and adds what they
+# used to no process.
+CONTAINERS = """
+    for container in range(3):
+        if os.fork() == 0:
+            flags = CLONE_NEWPID | (CLONE_NEWUSER if os.getuid() else 0)
+            if ctypes.CDLL(None).unshare(flags):
+                os._exit(77)
+            first = os.fork()
+            if first == 0:
+                done, tell = os.pipe()
+                for i in range(2):
+                    if os.fork() == 0:
+                        burn_and_write()
+                        os.write(tell, b".")
+                        signal.pause()
+                for i in range(2):
+                    os.read(done, 1)
+                os._exit(0)
+            os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]))
+        status = os.waitstatus_to_exitcode(os.wait()[1])
+        if status:
+            sys.exit(status)
+    """
+
+IGNORED = """
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for i in range(4):
+        if os.fork() == 0:
+            burn_and_write()
+            os._exit(0)
+    try:
+        os.wait()  # returns when all of them have ended
+    except ChildProcessError:
+        pass
+    """
+
+REAPED = """
+    for i in range(4):
+        if os.fork() == 0:
+            burn_and_write()
+            os._exit(0)
+    for i in range(4):
+        os.wait()
+    """
+
+WAYS = {"containers": CONTAINERS, "ignored": IGNORED, "reaped": REAPED}
+
+
+def near(value, truth):
+    return value >= truth * 0.98 - 5_000_000
+
+
+@pytest.mark.parametrize("interval", ["auto", "1s"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_total_is_not_below_its_parts(run_both, work, tape, source, way, interval):
+    job = [PYTHON, "-S", "-c", textwrap.dedent(COMMON) + textwrap.dedent(WAYS[way])]
+    done = run_both("run", "-q", "-o", tape, "-i", interval, "--cgroup", "none", "--", *job)
+    if done.returncode == 77:
+        pytest.skip("no PID namespaces here")
+    assert done.returncode == 0, done.stderr
+    said = [json.loads(line) for line in (work / "said").read_text(encoding="ascii").splitlines()]
+    cpu, written = (sum(column) for column in zip(*said, strict=True))
+    s = run_both.summary(tape)
+    total, commands = s["job"], s["commands"]
+    if source == "scan" and sum(c["processes"] for c in commands) < len(said):
+        return  # they came and went between two scans: nobody knows of them
+    assert sum(c["cpu_ns"] or 0 for c in commands) <= total["cpu_ns"] * 1.05, s
+    assert near(total["cpu_ns"], cpu) or total["cpu_is_lower_bound"], (total, cpu)
+    assert total["io_wchar_bytes"] >= written or total["io_is_lower_bound"], (total, written)
+    if way != "reaped":
+        assert total["faults_is_lower_bound"] or total["faults_minor"] >= written // 4096, total
+        assert total["switches_is_lower_bound"] or source == "scan", total
+    else:
+        assert not (total["cpu_is_lower_bound"] or total["io_is_lower_bound"]), total
+        assert not (total["faults_is_lower_bound"] or total["switches_is_lower_bound"]), total
+    # As root each end is reported with all that the process has used.
+    if s["accounting"]["exit_source"] == "taskstats" and not s["accounting"]["lossy_intervals"]:
+        assert near(total["cpu_ns"], cpu) and total["io_wchar_bytes"] >= written - 1024 * len(said), (total, said)
