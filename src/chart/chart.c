@@ -181,6 +181,41 @@ void chart_limit_text(const struct chart *c, const struct chart_limit *limit, st
     }
 }
 
+#define FLAT 0.02 /* of the axis */
+
+bool chart_is_flat(const struct chart *c)
+{
+    double top = chart_top(c);
+    for (size_t i = 0; i < c->n_limits; i++) {
+        if (chart_limit_is_drawn(c, &c->limits[i]))
+            return false;
+    }
+    for (size_t k = 0; k < c->n_curves; k++) {
+        const struct chart_curve *curve = &c->curves[k];
+        for (size_t i = 0; curve->known && i < c->buckets; i++) {
+            if (curve->at[i].known && curve->max - curve->at[i].min > FLAT * top)
+                return false;
+        }
+    }
+    return true;
+}
+
+double chart_below_mark(const struct chart *c, const struct chart_mark *mark)
+{
+    double sum = 0, best = 0, span = (double)(c->to_ns - c->from_ns);
+    size_t i = (size_t)((double)(mark->t_ns - c->from_ns) / span * (double)c->buckets);
+    i = i < c->buckets ? i : c->buckets - 1;
+    for (size_t k = 0; k < c->n_curves; k++) {
+        const struct chart_bucket *b = &c->curves[k].at[i];
+        if (!b->known)
+            continue;
+        sum += c->curves[k].shape == CHART_STACK ? b->mean : 0;
+        double v = c->curves[k].shape == CHART_STACK ? sum : b->max;
+        best = v <= mark->value && v > best ? v : best;
+    }
+    return best;
+}
+
 double chart_top(const struct chart *c)
 {
     double top = values_top(c);

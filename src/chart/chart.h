@@ -126,6 +126,11 @@ uint64_t chart_bucket_ns(const struct chart *c, size_t i);
 /* The highest value that has to fit: of curves (stacked: of their sum), marks, and limits less than 1.6 times as
  * high. */
 double chart_top(const struct chart *c);
+/* Does it show a level and nothing else: all curves stay within a fiftieth of the axis, and no limit is near? */
+bool chart_is_flat(const struct chart *c);
+/* The highest value that is drawn at the time of a mark and is not above it. A peak between two samples has a curve
+ * that is lower: 1.35 GB by the high-water mark of a process, where the samples have 1.26 GB. */
+double chart_below_mark(const struct chart *c, const struct chart_mark *mark);
 /* Is a limit drawn as a line? Else the legend names it. */
 bool chart_limit_is_drawn(const struct chart *c, const struct chart_limit *limit);
 /* The lines of a limit from left to right: those that are not far above all values. Returns how many. */

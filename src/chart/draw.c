@@ -267,6 +267,9 @@ static void marks(const struct drawing *d)
         if (b.failed)
             return;
         d->to->begin(d->to, PART_MARK, m);
+        double below = y_of(d, chart_below_mark(d->c, m));
+        if (below - y > 4) /* the curve is lower: a line leads to it */
+            straight(d, x, y + 3, x, below, INK_TEXT, STROKE_GRID);
         d->to->dot(d->to, x, y, 3, (struct ink){.kind = INK_TEXT});
         room = (left ? x - l->x : l->x + l->width - x) - 8;
         size_t fit = text_fit((const char *)b.at, b.len, TEXT_SIZE, room);

@@ -42,12 +42,19 @@ static bool fact_is_bound(const struct baro_summary *s, const char *section, con
     return read_fact(s, section, name, 0, &v, &fact) && (v.flags & BARO_VALUE_LOWER_BOUND);
 }
 
-/* "peak 153 MB", "peak at least 153 MB: cc1 ×2, gcc" */
+#define OFF_CURVE 1.01
+
+/* "peak 153 MB", "peak at least 153 MB: cc1 ×2, gcc"; where no sample has as much, "peak 153 MB between samples" */
 static void add_peak(struct chart *c, uint64_t t_ns, double value, bool at_least, const char *who)
 {
     struct buf b = {0};
+    double sampled = 0;
+    for (size_t i = 0; i < c->n_curves; i++)
+        sampled = c->curves[i].known && c->curves[i].max > sampled ? c->curves[i].max : sampled;
     buf_str(&b, at_least ? "peak at least " : "peak ");
     chart_value_text(c->unit, value, &b);
+    if (sampled > 0 && value > OFF_CURVE * sampled)
+        buf_str(&b, " between samples");
     if (who && *who)
         buf_printf(&b, ": %s", who);
     buf_byte(&b, 0);

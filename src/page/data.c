@@ -163,6 +163,13 @@ static void put_processes(const struct page *p, const struct chosen *c, struct j
         or_null(j, cmdline != NAMES_NONE, cmdline);
     }
     json_end(j, ']');
+    json_key(j, "label");
+    json_begin(j, '[');
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t label = p->lives.at[c->life[i]].label;
+        or_null(j, label != NAMES_NONE, label);
+    }
+    json_end(j, ']');
     json_key(j, "all");
     json_u64(j, p->lives.n + p->lives.left_out);
     json_end(j, '}');

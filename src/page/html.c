@@ -5,6 +5,7 @@
 #include "base/fmt.h"
 #include "encode/escaped.h"
 #include "page/parts.h"
+#include "report/command_line.h"
 #include "report/report.h"
 
 static bool is_digit(char c)
@@ -219,4 +220,33 @@ void page_life_name(const struct page *p, struct buf *html, const struct life *l
 {
     const char *name = names_at(&p->lives.names, life->name);
     page_string(html, *name ? name : "(not known)");
+}
+
+void page_life_label(const struct page *p, struct buf *html, const struct life *life)
+{
+    if (life->label == NAMES_NONE)
+        return;
+    buf_str(html, " <small>");
+    page_string(html, names_at(&p->lives.names, life->label));
+    buf_str(html, "</small>");
+}
+
+void page_command_cell(const struct page *p, struct buf *html, const struct life *life)
+{
+    struct command_line c;
+    buf_str(html, "<td class=\"cmd\"");
+    if (life->cmdline != NAMES_NONE) {
+        const char *line = names_at(&p->lives.names, life->cmdline);
+        command_line_read(line, PAGE_CMDLINE_MOST, &c);
+        if (c.program.at > line) {
+            buf_str(html, " title=\"");
+            chart_xml_text(html, line, (size_t)(c.program.at - line) + c.program.len);
+            buf_byte(html, '"');
+        }
+        buf_byte(html, '>');
+        chart_xml_text(html, c.program.at, c.program.len + c.rest.len);
+    } else {
+        buf_byte(html, '>');
+    }
+    buf_str(html, "</td>");
 }

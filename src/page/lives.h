@@ -21,6 +21,7 @@ enum life_has {
 
 struct life {
     uint32_t name, cmdline; /* positions in lives.names */
+    uint32_t label;         /* the same, of what tells it from others of its name; NAMES_NONE: nothing is known */
     int32_t pid, ppid, status;
     uint32_t parent; /* position of its parent; LIFE_NONE */
     uint32_t depth;
@@ -52,6 +53,9 @@ void lives_done(struct lives *l);
 void lives_add(struct lives *l, const struct baro_record *record);
 /* Finds parents and the order. Returns 0 or -ENOMEM. */
 int lives_finish(struct lives *l);
+
+/* Gives each process its label, after lives_finish(): labels.c. Returns 0 or -ENOMEM. */
+int lives_label(struct lives *l);
 
 /* The position of a process of a sample; LIFE_NONE if it was left out. */
 uint32_t lives_find(const struct lives *l, uint32_t id);

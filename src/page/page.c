@@ -30,9 +30,11 @@ static int walk(struct page *p, struct baro_tape *tape, struct baro_verdicts *ve
     code = baro_timeline_finish(p->timeline, err);
     if (code == 0)
         code = baro_verdicts_finish(verdicts, p->summary, err);
-    if (code == 0 && (lives_finish(&p->lives) < 0 || p->moments.failed || bars_make(&p->bars, &p->lives) < 0))
-        code = error_set(err, -ENOMEM, "out of memory");
-    return code;
+    if (code < 0)
+        return code;
+    bool ok = lives_finish(&p->lives) == 0 && lives_label(&p->lives) == 0 && !p->moments.failed &&
+              bars_make(&p->bars, &p->lives) == 0;
+    return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
 }
 
 static int make_figures(struct page *p, struct baro_tape *tape, struct baro_error *err)
@@ -75,11 +77,11 @@ static void head_of_file(struct page *p)
 static void in_short(struct page *p, const struct baro_verdicts *verdicts)
 {
     page_begin_section(p, "verdict", "In short");
-    buf_str(&p->html, "<div class=\"short\"><div><h3>Verdict</h3>\n");
+    buf_str(&p->html, "<div class=\"short\"><h3>Verdict</h3>\n");
     page_verdicts(p, verdicts);
-    buf_str(&p->html, "</div><div><h3>What it used</h3>\n");
+    buf_str(&p->html, "<h3>What it used</h3>\n");
     page_words(p, false);
-    buf_str(&p->html, "</div></div>\n");
+    buf_str(&p->html, "</div>\n");
     page_end_section(p);
 }
 

@@ -136,7 +136,11 @@
       plot.axis.innerHTML = plot.wasAxis; /* what the page had there from the beginning */
     }
     plot.inner.setAttribute("viewBox", [(a - from) / span * plot.width, y, (b - a) / span * plot.width, h].join(" "));
-    for (const mark of $$(".mark", plot.svg)) mark.setAttribute("y", plot.height * (1 - Number(mark.dataset.y) / end));
+    for (const mark of $$(".mark", plot.svg)) {
+      const line = $("line", mark);
+      mark.setAttribute("y", plot.height * (1 - Number(mark.dataset.y) / end));
+      if (line) line.setAttribute("y2", plot.height * (mark.dataset.y - mark.dataset.below) / end);
+    }
     if (plot.grid) plot.grid.replaceChildren(...ticks.map(([t]) => makeSvg("line", { y1: 0, y2: "100%", x1: share(t) * 100 + "%", x2: share(t) * 100 + "%" })));
   };
   const place = e => {
@@ -321,6 +325,12 @@
     return rows;
   };
   const text = i => names[P.name[i]] || "(not known)", cmdline = i => (P.cmdline[i] === null ? "" : names[P.cmdline[i]] || "");
+  const brief = line => line.replace(/^\/\S*\/(?=[^\s/])/, ""); /* without the folder of the program */
+  /* The name, and what tells it from others of the same name. */
+  const titled = i => {
+    const label = P.label[i] === null ? "" : names[P.label[i]] || "";
+    return label ? [text(i), " ", make("small", {}, label)] : [text(i)];
+  };
   let chosen = -1;
   const show = i => {
     if (!tree || i < 0 || i >= M.length) return;
@@ -331,9 +341,9 @@
     $(".tree-sum", tree).textContent = since(m.t_ns) + ": " + count(all.n) + " processes, " + bytes(all.rss) + " rss, " + (all.cores < 10 ? all.cores.toFixed(2) : all.cores.toFixed(1)) + " cores";
     const rows = forest(m).map(r => {
       const row = make("tr", { "data-k": text(r.i) }), first = make("td");
-      first.append(make("span", { class: "branch" }, r.branch), text(r.i));
+      first.append(make("span", { class: "branch" }, r.branch), ...titled(r.i));
       const rss = m.p[r.k + 1], cores = m.p[r.k + 2] / 1000;
-      row.append(first, cell(P.pid[r.i]), cell(cores.toFixed(2)), cell(rss === null ? "" : bytes(rss * 1000)), make("td", { class: "cmd", title: cmdline(r.i) }, cmdline(r.i)));
+      row.append(first, cell(P.pid[r.i]), cell(cores.toFixed(2)), cell(rss === null ? "" : bytes(rss * 1000)), make("td", { class: "cmd", title: cmdline(r.i) }, brief(cmdline(r.i))));
       return row;
     });
     if (m.more[0]) {
@@ -370,7 +380,8 @@
     const row = make("tr", { "data-k": text(i) });
     columns.forEach((column, k) => {
       const [t, v] = column(i);
-      const td = numeric(k) ? cell(t, v) : make("td", {}, t);
+      const td = numeric(k) ? cell(t, v) : make("td", {}, k === 9 ? brief(t) : t);
+      if (k === 0) td.replaceChildren(...titled(i));
       if (k === 8 && P.status[i] > 0) td.className = "fail";
       if (k === 9) { td.className = "cmd"; td.title = t; }
       row.append(td);

@@ -68,6 +68,10 @@ void page_percent(const struct page *p, struct buf *html, uint64_t t_ns);
 /* "exit 1", "killed by SIGKILL"; "" if it is not known. */
 void page_status(struct buf *html, const struct life *life);
 void page_life_name(const struct page *p, struct buf *html, const struct life *life);
+/* " alpha", as a small text behind the name: what tells it from others of its name. */
+void page_life_label(const struct page *p, struct buf *html, const struct life *life);
+/* The cell of its command line, without the folder of the program, which its title has. */
+void page_command_cell(const struct page *p, struct buf *html, const struct life *life);
 
 /* ---- parts of the page, in order ---- */
 void page_head(struct page *p);                                      /* head.c: what was recorded, how it ended */

@@ -209,10 +209,16 @@ static void marks(const struct plot *w)
         const struct chart_mark *mark = &w->c->marks[i];
         double y = (double)down(w, mark->value) * w->height / DOWN;
         bool left = (double)(mark->t_ns - w->p->from_ns) > 0.6 * (double)(w->p->to_ns - w->p->from_ns);
-        buf_printf(html, "<svg class=\"mark%s\" overflow=\"visible\" data-t=\"%llu\" data-y=\"%.9g\" x=\"",
-                   left ? " left" : "", (unsigned long long)mark->t_ns, mark->value);
+        double below = chart_below_mark(w->c, mark), stem = (double)down(w, below) * w->height / DOWN - y;
+        buf_printf(html,
+                   "<svg class=\"mark%s\" overflow=\"visible\" data-t=\"%llu\" data-y=\"%.9g\" "
+                   "data-below=\"%.9g\" x=\"",
+                   left ? " left" : "", (unsigned long long)mark->t_ns, mark->value, below);
         page_percent(w->p, html, mark->t_ns);
-        buf_printf(html, "%%\" y=\"%.1f\"><circle r=\"3.5\"/><text x=\"%s\" y=\"-7\">", y, left ? "-7" : "7");
+        buf_printf(html, "%%\" y=\"%.1f\">", y);
+        if (stem > 4) /* the curve is lower: a line leads to it */
+            buf_printf(html, "<line y1=\"4\" y2=\"%.1f\"/>", stem);
+        buf_printf(html, "<circle r=\"3.5\"/><text x=\"%s\" y=\"-7\">", left ? "-7" : "7");
         page_string(html, mark->text);
         buf_str(html, "</text></svg>\n");
     }
@@ -327,27 +333,64 @@ static bool has_value(const struct chart *c)
     return false;
 }
 
+#define TALL_CHARTS 2u /* CPU and memory: drawn whatever they show */
+
+enum how { HOW_DRAWN, HOW_FOLDED, HOW_LEFT_OUT };
+
+static enum how how_of(const struct chart *c, size_t i)
+{
+    if (c->absent || !has_value(c))
+        return HOW_LEFT_OUT;
+    return i >= TALL_CHARTS && chart_is_flat(c) ? HOW_FOLDED : HOW_DRAWN;
+}
+
+/* "Network of the machine: received 0 B/s, sent 0 B/s": a line, which opens to the chart. */
+static void folded(struct page *p, const struct chart *c, size_t i)
+{
+    struct buf *html = &p->html, text = {0};
+    buf_str(html, "<details class=\"fold\"><summary><b>");
+    page_string(html, c->title);
+    buf_str(html, "</b> flat");
+    for (size_t k = 0; k < c->n_curves; k++) {
+        if (!c->curves[k].known || c->curves[k].shape == CHART_TOTAL)
+            continue;
+        buf_str(html, " \u00b7 ");
+        page_string(html, c->curves[k].name);
+        buf_byte(html, ' ');
+        chart_value_text(c->unit, c->curves[k].mean, &text);
+        chart_xml_escaped(html, (const char *)text.at, text.len);
+        buf_clear(&text);
+    }
+    buf_str(html, "</summary>\n");
+    track(p, c, i, false);
+    buf_str(html, "</details>\n");
+    buf_done(&text);
+}
+
+static void left_out(struct page *p, const struct chart *c)
+{
+    buf_str(&p->html, "<p class=\"fold\"><b>");
+    page_string(&p->html, c->title);
+    buf_str(&p->html, "</b> not drawn: ");
+    page_string(&p->html, c->absent ? c->absent : "no sample has the values");
+    buf_str(&p->html, "</p>\n");
+}
+
 void page_charts(struct page *p)
 {
-    struct buf absent = {0};
     const struct chart *c;
-    for (size_t i = 0; (c = chart_at(p, i)); i++) {
-        if (!c->absent && has_value(c)) {
-            track(p, c, i, i < 2);
-            continue;
+    for (enum how how = HOW_DRAWN; how <= HOW_LEFT_OUT; how++) {
+        for (size_t i = 0; (c = chart_at(p, i)); i++) {
+            if (how_of(c, i) != how)
+                continue;
+            if (how == HOW_DRAWN)
+                track(p, c, i, i < TALL_CHARTS);
+            else if (how == HOW_FOLDED)
+                folded(p, c, i);
+            else
+                left_out(p, c);
         }
-        buf_str(&absent, "<li>");
-        page_string(&absent, c->title);
-        buf_str(&absent, ": ");
-        page_string(&absent, c->absent ? c->absent : "no sample has the values");
-        buf_str(&absent, "</li>\n");
     }
-    if (absent.len) {
-        buf_str(&p->html, "<details class=\"without\"><summary>Not drawn</summary><ul>\n");
-        buf_add(&p->html, absent.at, absent.len);
-        buf_str(&p->html, "</ul></details>\n");
-    }
-    buf_done(&absent);
 }
 
 /* ---- small curves, and data for the script ---- */

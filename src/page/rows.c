@@ -33,6 +33,10 @@ static void title(struct page *p, const struct bar_row *row)
     } else {
         const struct life *life = &p->lives.at[row->life];
         page_life_name(p, html, life);
+        if (life->label != NAMES_NONE) {
+            buf_byte(html, ' ');
+            page_string(html, names_at(&p->lives.names, life->label));
+        }
         buf_printf(html, " %d, ", life->pid);
         fmt_duration(html, life->end_ns - life->begin_ns);
         if (life->has & LIFE_STATUS) {
@@ -127,6 +131,8 @@ static void label(struct page *p, const struct bar_row *row)
         buf_str(html, "others");
     else
         page_string(html, *row_name(p, row) ? row_name(p, row) : "(not known)");
+    if (row->life != LIFE_NONE)
+        page_life_label(p, html, &p->lives.at[row->life]);
     buf_str(html, "</span>");
     if (row->life == LIFE_NONE) {
         buf_str(html, " <b>×");

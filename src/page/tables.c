@@ -216,6 +216,7 @@ static void process(struct page *p, uint32_t i)
     page_string(&p->html, names_at(&p->lives.names, life->name));
     buf_str(&p->html, "\"><td>");
     page_life_name(p, &p->html, life);
+    page_life_label(p, &p->html, life);
     buf_printf(&p->html, "</td><td class=\"n\" data-v=\"%d\">%d</td>", life->pid, life->pid);
     moment_cell(p, life->begin_ns);
     number_cell(p, true, life->end_ns - life->begin_ns, fmt_duration);
@@ -225,13 +226,9 @@ static void process(struct page *p, uint32_t i)
     number_cell(p, life->has & LIFE_WRITE, life->write_bytes, fmt_bytes);
     buf_str(&p->html, (life->has & LIFE_STATUS) && life->status ? "<td class=\"fail\">" : "<td>");
     page_status(&p->html, life);
-    buf_str(&p->html, life->has & LIFE_ENDED ? "</td><td class=\"cmd\">"
-                                             : "<span class=\"absent\">not ended</span></td><td class=\"cmd\">");
-    if (life->cmdline != NAMES_NONE) {
-        const char *cmdline = names_at(&p->lives.names, life->cmdline);
-        chart_xml_text(&p->html, cmdline, strnlen(cmdline, PAGE_CMDLINE_MOST));
-    }
-    buf_str(&p->html, "</td></tr>\n");
+    buf_str(&p->html, life->has & LIFE_ENDED ? "</td>" : "<span class=\"absent\">not ended</span></td>");
+    page_command_cell(p, &p->html, life);
+    buf_str(&p->html, "</tr>\n");
 }
 
 #define PROCESS_COLUMNS "name|pid>|begin>|lived>|cpu>|peak rss>|read>|written>|exit|command line"

@@ -26,17 +26,15 @@ static void row(struct page *p, const struct moment_row *r)
     page_string(html, names_at(&p->lives.names, life->name));
     buf_printf(html, "\"><td><span class=\"d%u\"></span>", life->depth < 12 ? life->depth : 12);
     page_life_name(p, html, life);
+    page_life_label(p, html, life);
     buf_printf(html, "</td><td class=\"n\">%d</td><td class=\"n\">", life->pid);
     fmt_decimal(html, r->millicores / 1000.0, 2);
     buf_str(html, "</td><td class=\"n\">");
     if (r->has_rss)
         fmt_bytes(html, r->rss_bytes);
-    buf_str(html, "</td><td class=\"cmd\">");
-    if (life->cmdline != NAMES_NONE) {
-        const char *cmdline = names_at(&p->lives.names, life->cmdline);
-        chart_xml_text(html, cmdline, strnlen(cmdline, PAGE_CMDLINE_MOST));
-    }
-    buf_str(html, "</td></tr>\n");
+    buf_str(html, "</td>");
+    page_command_cell(p, html, life);
+    buf_str(html, "</tr>\n");
 }
 
 /* In the order of the tree. */

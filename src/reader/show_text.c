@@ -14,7 +14,7 @@
 #include "encode/escaped.h"
 #include "encode/table.h"
 #include "encode/wrap.h"
-
+#include "report/command_line.h"
 
 enum form { FORM_COUNT, FORM_BYTES, FORM_LETTER };
 
@@ -37,7 +37,24 @@ static void cell_of_value(struct table *t, const struct baro_process *p, int met
     buf_done(&b);
 }
 
-static void command_cell(struct show *w, struct table *t, const struct forest *f, size_t i, bool tree)
+#define ANY_ROOM 0u
+
+/* Without the folder of the program. room: columns; where it is too little for all of the line, what the command works
+ * on is shown, and what stands before that is left out. */
+static void command_text(const struct show *w, const char *line, unsigned room, struct buf *b)
+{
+    struct command_line c;
+    unsigned used = table_columns_of((const char *)b->at, b->len);
+    command_line_read(line, 4096, &c);
+    text_escaped(b, c.program.at, c.program.len);
+    used += (unsigned)c.program.len + 3;
+    size_t skip = room == ANY_ROOM ? 0 : command_line_skip(&c, room > used ? room - used : 0);
+    if (skip)
+        buf_str(b, w->cli->utf8 ? " … " : " ~ ");
+    text_escaped(b, c.rest.at + skip, c.rest.len - skip);
+}
+
+static void command_cell(struct show *w, struct table *t, const struct forest *f, size_t i, bool tree, unsigned room)
 {
     const struct baro_process *p = f->at[i].process;
     const char *line = baro_process_cmdline(p), *name = baro_process_name(p);
@@ -45,7 +62,7 @@ static void command_cell(struct show *w, struct table *t, const struct forest *f
     if (tree)
         forest_branch(f, i, w->cli->utf8, &b);
     if (line && *line) {
-        text_escaped(&b, line, strlen(line) < 4096 ? strlen(line) : 4096);
+        command_text(w, line, room, &b);
     } else {
         buf_byte(&b, '[');
         text_escaped(&b, *name ? name : "?", strlen(*name ? name : "?"));
@@ -97,7 +114,7 @@ static int heavier(const void *a, const void *b)
 }
 
 static void process_cells(struct show *w, struct table *t, const struct baro_sample *s, const struct forest *f,
-                          const struct line *l, bool tree)
+                          const struct line *l, bool tree, unsigned room)
 {
     const struct baro_process *p = f->at[l->node].process;
     struct buf b = {0};
@@ -126,7 +143,7 @@ static void process_cells(struct show *w, struct table *t, const struct baro_sam
     }
     if (has_tasks(s))
         show_task_cell(s, p, t);
-    command_cell(w, t, f, l->node, tree);
+    command_cell(w, t, f, l->node, tree, room);
     buf_done(&b);
 }
 
@@ -270,38 +287,58 @@ static size_t fill_lines(struct show *w, const struct baro_record *record, const
     return n;
 }
 
+static void make_table(struct show *w, const struct baro_sample *s, const struct forest *f, const struct line *lines,
+                       size_t n, unsigned room, struct table *ret)
+{
+    static const char *const titles[] = {"PID", "S", "CORES", "CPU", "RSS", "PSS", "USS", "THR", "FDS"};
+    bool tasks = has_tasks(s), tcp = has_tcp(w, s);
+    *ret = (struct table){.columns = 10u + (tcp ? 2 : 0) + (tasks ? 1 : 0),
+                          .right = {true, false, true, true, true, true, true, true, true, tcp, tcp},
+                          .drop = {6, 8, 7, 1, 5, 3},
+                          .n_drop = 6};
+    for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
+        table_text(ret, titles[i]);
+    if (tcp) {
+        table_text(ret, "SENT");
+        table_text(ret, "RECEIVED");
+    }
+    if (tasks)
+        table_text(ret, "TASK");
+    table_text(ret, "COMMAND");
+    for (size_t i = 0; i < n; i++)
+        process_cells(w, ret, s, f, &lines[i], n == f->n, room);
+}
+
+/* How much room there is for commands is known when all other columns are. */
+static void print_table(struct show *w, const struct baro_sample *s, const struct forest *f, const struct line *lines,
+                        size_t n, struct buf *b)
+{
+    unsigned width = w->cli->tty ? w->cli->width : 0;
+    struct table t;
+    make_table(w, s, f, lines, n, ANY_ROOM, &t);
+    if (width) {
+        unsigned room = table_last_room(&t, width);
+        table_done(&t);
+        make_table(w, s, f, lines, n, room, &t);
+    }
+    table_print(&t, width, b);
+    table_done(&t);
+}
+
 /* The tree, or of too many processes the heaviest, or those of a task. */
 static int print_processes(struct show *w, const struct baro_record *record, const struct forest *f, struct buf *b)
 {
-    static const char *const titles[] = {"PID", "S", "CORES", "CPU", "RSS", "PSS", "USS", "THR", "FDS"};
     const struct baro_sample *s = record->u.sample;
-    bool tasks = has_tasks(s), tcp = has_tcp(w, s);
-    struct table t = {.columns = 10u + (tcp ? 2 : 0) + (tasks ? 1 : 0),
-                      .right = {true, false, true, true, true, true, true, true, true, tcp, tcp},
-                      .drop = {6, 8, 7, 1, 5, 3},
-                      .n_drop = 6};
     struct line *lines = calloc(f->n + 1, sizeof(*lines));
     if (!lines)
         return error_set(&w->err, -ENOMEM, "out of memory");
     size_t all = fill_lines(w, record, f, lines), most = most_of(w, b), n = most && most < all ? most : all;
     if (n < all)
         qsort(lines, all, sizeof(*lines), heavier);
-    for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
-        table_text(&t, titles[i]);
-    if (tcp) {
-        table_text(&t, "SENT");
-        table_text(&t, "RECEIVED");
-    }
-    if (tasks)
-        table_text(&t, "TASK");
-    table_text(&t, "COMMAND");
-    for (size_t i = 0; i < n; i++)
-        process_cells(w, &t, s, f, &lines[i], n == f->n);
     if (all)
-        table_print(&t, w->cli->tty ? w->cli->width : 0, b);
+        print_table(w, s, f, lines, n, b);
     if (n < all)
         say_rest(lines + n, all - n, b);
-    table_done(&t);
     free(lines);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "report/command_line.h"
 #include "top/view.h"
 
 #define BRANCH_MOST 12u /* levels that are drawn */
@@ -184,7 +185,8 @@ static int draw_branch(struct view *v, int row, int column, int end, struct mode
     return column;
 }
 
-/* The command without the folder of its program: the name first, as that tells most. */
+/* The command without the folder of its program: the name first, as that tells most. Where there is no room for all of
+ * it, what it works on is shown, and what stands before that is left out. */
 static void draw_command(struct view *v, int row, int column, int end, struct model_row r, enum style style)
 {
     const struct node *node = &v->model->at[r.node];
@@ -199,13 +201,15 @@ static void draw_command(struct view *v, int row, int column, int end, struct mo
         grid_printf(v->grid, row, column, end, style, "[%s]", *name ? name : "?");
         return;
     }
-    size_t word = strcspn(line, " "), len = strnlen(line, 4096);
-    const char *slash = *line == '/' ? memrchr(line, '/', word) : NULL;
-    size_t skip = slash && (size_t)(slash - line) + 1 < word ? (size_t)(slash - line) + 1 : 0;
+    struct command_line c;
+    command_line_read(line, 4096, &c);
     enum style strong = style == STYLE_PLAIN ? STYLE_STRONG : style;
-    column = grid_bytes(v->grid, row, column, end, strong, line + skip, word - skip);
-    int stop = grid_bytes(v->grid, row, column, end, style, line + word, len - word);
-    if (stop + 1 >= end && grid_columns_of(v->grid, line + word, len - word) > end - column)
+    column = grid_bytes(v->grid, row, column, end, strong, c.program.at, c.program.len);
+    size_t skip = command_line_skip(&c, end > column + 3 ? (size_t)(end - column - 3) : 0);
+    if (skip)
+        column = grid_text(v->grid, row, column, end, faint, v->grid->utf8 ? " … " : " ~ ");
+    int stop = grid_bytes(v->grid, row, column, end, style, c.rest.at + skip, c.rest.len - skip);
+    if (stop + 1 >= end && grid_columns_of(v->grid, c.rest.at + skip, c.rest.len - skip) > end - column)
         grid_point(v->grid, row, end - 1, faint, 0x2026, '~');
 }
 

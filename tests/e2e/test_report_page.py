@@ -196,6 +196,28 @@ def test_processes_are_those_of_the_tape(baro, job):
     assert statuses == [3, 3, 3] or summary["accounting"]["event_source"] != "connector"  # perf reports no statuses
 
 
+def test_processes_of_one_name_are_told_apart(baro, tmp_path):
+    """By what differs in their command lines; flat charts are a line that opens."""
+    work = tmp_path / "a folder of its own"
+    work.mkdir()
+    (work / "spin.py").write_text("import sys, time\nwhile time.process_time() < 0.15: pass\n")
+    program = f"{sys.executable} spin.py --lr"
+    tape = record(baro, tmp_path / "t.baro", "sh", "-c", f"cd '{work}'; {program} 0.1; {program} 0.2; sleep 0.11; sleep 0.12", options=("-i", "20ms"))
+    page = page_of(baro, tape)
+    data, rows = page.data(), page.table_rows("processes")[1:]
+    labels = {data["names"][k] for k in data["processes"]["label"] if k is not None}
+    assert {"spin.py --lr 0.1", "spin.py --lr 0.2", "0.11", "0.12"} <= labels, labels
+    names = [cells[0]["text"] for cells in rows]
+    assert any(n.endswith(" spin.py --lr 0.2") for n in names) and "sleep 0.12" in names, names
+    assert not [cells[9]["text"] for cells in rows if cells[9]["text"].startswith("/")]
+    assert "details" in page.tags and "flat" in "".join(page.text)
+    assert program in page_text(baro, tape)  # with its folder, as a title or in the data
+
+
+def page_text(baro, tape):
+    return good(baro, "report", "-o", "-", tape).decode()
+
+
 def test_moments_have_the_peak(baro, job):
     data = page_of(baro, job).data()
     samples = [json.loads(r) for r in good(baro, "export", "-F", "jsonl", "--entity", "process", job).splitlines()]
@@ -223,7 +245,7 @@ def test_hostile_text(baro, tmp_path):
         page = page_of(baro, tape)
         data = page.data()
         assert name[:15] in [unescape(n) for n in data["names"]]
-        assert name[:15] in [unescape(c[0]["text"]) for c in page.table_rows("processes")[1:]]
+        assert name[:15] in [unescape(c[0]["text"])[:len(name[:15])] for c in page.table_rows("processes")[1:]]
         for nasty in NASTY:
             quoted = nasty.encode().replace(b"'", b"'\\''")
             assert any(quoted in unescape(n) for n in data["names"]), nasty

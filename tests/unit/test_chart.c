@@ -310,6 +310,29 @@ static void test_png(void **state)
     chart_done(&c);
 }
 
+/* A peak that no sample has hovers above the curve: the line below it ends at what is drawn there. */
+static void test_flat_and_below_a_mark(void **state)
+{
+    (void)state;
+    struct chart c;
+    make(&c, CHART_BYTES, CHART_STACK, "a");
+    assert_false(chart_is_flat(&c)); /* bucket 7 */
+    c.curves[0].at[7].max = 2;
+    chart_finish(&c);
+    assert_true(chart_is_flat(&c));
+    assert_non_null(chart_add_curve(&c, "b", CHART_STACK, 1));
+    for (size_t i = 0; i < 10; i++)
+        c.curves[1].at[i] = (struct chart_bucket){true, 1, 1, 1, 1};
+    chart_finish(&c);
+    assert_int_equal(chart_add_mark(&c, 5 * SECOND, 8, "peak 8 B between samples"), 0);
+    assert_true(chart_below_mark(&c, &c.marks[0]) == 3);
+    c.marks[0].value = 2.5;
+    assert_true(chart_below_mark(&c, &c.marks[0]) == 2);
+    chart_add_limit(&c, "limit", 3.1);
+    assert_false(chart_is_flat(&c)); /* a limit is near */
+    chart_done(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,7 +341,7 @@ int main(void)
         cmocka_unit_test(test_svg_escapes),   cmocka_unit_test(test_terminal),
         cmocka_unit_test(test_png),
         cmocka_unit_test(test_phase_colors),  cmocka_unit_test(test_limit_that_changed),
-        cmocka_unit_test(test_terminal_phases),
+        cmocka_unit_test(test_terminal_phases), cmocka_unit_test(test_flat_and_below_a_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "report/command_line.h"
+
+static void check(const char *line, const char *program, const char *label)
+{
+    struct command_line c;
+    command_line_read(line, SIZE_MAX, &c);
+    struct span got = command_line_label(&c, 60);
+    if (!span_equal(c.program, program) || !span_equal(got, label))
+        fail_msg("%s: %.*s, %.*s", line, (int)c.program.len, c.program.at, (int)got.len, got.at);
+}
+
+static void test_subjects(void **state)
+{
+    (void)state;
+    check("/root/.rustup/toolchains/x/bin/rustc --crate-name ignore --edition=2021 src/lib.rs -C metadata=1", "rustc",
+          "ignore");
+    check("/usr/bin/gcc -O2 -Iinclude -c src/page/plot.c -o /b/plot.o", "gcc", "plot.c");
+    check("cc1 -quiet -imultiarch x86_64-linux-gnu mod_1.c -quiet -dumpbase mod_1.c -o /tmp/cc1.s", "cc1", "mod_1.c");
+    check("as --64 -o mod_1.o /tmp/ccQ1.s", "as", "mod_1.o");
+    check("/usr/lib/gcc/x/12/collect2 -plugin a.so -o prog main.o a.o", "collect2", "prog");
+    check("gcc -o prog a.c b.c", "gcc", "prog");
+    check("python3 train.py --lr 0.1", "python3", "train.py --lr 0.1");
+    check("python3 -u /opt/a/train.py", "python3", "train.py");
+    check("make -j2 -C src all", "make", "src");
+    check("sh -c make -C src", "sh", "-c make -C src");
+    check("cargo build --offline", "cargo", "build --offline");
+    check("ssh -o StrictHostKeyChecking=no host", "ssh", "-o StrictHostKeyChecking=no host");
+    check("sleep", "sleep", "");
+    check("sleep ", "sleep", "");
+    check("", "", "");
+    check("/", "/", "");
+    check("/bin/", "/bin/", "");
+    check("./a/b x", "./a/b", "x");
+    check("gcc -c", "gcc", "-c");
+}
+
+static void test_label_is_cut_at_a_character(void **state)
+{
+    (void)state;
+    struct command_line c;
+    command_line_read("x a\xc3\xa4" "b", SIZE_MAX, &c);
+    assert_int_equal(command_line_label(&c, 2).len, 1);
+    assert_int_equal(command_line_label(&c, 3).len, 3);
+    command_line_read("abc def", 5, &c);
+    assert_true(span_equal(c.rest, " d"));
+}
+
+static void test_skip(void **state)
+{
+    (void)state;
+    struct command_line c;
+    const char *line = "gcc -O2 -Wall -Iinclude -Isrc -c src/a.c -o b/a.o";
+    command_line_read(line, SIZE_MAX, &c);
+    assert_int_equal(command_line_skip(&c, 200), 0); /* all of it fits */
+    assert_int_equal(command_line_skip(&c, 40), 0);  /* the subject does */
+    assert_string_equal(c.rest.at + command_line_skip(&c, 20), "src/a.c -o b/a.o");
+    command_line_read("rustc --crate-name alpha --edition=2021 src/lib.rs", SIZE_MAX, &c);
+    assert_int_equal(command_line_skip(&c, 30), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_subjects),
+        cmocka_unit_test(test_label_is_cut_at_a_character),
+        cmocka_unit_test(test_skip),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
