@@ -11,7 +11,6 @@
 #include "exits/groups.h"
 #include "exits/netlink.h"
 #include "exits/perf_parse.h"
-#include "exits/share_wire.h"
 #include "exits/taskstats_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -70,30 +69,13 @@ static void fuzz_groups(struct span s)
     groups_done(&g);
 }
 
-/* What an observer or a recorder could have sent. */
-static void fuzz_share(struct span s)
-{
-    struct share_head h;
-    struct exits_event e;
-    struct exits_pid p;
-    unsigned char again[SHARE_EVENT_MOST];
-    if (!share_head_decode(&s, &h))
-        return;
-    while (h.kind == SHARE_EVENTS && share_event_decode(&s, &e)) {
-        if (share_event_encode(&e, again) > sizeof(again))
-            abort();
-    }
-    while (h.kind == SHARE_FOLLOW && share_pid_decode(&s, &p))
-        continue;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int cpus[16];
     if (size == 0)
         return 0;
     struct span rest = span_of(data + 1, size - 1);
-    switch (data[0] % 5) {
+    switch (data[0] % 4) {
     case 0:
         fuzz_datagram(rest);
         break;
@@ -102,9 +84,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 2:
         fuzz_groups(rest);
-        break;
-    case 3:
-        fuzz_share(rest);
         break;
     default:
         cpu_list_parse(rest, cpus, 16);

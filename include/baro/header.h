@@ -65,7 +65,7 @@ BARO_API uint32_t baro_header_segment(const struct baro_header *h);
 BARO_API bool baro_header_has_start(const struct baro_header *h);
 BARO_API uint64_t baro_header_keep_ns(const struct baro_header *h);    /**< --keep as a time; 0: not limited by it */
 BARO_API uint64_t baro_header_keep_bytes(const struct baro_header *h); /**< --keep as a size; 0: not limited by it */
-/** @return "observer", "connector", "perf" or "scan" */
+/** @return "connector", "perf" or "scan" */
 BARO_API const char *baro_header_event_source(const struct baro_header *h);
 BARO_API const char *
 baro_header_exit_source(const struct baro_header *h); /**< "taskstats", "perf", "wait4" or "none" */

@@ -245,7 +245,6 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .tape_fd = run.recording.tape_fd,
         .segments_fd = run.recording.segments.dir_fd,
         .events_fd = run.options.events_fd,
-        .observer_fd = run.options.observer_fd,
         .marks = &run.marks,
         .folder_fd = run.recording.file.dir_fd,
         .beside_fd = beside_fd,

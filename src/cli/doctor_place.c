@@ -97,11 +97,10 @@ static void settings(struct findings *f)
 void doctor_events(struct findings *f)
 {
     static const char *const names[] = {
-        [EXITS_CONNECTOR] = "connector", [EXITS_PERF] = "perf", [EXITS_TASKSTATS] = "taskstats",
-        [EXITS_OBSERVER] = "observer"};
+        [EXITS_CONNECTOR] = "connector", [EXITS_PERF] = "perf", [EXITS_TASKSTATS] = "taskstats"};
     struct exits_policy policy;
     exits_choose(&policy);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 3; i++)
         findings_add(f, "events", names[i], policy.probes[i].works ? FOUND_YES : FOUND_NO, "%s", policy.probes[i].text);
     settings(f);
     findings_add(f, "events", "chosen", policy.membership == MEMBERSHIP_SCAN ? FOUND_PARTLY : FOUND_YES,

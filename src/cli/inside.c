@@ -47,8 +47,7 @@ int inside_run(struct cli *cli, char **argv, void (*ended)(void *context, const 
     if (cli->filter->essential || cli->filter->process_errno)
         return execute_at_once(cli, argv);
     const struct run_options options = {
-        .argv = argv,      .tape_fd = -1,   .segments_fd = -1,    .events_fd = -1,
-        .observer_fd = -1, .folder_fd = -1, .filter = cli->filter};
+        .argv = argv, .tape_fd = -1, .segments_fd = -1, .events_fd = -1, .folder_fd = -1, .filter = cli->filter};
     if (run_wrapper(&options, NULL, NULL, &result, &err) < 0)
         return cli_fail(cli, &err);
     if (ended)

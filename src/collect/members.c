@@ -128,11 +128,6 @@ static void read_reaped_io(struct processes *p, struct member *m, uint64_t clock
         if (r->known && p->sampling->options.catch_up)
             p->sampling->options.catch_up(p->sampling->options.catch_up_context);
         r->known &= r->forks == forks && !member_is_gone(m);
-        if (p->sampling->job->behind) { /* it is settled later */
-            r->known = false;
-            r->tries = 0;
-            return;
-        }
         if (r->known || member_is_gone(m) || process_read(p, m, clock_ns, PROCESS_LEDGER) != 0)
             return;
     }

@@ -147,7 +147,7 @@ static void tick_members(struct processes *p)
     size_t i = 0;
     tick_from(p, &i);
     check_order(p);
-    if (g->job->n_gone && g->job->events && !g->job->behind && g->options.catch_up) {
+    if (g->job->n_gone && g->job->events && g->options.catch_up) {
         g->options.catch_up(g->options.catch_up_context);
         tick_from(p, &i); /* the processes that were forked meanwhile */
     }

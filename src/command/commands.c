@@ -76,9 +76,7 @@ const struct cli_command cli_commands[] = {
               "It runs until it receives SIGINT or SIGTERM. The processes are never signalled or stopped. The tapes "
               "are folders of segments, which all commands read, also while they are written. When it is started "
               "again, also after it was killed, it goes on with the tapes of control groups that live and of task "
-              "files that have not changed. A folder has one observer at a time.\n\n"
-              "One that root runs shares its events with all baro run and baro record --pid of this machine: they "
-              "cost less then, and an ordinary user gets what each process had used when it ended, I/O included.",
+              "files that have not changed. A folder has one observer at a time.",
      .examples = "baro observe --cgroup 'system.slice/*.service'\trecord each service\n"
                  "baro observe --cgroup 'jobs/*' --dir /var/lib/barograph --keep 1d\tkeep the last day of each job\n"
                  "baro observe --tasks /etc/barograph/tasks\trecord the job of each task file in a folder",

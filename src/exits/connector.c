@@ -260,11 +260,6 @@ static uint64_t connector_capacity(const struct exits_source *s)
     return netlink_granted(s->fd) / BYTES_PER_EVENT;
 }
 
-static uint64_t connector_memory(const struct exits_source *s)
-{
-    return netlink_waiting(s->fd);
-}
-
 static void connector_close(struct exits_source *s)
 {
     struct connector *c = (struct connector *)s;
@@ -284,7 +279,6 @@ int exits_connector_take(struct exits_source **ret, int fd, uint32_t cookie, str
                                     fd,
                                     connector_drain,
                                     connector_capacity,
-                                    connector_memory,
                                     connector_close,
                                     namespace_monotonic_offset_ns(),
                                     false};

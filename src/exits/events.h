@@ -31,7 +31,6 @@ struct exits_event {
     int32_t pid, ppid;
     uint64_t t_ns; /* CLOCK_MONOTONIC: time of the event if the source reports it, else time of reading */
     bool has_comm, has_status, has_usage;
-    bool of_usage; /* EXITS_OBSERVER: from the observer's source of usage; it does not say when the process ended */
     char comm[64]; /* NUL-terminated raw bytes */
     int32_t status; /* wait status */
     uint32_t uid;   /* the real one; UINT32_MAX: not known */
@@ -47,7 +46,7 @@ typedef void exits_event_fn(void *context, const struct exits_event *event);
 
 struct exits_source; /* one open source */
 
-enum exits_source_kind { EXITS_CONNECTOR, EXITS_PERF, EXITS_TASKSTATS, EXITS_OBSERVER };
+enum exits_source_kind { EXITS_CONNECTOR, EXITS_PERF, EXITS_TASKSTATS };
 
 /* Opens the process connector: all forks, execs and exits of the machine (initial namespaces only; root, every user
  * since 6.6). Asks for a large receive buffer. Returns 0 or -errno with an explanation in err. */
@@ -74,50 +73,14 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err);
 int exits_perf_open(struct exits_source **ret, unsigned max_cpus, struct baro_error *err);
 int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *err);
 
-/*
- * An observer (`baro observe` of root) that shares its event source: it reports chosen processes and their descendants,
- * with what they had used when they ended, to a recorder of any user. Events arrive some time after they happened; to
- * know all that happened until now, the observer has to be asked.
- *
- * exits_observer_connect() asks it to follow the calling process, or nothing yet, and returns a descriptor or -errno;
- * exits_observer_take() makes a source of it, and takes the descriptor. It is used once exits_observer_await() has
- * returned 0: the observer has replied. From then on it reports all that happened since it was asked, however late the
- * reply came. -EAGAIN: it has not replied yet; another code: it can't be used. */
-struct exits_pid {
-    int32_t pid;
-    uint64_t start; /* in ticks of /proc, which tells it from another process with this pid */
-};
-const char *exits_observer_path(void); /* of its socket: $BARO_OBSERVER, or the default; "" if it is not to be used */
-int exits_observer_connect(bool self, struct baro_error *err);
-int exits_observer_take(struct exits_source **ret, int fd); /* 0 or -ENOMEM */
-int exits_observer_await(struct exits_source *s, uint64_t most_ns);
-bool exits_observer_has_usage(const struct exits_source *s); /* it reports what ended processes had used */
-/* Asks it to follow these processes as well; what they fork before the next exits_observer_sync() returns may not be
- * followed. self: the process that connected, too. */
-void exits_observer_follow(struct exits_source *s, bool self, const struct exits_pid *pids, size_t n);
-/* Like exits_drain(), but waits for all events that happened until now: for most_ns at most, and for at_end_ns at most
- * once the process has gone (0: none). soon: returns earlier, after 20 ms or twice the time that the last reply took,
- * up to a second; later calls don't wait until that reply has come. */
-struct exits_patience {
-    uint64_t most_ns, at_end_ns;
-    int32_t pid;
-    bool soon;
-};
-int exits_observer_sync(struct exits_source *s, const struct exits_patience *p, exits_event_fn *fn, void *context);
-bool exits_observer_owes(const struct exits_source *s); /* a reply to exits_observer_sync() is outstanding */
-/* The observer has gone, does not reply, or refuses to report a process: another source is needed. */
-bool exits_observer_is_over(const struct exits_source *s);
-
 enum exits_source_kind exits_kind(const struct exits_source *s);
-const char *exits_name(const struct exits_source *s); /* "connector", "perf", "taskstats", "observer" */
+const char *exits_name(const struct exits_source *s); /* "connector", "perf", "taskstats" */
 int exits_fd(const struct exits_source *s);           /* pollable, -1 if only drained by time */
 /* The number of events that can be queued in the worst case before some are lost; follows from the granted buffer. */
 uint64_t exits_capacity(const struct exits_source *s);
 /* Reads all queued events and calls fn for each, ordered by time as far as one source can order them. Returns the
  * number of events or -errno. */
 int exits_drain(struct exits_source *s, exits_event_fn *fn, void *context);
-/* Kernel memory (buffers) that the source holds, in bytes, as far as known. */
-uint64_t exits_memory(const struct exits_source *s);
 void exits_close(struct exits_source *s); /* NULL allowed */
 
 #endif

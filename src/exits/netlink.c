@@ -37,13 +37,6 @@ uint64_t netlink_granted(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &granted, &len) == 0 && granted > 0 ? (uint64_t)granted : 0;
 }
 
-uint64_t netlink_waiting(int fd)
-{
-    uint32_t info[SK_MEMINFO_VARS] = {0};
-    socklen_t len = sizeof(info);
-    return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) == 0 ? info[SK_MEMINFO_RMEM_ALLOC] : 0;
-}
-
 void netlink_leave(int fd, int group)
 {
     setsockopt(fd, SOL_NETLINK, NETLINK_DROP_MEMBERSHIP, &group, sizeof(group));

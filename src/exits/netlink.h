@@ -17,8 +17,6 @@
 int netlink_open(int protocol, uint32_t groups, int buffer, const char **ret_step);
 /* The size of the receive buffer that was granted, in the bytes that the kernel charges per message. */
 uint64_t netlink_granted(int fd);
-/* Bytes that are queued in it now. */
-uint64_t netlink_waiting(int fd);
 /* It gets no more messages of the group, whoever has the descriptor as well. */
 void netlink_leave(int fd, int group);
 /* Sends one message to the kernel. Returns 0 or -errno. */

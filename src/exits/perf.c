@@ -211,15 +211,6 @@ static int perf_drain(struct exits_source *s, exits_event_fn *fn, void *context)
 
 /* ---- life ---- */
 
-static uint64_t perf_memory(const struct exits_source *s)
-{
-    const struct perf *p = (const struct perf *)s;
-    uint64_t sum = 0;
-    for (size_t i = 0; i < SETS * p->n_cpus; i++)
-        sum += p->rings[i].pages ? p->rings[i].size + (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-    return sum;
-}
-
 /* The worst case: all events on one CPU. */
 static uint64_t perf_capacity(const struct exits_source *s)
 {
@@ -261,7 +252,7 @@ int exits_perf_open(struct exits_source **ret, unsigned max_cpus, struct baro_er
     if (!p)
         return error_set(err, -ENOMEM, "out of memory");
     p->base = (struct exits_source){
-        EXITS_PERF, -1, perf_drain, perf_capacity, perf_memory, perf_close, namespace_monotonic_offset_ns(), false};
+        EXITS_PERF, -1, perf_drain, perf_capacity, perf_close, namespace_monotonic_offset_ns(), false};
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     p->foreign_proc = !namespace_proc_is_own(proc);
     fd_close(proc);

@@ -5,12 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/span.h"
 #include "exits/policy.h"
-
-#define OBSERVER_REPLY_NS (500 * NS_PER_MS)
 
 /* kernel.perf_event_paranoid, or -2 if it can't be read, which means that the kernel has no perf events. Debian and
  * Ubuntu add the levels 3 and 4. */
@@ -28,7 +25,6 @@ static void describe_working(const struct exits_source *s, struct exits_probe *p
     static const char *const gives[] = {
         [EXITS_CONNECTOR] = "every fork, exec and exit of the machine",
         [EXITS_PERF] = "forks, execs and exits of what is recorded, and the CPU time of what ended",
-        [EXITS_OBSERVER] = "forks, execs, exits and usage of your processes, from baro observe of root",
         [EXITS_TASKSTATS] = "CPU time, peak memory and I/O of each process that ended",
     };
     p->works = true;
@@ -53,20 +49,6 @@ static void describe_perf(struct exits_probe *p, const struct baro_error *err)
         snprintf(p->text, sizeof(p->text), "%s", err->text);
 }
 
-static int open_observer(struct exits_source **ret, struct baro_error *err)
-{
-    int fd = exits_observer_connect(false, err), code = fd < 0 ? fd : exits_observer_take(ret, fd);
-    if (fd < 0 || code < 0)
-        return code;
-    code = exits_observer_await(*ret, OBSERVER_REPLY_NS);
-    if (code == 0)
-        return 0;
-    exits_close(*ret);
-    *ret = NULL;
-    return error_set(err, code, "the observer of %s does not reply, or does not report this user's processes",
-                     exits_observer_path());
-}
-
 void exits_probe(enum exits_source_kind kind, struct exits_probe *ret)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -76,13 +58,10 @@ void exits_probe(enum exits_source_kind kind, struct exits_probe *ret)
         ret->code = exits_connector_open(&s, &err);
     else if (kind == EXITS_TASKSTATS)
         ret->code = exits_taskstats_open(&s, &err);
-    else if (kind == EXITS_OBSERVER)
-        ret->code = open_observer(&s, &err);
     else
         ret->code = exits_perf_open(&s, EXITS_PERF_CPUS, &err);
     if (ret->code == 0 && kind == EXITS_PERF)
         ret->code = exits_perf_attach(s, (int32_t)getpid(), &err);
-    ret->has_usage = ret->code == 0 && kind == EXITS_OBSERVER && exits_observer_has_usage(s);
     if (ret->code == 0)
         describe_working(s, ret);
     else if (kind == EXITS_PERF)
@@ -95,25 +74,23 @@ void exits_probe(enum exits_source_kind kind, struct exits_probe *ret)
 void exits_rank(struct exits_policy *policy)
 {
     const struct exits_probe *p = policy->probes;
-    policy->membership = p[EXITS_OBSERVER].works    ? MEMBERSHIP_OBSERVER
-                         : p[EXITS_CONNECTOR].works ? MEMBERSHIP_CONNECTOR
+    policy->membership = p[EXITS_CONNECTOR].works ? MEMBERSHIP_CONNECTOR
                          : p[EXITS_PERF].works    ? MEMBERSHIP_PERF
                                                   : MEMBERSHIP_SCAN;
-    bool records = p[EXITS_TASKSTATS].works || p[EXITS_OBSERVER].has_usage;
-    policy->usage = records ? USAGE_TASKSTATS : p[EXITS_PERF].works ? USAGE_PERF : USAGE_NONE;
+    policy->usage = p[EXITS_TASKSTATS].works ? USAGE_TASKSTATS : p[EXITS_PERF].works ? USAGE_PERF : USAGE_NONE;
 }
 
 void exits_choose(struct exits_policy *ret)
 {
     *ret = (struct exits_policy){0};
-    for (int kind = EXITS_CONNECTOR; kind <= EXITS_OBSERVER; kind++)
+    for (int kind = EXITS_CONNECTOR; kind <= EXITS_TASKSTATS; kind++)
         exits_probe((enum exits_source_kind)kind, &ret->probes[kind]);
     exits_rank(ret);
 }
 
 const char *exits_membership_name(enum exits_membership m)
 {
-    static const char *const names[] = {"observer", "connector", "perf", "scan"};
+    static const char *const names[] = {"connector", "perf", "scan"};
     return names[m];
 }
 

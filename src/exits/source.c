@@ -17,8 +17,6 @@ const char *exits_name(const struct exits_source *s)
         return "perf";
     case EXITS_TASKSTATS:
         return "taskstats";
-    case EXITS_OBSERVER:
-        return "observer";
     }
     return "";
 }
@@ -36,11 +34,6 @@ uint64_t exits_capacity(const struct exits_source *s)
 int exits_drain(struct exits_source *s, exits_event_fn *fn, void *context)
 {
     return s->drain(s, fn, context);
-}
-
-uint64_t exits_memory(const struct exits_source *s)
-{
-    return s->memory(s);
 }
 
 void exits_close(struct exits_source *s)

@@ -261,11 +261,6 @@ static uint64_t taskstats_capacity(const struct exits_source *s)
     return netlink_granted(s->fd) / BYTES_PER_RECORD;
 }
 
-static uint64_t taskstats_memory(const struct exits_source *s)
-{
-    return netlink_waiting(s->fd);
-}
-
 static void taskstats_close(struct exits_source *s)
 {
     struct listener *t = (struct listener *)s;
@@ -282,7 +277,7 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
     if (!t)
         return error_set(err, -ENOMEM, "out of memory");
     t->base = (struct exits_source){
-        EXITS_TASKSTATS, -1, taskstats_drain, taskstats_capacity, taskstats_memory, taskstats_close, 0, false};
+        EXITS_TASKSTATS, -1, taskstats_drain, taskstats_capacity, taskstats_close, 0, false};
     t->batch = (struct netlink_batch){.slot = DATAGRAM, .at = t->text};
     int code = netlink_open(NETLINK_GENERIC, 0, BUFFER_BYTES, &step);
     if (code < 0) {

@@ -117,7 +117,6 @@ struct job {
     bool ignores_children; /* some member was seen to ignore SIGCHLD */
     /* a process that has ended is in no other one's counters, as far as closure.c has noticed */
     bool unreaped;
-    bool behind;  /* events are outstanding: job_settle() waits for them */
     bool closing; /* the last job_settle(): nothing is held back any more */
 
     struct job_task *tasks; /* job/task.h; NULL: none */

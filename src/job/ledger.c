@@ -99,7 +99,7 @@ static bool has_waiting_children(const struct job *j, const struct member *succe
 
 void job_settled(const struct job *j, struct member *m)
 {
-    if (!j->behind && !has_waiting_children(j, m))
+    if (!has_waiting_children(j, m))
         settled(m);
 }
 
@@ -423,7 +423,7 @@ static void give_back(struct job *j, struct member *later)
 
 void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context)
 {
-    if (!j->gone || j->behind)
+    if (!j->gone)
         return;
     if (j->selected) {
         task_settle(j);
@@ -432,8 +432,6 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         return;
     }
     read_successors(j, read_again, context);
-    if (j->behind)
-        return;
     reaped_io_account(j);
     struct member *later = hold_back(j, now_ns);
     struct settlement *list = list_successors(j);

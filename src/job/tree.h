@@ -185,8 +185,6 @@ struct member {
     bool unread : 1;
     /* gone without a report of the wrapper, which would have adopted it: so its parent reaped it */
     bool absorbed : 1;
-    /* its fork was reported after what its parent had taken over was accounted */
-    bool late : 1;
     bool left : 1;      /* gone, and its parent ended without having reaped any process */
     bool had_child : 1; /* it had a child at some time */
     bool cpu_final : 1; /* its CPU clock was read when it had ended */

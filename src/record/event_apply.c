@@ -101,7 +101,6 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         event_open_usage(r);
     m->begin_ns = t;
     m->followed = true;
-    m->late = t <= r->settled_ns;
     r->event_forks++;
     event_filter_fork(r, e->pid);
     if (gone) {
@@ -124,7 +123,6 @@ static void on_end(struct recorder *r, struct member *m, const struct exits_even
         m->end_ns = recorder_since(r, e->t_ns); /* until now, only the time was known at which it was found ended */
     m->end_reported = true;
     m->covered = true;
-    m->absorbed |= m->late && m->end_ns <= r->settled_ns; /* its parent had been read after it ended */
     if (e->has_status) {
         m->status_known = true;
         m->status = e->status;
@@ -151,7 +149,6 @@ void event_lost(struct recorder *r, uint64_t times)
     r->job.lossy = true;
     sampler_lost_events(&r->sampler, true);
     recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->forks));
-    event_share_lost(r);
 }
 
 /* comm is truncated to 15 bytes (TASK_COMM_LEN). */

@@ -139,10 +139,7 @@ void event_catch_up(void *recorder)
     if (!a->forks)
         return;
     a->ticking = r;
-    a->whole = true;
-    a->soon = !a->settling;
     event_read(a);
-    a->soon = false;
     a->ticking = NULL;
     if (!a->only && !a->drain_due_ns)
         event_ready(a); /* members of other jobs are to be read, too */
@@ -185,8 +182,8 @@ static void read_active(struct recorders *a)
         a->active = r->active_next;
         r->active = false;
         read_touched(r);
-        if (r->job.n_gone >= r->job.n_held + SETTLE_AT && !r->job.behind)
-            event_settle(r);
+        if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
+            sampler_settle(&r->sampler);
         if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
             tree_compact(&r->job.tree); /* otherwise it would grow with each process since the last tick */
         recorder_wake(r);
@@ -216,8 +213,6 @@ void event_drain(struct recorders *a)
         return;
     }
     advance_active(a);
-    if (a->offer)
-        a->since_ns = clock_monotonic_ns();
     int events = event_read(a);
     if (a->only)
         event_filter(a->only, events);
@@ -228,22 +223,13 @@ void event_drain(struct recorders *a)
     touch_deferred_execs(a);
     read_active(a);
     listen_again(a, events);
-    if (a->only)
-        event_share_check(a->only, events);
-}
-
-void event_drain_whole(struct recorders *a)
-{
-    a->whole = true;
-    event_drain(a);
-    a->whole = false;
 }
 
 /* The ring of a perf event wakes the recorder only when an eighth of it is full, and not at all once the process that
  * it was opened for has ended. */
 bool event_is_silent(const struct recorders *a)
 {
-    return a->listening && exits_kind(a->forks) != EXITS_PERF && !event_share_is_over(a);
+    return a->listening && exits_kind(a->forks) != EXITS_PERF;
 }
 
 /* Without a usage source, which reports names, a process that executes a program must be read before it ends. The first
@@ -251,10 +237,6 @@ bool event_is_silent(const struct recorders *a)
  * forked yet must not pay for each process of others. */
 void event_ready(struct recorders *a)
 {
-    if (exits_kind(a->forks) == EXITS_OBSERVER && a->only->started) { /* they have waited for others already */
-        a->drain_due_ns = clock_monotonic_ns();
-        return;
-    }
     bool forked = a->usage_tried, first = (!a->only || a->only->started) && !forked && geteuid() == 0;
     uint64_t delay = a->usage ? a->drain_delay_ns : first ? 0 : DELAY_LEAST;
     uint64_t patience = forked || !a->foreign ? 0 : DELAY_LEAST << a->foreign;
@@ -285,9 +267,8 @@ void event_use(struct recorder *r, struct exits_source *source)
     r->job.events = true;
 }
 
-/* No filter (exits/filter.h): a recorder asks for its process just before that forks. The fork is queued when the
- * request is read, and a filter that does not know the process yet would have dropped it. */
-void event_open_shared(struct recorders *a)
+/* No filter (exits/filter.h): jobs begin while it runs, with processes that the filter would not know yet. */
+void event_open_all(struct recorders *a)
 {
     struct exits_source *source;
     a->usage_tried = true;
@@ -303,40 +284,18 @@ static void name_source(char *to, size_t cap, const char *name)
     snprintf(to, cap, "%s", name);
 }
 
-/* Nothing is missed while an observer does not reply, or if it never does: the connector reports it until then. */
 void record_listen(struct record_options *options)
 {
-    int shared = event_may_share(options) ? exits_observer_connect(true, NULL) : -1;
-    int own = options->no_events ? -1 : exits_connector_listen((uint32_t)getpid(), NULL);
-    options->observer_fd = shared < 0 ? -1 : shared;
-    options->events_fd = own < 0 ? -1 : own;
+    int fd = options->no_events ? -1 : exits_connector_listen((uint32_t)getpid(), NULL);
+    options->events_fd = fd < 0 ? -1 : fd;
 }
 
-/* The observer does not reply, and there was no other source: what the command did meanwhile is not known. */
-static int open_late(struct recorder *r, struct exits_source **ret)
+static int open_forks(const struct recorder *r, struct exits_source **ret)
 {
-    int code = exits_connector_open(ret, NULL);
-    r->job.lossy = true;
-    sampler_lost_events(&r->sampler, true);
-    return code;
-}
-
-static int open_forks(struct recorder *r, struct exits_source **ret)
-{
-    const struct record_options *o = r->options;
-    struct exits_source *own = NULL;
-    if (!r->wrapper && event_may_share(o) && event_share(r, -1, false, ret) == 0)
-        return 0;
+    int fd = r->options->events_fd;
     if (!r->wrapper)
         return exits_connector_open(ret, NULL);
-    if (o->events_fd >= 0 && exits_connector_take(&own, o->events_fd, (uint32_t)r->wrapper, NULL) < 0)
-        own = NULL;
-    if (o->observer_fd >= 0 && event_share(r, o->observer_fd, own != NULL, ret) == 0) {
-        exits_close(own);
-        return 0;
-    }
-    *ret = own;
-    return own ? 0 : o->observer_fd < 0 ? -1 : open_late(r, ret);
+    return fd < 0 ? -1 : exits_connector_take(ret, fd, (uint32_t)r->wrapper, NULL);
 }
 
 /* The sources of an observer are open already. */
@@ -384,8 +343,6 @@ void event_close(struct recorders *a)
     if (a->usage != a->forks)
         exits_close(a->usage);
     exits_close(a->forks);
-    exits_close(a->offer);
-    a->offer = NULL;
     exits_filter_close(a->filter);
     a->filter = NULL;
     a->usage = a->forks = NULL;

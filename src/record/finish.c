@@ -51,7 +51,7 @@ static void wait_for_exits(struct recorder *r)
     while (r->all->forks && exits_fd(r->all->forks) >= 0 && any_exit_unreported(r) && clock_monotonic_ns() < until) {
         struct pollfd p = {.fd = exits_fd(r->all->forks), .events = POLLIN};
         poll(&p, 1, 1);
-        event_drain_whole(r->all);
+        event_drain(r->all);
     }
 }
 
@@ -92,7 +92,7 @@ void recorder_finish(struct recorder *r)
     r->finishing = true; /* from now on no read is deferred */
     job_resume_end(&r->job);
     if (r->started && !adds_nothing(r)) {
-        event_drain_whole(r->all);
+        event_drain(r->all);
         wait_for_exits(r);
         if (r->selector && !r->job.selected)
             label_finish(r);
@@ -108,7 +108,7 @@ void recorder_finish(struct recorder *r)
         r->job.closing = true;
         report_zombies(r);
         sampler_close_sockets(&r->sampler);
-        event_settle(r);
+        sampler_settle(&r->sampler);
         event_check_survivors(r);
         if (!r->leaves)
             report_survivors(r);

@@ -89,7 +89,6 @@ static void turn(struct recorder *r, bool quiet)
     limits_turn(r);
     targets_check(r);
     event_verify(r);
-    event_follow(r);
 }
 
 /* quiet: no descriptor was ready just before. */
@@ -113,7 +112,7 @@ static void on_time(struct recorder *r, bool quiet)
 static void dispatch(struct recorder *r, uint64_t what)
 {
     if (what >> 32) {
-        event_drain_whole(r->all);
+        event_drain(r->all);
         targets_ended(r, (size_t)(what & UINT32_MAX));
         return;
     }
@@ -128,8 +127,6 @@ static void dispatch(struct recorder *r, uint64_t what)
     } else if (fd == r->all->signal_fd || fd == r->under_fd) {
         r->detached = true;
         r->finishing = true;
-    } else if (r->all->offer && fd == exits_fd(r->all->offer)) {
-        event_drain(r->all);
     } else {
         r->all->listening = false; /* EPOLLONESHOT */
         event_ready(r->all);

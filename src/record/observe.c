@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -19,7 +17,6 @@
 #define TURNS_MOST 10u  /* but comes after ten times its period at the latest */
 #define SELECT_EVERY (500 * NS_PER_MS)
 #define TURN_SHARE 500u /* a search for jobs may take a 500th of the time */
-#define NICE (-10) /* of an observer that others depend on */
 
 struct observer {
     struct recorders all;
@@ -108,8 +105,6 @@ static uint64_t next_due(const struct observer *o)
         due = o->held_until_ns;
     if (a->drain_due_ns && a->drain_due_ns < due)
         due = a->drain_due_ns;
-    if (share_due_ns(a->share) < due)
-        due = share_due_ns(a->share);
     if (select_due(o) < due)
         due = select_due(o);
     return o->turn_due_ns < due ? o->turn_due_ns : due;
@@ -169,11 +164,6 @@ static void dispatch(struct observer *o, uint64_t fd)
         record_select_ready(&o->all);
         return;
     }
-    if (fd == (uint64_t)(unsigned)share_fd(o->all.share)) {
-        if (share_read(o->all.share))
-            event_drain(&o->all);
-        return;
-    }
     o->all.listening = false; /* EPOLLONESHOT */
     event_ready(&o->all);
 }
@@ -203,8 +193,6 @@ static void run(struct observer *o)
         uint64_t now = clock_monotonic_ns();
         if (a->drain_due_ns && now >= a->drain_due_ns)
             event_drain(a);
-        if (now >= share_due_ns(a->share))
-            share_flush(a->share);
         if (now >= select_due(o)) {
             record_select_turn(a);
             o->selected_ns = now;
@@ -224,29 +212,6 @@ static void route(void *context, const struct helper_reply *reply)
     size_t n = directory_find(&o->all.members, reply->key.pid, 0, &about);
     for (size_t i = 0; i < n; i++)
         sampler_take_reply(&((struct recorder *)about[i])->sampler, reply);
-}
-
-/*
- * On a saturated machine an observer with an equal share of the CPU would be too late for all: 100 shells that forked
- * on one CPU filled the connector's buffer of 20,000 events. If somebody has chosen a priority, it stays. Helpers, and
- * the programs that it starts, run at nice 0.
- */
-static void take_priority(void)
-{
-    const struct sched_param same = {0};
-    if (getpriority(PRIO_PROCESS, 0) == 0 && sched_getscheduler(0) == SCHED_OTHER &&
-        sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &same) == 0)
-        setpriority(PRIO_PROCESS, 0, NICE);
-}
-
-/* Other recorders of this machine may use the event source. If another observer shares its own, they use that one. */
-static void share_events(struct recorders *a)
-{
-    if (share_open(&a->share, a->proc_fd, a->usage != NULL) < 0)
-        return;
-    take_priority();
-    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)share_fd(a->share)};
-    epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, share_fd(a->share), &e);
 }
 
 static int open_all(struct observer *o, struct baro_error *err)
@@ -269,9 +234,7 @@ static int open_all(struct observer *o, struct baro_error *err)
         return error_set(err, -ENOMEM, "out of memory");
     int code = loop_open(a, -1, err);
     if (code == 0 && !o->options->no_events)
-        event_open_shared(a);
-    if (code == 0 && a->forks && a->usage && geteuid() == 0)
-        share_events(a);
+        event_open_all(a);
     return code;
 }
 

@@ -74,7 +74,7 @@ struct record_options {
     const struct marks_file *marks;
     bool no_events;         /* only scan, for tests and for users who ask for it */
     const struct record_resume *resume; /* an observer: the job is continued; NULL: it begins */
-    int events_fd, observer_fd; /* run: from record_listen(); closed by the recorder */
+    int events_fd; /* run: from record_listen(); closed by the recorder */
     struct record_observer observer;
     /* After each sample, for a tape in segments: bytes is how long the current one is. Returns a descriptor to go on
      * in, which the recorder takes, or a negative code. If nothing could be written to it, no_segment is called. */
@@ -89,7 +89,7 @@ struct record_options {
 };
 
 /* Call before the command is started, and pass the options to record_run(): subscribes to process events, so that the
- * first one is not missed. Sets events_fd and observer_fd; -1: there is no such event source. */
+ * first one is not missed. Sets events_fd; -1: there is no such event source. */
 void record_listen(struct record_options *options);
 
 /* Records the command that the wrapper started until the wrapper sends LINK_ENDED or, if the wrapper is lost, until the

@@ -165,7 +165,6 @@ void recorder_tick(struct recorder *r)
     r->marks.edge = false;
     check_clocks(r);
     const struct baro_sample *s = sampler_tick(&r->sampler);
-    event_settled(r);
     commit(r, s);
     observe(r, s);
     next_segment(r, s->t_ns);
@@ -314,7 +313,6 @@ void recorder_scheduled_tick(struct recorder *r)
     }
     if (only_check(r))
         return;
-    event_before_tick(r);
     recorder_tick(r);
     r->sampled_ns = sampler_tick_ns(&r->sampler);
     r->resting = false;
@@ -556,7 +554,6 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
     if (code < 0)
         return code;
     limits_find(r);
-    event_follow(r);
     sampler_discover(&r->sampler);
     if (!options->resume)
         report_attached(r);

@@ -57,9 +57,6 @@ struct recorder {
     int32_t first_pid;           /* attach: last pid assigned before unobserved forks were possible; 0: not known */
     uint64_t event_forks;        /* members added because of a fork event */
     uint64_t found;              /* members added otherwise, at the last check */
-    uint64_t share_found;        /* the same of event_shared.c */
-    uint64_t settled_ns;         /* an observer's source: what members had taken over by then is accounted */
-    bool share_again;            /* the observer has forgotten all processes */
 
     uint64_t tick_due_ns;        /* since the tape began */
     uint64_t sampled_ns;         /* the last sample */
@@ -130,10 +127,9 @@ void event_take_stashed(struct recorder *r, struct member *m); /* usage that was
 
 /* event_sources.c: opens and reads the event sources */
 void event_open(struct recorder *r);
-void event_open_shared(struct recorders *a); /* of an observer, before its first job */
+void event_open_all(struct recorders *a); /* of an observer, before its first job */
 void event_open_usage(struct recorder *r); /* after the first fork: an exit will follow */
 void event_drain(struct recorders *a);
-void event_drain_whole(struct recorders *a); /* all that happened until now, also from an observer's source */
 bool event_is_silent(const struct recorders *a); /* no event is queued: one would have woken the recorder */
 void event_ready(struct recorders *a);
 void event_activate(struct recorder *r); /* the current drain has an event of this one */
@@ -145,22 +141,6 @@ void event_use(struct recorder *r, struct exits_source *forks); /* uses it as th
 void event_filter(struct recorder *r, int events); /* after a drain that returned so many events */
 void event_filter_fork(struct recorder *r, int32_t pid); /* the fork of a member was read */
 void event_filter_usage(struct recorders *a); /* a source of usage was opened */
-
-/* event_shared.c: the source of an observer, which has to be asked for each process that it does not know */
-bool event_may_share(const struct record_options *o);
-/* fd -1: connects. Returns 0, or -errno: another source is used. has_other: that may be until the observer replies. */
-int event_share(struct recorder *r, int fd, bool has_other, struct exits_source **ret);
-bool event_is_repeated(const struct recorder *r, const struct exits_event *e); /* another source has reported it */
-int event_drain_shared(struct recorders *a, exits_event_fn *fn);
-void event_follow(struct recorder *r);      /* after members were found otherwise than by an event */
-void event_before_tick(struct recorder *r);
-void event_settle(struct recorder *r); /* sampler_settle() */
-void event_settled(struct recorder *r);
-void event_share_lost(struct recorder *r);
-bool event_share_is_over(const struct recorders *a);
-/* After a drain that returned so many events: another source takes its place if it is over, or it takes the place of
- * another once it has replied. */
-void event_share_check(struct recorder *r, int events);
 
 /* event_perf.c: perf, which has to be attached to each member */
 void event_note_pid(struct recorder *r); /* before the job can fork unobserved */

@@ -17,8 +17,6 @@ void recorders_done(struct recorders *a)
     select_free(a->selector);
     a->selector = NULL;
     unread_close(a);
-    share_close(a->share);
-    a->share = NULL;
     event_close(a);
     a->epoll_fd = fd_close(a->epoll_fd);
     a->signal_fd = fd_close(a->signal_fd);

@@ -12,7 +12,6 @@
 #include "exits/events.h"
 #include "exits/filter.h"
 #include "job/directory.h"
-#include "record/share.h"
 
 /* Exits that taskstats reported before the process was known as a member: its fork was not read yet, or it was not
  * selected yet, and the process that selects may be a second behind. One for each pid, modulo these. */
@@ -36,13 +35,7 @@ struct recorders {
 
     struct exits_source *forks; /* source of forks, execs and exits; NULL: scanning */
     struct exits_source *usage; /* source of what ended processes used; may be the same as forks; NULL: none */
-    struct exits_source *offer; /* an observer that has not replied yet; NULL: none */
-    uint64_t since_ns;          /* what happened before was reported by the source that it replaced */
     bool usage_tried;
-    /* An observer's source: the next drain has to have all that happened until then; soon: unless that takes long. */
-    bool whole, soon;
-    bool settling; /* outside of a tick: what is not known must be waited for */
-    struct share *share; /* of an observer: those who use its source as well; NULL: nobody can */
     bool unpollable;         /* the descriptor of forks can't be added to the epoll */
     bool listening;          /* the epoll reports the next event */
     uint64_t drain_due_ns;   /* absolute; 0: nothing to drain */

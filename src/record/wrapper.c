@@ -193,7 +193,7 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
     sampler_gather(&r->sampler, m, sampler_now(&r->sampler));
     /* Must come before take_totals(): the member can still take over what the children that it reaped had used; after
      * that, all it used moves to the wrapper. */
-    event_settle(r);
+    sampler_settle(&r->sampler);
     take_totals(r, l);
     sampler_gone(&r->sampler, m, t);
 }
@@ -271,7 +271,7 @@ void wrapper_drain(struct recorder *r)
     while (n < MESSAGES_AT_ONCE && receive(r, &l[n]))
         reaped |= l[n++].kind == LINK_REAPED;
     if (reaped)
-        event_drain_whole(r->all);
+        event_drain(r->all);
     for (unsigned i = 0; i < n && !r->finishing; i++)
         on_message(r, &l[i]);
     if (r->link_closed && !r->finishing)

@@ -71,14 +71,13 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, const stru
                                    run_recorder *recorder_main, void *context)
 {
     const struct link_end end = {.fd = link, .wrapper = w->self, .write_hangs_at = w->write_hangs_at};
-    int keep[7 + OWN_MOST] = {link,
+    int keep[6 + OWN_MOST] = {link,
                               options->tape_fd,
                               options->segments_fd,
                               options->events_fd,
-                              options->observer_fd,
                               options->folder_fd,
                               marks_fd(options->marks)};
-    size_t count = 7 + locks_of(options->own, keep + 7);
+    size_t count = 6 + locks_of(options->own, keep + 6);
 
     recorder_unbind(options->filter);
     fds_null_standard(-1);

@@ -23,7 +23,6 @@ struct run_options {
     const char *tape_path; /* absolute, for BARO_TAPE; NULL: the variable is not set */
     int tape_fd;           /* for the recorder: the wrapper closes it once the recorder has it; -1: none */
     int events_fd;         /* the same */
-    int observer_fd;       /* the same */
     /* For BARO_EVENTS; its descriptor is the recorder's. NULL or without one: the variable is left as it is. */
     const struct marks_file *marks;
     int segments_fd;       /* for the recorder: of a tape that is a folder; -1: none */
@@ -48,7 +47,7 @@ struct run_result {
 };
 
 /* The recorder, in a process and session of its own. Descriptors 0, 1 and 2 are /dev/null. All others are closed except
- * the link (non-blocking, receives struct link_message), tape_fd, events_fd, observer_fd, folder_fd and that of marks,
+ * the link (non-blocking, receives struct link_message), tape_fd, events_fd, folder_fd and that of marks,
  * so it holds nothing of the job's, however long it hangs. The wrapper prints its messages to people (link_say()). The
  * working directory is "/", so paths must be absolute; signals that people or terminals send are ignored. Its return
  * value becomes its exit status. After LINK_ENDED or LINK_FAILED the wrapper waits at most a second for it and reaps

@@ -214,7 +214,7 @@ struct baro_header {
     uint32_t uid;
     char **argv;                /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
     char *cwd;
-    char event_source[16];      /* "connector", "perf", "scan", "observer" */
+    char event_source[16];      /* "connector", "perf", "scan" */
     char exit_source[16];       /* "taskstats", "perf", "wait4", "none" */
     int32_t *targets;           /* attach: pids */
     size_t n_targets;

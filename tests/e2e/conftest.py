@@ -165,7 +165,6 @@ def isolated(work, monkeypatch):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    monkeypatch.setenv("BARO_OBSERVER", "")  # an observer of another test must not share its events with this one
     if SANITIZED:
         # LeakSanitizer stops its process with ptrace, which is not allowed for a process that isn't dumpable (the
         # wrapper). So leaks are checked only in readers that run() calls, and in the unit tests.

@@ -454,7 +454,7 @@ static void perf_sees_all_body(void)
     struct exits_source *s = perf();
     struct census *c = census_new();
     attach(s, getpid());
-    CHECK(exits_fd(s) >= 0 && exits_memory(s) > 0 && exits_capacity(s) >= 200);
+    CHECK(exits_fd(s) >= 0 && exits_capacity(s) >= 200);
     fork_many(s, c, 1000);
     CHECK(c->lost == 0);
     CHECK(c->forks == 1000);
