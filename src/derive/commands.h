@@ -37,6 +37,7 @@ struct command {
     bool cpu_is_short;             /* of one that ended only the CPU time up to its last reading is known */
     bool io_is_short;              /* of one that ended it is not known all that it had read and written */
     bool tcp_is_short;             /* the same of the traffic of its sockets */
+    bool rss_is_short;             /* of one that ended only the high-water mark of its last reading is known */
     uint64_t held;                 /* scratch: memory at this moment */
     uint32_t holders;              /* scratch: of how many processes */
 };

@@ -22,9 +22,20 @@ static bool tcp_is_bound(const struct baro_summary *s, const struct command *c)
     return c->covered[COMMAND_TCP_SENT] && !s->tcp_is_whole && is_short;
 }
 
+/* Example: of python3, which has ended, 248 MB were read, and no process of the job had more than 248 MB: that is its
+ * peak. If wait4(2) says that one had 258 MB, 248 are a lower bound. */
+static bool rss_is_bound(const struct baro_summary *s, const struct command *c)
+{
+    bool is_largest = s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
+                      !summary_mark_is_bound(s) && c->value[COMMAND_RSS_PEAK] >= s->job[JOB_process_rss_peak];
+    return !is_largest && (c->rss_is_short || c->covered[COMMAND_RSS_PEAK] < c->processes);
+}
+
 static bool is_bound(const struct baro_summary *s, const struct command *c, int of)
 {
     switch (of) {
+    case COMMAND_RSS_PEAK:
+        return rss_is_bound(s, c);
     case COMMAND_CPU:
         return c->cpu_is_short || c->covered[of] < c->processes;
     case COMMAND_IO_READ:

@@ -120,7 +120,7 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
     case JOB_net_received:
         return summary_job(s, JOB_net_is_lower_bound, &flag) == BARO_PRESENT && flag;
     case JOB_process_rss_peak:
-        return summary_wall_ns(s) < 30 * NS_PER_MS; /* it may have ended before its memory was read twice */
+        return summary_mark_is_bound(s);
     default:
         return false;
     }
@@ -251,6 +251,13 @@ void fact_rss(const struct baro_summary *s, int of, size_t row, struct baro_valu
         ret->u64 = rss.unsampled;
         break;
     }
+}
+
+void fact_mark_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    (void)of;
+    (void)row;
+    value_u64(ret, s->job_absent[JOB_process_rss_peak], summary_mark_is_bound(s));
 }
 
 void fact_pss(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

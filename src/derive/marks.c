@@ -6,7 +6,26 @@
  * Example: samples saw 11.8 MB at most, and one process had 514 MB: the job had at least 514 MB, and more if others
  * lived at that moment. So the larger of the two is the peak, a lower bound if it is the mark.
  */
+#include "base/clock.h"
 #include "derive/summary.h"
+
+/* A tape without that metric has marks of taskstats, of wait4(2), or of the last reading. */
+bool summary_mark_is_final(const struct baro_exit *e)
+{
+    if (e->absent[EXIT_rss_peak_is_lower_bound] == BARO_PRESENT)
+        return !e->value[EXIT_rss_peak_is_lower_bound];
+    return e->absent[EXIT_rss_peak] == BARO_PRESENT && e->source == BARO_EXIT_TASKSTATS;
+}
+
+/* On a tape without that metric: it may have ended before its memory was read twice. */
+bool summary_mark_is_bound(const struct baro_summary *s)
+{
+    if (s->job_absent[JOB_process_rss_peak] != BARO_PRESENT)
+        return false;
+    if (s->job_absent[JOB_process_rss_peak_is_lower_bound] == BARO_PRESENT)
+        return s->job[JOB_process_rss_peak_is_lower_bound];
+    return summary_wall_ns(s) < 30 * NS_PER_MS;
+}
 
 /* Attached, a mark may be older than the recording, unless the process began during it. */
 void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32_t command)

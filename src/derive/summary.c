@@ -281,6 +281,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     s->commands.at[command].io_is_short |= e->absent[EXIT_io_rchar] == BARO_PRESENT && !io_is_whole;
     s->commands.at[command].tcp_is_short |=
         e->absent[EXIT_tcp_is_lower_bound] == BARO_PRESENT && e->value[EXIT_tcp_is_lower_bound];
+    s->commands.at[command].rss_is_short |= !summary_mark_is_final(e);
     summary_note_mark(s, e, command);
     oom_add_exit(&s->oom, e);
     s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));

@@ -181,6 +181,10 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
                        const struct derive_sum *pss);
 
 /* marks.c */
+/* Is the mark that it ended with known? */
+bool summary_mark_is_final(const struct baro_exit *e);
+/* The largest mark of one process: may one have had more? */
+bool summary_mark_is_bound(const struct baro_summary *s);
 void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32_t command);
 void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret);
 /* How many commands are known to have held most at that peak: one if it is the mark of a process between samples. */

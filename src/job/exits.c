@@ -146,6 +146,15 @@ static void fill_tcp(const struct job *j, const struct member *m, struct baro_ex
         put(e, EXIT_tcp_is_lower_bound, !m->tcp_whole);
 }
 
+/* Only taskstats and wait4(2) have the mark that it ended with. */
+static void fill_mark(const struct member *m, struct baro_exit *e)
+{
+    if (e->absent[EXIT_rss_peak])
+        e->absent[EXIT_rss_peak_is_lower_bound] = e->absent[EXIT_rss_peak];
+    else
+        put(e, EXIT_rss_peak_is_lower_bound, !member_usage(m)->has_memory);
+}
+
 static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     *e = (struct baro_exit){
@@ -163,6 +172,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         e->absent[EXIT_io_is_lower_bound] = e->absent[EXIT_io_rchar];
     else
         put(e, EXIT_io_is_lower_bound, !io_is_whole(j, m));
+    fill_mark(m, e);
     fill_tcp(j, m, e);
     if (m->begin_ns && m->end_ns >= m->begin_ns)
         put(e, EXIT_elapsed, m->end_ns - m->begin_ns);
@@ -227,6 +237,7 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     if (!e.absent[EXIT_cpu])
         j->counted_ended_ns += e.value[EXIT_cpu];
     j->unsure_ended_ns += e.absent[EXIT_cpu] ? 0 : own_unsure(m);
+    j->rss_peak_short |= e.absent[EXIT_rss_peak] || e.value[EXIT_rss_peak_is_lower_bound];
     if (!e.absent[EXIT_rss_peak])
         j->rss_peak = max_u64(j->rss_peak, e.value[EXIT_rss_peak]);
     if (!e.absent[EXIT_run_delay]) {

@@ -140,6 +140,7 @@ struct job {
     /* of those that a parent which has ended is assumed to have reaped: CPU time, and the part that may be too much */
     uint64_t assumed_ns, assumed_unsure_ns;
     bool assumed_short; /* of one of these the CPU time is not known to its end */
+    bool rss_peak_short;       /* one has ended whose mark at its end is not known */
     /* of ended members; lower bounds */
     uint64_t ended_run_delay, ended_switches[2];
     uint64_t known;       /* mask of enum job_metric: known for at least one process at some time */

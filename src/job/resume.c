@@ -159,6 +159,7 @@ static void take_totals(struct job *j, const struct baro_sample *last)
     j->ended_switches[0] += last->job[JOB_switches_voluntary];
     j->ended_switches[1] += last->job[JOB_switches_involuntary];
     j->rss_peak = max_u64(j->rss_peak, last->job[JOB_process_rss_peak]);
+    j->rss_peak_short = true; /* one may have ended in between */
     j->peak = last->job[JOB_processes_peak];
     j->io_short = j->cpu_short = true; /* what ended in between took its count with it */
     j->lossy = true;

@@ -51,6 +51,10 @@ static void fill_absent(const struct job *j, uint64_t *value_of, uint8_t *absent
         value_of[id] = 0;
         absent[id] = j->why[id] ? j->why[id] : (uint8_t)BARO_ABSENT_NOT_YET;
     }
+    if (absent[JOB_process_rss_peak]) {
+        value_of[JOB_process_rss_peak_is_lower_bound] = 0;
+        absent[JOB_process_rss_peak_is_lower_bound] = absent[JOB_process_rss_peak];
+    }
     if (absent[JOB_io_rchar]) {
         value_of[JOB_io_is_lower_bound] = 0;
         absent[JOB_io_is_lower_bound] = absent[JOB_io_rchar];
@@ -192,6 +196,21 @@ static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
     return sum;
 }
 
+/* A child inherits the wrapper's peak until it executes, so an ru_maxrss below the wrapper's own size is the wrapper's.
+ * One that is above it is the largest mark of all that were waited for: when no process is left, of all. */
+static void fill_rss_peak(struct job *j, uint64_t *value_of)
+{
+    bool is_of_wait4 = j->wrapper.maxrss > j->wrapper.floor_rss, all_waited_for = !tree_count(&j->tree) && !j->n_gone;
+    if (is_of_wait4) {
+        j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
+        j->known |= UINT64_C(1) << JOB_process_rss_peak;
+    }
+    bool is_whole = is_of_wait4 && all_waited_for && !j->cpu_short && !may_miss_children(j);
+    value_of[JOB_process_rss_peak] = j->rss_peak;
+    value_of[JOB_process_rss_peak_is_lower_bound] =
+        !is_whole && (j->rss_peak_short || !j->events || j->lossy || j->open);
+}
+
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
 {
     uint64_t total[LEDGER_MAX];
@@ -226,13 +245,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_cpu_bound] = bound;
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     lower_bounds(j, ret_value);
-    /* A child inherits the wrapper's peak until it executes, so an ru_maxrss below the wrapper's own size is the
-     * wrapper's. */
-    if (j->wrapper.maxrss > j->wrapper.floor_rss) {
-        j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
-        j->known |= UINT64_C(1) << JOB_process_rss_peak;
-    }
-    ret_value[JOB_process_rss_peak] = j->rss_peak;
+    fill_rss_peak(j, ret_value);
     bool may_miss = may_miss_children(j);
     ret_value[JOB_io_is_lower_bound] =
         j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);

@@ -22,6 +22,7 @@ void lives_init(struct lives *l, const struct baro_header *header)
     l->metric.process_write = metric(BARO_KIND_PROCESS, "io_write_bytes");
     l->metric.exit_cpu = metric(BARO_KIND_EXIT, "cpu_ns");
     l->metric.exit_rss_peak = metric(BARO_KIND_EXIT, "rss_peak_bytes");
+    l->metric.exit_rss_is_bound = metric(BARO_KIND_EXIT, "rss_peak_is_lower_bound");
     l->metric.exit_read = metric(BARO_KIND_EXIT, "io_read_bytes");
     l->metric.exit_write = metric(BARO_KIND_EXIT, "io_write_bytes");
     l->metric.exit_elapsed = metric(BARO_KIND_EXIT, "elapsed_ns");
@@ -148,6 +149,8 @@ static void add_exit(struct lives *l, const struct baro_exit *e)
     put(life, LIFE_CPU, absent, v, &life->cpu_ns);
     absent = baro_exit_value(e, l->metric.exit_rss_peak, &v);
     put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
+    if (baro_exit_value(e, l->metric.exit_rss_is_bound, &v) == BARO_PRESENT && v)
+        life->has |= LIFE_RSS_IS_BOUND;
     absent = baro_exit_value(e, l->metric.exit_read, &v);
     put(life, LIFE_READ, absent, v, &life->read_bytes);
     absent = baro_exit_value(e, l->metric.exit_write, &v);

@@ -16,7 +16,8 @@ enum life_has {
     LIFE_RSS = 8,
     LIFE_READ = 16,
     LIFE_WRITE = 32,
-    LIFE_CMDLINE = 64
+    LIFE_CMDLINE = 64,
+    LIFE_RSS_IS_BOUND = 128 /* its peak was read while it lived, and it may have had more */
 };
 
 struct life {
@@ -44,7 +45,7 @@ struct lives {
     bool failed;                      /* out of memory */
     struct {
         int process_cpu, process_rss, process_rss_peak, process_read, process_write;
-        int exit_cpu, exit_rss_peak, exit_read, exit_write, exit_elapsed;
+        int exit_cpu, exit_rss_peak, exit_rss_is_bound, exit_read, exit_write, exit_elapsed;
     } metric;
 };
 

@@ -44,7 +44,7 @@ static void title(struct page *p, const struct bar_row *row)
             page_status(html, life);
         }
         if (life->has & LIFE_RSS) {
-            buf_str(html, ", peak ");
+            buf_str(html, life->has & LIFE_RSS_IS_BOUND ? ", peak at least " : ", peak ");
             fmt_bytes(html, life->rss_peak_bytes);
         }
     }

@@ -209,6 +209,18 @@ static int most_first(const void *a, const void *b)
     return x->v != y->v ? (x->v < y->v ? 1 : -1) : (x->i > y->i) - (x->i < y->i);
 }
 
+static void rss_cell(struct page *p, const struct life *life)
+{
+    if (!(life->has & LIFE_RSS_IS_BOUND)) {
+        number_cell(p, life->has & LIFE_RSS, life->rss_peak_bytes, fmt_bytes);
+        return;
+    }
+    buf_printf(&p->html, "<td class=\"n\" data-v=\"%llu\"><small>at least</small> ",
+               (unsigned long long)life->rss_peak_bytes);
+    fmt_bytes(&p->html, life->rss_peak_bytes);
+    buf_str(&p->html, "</td>");
+}
+
 static void process(struct page *p, uint32_t i)
 {
     const struct life *life = &p->lives.at[i];
@@ -221,7 +233,7 @@ static void process(struct page *p, uint32_t i)
     moment_cell(p, life->begin_ns);
     number_cell(p, true, life->end_ns - life->begin_ns, fmt_duration);
     number_cell(p, life->has & LIFE_CPU, life->cpu_ns, fmt_duration);
-    number_cell(p, life->has & LIFE_RSS, life->rss_peak_bytes, fmt_bytes);
+    rss_cell(p, life);
     number_cell(p, life->has & LIFE_READ, life->read_bytes, fmt_bytes);
     number_cell(p, life->has & LIFE_WRITE, life->write_bytes, fmt_bytes);
     buf_str(&p->html, (life->has & LIFE_STATUS) && life->status ? "<td class=\"fail\">" : "<td>");

@@ -102,14 +102,15 @@ static void on_started(struct recorder *r, const struct link_message *l)
     recorder_first_tick(r);
 }
 
-/* ru_maxrss of wait4() is the maximum of the process and of all that it has waited for; for a process without children
- * it is its own. A child inherits the wrapper's high-water mark until it executes a program, so a value that is not
- * above the wrapper's own is ignored. */
+/* ru_maxrss of wait4() is the maximum of the process and of all that it has waited for: its own if it has no children,
+ * and if as much was read of itself. A child inherits the wrapper's high-water mark until it executes a program, so a
+ * value that is not above the wrapper's own is ignored. */
 static void take_memory(const struct link_message *l, struct member *m)
 {
     const struct baro_process *row = &m->row;
     bool leaf = !row->value[PROCESS_children_faults_minor] && !row->value[PROCESS_children_cpu_user];
-    if (!leaf || l->maxrss_bytes <= l->floor_rss_bytes)
+    bool reached = row->absent[PROCESS_rss_peak] == BARO_PRESENT && row->value[PROCESS_rss_peak] >= l->maxrss_bytes;
+    if (!(leaf || reached) || l->maxrss_bytes <= l->floor_rss_bytes)
         return;
     member_make_usage(m)->has_memory = true;
     member_make_usage(m)->rss_peak = l->maxrss_bytes;

@@ -12,12 +12,12 @@
 /* A command, or several together. */
 struct figures {
     uint64_t processes, cpu_ns, rss_bytes, tcp_bytes[2];
-    bool has_cpu, has_rss, cpu_is_bound, tcp_is_bound;
+    bool has_cpu, has_rss, cpu_is_bound, rss_is_bound, tcp_is_bound;
 };
 
 static const char *const tcp_facts[] = {"tcp_sent_bytes", "tcp_received_bytes"};
 
-/* The largest mark of one process is not a sum. */
+/* The largest mark of one process is not a sum; with a lower bound among several, it is one. */
 static void add_figures(struct figures *f, const struct baro_summary *s, size_t i)
 {
     struct baro_value cpu = report_row(s, "commands", "cpu_ns", i),
@@ -28,6 +28,7 @@ static void add_figures(struct figures *f, const struct baro_summary *s, size_t 
     f->has_cpu = f->has_cpu || !cpu.absent;
     f->has_rss = f->has_rss || !rss.absent;
     f->cpu_is_bound = f->cpu_is_bound || (!cpu.absent && cpu.flags & BARO_VALUE_LOWER_BOUND);
+    f->rss_is_bound = f->rss_is_bound || (!rss.absent && rss.flags & BARO_VALUE_LOWER_BOUND);
     for (size_t k = 0; k < 2; k++) {
         struct baro_value tcp = report_row(s, "commands", tcp_facts[k], i);
         f->tcp_bytes[k] += tcp.u64;
@@ -65,7 +66,10 @@ static void put_figures(struct cells *c, const struct figures *f, uint64_t total
     if (f->has_cpu && total)
         lines_percent(&b, (double)f->cpu_ns / (double)total);
     cells_put(c, 3, &b);
-    if (f->has_rss)
+    bool has_rss = f->has_rss && (f->rss_bytes || !f->rss_is_bound);
+    if (has_rss && f->rss_is_bound)
+        buf_byte(&b, '>');
+    if (has_rss)
         fmt_bytes(&b, f->rss_bytes);
     else
         buf_byte(&b, '?');
@@ -137,7 +141,7 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     }
     static const unsigned char first_to_go[] = {3, 1, 4, 0};
     cells_print(l, "heaviest", rows, n, first_to_go);
-    if (all.has_cpu && all.cpu_is_bound)
+    if ((all.has_cpu && all.cpu_is_bound) || (all.has_rss && all.rss_is_bound))
         put_note(l, "> at least: without what processes used after they were read last");
     if ((all.tcp_bytes[0] || all.tcp_bytes[1]) && all.tcp_is_bound)
         put_note(l, "> at least: sockets of processes that ended, as they were read last");
