@@ -38,6 +38,15 @@ struct baro_bucket {
     double min, max;     /**< the smallest and the largest value that held in it */
     double mean;         /**< over the time in which the value is known */
     double last;         /**< the value that held at its end */
+    /**
+     * For how much of its time only bounds of the value are known, which is no part of covered_ns: a sum over
+     * processes that lacks the value of one, or of pss or uss that are old (JOB metric pss_stale).
+     */
+    uint64_t unsure_ns;
+    /** Over that time the lowest sum of what is known, and the highest with the rss of those that lack pss or uss. Of
+     * other metrics, and of pss that is old, both are the sums themselves. */
+    double low, high;
+    double at_least; /**< the highest sum that is a lower bound of the true one; 0: there is none */
 };
 
 /**

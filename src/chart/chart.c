@@ -83,25 +83,45 @@ uint64_t chart_bucket_ns(const struct chart *c, size_t i)
     return c->from_ns + (uint64_t)((unsigned __int128)(c->to_ns - c->from_ns) * i / c->buckets);
 }
 
+static void survey(const struct chart *c, struct chart_curve *curve)
+{
+    curve->known = curve->has_whole = curve->has_bounds = curve->max_is_bound = false;
+    for (size_t i = 0; i < c->buckets; i++) {
+        curve->known = curve->known || curve->at[i].known;
+        curve->has_whole = curve->has_whole || chart_is_whole(&curve->at[i]);
+        curve->has_bounds = curve->has_bounds || (curve->at[i].known && curve->at[i].is_bound);
+    }
+}
+
+/* What it was at least at its highest. An old sum is no bound; it counts where nothing better is known. */
+static double most_of(const struct chart_bucket *b, bool has_better)
+{
+    double most = !b->is_bound || !has_better ? b->max : 0;
+    return b->at_least > most ? b->at_least : most;
+}
+
 static void finish_curve(const struct chart *c, struct chart_curve *curve)
 {
-    double sum = 0;
+    double sum = 0, high = 0;
     size_t n = 0;
-    curve->known = false;
+    survey(c, curve);
     curve->max = 0;
     for (size_t i = 0; i < c->buckets; i++) {
         const struct chart_bucket *b = &curve->at[i];
-        if (!b->known)
+        high = b->known && b->is_bound && b->high > high ? b->high : high;
+        if (!b->known || (b->is_bound && curve->has_whole && b->at_least <= 0))
             continue;
-        if (!curve->known || b->max > curve->max) {
-            curve->max = b->max;
+        double most = most_of(b, curve->has_whole);
+        if (!n || most > curve->max) {
+            curve->max = most;
             curve->max_ns = (chart_bucket_ns(c, i) + chart_bucket_ns(c, i + 1)) / 2;
+            curve->max_is_bound = b->is_bound || b->at_least > b->max;
         }
-        curve->known = true;
         curve->last = b->last;
         sum += b->mean;
         n++;
     }
+    curve->max_is_bound = curve->max_is_bound || high > curve->max;
     curve->mean = n ? sum / (double)n : 0;
 }
 
@@ -126,9 +146,22 @@ static double stack_top(const struct chart *c)
     return top;
 }
 
+/* Of curves with bounds, old sums may be higher than what counts as the most. */
+static double bounds_top(const struct chart *c, const struct chart_curve *curve)
+{
+    double top = 0;
+    for (size_t i = 0; curve->has_bounds && i < c->buckets; i++)
+        top = curve->at[i].known && curve->at[i].is_bound && curve->at[i].max > top ? curve->at[i].max : top;
+    return top;
+}
+
 static double values_top(const struct chart *c)
 {
     double top = stack_top(c);
+    for (size_t i = 0; i < c->n_curves; i++) {
+        double bounds = c->curves[i].shape != CHART_STACK ? bounds_top(c, &c->curves[i]) : 0;
+        top = bounds > top ? bounds : top;
+    }
     for (size_t i = 0; i < c->n_curves; i++) {
         if (c->curves[i].shape != CHART_STACK && c->curves[i].known && c->curves[i].max > top)
             top = c->curves[i].max;
@@ -136,6 +169,13 @@ static double values_top(const struct chart *c)
     for (size_t i = 0; i < c->n_marks; i++)
         top = c->marks[i].value > top ? c->marks[i].value : top;
     return top;
+}
+
+void chart_max_text(enum chart_unit unit, const struct chart_curve *curve, struct buf *ret)
+{
+    if (curve->max_is_bound)
+        buf_str(ret, "at least ");
+    chart_value_text(unit, curve->max, ret);
 }
 
 size_t chart_limit_steps(const struct chart *c, const struct chart_limit *limit,

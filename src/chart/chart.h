@@ -33,6 +33,10 @@ struct chart_bucket {
     bool known;
     double min, max, mean; /* mean: over the time for which it is known */
     double last;           /* that held at its end */
+    /* Of a sum only bounds are known, as in baro/series.h: min to last are the lower one, and high is the upper one. */
+    bool is_bound;
+    double high;
+    double at_least; /* the highest lower bound within the bucket, whether it is a bound alone or not; 0: none */
 };
 
 enum chart_shape {
@@ -53,6 +57,9 @@ struct chart_curve {
     struct chart_bucket *at; /* as many as the chart has buckets */
     bool known;              /* some bucket is known; else max, mean and last say nothing */
     double max, mean, last;  /* over the whole stretch; last: of its last bucket that is known */
+    bool max_is_bound;       /* it may have been more: in some bucket only bounds are known */
+    bool has_bounds;         /* of some bucket only bounds are known: these are dashed, or gaps in a terminal */
+    bool has_whole;          /* of some bucket the value is known */
     uint64_t max_ns;         /* the middle of the bucket that has max */
 };
 
@@ -121,6 +128,13 @@ void chart_finish(struct chart *c);
 void chart_done(struct chart *c); /* frees what it owns */
 
 /* ---- what drawings share ---- */
+/* Is the value of the bucket known, and not only bounds of it? */
+static inline bool chart_is_whole(const struct chart_bucket *b)
+{
+    return b->known && !b->is_bound;
+}
+/* "471 MB", "at least 315 MB" */
+void chart_max_text(enum chart_unit unit, const struct chart_curve *curve, struct buf *ret);
 /* When bucket i begins. */
 uint64_t chart_bucket_ns(const struct chart *c, size_t i);
 /* The highest value that has to fit: of curves (stacked: of their sum), marks, and limits less than 1.6 times as

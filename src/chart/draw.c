@@ -144,7 +144,7 @@ static void band(const struct drawing *d, const struct chart_curve *curve, struc
     for (size_t i = 0; i < d->c->buckets; i++) {
         const struct chart_bucket *b = &curve->at[i];
         w->low[i] = from_mean ? b->mean : b->min;
-        w->high[i] = b->max;
+        w->high[i] = b->is_bound ? b->high : b->max;
         w->known[i] = b->known && is_apart(d, w->low[i], w->high[i]);
         any = any || w->known[i];
     }
@@ -159,7 +159,7 @@ static void line_curve(const struct drawing *d, const struct chart_curve *curve,
     struct ink ink = {INK_CURVE, curve->color};
     band(d, curve, w, false);
     for (size_t i = 0; i < d->c->buckets; i++) {
-        w->known[i] = curve->at[i].known;
+        w->known[i] = chart_is_whole(&curve->at[i]);
         w->high[i] = curve->at[i].mean;
         w->low[i] = 0;
     }
@@ -169,6 +169,22 @@ static void line_curve(const struct drawing *d, const struct chart_curve *curve,
     }
     step_line(d, w->high, w->known);
     d->to->stroke(d->to, ink, curve->shape == CHART_DASHED ? STROKE_DASHED : STROKE_LINE);
+    if (!curve->has_bounds)
+        return;
+    for (size_t i = 0; i < d->c->buckets; i++)
+        w->known[i] = curve->at[i].known && curve->at[i].is_bound;
+    step_line(d, w->high, w->known);
+    d->to->stroke(d->to, ink, STROKE_DASHED);
+}
+
+/* What is a lower bound is paler. */
+static void stacked_part(const struct drawing *d, const struct chart_curve *curve, struct work *w, bool is_bound)
+{
+    for (size_t i = 0; i < d->c->buckets; i++)
+        w->known[i] = curve->at[i].known && curve->at[i].is_bound == is_bound &&
+                      fabs(y_of(d, w->low[i]) - y_of(d, w->high[i])) >= 0.05;
+    step_area(d, w->low, w->high, w->known);
+    d->to->fill(d->to, (struct ink){INK_CURVE, curve->color}, is_bound ? FILL_BAND : FILL_SOLID);
 }
 
 static void stacked_curve(const struct drawing *d, const struct chart_curve *curve, struct work *w)
@@ -177,11 +193,11 @@ static void stacked_curve(const struct drawing *d, const struct chart_curve *cur
         double mean = curve->at[i].known ? curve->at[i].mean : 0;
         w->low[i] = w->base[i];
         w->high[i] = w->base[i] + mean;
-        w->known[i] = curve->at[i].known && fabs(y_of(d, w->low[i]) - y_of(d, w->high[i])) >= 0.05;
         w->base[i] = w->high[i];
     }
-    step_area(d, w->low, w->high, w->known);
-    d->to->fill(d->to, (struct ink){INK_CURVE, curve->color}, FILL_SOLID);
+    stacked_part(d, curve, w, false);
+    if (curve->has_bounds)
+        stacked_part(d, curve, w, true);
 }
 
 static void curves(const struct drawing *d)
@@ -370,10 +386,14 @@ static double swatch(const struct drawing *d, double x, double y, const struct c
 
 #define NAME_WIDTH 150.0
 
-static void shown_name(const char *name, struct buf *ret, size_t *ret_fit)
+static void shown_name(const struct chart_curve *curve, struct buf *ret, size_t *ret_fit)
 {
-    shown_text(name, ret);
+    shown_text(curve->name, ret);
     *ret_fit = ret->failed ? 0 : text_fit((const char *)ret->at, ret->len, TEXT_SIZE, NAME_WIDTH);
+    if (ret->failed || !curve->has_bounds || *ret_fit < ret->len)
+        return;
+    buf_str(ret, curve->shape == CHART_STACK ? " (pale: at least)" : " (dashed: a bound)");
+    *ret_fit = ret->failed ? 0 : ret->len;
 }
 
 /* Returns how many lines it takes; draws if d->to is there. */
@@ -391,7 +411,7 @@ static size_t legend(const struct drawing *d)
         if (curve ? curve->shape == CHART_TOTAL : chart_limit_is_drawn(d->c, limit))
             continue;
         if (curve)
-            shown_name(curve->name, &b, &fit);
+            shown_name(curve, &b, &fit);
         else
             limit_text(d, limit, &b), fit = b.failed ? 0 : b.len;
         double width = 16 * !is_limit + text_width((const char *)b.at, fit, TEXT_SIZE) + 14;

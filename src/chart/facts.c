@@ -101,7 +101,8 @@ void decorate_peak(struct chart *c, const struct baro_summary *s, const struct l
             most = &c->curves[i];
     }
     if (most)
-        add_peak(c, most->max_ns, most->max, false, most->shape == CHART_TOTAL || c->n_curves == 1 ? NULL : most->name);
+        add_peak(c, most->max_ns, most->max, most->max_is_bound,
+                 most->shape == CHART_TOTAL || c->n_curves == 1 ? NULL : most->name);
 }
 
 /* A limit of the summary as a line: its fact, the fact that names its source, and its place in the history. */
@@ -150,7 +151,7 @@ static void fact_peak(struct chart *c, const struct baro_summary *s, const char 
     if (is_whole(c, s) && fact_number(s, "job", name, 0, &peak))
         add_peak(c, t_ns, peak, fact_is_bound(s, "job", name), who);
     else
-        add_peak(c, curve->max_ns, curve->max, false, NULL);
+        add_peak(c, curve->max_ns, curve->max, curve->max_is_bound, NULL);
 }
 
 static void rss_peak(struct chart *c, const struct baro_summary *s, const struct chart_curve *curve, bool with_holders)

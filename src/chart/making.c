@@ -107,15 +107,21 @@ static void fill(const struct making *m, const struct feed *feed)
     for (size_t i = 0; i < m->buckets; i++) {
         const struct baro_bucket *from = baro_series_bucket(m->series, feed->series, i);
         struct chart_bucket *to = &curve->at[i];
-        bool known = from && from->covered_ns > 0;
+        bool known = from && from->covered_ns > 0, unsure = from && !known && from->unsure_ns > 0;
         if (feed->cumulative) {
             double before = so_far;
             so_far += known ? from->mean * feed->scale * (double)from->covered_ns / 1e9 : 0;
-            *to = (struct chart_bucket){known, before, so_far, (before + so_far) / 2, so_far};
+            *to = (struct chart_bucket){.known = known, .min = before, .max = so_far, .mean = (before + so_far) / 2,
+                                        .last = so_far};
         } else if (known) {
-            *to = (struct chart_bucket){true, of(feed, from->min), of(feed, from->max), of(feed, from->mean),
-                                        of(feed, from->last)};
+            *to = (struct chart_bucket){.known = true, .min = of(feed, from->min), .max = of(feed, from->max),
+                                        .mean = of(feed, from->mean), .last = of(feed, from->last)};
+        } else if (unsure) {
+            double low = of(feed, from->low);
+            *to = (struct chart_bucket){.known = true, .min = low, .max = low, .mean = low, .last = low,
+                                        .is_bound = true, .high = of(feed, from->high)};
         }
+        to->at_least = from && !feed->cumulative ? of(feed, from->at_least) : 0;
     }
 }
 
@@ -139,7 +145,8 @@ static void fill_others(const struct chart *c, struct chart_curve *others, const
         if (!known)
             continue;
         mean = above_zero(total->at[i].mean - mean);
-        others->at[i] = (struct chart_bucket){true, mean, mean, mean, above_zero(total->at[i].last - last)};
+        others->at[i] = (struct chart_bucket){.known = true, .min = mean, .max = mean, .mean = mean,
+                                              .last = above_zero(total->at[i].last - last)};
     }
 }
 

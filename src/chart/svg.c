@@ -64,10 +64,12 @@ static void begin_curve(struct svg *s, const struct chart_curve *curve)
     attribute(s, "data-max", curve->max);
     attribute(s, "data-mean", curve->mean);
     attribute(s, "data-last", curve->last);
+    if (curve->max_is_bound)
+        buf_str(s->out, " data-max-is-lower-bound=\"1\"");
     buf_str(s->out, "><title>");
     chart_xml_text(s->out, curve->name, strlen(curve->name));
-    buf_str(s->out, ": at most ");
-    chart_value_text(s->chart->unit, curve->max, s->out);
+    buf_str(s->out, curve->max_is_bound ? ": at its highest " : ": at most ");
+    chart_max_text(s->chart->unit, curve, s->out);
     buf_str(s->out, ", on average ");
     chart_value_text(s->chart->unit, curve->mean, s->out);
     buf_str(s->out, "</title>");

@@ -131,7 +131,7 @@ static void line_curve(struct grid *g, const struct chart_curve *curve, char let
         grid_buckets(g, x, 2 * g->columns, &first, &end);
         for (size_t i = first; i < end; i++) {
             const struct chart_bucket *b = &curve->at[i];
-            if (!b->known)
+            if (!b->known || (b->is_bound && curve->has_whole))
                 continue;
             low = fmin(low, b->min);
             high = fmax(high, b->max);
@@ -287,6 +287,18 @@ static void entry(struct legend *l, const char *sign, int color, const char *tex
     buf_done(&b);
 }
 
+/* Where only bounds are known there is a gap, if not everywhere. */
+static void bounds_entry(struct legend *l, const struct chart_curve *curve)
+{
+    struct buf b = {0};
+    bool at_least = curve->shape == CHART_STACK || !curve->has_whole;
+    text_escaped(&b, curve->name, strlen(curve->name));
+    buf_str(&b, at_least ? ": a lower bound, " : ": gaps where not all of it is known, ");
+    chart_max_text(l->g->c->unit, curve, &b);
+    entry(l, "", -1, (const char *)b.at, b.len, false);
+    buf_done(&b);
+}
+
 static void legend(const struct grid *g, struct buf *ret)
 {
     struct legend l = {g, ret, 0};
@@ -298,8 +310,9 @@ static void legend(const struct grid *g, struct buf *ret)
         if (curve->shape == CHART_TOTAL)
             continue;
         entry(&l, blocks ? curve->shape == CHART_STACK ? "\342\226\210" : "\342\224\200" : letter,
-              grid_color(curve->color), curve->name, strlen(curve->name),
-              true);
+              grid_color(curve->color), curve->name, strlen(curve->name), true);
+        if (curve->has_bounds)
+            bounds_entry(&l, curve);
     }
     for (size_t i = 0; i < c->n_limits; i++) {
         struct buf b = {0};

@@ -88,14 +88,14 @@ static void grow(struct course *c, int k, uint64_t t_ns, uint64_t value, uint64_
     *s = (struct course_since){true, t_ns, value, t_ns, value};
 }
 
-/* A value holds until the next sample. */
-static void hold(struct course *c, int k, uint64_t t_ns, const struct derive_sum *sum)
+/* A value holds until the next sample. A sum of pss that lacks a process, or is old, says nothing of the job. */
+static void hold(struct course *c, int k, uint64_t t_ns, const struct derive_sum *sum, bool counts)
 {
     struct course_held *h = &c->held[k];
     size_t now = t_ns / c->width_ns, from = h->known ? h->t_ns / c->width_ns : now;
     for (size_t i = from; h->known && i <= now; i++)
         c->most[k][i] = h->value > c->most[k][i] ? h->value : c->most[k][i];
-    *h = (struct course_held){sum->absent == BARO_PRESENT && sum->members, t_ns, sum->value};
+    *h = (struct course_held){sum->absent == BARO_PRESENT && sum->members && counts, t_ns, sum->value};
     if (h->known && h->value > c->most[k][now])
         c->most[k][now] = h->value;
 }
@@ -125,8 +125,8 @@ void course_add(struct course *c, const struct baro_sample *sample, const struct
         grow(c, COURSE_CPU, t_ns, sample->job[JOB_cpu], RATE_OVER);
     if (read_io(sample, &io))
         grow(c, COURSE_IO, t_ns, io, RATE_OVER);
-    hold(c, COURSE_RSS, t_ns, rss);
-    hold(c, COURSE_PSS, t_ns, pss);
+    hold(c, COURSE_RSS, t_ns, rss, true);
+    hold(c, COURSE_PSS, t_ns, pss, pss->covered == pss->members && !derive_is_stale(sample));
 }
 
 void course_finish(struct course *c)

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "sample/sample.h"
 
-/* What is left of a zombie holds no memory and no files; it owes no value. */
-static int is_zombie(const struct baro_process *p)
+/* A zombie has no memory and no files. */
+bool derive_holds_nothing(const struct baro_process *p)
 {
     return p->absent[PROCESS_state] == BARO_PRESENT && p->value[PROCESS_state] == 'Z' &&
            p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] == 0;
@@ -17,7 +17,7 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
         sum->members++;
         sum->covered++;
         sum->value += p->value[metric];
-    } else if (!is_zombie(p)) {
+    } else if (!derive_holds_nothing(p)) {
         sum->members++;
         sum->absent = p->absent[metric];
     }

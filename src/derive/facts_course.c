@@ -34,5 +34,7 @@ void fact_course(const struct baro_summary *s, int of, size_t row, struct baro_v
 
 void fact_course_memory(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    value_u64(ret, s->peak[of == COURSE_RSS ? PEAK_RSS : PEAK_PSS].absent, s->course.most[of][row]);
+    int absent = s->peak[of == COURSE_RSS ? PEAK_RSS : PEAK_PSS].absent;
+    uint64_t most = s->course.most[of][row];
+    value_u64(ret, absent || of == COURSE_RSS || most ? absent : BARO_ABSENT_UNKNOWN, most); /* all that runs has pss */
 }

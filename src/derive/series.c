@@ -215,6 +215,25 @@ void series_spread(const struct baro_series *s, struct curve *c, uint64_t a, uin
     }
 }
 
+static void reach_unsure(struct baro_bucket *b, double low, const struct bounds *bounds)
+{
+    b->low = !b->unsure_ns || low < b->low ? low : b->low;
+    b->high = !b->unsure_ns || bounds->high > b->high ? bounds->high : b->high;
+    b->at_least = bounds->at_least > b->at_least ? bounds->at_least : b->at_least;
+}
+
+void series_spread_unsure(const struct baro_series *s, struct curve *c, uint64_t a, uint64_t b)
+{
+    a = a < s->from_ns ? s->from_ns : a;
+    b = b > s->to_ns ? s->to_ns : b;
+    for (size_t i = a < b ? bucket_of(s, a) : 0; a < b; i++) {
+        uint64_t end = baro_series_bucket_ns(s, i + 1), part = (end < b ? end : b) - a;
+        reach_unsure(&c->at[i], c->value, &c->bounds);
+        c->at[i].unsure_ns += part;
+        a += part;
+    }
+}
+
 void series_point(const struct baro_series *s, struct curve *c, uint64_t t_ns, double value)
 {
     if (t_ns < s->from_ns || t_ns >= s->to_ns)

@@ -44,6 +44,10 @@ struct curve {
     double value;     /* that holds, or that grew since then */
     bool known;       /* in the sample that is being read */
     double now;       /* values: of that sample */
+    struct bounds {
+        bool unsure;   /* it is a sum that is not whole, or old: baro_bucket.unsure_ns */
+        double high, at_least;
+    } bounds, bounds_now; /* of value, and of now */
     struct stretches held; /* rates: growth that no bucket has so far */
 };
 
@@ -66,6 +70,8 @@ bool series_one_of_a_kind(int kind);
 
 /* The value held from a to b. While the walk goes on, mean is the sum of value times nanoseconds. */
 void series_spread(const struct baro_series *s, struct curve *c, uint64_t a, uint64_t b, double value);
+/* The same of a value of which only bounds are known. */
+void series_spread_unsure(const struct baro_series *s, struct curve *c, uint64_t a, uint64_t b);
 /* A sample at that time, with the value of a curve of values. */
 void series_point(const struct baro_series *s, struct curve *c, uint64_t t_ns, double value);
 /* Means from sums. */

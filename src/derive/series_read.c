@@ -6,6 +6,7 @@
 #include "baro/interval.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "derive/derive.h"
 #include "derive/series.h"
 #include "sample/sample.h"
 
@@ -196,11 +197,28 @@ static void add_value(struct curve *c, int absent, uint64_t value, const struct 
     c->known = true;
 }
 
+/* What a process without pss or uss has of it at most. */
+static double most_of_process(const struct baro_process *p, int metric)
+{
+    bool is_part = metric == PROCESS_pss || metric == PROCESS_uss;
+    return is_part && p->absent[PROCESS_rss] == BARO_PRESENT ? (double)p->value[PROCESS_rss] : 0;
+}
+
+/* Example: `cargo` has 41 MB of pss, and two compilers of 113 MB of rss each have no pss so far: 41 to 267 MB. */
+static void note_bounds(struct curve *c, const struct baro_sample *sample, double lacking, bool is_partial)
+{
+    bool is_old = (c->metric == PROCESS_pss || c->metric == PROCESS_uss) && derive_is_stale(sample);
+    c->bounds_now = (struct bounds){.unsure = is_partial || is_old, .high = c->now + lacking,
+                                    .at_least = is_old ? 0 : c->now};
+}
+
 static void read_process_values(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
                                 const struct baro_metric *m)
 {
     /* Of no processes the sum is 0, and known. */
     c->known = c->metric == SERIES_COUNT || (!c->id && !c->name && sample->n == 0);
+    double lacking = 0;
+    bool is_partial = false;
     for (size_t i = 0; i < sample->n; i++) {
         const struct baro_process *p = sample->processes[i];
         uint64_t v = 0;
@@ -212,7 +230,12 @@ static void read_process_values(const struct baro_series *s, struct curve *c, co
         }
         int absent = baro_process_value(p, c->metric, &v);
         add_value(c, absent, v, m);
+        if (absent != BARO_PRESENT && !derive_holds_nothing(p)) {
+            is_partial = true;
+            lacking += most_of_process(p, c->metric);
+        }
     }
+    note_bounds(c, sample, lacking, is_partial);
 }
 
 static void read_entity_values(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
@@ -238,6 +261,7 @@ static void read_value(const struct baro_series *s, struct curve *c, const struc
     const struct baro_metric *m = metric_of(s, c->kind, c->metric);
     uint64_t v = 0;
     c->now = 0;
+    c->bounds_now = (struct bounds){0};
     if (series_one_of_a_kind(c->kind)) {
         int absent = one_value(sample, c->kind, c->metric, &v);
         add_value(c, absent, v, m);
@@ -279,6 +303,15 @@ static void close_rate(const struct baro_series *s, struct curve *c, uint64_t t_
     c->value = c->per = 0;
 }
 
+/* The value of the last sample held until t_ns. */
+static void close_value(const struct baro_series *s, struct curve *c, uint64_t t_ns)
+{
+    if (c->has && c->bounds.unsure)
+        series_spread_unsure(s, c, c->since_ns, t_ns);
+    else if (c->has)
+        series_spread(s, c, c->since_ns, t_ns, c->value);
+}
+
 static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t_ns)
 {
     if (c->counter >= 0) {
@@ -292,12 +325,12 @@ static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t
         series_point(s, c, t_ns, 0);
         return;
     }
-    if (c->has)
-        series_spread(s, c, c->since_ns, t_ns, c->value);
+    close_value(s, c, t_ns);
     c->has = c->known;
     c->since_ns = t_ns;
     c->value = c->now;
-    if (c->known)
+    c->bounds = c->bounds_now;
+    if (c->known && !c->bounds.unsure)
         series_point(s, c, t_ns, c->now);
 }
 
@@ -331,7 +364,7 @@ static void on_gap(struct baro_series *s, const struct baro_event *e)
         struct curve *c = &s->curve[i];
         if (c->counter >= 0 || !c->has)
             continue;
-        series_spread(s, c, c->since_ns, begin_ns, c->value);
+        close_value(s, c, begin_ns);
         c->has = false;
     }
 }

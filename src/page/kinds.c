@@ -150,8 +150,11 @@ static void fill(struct chart *c, const struct baro_series *s, int first, double
         for (size_t i = 0; i < c->buckets; i++) {
             const struct baro_bucket *b = baro_series_bucket(s, first + (int)k, i);
             if (b && (b->covered_ns || b->points))
-                c->curves[k].at[i] =
-                    (struct chart_bucket){true, b->min * factor, b->max * factor, b->mean * factor, b->last * factor};
+                c->curves[k].at[i] = (struct chart_bucket){.known = true,
+                                                           .min = b->min * factor,
+                                                           .max = b->max * factor,
+                                                           .mean = b->mean * factor,
+                                                           .last = b->last * factor};
         }
     }
     chart_finish(c);

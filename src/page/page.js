@@ -197,8 +197,8 @@
       const i = t === null ? 0 : Math.min(chart.buckets - 1, Math.max(0, Math.floor((t - from) / span * chart.buckets)));
       cells.forEach((cell, k) => {
         if (t === null) { cell.textContent = texts[k]; return; }
-        const v = chart.curves[cell.dataset.curve].v[i];
-        cell.textContent = v === null || v === undefined ? "\u2013" : units[chart.unit](v);
+        const c = chart.curves[cell.dataset.curve], v = c.v[i];
+        cell.textContent = v === null || v === undefined ? "\u2013" : (c.sign ? c.sign[i] : "") + units[chart.unit](v);
       });
     }
   };

@@ -40,7 +40,7 @@ static double value_mean(const struct chart_curve *curve, const double *below, s
 static double value_max(const struct chart_curve *curve, const double *below, size_t i)
 {
     (void)below;
-    return curve->at[i].max;
+    return curve->at[i].is_bound ? curve->at[i].high : curve->at[i].max;
 }
 
 static double value_min(const struct chart_curve *curve, const double *below, size_t i)
@@ -71,19 +71,29 @@ static void points(const struct plot *w, const struct chart_curve *curve, const 
     }
 }
 
-static size_t next_known(const struct chart *c, const struct chart_curve *curve, size_t i, bool known)
+/* Which buckets a path has: those that are known, without those of which only bounds are known, or these alone. */
+enum part { PART_ALL, PART_WHOLE, PART_BOUNDS };
+
+static bool has(const struct chart_curve *curve, size_t i, enum part part)
 {
-    while (i < c->buckets && curve->at[i].known != known)
+    const struct chart_bucket *b = &curve->at[i];
+    return b->known && (part == PART_ALL || b->is_bound == (part == PART_BOUNDS));
+}
+
+static size_t next(const struct chart *c, const struct chart_curve *curve, size_t i, enum part part, bool has_it)
+{
+    while (i < c->buckets && has(curve, i, part) != has_it)
         i++;
     return i;
 }
 
-/* kind: 'a' an area down to 0, 'l' a line, 'b' the band from the lowest to the highest value. */
+/* kind: 'a' an area down to 0, 'l' a line, 'b' the band from the lowest to the highest value, 'e' bounds. */
 static void path(const struct plot *w, const struct chart_curve *curve, const double *below, char kind)
 {
     struct buf *html = &w->p->html;
     value_function *value = kind == 'b' || curve->shape == CHART_TOTAL ? value_max : value_mean;
     const char *class = kind == 'a'                                   ? (curve->shape == CHART_STACK ? "a" : "a pale")
+                        : kind == 'e'                                 ? "d"
                         : kind == 'l' && curve->shape == CHART_DASHED ? "d"
                         : kind == 'l'                                 ? "l"
                         : kind == 't'                                 ? "t"
@@ -91,8 +101,9 @@ static void path(const struct plot *w, const struct chart_curve *curve, const do
     buf_printf(html, "<path class=\"%s k%u\" data-k=\"", class, curve->color);
     page_string(html, curve->name);
     buf_str(html, "\" d=\"");
-    for (size_t i = next_known(w->c, curve, 0, true); i < w->c->buckets; i = next_known(w->c, curve, i, true)) {
-        size_t to = next_known(w->c, curve, i, false);
+    enum part part = kind == 'e' ? PART_BOUNDS : curve->shape == CHART_STACK || kind == 'b' ? PART_ALL : PART_WHOLE;
+    for (size_t i = next(w->c, curve, 0, part, true); i < w->c->buckets; i = next(w->c, curve, i, part, true)) {
+        size_t to = next(w->c, curve, i, part, false);
         points(w, curve, below, value, i, to, false);
         if (kind == 'b')
             points(w, curve, NULL, value_min, i, to, true);
@@ -131,7 +142,7 @@ static void stack(const struct plot *w)
 static bool has_band(const struct chart *c, const struct chart_curve *curve)
 {
     for (size_t i = 0; i < c->buckets; i++) {
-        if (curve->at[i].known && curve->at[i].max > curve->at[i].min * 1.02)
+        if (curve->at[i].known && value_max(curve, NULL, i) > curve->at[i].min * 1.02)
             return true;
     }
     return false;
@@ -149,6 +160,8 @@ static void curves(const struct plot *w)
         if (curve->shape != CHART_TOTAL && has_band(w->c, curve))
             path(w, curve, NULL, 'b');
         path(w, curve, NULL, curve->shape == CHART_TOTAL ? 't' : 'l');
+        if (curve->shape != CHART_TOTAL && curve->has_bounds)
+            path(w, curve, NULL, 'e');
     }
 }
 
@@ -272,7 +285,7 @@ static void legend(const struct plot *w)
         page_string(html, curve->name);
         buf_printf(html, "</span><b data-curve=\"%zu\">", k);
         struct buf text = {0};
-        chart_value_text(w->c->unit, curve->max, &text);
+        chart_max_text(w->c->unit, curve, &text);
         chart_xml_escaped(html, (const char *)text.at, text.len);
         buf_done(&text);
         buf_str(html, "</b></button></li>\n");
@@ -408,7 +421,7 @@ void page_spark(struct page *p, const struct chart *c, const struct chart_curve 
         double most = 0;
         size_t from = x * c->buckets / ACROSS, to = (x + 1) * c->buckets / ACROSS;
         for (size_t i = from; i < to || i == from; i++)
-            most = curve->at[i].known && curve->at[i].max > most ? curve->at[i].max : most;
+            most = chart_is_whole(&curve->at[i]) && curve->at[i].max > most ? curve->at[i].max : most;
         buf_printf(&p->html, "L%zu %d", x, 100 - (int)(most / curve->max * 96));
     }
     buf_printf(&p->html, "L%d 100Z\"/></svg>", ACROSS);
@@ -428,6 +441,18 @@ static double four_digits(double v)
     return v < 0 ? -rounded : rounded;
 }
 
+/* A sign for each bucket: that the value is a lower bound, that it is old, or neither. */
+static void bounds_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
+{
+    json_key(j, "sign");
+    json_begin(j, '[');
+    for (size_t i = 0; i < c->buckets; i++) {
+        bool is_bound = curve->at[i].known && curve->at[i].is_bound;
+        json_text(j, !is_bound ? "" : curve->at[i].at_least > 0 ? "\342\211\245 " : "\342\211\210 ");
+    }
+    json_end(j, ']');
+}
+
 static void curve_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
 {
     json_begin(j, '{');
@@ -444,6 +469,8 @@ static void curve_data(const struct chart *c, const struct chart_curve *curve, s
             json_null(j);
     }
     json_end(j, ']');
+    if (curve->has_bounds)
+        bounds_data(c, curve, j);
     json_end(j, '}');
 }
 

@@ -112,7 +112,9 @@ static void write_values(const struct range *r, const struct curve *c, struct js
     for (size_t i = 0; i < r->buckets; i++) {
         const struct baro_bucket *b = baro_series_bucket(r->series, c->number, i);
         const double values[] = {b ? b->min : 0, b ? b->mean : 0, b ? b->max : 0};
-        if (!b || (!b->covered_ns && !b->points))
+        if (which == 0 && b && !b->covered_ns && !b->points && b->at_least > 0)
+            json_double(j, b->at_least);
+        else if (!b || (!b->covered_ns && !b->points))
             json_null(j);
         else
             json_double(j, values[which]);

@@ -38,10 +38,10 @@ struct memory memory_of(const struct baro_sample *s, const struct metrics *m, bo
         ret.measure = MEASURE_GROUP;
         return ret;
     }
-    if (baro_sample_sum(s, m->process.pss, &sum) == BARO_PRESENT && sum.members && sum.covered == sum.members) {
+    if (baro_sample_sum(s, m->process.pss, &sum) == BARO_PRESENT && sum.members && sum.covered == sum.members &&
+        !memory_pss_is_stale(s, m)) { /* else it may be above the peak, which counts no such sum */
         ret.absent = BARO_PRESENT;
         ret.measure = MEASURE_PSS;
-        ret.flags = memory_pss_is_stale(s, m) ? BARO_VALUE_ESTIMATE : 0;
     } else {
         sum = (struct baro_sum){0};
         ret.absent = baro_sample_sum(s, m->process.rss, &sum);

@@ -105,8 +105,8 @@ static void make(struct chart *c, enum chart_unit unit, enum chart_shape shape, 
     struct chart_curve *curve = chart_add_curve(c, name, shape, 0);
     assert_non_null(curve);
     for (size_t i = 0; i < 10; i++)
-        curve->at[i] = (struct chart_bucket){true, 2, 2, 2, 2};
-    curve->at[3] = (struct chart_bucket){0};
+        curve->at[i] = (struct chart_bucket){.known = true, .min = 2, .max = 2, .mean = 2, .last = 2};
+    curve->at[3] = (struct chart_bucket){.known = 0};
     curve->at[7].max = 8;
     chart_finish(c);
 }

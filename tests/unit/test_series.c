@@ -143,6 +143,67 @@ static void test_values(void **state)
     baro_series_free(s);
 }
 
+static int add_pss(struct baro_series *s)
+{
+    return baro_series_add_value(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_pss, NULL);
+}
+
+/* At 1 s "make" has a pss of 40 and "cc", which has just begun, none yet, of 25 resident; at 2 s both have one; at 3 s
+ * that of make is older than the end of cc. */
+static void test_bounds_of_a_sum(void **state)
+{
+    char path[64];
+    int curve;
+    struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make"},
+                        cc = {.id = 2, .key = {101, 8}, .name = (char *)"cc"};
+    struct baro_process *both[] = {&make, &cc};
+    struct baro_sample s = {.t_ns = 1 * SECOND, .n = 2, .processes = both};
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/test_series_bounds.%d.baro", (int)getpid());
+    struct tape_writer *w = new_tape(path, NULL);
+    make.value[PROCESS_pss] = 40;
+    make.value[PROCESS_rss] = 50;
+    cc.value[PROCESS_rss] = 25;
+    cc.absent[PROCESS_pss] = BARO_ABSENT_NOT_YET;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = 2 * SECOND;
+    cc.absent[PROCESS_pss] = BARO_PRESENT;
+    cc.value[PROCESS_pss] = 20;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = 3 * SECOND;
+    s.n = 1;
+    s.job[JOB_pss_stale] = 1;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = 4 * SECOND;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+    struct baro_series *pss = series(path, 1 * SECOND, 4 * SECOND, 3, &curve, add_pss);
+    const struct baro_bucket *b = baro_series_bucket(pss, curve, 0);
+    assert_int_equal(b->covered_ns, 0);
+    assert_int_equal(b->unsure_ns, SECOND);
+    near(b->low, 40);
+    near(b->high, 40 + 25);
+    near(b->at_least, 40);
+    b = baro_series_bucket(pss, curve, 1);
+    assert_int_equal(b->covered_ns, SECOND);
+    assert_int_equal(b->unsure_ns, 0);
+    near(b->max, 60);
+    b = baro_series_bucket(pss, curve, 2);
+    assert_int_equal(b->unsure_ns, SECOND);
+    near(b->low, 40);
+    near(b->high, 40);
+    near(b->at_least, 0); /* it may be less */
+    baro_series_free(pss);
+    pss = series(path, 1 * SECOND, 3 * SECOND, 1, &curve, add_pss); /* one bucket: the whole part counts */
+    b = baro_series_bucket(pss, curve, 0);
+    assert_int_equal(b->covered_ns, SECOND);
+    assert_int_equal(b->unsure_ns, SECOND);
+    near(b->min, 60);
+    baro_series_free(pss);
+    unlink(path);
+}
+
 static int add_all_cpu(struct baro_series *s)
 {
     return baro_series_add_rate(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, NULL);
@@ -490,6 +551,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rates),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_bounds_of_a_sum),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_derived_and_counts),
         cmocka_unit_test(test_shares),
