@@ -195,6 +195,13 @@ uint64_t sampler_wait(struct sampler *s, uint64_t now_ns, uint64_t next_ns, uint
     return budget_wait(&g->account->budget, now_ns + offset, next_ns + offset, interval_ns) - offset;
 }
 
+uint64_t sampler_wait_edge(struct sampler *s, uint64_t now_ns)
+{
+    const struct sampling *g = &s->sampling;
+    uint64_t offset = sampling_account_ns(g, 0);
+    return budget_wait_edge(&g->account->budget, now_ns + offset) - offset;
+}
+
 void sampler_missed(struct sampler *s, uint64_t n)
 {
     own_cost_missed(&s->own, n);

@@ -89,6 +89,9 @@ void sampler_charge(struct sampler *s, bool sampled);
 /* The time at which the budget allows the next sample, which is planned for next_ns: budget_wait(). */
 uint64_t sampler_wait(struct sampler *s, uint64_t now_ns, uint64_t next_ns, uint64_t interval_ns);
 
+/* The same at the edge of a phase: budget_wait_edge(). */
+uint64_t sampler_wait_edge(struct sampler *s, uint64_t now_ns);
+
 void sampler_missed(struct sampler *s, uint64_t n);   /* n samples came too late */
 void sampler_left_out(struct sampler *s, uint64_t n); /* n samples were not taken because of the budget */
 

@@ -276,13 +276,14 @@ void recorder_wake(struct recorder *r)
     recorders_place(r->all, r);
 }
 
-/* So that what is used on one side of the edge is known apart from what is used on the other. With a fixed interval all
- * samples are on its grid. */
+/* So that what is used on one side of the edge is known apart from what is used on the other: also of a phase of some
+ * milliseconds, for which a sample that waits for the budget would come after its end. With a fixed interval all samples
+ * are on its grid. */
 void recorder_sample_soon(struct recorder *r)
 {
     if (!r->marks.edge || !r->started || r->options->interval_ns)
         return;
-    uint64_t now = sampler_now(&r->sampler), due = sampler_wait(&r->sampler, now, now, NS_PER_SEC);
+    uint64_t now = sampler_now(&r->sampler), due = sampler_wait_edge(&r->sampler, now);
     if (due < r->tick_due_ns)
         r->tick_due_ns = due;
 }

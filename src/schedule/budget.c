@@ -10,6 +10,7 @@
 #define BURST_NS (NS_PER_SEC / 4) /* what is not spent accumulates for so long */
 #define HELPERS_NS (2 * NS_PER_SEC)
 #define EVENTS_NS NS_PER_SEC
+#define EDGES_NS (NS_PER_SEC / 2)
 #define CHECK_NS (NS_PER_SEC / 4)
 #define STRAINED 4u         /* intervals that a sample had to be delayed by */
 #define NO_LIMIT_PPM 10000u /* without a limit, shares of the budget are those of 1 % */
@@ -62,6 +63,14 @@ uint64_t budget_wait(struct budget *b, uint64_t now_ns, uint64_t next_ns, uint64
     b->eased = false;
     b->strained |= paid_ns - next_ns > STRAINED * interval_ns;
     return paid_ns;
+}
+
+uint64_t budget_wait_edge(const struct budget *b, uint64_t now_ns)
+{
+    if (!b->ppm)
+        return now_ns;
+    int64_t lacking = -share(b, EDGES_NS) - grown(b, b->left_ns, b->at_ns, now_ns);
+    return lacking > 0 ? now_ns + (uint64_t)((double)lacking * 1e6 / (double)b->ppm) : now_ns;
 }
 
 bool budget_update(struct budget *b, uint64_t now_ns)

@@ -127,6 +127,29 @@ static void reads_that_cannot_wait_delay_samples_for_a_while(void **state)
     assert_in_range(budget_wait(&b, NS_PER_SEC, 1010 * NS_PER_MS, 10 * NS_PER_MS), 3010 * NS_PER_MS, 3030 * NS_PER_MS);
 }
 
+/* Two samples of 0.5 ms at the edges of a phase of 10 ms, with an account that is empty: each at once. A flood of edges
+ * costs what the budget allows, and half a second's worth of it once. */
+static void samples_at_edges_are_taken_on_credit(void **state)
+{
+    struct budget b;
+    uint64_t spent = 0, t = NS_PER_SEC;
+    (void)state;
+    budget_init(&b, 10000);
+    budget_spend(&b, t, 10 * NS_PER_MS, 0, 0); /* the start is used up */
+    for (int i = 0; i < 2; i++, t += 10 * NS_PER_MS) {
+        assert_true(budget_wait(&b, t, t, NS_PER_SEC) > t + 10 * NS_PER_MS || i == 0);
+        assert_int_equal(budget_wait_edge(&b, t), t);
+        budget_spend(&b, t, NS_PER_MS / 2, 0, 0);
+    }
+    for (uint64_t end = t + 10 * NS_PER_SEC; t < end; t = budget_wait_edge(&b, t + NS_PER_MS)) {
+        budget_spend(&b, t, NS_PER_MS / 2, 0, 0);
+        spent += NS_PER_MS / 2;
+    }
+    assert_in_range(spent, 100 * NS_PER_MS, 110 * NS_PER_MS);
+    budget_init(&b, 0);
+    assert_int_equal(budget_wait_edge(&b, 5), 5);
+}
+
 static void budget_thins_and_recovers(void **state)
 {
     struct budget b;
@@ -359,6 +382,7 @@ int main(void)
         cmocka_unit_test(auto_interval),
         cmocka_unit_test(grid_does_not_drift),
         cmocka_unit_test(stalls_are_counted),
+        cmocka_unit_test(samples_at_edges_are_taken_on_credit),
         cmocka_unit_test(budget_thins_and_recovers),
         cmocka_unit_test(no_budget_never_thins),
         cmocka_unit_test(smaps_are_paid_for),
