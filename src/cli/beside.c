@@ -19,7 +19,7 @@
 
 /* The descriptors go where the view expects them; nothing else of the job's is kept but standard error, for the message
  * of a failure. */
-static _Noreturn void become_view(const struct cli *cli, int terminal, int end, int tape_fd)
+static _Noreturn void become_view(const struct cli *cli, int terminal, int end, int tape_fd, bool quiet)
 {
     char path[32], program[] = "baro-top", command[] = "top";
     char *argv[] = {NULL, command, NULL};
@@ -31,14 +31,14 @@ static _Noreturn void become_view(const struct cli *cli, int terminal, int end, 
     if (tape >= 0 && dup2(terminal, STDIN_FILENO) >= 0 && dup2(terminal, STDOUT_FILENO) >= 0 &&
         dup2(high_end, BESIDE_SOCKET) >= 0 && dup2(high_tape, BESIDE_TAPE) >= 0) {
         fds_close_others(cli->filter, keep, 2);
-        setenv("BARO_TOP_BESIDE", "1", 1);
+        setenv("BARO_TOP_BESIDE", quiet ? "quiet" : "1", 1);
         programs_become(program, argv);
     }
     cli_note(cli, "--top: can't execute baro-top: %s", strerror(errno));
     _exit(127);
 }
 
-int beside_start(const struct cli *cli, int tape_fd, int *ret_fd, struct baro_error *err)
+int beside_start(const struct cli *cli, int tape_fd, bool quiet, int *ret_fd, struct baro_error *err)
 {
     int ends[2], status;
     if (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO))
@@ -55,7 +55,7 @@ int beside_start(const struct cli *cli, int tape_fd, int *ret_fd, struct baro_er
     if (child == 0) {
         /* A grandchild, which is left to another process to reap. */
         if (fork() == 0)
-            become_view(cli, terminal, ends[1], tape_fd);
+            become_view(cli, terminal, ends[1], tape_fd, quiet);
         _exit(0);
     }
     int error = errno;

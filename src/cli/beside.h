@@ -16,9 +16,9 @@
 #define BESIDE_SOCKET 3
 #define BESIDE_TAPE 4
 
-/* Starts the view of the tape that is open at tape_fd. Returns 0 and the wrapper's end, or a negative code with one
- * line in err; then there is no view. */
-int beside_start(const struct cli *cli, int tape_fd, int *ret_fd, struct baro_error *err);
+/* Starts the view of the tape that is open at tape_fd. quiet: without a summary at the end. Returns 0 and
+ * the wrapper's end, or a negative code with one line in err; then there is no view. */
+int beside_start(const struct cli *cli, int tape_fd, bool quiet, int *ret_fd, struct baro_error *err);
 /* Ends the view, and waits until it has given the terminal back; a second at most. -1: there is none. */
 void beside_end(int fd);
 

@@ -185,10 +185,10 @@ static void marks_make(struct running *run, const struct cli *cli)
 }
 
 /* Under a filter that kills nothing is started that it might kill. */
-static int start_view(struct running *run, const struct cli *cli, int *ret_fd, struct baro_error *err)
+static int start_view(struct running *run, const struct cli *cli, bool quiet, int *ret_fd, struct baro_error *err)
 {
     int code = cli->filter->there ? error_set(err, -EPERM, "--top: not under a seccomp filter")
-                                  : beside_start(cli, recording_read_fd(&run->recording), ret_fd, err);
+                                  : beside_start(cli, recording_read_fd(&run->recording), quiet, ret_fd, err);
     if (code < 0)
         recording_discard(&run->recording);
     return code;
@@ -224,7 +224,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     if (code < 0)
         return cli_fail(cli, &err);
     int beside_fd = -1;
-    if (s->record.top && start_view(&run, cli, &beside_fd, &err) < 0)
+    if (s->record.top && start_view(&run, cli, s->record.quiet, &beside_fd, &err) < 0)
         return cli_fail(cli, &err);
     recording_options(&run.recording, &run.options);
     run.options.argv = argv;

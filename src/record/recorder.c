@@ -277,8 +277,8 @@ void recorder_wake(struct recorder *r)
 }
 
 /* So that what is used on one side of the edge is known apart from what is used on the other: also of a phase of some
- * milliseconds, for which a sample that waits for the budget would come after its end. With a fixed interval all samples
- * are on its grid. */
+ * milliseconds, for which a sample that waits for the budget would come after its end. With a fixed interval all
+ * samples are on its grid. */
 void recorder_sample_soon(struct recorder *r)
 {
     if (!r->marks.edge || !r->started || r->options->interval_ns)

@@ -51,8 +51,9 @@ void budget_spend(struct budget *b, uint64_t now_ns, uint64_t sample_ns, uint64_
  * interval. */
 uint64_t budget_wait(struct budget *b, uint64_t now_ns, uint64_t next_ns, uint64_t interval_ns);
 
-/* When a sample may be taken at the edge of a phase: now, also on credit, which later samples pay for. Only if the account
- * is half a second in debt already, as after ten edges at once of 0.5 ms each with 1 %, it waits until it is not. */
+/* When a sample may be taken at the edge of a phase: now, also on credit, which later samples pay for. Only if the
+ * account is half a second in debt already, as after ten edges at once of 0.5 ms each with 1 %, it waits until it is
+ * not. */
 uint64_t budget_wait_edge(const struct budget *b, uint64_t now_ns);
 
 /* Returns true if the level changed, which it does at most four times a second. */

@@ -6,15 +6,18 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define RETRY_MS 20 /* a recorder needs some milliseconds until it writes the head of the tape */
 
-bool beside_begin(void)
+bool beside_begin(bool *ret_quiet)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    if (!getenv("BARO_TOP_BESIDE"))
+    const char *how = getenv("BARO_TOP_BESIDE");
+    if (!how)
         return false;
+    *ret_quiet = strcmp(how, "quiet") == 0;
     unsetenv("BARO_TOP_BESIDE");
     fcntl(BESIDE_SOCKET, F_SETFD, FD_CLOEXEC);
     fcntl(BESIDE_TAPE, F_SETFD, FD_CLOEXEC);

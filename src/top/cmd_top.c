@@ -194,7 +194,7 @@ int cmd_top(struct cli *cli, const struct settings *s, char **argv)
     top = (struct top){.cli = cli, .settings = s};
     ui_init(&top.ui);
     int in_fd = -1, status;
-    if (beside_begin()) {
+    if (beside_begin(&top.is_quiet)) {
         status = show_beside(&top);
     } else if ((status = open_tape(&top, argv[0])) == 0) {
         in_fd = s->once || !cli->tty || !terminal_is_built() ? -1 : keys_fd();

@@ -31,6 +31,7 @@ struct loop {
     bool is_behind;    /* not all of it was read yet */
     bool is_changed;   /* what is shown is not what is drawn */
     bool is_over;
+    bool is_job_over;  /* beside a job */
     int signal;        /* that ends the program; 0: none */
 };
 
@@ -266,8 +267,8 @@ static int turn(struct loop *l)
         read_signals(l);
     if (fds[2].revents & POLLIN)
         l->is_written = true;
-    if (fds[3].revents) /* the job is over */
-        l->is_over = true;
+    if (fds[3].revents)
+        l->is_over = l->is_job_over = true;
     if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) /* the terminal is gone */
         l->is_over = true;
     return fds[1].revents & POLLIN ? read_keys(l) : 0;
@@ -286,8 +287,11 @@ int top_loop(struct top *t, int in_fd, int beside_fd)
     t->grid.utf8 = t->cli->utf8;
     while (code >= 0 && !l.is_over)
         code = turn(&l);
+    bool leaves = code >= 0 && l.is_job_over && !l.terminal.is_suspended;
     terminal_close(&l.terminal);
     fd_close(l.signal_fd);
+    if (leaves)
+        beside_leave(t);
     if (code < 0)
         return cli_fail(t->cli, &t->err);
     if (l.signal && l.signal != SIGINT)

@@ -21,6 +21,7 @@ struct top {
     const struct instant *shown;  /* past or feed.newest */
     uint64_t finish_ns;           /* when the summary is to be finished again */
     struct users users;
+    bool is_quiet;                /* beside a job: no summary at its end */
     struct baro_error err;
 };
 

@@ -244,10 +244,10 @@ def test_no_color(screen, baro, job):
 # ---- beside a job: baro run --top ----
 
 
-def beside(screen, run, work, command, *options):
+def beside(screen, run, work, command, *options, quiet=("-q",)):
     """Starts it; the output of the command goes to a file."""
     tape = work / "beside.baro"
-    argv = [run.binary, "run", "--top", "-q", "-o", str(tape), *options, "--", "sh", "-c", command]
+    argv = [run.binary, "run", "--top", *quiet, "-o", str(tape), *options, "--", "sh", "-c", command]
     screen.line("cd " + shlex.quote(str(work)))
     screen.line(STTY)
     stty = re.search(r"[0-9a-f]{32}", screen.until(r"[0-9a-f]{32}"))[0]
@@ -276,6 +276,21 @@ def test_beside_a_job_that_ends(screen, run, work):
         screen.until("status=" + command[-1])
         check_restored(screen, stty)
     assert (work / "log").read_text() == "said\n"
+
+
+@pytest.mark.not_sanitized("such a view takes longer to end than the second that the wrapper waits")
+def test_what_a_job_leaves_on_the_terminal(screen, run, work):
+    """The last view with its processes, and the summary, which goes to the log as well; with -q the view alone."""
+    screen.size(110, 60)
+    beside(screen, run, work, "sleep 1.11; exit 8", quiet=())
+    text = screen.until("status=8")
+    assert "└─sleep 1.11" in text and "CORES" in text and "q quit" not in text, text
+    assert re.search(r"^ +cpu +\S+ .*user", text, re.M) and re.search(r"^ +started +20", text, re.M), text
+    assert re.search(r"^ +cpu +\S+ .*user", (work / "log").read_text(), re.M)
+    screen.line("clear")
+    beside(screen, run, work, "sleep 0.61; exit 9", "--force")
+    text = screen.until("status=9")
+    assert "CORES" in text and not re.search(r"^ +started +20", text, re.M), text
 
 
 def test_beside_a_job_that_stops(screen, run, work):
