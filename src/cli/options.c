@@ -396,7 +396,8 @@ const struct opt options_record[] = {
      .more = "FILE is a regular file. It is created if it does not exist. Its lines are as in $BARO_EVENTS "
              "(baro-mark(1)). Lines that were in it before are not recorded. With BARO_EVENTS=FILE in the environment, "
              "baro mark and baro phase write to it."},
-    {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children), .help = "do not record descendants"},
+    {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children),
+     .help = "do not record descendants, nor what they use"},
     RECORDING,
     {.name = "no-host",
      .type = OPT_FALSE,

@@ -100,10 +100,18 @@ static inline bool is_childless(const struct job *j, const struct member *m)
     return j->events && !j->lossy && !m->had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
 }
 
+/* The job's totals are what each member used itself. */
+static inline bool is_own_alone(const struct job *j)
+{
+    return j->selected || j->alone;
+}
+
 /* Is the I/O of the member known completely? A taskstats record covers the process alone, so it is complete only for a
  * process that had no children. */
 static inline bool io_is_whole(const struct job *j, const struct member *m)
 {
+    if (j->alone && reaped_of(m, LEDGER_FAULTS_MINOR))
+        return false; /* what it took over is left out */
     return m->io_final || (member_usage(m)->has_io && is_childless(j, m));
 }
 

@@ -124,6 +124,7 @@ struct job {
     struct job_before *before; /* resume.c: processes that are not found again yet; NULL: all are */
     bool resumed;              /* another recorder has recorded it before */
     bool selected;    /* each member belongs to a task, and the job's totals are the sums of tasks */
+    bool alone;       /* children of members are not members, and what a member takes over from them is not the job's */
     uint8_t all_task; /* the task of each member that has no other; 0: none */
     bool commands_unknown; /* how many programs ended before their command was read */
     size_t targets;       /* living members that the user named */

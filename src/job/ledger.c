@@ -425,7 +425,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
 {
     if (!j->gone)
         return;
-    if (j->selected) {
+    if (is_own_alone(j)) {
         task_settle(j);
         exits_report(j, now_ns);
         state_check(j);

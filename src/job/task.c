@@ -166,6 +166,8 @@ void task_settle(struct job *j)
 {
     for (const struct member *m = j->gone; m; m = m->list_next) {
         uint64_t cpu = since_base(m, BASE_CPU, own_cpu(m)), user = user_of(m, cpu);
+        j->io_short |= j->alone && !io_is_whole(j, m);
+        j->cpu_short |= j->alone && !cpu_is_whole(m);
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += cpu - user;
         for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR && !m->io_in_parent; c++)

@@ -68,6 +68,24 @@ static uint64_t counted_of(const struct member *m)
     return since_base(m, BASE_CPU, own_cpu(m));
 }
 
+/*
+ * The kernel adds the I/O of a reaped child to that of the process. What was gained between two readings counts only if
+ * no child was reaped meanwhile, which shows in the page faults taken over; else the base grows by it, and the job's
+ * I/O is a lower bound. Example: a shell wrote 4 kB, then waited for a compiler that wrote 2 MB, then wrote 3 kB: 7 kB.
+ */
+static void leave_out_taken(struct job *j, struct member *m)
+{
+    uint64_t *base = j->alone ? m->base : NULL, children = value(m, PROCESS_children_faults_minor);
+    if (!base || children == base[LEDGER_FAULTS_MINOR] - base[BASE_FAULTS_MINOR])
+        return;
+    base[LEDGER_FAULTS_MINOR] = base[BASE_FAULTS_MINOR] + children;
+    for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++) {
+        uint64_t now = job_ledger(m, c);
+        base[c] += now > m->part.ledger[c] ? now - m->part.ledger[c] : 0;
+    }
+    j->io_short = true;
+}
+
 /* Of a member of a task only what it used itself counts. The kernel does not tell its I/O apart from that of its
  * children. */
 static void own_part(const struct member *m, struct member_part *p)
@@ -96,9 +114,9 @@ static struct member_part part_of(const struct job *j, const struct member *m)
         .rss = value(m, PROCESS_rss),
         .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
     };
-    if (j->selected)
+    if (is_own_alone(j))
         own_part(m, &p);
-    for (int c = 0; c < LEDGER_MAX && !j->selected && !member_is_reap_pending(m); c++)
+    for (int c = 0; c < LEDGER_MAX && !is_own_alone(j) && !member_is_reap_pending(m); c++)
         p.ledger[c] = job_ledger(m, c);
     return p;
 }
@@ -122,6 +140,7 @@ static void replace(struct member_part *all, struct member_part *old, const stru
 void totals_leave(struct job *j, struct member *m)
 {
     static const struct member_part nothing;
+    leave_out_taken(j, m);
     replace(&j->sums, &m->part, &nothing);
 }
 
@@ -129,6 +148,7 @@ void totals_refresh(struct job *j)
 {
     for (size_t i = tree_next_moved(&j->tree, 0); i < j->tree.n; i = tree_next_moved(&j->tree, i + 1)) {
         struct member *m = j->tree.at[i];
+        leave_out_taken(j, m);
         struct member_part now = part_of(j, m);
         replace(&j->sums, &m->part, &now);
         totals_know(j, m);
@@ -230,7 +250,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
         bound = 0;
         j->known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
-    } else if (!j->selected) { /* else they are sums of what each process used, and of groups */
+    } else if (!is_own_alone(j)) { /* else they are sums of what each process used, and of groups */
         unsure += j->unsure_ended_ns + j->sums.unsure;
         uint64_t added = closure_raise_cpu(j, total, named > unsure ? named - unsure : 0);
         shrink_bound(added, waiting + j->sums.reap_pending + j->unclaimed_ns, &bound);

@@ -421,6 +421,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->job.tree.owner = r;
     r->job.wrapper.pid = r->wrapper;
     r->job.adopts = r->wrapper && o->adopts;
+    r->job.alone = !o->children && !r->wrapper;
     struct sampler_options so = {
         .proc_fd = r->proc_fd,
         .wanted = o->wanted,

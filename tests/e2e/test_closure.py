@@ -3,6 +3,7 @@
 The truth is what the processes themselves say: their own CPU clocks, and the bytes that they passed to write(2)."""
 
 import json
+import subprocess
 import textwrap
 
 import pytest
@@ -100,3 +101,39 @@ def test_a_total_is_not_below_its_parts(run_both, work, tape, source, way, inter
     # As root each end is reported with all that the process has used.
     if s["accounting"]["exit_source"] == "taskstats" and not s["accounting"]["lossy_intervals"]:
         assert near(total["cpu_ns"], cpu) and total["io_wchar_bytes"] >= written - 1024 * len(said), (total, said)
+
+
+def test_without_children(run_both, work, tape, source, started):
+    """`--no-children`: what a child used is not the job's when the process has waited for it."""
+    uid = run_both.uid
+    as_user = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
+    process = started([PYTHON, "-S", "-c", textwrap.dedent("""
+        import os, sys, time
+        print("ready", flush=True)
+        sys.stdin.readline()
+        if os.fork() == 0:
+            while time.process_time() < 0.3: pass
+            with open("of-child", "wb") as f:
+                f.write(bytes(3 << 20))
+            os._exit(0)
+        os.wait()
+        with open("own", "wb") as f:
+            f.write(bytes(1 << 20))
+        print(time.process_time_ns(), flush=True)
+        sys.stdin.readline()
+        """)], cwd=work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **as_user)
+    assert process.stdout.readline() == "ready\n"
+    recording = run_both.popen("record", "-q", "-o", tape, "--pid", process.pid, "--no-children", "-i", "50ms")
+    run_both.await_samples(tape)
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    used = int(process.stdout.readline())
+    before = len(run_both.instants(tape))
+    run_both.await_samples(tape, before + 2)
+    process.stdin.close()
+    assert process.wait() == 0 and recording.wait(timeout=60) == 0
+    s = run_both.summary(tape)
+    assert s["job"]["cpu_ns"] <= used + 100_000_000, s["job"]
+    assert [c["processes"] for c in s["commands"]] == [1]
+    assert s["job"]["io_wchar_bytes"] <= (1 << 20) + 4096, s["job"]
+    assert s["job"]["io_wchar_bytes"] >= 1 << 20 or s["job"]["io_is_lower_bound"]
