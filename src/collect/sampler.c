@@ -279,6 +279,21 @@ void sampler_lost_events(struct sampler *s, bool forks)
         scan_request(&s->processes.scan);
 }
 
+void sampler_births_begin(struct sampler *s, int32_t pid)
+{
+    births_begin(&s->processes.scan.births, pid);
+}
+
+int32_t sampler_last_pid(struct sampler *s)
+{
+    return births_last_pid(&s->processes.scan.births);
+}
+
+bool sampler_births_end(struct sampler *s, int32_t last)
+{
+    return births_end(&s->processes.scan.births, last);
+}
+
 void sampler_scan_children(struct sampler *s, struct member *m)
 {
     scan_children_of(&s->processes.scan, m);

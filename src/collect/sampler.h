@@ -127,6 +127,10 @@ void sampler_close_sockets(struct sampler *s);
  * all members that ran. lost_events: events were lost; if forks may be among them, the next tick lists the children of
  * all members. children, wrapper: at once, for one member or the wrapper. */
 void sampler_scan_always(struct sampler *s, bool always);
+/* How many processes may have come and gone unseen (births.h). */
+void sampler_births_begin(struct sampler *s, int32_t pid);
+bool sampler_births_end(struct sampler *s, int32_t last);
+int32_t sampler_last_pid(struct sampler *s);
 void sampler_lost_events(struct sampler *s, bool forks);
 void sampler_scan_children(struct sampler *s, struct member *m);
 void sampler_scan_wrapper(struct sampler *s);

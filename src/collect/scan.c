@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "procfs/machine.h"
 
 #define RESCAN (5 * NS_PER_SEC)
 #define CLOCKS (20 * NS_PER_MS) /* a CPU clock advances at least once per tick of the kernel: 1 to 10 ms */
@@ -84,49 +81,29 @@ static void check_children_file(struct scan *n)
         close(fd);
 }
 
-/* The last field is the last pid that was given to a process or thread in this PID namespace (fs/proc/loadavg.c). The
- * file of lxcfs has no such pid, so only that of procfs is used. */
-static int open_last_pid(int proc_fd)
-{
-    struct statfs fs;
-    int fd = openat(proc_fd, "loadavg", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && (fstatfs(fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
-        fd = fd_close(fd);
-    return fd;
-}
-
 /* If no process was born since the last tick, no member has new children. The last pid is read before children are
  * listed, so a process that is born in between is seen by the next tick. The clock of a parent on another core may
  * advance some milliseconds late: the members that ran are still read in the first tick that comes CLOCKS after the one
  * that saw the birth. */
 static void check_births(struct scan *n)
 {
-    struct proc_loadavg l;
-    char text[128];
-    n->nobody_born = false;
-    if (sampling_is_shared(n->sampling))
-        return; /* a descriptor for each job would be too many */
-    if (!n->last_pid_tried)
-        n->last_pid_fd = open_last_pid(n->sampling->options.proc_fd);
-    n->last_pid_tried = true;
-    ssize_t len = n->last_pid_fd >= 0 ? pread(n->last_pid_fd, text, sizeof(text), 0) : -1;
-    bool ok = len > 0 && proc_loadavg_parse(span_of(text, (size_t)len), &l) == 0 && l.last_pid;
-    bool same = ok && l.last_pid == n->last_pid;
+    int32_t last = births_last_pid(&n->births);
+    bool same = last && last == n->last_pid;
     n->nobody_born = same && n->last_pid_ns >= n->born_ns + CLOCKS;
     n->born_ns = same ? n->born_ns : n->sampling->now_ns;
     n->last_pid_ns = n->sampling->now_ns;
-    n->last_pid = ok ? l.last_pid : 0;
+    n->last_pid = last;
 }
 
 void scan_init(struct scan *n, struct sampling *sampling, struct threads *threads)
 {
-    *n = (struct scan){.sampling = sampling, .threads = threads, .last_pid_fd = -1};
+    *n = (struct scan){.sampling = sampling, .threads = threads};
+    births_init(&n->births, sampling);
 }
 
 void scan_done(struct scan *n)
 {
-    if (n->sampling)
-        n->last_pid_fd = fd_close(n->last_pid_fd);
+    births_done(&n->births);
 }
 
 void scan_set_always(struct scan *n, bool always)
@@ -261,6 +238,8 @@ void scan_begin(struct scan *n)
 
 void scan_end(struct scan *n)
 {
+    if (n->always)
+        births_look(&n->births, n->last_pid);
     if (n->once)
         n->scanned_ns = n->sampling->now_ns;
     n->once = false;

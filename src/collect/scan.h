@@ -7,6 +7,7 @@
 #ifndef COLLECT_SCAN_H
 #define COLLECT_SCAN_H
 
+#include "collect/births.h"
 #include "collect/threads.h"
 
 struct scan {
@@ -17,11 +18,11 @@ struct scan {
     bool once;
     bool no_children_file; /* the kernel has no CONFIG_PROC_CHILDREN */
     bool children_file_known;
-    bool last_pid_tried;
-    bool nobody_born;           /* no process was born since the last tick in our PID namespace */
-    int last_pid_fd;            /* /proc/loadavg, whose last field is the last pid given; -1: not usable */
-    uint64_t last_pid, born_ns; /* the last pid; the tick that first saw it */
-    uint64_t last_pid_ns;       /* the last tick that read the last pid */
+    bool nobody_born; /* no process was born since the last tick in our PID namespace */
+    struct births births;
+    int32_t last_pid;     /* given out in our PID namespace; 0: not known */
+    uint64_t born_ns;     /* the tick that first saw it */
+    uint64_t last_pid_ns; /* the last tick that read the last pid */
     uint64_t scanned_ns;        /* the last tick that listed the children of all members */
 };
 

@@ -71,8 +71,8 @@ typedef void fact_getter(const struct baro_summary *s, int of, size_t row, struc
 /* facts_job.c */
 fact_getter fact_argument, fact_head, fact_target, fact_exit, fact_job, fact_job_flag, fact_job_is_bound,
     fact_cores, fact_rss, fact_mark_is_bound, fact_pss, fact_peak, fact_peak_age, fact_peak_members,
-    fact_peak_covered,
-    fact_memory_peak, fact_processes, fact_processes_bound, fact_survivors, fact_holder_of_pss, fact_holder_of_rss,
+    fact_peak_covered, fact_memory_peak, fact_processes, fact_processes_bound, fact_processes_most, fact_survivors,
+    fact_holder_of_pss, fact_holder_of_rss,
     fact_before;
 /* facts_machine.c */
 fact_getter fact_memory_limit, fact_cores_limit, fact_pids_limit, fact_oom_kills, fact_refused, fact_held_from,

@@ -159,17 +159,30 @@ void fact_cores(const struct baro_summary *s, int of, size_t row, struct baro_va
     value_real(ret, absent, v);
 }
 
+static bool count_is_bound(const struct baro_summary *s, int of)
+{
+    return of == JOB_processes_peak ? summary_processes_peak_is_bound(s) : summary_processes_are_bound(s);
+}
+
 void fact_processes(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     fact_job(s, of, row, ret);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, summary_processes_are_bound(s));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, count_is_bound(s, of));
 }
 
 void fact_processes_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
+    (void)row;
+    ret->u64 = count_is_bound(s, of);
+}
+
+void fact_processes_most(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t most = 0;
     (void)of;
     (void)row;
-    ret->u64 = summary_processes_are_bound(s);
+    int absent = summary_processes_at_most(s, &most);
+    value_u64(ret, absent, most);
 }
 
 void fact_survivors(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

@@ -2,6 +2,8 @@
 /* What a finished summary says. */
 #include "derive/summary.h"
 
+#include <string.h>
+
 uint64_t summary_wall_ns(const struct baro_summary *s)
 {
     uint64_t from = s->started ? s->start_ns : 0;
@@ -110,6 +112,26 @@ bool summary_processes_are_bound(const struct baro_summary *s)
         return true;
     return summary_remainder(s, &remainder) == BARO_PRESENT && remainder > UNKNOWN_SHARE &&
            remainder * (double)s->job[JOB_cpu] > (double)UNKNOWN_LEAST;
+}
+
+bool summary_processes_peak_is_bound(const struct baro_summary *s)
+{
+    bool scanned = strcmp(s->event_source, "scan") == 0;
+    return summary_processes_are_bound(s) ||
+           (scanned && s->job[JOB_processes_peak] < s->job[JOB_processes_started]);
+}
+
+int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret)
+{
+    bool is_bound = summary_processes_are_bound(s);
+    if (s->job_absent[JOB_processes_started] != BARO_PRESENT)
+        return s->job_absent[JOB_processes_started];
+    if (is_bound && (s->lossy_samples || s->job_absent[JOB_processes_unseen] != BARO_PRESENT))
+        return BARO_ABSENT_UNKNOWN;
+    if (is_bound && !s->job[JOB_processes_unseen]) /* CPU time of others shows that there were more */
+        return BARO_ABSENT_UNKNOWN;
+    *ret = s->job[JOB_processes_started] + (is_bound ? s->job[JOB_processes_unseen] : 0);
+    return BARO_PRESENT;
 }
 
 static int mean(const struct baro_summary *s, enum recorder_metric sum, enum recorder_metric count, uint64_t *ret)

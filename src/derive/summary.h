@@ -208,6 +208,9 @@ bool summary_pss_is_approximate(const struct baro_summary *s);
 const struct summary_peak *summary_memory_peak(const struct baro_summary *s);
 /* May there have been more processes than were counted? Their numbers are lower bounds then. */
 bool summary_processes_are_bound(const struct baro_summary *s);
+/* Without events all may be known that began, and yet not how many of them lived at one time. */
+bool summary_processes_peak_is_bound(const struct baro_summary *s);
+int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret); /* that were started */
 int summary_remainder(const struct baro_summary *s, double *ret);
 int summary_sample_mean_ns(const struct baro_summary *s, uint64_t *ret);
 int summary_process_sample_mean_ns(const struct baro_summary *s, uint64_t *ret);

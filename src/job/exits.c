@@ -231,7 +231,8 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     task_exit(j, m, &e);
     if (!m->left_task)
         claim_note(j, m, now_ns);
-    j->lossy |= j->covers_members && !m->covered;
+    if (j->covers_members && !m->covered)
+        job_lose(j);
     j->ended++;
     j->unsampled += !m->sampled;
     if (!e.absent[EXIT_cpu])

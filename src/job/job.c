@@ -77,7 +77,8 @@ void job_revive(struct job *j, struct member *m)
         return;
     /* perf detaches from a process that executes a file that may not be read (perf_event_exit_task() in
      * begin_new_exec()), so later events of it are lost. */
-    j->lossy |= j->covers_members;
+    if (j->covers_members)
+        job_lose(j);
     m->covered = !j->covers_members && m->covered;
     m->end_reported = m->status_known = false;
     m->end_ns = 0;

@@ -95,6 +95,9 @@ struct job {
     /* that source covers single processes (perf): a member without member.covered may have forked without an event */
     bool covers_members;
     bool lossy; /* events were lost at some time, or the source began too late: counts are lower bounds */
+    /* so many processes at most came and went before there were events (collect/births.h); job_lose() drops the bound */
+    bool unseen_known;
+    uint64_t unseen;
 
     struct member *gone;             /* members that wait for job_settle() */
     size_t n_gone, n_held;           /* n_held: of these, those that the last job_settle() held back */
@@ -150,6 +153,16 @@ struct job {
 
 int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck);
 void job_done(struct job *j);
+
+/* From now on nobody knows how many processes came and went unseen. */
+static inline void job_lose(struct job *j)
+{
+    j->lossy = true;
+    j->unseen_known = false;
+}
+
+/* How many processes may have begun and ended unseen, at most. False: there is no bound. */
+bool job_unseen(const struct job *j, uint64_t *ret);
 
 /* Adds a process that is alive; parent may be NULL. tree.h has the states of members and their transitions. Returns the
  * new member, the existing one if the pid is a member already, or NULL if out of memory. */

@@ -162,7 +162,7 @@ static void take_totals(struct job *j, const struct baro_sample *last)
     j->rss_peak_short = true; /* one may have ended in between */
     j->peak = last->job[JOB_processes_peak];
     j->io_short = j->cpu_short = true; /* what ended in between took its count with it */
-    j->lossy = true;
+    job_lose(j);
     j->resumed = true;
 }
 

@@ -231,6 +231,13 @@ static void fill_rss_peak(struct job *j, uint64_t *value_of)
         !is_whole && (j->rss_peak_short || !j->events || j->lossy || j->open);
 }
 
+bool job_unseen(const struct job *j, uint64_t *ret)
+{
+    bool reported = j->events && !j->lossy;
+    *ret = reported || !j->unseen_known || j->open ? 0 : j->unseen;
+    return !j->open && (reported || j->unseen_known);
+}
+
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
 {
     uint64_t total[LEDGER_MAX];
@@ -279,7 +286,10 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_processes_peak] = j->peak;
     ret_value[JOB_processes_started] = j->started;
     ret_value[JOB_processes_ended] = j->ended;
-    if (j->events && !j->open && !j->lossy)
+    bool bounded = job_unseen(j, &ret_value[JOB_processes_unseen]);
+    if (!bounded)
+        ret_absent[JOB_processes_unseen] = BARO_ABSENT_UNKNOWN;
+    if (bounded && !ret_value[JOB_processes_unseen])
         ret_value[JOB_processes_unsampled] = j->unsampled;
     else
         ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;

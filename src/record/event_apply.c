@@ -146,7 +146,7 @@ static void on_name(struct recorder *r, struct member *m, const struct exits_eve
 
 void event_lost(struct recorder *r, uint64_t times)
 {
-    r->job.lossy = true;
+    job_lose(&r->job);
     sampler_lost_events(&r->sampler, true);
     recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->forks));
 }

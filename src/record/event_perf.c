@@ -8,21 +8,18 @@
  *   Until an event that a process itself causes is seen (member.covered), its children are listed with each sample. If
  *   one of them was not reported, perf is attached to the process.
  * - A process that came and went before that used a pid that no known process has. If each pid that was assigned since
- *   the command's own is that of a known or living process, there was none.
+ *   the command's own is that of a known or living process, there was none; otherwise the number of the others is a
+ *   bound (collect/births.h).
  *
  * If one of these checks fails, counts are lower bounds (job.lossy). If perf can't be attached to a member, scanning
  * goes on as well.
  */
 #include <errno.h>
-#include <unistd.h>
 
-#include "base/fd.h"
-#include "procfs/machine.h"
 #include "record/recorder.h"
 
-#define PERF_CPUS 16u  /* one event and ring per CPU: 128 of them double the cost of a fork */
+#define PERF_CPUS 16u /* one event and ring per CPU: 128 of them double the cost of a fork */
 #define PASSES 32u
-#define PIDS_MOST 1024 /* assigned since the command's: each takes a system call */
 
 static void attach(struct recorder *r, struct member *m)
 {
@@ -89,42 +86,6 @@ static unsigned attach_until_complete(struct recorder *r)
     return unreported;
 }
 
-/* ---- processes that came and went before ---- */
-
-/* The pid that was assigned last in this pid namespace; 0: not known. */
-static int32_t last_pid(const struct recorder *r)
-{
-    char text[128];
-    struct proc_loadavg l;
-    ssize_t n = fd_read_file(r->proc_fd, "loadavg", text, sizeof(text));
-    return n > 0 && proc_loadavg_parse(span_of(text, (size_t)n), &l) == 0 && l.last_pid <= INT32_MAX
-               ? (int32_t)l.last_pid
-               : 0;
-}
-
-void event_note_pid(struct recorder *r)
-{
-    r->first_pid = r->wrapper ? 0 : last_pid(r); /* a command has its own pid */
-}
-
-/* False if a process of the job may have come and gone unobserved: a pid was assigned to a process that has ended, and
- * it is not known whose it was. Processes of other jobs and threads also use pids; if they ended, the answer is false
- * although nothing was missed. Example: the command is pid 100, the last pid is 103; 101 lives, 102 and 103 have ended.
- * With two known ended members the answer is true, with one it is false. */
-static bool all_are_known(struct recorder *r)
-{
-    int32_t first = r->command ? r->command : r->first_pid, last = last_pid(r);
-    if (!first || last < first || last - first > PIDS_MOST)
-        return false;
-    event_read(r->all);
-    uint64_t gone = 0,
-             known = r->command ? r->job.ended + r->job.n_gone : 0; /* attach: members that ended may be older */
-    for (int32_t pid = first + 1; pid <= last; pid++)
-        gone += getpgid(pid) < 0 && !tree_find(&r->job.tree, pid); /* getpgid() finds threads, too */
-    known -= known && !tree_find(&r->job.tree, first);
-    return gone <= known;
-}
-
 /* ---- as the source of forks ---- */
 
 static void give_up(struct recorder *r)
@@ -135,12 +96,16 @@ static void give_up(struct recorder *r)
     r->all->drain_due_ns = 0;
 }
 
-/* Members that have ended fork no more. Whether others came and went unobserved is decided here. */
+/* Members that have ended fork no more. How many others may have come and gone unobserved is decided here. */
 static void begin_events(struct recorder *r)
 {
+    int32_t last = sampler_last_pid(&r->sampler);
+    event_read(r->all);
     for (struct member *m = r->job.gone; m; m = m->list_next)
         m->covered = true;
-    r->job.lossy |= r->perf_partly || !all_are_known(r);
+    if (r->perf_partly)
+        job_lose(&r->job);
+    r->job.lossy |= !sampler_births_end(&r->sampler, last);
     r->job.covers_members = true;
     sampler_scan_always(&r->sampler, r->perf_partly);
     r->found = r->job.started - r->event_forks;
@@ -190,7 +155,8 @@ void event_verify(struct recorder *r)
     if (!r->job.covers_members || r->job.started - r->event_forks == r->found)
         return;
     unsigned unreported = attach_until_complete(r);
-    r->job.lossy |= unreported || r->perf_partly; /* others may have been missed as well */
+    if (unreported || r->perf_partly)
+        job_lose(&r->job); /* others may have been missed as well */
     if (r->perf_partly)
         sampler_scan_always(&r->sampler, true);
     r->found = r->job.started - r->event_forks;
@@ -200,6 +166,7 @@ void event_check_survivors(struct recorder *r)
 {
     for (size_t i = 0; r->job.covers_members && i < r->job.tree.n; i++) {
         const struct member *m = r->job.tree.at[i];
-        r->job.lossy |= m && !m->covered && (m->had_child || m->row.value[PROCESS_children_faults_minor]);
+        if (m && !m->covered && (m->had_child || m->row.value[PROCESS_children_faults_minor]))
+            job_lose(&r->job);
     }
 }

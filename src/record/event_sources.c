@@ -311,6 +311,13 @@ static void join(struct recorder *r)
         name_source(r->header.exit_source, sizeof(r->header.exit_source), exits_name(a->usage));
 }
 
+void event_count_pids(struct recorder *r, int32_t pid)
+{
+    const struct record_options *o = r->options;
+    if (!r->all->forks && !o->cgroup && !o->host_alone && !recorder_selects(o))
+        sampler_births_begin(&r->sampler, pid);
+}
+
 void event_open(struct recorder *r)
 {
     struct exits_source *source;
@@ -321,17 +328,17 @@ void event_open(struct recorder *r)
         join(r);
         return;
     }
-    if (r->options->no_events)
-        return;
-    if (open_forks(r, &source) == 0) {
+    if (!r->options->no_events && open_forks(r, &source) == 0) {
         event_use(r, source);
         sampler_scan_always(&r->sampler, false);
         name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(source));
     }
+    if (!r->wrapper)
+        event_count_pids(r, 0); /* a command has its own pid */
+    if (r->options->no_events)
+        return;
     /* The header names the source of usage now. The source is opened when there is a process that can end, so not for a
      * command that forks nothing. */
-    if (!r->all->forks)
-        event_note_pid(r);
     if (r->all->usage || (r->all->forks && geteuid() == 0 && !r->all->usage_tried))
         name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
     else

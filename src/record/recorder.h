@@ -54,7 +54,6 @@ struct recorder {
     uint64_t perf_due_ns;        /* when perf is opened, so that the command does not wait for it; 0: never, or done */
     size_t n_attached;           /* processes that perf is attached to */
     bool perf_partly;            /* perf could not be attached to some member */
-    int32_t first_pid;           /* attach: last pid assigned before unobserved forks were possible; 0: not known */
     uint64_t event_forks;        /* members added because of a fork event */
     uint64_t found;              /* members added otherwise, at the last check */
 
@@ -129,6 +128,7 @@ void event_take_stashed(struct recorder *r, struct member *m); /* usage that was
 void event_open(struct recorder *r);
 void event_open_all(struct recorders *a); /* of an observer, before its first job */
 void event_open_usage(struct recorder *r); /* after the first fork: an exit will follow */
+void event_count_pids(struct recorder *r, int32_t pid); /* before the job can fork unobserved; 0: processes are there */
 void event_drain(struct recorders *a);
 bool event_is_silent(const struct recorders *a); /* no event is queued: one would have woken the recorder */
 void event_ready(struct recorders *a);
@@ -143,7 +143,6 @@ void event_filter_fork(struct recorder *r, int32_t pid); /* the fork of a member
 void event_filter_usage(struct recorders *a); /* a source of usage was opened */
 
 /* event_perf.c: perf, which has to be attached to each member */
-void event_note_pid(struct recorder *r); /* before the job can fork unobserved */
 void event_open_late(struct recorder *r);
 void event_verify(struct recorder *r); /* after members were found otherwise: had perf reported their forks? */
 void event_check_survivors(struct recorder *r); /* at the end: may living members have forked unobserved? */

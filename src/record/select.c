@@ -351,7 +351,7 @@ static void begin_again(struct recorder *r)
 static void note_lost(struct recorder *r, uint64_t lost)
 {
     sampler_advance(&r->sampler);
-    r->job.lossy = true;
+    job_lose(&r->job);
     sampler_lost_events(&r->sampler, false); /* it looks at all processes again itself */
     recorder_event(r, BARO_EVENT_LOSSY, NULL, lost, "connector of the process that selects");
 }

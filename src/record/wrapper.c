@@ -80,6 +80,7 @@ static void on_started(struct recorder *r, const struct link_message *l)
     r->command = l->pid;
     r->job.wrapper.floor_rss = l->floor_rss_bytes;
     r->job.wrapper.pid = r->wrapper;
+    event_count_pids(r, l->pid);
     begin_group(r, l);
     struct member *m = sampler_add_target(&r->sampler, l->pid, NULL);
     if (!m)

@@ -245,10 +245,22 @@ static void faults(struct lines *l, const struct baro_summary *s)
     lines_end(l);
 }
 
+/* Is there an upper bound of how many processes began? */
+static bool is_range(const struct baro_summary *s, uint64_t *ret_most)
+{
+    struct baro_value most = report_fact(s, "job", "processes_started_at_most");
+    *ret_most = most.u64;
+    return report_is(s, "job", "processes_started_is_lower_bound") && !most.absent;
+}
+
 static void unsampled(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value v = report_fact(s, "job", "processes_unsampled");
-    if (v.absent || (!v.u64 && report_is(s, "job", "processes_started_is_lower_bound"))) {
+    uint64_t most;
+    if (is_range(s, &most)) {
+        fmt_count(b, most - report_u64(s, "job", "processes_started"));
+        buf_str(b, " at most were not seen");
+    } else if (v.absent || (!v.u64 && report_is(s, "job", "processes_started_is_lower_bound"))) {
         buf_str(b, "how many were too short to be sampled is not known");
     } else if (v.u64 == 0) {
         buf_str(b, "all sampled");
@@ -256,6 +268,19 @@ static void unsampled(struct buf *b, const struct baro_summary *s)
         fmt_count(b, v.u64);
         buf_str(b, " too short to be sampled, counted all the same");
     }
+}
+
+/* "at least 280", or, where there is a bound, "280 to 301". */
+static void started_count(struct buf *b, const struct baro_summary *s, struct baro_value v)
+{
+    uint64_t most;
+    bool both = is_range(s, &most);
+    buf_str(b, both ? "" : at_least(v));
+    fmt_count(b, v.u64);
+    if (!both)
+        return;
+    buf_str(b, " to ");
+    fmt_count(b, most);
 }
 
 static void started(struct buf *b, const struct baro_summary *s)
@@ -266,11 +291,11 @@ static void started(struct buf *b, const struct baro_summary *s)
         buf_str(b, "not known");
         return;
     }
-    buf_str(b, at_least(v));
-    fmt_count(b, v.u64);
+    started_count(b, s, v);
     buf_str(b, " started");
     if (report_has_u64(s, "job", "processes_peak", &peak)) {
         buf_str(b, ", peak ");
+        buf_str(b, at_least(report_fact(s, "job", "processes_peak")));
         fmt_count(b, peak);
         buf_str(b, " at once");
     }

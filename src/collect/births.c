@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/births.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "procfs/machine.h"
+
+#define PIDS_LOOKED_AT 1024  /* each takes a system call: of more, all that are not known count as missed */
+#define PID_MAX_LEAST 32768u /* kernel.pid_max of a machine with few CPUs */
+#define PIDS_PER_MS 20u      /* threads that two cores can start */
+
+void births_init(struct births *b, struct sampling *sampling)
+{
+    *b = (struct births){.sampling = sampling, .fd = -1};
+}
+
+void births_done(struct births *b)
+{
+    if (b->sampling)
+        b->fd = fd_close(b->fd);
+}
+
+/* The file of lxcfs has no such pid, so only that of procfs is used. */
+static int open_loadavg(int proc_fd)
+{
+    struct statfs fs;
+    int fd = openat(proc_fd, "loadavg", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && (fstatfs(fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
+        fd = fd_close(fd);
+    return fd;
+}
+
+int32_t births_last_pid(struct births *b)
+{
+    struct proc_loadavg l;
+    char text[128];
+    if (sampling_is_shared(b->sampling))
+        return 0; /* a descriptor for each job would be too many */
+    if (!b->tried)
+        b->fd = open_loadavg(b->sampling->options.proc_fd);
+    b->tried = true;
+    ssize_t n = b->fd >= 0 ? pread(b->fd, text, sizeof(text), 0) : -1;
+    bool ok = n > 0 && proc_loadavg_parse(span_of(text, (size_t)n), &l) == 0 && l.last_pid <= INT32_MAX;
+    return ok ? (int32_t)l.last_pid : 0;
+}
+
+void births_begin(struct births *b, int32_t pid)
+{
+    if (!b->sampling->options.children)
+        return;
+    b->last = pid ? pid : births_last_pid(b);
+    b->last_ns = sampling_clock_ns(b->sampling);
+    b->counting = b->sampling->job->unseen_known = b->last > 0;
+}
+
+/* ---- what became of a pid ---- */
+
+static bool is_member(const struct job *j, int32_t pid, uint64_t since_ns)
+{
+    if (tree_find(&j->tree, pid) || job_was_reported(j, pid, since_ns))
+        return true;
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        if (m->row.key.pid == pid)
+            return true;
+    }
+    return false;
+}
+
+static bool is_helper(const struct sampling *g, int32_t pid)
+{
+    struct pid_stat st;
+    return sampling_is_own(g, pid) ||
+           (proc_read_stat(g->options.proc_fd, pid, &st) == 0 && st.ppid == g->options.self[0]);
+}
+
+/* A clock of the process is found by the pid of its first thread only; getpgid() finds the other threads, too. */
+static bool is_process(int32_t pid)
+{
+    uint64_t clock_ns;
+    return clock_process_cpu_ns(pid, &clock_ns) == 0;
+}
+
+/* since_ns: it was not given out, or it lived and was no member, at that time. */
+static void look_at(struct births *b, int32_t pid, uint64_t since_ns)
+{
+    struct job *j = b->sampling->job;
+    if (is_member(j, pid, since_ns))
+        return;
+    if (is_process(pid)) {
+        if (is_helper(b->sampling, pid))
+            return;
+        if (b->n_waiting < BIRTHS_WAITING)
+            b->waiting[b->n_waiting++] = pid;
+        else
+            j->unseen++;
+    } else {
+        j->unseen += getpgid(pid) < 0;
+    }
+}
+
+static void look_at_waiting(struct births *b)
+{
+    size_t n = b->n_waiting;
+    b->n_waiting = 0;
+    for (size_t i = 0; i < n; i++)
+        look_at(b, b->waiting[i], b->last_ns);
+}
+
+/* May the pids have been given out once round since then? */
+static bool may_have_wrapped(const struct births *b, uint64_t now_ns)
+{
+    uint64_t most = (now_ns - b->last_ns) / NS_PER_MS * PIDS_PER_MS, max = PID_MAX_LEAST;
+    char text[32];
+    if (most < PID_MAX_LEAST)
+        return false;
+    ssize_t n = fd_read_file(b->sampling->options.proc_fd, "sys/kernel/pid_max", text, sizeof(text));
+    struct span s = span_of(text, n > 0 ? (size_t)n : 0);
+    return !scan_u64(&s, &max) || most >= max;
+}
+
+void births_look(struct births *b, int32_t last)
+{
+    struct job *j = b->sampling->job;
+    uint64_t now = b->sampling->now_ns; /* before last was read */
+    if (!b->counting)
+        return;
+    if (last < b->last || may_have_wrapped(b, now)) {
+        b->counting = j->unseen_known = false;
+        return;
+    }
+    look_at_waiting(b);
+    if (last - b->last > PIDS_LOOKED_AT)
+        j->unseen += (uint64_t)(last - b->last);
+    for (int32_t pid = b->last + 1; last - b->last <= PIDS_LOOKED_AT && pid <= last; pid++)
+        look_at(b, pid, b->last_ns);
+    b->last = last;
+    b->last_ns = now;
+    if (j->closing) { /* those that live may be of the job all the same: children whose parent ended unseen */
+        j->unseen += b->n_waiting;
+        b->n_waiting = 0;
+    }
+}
+
+bool births_end(struct births *b, int32_t last)
+{
+    struct job *j = b->sampling->job;
+    births_look(b, last);
+    b->counting = false;
+    j->unseen += b->n_waiting;
+    b->n_waiting = 0;
+    return j->unseen_known && !j->unseen;
+}
