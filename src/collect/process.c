@@ -145,12 +145,27 @@ static bool is_released(const struct pid_stat *st)
     return st->num_threads == 0;
 }
 
+/* A child has its parent's name until it executes a program, mostly within a millisecond. Example: a shell forks at
+ * 100.0 ms, its child is read at 100.2 ms as `sh`, is `true` from 100.5 ms on, and has ended when it is looked for at
+ * 110 ms: its name is not known. A process that follows a fork by an event has its programs reported as well. */
+#define PF_FORKNOEXEC 0x40u
+#define EXECUTES_WITHIN (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
+#define EXECUTES_BEFORE (2 * NS_PER_MS)  /* of CPU time: who has used more has work of its own */
+static bool may_execute(const struct processes *p, const struct member *m, const struct pid_stat *st,
+                        uint64_t clock_ns)
+{
+    uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
+    return !m->followed && (st->flags & PF_FORKNOEXEC) && st->state != 'Z' && begin_ns &&
+           p->sampling->now_ns < begin_ns + EXECUTES_WITHIN && clock_ns < EXECUTES_BEFORE;
+}
+
 static void put_stat(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     member_moved(m);
     if (st->sigignore >> (SIGCHLD - 1) & 1)
         job_ignores_children(p->sampling->job, m);
     put_comm(m, st->comm);
+    m->name_is_parents = may_execute(p, m, st, clock_ns);
     if (!is_released(st))
         put_parent(p, m, st->ppid);
     put_cpu(p, m, st, clock_ns);

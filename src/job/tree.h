@@ -203,6 +203,7 @@ struct member {
     bool touched : 1;           /* record/: since the last drain */
     bool named : 1;             /* record/: its name is from an event */
     bool followed : 1;          /* record/: perf was attached to it, or reported its fork */
+    bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
     bool covered : 1;
     bool end_reported : 1; /* its end was reported by an event or by the wrapper */

@@ -35,6 +35,8 @@ static void attach(struct recorder *r, struct member *m)
     member_moved(m);
     member_make_usage(m)->cpu_ns = before; /* perf counts only what follows */
     r->n_attached++;
+    /* It may have executed a program since it was read, and what it forks from now on begins with its name. */
+    sampler_read_member(&r->sampler, m);
 }
 
 /* perf reported its fork, but not that of a child of its: it did not inherit the events. */

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings within a PID namespace, as in a container: neither the process connector nor taskstats are there."""
+
+import subprocess
+import sys
+
+import pytest
+
+NAMESPACE = ["unshare", "-fp", "--mount-proc"]
+
+
+@pytest.fixture
+def inside(run, tape):
+    """Runs a command in a recording in a PID namespace, and returns the summary."""
+    probe = subprocess.run([*NAMESPACE, "true"], check=False, stderr=subprocess.PIPE, text=True)
+    if probe.returncode:
+        pytest.skip(probe.stderr.strip())
+
+    def record(*argv, options=(), env=None, status=0):
+        run("run", "--force", "-o", tape, *options, "--", *argv, via=NAMESPACE, env=env, status=status)
+        return run.summary(tape)
+
+    return record
+
+
+SOURCES = pytest.mark.parametrize("env", [{}, {"BARO_NO_EVENTS": "1"}], ids=["perf", "scan"])
+
+
+@SOURCES
+@pytest.mark.parametrize("forks", [0, 5, 150])
+def test_the_pids_that_were_given_out_bound_how_many_began(inside, env, forks):
+    job = inside("sh", "-c", f"i=0; while [ $i -lt {forks} ]; do /bin/true; i=$((i+1)); done", env=env)["job"]
+    began = forks + 1
+    assert job["processes_started"] <= began <= job["processes_started_at_most"] <= began + 5, job
+    if not job["processes_started_is_lower_bound"]:
+        assert job["processes_started"] == began == job["processes_started_at_most"]
+    if not job["processes_peak_is_lower_bound"]:
+        assert job["processes_peak"] == (2 if forks else 1)
+
+
+@SOURCES
+def test_where_no_pid_is_missing_the_count_is_exact(inside, env):
+    threads = "import threading, time\nt = [threading.Thread(target=time.sleep, args=(0.3,)) for _ in range(8)]\n"
+    threads += "for x in t: x.start()\nfor x in t: x.join()\n"
+    for argv in (["true"], ["sleep", "0.3"], [sys.executable, "-S", "-c", threads]):
+        job = inside(*argv, env=env)["job"]
+        counted = {k: v for k, v in job.items() if k.startswith("processes_")}
+        assert counted["processes_started"] == counted["processes_started_at_most"] == 1, counted
+        assert not counted["processes_started_is_lower_bound"], counted
+        assert not counted["processes_peak_is_lower_bound"] and counted["processes_peak"] == 1, counted
+
+
+@pytest.mark.parametrize("first", [["env"], ["sh", "-c", 'sleep 0.01; exec "$@"', "sh"]], ids=["env", "sh"])
+def test_a_name_is_of_the_program_that_was_executed_last(inside, first):
+    """The program is executed before perf reports that, and forks when nobody has looked since."""
+    work = "import os, time\ntime.sleep(0.2)\nfor _ in range(3):\n"
+    work += "    if os.fork() == 0:\n        end = time.process_time() + 0.05\n"
+    work += "        while time.process_time() < end: pass\n        os._exit(0)\n"
+    work += "for _ in range(3): os.wait()\n"
+    commands = inside(*first, sys.executable, "-S", "-c", work, options=["-i", "1s"])["commands"]
+    cpu = {c["name"]: c["cpu_ns"] or 0 for c in commands}
+    known = sum(v for name, v in cpu.items() if name.startswith("python"))
+    assert sum(cpu.values()) - known < 0.05 * 1e9, cpu
