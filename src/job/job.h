@@ -95,7 +95,7 @@ struct job {
     /* that source covers single processes (perf): a member without member.covered may have forked without an event */
     bool covers_members;
     bool lossy; /* events were lost at some time, or the source began too late: counts are lower bounds */
-    /* so many processes at most came and went before there were events (collect/births.h); job_lose() drops the bound */
+    /* so many processes at most came and went before there were events (collect/births.h); job_lose() drops it */
     bool unseen_known;
     uint64_t unseen;
 
