@@ -32,6 +32,11 @@ enum baro_mode {
 BARO_API enum baro_mode baro_header_mode(const struct baro_header *h);
 /** @return the command (run), or that of the first target (attach): secrets redacted, ended by NULL; may be empty. */
 BARO_API const char *const *baro_header_argv(const struct baro_header *h);
+/**
+ * @return what the recording is called: the name of a task file, or that of its tasks ("gulpy, fmpy"); "" if it has no
+ * name but its command.
+ */
+BARO_API const char *baro_header_name(const struct baro_header *h);
 BARO_API const char *baro_header_cwd(const struct baro_header *h);  /**< working directory of the command */
 BARO_API uint32_t baro_header_uid(const struct baro_header *h);     /**< real user id of the recorder */
 /** @return how many pids were named as targets; 0 for `baro run`. */

@@ -125,9 +125,9 @@ static int make_selection(const struct select_settings *s, struct task_file *fil
     bool only_pids = !file->rules.n && file->n_pins;
     for (size_t i = 0; i < file->n_pins; i++)
         only_pids = only_pids && file->pin[i].kind == PIN_PID;
-    *ret = (struct select_options){.rules = &file->rules, .pins = file->pin, .n_pins = file->n_pins,
-                                   .sandboxes = file->sandbox, .n_sandboxes = file->n_sandboxes,
-                                   .under = s->under, .ends = only_pids};
+    *ret = (struct select_options){.name = file->job, .rules = &file->rules, .pins = file->pin,
+                                   .n_pins = file->n_pins, .sandboxes = file->sandbox,
+                                   .n_sandboxes = file->n_sandboxes, .under = s->under, .ends = only_pids};
     return code;
 }
 

@@ -194,6 +194,18 @@ static int start_view(struct running *run, const struct cli *cli, bool quiet, in
     return code;
 }
 
+/* Before this process ends: the recorder reads the line before it takes the last sample. */
+static void report_task_end(void *context, const struct run_result *result)
+{
+    const char *name = context;
+    struct buf line = {0};
+    int status = !result->exec_errno ? result->wait_status : (result->exec_errno == ENOENT ? 127 : 126) << 8;
+    mark_line_begin(&line, "task_end", name, result->ended_ns ? result->ended_ns : clock_monotonic_ns());
+    mark_line_number(&line, "wait_status", (uint64_t)(status & 0xffff));
+    mark_line_append(&line);
+    buf_done(&line);
+}
+
 /* Inside of a recording the command is a task of that one. The line stands in the file before the command starts. */
 static int run_inside(struct cli *cli, const struct record_settings *s, char **argv)
 {
@@ -204,7 +216,7 @@ static int run_inside(struct cli *cli, const struct record_settings *s, char **a
     buf_done(&line);
     if (code < 0 && !s->quiet)
         cli_note(cli, "%s is no task: %s", s->task, mark_line_why(code));
-    return inside_run(cli, argv, NULL, NULL);
+    return inside_run(cli, argv, code < 0 ? NULL : report_task_end, (char *)s->task);
 }
 
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)

@@ -159,18 +159,6 @@ static int take_directory(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-static int take_every(void *at, const char *text, struct baro_error *err)
-{
-    uint64_t ns;
-    int code = parse_duration(text, &ns, err);
-    if (code < 0)
-        return code;
-    if (ns < NS_PER_SEC || ns > 24 * 3600 * NS_PER_SEC)
-        return error_set(err, BARO_E_RANGE, "%s is outside of 1s to 24h", text);
-    *(uint64_t *)at = ns;
-    return 0;
-}
-
 void settings_init(struct settings *s)
 {
     settings_init_reading(s);

@@ -22,8 +22,12 @@ const struct opt options_observe[] = {
      .parse = take_pattern,
      .completes = OPT_A_FILE,
      .help = "each control group that matches is a job; can be given more than once",
-     .more = "PATTERN is a path with *, ? and [...], which match no slash: below /sys/fs/cgroup, or as in "
-             "/proc/PID/cgroup. A group that is removed and made again is another job."},
+     .more = "PATTERN is a path with *, ? and [...], which match no slash. It is relative to the root of the hierarchy "
+             "of control groups, as paths in /proc/PID/cgroup are: system.slice/*.service is "
+             "/sys/fs/cgroup/system.slice/*.service, or /sys/fs/cgroup/unified/system.slice/*.service where both "
+             "versions are mounted; a path that begins with /sys/fs/cgroup/ is taken as it is. One line says so if "
+             "nothing matches at the start; what appears later is recorded. A group that is removed and made again is "
+             "another job."},
     {.name = "tasks",
      .argument = "DIR",
      .type = OPT_TEXT,
@@ -62,6 +66,13 @@ const struct opt options_observe[] = {
      .offset = AT(record.interval_ns),
      .parse = take_interval,
      .help = "time between two samples of a job: auto (the default), or 10ms to 1h"},
+    {.name = "du-every",
+     .argument = "TIME",
+     .type = OPT_PARSED,
+     .offset = AT(record.directories_every_ns),
+     .parse = take_every,
+     .help = "time between two walks of the sandboxes that task files name: 1s to 24h (default: 60s, and longer if "
+             "walks take more CPU time than --overhead allows)"},
     {.name = "metrics",
      .letter = 'm',
      .argument = "LIST",

@@ -21,6 +21,7 @@ extern __attribute__((weak)) const struct opt options_run[], options_record[], o
 
 /* values.c: values that more than one program takes; for OPT_PARSED. */
 int take_interval(void *at, const char *text, struct baro_error *err); /* at: nanoseconds; 0: auto */
+int take_every(void *at, const char *text, struct baro_error *err);    /* at: ns, 1s to 24h */
 int take_keep(void *at, const char *text, struct baro_error *err);     /* at: struct record_settings */
 int take_total(void *at, const char *text, struct baro_error *err);    /* at: bytes */
 

@@ -358,6 +358,13 @@ static int pass_interval(void *at, const char *text, struct baro_error *err)
     return code < 0 ? code : pass_on(at, "--interval", text, err);
 }
 
+static int pass_every(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t checked;
+    int code = take_every(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--du-every", text, err);
+}
+
 const struct opt options_serve[] = {
     {.name = "listen", .letter = 'l', .argument = "ADDRESS", .type = OPT_PARSED, .offset = AT(serve),
      .parse = take_listen,
@@ -393,6 +400,8 @@ const struct opt options_serve[] = {
     {.name = "interval", .letter = 'i', .argument = "TIME", .type = OPT_PARSED, .offset = AT(serve),
      .parse = pass_interval,
      .help = "with --cgroup or --tasks: time between two samples of a job: auto (the default), or 10ms to 1h"},
+    {.name = "du-every", .argument = "TIME", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_every,
+     .help = "with --tasks: time between two walks of the sandboxes of tasks: 1s to 24h (default: 60s, or longer)"},
     HELP, END,
 };
 

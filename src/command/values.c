@@ -27,6 +27,18 @@ int take_interval(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+int take_every(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ns;
+    int code = parse_duration(text, &ns, err);
+    if (code < 0)
+        return code;
+    if (ns < NS_PER_SEC || ns > 24 * 3600 * NS_PER_SEC)
+        return error_set(err, BARO_E_RANGE, "%s is outside of 1s to 24h", text);
+    *(uint64_t *)at = ns;
+    return 0;
+}
+
 /* A time or a size; given twice, both. */
 int take_keep(void *at, const char *text, struct baro_error *err)
 {

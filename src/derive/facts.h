@@ -10,6 +10,7 @@
 #include "derive/summary.h"
 
 enum {
+    HEAD_NAME,
     HEAD_MODE,
     HEAD_CGROUP,
     HEAD_CPUS,

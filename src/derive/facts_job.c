@@ -22,6 +22,9 @@ void fact_head(const struct baro_summary *s, int of, size_t row, struct baro_val
 {
     (void)row;
     switch (of) {
+    case HEAD_NAME:
+        value_text(ret, s->name[0] ? BARO_PRESENT : BARO_ABSENT_NONE, s->name);
+        break;
     case HEAD_MODE:
         ret->text = s->mode == BARO_MODE_ATTACH ? "attach" : "run";
         break;

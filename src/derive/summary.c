@@ -77,6 +77,7 @@ struct baro_summary *summary_new(const struct baro_header *h)
     s->overhead_ppm = h->overhead_ppm;
     s->cpus = h->cpus;
     s->limits = h->limits;
+    copy_text(s->name, sizeof(s->name), h->name);
     copy_text(s->cgroup_mode, sizeof(s->cgroup_mode), h->cgroup_mode);
     s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
     s->is_cgroup = s->group_counts || strcmp(h->cgroup_mode, "members") == 0;

@@ -98,6 +98,7 @@ struct baro_summary {
     struct baro_limits limits; /* the last ones */
     bool has_limits;
     struct summary_held held;
+    char name[256];       /* of the header */
     char cgroup_mode[16]; /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
     bool own_cgroup;      /* the command was put into a control group made for it */
     bool is_cgroup;       /* the job is a control group, that one or the target */

@@ -42,6 +42,8 @@ static const struct {
     [TASK_FIELD_TCP_SENT] = {"tcp_sent_bytes", false, false},
     [TASK_FIELD_TCP_RECEIVED] = {"tcp_received_bytes", false, false},
     [TASK_FIELD_TCP_UNREAD] = {"processes_tcp_unread", false, false},
+    [TASK_FIELD_EXIT_CODE] = {"exit_code", false, false},
+    [TASK_FIELD_EXIT_SIGNAL] = {"exit_signal", false, false},
 };
 
 static struct task_row *task_of(struct tasks *t, const struct baro_entity *e)

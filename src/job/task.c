@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "job/counters.h"
 
@@ -95,6 +96,13 @@ void job_leave(struct job *j, struct member *m)
 {
     (void)j;
     m->left_task = true;
+}
+
+void job_task_status(struct job *j, unsigned task, int wait_status)
+{
+    struct job_task *t = &j->tasks[task - 1];
+    t->has_status = true;
+    t->wait_status = wait_status;
 }
 
 /* ---- what it has used ---- */
@@ -377,6 +385,17 @@ static void keep_io(struct job_task *t, uint64_t *v)
         v[io[i].task] = t->io_published[i] = max_u64(t->io_published[i], v[io[i].task]);
 }
 
+/* Example: `baro run --task load -- sh -c 'exit 9'`: exit_code 9, exit_signal 0. */
+static void put_status(const struct job_task *t, uint64_t *v, uint8_t *absent)
+{
+    uint8_t why = t->has_status ? BARO_PRESENT : !t->started || t->living ? BARO_ABSENT_NOT_YET : BARO_ABSENT_UNKNOWN;
+    bool is_killed = t->has_status && WIFSIGNALED(t->wait_status);
+    v[TASK_exit_code] = t->has_status && !is_killed ? (uint64_t)WEXITSTATUS(t->wait_status) : 0;
+    v[TASK_exit_signal] = is_killed ? (uint64_t)WTERMSIG(t->wait_status) : 0;
+    absent[TASK_exit_code] = is_killed ? BARO_ABSENT_UNKNOWN : why;
+    absent[TASK_exit_signal] = why;
+}
+
 static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uint64_t *v, uint8_t *absent,
                    uint64_t known)
 {
@@ -409,6 +428,7 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     v[TASK_end] = t->living ? now_ns : t->until_ns;
     if (!t->started)
         absent[TASK_begin] = absent[TASK_end] = BARO_ABSENT_NOT_YET;
+    put_status(t, v, absent);
 }
 
 void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_MAX], uint8_t (*ret_absent)[TASK_MAX])

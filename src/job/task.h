@@ -35,6 +35,8 @@ struct job_task {
         uint64_t begin_ns, end_ns;
     } spans[TASK_SPANS]; /* the last ones in which processes lived, as a ring */
     unsigned next_span;
+    bool has_status;   /* the command of `run --task`, or the process that was named, has ended with */
+    int wait_status;   /* this (wait4(2)); of several the one that ended last */
     bool has_rules;    /* else processes are named, and no command decides */
     bool is_group;     /* its processes are those of control groups, whose own count is exact */
     bool group_short;  /* that count lacks what another group of the same name used */
@@ -46,6 +48,8 @@ struct job_task {
 int job_use_tasks(struct job *j, size_t n, bool selects);
 /* The member belongs to this task, counted from 1, since begin_ns. */
 void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns);
+/* The command that the task is about has ended with this wait status; task is counted from 1. */
+void job_task_status(struct job *j, unsigned task, int wait_status);
 /* The member goes on and is none any more: what it has used by now, as its row says, stays with its task. */
 void job_leave(struct job *j, struct member *m);
 

@@ -49,6 +49,8 @@ void job_task_resume(struct job *j, unsigned task, const struct baro_sample *las
     if (then_of(then, TASK_processes_started))
         t->begin_ns = t->started && t->begin_ns < begin ? t->begin_ns : begin;
     t->id_before = then->id;
+    if (!then->absent[TASK_exit_signal])
+        job_task_status(j, task, (int)(then_of(then, TASK_exit_code) << 8 | then_of(then, TASK_exit_signal)));
     t->started += then_of(then, TASK_processes_started);
     t->gone += then_of(then, TASK_processes_ended);
     t->unread += then_of(then, TASK_processes_unread);

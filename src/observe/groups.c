@@ -53,18 +53,17 @@ static size_t each_below(const char *below, size_t skip, const char *pattern, co
 
 /* A path below /sys/fs/cgroup, as `record --cgroup` takes it. A pattern that begins elsewhere is looked for in each
  * hierarchy, the one that counts CPU time first; what it finds has the same path in all of them. */
-void groups_each(const char *pattern, const struct groups_search *s)
+size_t groups_each(const char *pattern, const struct groups_search *s)
 {
     static const char *const hierarchies[] = {"", "/unified", "/cpuacct", "/cpu,cpuacct", "/memory", "/systemd"};
     char below[64];
     bool absolute = *pattern == '/';
-    if (strncmp(pattern, MOUNTED "/", sizeof(MOUNTED)) == 0) {
-        each_below("", 0, pattern, s);
-        return;
-    }
-    for (size_t i = 0; i < sizeof(hierarchies) / sizeof(*hierarchies); i++) {
+    if (strncmp(pattern, MOUNTED "/", sizeof(MOUNTED)) == 0)
+        return each_below("", 0, pattern, s);
+    size_t found = 0;
+    for (size_t i = 0; !found && i < sizeof(hierarchies) / sizeof(*hierarchies); i++) {
         int n = snprintf(below, sizeof(below), MOUNTED "%s%s", hierarchies[i], absolute ? "" : "/");
-        if (each_below(below, (size_t)n - !absolute, pattern, s))
-            return;
+        found = each_below(below, (size_t)n - !absolute, pattern, s);
     }
+    return found;
 }

@@ -98,7 +98,7 @@ static void set_tasks(struct job_entry *e, const struct job_request *q)
     bool selects = f->rules.n > 0;
     for (size_t i = 0; i < f->n_pins; i++)
         selects |= f->pin[i].kind != PIN_PID;
-    e->tasks = (struct select_options){.rules = &f->rules, .pins = f->pin, .n_pins = f->n_pins,
+    e->tasks = (struct select_options){.name = e->name, .rules = &f->rules, .pins = f->pin, .n_pins = f->n_pins,
                                        .sandboxes = f->sandbox, .n_sandboxes = f->n_sandboxes};
     e->options.select = selects ? &e->tasks : NULL;
     e->options.pinned = selects ? NULL : &e->tasks;
@@ -199,6 +199,16 @@ static void on_group(void *context, const char *path, uint64_t inode)
     begin_found(context, &q);
 }
 
+/* It may be misspelt, or relative to something else than the user thinks. */
+static void say_no_match(const struct jobs *j, const char *pattern)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    error_set(&line, -ENOENT,
+              "--cgroup %s: no control group matches so far; a pattern is relative to /sys/fs/cgroup, as paths in "
+              "/proc/PID/cgroup are. Each one that appears is recorded", pattern);
+    j->options->say(j->options->context, line.text);
+}
+
 static bool turn(void *context, struct observer *o)
 {
     struct jobs *j = context;
@@ -207,8 +217,11 @@ static bool turn(void *context, struct observer *o)
     const struct groups_search groups = {is_known_group, on_group, &s};
     if (j->options->host && !is_known(j, host.name, host.id))
         begin_found(&s, &host);
-    for (size_t i = 0; i < j->options->n_patterns; i++)
-        groups_each(j->options->patterns[i], &groups);
+    for (size_t i = 0; i < j->options->n_patterns; i++) {
+        if (!groups_each(j->options->patterns[i], &groups) && !j->were_searched)
+            say_no_match(j, j->options->patterns[i]);
+    }
+    j->were_searched = true;
     if (j->options->tasks_dir)
         s.more |= task_files_turn(j, o, s.began_ns + BEGIN_NS, begin_tasks, &s);
     total_check(j);

@@ -96,6 +96,7 @@ struct jobs {
     struct task_files task_files;
     uint64_t total_due_ns; /* CLOCK_MONOTONIC */
     bool total_reported;
+    bool were_searched; /* once, for control groups that match */
 };
 
 /* What is there to be recorded. */
@@ -109,7 +110,8 @@ struct job_request {
 /* Begins a job; for files of tasks. Returns 0 or a negative code. */
 typedef int job_begin_fn(void *context, const struct job_request *q, struct job_entry **ret, struct baro_error *err);
 
-/* groups.c: calls fn for each control group that matches and has processes, unless it is known. */
+/* groups.c: calls fn for each control group that matches and has processes, unless it is known. groups_each() returns
+ * how many match. */
 typedef bool groups_known_fn(void *context, const char *path, uint64_t inode);
 typedef void groups_fn(void *context, const char *path, uint64_t inode);
 struct groups_search {
@@ -117,7 +119,7 @@ struct groups_search {
     groups_fn *fn;
     void *context;
 };
-void groups_each(const char *pattern, const struct groups_search *s);
+size_t groups_each(const char *pattern, const struct groups_search *s);
 
 /* task_files.c: one turn, until about until_ns. Returns whether there are more files to read now. */
 bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context);

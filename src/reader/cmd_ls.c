@@ -55,7 +55,7 @@ static void write_command(struct buf *b, const struct run *r)
     const char *const *argv = baro_header_argv(r->header);
     bool targets = !argv[0] && baro_header_target_count(r->header) > 0;
     struct buf line = {0};
-    report_arguments(argv, &line);
+    report_name(r->header, &line);
     if (!argv[0])
         buf_add(&line, r->target.at, r->target.len);
     bool cut = line.len > COMMAND_MOST;

@@ -267,6 +267,8 @@ static bool on_member(struct mark *m, struct span *s, const char *key, const cha
         return take_name(m, s, MARK_WHOLE);
     if (is_text && is(key, "run_task"))
         return take_name(m, s, MARK_TASK);
+    if (is_text && is(key, "task_end"))
+        return take_name(m, s, MARK_TASK_END);
     m->is_mark = m->is_mark || (is_text && is(key, "mark"));
     if (is_text && (is(key, "mark") || (!*m->name && is(key, "name"))))
         return take_name(m, s, m->kind);
@@ -345,6 +347,11 @@ static void settle(struct mark *m)
     if (m->start_ticks && take_out(m, "pid", &a) && a.type == BARO_ATTRIBUTE_UNSIGNED && a.u64 <= INT32_MAX)
         m->pid = (int32_t)a.u64;
     if (m->kind == MARK_TASK && !m->pid)
+        m->kind = MARK_POINT;
+    if (m->kind == MARK_TASK_END && take_out(m, "wait_status", &a) && a.type == BARO_ATTRIBUTE_UNSIGNED &&
+        a.u64 <= UINT16_MAX)
+        m->wait_status = (int)a.u64;
+    else if (m->kind == MARK_TASK_END)
         m->kind = MARK_POINT;
     if (m->kind == MARK_WHOLE && (!take_out(m, "seconds", &a) || !seconds_of(&a, &m->duration_ns)))
         m->kind = MARK_POINT;

@@ -7,6 +7,7 @@
  *     {"phase": "fit", "seconds": 1.25}                      a phase that has just ended, as a whole
  *
  *     {"run_task": "load", "pid": 12, "start_ticks": 3400}   what that process starts belongs to this task
+ *     {"task_end": "load", "wait_status": 2304, ...}         it has ended; wait_status is that of wait4(2)
  *
  * Lines of a RunLog are taken as well, and `export --format runlog` writes them back:
  *
@@ -34,7 +35,7 @@
 #define MARK_ATTRIBUTE_NAME 128u /* with its NUL; a longer one is left out with its value */
 #define MARK_ATTRIBUTE_TEXT 4096u
 
-enum mark_kind { MARK_POINT, MARK_BEGIN, MARK_END, MARK_WHOLE, MARK_TASK };
+enum mark_kind { MARK_POINT, MARK_BEGIN, MARK_END, MARK_WHOLE, MARK_TASK, MARK_TASK_END };
 enum mark_clock { MARK_UNTIMED, MARK_MONOTONIC, MARK_REALTIME };
 
 struct mark {
@@ -42,6 +43,7 @@ struct mark {
     enum mark_clock clock;
     uint64_t time_ns;     /* on that clock */
     uint64_t duration_ns; /* of MARK_WHOLE */
+    int wait_status;      /* of MARK_TASK_END */
     const char *name, *id; /* "" if there is none */
     int32_t pid;          /* with start_ticks; 0: not given */
     uint64_t start_ticks;

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include "base/clock.h"
+#include "job/task.h"
 #include "record/recorder.h"
 
 #define SURVIVORS_MOST 100u
@@ -115,6 +116,8 @@ void recorder_finish(struct recorder *r)
         limits_find(r);
         marks_finish(r);
         sampler_advance(&r->sampler); /* the time is that of the last tick, which may have been long ago */
+        if (r->job.all_task && r->status_known)
+            job_task_status(&r->job, r->job.all_task, r->status);
         if (!r->leaves)
             job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
                   (uint64_t)(uint32_t)r->status,

@@ -160,13 +160,15 @@ static int fill_group(struct baro_header *h, const char *path)
     return h->argv && h->argv[0] ? 0 : -ENOMEM;
 }
 
-/* A recording of tasks is named by them: "gulpy, fmpy". */
-static int fill_tasks(struct baro_header *h, const struct rules *rules)
+/* A recording of tasks is named by its task file, or by the tasks: "gulpy, fmpy". The tasks are its command. */
+static int fill_tasks(struct baro_header *h, const struct select_options *o)
 {
     struct buf names = {0};
-    for (size_t i = 0; i < rules->n_tasks; i++)
-        buf_printf(&names, "%s%s", i ? ", " : "", rules->task[i].name);
+    for (size_t i = 0; i < o->rules->n_tasks; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", o->rules->task[i].name);
     buf_byte(&names, 0);
+    if (!names.failed)
+        redact_name_to(o->name && *o->name ? o->name : (const char *)names.at, h->name, sizeof(h->name));
     int code = names.failed ? -ENOMEM : fill_group(h, (const char *)names.at);
     buf_done(&names);
     return code;
@@ -226,9 +228,9 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
         h->n_targets = h->targets ? o->n_targets : 0;
     }
     if (recorder_selects(o))
-        return fill_tasks(h, o->select->rules);
+        return fill_tasks(h, o->select);
     if (o->pinned)
-        return fill_tasks(h, o->pinned->rules);
+        return fill_tasks(h, o->pinned);
     return o->cgroup ? fill_group(h, o->cgroup) : fill_argv(h, o->argv, o->cmdline);
 }
 

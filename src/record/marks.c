@@ -87,8 +87,11 @@ static void put(struct recorder *r, const struct mark *m, const struct came *cam
     if (m->clock == MARK_UNTIMED && came->error_ns)
         all[n++] = (struct baro_attribute){
             .name = ATTRIBUTE_TIME_ERROR, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = came->error_ns};
-    if (m->kind == MARK_TASK) {
-        tasks_run(r, m->name, (struct baro_key){m->pid, m->start_ticks});
+    if (m->kind == MARK_TASK || m->kind == MARK_TASK_END) {
+        if (m->kind == MARK_TASK)
+            tasks_run(r, m->name, (struct baro_key){m->pid, m->start_ticks});
+        else
+            tasks_ended(r, m->name, m->wait_status);
         return;
     }
     const struct baro_event e = {.t_ns = time_of(r, m, came),

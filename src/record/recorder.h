@@ -200,6 +200,8 @@ void unread_close(struct recorders *a);
 /* tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */
 void tasks_run(struct recorder *r, const char *name, struct baro_key root);
+/* The command of `run --task` has ended with that wait status. */
+void tasks_ended(struct recorder *r, const char *name, int wait_status);
 /* After events were read, and before exits are reported: reads new lines, and finds the processes of earlier ones. */
 void tasks_look(struct recorder *r);
 /* The exit of a process whose task no sample on the tape has, or may still become known (label.c): it is written after

@@ -70,6 +70,24 @@ void tasks_run(struct recorder *r, const char *name, struct baro_key key)
         r->roots[r->n_roots++] = (struct task_root){key, task, sampler_now(&r->sampler)};
 }
 
+void tasks_ended(struct recorder *r, const char *name, int wait_status)
+{
+    unsigned task = r->options->select ? 0 : task_named(r, name);
+    if (task)
+        job_task_status(&r->job, task, wait_status);
+}
+
+/* Has a process ended that a task file names? What it has started may live on. */
+static void note_status(struct recorder *r, const struct baro_exit *e)
+{
+    const struct select_options *o = r->options->pinned ? r->options->pinned : r->options->select;
+    for (size_t i = 0; o && e->status_known && i < o->n_pins; i++) {
+        const struct pin *pin = &o->pins[i];
+        if (pin->kind == PIN_PID && pin->pid == e->key.pid && (!pin->start || pin->start == e->key.start))
+            job_task_status(&r->job, pin->task, e->status);
+    }
+}
+
 void tasks_look(struct recorder *r)
 {
     marks_look(r);
@@ -90,6 +108,7 @@ void tasks_look(struct recorder *r)
 
 bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e)
 {
+    note_status(r, e);
     bool labels = r->selector && !r->job.selected && !r->finishing, has_task = !e->absent[EXIT_task];
     bool task_is_new = has_task && r->sampler.tasks.table.n != r->tasks_on_tape;
     if (!task_is_new && (has_task || !labels || r->n_held_exits >= HELD_MOST))

@@ -18,8 +18,9 @@ static void put_target(struct buf *b, const struct baro_summary *s)
 void report_title(const struct baro_summary *s, struct buf *ret)
 {
     size_t from = ret->len;
-    const char *host = report_text(s, "host", "name");
-    for (size_t i = 0; i < report_rows(s, "command"); i++) {
+    const char *host = report_text(s, "host", "name"), *name = report_text(s, "", "name");
+    buf_str(ret, name);
+    for (size_t i = 0; !*name && i < report_rows(s, "command"); i++) {
         buf_str(ret, i ? " " : "");
         report_argument(report_row(s, "command", "argument", i).text, ret);
     }

@@ -51,6 +51,8 @@ void report_ascii(struct buf *b, size_t from);
 /* One argument as a POSIX shell would read it; raw bytes. Several: with single blanks between. */
 void report_argument(const char *argument, struct buf *ret);
 void report_arguments(const char *const *argv, struct buf *ret);
+/* The name of a recording (raw bytes), or its command. */
+void report_name(const struct baro_header *h, struct buf *ret);
 
 /* "exit 0", "SIGKILL", ... of a wait status. */
 void report_status(int status, struct buf *ret);

@@ -41,6 +41,14 @@ void report_argument(const char *argument, struct buf *ret)
     buf_str(ret, quoted ? "'" : "");
 }
 
+void report_name(const struct baro_header *h, struct buf *ret)
+{
+    if (*baro_header_name(h))
+        buf_str(ret, baro_header_name(h));
+    else
+        report_arguments(baro_header_argv(h), ret);
+}
+
 void report_arguments(const char *const *argv, struct buf *ret)
 {
     for (size_t i = 0; argv[i]; i++) {

@@ -169,6 +169,11 @@ uint64_t baro_header_memory_bytes(const struct baro_header *h)
     return h->memory_total;
 }
 
+const char *baro_header_name(const struct baro_header *h)
+{
+    return h->name;
+}
+
 const char *baro_header_job_id(const struct baro_header *h)
 {
     return h->job_id;

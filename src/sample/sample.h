@@ -220,6 +220,7 @@ struct baro_header {
     size_t n_targets;
     /* identity among many tapes; empty where the environment says nothing */
     char job_id[64], step_id[64], rank[32];
+    char name[256];             /* what the user calls it: of a recording of tasks; "": it has none */
     /* the recorder, so that a reader on the same boot can see whether it lives; 0: not known */
     struct baro_key recorder;
     uint64_t pid_namespace;     /* inode of /proc/PID/ns/pid: where the recorder's pid means it */

@@ -20,6 +20,7 @@
 
 /* A job. */
 struct select_options {
+    const char *name;      /* of the job, borrowed; NULL or "": the names of its tasks */
     const struct rules *rules; /* borrowed */
     const struct pin *pins;    /* borrowed */
     size_t n_pins;

@@ -73,7 +73,7 @@ struct job *catalogue_find(struct catalogue *c, const char *id)
 
 static bool fits(const struct job *job, const struct job_filter *f)
 {
-    if (f->is_over && job->state == JOB_RUNNING)
+    if ((f->is_over && job->state == JOB_RUNNING) || (f->no_machine && job->is_machine))
         return false;
     return (f->state < 0 || (int)job->state == f->state) && job->version > f->since &&
            job->turned > f->turned_since &&

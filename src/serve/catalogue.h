@@ -33,6 +33,7 @@ struct job {
     uint64_t turned;      /* and when more than its figures were: its state, or whether it has them */
     char *row;            /* a JSON object: what the list of jobs has of it */
     char *title;          /* its command */
+    bool is_machine;      /* a recording of the machine, without any process */
     bool is_summed;       /* the row has the figures of the whole tape */
 
     /* of the catalogue's thread */
@@ -77,6 +78,7 @@ struct job_filter {
     const char *search; /* part of the command or the id; NULL: any */
     uint64_t since, turned_since; /* changed after this version, and more than its figures after that */
     bool is_over;       /* only those that do not run */
+    bool no_machine;    /* no recordings of the machine alone */
 };
 struct job_list {
     struct job **at; /* held; the newest first */

@@ -9,7 +9,7 @@
 struct found {
     enum job_state state;
     int64_t start_ns;
-    bool is_summed;
+    bool is_summed, is_machine;
     struct buf row, title;
 };
 

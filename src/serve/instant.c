@@ -20,7 +20,7 @@ struct part {
 
 struct instant_writer {
     const struct baro_header *header;
-    struct part job, host, task;
+    struct part job, host, task, directory;
     struct row_time time;
     struct row_names names;
     struct buf attributes;
@@ -68,7 +68,8 @@ struct instant_writer *instant_new(struct baro_tape *tape)
         return NULL;
     w->header = baro_tape_header(tape);
     if (part_init(&w->job, BARO_KIND_JOB, tape) == 0 && part_init(&w->host, BARO_KIND_HOST, tape) == 0 &&
-        part_init(&w->task, baro_kind_find("task"), tape) == 0)
+        part_init(&w->task, baro_kind_find("task"), tape) == 0 &&
+        part_init(&w->directory, BARO_KIND_DIRECTORY, tape) == 0)
         return w;
     instant_free(w);
     return NULL;
@@ -81,6 +82,7 @@ void instant_free(struct instant_writer *w)
     part_done(&w->job);
     part_done(&w->host);
     part_done(&w->task);
+    part_done(&w->directory);
     buf_done(&w->attributes);
     free(w);
 }
@@ -102,20 +104,20 @@ static void write_one(struct instant_writer *w, struct part *p, const struct bar
     row_memory_keep(p->memory, s, p->kind);
 }
 
-static void write_tasks(struct instant_writer *w, const struct baro_sample *s, struct json *j)
+static void write_all(struct instant_writer *w, const struct part *p, const struct baro_sample *s, struct json *j)
 {
-    struct row r = row_of(w, &w->task, s);
+    struct row r = row_of(w, p, s);
     if (j)
         json_begin(j, '[');
-    for (size_t i = 0; i < baro_sample_entity_count(s, w->task.kind); i++) {
-        r.entity = baro_sample_entity(s, w->task.kind, i);
+    for (size_t i = 0; i < baro_sample_entity_count(s, p->kind); i++) {
+        r.entity = baro_sample_entity(s, p->kind, i);
         row_begin(&r);
         if (j)
-            json_row(&w->task.columns, &r, j);
+            json_row(&p->columns, &r, j);
     }
     if (j)
         json_end(j, ']');
-    row_memory_keep(w->task.memory, s, w->task.kind);
+    row_memory_keep(p->memory, s, p->kind);
 }
 
 void instant_note(struct instant_writer *w, const struct baro_sample *s)
@@ -125,7 +127,8 @@ void instant_note(struct instant_writer *w, const struct baro_sample *s)
     write_one(w, &w->job, s, NULL);
     if (baro_sample_host_ns(s, &read_ns) == BARO_PRESENT)
         write_one(w, &w->host, s, NULL);
-    write_tasks(w, s, NULL);
+    write_all(w, &w->task, s, NULL);
+    write_all(w, &w->directory, s, NULL);
 }
 
 void instant_write(struct instant_writer *w, const struct baro_sample *s, struct json *j)
@@ -148,7 +151,9 @@ void instant_write(struct instant_writer *w, const struct baro_sample *s, struct
     else
         json_null(j);
     json_key(j, "tasks");
-    write_tasks(w, s, j);
+    write_all(w, &w->task, s, j);
+    json_key(j, "directories");
+    write_all(w, &w->directory, s, j);
     json_end(j, '}');
 }
 

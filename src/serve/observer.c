@@ -4,98 +4,19 @@
  * what it calls a process; a job without tasks has one process, its command. What it reports as 0 because it does not
  * know it is null here.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "baro/baro.h"
 #include "base/span.h"
 #include "serve/observer_used.h"
+#include "serve/observer_view.h"
 #include "serve/route.h"
 #include "serve/row.h"
 #include "serve/server.h"
 
-#define NUMBER 20u
+#define NUMBER 20
+#define NUMBER_MOST 1000
 #define TASKS 100u /* in one request */
-
-/* ---- states ---- */
-
-/* LOST: how it ended, or whether it has, is not known. */
-static const char *task_state(enum job_state state, const struct baro_tape_end *end)
-{
-    if (state == JOB_RUNNING || state == JOB_NEW)
-        return "ACTIVE";
-    if (state == JOB_ENDED && end->ended && end->status_known)
-        return WIFSIGNALED(end->status) ? "KILLED" : end->status ? "FAILED" : "SUCCESS";
-    return "LOST";
-}
-
-/* The names of the processes of a job. */
-struct named {
-    char *name;
-    bool has_begun, lives;
-    size_t task; /* its position; SIZE_MAX: the job itself */
-};
-
-static const char *process_state(enum job_state state, const struct baro_tape_end *end, const struct named *p)
-{
-    const char *task = task_state(state, end);
-    if (strcmp(task, "ACTIVE") == 0)
-        return p->lives ? "RUNNING" : p->has_begun ? "LOST" : "WAITING";
-    return task;
-}
-
-/* Called with the lock of the job. */
-static size_t find_named(const struct job *job, const char *title, struct named *ret, size_t most)
-{
-    int kind = baro_kind_find("task"), processes = baro_metric_find(kind, "processes", 9);
-    int started = baro_metric_find(kind, "processes_started", 17);
-    size_t n = job->now ? baro_sample_entity_count(job->now, kind) : 0, k = 0;
-    for (size_t i = 0; i < n && k < most; i++) {
-        const struct baro_entity *e = baro_sample_entity(job->now, kind, i);
-        uint64_t living = 0, all = 0;
-        baro_entity_value(e, processes, &living);
-        baro_entity_value(e, started, &all);
-        ret[k++] = (struct named){strdup(baro_entity_name(e)), all > 0, living > 0, i};
-    }
-    if (!n && most)
-        ret[k++] = (struct named){strdup(title), true, true, SIZE_MAX};
-    return k;
-}
-
-struct view {
-    enum job_state state;
-    struct baro_tape_end end;
-    struct named named[TASKS];
-    size_t n;
-    char *title;
-    int64_t start_ns;
-};
-
-/* Takes what is known of a job; its lock is held from then on until view_done(). */
-static void view_begin(struct request *q, struct job *job, struct view *v)
-{
-    *v = (struct view){.state = job_state(q->server->catalogue, job)};
-    v->title = job_title(q->server->catalogue, job, &v->start_ns);
-    pthread_mutex_lock(&job->lock);
-    v->end = job->end;
-    v->n = find_named(job, v->title ? v->title : "", v->named, TASKS);
-}
-
-static void view_done(struct job *job, struct view *v)
-{
-    pthread_mutex_unlock(&job->lock);
-    for (size_t i = 0; i < v->n; i++)
-        free(v->named[i].name);
-    free(v->title);
-}
-
-static double end_time(const struct view *v)
-{
-    uint64_t end_ns = v->end.end_ns > v->end.last_ns ? v->end.end_ns : v->end.last_ns;
-    return ((double)v->start_ns + (double)end_ns) / 1e9;
-}
 
 /* ---- documents ---- */
 
@@ -104,46 +25,46 @@ static void write_names(struct json *j, const struct view *v, const char *as, co
     json_key(j, as);
     json_begin(j, '[');
     for (size_t i = 0; i < v->n; i++) {
-        if (strcmp(process_state(v->state, &v->end, &v->named[i]), state) == 0)
+        if (strcmp(view_process_state(v, &v->named[i]), state) == 0)
             json_text(j, v->named[i].name);
     }
     json_end(j, ']');
 }
 
-static void write_task(struct request *q, struct job *job, struct json *j)
+/* What a task and its row in a list have in common. */
+static void put_head(struct json *j, const struct view *v)
 {
-    struct view v;
-    view_begin(q, job, &v);
-    const char *state = task_state(v.state, &v.end);
-    json_begin(j, '{');
+    bool is_active = strcmp(view_state(v), "ACTIVE") == 0;
     json_key(j, "task_id");
-    json_text(j, job->id);
+    json_text(j, v->job->id);
     json_key(j, "name");
-    json_text(j, v.title);
-    json_key(j, "user");
-    if (job->tape) {
-        char user[16];
-        snprintf(user, sizeof(user), "%u", baro_header_uid(baro_tape_header(job->tape)));
-        json_text(j, user);
-    } else {
-        json_null(j);
-    }
+    json_text(j, v->title);
     json_key(j, "launch_timestamp");
-    json_double(j, (double)v.start_ns / 1e9);
+    json_double(j, (double)v->start_ns / 1e9);
     json_key(j, "state");
-    json_text(j, state);
-    json_key(j, "result");
-    row_result(j, &v.end);
+    json_text(j, view_state(v));
     json_key(j, "state_timestamp");
-    json_double(j, strcmp(state, "ACTIVE") == 0 ? (double)v.start_ns / 1e9 : end_time(&v));
+    json_double(j, is_active ? (double)v->start_ns / 1e9 : view_end_s(v));
     json_key(j, "ports");
     json_begin(j, '{');
     json_end(j, '}');
     json_key(j, "resource_consumption");
-    observer_write_used(j, job, NULL);
+    observer_write_used(j, v, NULL);
+}
+
+static void write_task(struct request *q, struct job *job, struct json *j)
+{
+    struct view v;
+    view_begin(q->server->catalogue, job, &v);
+    json_begin(j, '{');
+    put_head(j, &v);
+    json_key(j, "user");
+    json_text(j, v.user);
+    json_key(j, "result");
+    row_result(j, &v.end);
     json_key(j, "processes");
     json_begin(j, '{');
-    write_names(j, &v, "waiting", "");
+    write_names(j, &v, "waiting", "WAITING");
     write_names(j, &v, "running", "RUNNING");
     write_names(j, &v, "success", "SUCCESS");
     write_names(j, &v, "failed", "FAILED");
@@ -151,12 +72,14 @@ static void write_task(struct request *q, struct job *job, struct json *j)
     write_names(j, &v, "lost", "LOST");
     json_end(j, '}');
     json_end(j, '}');
-    view_done(job, &v);
+    view_done(&v);
 }
 
-static void write_process(const struct job *job, const struct view *v, const struct named *p, struct json *j)
+/* Its own times and exit code; return_code is negative for a signal. */
+static void write_process(const struct view *v, const struct named *p, struct json *j)
 {
-    const char *state = process_state(v->state, &v->end, p);
+    const char *state = view_process_state(v, p);
+    bool is_running = strcmp(state, "RUNNING") == 0, waits = strcmp(state, "WAITING") == 0;
     json_begin(j, '{');
     json_key(j, "process_name");
     json_text(j, p->name);
@@ -164,71 +87,80 @@ static void write_process(const struct job *job, const struct view *v, const str
     json_u64(j, 0);
     json_key(j, "state");
     json_text(j, state);
-    json_key(j, "start_time");
-    json_double(j, (double)v->start_ns / 1e9);
-    if (v->state == JOB_ENDED) {
+    if (!waits && p->begin_s > 0) {
+        json_key(j, "start_time");
+        json_double(j, p->begin_s);
+    }
+    if (!waits && !is_running && p->end_s > 0) {
         json_key(j, "stop_time");
-        json_double(j, end_time(v));
+        json_double(j, p->end_s);
     }
-    if (v->state == JOB_ENDED && v->end.status_known && WIFEXITED(v->end.status) && WEXITSTATUS(v->end.status)) {
+    if (!waits && !is_running && p->has_status) {
         json_key(j, "return_code");
-        json_u64(j, (uint64_t)WEXITSTATUS(v->end.status));
+        json_i64(j, p->signal ? -p->signal : p->code);
     }
-    if (strcmp(state, "RUNNING") == 0) {
+    if (is_running) {
         json_key(j, "used");
-        observer_write_used(j, job,
-                   p->task == SIZE_MAX ? NULL : baro_sample_entity(job->now, baro_kind_find("task"), p->task));
+        observer_write_used(j, v, p->task);
     }
     json_end(j, '}');
 }
 
 /* ---- handlers ---- */
 
+/* Those that run, those that do not, or all; a recording of the machine is no task. */
+static bool filter_of(const char *which, struct job_filter *ret)
+{
+    *ret = (struct job_filter){.state = strcmp(which, "active") == 0 ? (int)JOB_RUNNING : -1,
+                               .is_over = strcmp(which, "finished") == 0, .no_machine = true};
+    return ret->state >= 0 || ret->is_over || strcmp(which, "all") == 0;
+}
+
+static uint64_t count(struct catalogue *c, const char *which)
+{
+    struct job_filter filter;
+    struct job_list l = {0};
+    filter_of(which, &filter);
+    uint64_t total = catalogue_list(c, &filter, 0, 0, &l) < 0 ? 0 : l.total;
+    job_list_done(c, &l);
+    return total;
+}
+
 void observer_count(struct request *q)
 {
+    static const char *const which[] = {"active", "finished", "all"};
     struct json j = {.out = &q->out};
-    size_t n[JOB_STATES], all = 0;
-    catalogue_count(q->server->catalogue, n);
-    for (int i = 0; i < JOB_STATES; i++)
-        all += n[i];
     json_begin(&j, '{');
-    json_key(&j, "active");
-    json_u64(&j, n[JOB_RUNNING]);
-    json_key(&j, "finished");
-    json_u64(&j, all - n[JOB_RUNNING]);
-    json_key(&j, "all");
-    json_u64(&j, all);
+    for (size_t i = 0; i < sizeof(which) / sizeof(*which); i++) {
+        json_key(&j, which[i]);
+        json_u64(&j, count(q->server->catalogue, which[i]));
+    }
     json_end(&j, '}');
     request_json_end(q);
 }
 
-static bool number_of(struct request *q, const char *text, uint64_t otherwise, uint64_t *ret)
+static bool number_of(struct request *q, const char *text, int64_t otherwise, int64_t *ret)
 {
     struct span s = span_str(text);
     *ret = otherwise;
-    if (!*text || (scan_u64(&s, ret) && !s.len && *ret <= UINT32_MAX))
+    if (!*text || (scan_i64(&s, ret) && !s.len && *ret >= INT32_MIN && *ret <= INT32_MAX))
         return true;
     request_fail(q, 400, "bad_parameter", "offset and number are numbers");
     return false;
 }
 
+/* A row has what a task uses both in an object and flat: its consumers read either. */
 static void write_row(struct request *q, struct job *job, struct json *j)
 {
     struct view v;
-    view_begin(q, job, &v);
+    view_begin(q->server->catalogue, job, &v);
     json_begin(j, '{');
-    json_key(j, "task_id");
-    json_text(j, job->id);
-    json_key(j, "name");
-    json_text(j, v.title);
-    json_key(j, "launch_timestamp");
-    json_double(j, (double)v.start_ns / 1e9);
-    json_key(j, "state");
-    json_text(j, task_state(v.state, &v.end));
-    json_key(j, "resource_consumption");
-    observer_write_used(j, job, NULL);
+    put_head(j, &v);
+    json_key(j, "role");
+    json_text(j, v.user);
+    observer_put_used(j, &v, NULL);
     json_end(j, '}');
-    view_done(job, &v);
+    view_done(&v);
 }
 
 static void write_ids(struct request *q, const char *which, const struct job_list *l, uint64_t offset, uint64_t number)
@@ -257,26 +189,34 @@ static void write_ids(struct request *q, const char *which, const struct job_lis
     request_json_end(q);
 }
 
+/* A negative offset counts from the end, as in the observer: -20 of 50 tasks are the last 20, of 15 all. */
+static uint64_t offset_of(int64_t offset, uint64_t total)
+{
+    if (offset >= 0)
+        return (uint64_t)offset;
+    return (uint64_t)-offset < total ? total - (uint64_t)-offset : 0;
+}
+
 void observer_task_ids(struct request *q)
 {
     const char *which = *q->part[0] ? q->part[0] : "all";
     struct catalogue *c = q->server->catalogue;
-    struct job_filter filter = {.state = -1};
+    struct job_filter filter;
     struct job_list l;
-    uint64_t offset, number;
+    int64_t offset, number;
     if (!number_of(q, q->part[1], 0, &offset) || !number_of(q, q->part[2], NUMBER, &number))
         return;
-    if (strcmp(which, "active") != 0 && strcmp(which, "finished") != 0 && strcmp(which, "all") != 0) {
+    if (!filter_of(which, &filter)) {
         request_fail(q, 404, "not_found", "tasks are all, active or finished");
         return;
     }
-    filter.state = strcmp(which, "active") == 0 ? (int)JOB_RUNNING : -1;
-    filter.is_over = strcmp(which, "finished") == 0;
-    if (catalogue_list(c, &filter, offset, number < 1000 ? number : 1000, &l) < 0) {
+    number = number < 0 ? 0 : number < NUMBER_MOST ? number : NUMBER_MOST;
+    uint64_t from = offset < 0 ? offset_of(offset, count(c, which)) : (uint64_t)offset;
+    if (catalogue_list(c, &filter, from, (uint64_t)number, &l) < 0) {
         request_fail(q, 503, "no_memory", "out of memory");
         return;
     }
-    write_ids(q, which, &l, offset, number);
+    write_ids(q, which, &l, from, (uint64_t)number);
     job_list_done(c, &l);
 }
 
@@ -321,14 +261,14 @@ void observer_task(struct request *q)
 static void write_processes(struct request *q, struct job *job, struct json *j)
 {
     struct view v;
-    view_begin(q, job, &v);
+    view_begin(q->server->catalogue, job, &v);
     json_begin(j, '{');
     for (size_t i = 0; i < v.n; i++) {
         json_key(j, v.named[i].name ? v.named[i].name : "");
-        write_process(job, &v, &v.named[i], j);
+        write_process(&v, &v.named[i], j);
     }
     json_end(j, '}');
-    view_done(job, &v);
+    view_done(&v);
 }
 
 void observer_processes(struct request *q)
@@ -340,22 +280,38 @@ void observer_processes(struct request *q)
     request_json_end(q);
 }
 
+/* Names may have slashes: "load/1" is a name, or the run 1 of "load". Only run 0 is there, which -1, the last one, is,
+ * too. text "": the first name. */
+static const struct named *find_named(const struct view *v, const char *text)
+{
+    const char *slash = strrchr(text, '/');
+    size_t len = slash && (strcmp(slash, "/0") == 0 || strcmp(slash, "/-1") == 0) ? (size_t)(slash - text) : 0;
+    const struct named *found = NULL;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct named *p = &v->named[i];
+        if (!p->name)
+            continue;
+        if (!*text || strcmp(p->name, text) == 0)
+            return p;
+        if (!found && len && strncmp(p->name, text, len) == 0 && !p->name[len])
+            found = p;
+    }
+    return found;
+}
+
 /* An empty object where there is no such task, process or run: so does the observer. */
 void observer_process(struct request *q)
 {
     struct json j = {.out = &q->out};
     struct view v;
-    bool found = false;
+    const struct named *found = NULL;
     struct job *job = catalogue_find(q->server->catalogue, q->part[0]);
     if (job) {
-        view_begin(q, job, &v);
-        for (size_t i = 0; i < v.n && !found; i++) {
-            bool is_run = !*q->part[2] || strcmp(q->part[2], "0") == 0 || strcmp(q->part[2], "-1") == 0;
-            found = is_run && v.named[i].name && (!*q->part[1] || strcmp(v.named[i].name, q->part[1]) == 0);
-            if (found)
-                write_process(job, &v, &v.named[i], &j);
-        }
-        view_done(job, &v);
+        view_begin(q->server->catalogue, job, &v);
+        found = find_named(&v, q->part[1]);
+        if (found)
+            write_process(&v, found, &j);
+        view_done(&v);
         job_release(q->server->catalogue, job);
     }
     if (!found) {

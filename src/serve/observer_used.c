@@ -47,7 +47,7 @@ static const struct baro_entity *same_task(const struct baro_sample *s, const st
     return NULL;
 }
 
-static int cores_of(const struct job *job, const struct baro_entity *task, double *ret)
+static int cores_of(const struct view *job, const struct baro_entity *task, double *ret)
 {
     uint64_t now, before;
     const struct baro_entity *earlier = same_task(job->before, task);
@@ -109,31 +109,82 @@ static int disk_of(const struct baro_sample *s, const struct baro_entity *task, 
     return absent;
 }
 
-void observer_write_used(struct json *j, const struct job *job, const struct baro_entity *task)
+/* ---- what only processes have ---- */
+
+static bool belongs(const struct baro_process *p, const struct baro_entity *task)
+{
+    uint64_t id;
+    return !task || (baro_process_value(p, baro_metric_find(BARO_KIND_PROCESS, "task", 4), &id) == BARO_PRESENT &&
+                     id == baro_entity_id(task));
+}
+
+/* psutil's words, which the Thermos observer has. */
+static const char *status_of(char state)
+{
+    static const struct {
+        char state;
+        const char *name;
+    } names[] = {{'R', "running"}, {'S', "sleeping"}, {'D', "disk-sleep"}, {'T', "stopped"}, {'t', "tracing-stop"},
+                 {'Z', "zombie"},  {'X', "dead"},     {'I', "idle"},       {'P', "parked"}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (names[i].state == state)
+            return names[i].name;
+    }
+    return NULL;
+}
+
+/* Sum of the address spaces of the living, and nice value and state of the last one, as the Thermos observer has them.
+ * A sum that lacks a process is none. */
+static void put_of_processes(struct json *j, const struct baro_sample *s, const struct baro_entity *task)
+{
+    int virtual = baro_metric_find(BARO_KIND_PROCESS, "virtual", 7);
+    int nice = baro_metric_find(BARO_KIND_PROCESS, "nice", 4), state = baro_metric_find(BARO_KIND_PROCESS, "state", 5);
+    const struct baro_process *last = NULL;
+    uint64_t sum = 0, v = 0;
+    bool is_whole = true;
+    for (size_t i = 0; s && i < baro_sample_count(s); i++) {
+        const struct baro_process *p = baro_sample_process(s, i);
+        if (!belongs(p, task))
+            continue;
+        last = p;
+        is_whole &= baro_process_value(p, virtual, &v) == BARO_PRESENT;
+        sum += v;
+    }
+    key_absent(j, "vms", !last || !is_whole, (double)sum);
+    bool has = last && baro_process_value(last, nice, &v) == BARO_PRESENT;
+    key_absent(j, "nice", !has, has ? (double)(int64_t)v : 0);
+    json_key(j, "status");
+    has = last && baro_process_value(last, state, &v) == BARO_PRESENT;
+    json_text(j, has ? status_of((char)v) : NULL);
+}
+
+void observer_put_used(struct json *j, const struct view *v, const struct baro_entity *task)
 {
     static const struct {
         const char *name, *stem;
         double unit;
-    } values[] = {{"ram", "rss", 1}, {"rss", "rss", 1}, {"vms", "virtual", 1}, {"user", "cpu_user", 1e9},
-                  {"system", "cpu_system", 1e9}, {"threads", "threads", 1}};
+    } values[] = {{"ram", "rss", 1}, {"rss", "rss", 1}, {"user", "cpu_user", 1e9}, {"system", "cpu_system", 1e9},
+                  {"threads", "threads", 1}};
     double cores = 0;
     uint64_t disk = 0;
     bool is_bound = false;
-    int absent = job->now ? cores_of(job, task, &cores) : BARO_ABSENT_UNKNOWN;
-    json_begin(j, '{');
+    int absent = v->now ? cores_of(v, task, &cores) : BARO_ABSENT_UNKNOWN;
     key_absent(j, "cpu", absent, cores);
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
-        uint64_t v = 0;
-        absent = job->now ? value_of(job->now, task, values[i].stem, &v) : BARO_ABSENT_UNKNOWN;
-        key_absent(j, values[i].name, absent, (double)v / values[i].unit);
+        uint64_t u = 0;
+        absent = v->now ? value_of(v->now, task, values[i].stem, &u) : BARO_ABSENT_UNKNOWN;
+        key_absent(j, values[i].name, absent, (double)u / values[i].unit);
     }
-    absent = job->now ? disk_of(job->now, task, &disk, &is_bound) : BARO_ABSENT_UNKNOWN;
+    put_of_processes(j, v->now, task);
+    absent = v->now ? disk_of(v->now, task, &disk, &is_bound) : BARO_ABSENT_UNKNOWN;
     key_absent(j, "disk", absent, (double)disk);
     json_key(j, "disk_is_lower_bound");
     json_bool(j, !absent && is_bound);
-    json_key(j, "nice");
-    json_null(j);
-    json_key(j, "status");
-    json_null(j);
+}
+
+void observer_write_used(struct json *j, const struct view *v, const struct baro_entity *task)
+{
+    json_begin(j, '{');
+    observer_put_used(j, v, task);
     json_end(j, '}');
 }

@@ -3,10 +3,11 @@
 #define SERVE_OBSERVER_USED_H
 
 #include "base/json.h"
-#include "serve/catalogue.h"
+#include "serve/observer_view.h"
 
-/* Writes `resource_consumption`. task NULL: of the whole job. Called with the lock of the job; a job that is not
- * followed has no sample, and all is null. */
-void observer_write_used(struct json *j, const struct job *job, const struct baro_entity *task);
+/* Writes the object `resource_consumption`. task NULL: of the whole job. */
+void observer_write_used(struct json *j, const struct view *v, const struct baro_entity *task);
+/* The same values as members of the object that is open. */
+void observer_put_used(struct json *j, const struct view *v, const struct baro_entity *task);
 
 #endif

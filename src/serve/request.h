@@ -30,7 +30,7 @@ struct request {
     struct MHD_Connection *connection;
     const struct route *route;
     struct job *job;                  /* held while the request lives; NULL: none is named */
-    char part[REQUEST_PARTS][256];    /* what stands for {id}, {kind}, ... in the path */
+    char part[REQUEST_PARTS][4096];   /* what stands for {id}, {kind}, ... in the path */
     struct param param[REQUEST_PARAMS];
     size_t n_params;
     const char *accept, *last_event_id, *if_none_match; /* of the connection; NULL: not there */

@@ -41,7 +41,6 @@ const struct route routes[] = {
     {"/j/task/{task}", observer_task, {NULL}},
     {"/j/process/{task}", observer_process, {NULL}},
     {"/j/process/{task}/{process}", observer_process, {NULL}},
-    {"/j/process/{task}/{process}/{run}", observer_process, {NULL}},
     {"/j/processes", observer_processes, {"task_id", "task_ids"}},
     {NULL, NULL, {NULL}},
 };
@@ -52,7 +51,8 @@ static bool matches(struct request *q, const char *path, const char *url)
     size_t part = 0;
     while (*path && *url) {
         if (*path == '{') {
-            size_t len = strcspn(url, "/");
+            bool is_rest = strcmp(path, "{process}") == 0;
+            size_t len = is_rest ? strlen(url) : strcspn(url, "/");
             if (!len || len >= sizeof(q->part[0]))
                 return false;
             memcpy(q->part[part], url, len);

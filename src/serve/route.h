@@ -10,7 +10,8 @@
 #define ROUTE_PARAMS 8
 
 struct route {
-    const char *path; /* {id} stands for a job, other braces for a word */
+    const char *path; /* {id} stands for a job, {process} for all the rest, as names have slashes; other braces
+                         for a word */
     void (*handle)(struct request *q);
     const char *params[ROUTE_PARAMS]; /* that it takes; others are refused */
 };

@@ -131,6 +131,8 @@ static void write_head(struct json *j, const struct baro_header *h, const struct
 {
     struct buf time = {0};
     fmt_time_utc(&time, baro_header_start_realtime_ns(h));
+    json_key(j, "name");
+    json_text(j, *baro_header_name(h) ? baro_header_name(h) : NULL);
     json_key(j, "command");
     json_begin(j, '[');
     for (const char *const *a = baro_header_argv(h); *a; a++)
@@ -181,13 +183,14 @@ void row_make(const struct job *job, const struct baro_tape *tape, struct found 
     struct json j = {.out = &f->row};
     const struct baro_header *h = baro_tape_header(tape);
     f->start_ns = baro_header_start_realtime_ns(h);
+    f->is_machine = baro_header_mode(h) == BARO_MODE_ATTACH && !baro_header_target_count(h) && !*baro_header_argv(h);
     begin_row(&j, job, f);
     write_head(&j, h, &job->end);
     buf_clear(&f->title);
     if (job->summary)
         report_title(job->summary, &f->title);
     else
-        report_arguments(baro_header_argv(h), &f->title);
+        report_name(h, &f->title);
     json_key(&j, "title");
     json_text_n(&j, (const char *)f->title.at, f->title.len);
     if (f->is_summed && job->summary) {

@@ -15,7 +15,7 @@ enum field {
     FIELD_CORES_SOURCE, FIELD_PIDS_LIMIT, FIELD_PIDS_SOURCE, FIELD_CPU_MODEL, FIELD_NUMA_NODES, FIELD_CGROUP_MODE,
     FIELD_MEMORY_ABSENT, FIELD_CORES_ABSENT, FIELD_PIDS_ABSENT,
     FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE, FIELD_SEGMENT, FIELD_KEEP_NS,
-    FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM, FIELD_TASK_GROUP,
+    FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM, FIELD_TASK_GROUP, FIELD_NAME,
 };
 
 #define GROUP_NUMBERS 5u /* of FIELD_TASK_GROUP, 8 bytes each */
@@ -125,6 +125,7 @@ void head_write(struct buf *out, const struct baro_header *h)
     write_text(out, FIELD_BOOT_ID, h->boot_id);
     write_text(out, FIELD_EVENT_SOURCE, h->event_source);
     write_text(out, FIELD_EXIT_SOURCE, h->exit_source);
+    write_text(out, FIELD_NAME, h->name);
     write_text(out, FIELD_JOB_ID, h->job_id);
     write_text(out, FIELD_STEP_ID, h->step_id);
     write_text(out, FIELD_RANK, h->rank);
@@ -202,6 +203,7 @@ static bool take_text(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_BOOT_ID: text_of(v, h->boot_id, sizeof h->boot_id); return true;
     case FIELD_EVENT_SOURCE: text_of(v, h->event_source, sizeof h->event_source); return true;
     case FIELD_EXIT_SOURCE: text_of(v, h->exit_source, sizeof h->exit_source); return true;
+    case FIELD_NAME: text_of(v, h->name, sizeof h->name); return true;
     case FIELD_JOB_ID: text_of(v, h->job_id, sizeof h->job_id); return true;
     case FIELD_STEP_ID: text_of(v, h->step_id, sizeof h->step_id); return true;
     case FIELD_CPU_MODEL: text_of(v, h->cpu_model, sizeof h->cpu_model); return true;

@@ -63,10 +63,13 @@ def observer(run, work, cgroup, wait_until):
                 lambda: [t for t in self.tapes(group) if t.stat().st_size], f"the tape of {group.path.name}"
             )[0]
 
-        def stop(self):
+        def stop(self, says=0):
+            """Returns what it has said, which is so many lines."""
             self.p.send_signal(signal.SIGTERM)
-            assert self.p.communicate(timeout=60)[1] == b""
+            text = self.p.communicate(timeout=60)[1].decode()
+            assert text.count("\n") == says, text
             assert self.p.returncode == 0
+            return text
 
     o = Observer()
     yield o
@@ -148,7 +151,7 @@ def test_the_machine_has_a_tape(run, jobs, observer, wait_until):
     observer.start()
     tape = wait_until(lambda: list(observer.folder.glob("*-host-0.baro")), "the tape of the machine")[0]
     wait_until(lambda: run.instants(tape), "its first sample")
-    observer.stop()
+    assert "--cgroup" in (line := observer.stop(says=1)) and "no control group matches so far; a pattern is" in line
     assert run.export(tape, "host")
 
 

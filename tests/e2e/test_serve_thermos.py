@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """baro serve: the JSON of the Thermos observer."""
 
+import os
+import pwd
 import subprocess
 
 import pytest
@@ -119,3 +121,96 @@ def test_how_a_job_ended(serve, run, work, started):
     # Where its exit is reported to the recorder, the status is known.
     assert (states["unknown"]["state"], states["unknown"]["result"]) in (("LOST", "ended"), ("SUCCESS", "exit 0"))
     assert states["left"]["processes"]["lost"] and not states["left"]["processes"]["success"]
+
+
+def test_processes_of_a_job(serve, run, work, started):
+    """Each has its own state, times and exit code; also when the job has ended, and for a server that begins then."""
+    folder = work / "tapes"
+    folder.mkdir()
+    script = (
+        f"{run.binary} run --task good -- sleep 0.2 & "
+        f"{run.binary} run --task 'evil/1 x' -- sh -c 'read line <go; exit 9' & "
+        f"{run.binary} run --task killed -- sh -c 'kill -9 $$' & wait; exit 0"
+    )
+    os.mkfifo(work / "go")
+    machine = run.popen("record", "-q", "--host", "-i", "1s", "-o", folder / "machine.baro")
+    job = run.popen("run", "-q", "-i", "50ms", "--overhead", "off", "-o", folder / "job.baro", "--", "sh", "-c", script, cwd=work)
+    s = serve(folder=folder)
+
+    def processes(server):
+        return server.json("/j/processes?task_ids=job").get("job", {})
+
+    def states(server):
+        return {name: p["state"] for name, p in processes(server).items()}
+
+    expected = {"good": "SUCCESS", "evil/1 x": "RUNNING", "killed": "KILLED"}
+    poll(lambda: states(s) == expected)
+    assert processes(s)["evil/1 x"]["used"]["vms"] > 0 and processes(s)["evil/1 x"]["used"]["nice"] == 0
+    assert processes(s)["evil/1 x"]["used"]["status"] == "sleeping"
+    assert s.json("/j/task_id_count") == {"active": 1, "finished": 0, "all": 1}
+    (work / "go").write_text("\n")
+    assert job.wait() == 0
+    poll(lambda: s.json("/j/task/job")["job"]["state"] == "SUCCESS")
+    s.summed(1)
+    for server in (s, serve(folder=folder)):
+        poll(lambda: server.json("/j/task_ids/finished")["task_ids"] == ["job"])
+        assert states(server) == {"good": "SUCCESS", "evil/1 x": "FAILED", "killed": "KILLED"}
+        assert {name: p["return_code"] for name, p in processes(server).items()} == {"good": 0, "evil/1 x": 9, "killed": -9}
+        begins = [p["start_time"] for p in processes(server).values()]
+        ends = {name: p["stop_time"] for name, p in processes(server).items()}
+        assert len(set(begins)) == 3 and ends["evil/1 x"] > ends["good"] and ends["evil/1 x"] > ends["killed"]
+        for name in ("evil%2F1%20x", "evil/1%20x", "evil%2F1%20x/0", "evil%2F1%20x/-1"):
+            assert server.json(f"/j/process/job/{name}")["return_code"] == 9, name
+        assert server.json("/j/process/job/evil") == {} == server.json("/j/process/job/good/1")
+        task = server.json("/j/task/job")["job"]
+        assert task["user"] == pwd.getpwuid(os.geteuid()).pw_name
+        assert {k: v for k, v in task["processes"].items() if v} == {
+            "success": ["good"],
+            "failed": ["evil/1 x"],
+            "killed": ["killed"],
+        }
+        assert task["resource_consumption"]["user"] > 0 and task["resource_consumption"]["cpu"] is not None
+    machine.terminate()
+    machine.wait()
+    rows = {t["name"]: t for t in run.summary(folder / "job.baro")["tasks"]}
+    assert {n: (t["exit_code"], t["exit_signal"]) for n, t in rows.items()} == {
+        "good": (0, 0),
+        "evil/1 x": (9, 0),
+        "killed": (None, 9),
+    }
+
+
+def test_rows_of_the_list(serve, kept):
+    """What the observer's templates and observer.js read; an offset below 0 counts from the end."""
+    s = serve()
+    s.summed(3)
+    everything = s.json("/j/task_ids")["task_ids"]
+    page = s.json("/j/task_ids/all/-2")
+    assert page["task_ids"] == everything[1:] and page["offset"] == 1
+    assert s.json("/j/task_ids/all/-20")["task_ids"] == everything
+    keys = {"task_id", "name", "role", "launch_timestamp", "state", "state_timestamp", "ports"}
+    used = {"cpu", "ram", "user", "system", "rss", "vms", "nice", "status", "threads", "disk"}
+    for row in page["tasks"]:
+        assert keys | used <= set(row) and used <= set(row["resource_consumption"])
+
+
+def test_name_of_a_task_file(serve, run, work, started):
+    """It is the name of the recording, everywhere; without one these are the tasks, without quotes."""
+    folder = work / "tapes"
+    folder.mkdir()
+    pids = [started(["sleep", "600"]).pid for _ in range(2)]
+    tasks = f"tasks:\n  one: {{pid: {pids[0]}}}\n  two: {{pid: {pids[1]}}}\n"
+    for file, text in (("named", "name: nightly run\n" + tasks), ("plain", tasks)):
+        (work / f"{file}.yaml").write_text(text)
+        r = run("record", "-q", "--for", "300ms", "--task", work / f"{file}.yaml", "-o", folder / f"{file}.baro")
+        if "built without" in r.stderr or "baro-tasks" in r.stderr:
+            pytest.skip("built without libyaml")
+    expected = {"named": "nightly run", "plain": "one, two"}
+    s = serve(folder=folder)
+    s.summed(2)
+    assert {j["id"]: j["name"] for j in s.jobs()} == {j["id"]: j["title"] for j in s.jobs()} == expected
+    for tape, name in expected.items():
+        path = folder / f"{tape}.baro"
+        assert run.summary(path)["name"] == name and run("summary", path).stdout.startswith(name + " ")
+        assert s.json(f"/j/task/{tape}")[tape]["name"] == name
+        assert f"<title>{name}".encode() in s.ask(f"/jobs/{tape}/report")[2]

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the Thermos observer's JSON says of a job: its last sample, of its tape where the job is not followed any more,
+ * and its tasks, which are processes there.
+ */
+#ifndef SERVE_OBSERVER_VIEW_H
+#define SERVE_OBSERVER_VIEW_H
+
+#include "serve/catalogue.h"
+
+#define VIEW_NAMES 256u
+
+/* A task; of a job without tasks the job itself. */
+struct named {
+    char *name;
+    const struct baro_entity *task; /* NULL: the job itself */
+    bool has_begun, lives;
+    bool has_status;
+    int code, signal;       /* exit code; the signal that ended it, 0: none */
+    double begin_s, end_s;  /* since 1970 */
+};
+
+struct view {
+    struct job *job;
+    enum job_state state;
+    struct baro_tape_end end;
+    char *title, *user;     /* NULL: not known */
+    int64_t start_ns;       /* since 1970 */
+    struct baro_sample *now, *before; /* the last one, and one that is half a second older; NULL: there is none */
+    struct named named[VIEW_NAMES];
+    size_t n;
+};
+
+/* until view_done(). */
+void view_begin(struct catalogue *c, struct job *job, struct view *ret);
+void view_done(struct view *v);
+
+/* "ACTIVE", "SUCCESS", "FAILED", "KILLED", or "LOST": how it ended, or whether it has, is not known. */
+const char *view_state(const struct view *v);
+/* "WAITING", "RUNNING", "SUCCESS", "FAILED", "KILLED", "LOST". */
+const char *view_process_state(const struct view *v, const struct named *p);
+double view_end_s(const struct view *v);
+
+#endif
