@@ -25,7 +25,8 @@ enum chart_unit {
     CHART_RATIO,            /* 0 to 1, written "25 %" */
     CHART_SECONDS,          /* "1.5 s", "2 min 30 s" */
     CHART_CELSIUS,          /* "41.5 °C" */
-    CHART_HERTZ             /* "2.4 GHz" */
+    CHART_HERTZ,            /* "2.4 GHz" */
+    CHART_NUMBER            /* a number of the job's own, "0.3127", "1,500" */
 };
 
 /* The values of one bucket. A bucket that is not known is drawn as a gap. */

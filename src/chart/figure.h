@@ -59,11 +59,19 @@ const struct chart *figures_find(const struct figures *f, const char *id); /* NU
 void figures_free(struct figures *f);
 
 /*
+ * A figure for each number that the job gives with marks ("loss" of `baro mark epoch loss=0.31`), if it came twice or
+ * more; a curve for each name of marks. like: a chart with the same axis of time. only: this number; NULL: all. Returns
+ * 0 or -ENOMEM.
+ */
+int figures_of_marks(const struct baro_timeline *timeline, const struct chart *like, const char *only,
+                     struct figures **ret, struct baro_error *err);
+
+/*
  * A figure of one metric. What: "KIND.NAME" or NAME, of recorded and of derived metrics, such as "rss" (of processes,
  * the sum of all), "job.cores", "host.memory_used", "disk.read_bytes_per_second"; NAME alone is looked for in the
  * kinds process, job, host and then all others. "@ENTITY" behind it takes one process name or entity: "rss@cc1",
- * "disk.busy_ratio@sda". A counter is drawn as growth per second. Returns 0 and figures with one chart; BARO_E_RANGE
- * if there is no such metric.
+ * "disk.busy_ratio@sda"; "mark.loss" is a number of marks. A counter is drawn as growth per second. Returns 0 and
+ * figures with one chart; BARO_E_RANGE if there is no such metric.
  */
 int figures_of_metric(struct baro_tape *tape, const char *what, const struct figure_options *options,
                       struct figures **ret, struct baro_error *err);

@@ -104,6 +104,14 @@ static void name_it(const struct baro_tape *tape, struct found *f)
              f->entity ? f->entity : "");
 }
 
+#define MARKS "mark."
+
+static int add_axis(struct making *m, void *context)
+{
+    (void)context;
+    return making_chart(m, "", "", "", CHART_NUMBER) < 0 ? m->failed : 0;
+}
+
 static int add_metric(struct making *m, void *context)
 {
     struct found *f = context;
@@ -120,12 +128,36 @@ static int add_metric(struct making *m, void *context)
     return m->failed;
 }
 
+/* "mark.loss": no metric, but a number that the job gave with marks. */
+static int of_marks(struct making *m, const char *name, struct figures **ret)
+{
+    struct figures *axis = NULL;
+    int r = making_run(m, add_axis, NULL, &axis);
+    if (r >= 0)
+        r = figures_of_marks(m->timeline, &axis->charts[0], name, ret, m->err);
+    if (r >= 0 && (*ret)->n) { /* what lies over the chart */
+        (*ret)->spans = axis->spans;
+        axis->spans = (struct chart_spans){0};
+        (*ret)->charts[0].spans = &(*ret)->spans;
+    } else if (r >= 0) {
+        figures_free(*ret);
+        r = error_set(m->err, BARO_E_RANGE, "no two marks have a number %s", name);
+    }
+    figures_free(axis);
+    return r;
+}
+
 int figures_of_metric(struct baro_tape *tape, const char *what, const struct figure_options *options,
                       struct figures **ret, struct baro_error *err)
 {
     struct making m = {.tape = tape, .options = options, .err = err};
     struct found f = {.what = what};
     int r = making_begin(&m);
+    if (r >= 0 && strncmp(what, MARKS, sizeof(MARKS) - 1) == 0) {
+        r = of_marks(&m, what + sizeof(MARKS) - 1, ret);
+        making_done(&m);
+        return r;
+    }
     if (r >= 0)
         r = making_run(&m, add_metric, &f, ret);
     if (r >= 0 && !(*ret)->charts[0].absent)

@@ -14,7 +14,7 @@ const char *chart_unit_name(enum chart_unit unit)
         [CHART_COUNT] = "",          [CHART_CORES] = "cores",  [CHART_BYTES] = "bytes",
         [CHART_BYTES_PER_SECOND] = "bytes per second",         [CHART_PER_SECOND] = "per second",
         [CHART_RATIO] = "ratio",     [CHART_SECONDS] = "seconds",
-        [CHART_CELSIUS] = "celsius", [CHART_HERTZ] = "hertz",
+        [CHART_CELSIUS] = "celsius", [CHART_HERTZ] = "hertz",  [CHART_NUMBER] = "",
     };
     return names[unit];
 }
@@ -38,6 +38,16 @@ static void number_text(double v, struct buf *ret)
     if (size == floor(size))
         digits = 0;
     fmt_decimal(ret, v, digits);
+}
+
+/* Four digits of a small one: "0.3127", "0.00001234". */
+static void small_text(double v, struct buf *ret)
+{
+    double size = fabs(v);
+    int digits = size >= 1e-9 && size < 1 ? 3 - (int)floor(log10(size)) : 9;
+    fmt_decimal(ret, v, digits < 12 ? digits : 12);
+    while (ret->len && ret->at[ret->len - 1] == '0')
+        ret->len--;
 }
 
 void chart_value_text(enum chart_unit unit, double value, struct buf *ret)
@@ -66,6 +76,12 @@ void chart_value_text(enum chart_unit unit, double value, struct buf *ret)
     case CHART_HERTZ:
         fmt_decimal(ret, value / 1e9, 2);
         buf_str(ret, " GHz");
+        break;
+    case CHART_NUMBER:
+        if (value != floor(value) && fabs(value) < 1)
+            small_text(value, ret);
+        else
+            number_text(value, ret);
         break;
     default:
         number_text(value, ret);
@@ -137,7 +153,7 @@ static void tick_text(const struct scale *scale, double at, double step, char re
     if (digits <= 0 && shown >= 1000 && shown < 9e18)
         fmt_count(&b, (uint64_t)(shown + 0.5));
     else
-        fmt_decimal(&b, shown, digits < 0 ? 0 : digits > 6 ? 6 : digits);
+        fmt_decimal(&b, shown, digits < 0 ? 0 : digits > 9 ? 9 : digits);
     if (at > 0)
         buf_str(&b, scale->text);
     snprintf(ret, CHART_TICK_TEXT, "%.*s", (int)b.len, b.at ? (const char *)b.at : "");

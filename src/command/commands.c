@@ -227,7 +227,8 @@ const struct cli_command cli_commands[] = {
      .about = "Draws a figure (baro plot --list) or a metric (baro metrics) over time, in the terminal or, with -o, "
               "as SVG or PNG. Without one it draws CPU and memory in the terminal.\n\n"
               "A metric can be named with its kind in front, and with a process or entity behind it: job.cores, "
-              "rss@cc1, disk.busy_ratio@sda. For a counter the growth per second is drawn.\n\n"
+              "rss@cc1, disk.busy_ratio@sda. For a counter the growth per second is drawn. mark.NAME is a number "
+              "that the job gives with marks (`baro mark epoch loss=0.31`: mark.loss).\n\n"
               "Several tapes are drawn in one plot, each from its own start; without colours each has a letter. The "
               "figure can also stand before the tapes.\n\n" ONE_TAPE_SAYS,
      .examples = "baro plot\tCPU and memory of the last run, in the terminal\n"

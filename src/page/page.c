@@ -52,6 +52,8 @@ static int make_figures(struct page *p, struct baro_tape *tape, struct baro_erro
         p->to_ns = c->to_ns > c->from_ns ? c->to_ns : c->from_ns + 1;
         p->start_ns = c->start_ns;
         code = kinds_make(&p->kinds, tape, c, err);
+        if (code >= 0)
+            code = figures_of_marks(p->timeline, c, NULL, &p->numbers, err);
     }
     return code;
 }
@@ -144,6 +146,7 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
         code = make_figures(&p, tape, err);
     if (code >= 0)
         code = write_page(&p, verdicts, err);
+    figures_free(p.numbers);
     figures_free(p.figures);
     bars_done(&p.bars);
     kinds_done(&p.kinds);

@@ -46,6 +46,7 @@
     v => (v < 10 && v % 1 ? v.toFixed(1) : count(v)), v => (v < 10 ? v.toFixed(2) : v.toFixed(1)) + " cores", bytes, v => bytes(v) + "/s",
     v => (v < 10 ? v.toFixed(1) : count(v)) + "/s", v => (v * 100).toFixed(v < 0.0995 ? 1 : 0) + " %", v => duration(v * 1e9),
     v => v.toFixed(1) + " \u00b0C", v => (v / 1e9).toFixed(2) + " GHz",
+    v => (v && Math.abs(v) < 1000 ? String(Number(v.toPrecision(4))) : count(v)),
   ];
 
   /* ---- the theme ---- */

@@ -330,11 +330,15 @@ static void track(struct page *p, const struct chart *c, size_t i, bool tall)
     page_flush(p, false);
 }
 
-/* The figures, then directories and the kinds that only the tape has. */
+/* The figures, then directories and the kinds that only the tape has, then numbers of marks. */
 static const struct chart *chart_at(const struct page *p, size_t i)
 {
-    size_t n = figures_count(p->figures);
-    return i < n ? figures_chart(p->figures, i) : i - n < p->kinds.charts ? &p->kinds.chart[i - n] : NULL;
+    size_t n = figures_count(p->figures), kinds = p->kinds.charts;
+    if (i < n)
+        return figures_chart(p->figures, i);
+    if (i - n < kinds)
+        return &p->kinds.chart[i - n];
+    return p->numbers ? figures_chart(p->numbers, i - n - kinds) : NULL;
 }
 
 static bool has_value(const struct chart *c)

@@ -287,7 +287,7 @@ static bool is_figure(const char *word)
         if (baro_metric_find(kind, name, len) >= 0 || baro_derived_find(kind, name, len) >= 0)
             return true;
     }
-    return figure_find(word) >= 0;
+    return figure_find(word) >= 0 || strncmp(word, "mark.", 5) == 0;
 }
 
 /* "@1" is a kept run, "rss@cc1" a metric. What is neither a file nor a figure is a metric of a kind that only the tape

@@ -214,6 +214,25 @@ def test_processes_of_one_name_are_told_apart(baro, tmp_path):
     assert program in page_text(baro, tape)  # with its folder, as a title or in the data
 
 
+def test_numbers_of_marks_are_curves(baro, tmp_path):
+    """`baro mark`: loss of two kinds of marks in one chart; names that differ in digits are one curve."""
+    script = "for i in 1 2 3 4; do $B mark train loss=0.$((9 - i)) rows=${i}00; $B mark \"valid $i\" loss=0.9 once$i=1 delta=-$i; sleep 0.1; done"
+    tape = tmp_path / "t.baro"
+    subprocess.run([baro, "run", "-q", "-o", tape, "--", "sh", "-c", script], env={**os.environ, "B": str(baro)}, check=True, timeout=120)
+    text = page_text(baro, tape)
+    charts = {c["id"]: c for c in page_of(baro, tape).data()["charts"] if c["id"].startswith("mark-")}
+    assert len(charts) == 3 and "once1</h3>" not in text  # one value is no curve
+    loss, rows, _ = charts.values()
+    assert [c["name"] for c in loss["curves"]] == ["train", "valid #"] and [c["name"] for c in rows["curves"]] == ["train"]
+    values = [v for v in loss["curves"][0]["v"] if v is not None]
+    assert values[0] == 0.8 and values[-1] == 0.5 and values == sorted(values, reverse=True)
+    assert rows["curves"][0]["v"][-1] is None or rows["curves"][0]["v"][-1] == 400
+    assert "delta</b> not drawn: it has values below 0" in text
+    plot = good(baro, "plot", tape, "mark.loss").decode()
+    assert "o valid #" in plot and "* train" in plot
+    assert b"no two marks" in call(baro, "plot", tape, "mark.nothing").stderr
+
+
 def page_text(baro, tape):
     return good(baro, "report", "-o", "-", tape).decode()
 

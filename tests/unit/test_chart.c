@@ -322,7 +322,7 @@ static void test_flat_and_below_a_mark(void **state)
     assert_true(chart_is_flat(&c));
     assert_non_null(chart_add_curve(&c, "b", CHART_STACK, 1));
     for (size_t i = 0; i < 10; i++)
-        c.curves[1].at[i] = (struct chart_bucket){true, 1, 1, 1, 1};
+        c.curves[1].at[i] = (struct chart_bucket){.known = true, .min = 1, .max = 1, .mean = 1, .last = 1};
     chart_finish(&c);
     assert_int_equal(chart_add_mark(&c, 5 * SECOND, 8, "peak 8 B between samples"), 0);
     assert_true(chart_below_mark(&c, &c.marks[0]) == 3);
