@@ -34,7 +34,8 @@ struct baro_series;
 /** One bucket of a curve. Members may be added at the end: take what baro_series_bucket() returns, make no arrays. */
 struct baro_bucket {
     uint64_t covered_ns; /**< for how much of its time the value is known */
-    uint64_t points;     /**< how many samples lie in it. With covered_ns 0 as well, min to last say nothing */
+    uint64_t points;     /**< of a curve of values: how many samples lie in it. With covered_ns 0 as well, min to
+                              last say nothing */
     double min, max;     /**< the smallest and the largest value that held in it */
     double mean;         /**< over the time in which the value is known */
     double last;         /**< the value that held at its end */

@@ -25,8 +25,8 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
 
 void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s)
 {
-    if (!sum->members && s->job_absent[JOB_processes] == BARO_ABSENT_NOT_ASKED)
-        sum->absent = BARO_ABSENT_NOT_ASKED; /* the machine alone is recorded */
+    if (!sum->members && !derive_has_job(s))
+        sum->absent = BARO_ABSENT_NOT_ASKED;
     else if (sum->covered || !sum->members)
         sum->absent = BARO_PRESENT; /* of no processes at all the sum is 0, and known */
 }
@@ -38,6 +38,11 @@ struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric me
         derive_sum_add(&sum, s->processes[i], metric);
     derive_sum_close(&sum, s);
     return sum;
+}
+
+bool derive_has_job(const struct baro_sample *s)
+{
+    return s->n || s->job_absent[JOB_processes] != BARO_ABSENT_NOT_ASKED;
 }
 
 bool derive_is_stale(const struct baro_sample *s)

@@ -31,6 +31,9 @@ struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric me
 void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric);
 void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s);
 
+/* Is there a job on the tape? Without one the machine alone is recorded: of processes nothing is known. */
+bool derive_has_job(const struct baro_sample *s);
+
 /* Was the pss of some read before others that share memory with them came or went? Then its sum may be too high or too
  * low. */
 bool derive_is_stale(const struct baro_sample *s);

@@ -175,6 +175,16 @@ static int growth_of(const struct reading *before, const struct reading *now, co
     return BARO_PRESENT;
 }
 
+/* The kernel counts the time of each CPU in ticks, mostly of 10 ms: over 100 ms two CPUs seem to be busy for 220 ms. */
+static double within_machine(const struct reading *now, const struct baro_derived *d, double value)
+{
+    uint64_t cpus = now->kind == BARO_KIND_CPU;
+    if (strcmp(d->unit, "cores") != 0 || (now->kind != BARO_KIND_HOST && now->kind != BARO_KIND_CPU) ||
+        (now->kind == BARO_KIND_HOST && value_of(now, HOST_cpus, &cpus) != BARO_PRESENT) || !cpus)
+        return value;
+    return value < (double)cpus ? value : (double)cpus;
+}
+
 static int compute(const struct reading *before, const struct reading *now, int i, double *ret)
 {
     uint64_t growth = 0, divisor = 0;
@@ -193,7 +203,7 @@ static int compute(const struct reading *before, const struct reading *now, int 
         return BARO_PRESENT;
     }
     bool is_time = baro_metric_get(d->kind, d->from[0])->unit == BARO_UNIT_NS;
-    *ret = (double)growth * (is_time ? 1 : 1e9) / (double)(now->t_ns - before->t_ns);
+    *ret = within_machine(now, d, (double)growth * (is_time ? 1 : 1e9) / (double)(now->t_ns - before->t_ns));
     return BARO_PRESENT;
 }
 

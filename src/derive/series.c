@@ -239,8 +239,7 @@ void series_point(const struct baro_series *s, struct curve *c, uint64_t t_ns, d
     if (t_ns < s->from_ns || t_ns >= s->to_ns)
         return;
     struct baro_bucket *b = &c->at[bucket_of(s, t_ns)];
-    if (c->counter < 0)
-        reach(c, b, value);
+    reach(c, b, value);
     b->points++;
 }
 

@@ -216,7 +216,7 @@ static void read_process_values(const struct baro_series *s, struct curve *c, co
                                 const struct baro_metric *m)
 {
     /* Of no processes the sum is 0, and known. */
-    c->known = c->metric == SERIES_COUNT || (!c->id && !c->name && sample->n == 0);
+    c->known = derive_has_job(sample) && (c->metric == SERIES_COUNT || (!c->id && !c->name && sample->n == 0));
     double lacking = 0;
     bool is_partial = false;
     for (size_t i = 0; i < sample->n; i++) {
@@ -278,9 +278,20 @@ static void read_value(const struct baro_series *s, struct curve *c, const struc
 static double most_of(const struct baro_series *s, const struct curve *c)
 {
     const struct baro_metric *m = metric_of(s, c->kind, c->metric);
-    bool is_cpu = (c->kind == BARO_KIND_JOB || c->kind == BARO_KIND_PROCESS) && m && m->unit == BARO_UNIT_NS &&
-                  m->semantics == BARO_SEM_COUNTER && strncmp(m->name, "cpu_", 4) == 0;
+    bool is_of_all = c->kind == BARO_KIND_JOB || c->kind == BARO_KIND_PROCESS || c->kind == BARO_KIND_HOST;
+    bool is_cpu = is_of_all && m && m->unit == BARO_UNIT_NS && m->semantics == BARO_SEM_COUNTER &&
+                  strncmp(m->name, "cpu_", 4) == 0;
     return is_cpu && !c->share ? baro_header_cpus(baro_tape_header(s->tape)) : 0;
+}
+
+/* CPUs that came online since the tape began. The kernel counts the time of each CPU in ticks of 10 ms: within 100 ms,
+ * two CPUs may seem to have been busy for 220 ms. */
+static void raise_most(struct curve *c, const struct baro_sample *sample)
+{
+    uint64_t cpus;
+    if (c->kind == BARO_KIND_HOST && c->held.most > 0 && sample->host_absent[HOST_cpus] == BARO_PRESENT &&
+        (double)(cpus = sample->host[HOST_cpus]) > c->held.most)
+        c->held.most = (double)cpus;
 }
 
 static void spread_growth(const struct baro_series *s, struct curve *c, const struct stretch_grown *grown)
@@ -316,13 +327,12 @@ static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t
 {
     if (c->counter >= 0) {
         /* Of processes that come and go there is always a rate, if only 0; a counter that is absent has none. */
-        bool goes_on = c->kind == BARO_KIND_PROCESS || c->known;
+        bool goes_on = (c->kind == BARO_KIND_PROCESS && s->has_job) || c->known;
         if (c->has && goes_on)
             close_rate(s, c, t_ns, false);
         else if (goes_on)
             c->since_ns = t_ns;
         c->has = c->has || goes_on;
-        series_point(s, c, t_ns, 0);
         return;
     }
     close_value(s, c, t_ns);
@@ -338,12 +348,14 @@ static void on_sample(struct baro_series *s, const struct baro_sample *sample)
 {
     for (size_t i = 0; i < s->n_curves; i++)
         s->curve[i].known = false;
+    s->has_job = derive_has_job(sample);
     read_counters(s, sample);
     for (size_t i = 0; i < s->n_curves; i++) {
         struct curve *c = &s->curve[i];
         uint64_t t_ns = sample->t_ns;
         if (has_own_time(c->kind) && !read_since(sample, c->kind, &c->read_ns))
             continue;
+        raise_most(c, sample);
         if (has_own_time(c->kind))
             t_ns = c->read_ns;
         else if (is_of_sockets(s, c) && !sockets_read_since(s, c, sample, &t_ns))

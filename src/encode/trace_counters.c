@@ -2,7 +2,8 @@
 /*
  * Values as counters. A viewer draws a counter as steps: a value holds until the next one. So a gauge is written when
  * it was sampled, and a rate, which is that of the time up to a sample, with the beginning of that time. A value that
- * has not changed is not written again.
+ * has not changed is not written again. A sum that lacks the value of some process is not written: there is no mark for
+ * a lower bound, and 41 MB of one process would be drawn as the job's.
  */
 #include <string.h>
 
@@ -89,7 +90,7 @@ static int read_value(const struct baro_sample *s, enum from from, int metric, u
         absent = baro_sample_sum(s, metric, &sum);
         if (absent == BARO_PRESENT)
             *ret = sum.value;
-        return absent;
+        return absent || sum.covered == sum.members ? absent : BARO_ABSENT_UNKNOWN;
     }
 }
 

@@ -105,12 +105,20 @@ static void take_memory(const struct feed *f, const struct baro_sample *s, float
         most[MEASURE_RSS] = fmaxf(most[MEASURE_RSS], (float)rss.value);
 }
 
+bool feed_has_job(const struct feed *f, const struct baro_sample *s)
+{
+    uint64_t n;
+    return baro_sample_count(s) || baro_sample_job(s, f->metric.job.processes, &n) != BARO_ABSENT_NOT_ASKED;
+}
+
 static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns)
 {
     struct feed_base now = base_of(f, s, t_ns), *was = &f->base;
     uint64_t processes = job_value(s, f->metric.job.processes);
     take_memory(f, s, was->memory);
-    was->processes = fmaxf(was->processes, processes == UINT64_MAX ? (float)baro_sample_count(s) : (float)processes);
+    if (feed_has_job(f, s))
+        was->processes =
+            fmaxf(was->processes, processes == UINT64_MAX ? (float)baro_sample_count(s) : (float)processes);
     memcpy(now.memory, was->memory, sizeof(now.memory));
     now.processes = was->processes;
     if (!was->is_set) {

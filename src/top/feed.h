@@ -50,6 +50,8 @@ void feed_close(struct feed *f);
 /* Reads what there is, for so long at most (0: without a limit). Returns 1 if there may be more, 0 if all of it was
  * read, or a negative code. */
 int feed_read(struct feed *f, uint64_t most_ns, struct baro_error *err);
+/* Is there a job on the tape? Else the machine alone was recorded. */
+bool feed_has_job(const struct feed *f, const struct baro_sample *s);
 /* Makes the instant of a time: that of the last sample until then. Returns 1, 0 if there is no sample, or a negative
  * code. */
 int feed_at(struct feed *f, uint64_t t_ns, struct instant *ret, struct baro_error *err);

@@ -347,12 +347,13 @@ int view_head(struct view *v, int most_rows)
     if (v->ui->recent && to_ns > from_ns + RECENT_NS)
         from_ns = to_ns - RECENT_NS;
     v->memory = head_memory(v);
+    const bool has_job = !v->instant->now || feed_has_job(v->feed, v->instant->now);
     title(v);
     if (n <= 0)
         n = most_rows - 1; /* no axis then */
     for (int i = 0; i < FIGURES; i++) {
-        if (figures[i].rank >= n)
-            continue;
+        if (figures[i].rank >= n || (!has_job && figures[i].curve != CURVE_PRESSURE_CPU))
+            continue; /* of the machine there is the pressure */
         int rows = figures[i].is_tall ? tall : 1;
         draw_figure(v, &figures[i], (struct box){.row = row, .rows = rows}, c, from_ns, to_ns);
         row += rows;

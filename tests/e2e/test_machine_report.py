@@ -8,6 +8,7 @@ import datetime
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -404,3 +405,22 @@ def test_affinity_is_a_limit(baro, work):
     if os.sysconf("SC_NPROCESSORS_ONLN") > 1:
         assert d["limits"]["cores"] <= 1 and d["limits"]["cores_source"] != "machine"
         assert b"limits" in r.stderr
+
+
+def test_a_tape_of_the_machine_alone_has_no_job(run, tape):
+    """Of processes nothing is known then: no curve, and no 0. The machine never has more cores than it has."""
+    run("record", "--host", "--for", "1s", "-i", "50ms", "-q", "-o", tape, status=0)
+    for metric in ("process.rss", "process.cores", "job.processes", "job.cores"):
+        assert "no sample has the values" in run("plot", tape, metric, status=0).stdout, metric
+    picture = run.work / "cpu.svg"
+    run("plot", "-o", picture, tape, "host_cpu", status=0)
+    cpus = run.summary(tape)["host"]["cores"]
+    tops = [float(v) for v in re.findall('data-max="([0-9.]+)"', picture.read_text())]
+    assert tops and max(tops) <= cpus, (tops, cpus)
+    rows = run.export(tape, "host", "-c", "t_ns,cores")
+    assert max(r["cores"] or 0 for r in rows) <= cpus
+    text = run("top", "--once", tape, status=0).stdout
+    assert "rss 0 B" not in text and "processes  0" not in text, text
+    page = run.work / "page.html"
+    run("report", "-o", page, tape, status=0)
+    assert "peak 0" not in page.read_text() and "<b>Memory by command (RSS)</b> not drawn" in page.read_text()
