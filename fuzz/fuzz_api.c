@@ -4,7 +4,7 @@
  *
  * The input: a byte of flags, 4 bytes from which a mutant is made, a byte that says how many calls there are, three
  * bytes for each call (which, and a number for its arguments), and the tape. Flags: 1 the tape is a mutant (mutate.h),
- * 2 all its checksums are made right, 4 it is read from memory, 8 it grows while it is read.
+ * 2 all its checksums are made right, 4 it is read from memory, 8 it grows while it is read. A call may cut the file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,6 +135,22 @@ static void go_on(struct reading *x, unsigned n)
     write_more(x, x->written + n);
     sink += (uint64_t)baro_tape_wait(x->tape, 0, &x->err) + baro_tape_damage(x->tape);
     sink += (uint64_t)baro_tape_state(x->tape) + baro_tape_complete(x->tape) + (uint64_t)baro_tape_poll_fd(x->tape);
+}
+
+/* Another process cuts the file, or writes something else into it, and may complete it later (go_on). */
+static void spoil(struct reading *x, unsigned n)
+{
+    size_t keep = x->written * (n % 256) / 255;
+    if (x->fd < 0)
+        return;
+    if (n & 256) {
+        if (pwrite(x->fd, x->bytes, x->written - keep, (off_t)keep) < 0)
+            abort();
+    } else {
+        if (ftruncate(x->fd, (off_t)keep) < 0)
+            abort();
+        x->written = keep;
+    }
 }
 
 static void open_again(struct reading *x, unsigned n)
@@ -336,7 +352,7 @@ static void kept_runs(struct reading *x, unsigned n)
 static void (*const calls[])(struct reading *x, unsigned n) = {
     next, seek, at,      previous, copy,     compare,  find,  next,
     seek, at, rewind_tape, go_on,  front,    open_again, series, summary, timeline, verdicts,
-    kept_runs,
+    kept_runs, spoil,
 };
 
 static void play(struct reading *x, const uint8_t *call, size_t n)

@@ -81,7 +81,7 @@ static int load_index(struct baro_tape *t)
     if (r < 0 || len < TAPE_END_SIZE || memcmp(p + 4, TAPE_END_MARK, TAPE_END_MARK_SIZE) != 0)
         return r;
     uint64_t size = get_le32(p);
-    if (size > t->size - t->first)
+    if (size > file_rest(t, t->first)) /* file_view() may have found the file shorter */
         return 0;
     uint64_t at = t->size - size;
     r = file_frame(t, at, &head, &p);
@@ -193,7 +193,7 @@ static bool walk_reaches(const struct baro_tape *t, uint64_t t_ns)
 {
     bool begins = t->known_from == t->first || (t->n_blocks > 0 && t->blocks[0].t_ns <= t_ns);
     bool ends = t->n_blocks > 0 && t->blocks[t->n_blocks - 1].t_ns > t_ns;
-    return begins && (ends || t->size < t->walked || t->size - t->walked <= WALK_BYTES);
+    return begins && (ends || file_rest(t, t->walked) <= WALK_BYTES);
 }
 
 int blocks_read_index(struct baro_tape *t)

@@ -171,6 +171,9 @@ int file_find(struct baro_tape *t, uint64_t from, uint64_t *ret_at);
 /* Gives at least `need` bytes from offset `at` on, if the file has them; *ret_len is how many there are. */
 int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret, size_t *ret_len);
 int file_look(struct baro_tape *t); /* reads the size of the file; returns 0 or -errno */
+/* Bytes of the file from offset `at` on, by the size that was read last; 0 if the file was cut before that. Anybody can
+ * cut a file that is open: its size may be less than all that is known of it. */
+uint64_t file_rest(const struct baro_tape *t, uint64_t at);
 
 /* block_find.c: where the file's blocks are. Each returns 0 or a negative code if nothing else is said. */
 /* Makes known the last block that begins up to t_ns and the one behind it. Blocks before need not be known. */

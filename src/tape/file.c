@@ -67,6 +67,11 @@ static uint64_t skip_hole(const struct baro_tape *t, uint64_t at)
     return (uint64_t)data > at ? (uint64_t)data : at;
 }
 
+uint64_t file_rest(const struct baro_tape *t, uint64_t at)
+{
+    return at < t->size ? t->size - at : 0;
+}
+
 static int fill(struct baro_tape *t, uint64_t at, size_t want)
 {
     buf_clear(&t->window);
@@ -98,7 +103,7 @@ int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret
 {
     if (t->memory && !t->n_patches) {
         *ret = t->memory + (at < t->size ? at : t->size);
-        *ret_len = at < t->size ? (size_t)(t->size - at) : 0;
+        *ret_len = (size_t)file_rest(t, at);
         return 0;
     }
     if (at < t->window_at || at > t->window_at + t->window.len || need > t->window_at + t->window.len - at) {
@@ -106,7 +111,7 @@ int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret
         if (r < 0)
             return r;
         /* No more than the file has: what it says of itself can't make this large. */
-        uint64_t have = at < t->size ? t->size - at : 0;
+        uint64_t have = file_rest(t, at);
         uint64_t want = need > WINDOW ? need : WINDOW;
         r = fill(t, at, (size_t)(want < have ? want : have));
         if (r < 0)

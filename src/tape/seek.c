@@ -164,7 +164,7 @@ static int seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
     if (found)
         at = t->blocks[t->n_blocks - 1 - n].offset;
     for (uint64_t look = FIRST_LOOK; r == 0 && !found; look *= MORE) {
-        bool whole = look >= t->size - t->first;
+        bool whole = look >= file_rest(t, t->first);
         r = last_blocks(t, whole ? t->first : t->size - look, n, &at);
         found = r == 1;
         r = r < 0 ? r : 0;

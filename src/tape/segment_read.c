@@ -95,7 +95,7 @@ static int enter(struct baro_tape *t, size_t i, struct baro_error *err)
 /* The bytes behind the last good frame: a frame that was never completed. */
 static uint64_t left_over(struct baro_tape *t)
 {
-    return file_look(t) == 0 && t->size > t->pos ? t->size - t->pos : 0;
+    return file_look(t) == 0 ? file_rest(t, t->pos) : 0;
 }
 
 /* Reads the front of a segment by a cursor of its own. *ret_first_ns (may be NULL): the time of its first sample. */

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "baro/runs.h"
 #include "base/crc32c.h"
 #include "tape/format.h"
 #include "tape/little.h"
@@ -410,12 +411,53 @@ static void test_follow(void **state)
     log_free(&l);
 }
 
+/* Another process cuts the file that a cursor has open, also within the header, and writes it again. All calls return;
+ * what they read of the rest is not looked at. */
+static void test_cut_while_open(void **state)
+{
+    (void)state;
+    struct log l = {0};
+    struct baro_tape_end end = {.size = sizeof(end)};
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_record r;
+    struct baro_sample *s;
+    uint64_t first, last;
+    size_t len;
+    write_small(&l, SMALL);
+    unsigned char *whole = slurp(&len);
+    const size_t sizes[] = {0, 1, 10, 500, 1374, len / 3, len - TAPE_END_SIZE, len - 1};
+    alarm(120); /* a call that never returns */
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        struct baro_tape *t = NULL;
+        put_file(whole, len);
+        assert_int_equal(baro_tape_open(&t, path, &err), 0);
+        assert_int_equal(baro_tape_seek(t, l.at[l.n / 2].t_ns, &r, &err), 1);
+        assert_int_equal(truncate(path, (off_t)sizes[i]), 0);
+        (void)baro_tape_read_end(t, &end, &err);
+        (void)baro_tape_range(t, &first, &last, &err);
+        (void)baro_tape_seek(t, l.at[l.n - 1].t_ns, &r, &err);
+        (void)baro_tape_previous(t, &r, &err);
+        if (baro_tape_at(t, l.at[0].t_ns, BARO_AT_BEFORE, &s, &err) == 1)
+            baro_sample_free(s);
+        int fd = open(path, O_WRONLY);
+        assert_int_equal(pwrite(fd, whole, len, 0), len);
+        close(fd);
+        end = (struct baro_tape_end){.size = sizeof(end)};
+        assert_int_equal(baro_tape_read_end(t, &end, &err), 0);
+        baro_tape_close(t);
+    }
+    alarm(0);
+    free(whole);
+    log_free(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_flip_anywhere), cmocka_unit_test(test_torn_middle),
         cmocka_unit_test(test_not_a_tape),   cmocka_unit_test(test_newer),         cmocka_unit_test(test_bomb),
         cmocka_unit_test(test_follow),       cmocka_unit_test(test_unknown_metric),
+        cmocka_unit_test(test_cut_while_open),
     };
     snprintf(path, sizeof path, "/tmp/test_tape_damage.%d.baro", (int)getpid());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
