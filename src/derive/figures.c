@@ -190,7 +190,8 @@ void summary_command_split(const struct baro_summary *s, const struct command *c
         return;
     }
     ret->is_estimate = true;
-    ret->user_ns = user + (uint64_t)((double)unknown * (rest_user / rest));
+    double part = (double)unknown * (rest_user / rest); /* rounded, it may be more than a number of a tape can be */
+    ret->user_ns = user + (part < (double)unknown ? (uint64_t)part : unknown);
     ret->system_ns = cpu - ret->user_ns;
 }
 

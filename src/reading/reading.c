@@ -245,7 +245,7 @@ bool reading_check(const struct reading *r)
     for (uint32_t i = 0; i < r->n_rows; i++) {
         const struct reading_row *row = &r->row[i];
         if (!string_at(r, len, row->name, &next) || next - row->name > READING_ROW_NAME ||
-            row->n_labels > READING_LABELS)
+            row->n_labels > READING_LABELS || row->labels > len)
             return false;
         next = row->labels;
         for (uint32_t k = 0; k < 2u * row->n_labels; k++) {
