@@ -63,6 +63,12 @@ unsigned long regex_states(const char *text)
             unsigned long times = repetitions(&at);
             sum[depth] = limited(sum[depth] + last * (times - 1));
             last = limited(last * times);
+        } else if (c == '+') { /* glibc makes "aa*" of "a+" */
+            sum[depth] = limited(sum[depth] + last);
+            last = limited(2 * last);
+        } else if (c == '*' || c == '?') {
+            sum[depth] = limited(sum[depth] + 1);
+            last = limited(last + 1);
         } else {
             at += c == '\\' && *at;
             at = c == '[' ? end_of_brackets(at) : at;
@@ -140,13 +146,13 @@ struct span regex_literal(const char *text)
     return best;
 }
 
-int regex_make(regex_t *ret, const char *text, struct baro_error *err)
+int regex_make(regex_t *ret, const char *text, int flags, struct baro_error *err)
 {
     char why[160];
     if (regex_states(text) > REGEX_MOST)
         return error_set(err, BARO_E_SYNTAX, "'%.80s' repeats too much, or has too many groups within each other",
                          text);
-    int code = regcomp(ret, text, REG_EXTENDED | REG_NOSUB);
+    int code = regcomp(ret, text, REG_EXTENDED | REG_NOSUB | flags);
     if (code == 0)
         return 0;
     regerror(code, ret, why, sizeof(why));

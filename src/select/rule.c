@@ -36,7 +36,7 @@ static int make_regex(struct rule *rule, struct baro_error *err)
     if (!rule->regex)
         return error_set(err, -ENOMEM, "out of memory");
     rule->literal = regex_literal(rule->text);
-    if (regex_make(rule->regex, rule->text, err) == 0)
+    if (regex_make(rule->regex, rule->text, 0, err) == 0)
         return 0;
     free(rule->regex);
     return BARO_E_SYNTAX;

@@ -60,7 +60,7 @@ static int check_regex(const struct check *c, const yaml_node_t *at)
     int code = check_text(c, at, "match", TEXT_MOST);
     if (code < 0)
         return code;
-    if (regex_make(&regex, document_text(at), &why) < 0)
+    if (regex_make(&regex, document_text(at), 0, &why) < 0)
         return document_error_why(c->d, at, &why, "write it as for grep -E");
     regfree(&regex);
     return 0;

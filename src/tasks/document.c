@@ -102,15 +102,51 @@ static int check_end(struct document *d, yaml_parser_t *p)
     return code;
 }
 
+static int begin(const struct document *d, yaml_parser_t *p)
+{
+    if (!yaml_parser_initialize(p))
+        return error_set(d->err, -ENOMEM, "out of memory");
+    yaml_parser_set_input_string(p, d->text.len ? (const unsigned char *)d->text.at : (const unsigned char *)"",
+                                 d->text.len);
+    return 0;
+}
+
+/* Refuses a file at the first place that is too deep. libyaml takes time that grows with the square of the depth: more
+ * than 15 s for 200 kB of "[". */
+static int check_depth(const struct document *d)
+{
+    yaml_parser_t p;
+    yaml_event_t e;
+    unsigned depth = 0;
+    int code = begin(d, &p);
+    if (code < 0)
+        return code;
+    for (bool more = true; code == 0 && more;) {
+        if (!yaml_parser_parse(&p, &e)) {
+            code = parser_error(d, &p);
+            break;
+        }
+        bool opens = e.type == YAML_SEQUENCE_START_EVENT || e.type == YAML_MAPPING_START_EVENT;
+        depth += opens;
+        depth -= e.type == YAML_SEQUENCE_END_EVENT || e.type == YAML_MAPPING_END_EVENT;
+        if (opens && depth > DOCUMENT_DEPTH)
+            code = error_set(d->err, BARO_E_SYNTAX, "%s:%zu:%zu: more than %u lists and maps within each other",
+                             d->path, e.start_mark.line + 1, e.start_mark.column + 1, DOCUMENT_DEPTH);
+        more = e.type != YAML_STREAM_END_EVENT;
+        yaml_event_delete(&e);
+    }
+    yaml_parser_delete(&p);
+    return code;
+}
+
 static int load(struct document *d)
 {
     yaml_parser_t p;
-    if (!yaml_parser_initialize(&p))
-        return error_set(d->err, -ENOMEM, "out of memory");
-    yaml_parser_set_input_string(&p, d->text.len ? (const unsigned char *)d->text.at : (const unsigned char *)"",
-                                 d->text.len);
+    int code = check_depth(d);
+    if (code < 0 || (code = begin(d, &p)) < 0)
+        return code;
     d->loaded = yaml_parser_load(&p, &d->yaml);
-    int code = d->loaded ? check_end(d, &p) : parser_error(d, &p);
+    code = d->loaded ? check_end(d, &p) : parser_error(d, &p);
     yaml_parser_delete(&p);
     return code;
 }

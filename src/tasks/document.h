@@ -11,6 +11,7 @@
 #include "base/span.h"
 
 #define DOCUMENT_MOST (1u << 20) /* bytes */
+#define DOCUMENT_DEPTH 16u       /* lists and maps within each other; a task file has four */
 
 struct document {
     const char *path;

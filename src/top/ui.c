@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/regex.h"
+
 void ui_init(struct ui *u)
 {
     *u = (struct ui){.live = true, .wish = {.sort = SORT_CORES, .is_tree = true}};
@@ -27,7 +29,7 @@ int ui_set_filter(struct ui *u, const char *text)
     if (u->wish.regex)
         regfree(&u->regex);
     u->wish.regex = NULL;
-    if (!*text || regcomp(&made, text, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
+    if (!*text || regex_make(&made, text, REG_ICASE, NULL) < 0)
         return *text ? BARO_E_SYNTAX : 0;
     u->regex = made;
     u->wish.regex = &u->regex;

@@ -192,6 +192,8 @@ WRONG = [
     ("tasks:\n  a: {cgroup: x}\n  b: {cgroup: x/y}", "3:15: cgroup x/y: line 2 has x already, of task a"),
     ("tasks:\n  a: {match: a, user: nobody of this name}", "2:23: there is no user nobody of this name"),
     ("tasks:\n\ta: 1", "2:1: not YAML: while scanning for the next token"),
+    ("tasks: " + "[" * 200_000, "1:23: more than 16 lists and maps within each other"),
+    ("{a: " * 100_000, "1:65: more than 16 lists and maps within each other"),
     ("tasks: {a: {pid: 1}}\n---\nb: 1", "3:1: a second document"),
     ("tasks:\n  a: {pid: 4194303}", "2:12: no process has the pid 4194303; remove it, or give a pidfile"),
     ("tasks:\n  a: {cgroup: no/such}", "2:15: no/such: no such control group"),

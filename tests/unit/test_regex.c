@@ -32,6 +32,11 @@ static void test_states(void **state)
         {"a{", 2},
         {"(a{10}", 10},
         {"(a|b)*c", 6},
+        {"a+", 2},
+        {"(ab)+c", 7},
+        {"a+++", 8},
+        {"(a*){10}", 30},
+        {"a?{10}", 20},
     };
     struct baro_error err = BARO_ERROR_INIT;
     char deep[1000];
@@ -41,14 +46,15 @@ static void test_states(void **state)
         if (states != cases[i].states)
             fail_msg("%s: %lu, expected %lu", cases[i].text, states, cases[i].states);
     }
-    assert_int_equal(regex_make(&regex, "((a{1,255}){1,255}){1,255}", &err), BARO_E_SYNTAX);
+    assert_int_equal(regex_make(&regex, "((a{1,255}){1,255}){1,255}", 0, &err), BARO_E_SYNTAX);
     assert_string_equal(err.text, "'((a{1,255}){1,255}){1,255}' repeats too much, or has too many groups within each "
                                   "other");
-    assert_int_equal(regex_make(&regex, "a{99999999999999999999999}", NULL), BARO_E_SYNTAX);
+    assert_int_equal(regex_make(&regex, "a{99999999999999999999999}", 0, NULL), BARO_E_SYNTAX);
+    assert_int_equal(regex_make(&regex, "a++++++++++++++++++++++", 0, NULL), BARO_E_SYNTAX);
     memset(deep, '(', sizeof(deep) - 1);
     deep[sizeof(deep) - 1] = 0;
-    assert_int_equal(regex_make(&regex, deep, NULL), BARO_E_SYNTAX);
-    assert_int_equal(regex_make(&regex, "(a{1,90}){1,100}", NULL), 0);
+    assert_int_equal(regex_make(&regex, deep, 0, NULL), BARO_E_SYNTAX);
+    assert_int_equal(regex_make(&regex, "(a{1,90}){1,100}", 0, NULL), 0);
     regfree(&regex);
 }
 
@@ -87,7 +93,7 @@ static void test_literals(void **state)
         assert_true(span_equal(literal, cases[i].literal));
         if (!cases[i].fits)
             continue;
-        assert_int_equal(regex_make(&regex, cases[i].text, NULL), 0);
+        assert_int_equal(regex_make(&regex, cases[i].text, 0, NULL), 0);
         assert_int_equal(regexec(&regex, cases[i].fits, 0, NULL, 0), 0);
         regfree(&regex);
         assert_non_null(memmem(cases[i].fits, strlen(cases[i].fits), literal.at, literal.len));
