@@ -159,7 +159,10 @@ void page_value(struct buf *html, const struct baro_fact *fact, const struct bar
     if (v->absent == BARO_ABSENT_NONE) {
         buf_str(html, "<span class=\"none\">none</span>");
     } else if (v->absent) {
-        buf_printf(html, "<span class=\"absent\">%s</span>", baro_absent_name((enum baro_absent)v->absent));
+        buf_printf(html, "<span class=\"absent\" title=\"%s\">%s</span>", report_reason(v->absent),
+                   baro_absent_name((enum baro_absent)v->absent));
+    } else if (v->flags & BARO_VALUE_LOWER_BOUND && fact->type == BARO_FACT_UNSIGNED && !v->u64) {
+        buf_str(html, "<span class=\"absent\" title=\"at least 0\">not known</span>");
     } else {
         present(html, fact, v);
     }

@@ -27,6 +27,7 @@ struct show {
     long zone;           /* seconds east of UTC */
     struct show_metrics metric; /* their ids */
     struct show_phases phases;
+    bool any_not_known, any_name; /* in the table: signs that a legend explains */
     struct baro_error err;
 };
 

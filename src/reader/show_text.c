@@ -15,10 +15,17 @@
 #include "encode/table.h"
 #include "encode/wrap.h"
 #include "report/command_line.h"
+#include "report/report.h"
 
 enum form { FORM_COUNT, FORM_BYTES, FORM_LETTER };
 
-static void cell_of_value(struct table *t, const struct baro_process *p, int metric, enum form form)
+static void put_not_known(struct show *w, struct buf *b)
+{
+    w->any_not_known = true;
+    buf_byte(b, '-');
+}
+
+static void cell_of_value(struct show *w, struct table *t, const struct baro_process *p, int metric, enum form form)
 {
     struct buf b = {0};
     uint64_t v;
@@ -26,7 +33,7 @@ static void cell_of_value(struct table *t, const struct baro_process *p, int met
     if (absent == BARO_ABSENT_DENIED)
         buf_str(&b, "denied");
     else if (absent != BARO_PRESENT)
-        buf_byte(&b, '-');
+        put_not_known(w, &b);
     else if (form == FORM_LETTER)
         buf_byte(&b, v > ' ' && v < 127 ? (uint8_t)v : '?');
     else if (form == FORM_BYTES)
@@ -64,6 +71,7 @@ static void command_cell(struct show *w, struct table *t, const struct forest *f
     if (line && *line) {
         command_text(w, line, room, &b);
     } else {
+        w->any_name = true;
         buf_byte(&b, '[');
         text_escaped(&b, *name ? name : "?", strlen(*name ? name : "?"));
         buf_byte(&b, ']');
@@ -121,25 +129,25 @@ static void process_cells(struct show *w, struct table *t, const struct baro_sam
     uint64_t cpu;
     buf_printf(&b, "%d", baro_process_pid(p));
     table_take(t, &b);
-    cell_of_value(t, p, w->metric.state, FORM_LETTER);
+    cell_of_value(w, t, p, w->metric.state, FORM_LETTER);
     if (l->cores_absent == BARO_PRESENT)
         reader_cores(&b, l->cores);
     else
-        buf_byte(&b, '-');
+        put_not_known(w, &b);
     table_take(t, &b);
     if (baro_process_value(p, w->metric.cpu, &cpu) == BARO_PRESENT)
         fmt_duration(&b, cpu);
     else
-        buf_byte(&b, '-');
+        put_not_known(w, &b);
     table_take(t, &b);
-    cell_of_value(t, p, w->metric.rss, FORM_BYTES);
-    cell_of_value(t, p, w->metric.pss, FORM_BYTES);
-    cell_of_value(t, p, w->metric.uss, FORM_BYTES);
-    cell_of_value(t, p, w->metric.threads, FORM_COUNT);
-    cell_of_value(t, p, w->metric.fds, FORM_COUNT);
+    cell_of_value(w, t, p, w->metric.rss, FORM_BYTES);
+    cell_of_value(w, t, p, w->metric.pss, FORM_BYTES);
+    cell_of_value(w, t, p, w->metric.uss, FORM_BYTES);
+    cell_of_value(w, t, p, w->metric.threads, FORM_COUNT);
+    cell_of_value(w, t, p, w->metric.fds, FORM_COUNT);
     if (has_tcp(w, s)) {
-        cell_of_value(t, p, w->metric.tcp_sent, FORM_BYTES);
-        cell_of_value(t, p, w->metric.tcp_received, FORM_BYTES);
+        cell_of_value(w, t, p, w->metric.tcp_sent, FORM_BYTES);
+        cell_of_value(w, t, p, w->metric.tcp_received, FORM_BYTES);
     }
     if (has_tasks(s))
         show_task_cell(s, p, t);
@@ -161,7 +169,7 @@ static void say_sum(const struct show *w, struct buf *b, const struct baro_sampl
     int absent = baro_sample_sum(s, metric, &sum);
     buf_str(b, ", ");
     if (absent != BARO_PRESENT) {
-        buf_printf(b, "%s not known (%s)", unit, baro_absent_name((enum baro_absent)absent));
+        buf_printf(b, "%s not known (%s)", unit, report_reason(absent));
         return;
     }
     bool estimate = (metric == w->metric.pss || metric == w->metric.uss) && is_stale(w, s);
@@ -276,6 +284,17 @@ static void say_rest(const struct line *at, size_t n, struct buf *b)
     buf_str(b, " cores)\n");
 }
 
+static void say_legend(const struct show *w, struct buf *b)
+{
+    size_t from = b->len;
+    if (w->any_not_known)
+        buf_str(b, "- not read: not by then, or no longer, or not asked for\n");
+    if (w->any_name)
+        buf_str(b, "[name] its command line was not read\n");
+    if (w->cli->tty)
+        wrap_lines(b, from, w->cli->width);
+}
+
 /* Returns how many there are. */
 static size_t fill_lines(struct show *w, const struct baro_record *record, const struct forest *f, struct line *ret)
 {
@@ -332,6 +351,7 @@ static int print_processes(struct show *w, const struct baro_record *record, con
     struct line *lines = calloc(f->n + 1, sizeof(*lines));
     if (!lines)
         return error_set(&w->err, -ENOMEM, "out of memory");
+    w->any_not_known = w->any_name = false;
     size_t all = fill_lines(w, record, f, lines), most = most_of(w, b), n = most && most < all ? most : all;
     if (n < all)
         qsort(lines, all, sizeof(*lines), heavier);
@@ -339,6 +359,8 @@ static int print_processes(struct show *w, const struct baro_record *record, con
         print_table(w, s, f, lines, n, b);
     if (n < all)
         say_rest(lines + n, all - n, b);
+    if (!w->settings->follow)
+        say_legend(w, b);
     free(lines);
     return 0;
 }

@@ -17,7 +17,7 @@
 static const struct {
     const char *title, *fact;
 } shown[] = {{"cpu", "cpu_ns"},          {"cores", "cores_mean"},         {"rss", "rss_peak_bytes"},
-             {"read", "io_rchar_bytes"}, {"wrote", "io_wchar_bytes"},     {"waited", "run_delay_ns"},
+             {"read()", "io_rchar_bytes"}, {"write()", "io_wchar_bytes"},    {"waited", "run_delay_ns"},
              {"procs", "processes_peak"}};
 #define SHOWN (sizeof(shown) / sizeof(*shown))
 

@@ -94,7 +94,7 @@ static const char *at_least(struct baro_value v)
 
 static void not_known(struct buf *b, int absent)
 {
-    buf_printf(b, "not known: %s", baro_absent_name((enum baro_absent)absent));
+    buf_printf(b, "not known: %s", report_reason(absent));
 }
 
 /* ---- cpu ---- */
@@ -158,13 +158,14 @@ static void cpu(struct lines *l, const struct baro_summary *s)
 static void amount(struct buf *b, const struct baro_summary *s, const char *before, const char *name)
 {
     struct baro_value v = report_fact(s, "job", name);
+    bool is_bound = report_is(s, "job", "io_is_lower_bound"); /* all of them are lower bounds, or none */
     buf_str(b, before);
-    /* All of them are lower bounds, or none. */
-    buf_str(b, report_is(s, "job", "io_is_lower_bound") ? "at least " : "");
-    if (v.absent)
-        buf_byte(b, '?');
-    else
-        fmt_bytes(b, v.u64);
+    if (v.absent || (is_bound && !v.u64)) { /* "at least 0" says nothing */
+        buf_str(b, "not known");
+        return;
+    }
+    buf_str(b, is_bound ? "at least " : "");
+    fmt_bytes(b, v.u64);
 }
 
 /* For a job that is charged with 10 MB and more; what the disks wrote beside less was mostly for others. */
@@ -194,6 +195,15 @@ static void disks(struct buf *b, const struct baro_summary *s)
     fmt_bytes(b, written);
 }
 
+/* More was fetched from storage than was passed to read(): example: a program that maps a file of 200 MB passes nothing
+ * to it. */
+static bool fetched_more(const struct baro_summary *s)
+{
+    uint64_t passed, fetched;
+    return report_has_u64(s, "job", "io_rchar_bytes", &passed) && report_has_u64(s, "job", "io_read_bytes", &fetched) &&
+           fetched > passed;
+}
+
 static void io(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
@@ -202,10 +212,11 @@ static void io(struct lines *l, const struct baro_summary *s)
     if (absent && report_fact(s, "job", "io_read_bytes").absent) {
         not_known(&b, absent);
     } else {
-        amount(&b, s, "read ", "io_rchar_bytes");
-        amount(&b, s, ", wrote ", "io_wchar_bytes");
+        amount(&b, s, "read() ", "io_rchar_bytes");
+        amount(&b, s, ", write() ", "io_wchar_bytes");
         lines_part(l, &b);
         amount(&b, s, "storage (kernel's count): read ", "io_read_bytes");
+        buf_str(&b, fetched_more(s) ? " (mapped files and read-ahead too)" : "");
         amount(&b, s, ", wrote ", "io_write_bytes");
         lines_part(l, &b);
         disks(&b, s);
@@ -258,16 +269,18 @@ static void unsampled(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value v = report_fact(s, "job", "processes_unsampled");
     uint64_t most;
+    if (report_fact(s, "job", "processes_started").absent)
+        return;
     if (is_range(s, &most)) {
-        fmt_count(b, most - report_u64(s, "job", "processes_started"));
-        buf_str(b, " at most were not seen");
+        uint64_t unseen = most - report_u64(s, "job", "processes_started");
+        fmt_count(b, unseen);
+        buf_printf(b, " process%s at most %s not seen", unseen == 1 ? "" : "es", unseen == 1 ? "was" : "were");
     } else if (v.absent || (!v.u64 && report_is(s, "job", "processes_started_is_lower_bound"))) {
-        buf_str(b, "how many were too short to be sampled is not known");
-    } else if (v.u64 == 0) {
-        buf_str(b, "all sampled");
-    } else {
+        buf_str(b, "how many processes were too short to be sampled is not known");
+    } else if (v.u64) {
         fmt_count(b, v.u64);
-        buf_str(b, " too short to be sampled, counted all the same");
+        buf_str(b, v.u64 == 1 ? " process was too short to be sampled, counted all the same"
+                              : " processes were too short to be sampled, counted all the same");
     }
 }
 
@@ -300,8 +313,6 @@ static void started(struct buf *b, const struct baro_summary *s)
         fmt_count(b, peak);
         buf_str(b, " at once");
     }
-    buf_str(b, ", ");
-    unsampled(b, s);
 }
 
 static void processes(struct lines *l, const struct baro_summary *s)
@@ -390,6 +401,8 @@ static void accounted(struct lines *l, const struct baro_summary *s)
         buf_str(&b, " attributed to processes");
         lines_part(l, &b);
     }
+    unsampled(&b, s);
+    lines_part(l, &b);
     if (report_text_is(s, "", "cgroup", "own"))
         buf_str(&b, "in a control group of its own");
     lines_part(l, &b);
@@ -465,7 +478,8 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
     report_machine(l, s);
 }
 
-static void lines_after_table(struct lines *l, const struct baro_summary *s)
+/* How complete the recording is, and what it cost: below what was asked for. */
+static void lines_about_recording(struct lines *l, const struct baro_summary *s)
 {
     accounted(l, s);
     before(l, s);
@@ -484,9 +498,9 @@ void report_block(const struct baro_summary *s, const char *tape, struct report_
         report_phases(&l, style.timeline);
     if (!report_is_host_only(s))
         report_commands(&l, s);
-    lines_after_table(&l, s);
     place_and_time(&l, s);
     path(&l, tape);
+    lines_about_recording(&l, s);
     if (!style.utf8)
         report_ascii(ret, from);
 }
@@ -496,6 +510,6 @@ void report_words(const struct baro_summary *s, struct report_style style, repor
     struct buf none = {0};
     struct lines l = {.out = &none, .style = style, .visit = visit, .context = context};
     lines_before_table(&l, s);
-    lines_after_table(&l, s);
+    lines_about_recording(&l, s);
     buf_done(&none);
 }

@@ -83,7 +83,7 @@ static void directory(struct lines *l, const struct baro_summary *s, size_t i)
     if (used.absent)
         buf_printf(&b, "not known: %s", used.absent == BARO_ABSENT_UNKNOWN
                                             ? "not a directory, or it could not be read"
-                                            : baro_absent_name((enum baro_absent)used.absent));
+                                            : report_reason(used.absent));
     else
         sizes(l, &b, s, i);
     lines_part(l, &b);

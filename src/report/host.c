@@ -15,7 +15,7 @@ static void not_known(struct buf *b, int absent)
 {
     buf_str(b, "not known");
     if (absent != BARO_ABSENT_UNKNOWN)
-        buf_printf(b, ": %s", baro_absent_name((enum baro_absent)absent));
+        buf_printf(b, ": %s", report_reason(absent));
 }
 
 static void cores(struct lines *l, const struct baro_summary *s)

@@ -32,7 +32,7 @@ static const char *why_not_known(const struct baro_summary *s, int absent)
 {
     bool ended = report_fact(s, "exit", "wait_status").absent != BARO_ABSENT_NOT_YET;
     bool unsampled = ended && (absent == BARO_ABSENT_NOT_YET || absent == BARO_PRESENT);
-    return unsampled ? "it ended before it was sampled" : baro_absent_name((enum baro_absent)absent);
+    return unsampled ? "it ended before it was sampled" : report_reason(absent);
 }
 
 static void peak_between_samples(struct lines *l, struct buf *b, const struct baro_summary *s, uint64_t rss)

@@ -40,7 +40,7 @@ void report_network(struct lines *l, const struct baro_summary *s)
     if (sent.absent) {
         buf_printf(&b, "tcp not known: %s",
                    sent.absent == BARO_ABSENT_GONE ? "its sockets ended before they were read"
-                                                   : baro_absent_name((enum baro_absent)sent.absent));
+                                                   : report_reason(sent.absent));
         lines_part(l, &b);
     }
     traffic(l, &b, "tcp ", sent, received);

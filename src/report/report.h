@@ -48,11 +48,15 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
 /* For terminals that show ASCII alone: in the text from there on, u for the micro sign and \xNN for all others. */
 void report_ascii(struct buf *b, size_t from);
 
-/* One argument as a POSIX shell would read it; raw bytes. Several: with single blanks between. */
+/* One argument as a POSIX shell would read it; raw bytes. Of one with several lines the first that is not empty, and
+ * " ...". Several: with single blanks between. */
 void report_argument(const char *argument, struct buf *ret);
 void report_arguments(const char *const *argv, struct buf *ret);
 /* The name of a recording (raw bytes), or its command. */
 void report_name(const struct baro_header *h, struct buf *ret);
+
+/* Why a value is absent, for people. Example: "gone" (baro_absent_name) is "it ended before it was read". */
+const char *report_reason(int absent);
 
 /* "exit 0", "SIGKILL", ... of a wait status. */
 void report_status(int status, struct buf *ret);

@@ -6,6 +6,28 @@
 #include "baro/text.h"
 #include "report/report.h"
 
+const char *report_reason(int absent)
+{
+    switch (absent) {
+    case BARO_ABSENT_NOT_ASKED:
+        return "not asked for";
+    case BARO_ABSENT_UNSUPPORTED:
+        return "this kernel or machine does not have it";
+    case BARO_ABSENT_DENIED:
+        return "this user may not read it";
+    case BARO_ABSENT_GONE:
+        return "it ended before it was read";
+    case BARO_ABSENT_NOT_YET:
+        return "not read yet";
+    case BARO_ABSENT_THINNED:
+        return "left out to stay within the overhead budget";
+    case BARO_ABSENT_TIMEOUT:
+        return "the read did not return in time";
+    default:
+        return "no source has it";
+    }
+}
+
 void report_status(int status, struct buf *ret)
 {
     if (!WIFSIGNALED(status)) {
@@ -28,16 +50,43 @@ static bool needs_quotes(const char *word)
     return !*word || word[n];
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Of a script of several lines the first one that is not empty. Example: bash -ec "\n make deps\n make\n" is
+ * bash -ec 'make deps ...'. */
+static size_t first_line(const char **text, bool *ret_more)
+{
+    const char *from = *text;
+    size_t len;
+    *ret_more = false;
+    if (!strchr(from, '\n'))
+        return strlen(from);
+    while (is_blank(*from))
+        from++;
+    len = strcspn(from, "\n");
+    for (const char *rest = from + len; *rest && !*ret_more; rest++)
+        *ret_more = !is_blank(*rest);
+    while (len && is_blank(from[len - 1]))
+        len--;
+    *text = from;
+    return len;
+}
+
 void report_argument(const char *argument, struct buf *ret)
 {
-    bool quoted = needs_quotes(argument);
+    bool more, quoted = needs_quotes(argument);
+    size_t len = first_line(&argument, &more);
     buf_str(ret, quoted ? "'" : "");
-    for (const char *c = argument; *c; c++) {
-        if (*c == '\'')
+    for (size_t i = 0; i < len; i++) {
+        if (argument[i] == '\'')
             buf_str(ret, "'\\''");
         else
-            buf_byte(ret, (uint8_t)*c);
+            buf_byte(ret, (uint8_t)argument[i]);
     }
+    buf_str(ret, more ? " ..." : "");
     buf_str(ret, quoted ? "'" : "");
 }
 

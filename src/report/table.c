@@ -117,6 +117,15 @@ static void put_note(struct lines *l, const char *text)
     buf_done(&b);
 }
 
+static bool any_unknown(const struct cells *rows, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (strcmp(rows[i].text[2], "?") == 0 || strcmp(rows[i].text[4], "?") == 0)
+            return true;
+    }
+    return false;
+}
+
 void report_commands(struct lines *l, const struct baro_summary *s)
 {
     static const struct cells titles = {{"command", "processes", "cpu", "share", "peak rss"}};
@@ -141,6 +150,8 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     }
     static const unsigned char first_to_go[] = {3, 1, 4, 0};
     cells_print(l, "heaviest", rows, n, first_to_go);
+    if (any_unknown(rows, n))
+        put_note(l, "? not known: ended before it was read");
     if ((all.has_cpu && all.cpu_is_bound) || (all.has_rss && all.rss_is_bound))
         put_note(l, "> at least: without what processes used after they were read last");
     if ((all.tcp_bytes[0] || all.tcp_bytes[1]) && all.tcp_is_bound)

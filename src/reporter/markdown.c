@@ -239,7 +239,7 @@ static void phases(struct page *p)
         if (item->kind != BARO_TIMELINE_PHASE || ++n > PHASES_SHOWN)
             continue;
         if (!shown++)
-            buf_str(p->out, "### Phases\n\n| phase | began | took | cpu | cores | peak rss | read | wrote |\n"
+            buf_str(p->out, "### Phases\n\n| phase | began | took | cpu | cores | peak rss | read() | write() |\n"
                             "|---|--:|--:|--:|--:|--:|--:|--:|\n");
         phase_row(p, i, item);
     }

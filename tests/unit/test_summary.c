@@ -335,6 +335,46 @@ static void test_words_of_sharers(void **state)
     summary_free(s);
 }
 
+/* 100 samples in 20 s, and what was left out: one sentence, or none where that is little. */
+static void words_of_left_out(uint64_t missed, uint64_t left_out, uint64_t thinned, const char *words, bool there)
+{
+    struct baro_header h = {.version = "0"};
+    struct baro_sample sample = {.t_ns = MS,
+                                 .self = {[RECORDER_samples] = 100,
+                                          [RECORDER_process_samples] = 1000,
+                                          [RECORDER_missed] = missed,
+                                          [RECORDER_left_out] = left_out,
+                                          [RECORDER_thinned] = thinned}};
+    struct baro_summary *s = summary_of(&h, &sample, 20000 * MS);
+    expect_words(s, PLAIN, words, there);
+    summary_free(s);
+}
+
+static void test_words_of_left_out(void **state)
+{
+    (void)state;
+    words_of_left_out(3, 20, 100, "note", false);
+    words_of_left_out(100, 300, 0,
+                      "note       sampled every 200 ms on average instead of 40.0 ms, to stay within the overhead "
+                      "budget\n             (--overhead)\n",
+                      true);
+    words_of_left_out(0, 300, 500, "instead of 50.0 ms, and pss and threads more seldom, to\n", true);
+    words_of_left_out(0, 0, 500, "note       pss and threads were read more seldom than the rest, to stay", true);
+    words_of_left_out(100, 0, 0, "instead of 100 ms: the recorder got no core in time\n", true);
+}
+
+static void test_words_of_mapped_files(void **state)
+{
+    struct baro_header h = {.version = "0"};
+    struct baro_sample sample = {
+        .t_ns = MS, .job = {[JOB_io_rchar] = 45 * MB, [JOB_io_read] = 231 * MB, [JOB_io_write] = 4 * MB}};
+    (void)state;
+    struct baro_summary *s = summary_of(&h, &sample, 2000 * MS);
+    expect_words(s, PLAIN, "read() 45.0 MB", true);
+    expect_words(s, PLAIN, "read 231 MB (mapped files and read-ahead too), wrote 4.00 MB", true);
+    summary_free(s);
+}
+
 /* The kernel charged 2,147 MB while the disk wrote 8.8 MB. Less than 10 MB apart, or none of it the job's: no note. */
 static void words_of_disks(uint64_t charged, uint64_t wrote, const char *words, bool there)
 {
@@ -667,6 +707,8 @@ int main(void)
         cmocka_unit_test(test_words_without_end),
         cmocka_unit_test(test_words_of_sharers),
         cmocka_unit_test(test_words_of_disks),
+        cmocka_unit_test(test_words_of_left_out),
+        cmocka_unit_test(test_words_of_mapped_files),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_path_is_cut_in_the_middle),
         cmocka_unit_test_prestate(test_story_live_is_replay, at),
