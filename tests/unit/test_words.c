@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the block of a summary says, for values typed by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "baro/summary.h"
+#include "derive/summary.h"
+#include "report/report.h"
+#include "story.h"
+
+static struct baro_summary *summary_of(struct baro_header *h, struct baro_sample *sample, uint64_t t_ns)
+{
+    struct baro_event start = {.kind = BARO_EVENT_START, .text = ""},
+                      end = {.kind = BARO_EVENT_END, .t_ns = t_ns, .text = ""};
+    struct baro_summary *s = summary_new(h);
+    assert_non_null(s);
+    summary_add_event(s, &start);
+    summary_add_sample(s, sample);
+    if (t_ns) {
+        sample->t_ns = t_ns;
+        sample->self[RECORDER_cpu] += 10 * MS;
+        summary_add_sample(s, sample);
+        summary_add_event(s, &end);
+    }
+    summary_finish(s);
+    return s;
+}
+
+static void expect_words(const struct baro_summary *s, struct report_style style, const char *words, bool there)
+{
+    struct buf text = {0};
+    report_block(s, NULL, style, &text);
+    buf_byte(&text, 0);
+    if (!!strstr((char *)text.at, words) != there)
+        fail_msg("'%s' is %s:\n%s", words, there ? "missing" : "there", (char *)text.at);
+    buf_done(&text);
+}
+
+#define PLAIN (struct report_style){.width = 100}
+
+/* 12 ms to start and 10 ms in the second after that: more than one percent of a core, and why. */
+static void test_words_of_short_run(void **state)
+{
+    (void)state;
+    struct baro_header h = {
+        .version = "0", .overhead_ppm = 10000, .host = "here", .kernel = "6.1", .start_realtime_ns = 0};
+    struct baro_sample sample = {.t_ns = MS, .self[RECORDER_cpu] = 12 * MS};
+    struct baro_summary *s = summary_of(&h, &sample, 1001 * MS);
+    expect_words(s, PLAIN, "recorder 2.2 % of a core: 12.0 ms to start, then 1.0 %", true);
+    expect_words(s, PLAIN, "1970-01-01T00:00:00+00:00 on here - Linux 6.1\n", true);
+    expect_words(s, (struct report_style){.width = 100, .zone = -12600}, "1969-12-31T20:30:00-03:30 on here", true);
+    summary_free(s);
+    h.overhead_ppm = 50000; /* within the budget: nothing to explain */
+    sample = (struct baro_sample){.t_ns = MS, .self[RECORDER_cpu] = 12 * MS};
+    s = summary_of(&h, &sample, 1001 * MS);
+    expect_words(s, PLAIN, "to start", false);
+    summary_free(s);
+}
+
+static void test_words_without_end(void **state)
+{
+    (void)state;
+    struct baro_header h = {.version = "0"};
+    struct baro_sample sample = {
+        .t_ns = MS, .job[JOB_faults_minor] = 1234, .job[JOB_faults_major] = 5, .job[JOB_switches_voluntary] = 7};
+    struct baro_summary *s = summary_of(&h, &sample, 0);
+    expect_words(s, PLAIN, "cut off, no end on the tape", true);
+    expect_words(s, (struct report_style){.width = 100, .running = true}, "running", true);
+    expect_words(
+        s, PLAIN,
+        "pages at least 1,234 minor, 5 major\n             context switches at least 7 voluntary, 0 involuntary\n",
+        true);
+    summary_free(s);
+}
+
+/* Two processes that share 300 MB have 600 MB of rss: it is no share of the memory. That of one process is. */
+static void test_words_of_sharers(void **state)
+{
+    (void)state;
+    struct baro_process p = {.id = 1, .key = {50, 5}, .name = "a"}, q = {.id = 2, .key = {51, 6}, .name = "b"};
+    struct baro_process *rows[] = {&p, &q};
+    for (int i = 0; i < 2; i++) {
+        rows[i]->value[PROCESS_rss] = 300 * MB;
+        rows[i]->absent[PROCESS_pss] = BARO_ABSENT_DENIED;
+    }
+    struct baro_header h = {.version = "0", .memory_total = 1000 * MB, .cpus = 1};
+    struct baro_sample sample = {.t_ns = MS, .n = 2, .processes = rows};
+    struct baro_summary *s = summary_of(&h, &sample, 0);
+    expect_words(s, PLAIN, "peak 600 MB rss at +0.001s", true);
+    expect_words(s, PLAIN, "of 1.00 GB", false);
+    summary_free(s);
+    sample.n = 1;
+    s = summary_of(&h, &sample, 0);
+    expect_words(s, PLAIN, "30 % of 1.00 GB", true);
+    summary_free(s);
+}
+
+/* 100 samples in 20 s, and what was left out: one sentence, or none where that is little. */
+static void words_of_left_out(uint64_t missed, uint64_t left_out, uint64_t thinned, const char *words, bool there)
+{
+    struct baro_header h = {.version = "0"};
+    struct baro_sample sample = {.t_ns = MS,
+                                 .self = {[RECORDER_samples] = 100,
+                                          [RECORDER_process_samples] = 1000,
+                                          [RECORDER_missed] = missed,
+                                          [RECORDER_left_out] = left_out,
+                                          [RECORDER_thinned] = thinned}};
+    struct baro_summary *s = summary_of(&h, &sample, 20000 * MS);
+    expect_words(s, PLAIN, words, there);
+    summary_free(s);
+}
+
+static void test_words_of_left_out(void **state)
+{
+    (void)state;
+    words_of_left_out(3, 20, 100, "note", false);
+    words_of_left_out(100, 300, 0,
+                      "note       sampled every 200 ms on average instead of 40.0 ms, to stay within the overhead "
+                      "budget\n             (--overhead)\n",
+                      true);
+    words_of_left_out(0, 300, 500, "instead of 50.0 ms, and pss and threads more seldom, to\n", true);
+    words_of_left_out(0, 0, 500, "note       pss and threads were read more seldom than the rest, to stay", true);
+    words_of_left_out(100, 0, 0, "instead of 100 ms: the recorder got no core in time\n", true);
+}
+
+static void test_words_of_mapped_files(void **state)
+{
+    struct baro_header h = {.version = "0"};
+    struct baro_sample sample = {
+        .t_ns = MS, .job = {[JOB_io_rchar] = 45 * MB, [JOB_io_read] = 231 * MB, [JOB_io_write] = 4 * MB}};
+    (void)state;
+    struct baro_summary *s = summary_of(&h, &sample, 2000 * MS);
+    expect_words(s, PLAIN, "read() 45.0 MB", true);
+    expect_words(s, PLAIN, "read 231 MB (mapped files and read-ahead too), wrote 4.00 MB", true);
+    summary_free(s);
+}
+
+/* The kernel charged 2,147 MB while the disk wrote 8.8 MB. Less than 10 MB apart, or none of it the job's: no note. */
+static void words_of_disks(uint64_t charged, uint64_t wrote, const char *words, bool there)
+{
+    struct baro_header h = {.version = "0"};
+    struct baro_sample sample = {.t_ns = MS, .has_host = true, .host_ns = MS};
+    struct baro_summary *s = summary_new(&h);
+    summary_add_sample(s, &sample);
+    sample.t_ns = sample.host_ns = 2000 * MS;
+    sample.job[JOB_io_write] = charged;
+    sample.host[HOST_disk_write] = wrote;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    expect_words(s, PLAIN, words, there);
+    summary_free(s);
+}
+
+static void test_words_of_disks(void **state)
+{
+    (void)state;
+    words_of_disks(2147 * MB, 8800000,
+                   "storage (kernel's count): read 0 B, wrote 2.15 GB\n             the machine's disks: read 0 B, "
+                   "wrote 8.80 MB\n",
+                   true);
+    words_of_disks(100 * MB, 95 * MB, "disks", false);
+    words_of_disks(9 * MB, 0, "disks", false);
+    words_of_disks(0, 500 * MB, "disks", false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words_of_short_run),
+        cmocka_unit_test(test_words_without_end),
+        cmocka_unit_test(test_words_of_sharers),
+        cmocka_unit_test(test_words_of_disks),
+        cmocka_unit_test(test_words_of_left_out),
+        cmocka_unit_test(test_words_of_mapped_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
