@@ -90,6 +90,8 @@ struct baro_timeline_item {
     uint64_t start_ticks; /**< its start time in clock ticks since boot; 0: not known */
     size_t attribute_count;
     const struct baro_attribute *attribute; /**< what was given with a phase (begin and end) or a mark */
+    uint64_t duration_ns; /**< of a phase that was reported as a whole: how long it took, also where it began before the
+                               recording, and begin_ns is 0; 0: its begin and end were reported */
     size_t id; /**< tells it from all other items; it stays the same when records are added. Small numbers from 0 on */
 };
 

@@ -151,6 +151,7 @@ static void add_whole(struct baro_timeline *t, const struct baro_event *e, uint6
     struct timeline_item *i = append(t, BARO_TIMELINE_PHASE, e);
     if (!i)
         return;
+    i->view.duration_ns = duration_ns;
     i->view.begin_ns = duration_ns < e->t_ns ? e->t_ns - duration_ns : 0;
     i->view.end_ns = e->t_ns;
     measure(t, i, e->t_ns);

@@ -13,6 +13,8 @@
 #include "encode/dialect_table.h"
 #include "encode/row.h"
 
+#define FS_WAIT_NS (2 * NS_PER_SEC)
+
 struct dialect_value {
     uint64_t v;
     int absent;
@@ -32,6 +34,9 @@ struct dialect {
     bool begun;      /* there is one before */
     bool ended;      /* where the original would have ended */
     bool silent;
+    uint64_t first_ns; /* when the machine was read first */
+    bool left_out;   /* the last row was, and the next one has its growth */
+    struct instant waiting; /* that row: if there is no other one, it is written at the end */
     int32_t pid;
     uint64_t tick_ns;
     int metric[DIALECT_COLUMNS];     /* ids of the columns' metrics */
@@ -161,6 +166,12 @@ static struct dialect_value system_of(const struct baro_sample *s)
     return sum_of_host(s, of, sizeof(of) / sizeof(*of));
 }
 
+static struct dialect_value cached_of(const struct baro_sample *s)
+{
+    static const char *const of[] = {"memory_cached", "memory_slab_reclaimable"};
+    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
+}
+
 static struct dialect_value taken_of(const struct baro_sample *s)
 {
     static const char *const of[] = {"memory_free", "memory_buffers", "memory_cached"};
@@ -271,6 +282,8 @@ static struct dialect_value value_of(const struct dialect *d, size_t column, con
         return user_of(s);
     case FROM_SYSTEM:
         return system_of(s);
+    case FROM_CACHED:
+        return cached_of(s);
     case FROM_TAKEN:
         return taken_of(s);
     case FROM_FS_TAKEN:
@@ -318,7 +331,7 @@ static int put_cores(const struct dialect *d, const struct instant *now, struct 
     double sum = 0;
     for (size_t i = 0; i < d->table->n; i++) {
         uint64_t v;
-        if (d->table->columns[i].form != FORM_TICKS)
+        if (d->table->columns[i].form != FORM_TICKS && d->table->columns[i].form != FORM_GROWN_S)
             continue;
         int absent = growth(&now->column[i], &d->before.column[i], &v);
         if (absent != BARO_PRESENT)
@@ -355,6 +368,13 @@ static int put_number(struct buf *b, int absent, uint64_t v)
     return absent;
 }
 
+static int put_part(struct buf *b, const struct dialect_value *v, double unit, int digits)
+{
+    if (v->absent == BARO_PRESENT)
+        form_float(b, (double)v->v / unit, digits);
+    return v->absent;
+}
+
 /* Writes the value of a column. Returns 0, or enum baro_absent with nothing written. */
 static int put(const struct dialect *d, const struct instant *now, size_t i, struct buf *b)
 {
@@ -366,6 +386,9 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
     case FORM_EPOCH:
         form_epoch(b, realtime_ns);
         return BARO_PRESENT;
+    case FORM_EPOCH_MS:
+        form_epoch_ms(b, realtime_ns);
+        return BARO_PRESENT;
     case FORM_ISO:
         form_iso(b, realtime_ns);
         return BARO_PRESENT;
@@ -376,12 +399,17 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
     case FORM_KIB:
         return put_number(b, v->absent, v->v / 1024);
     case FORM_GIB:
-        if (v->absent == BARO_PRESENT)
-            form_float(b, (double)v->v / (double)(1u << 30), 2);
-        return v->absent;
+        return put_part(b, v, (double)(1u << 30), 2);
+    case FORM_MIB:
+        return put_part(b, v, (double)(1u << 20), 4);
+    case FORM_GB:
+        return put_part(b, v, 1e9, 2);
     case FORM_GROWN:
         absent = growth(v, &d->before.column[i], &n);
         return put_number(b, absent, n);
+    case FORM_GROWN_S:
+        absent = growth(v, &d->before.column[i], &n);
+        return put_part(b, &(struct dialect_value){n, absent}, 1e9, 6);
     case FORM_TICKS:
         absent = ticks(d, v, &d->before.column[i], &n);
         return put_number(b, absent, n);
@@ -422,16 +450,42 @@ static void row(struct dialect *d, const struct instant *now, struct buf *ret)
     d->silent = false;
 }
 
+/* Readers of the original take no row without a number. What is not read yet, such as the PSS of a job that began a
+ * moment ago, is read soon: until then there is no row, and the next one has the growth. Example: rows at 0, 10 and
+ * 20 ms, PSS from 20 ms on: one row, with the CPU time of 20 ms. Filesystems are asked once the machine was read: they
+ * are waited for at the beginning alone, as one may never answer. */
+static bool is_complete(const struct dialect *d, const struct instant *now)
+{
+    for (size_t i = 0; i < d->table->n; i++) {
+        enum dialect_from from = d->table->columns[i].from;
+        bool waits = from == FROM_SUM || from == FROM_JOB;
+        bool is_fs = (from == FROM_FS || from == FROM_FS_TAKEN) && d->silent && now->t_ns < d->first_ns + FS_WAIT_NS;
+        if ((waits || is_fs) && now->column[i].absent == BARO_ABSENT_NOT_YET)
+            return false;
+    }
+    return true;
+}
+
+static bool leave_out(struct dialect *d, const struct instant *now)
+{
+    d->left_out = !is_complete(d, now);
+    if (d->left_out)
+        d->waiting = *now;
+    return d->left_out;
+}
+
 static void of_processes(struct dialect *d, const struct baro_sample *s, struct buf *ret)
 {
     struct instant now;
     bool any = baro_sample_count(s) > 0;
     d->ended = d->ended || (!any && !d->silent && !d->table->last);
-    if (d->ended || (!any && d->silent))
+    if (d->ended || (!any && d->silent && !(d->left_out && d->table->last)))
         return;
     if (!d->pid && any)
         d->pid = baro_process_pid(baro_sample_process(s, 0));
     take(d, s, baro_sample_t_ns(s), &now);
+    if (any && leave_out(d, &now))
+        return;
     row(d, &now, ret);
     d->before = now;
 }
@@ -443,8 +497,12 @@ static void of_machine(struct dialect *d, const struct baro_sample *s, struct bu
     if (baro_sample_host_ns(s, &host_ns) != BARO_PRESENT || (d->begun && host_ns <= d->before.t_ns))
         return;
     take(d, s, host_ns, &now);
+    if (d->begun && leave_out(d, &now))
+        return;
     if (d->begun)
         row(d, &now, ret);
+    else
+        d->first_ns = host_ns;
     d->before = now;
     d->begun = true;
 }
@@ -473,4 +531,6 @@ void dialect_end(struct dialect *d, struct buf *ret)
 {
     if (d->each && dialect_each_end(d->each, ret))
         d->silent = false;
+    if (d->left_out && d->silent)
+        row(d, &d->waiting, ret);
 }

@@ -12,6 +12,8 @@ struct place {
     const struct baro_process *process;
 };
 
+#define MISSED 256u
+
 struct dialect_each {
     const struct dialect_table *table;
     const struct baro_header *header;
@@ -23,6 +25,12 @@ struct dialect_each {
     size_t n_places;
     struct baro_exit **ended;   /* since then */
     size_t n_ended, cap_ended;
+    struct missed {             /* gone from the samples, as a ring: the end may be reported later */
+        uint32_t id;
+        uint64_t user, system;
+    } missed[MISSED];
+    size_t n_missed;
+    bool has_tasks;             /* then processes of no task have no rows */
 };
 
 /* Who a row is of: a living process, or the exit of one. */
@@ -80,6 +88,11 @@ void dialect_each_free(struct dialect_each *d)
 
 /* ---- the sample before ---- */
 
+static bool pair(int user_absent, int system_absent)
+{
+    return user_absent == BARO_PRESENT && system_absent == BARO_PRESENT;
+}
+
 static int by_id(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
@@ -93,14 +106,59 @@ static const struct baro_process *process_before(const struct dialect_each *d, u
     return found ? found->process : NULL;
 }
 
+static bool cpu_of(const struct dialect_each *d, const struct baro_process *p, uint64_t *ret_user, uint64_t *ret_system)
+{
+    return pair(baro_process_value(p, d->process_user, ret_user), baro_process_value(p, d->process_system, ret_system));
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What was in the sample before and is not in this one. Its exit record may come some samples later. */
+static void note_missed(struct dialect_each *d, const struct baro_sample *s)
+{
+    size_t n = baro_sample_count(s);
+    uint32_t *ids = n ? malloc(n * sizeof(*ids)) : NULL;
+    for (size_t i = 0; ids && i < n; i++)
+        ids[i] = baro_process_id(baro_sample_process(s, i));
+    if (ids)
+        qsort(ids, n, sizeof(*ids), by_number);
+    for (size_t i = 0; i < d->n_places && (ids || !n); i++) {
+        struct missed m = {.id = d->places[i].id};
+        if (n && bsearch(&m.id, ids, n, sizeof(*ids), by_number))
+            continue;
+        if (cpu_of(d, d->places[i].process, &m.user, &m.system))
+            d->missed[d->n_missed++ % MISSED] = m;
+    }
+    free(ids);
+}
+
+static bool find_missed(const struct dialect_each *d, uint32_t id, uint64_t *ret_user, uint64_t *ret_system)
+{
+    for (size_t i = 0; i < d->n_missed && i < MISSED; i++) {
+        if (d->missed[i].id != id)
+            continue;
+        *ret_user = d->missed[i].user;
+        *ret_system = d->missed[i].system;
+        return true;
+    }
+    return false;
+}
+
 static bool keep(struct dialect_each *d, const struct baro_sample *s)
 {
     struct baro_sample *copy;
     size_t n = baro_sample_count(s);
+    note_missed(d, s);
     struct place *places = realloc(d->places, (n ? n : 1) * sizeof(*places));
     d->places = places ? places : d->places;
-    if (!places || baro_sample_copy(s, &copy, NULL) < 0)
+    if (!places || baro_sample_copy(s, &copy, NULL) < 0) {
+        d->n_places = 0; /* they may have been moved */
         return false;
+    }
     baro_sample_free(d->before);
     d->before = copy;
     d->n_places = n;
@@ -158,11 +216,6 @@ static void put_cores(const struct dialect_each *d, const struct baro_sample *s,
     form_float(b, absent == BARO_PRESENT ? use.rate * 100 : 0, 1);
 }
 
-static bool pair(int user_absent, int system_absent)
-{
-    return user_absent == BARO_PRESENT && system_absent == BARO_PRESENT;
-}
-
 /* Exits have another split than samples (raw ticks), and the original's report takes the largest user and the largest
  * system time of a process. So neither falls, and their sum is that of the exit. Example: 1.36 s and 0.02 s were read,
  * and the exit has 1.34 s and 0.05 s: 1.36 s and 0.03 s. */
@@ -170,8 +223,8 @@ static bool cpu_at_end(const struct dialect_each *d, const struct subject *of, u
 {
     uint64_t user, system, user_before, system_before;
     bool known = pair(baro_exit_value(of->end, d->exit_user, &user), baro_exit_value(of->end, d->exit_system, &system));
-    bool read = of->before && pair(baro_process_value(of->before, d->process_user, &user_before),
-                                   baro_process_value(of->before, d->process_system, &system_before));
+    bool read = of->before ? cpu_of(d, of->before, &user_before, &system_before)
+                           : find_missed(d, baro_exit_id(of->end), &user_before, &system_before);
     if (read && (!known || user + system < user_before + system_before)) {
         user = user_before;
         system = system_before;
@@ -192,9 +245,7 @@ static bool put_seconds(const struct dialect_each *d, const struct subject *of, 
 {
     uint64_t user, system;
     bool is_user = d->of_process[column] == d->process_user;
-    bool known = of->end ? cpu_at_end(d, of, &user, &system)
-                         : pair(baro_process_value(of->process, d->process_user, &user),
-                                baro_process_value(of->process, d->process_system, &system));
+    bool known = of->end ? cpu_at_end(d, of, &user, &system) : cpu_of(d, of->process, &user, &system);
     if (known)
         form_float(b, (double)(is_user ? user : system) / 1e9, 3);
     return known;
@@ -270,6 +321,14 @@ static bool is_zombie(const struct dialect_each *d, const struct baro_process *p
     return baro_process_value(p, d->state, &state) == BARO_PRESENT && (state == 'Z' || state == 'X');
 }
 
+/* Where tasks were named, what else was recorded (--pid with --name) has no rows. */
+static bool is_left_out(const struct dialect_each *d, const struct subject *of)
+{
+    uint64_t id;
+    return d->has_tasks && (of->end ? baro_exit_value(of->end, d->exit_task, &id)
+                                    : baro_process_value(of->process, d->task, &id)) != BARO_PRESENT;
+}
+
 /* s NULL: there is no sample behind what ended. */
 static bool rows(struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns, struct buf *ret)
 {
@@ -292,8 +351,9 @@ static bool rows(struct dialect_each *d, const struct baro_sample *s, uint64_t t
                                     .before = process_before(d, baro_exit_id(e))};
     }
     qsort(all, n, sizeof(*all), by_pid);
+    d->has_tasks |= s && baro_sample_entity_count(s, baro_kind_find("task")) > 0;
     for (size_t i = 0; i < n; i++)
-        any |= row(d, s, t_ns, &all[i], ret);
+        any |= !is_left_out(d, &all[i]) && row(d, s, t_ns, &all[i], ret);
     free(all);
     forget_ended(d);
     return any;

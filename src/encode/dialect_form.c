@@ -22,6 +22,13 @@ void form_epoch(struct buf *b, int64_t realtime_ns)
     strip_zeros(b);
 }
 
+void form_epoch_ms(struct buf *b, int64_t realtime_ns)
+{
+    uint64_t ms = ((uint64_t)(realtime_ns < 0 ? 0 : realtime_ns) + 500000) / 1000000;
+    buf_printf(b, "%llu.%03llu", (unsigned long long)(ms / 1000), (unsigned long long)(ms % 1000));
+    strip_zeros(b);
+}
+
 void form_iso(struct buf *b, int64_t realtime_ns)
 {
     size_t from = b->len;

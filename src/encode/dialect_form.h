@@ -11,6 +11,7 @@
 void form_float(struct buf *b, double v, int digits);
 /* Seconds since 1970 as such a float, to the microsecond. */
 void form_epoch(struct buf *b, int64_t realtime_ns);
+void form_epoch_ms(struct buf *b, int64_t realtime_ns);
 /* UTC, to the millisecond, with +00:00. */
 void form_iso(struct buf *b, int64_t realtime_ns);
 

@@ -5,7 +5,8 @@
 
 #include "encode/dialect.h"
 
-const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "pytyche-cpu", "oasislmf", NULL};
+const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "spare-cores-0.5", "pytyche-cpu", "oasislmf",
+                                     NULL};
 
 /* Spare Cores resource-tracker, PidTracker: as it writes, and corrected. */
 static const struct dialect_column pid_tracker[] = {
@@ -73,6 +74,46 @@ static const struct dialect_column system_tracker_mended[] = {
     {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
 };
 
+/* ProcessTracker and SystemTracker of its release 0.5 */
+static const struct dialect_column process_tracker[] = {
+    {"timestamp", FROM_TIME, NULL, FORM_EPOCH_MS},
+    {"pid", FROM_PID, NULL, FORM_COUNT},
+    {"children", FROM_CHILDREN, NULL, FORM_COUNT},
+    {"utime", FROM_JOB, "cpu_user", FORM_GROWN_S},
+    {"stime", FROM_JOB, "cpu_system", FORM_GROWN_S},
+    {"cpu_usage", FROM_NOTHING, NULL, FORM_CORES},
+    {"memory_mib", FROM_SUM, "pss", FORM_MIB},
+    {"disk_read_bytes", FROM_JOB, "io_read", FORM_GROWN},
+    {"disk_write_bytes", FROM_JOB, "io_write", FORM_GROWN},
+    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT},
+    {"gpu_vram_mib", FROM_NOTHING, NULL, FORM_COUNT},
+    {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
+};
+
+static const struct dialect_column system_tracker_0_5[] = {
+    {"timestamp", FROM_TIME, NULL, FORM_EPOCH_MS},
+    {"processes", FROM_NOTHING, NULL, FORM_COUNT},
+    {"utime", FROM_USER, NULL, FORM_GROWN_S},
+    {"stime", FROM_SYSTEM, NULL, FORM_GROWN_S},
+    {"cpu_usage", FROM_NOTHING, NULL, FORM_CORES},
+    {"memory_free_mib", FROM_HOST, "memory_free", FORM_MIB},
+    {"memory_used_mib", FROM_HOST, "memory_used", FORM_MIB},
+    {"memory_buffers_mib", FROM_HOST, "memory_buffers", FORM_MIB},
+    {"memory_cached_mib", FROM_CACHED, NULL, FORM_MIB},
+    {"memory_active_mib", FROM_HOST, "memory_active", FORM_MIB},
+    {"memory_inactive_mib", FROM_HOST, "memory_inactive", FORM_MIB},
+    {"disk_read_bytes", FROM_HOST, "disk_read", FORM_GROWN},
+    {"disk_write_bytes", FROM_HOST, "disk_write", FORM_GROWN},
+    {"disk_space_total_gb", FROM_FS, "total", FORM_GB},
+    {"disk_space_used_gb", FROM_FS, "used", FORM_GB},
+    {"disk_space_free_gb", FROM_FS, "available", FORM_GB},
+    {"net_recv_bytes", FROM_HOST, "net_receive", FORM_GROWN},
+    {"net_sent_bytes", FROM_HOST, "net_transmit", FORM_GROWN},
+    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT},
+    {"gpu_vram_mib", FROM_NOTHING, NULL, FORM_COUNT},
+    {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
+};
+
 /* pytyche.diagnostics.run_monitor, cpu_metrics.csv */
 static const struct dialect_column pytyche_cpu[] = {
     {"timestamp", FROM_TIME, NULL, FORM_ISO},
@@ -101,6 +142,8 @@ const struct dialect_table dialect_tables[] = {
     {"spare-cores", BARO_KIND_HOST, .quoted = true, .zeros = true, .end = "\r\n", COLUMNS(system_tracker)},
     {"spare-cores-mended", BARO_KIND_PROCESS, .quoted = true, .last = true, .end = "\r\n", COLUMNS(pid_tracker)},
     {"spare-cores-mended", BARO_KIND_HOST, .quoted = true, .end = "\r\n", COLUMNS(system_tracker_mended)},
+    {"spare-cores-0.5", BARO_KIND_PROCESS, .quoted = true, .last = true, .end = "\n", COLUMNS(process_tracker)},
+    {"spare-cores-0.5", BARO_KIND_HOST, .quoted = true, .end = "\n", COLUMNS(system_tracker_0_5)},
     {"pytyche-cpu", BARO_KIND_HOST, .whole = true, .end = "\n", COLUMNS(pytyche_cpu)},
     {"oasislmf", BARO_KIND_PROCESS, .each = true, .end = "\r\n", COLUMNS(oasislmf)},
 };

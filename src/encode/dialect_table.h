@@ -17,6 +17,7 @@ enum dialect_from {
     FROM_HOST,
     FROM_USER,     /* the machine's CPU time in user mode, nice, and guests */
     FROM_SYSTEM,   /* in the kernel and in interrupts */
+    FROM_CACHED,   /* memory of the page cache, and of the kernel's objects that can be given back */
     FROM_TAKEN,    /* memory less what is free, buffers and cache */
     FROM_FS,       /* sum over filesystems except those below /proc, /sys, /dev, /run */
     FROM_FS_TAKEN, /* size less what ordinary users may still take */
@@ -30,13 +31,17 @@ enum dialect_from {
 
 enum dialect_form {
     FORM_EPOCH,    /* seconds since 1970, to the microsecond */
+    FORM_EPOCH_MS, /* to the millisecond */
     FORM_ISO,      /* UTC, to the millisecond, with +00:00 */
     FORM_COUNT,
     FORM_KIB,
     FORM_GIB,      /* two decimals */
+    FORM_MIB,      /* four decimals */
+    FORM_GB,       /* of 10^9 bytes, two decimals */
     FORM_GROWN,    /* by how much it grew since the row before */
     FORM_TICKS,    /* the same of a time, in clock ticks */
-    FORM_CORES,    /* growth of all FORM_TICKS columns over the time since the row before, four decimals */
+    FORM_GROWN_S,  /* the same in seconds, six decimals */
+    FORM_CORES,    /* growth of all columns of these two forms over the time since the row before, four decimals */
     FORM_PERCENT,  /* its growth as a share of all CPU time, one decimal */
     FORM_TEXT,
     FORM_SECONDS,  /* three decimals */

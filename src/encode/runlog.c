@@ -147,7 +147,8 @@ static void put_line(const struct runlog *r, const struct baro_timeline_item *v,
     buf_str(b, is_phase ? "\", \"type\": \"phase\", \"name\": " : "\", \"type\": \"event\", \"event\": ");
     put_text(b, v->name);
     if (is_phase) {
-        uint64_t ms = (v->end_ns - v->begin_ns + 500000) / 1000000;
+        uint64_t took_ns = v->duration_ns ? v->duration_ns : v->end_ns - v->begin_ns;
+        uint64_t ms = (took_ns + 500000) / 1000000;
         buf_str(b, ", \"seconds\": ");
         put_real(b, (double)ms / 1e3);
         if (v->is_open)

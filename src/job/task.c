@@ -385,6 +385,19 @@ static void keep_io(struct job_task *t, uint64_t *v)
         v[io[i].task] = t->io_published[i] = max_u64(t->io_published[i], v[io[i].task]);
 }
 
+/* Exits have another split than samples (raw ticks), and neither part falls. Example: 1.0 ms in user mode and 0.4 ms in
+ * the kernel were written, and the exit has 0 and 2 ms: 1.0 and 1.0 ms. */
+static void keep_split(struct job_task *t, uint64_t *v)
+{
+    uint64_t cpu = v[TASK_cpu], user = v[TASK_cpu_user];
+    if (cpu >= t->user_published + t->system_published) {
+        uint64_t most = cpu - t->system_published;
+        user = user < t->user_published ? t->user_published : user > most ? most : user;
+    }
+    v[TASK_cpu_user] = t->user_published = user;
+    v[TASK_cpu_system] = t->system_published = cpu - user;
+}
+
 /* Example: `baro run --task load -- sh -c 'exit 9'`: exit_code 9, exit_signal 0. */
 static void put_status(const struct job_task *t, uint64_t *v, uint8_t *absent)
 {
@@ -406,7 +419,7 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     if (t->group_now.known)
         take_group(t, v);
     keep_io(t, v);
-    v[TASK_cpu_system] = v[TASK_cpu] - v[TASK_cpu_user];
+    keep_split(t, v);
     v[TASK_process_rss_peak] = t->rss_peak;
     v[TASK_process_uss_peak] = t->uss_peak;
     v[TASK_processes] = t->living;

@@ -21,6 +21,7 @@ struct job_task {
     uint32_t id_before; /* the same on the tape of another recorder, with which this one goes on; 0: none */
     uint64_t ended[TASK_MAX]; /* counters of the processes that have ended or left */
     uint64_t io_published[4]; /* the sums of I/O as they were written last: they never fall */
+    uint64_t user_published, system_published; /* the same of CPU time */
     uint64_t started, gone, unread, io_unread, tcp_unread, samples;
     bool tcp_known;     /* of some process, at some time */
     uint8_t tcp_absent; /* else why not, as the last one said; 0: there was none */

@@ -48,6 +48,8 @@ void job_task_resume(struct job *j, unsigned task, const struct baro_sample *las
         t->ended[sums[i]] += then_of(then, sums[i]);
     if (then_of(then, TASK_processes_started))
         t->begin_ns = t->started && t->begin_ns < begin ? t->begin_ns : begin;
+    t->user_published = then_of(then, TASK_cpu_user);
+    t->system_published = then_of(then, TASK_cpu_system);
     t->id_before = then->id;
     if (!then->absent[TASK_exit_signal])
         job_task_status(j, task, (int)(then_of(then, TASK_exit_code) << 8 | then_of(then, TASK_exit_signal)));

@@ -134,6 +134,7 @@ def test_process_rows(baro, watched, name):
     tick = os.sysconf("SC_CLK_TCK")
     assert len({r["pid"] for r in rows}) == 1
     assert [r["timestamp"] for r in rows] == sorted(r["timestamp"] for r in rows)
+    assert not [r for r in rows if "" in (r["pss"], r["read_bytes"], r["write_bytes"])]
     assert max(r["pss"] or 0 for r in rows) == job["pss_peak_bytes"] // 1024
     for column, total in (("utime", job["cpu_user_ns"]), ("stime", job["cpu_system_ns"])):
         ticks = total * tick // 10**9
@@ -155,8 +156,9 @@ def test_host_rows(baro, watched, name):
     for column, which in (("utime", "user"), ("stime", "system")):
         assert 0 <= sum(r[column] for r in rows) <= after["cpu"][which] - before["cpu"][which] + 1
     own = list(csv.DictReader(io.StringIO(good(baro, "export", path, "--entity", "host"))))
-    assert len(own) == len(rows) + 1  # the first row is the difference to the first reading
-    for mine, row in zip(own[1:], rows):
+    # The first row is the difference to the first reading, and there is none while filesystems were not asked.
+    assert len(own) >= len(rows) + 1 and all(r["disk_space_total_gb"] > 0 for r in rows)
+    for mine, row in zip(own[-len(rows):], rows):
         for theirs, ours in (
             ("memory_free", "memory_free_bytes"),
             ("memory_buffers", "memory_buffers_bytes"),
@@ -171,6 +173,29 @@ def test_host_rows(baro, watched, name):
         else:
             assert row["memory_used"] == int(mine["memory_used_bytes"]) // 1024
             assert row["processes"] == int(mine["threads_running"])
+
+
+def test_release_0_5(baro, watched):
+    """The columns of resource-tracker 0.5, with the totals of the others; no cell that was read is empty."""
+    path, _, _ = watched
+    for entity, gone in (("process", []), ("host", ["processes"])):
+        text = good(baro, "export", path, "--dialect", "spare-cores-0.5", "--entity", entity)
+        rows = list(csv.DictReader(io.StringIO(text)))
+        _, mended = dialect(baro, path, "--dialect", "spare-cores-mended", "--entity", entity)
+        assert len(rows) == len(mended) and "\r" not in text
+        for row, other in zip(rows, mended):
+            empty = [c for c, v in row.items() if v == ""]
+            assert empty == gone + ["gpu_usage", "gpu_vram_mib", "gpu_utilized"]
+            assert abs(float(row["timestamp"]) - other["timestamp"]) <= 0.0006
+            assert float(row["cpu_usage"]) == other["cpu_usage"]
+            if entity == "process":
+                assert abs(float(row["memory_mib"]) * 1024 - other["pss"]) <= 1
+                assert int(row["disk_write_bytes"]) == other["write_bytes"]
+            else:
+                assert abs(float(row["memory_used_mib"]) * 1024 - other["memory_used"]) <= 1
+                assert abs(float(row["disk_space_total_gb"]) * 1e9 / 2**30 - other["disk_space_total_gb"]) <= 0.02
+        ticks = sum(float(r["utime"]) + float(r["stime"]) for r in rows) * os.sysconf("SC_CLK_TCK")
+        assert abs(ticks - sum(r["utime"] + r["stime"] for r in mended)) <= 2
 
 
 def test_pytyche(baro, watched):

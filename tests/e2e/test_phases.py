@@ -86,7 +86,8 @@ def test_runlog_lines_round_trip(run, tape):
         def now():
             return datetime.datetime.now(tz=datetime.timezone.utc).isoformat(timespec="milliseconds")
         time.sleep(0.2)
-        lines = [{"ts": now(), "type": "phase", "name": "fit", "seconds": 0.15, "ok": True, "rows": 7},
+        lines = [{"ts": now(), "type": "phase", "name": "before the recording", "seconds": 5000.0},
+                 {"ts": now(), "type": "phase", "name": "fit", "seconds": 0.15, "ok": True, "rows": 7},
                  {"ts": now(), "type": "event", "event": "saved", "data": {"step": 3, "last": False, "at": "a b"}}]
         time.sleep(0.2)
         with open(os.environ["BARO_EVENTS"], "w") as f:

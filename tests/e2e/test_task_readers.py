@@ -308,3 +308,21 @@ def check_hostile_reports(t, work, tape):
     strict(t.out("report", tape, "-o", "-", "-F", "json"))
     t.out("report", tape, "-o", f"{work}/h/")
     assert plain((work / "h" / "report.md").read_bytes())
+
+
+def test_oasislmf_has_tasks_alone(run, tape):
+    """Where tasks are named, other processes of the job have no rows; of one process neither part of its CPU time
+    falls, however late its end is reported."""
+    run("run", "-q", "-i", "10ms", "--overhead", "off", "-o", tape, "--", "sh", "-c",
+        f"{run.binary} run --task burn -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.1'; sleep 0.1; :")
+    rows = list(csv.DictReader(io.StringIO(run("export", "-d", "oasislmf", tape, status=0).stdout)))
+    begun = [i for i, r in enumerate(rows) if r["tool"] == "burn"][0]
+    assert {r["tool"] for r in rows[begun:]} == {"burn"}
+    last = {}
+    for r in rows:
+        user, system = last.get(r["pid"], (0, 0))
+        last[r["pid"]] = float(r["cpu_user_s"]), float(r["cpu_sys_s"])
+        assert last[r["pid"]][0] >= user and last[r["pid"]][1] >= system, r
+    task = run.export(tape, "task")
+    for was, now in zip(task, task[1:]):
+        assert now["cpu_user_ns"] >= was["cpu_user_ns"] and now["cpu_system_ns"] >= was["cpu_system_ns"]
