@@ -39,6 +39,14 @@ static bool is_zombie(const struct pid_stat *st)
     return st->state == 'Z' && st->num_threads <= 1;
 }
 
+/* Example: the threads had waited 300 ms when the process had used 2 s; now it has used 2.4 s, and nobody has read how
+ * long they waited in these 400 ms. */
+static void put_lag(struct member *m)
+{
+    if (m->row.absent[PROCESS_run_delay] == BARO_PRESENT)
+        set(m, PROCESS_run_delay_lag, m->row.value[PROCESS_cpu] - m->note.delay_cpu_ns);
+}
+
 static void put_cpu(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     uint64_t cpu = clock_ns ? clock_ns : (st->utime + st->stime) * p->sampling->job->ns_per_tick;
@@ -55,6 +63,7 @@ static void put_cpu(struct processes *p, struct member *m, const struct pid_stat
     set(m, PROCESS_cpu, cpu);
     set(m, PROCESS_cpu_user, user);
     set(m, PROCESS_cpu_system, cpu - user);
+    put_lag(m);
     set_counter(m, PROCESS_children_cpu_user, st->cutime * p->sampling->job->ns_per_tick);
     set_counter(m, PROCESS_children_cpu_system, st->cstime * p->sampling->job->ns_per_tick);
 }
@@ -192,9 +201,15 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
         forget_memory(m);
 }
 
-static bool due(const struct processes *p, const struct member *m)
+/* What is read from time to time alone, and what is left out for the budget, is due once a second. Context switches of
+ * one thread alone are due every ten seconds. Example: a process was read at 0.1 s, and at 0.3 s the budget is short:
+ * what is left out from then on is read at 1.1 s. When a process starts its second thread, it is due at once. */
+uint64_t process_due_ns(const struct processes *p, const struct member *m)
 {
-    return p->sampling->now_ns >= m->note.switches_due;
+    bool several = m->row.value[PROCESS_threads] > 1, sparse = p->sampling->account->budget.level >= BUDGET_SPARSE;
+    if (!m->note.due_read_ns || (several && !m->note.has_threads))
+        return 0;
+    return m->note.due_read_ns + (several || sparse ? NS_PER_SEC : SWITCHES_EVERY);
 }
 
 /* status is read if memory changed. Context switches change whenever the process ran, and are read only from time to
@@ -215,6 +230,38 @@ static const struct {
     {STATUS_VM_HWM, PROCESS_rss_peak},   {STATUS_VM_SWAP, PROCESS_swap},        {STATUS_RSS_ANON, PROCESS_rss_anon},
     {STATUS_RSS_FILE, PROCESS_rss_file}, {STATUS_RSS_SHMEM, PROCESS_rss_shmem},
 };
+
+static const struct {
+    enum process_metric metric;
+    enum base_counter base;
+} thread_sums[THREAD_SUM_MAX] = {
+    [THREAD_SUM_DELAY] = {PROCESS_run_delay, BASE_RUN_DELAY},
+    [THREAD_SUM_VOLUNTARY] = {PROCESS_switches_voluntary, BASE_SWITCHES_VOLUNTARY},
+    [THREAD_SUM_INVOLUNTARY] = {PROCESS_switches_involuntary, BASE_SWITCHES_INVOLUNTARY},
+};
+
+/* A thread that ends takes its values out of the sum of the living ones, so only what the sum has grown by counts.
+ * Example: four threads waited 8 s and end: the counter stays at 8 s. Four others have waited 1 s when they are read
+ * next: 9 s. What a process that ran before the recording had when it was first read is not the job's. */
+static void put_sum(struct member *m, enum thread_sum of, uint64_t sum)
+{
+    enum process_metric id = thread_sums[of].metric;
+    uint64_t before = m->note.thread_sum[of];
+    m->note.thread_sum[of] = sum;
+    if (m->row.absent[id] == BARO_PRESENT) {
+        m->row.value[id] += sum > before ? sum - before : 0;
+        return;
+    }
+    set(m, id, sum);
+    if (m->base && !m->whole)
+        m->base[thread_sums[of].base] = sum;
+}
+
+static void put_switches(struct member *m, uint64_t voluntary, uint64_t involuntary)
+{
+    put_sum(m, THREAD_SUM_VOLUNTARY, voluntary);
+    put_sum(m, THREAD_SUM_INVOLUNTARY, involuntary);
+}
 
 static void read_status(struct processes *p, struct member *m)
 {
@@ -240,8 +287,7 @@ static void read_status(struct processes *p, struct member *m)
         m->row.info_version++;
     }
     if (m->row.value[PROCESS_threads] == 1 && (st.valid & 1u << STATUS_SWITCHES_VOLUNTARY)) {
-        set_counter(m, PROCESS_switches_voluntary, st.value[STATUS_SWITCHES_VOLUNTARY]);
-        set_counter(m, PROCESS_switches_involuntary, st.value[STATUS_SWITCHES_INVOLUNTARY]);
+        put_switches(m, st.value[STATUS_SWITCHES_VOLUNTARY], st.value[STATUS_SWITCHES_INVOLUNTARY]);
     }
     m->note.status_key = memory_key(m);
     if (!hollow && m->row.value[PROCESS_state] != 'Z')
@@ -341,31 +387,37 @@ bool process_reaped_io(struct processes *p, struct member *m)
 
 /* ---- threads ---- */
 
-static void put_threads(struct member *m, const struct thread_sums *sums)
+static void put_delay(struct processes *p, struct member *m, const struct thread_sums *sums)
 {
-    if (sums->has_delay)
-        set_counter(m, PROCESS_run_delay, sums->delay);
-    else if (m->row.absent[PROCESS_run_delay] == BARO_ABSENT_NOT_YET)
+    if (sums->has_delay) {
+        put_sum(m, THREAD_SUM_DELAY, sums->delay);
+        m->note.delay_cpu_ns = m->row.value[PROCESS_cpu];
+        m->note.delay_ns = p->sampling->now_ns;
+        put_lag(m);
+    } else if (m->row.absent[PROCESS_run_delay] == BARO_ABSENT_NOT_YET) {
         unset(m, PROCESS_run_delay, BARO_ABSENT_UNSUPPORTED);
-    if (sums->has_switches) {
-        set_counter(m, PROCESS_switches_voluntary, sums->voluntary);
-        set_counter(m, PROCESS_switches_involuntary, sums->involuntary);
+        unset(m, PROCESS_run_delay_lag, BARO_ABSENT_UNSUPPORTED);
     }
 }
 
-/* /proc has run delay and context switches only per thread, in one or two files for each. They are read once a second,
- * or less often to stay within a quarter of the budget. */
-static void read_threads(struct processes *p, struct member *m)
+/* /proc has run delay and context switches only per thread, in one or two files for each. The run delay is read in each
+ * sample, and context switches, whose file costs more, once a second; both less often where they take more than a
+ * quarter of the budget. What was refused is made up for, even if the process sleeps by then. */
+static void read_threads(struct processes *p, struct member *m, bool now_due)
 {
     struct thread_sums sums;
     uint64_t begin = 0;
-    if (!threads_may_read(&p->threads))
+    m->note.has_threads = true;
+    if (!threads_may_read(&p->threads, m->note.delay_ns)) {
+        m->read_pending = true;
         return;
+    }
     clock_process_cpu_ns(0, &begin);
-    threads_sum(&p->threads, m->row.key.pid, &sums);
-    put_threads(m, &sums);
-    uint64_t pause = threads_were_read(&p->threads, begin);
-    m->note.switches_due = p->sampling->now_ns + (pause > NS_PER_SEC ? pause : NS_PER_SEC);
+    threads_sum(&p->threads, m->row.key.pid, now_due, &sums);
+    put_delay(p, m, &sums);
+    if (sums.has_switches)
+        put_switches(m, sums.voluntary, sums.involuntary);
+    threads_were_read(&p->threads, begin);
 }
 
 /* The process has one thread: its context switches are read from status. */
@@ -378,7 +430,7 @@ static void read_thread(struct processes *p, struct member *m)
         sums.delay = ss.delay_ns;
         sums.has_delay = true;
     }
-    put_threads(m, &sums);
+    put_delay(p, m, &sums);
 }
 
 /* May a read be done that is left out from level `from` on? A refused one is counted, and made up for later (owes). */
@@ -393,15 +445,11 @@ static bool allowed(struct processes *p, struct member *m, enum budget_level fro
 static void read_delays(struct processes *p, struct member *m, bool now_due)
 {
     if (m->row.value[PROCESS_threads] > 1) {
-        if (now_due)
-            read_threads(p, m);
+        read_threads(p, m, now_due);
         return;
     }
     if ((p->sampling->need & BARO_SOURCE_SCHEDSTAT) && allowed(p, m, BUDGET_SPARSE, now_due))
         read_thread(p, m);
-    if (now_due)
-        m->note.switches_due =
-            p->sampling->now_ns + (p->sampling->account->budget.level < BUDGET_SPARSE ? SWITCHES_EVERY : NS_PER_SEC);
 }
 
 static void read_fds(struct processes *p, struct member *m)
@@ -493,7 +541,7 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
         read_io(p, m);
     if (depth < PROCESS_REFRESH)
         return 0;
-    bool now_due = depth == PROCESS_WHOLE && due(p, m);
+    bool now_due = depth == PROCESS_WHOLE && p->sampling->now_ns >= process_due_ns(p, m);
     m->read_pending &= !now_due;
     if ((p->sampling->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(p, m, now_due))
         read_status(p, m);
@@ -513,6 +561,8 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
         read_io(p, m);
     if (p->sampling->need & (BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS))
         read_delays(p, m, now_due);
+    if (now_due)
+        m->note.due_read_ns = p->sampling->now_ns;
     return 0;
 }
 

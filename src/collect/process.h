@@ -21,6 +21,9 @@ enum process_depth {
     PROCESS_WHOLE    /* all wanted metrics */
 };
 
+/* When all of it is read that is wanted, if it runs by then or reads are pending. */
+uint64_t process_due_ns(const struct processes *p, const struct member *m);
+
 int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum process_depth depth);
 
 /* Reads what the member took over from reaped children into reaped_io.now, if it fits the row's values. Returns false

@@ -73,7 +73,7 @@ static void tick_member(struct processes *p, struct member *m, bool there, uint6
             mark_sampled(p, m); /* it was read when it started, just before */
         return;
     }
-    bool ran = may_have_run(m, clock_ns) || (m->read_pending && p->sampling->now_ns >= m->note.switches_due);
+    bool ran = may_have_run(m, clock_ns) || (m->read_pending && p->sampling->now_ns >= process_due_ns(p, m));
     if (!ran && p->sampling->now_ns < m->row.read_ns + refresh_after(p, m)) {
         scan_member(&p->scan, m, known, clock_ns);
         return;
@@ -97,7 +97,8 @@ static uint64_t gate_due(const struct processes *p, const struct member *m)
     if (member_is_reap_pending(m) || may_have_run(m, m->note.clock_ns))
         return 0;
     uint64_t refresh = m->row.read_ns + refresh_after(p, m), memory = memory_due(p->memory, m);
-    refresh = m->read_pending && m->note.switches_due < refresh ? m->note.switches_due : refresh;
+    uint64_t due = process_due_ns(p, m);
+    refresh = m->read_pending && due < refresh ? due : refresh;
     return refresh < memory ? refresh : memory;
 }
 
@@ -143,6 +144,7 @@ static void tick_members(struct processes *p)
 {
     struct sampling *g = p->sampling;
     scan_begin(&p->scan);
+    threads_tick(&p->threads);
     group_job_find_if_due(p->group, p->scan.always || p->scan.once);
     size_t i = 0;
     tick_from(p, &i);
@@ -193,7 +195,7 @@ void processes_discover(struct processes *p)
 int processes_init(struct processes *p, struct sampling *sampling, struct memory *memory, struct group_job *group)
 {
     *p = (struct processes){.sampling = sampling, .memory = memory, .group = group, .threads = {.sampling = sampling}};
-    scan_init(&p->scan, sampling, &p->threads);
+    scan_init(&p->scan, sampling);
     return fd_cache_init(&p->cache, sampling);
 }
 
@@ -240,7 +242,7 @@ const struct collector processes_collector = {
     .kinds = COLLECTOR_KIND(BARO_KIND_PROCESS),
     .sources = BARO_SOURCE_CLOCK | BARO_SOURCE_STAT | BARO_SOURCE_STATUS | BARO_SOURCE_IO | BARO_SOURCE_FD |
                BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS | BARO_SOURCE_TREE,
-    .left_out = {[BUDGET_SPARSE] = "status, threads and descriptors once a second at most",
+    .left_out = {[BUDGET_SPARSE] = "status, descriptors and run delay of one thread once a second at most",
                  [BUDGET_LEAST] = "all but stat once a second at most"},
     .tick = tick,
     .is_quiet = is_quiet,

@@ -21,6 +21,8 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     g->options.wanted |= always_wanted();
     if (g->options.wanted & (1ull << PROCESS_pss | 1ull << PROCESS_uss))
         g->options.wanted |= 1ull << PROCESS_smaps_at;
+    if (g->options.wanted & 1ull << PROCESS_run_delay)
+        g->options.wanted |= 1ull << PROCESS_run_delay_lag;
     g->need = metric_need(g->options.wanted);
     account_init(&s->account, options->overhead_ppm, options->start_monotonic_ns);
     g->account = options->account ? options->account : &s->account;

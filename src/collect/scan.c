@@ -95,9 +95,9 @@ static void check_births(struct scan *n)
     n->last_pid = last;
 }
 
-void scan_init(struct scan *n, struct sampling *sampling, struct threads *threads)
+void scan_init(struct scan *n, struct sampling *sampling)
 {
-    *n = (struct scan){.sampling = sampling, .threads = threads};
+    *n = (struct scan){.sampling = sampling, .threads = {.sampling = sampling}};
     births_init(&n->births, sampling);
 }
 
@@ -123,11 +123,11 @@ bool scan_children_of(struct scan *n, struct member *m)
     if (m->row.value[PROCESS_threads] > 1) {
         struct each_thread e = {&a, pid};
         uint64_t begin = 0;
-        if (!threads_may_read(n->threads))
+        if (!threads_may_read(&n->threads, 0))
             return false;
         clock_process_cpu_ns(0, &begin);
         proc_each_task(n->sampling->options.proc_fd, pid, thread_children, &e);
-        threads_were_read(n->threads, begin);
+        threads_were_read(&n->threads, begin);
         return true;
     }
     if (children_of_thread(n->sampling, pid, pid, &a) == -ENOENT)

@@ -12,7 +12,7 @@
 
 struct scan {
     struct sampling *sampling;
-    struct threads *threads;
+    struct threads threads; /* of their own part of the budget: children are listed per thread */
     bool always; /* no event source: each tick lists the children of members that ran */
     /* the next tick lists the children of all members: events were lost, or the last time was a while ago */
     bool once;
@@ -26,7 +26,7 @@ struct scan {
     uint64_t scanned_ns;        /* the last tick that listed the children of all members */
 };
 
-void scan_init(struct scan *n, struct sampling *sampling, struct threads *threads);
+void scan_init(struct scan *n, struct sampling *sampling);
 void scan_done(struct scan *n);
 
 void scan_set_always(struct scan *n, bool always);

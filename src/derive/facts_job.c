@@ -129,11 +129,22 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
     }
 }
 
+/* Example: four threads used 1.41 s and ended before the second sample: of none of it is known how long they waited. */
+static bool delay_was_read(const struct baro_summary *s)
+{
+    uint64_t cpu, lag;
+    if (summary_job(s, JOB_cpu, &cpu) != BARO_PRESENT || summary_job(s, JOB_run_delay_lag, &lag) != BARO_PRESENT)
+        return true;
+    return !cpu || lag < cpu - cpu / 100;
+}
+
 void fact_job(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     uint64_t v;
     int absent = summary_job(s, (enum job_metric)of, &v);
     (void)row;
+    if (of == JOB_run_delay && absent == BARO_PRESENT && !delay_was_read(s))
+        absent = BARO_ABSENT_GONE;
     value_u64(ret, absent, v);
     value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, of, v));
 }

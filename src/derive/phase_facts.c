@@ -5,7 +5,17 @@
 #include "derive/facts.h"
 #include "derive/timeline.h"
 
-enum getter { GET_WALL, GET_SAMPLES, GET_COUNTER, GET_CORES_MEAN, GET_CORES_PEAK, GET_PEAK, GET_RSS };
+enum getter {
+    GET_WALL,
+    GET_SAMPLES,
+    GET_COUNTER,
+    GET_DELAY,
+    GET_SWITCHES,
+    GET_CORES_MEAN,
+    GET_CORES_PEAK,
+    GET_PEAK,
+    GET_RSS
+};
 
 #define COUNTER(name, unit, of, help) {{-1, name, help, BARO_FACT_UNSIGNED, BARO_UNIT_##unit, true}, GET_COUNTER, of}
 #define PEAK(name, unit, of, help) {{-1, name, help, BARO_FACT_UNSIGNED, BARO_UNIT_##unit, true}, GET_PEAK, of}
@@ -28,10 +38,20 @@ static const struct {
       BARO_FACT_REAL, BARO_UNIT_NONE, true},
      GET_CORES_PEAK,
      USAGE_CPU},
-    COUNTER("run_delay_ns", NS, USAGE_RUN_DELAY, "time in which threads could run and waited for a CPU"),
-    COUNTER("switches_voluntary", NONE, USAGE_SWITCHES_VOLUNTARY, "context switches of threads that waited"),
-    COUNTER("switches_involuntary", NONE, USAGE_SWITCHES_INVOLUNTARY,
-            "context switches of threads that had to leave a CPU"),
+    {{-1, "run_delay_ns",
+      "time in which threads could run and waited for a CPU; absent where it was not read for half of cpu_ns or more",
+      BARO_FACT_UNSIGNED, BARO_UNIT_NS, true},
+     GET_DELAY,
+     USAGE_RUN_DELAY},
+    {{-1, "switches_voluntary",
+      "context switches of threads that waited; an estimate: they are read once in one to ten seconds",
+      BARO_FACT_UNSIGNED, BARO_UNIT_NONE, true},
+     GET_SWITCHES,
+     USAGE_SWITCHES_VOLUNTARY},
+    {{-1, "switches_involuntary", "context switches of threads that had to leave a CPU; an estimate as well",
+      BARO_FACT_UNSIGNED, BARO_UNIT_NONE, true},
+     GET_SWITCHES,
+     USAGE_SWITCHES_INVOLUNTARY},
     {{-1, "rss_peak_bytes",
       "largest sum of rss at one sample; or the high-water mark of a process that began and ended in the phase, if "
       "that is more",
@@ -100,6 +120,27 @@ static void get_counter(const struct phase_usage *u, int counter, uint64_t wall_
     value_flag(ret, BARO_VALUE_ESTIMATE, u->error[counter] > u->grown[counter] / 20);
 }
 
+/* Example: in the phase 2 s of CPU time were used, and the run delay of 1.2 s of it was read: a lower bound. If it was
+ * read of 0.8 s, nobody knows. If it was read of 2.4 s, some of it is of the time before. On tapes that do not say what
+ * was read, it is a lower bound. */
+static void get_delay(const struct phase_usage *u, uint64_t wall_ns, struct baro_value *ret)
+{
+    double cpu = u->grown[USAGE_CPU], read = u->grown[USAGE_DELAY_CPU];
+    get_counter(u, USAGE_RUN_DELAY, wall_ns, ret);
+    if (ret->absent)
+        return;
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, true);
+    value_flag(ret, BARO_VALUE_ESTIMATE, u->counted[USAGE_DELAY_CPU] && read > cpu + cpu / 20);
+    if (u->counted[USAGE_DELAY_CPU] && cpu > 0 && read <= cpu / 2)
+        value_u64(ret, BARO_ABSENT_UNKNOWN, 0);
+}
+
+static void get_switches(const struct phase_usage *u, int counter, uint64_t wall_ns, struct baro_value *ret)
+{
+    get_counter(u, counter, wall_ns, ret);
+    value_flag(ret, BARO_VALUE_ESTIMATE, !ret->absent);
+}
+
 static void get_cores_mean(const struct phase_usage *u, uint64_t wall_ns, struct baro_value *ret)
 {
     struct baro_value cpu = {0};
@@ -146,6 +187,12 @@ int usage_value(const struct phase_usage *u, uint64_t wall_ns, int fact, struct 
         break;
     case GET_COUNTER:
         get_counter(u, facts[fact].of, wall_ns, ret);
+        break;
+    case GET_DELAY:
+        get_delay(u, wall_ns, ret);
+        break;
+    case GET_SWITCHES:
+        get_switches(u, facts[fact].of, wall_ns, ret);
         break;
     case GET_CORES_MEAN:
         get_cores_mean(u, wall_ns, ret);

@@ -10,6 +10,7 @@ static const enum job_metric of_job[USAGE_OF_MACHINE] = {
     [USAGE_CPU_USER] = JOB_cpu_user,
     [USAGE_CPU_SYSTEM] = JOB_cpu_system,
     [USAGE_RUN_DELAY] = JOB_run_delay,
+    [USAGE_DELAY_CPU] = JOB_run_delay_lag, /* fill() */
     [USAGE_SWITCHES_VOLUNTARY] = JOB_switches_voluntary,
     [USAGE_SWITCHES_INVOLUNTARY] = JOB_switches_involuntary,
     [USAGE_IO_READ] = JOB_io_read,
@@ -116,6 +117,8 @@ static void fill(struct usage_history *h, struct usage_row *row, const struct ba
         row->counter[i] = s->job[of_job[i]];
         row->counter_absent[i] = s->job_absent[of_job[i]];
     }
+    uint64_t cpu = row->counter[USAGE_CPU], lag = s->job[JOB_run_delay_lag];
+    row->counter[USAGE_DELAY_CPU] = cpu > lag ? cpu - lag : 0;
     note_machine(h, row, s);
     note_gauges(row, s);
 }

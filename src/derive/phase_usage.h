@@ -19,6 +19,7 @@ enum usage_counter {
     USAGE_CPU_USER,
     USAGE_CPU_SYSTEM,
     USAGE_RUN_DELAY,
+    USAGE_DELAY_CPU, /* the part of the CPU time of which the run delay was read */
     USAGE_SWITCHES_VOLUNTARY,
     USAGE_SWITCHES_INVOLUNTARY,
     USAGE_IO_READ,

@@ -94,6 +94,14 @@ static inline uint64_t own_unsure(const struct member *m)
     return reported < unsure ? reported : unsure;
 }
 
+/* Its own CPU time up to the moment when its run delay was read. */
+static inline uint64_t delay_cpu_of(const struct member *m)
+{
+    if (m->row.absent[PROCESS_run_delay_lag] != BARO_PRESENT)
+        return 0;
+    return since_base(m, BASE_CPU, value(m, PROCESS_cpu) - value(m, PROCESS_run_delay_lag));
+}
+
 /* Is it certain that the member had no children? */
 static inline bool is_childless(const struct job *j, const struct member *m)
 {

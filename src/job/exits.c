@@ -243,6 +243,7 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
         j->rss_peak = max_u64(j->rss_peak, e.value[EXIT_rss_peak]);
     if (!e.absent[EXIT_run_delay]) {
         j->ended_run_delay += e.value[EXIT_run_delay];
+        j->ended_delay_cpu += member_usage(m)->has_delay ? e.value[EXIT_cpu] : delay_cpu_of(m);
         j->known |= UINT64_C(1) << JOB_run_delay;
     }
     closure_note(j, m, &e);

@@ -147,6 +147,7 @@ struct job {
     bool rss_peak_short;       /* one has ended whose mark at its end is not known */
     /* of ended members; lower bounds */
     uint64_t ended_run_delay, ended_switches[2];
+    uint64_t ended_delay_cpu; /* their CPU time up to the moment when their run delay was read */
     uint64_t known;       /* mask of enum job_metric: known for at least one process at some time */
     uint8_t why[JOB_MAX]; /* else: the reason that the last process gave */
 };

@@ -60,6 +60,7 @@ static void check_sums(const struct job *j)
         all.unsure += p ? p->unsure : 0;
         all.reap_pending += p ? p->reap_pending : 0;
         all.run_delay += p ? p->run_delay : 0;
+        all.delay_cpu += p ? p->delay_cpu : 0;
         all.rss += p ? p->rss : 0;
         all.parents += p ? p->parents : 0;
     }
@@ -67,7 +68,8 @@ static void check_sums(const struct job *j)
         JOB_CHECK(all.ledger[c] == j->sums.ledger[c]);
     JOB_CHECK(all.counted == j->sums.counted && all.unsure == j->sums.unsure);
     JOB_CHECK(all.reap_pending == j->sums.reap_pending);
-    JOB_CHECK(all.run_delay == j->sums.run_delay && all.rss == j->sums.rss && all.parents == j->sums.parents);
+    JOB_CHECK(all.run_delay == j->sums.run_delay && all.delay_cpu == j->sums.delay_cpu &&
+               all.rss == j->sums.rss && all.parents == j->sums.parents);
 }
 
 void state_check(const struct job *j)

@@ -55,6 +55,10 @@ static void fill_absent(const struct job *j, uint64_t *value_of, uint8_t *absent
         value_of[JOB_process_rss_peak_is_lower_bound] = 0;
         absent[JOB_process_rss_peak_is_lower_bound] = absent[JOB_process_rss_peak];
     }
+    if (absent[JOB_run_delay]) {
+        value_of[JOB_run_delay_lag] = 0;
+        absent[JOB_run_delay_lag] = absent[JOB_run_delay];
+    }
     if (absent[JOB_io_rchar]) {
         value_of[JOB_io_is_lower_bound] = 0;
         absent[JOB_io_is_lower_bound] = absent[JOB_io_rchar];
@@ -111,6 +115,7 @@ static struct member_part part_of(const struct job *j, const struct member *m)
         .run_delay = since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay)),
         .switches = {since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary)),
                      since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary))},
+        .delay_cpu = delay_cpu_of(m),
         .rss = value(m, PROCESS_rss),
         .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
     };
@@ -132,6 +137,7 @@ static void replace(struct member_part *all, struct member_part *old, const stru
     all->run_delay += new->run_delay - old->run_delay;
     all->switches[0] += new->switches[0] - old->switches[0];
     all->switches[1] += new->switches[1] - old->switches[1];
+    all->delay_cpu += new->delay_cpu - old->delay_cpu;
     all->rss += new->rss - old->rss;
     all->parents += new->parents - old->parents;
     *old = *new;
@@ -273,6 +279,8 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     lower_bounds(j, ret_value);
     fill_rss_peak(j, ret_value);
+    uint64_t delay_cpu = j->ended_delay_cpu + j->sums.delay_cpu;
+    ret_value[JOB_run_delay_lag] = ret_value[JOB_cpu] > delay_cpu ? ret_value[JOB_cpu] - delay_cpu : 0;
     bool may_miss = may_miss_children(j);
     ret_value[JOB_io_is_lower_bound] =
         j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);

@@ -64,6 +64,7 @@ struct member_part {
     /* own CPU time and that of its reaped children, while it is REAP_PENDING; else 0 */
     uint64_t reap_pending;
     uint64_t run_delay, switches[2], rss;
+    uint64_t delay_cpu; /* own CPU time up to the moment when run_delay was read */
     uint64_t parents; /* 1: it has or had children */
 };
 
@@ -87,6 +88,9 @@ struct gate {
     int32_t pid;       /* 0: an unused element */
     bool scanned;      /* its children were listed at this clock_ns */
 };
+
+/* What is read of each thread. */
+enum thread_sum { THREAD_SUM_DELAY, THREAD_SUM_VOLUNTARY, THREAD_SUM_INVOLUNTARY, THREAD_SUM_MAX };
 
 struct tree;
 
@@ -191,7 +195,7 @@ struct member {
     bool whole : 1;     /* its base is what it had used under another recorder, since it began */
     /* it was seen to ignore SIGCHLD: the kernel adds what its children used to no process */
     bool ignores_children : 1;
-    /* collect/: a read was left out for the budget; it is done when switches_due has come, even if the process
+    /* collect/: a read was left out for the budget; it is done when it is due, even if the process
      * sleeps */
     bool read_pending : 1;
     /* collect/: all children were listed that it had when the last birth was seen */
@@ -225,7 +229,9 @@ struct member {
     /* used by collect/ alone; zero when the member is made */
     struct {
         uint64_t clock_ns;      /* its CPU clock when its values were last read */
-        uint64_t switches_due;  /* when its threads are read next */
+        uint64_t due_read_ns; /* when all was read that was due: process_due_ns() */
+        uint64_t thread_sum[THREAD_SUM_MAX]; /* of its living threads, when they were last read */
+        uint64_t delay_ns, delay_cpu_ns;     /* when its run delay was last read, and its CPU time then */
         uint64_t smaps_ns;      /* when smaps was last read; 0: never */
         uint64_t smaps_key;     /* faults and stat_rss when smaps was last read */
         uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */
@@ -242,6 +248,7 @@ struct member {
         uint16_t reads; /* ticks in a row in which it was read, up to read_tick */
         uint8_t info_tries;
         bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
+        bool has_threads : 1; /* it was read when it had several threads */
         char comm[16];
     } note;
 };

@@ -132,6 +132,13 @@ static void cores(struct buf *b, const struct baro_summary *s)
     }
 }
 
+/* Of a job that is over soon nobody reads how long its threads waited, which is not worth a word. */
+static bool delay_is_unknown(const struct baro_summary *s)
+{
+    uint64_t lag = report_u64(s, "job", "run_delay_lag_ns");
+    return lag >= NS_PER_SEC && lag > report_u64(s, "job", "cpu_ns") / 2;
+}
+
 static void cpu(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
@@ -147,6 +154,8 @@ static void cpu(struct lines *l, const struct baro_summary *s)
         buf_str(&b, "waited at least ");
         fmt_duration(&b, delay);
         buf_str(&b, " for a core");
+    } else if (is_known && delay_is_unknown(s)) {
+        buf_str(&b, "how long it waited for a core is not known");
     }
     lines_part(l, &b);
     lines_end(l);

@@ -63,6 +63,39 @@ double stretch_demand(const struct stretch *s)
     return (s->grown[CURVE_CPU] + s->grown[CURVE_RUN_DELAY]) / s->wall_ns;
 }
 
+#define READ_SHARE 0.8  /* of the CPU time */
+#define UNREAD_CORES 0.02 /* what used so few cores did not wait for long */
+#define READ_EDGE 0.05  /* of the time of a stretch: between the last reading and its end */
+#define SPARE_CORES 0.25 /* of the cores: while so many are idle nobody waits for one */
+
+bool stretch_demand_is_known(const struct stretch *s)
+{
+    double cpu = s->grown[CURVE_CPU], unread = cpu - s->grown[CURVE_DELAY_CPU];
+    /* NAN: of a tape that does not say what was read */
+    return !(unread > (1 - READ_SHARE) * cpu) || unread <= UNREAD_CORES * s->wall_ns;
+}
+
+/* Of the job and of the machine: without an own measure of the waiting this says that there was none. */
+static bool has_spare_cores(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns)
+{
+    double busy = stretch_growth(s, e->history, CURVE_HOST_BUSY, from_ns, to_ns),
+           time = stretch_growth(s, e->history, CURVE_HOST_TIME, from_ns, to_ns),
+           cpu = stretch_growth(s, e->history, CURVE_CPU, from_ns, to_ns);
+    return time > 0 && busy <= (1 - SPARE_CORES) * e->host_cores * time &&
+           cpu <= (1 - SPARE_CORES) * e->cores * (double)(to_ns - from_ns);
+}
+
+double stretch_demand_within(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns)
+{
+    double last = (double)history_last_ns(e->history, CURVE_RUN_DELAY);
+    bool is_read = stretch_demand_is_known(s) && last >= (double)s->end_ns - READ_EDGE * s->wall_ns;
+    if (!is_read && !has_spare_cores(e, s, from_ns, to_ns))
+        return NAN;
+    return (stretch_growth(s, e->history, CURVE_CPU, from_ns, to_ns) +
+            stretch_growth(s, e->history, CURVE_RUN_DELAY, from_ns, to_ns)) /
+           (double)(to_ns - from_ns);
+}
+
 void evidence_init(struct evidence *e)
 {
     memset(e, 0, sizeof(*e));
@@ -130,13 +163,15 @@ static void agree(double *ours, double fact)
         *ours = fact;
 }
 
-/* Of a job of one process the totals are those of that process, and exact; what samples have of its threads is less. */
+/* Of a job of one process the totals are those of that process, and exact; what samples have of its threads is less.
+ * How many threads it had when it switched is known from samples alone. */
 static void agree_on_contender(struct evidence *e)
 {
     struct contender *c = &e->contender;
     if (e->processes_started != 1 || !(e->threads_peak >= 2) || c->switches > e->switches || !e->n_commands)
         return;
-    *c = (struct contender){e->command[0].name, e->threads_peak, e->switches, e->cpu_ns, e->job.grown[CURVE_CALLED]};
+    double threads = c->threads >= 2 ? c->threads : e->threads_peak;
+    *c = (struct contender){e->command[0].name, threads, e->switches, e->cpu_ns, e->job.grown[CURVE_CALLED]};
 }
 
 void evidence_agree(struct evidence *e)
@@ -145,6 +180,7 @@ void evidence_agree(struct evidence *e)
     agree(&e->job.wall_ns, e->wall_ns);
     agree(&e->job.grown[CURVE_CPU], e->cpu_ns);
     agree(&e->job.grown[CURVE_RUN_DELAY], e->run_delay_ns);
+    agree(&e->job.grown[CURVE_DELAY_CPU], e->cpu_ns - e->run_delay_lag_ns);
     agree(&e->job.grown[CURVE_SWITCHES], e->switches);
     agree(&e->job.grown[CURVE_READ], e->io_read_bytes);
     agree(&e->job.grown[CURVE_WRITTEN], e->io_write_bytes);

@@ -28,6 +28,7 @@
     FACT(cores_mean, "job", "cores_mean")                                                                              \
     FACT(cores_peak, "job", "cores_peak")                                                                              \
     FACT(run_delay_ns, "job", "run_delay_ns")                                                                          \
+    FACT(run_delay_lag_ns, "job", "run_delay_lag_ns")                                                                  \
     FACT(switches, "job", "switches_voluntary")                                                                        \
     FACT(memory_peak_bytes, "limits", "memory_peak_bytes")                                                             \
     FACT(rss_peak_bytes, "job", "rss_peak_bytes")                                                                      \
@@ -146,7 +147,13 @@ void evidence_of_summary(struct evidence *e, const struct baro_summary *s);
 void evidence_agree(struct evidence *e);
 
 /* Threads that ran or could have run, on average: one that computes all the time is 1, also on a busy machine, where it
- * has to wait. Example: 3 s of CPU time and 7 s of run delay in 10 s are 1. */
+ * has to wait. Example: 3 s of CPU time and 7 s of run delay in 10 s are 1. At least, where how long they waited was
+ * not read for all of the CPU time. */
 double stretch_demand(const struct stretch *s);
+/* Was it read for nearly all of the CPU time of the stretch? A condition such as `stretch_demand(s) <= most` needs it.
+ */
+bool stretch_demand_is_known(const struct stretch *s);
+/* The demand within a part of a stretch, as stretch_growth(). NAN where it is not known. */
+double stretch_demand_within(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns);
 
 #endif

@@ -32,6 +32,7 @@ static const struct {
     int kind;
     const char *name;
 } wanted[WANT_COUNT] = {
+    [WANT_JOB_DELAY_LAG] = {BARO_KIND_JOB, "run_delay_lag_ns"},
     [WANT_JOB_IO_RCHAR] = {BARO_KIND_JOB, "io_rchar_bytes"},
     [WANT_JOB_IO_WCHAR] = {BARO_KIND_JOB, "io_wchar_bytes"},
     [WANT_PROCESS_THREADS] = {BARO_KIND_PROCESS, "threads"},
@@ -125,6 +126,7 @@ static void curves_of(const struct gather *g, const struct baro_sample *s, struc
             absent = baro_sample_host(s, g->metric[i], &v);
         p->at[i] = absent == BARO_PRESENT ? (double)v : NAN;
     }
+    p->at[CURVE_DELAY_CPU] = p->at[CURVE_CPU] - of_job(g, s, WANT_JOB_DELAY_LAG);
     p->at[CURVE_CALLED] = of_job(g, s, WANT_JOB_IO_RCHAR) + of_job(g, s, WANT_JOB_IO_WCHAR);
     if (baro_sample_host_ns(s, &v) == BARO_PRESENT)
         p->at[CURVE_HOST_TIME] = (double)v;
@@ -133,6 +135,24 @@ static void curves_of(const struct gather *g, const struct baro_sample *s, struc
     p->at[CURVE_PACKETS] = packets(g, s);
     if (baro_sample_sum(s, g->id[WANT_PROCESS_RSS], &rss) == BARO_PRESENT && rss.members)
         p->at[CURVE_MEMORY] = (double)rss.value;
+}
+
+/* A value of run delay is new if since the last such value it was read for most of the CPU time that was used. Between
+ * new values it lies on a line. Example: 900 threads are read every 3 s and use 2 cores: 2.9 s after a reading the
+ * counter is still the same, and says nothing; at the next one it covers the 6 s of CPU time since then. Tapes that do
+ * not say what was read have no lag: each of their values counts as new. */
+#define DELAY_READ 0.8
+
+static void keep_new_delay(struct gather *g, struct history_point *p)
+{
+    double cpu = p->at[CURVE_CPU], read = p->at[CURVE_DELAY_CPU];
+    bool is_old = read - g->delay_cpu[1] < DELAY_READ * (cpu - g->delay_cpu[0]);
+    if (is_old)
+        p->at[CURVE_RUN_DELAY] = NAN;
+    if (is_old || isnan(read))
+        return;
+    g->delay_cpu[0] = cpu;
+    g->delay_cpu[1] = read;
 }
 
 /* ---- processes ---- */
@@ -149,16 +169,38 @@ static uint32_t number_of(struct gather *g, const char *name)
     return i + 1;
 }
 
+/* How many threads it had in most of its switches. Example: a storm of 419 threads made 9,000 switches, then 8 threads
+ * that fight for a lock make 80,000: it is 8 threads that switch. */
+static double switching_threads(struct gather *g, double threads, double switches)
+{
+    size_t i = 0, most = 0;
+    while (i < g->n_switching && g->switching[i].threads != threads)
+        i++;
+    i = i < SWITCHING_MOST ? i : SWITCHING_MOST - 1;
+    if (i == g->n_switching)
+        g->switching[g->n_switching++] = (struct switching){.threads = threads};
+    g->switching[i].switches += switches;
+    for (size_t k = 1; k < g->n_switching; k++)
+        most = g->switching[k].switches > g->switching[most].switches ? k : most;
+    return g->switching[most].threads;
+}
+
 /* Of the processes with several threads the one that gave up its CPU most often. */
 static void compare_contender(struct gather *g, const struct baro_process *p)
 {
     double threads = of_process(g, p, WANT_PROCESS_THREADS),
-           switches = of_process(g, p, WANT_PROCESS_SWITCHES_VOLUNTARY);
-    if (!(threads >= 2) || !(switches >= g->contender.switches))
+           switches = of_process(g, p, WANT_PROCESS_SWITCHES_VOLUNTARY), before = g->contender.switches;
+    if (!(threads >= 2) || !(switches >= before))
         return;
+    if (g->contender_id != baro_process_id(p)) {
+        g->n_switching = 0;
+        before = 0;
+    }
+    g->contender_id = baro_process_id(p);
     snprintf(g->contender_name, HISTORY_NAME_ROOM, "%s", baro_process_name(p));
     g->contender =
-        (struct contender){g->contender_name, threads, switches, of_process(g, p, WANT_PROCESS_CPU),
+        (struct contender){g->contender_name, switching_threads(g, threads, switches - before), switches,
+                           of_process(g, p, WANT_PROCESS_CPU),
                            of_process(g, p, WANT_PROCESS_IO_RCHAR) + of_process(g, p, WANT_PROCESS_IO_WCHAR)};
 }
 
@@ -271,6 +313,7 @@ static void begin(struct gather *g)
     struct history_point p = {.t_ns = g->start_ns};
     for (int i = 0; i < CURVE_COUNT; i++)
         p.at[i] = i < CURVE_HOST_TIME || i == CURVE_BLOCKED || i == CURVE_MEMORY ? 0 : NAN;
+    g->history.has_start = g->has_start;
     if (g->has_start)
         history_add(&g->history, &p);
 }
@@ -313,6 +356,7 @@ void gather_add(struct gather *g, const struct baro_record *record)
         if (!g->history.n)
             begin(g);
         curves_of(g, record->u.sample, &p);
+        keep_new_delay(g, &p);
         look_at_processes(g, record->u.sample, &p);
         look_at_groups(g, record->u.sample, &p);
         history_add(&g->history, &p);

@@ -8,6 +8,7 @@
 
 /* Metrics that are read by themselves: gather.c has their names. */
 enum want {
+    WANT_JOB_DELAY_LAG,
     WANT_JOB_IO_RCHAR,
     WANT_JOB_IO_WCHAR,
     WANT_PROCESS_THREADS,
@@ -33,6 +34,8 @@ enum want {
     WANT_COUNT
 };
 
+#define SWITCHING_MOST 32u
+
 struct gather {
     struct history history;
     bool has_start; /* baro_header_has_start() */
@@ -48,6 +51,11 @@ struct gather {
     char contender_name[HISTORY_NAME_ROOM];
     struct contender contender;
     uint32_t contender_id;
+    struct switching {
+        double threads, switches;
+    } switching[SWITCHING_MOST]; /* switches of the contender by how many threads it had */
+    size_t n_switching;
+    double delay_cpu[2]; /* CPU time at the last new value of run delay, and the part of it that was read */
     char victims[256];
     struct failures failures;
     int id[WANT_COUNT];      /* of metrics */

@@ -19,12 +19,24 @@ void history_done(struct history *c)
     memset(c, 0, sizeof(*c));
 }
 
+/* A point that goes leaves its readings to its neighbour where that has none. Example: run delay is read every 3 s, and
+ * points are 3.5 s apart: the reading of 9 s stands at 10 s then. */
+static void inherit(struct history_point *p, const struct history_point *of)
+{
+    for (int i = 0; i < CURVE_COUNT; i++)
+        p->at[i] = isnan(p->at[i]) ? of->at[i] : p->at[i];
+}
+
 /* The first point and the last one stay. */
 static void thin(struct history *c)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < c->n; i += 2)
-        c->point[kept++] = c->point[i];
+    for (size_t i = 0; i < c->n; i += 2) {
+        c->point[kept] = c->point[i];
+        if (i > 1)
+            inherit(&c->point[kept], &c->point[i - 1]);
+        kept++;
+    }
     c->apart_ns = c->n > 1 ? 2 * (c->point[kept - 1].t_ns - c->point[0].t_ns) / HISTORY_POINTS : 0;
     c->n = kept;
 }
@@ -34,7 +46,9 @@ static void thin(struct history *c)
 void history_add(struct history *c, const struct history_point *p)
 {
     if (c->n > 1 && p->t_ns < c->point[c->n - 2].t_ns + c->apart_ns) {
+        struct history_point before = c->point[c->n - 1];
         c->point[c->n - 1] = *p;
+        inherit(&c->point[c->n - 1], &before);
         return;
     }
     if (c->n == HISTORY_POINTS)
@@ -70,8 +84,9 @@ static size_t known_before(const struct history *c, enum curve curve, size_t i)
 double history_at(const struct history *c, enum curve curve, uint64_t t_ns)
 {
     size_t next = known_from(c, curve, t_ns), before = known_before(c, curve, next);
+    bool was_read = before != c->n && (before || !c->has_start);
     if (next == c->n)
-        return before == c->n ? NAN : c->point[before].at[curve];
+        return was_read ? c->point[before].at[curve] : NAN;
     const struct history_point *b = &c->point[next];
     if (before == c->n || b->t_ns == t_ns)
         return b->at[curve];

@@ -18,7 +18,8 @@
 enum curve {
     /* of the job */
     CURVE_CPU,
-    CURVE_RUN_DELAY,
+    CURVE_RUN_DELAY, /* at the samples whose value is new: gather.c */
+    CURVE_DELAY_CPU, /* the part of CURVE_CPU in which it is known how long threads waited */
     CURVE_SWITCHES, /* voluntary */
     CURVE_READ,     /* bytes fetched from storage */
     CURVE_WRITTEN,
@@ -56,14 +57,15 @@ struct history {
     struct history_point *point; /* room for HISTORY_POINTS */
     size_t n;
     uint64_t apart_ns; /* points are at least so far apart */
+    bool has_start;    /* the first point is the command's start, and was not read */
 };
 
 int history_init(struct history *c); /* 0 or -ENOMEM */
 void history_done(struct history *c);
 void history_add(struct history *c, const struct history_point *p);
 
-/* A curve at an instant: on the straight line between two points. NAN where it is not known; before the first point
- * and behind the last one a counter is what it is there. */
+/* A curve at an instant: on the straight line between two points. NAN where it is not known, such as behind the start
+ * if it was never read; before the first point and behind the last one that was read a counter is what it is there. */
 double history_at(const struct history *c, enum curve curve, uint64_t t_ns);
 /* From an instant to the nearest point at which the curve is known, before or after it. NAN: there is none. */
 double history_distance(const struct history *c, enum curve curve, uint64_t t_ns);

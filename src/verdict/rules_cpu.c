@@ -81,14 +81,8 @@ const struct rule rule_cpu_quota = {{"cpu-quota", BARO_VERDICT_PROBLEM,
 #define NEIGHBOUR_SHARE 0.2
 #define NEIGHBOUR_CORES 0.25
 #define NEIGHBOUR_FULL 0.8
+#define NEIGHBOUR_OWN 0.1 /* of the time lost to others: own contention that is worth a sentence */
 
-/* Run delay that is not the job's own doing. Example: 8 threads that can run, on 2 cores of which others use one, wait
- * 7 s each second; 6 s of it they would wait on both cores, too. */
-static double lost_to_others(const struct evidence *e, const struct stretch *s)
-{
-    double own = (stretch_demand(s) - e->cores) * s->wall_ns;
-    return s->grown[CURVE_RUN_DELAY] - (own > 0 ? own : 0);
-}
 
 static double machine_cores(const struct evidence *e, const struct stretch *s)
 {
@@ -100,9 +94,20 @@ static double others_cores(const struct evidence *e, const struct stretch *s)
     return s->phase ? machine_cores(e, s) - s->grown[CURVE_CPU] / s->wall_ns : e->host_others_cores;
 }
 
+/* Run delay that is not the job's own doing. Example: 8 threads that can run, on 2 cores of which others use one, wait
+ * 7 s each second; 6 s of it they would wait on both cores, too. And it is no more than what the others used: where two
+ * threads waited 42 s in bursts while others used 38 s of CPU time, 38 s. */
+static double lost_to_others(const struct evidence *e, const struct stretch *s)
+{
+    double own = (stretch_demand(s) - e->cores) * s->wall_ns, lost = s->grown[CURVE_RUN_DELAY] - (own > 0 ? own : 0),
+           used = others_cores(e, s) * s->wall_ns;
+    return lost > used ? used : lost;
+}
+
 static bool cpu_neighbour(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
-    double lost = lost_to_others(e, s), share = lost / (lost + s->grown[CURVE_CPU]), others = others_cores(e, s);
+    double lost = lost_to_others(e, s), share = lost / (lost + s->grown[CURVE_CPU]), others = others_cores(e, s),
+           own = s->grown[CURVE_RUN_DELAY] - lost;
     if (!(share >= NEIGHBOUR_SHARE && lost >= NEIGHBOUR_SHARE / 2 * s->wall_ns && others >= NEIGHBOUR_CORES &&
           machine_cores(e, s) >= NEIGHBOUR_FULL * e->host_cores) ||
         is_throttled(e, s))
@@ -111,10 +116,14 @@ static bool cpu_neighbour(const struct evidence *e, const struct stretch *s, str
                "Other processes of the machine kept %s of its %s cores busy: because of them it waited %s for a core, "
                "%s of the time in which it could have run.",
                words_cores(others).at, words_cores(e->host_cores).at, words_duration(lost).at, words_percent(share).at);
+    if (own >= NEIGHBOUR_OWN * lost)
+        find_title(f, " For another %s its threads waited for each other: more of them could run than its %s core%s.",
+                   words_duration(own).at, words_cores(e->cores).at, e->cores > 1 ? "s" : "");
     find_advice(f, "Measure it again on a quiet machine, or give it cores of its own (cpuset, a higher cpu.weight).");
     find_number(f, s->phase ? "others_cores" : "host.cpu_others_mean_cores", others, BARO_UNIT_REAL);
     find_number(f, s->phase ? "run_delay_ns" : "job.run_delay_ns", s->grown[CURVE_RUN_DELAY], BARO_UNIT_NS);
     find_number(f, "lost_to_others_ns", lost, BARO_UNIT_NS);
+    find_number(f, "waited_for_own_ns", own, BARO_UNIT_NS);
     return true;
 }
 
@@ -127,7 +136,8 @@ static const struct baro_threshold neighbour_thresholds[] = {
 const struct rule rule_cpu_neighbour = {
     {"cpu-neighbour", BARO_VERDICT_PROBLEM,
      "The job's threads waited for cores that other processes of the machine used. Threads of the job that wait for "
-     "each other because there are more of them than cores do not count.",
+     "each other because there are more of them than cores do not count, and what was lost to others is at most what "
+     "they used.",
      THRESHOLDS(neighbour_thresholds)},
     cpu_neighbour,
     RULE_OF_PHASES | RULE_NEEDS_HISTORY};

@@ -24,9 +24,7 @@ static bool windows_of(const struct evidence *e, const struct stretch *s, struct
     ret->length_ns = s->wall_ns / WINDOWS;
     for (int i = 0; e->history && i < WINDOWS; i++) {
         uint64_t begin = whole_of(s->wall_ns * i / WINDOWS), end = whole_of(s->wall_ns * (i + 1) / WINDOWS);
-        ret->demand[i] = (stretch_growth(s, e->history, CURVE_CPU, begin, end) +
-                          stretch_growth(s, e->history, CURVE_RUN_DELAY, begin, end)) /
-                         (double)(end - begin);
+        ret->demand[i] = stretch_demand_within(e, s, begin, end);
         if (isnan(ret->demand[i]))
             return false;
     }
@@ -52,8 +50,8 @@ static bool one_core(const struct evidence *e, const struct stretch *s, struct f
 {
     struct windows w;
     double one = 0;
-    if (!(e->cores >= ONE_CORES && stretch_demand(s) >= ONE_DEMAND_LEAST) || is_contended(e, s) || is_throttled(e, s) ||
-        is_short_of_memory(e, s) || !windows_of(e, s, &w))
+    if (!(e->cores >= ONE_CORES && stretch_demand(s) >= ONE_DEMAND_LEAST) || !stretch_demand_is_known(s) ||
+        is_contended(e, s) || is_throttled(e, s) || is_short_of_memory(e, s) || !windows_of(e, s, &w))
         return false;
     for (int i = 0; i < WINDOWS; i++)
         one += w.demand[i] <= ONE_DEMAND_MOST ? 1.0 / WINDOWS : 0;
@@ -119,12 +117,18 @@ static bool is_edge(const struct windows *w, bool at_end, double low, double hig
            (at_end ? mean(w, 0, WINDOWS - n) : mean(w, n, WINDOWS)) >= high;
 }
 
+/* Something that was started to be done, and is done. A service is neither, and has no first or last step. */
+static bool is_batch(const struct evidence *e)
+{
+    return strcmp(e->mode, "attach") != 0 && !e->is_running;
+}
+
 static bool find_edge(const struct evidence *e, const struct stretch *s, bool at_end, struct finding *f)
 {
     struct windows w;
     int n;
     bool serial = false;
-    if (!(e->cores >= ONE_CORES) || !windows_of(e, s, &w))
+    if (!is_batch(e) || !(e->cores >= ONE_CORES) || !windows_of(e, s, &w))
         return false;
     if (!is_edge(&w, at_end, EDGE_IDLE, EDGE_BUSY, &n)) {
         serial = true;
@@ -176,13 +180,15 @@ static const struct baro_threshold edge_thresholds[] = {
 };
 const struct rule rule_serial_tail = {
     {"serial-tail", BARO_VERDICT_ADVICE,
-     "The last part of the job had work for one core at most, or for none, and what was before it for more.",
+     "The last part of the job had work for one core at most, or for none, and what was before it for more. Not of a "
+     "job that runs still, nor of processes that ran before the recording, such as a service.",
      THRESHOLDS(edge_thresholds)},
     serial_tail,
     RULE_NEEDS_HISTORY};
 const struct rule rule_slow_start = {
     {"slow-start", BARO_VERDICT_ADVICE,
-     "The first part of the job had work for one core at most, or for none, and what followed for more.",
+     "The first part of the job had work for one core at most, or for none, and what followed for more. Not of a job "
+     "that runs still, nor of processes that ran before the recording.",
      THRESHOLDS(edge_thresholds)},
     slow_start,
     RULE_NEEDS_HISTORY};

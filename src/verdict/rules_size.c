@@ -82,6 +82,7 @@ const struct rule rule_dominates = {{"dominates", BARO_VERDICT_NOTE,
 #define SIZE_MEMORY_STEP 67108864.0 /* 64 MiB */
 #define SIZE_TIME 1.5
 #define SIZE_CORES 0.25
+#define SIZE_OTHERS 0.25 /* cores: with such neighbours the most that it used at once says nothing */
 #define SIZE_WINDOWS 20
 
 static double round_up(double value, double step)
@@ -101,13 +102,10 @@ static double cores_needed(const struct evidence *e, const struct stretch *s)
 {
     double most[3] = {0, 0, 0};
     for (int i = 0; e->history && i < SIZE_WINDOWS; i++) {
-        uint64_t begin = s->begin_ns + whole_of(s->wall_ns * i / SIZE_WINDOWS),
-                 end = s->begin_ns + whole_of(s->wall_ns * (i + 1) / SIZE_WINDOWS);
-        double demand = (history_growth(e->history, CURVE_CPU, begin, end) +
-                         history_growth(e->history, CURVE_RUN_DELAY, begin, end)) /
-                        (double)(end - begin);
+        uint64_t begin = whole_of(s->wall_ns * i / SIZE_WINDOWS), end = whole_of(s->wall_ns * (i + 1) / SIZE_WINDOWS);
+        double demand = stretch_demand_within(e, s, begin, end);
         if (isnan(demand))
-            return NAN;
+            return is_short_of_cores(e, s) ? at_most(whole_up(stretch_demand(s) - SIZE_CORES), e->host_cores) : NAN;
         for (int j = 0; j < 3; j++) {
             if (demand > most[j]) {
                 double lower = most[j];
@@ -120,7 +118,7 @@ static double cores_needed(const struct evidence *e, const struct stretch *s)
     double needed = whole_up((e->history && !is_short ? most[2] : stretch_demand(s)) - SIZE_CORES);
     if (!is_short)
         needed = at_most(needed, e->cores);
-    if (!is_short && !is_contended(e, s) && !is_throttled(e, s))
+    if (!is_short && !is_contended(e, s) && !is_throttled(e, s) && !(e->host_others_cores >= SIZE_OTHERS))
         needed = at_most(needed, e->cores_peak - SIZE_CORES);
     needed = at_most(needed, e->host_cores);
     return needed >= 1 ? needed : 1;
@@ -134,12 +132,8 @@ static double memory_needed(const struct evidence *e, const struct stretch *s)
     return is_short_of_memory(e, s) && e->memory_limit_bytes > held ? e->memory_limit_bytes : held;
 }
 
-static bool right_size(const struct evidence *e, const struct stretch *s, struct finding *f)
+static void size_with_cores(const struct evidence *e, struct finding *f, double cores, double mib, double minutes)
 {
-    double cores = cores_needed(e, s), memory = round_up(memory_needed(e, s) * SIZE_MEMORY, SIZE_MEMORY_STEP),
-           minutes = whole_up(e->wall_ns * SIZE_TIME / (60 * SECOND_NS)), mib = memory / 1048576;
-    if (e->is_running || *e->exit_signal || e->oom_kills >= 1 || !(cores >= 1 && memory > 0 && minutes >= 1))
-        return false;
     find_title(f, "It had work for %s core%s, held %s of memory and took %s.", words_cores(cores).at,
                cores >= 2 ? "s" : "", words_bytes(e->memory_peak_bytes).at, words_duration(e->wall_ns).at);
     find_advice(f,
@@ -147,6 +141,29 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
                 "--time=%.0f. Kubernetes: cpu: %s, memory: %.0fMi.",
                 words_cores(cores).at, cores >= 2 ? "s" : "", mib, minutes, words_cores(cores).at, mib, minutes,
                 words_cores(cores).at, mib);
+}
+
+/* For how many cores it had work is not known: the machine was busy, and its threads ended before anybody read how long
+ * they had waited. */
+static void size_without_cores(const struct evidence *e, struct finding *f, double mib, double minutes)
+{
+    find_title(f, "It held %s of memory and took %s; for how many cores it had work is not known.",
+               words_bytes(e->memory_peak_bytes).at, words_duration(e->wall_ns).at);
+    find_advice(f,
+                "Next time ask for %.0f MiB and %.0f min. Slurm: --mem=%.0fM --time=%.0f. Kubernetes: memory: %.0fMi.",
+                mib, minutes, mib, minutes, mib);
+}
+
+static bool right_size(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    double cores = cores_needed(e, s), memory = round_up(memory_needed(e, s) * SIZE_MEMORY, SIZE_MEMORY_STEP),
+           minutes = whole_up(e->wall_ns * SIZE_TIME / (60 * SECOND_NS)), mib = memory / 1048576;
+    if (e->is_running || *e->exit_signal || e->oom_kills >= 1 || !(memory > 0 && minutes >= 1))
+        return false;
+    if (cores >= 1)
+        size_with_cores(e, f, cores, mib, minutes);
+    else
+        size_without_cores(e, f, mib, minutes);
     find_number(f, "ask_cores", cores, BARO_UNIT_REAL);
     find_number(f, "ask_memory_bytes", memory, BARO_UNIT_BYTES);
     find_number(f, "ask_time_ns", minutes * 60 * SECOND_NS, BARO_UNIT_NS);
@@ -166,8 +183,8 @@ static const struct baro_threshold size_thresholds[] = {
 };
 const struct rule rule_right_size = {
     {"right-size", BARO_VERDICT_NOTE,
-     "What the job needed and what to ask for next time, with margins; not if it runs still, was killed or ran out of "
-     "memory.",
+     "What the job needed and what to ask for next time, with margins; without cores where it is not known for how "
+     "many it had work; not if it runs still, was killed or ran out of memory.",
      THRESHOLDS(size_thresholds)},
     right_size,
     RULE_NEEDS_HISTORY};

@@ -82,7 +82,8 @@ bool is_contended(const struct evidence *e, const struct stretch *s)
     double threads = c->threads <= e->cores ? c->threads : e->cores,
            packets = isnan(s->grown[CURVE_PACKETS]) ? 0 : s->grown[CURVE_PACKETS];
     return !s->phase && c->threads >= 2 && per_second(s, c->switches) >= LOCK_SWITCHES &&
-           stretch_demand(s) <= LOCK_DEMAND * threads && c->read_write_bytes <= LOCK_BYTES * c->switches &&
+           stretch_demand(s) <= LOCK_DEMAND * threads && stretch_demand_is_known(s) &&
+           c->read_write_bytes <= LOCK_BYTES * c->switches &&
            packets <= LOCK_PACKETS * c->switches;
 }
 
@@ -128,7 +129,8 @@ const struct rule rule_lock_contention = {
 
 static bool is_idle(const struct evidence *e, const struct stretch *s)
 {
-    return stretch_demand(s) <= IDLE_DEMAND && !is_waiting_for_storage(e, s) && !is_short_of_memory(e, s) &&
+    return stretch_demand(s) <= IDLE_DEMAND && stretch_demand_is_known(s) &&
+           !is_waiting_for_storage(e, s) && !is_short_of_memory(e, s) &&
            !is_throttled(e, s);
 }
 

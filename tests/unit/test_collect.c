@@ -329,7 +329,8 @@ static void collectors_report_what_they_serve_and_leave_out(void **state)
     assert_string_equal(collectors_left_out(&c, BUDGET_ALL, text, sizeof(text)), "all is read again");
     assert_string_equal(collectors_left_out(&c, BUDGET_LESS, text, sizeof(text)), "pss and uss only at peaks");
     assert_string_equal(collectors_left_out(&c, BUDGET_SPARSE, text, sizeof(text)),
-                        "pss and uss only at peaks; status, threads and descriptors once a second at most");
+                        "pss and uss only at peaks; status, descriptors and run delay of one thread "
+                        "once a second at most");
     assert_string_equal(collectors_left_out(&c, BUDGET_LEAST, text, sizeof(text)),
                         "pss and uss only at peaks; all but stat once a second at most");
 }
