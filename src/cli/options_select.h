@@ -29,8 +29,9 @@ int select_take_file(void *at, const char *text, struct baro_error *err);
              "process connector (root; any user since Linux 6.6) a command is read when it is executed. Without, " \
              "/proc is scanned every 100 ms or less often, and processes that live shorter may be missed. So may " \
              "programs that end before their command is read: what may be incomplete is marked as a lower bound. " \
-             "Reading commands takes at most half of --overhead. baro itself, the processes that started it " \
-             "(shell, sudo) and kernel threads never belong to a task. The recording ends with INT or TERM, after " \
+             "Reading commands takes at most half of --overhead. The processes of baro run, record and observe (also " \
+             "of other recordings, whose command line has that of their job), what started this one (shell, sudo) " \
+             "and kernel threads never belong to a task. The recording ends with INT or TERM, after " \
              "--for, or when --under ends. With --pid or --cgroup the job is what these name, and its processes that " \
              "fit are its tasks; the others are in none. baro summary --by task shows the tasks."}, \
     {.name = "name", \

@@ -8,8 +8,10 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "record/recorder.h"
 
@@ -22,6 +24,8 @@ struct pidfd_info_v1 {
 };
 #define PIDFD_GET_INFO_V1 _IOWR(0xFF, 11, struct pidfd_info_v1)
 #define PIDFD_INFO_EXIT_BIT (1ull << 3)
+
+#define REAPED_WITHIN_MS 100u
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -164,12 +168,29 @@ static void end_target(struct recorder *r, struct member *m)
         sampler_gone(&r->sampler, m, m->end_ns);
 }
 
+/* The kernel has the status of a process that was reaped, and readable is the pidfd before that: of a zombie. A parent
+ * that waits reaps it within milliseconds, unless the machine is busy. */
+static bool read_status(int fd, bool waits, int *ret)
+{
+    const struct timespec pause = {.tv_nsec = NS_PER_MS};
+    for (unsigned i = 0; i < (waits ? REAPED_WITHIN_MS : 1); i++) {
+        struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_BIT};
+        if (i)
+            nanosleep(&pause, NULL);
+        if (ioctl(fd, PIDFD_GET_INFO_V1, &info) < 0)
+            return false;
+        *ret = info.exit_code;
+        if (info.mask & PIDFD_INFO_EXIT_BIT)
+            return true;
+    }
+    return false;
+}
+
 /* The pidfd became readable: the target is a zombie or was reaped already. */
 void targets_ended(struct recorder *r, size_t i)
 {
     struct member *m = target_of(r, i);
-    struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_BIT};
-    int fd = r->target_fds[i];
+    int fd = r->target_fds[i], status;
     if (m) {
         job_ended(&r->job, m, sampler_now(&r->sampler));
         if (sampler_read_member(&r->sampler, m) == 0)
@@ -177,8 +198,8 @@ void targets_ended(struct recorder *r, size_t i)
     }
     if (m && m->status_known)
         take_status(r, m, m->status, i == 0);
-    else if (ioctl(fd, PIDFD_GET_INFO_V1, &info) == 0 && (info.mask & PIDFD_INFO_EXIT_BIT))
-        take_status(r, m, info.exit_code, i == 0);
+    else if (read_status(fd, i == 0 || r->job.targets <= 1, &status))
+        take_status(r, m, status, i == 0);
     if (m && !member_is_gone(m))
         end_target(r, m);
     epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);

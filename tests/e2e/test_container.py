@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings within a PID namespace, as in a container: neither the process connector nor taskstats are there."""
 
+import os
 import subprocess
 import sys
 
@@ -61,3 +62,28 @@ def test_a_name_is_of_the_program_that_was_executed_last(inside, first):
     cpu = {c["name"]: c["cpu_ns"] or 0 for c in commands}
     known = sum(v for name, v in cpu.items() if name.startswith("python"))
     assert sum(cpu.values()) - known < 0.05 * 1e9, cpu
+
+
+ATTACHED = """
+import os, subprocess, sys, time
+baro, tape = sys.argv[1:]
+job = subprocess.Popen(["sh", "-c", "read line; exit 7"], stdin=subprocess.PIPE)
+recorder = subprocess.Popen([baro, "record", "--pid", str(job.pid), "-o", tape, "--force"])
+while not os.path.exists(tape) or not os.path.getsize(tape):
+    time.sleep(0.01)
+job.stdin.close()
+os.waitid(os.P_PID, job.pid, os.WEXITED | os.WNOWAIT)
+time.sleep(0.02)  # a parent that is not at once there
+job.wait()
+sys.exit(recorder.wait())
+"""
+
+
+def test_the_status_of_a_target_whose_parent_reaps_it_a_little_later(run, tape):
+    done = subprocess.run([*NAMESPACE, sys.executable, "-c", ATTACHED, run.binary, tape], timeout=60, check=False)
+    if done.returncode and not tape.exists():
+        pytest.skip("there is no PID namespace")
+    status = run.summary(tape)["exit"]["status"]
+    if status is None and tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 15):
+        pytest.skip("this kernel has no exit status for others than the parent")
+    assert status == 7

@@ -203,6 +203,16 @@ def test_children(recording, tool, work, wait_until, children):
     assert 3 in {e["status"] for e in exits}
 
 
+def test_what_records_a_job_is_not_the_job(recording, tool, run):
+    """Wrapper, recorder and helper of another `baro run` have the command line of its job."""
+    gul = tool("gul")
+    r = recording("--name", f"it={gul.name}")
+    p = run.popen("run", "-q", "-o", run.work / "job.baro", "--", gul, "0.5")
+    assert p.wait(60) == 0
+    task = r.stop()["it"]
+    assert task["processes_started"] == 1, [(e["name"], e["cmdline"]) for e in r.values("exit")]
+
+
 # Executes the command in its further arguments, under the name that comes first.
 EXECUTES = """#!{python}
 import os, sys, time
