@@ -31,6 +31,16 @@ static bool rss_is_bound(const struct baro_summary *s, const struct command *c)
     return !is_largest && (c->rss_is_short || c->covered[COMMAND_RSS_PEAK] < c->processes);
 }
 
+/* Less than this is within what a reading of the clock may miss. */
+#define UNSURE_NS 5000000u
+#define UNSURE_SHARE 100u
+
+/* It may be too much: what is unsure of it counts, and is not small. */
+static bool cpu_is_estimate(const struct command *c)
+{
+    return c->cpu_unsure_ns > UNSURE_NS + c->value[COMMAND_CPU] / UNSURE_SHARE;
+}
+
 static bool is_bound(const struct baro_summary *s, const struct command *c, int of)
 {
     switch (of) {
@@ -54,6 +64,13 @@ void fact_command(const struct baro_summary *s, int of, size_t row, struct baro_
     const struct command *c = summary_command(s, row);
     value_u64(ret, c->covered[of] ? BARO_PRESENT : c->absent[of], c->value[of]);
     value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, c, of));
+    value_flag(ret, BARO_VALUE_ESTIMATE, of == COMMAND_CPU && cpu_is_estimate(c));
+}
+
+void fact_command_is_estimate(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct command *c = summary_command(s, row);
+    value_u64(ret, c->covered[of] ? BARO_PRESENT : c->absent[of], cpu_is_estimate(c));
 }
 
 void fact_command_split(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -71,7 +88,7 @@ void fact_command_split(const struct baro_summary *s, int of, size_t row, struct
 void fact_command_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct command *c = summary_command(s, row);
-    bool known = of == COMMAND_IO_READ || c->covered[of];
+    bool known = of == COMMAND_IO_READ || c->covered[of]; /* of I/O it says what is absent as well */
     value_u64(ret, known ? BARO_PRESENT : c->absent[of], is_bound(s, c, of));
 }
 

@@ -20,7 +20,7 @@ static const enum process_metric of_process[COMMAND_MAX] = {
 };
 static const enum exit_metric of_exit[COMMAND_MAX] = {
     [COMMAND_CPU] = EXIT_cpu,         [COMMAND_CPU_USER] = EXIT_cpu_user, [COMMAND_CPU_SYSTEM] = EXIT_cpu_system,
-    [COMMAND_IO_READ] = EXIT_io_read, [COMMAND_IO_WRITE] = EXIT_io_write, [COMMAND_RSS_PEAK] = EXIT_rss_peak,
+    [COMMAND_IO_READ] = EXIT_own_io_read, [COMMAND_IO_WRITE] = EXIT_own_io_write, [COMMAND_RSS_PEAK] = EXIT_rss_peak,
     [COMMAND_TCP_SENT] = EXIT_tcp_sent,     [COMMAND_TCP_RECEIVED] = EXIT_tcp_received,
 };
 static const enum process_metric of_peak[PEAK_MAX] = {
@@ -144,6 +144,9 @@ static void note_alive(struct baro_summary *s, struct summary_alive *a, const st
         a->value[i] = p->value[of_process[i]];
         a->absent |= (uint32_t)(p->absent[of_process[i]] != BARO_PRESENT) << i;
     }
+    /* /proc/PID/io does not tell its I/O apart from that of children that it has waited for. */
+    if (p->absent[PROCESS_children_faults_minor] != BARO_PRESENT || p->value[PROCESS_children_faults_minor])
+        a->absent |= 1u << COMMAND_IO_READ | 1u << COMMAND_IO_WRITE;
 }
 
 static void insert_holder(struct summary_peak *peak, const struct command *c, uint32_t index)
@@ -263,6 +266,16 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
 
 /* ---- exits and events ---- */
 
+/* A tape from before there was this metric does not say how much of perf's count may be too much. */
+static uint64_t unsure_of(const struct baro_exit *e)
+{
+    if (e->absent[EXIT_cpu] != BARO_PRESENT)
+        return 0;
+    if (e->absent[EXIT_cpu_unsure] != BARO_PRESENT)
+        return e->source == BARO_EXIT_PERF ? e->value[EXIT_cpu] : 0;
+    return e->value[EXIT_cpu_unsure] < e->value[EXIT_cpu] ? e->value[EXIT_cpu_unsure] : e->value[EXIT_cpu];
+}
+
 void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
 {
     uint64_t value[COMMAND_MAX];
@@ -273,13 +286,13 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     }
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
     command_add(&s->commands.at[command], value, absent);
-    bool io_is_whole = e->absent[EXIT_io_is_lower_bound] == BARO_PRESENT &&
-                       !e->value[EXIT_io_is_lower_bound]; /* of an old tape it is not known */
     /* One that ran before the tape began: its exit has what it used under the last recorder. */
     bool is_of_last = s->is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0;
     s->commands.at[command].cpu_is_short |=
         e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;
-    s->commands.at[command].io_is_short |= e->absent[EXIT_io_rchar] == BARO_PRESENT && !io_is_whole;
+    s->commands.at[command].cpu_unsure_ns += unsure_of(e);
+    s->commands.at[command].io_is_short |= e->absent[EXIT_own_io_is_lower_bound] != BARO_PRESENT ||
+                                           e->value[EXIT_own_io_is_lower_bound];
     s->commands.at[command].tcp_is_short |=
         e->absent[EXIT_tcp_is_lower_bound] == BARO_PRESENT && e->value[EXIT_tcp_is_lower_bound];
     s->commands.at[command].rss_is_short |= !summary_mark_is_final(e);

@@ -55,40 +55,44 @@ static bool took_over(const struct member *m, unsigned reaped, uint64_t *ret)
     return (r->known || !r->lost) && taken[REAPED_FAULTS] == value(m, PROCESS_children_faults_minor);
 }
 
-uint64_t closure_own(const struct job *j, const struct member *m, enum ledger_counter c, bool *ret_whole)
+bool closure_own(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole)
 {
     const struct member_usage *u = member_usage(m);
     uint64_t taken;
+    *ret = 0;
     *ret_whole = false;
-    if (c == LEDGER_FAULTS_MINOR)
-        return since_base(m, BASE_FAULTS_MINOR, max_u64(own_of(m, c), u->faults_minor));
-    if (c == LEDGER_FAULTS_MAJOR)
-        return since_base(m, BASE_FAULTS_MAJOR, max_u64(own_of(m, c), u->faults_major));
-    if (!io[c].metric)
-        return 0;
     if (u->has_io && !m->io_final) {
         *ret_whole = !m->base;
-        return since_base(m, c, reported_io(u, c));
+        *ret = since_base(m, c, reported_io(u, c));
+        return true;
     }
     if (m->row.absent[io[c].metric] != BARO_PRESENT || !took_over(m, io[c].reaped, &taken))
-        return 0;
+        return false;
     *ret_whole = io_is_whole(j, m);
     uint64_t all = value(m, io[c].metric);
-    return since_base(m, c, all > taken ? all - taken : 0);
+    *ret = since_base(m, c, all > taken ? all - taken : 0);
+    return true;
 }
 
 void closure_note(struct job *j, const struct member *m, const struct baro_exit *e)
 {
-    bool whole;
-    for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_MAX; c++)
-        j->own_ended[c] += closure_own(j, m, c, &whole);
+    const struct member_usage *u = member_usage(m);
+    for (enum ledger_counter c = LEDGER_IO_READ; c <= LEDGER_IO_WCHAR; c++) {
+        uint64_t own;
+        bool whole;
+        j->own_ended[c] += closure_own(j, m, c, &own, &whole) ? own : 0;
+    }
+    j->own_ended[LEDGER_FAULTS_MINOR] +=
+        since_base(m, BASE_FAULTS_MINOR, max_u64(own_of(m, LEDGER_FAULTS_MINOR), u->faults_minor));
+    j->own_ended[LEDGER_FAULTS_MAJOR] +=
+        since_base(m, BASE_FAULTS_MAJOR, max_u64(own_of(m, LEDGER_FAULTS_MAJOR), u->faults_major));
     if (!m->absorbed || member_is_final(m))
         return;
     if (e->absent[EXIT_cpu] != BARO_PRESENT) {
         j->assumed_short = true;
         return;
     }
-    j->assumed_short |= !m->cpu_final && member_usage(m)->source != BARO_EXIT_TASKSTATS;
+    j->assumed_short |= !m->cpu_final && u->source != BARO_EXIT_TASKSTATS;
     j->assumed_ns += e->value[EXIT_cpu];
     j->assumed_unsure_ns += own_unsure(m);
 }

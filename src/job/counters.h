@@ -190,8 +190,9 @@ void totals_leave(struct job *j, struct member *m);
 void closure_note(struct job *j, const struct member *m, const struct baro_exit *e);
 uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t sure);
 void closure_raise(struct job *j, uint64_t total[LEDGER_MAX]);
-/* What the member has read or written itself, as far as it is certain; or its page faults. ret_whole: all of it. */
-uint64_t closure_own(const struct job *j, const struct member *m, enum ledger_counter c, bool *ret_whole);
+/* What the member has read or written itself, as far as it is certain. ret_whole: all of it. Returns whether it is
+ * known. */
+bool closure_own(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole);
 
 /* totals.c: notes which of the job's values are known for this member, and else the reason. */
 void totals_know(struct job *j, const struct member *m);

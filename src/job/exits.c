@@ -136,6 +136,26 @@ static void add_before(struct baro_exit *e, const struct member *m)
     split_cpu(e);
 }
 
+static void fill_own_io(const struct job *j, const struct member *m, struct baro_exit *e)
+{
+    static const struct {
+        enum exit_metric own, all;
+        enum ledger_counter counter;
+    } of[] = {{EXIT_own_io_read, EXIT_io_read, LEDGER_IO_READ}, {EXIT_own_io_write, EXIT_io_write, LEDGER_IO_WRITE}};
+    bool known = false, whole = true;
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        uint64_t own;
+        bool has_all, has_own = closure_own(j, m, of[i].counter, &own, &has_all);
+        e->absent[of[i].own] = has_own ? (uint8_t)BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+        e->absent[of[i].own] = e->absent[of[i].all] ? e->absent[of[i].all] : e->absent[of[i].own];
+        e->value[of[i].own] = e->absent[of[i].own] ? 0 : own;
+        known |= !e->absent[of[i].own];
+        whole &= has_all;
+    }
+    e->absent[EXIT_own_io_is_lower_bound] = known ? (uint8_t)BARO_PRESENT : e->absent[EXIT_own_io_read];
+    e->value[EXIT_own_io_is_lower_bound] = known && !whole;
+}
+
 static void fill_tcp(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     if (!j->sockets && e->absent[EXIT_tcp_sent]) /* one that was never read does not know that */
@@ -173,7 +193,10 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
     else
         put(e, EXIT_io_is_lower_bound, !io_is_whole(j, m));
     fill_mark(m, e);
+    fill_own_io(j, m, e);
     fill_tcp(j, m, e);
+    e->absent[EXIT_cpu_unsure] = e->absent[EXIT_cpu];
+    e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : own_unsure(m);
     if (m->begin_ns && m->end_ns >= m->begin_ns)
         put(e, EXIT_elapsed, m->end_ns - m->begin_ns);
     else

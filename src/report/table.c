@@ -12,7 +12,7 @@
 /* A command, or several together. */
 struct figures {
     uint64_t processes, cpu_ns, rss_bytes, tcp_bytes[2];
-    bool has_cpu, has_rss, cpu_is_bound, rss_is_bound, tcp_is_bound;
+    bool has_cpu, has_rss, cpu_is_bound, cpu_is_estimate, rss_is_bound, tcp_is_bound;
 };
 
 static const char *const tcp_facts[] = {"tcp_sent_bytes", "tcp_received_bytes"};
@@ -27,6 +27,7 @@ static void add_figures(struct figures *f, const struct baro_summary *s, size_t 
     f->rss_bytes = rss.u64 > f->rss_bytes ? rss.u64 : f->rss_bytes;
     f->has_cpu = f->has_cpu || !cpu.absent;
     f->has_rss = f->has_rss || !rss.absent;
+    f->cpu_is_estimate = f->cpu_is_estimate || (!cpu.absent && cpu.flags & BARO_VALUE_ESTIMATE);
     f->cpu_is_bound = f->cpu_is_bound || (!cpu.absent && cpu.flags & BARO_VALUE_LOWER_BOUND);
     f->rss_is_bound = f->rss_is_bound || (!rss.absent && rss.flags & BARO_VALUE_LOWER_BOUND);
     for (size_t k = 0; k < 2; k++) {
@@ -56,8 +57,8 @@ static void put_figures(struct cells *c, const struct figures *f, uint64_t total
     fmt_count(&b, f->processes);
     cells_put(c, 1, &b);
     bool has_cpu = f->has_cpu && (f->cpu_ns || !f->cpu_is_bound); /* "at least 0" says nothing */
-    if (has_cpu && f->cpu_is_bound)
-        buf_byte(&b, '>');
+    if (has_cpu && (f->cpu_is_bound || f->cpu_is_estimate))
+        buf_byte(&b, f->cpu_is_bound ? '>' : '~');
     if (has_cpu)
         fmt_duration(&b, f->cpu_ns);
     else
@@ -154,6 +155,8 @@ void report_commands(struct lines *l, const struct baro_summary *s)
         put_note(l, "? not known: ended before it was read");
     if ((all.has_cpu && all.cpu_is_bound) || (all.has_rss && all.rss_is_bound))
         put_note(l, "> at least: without what processes used after they were read last");
+    if (all.has_cpu && all.cpu_is_estimate)
+        put_note(l, "~ about: perf's count, with interrupts and what a hypervisor took");
     if ((all.tcp_bytes[0] || all.tcp_bytes[1]) && all.tcp_is_bound)
         put_note(l, "> at least: sockets of processes that ended, as they were read last");
 }
