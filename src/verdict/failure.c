@@ -38,12 +38,21 @@ static void copy(char *to, size_t size, const char *text)
     memcpy(to + end, "...", 4);
 }
 
+/* /usr/lib/gcc/x86_64-linux-gnu/12/cc1 -quiet a.c: cc1 -quiet a.c */
+static const char *without_folder(const char *command)
+{
+    const char *program = command;
+    for (const char *c = command; c && *c && *c != ' ' && *c != '\''; c++)
+        program = *c == '/' ? c + 1 : program;
+    return program;
+}
+
 static struct failure_end end_of(const struct baro_exit *e)
 {
     struct failure_end end = {.process = {baro_exit_pid(e), baro_exit_start_ticks(e)}, .t_ns = baro_exit_t_ns(e)};
     end.status_known = baro_exit_status(e, &end.status) == BARO_PRESENT;
     copy(end.name, sizeof(end.name), baro_exit_name(e));
-    copy(end.command, sizeof(end.command), baro_exit_cmdline(e));
+    copy(end.command, sizeof(end.command), without_folder(baro_exit_cmdline(e)));
     return end;
 }
 
@@ -182,7 +191,7 @@ static void follow(struct failure *why, const struct baro_exit *e, const struct 
     if (is_command)
         return;
     if (!*why->above)
-        copy(why->above, sizeof(why->above), baro_exit_cmdline(e));
+        copy(why->above, sizeof(why->above), without_folder(baro_exit_cmdline(e)));
     size_t len = strlen(why->after);
     if (why->n_named == why->n_after && len + strlen(baro_exit_name(e)) + 3 < sizeof(why->after)) {
         snprintf(why->after + len, sizeof(why->after) - len, "%s%s", len ? ", " : "", baro_exit_name(e));
@@ -216,6 +225,8 @@ void failures_add(struct failures *f, const struct baro_exit *e)
         return;
     }
     bool is_command = f->command.pid && is_same(f->command, process);
+    int status;
+    f->is_partial |= !is_command && (!baro_exit_ppid(e) || baro_exit_status(e, &status) != BARO_PRESENT);
     if (family && is_timeout(e, &family->child)) {
         drop(f, family);
         family = NULL;
@@ -224,6 +235,7 @@ void failures_add(struct failures *f, const struct baro_exit *e)
     drop(f, family);
     if (is_command) {
         f->of_command = why;
+        f->of_command.before_is_bound = f->is_partial;
         f->has_failed = true;
     } else {
         add_failed(f, e, &why);

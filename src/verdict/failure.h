@@ -48,6 +48,7 @@ struct failure {
     char after[FAILURE_AFTER];   /* those between, from below: "collect2, gcc, make" */
     unsigned n_after, n_named;   /* how many they are, and how many are named in it */
     uint64_t n_before;           /* children that failed before, after which their parents went on */
+    bool before_is_bound;        /* there may have been more: of some process the status or the parent is not known */
     struct failure_end before;   /* the last of those, where `first` is the process itself; else pid 0 */
 };
 
@@ -65,7 +66,7 @@ struct failure_family {
 /* All zero at first, but for the command. */
 struct failures {
     struct failure_process command;
-    bool has_failed;
+    bool has_failed, is_partial; /* is_partial: of some process the status or the parent is not known */
     struct failure of_command; /* where has_failed */
     struct failure_family family[FAILURE_FAMILIES];
     unsigned n;

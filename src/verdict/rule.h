@@ -11,7 +11,7 @@
 #define LONG_ENOUGH_NS (1 * SECOND_NS) /* a shorter stretch has no history that rules could judge */
 #define SAMPLES_ENOUGH 10.0
 
-#define FINDING_ROWS_MOST 8u
+#define FINDING_ROWS_MOST 10u
 
 struct finding {
     struct buf title, advice;

@@ -200,7 +200,8 @@ static void find_before(struct finding *f, const struct evidence *e, const struc
 {
     if (!why->n_before)
         return;
-    find_title(f, " Before that %s %s failed, and what had started %s went on", words_count((double)why->n_before).at,
+    find_title(f, " Before that %s%s %s failed, and what had started %s went on",
+               why->before_is_bound ? "at least " : "", words_count((double)why->n_before).at,
                why->n_before == 1 ? "process had" : "processes had", why->n_before == 1 ? "it" : "them");
     if (why->before.process.pid) {
         find_title(f, why->n_before == 1 ? ": " : "; the last was ");
@@ -209,6 +210,9 @@ static void find_before(struct finding *f, const struct evidence *e, const struc
         find_end(f, e, &why->before);
     }
     find_title(f, ".");
+    find_number(f, "failed_before", (double)why->n_before, BARO_UNIT_NONE);
+    if (why->before_is_bound)
+        find_number(f, "failed_before_is_lower_bound", 1, BARO_UNIT_NONE);
 }
 
 /* The statuses of processes below are known to the connector and taskstats, and not to perf and to a scan. */

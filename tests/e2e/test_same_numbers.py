@@ -23,9 +23,8 @@ SHOWN = [
     (r"([\d.]+)() cores of", "job.cores_mean"),
     (r"memory\W+peak (?:at least )?" + AMOUNT + r" pss|$", "job.pss_peak_bytes"),
     (r"memory\W+peak (?:at least )?" + AMOUNT + r" rss|$", "job.rss_peak_bytes"),
-    (r"(?i)i/o\W+read (?:at least )?" + AMOUNT + r", wrote", "job.io_rchar_bytes"),
-    # After "i/o", because a verdict may also say how much was written.
-    (r"(?i)i/o\W+read [^,]+, wrote (?:at least )?" + AMOUNT, "job.io_wchar_bytes"),
+    (r"(?i)i/o\W+read\(\) (?:at least )?" + AMOUNT + r", write\(\)", "job.io_rchar_bytes"),
+    (r"(?i)write\(\) (?:at least )?" + AMOUNT, "job.io_wchar_bytes"),
     (r"pages ([\d,]+)() minor", "job.faults_minor"),
     (r"([\d,]+)() started", "job.processes_started"),
 ]

@@ -94,6 +94,7 @@ static void test_probes_do_not_count(void **state)
     assert_int_equal(why(&f)->first.process.pid, 121);
     assert_string_equal(why(&f)->after, "make");
     assert_int_equal(why(&f)->n_before, 3);
+    assert_false(why(&f)->before_is_bound);
     assert_int_equal(f.n, 0);
 }
 
@@ -162,6 +163,7 @@ static void test_not_known(void **state)
     assert_int_equal(why(&f)->first.process.pid, 103);
     assert_false(why(&f)->first.status_known);
     assert_true(why(&f)->is_probable);
+    assert_true(why(&f)->before_is_bound);
     f = new_failures();
     ended(&f, 101, COMMAND, 0.1, 0.5, NOT_KNOWN, "gcc");
     ended(&f, 102, COMMAND, 0.6, 1.1, 0, "gcc");
@@ -206,6 +208,23 @@ static void test_long_texts(void **state)
     assert_string_equal(cut + len - 3, "...");
 }
 
+/* A process whose parent was lost may be one more that failed. */
+static void test_lost_parent(void **state)
+{
+    struct failures f = new_failures();
+    struct baro_exit e = {.t_ns = SECONDS(1.5), .key = {103, 5}, .parent = {COMMAND, 5}, .status_known = true,
+                          .status = STATUS(1), .name = "cc1", .cmdline = "/usr/lib/gcc/12/cc1 -quiet a.c -o /tmp/a.s"};
+    (void)state;
+    ended(&f, 101, COMMAND, 0.1, 0.2, STATUS(1), "false");
+    ended(&f, 102, 0, 0.3, 0.4, STATUS(1), "false");
+    e.value[EXIT_elapsed] = SECONDS(1);
+    failures_add(&f, &e);
+    ended(&f, COMMAND, WRAPPER, 0, 1.6, STATUS(1), "sh");
+    assert_int_equal(why(&f)->n_before, 1);
+    assert_true(why(&f)->before_is_bound);
+    assert_string_equal(why(&f)->first.command, "cc1 -quiet a.c -o /tmp/a.s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_probes_do_not_count), cmocka_unit_test(test_by_itself),
         cmocka_unit_test(test_trap),         cmocka_unit_test(test_closed_pipe),
         cmocka_unit_test(test_timeout),      cmocka_unit_test(test_not_known),
+        cmocka_unit_test(test_lost_parent),
         cmocka_unit_test(test_bounded),      cmocka_unit_test(test_long_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
