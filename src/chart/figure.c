@@ -2,6 +2,7 @@
 /* Figures from the table of rows: which curves, for which commands. */
 #include "chart/figure.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "chart/rows.h"
 
 #define NAME_MAX_BYTES 80
+#define NAMED_MOST 4u /* of those without a curve */
 
 static bool has_tasks(const struct making *m)
 {
@@ -34,6 +36,42 @@ static struct curve_row of_task(const struct curve_row *c)
     return of;
 }
 
+static bool is_among(const struct heaviest *h, const char *name)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        if (strcmp(h->name[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A figure without a curve of all others says in its title what it lacks: "(not drawn: evepy, fmpy and 3 others)". */
+static void name_rest(struct making *m, size_t chart, const struct heaviest *h)
+{
+    struct chart *c = &m->figures->charts[chart];
+    struct buf text = {0};
+    size_t left = 0;
+    buf_printf(&text, "%s (not drawn: ", c->title);
+    for (size_t i = 0; i < fact_rows(m->summary, h->section); i++) {
+        const char *name = fact_text(m->summary, h->section, "name", i);
+        if (!name || is_among(h, name))
+            continue;
+        if (left++ < NAMED_MOST)
+            buf_printf(&text, "%s%.40s", left > 1 ? ", " : "", name);
+    }
+    if (left > NAMED_MOST)
+        buf_printf(&text, " and %zu other%s", left - NAMED_MOST, left - NAMED_MOST > 1 ? "s" : "");
+    buf_str(&text, ")");
+    buf_byte(&text, 0);
+    char *title = left && !text.failed ? strdup((const char *)text.at) : NULL;
+    if (title) {
+        free(c->title);
+        c->title = title;
+    }
+    m->failed = m->failed ? m->failed : left && !title ? -ENOMEM : 0;
+    buf_done(&text);
+}
+
 static void add_names(struct making *m, size_t chart, const struct figure_row *row, size_t curves)
 {
     bool tasks = is_by_task(m, row);
@@ -54,6 +92,8 @@ static void add_names(struct making *m, size_t chart, const struct figure_row *r
                 making_curve(m, chart, &curve, title, h.name[k], colors[k]);
         }
     }
+    if (row->curve[0].by_command && !row->others)
+        name_rest(m, chart, &h);
 }
 
 /* Texts of the table say "command". */

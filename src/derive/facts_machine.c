@@ -197,7 +197,10 @@ static void host_real(const struct baro_summary *s, int of, struct baro_value *r
         absent = of == HOST_CORES_MEAN   ? summary_machine_cores_mean(s, &v)
                  : of == HOST_CORES_PEAK ? summary_machine_cores_peak(s, &v)
                  : of == HOST_OTHERS     ? summary_machine_others(s, &v)
-                                         : summary_machine_steal(s, &v);
+                                         : summary_machine_share(s, of == HOST_USER   ? MACHINE_USER
+                                                                    : of == HOST_IDLE ? MACHINE_IDLE
+                                                                                      : MACHINE_STEAL,
+                                                                 &v);
     }
     value_real(ret, absent, v);
 }

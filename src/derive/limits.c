@@ -268,15 +268,15 @@ int summary_machine_others(const struct baro_summary *s, double *ret)
     return BARO_PRESENT;
 }
 
-int summary_machine_steal(const struct baro_summary *s, double *ret)
+int summary_machine_share(const struct baro_summary *s, enum machine_counter counter, double *ret)
 {
-    const struct growth *steal = &s->machine.counter[MACHINE_STEAL], *all = &s->machine.counter[MACHINE_ALL];
+    const struct growth *part = &s->machine.counter[counter], *all = &s->machine.counter[MACHINE_ALL];
     *ret = 0;
-    if (!steal->seen || !all->seen)
-        return steal->seen ? all->absent : steal->absent;
+    if (!part->seen || !all->seen)
+        return part->seen ? all->absent : part->absent;
     if (!all->grown)
         return BARO_ABSENT_UNKNOWN;
-    *ret = (double)steal->grown / (double)all->grown;
+    *ret = (double)part->grown / (double)all->grown;
     return BARO_PRESENT;
 }
 

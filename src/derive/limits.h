@@ -44,7 +44,8 @@ int summary_machine_cores_mean(const struct baro_summary *s, double *ret);
 int summary_machine_cores_peak(const struct baro_summary *s, double *ret);
 int summary_machine_others(const struct baro_summary *s,
                            double *ret); /* cores that neither the job nor the recorder kept busy */
-int summary_machine_steal(const struct baro_summary *s, double *ret);  /* share of all CPU time */
+/* The share of all CPU time of the machine. */
+int summary_machine_share(const struct baro_summary *s, enum machine_counter counter, double *ret);
 uint64_t summary_machine_watched_ns(const struct baro_summary *s);
 
 #endif

@@ -7,6 +7,7 @@
 
 static const enum host_metric of_counter[MACHINE_COUNTERS] = {
     [MACHINE_STEAL] = HOST_cpu_steal,
+    [MACHINE_IDLE] = HOST_cpu_idle,
     [MACHINE_OOM_KILLS] = HOST_oom_kills,
     [MACHINE_SWAP_IN] = HOST_swap_in,
     [MACHINE_SWAP_OUT] = HOST_swap_out,
@@ -41,6 +42,22 @@ int machine_all(const struct baro_sample *s, uint64_t *ret)
     for (size_t i = 0; i < sizeof(rest) / sizeof(*rest) && absent == BARO_PRESENT; i++)
         *ret += s->host_absent[rest[i]] == BARO_PRESENT ? s->host[rest[i]] : 0;
     return absent;
+}
+
+/* What an older kernel does not count is not there. */
+static uint64_t user_of(const struct baro_sample *s)
+{
+    static const enum host_metric parts[] = {HOST_cpu_user, HOST_cpu_nice, HOST_cpu_guest, HOST_cpu_guest_nice};
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+        sum += s->host_absent[parts[i]] == BARO_PRESENT ? s->host[parts[i]] : 0;
+    return sum;
+}
+
+/* Is a counter a metric as it stands? */
+static bool is_metric(enum machine_counter c)
+{
+    return c != MACHINE_BUSY && c != MACHINE_ALL && c != MACHINE_USER && c != MACHINE_JOB && c != MACHINE_SELF;
 }
 
 /* ---- over many ---- */
@@ -178,11 +195,12 @@ void machine_add(struct machine *m, const struct baro_sample *s)
     int no_busy = derive_host_busy(s, &busy), no_all = machine_all(s, &all);
     grow(&m->counter[MACHINE_BUSY], t, no_busy, busy);
     grow(&m->counter[MACHINE_ALL], t, no_all, all);
+    grow(&m->counter[MACHINE_USER], t, no_all ? no_all : s->host_absent[HOST_cpu_user], user_of(s));
     /* The first reading may be of the control groups alone. */
     grow(&m->counter[MACHINE_JOB], t, no_busy ? no_busy : s->job_absent[JOB_cpu], s->job[JOB_cpu]);
     grow(&m->counter[MACHINE_SELF], t, no_busy ? no_busy : s->self_absent[RECORDER_cpu], s->self[RECORDER_cpu]);
     for (int i = 0; i < MACHINE_COUNTERS; i++) {
-        if (i != MACHINE_BUSY && i != MACHINE_ALL && i != MACHINE_JOB && i != MACHINE_SELF)
+        if (is_metric((enum machine_counter)i))
             grow(&m->counter[i], t, s->host_absent[of_counter[i]], s->host[of_counter[i]]);
     }
     for (int i = 0; i < MACHINE_GAUGES; i++)

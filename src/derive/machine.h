@@ -20,6 +20,8 @@ enum machine_counter {
     MACHINE_BUSY, /* CPU time in which something was done: user, nice, system, interrupts, guests */
     MACHINE_ALL,  /* all CPU time: busy, idle, waiting for I/O, stolen */
     MACHINE_STEAL,
+    MACHINE_IDLE,
+    MACHINE_USER, /* in user mode, niced or not, and of guests */
     MACHINE_JOB,  /* CPU time of the job at the same readings */
     MACHINE_SELF, /* and of the recorder */
     MACHINE_OOM_KILLS,

@@ -66,6 +66,7 @@ static const struct {
     {"system", "cpu_system_ns", fmt_duration},
     {"cores", "cores_mean", NULL},
     {"peak cores", "cores_peak", NULL},
+    {"mean cores of one", "process_cores_mean", NULL},
     {"peak cores of one", "process_cores_peak", NULL},
     {"active", "active_ns", fmt_duration},
 };
@@ -86,6 +87,35 @@ static void task_row(const struct baro_summary *s, size_t row, struct buf *out)
     buf_str(out, " |\n");
 }
 
+/* Of all processes of the recording together, those of no task included. */
+static void all_tasks(const struct baro_summary *s, struct buf *out)
+{
+    struct baro_value uss = report_fact(s, "job", "uss_peak_bytes");
+    struct baro_value memory = report_fact(s, "host", "memory_total_bytes");
+    uint64_t samples = 0;
+    for (size_t i = 0; i < report_tasks_count(s); i++) {
+        struct baro_value rows = report_row(s, "tasks", "process_samples", i);
+        samples += rows.absent ? 0 : rows.u64;
+    }
+    fmt_count(out, samples);
+    buf_str(out, " samples of processes of tasks");
+    if (uss.absent == BARO_PRESENT) {
+        bool is_bound = uss.flags & BARO_VALUE_LOWER_BOUND;
+        buf_printf(out, " · peak uss of all processes together %s", is_bound ? "at least " : "");
+        fmt_bytes(out, uss.u64);
+    }
+    if (uss.absent == BARO_PRESENT && memory.absent == BARO_PRESENT && memory.u64) {
+        buf_str(out, ", ");
+        fmt_decimal(out, 100.0 * (double)uss.u64 / (double)memory.u64, 1);
+        buf_str(out, " % of the machine's memory");
+    }
+    if (memory.absent == BARO_PRESENT) {
+        buf_str(out, " · memory of the machine ");
+        fmt_bytes(out, memory.u64);
+    }
+    buf_str(out, "\n\n");
+}
+
 void markdown_tasks(const struct baro_summary *s, struct buf *out)
 {
     size_t order[TASKS_SHOWN], n = report_tasks_order(s, order, TASKS_SHOWN);
@@ -103,4 +133,5 @@ void markdown_tasks(const struct baro_summary *s, struct buf *out)
     if (report_tasks_count(s) > n)
         buf_printf(out, "\n%zu more tasks used less.\n", report_tasks_count(s) - n);
     buf_byte(out, '\n');
+    all_tasks(s, out);
 }

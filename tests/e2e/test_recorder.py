@@ -434,17 +434,26 @@ def test_recorder_below_its_target_is_not_counted(run, work, tape):
     assert "baro" not in {r["name"] for r in rows}
 
 
-@pytest.mark.parametrize("make", ["dead", "foreign", "thread", "kernel", "word"])
-def test_invalid_targets(run, run_ordinary, tape, started, make):
-    runner, pid = run, 1
+def test_process_of_another_user(run, run_ordinary, tape, started):
+    """What anybody may read of it is recorded, as with --match; the rest is absent, and not 0."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to have another user's process")
+    p = started(["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 300"])
+    run_ordinary("record", "-q", "-i", "100ms", "--for", "2s", "--pid", p.pid, "-o", tape, status=0)
+    s = run.summary(tape)
+    row = next(r for r in run.export(tape) if r["pid"] == p.pid)
+    assert row["rss_bytes"] > 0 and row["threads"] == 1 and row["uss_bytes"] is None and row["io_rchar_bytes"] is None
+    assert s["job"]["rss_peak_bytes"] > 0 and s["job"]["cpu_ns"] >= 0
+    assert s["job"]["io_rchar_bytes"] is None and s["absent"]["job.io_rchar_bytes"] == "denied"
+
+
+@pytest.mark.parametrize("make", ["dead", "thread", "kernel", "word"])
+def test_invalid_targets(run, tape, started, make):
+    pid = 1
     if make == "dead":
         p = started(["true"])
         p.wait()
         pid = p.pid
-    elif make == "foreign":
-        if os.geteuid() != 0:
-            pytest.skip("needs root to have another user's process")
-        runner, pid = run_ordinary, started(["sleep", "300"]).pid
     elif make == "thread":
         p = started(
             script(
@@ -461,7 +470,7 @@ def test_invalid_targets(run, run_ordinary, tape, started, make):
             pytest.skip("no kernel threads in sight")
     else:
         pid = "12x"
-    done = runner("record", "--pid", pid, "-o", tape, status=2)
+    done = run("record", "--pid", pid, "-o", tape, status=2)
     assert len(done.stderr.splitlines()) == 1
     assert not os.path.exists(tape)
 

@@ -326,3 +326,19 @@ def test_oasislmf_has_tasks_alone(run, tape):
     task = run.export(tape, "task")
     for was, now in zip(task, task[1:]):
         assert now["cpu_user_ns"] >= was["cpu_user_ns"] and now["cpu_system_ns"] >= was["cpu_system_ns"]
+
+
+def test_no_task_is_dropped_without_a_word(run, tape, work):
+    """A line figure has eight curves: its title says whose are missing. The Markdown has what all tasks took."""
+    lines = "".join(f"{run.binary} run --task task{i} -- sleep 0.2 & " for i in range(9))
+    run("run", "-q", "-i", "50ms", "--overhead", "off", "-o", tape, "--", "sh", "-c", lines + "wait", status=0)
+    for figure in ("cpu_time", "aggregate_uss", "aggregate_cpu", "instance_count", "rss_vs_uss"):
+        done = run("plot", "-o", work / f"{figure}.svg", tape, figure)
+        if "built without" in done.stderr:
+            pytest.skip(done.stderr)
+        text = (work / f"{figure}.svg").read_text()
+        assert re.search(r"\(not drawn: task\d\)", text), figure
+    text = run("report", "--format", "markdown", "-o", "-", tape, status=0).stdout
+    rows = sum(t["process_samples"] for t in run.summary(tape)["tasks"])
+    assert f"\n{rows:,} samples of processes of tasks · peak uss of all processes together " in text
+    assert " % of the machine's memory · memory of the machine " in text and "| mean cores of one |" in text

@@ -57,7 +57,7 @@ static void test_machine(void **state)
     NEAR(d, 2.0);
     assert_int_equal(summary_machine_others(s, &d), 0);
     NEAR(d, 2.0 - 1.4 / 3 - 0.012 / 3);
-    assert_int_equal(summary_machine_steal(s, &d), 0);
+    assert_int_equal(summary_machine_share(s, MACHINE_STEAL, &d), 0);
     NEAR(d, 0.1);
     assert_int_equal(machine_share(&s->machine, MACHINE_CPU_SOME, &d), 0);
     NEAR(d, 0.3);
