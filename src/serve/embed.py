@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the files that baro-serve has in it as C strings.
 
-    embed.py openapi.json host.html host.css host.js page.css palette.c OUTPUT.c
+    embed.py openapi.json page.css palette.c host.html host.css shared.js host.js job.html job.js OUTPUT.c
 
 The style sheet begins with what the page of a report begins with (page.css up to its mark "verdict"), so that both look
 alike. Colours come from palette.c, as in page/embed.py.
@@ -23,16 +23,18 @@ def literal(name, text):
 
 
 def main():
-    openapi, html, css, js, page, palette = (pathlib.Path(path).read_text(encoding="utf-8") for path in sys.argv[1:7])
+    texts = [pathlib.Path(path).read_text(encoding="utf-8") for path in sys.argv[1:10]]
+    openapi, page, palette, html, css, shared, js, job_html, job_js = texts
     light, dark = re.findall(r"\{((?:0x[0-9a-f]{6},? ?)+)\}", palette)
     css = page[: page.index("/* verdict */")] + css
     for mark, colors in (("@LIGHT@", light), ("@DARK@", dark)):
         css = css.replace(mark, " ".join(f"--k{i}: #{color};" for i, color in enumerate(re.findall("0x([0-9a-f]{6})", colors))))
-    digest = hashlib.sha256((html + css + js).encode()).hexdigest()[:16]
+    digest = hashlib.sha256((html + css + shared + js + job_html + job_js).encode()).hexdigest()[:16]
     text = '/* Made by embed.py. */\n#include "serve/files.h"\n\n'
-    for name, content in (("openapi", openapi), ("html", html), ("css", css), ("js", js), ("version", digest)):
+    for name, content in (("openapi", openapi), ("html", html), ("css", css), ("shared_js", shared), ("js", js), ("job_html", job_html),
+                          ("job_js", job_js), ("version", digest)):
         text += literal(f"serve_{name}", content)
-    pathlib.Path(sys.argv[7]).write_text(text, encoding="utf-8")
+    pathlib.Path(sys.argv[10]).write_text(text, encoding="utf-8")
 
 
 main()

@@ -3,7 +3,8 @@
 #ifndef SERVE_FILES_H
 #define SERVE_FILES_H
 
-extern const char serve_openapi[], serve_html[], serve_css[], serve_js[];
+extern const char serve_openapi[], serve_html[], serve_css[], serve_js[], serve_shared_js[];
+extern const char serve_job_html[], serve_job_js[];
 extern const char serve_version[]; /* a digest of them */
 
 #endif

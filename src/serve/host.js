@@ -1,78 +1,55 @@
 /* The page of the host: reads the list of jobs, and keeps it up by the server's events. */
 "use strict";
 
-const $ = id => document.getElementById(id);
-const SVG = "http://www.w3.org/2000/svg";
 const PAGE = 25, POINTS = 90;
 const SHOWN = 50, DENSE = 8;    /* of the jobs that run, at most; above this number each is a line */
 const jobs = new Map();         /* those that run and are shown: id -> {row, node, curve: [[t_ns, cores], ...], tasks} */
 const running = new Set();      /* the ids of those that run, as far as events named them */
 let total = 0, offset = 0, search = "", cpus = 0, memory = 0;
 
-/* ---- text ---- */
-
-function bytes(n) {
-  if (n === null || n === undefined) return "";
-  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
-  let i = 0;
-  while (n >= 999.5 && i < 5) { n /= 1000; i++; }
-  return (i === 0 || n >= 99.95 ? n.toFixed(0) : n.toPrecision(3)) + "\u00a0" + units[i];
-}
-
-function duration(ns) {
-  if (ns === null || ns === undefined) return "";
-  const s = ns / 1e9;
-  if (s < 0.9995) return (s * 1000).toPrecision(3) + "\u00a0ms";
-  if (s < 59.95) return s.toPrecision(3) + "\u00a0s";
-  const whole = Math.round(s), h = Math.floor(whole / 3600), m = Math.floor(whole / 60) % 60;
-  if (h >= 48) return Math.floor(h / 24) + "\u00a0d " + h % 24 + "\u00a0h";
-  return h ? h + "\u00a0h " + String(m).padStart(2, "0") + "\u00a0min" : m + "\u00a0min " + String(whole % 60).padStart(2, "0") + "\u00a0s";
-}
-
-const cores = v => v === null || v === undefined ? "" : v.toFixed(v < 10 ? 2 : 1);
-const count = v => v === null || v === undefined ? "" : v.toLocaleString("en");
-
-function when(text) {
-  const t = new Date(text), day = new Date(), p = n => String(n).padStart(2, "0");
-  const time = p(t.getHours()) + ":" + p(t.getMinutes()) + ":" + p(t.getSeconds());
-  if (t.toDateString() === day.toDateString()) return time;
-  return t.getFullYear() + "-" + p(t.getMonth() + 1) + "-" + p(t.getDate()) + " " + time;
-}
-
-/* ---- nodes ---- */
-
-function make(tag, options, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(options || {})) {
-    if (name === "text") node.textContent = value;
-    else if (value !== null && value !== undefined) node.setAttribute(name, value);
-  }
-  node.append(...children.filter(child => child));
-  return node;
-}
-
-function drawn(tag, options) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(options)) node.setAttribute(name, value);
-  return node;
-}
-
-/* The server writes a backslash as two, so that what it writes for control characters can be told from it. */
-const plain = text => text.replace(/\\\\/g, "\\");
-const report = id => "/jobs/" + encodeURIComponent(id) + "/report";
-
-function figure(name, big, small, share) {
-  const node = make("div", {class: "figure"}, make("h3", {text: name}),
-    make("p", {class: "big"}, make("span", {text: big}), small ? make("small", {text: " " + small}) : null));
-  if (share !== null && share !== undefined) {
-    const meter = drawn("svg", {class: "meter" + (share > 0.95 ? " full" : share > 0.85 ? " high" : ""), viewBox: "0 0 100 5", preserveAspectRatio: "none", "aria-hidden": "true"});
-    meter.append(drawn("rect", {width: 100, height: 5}), drawn("rect", {class: "part", width: Math.max(0, Math.min(100, share * 100)), height: 5}));
-    node.append(meter);
-  }
-  return node;
-}
-
 /* ---- the machine ---- */
+
+/* The last hour, from whichever tapes have the machine: name -> [[milliseconds since 1970, value], ...] */
+const HISTORY = 3600e3, STEPS = 120;
+const MACHINE = {"host.cores": s => s.cores, "host.memory_used": s => s.memory_used_bytes, "host.pressure_cpu_some_ratio": s => s.pressure_cpu_some_ratio,
+  "host.disk_read_bytes_per_second": s => s.disk_read_bytes_per_second, "host.disk_write_bytes_per_second": s => s.disk_write_bytes_per_second};
+const machineHistory = new Map(Object.keys(MACHINE).map(name => [name, []]));
+let historyOf = null;
+
+const mostOf = name => name === "host.cores" ? cpus : name.endsWith("_ratio") ? 1 : 0;
+
+async function readHistory(host) {
+  historyOf = host.job;
+  const at = Date.parse(host.sample.time), t = host.sample.t_ns, wall = p => [at + (p[0] - t) / 1e6, p[1]];
+  const from = Math.max(0, t - HISTORY * 1e6) / 1e9;
+  const range = await get("/api/v1/jobs/" + encodeURIComponent(host.job) + "/range?buckets=" + STEPS + "&from=%2B" + from.toFixed(3) + "s&" + Object.keys(MACHINE).map(name => "metric=" + name).join("&"));
+  if (!range) { historyOf = null; return; }
+  Object.keys(MACHINE).forEach((name, k) => {
+    const points = pointsOf(range, k).map(wall).map(([t, v]) => [t, within(v, mostOf(name))]), first = points[0][0], last = points[points.length - 1][0], old = machineHistory.get(name);
+    const before = old.filter(p => p[0] < first), gap = before.length && first - before[before.length - 1][0] > 60e3 ? [[first - 1, null]] : [];
+    machineHistory.set(name, [...before, ...gap, ...points, ...old.filter(p => p[0] > last)]);
+  });
+}
+
+/* Reads what was before once for each tape, and adds what is now. */
+async function keepHistory(host) {
+  const at = Date.parse(host.sample.time);
+  if (host.job && host.job !== historyOf) await readHistory(host);
+  for (const [name, of] of Object.entries(MACHINE)) {
+    const points = machineHistory.get(name), v = of(host.sample.host);
+    if (!points.length || at > points[points.length - 1][0]) points.push([at, within(v, mostOf(name))]);
+    machineHistory.set(name, points.filter(p => p[0] > at - HISTORY));
+  }
+}
+
+function past(node, points, text, most) {
+  const known = points.filter(p => p[1] !== null), peak = Math.max(...known.map(p => p[1]));
+  if (known.length < 2) return node;
+  const from = points[0][0], length = points[points.length - 1][0] - from || 1, svg = newCurve("the last " + duration(length * 1e6));
+  drawPath(svg, points, Math.max(most, peak) || 1, from, length);
+  node.append(svg, make("p", {class: "past", text: "peak " + text(peak) + " in " + duration(length * 1e6)}));
+  return node;
+}
 
 async function readHost() {
   const host = await get("/api/v1/host");
@@ -87,12 +64,15 @@ async function readHost() {
       make("div", {}, make("dt", {text: "memory"}), make("dd", {text: bytes(memory)})));
   }
   if (!sample) return;
+  await keepHistory(host);
   const used = sample.memory_used_bytes, wait = sample.pressure_cpu_some_ratio, io = sample.disk_read_bytes_per_second;
+  const percent = v => (v * 100).toFixed(0) + "\u00a0%", known = v => v !== null && v !== undefined, of = name => machineHistory.get("host." + name);
+  const reads = new Map(of("disk_read_bytes_per_second")), disks = of("disk_write_bytes_per_second").map(([t, v]) => [t, v === null ? null : v + (reads.get(t) || 0)]);
   $("figures").replaceChildren(
-    figure("CPUs busy", sample.cores === null ? "\u2013" : cores(sample.cores), "of " + cpus, sample.cores === null ? null : sample.cores / cpus),
-    figure("Memory in use", used === null ? "\u2013" : bytes(used), "of " + bytes(memory), used === null ? null : used / memory),
-    figure("Waiting for a CPU", wait === null || wait === undefined ? "\u2013" : (wait * 100).toFixed(0) + "\u00a0%", "of the time", wait),
-    figure("Disks", io === null || io === undefined ? "\u2013" : bytes(io + (sample.disk_write_bytes_per_second || 0)) + "/s", "read and written", null));
+    past(figure("CPUs busy", known(sample.cores) ? cores(sample.cores) : "\u2013", "of " + cpus, known(sample.cores) ? sample.cores / cpus : null), of("cores"), cores, cpus),
+    past(figure("Memory in use", known(used) ? bytes(used) : "\u2013", "of " + bytes(memory), known(used) ? used / memory : null), of("memory_used"), bytes, memory),
+    past(figure("Waiting for a CPU", known(wait) ? percent(wait) : "\u2013", "of the time", wait), of("pressure_cpu_some_ratio"), percent, 1),
+    past(figure("Disks", known(io) ? bytes(io + (sample.disk_write_bytes_per_second || 0)) + "/s" : "\u2013", "read and written", null), disks, v => bytes(v) + "/s", 1));
 }
 
 /* ---- jobs that run ---- */
@@ -116,11 +96,11 @@ const inView = new IntersectionObserver(entries => {
 function newJob(row) {
   const job = {row, curve: [], values: {cores: value("Cores"), memory: value("Memory"), processes: value("Processes"), cpu: value("CPU time")}};
   job.since = make("span", {class: "since"});
-  job.svg = drawn("svg", {class: "curve", viewBox: "0 0 100 52", preserveAspectRatio: "none", role: "img", "aria-label": "cores over time"});
+  job.svg = newCurve("cores over time");
   job.scale = make("h3", {text: "\u00a0"});
   job.tasks = make("table", {class: "tasks", hidden: ""});
   job.node = make("article", {class: "job", "data-id": row.id},
-    make("div", {class: "top"}, make("a", {href: report(row.id), title: "Open the report"}, make("code", {text: plain(row.title)})), job.since),
+    make("div", {class: "top"}, make("a", {href: page(row.id), title: "Watch it: curves and processes"}, make("code", {text: plain(row.title)})), job.since),
     make("div", {class: "values"}, ...Object.values(job.values).map(v => v.node), make("div", {class: "value spark"}, job.scale, job.svg)), job.tasks);
   jobs.set(row.id, job);
   inView.observe(job.node);
@@ -138,16 +118,13 @@ function drawCurve(job) {
   if (points.length < 2) return;
   const from = points[0][0], length = points[points.length - 1][0] - from || 1;
   job.scale.textContent = "peak " + cores(peak) + " in " + duration(length);
-  const at = points.map(p => ((p[0] - from) / length * 100).toFixed(2) + "," + (50 - p[1] / most * 46).toFixed(2));
-  job.svg.replaceChildren(drawn("line", {x1: 0, x2: 100, y1: 50.5, y2: 50.5}),
-    drawn("path", {class: "area", d: "M0,50L" + at.join("L") + "L100,50Z"}), drawn("path", {d: "M" + at.join("L")}));
+  drawPath(job.svg, points, most, from, length);
 }
 
 async function readCurve(job) {
   const range = await get("/api/v1/jobs/" + encodeURIComponent(job.row.id) + "/range?metric=job.cores&buckets=60");
   if (!range) return;
-  const step = (range.to_ns - range.from_ns) / range.buckets, mean = range.series[0].mean;
-  const before = mean.map((v, i) => [range.from_ns + (i + 1) * step, v]).filter(p => p[1] !== null);
+  const before = pointsOf(range, 0).filter(p => p[1] !== null);
   const last = before.length ? before[before.length - 1][0] : 0;
   job.curve = before.concat(job.curve.filter(p => p[0] > last));
   drawCurve(job);
@@ -255,15 +232,6 @@ async function readBefore() {
 
 /* ---- the server ---- */
 
-async function get(path) {
-  try {
-    const answer = await fetch(path, {credentials: "same-origin"});
-    return answer.ok ? await answer.json() : null;
-  } catch (error) {
-    return null;
-  }
-}
-
 /* Many events at once, one reading. */
 function soon(read) {
   let waiting = 0;
@@ -314,17 +282,8 @@ function follow() {
 
 /* ---- what people do ---- */
 
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  $("theme").textContent = theme === "dark" ? "Light" : "Dark";
-}
-
 function begin() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const name = () => { if (!document.documentElement.dataset.theme) $("theme").textContent = dark.matches ? "Light" : "Dark"; };
-  dark.onchange = name;
-  name();
-  $("theme").onclick = () => setTheme($("theme").textContent === "Dark" ? "dark" : "light");
+  beginTheme();
   $("newer").onclick = () => { offset = Math.max(0, offset - PAGE); readBefore(); };
   $("older").onclick = () => { offset += PAGE; readBefore(); };
   $("search").oninput = () => { search = $("search").value.trim(); offset = 0; readBeforeSoon(); readRunningSoon(); };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of the host, and the report of a job, which the program baro-report makes. */
+/* The pages of the host and of a job that runs, and the report of a job, which the program baro-report makes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -44,6 +44,22 @@ void host_style(struct request *q)
 void host_script(struct request *q)
 {
     constant(q, "text/javascript; charset=utf-8", serve_js);
+}
+
+void shared_script(struct request *q)
+{
+    constant(q, "text/javascript; charset=utf-8", serve_shared_js);
+}
+
+/* The page of a job that runs; of one that has ended it goes to the report. */
+void job_page(struct request *q)
+{
+    constant(q, "text/html; charset=utf-8", serve_job_html);
+}
+
+void job_script(struct request *q)
+{
+    constant(q, "text/javascript; charset=utf-8", serve_job_js);
 }
 
 /* baro-report lies beside this program. */

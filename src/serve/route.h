@@ -32,6 +32,7 @@ void exposition(struct request *q);
 void observer_task_ids(struct request *q), observer_count(struct request *q), observer_tasks(struct request *q);
 void observer_task(struct request *q), observer_process(struct request *q), observer_processes(struct request *q);
 void host_page(struct request *q), host_style(struct request *q), host_script(struct request *q);
+void shared_script(struct request *q), job_page(struct request *q), job_script(struct request *q);
 void report_page(struct request *q);
 
 #endif

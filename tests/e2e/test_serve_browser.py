@@ -19,7 +19,7 @@ pytestmark = [
 
 RUNNING = "[...document.querySelectorAll('#running .job')].map(e => e.querySelector('code').textContent)"
 ENDED = "[...document.querySelectorAll('#before tbody tr')].map(e => e.cells[0].textContent)"
-RESULTS = "[...document.querySelectorAll('#before tbody .pill')].map(e => e.textContent)"
+RESULTS = "[...document.querySelectorAll('#before tbody .pill:not(.warn)')].map(e => e.textContent)"
 
 
 @pytest.fixture
@@ -89,12 +89,38 @@ def test_a_report_is_opened(serve, kept, running, page):
     running("cat")
     s = serve()
     s.summed(4)
-    for link in ("#before tbody tr a", "#running .job a"):
-        show(page, s)
+    for link, path in (("#before tbody tr a", ""), ("#report", "jobs/" + s.json("/api/v1/jobs?state=running")["jobs"][0]["id"])):
+        show(page, s, path=path)
         poll(lambda: page.run(f"!!document.querySelector('{link}')"))
         page.run(f"document.querySelector('{link}').click()")
         poll(lambda: page.run("location.pathname.endsWith('/report') && document.readyState === 'complete'"))
         assert page.run("document.querySelectorAll('svg').length") > 0
+
+
+def test_a_job_that_runs_is_watched(serve, running, page):
+    """Curves and processes move; when the job ends, its result and the report are there."""
+    job = running("sh", "-c", "while sleep 0.1; do :; done & cat; kill $!")
+    s = serve()
+    show(page, s)
+    poll(lambda: page.run("!!document.querySelector('#running .job a')"))
+    page.run("document.querySelector('#running .job a').click()")
+    poll(lambda: page.run("location.pathname.startsWith('/jobs/') && !!document.querySelector('#link.live')"))
+    poll(lambda: page.run("document.querySelectorAll('#curves .row:not([hidden]) .curve path').length") >= 4)
+    poll(lambda: any("cat" in text for text in texts(page, "#tree tbody td:first-child")))
+    drawn = page.run("document.querySelector('#curves .curve path').getAttribute('d')")
+    poll(lambda: page.run("document.querySelector('#curves .curve path').getAttribute('d')") != drawn)
+    job.stdin.close()
+    job.wait()
+    poll(lambda: texts(page, "#state") == ["exit 0"])
+    assert texts(page, "#report") == ["Open the report"]
+
+
+def test_the_machine_has_a_history(serve, running, page):
+    running("cat")
+    s = serve()
+    show(page, s)
+    poll(lambda: page.run("document.querySelectorAll('#figures .curve path').length") >= 6)
+    poll(lambda: all(text.startswith("peak ") for text in texts(page, "#figures .past")))
 
 
 def test_token(serve, kept, work, page):

@@ -196,7 +196,7 @@ def test_bad_parameters(serve, kept):
 def test_etag(serve, kept):
     s = serve()
     job = s.summed(3)[0]["id"]
-    for path in (f"/api/v1/jobs/{job}", "/", "/host.js", f"/jobs/{job}/report"):
+    for path in (f"/api/v1/jobs/{job}", "/", "/host.js", f"/jobs/{job}", "/job.js", "/shared.js", f"/jobs/{job}/report"):
         status, headers, body = s.ask(path)
         assert status == 200 and body
         status, _, body = s.ask(path, If_None_Match=headers["ETag"])
@@ -208,7 +208,11 @@ def test_report_and_page(serve, kept, baro):
     job = s.summed(3)[0]["id"]
     status, headers, body = s.ask(f"/jobs/{job}/report")
     assert status == 200 and headers["Content-Type"].startswith("text/html") and b"</html>" in body[-20:]
+    status, headers, page = s.ask(f"/jobs/{job}")
+    assert status == 200 and headers["Content-Type"].startswith("text/html") and b"job.js" in page
+    assert s.ask("/jobs/nothing")[0] == 404
     status, headers, body = s.ask("/")
     assert status == 200 and b"host.js" in body
+    body += page + s.ask("/job.js")[2] + s.ask("/shared.js")[2]
     assert "script-src 'self'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff"
     assert not re.search(rb"https?://(?!www.w3.org/2000/svg)", body + s.ask("/host.js")[2] + s.ask("/host.css")[2])

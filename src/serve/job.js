@@ -1,0 +1,181 @@
+/* The page of a job that runs: its curves and processes, kept up by the server's events. */
+"use strict";
+
+const id = decodeURIComponent(location.pathname.split("/")[2]), base = "/api/v1/jobs/" + encodeURIComponent(id);
+const STEPS = 300, POINTS = 1200;       /* of a curve: at the beginning, and at most */
+const TREE_MS = 2000, PROCESSES = 200;  /* how often processes are read, and how many */
+
+/* least: the smallest value at the top of the axis */
+const rate = v => bytes(v) + "/s";
+const curves = [
+  {title: "Cores", metric: "job.cores", of: s => s.job.cores, text: cores, least: 0.1},
+  {title: "Memory (rss)", metric: "process.rss", of: s => s.job.rss_bytes, text: bytes, least: 1e6},
+  {title: "Read from storage", metric: "job.io_read_bytes_per_second", of: s => s.job.io_read_bytes_per_second, text: rate, least: 1e3},
+  {title: "Written to storage", metric: "job.io_write_bytes_per_second", of: s => s.job.io_write_bytes_per_second, text: rate, least: 1e3},
+  {title: "Processes", metric: "job.processes", of: s => s.job.processes, text: count, least: 2},
+  {title: "Cores of the machine", metric: "host.cores", of: s => s.host && s.host.cores, text: cores, least: 0.1, isOfCpus: true},
+].map(c => ({...c, points: []}));
+let newest = 0, isOver = false, cpus = 0, rowLow = [];
+
+/* ---- curves ---- */
+
+function beginCurves() {
+  for (const c of curves) {
+    c.now = make("b");
+    c.scale = make("span", {class: "past"});
+    c.svg = newCurve(c.title + " over time");
+    c.node = make("figure", {class: "row", hidden: ""}, make("figcaption", {}, make("h3", {text: c.title}), c.now, c.scale), c.svg);
+    $("curves").append(c.node);
+  }
+}
+
+function drawCurves() {
+  for (const c of curves) {
+    const known = c.points.filter(p => p[1] !== null);
+    c.node.hidden = known.length < 2;
+    if (known.length < 2) continue;
+    const peak = Math.max(...known.map(p => p[1])), from = c.points[0][0], length = newest - from || 1;
+    const last = c.points[c.points.length - 1][1];
+    c.now.textContent = last === null ? "\u2013" : c.text(last);
+    c.scale.textContent = "peak " + c.text(peak) + " in " + duration(length);
+    drawPath(c.svg, c.points, Math.max(c.least, peak), from, length);
+  }
+}
+
+/* Of two neighbours the larger: peaks stay. */
+function halve(points) {
+  const half = [];
+  for (let i = 0; i + 1 < points.length; i += 2) {
+    const [a, b] = [points[i], points[i + 1]];
+    half.push([b[0], a[1] === null ? b[1] : b[1] === null ? a[1] : Math.max(a[1], b[1])]);
+  }
+  return half;
+}
+
+async function readCurves() {
+  for (const c of curves) {
+    const range = await get(base + "/range?metric=" + c.metric + "&buckets=" + STEPS);
+    if (!range) continue; /* the tape does not have it */
+    const before = pointsOf(range, 0).filter(p => p[0] < newest || !newest).map(([t, v]) => [t, within(v, c.isOfCpus ? cpus : 0)]);
+    const last = before.length ? before[before.length - 1][0] : 0;
+    c.points = before.concat(c.points.filter(p => p[0] > last));
+    newest = Math.max(newest, last);
+  }
+  drawCurves();
+}
+
+/* ---- now ---- */
+
+function put(sample) {
+  const job = sample.job, low = new Set([...(job.lower_bounds || "").split(/[^a-z_]+/), ...rowLow]);
+  const least = (name, text) => (text && low.has(name) ? "\u2265\u2009" : "") + (text || "\u2013");
+  $("now").replaceChildren(
+    figure("Cores", least("cores", cores(job.cores)), "", null),
+    figure("Memory", least("rss_bytes", bytes(job.rss_bytes)), "rss", null),
+    figure("Processes", count(job.processes) || "\u2013", job.processes_started > job.processes ? least("processes_started", count(job.processes_started)) + " so far" : "", null),
+    figure("CPU time", least("cpu_ns", duration(job.cpu_ns)), "", null));
+}
+
+let due = 0;
+function onSample(sample) {
+  if (sample.t_ns <= newest) return;
+  newest = sample.t_ns;
+  for (const c of curves) {
+    c.points.push([newest, within(c.of(sample), c.isOfCpus ? cpus : 0)]);
+    if (c.points.length > POINTS) c.points = halve(c.points);
+  }
+  due = due || requestAnimationFrame(() => { due = 0; drawCurves(); put(sample); });
+}
+
+/* ---- processes ---- */
+
+const brief = line => line.replace(/^\/\S*\/(?=[^\s\/])/, "");
+
+function forest(list) {
+  const has = new Map(list.map(p => [p.pid, p])), children = new Map(), rows = [];
+  for (const p of list) {
+    const up = has.has(p.ppid) && p.ppid !== p.pid ? p.ppid : 0;
+    children.set(up, [...(children.get(up) || []), p]);
+  }
+  const walk = (pid, lead) => (children.get(pid) || []).forEach((p, i, all) => {
+    const last = i === all.length - 1;
+    rows.push([lead === null ? "" : lead + (last ? "\u2514\u2500 " : "\u251c\u2500 "), p]);
+    walk(p.pid, lead === null ? "" : lead + (last ? "   " : "\u2502  "));
+  });
+  walk(0, null);
+  return rows;
+}
+
+function treeRow([branch, p]) {
+  const line = p.cmdline ? plain(brief(p.cmdline)) : "[" + plain(p.name) + "]", code = make("code", {title: plain(p.cmdline || "")});
+  code.append(make("span", {class: "branch", text: branch}), line);
+  return make("tr", {}, make("td", {}, code), make("td", {class: "n", text: p.pid}), make("td", {class: "n", text: cores(p.cores) || "\u2013"}),
+    make("td", {class: "n", text: duration(p.cpu_ns) || "\u2013"}), make("td", {class: "n", text: bytes(p.rss_bytes) || "\u2013"}));
+}
+
+async function readTree() {
+  if (isOver || document.hidden) return;
+  const list = await get(base + "/processes?columns=pid,ppid,name,cmdline,cores,cpu_ns,rss_bytes&limit=" + PROCESSES);
+  if (!list) return;
+  $("tree").tBodies[0].replaceChildren(...forest(list.processes).map(treeRow));
+  $("tree-count").textContent = count(list.total);
+  $("more").hidden = list.total <= list.processes.length;
+  $("more").textContent = "The first " + list.processes.length + " of " + count(list.total) + ".";
+}
+
+/* ---- the job ---- */
+
+function putRow(row) {
+  isOver = row.state !== "running";
+  rowLow = [...(row.lower_bounds || []), ...(row.now && row.now.rss_is_lower_bound ? ["rss_bytes"] : [])];
+  document.title = plain(row.title) + " - barograph";
+  $("title").textContent = plain(row.title);
+  $("since").textContent = "since " + when(row.start);
+  $("wall").textContent = duration(row.wall_ns);
+  $("state").textContent = isOver ? row.result || row.state : "running";
+  $("state").className = "pill" + (!isOver ? "" : row.result === "exit 0" ? " good" : " bad");
+  $("report").textContent = isOver ? "Open the report" : "Report so far";
+}
+
+async function readRow() {
+  const job = await get(base);
+  if (!job) return null;
+  cpus = job.summary.cpus;
+  putRow(job.job);
+  return job.job;
+}
+
+/* The list of the server has the end of a job a moment later than its tape. */
+async function readEnd() {
+  const row = await readRow();
+  if (!row || row.state === "running" || !row.result) setTimeout(readEnd, 1000);
+}
+
+function follow() {
+  const events = new EventSource(base + "/live"), link = $("link");
+  events.onopen = () => { link.className = "live"; link.textContent = "live"; };
+  events.onerror = () => { link.className = "lost"; link.textContent = "no connection"; };
+  events.addEventListener("sample", event => onSample(JSON.parse(event.data)));
+  events.addEventListener("end", event => {
+    events.close();
+    link.className = link.textContent = "";
+    putRow(JSON.parse(event.data));
+    readEnd();
+  });
+}
+
+async function begin() {
+  beginTheme();
+  beginCurves();
+  $("report").href = page(id) + "/report";
+  $("json").href = base;
+  document.addEventListener("keydown", event => { if (event.key === "t" && !event.ctrlKey && !event.metaKey) $("theme").click(); });
+  const row = await readRow();
+  if (row && row.state !== "running") { location.replace($("report").href); return; }
+  follow();
+  await readCurves();
+  readTree();
+  setInterval(() => { if (!isOver && !document.hidden) { readTree(); readRow(); } }, TREE_MS);
+}
+
+begin();

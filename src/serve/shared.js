@@ -1,0 +1,116 @@
+/* What the pages of the server share: text, nodes, curves, requests and the theme. */
+"use strict";
+
+const $ = id => document.getElementById(id);
+const SVG = "http://www.w3.org/2000/svg";
+
+/* ---- text ---- */
+
+function bytes(n) {
+  if (n === null || n === undefined) return "";
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let i = 0;
+  while (n >= 999.5 && i < 5) { n /= 1000; i++; }
+  return (i === 0 || n >= 99.95 ? n.toFixed(0) : n.toPrecision(3)) + "\u00a0" + units[i];
+}
+
+function duration(ns) {
+  if (ns === null || ns === undefined) return "";
+  const s = ns / 1e9;
+  if (s < 0.9995) return (s * 1000).toPrecision(3) + "\u00a0ms";
+  if (s < 59.95) return s.toPrecision(3) + "\u00a0s";
+  const whole = Math.round(s), h = Math.floor(whole / 3600), m = Math.floor(whole / 60) % 60;
+  if (h >= 48) return Math.floor(h / 24) + "\u00a0d " + h % 24 + "\u00a0h";
+  return h ? h + "\u00a0h " + String(m).padStart(2, "0") + "\u00a0min" : m + "\u00a0min " + String(whole % 60).padStart(2, "0") + "\u00a0s";
+}
+
+const cores = v => v === null || v === undefined ? "" : v.toFixed(v < 10 ? 2 : 1);
+const count = v => v === null || v === undefined ? "" : v.toLocaleString("en");
+
+function when(text) {
+  const t = new Date(text), day = new Date(), p = n => String(n).padStart(2, "0");
+  const time = p(t.getHours()) + ":" + p(t.getMinutes()) + ":" + p(t.getSeconds());
+  if (t.toDateString() === day.toDateString()) return time;
+  return t.getFullYear() + "-" + p(t.getMonth() + 1) + "-" + p(t.getDate()) + " " + time;
+}
+
+/* ---- nodes ---- */
+
+function make(tag, options, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(options || {})) {
+    if (name === "text") node.textContent = value;
+    else if (value !== null && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children.filter(child => child));
+  return node;
+}
+
+function drawn(tag, options) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(options)) node.setAttribute(name, value);
+  return node;
+}
+
+/* The server writes a backslash as two, so that what it writes for control characters can be told from it. */
+const plain = text => text.replace(/\\\\/g, "\\");
+const report = id => "/jobs/" + encodeURIComponent(id) + "/report";
+
+function figure(name, big, small, share) {
+  const node = make("div", {class: "figure"}, make("h3", {text: name}),
+    make("p", {class: "big"}, make("span", {text: big}), small ? make("small", {text: " " + small}) : null));
+  if (share !== null && share !== undefined) {
+    const meter = drawn("svg", {class: "meter" + (share > 0.95 ? " full" : share > 0.85 ? " high" : ""), viewBox: "0 0 100 5", preserveAspectRatio: "none", "aria-hidden": "true"});
+    meter.append(drawn("rect", {width: 100, height: 5}), drawn("rect", {class: "part", width: Math.max(0, Math.min(100, share * 100)), height: 5}));
+    node.append(meter);
+  }
+  return node;
+}
+const page = id => "/jobs/" + encodeURIComponent(id);
+
+/* The kernel counts time in steps, so that a share of it can come out above all there is: 2.03 of 2 cores. */
+const within = (v, most) => v === null || v === undefined ? null : most ? Math.min(v, most) : v;
+
+/* A curve of points [time, value] in a box of 100 by 52, up to most; a value of null is a gap. */
+function drawPath(svg, points, most, from, length) {
+  const runs = [[]];
+  for (const [t, v] of points) {
+    if (v === null) { if (runs[runs.length - 1].length) runs.push([]); continue; }
+    runs[runs.length - 1].push(((t - from) / length * 100).toFixed(2) + "," + (50 - v / most * 46).toFixed(2));
+  }
+  const x = at => at.split(",")[0];
+  svg.replaceChildren(drawn("line", {x1: 0, x2: 100, y1: 50.5, y2: 50.5}),
+    ...runs.filter(at => at.length > 1).flatMap(at => [
+      drawn("path", {class: "area", d: "M" + x(at[0]) + ",50L" + at.join("L") + "L" + x(at[at.length - 1]) + ",50Z"}), drawn("path", {d: "M" + at.join("L")})]));
+}
+
+const newCurve = label => drawn("svg", {class: "curve", viewBox: "0 0 100 52", preserveAspectRatio: "none", role: "img", "aria-label": label});
+
+/* ---- the server ---- */
+
+async function get(path) {
+  try {
+    const answer = await fetch(path, {credentials: "same-origin"});
+    return answer.ok ? await answer.json() : null;
+  } catch (error) {
+    return null;
+  }
+}
+
+/* The buckets of a range as points: at the end of each the highest value in it, so that peaks stay. */
+const pointsOf = (range, k) => range.series[k].max.map((v, i) => [range.from_ns + (i + 1) * (range.to_ns - range.from_ns) / range.buckets, v]);
+
+/* ---- the theme ---- */
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  $("theme").textContent = theme === "dark" ? "Light" : "Dark";
+}
+
+function beginTheme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const name = () => { if (!document.documentElement.dataset.theme) $("theme").textContent = dark.matches ? "Light" : "Dark"; };
+  dark.onchange = name;
+  name();
+  $("theme").onclick = () => setTheme($("theme").textContent === "Dark" ? "dark" : "light");
+}
