@@ -335,10 +335,11 @@ static void collectors_report_what_they_serve_and_leave_out(void **state)
                         "pss and uss only at peaks; all but stat once a second at most");
 }
 
-#define STAT(pid, rss) #pid " (baro) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 " rss " 0 0 0\n"
+#define STATUS(pid, anon, file) \
+    "Name:\tbaro\nTgid:\t" #pid "\nVmRSS:\t9999 kB\nRssAnon:\t" anon " kB\nRssFile:\t" file " kB\nRssShmem:\t4 kB\n"
 
 /* CPU time and memory of barograph's own processes: a process that has ended adds 0, and one that can't be read makes
- * the value absent, which is not 0. */
+ * the value absent, which is not 0. Pages of the program count once: 300 + 50 and the larger of 1,204 and 604 kB. */
 static void own_memory(void **state)
 {
     char dir[sizeof(FILES_NAME)];
@@ -348,8 +349,8 @@ static void own_memory(void **state)
     uint64_t *v = s.sample.self;
     (void)state;
     files_make(dir);
-    files_put(dir, "7/stat", STAT(7, "100"));
-    files_put(dir, "8/stat", STAT(8, "20"));
+    files_put(dir, "7/status", STATUS(7, "300", "600"));
+    files_put(dir, "8/status", STATUS(8, "50", "1200"));
     s = (struct sampling){
         .account = &account,
         .options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8, 9}}};
@@ -357,15 +358,15 @@ static void own_memory(void **state)
     own_cost_init(&o, &s);
     own_cost_fill(&o);
     assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_PRESENT);
-    assert_int_equal(v[RECORDER_rss], 120 * 4096);
-    assert_int_equal(v[RECORDER_rss_peak], 120 * 4096);
-    files_put(dir, "8/stat", "8 (ba");
+    assert_int_equal(v[RECORDER_rss], 1554 * 1024);
+    assert_int_equal(v[RECORDER_rss_peak], 1554 * 1024);
+    files_put(dir, "8/status", "Na");
     s.now_ns += 10 * NS_PER_SEC;
     own_cost_fill(&o);
     assert_int_equal(s.sample.self_absent[RECORDER_rss], BARO_ABSENT_UNKNOWN);
     assert_int_equal(v[RECORDER_rss], 0);
     assert_int_equal(s.sample.self_absent[RECORDER_rss_peak], BARO_PRESENT); /* that was its usage */
-    assert_int_equal(v[RECORDER_rss_peak], 120 * 4096);
+    assert_int_equal(v[RECORDER_rss_peak], 1554 * 1024);
     s.options.self[0] = 6; /* the recorder itself, which certainly exists */
     s.options.self[1] = 0;
     o.rss_peak = 0;
