@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "verdict/rule.h"
+
 #define NEAR_SHARE 0.25 /* of the time of a stretch: what lies between edges of its pieces and readings, at most */
 
 void stretch_fill(struct stretch *s, const struct history *c, const char *phase, uint64_t begin_ns, uint64_t end_ns)
@@ -94,6 +96,43 @@ double stretch_demand_within(const struct evidence *e, const struct stretch *s, 
     return (stretch_growth(s, e->history, CURVE_CPU, from_ns, to_ns) +
             stretch_growth(s, e->history, CURVE_RUN_DELAY, from_ns, to_ns)) /
            (double)(to_ns - from_ns);
+}
+
+#define CARRIED_NS 0.25e9
+
+/* The kernel counts the time that a thread waited when it gets its core, so it may belong to the parts before. Example:
+ * one thread waits 150 ms, and parts of 50 ms have a demand of 0, 0, 0 and 3.5: what is above the mean is carried back,
+ * over a quarter of a second at most, to parts that are below it. */
+static void carry_back(const struct evidence *e, const struct stretch *s, int n, double *demand)
+{
+    double length = s->wall_ns / n, mean = 0;
+    for (int i = 0; i < n; i++)
+        mean += demand[i] / n;
+    for (int i = n - 1; i > 0; i--) {
+        uint64_t from = whole_of(s->wall_ns * i / n), to = whole_of(s->wall_ns * (i + 1) / n);
+        double delay = stretch_growth(s, e->history, CURVE_RUN_DELAY, from, to) / length, excess = demand[i] - mean;
+        excess = excess < delay ? excess : delay;
+        for (int k = i - 1; k >= 0 && (k == i - 1 || (i - k) * length <= CARRIED_NS) && excess > 0; k--) {
+            double room = mean - demand[k], moved = room < excess ? room : excess;
+            if (!(moved > 0))
+                continue;
+            demand[k] += moved;
+            demand[i] -= moved;
+            excess -= moved;
+        }
+    }
+}
+
+bool stretch_demands(const struct evidence *e, const struct stretch *s, int n, double *ret)
+{
+    for (int i = 0; i < n; i++) {
+        uint64_t from = whole_of(s->wall_ns * i / n), to = whole_of(s->wall_ns * (i + 1) / n);
+        ret[i] = stretch_demand_within(e, s, from, to);
+        if (isnan(ret[i]))
+            return false;
+    }
+    carry_back(e, s, n, ret);
+    return true;
 }
 
 void evidence_init(struct evidence *e)

@@ -155,5 +155,7 @@ double stretch_demand(const struct stretch *s);
 bool stretch_demand_is_known(const struct stretch *s);
 /* The demand within a part of a stretch, as stretch_growth(). NAN where it is not known. */
 double stretch_demand_within(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns);
+/* The demand in each of n parts of a stretch, which are as long as each other. False if one of them is not known. */
+bool stretch_demands(const struct evidence *e, const struct stretch *s, int n, double *ret);
 
 #endif

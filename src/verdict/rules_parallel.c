@@ -22,13 +22,7 @@ static uint64_t window_ns(const struct stretch *s, int i)
 static bool windows_of(const struct evidence *e, const struct stretch *s, struct windows *ret)
 {
     ret->length_ns = s->wall_ns / WINDOWS;
-    for (int i = 0; e->history && i < WINDOWS; i++) {
-        uint64_t begin = whole_of(s->wall_ns * i / WINDOWS), end = whole_of(s->wall_ns * (i + 1) / WINDOWS);
-        ret->demand[i] = stretch_demand_within(e, s, begin, end);
-        if (isnan(ret->demand[i]))
-            return false;
-    }
-    return e->history;
+    return e->history && stretch_demands(e, s, WINDOWS, ret->demand);
 }
 
 static double mean(const struct windows *w, int from, int to)

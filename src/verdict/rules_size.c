@@ -100,21 +100,19 @@ static double at_most(double cores, double most)
 /* Cores for which there was work in all but a tenth of the time: a peak of a moment is no reason to ask for a core. */
 static double cores_needed(const struct evidence *e, const struct stretch *s)
 {
-    double most[3] = {0, 0, 0};
-    for (int i = 0; e->history && i < SIZE_WINDOWS; i++) {
-        uint64_t begin = whole_of(s->wall_ns * i / SIZE_WINDOWS), end = whole_of(s->wall_ns * (i + 1) / SIZE_WINDOWS);
-        double demand = stretch_demand_within(e, s, begin, end);
-        if (isnan(demand))
-            return is_short_of_cores(e, s) ? at_most(whole_up(stretch_demand(s) - SIZE_CORES), e->host_cores) : NAN;
+    double most[3] = {0, 0, 0}, demand[SIZE_WINDOWS];
+    bool is_short = is_short_of_cores(e, s), is_known = e->history && stretch_demands(e, s, SIZE_WINDOWS, demand);
+    if (e->history && !is_known && !is_short)
+        return NAN;
+    for (int i = 0; is_known && i < SIZE_WINDOWS; i++) {
         for (int j = 0; j < 3; j++) {
-            if (demand > most[j]) {
+            if (demand[i] > most[j]) {
                 double lower = most[j];
-                most[j] = demand;
-                demand = lower;
+                most[j] = demand[i];
+                demand[i] = lower;
             }
         }
     }
-    bool is_short = is_short_of_cores(e, s);
     double needed = whole_up((e->history && !is_short ? most[2] : stretch_demand(s)) - SIZE_CORES);
     if (!is_short)
         needed = at_most(needed, e->cores);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verdicts where it was not read how long threads waited for a core, or not lately; and what is not the job's doing. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "baro/tape.h"
+#include "sample/sample.h"
+#include "verdict/gather.h"
+#include "verdict/rule.h"
+#include "verdict_world.h"
+
+#define MS 1000000ull
+
+/* The title of what the rule finds; "" if nothing. */
+static const char *says(const struct world *w, const char *name)
+{
+    static char title[512];
+    struct finding f = {.begin_ns = w->e.job.begin_ns, .end_ns = w->e.job.end_ns};
+    title[0] = 0;
+    for (int i = 0; i < verdict_rule_count; i++) {
+        if (strcmp(verdict_rules[i]->is.name, name) == 0 && verdict_rules[i]->apply(&w->e, &w->e.job, &f))
+            snprintf(title, sizeof(title), "%.*s", (int)f.title.len, (const char *)f.title.at);
+    }
+    finding_done(&f);
+    return title;
+}
+
+/* 100 s of work for one core, of which `read` s of CPU time have a run delay. */
+static void one_core(struct world *w, double read)
+{
+    world_init(w);
+    demand(w, 0, 100, 0.5, 0.5);
+    for (size_t i = 0; i < w->history.n; i++)
+        w->history.point[i].at[CURVE_DELAY_CPU] = w->history.point[i].at[CURVE_CPU] * read / 50;
+    stretch_fill(&w->e.job, &w->history, NULL, 0, 100 * SECOND);
+}
+
+static void test_little_work_needs_the_delay(void **state)
+{
+    struct world w;
+    (void)state;
+    one_core(&w, 50);
+    assert_true(*says(&w, "one-core"));
+    world_done(&w);
+    one_core(&w, 39);
+    assert_false(*says(&w, "one-core"));
+    assert_true(isnan(stretch_demand_within(&w.e, &w.e.job, 0, 10 * SECOND)));
+    /* While a quarter of the cores is idle nobody waits. */
+    for (size_t i = 0; i < w.history.n; i++) {
+        w.history.point[i].at[CURVE_HOST_TIME] = (double)w.history.point[i].t_ns;
+        w.history.point[i].at[CURVE_HOST_BUSY] = 3 * (double)w.history.point[i].t_ns;
+    }
+    assert_true(stretch_demand_within(&w.e, &w.e.job, 0, 10 * SECOND) == 1);
+    world_done(&w);
+    one_core(&w, 39);
+    w.e.job.grown[CURVE_CPU] = w.e.job.grown[CURVE_RUN_DELAY] = 5e9;
+    w.e.job.grown[CURVE_DELAY_CPU] = 2e9;
+    assert_false(*says(&w, "idle"));
+    w.e.job.grown[CURVE_DELAY_CPU] = 4e9;
+    assert_true(*says(&w, "idle"));
+    world_done(&w);
+}
+
+/* What was read of much work is enough to say that there was much. */
+static void test_much_work_does_not(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init(&w);
+    demand(&w, 0, 100, 4, 4);
+    stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
+    w.e.job.grown[CURVE_DELAY_CPU] = 100e9;
+    assert_true(*says(&w, "few-cores"));
+    world_done(&w);
+}
+
+/* 2 cores of 4 are used and 4 threads can run for 50 s, then one. */
+static void test_service_has_no_steps(void **state)
+{
+    struct world w;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        world_init(&w);
+        demand(&w, 0, 50, 2, 2);
+        demand(&w, 51, 100, 1, 0);
+        stretch_fill(&w.e.job, &w.history, NULL, 0, 100 * SECOND);
+        w.e.mode = i == 1 ? "attach" : "run";
+        w.e.is_running = i == 2;
+        assert_true(!*says(&w, "serial-tail") == (i > 0));
+        world_done(&w);
+    }
+}
+
+/* Its threads waited 200 s; others had 1.2 of 4 cores for 100 s. */
+static void test_neighbours_take_no_more_than_they_use(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init(&w);
+    w.e.job.grown[CURVE_CPU] = 200e9;
+    w.e.job.grown[CURVE_RUN_DELAY] = 200e9;
+    w.e.host_mean_cores = 3.2;
+    w.e.host_others_cores = 1.2;
+    const char *title = says(&w, "cpu-neighbour");
+    assert_non_null(strstr(title, "it waited 2 min 00 s for a core"));
+    assert_non_null(strstr(title, "For another 80.0 s its threads waited for each other"));
+    world_done(&w);
+}
+
+static void test_a_curve_that_was_never_read(void **state)
+{
+    struct history h;
+    struct history_point p = {.t_ns = 0};
+    (void)state;
+    assert_int_equal(history_init(&h), 0);
+    h.has_start = true;
+    history_add(&h, &p); /* the start: all are 0 */
+    for (int i = 0; i < CURVE_COUNT; i++)
+        p.at[i] = NAN;
+    p.t_ns = 5 * SECOND;
+    p.at[CURVE_CPU] = 7;
+    history_add(&h, &p);
+    assert_true(history_growth(&h, CURVE_CPU, 0, 5 * SECOND) == 7);
+    assert_true(isnan(history_growth(&h, CURVE_RUN_DELAY, 0, 5 * SECOND)));
+    history_done(&h);
+}
+
+/* One reading in ten samples is not lost when points are dropped. */
+static void test_rare_readings_stay(void **state)
+{
+    struct history h;
+    struct history_point p = {0};
+    size_t known = 0;
+    (void)state;
+    assert_int_equal(history_init(&h), 0);
+    for (uint64_t i = 0; i < 50000; i++) {
+        p.t_ns = i * 100 * MS;
+        p.at[CURVE_RUN_DELAY] = i % 10 ? NAN : (double)p.t_ns;
+        history_add(&h, &p);
+    }
+    for (size_t i = 0; i < h.n; i++)
+        known += !isnan(h.point[i].at[CURVE_RUN_DELAY]);
+    assert_true(known > h.n / 2);
+    history_done(&h);
+}
+
+/* ---- from samples ---- */
+
+struct tape_world {
+    struct gather g;
+    struct baro_header header;
+    struct baro_process process, *list[1];
+    struct baro_sample sample;
+};
+
+static void tape_init(struct tape_world *w)
+{
+    *w = (struct tape_world){.process = {.id = 1, .key = {100, 1}, .name = (char *)"java"}};
+    w->list[0] = &w->process;
+    memset(w->process.absent, BARO_ABSENT_NOT_YET, sizeof(w->process.absent));
+    memset(w->sample.job_absent, BARO_ABSENT_NOT_YET, sizeof(w->sample.job_absent));
+    memset(w->sample.host_absent, BARO_ABSENT_NOT_YET, sizeof(w->sample.host_absent));
+    w->sample.n = 1;
+    w->sample.processes = w->list;
+    assert_int_equal(gather_init(&w->g, &w->header), 0);
+}
+
+static void put(struct baro_process *p, enum process_metric id, uint64_t v)
+{
+    p->value[id] = v;
+    p->absent[id] = BARO_PRESENT;
+}
+
+static void put_job(struct baro_sample *s, enum job_metric id, uint64_t v)
+{
+    s->job[id] = v;
+    s->job_absent[id] = BARO_PRESENT;
+}
+
+static void add(struct tape_world *w, uint64_t t_ns)
+{
+    struct baro_record record = {.kind = BARO_RECORD_SAMPLE, .t_ns = t_ns};
+    w->sample.t_ns = t_ns;
+    record.u.sample = &w->sample;
+    gather_add(&w->g, &record);
+}
+
+/* A storm of 419 threads made 9,000 switches, 8 threads make 80,000. */
+static void test_threads_that_switch(void **state)
+{
+    struct tape_world w;
+    struct evidence e;
+    (void)state;
+    tape_init(&w);
+    put(&w.process, PROCESS_state, 'S');
+    for (uint64_t i = 0; i <= 20; i++) {
+        put(&w.process, PROCESS_threads, i <= 10 ? 419 : 8);
+        put(&w.process, PROCESS_switches_voluntary, i <= 10 ? i * 900 : 9000 + (i - 10) * 8000);
+        add(&w, i * SECOND);
+    }
+    evidence_init(&e);
+    gather_finish(&w.g, &e);
+    assert_true(e.contender.threads == 8 && e.contender.switches == 89000);
+    gather_done(&w.g);
+}
+
+/* Two cores are used all the time, and the delay of 2 a second is read every 4 s alone. */
+static void test_old_delay_is_no_reading(void **state)
+{
+    struct tape_world w;
+    (void)state;
+    tape_init(&w);
+    for (uint64_t i = 0; i <= 20; i++) {
+        put_job(&w.sample, JOB_cpu, i * 2 * SECOND);
+        put_job(&w.sample, JOB_run_delay, i / 4 * 8 * SECOND);
+        put_job(&w.sample, JOB_run_delay_lag, i % 4 * 2 * SECOND);
+        add(&w, i * SECOND);
+    }
+    assert_true(history_distance(&w.g.history, CURVE_RUN_DELAY, 3 * SECOND) == 1e9);
+    assert_true(history_distance(&w.g.history, CURVE_RUN_DELAY, 4 * SECOND) == 0);
+    assert_true(history_growth(&w.g.history, CURVE_RUN_DELAY, 1 * SECOND, 3 * SECOND) == 4e9);
+    gather_done(&w.g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_little_work_needs_the_delay),
+        cmocka_unit_test(test_much_work_does_not),
+        cmocka_unit_test(test_service_has_no_steps),
+        cmocka_unit_test(test_neighbours_take_no_more_than_they_use),
+        cmocka_unit_test(test_a_curve_that_was_never_read),
+        cmocka_unit_test(test_rare_readings_stay),
+        cmocka_unit_test(test_threads_that_switch),
+        cmocka_unit_test(test_old_delay_is_no_reading),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
