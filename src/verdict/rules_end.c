@@ -153,11 +153,6 @@ static void find_custom(struct finding *f, double status)
         find_title(f, ": a shell says so of a command that %s ended", of_signal((int)status - 128).at);
 }
 
-static struct words since_start(const struct evidence *e, uint64_t t_ns)
-{
-    return words_duration((double)t_ns - (e->start_ns > 0 ? e->start_ns : 0));
-}
-
 static void find_process(struct finding *f, const struct failure_end *end)
 {
     if (*end->command)
@@ -168,15 +163,15 @@ static void find_process(struct finding *f, const struct failure_end *end)
         find_title(f, "process %d", (int)end->process.pid);
 }
 
-/* "status 1 at +58.9 s" */
-static void find_end(struct finding *f, const struct evidence *e, const struct failure_end *end)
+/* "status 1 at +58.9 s": since the tape began, as for `baro show --at` */
+static void find_end(struct finding *f, const struct failure_end *end)
 {
     if (WIFSIGNALED(end->status))
         find_title(f, "%s%s", of_signal(WTERMSIG(end->status)).at,
                    WCOREDUMP(end->status) ? " and a core dump" : "");
     else
         find_title(f, "status %d", WEXITSTATUS(end->status));
-    find_title(f, " at +%s", since_start(e, end->t_ns).at);
+    find_title(f, " at +%s", words_duration((double)end->t_ns).at);
 }
 
 static void find_above(struct finding *f, const struct failure *why)
@@ -196,7 +191,7 @@ static void find_after(struct finding *f, const struct failure *why)
     find_title(f, " passed that on.");
 }
 
-static void find_before(struct finding *f, const struct evidence *e, const struct failure *why)
+static void find_before(struct finding *f, const struct failure *why)
 {
     if (!why->n_before)
         return;
@@ -207,7 +202,7 @@ static void find_before(struct finding *f, const struct evidence *e, const struc
         find_title(f, why->n_before == 1 ? ": " : "; the last was ");
         find_process(f, &why->before);
         find_title(f, ", with ");
-        find_end(f, e, &why->before);
+        find_end(f, &why->before);
     }
     find_title(f, ".");
     find_number(f, "failed_before", (double)why->n_before, BARO_UNIT_NONE);
@@ -216,22 +211,22 @@ static void find_before(struct finding *f, const struct evidence *e, const struc
 }
 
 /* The statuses of processes below are known to the connector and taskstats, and not to perf and to a scan. */
-static void find_not_known(struct finding *f, const struct evidence *e, const struct failure *why)
+static void find_not_known(struct finding *f, const struct failure *why)
 {
     find_title(f, ". What failed first is not known, as the statuses of its processes are not; the last that ended "
                   "before it was ");
     find_process(f, &why->first);
-    find_title(f, " at +%s", since_start(e, why->first.t_ns).at);
+    find_title(f, " at +%s", words_duration((double)why->first.t_ns).at);
     find_above(f, why);
     find_title(f, "%s%s.", why->n_named ? ", and then " : "", why->after);
 }
 
-static void find_first(struct finding *f, const struct evidence *e, const struct failure *why)
+static void find_first(struct finding *f, const struct failure *why)
 {
     find_title(f, why->is_probable ? ": probably " : ": ");
     find_process(f, &why->first);
     find_title(f, " failed first, with ");
-    find_end(f, e, &why->first);
+    find_end(f, &why->first);
     find_above(f, why);
     if (WIFEXITED(why->first.status))
         find_custom(f, WEXITSTATUS(why->first.status));
@@ -277,12 +272,12 @@ static bool failed(const struct evidence *e, const struct stretch *s, struct fin
         find_custom(f, e->exit_status);
         find_title(f, ".");
     } else if (why->first.status_known) {
-        find_first(f, e, why);
+        find_first(f, why);
     } else {
-        find_not_known(f, e, why);
+        find_not_known(f, why);
     }
     if (why)
-        find_before(f, e, why);
+        find_before(f, why);
     if (!is_itself)
         find_failure_numbers(f, why);
     return true;
