@@ -535,8 +535,10 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
     m->cpu_final |= is_zombie(&st) && read_last_clock(m, &clock_ns);
     put_stat(p, m, &st, clock_ns);
     note_growth(p, m, key, stat_rss);
+    /* Between two samples stat alone is read, as at an exec: what else changed is read by the next tick, even if the
+     * process sleeps by then. */
+    m->force = depth < PROCESS_REFRESH && (m->force || clock_ns != m->note.clock_ns);
     m->note.clock_ns = clock_ns;
-    m->force = false;
     if (depth == PROCESS_LEDGER && (p->sampling->need & BARO_SOURCE_IO))
         read_io(p, m);
     if (depth < PROCESS_REFRESH)

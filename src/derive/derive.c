@@ -20,6 +20,7 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
     } else if (!derive_holds_nothing(p)) {
         sum->members++;
         sum->absent = p->absent[metric];
+        sum->lacking += p->absent[PROCESS_rss] == BARO_PRESENT ? p->value[PROCESS_rss] : 0;
     }
 }
 
@@ -48,6 +49,11 @@ bool derive_has_job(const struct baro_sample *s)
 bool derive_is_stale(const struct baro_sample *s)
 {
     return s->job_absent[JOB_pss_stale] == BARO_PRESENT && s->job[JOB_pss_stale];
+}
+
+uint64_t derive_sum_at_most(const struct derive_sum *sum, const struct derive_sum *rss, const struct baro_sample *s)
+{
+    return derive_is_stale(s) ? rss->value : sum->value + sum->lacking;
 }
 
 int derive_adds_up(enum process_metric metric)

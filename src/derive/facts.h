@@ -26,7 +26,6 @@ enum { TARGET_PID, TARGET_NAME };
 enum { EXIT_STATUS, EXIT_SIGNAL, EXIT_WAIT_STATUS, EXIT_CORE, EXIT_DETACHED };
 enum { CORES_MEAN, CORES_PEAK };
 enum { RSS_PEAK, RSS_IS_BOUND, RSS_HOLDER, RSS_IS_OF_PROCESS, RSS_IS_UNSAMPLED };
-enum { PSS_IS_BOUND, PSS_IS_ESTIMATE };
 enum { MEMORY_PEAK_OF, MEMORY_PEAK_T_NS };
 enum { SURVIVORS, SURVIVOR_NAME };
 enum { HOLDER_NAME, HOLDER_PROCESSES, HOLDER_BYTES };
@@ -73,9 +72,9 @@ typedef void fact_getter(const struct baro_summary *s, int of, size_t row, struc
 
 /* facts_job.c */
 fact_getter fact_argument, fact_head, fact_target, fact_exit, fact_job, fact_job_flag, fact_job_is_bound,
-    fact_cores, fact_rss, fact_mark_is_bound, fact_pss, fact_peak, fact_peak_age, fact_peak_members,
-    fact_peak_covered, fact_memory_peak, fact_processes, fact_processes_bound, fact_processes_most, fact_survivors,
-    fact_holder_of_pss, fact_holder_of_rss,
+    fact_cores, fact_rss, fact_mark_is_bound, fact_peak_is_bound, fact_peak_is_estimate, fact_peak,
+    fact_peak_age, fact_peak_members, fact_peak_covered, fact_memory_peak, fact_processes,
+    fact_processes_bound, fact_processes_most, fact_survivors, fact_holder_of_pss, fact_holder_of_rss,
     fact_before;
 /* facts_machine.c */
 fact_getter fact_memory_limit, fact_cores_limit, fact_pids_limit, fact_oom_kills, fact_refused, fact_held_from,

@@ -224,7 +224,7 @@ void fact_peak(const struct baro_summary *s, int of, size_t row, struct baro_val
     const struct summary_peak *peak = &s->peak[of];
     (void)row;
     value_u64(ret, peak->absent, peak->value);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, of == PEAK_PSS ? summary_pss_is_bound(s) : peak->covered < peak->members);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, summary_peak_is_bound(s, (enum summary_peak_kind)of));
     value_flag(ret, BARO_VALUE_ESTIMATE, peak->stale);
 }
 
@@ -287,10 +287,16 @@ void fact_mark_is_bound(const struct baro_summary *s, int of, size_t row, struct
     value_u64(ret, s->job_absent[JOB_process_rss_peak], summary_mark_is_bound(s));
 }
 
-void fact_pss(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+void fact_peak_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     (void)row;
-    ret->u64 = of == PSS_IS_BOUND ? summary_pss_is_bound(s) : summary_pss_is_approximate(s);
+    ret->u64 = summary_peak_is_bound(s, (enum summary_peak_kind)of);
+}
+
+void fact_peak_is_estimate(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    (void)row;
+    ret->u64 = s->peak[of].absent == BARO_PRESENT && s->peak[of].stale;
 }
 
 void fact_memory_peak(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

@@ -66,28 +66,22 @@ int summary_cores_peak(const struct baro_summary *s, double *ret)
     return r;
 }
 
-bool summary_pss_is_approximate(const struct baro_summary *s)
+bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind kind)
 {
-    return s->peak[PEAK_PSS].absent == BARO_PRESENT && s->peak[PEAK_PSS].stale;
-}
-
-bool summary_pss_is_bound(const struct baro_summary *s)
-{
-    if (summary_pss_is_approximate(s))
-        return false;
-    const struct summary_peak *pss = &s->peak[PEAK_PSS];
+    const struct summary_peak *peak = &s->peak[kind];
     struct summary_rss rss;
+    if (peak->absent != BARO_PRESENT || peak->stale)
+        return false;
     summary_rss_peak(s, &rss);
-    return pss->absent == BARO_PRESENT &&
-           (pss->covered < pss->members || s->rss_without_pss > pss->value || rss.unsampled);
+    bool is_part = kind == PEAK_PSS || kind == PEAK_USS;
+    return peak->covered < peak->members || (is_part && (s->unsure_most[kind] > peak->value || rss.unsampled));
 }
 
 const struct summary_peak *summary_memory_peak(const struct baro_summary *s)
 {
     const struct summary_peak *pss = &s->peak[PEAK_PSS];
-    return pss->absent == BARO_PRESENT && pss->value && !summary_pss_is_bound(s) && !summary_pss_is_approximate(s)
-               ? pss
-               : &s->peak[PEAK_RSS];
+    bool is_exact = pss->absent == BARO_PRESENT && !pss->stale && !summary_peak_is_bound(s, PEAK_PSS);
+    return is_exact && pss->value ? pss : &s->peak[PEAK_RSS];
 }
 
 int summary_remainder(const struct baro_summary *s, double *ret)

@@ -218,6 +218,14 @@ static void note_base(struct baro_summary *s, const struct baro_process *p, cons
         s->base[s->n_base++] = *a;
 }
 
+static void note_unsure(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
+                        enum summary_peak_kind kind, const struct derive_sum *sum)
+{
+    uint64_t most = derive_sum_at_most(sum, rss, sample);
+    if ((sum->covered < sum->members || derive_is_stale(sample)) && most > s->unsure_most[kind])
+        s->unsure_most[kind] = most;
+}
+
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample)
 {
     struct derive_sum sum[PEAK_MAX] = {0};
@@ -235,9 +243,8 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         if (p->key.pid == s->targets[0] && s->targets[0] && !s->target_name[0] && p->name)
             copy_text(s->target_name, sizeof(s->target_name), p->name);
     }
-    if ((sum[PEAK_PSS].covered < sum[PEAK_PSS].members || derive_is_stale(sample)) &&
-        sum[PEAK_RSS].value > s->rss_without_pss)
-        s->rss_without_pss = sum[PEAK_RSS].value;
+    note_unsure(s, sample, &sum[PEAK_RSS], PEAK_PSS, &sum[PEAK_PSS]);
+    note_unsure(s, sample, &sum[PEAK_RSS], PEAK_USS, &sum[PEAK_USS]);
     for (int k = 0; k < PEAK_MAX; k++) {
         derive_sum_close(&sum[k], sample);
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);

@@ -139,8 +139,8 @@ struct baro_summary {
     uint64_t self_first_ns, self_first_cpu_ns; /* what the recorder had used at the first sample that knows: to start */
     struct summary_peak peak[PEAK_MAX];
     struct summary_largest largest;
-    uint64_t
-        rss_without_pss; /* largest rss of a sample in which not all members had pss: their pss may have been as high */
+    /* pss, uss: the most that they may have been at a sample in which they are not known of all members, or are old */
+    uint64_t unsure_most[PEAK_MAX];
     struct derive_peak cores;
     struct machine machine;
     struct course course;
@@ -200,10 +200,8 @@ int summary_cores_mean(const struct baro_summary *s, double *ret);
 int summary_cores_peak(const struct baro_summary *s, double *ret);
 int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak,
                           double *ret); /* of a part of the recording */
-/* May the tree have held more pss than the peak says? Then that is a lower bound. */
-bool summary_pss_is_bound(const struct baro_summary *s);
-/* May it have held more or less? The only sums there are were read while sharers came and went. */
-bool summary_pss_is_approximate(const struct baro_summary *s);
+/* May the tree have held more of it than the peak says? Then that is a lower bound. */
+bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind kind);
 /* The peak that is shown as the job's memory: of pss if it is neither a lower bound nor an estimate, as it counts
  * shared pages once; else of rss. */
 const struct summary_peak *summary_memory_peak(const struct baro_summary *s);

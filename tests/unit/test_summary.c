@@ -95,7 +95,7 @@ static void test_peaks(void **state)
     assert_int_equal(pss->value, 490 * MB);
     assert_int_equal(pss->t_ns, 1001 * MS);
     assert_int_equal(pss->covered, 3);
-    assert_true(summary_pss_is_bound(s)); /* at 2001 ms rss was 652 MB, and not all pss known */
+    assert_true(summary_peak_is_bound(s, PEAK_PSS)); /* at 2001 ms rss was 652 MB, and not all pss known */
     assert_int_equal(pss->n_top, 2);
     assert_string_equal(s->commands.at[pss->top[0].command].name, "cc1");
     assert_int_equal(pss->top[0].processes, 2);
