@@ -9,9 +9,8 @@
 #include "base/fd.h"
 #include "procfs/machine.h"
 
-#define PIDS_LOOKED_AT 1024  /* each takes a system call: of more, all that are not known count as missed */
-#define PID_MAX_LEAST 32768u /* kernel.pid_max of a machine with few CPUs */
-#define PIDS_PER_MS 20u      /* threads that two cores can start */
+#define PIDS_LOOKED_AT 1024 /* each takes a system call: of more, all that are not known count as missed */
+#define PIDS_PER_MS 10u     /* threads that a core can start */
 
 void births_init(struct births *b, struct sampling *sampling)
 {
@@ -48,10 +47,22 @@ int32_t births_last_pid(struct births *b)
     return ok ? (int32_t)l.last_pid : 0;
 }
 
+/* In how many ms the pids can be given out once round. pid_max may be as small as 400 (since Linux 6.14 of a PID
+ * namespace): two cores then need 20 ms. 0: not known. */
+static uint64_t round_ms(const struct births *b)
+{
+    uint64_t max = 0, cores = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    char text[32];
+    ssize_t n = fd_read_file(b->sampling->options.proc_fd, "sys/kernel/pid_max", text, sizeof(text));
+    struct span s = span_of(text, n > 0 ? (size_t)n : 0);
+    return scan_u64(&s, &max) ? max / PIDS_PER_MS / cores : 0;
+}
+
 void births_begin(struct births *b, int32_t pid)
 {
     if (!b->sampling->options.children)
         return;
+    b->round_ns = round_ms(b) * NS_PER_MS;
     b->last = pid ? pid : births_last_pid(b);
     b->last_ns = sampling_clock_ns(b->sampling);
     b->counting = b->sampling->job->unseen_known = b->last > 0;
@@ -110,25 +121,13 @@ static void look_at_waiting(struct births *b)
         look_at(b, b->waiting[i], b->last_ns);
 }
 
-/* May the pids have been given out once round since then? */
-static bool may_have_wrapped(const struct births *b, uint64_t now_ns)
-{
-    uint64_t most = (now_ns - b->last_ns) / NS_PER_MS * PIDS_PER_MS, max = PID_MAX_LEAST;
-    char text[32];
-    if (most < PID_MAX_LEAST)
-        return false;
-    ssize_t n = fd_read_file(b->sampling->options.proc_fd, "sys/kernel/pid_max", text, sizeof(text));
-    struct span s = span_of(text, n > 0 ? (size_t)n : 0);
-    return !scan_u64(&s, &max) || most >= max;
-}
-
 void births_look(struct births *b, int32_t last)
 {
     struct job *j = b->sampling->job;
     uint64_t now = b->sampling->now_ns; /* before last was read */
     if (!b->counting)
         return;
-    if (last < b->last || may_have_wrapped(b, now)) {
+    if (last < b->last || now - b->last_ns >= b->round_ns) { /* the pids may have been given out once round */
         b->counting = j->unseen_known = false;
         return;
     }

@@ -21,6 +21,7 @@ struct births {
     int fd;           /* /proc/loadavg, whose last field is the last pid given; -1: not usable */
     int32_t last;     /* what became of pids up to this one is known */
     uint64_t last_ns; /* when that one was read */
+    uint64_t round_ns; /* all pids may have been given out within this time */
     int32_t waiting[BIRTHS_WAITING]; /* processes that live, and are no members so far */
     size_t n_waiting;
 };
