@@ -330,15 +330,20 @@ static void track(struct page *p, const struct chart *c, size_t i, bool tall)
     page_flush(p, false);
 }
 
-/* The figures, then directories and the kinds that only the tape has, then numbers of marks. */
+#define TALL_CHARTS 2u /* CPU and memory: drawn whatever they show */
+
+/* CPU and memory, the numbers that the job itself gave with marks, the other figures, then directories and the kinds
+ * that only the tape has. */
 static const struct chart *chart_at(const struct page *p, size_t i)
 {
-    size_t n = figures_count(p->figures), kinds = p->kinds.charts;
-    if (i < n)
+    size_t n = figures_count(p->figures), first = n < TALL_CHARTS ? n : TALL_CHARTS;
+    size_t numbers = p->numbers ? figures_count(p->numbers) : 0;
+    if (i < first)
         return figures_chart(p->figures, i);
-    if (i - n < kinds)
-        return &p->kinds.chart[i - n];
-    return p->numbers ? figures_chart(p->numbers, i - n - kinds) : NULL;
+    if (i < first + numbers)
+        return figures_chart(p->numbers, i - first);
+    i -= numbers;
+    return i < n ? figures_chart(p->figures, i) : i - n < p->kinds.charts ? &p->kinds.chart[i - n] : NULL;
 }
 
 static bool has_value(const struct chart *c)
@@ -349,8 +354,6 @@ static bool has_value(const struct chart *c)
     }
     return false;
 }
-
-#define TALL_CHARTS 2u /* CPU and memory: drawn whatever they show */
 
 enum how { HOW_DRAWN, HOW_FOLDED, HOW_LEFT_OUT };
 
