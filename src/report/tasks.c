@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baro/text.h"
 #include "base/fmt.h"
 #include "encode/escaped.h"
 #include "encode/table.h"
@@ -132,6 +133,27 @@ static void put_unread(const struct baro_summary *s, struct buf *ret)
     buf_byte(ret, '\n');
 }
 
+/* "evil ended with 9": of each task whose command did not end well. */
+static void put_failures(const struct baro_summary *s, struct buf *ret)
+{
+    for (size_t row = 0; row < report_tasks_count(s); row++) {
+        struct baro_value code = report_row(s, "tasks", "exit_code", row);
+        struct baro_value signal = report_row(s, "tasks", "exit_signal", row);
+        const char *name = report_row(s, "tasks", "name", row).text;
+        bool is_killed = !signal.absent && signal.u64;
+        if (!name || (!is_killed && (code.absent || !code.u64)))
+            continue;
+        text_escaped(ret, name, strlen(name));
+        buf_str(ret, is_killed ? " was killed by " : " ended with ");
+        const char *signal_name = is_killed ? baro_signal_name((int)signal.u64) : NULL;
+        if (signal_name)
+            buf_str(ret, signal_name);
+        else
+            buf_u64(ret, is_killed ? signal.u64 : code.u64);
+        buf_byte(ret, '\n');
+    }
+}
+
 void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret)
 {
     /* In a narrow terminal samples, cores/proc, user, system, pss, rss, uss-mean, active, peak, uss, cores and procs go
@@ -148,13 +170,14 @@ void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret)
     for (size_t i = 0; i < n; i++)
         bound |= put_task(&t, s, order ? order[i] : i);
     table_print(&t, (unsigned)width, ret);
+    size_t from = ret->len;
+    put_failures(s, ret);
     if (bound) {
-        size_t from = ret->len;
         buf_str(ret, "> at least: some processes were missed, or ended before this was known of them\n");
         put_unread(s, ret);
-        if (width > 0)
-            wrap_lines(ret, from, (unsigned)width);
     }
+    if (width > 0 && ret->len > from)
+        wrap_lines(ret, from, (unsigned)width);
     table_done(&t);
     free(order);
 }

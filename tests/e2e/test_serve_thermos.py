@@ -172,6 +172,8 @@ def test_processes_of_a_job(serve, run, work, started):
         assert task["resource_consumption"]["user"] > 0 and task["resource_consumption"]["cpu"] is not None
     machine.terminate()
     machine.wait()
+    text = run("summary", "--by", "task", folder / "job.baro").stdout
+    assert "\nevil/1 x ended with 9\n" in text and "\nkilled was killed by SIGKILL\n" in text and "good ended" not in text
     rows = {t["name"]: t for t in run.summary(folder / "job.baro")["tasks"]}
     assert {n: (t["exit_code"], t["exit_signal"]) for n, t in rows.items()} == {
         "good": (0, 0),
