@@ -25,8 +25,16 @@ enum {
 enum { TARGET_PID, TARGET_NAME };
 enum { EXIT_STATUS, EXIT_SIGNAL, EXIT_WAIT_STATUS, EXIT_CORE, EXIT_DETACHED };
 enum { CORES_MEAN, CORES_PEAK };
-enum { RSS_PEAK, RSS_IS_BOUND, RSS_HOLDER, RSS_IS_OF_PROCESS, RSS_IS_UNSAMPLED };
-enum { MEMORY_PEAK_OF, MEMORY_PEAK_T_NS };
+enum {
+    RSS_PEAK,
+    RSS_IS_BOUND,
+    RSS_AT_MOST,
+    RSS_AT_MOST_IS_ESTIMATE,
+    RSS_HOLDER,
+    RSS_IS_OF_PROCESS,
+    RSS_IS_UNSAMPLED
+};
+enum { THREADS_PEAK, THREADS_IS_BOUND };
 enum { SURVIVORS, SURVIVOR_NAME };
 enum { HOLDER_NAME, HOLDER_PROCESSES, HOLDER_BYTES };
 enum {
@@ -37,6 +45,7 @@ enum {
     LIMIT_PEAK_RATIO,
     LIMIT_PEAK,
     LIMIT_PEAK_OF,
+    LIMIT_PEAK_AT_MOST,
     LIMIT_GROUP_RATIO,
     LIMIT_IS_HIDDEN
 };
@@ -73,7 +82,7 @@ typedef void fact_getter(const struct baro_summary *s, int of, size_t row, struc
 /* facts_job.c */
 fact_getter fact_argument, fact_head, fact_target, fact_exit, fact_job, fact_job_flag, fact_job_is_bound,
     fact_cores, fact_rss, fact_mark_is_bound, fact_peak_is_bound, fact_peak_is_estimate, fact_peak,
-    fact_peak_age, fact_peak_members, fact_peak_covered, fact_memory_peak, fact_processes,
+    fact_peak_age, fact_peak_members, fact_peak_covered, fact_peak_time, fact_threads, fact_processes,
     fact_processes_bound, fact_processes_most, fact_survivors, fact_holder_of_pss, fact_holder_of_rss,
     fact_before;
 /* facts_machine.c */

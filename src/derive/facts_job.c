@@ -228,6 +228,19 @@ void fact_peak(const struct baro_summary *s, int of, size_t row, struct baro_val
     value_flag(ret, BARO_VALUE_ESTIMATE, peak->stale);
 }
 
+/* Each process has a thread, and events count processes between samples. Example: a job of seven was sampled when it
+ * had begun one: 7. */
+void fact_threads(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct summary_peak *peak = &s->peak[PEAK_THREADS];
+    uint64_t processes, threads = peak->absent ? 0 : peak->value;
+    (void)row;
+    if (summary_job(s, JOB_processes_peak, &processes) == BARO_PRESENT && processes > threads)
+        threads = processes;
+    value_u64(ret, threads ? BARO_PRESENT : peak->absent, of == THREADS_PEAK ? threads : 1);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, of == THREADS_PEAK);
+}
+
 void fact_peak_age(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct summary_peak *peak = &s->peak[of];
@@ -268,6 +281,13 @@ void fact_rss(const struct baro_summary *s, int of, size_t row, struct baro_valu
     case RSS_IS_BOUND:
         ret->u64 = rss.is_bound;
         break;
+    case RSS_AT_MOST:
+        value_u64(ret, rss.at_most_absent, rss.at_most);
+        value_flag(ret, BARO_VALUE_ESTIMATE, rss.at_most_unsure);
+        break;
+    case RSS_AT_MOST_IS_ESTIMATE:
+        value_u64(ret, rss.at_most_absent, rss.at_most_unsure);
+        break;
     case RSS_HOLDER:
         holder_name(s, &rss, ret);
         break;
@@ -299,14 +319,10 @@ void fact_peak_is_estimate(const struct baro_summary *s, int of, size_t row, str
     ret->u64 = s->peak[of].absent == BARO_PRESENT && s->peak[of].stale;
 }
 
-void fact_memory_peak(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+void fact_peak_time(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    const struct summary_peak *peak = summary_memory_peak(s);
     (void)row;
-    if (of == MEMORY_PEAK_OF)
-        ret->text = peak == &s->peak[PEAK_PSS] ? "pss" : "rss";
-    else
-        value_u64(ret, peak->absent, peak->t_ns);
+    value_u64(ret, s->peak[of].absent, s->peak[of].t_ns);
 }
 
 static void holder(const struct baro_summary *s, int of, const struct summary_holder *h, struct baro_value *ret)

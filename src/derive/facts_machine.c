@@ -16,12 +16,20 @@ static void memory_peak(const struct baro_summary *s, int of, struct baro_value 
 {
     enum memory_measure measure;
     uint64_t most;
+    struct summary_rss rss;
     int absent = summary_memory_most(s, &most, &measure);
+    summary_rss_peak(s, &rss);
+    bool of_processes = measure == MEMORY_PSS || measure == MEMORY_RSS;
     if (of == LIMIT_PEAK_OF) {
         value_text(ret, absent, summary_memory_measure_name(measure));
+    } else if (of == LIMIT_PEAK_AT_MOST) {
+        absent = summary_memory_at_most(s, &most);
+        value_u64(ret, absent, most);
+        value_flag(ret, BARO_VALUE_ESTIMATE, of_processes && rss.exceeded);
     } else {
         value_u64(ret, absent, most);
-        value_flag(ret, BARO_VALUE_LOWER_BOUND, measure == MEMORY_PROCESS || measure == MEMORY_ADDRESS_SPACE);
+        value_flag(ret, BARO_VALUE_LOWER_BOUND,
+                   measure == MEMORY_PROCESS || measure == MEMORY_ADDRESS_SPACE || (of_processes && rss.exceeded));
     }
 }
 

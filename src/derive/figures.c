@@ -73,15 +73,8 @@ bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind 
     if (peak->absent != BARO_PRESENT || peak->stale)
         return false;
     summary_rss_peak(s, &rss);
-    bool is_part = kind == PEAK_PSS || kind == PEAK_USS;
-    return peak->covered < peak->members || (is_part && (s->unsure_most[kind] > peak->value || rss.unsampled));
-}
-
-const struct summary_peak *summary_memory_peak(const struct baro_summary *s)
-{
-    const struct summary_peak *pss = &s->peak[PEAK_PSS];
-    bool is_exact = pss->absent == BARO_PRESENT && !pss->stale && !summary_peak_is_bound(s, PEAK_PSS);
-    return is_exact && pss->value ? pss : &s->peak[PEAK_RSS];
+    bool is_part = kind == PEAK_PSS || kind == PEAK_USS, between = rss.unsampled || rss.exceeded;
+    return peak->covered < peak->members || (is_part && (s->unsure_most[kind] > peak->value || between));
 }
 
 int summary_remainder(const struct baro_summary *s, double *ret)

@@ -151,6 +151,23 @@ int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory
     return absent;
 }
 
+int summary_memory_at_most(const struct baro_summary *s, uint64_t *ret)
+{
+    enum memory_measure measure;
+    struct summary_rss rss;
+    const struct machine_group *g = groups_job(s);
+    int absent = summary_memory_most(s, ret, &measure);
+    summary_rss_peak(s, &rss);
+    if (absent || measure == MEMORY_CGROUP || measure == MEMORY_ADDRESS_SPACE || !rss.exceeded)
+        return absent;
+    if (rss.at_most_absent)
+        return rss.at_most_absent;
+    *ret += rss.at_most - rss.value;
+    if (g && g->memory_mark.seen && g->memory_mark.value >= rss.value && g->memory_mark.value < *ret)
+        *ret = g->memory_mark.value;
+    return BARO_PRESENT;
+}
+
 int summary_memory_peak_ratio(const struct baro_summary *s, double *ret)
 {
     const char *source;

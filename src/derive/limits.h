@@ -27,6 +27,8 @@ enum memory_measure {
     MEMORY_ADDRESS_SPACE, /* largest of one process in any sample: what RLIMIT_AS limits */
 };
 int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure);
+/* The same with what was not sampled: the most that marks allow. */
+int summary_memory_at_most(const struct baro_summary *s, uint64_t *ret);
 const char *summary_memory_measure_name(enum memory_measure measure);
 
 /* Each returns 0 and the value, or enum baro_absent. */

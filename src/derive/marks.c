@@ -4,8 +4,10 @@
  *
  * A process that grows and ends between two samples is in no sum over the tree, but the record of its end has its mark.
  * Example: samples saw 11.8 MB at most, and one process had 514 MB: the job had at least 514 MB, and more if others
- * lived at that moment. So the larger of the two is the peak, a lower bound if it is the mark.
+ * lived at that moment. So the larger of the two is the peak. Several processes can have had their marks together,
+ * which together.c sums up: if these sums are more, the peak is a lower bound.
  */
+#include "baro/summary.h"
 #include "base/clock.h"
 #include "derive/summary.h"
 
@@ -63,7 +65,46 @@ static void take_mark(const struct baro_summary *s, struct summary_rss *r)
     r->holder = best.command;
 }
 
-void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret)
+/* CPU time of processes that were never seen, as little as the kernel's rounding and the end of processes make of
+ * others. */
+#define UNSEEN_LEAST (10 * NS_PER_MS)
+
+/* Of processes that came and went unseen there is no mark. Example: a scan each second saw none of ten that held 50 MB
+ * for 0.1 s, but 150 ms of CPU time are nobody's: enough for 2.4 GB. */
+static bool unseen_may_exceed(const struct baro_summary *s, uint64_t bytes)
+{
+    if (!summary_processes_are_bound(s) || s->job_absent[JOB_cpu] || s->job_absent[JOB_cpu_counted])
+        return false;
+    uint64_t cpu = s->job[JOB_cpu], counted = s->job[JOB_cpu_counted], unseen = cpu > counted ? cpu - counted : 0;
+    return unseen > UNSEEN_LEAST && unseen > bytes / TOGETHER_GROWTH_MOST;
+}
+
+/* No process had more; UINT64_MAX: that is not known. */
+static uint64_t largest_mark(const struct baro_summary *s)
+{
+    if (s->job_absent[JOB_process_rss_most] == BARO_PRESENT && s->job[JOB_process_rss_most])
+        return s->job[JOB_process_rss_most];
+    bool is_exact = s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
+                    !summary_mark_is_bound(s);
+    return is_exact && s->job[JOB_process_rss_peak] ? s->job[JOB_process_rss_peak] : UINT64_MAX;
+}
+
+/* Where it is known what processes can have had together, that says whether the peak is a lower bound. */
+static void take_together(const struct baro_summary *s, struct summary_rss *r)
+{
+    uint64_t most = together_most(&s->together, largest_mark(s), &r->at_most_unsure), slack = r->value / 32;
+    bool exceeded = most > r->value + slack;
+    r->exceeded = exceeded || unseen_may_exceed(s, slack);
+    r->is_bound |= r->exceeded;
+    r->at_most = most;
+    r->at_most_unsure |= summary_processes_are_bound(s);
+    r->at_most_absent = exceeded ? BARO_PRESENT : r->is_bound ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NONE;
+    /* An unsure value says nothing where the CPU time was enough to fill the memory. */
+    if (r->at_most_unsure && s->memory_total && most > s->memory_total)
+        r->at_most_absent = BARO_ABSENT_UNKNOWN;
+}
+
+static void take_sampled(const struct baro_summary *s, struct summary_rss *ret)
 {
     const struct summary_peak *seen = &s->peak[PEAK_RSS];
     *ret = (struct summary_rss){.value = seen->value,
@@ -75,11 +116,19 @@ void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret)
         return;
     ret->value = ret->mark;
     ret->absent = BARO_PRESENT;
-    ret->is_bound = ret->of_process = true;
+    ret->of_process = true;
     /* rss is counted in lots on each CPU (6.2 to 6.15), and a mark is a little above most samples: that is no other
      * moment, unless others held the most then. */
     bool others = ret->has_holder && seen->n_top && seen->top[0].command != ret->holder;
     ret->unsampled = others || ret->mark > sampled + sampled / 20;
+}
+
+void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret)
+{
+    take_sampled(s, ret);
+    ret->at_most_absent = ret->absent;
+    if (ret->absent == BARO_PRESENT)
+        take_together(s, ret);
 }
 
 size_t summary_rss_holders(const struct baro_summary *s)

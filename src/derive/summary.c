@@ -111,6 +111,7 @@ void summary_free(struct baro_summary *s)
     tasks_done(&s->tasks);
     directories_last_done(&s->directories);
     free(s->alive);
+    together_done(&s->together);
     free(s->base);
     free(s->targets);
     free(s->ended_ids);
@@ -250,6 +251,8 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);
     }
     summary_note_held(s, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
+    together_add_sample(&s->together, sample, &s->tasks.ticks, sample->job[JOB_process_rss_peak]);
+    s->failed |= s->together.failed;
     course_add(&s->course, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
     memcpy(s->job, sample->job, sizeof(s->job));
     memcpy(s->job_absent, sample->job_absent, sizeof(s->job_absent));
@@ -303,6 +306,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     s->commands.at[command].tcp_is_short |=
         e->absent[EXIT_tcp_is_lower_bound] == BARO_PRESENT && e->value[EXIT_tcp_is_lower_bound];
     s->commands.at[command].rss_is_short |= !summary_mark_is_final(e);
+    together_add_exit(&s->together, e, summary_mark_is_final(e), s->mode == BARO_MODE_ATTACH);
     summary_note_mark(s, e, command);
     oom_add_exit(&s->oom, e);
     s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));

@@ -18,6 +18,7 @@
 #include "derive/machine.h"
 #include "derive/oom.h"
 #include "derive/tasks.h"
+#include "derive/together.h"
 #include "sample/sample.h"
 
 /* Sums over the tree whose largest value is kept. */
@@ -68,6 +69,12 @@ struct summary_rss {
     bool is_bound;   /* it may have been more */
     bool of_process; /* value is the mark of one process, which is more than any sum over the tree that was sampled */
     bool unsampled;  /* and that by more than a twentieth: it was between samples */
+    /* by the marks of processes that were alive together it may have been more than value, by 3 % at least; or
+     * processes came and went unseen that used enough CPU time for that */
+    bool exceeded;
+    uint64_t at_most;    /* by these marks */
+    int at_most_absent;  /* enum baro_absent: none where value is no lower bound */
+    bool at_most_unsure; /* some processes, or their last marks, are not known */
     uint64_t mark;   /* the largest of any one process; 0: not known */
     bool has_holder; /* it is known whose that is: */
     uint32_t holder; /* index into commands */
@@ -141,6 +148,7 @@ struct baro_summary {
     struct summary_largest largest;
     /* pss, uss: the most that they may have been at a sample in which they are not known of all members, or are old */
     uint64_t unsure_most[PEAK_MAX];
+    struct together together;
     struct derive_peak cores;
     struct machine machine;
     struct course course;
@@ -202,9 +210,6 @@ int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak
                           double *ret); /* of a part of the recording */
 /* May the tree have held more of it than the peak says? Then that is a lower bound. */
 bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind kind);
-/* The peak that is shown as the job's memory: of pss if it is neither a lower bound nor an estimate, as it counts
- * shared pages once; else of rss. */
-const struct summary_peak *summary_memory_peak(const struct baro_summary *s);
 /* May there have been more processes than were counted? Their numbers are lower bounds then. */
 bool summary_processes_are_bound(const struct baro_summary *s);
 /* Without events all may be known that began, and yet not how many of them lived at one time. */

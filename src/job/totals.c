@@ -222,19 +222,21 @@ static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
     return sum;
 }
 
-/* A child inherits the wrapper's peak until it executes, so an ru_maxrss below the wrapper's own size is the wrapper's.
- * One that is above it is the largest mark of all that were waited for: when no process is left, of all. */
-static void fill_rss_peak(struct job *j, uint64_t *value_of)
+/* A child inherits the wrapper's peak until it executes, so an ru_maxrss below the wrapper's own size is the wrapper's,
+ * and no mark; but it is the most that any process had, once all were waited for. */
+static void fill_rss_peak(struct job *j, uint64_t *value_of, uint8_t *absent)
 {
-    bool is_of_wait4 = j->wrapper.maxrss > j->wrapper.floor_rss, all_waited_for = !tree_count(&j->tree) && !j->n_gone;
-    if (is_of_wait4) {
+    bool is_mark = j->wrapper.maxrss > j->wrapper.floor_rss;
+    bool is_of_all = j->wrapper.maxrss && !tree_count(&j->tree) && !j->n_gone && !j->cpu_short && !may_miss_children(j);
+    if (is_mark) {
         j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
         j->known |= UINT64_C(1) << JOB_process_rss_peak;
     }
-    bool is_whole = is_of_wait4 && all_waited_for && !j->cpu_short && !may_miss_children(j);
     value_of[JOB_process_rss_peak] = j->rss_peak;
     value_of[JOB_process_rss_peak_is_lower_bound] =
-        !is_whole && (j->rss_peak_short || !j->events || j->lossy || j->open);
+        !(is_of_all && is_mark) && (j->rss_peak_short || !j->events || j->lossy || j->open);
+    value_of[JOB_process_rss_most] = is_of_all ? max_u64(j->rss_peak, j->wrapper.maxrss) : 0;
+    absent[JOB_process_rss_most] = is_of_all ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
 bool job_unseen(const struct job *j, uint64_t *ret)
@@ -278,7 +280,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_cpu_bound] = bound;
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     lower_bounds(j, ret_value);
-    fill_rss_peak(j, ret_value);
+    fill_rss_peak(j, ret_value, ret_absent);
     uint64_t delay_cpu = j->ended_delay_cpu + j->sums.delay_cpu;
     ret_value[JOB_run_delay_lag] = ret_value[JOB_cpu] > delay_cpu ? ret_value[JOB_cpu] - delay_cpu : 0;
     bool may_miss = may_miss_children(j);

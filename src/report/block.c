@@ -332,7 +332,8 @@ static void processes(struct lines *l, const struct baro_summary *s)
     lines_begin(l, "processes", TONE_FAINT);
     started(&b, s);
     lines_part(l, &b);
-    if (threads > 1) {
+    if (threads > report_u64(s, "job", "processes_peak")) { /* each process has one */
+        buf_str(&b, "at least ");
         fmt_count(&b, threads);
         buf_str(&b, " threads");
     }

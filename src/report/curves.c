@@ -128,15 +128,13 @@ static void cpu(struct lines *l, const struct baro_summary *s, unsigned cells)
 
 static void memory(struct lines *l, const struct baro_summary *s, unsigned cells)
 {
-    bool pss = report_text_is(s, "job", "memory_peak_of", "pss");
-    struct curve c = {
-        .label = "memory", .fact = pss ? "pss_peak_bytes" : "rss_peak_bytes", .tone = TONE_MEMORY, .most = true};
+    struct curve c = {.label = "memory", .fact = "rss_peak_bytes", .tone = TONE_MEMORY, .most = true};
     struct buf full = {0};
     c.full = fill(s, &c, cells);
     if (c.full <= 0)
         return;
     fmt_bytes(&full, (uint64_t)c.full);
-    buf_str(&full, pss ? " pss" : " rss");
+    buf_str(&full, " rss");
     draw(l, &c, cells, &full);
     buf_done(&full);
 }

@@ -35,34 +35,39 @@ static const char *why_not_known(const struct baro_summary *s, int absent)
     return unsampled ? "it ended before it was sampled" : report_reason(absent);
 }
 
-static void peak_between_samples(struct lines *l, struct buf *b, const struct baro_summary *s, uint64_t rss)
-{
-    const char *name = report_rows(s, "rss_peak_held_by") ? report_row(s, "rss_peak_held_by", "name", 0).text : "";
-    buf_str(b, "peak at least ");
-    fmt_bytes(b, rss);
-    buf_str(b, " rss");
-    if (*name) {
-        buf_str(b, ": ");
-        lines_name(l, b, name, 24);
-    }
-    buf_str(b, ", between samples");
-}
-
-static void peak(struct lines *l, const struct baro_summary *s, bool is_pss)
+static void peak(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
-    struct baro_value v = report_fact(s, "job", is_pss ? "pss_peak_bytes" : "rss_peak_bytes");
-    if (!is_pss && report_is(s, "job", "rss_peak_is_unsampled")) {
-        peak_between_samples(l, &b, s, v.u64);
-    } else if (v.u64) {
-        buf_str(&b, v.flags & BARO_VALUE_LOWER_BOUND ? "peak at least " : "peak ");
-        fmt_bytes(&b, v.u64);
-        buf_str(&b, is_pss ? " pss at " : " rss at ");
-        fmt_moment(&b, report_u64(s, "job", "memory_peak_t_ns"));
-        holders(l, &b, s, is_pss ? "pss_peak_held_by" : "rss_peak_held_by");
-    } else {
+    struct baro_value v = report_fact(s, "job", "rss_peak_bytes");
+    if (!v.u64) {
         buf_printf(&b, "not known: %s", why_not_known(s, v.absent));
+        lines_part(l, &b);
+        buf_done(&b);
+        return;
     }
+    buf_str(&b, v.flags & BARO_VALUE_LOWER_BOUND ? "peak at least " : "peak ");
+    fmt_bytes(&b, v.u64);
+    buf_str(&b, " rss");
+    bool unsampled = report_is(s, "job", "rss_peak_is_unsampled");
+    if (!unsampled) {
+        buf_str(&b, " at ");
+        fmt_moment(&b, report_u64(s, "job", "memory_peak_t_ns"));
+    }
+    holders(l, &b, s, "rss_peak_held_by");
+    buf_str(&b, unsampled ? ", between samples" : "");
+    lines_part(l, &b);
+    buf_done(&b);
+}
+
+static void measure(struct lines *l, const struct baro_summary *s, const char *fact, const char *name)
+{
+    struct buf b = {0};
+    struct baro_value v = report_fact(s, "job", fact);
+    if (v.absent || !v.u64)
+        return;
+    buf_str(&b, name);
+    buf_str(&b, v.flags & BARO_VALUE_LOWER_BOUND ? " at least " : v.flags & BARO_VALUE_ESTIMATE ? " about " : " ");
+    fmt_bytes(&b, v.u64);
     lines_part(l, &b);
     buf_done(&b);
 }
@@ -89,29 +94,21 @@ static void share(struct buf *b, const struct baro_summary *s)
     lines_percent(b, ratio);
     buf_str(b, " of ");
     fmt_bytes(b, report_u64(s, "limits", "memory_at_most_bytes"));
+    buf_str(b, strcmp(of, "pss") == 0 ? " by pss" : "");
 }
 
-/* PSS, which counts shared pages once, where it is exact. Else RSS, and PSS beside it as the lower bound or estimate
- * that it is. */
+/* The headline is the sum of rss, always: it is known at each sample. PSS, which counts shared pages once, stands
+ * beside it. */
 void report_memory(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
-    bool is_pss = report_text_is(s, "job", "memory_peak_of", "pss");
-    struct baro_value pss = report_fact(s, "job", "pss_peak_bytes"),
-                      largest = report_fact(s, "job", "process_rss_peak_bytes");
     uint64_t swap = report_u64(s, "job", "swap_peak_bytes");
     lines_begin(l, "memory", TONE_FAINT);
-    peak(l, s, is_pss);
-    if (!is_pss && pss.u64) {
-        buf_str(&b, pss.flags & BARO_VALUE_ESTIMATE ? "pss about " : "pss at least ");
-        fmt_bytes(&b, pss.u64);
-        lines_part(l, &b);
-    }
-    if (largest.u64 && (is_pss || !report_is(s, "job", "rss_peak_is_of_process"))) { /* else it is the peak itself */
-        buf_str(&b, largest.flags & BARO_VALUE_LOWER_BOUND ? "largest process at least " : "largest process ");
-        fmt_bytes(&b, largest.u64);
-    }
-    lines_part(l, &b);
+    peak(l, s);
+    measure(l, s, "rss_peak_at_most_bytes", "at most");
+    measure(l, s, "pss_peak_bytes", "pss");
+    if (!report_is(s, "job", "rss_peak_is_of_process")) /* else it is the peak itself */
+        measure(l, s, "process_rss_peak_bytes", "largest process");
     share(&b, s);
     lines_part(l, &b);
     if (swap) {

@@ -31,6 +31,7 @@
     FACT(run_delay_lag_ns, "job", "run_delay_lag_ns")                                                                  \
     FACT(switches, "job", "switches_voluntary")                                                                        \
     FACT(memory_peak_bytes, "limits", "memory_peak_bytes")                                                             \
+    FACT(memory_at_most_bytes, "limits", "memory_peak_at_most_bytes")                                                  \
     FACT(rss_peak_bytes, "job", "rss_peak_bytes")                                                                      \
     FACT(swap_peak_bytes, "job", "swap_peak_bytes")                                                                    \
     FACT(io_read_bytes, "job", "io_read_bytes")                                                                        \

@@ -122,18 +122,36 @@ static double cores_needed(const struct evidence *e, const struct stretch *s)
     return needed >= 1 ? needed : 1;
 }
 
+static bool may_have_held_more(const struct evidence *e)
+{
+    return e->memory_at_most_bytes > e->memory_peak_bytes;
+}
+
 /* What it held, and what it would have held besides. Example: 67 MB resident at a limit of 67 MB and 63 MB swapped out
- * are 130 MB. */
+ * are 130 MB. What ten processes may have held between two samples counts: if 71 MB were sampled, and their marks allow
+ * 590 MB, 590 MB. */
 static double memory_needed(const struct evidence *e, const struct stretch *s)
 {
-    double held = e->memory_peak_bytes + (e->swap_peak_bytes > 0 ? e->swap_peak_bytes : 0);
+    double held = may_have_held_more(e) ? e->memory_at_most_bytes : e->memory_peak_bytes;
+    held += e->swap_peak_bytes > 0 ? e->swap_peak_bytes : 0;
     return is_short_of_memory(e, s) && e->memory_limit_bytes > held ? e->memory_limit_bytes : held;
+}
+
+static void title_memory(const struct evidence *e, struct finding *f)
+{
+    if (may_have_held_more(e))
+        find_title(f, "held between %s and %s of memory (that much is possible by the marks of its processes)",
+                   words_bytes(e->memory_peak_bytes).at, words_bytes(e->memory_at_most_bytes).at);
+    else
+        find_title(f, "held %s of memory", words_bytes(e->memory_peak_bytes).at);
+    find_title(f, " and took %s", words_duration(e->wall_ns).at);
 }
 
 static void size_with_cores(const struct evidence *e, struct finding *f, double cores, double mib, double minutes)
 {
-    find_title(f, "It had work for %s core%s, held %s of memory and took %s.", words_cores(cores).at,
-               cores >= 2 ? "s" : "", words_bytes(e->memory_peak_bytes).at, words_duration(e->wall_ns).at);
+    find_title(f, "It had work for %s core%s, ", words_cores(cores).at, cores >= 2 ? "s" : "");
+    title_memory(e, f);
+    find_title(f, ".");
     find_advice(f,
                 "Next time ask for %s core%s, %.0f MiB and %.0f min. Slurm: --cpus-per-task=%s --mem=%.0fM "
                 "--time=%.0f. Kubernetes: cpu: %s, memory: %.0fMi.",
@@ -145,8 +163,9 @@ static void size_with_cores(const struct evidence *e, struct finding *f, double 
  * they had waited. */
 static void size_without_cores(const struct evidence *e, struct finding *f, double mib, double minutes)
 {
-    find_title(f, "It held %s of memory and took %s; for how many cores it had work is not known.",
-               words_bytes(e->memory_peak_bytes).at, words_duration(e->wall_ns).at);
+    find_title(f, "It ");
+    title_memory(e, f);
+    find_title(f, "; for how many cores it had work is not known.");
     find_advice(f,
                 "Next time ask for %.0f MiB and %.0f min. Slurm: --mem=%.0fM --time=%.0f. Kubernetes: memory: %.0fMi.",
                 mib, minutes, mib, minutes, mib);
@@ -167,12 +186,14 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
     find_number(f, "ask_time_ns", minutes * 60 * SECOND_NS, BARO_UNIT_NS);
     find_number(f, "job.cores_mean", e->cores_mean, BARO_UNIT_REAL);
     find_number(f, "limits.memory_peak_bytes", e->memory_peak_bytes, BARO_UNIT_BYTES);
+    find_number(f, "limits.memory_peak_at_most_bytes", e->memory_at_most_bytes, BARO_UNIT_BYTES);
     find_number(f, "wall_ns", e->wall_ns, BARO_UNIT_NS);
     return true;
 }
 
 static const struct baro_threshold size_thresholds[] = {
-    {"memory to ask for, as a multiple of the most that it held; rounded up to 64 MiB", SIZE_MEMORY, BARO_UNIT_REAL},
+    {"memory to ask for, as a multiple of the most that it held or may have held between samples; rounded up to 64 MiB",
+     SIZE_MEMORY, BARO_UNIT_REAL},
     {"time to ask for, as a multiple of its time; rounded up to minutes", SIZE_TIME, BARO_UNIT_REAL},
     {"cores to ask for: those it had work for in all but a tenth of the time, and at most those that it might use, the "
      "most that it used at once unless others used them too, and those of the machine (where few-cores says so, those "

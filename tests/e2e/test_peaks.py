@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peaks of memory and of counts: what is shown is right, or marked as a lower bound."""
 
+import pytest
+
 from jobs import script
 
 MIB = 1 << 20
@@ -36,3 +38,63 @@ def test_peak_of_a_command(run_both, work, tape):
         text = run_both("summary", tape, status=0).stdout
         row = next(l for l in text.splitlines() if command["name"] in l and "%" in l)
         assert row.split()[-2].startswith(">"), row
+
+
+TOGETHER = """
+import os, time
+n, mb, base = 8, 40, b'x' * (30 << 20)
+ready, go = os.pipe(), os.pipe()
+def rss(): return next(l for l in open('/proc/self/status') if l.startswith('VmRSS:')).split()[1]
+children = []
+time.sleep(.3)
+for i in range(n):
+ if not (pid := os.fork()):
+  x = b'x' * (mb << 20)
+  open(f'OWN{i}', 'w').write(rss())
+  os.write(ready[1], b'x'); os.read(go[0], 1)
+  os._exit(0)
+ children.append(pid)
+for i in range(n): os.read(ready[0], 1)
+open('OWN', 'w').write(rss())
+time.sleep(.03)
+os.write(go[1], b'x' * n)
+for pid in children: os.waitpid(pid, 0)
+time.sleep(.3)
+"""
+
+
+@pytest.mark.parametrize("options", [["-i", "auto"], ["-i", "10s"]], ids=["auto", "10s"])
+def test_peak_of_several_processes(run_both, work, tape, options):
+    """Eight processes hold 40 MB together for 30 ms: what is shown is that sum, or a lower bound with an upper one."""
+    own = work / "own"
+    run_both.record(tape, script(TOGETHER.replace("OWN", str(own))), *options)
+    truth = sum(int(f.read_text()) << 10 for f in work.glob("own*"))
+    s = run_both.summary(tape)
+    job, limits = s["job"], s["limits"]
+    assert truth > 350 * MIB
+    if job["rss_peak_bytes"] * 1.04 < truth:
+        assert job["rss_peak_is_lower_bound"], (truth, job)
+        assert job["rss_peak_at_most_bytes"] is None or job["rss_peak_at_most_bytes"] * 1.04 >= truth, (truth, job)
+    if job["rss_peak_at_most_bytes"]:
+        assert job["rss_peak_at_most_bytes"] > job["rss_peak_bytes"]
+        text = run_both("summary", tape, status=0).stdout
+        assert "peak at least" in text and "at most" in text
+        assert limits["memory_peak_at_most_bytes"] >= limits["memory_peak_bytes"]
+    assert job["threads_peak"] >= job["processes_peak"] and job["threads_peak_is_lower_bound"]
+
+
+def test_peak_of_a_short_process(run_both, tape):
+    """It was read once, when it had hardly begun: that is not its peak."""
+    run_both.record(tape, ["true"])
+    job = run_both.summary(tape)["job"]
+    if job["rss_peak_bytes"] is not None and job["rss_peak_bytes"] < MIB:
+        assert job["rss_peak_is_lower_bound"]
+
+
+def test_many_that_followed_each_other(run_both, tape):
+    """A hundred processes that never lived together are no hundred at once."""
+    run_both.record(tape, "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done", "-i", "10s")
+    job = run_both.summary(tape)["job"]
+    most = job["rss_peak_at_most_bytes"] or job["rss_peak_bytes"]
+    if not job["processes_started_is_lower_bound"]:
+        assert most <= 16 * MIB, job

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What processes that were alive together can have held: sums by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "derive/together.h"
+
+#define MB 1000000ull
+#define SECOND 1000000000ull
+#define NO_MARK UINT64_MAX
+
+struct world {
+    struct together t;
+    struct derive_ticks ticks;
+    struct baro_process p[16];
+    struct baro_process *rows[16];
+    struct baro_sample s;
+};
+
+static void begin(struct world *w)
+{
+    memset(w, 0, sizeof(*w));
+    w->s.processes = w->rows;
+}
+
+static void put(struct world *w, uint32_t id, uint64_t begin_ns, uint64_t rss, uint64_t mark, uint64_t faults)
+{
+    struct baro_process *p = &w->p[w->s.n];
+    *p = (struct baro_process){.id = id, .key = {(int32_t)id, 0}, .first_ns = begin_ns};
+    p->value[PROCESS_rss] = rss;
+    p->value[PROCESS_rss_peak] = mark;
+    p->value[PROCESS_faults_minor] = faults;
+    w->rows[w->s.n++] = p;
+}
+
+static void take(struct world *w, uint64_t t_ns)
+{
+    w->s.t_ns = t_ns;
+    together_add_sample(&w->t, &w->s, &w->ticks, 1 * MB);
+    w->s.n = 0;
+}
+
+static void end(struct world *w, uint32_t id, uint64_t begin_ns, uint64_t end_ns, uint64_t mark, uint64_t cpu_ns)
+{
+    struct baro_exit e = {.id = id, .t_ns = end_ns, .source = BARO_EXIT_PERF};
+    memset(e.absent, BARO_ABSENT_UNKNOWN, sizeof(e.absent));
+    e.value[EXIT_elapsed] = end_ns - begin_ns;
+    e.value[EXIT_rss_peak] = mark;
+    e.value[EXIT_cpu] = cpu_ns;
+    e.absent[EXIT_elapsed] = e.absent[EXIT_cpu] = BARO_PRESENT;
+    together_add_exit(&w->t, &e, mark > 0, false);
+}
+
+/* Ten grow from 1 to 53 MB and back between two samples, beside one that sleeps with 60: 590 MB. It had a mark of 900,
+ * but no page fault since. */
+static void test_ten_at_once(void **state)
+{
+    struct world w;
+    bool unsure;
+    (void)state;
+    begin(&w);
+    for (int second = 1; second <= 2; second++) {
+        put(&w, 1, 0, 60 * MB, 900 * MB, 5000);
+        for (uint32_t i = 2; i < 12; i++)
+            put(&w, i, 0, 1 * MB, (second == 1 ? 1 : 53) * MB, second == 1 ? 100 : 13000);
+        take(&w, (uint64_t)second * SECOND);
+    }
+    /* in the first second it may have had the 900 MB */
+    assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 910 * MB);
+    assert_false(unsure);
+    together_done(&w.t);
+    begin(&w);
+    for (int second = 1; second <= 2; second++) {
+        put(&w, 1, 0, 60 * MB, 60 * MB, 5000);
+        for (uint32_t i = 2; i < 12; i++)
+            put(&w, i, 0, 1 * MB, (second == 1 ? 1 : 53) * MB, second == 1 ? 100 : 13000);
+        take(&w, (uint64_t)second * SECOND);
+    }
+    assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 590 * MB);
+    together_done(&w.t);
+}
+
+/* A thousand that followed each other never held more than one of them; two of them overlap by 1 ns. */
+static void test_one_after_another(void **state)
+{
+    struct world w;
+    bool unsure;
+    (void)state;
+    begin(&w);
+    put(&w, 1, 0, 2 * MB, 2 * MB, 100);
+    take(&w, SECOND);
+    for (uint32_t i = 0; i < 1000; i++)
+        end(&w, 2 + i, SECOND + 1000 * i + 10, SECOND + 1000 * (i + 1), 10 * MB, 1);
+    put(&w, 1, 0, 2 * MB, 2 * MB, 100);
+    take(&w, 2 * SECOND);
+    assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 12 * MB);
+    end(&w, 2000, 2 * SECOND, 2 * SECOND + 100, 10 * MB, 1);
+    end(&w, 2001, 2 * SECOND + 100, 2 * SECOND + 200, 10 * MB, 1);
+    put(&w, 1, 0, 2 * MB, 2 * MB, 100);
+    take(&w, 3 * SECOND);
+    assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 22 * MB);
+    together_done(&w.t);
+}
+
+/* Of ten that ended within the same time no mark is known: 10 ms of CPU time are enough for 160 MB each, but no process
+ * had more than 45 MB. */
+static void test_marks_that_are_not_known(void **state)
+{
+    struct world w;
+    bool unsure;
+    (void)state;
+    begin(&w);
+    put(&w, 1, 0, 2 * MB, 2 * MB, 100);
+    take(&w, SECOND);
+    for (uint32_t i = 0; i < 10; i++)
+        end(&w, 2 + i, SECOND + i, SECOND + 1000, 0, 10000000);
+    put(&w, 1, 0, 2 * MB, 2 * MB, 100);
+    take(&w, 2 * SECOND);
+    assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 1602 * MB);
+    assert_true(unsure);
+    assert_int_equal(together_most(&w.t, 45 * MB, &unsure), 452 * MB);
+    together_done(&w.t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ten_at_once),
+        cmocka_unit_test(test_one_after_another),
+        cmocka_unit_test(test_marks_that_are_not_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
