@@ -39,6 +39,19 @@ void fmt_bytes(struct buf *b, uint64_t bytes)
     buf_str(b, units[i]);
 }
 
+#define MIB 1048576u
+#define GIB 1073741824u
+
+void fmt_limit(struct buf *b, uint64_t bytes)
+{
+    if (!bytes || bytes % MIB || bytes % 1000000 == 0) {
+        fmt_bytes(b, bytes);
+        return;
+    }
+    fmt_count(b, bytes % GIB ? bytes / MIB : bytes / GIB);
+    buf_str(b, bytes % GIB ? " MiB" : " GiB");
+}
+
 /* Each bound is the value that would be rounded up to the next unit. */
 void fmt_duration(struct buf *b, uint64_t ns)
 {

@@ -10,6 +10,8 @@
 #include "base/error.h"
 
 void fmt_bytes(struct buf *b, uint64_t bytes);    /* "412 MB", "2.31 GB": decimal units, three digits */
+/* A limit, in the unit in which it was set: "300 MiB" of 314,572,800 bytes, "500 MB" of 500,000,000. */
+void fmt_limit(struct buf *b, uint64_t bytes);
 void fmt_duration(struct buf *b, uint64_t ns);    /* "41.3 s", "5 min 12 s", "2 h 03 min", "3.1 ms" */
 void fmt_count(struct buf *b, uint64_t n);        /* "4,812" */
 void fmt_decimal(struct buf *b, double v, int digits); /* '.' in every locale */

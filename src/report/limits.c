@@ -53,7 +53,7 @@ static void memory(struct lines *l, const struct baro_summary *s, struct buf *b)
     if (!report_is_limit(source))
         return;
     buf_str(b, report_fact(s, "limits", "memory_bytes").absent ? "at most " : "");
-    fmt_bytes(b, report_u64(s, "limits", "memory_at_most_bytes"));
+    fmt_limit(b, report_u64(s, "limits", "memory_at_most_bytes"));
     if (strncmp(source, "RLIMIT_", 7) == 0)
         buf_str(b, strcmp(source, "RLIMIT_AS") == 0 ? " of address space a process" : " of data a process");
     by(l, b, source);

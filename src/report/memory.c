@@ -93,7 +93,7 @@ static void share(struct buf *b, const struct baro_summary *s)
     }
     lines_percent(b, ratio);
     buf_str(b, " of ");
-    fmt_bytes(b, report_u64(s, "limits", "memory_at_most_bytes"));
+    fmt_limit(b, report_u64(s, "limits", "memory_at_most_bytes"));
     buf_str(b, strcmp(of, "pss") == 0 ? " by pss" : "");
 }
 

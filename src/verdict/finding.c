@@ -63,6 +63,13 @@ struct words words_bytes(double bytes)
     return words_of(&b);
 }
 
+struct words words_limit(double bytes)
+{
+    struct buf b = {0};
+    fmt_limit(&b, whole_of(bytes));
+    return words_of(&b);
+}
+
 struct words words_count(double n)
 {
     struct buf b = {0};

@@ -72,6 +72,7 @@ double whole_up(double value);
 uint64_t whole_of(double v);
 struct words words_duration(double ns);
 struct words words_bytes(double bytes);
+struct words words_limit(double bytes); /* in the unit in which it was set */
 struct words words_count(double n);
 struct words words_percent(double ratio);
 struct words words_cores(double cores); /* "2", "0.50" */

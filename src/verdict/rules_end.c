@@ -24,13 +24,13 @@ static bool oom(const struct evidence *e, const struct stretch *s, struct findin
     if (*e->victims)
         find_title(f, " (%s)", e->victims);
     if (e->memory_limit_bytes > 0)
-        find_title(f, ": the limit is %s (%s)", words_bytes(e->memory_limit_bytes).at,
+        find_title(f, ": the limit is %s (%s)", words_limit(e->memory_limit_bytes).at,
                    *e->memory_source ? e->memory_source : "source not known");
     if (e->memory_peak_bytes > 0)
         find_title(f, ", and %s was seen in use", words_bytes(e->memory_peak_bytes).at);
     find_title(f, ".");
     if (e->memory_limit_bytes > 0)
-        find_advice(f, "Ask for more than %s of memory%s%s.", words_bytes(e->memory_limit_bytes).at,
+        find_advice(f, "Ask for more than %s of memory%s%s.", words_limit(e->memory_limit_bytes).at,
                     *e->holder ? ", or find out what held it: most was held by " : "", e->holder);
     find_number(f, "limits.oom_kills", e->oom_kills, BARO_UNIT_NONE);
     find_number(f, "limits.memory_bytes", e->memory_limit_bytes, BARO_UNIT_BYTES);

@@ -193,7 +193,7 @@ static bool near_limit(const struct evidence *e, const struct stretch *s, struct
     if (!(e->memory_peak_ratio >= NEAR_RATIO) || e->oom_kills >= 1 || is_mostly_files(e) || is_short_of_memory(e, s))
         return false;
     find_title(f, "Its memory came to %s, %s of the limit of %s (%s)", words_bytes(e->memory_peak_bytes).at,
-               words_percent(e->memory_peak_ratio).at, words_bytes(e->memory_limit_bytes).at, e->memory_source);
+               words_percent(e->memory_peak_ratio).at, words_limit(e->memory_limit_bytes).at, e->memory_source);
     if (*e->holder)
         find_title(f, "; most was held by %s", e->holder);
     find_title(f, ".");
