@@ -84,6 +84,8 @@ const struct rule rule_dominates = {{"dominates", BARO_VERDICT_NOTE,
 #define SIZE_CORES 0.25
 #define SIZE_OTHERS 0.25 /* cores: with such neighbours the most that it used at once says nothing */
 #define SIZE_WINDOWS 20
+#define SIZE_WINDOWS_LEAST 5
+#define SIZE_WINDOW_NS 0.25e9 /* at least: a thread may wait so long at once (carry_back()) */
 
 static double round_up(double value, double step)
 {
@@ -101,10 +103,13 @@ static double at_most(double cores, double most)
 static double cores_needed(const struct evidence *e, const struct stretch *s)
 {
     double most[3] = {0, 0, 0}, demand[SIZE_WINDOWS];
-    bool is_short = is_short_of_cores(e, s), is_known = e->history && stretch_demands(e, s, SIZE_WINDOWS, demand);
+    int n = SIZE_WINDOWS;
+    while (n > SIZE_WINDOWS_LEAST && s->wall_ns / n < SIZE_WINDOW_NS)
+        n--;
+    bool is_short = is_short_of_cores(e, s), is_known = e->history && stretch_demands(e, s, n, demand);
     if (e->history && !is_known && !is_short)
         return NAN;
-    for (int i = 0; is_known && i < SIZE_WINDOWS; i++) {
+    for (int i = 0; is_known && i < n; i++) {
         for (int j = 0; j < 3; j++) {
             if (demand[i] > most[j]) {
                 double lower = most[j];
@@ -113,7 +118,8 @@ static double cores_needed(const struct evidence *e, const struct stretch *s)
             }
         }
     }
-    double needed = whole_up((e->history && !is_short ? most[2] : stretch_demand(s)) - SIZE_CORES);
+    double demanded = e->history && !is_short ? most[n > SIZE_WINDOWS / 2 ? 2 : 1] : stretch_demand(s),
+           needed = whole_up(demanded - SIZE_CORES);
     if (!is_short)
         needed = at_most(needed, e->cores);
     if (!is_short && !is_contended(e, s) && !is_throttled(e, s) && !(e->host_others_cores >= SIZE_OTHERS))
