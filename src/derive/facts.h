@@ -84,7 +84,7 @@ fact_getter fact_argument, fact_head, fact_target, fact_exit, fact_job, fact_job
     fact_cores, fact_rss, fact_mark_is_bound, fact_peak_is_bound, fact_peak_is_estimate, fact_peak,
     fact_peak_age, fact_peak_members, fact_peak_covered, fact_peak_time, fact_threads, fact_processes,
     fact_processes_bound, fact_processes_most, fact_survivors, fact_holder_of_pss, fact_holder_of_rss,
-    fact_before;
+    fact_before, fact_job_io_write, fact_job_io_write_is_estimate;
 /* facts_machine.c */
 fact_getter fact_memory_limit, fact_cores_limit, fact_pids_limit, fact_oom_kills, fact_refused, fact_held_from,
     fact_host, fact_gauge, fact_grown, fact_share;

@@ -149,6 +149,22 @@ void fact_job(const struct baro_summary *s, int of, size_t row, struct baro_valu
     value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, of, v));
 }
 
+/* A figure that may be too large is no lower bound, whatever is missing from it. */
+void fact_job_io_write(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    fact_job(s, of, row, ret);
+    if (ret->absent == BARO_PRESENT && summary_writes_are_estimate(s))
+        ret->flags = BARO_VALUE_ESTIMATE;
+}
+
+void fact_job_io_write_is_estimate(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t v;
+    int absent = summary_job(s, (enum job_metric)of, &v);
+    (void)row;
+    value_u64(ret, absent, summary_writes_are_estimate(s));
+}
+
 void fact_job_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     uint64_t v;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a finished summary says. */
+#include "derive/limits.h"
 #include "derive/summary.h"
 
 #include <string.h>
@@ -75,6 +76,21 @@ bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind 
     summary_rss_peak(s, &rss);
     bool is_part = kind == PEAK_PSS || kind == PEAK_USS, between = rss.unsampled || rss.exceeded;
     return peak->covered < peak->members || (is_part && (s->unsure_most[kind] > peak->value || between));
+}
+
+/*
+ * The kernel charges a process that makes a part of a folio of the page cache dirty with the whole folio. Example:
+ * PostgreSQL was charged with 31.9 GB; it had passed 2.25 GB to write(2), and the disks wrote 1.94 GB. A file that is
+ * mapped is written without write(2), so one of the two alone says nothing; and what the disks did may come later.
+ */
+#define CHARGED_LEAST 10000000u
+bool summary_writes_are_estimate(const struct baro_summary *s)
+{
+    uint64_t charged = s->job[JOB_io_write], passed = s->job[JOB_io_wchar], written;
+    bool known = s->job_absent[JOB_io_write] == BARO_PRESENT && s->job_absent[JOB_io_wchar] == BARO_PRESENT &&
+                 summary_machine_watched_ns(s) >= summary_wall_ns(s) / 2 &&
+                 summary_machine_grown(s, MACHINE_DISK_WRITE, &written) == BARO_PRESENT;
+    return known && charged >= CHARGED_LEAST && charged - charged / 10 > passed && charged - charged / 10 > written;
 }
 
 int summary_remainder(const struct baro_summary *s, double *ret)

@@ -76,6 +76,7 @@ static void take_off_excess(struct baro_summary *s)
         unsure += s->counted[i].cpu_unsure_ns;
     }
     uint64_t excess = s->job_absent[JOB_cpu] == BARO_PRESENT ? less(cpu, s->job[JOB_cpu]) : 0;
+    s->rest_ns = less(s->job[JOB_cpu], cpu);
     double part = excess < unsure ? (double)excess / (double)unsure : 1;
     for (uint32_t i = 0; i < s->commands.n && excess; i++) {
         struct command *c = &s->counted[i];

@@ -301,6 +301,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     s->commands.at[command].cpu_is_short |=
         e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;
     s->commands.at[command].cpu_unsure_ns += unsure_of(e);
+    s->commands.at[command].cpu_is_of_perf |= e->source == BARO_EXIT_PERF;
     s->commands.at[command].io_is_short |= e->absent[EXIT_own_io_is_lower_bound] != BARO_PRESENT ||
                                            e->value[EXIT_own_io_is_lower_bound];
     s->commands.at[command].tcp_is_short |=

@@ -170,6 +170,7 @@ struct baro_summary {
     size_t n_order;
     bool tcp_is_exact; /* of the job */
     bool tcp_is_whole; /* all of it is attributed to processes */
+    uint64_t rest_ns; /* of the job's CPU time what no command has */
     uint64_t rest_user_ns, rest_system_ns; /* of the job's CPU time what no process's own split has */
 };
 
@@ -215,6 +216,8 @@ bool summary_processes_are_bound(const struct baro_summary *s);
 /* Without events all may be known that began, and yet not how many of them lived at one time. */
 bool summary_processes_peak_is_bound(const struct baro_summary *s);
 int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret); /* that were started */
+/* Is the job charged with more writes to storage than it passed to write(2), and than the machine's disks wrote? */
+bool summary_writes_are_estimate(const struct baro_summary *s);
 int summary_remainder(const struct baro_summary *s, double *ret);
 int summary_sample_mean_ns(const struct baro_summary *s, uint64_t *ret);
 int summary_process_sample_mean_ns(const struct baro_summary *s, uint64_t *ret);

@@ -132,9 +132,12 @@ uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t s
     if (sure <= sum)
         return 0;
     uint64_t more = sure - sum;
-    if (more > j->wrapper.reaped * WAIT4_ROUNDING_NS) {
+    /* How much of perf's count may be too much is assumed. On a busy machine it can be twice that. */
+    if (is_closed(j) && more <= j->wrapper.reaped * WAIT4_ROUNDING_NS + j->unsure_ended_ns)
+        return 0;
+    if (is_closed(j)) {
         note_missing(j);
-        more = is_closed(j) ? missing(j, more) : more;
+        more = missing(j, more);
     }
     uint64_t user = sum ? (uint64_t)((double)more * ((double)total[LEDGER_CPU_USER] / (double)sum)) : more;
     total[LEDGER_CPU_USER] += user;

@@ -167,13 +167,13 @@ static void cpu(struct lines *l, const struct baro_summary *s)
 static void amount(struct buf *b, const struct baro_summary *s, const char *before, const char *name)
 {
     struct baro_value v = report_fact(s, "job", name);
-    bool is_bound = report_is(s, "job", "io_is_lower_bound"); /* all of them are lower bounds, or none */
+    bool is_bound = report_is(s, "job", "io_is_lower_bound"); /* all of them, or none */
     buf_str(b, before);
     if (v.absent || (is_bound && !v.u64)) { /* "at least 0" says nothing */
         buf_str(b, "not known");
         return;
     }
-    buf_str(b, is_bound ? "at least " : "");
+    buf_str(b, v.flags & BARO_VALUE_ESTIMATE ? "~" : is_bound ? "at least " : "");
     fmt_bytes(b, v.u64);
 }
 

@@ -156,7 +156,7 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     if ((all.has_cpu && all.cpu_is_bound) || (all.has_rss && all.rss_is_bound))
         put_note(l, "> at least: without what processes used after they were read last");
     if (all.has_cpu && all.cpu_is_estimate)
-        put_note(l, "~ about: perf's count, with interrupts and what a hypervisor took");
+        put_note(l, "~ about: perf's count, with interrupts and without context switches");
     if ((all.tcp_bytes[0] || all.tcp_bytes[1]) && all.tcp_is_bound)
         put_note(l, "> at least: sockets of processes that ended, as they were read last");
 }

@@ -73,6 +73,30 @@ static void test_machine(void **state)
     summary_free(s);
 }
 
+/* 24.6 MB were written to disks: more than the job is charged with, or less; and less than it passed to write(2), or
+ * not. */
+static void test_writes_of_whole_folios(void **state)
+{
+    static const struct {
+        uint64_t charged, passed;
+        bool is_estimate;
+    } of[] = {{240 * MB, 17 * MB, true}, {240 * MB, 230 * MB, false}, {20 * MB, 1 * MB, false}, {9 * MB, 0, false}};
+    (void)state;
+    struct baro_summary *s = told_with(NULL);
+    int id = baro_summary_fact_find("job", "io_write_bytes");
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        struct baro_value v;
+        s->job[JOB_io_write] = of[i].charged;
+        s->job[JOB_io_wchar] = of[i].passed;
+        s->job[JOB_io_is_lower_bound] = 1;
+        s->job_absent[JOB_io_write] = s->job_absent[JOB_io_wchar] = s->job_absent[JOB_io_is_lower_bound] = BARO_PRESENT;
+        assert_int_equal(summary_writes_are_estimate(s), of[i].is_estimate);
+        assert_int_equal(baro_summary_value(s, id, 0, &v), BARO_PRESENT);
+        assert_int_equal(v.flags, of[i].is_estimate ? BARO_VALUE_ESTIMATE : BARO_VALUE_LOWER_BOUND);
+    }
+    summary_free(s);
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -498,6 +522,7 @@ int main(void)
     void *at = path;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_writes_of_whole_folios),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_measures),
         cmocka_unit_test(test_address_space),
