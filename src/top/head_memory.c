@@ -59,18 +59,16 @@ void head_memory_value(const struct view *v, struct buf *b, enum style *ret_styl
         *ret_style = (double)m.bytes >= 0.95 * limit ? STYLE_BAD : STYLE_WARN;
 }
 
-/* The peak by the same measure. */
+/* The peak of the sum of rss, as in the summary, whatever the measure of this moment is. */
 void head_memory_note(const struct view *v, struct buf *b)
 {
-    static const char *const section[MEASURES] = {"job", "job", "limits"};
-    static const char *const fact[MEASURES] = {"rss_peak_bytes", "pss_peak_bytes", "memory_peak_bytes"};
-    const enum memory_measure measure = v->memory.measure;
-    struct baro_value peak = report_fact(v->feed->summary, section[measure], fact[measure]);
+    struct baro_value peak = report_fact(v->feed->summary, "job", "rss_peak_bytes");
     if (peak.absent)
         return;
     buf_str(b, "peak ");
     cell_mark(b, v->grid->utf8, peak.flags);
     fmt_bytes(b, peak.u64);
+    buf_str(b, v->memory.measure == MEASURE_RSS ? "" : " rss");
 }
 
 double head_memory_scale(const struct view *v, double most)
