@@ -452,4 +452,5 @@ def test_a_tape_of_the_machine_alone_has_no_job(run, tape):
     assert "rss 0 B" not in text and "processes  0" not in text, text
     page = run.work / "page.html"
     run("report", "-o", page, tape, status=0)
-    assert "peak 0" not in page.read_text() and "<b>Memory by command (RSS)</b> not drawn" in page.read_text()
+    assert not re.search(r"peak 0(?![.\d])", page.read_text())  # "peak 0.33" of a quiet machine is right
+    assert "<b>Memory by command (RSS)</b> not drawn" in page.read_text()
