@@ -94,11 +94,12 @@ static bool choose_time(struct range *r)
             request_fail(q, 404, "no_sample", "the tape has no sample yet");
         return false;
     }
-    r->to_ns += r->to_ns == r->from_ns;
     if ((from && !instant_moment(q, r->tape, "from", from, &r->from_ns)) ||
         (to && !instant_moment(q, r->tape, "to", to, &r->to_ns)) ||
         !request_number(q, "buckets", BUCKETS, BUCKETS_MOST, &r->buckets))
         return false;
+    if (!to && r->to_ns >= r->from_ns && r->to_ns - r->from_ns < r->buckets)
+        r->to_ns = r->from_ns + r->buckets; /* a tape with one sample so far */
     if (r->to_ns > r->from_ns && r->buckets && r->to_ns - r->from_ns >= r->buckets)
         return true;
     request_fail(q, 400, "bad_parameter", "to is not after from, or there are no buckets");

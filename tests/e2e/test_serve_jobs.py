@@ -193,6 +193,14 @@ def test_bad_parameters(serve, kept):
         assert error["code"] == "bad_parameter" and error["message"], path
 
 
+def test_range_of_a_job_that_has_just_begun(serve, running):  # noqa: F811
+    running("cat", options=("--interval", "1h"))  # one sample
+    s = serve()
+    s.summed(1)
+    path = "/api/v1/jobs/" + s.json("/api/v1/jobs")["jobs"][0]["id"] + "/range?metric=job.cores&buckets=60"
+    assert s.json(path)["series"][0]["max"] == [None] * 60
+
+
 def test_etag(serve, kept):
     s = serve()
     job = s.summed(3)[0]["id"]
