@@ -41,7 +41,11 @@ static uint64_t known(const struct member *m, int id)
 
 static struct owner_asked asked_of(const struct member *m)
 {
-    return (struct owner_asked){m->row.key, known(m, PROCESS_tcp_sent), known(m, PROCESS_tcp_received)};
+    return (struct owner_asked){.key = m->row.key,
+                                .sent = known(m, PROCESS_tcp_sent),
+                                .received = known(m, PROCESS_tcp_received),
+                                .parent = m->row.parent,
+                                .forks = m->reaped_io.forks};
 }
 
 /* Those that have ended and whose exit is not reported yet are among them: their sockets may end later. */
@@ -142,6 +146,8 @@ static bool take(struct socket_row *r)
         return false;
     for (uint32_t i = 0; i < r->totals.n; i++) {
         struct member *m = find(r->sampling->job, rows[i].key);
+        if (m)
+            m->tcp_short |= rows[i].is_short;
         if (m && rows[i].absent == BARO_ABSENT_GONE)
             take_ended(m, &rows[i], r->totals.is_bound);
         else if (m)

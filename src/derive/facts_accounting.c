@@ -19,7 +19,8 @@ void fact_command_processes(const struct baro_summary *s, int of, size_t row, st
 
 static bool tcp_is_bound(const struct baro_summary *s, const struct command *c)
 {
-    bool is_short = !s->tcp_is_exact || c->tcp_is_short || c->covered[COMMAND_TCP_SENT] < c->processes;
+    bool is_short = !s->tcp_is_exact || s->tcp_is_of_living || c->tcp_is_short ||
+                    c->covered[COMMAND_TCP_SENT] < c->processes;
     return c->covered[COMMAND_TCP_SENT] && !s->tcp_is_whole && is_short;
 }
 

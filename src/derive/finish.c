@@ -108,12 +108,16 @@ static void note_rest(struct baro_summary *s)
 static void note_tcp(struct baro_summary *s)
 {
     uint64_t sent = 0, received = 0;
+    bool is_short = false;
     for (uint32_t i = 0; i < s->commands.n; i++) {
+        const struct command *c = &s->counted[i];
+        is_short = is_short || c->tcp_is_short || c->covered[COMMAND_TCP_SENT] < c->processes;
         sent += s->counted[i].value[COMMAND_TCP_SENT];
         received += s->counted[i].value[COMMAND_TCP_RECEIVED];
     }
     bool known = s->job_absent[JOB_tcp_sent] == BARO_PRESENT && s->job_absent[JOB_tcp_received] == BARO_PRESENT;
     s->tcp_is_exact = known && s->job_absent[JOB_tcp_is_lower_bound] == BARO_PRESENT && !s->job[JOB_tcp_is_lower_bound];
+    s->tcp_is_of_living = !is_short; /* example: workers that listen together, at the end of the recording */
     s->tcp_is_whole = s->tcp_is_exact && sent == s->job[JOB_tcp_sent] && received == s->job[JOB_tcp_received];
 }
 

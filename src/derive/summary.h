@@ -171,6 +171,7 @@ struct baro_summary {
     bool tcp_is_exact; /* of the job */
     bool tcp_is_whole; /* all of it is attributed to processes */
     uint64_t rest_ns; /* of the job's CPU time what no command has */
+    bool tcp_is_of_living; /* the rest is that of processes that live, since no other one lacks any */
     uint64_t rest_user_ns, rest_system_ns; /* of the job's CPU time what no process's own split has */
 };
 

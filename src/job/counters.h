@@ -135,6 +135,12 @@ static inline bool may_miss_children(const struct job *j)
     return j->ignores_children && (!j->events || j->lossy);
 }
 
+/* May its sockets have done more than the row has? It has ended. */
+static inline bool tcp_is_bound(const struct member *m)
+{
+    return !m->tcp_whole || m->tcp_short;
+}
+
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;

@@ -163,7 +163,7 @@ static void fill_tcp(const struct job *j, const struct member *m, struct baro_ex
     if (e->absent[EXIT_tcp_sent])
         e->absent[EXIT_tcp_is_lower_bound] = e->absent[EXIT_tcp_sent];
     else
-        put(e, EXIT_tcp_is_lower_bound, !m->tcp_whole);
+        put(e, EXIT_tcp_is_lower_bound, tcp_is_bound(m));
 }
 
 /* Only taskstats and wait4(2) have the mark that it ended with. */

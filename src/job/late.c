@@ -36,7 +36,7 @@ static void report(struct job *j, struct job_late *one)
     task_late(j, m, e);
     e->value[EXIT_tcp_sent] = value(m, PROCESS_tcp_sent);
     e->value[EXIT_tcp_received] = value(m, PROCESS_tcp_received);
-    e->value[EXIT_tcp_is_lower_bound] = !m->tcp_whole;
+    e->value[EXIT_tcp_is_lower_bound] = tcp_is_bound(m);
     j->sink.exit(j->sink.context, e);
 }
 

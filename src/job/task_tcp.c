@@ -36,13 +36,13 @@ void task_tcp_add(const struct member *m, uint64_t *v)
 void task_tcp_live(struct job_task *t, const struct member *m, uint64_t *v)
 {
     task_tcp_add(m, v);
-    v[TASK_processes_tcp_unread] += m->row.absent[PROCESS_tcp_sent] != BARO_PRESENT;
+    v[TASK_processes_tcp_unread] += m->row.absent[PROCESS_tcp_sent] != BARO_PRESENT || m->tcp_short;
     note(t, m->row.absent[PROCESS_tcp_sent]);
 }
 
 void task_tcp_exit(struct job_task *t, const struct member *m, const struct baro_exit *e)
 {
-    t->tcp_unread += e->absent[EXIT_tcp_sent] || (!m->left_task && !m->tcp_whole);
+    t->tcp_unread += e->absent[EXIT_tcp_sent] || (!m->left_task && tcp_is_bound(m));
     task_tcp_add(m, t->ended);
     note(t, e->absent[EXIT_tcp_sent]);
 }
@@ -60,7 +60,7 @@ void task_late(struct job *j, const struct member *m, const struct baro_exit *e)
     struct job_task *t = m->task ? &j->tasks[m->task - 1] : NULL;
     if (!t)
         return;
-    t->tcp_unread -= m->tcp_whole;
+    t->tcp_unread -= !tcp_is_bound(m);
     for (size_t i = 0; i < TCP; i++)
         t->ended[tcp[i].task] += value(m, tcp[i].process) - e->value[tcp[i].exit];
 }

@@ -216,6 +216,7 @@ struct member {
     bool io_final : 1;     /* the row has its final I/O counters */
     bool io_accounted : 1; /* gone: reaped_io.c has handled it */
     bool tcp_whole : 1;    /* it has ended, and the row has what its sockets did to the end of each */
+    bool tcp_short : 1;    /* connections that it may have accepted count for no process */
     bool confirmed : 1;    /* matched since the process that selects was started again */
     bool task_over : 1;    /* it no longer counts as a living process of its task */
     bool left_task : 1;    /* gone: it did not end, but is no member any more */

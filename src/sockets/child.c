@@ -199,7 +199,7 @@ static void read_all(struct reader *r)
         read_all_ends(r); /* if the recording attaches, they were before it */
     owners_begin(&r->owners, r->asked.of, r->asked.n);
     read_processes(r);
-    for (size_t i = 0; i < r->places.n && (r->owners.n_inodes || r->owners.n_sockets); i++) {
+    for (size_t i = 0; i < r->places.n && (r->owners.holders.n || r->owners.n_sockets); i++) {
         if (!r->places.at[i].reading)
             continue;
         bool both = dump(r, &r->places.at[i], AF_INET) & dump(r, &r->places.at[i], AF_INET6);
@@ -207,7 +207,7 @@ static void read_all(struct reader *r)
     }
     r->owners.base = false;
     read_all_ends(r); /* when it is known who listens */
-    r->totals.absent = any || !r->owners.n_inodes ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
+    r->totals.absent = any || !r->owners.holders.n ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
     owners_end(&r->owners);
     for (int i = 0; i < ENDS_TRIES && r->owners.ends_known && owners_pending(&r->owners); i++) {
         nanosleep(&(struct timespec){.tv_nsec = ENDS_WAIT}, NULL);

@@ -39,6 +39,7 @@ bool diag_parse(struct span payload, struct diag_socket *ret)
     *ret = (struct diag_socket){.cookie = (uint64_t)m.id.idiag_cookie[1] << 32 | m.id.idiag_cookie[0],
                                 .inode = m.idiag_inode,
                                 .port = ntohs(m.id.idiag_sport),
+                                .family = m.idiag_family,
                                 .state = m.idiag_state};
     memcpy(ret->address, m.id.idiag_src, sizeof(ret->address));
     payload = span_of(payload.at + sizeof(m), payload.len - sizeof(m));

@@ -19,7 +19,7 @@ void listeners_note(struct listeners *l, const struct diag_socket *s, uint32_t o
 {
     for (size_t i = *first_of(l, s->port); i; i = l->at[i - 1].next) {
         if (l->at[i - 1].cookie == s->cookie) {
-            l->at[i - 1].owner = owner;
+            l->at[i - 1].owner = owner; /* listeners_move() has kept that of the reading before */
             l->at[i - 1].reading = reading;
             return;
         }
@@ -28,8 +28,8 @@ void listeners_note(struct listeners *l, const struct diag_socket *s, uint32_t o
     if (l->is_full)
         return;
     struct listener *one = &l->at[l->n];
-    *one = (struct listener){.place = s->place, .cookie = s->cookie, .port = s->port, .owner = owner,
-                             .reading = reading};
+    *one = (struct listener){.place = s->place, .cookie = s->cookie, .port = s->port, .family = s->family,
+                             .owner = owner, .owner_before = owner, .reading = reading};
     memcpy(one->address, s->address, sizeof(one->address));
     link_one(l, l->n++);
 }
@@ -37,8 +37,9 @@ void listeners_note(struct listeners *l, const struct diag_socket *s, uint32_t o
 void listeners_move(struct listeners *l, const uint32_t *moved_to)
 {
     for (size_t i = 0; i < l->n; i++) {
-        if (l->at[i].owner < OWNER_UNSURE)
+        if (l->at[i].owner < OWNER_SHARED)
             l->at[i].owner = moved_to[l->at[i].owner];
+        l->at[i].owner_before = l->at[i].owner;
     }
 }
 
@@ -56,24 +57,48 @@ void listeners_keep(struct listeners *l, uint32_t reading)
     l->n = n;
 }
 
-/* The kernel prefers the one with this very address to one that listens at any. Several may share it (SO_REUSEPORT):
- * the first counts, unless one of them is foreign. */
-uint32_t listeners_find(const struct listeners *l, const struct diag_socket *s)
+static bool is_at(const struct listener *one, const struct diag_socket *s)
+{
+    return one->place == s->place && one->port == s->port && one->family == s->family;
+}
+
+/* The kernel prefers the one with this very address to one that listens at any. Several may share it: none counts if
+ * one of them is foreign. */
+struct listener *listeners_find(struct listeners *l, const struct diag_socket *s)
 {
     static const uint8_t any[16];
-    uint32_t found[2] = {OWNER_FOREIGN, OWNER_FOREIGN};
-    bool seen[2] = {false, false}, foreign[2] = {false, false};
+    struct listener *found[2] = {NULL, NULL};
+    bool foreign[2] = {false, false};
     for (size_t i = l->of[s->port % LISTENERS_HASH]; i; i = l->at[i - 1].next) {
-        const struct listener *one = &l->at[i - 1];
+        struct listener *one = &l->at[i - 1];
         bool is_any = !memcmp(one->address, any, sizeof(any));
-        if (one->place != s->place || one->port != s->port ||
-            (!is_any && memcmp(one->address, s->address, sizeof(any))))
+        if (!is_at(one, s) || (!is_any && memcmp(one->address, s->address, sizeof(any))))
             continue;
-        seen[is_any] = true;
+        found[is_any] = one;
         foreign[is_any] |= one->owner == OWNER_FOREIGN;
-        if (found[is_any] == OWNER_FOREIGN || one->owner < found[is_any])
-            found[is_any] = one->owner;
     }
-    bool best = !seen[0];
-    return l->is_full || !seen[best] || foreign[best] ? OWNER_FOREIGN : found[best];
+    bool best = !found[0];
+    return l->is_full || foreign[best] ? NULL : found[best];
+}
+
+const struct listener *listeners_same(const struct listeners *l, const struct listener *one,
+                                      const struct listener *last)
+{
+    for (size_t i = last ? last->next : l->of[one->port % LISTENERS_HASH]; i; i = l->at[i - 1].next) {
+        const struct listener *same = &l->at[i - 1];
+        if (same->place == one->place && same->port == one->port && same->family == one->family &&
+            !memcmp(same->address, one->address, sizeof(one->address)))
+            return same;
+    }
+    return NULL;
+}
+
+uint32_t listeners_holder(const struct listeners *l, const struct listener *one)
+{
+    const struct listener *same = NULL;
+    while ((same = listeners_same(l, one, same))) {
+        if (same->owner != one->owner || same->owner_before != one->owner)
+            return OWNER_SHARED;
+    }
+    return one->owner;
 }

@@ -25,7 +25,7 @@ void owners_done(struct owners *o)
     free(o->moved_to);
     free(o->listeners);
     free(o->socket);
-    free(o->inode);
+    holders_done(&o->holders);
 }
 
 static size_t slot_of(uint64_t key, size_t cap)
@@ -109,7 +109,7 @@ static void grow(struct owners *o, struct owners_socket *s, const struct diag_so
 
 void owners_ended(struct owners *o, const struct diag_socket *now)
 {
-    struct owners_socket *s = find(o, now->cookie), unseen = {.owner = OWNER_UNSURE};
+    struct owners_socket *s = find(o, now->cookie);
     bool is_known = s && s->owner != OWNER_UNSURE;
     if (!now->has_bytes)
         return;
@@ -119,9 +119,12 @@ void owners_ended(struct owners *o, const struct diag_socket *now)
         drop(o, s);
     if (is_known)
         return;
-    unseen.owner = listeners_find(o->listeners, now);
-    if (unseen.owner != OWNER_FOREIGN) {
-        grow(o, &unseen, now, true);
+    struct listener *l = listeners_find(o->listeners, now);
+    if (l) {
+        o->sent += now->sent;
+        o->received += now->received;
+        l->sent += now->sent;
+        l->received += now->received;
         return;
     }
     o->unattributed_sent += now->sent;
@@ -139,25 +142,44 @@ static int by_start(const void *a, const void *b)
     return (one->key.pid > other->key.pid) - (one->key.pid < other->key.pid);
 }
 
+static struct owner begin(const struct owner_asked *a)
+{
+    return (struct owner){.key = a->key,
+                          .sent = a->sent,
+                          .received = a->received,
+                          .parent = a->parent,
+                          .forks = a->forks,
+                          .is_new = true,
+                          .has_forked = a->forks > 0};
+}
+
+static void go_on(struct owner *o, const struct owner *before)
+{
+    o->sent = before->sent;
+    o->received = before->received;
+    o->is_new = false;
+    o->has_forked = o->forks != before->forks;
+    o->is_short = before->is_short;
+    o->shared = before->shared;
+}
+
 int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n)
 {
     o->is_bound = o->is_bound || n > OWNERS_MOST;
     n = n < OWNERS_MOST ? n : OWNERS_MOST;
     for (size_t i = 0; i < n; i++)
-        o->next[i] = (struct owner){.key = asked[i].key, .sent = asked[i].sent, .received = asked[i].received};
+        o->next[i] = begin(&asked[i]);
     qsort(o->next, n, sizeof(*o->next), by_start);
     for (size_t old = 0, new = 0; old < o->n; old++) {
         while (new < n && by_start(&o->next[new], &o->at[old]) < 0)
             new++;
         bool is_there = new < n && by_start(&o->next[new], &o->at[old]) == 0;
         o->moved_to[old] = is_there ? (uint32_t)new : OWNER_NONE;
-        if (is_there) {
-            o->next[new].sent = o->at[old].sent;
-            o->next[new].received = o->at[old].received;
-        }
+        if (is_there)
+            go_on(&o->next[new], &o->at[old]);
     }
     for (size_t i = 0; i < o->cap_sockets; i++) {
-        if (o->socket[i].cookie && o->socket[i].owner < OWNER_UNSURE)
+        if (o->socket[i].cookie && o->socket[i].owner < OWNER_SHARED)
             o->socket[i].owner = o->moved_to[o->socket[i].owner];
     }
     listeners_move(o->listeners, o->moved_to);
@@ -165,42 +187,27 @@ int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n)
     o->at = o->next;
     o->next = swap;
     o->n = n;
-    o->n_inodes = 0;
-    if (o->cap_inodes)
-        memset(o->inode, 0, o->cap_inodes * sizeof(*o->inode));
+    holders_clear(&o->holders);
     o->reading++;
     return 0;
 }
 
-static struct owners_inode *inode_at(const struct owners *o, uint32_t inode)
-{
-    size_t i = slot_of(inode, o->cap_inodes);
-    while (o->inode[i].inode && o->inode[i].inode != inode)
-        i = (i + 1) & (o->cap_inodes - 1);
-    return &o->inode[i];
-}
-
 int owners_hold(struct owners *o, size_t owner, uint32_t inode)
 {
-    if (2 * (o->n_inodes + 1) > o->cap_inodes) {
-        struct owners more = {.cap_inodes = o->cap_inodes ? 2 * o->cap_inodes : SIZE_FIRST};
-        more.inode = calloc(more.cap_inodes, sizeof(*more.inode));
-        if (!more.inode)
-            return -ENOMEM;
-        for (size_t i = 0; i < o->cap_inodes; i++) {
-            if (o->inode[i].inode)
-                *inode_at(&more, o->inode[i].inode) = o->inode[i];
-        }
-        free(o->inode);
-        o->inode = more.inode;
-        o->cap_inodes = more.cap_inodes;
-    }
-    struct owners_inode *at = inode_at(o, inode);
-    if (at->inode)
-        return 0; /* processes are asked in the order in which they started */
-    *at = (struct owners_inode){inode, (uint32_t)owner};
-    o->n_inodes++;
-    return 0;
+    return holders_add(&o->holders, (uint32_t)owner, inode);
+}
+
+static uint64_t bit_of(const struct listener *l)
+{
+    return UINT64_C(1) << l->cookie % 64;
+}
+
+static void note_listener(struct owners *o, const struct diag_socket *now, const struct held *held)
+{
+    bool is_shared = held && holders_are_several(&o->holders, held);
+    listeners_note(o->listeners, now, is_shared ? OWNER_SHARED : held ? held->first : OWNER_FOREIGN, o->reading);
+    for (size_t i = is_shared ? held->last : 0; i; i = o->holders.at[i - 1].next)
+        o->at[o->holders.at[i - 1].owner].shared |= UINT64_C(1) << now->cookie % 64;
 }
 
 /* What it has by now is not the job's, even if a process of the job has it open later. */
@@ -213,12 +220,12 @@ static void see_foreign(const struct owners *o, struct owners_socket *s, const s
 
 int owners_socket(struct owners *o, const struct diag_socket *now)
 {
-    const struct owners_inode *held = now->inode && o->cap_inodes ? inode_at(o, now->inode) : NULL;
-    bool is_held = held && held->inode;
+    const struct held *held = holders_find(&o->holders, now->inode);
+    bool is_held = held;
     struct owners_socket *s = find(o, now->cookie);
     bool is_new = !s;
     if (now->state == TCP_LISTEN)
-        listeners_note(o->listeners, now, is_held ? held->owner : OWNER_FOREIGN, o->reading);
+        note_listener(o, now, held);
     if (!s && !is_held && !now->inode)
         return 0; /* it was not accepted yet */
     if (!s)
@@ -234,7 +241,7 @@ int owners_socket(struct owners *o, const struct diag_socket *now)
     if (is_held && s->owner == OWNER_UNSURE)
         s->sent = s->received = 0; /* the job's from its beginning */
     if (is_held)
-        s->owner = held->owner;
+        s->owner = held->first;
     if (now->has_bytes) /* one that is held by a process that is no member is not counted further */
         grow(o, s, now, (is_held || !now->inode) && !(is_new && o->base));
     if (!is_held)
@@ -245,8 +252,46 @@ int owners_socket(struct owners *o, const struct diag_socket *now)
     return 0;
 }
 
+/* ---- connections that were not seen ---- */
+
+static bool may_have_held(const struct owners *o, const struct owner *one, const struct listener *l)
+{
+    size_t i = (size_t)(one - o->at);
+    if (i == l->owner || i == l->owner_before || one->shared & bit_of(l))
+        return true;
+    const struct baro_key parent = one->is_new ? one->parent : (struct baro_key){0};
+    return (l->owner < o->n && baro_key_equal(parent, o->at[l->owner].key)) ||
+           (l->owner_before < o->n && baro_key_equal(parent, o->at[l->owner_before].key));
+}
+
+static void nobody_has(struct owners *o, const struct listener *l)
+{
+    const struct listener *same = NULL;
+    while ((same = listeners_same(o->listeners, l, same))) {
+        for (size_t i = 0; i < o->n; i++)
+            o->at[i].is_short |= may_have_held(o, &o->at[i], same);
+    }
+}
+
+/* Those that listened at the last reading and at this one are known: who accepted may be as well. */
+static void settle(struct owners *o)
+{
+    for (size_t i = 0; i < o->listeners->n; i++) {
+        struct listener *l = &o->listeners->at[i];
+        uint32_t holder = l->sent || l->received ? listeners_holder(o->listeners, l) : OWNER_NONE;
+        if (holder < o->n && !o->at[holder].has_forked) {
+            o->at[holder].sent += l->sent;
+            o->at[holder].received += l->received;
+        } else if (l->sent || l->received) {
+            nobody_has(o, l);
+        }
+        l->sent = l->received = 0;
+    }
+}
+
 void owners_end(struct owners *o)
 {
+    settle(o);
     uint32_t most = o->ends_known ? UNSEEN_MOST : 0;
     o->base = false;
     for (size_t i = 0; i < o->cap_sockets;) {
@@ -271,6 +316,7 @@ size_t owners_pending(const struct owners *o)
 
 void owners_look(struct owners *o)
 {
+    settle(o);
     for (size_t i = 0; i < o->n; i++)
         o->at[i].whole = o->ends_known;
     for (size_t i = 0; i < o->cap_sockets; i++) {

@@ -7,13 +7,16 @@
  * socket that nobody holds any more, for the one that it belonged to last. Example: a server accepts a connection and
  * forks a child for it, and closes it: what was received until then is the server's, the rest the child's.
  *
- * A socket that ends before it was seen counts for the process that listens at its address, if one of the job does. One
- * that was seen at two readings, and that no process of the job had open, is not the job's.
+ * A socket that ends before it was seen counts for the process that listens at its address, if one of the job does. If
+ * several hold what listens there, or its holder had a child meanwhile, which may have held it, it counts for the job
+ * alone, and the sums of these processes may be too small (owner.is_short). One that was seen at two readings, and that
+ * no process of the job had open, is not the job's.
  */
 #ifndef SOCKETS_OWNERS_H
 #define SOCKETS_OWNERS_H
 
 #include "sample/sample.h"
+#include "sockets/holders.h"
 #include "sockets/listeners.h"
 
 #define OWNERS_MOST 8192u
@@ -21,6 +24,8 @@
 struct owner_asked {
     struct baro_key key;
     uint64_t sent, received; /* by what another worker has counted */
+    struct baro_key parent;
+    uint32_t forks; /* children that began so far */
 };
 
 struct owner {
@@ -29,6 +34,12 @@ struct owner {
     uint32_t connections, listening;
     uint8_t absent; /* enum baro_absent: its descriptors can't be read, or not yet; gone: it has ended */
     bool whole;     /* none of its sockets is left whose end was not reported */
+    bool is_new;    /* it was not there at the reading before */
+    bool has_forked; /* a child of it began since the reading before */
+    bool is_short;  /* connections that it may have accepted count for no process */
+    uint32_t forks;
+    uint64_t shared; /* listeners that it has held together with others: a bit for each, by cookie % 64 */
+    struct baro_key parent;
 };
 
 struct owners_socket {
@@ -38,18 +49,13 @@ struct owners_socket {
     uint32_t reading; /* in which it was seen last */
 };
 
-struct owners_inode {
-    uint32_t inode, owner; /* inode 0: free */
-};
-
 struct owners {
     struct owner *at, *next; /* in the order in which the processes started; next: room for the next reading */
     size_t n;
     uint32_t *moved_to; /* where each one is in the next reading */
     struct owners_socket *socket; /* by cookie */
     size_t n_sockets, cap_sockets;
-    struct owners_inode *inode; /* of this reading */
-    size_t n_inodes, cap_inodes;
+    struct holders holders; /* of this reading */
     struct listeners *listeners;
     uint32_t reading;
     bool ends_known; /* the kernel reports what a socket had sent and received when it ended */
@@ -76,7 +82,7 @@ int owners_socket(struct owners *o, const struct diag_socket *s);
 void owners_end(struct owners *o);
 /* Sockets that were not seen any more, and whose end was not reported yet. */
 size_t owners_pending(const struct owners *o);
-/* Sets owner.whole. */
+/* Sets owner.whole, and counts for a process what connections did that were not seen. */
 void owners_look(struct owners *o);
 
 #endif

@@ -166,19 +166,21 @@ def test_connections_of_a_server_that_are_too_short(run_both, tape, work, wait_u
     script = work / "server.py"
     script.write_text("""
 import os, pathlib, socket, time
-l = socket.create_server(("127.0.0.1", 0))
-print(os.getpid(), flush=True)
-while not pathlib.Path("go").exists():
-    time.sleep(0.02)
-if not os.fork():
-    address = l.getsockname()
-    l.close()
+port, tell = os.pipe()
+if not os.fork():  # before there is a socket that it could accept from
+    os.close(tell)
+    address = ("127.0.0.1", int(os.read(port, 10)))
+    while not pathlib.Path("go").exists():
+        time.sleep(0.02)
     for i in range(300):
         c = socket.create_connection(address)
         c.sendall(b"x" * 1000)
         c.recv(10)
         c.close()
     os._exit(0)
+l = socket.create_server(("127.0.0.1", 0))
+os.write(tell, b"%d" % l.getsockname()[1])
+print(os.getpid(), flush=True)
 for i in range(300):
     a, _ = l.accept()
     got = 0
@@ -204,6 +206,77 @@ os.wait()
     assert e["tcp_sent_bytes"] <= 600 and e["tcp_received_bytes"] <= 300_300, "the end of a stream counts as a byte"
     if not e["tcp_is_lower_bound"]:
         assert e["tcp_sent_bytes"] == 600 and e["tcp_received_bytes"] >= 300_000
+
+
+# A process listens, and is seen; then it is itself the client of a server that it forks, in connections that are over
+# before the next reading.
+SELF = """
+import os, pathlib, socket, sys, time
+family, address = (socket.AF_INET6, "::1") if sys.argv[1] == "6" else (socket.AF_INET, "127.0.0.1")
+l = socket.create_server((address, 0), family=family)
+print(os.getpid(), flush=True)
+while not pathlib.Path("go").exists():
+    time.sleep(0.02)
+server = os.fork()
+if not server:
+    for i in range(5):
+        a, _ = l.accept()
+        got = 0
+        while got < 2_000_000:
+            got += len(a.recv(1 << 20))
+        a.sendall(b"y" * 360_000)
+        a.recv(1)
+        a.close()
+    while not pathlib.Path("end").exists():
+        time.sleep(0.02)
+    os._exit(0)
+for i in range(5):
+    c = socket.create_connection(l.getsockname()[:2])
+    c.sendall(b"x" * 2_000_000)
+    got = 0
+    while got < 360_000:
+        got += len(c.recv(1 << 20))
+    c.close()
+print(server, flush=True)
+while not pathlib.Path("end").exists():
+    time.sleep(0.02)
+os.wait()
+"""
+
+
+@pytest.mark.parametrize("version, read_after", [("4", True), ("6", False)], ids=["both-read", "server-unread"])
+def test_a_client_that_holds_what_the_server_listens_on(run_both, tape, work, wait_until, version, read_after):
+    """Nobody has seen which of the two accepted: the client does not get the server's 1.8 MB sent and 10 MB received;
+    they are the job's, and its processes have lower bounds."""
+    script = work / "self.py"
+    script.write_text(SELF)
+    p = run_both.popen("run", "-q", "-o", tape, *TCP, "--", "/usr/bin/python3", str(script), version,
+                       stdout=subprocess.PIPE, text=True)
+    client = int(p.stdout.readline())
+
+    def listening(pid):
+        rows = last_rows(run_both, tape) if run_both.instants(tape) else {}
+        return rows.get(pid, {}).get("tcp_listening")
+
+    wait_until(lambda: listening(client) == 1, "its socket on the tape")
+    if not read_after:
+        (work / "end").touch()
+    (work / "go").touch()
+    server = int(p.stdout.readline())
+    if read_after:
+        wait_until(lambda: listening(server) is not None, "the server on the tape")
+    (work / "end").touch()
+    assert p.wait(timeout=60) == 0
+    exits = {e["pid"]: e for e in run_both.export(tape, "exit")}
+    truth = {client: (10_000_000, 1_800_005), server: (1_800_000, 10_000_005)}
+    for pid, (sent, received) in truth.items():
+        e = exits[pid]
+        assert (e["tcp_sent_bytes"] or 0) <= sent and (e["tcp_received_bytes"] or 0) <= received
+        assert e["tcp_is_lower_bound"] or e["tcp_sent_bytes"] in (None, sent)
+    job = run_both.summary(tape)["job"]
+    assert job["tcp_sent_bytes"] <= 11_800_000 and job["tcp_received_bytes"] <= 11_800_010
+    assert job["tcp_is_lower_bound"] or job["tcp_sent_bytes"] == 11_800_000
+    assert job["tcp_sent_bytes"] + job["tcp_unattributed_sent_bytes"] >= 11_800_000, "others' among them"
 
 
 def test_attached_counts_from_then_on(run, tape, work, pair, started, wait_until):

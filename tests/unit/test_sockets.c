@@ -14,6 +14,7 @@
 
 #define ESTABLISHED 1
 #define LISTEN 10
+#define AFTER(k, s, r) {.key = k, .sent = s, .received = r}
 
 static const struct baro_key parent = {100, 5000}, child = {90, 6000}, late = {110, 7000};
 
@@ -98,12 +99,12 @@ static void another_worker_goes_on(void **state)
     (void)state;
     assert_int_equal(owners_init(&o), 0);
     o.ends_known = o.base = true;
-    owners_begin(&o, (struct owner_asked[]){{parent, 1000, 2000}, {child, 5, 6}}, 2);
+    owners_begin(&o, (struct owner_asked[]){AFTER(parent, 1000, 2000), AFTER(child, 5, 6)}, 2);
     owners_hold(&o, 0, 77);
     see(&o, 1, 77, 900, 1800);
     owners_end(&o);
     assert_int_equal(o.at[0].sent, 1000);
-    owners_begin(&o, (struct owner_asked[]){{parent, 1000, 2000}, {child, 5, 6}}, 2);
+    owners_begin(&o, (struct owner_asked[]){AFTER(parent, 1000, 2000), AFTER(child, 5, 6)}, 2);
     owners_hold(&o, 0, 77);
     see(&o, 1, 77, 910, 1801);
     owners_end(&o);
@@ -164,6 +165,7 @@ static void one_that_was_accepted_counts_for_who_listens(void **state)
         owners_end(&o);
         end_at(&o, (uint64_t)reading * 10 + 12, 5, 80);
     }
+    owners_look(&o);
     assert_int_equal(o.at[0].sent, 14);
     assert_int_equal(o.at[1].received, 18);
     assert_int_equal(o.sent, 28);
@@ -179,6 +181,102 @@ static void one_that_was_accepted_counts_for_who_listens(void **state)
     assert_int_equal(o.sent, 35);
     assert_int_equal(o.unattributed_sent, 14);
     owners_done(&o);
+}
+
+/* The parent listens, and is the client of the child, which accepts: both hold what listens, and no connection is seen.
+ * What ended there is the job's, and that of no process. */
+static void one_that_several_may_have_accepted(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = true;
+    owners_begin(&o, (struct owner_asked[]){{.key = parent}, {.key = late}}, 2);
+    owners_hold(&o, 0, 70);
+    owners_hold(&o, 0, 70); /* by two descriptors */
+    listens(&o, 1, 70, 0, 80);
+    end_at(&o, 11, 4, 80);
+    owners_end(&o);
+    owners_look(&o);
+    assert_int_equal(o.at[0].sent, 7);
+    assert_false(o.at[0].is_short);
+    owners_begin(&o, (struct owner_asked[]){{.key = parent, .forks = 1}, {.key = child, .parent = parent},
+                                            {.key = late}}, 3);
+    owners_hold(&o, 0, 70);
+    owners_hold(&o, 1, 70);
+    listens(&o, 1, 70, 0, 80);
+    end_at(&o, 12, 4, 80);
+    owners_end(&o);
+    owners_look(&o);
+    owners_begin(&o, (struct owner_asked[]){{.key = parent, .forks = 1}, {.key = child, .parent = parent},
+                                            {.key = late}}, 3);
+    owners_hold(&o, 1, 70); /* the parent has closed it, after the end of another one or before */
+    listens(&o, 1, 70, 0, 80);
+    end_at(&o, 13, 4, 80);
+    owners_end(&o);
+    owners_look(&o);
+    assert_int_equal(o.sent, 21);
+    assert_int_equal(o.at[0].sent, 7);
+    assert_int_equal(o.at[1].sent, 0);
+    assert_true(o.at[0].is_short);
+    assert_true(o.at[1].is_short);
+    assert_false(o.at[2].is_short);
+    assert_false(o.is_bound);
+    owners_done(&o);
+}
+
+/* A server forks a child for a connection; it came, and both are over at the next reading. Without a child it is the
+ * server's, also where it does not listen any more. */
+static void one_that_a_child_may_have_had(void **state)
+{
+    struct owners o;
+    (void)state;
+    assert_int_equal(owners_init(&o), 0);
+    o.ends_known = true;
+    for (uint32_t forks = 0; forks < 2; forks++) {
+        owners_begin(&o, &(struct owner_asked){.key = parent, .forks = forks}, 1);
+        owners_hold(&o, 0, 70);
+        listens(&o, 1, 70, 0, 80);
+        end_at(&o, 11, 4, 80);
+        owners_end(&o);
+        owners_look(&o);
+        assert_int_equal(o.at[0].is_short, forks);
+    }
+    end_at(&o, 12, 4, 80); /* between two readings */
+    owners_begin(&o, &(struct owner_asked){.key = parent, .forks = 1}, 1);
+    owners_end(&o);
+    owners_look(&o);
+    assert_int_equal(o.at[0].sent, 14);
+    assert_int_equal(o.sent, 21);
+    owners_done(&o);
+}
+
+/* Two that share a port: SO_REUSEPORT, or IPv4 and IPv6, which are told apart. */
+static void listeners_at_one_port(void **state)
+{
+    struct owners o;
+    (void)state;
+    for (uint8_t is_shared = 0; is_shared < 2; is_shared++) {
+        struct diag_socket s = one(11, 0, 7, 9);
+        assert_int_equal(owners_init(&o), 0);
+        owners_begin(&o, (struct owner_asked[]){{.key = parent}, {.key = child}}, 2);
+        owners_hold(&o, 0, 70);
+        owners_hold(&o, 1, 71);
+        listens(&o, 1, 70, 0, 80);
+        owners_socket(&o, &(struct diag_socket){.cookie = 2, .inode = 71, .state = LISTEN, .port = 80,
+                                                .family = is_shared ? 0 : 10});
+        s.port = 80;
+        s.family = is_shared ? 0 : 10;
+        owners_ended(&o, &s);
+        owners_end(&o);
+        owners_look(&o);
+        assert_int_equal(o.sent, 7);
+        assert_int_equal(o.at[0].sent, 0);
+        assert_int_equal(o.at[1].sent, is_shared ? 0 : 7);
+        assert_int_equal(o.at[0].is_short, is_shared);
+        assert_int_equal(o.at[1].is_short, is_shared);
+        owners_done(&o);
+    }
 }
 
 /* Of others is what two readings have found so. One that was opened between descriptors and sockets is not. */
@@ -338,6 +436,9 @@ int main(void)
         cmocka_unit_test(another_worker_goes_on),
         cmocka_unit_test(what_ended_unseen_is_not_attributed),
         cmocka_unit_test(one_that_was_accepted_counts_for_who_listens),
+        cmocka_unit_test(one_that_several_may_have_accepted),
+        cmocka_unit_test(one_that_a_child_may_have_had),
+        cmocka_unit_test(listeners_at_one_port),
         cmocka_unit_test(sockets_of_others),
         cmocka_unit_test(one_that_vanishes_is_a_lower_bound),
         cmocka_unit_test(the_base_is_not_counted),
