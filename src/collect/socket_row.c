@@ -39,31 +39,35 @@ static uint64_t known(const struct member *m, int id)
     return m->row.absent[id] ? 0 : m->row.value[id];
 }
 
-static struct owner_asked asked_of(const struct member *m)
+/* Without events the faults of reaped children tell whether it had one that was not seen: each has at least one. */
+static struct owner_asked asked_of(const struct job *j, const struct member *m)
 {
+    bool is_blind = !j->events || j->lossy;
     return (struct owner_asked){.key = m->row.key,
                                 .sent = known(m, PROCESS_tcp_sent),
                                 .received = known(m, PROCESS_tcp_received),
                                 .parent = m->row.parent,
-                                .forks = m->reaped_io.forks};
+                                .forks = m->reaped_io.forks + (is_blind ? known(m, PROCESS_children_faults_minor) : 0),
+                                .is_blind = is_blind};
 }
 
 /* Those that have ended and whose exit is not reported yet are among them: their sockets may end later. */
 static void ask(struct socket_row *r)
 {
-    const struct tree *tree = &r->sampling->job->tree;
+    const struct job *j = r->sampling->job;
+    const struct tree *tree = &j->tree;
     struct owner_asked *asked = sockets_ask_begin(r->sockets);
     size_t n = 0;
     for (size_t i = 0; i < tree->n && n < OWNERS_MOST; i++) {
         if (tree->at[i] && tree->at[i]->row.key.start)
-            asked[n++] = asked_of(tree->at[i]);
+            asked[n++] = asked_of(j, tree->at[i]);
     }
-    for (const struct member *m = r->sampling->job->gone; m && n < OWNERS_MOST; m = m->list_next) {
+    for (const struct member *m = j->gone; m && n < OWNERS_MOST; m = m->list_next) {
         if (m->row.key.start)
-            asked[n++] = asked_of(m);
+            asked[n++] = asked_of(j, m);
     }
-    for (const struct job_late *one = r->sampling->job->late; one && n < OWNERS_MOST; one = one->next)
-        asked[n++] = asked_of(one->member);
+    for (const struct job_late *one = j->late; one && n < OWNERS_MOST; one = one->next)
+        asked[n++] = asked_of(j, one->member);
     sockets_ask_end(r->sockets, n);
     r->asked_ns = r->sampling->now_ns;
 }

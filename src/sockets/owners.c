@@ -149,6 +149,7 @@ static struct owner begin(const struct owner_asked *a)
                           .received = a->received,
                           .parent = a->parent,
                           .forks = a->forks,
+                          .is_blind = a->is_blind,
                           .is_new = true,
                           .has_forked = a->forks > 0};
 }
@@ -273,13 +274,18 @@ static void nobody_has(struct owners *o, const struct listener *l)
     }
 }
 
+static bool may_have_forked(const struct owner *one)
+{
+    return one->has_forked || (one->is_blind && one->absent == BARO_ABSENT_GONE);
+}
+
 /* Those that listened at the last reading and at this one are known: who accepted may be as well. */
 static void settle(struct owners *o)
 {
     for (size_t i = 0; i < o->listeners->n; i++) {
         struct listener *l = &o->listeners->at[i];
         uint32_t holder = l->sent || l->received ? listeners_holder(o->listeners, l) : OWNER_NONE;
-        if (holder < o->n && !o->at[holder].has_forked) {
+        if (holder < o->n && !may_have_forked(&o->at[holder])) {
             o->at[holder].sent += l->sent;
             o->at[holder].received += l->received;
         } else if (l->sent || l->received) {

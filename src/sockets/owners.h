@@ -25,7 +25,8 @@ struct owner_asked {
     struct baro_key key;
     uint64_t sent, received; /* by what another worker has counted */
     struct baro_key parent;
-    uint32_t forks; /* children that began so far */
+    uint64_t forks; /* children that began so far, or what grows with them */
+    bool is_blind;  /* that is known as it was read last, and no later: a child may have begun since, if it has ended */
 };
 
 struct owner {
@@ -37,7 +38,8 @@ struct owner {
     bool is_new;    /* it was not there at the reading before */
     bool has_forked; /* a child of it began since the reading before */
     bool is_short;  /* connections that it may have accepted count for no process */
-    uint32_t forks;
+    bool is_blind;
+    uint64_t forks;
     uint64_t shared; /* listeners that it has held together with others: a bit for each, by cookie % 64 */
     struct baro_key parent;
 };

@@ -251,6 +251,29 @@ static void one_that_a_child_may_have_had(void **state)
     owners_done(&o);
 }
 
+/* Without events: it has ended, and may have had a child that was not seen. */
+static void one_of_a_server_that_has_ended(void **state)
+{
+    (void)state;
+    for (int is_blind = 0; is_blind < 2; is_blind++) {
+        struct owners o;
+        assert_int_equal(owners_init(&o), 0);
+        owners_begin(&o, &(struct owner_asked){.key = parent, .is_blind = is_blind}, 1);
+        owners_hold(&o, 0, 70);
+        listens(&o, 1, 70, 0, 80);
+        owners_end(&o);
+        owners_begin(&o, &(struct owner_asked){.key = parent, .is_blind = is_blind}, 1);
+        o.at[0].absent = BARO_ABSENT_GONE;
+        end_at(&o, 11, 4, 80);
+        owners_end(&o);
+        owners_look(&o);
+        assert_int_equal(o.sent, 7);
+        assert_int_equal(o.at[0].sent, is_blind ? 0 : 7);
+        assert_int_equal(o.at[0].is_short, is_blind);
+        owners_done(&o);
+    }
+}
+
 /* Two that share a port: SO_REUSEPORT, or IPv4 and IPv6, which are told apart. */
 static void listeners_at_one_port(void **state)
 {
@@ -438,6 +461,7 @@ int main(void)
         cmocka_unit_test(one_that_was_accepted_counts_for_who_listens),
         cmocka_unit_test(one_that_several_may_have_accepted),
         cmocka_unit_test(one_that_a_child_may_have_had),
+        cmocka_unit_test(one_of_a_server_that_has_ended),
         cmocka_unit_test(listeners_at_one_port),
         cmocka_unit_test(sockets_of_others),
         cmocka_unit_test(one_that_vanishes_is_a_lower_bound),
