@@ -367,7 +367,6 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
         s->clock_steps++;
         break;
     case BARO_EVENT_THINNED:
-        s->thinned_events++;
         copy_text(s->thinned, sizeof(s->thinned), e->text);
         break;
     case BARO_EVENT_SURVIVOR:

@@ -133,7 +133,7 @@ struct baro_summary {
     } before;
 
     /* what happened */
-    uint64_t gaps, gap_ns, suspended_ns, clock_steps, thinned_events, survivors, warnings, lossy_samples;
+    uint64_t gaps, gap_ns, suspended_ns, clock_steps, survivors, warnings, lossy_samples;
     bool is_resumed; /* another recorder went on with the tape */
     char thinned[96], survivor[64], warning[160]; /* the last text of each */
 

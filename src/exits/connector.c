@@ -185,10 +185,6 @@ static bool translate(struct connector *c, const struct connector_event *e, stru
             return false;
         ret->status = (int32_t)status;
         return true;
-    case CONNECTOR_UID:
-        ret->kind = EVENT_UID;
-        ret->uid = e->uid;
-        return leader;
     case CONNECTOR_ACK:
     case CONNECTOR_OTHER:
         break;

@@ -56,14 +56,6 @@ static int parse_body(uint32_t what, struct span body, struct connector_event *e
             memcpy(e->comm, body.at + 2 * sizeof(uint32_t), sizeof(e->comm));
         }
         return 0;
-    case PROC_EVENT_UID: /* process_pid, process_tgid, ruid, euid */
-        e->what = CONNECTOR_UID;
-        if (words < 4)
-            return BARO_E_SYNTAX;
-        e->tid = (int32_t)word(body, 0);
-        e->tgid = (int32_t)word(body, 1);
-        e->uid = word(body, 2);
-        return 0;
     default:
         e->what = CONNECTOR_OTHER;
         return 0;

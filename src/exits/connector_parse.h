@@ -14,7 +14,6 @@ enum connector_what {
     CONNECTOR_EXEC,
     CONNECTOR_COMM,
     CONNECTOR_EXIT,
-    CONNECTOR_UID,
     CONNECTOR_OTHER, /* not used, but it counts in the sequence numbers of its CPU */
 };
 
@@ -26,7 +25,6 @@ struct connector_event {
     /* fork: of the task that forked (with CLONE_PARENT: of the child's real parent) */
     int32_t parent_tgid;
     uint32_t status; /* exit: wait status; ack: errno */
-    uint32_t uid;    /* uid: the real one, of the initial user namespace */
     char comm[16];   /* not NUL-terminated if all 16 bytes are used */
 };
 

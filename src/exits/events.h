@@ -23,7 +23,6 @@ enum exits_event_kind {
     /* A process ended, and its EVENT_USAGE are not all of its CPU time: some of its threads had none. */
     EVENT_USAGE_PARTIAL,
     EVENT_LOST, /* events were lost; count says how often */
-    EVENT_UID,  /* EXITS_CONNECTOR: the real user of pid is uid now */
 };
 
 struct exits_event {

@@ -229,7 +229,7 @@ void event_apply(struct recorder *r, const struct exits_event *e)
         event_lost(r, e->count);
         return;
     }
-    struct member *m = e->kind == EVENT_UID ? NULL : member_of(r, e->pid);
+    struct member *m = member_of(r, e->pid);
     if (!m)
         return;
     if (e->kind == EVENT_EXIT) {

@@ -25,7 +25,6 @@ struct job {
 
     /* under the lock of the catalogue */
     unsigned holders;
-    bool is_removed;
     enum job_state state;
     uint64_t bytes;
     int64_t start_ns;     /* since 1970 */

@@ -45,7 +45,6 @@ static void remove_at(struct catalogue *c, size_t i)
     if (!r->id)
         c->n_removed = 0;
     touched_remove(&c->touched, &job->watch);
-    job->is_removed = true;
     if (--job->holders == 0)
         job_free(job);
 }

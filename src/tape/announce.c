@@ -46,7 +46,7 @@ bool announced_folder(struct buf *ret)
 
 /* ---- the recorder ---- */
 
-/* The folder and the one that it is in. An observer's socket is in /run/barograph, too, to which everybody connects. */
+/* The folder, which is its user's alone, and the one that it is in. */
 static void make_folder(char *path)
 {
     char *slash = strrchr(path, '/');

@@ -50,15 +50,11 @@
     FACT(pids, "limits", "pids")                                                                                       \
     FACT(forks_refused, "limits", "forks_refused")                                                                     \
     FACT(host_cores, "host", "cores")                                                                                  \
-    FACT(host_watched_ns, "host", "watched_ns")                                                                        \
     FACT(host_mean_cores, "host", "cpu_mean_cores")                                                                    \
     FACT(host_others_cores, "host", "cpu_others_mean_cores")                                                           \
     FACT(host_steal_ratio, "host", "cpu_steal_ratio")                                                                  \
-    FACT(host_available_bytes, "host", "memory_available_least_bytes")                                                 \
     FACT(host_swap_in_bytes, "host", "swap_in_bytes")                                                                  \
     FACT(host_swap_out_bytes, "host", "swap_out_bytes")                                                                \
-    FACT(host_read_bytes, "host", "disk_read_bytes")                                                                   \
-    FACT(host_write_bytes, "host", "disk_write_bytes")                                                                 \
     FACT(samples, "recorder", "samples")
 
 /* Facts that are text; "": absent */
@@ -111,7 +107,6 @@ struct evidence {
     VERDICT_TEXTS(MEMBER)
 #undef MEMBER
     bool is_running;     /* the tape has no end yet */
-    bool was_signalled;  /* the wrapper forwarded a signal to it */
     const char *holder;  /* the command that held most at the peak of memory; "" */
     const char *victims; /* names of OOM-killed processes; "" */
     struct heavy command[COMMANDS_MOST];

@@ -333,9 +333,6 @@ static void add_event(struct gather *g, const struct baro_event *e)
         g->ended = true;
         g->end_ns = baro_event_t_ns(e);
         break;
-    case BARO_EVENT_SIGNAL:
-        g->signalled = true;
-        break;
     case BARO_EVENT_OOM:
         if (baro_event_attribute_find(e, "names", &names) == 0 && names.text)
             snprintf(g->victims, sizeof(g->victims), "%s", names.text);
@@ -379,7 +376,6 @@ void gather_finish(const struct gather *g, struct evidence *ret)
 {
     uint64_t end_ns = g->ended ? g->end_ns : g->last_ns;
     ret->is_running = !g->ended;
-    ret->was_signalled = g->signalled;
     ret->victims = g->victims;
     ret->failure = g->failures.has_failed ? &g->failures.of_command : NULL;
     ret->contender = g->contender;

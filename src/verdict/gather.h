@@ -40,7 +40,7 @@ struct gather {
     struct history history;
     bool has_start; /* baro_header_has_start() */
     uint64_t start_ns, end_ns, last_ns; /* the command's start and end; the last record */
-    bool started, ended, signalled;
+    bool started, ended;
     double blocked_ns;                       /* curves that are summed up here */
     double pressure_ns[2], pressure_last[2]; /* I/O, memory: of the innermost group that has it */
     uint32_t pressure_group;

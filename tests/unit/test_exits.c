@@ -152,13 +152,6 @@ static void connector_exit_exec_comm_ack(void **state)
     assert_int_equal(e.what, CONNECTOR_ACK);
     assert_int_equal(e.status, 1);
     assert_int_equal(e.ack, 78);
-    connector_head(&b, 24, 4); /* PROC_EVENT_UID */
-    le32(&b, 20), le32(&b, 20), le32(&b, 1000), le32(&b, 0), le64(&b, 0);
-    assert_int_equal(connector_parse(span_of(b.at, b.len), &e), 0);
-    assert_int_equal(e.what, CONNECTOR_UID);
-    assert_int_equal(e.tgid, 20);
-    assert_int_equal(e.uid, 1000);
-    connector_cut(&b);
     connector_head(&b, 24, 0x40); /* PROC_EVENT_GID */
     le64(&b, 0), le64(&b, 0), le64(&b, 0);
     assert_int_equal(connector_parse(span_of(b.at, b.len), &e), 0);

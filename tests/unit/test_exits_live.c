@@ -76,7 +76,7 @@ static void need(int code, const struct baro_error *err)
 
 struct events_of {
     pid_t only;                     /* the process that it is about */
-    uint64_t kinds[EVENT_UID + 1];
+    uint64_t kinds[EVENT_LOST + 1];
     uint64_t lost, cpu_ns;
     struct exits_event last_exit;
     char executed[64];
