@@ -36,5 +36,6 @@ void fact_course_memory(const struct baro_summary *s, int of, size_t row, struct
 {
     int absent = s->peak[of == COURSE_RSS ? PEAK_RSS : PEAK_PSS].absent;
     uint64_t most = s->course.most[of][row];
-    value_u64(ret, absent || of == COURSE_RSS || most ? absent : BARO_ABSENT_UNKNOWN, most); /* all that runs has pss */
+    bool was_read = of == COURSE_RSS || most; /* what runs has some pss: 0 is that of no sample in which it was whole */
+    value_u64(ret, absent || was_read ? absent : BARO_ABSENT_UNKNOWN, most);
 }

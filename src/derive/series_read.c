@@ -288,10 +288,10 @@ static double most_of(const struct baro_series *s, const struct curve *c)
  * two CPUs may seem to have been busy for 220 ms. */
 static void raise_most(struct curve *c, const struct baro_sample *sample)
 {
-    uint64_t cpus;
-    if (c->kind == BARO_KIND_HOST && c->held.most > 0 && sample->host_absent[HOST_cpus] == BARO_PRESENT &&
-        (double)(cpus = sample->host[HOST_cpus]) > c->held.most)
-        c->held.most = (double)cpus;
+    if (c->kind != BARO_KIND_HOST || c->held.most <= 0 || sample->host_absent[HOST_cpus] != BARO_PRESENT)
+        return;
+    double cpus = (double)sample->host[HOST_cpus];
+    c->held.most = cpus > c->held.most ? cpus : c->held.most;
 }
 
 static void spread_growth(const struct baro_series *s, struct curve *c, const struct stretch_grown *grown)
