@@ -270,9 +270,10 @@ static void metrics(struct buf *b)
         "`rss_bytes` is approximate on kernels 6.2 to 6.15, which count it on each CPU and sum up now and then: by up "
         "to 32 "
         "pages (or twice the number of CPUs, if that is more) for each CPU and kind of page.\n\n"
-        "`run_delay_ns` is read of each thread with each sample of a process that ran; context switches once a second of "
-        "a process with several threads, every ten seconds of one with a single thread. Both together take a quarter of the overhead budget at most; "
-        "processes that have to wait take turns. `run_delay_lag_ns` says how much CPU time was used since.\n");
+        "`run_delay_ns` is read of each thread with each sample of a process that ran; context switches once a second "
+        "of a process with several threads, every ten seconds of one with a single thread. Both together take a "
+        "quarter of the overhead budget at most; processes that have to wait take turns. `run_delay_lag_ns` says how "
+        "much CPU time was used since.\n");
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         buf_printf(b, "\n## %s\n\n| name | unit | semantics | from | meaning |\n|---|---|---|---|---|\n",
                    baro_kind_name((enum baro_kind)kind));

@@ -21,7 +21,7 @@ struct command_line {
     bool is_path;        /* the subject is a file of which the last component says enough */
 };
 
-/* len: at most so many bytes of it are looked at. */
+/* Reads len bytes at most. */
 void command_line_read(const char *line, size_t len, struct command_line *ret);
 
 /* The subject in a few words: of a path the last component; without a subject the rest. At most so many bytes, whole

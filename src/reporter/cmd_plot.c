@@ -291,7 +291,7 @@ static bool is_figure(const char *word)
 }
 
 /* "@1" is a kept run, "rss@cc1" a metric. What is neither a file nor a figure is a metric of a kind that only the tape
- * has, or a slip of the pen. */
+ * has, or misspelt. */
 static bool is_tape(const char *word)
 {
     return !is_figure(word) && (*word == '@' || access(word, F_OK) == 0);

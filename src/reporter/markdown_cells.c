@@ -21,6 +21,11 @@ void markdown_unbroken(struct buf *out, const struct buf *text)
     out->failed = out->failed || text->failed;
 }
 
+static const char *mark(struct baro_value v)
+{
+    return v.flags & BARO_VALUE_LOWER_BOUND ? "at least " : v.flags & BARO_VALUE_ESTIMATE ? "about " : "";
+}
+
 void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct buf *, uint64_t))
 {
     struct buf b = {0};
@@ -33,7 +38,7 @@ void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct b
         buf_str(out, "-");
         return;
     }
-    buf_str(&b, v.flags & BARO_VALUE_LOWER_BOUND ? "at least " : v.flags & BARO_VALUE_ESTIMATE ? "about " : "");
+    buf_str(&b, mark(v));
     format(&b, v.u64);
     markdown_unbroken(out, &b);
     buf_done(&b);
@@ -100,8 +105,7 @@ static void all_tasks(const struct baro_summary *s, struct buf *out)
     fmt_count(out, samples);
     buf_str(out, " samples of processes of tasks");
     if (uss.absent == BARO_PRESENT) {
-        bool is_bound = uss.flags & BARO_VALUE_LOWER_BOUND;
-        buf_printf(out, " · peak uss of all processes together %s", is_bound ? "at least " : "");
+        buf_printf(out, " · peak uss of all processes together %s", mark(uss));
         fmt_bytes(out, uss.u64);
     }
     if (uss.absent == BARO_PRESENT && memory.absent == BARO_PRESENT && memory.u64) {

@@ -20,8 +20,9 @@ bool beside_begin(bool *ret_quiet);
 int beside_open(struct feed *f, struct baro_error *err);
 /* May we draw and read keys? Not while a shell or a debugger has the terminal. */
 bool beside_has_terminal(int terminal_fd);
-/* When the job has ended, and the terminal is as it was: prints what stays on it (leave.c). */
+/* When the job has ended, and the terminal is as it was: prints what stays on it (leave.c). Returns 0, or a negative
+ * code with one line in t->err. */
 struct top;
-void beside_leave(struct top *t);
+int beside_leave(struct top *t);
 
 #endif

@@ -40,14 +40,16 @@ static void put_summary(struct top *t, struct buf *ret)
     report_block(t->feed.summary, NULL, style, ret);
 }
 
-void beside_leave(struct top *t)
+int beside_leave(struct top *t)
 {
     struct buf b = {0};
-    if (!t->feed.has_sample || last_moment(t) < 0)
-        return;
+    int code = t->feed.has_sample ? last_moment(t) : 0;
+    if (code < 0 || !t->feed.has_sample)
+        return code;
     put_view(t, &b);
     if (!t->is_quiet)
         put_summary(t, &b);
     cli_out(t->cli, &b);
     buf_done(&b);
+    return 0;
 }

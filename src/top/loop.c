@@ -291,7 +291,7 @@ int top_loop(struct top *t, int in_fd, int beside_fd)
     terminal_close(&l.terminal);
     fd_close(l.signal_fd);
     if (leaves)
-        beside_leave(t);
+        code = beside_leave(t);
     if (code < 0)
         return cli_fail(t->cli, &t->err);
     if (l.signal && l.signal != SIGINT)
