@@ -74,7 +74,8 @@ def test_peak_of_several_processes(run_both, work, tape, options):
     assert truth > 350 * MIB
     if job["rss_peak_bytes"] * 1.04 < truth:
         assert job["rss_peak_is_lower_bound"], (truth, job)
-        assert job["rss_peak_at_most_bytes"] is None or job["rss_peak_at_most_bytes"] * 1.04 >= truth, (truth, job)
+        most = job["rss_peak_at_most_bytes"]
+        assert most is None or most * 1.04 >= truth or job["rss_peak_at_most_is_estimate"], (truth, job)
     if job["rss_peak_at_most_bytes"]:
         assert job["rss_peak_at_most_bytes"] > job["rss_peak_bytes"]
         text = run_both("summary", tape, status=0).stdout
