@@ -11,6 +11,10 @@
 
 #define PIDS_LOOKED_AT 1024 /* each takes a system call: of more, all that are not known count as missed */
 #define PIDS_PER_MS 10u     /* threads that a core can start */
+#define UNSEEN_MOST 1000u   /* a larger bound says nothing */
+/* The children of members are listed twice within this time (CLOCKS in scan.c), and orphans are the wrapper's. What
+ * lives that long and is no member is none of the job's. Each costs some system calls per tick until then. */
+#define WAIT (200 * NS_PER_MS)
 
 void births_init(struct births *b, struct sampling *sampling)
 {
@@ -95,22 +99,31 @@ static bool is_process(int32_t pid)
     return clock_process_cpu_ns(pid, &clock_ns) == 0;
 }
 
-/* since_ns: it was not given out, or it lived and was no member, at that time. */
-static void look_at(struct births *b, int32_t pid, uint64_t since_ns)
+/* It lives, and is no member. */
+static void wait_for(struct births *b, int32_t pid, uint64_t since_ns)
 {
     struct job *j = b->sampling->job;
-    if (is_member(j, pid, since_ns))
+    if (is_helper(b->sampling, pid))
         return;
-    if (is_process(pid)) {
-        if (is_helper(b->sampling, pid))
-            return;
-        if (b->n_waiting < BIRTHS_WAITING)
-            b->waiting[b->n_waiting++] = pid;
-        else
-            j->unseen++;
-    } else {
-        j->unseen += getpgid(pid) < 0;
+    if (b->sampling->now_ns >= since_ns + WAIT && j->adopts)
+        return;
+    if (b->sampling->now_ns >= since_ns + WAIT || b->n_waiting == BIRTHS_WAITING) {
+        j->unseen++;
+        return;
     }
+    b->waiting[b->n_waiting].pid = pid;
+    b->waiting[b->n_waiting++].since_ns = since_ns;
+}
+
+/* before_ns: it was not given out, or it lived and was no member, at that time. */
+static void look_at(struct births *b, int32_t pid, uint64_t before_ns, uint64_t since_ns)
+{
+    if (is_member(b->sampling->job, pid, before_ns))
+        return;
+    if (is_process(pid))
+        wait_for(b, pid, since_ns);
+    else
+        b->sampling->job->unseen += getpgid(pid) < 0;
 }
 
 static void look_at_waiting(struct births *b)
@@ -118,7 +131,7 @@ static void look_at_waiting(struct births *b)
     size_t n = b->n_waiting;
     b->n_waiting = 0;
     for (size_t i = 0; i < n; i++)
-        look_at(b, b->waiting[i], b->last_ns);
+        look_at(b, b->waiting[i].pid, b->last_ns, b->waiting[i].since_ns);
 }
 
 void births_look(struct births *b, int32_t last)
@@ -135,9 +148,11 @@ void births_look(struct births *b, int32_t last)
     if (last - b->last > PIDS_LOOKED_AT)
         j->unseen += (uint64_t)(last - b->last);
     for (int32_t pid = b->last + 1; last - b->last <= PIDS_LOOKED_AT && pid <= last; pid++)
-        look_at(b, pid, b->last_ns);
+        look_at(b, pid, b->last_ns, now);
     b->last = last;
     b->last_ns = now;
+    if (j->unseen > UNSEEN_MOST)
+        b->counting = j->unseen_known = false;
     if (j->closing) { /* those that live may be of the job all the same: children whose parent ended unseen */
         j->unseen += b->n_waiting;
         b->n_waiting = 0;

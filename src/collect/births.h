@@ -22,7 +22,10 @@ struct births {
     int32_t last;     /* what became of pids up to this one is known */
     uint64_t last_ns; /* when that one was read */
     uint64_t round_ns; /* all pids may have been given out within this time */
-    int32_t waiting[BIRTHS_WAITING]; /* processes that live, and are no members so far */
+    struct {
+        int32_t pid;
+        uint64_t since_ns;
+    } waiting[BIRTHS_WAITING]; /* processes that live, and are no members so far */
     size_t n_waiting;
 };
 
