@@ -16,6 +16,11 @@
 #define POINTS_LEAST 2u
 #define NAME_MOST 64u
 
+/* The bucket of the last point of a curve, and how many points it has. */
+struct filled {
+    size_t at, n;
+};
+
 static bool number_of(const struct baro_attribute *a, double *ret)
 {
     if (a->type != BARO_ATTRIBUTE_UNSIGNED && a->type != BARO_ATTRIBUTE_SIGNED && a->type != BARO_ATTRIBUTE_REAL)
@@ -77,9 +82,8 @@ static struct chart_bucket held(double v)
     return (struct chart_bucket){.known = true, .min = v, .max = v, .mean = v, .last = v};
 }
 
-/* The value before holds up to the bucket of this one. A bucket with several has all of them: mean is theirs so far,
- * each next one with half of the weight. */
-static void add_point(const struct chart *c, struct chart_curve *curve, uint64_t t_ns, double v)
+/* The value before holds up to the bucket of this one. A bucket with several has all of them, and their mean. */
+static void add_point(const struct chart *c, struct chart_curve *curve, struct filled *last, uint64_t t_ns, double v)
 {
     if (t_ns < c->from_ns || t_ns > c->to_ns)
         return;
@@ -93,9 +97,10 @@ static void add_point(const struct chart *c, struct chart_curve *curve, uint64_t
     struct chart_bucket *b = &curve->at[at];
     if (!b->known)
         *b = held(v);
+    *last = (struct filled){at, last->n && last->at == at ? last->n + 1 : 1};
     b->min = v < b->min ? v : b->min;
     b->max = v > b->max ? v : b->max;
-    b->mean = (b->mean + v) / 2;
+    b->mean += (v - b->mean) / (double)last->n;
     b->last = v;
 }
 
@@ -125,7 +130,7 @@ static void finish(struct chart *c)
 }
 
 static bool add_mark(struct figures *f, const struct baro_timeline_item *item, const struct chart *like,
-                     const char *only, size_t *points)
+                     const char *only, size_t *points, struct filled (*last)[CURVES_MOST])
 {
     for (size_t k = 0; k < item->attribute_count; k++) {
         const struct baro_attribute *a = &item->attribute[k];
@@ -141,7 +146,7 @@ static bool add_mark(struct figures *f, const struct baro_timeline_item *item, c
             return false;
         points[c - f->charts]++;
         if (curve)
-            add_point(c, curve, item->begin_ns, v);
+            add_point(c, curve, &last[c - f->charts][curve - c->curves], item->begin_ns, v);
     }
     return true;
 }
@@ -150,11 +155,12 @@ int figures_of_marks(const struct baro_timeline *timeline, const struct chart *l
                      struct figures **ret, struct baro_error *err)
 {
     size_t points[FIGURES_MOST] = {0};
+    struct filled last[FIGURES_MOST][CURVES_MOST] = {0};
     struct figures *f = calloc(1, sizeof(*f));
     bool ok = f && (f->charts = calloc(FIGURES_MOST, sizeof(*f->charts)));
     for (size_t i = 0; ok && i < baro_timeline_count(timeline); i++) {
         const struct baro_timeline_item *item = baro_timeline_get(timeline, i);
-        ok = item->kind != BARO_TIMELINE_MARK || add_mark(f, item, like, only, points);
+        ok = item->kind != BARO_TIMELINE_MARK || add_mark(f, item, like, only, points, last);
     }
     if (!ok) {
         figures_free(f);

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "procfs/machine.h"
 
-#define PIDS_LOOKED_AT 1024 /* each takes a system call: of more, all that are not known count as missed */
+#define PIDS_CHECKED 1024 /* each takes a system call: of more, all that are not known count as missed */
 #define PIDS_PER_MS 10u     /* threads that a core can start */
 #define UNSEEN_MOST 1000u   /* a larger bound says nothing */
 /* The children of members are listed twice within this time (CLOCKS in scan.c), and orphans are the wrapper's. What
@@ -116,7 +116,7 @@ static void wait_for(struct births *b, int32_t pid, uint64_t since_ns)
 }
 
 /* before_ns: it was not given out, or it lived and was no member, at that time. */
-static void look_at(struct births *b, int32_t pid, uint64_t before_ns, uint64_t since_ns)
+static void check(struct births *b, int32_t pid, uint64_t before_ns, uint64_t since_ns)
 {
     if (is_member(b->sampling->job, pid, before_ns))
         return;
@@ -126,15 +126,15 @@ static void look_at(struct births *b, int32_t pid, uint64_t before_ns, uint64_t 
         b->sampling->job->unseen += getpgid(pid) < 0;
 }
 
-static void look_at_waiting(struct births *b)
+static void check_waiting(struct births *b)
 {
     size_t n = b->n_waiting;
     b->n_waiting = 0;
     for (size_t i = 0; i < n; i++)
-        look_at(b, b->waiting[i].pid, b->last_ns, b->waiting[i].since_ns);
+        check(b, b->waiting[i].pid, b->last_ns, b->waiting[i].since_ns);
 }
 
-void births_look(struct births *b, int32_t last)
+void births_check(struct births *b, int32_t last)
 {
     struct job *j = b->sampling->job;
     uint64_t now = b->sampling->now_ns; /* before last was read */
@@ -144,11 +144,11 @@ void births_look(struct births *b, int32_t last)
         b->counting = j->unseen_known = false;
         return;
     }
-    look_at_waiting(b);
-    if (last - b->last > PIDS_LOOKED_AT)
+    check_waiting(b);
+    if (last - b->last > PIDS_CHECKED)
         j->unseen += (uint64_t)(last - b->last);
-    for (int32_t pid = b->last + 1; last - b->last <= PIDS_LOOKED_AT && pid <= last; pid++)
-        look_at(b, pid, b->last_ns, now);
+    for (int32_t pid = b->last + 1; last - b->last <= PIDS_CHECKED && pid <= last; pid++)
+        check(b, pid, b->last_ns, now);
     b->last = last;
     b->last_ns = now;
     if (j->unseen > UNSEEN_MOST)
@@ -162,7 +162,7 @@ void births_look(struct births *b, int32_t last)
 bool births_end(struct births *b, int32_t last)
 {
     struct job *j = b->sampling->job;
-    births_look(b, last);
+    births_check(b, last);
     b->counting = false;
     j->unseen += b->n_waiting;
     b->n_waiting = 0;

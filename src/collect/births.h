@@ -39,7 +39,7 @@ int32_t births_last_pid(struct births *b); /* 0: not known */
 void births_begin(struct births *b, int32_t pid);
 /* last was read before children were listed, so whoever has a pid up to it and lives is a member by now, or none of the
  * job's. */
-void births_look(struct births *b, int32_t last);
+void births_check(struct births *b, int32_t last);
 /* All members are known, and events report others from now on. Returns whether none was missed. */
 bool births_end(struct births *b, int32_t last);
 

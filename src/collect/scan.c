@@ -239,7 +239,7 @@ void scan_begin(struct scan *n)
 void scan_end(struct scan *n)
 {
     if (n->always)
-        births_look(&n->births, n->last_pid);
+        births_check(&n->births, n->last_pid);
     if (n->once)
         n->scanned_ns = n->sampling->now_ns;
     n->once = false;

@@ -10,7 +10,6 @@
 #include "command/opt.h"
 #include "command/settings.h"
 
-
 extern const struct opt options_summary[], options_show[], options_export[], options_ls[], options_rm[],
     options_metrics[], options_report[], options_plot[], options_top[], options_tasks[], options_serve[],
     options_none[];

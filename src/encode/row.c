@@ -313,8 +313,7 @@ static void put_flag(struct cell *cell, bool v)
     cell->u64 = v;
 }
 
-
-/* Older tapes have processes that were read when they began, and in no sample so far: 0. */
+/* Some processes of older tapes have 0: they were read when they began, and in no sample since. */
 static void put_age(struct cell *cell, const struct row *r)
 {
     uint64_t read_ns = baro_process_read_ns(r->process);

@@ -16,6 +16,8 @@ const MACHINE = {"host.cores": s => s.cores, "host.memory_used": s => s.memory_u
 const machineHistory = new Map(Object.keys(MACHINE).map(name => [name, []]));
 let historyOf = null;
 
+const known = v => v !== null && v !== undefined;
+const plus = (a, b) => known(a) && known(b) ? a + b : null;
 const mostOf = name => name === "host.cores" ? cpus : name.endsWith("_ratio") ? 1 : 0;
 
 async function readHistory(host) {
@@ -65,14 +67,14 @@ async function readHost() {
   }
   if (!sample) return;
   await keepHistory(host);
-  const used = sample.memory_used_bytes, wait = sample.pressure_cpu_some_ratio, io = sample.disk_read_bytes_per_second;
-  const percent = v => (v * 100).toFixed(0) + "\u00a0%", known = v => v !== null && v !== undefined, of = name => machineHistory.get("host." + name);
-  const reads = new Map(of("disk_read_bytes_per_second")), disks = of("disk_write_bytes_per_second").map(([t, v]) => [t, v === null ? null : v + (reads.get(t) || 0)]);
+  const used = sample.memory_used_bytes, wait = sample.pressure_cpu_some_ratio, io = plus(sample.disk_read_bytes_per_second, sample.disk_write_bytes_per_second);
+  const percent = v => (v * 100).toFixed(0) + "\u00a0%", of = name => machineHistory.get("host." + name);
+  const reads = new Map(of("disk_read_bytes_per_second")), disks = of("disk_write_bytes_per_second").map(([t, v]) => [t, plus(v, reads.get(t))]);
   $("figures").replaceChildren(
     past(figure("CPUs busy", known(sample.cores) ? cores(sample.cores) : "\u2013", "of " + cpus, known(sample.cores) ? sample.cores / cpus : null), of("cores"), cores, cpus),
     past(figure("Memory in use", known(used) ? bytes(used) : "\u2013", "of " + bytes(memory), known(used) ? used / memory : null), of("memory_used"), bytes, memory),
     past(figure("Waiting for a CPU", known(wait) ? percent(wait) : "\u2013", "of the time", wait), of("pressure_cpu_some_ratio"), percent, 1),
-    past(figure("Disks", known(io) ? bytes(io + (sample.disk_write_bytes_per_second || 0)) + "/s" : "\u2013", "read and written", null), disks, v => bytes(v) + "/s", 1));
+    past(figure("Disks", known(io) ? bytes(io) + "/s" : "\u2013", "read and written", null), disks, v => bytes(v) + "/s", 1));
 }
 
 /* ---- jobs that run ---- */

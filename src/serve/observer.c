@@ -116,24 +116,33 @@ static bool filter_of(const char *which, struct job_filter *ret)
     return ret->state >= 0 || ret->is_over || strcmp(which, "all") == 0;
 }
 
-static uint64_t count(struct catalogue *c, const char *which)
+/* Without memory it fails the request. */
+static bool count(struct request *q, const char *which, uint64_t *ret)
 {
     struct job_filter filter;
     struct job_list l = {0};
     filter_of(which, &filter);
-    uint64_t total = catalogue_list(c, &filter, 0, 0, &l) < 0 ? 0 : l.total;
-    job_list_done(c, &l);
-    return total;
+    bool ok = catalogue_list(q->server->catalogue, &filter, 0, 0, &l) >= 0;
+    *ret = l.total;
+    job_list_done(q->server->catalogue, &l);
+    if (!ok)
+        request_fail(q, 503, "no_memory", "out of memory");
+    return ok;
 }
 
 void observer_count(struct request *q)
 {
     static const char *const which[] = {"active", "finished", "all"};
+    uint64_t n[sizeof(which) / sizeof(*which)];
     struct json j = {.out = &q->out};
+    for (size_t i = 0; i < sizeof(which) / sizeof(*which); i++) {
+        if (!count(q, which[i], &n[i]))
+            return;
+    }
     json_begin(&j, '{');
     for (size_t i = 0; i < sizeof(which) / sizeof(*which); i++) {
         json_key(&j, which[i]);
-        json_u64(&j, count(q->server->catalogue, which[i]));
+        json_u64(&j, n[i]);
     }
     json_end(&j, '}');
     request_json_end(q);
@@ -211,7 +220,10 @@ void observer_task_ids(struct request *q)
         return;
     }
     number = number < 0 ? 0 : number < NUMBER_MOST ? number : NUMBER_MOST;
-    uint64_t from = offset < 0 ? offset_of(offset, count(c, which)) : (uint64_t)offset;
+    uint64_t total = 0;
+    if (offset < 0 && !count(q, which, &total))
+        return;
+    uint64_t from = offset_of(offset, total);
     if (catalogue_list(c, &filter, from, (uint64_t)number, &l) < 0) {
         request_fail(q, 503, "no_memory", "out of memory");
         return;
@@ -280,8 +292,8 @@ void observer_processes(struct request *q)
     request_json_end(q);
 }
 
-/* Names may have slashes: "load/1" is a name, or the run 1 of "load". Only run 0 is there, which -1, the last one, is,
- * too. text "": the first name. */
+/* Names may have slashes: "load/0" is a name, or the run 0 of "load", which is the only one; -1 is the last one. text "":
+ * the first name. */
 static const struct named *find_named(const struct view *v, const char *text)
 {
     const char *slash = strrchr(text, '/');

@@ -31,7 +31,7 @@ struct view {
     size_t n;
 };
 
-/* until view_done(). */
+/* What it has is valid until view_done(). */
 void view_begin(struct catalogue *c, struct job *job, struct view *ret);
 void view_done(struct view *v);
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* Numbers are for ever; the order on tape is free. */
 enum field {
     FIELD_MODE = 1, FIELD_VERSION, FIELD_HOST, FIELD_KERNEL, FIELD_MACHINE, FIELD_BOOT_ID, FIELD_REALTIME,

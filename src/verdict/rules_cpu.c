@@ -83,7 +83,6 @@ const struct rule rule_cpu_quota = {{"cpu-quota", BARO_VERDICT_PROBLEM,
 #define NEIGHBOUR_FULL 0.8
 #define NEIGHBOUR_OWN 0.1 /* of the time lost to others: own contention that is worth a sentence */
 
-
 static double machine_cores(const struct evidence *e, const struct stretch *s)
 {
     return s->phase ? s->grown[CURVE_HOST_BUSY] / s->grown[CURVE_HOST_TIME] : e->host_mean_cores;
