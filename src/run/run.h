@@ -47,8 +47,8 @@ struct run_result {
 };
 
 /* The recorder, in a process and session of its own. Descriptors 0, 1 and 2 are /dev/null. All others are closed except
- * the link (non-blocking, receives struct link_message), tape_fd, segments_fd, events_fd, folder_fd and that of marks, so
- * it holds nothing of the job's, however long it hangs. The wrapper prints its messages to people (link_say()). The
+ * the link (non-blocking, receives struct link_message), tape_fd, segments_fd, events_fd, folder_fd and that of marks,
+ * so it holds nothing of the job's, however long it hangs. The wrapper prints its messages to people (link_say()). The
  * working directory is "/", so paths must be absolute; signals that people or terminals send are ignored. Its return
  * value becomes its exit status. After LINK_ENDED or LINK_FAILED the wrapper waits at most a second for it and reaps
  * it. End of file on the link without LINK_ENDED means that the wrapper was killed. */

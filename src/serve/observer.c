@@ -292,8 +292,8 @@ void observer_processes(struct request *q)
     request_json_end(q);
 }
 
-/* Names may have slashes: "load/0" is a name, or the run 0 of "load", which is the only one; -1 is the last one. text "":
- * the first name. */
+/* Names may have slashes: "load/0" is a name, or the run 0 of "load", which is the only one; -1 is the last one.
+ * text "": the first name. */
 static const struct named *find_named(const struct view *v, const char *text)
 {
     const char *slash = strrchr(text, '/');
