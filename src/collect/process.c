@@ -448,7 +448,7 @@ static void read_delays(struct processes *p, struct member *m, bool now_due)
         read_threads(p, m, now_due);
         return;
     }
-    if ((p->sampling->need & BARO_SOURCE_SCHEDSTAT) && allowed(p, m, BUDGET_SPARSE, now_due))
+    if ((p->sampling->need & BARO_SOURCE_SCHEDSTAT) && allowed(p, m, BUDGET_LEAST, now_due))
         read_thread(p, m);
 }
 

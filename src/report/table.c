@@ -118,11 +118,14 @@ static void put_note(struct lines *l, const char *text)
     buf_done(&b);
 }
 
-static bool any_unknown(const struct cells *rows, unsigned n)
+/* Does some number of the table begin with this mark? Names and the titles don't count. */
+static bool any_has(const struct cells *rows, unsigned n, char mark)
 {
-    for (unsigned i = 0; i < n; i++) {
-        if (strcmp(rows[i].text[2], "?") == 0 || strcmp(rows[i].text[4], "?") == 0)
-            return true;
+    for (unsigned i = 1; i < n; i++) {
+        for (unsigned k = 1; k < CELLS; k++) {
+            if (rows[i].text[k][0] == mark)
+                return true;
+        }
     }
     return false;
 }
@@ -131,7 +134,7 @@ void report_commands(struct lines *l, const struct baro_summary *s)
 {
     static const struct cells titles = {{"command", "processes", "cpu", "share", "peak rss"}};
     struct cells rows[ROWS + 2] = {0};
-    struct figures all = {0};
+    bool has_tcp = false;
     unsigned n = 0, name_width = cells_name_width(l);
     size_t commands = report_rows(s, "commands");
     if (commands < 2)
@@ -144,19 +147,17 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     if (shown < commands)
         row_of_rest(s, shown, commands, total, &rows[n++]);
     for (size_t i = 0; i < commands; i++)
-        add_figures(&all, s, i);
-    if (all.tcp_bytes[0] || all.tcp_bytes[1]) {
+        has_tcp |= report_row(s, "commands", tcp_facts[0], i).u64 || report_row(s, "commands", tcp_facts[1], i).u64;
+    if (has_tcp) {
         memcpy(rows[0].text[5], "tcp sent", sizeof("tcp sent"));
         memcpy(rows[0].text[6], "received", sizeof("received"));
     }
     static const unsigned char first_to_go[] = {3, 1, 4, 0};
     cells_print(l, "heaviest", rows, n, first_to_go);
-    if (any_unknown(rows, n))
+    if (any_has(rows, n, '?'))
         put_note(l, "? not known: ended before it was read");
-    if ((all.has_cpu && all.cpu_is_bound) || (all.has_rss && all.rss_is_bound))
-        put_note(l, "> at least: without what processes used after they were read last");
-    if (all.has_cpu && all.cpu_is_estimate)
+    if (any_has(rows, n, '>'))
+        put_note(l, "> at least: without what processes used after they, or their sockets, were read last");
+    if (any_has(rows, n, '~'))
         put_note(l, "~ about: perf's count, with interrupts and without context switches");
-    if ((all.tcp_bytes[0] || all.tcp_bytes[1]) && all.tcp_is_bound)
-        put_note(l, "> at least: sockets of processes that ended, as they were read last");
 }

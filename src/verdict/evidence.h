@@ -40,6 +40,7 @@
     FACT(threads_peak, "job", "threads_peak")                                                                          \
     FACT(processes_peak, "job", "processes_peak")                                                                      \
     FACT(processes_started, "job", "processes_started")                                                                \
+    FACT(started_is_bound, "job", "processes_started_is_lower_bound")                                                  \
     FACT(memory_limit_bytes, "limits", "memory_bytes")                                                                 \
     FACT(memory_peak_ratio, "limits", "memory_peak_ratio")                                                             \
     FACT(memory_group_ratio, "limits", "memory_group_ratio")                                                           \

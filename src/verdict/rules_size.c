@@ -17,10 +17,12 @@ static bool many_processes(const struct evidence *e, const struct stretch *s, st
     (void)s;
     if (!(e->processes_started >= MANY_STARTED && each <= MANY_CPU_NS))
         return false;
+    bool is_bound = e->started_is_bound > 0;
     find_title(f,
-               "It started %s processes that used %s of CPU time each: most of that is what it takes to start and end "
-               "them",
-               words_count(e->processes_started).at, words_duration(each).at);
+               "It started %s%s processes that used %s%s of CPU time each: most of that is what it takes to start and "
+               "end them",
+               is_bound ? "at least " : "", words_count(e->processes_started).at, is_bound ? "at most " : "",
+               words_duration(each).at);
     if (e->n_commands)
         find_title(f, " (%s of them are %s)", words_count(e->command[0].processes).at, e->command[0].name);
     find_title(f, ".");
