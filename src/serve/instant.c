@@ -173,6 +173,26 @@ void instant_exit(struct instant_writer *w, const struct columns *c, const struc
 
 /* ---- which instant ---- */
 
+/* When the job held most memory, as its summary has it: of all samples that are on the tape now. */
+static bool peak_of(struct request *q, struct baro_tape *tape, const char *name, uint64_t *ret)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_summary *summary;
+    struct baro_value peak;
+    if (baro_summary_of_tape(tape, &summary, &err) < 0) {
+        request_fail_tape(q, &err);
+        return false;
+    }
+    int absent = baro_summary_value(summary, baro_summary_fact_find("job", "memory_peak_t_ns"), 0, &peak);
+    baro_summary_free(summary);
+    if (absent != BARO_PRESENT) {
+        request_fail(q, 404, "no_sample", "%s: no sample has memory", name);
+        return false;
+    }
+    *ret = peak.u64;
+    return true;
+}
+
 bool instant_moment(struct request *q, struct baro_tape *tape, const char *name, const char *text, uint64_t *ret)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -189,10 +209,8 @@ bool instant_moment(struct request *q, struct baro_tape *tape, const char *name,
         request_fail(q, 400, "bad_parameter", "%s: %s", name, err.text);
         return false;
     }
-    if (m.kind == MOMENT_PEAK) {
-        request_fail(q, 400, "bad_parameter", "%s: the time of the peak is in the summary (memory_peak_t_ns)", name);
-        return false;
-    }
+    if (m.kind == MOMENT_PEAK)
+        return peak_of(q, tape, name, ret);
     *ret = m.kind == MOMENT_START ? first_ns
            : m.kind == MOMENT_END ? last_ns
            : m.ns < 0             ? 0

@@ -50,6 +50,15 @@ def test_rows_are_those_of_export(serve, run):
     assert ends["total"] == 1 and ends["events"][0]["event"] == "end"
 
 
+def test_sample_of_the_memory_peak(serve, run):
+    run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sh", "-c", "sleep 0.3; sort -S 1M /bin/sh | wc")
+    s = serve()
+    job = "/api/v1/jobs/" + s.summed(1)[0]["id"]
+    peak_ns = s.json(job)["summary"]["job"]["memory_peak_t_ns"]
+    assert s.json(f"{job}/sample?at=peak") == s.json(f"{job}/sample?at={peak_ns}")
+    assert s.json(f"{job}/sample?at=peak&pick=exact")["t_ns"] == peak_ns
+
+
 def test_sorted_processes(serve, run):
     run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sh", "-c",
         "sleep 1 & sleep 1 & sleep 1 & sleep 1")
