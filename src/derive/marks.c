@@ -89,10 +89,16 @@ static uint64_t largest_mark(const struct baro_summary *s)
     return is_exact && s->job[JOB_process_rss_peak] ? s->job[JOB_process_rss_peak] : UINT64_MAX;
 }
 
+/* Without any last mark, the time since the last sample is all that bounds how far a process grew. Example: a shell of
+ * 1.8 MB that another process began was read 1 s before it ended: 16 GB were possible, which is no size to ask for. */
+#define AT_MOST_VAGUE 2
+
 /* Where it is known what processes can have had together, that says whether the peak is a lower bound. */
 static void take_together(const struct baro_summary *s, struct summary_rss *r)
 {
-    uint64_t most = together_most(&s->together, largest_mark(s), &r->at_most_unsure), slack = r->value / 32;
+    uint64_t mark = largest_mark(s), slack = r->value / 32;
+    uint64_t most = together_most(&s->together, mark, &r->at_most_unsure);
+    bool is_vague = r->at_most_unsure && mark == UINT64_MAX && most / AT_MOST_VAGUE > r->value;
     bool exceeded = most > r->value + slack;
     r->exceeded = exceeded || unseen_may_exceed(s, slack);
     r->is_bound |= r->exceeded;
@@ -100,7 +106,7 @@ static void take_together(const struct baro_summary *s, struct summary_rss *r)
     r->at_most_unsure |= summary_processes_are_bound(s);
     r->at_most_absent = exceeded ? BARO_PRESENT : r->is_bound ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NONE;
     /* An unsure value says nothing where the CPU time was enough to fill the memory. */
-    if (r->at_most_unsure && s->memory_total && most > s->memory_total)
+    if (is_vague || (r->at_most_unsure && s->memory_total && most > s->memory_total))
         r->at_most_absent = BARO_ABSENT_UNKNOWN;
 }
 

@@ -150,6 +150,8 @@ static void title_memory(const struct evidence *e, struct finding *f)
     if (may_have_held_more(e))
         find_title(f, "held between %s and %s of memory (that much is possible by the marks of its processes)",
                    words_bytes(e->memory_peak_bytes).at, words_bytes(e->memory_at_most_bytes).at);
+    else if (isnan(e->memory_at_most_bytes))
+        find_title(f, "held at least %s of memory (how much more is not known)", words_bytes(e->memory_peak_bytes).at);
     else
         find_title(f, "held %s of memory", words_bytes(e->memory_peak_bytes).at);
     find_title(f, " and took %s", words_duration(e->wall_ns).at);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peaks of memory and of counts: what is shown is right, or marked as a lower bound."""
 
+import subprocess
+
 import pytest
 
 from jobs import script
@@ -99,3 +101,16 @@ def test_many_that_followed_each_other(run_both, tape):
     most = job["rss_peak_at_most_bytes"] or job["rss_peak_bytes"]
     if not job["processes_started_is_lower_bound"]:
         assert most <= 16 * MIB, job
+
+
+def test_end_of_a_process_of_others(run, tape):
+    """Nobody reads the last mark of a process that another one began: seconds after the last sample are no size."""
+    with subprocess.Popen(["sleep", "1.5"]) as job:
+        run("record", "-q", "-i", "1s", "-o", tape, "--pid", job.pid)
+    s = run.summary(tape)
+    most = s["job"]["rss_peak_at_most_bytes"]
+    assert most is None or most <= 2 * s["job"]["rss_peak_bytes"], most
+    assert s["job"]["rss_peak_is_lower_bound"]
+    assert s["limits"]["memory_peak_at_most_bytes"] == most
+    for verdict in s["verdicts"]:
+        assert verdict["rule"] != "right-size" or most or "held at least" in verdict["title"], verdict

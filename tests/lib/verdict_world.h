@@ -257,7 +257,7 @@ static void make_dominates(struct world *w)
 static void make_right_size(struct world *w)
 {
     demand(w, 0, 100, 1.9, 0);
-    w->e.memory_peak_bytes = 213 * MB;
+    w->e.memory_peak_bytes = w->e.memory_at_most_bytes = 213 * MB;
 }
 
 static const struct made {

@@ -246,7 +246,7 @@ static void test_cores_to_ask_for(void **state)
         struct world w;
         world_init(&w);
         demand(&w, 0, 100, cases[i].used, cases[i].delayed);
-        w.e.memory_peak_bytes = 213 * MB;
+        w.e.memory_peak_bytes = w.e.memory_at_most_bytes = 213 * MB;
         w.e.cores = cases[i].may_use;
         w.e.host_cores = cases[i].machine;
         w.e.cores_peak = cases[i].peak;
