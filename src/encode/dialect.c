@@ -393,9 +393,10 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
         form_iso(b, realtime_ns);
         return BARO_PRESENT;
     case FORM_COUNT:
-        if (d->table->columns[i].from == FROM_NOTHING && d->table->zeros)
-            return put_number(b, BARO_PRESENT, 0);
-        return put_number(b, v->absent, v->v);
+        if (d->table->columns[i].from != FROM_NOTHING || !d->table->nan)
+            return put_number(b, v->absent, v->v);
+        buf_str(b, "nan");
+        return BARO_PRESENT;
     case FORM_KIB:
         return put_number(b, v->absent, v->v / 1024);
     case FORM_GIB:

@@ -138,8 +138,8 @@ static const struct dialect_column oasislmf[] = {
 
 /* Tables of one name stand together. */
 const struct dialect_table dialect_tables[] = {
-    {"spare-cores", BARO_KIND_PROCESS, .quoted = true, .zeros = true, .end = "\r\n", COLUMNS(pid_tracker)},
-    {"spare-cores", BARO_KIND_HOST, .quoted = true, .zeros = true, .end = "\r\n", COLUMNS(system_tracker)},
+    {"spare-cores", BARO_KIND_PROCESS, .quoted = true, .nan = true, .end = "\r\n", COLUMNS(pid_tracker)},
+    {"spare-cores", BARO_KIND_HOST, .quoted = true, .nan = true, .end = "\r\n", COLUMNS(system_tracker)},
     {"spare-cores-mended", BARO_KIND_PROCESS, .quoted = true, .last = true, .end = "\r\n", COLUMNS(pid_tracker)},
     {"spare-cores-mended", BARO_KIND_HOST, .quoted = true, .end = "\r\n", COLUMNS(system_tracker_mended)},
     {"spare-cores-0.5", BARO_KIND_PROCESS, .quoted = true, .last = true, .end = "\n", COLUMNS(process_tracker)},

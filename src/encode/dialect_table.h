@@ -59,7 +59,7 @@ struct dialect_table {
     const char *name;
     enum baro_kind kind;  /* BARO_KIND_PROCESS, BARO_KIND_HOST */
     bool quoted;          /* everything but numbers stands in quotes, also the empty text of what is absent */
-    bool zeros;           /* what is not recorded is written as 0, as the original does where it has no such device */
+    bool nan;             /* what is not recorded is written as nan: readers of the original fail on an empty cell */
     bool whole;           /* no row where a value is absent */
     bool each;            /* process: a row for each process, not for the job as a whole */
     bool last;            /* process: a row also for what came after the last sample of a living one */
