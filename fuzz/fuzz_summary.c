@@ -165,10 +165,10 @@ static void dialects_begin(struct moment *m, const struct baro_header *h)
         dialect_new(&m->dialect[i], all[i].name, all[i].kind, h, NULL);
 }
 
-/* Numbers, commas, quotes: no text of the tape is in there. */
+/* Numbers, nan, commas, quotes: no text of the tape is in there. */
 static void dialects_end(struct moment *m)
 {
-    static const char allowed[] = "0123456789.,-+:T\"\r\n";
+    static const char allowed[] = "0123456789nan.,-+:T\"\r\n";
     for (int i = 0; i < DIALECTS; i++)
         dialect_free(m->dialect[i]);
     for (size_t i = 0; i < m->rows_text.len; i++) {

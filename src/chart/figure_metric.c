@@ -141,6 +141,7 @@ static int of_marks(struct making *m, const char *name, struct figures **ret)
         (*ret)->charts[0].spans = &(*ret)->spans;
     } else if (r >= 0) {
         figures_free(*ret);
+        *ret = NULL;
         r = error_set(m->err, BARO_E_RANGE, "no two marks have a number %s", name);
     }
     figures_free(axis);

@@ -164,7 +164,8 @@ static void get_peak(const struct phase_usage *u, int gauge, struct baro_value *
     bool by_edge = p->absent == BARO_ABSENT_NOT_YET && edge->absent == BARO_PRESENT;
     p = by_edge ? edge : p;
     value_u64(ret, p->absent, p->value);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, p->is_bound);
+    /* There may have been more between two samples: of a phase no mark of the kernel says that there was not. */
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, !ret->absent);
     value_flag(ret, BARO_VALUE_ESTIMATE, p->is_stale || by_edge);
 }
 

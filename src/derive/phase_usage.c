@@ -104,10 +104,10 @@ static void note_gauges(struct usage_row *row, const struct baro_sample *s)
         derive_sum_close(&sum[k], s);
         bool is_stale = (k == USAGE_PSS || k == USAGE_USS) && derive_is_stale(s);
         row->gauge[k] =
-            (struct usage_sum){sum[k].value, (uint8_t)sum[k].absent, sum[k].covered < sum[k].members, is_stale};
+            (struct usage_sum){sum[k].value, (uint8_t)sum[k].absent, is_stale};
     }
     row->gauge[USAGE_PROCESSES] =
-        (struct usage_sum){s->job[JOB_processes], s->job_absent[JOB_processes], false, false};
+        (struct usage_sum){s->job[JOB_processes], s->job_absent[JOB_processes], false};
 }
 
 static void fill(struct usage_history *h, struct usage_row *row, const struct baro_sample *s)
@@ -159,10 +159,9 @@ static void reach(struct usage_peak *p, uint64_t value, const struct usage_sum *
         p->absent = p->absent == BARO_ABSENT_NOT_YET ? of->absent : p->absent;
         return;
     }
-    p->is_bound |= of->is_bound;
     if (p->absent == BARO_PRESENT && value <= p->value)
         return;
-    *p = (struct usage_peak){value, BARO_PRESENT, of->is_bound, of->is_stale};
+    *p = (struct usage_peak){value, BARO_PRESENT, of->is_stale};
 }
 
 static void reach_edge(struct phase_usage *u, const struct usage_row *a, const struct usage_row *b, uint64_t edge_ns)

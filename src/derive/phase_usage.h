@@ -60,7 +60,7 @@ struct usage_row {
     struct usage_sum {
         uint64_t value;
         uint8_t absent;
-        bool is_bound, is_stale;
+        bool is_stale;
     } gauge[USAGE_GAUGES];
 };
 
@@ -76,7 +76,7 @@ struct usage_history {
 struct usage_peak {
     uint64_t value;
     int absent;
-    bool is_bound, is_stale;
+    bool is_stale;
 };
 
 struct phase_usage {

@@ -64,7 +64,7 @@ static void put_figures(struct cells *c, const struct figures *f, uint64_t total
     else
         buf_byte(&b, '?');
     cells_put(c, 2, &b);
-    if (f->has_cpu && total)
+    if (has_cpu && total)
         lines_percent(&b, (double)f->cpu_ns / (double)total);
     cells_put(c, 3, &b);
     bool has_rss = f->has_rss && (f->rss_bytes || !f->rss_is_bound);

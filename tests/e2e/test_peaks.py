@@ -30,7 +30,8 @@ def test_peak_of_a_command(run_both, work, tape):
     ended = max(run_both.export(tape, "exit"), key=lambda e: e["rss_peak_bytes"] or 0)
     assert all(r["rss_peak_bytes"] >= r["rss_bytes"] for r in seen if r["rss_peak_bytes"] is not None)
     for row in (command, ended):
-        assert row["rss_peak_bytes"] >= max(r["rss_bytes"] for r in seen)
+        # The kernel counts rss in lots for each CPU: a sample may show some kB more than its mark.
+        assert row["rss_peak_bytes"] >= max(r["rss_bytes"] for r in seen) - MIB // 4
         assert mark_of(truth, row) or row["rss_peak_is_lower_bound"], (truth, row)
     assert s["job"]["process_rss_peak_bytes"] >= truth - MIB and not s["job"]["process_rss_peak_is_lower_bound"]
     if command["rss_peak_is_lower_bound"]:
@@ -94,6 +95,7 @@ def test_peak_of_a_short_process(run_both, tape):
         assert job["rss_peak_is_lower_bound"]
 
 
+@pytest.mark.not_sanitized("until it executes true, a process has the memory of a sanitized baro")
 def test_many_that_followed_each_other(run_both, tape):
     """A hundred processes that never lived together are no hundred at once."""
     run_both.record(tape, "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done", "-i", "10s")
