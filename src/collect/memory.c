@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/memory.h"
+#include "collect/process.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -251,7 +252,7 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     m->note.smaps_files = (uint32_t)(files_of(m) >> 10);
     if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&
         reply->pss > m->row.value[PROCESS_rss])
-        m->row.value[PROCESS_rss] = reply->pss; /* rss is behind: each CPU counts in batches (6.2 to 6.15) */
+        process_set_rss(m, reply->pss); /* rss is behind: each CPU counts in batches (6.2 to 6.15) */
 }
 
 /* No helper could be started: the request becomes due again when another start is tried. */

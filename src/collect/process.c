@@ -108,7 +108,7 @@ static void put_comm(struct member *m, const char *comm)
 
 /* stat is read more often than status, which has the high-water mark: the mark is at least what was seen. Example: a
  * mark of 63 MB was read, and stat shows 258 MB since. */
-static void set_rss(struct member *m, uint64_t rss)
+void process_set_rss(struct member *m, uint64_t rss)
 {
     set(m, PROCESS_rss, rss);
     if (rss > m->row.value[PROCESS_rss_peak])
@@ -123,7 +123,7 @@ static void put_rss(struct member *m, uint64_t rss)
     if (rss == m->note.stat_rss && m->row.absent[PROCESS_rss] == BARO_PRESENT)
         return;
     m->note.stat_rss = rss;
-    set_rss(m, rss);
+    process_set_rss(m, rss);
 }
 
 /* A process that has ended holds no memory: the values read before are replaced by 0. */
@@ -291,7 +291,7 @@ static void read_status(struct processes *p, struct member *m)
     }
     m->note.status_key = memory_key(m);
     if (!hollow && m->row.value[PROCESS_state] != 'Z')
-        set_rss(m, st.value[STATUS_VM_RSS]);
+        process_set_rss(m, st.value[STATUS_VM_RSS]);
 }
 
 static void read_io(struct processes *p, struct member *m)

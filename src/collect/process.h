@@ -45,6 +45,8 @@ void process_take_zombie(struct processes *p, struct member *m, const struct pro
 
 /* Sets the member's name to its comm, with secrets removed (prctl(PR_SET_NAME) takes any text). */
 void process_set_name(struct member *m, const char *comm);
+/* Its high-water mark is at least that. */
+void process_set_rss(struct member *m, uint64_t rss);
 
 /* The process executed another program: its name and command line are requested again. */
 void process_renamed(struct member *m);

@@ -333,10 +333,10 @@ void event_open(struct recorder *r)
         sampler_scan_always(&r->sampler, false);
         name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(source));
     }
-    if (!r->wrapper)
-        event_count_pids(r, 0); /* a command has its own pid */
     if (r->options->no_events)
         return;
+    if (!r->wrapper)
+        event_count_pids(r, 0); /* a command has its own pid */
     /* The header names the source of usage now. The source is opened when there is a process that can end, so not for a
      * command that forks nothing. */
     if (r->all->usage || (r->all->forks && geteuid() == 0 && !r->all->usage_tried))

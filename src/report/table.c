@@ -159,5 +159,5 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     if (any_has(rows, n, '>'))
         put_note(l, "> at least: without what processes used after they, or their sockets, were read last");
     if (any_has(rows, n, '~'))
-        put_note(l, "~ about: perf's count, with interrupts and without context switches");
+        put_note(l, "~ about: perf or taskstats may have counted a little more or less");
 }

@@ -97,7 +97,6 @@ def sum_of(calls, *without):
     return sum(v for n, v in calls.items() if n not in without)
 
 
-@pytest.mark.alone  # without events, each pid that another test is given is looked at
 def test_sleeping_process_costs_one_call(run, work, processes, wait_until):
     """The CPU clock of each process, and nothing else. Without events, because they report the forks of the whole
     machine."""
@@ -119,7 +118,6 @@ def test_busy_process_costs_six_calls(run, work, processes, wait_until):
     assert sum_of(many) - sum_of(few) <= 20 * 6
 
 
-@pytest.mark.alone  # without events, each pid that another test is given is looked at
 def test_machine_costs_one_read_of_each_file(run, work, processes, wait_until, monkeypatch):
     """Files stay open: nothing is opened, and nothing in /sys is read. Two clock calls: what the reading cost, and what
     its helper used."""

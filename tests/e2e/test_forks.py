@@ -92,7 +92,7 @@ def test_tree_that_grows_while_the_recorder_starts(run_both, way, tape, grow, de
 def test_scanning_counts_a_lower_bound(run_both, way, tape, grow, monkeypatch):
     monkeypatch.setenv("BARO_NO_EVENTS", "1")
     assert record(run_both, way, tape, [grow, "10", "10", "2000"]).returncode == 0
-    assert check_counts(run_both, tape, 101)
+    check_counts(run_both, tape, 101)
 
 
 @pytest.mark.slow
