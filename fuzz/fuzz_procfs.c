@@ -6,6 +6,7 @@
 
 #include "input.h"
 #include "procfs/procfs.h"
+#include "procfs/redact.h"
 
 static bool add(void *context, int32_t pid)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "cgroup/bounds.h"
 #include "procfs/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -7,6 +7,7 @@
 #ifndef CGROUP_LIMITS_H
 #define CGROUP_LIMITS_H
 
+#include "cgroup/bounds.h"
 #include "cgroupfs/discover.h"
 #include "procfs/procfs.h"
 #include "sample/sample.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the directories of a process's control groups, and the limit that binds.
+ * Finds the directories of a process's control groups, and walks from a group up to its ancestors.
  *
  * A machine has v1 hierarchies (each with some controllers), one v2 hierarchy, or both; each controller is in exactly
  * one of them. /proc/PID/cgroup has the path in each hierarchy, relative to this process's control group namespace;
@@ -46,6 +46,10 @@ int cgroup_find(int root_fd, int32_t pid, struct cgroup_hierarchies *ret);
  * ("/sys/fs/cgroup/a") or as in /proc/PID/cgroup ("/a"). Returns the number of hierarchies. */
 int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *ret);
 
+/* Finds the group that a user named, by its path below /sys/fs/cgroup or as in /proc/PID/cgroup: at[0] is where its
+ * processes are listed. Returns 0, or a negative code: there is none, or it is the whole machine. */
+int cgroup_target(int root_fd, const char *path, struct cgroup_hierarchies *ret, struct baro_error *err);
+
 /* Reduces the directories that a path names to those that are one group, that is, have the same processes. at[0]
  * becomes the one from which members are listed: the one that counts CPU time (v2, else cpuacct) if a process is in it
  * or below it, else the first that has a process. Each of the others stays if one of these processes is in it as well,
@@ -69,24 +73,8 @@ void cgroup_each_level(int root_fd, const struct cgroup_location *p, cgroup_leve
 
 /* Reads a file with one value. Returns 0 or a negative code. */
 int cgroup_read_value(int dir_fd, const char *name, uint64_t *ret);
-
-/* The tightest limit of the group and its ancestors, and its source: "cgroup /a memory.max". CGROUP_NO_LIMIT and "" if
- * there is none. */
-struct cgroup_bound {
-    uint64_t value;
-    char source[128];
-    int unseen; /* a negative code if an ancestor that is not visible may have a tighter limit; else 0 */
-};
-struct cgroup_bounds {
-    struct cgroup_bound memory; /* bytes */
-    struct cgroup_bound quota;  /* millionths of a core */
-    struct cgroup_bound cpus;
-    struct cgroup_bound pids;
-};
-void cgroup_bounds_read(int root_fd, const struct cgroup_hierarchies *p, struct cgroup_bounds *ret);
-/* The same while a command is waiting: does not read v1's memory.stat, which may take seconds. That file is only needed
- * for ancestors that are not visible; they stay unseen. */
-void cgroup_bounds_read_quickly(int root_fd, const struct cgroup_hierarchies *p, struct cgroup_bounds *ret);
+/* Reads the CPU quota in millionths of a core. Returns 0 or a negative code. */
+int cgroup_read_quota(int dir_fd, bool v2, uint64_t *ret_ppm);
 
 /* Before 5.11, v1 groups could count only their own processes (memory.use_hierarchy is 0): their limit does not apply
  * to groups below, and their usage does not include them. */

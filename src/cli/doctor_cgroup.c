@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/fmt.h"
+#include "cgroup/bounds.h"
 #include "cgroup/cgroup.h"
 #include "cgroupfs/discover.h"
 #include "cli/doctor.h"

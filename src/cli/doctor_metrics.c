@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/span.h"
+#include "cgroup/cgroup.h"
 #include "cli/doctor.h"
 #include "collect/sampler.h"
 #include "metric/ids.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/cgroup_row.h"
 
+#include "cgroup/cgroup.h"
 #include "helper/helper.h"
 
 #define LEAST_AGE NS_PER_SEC /* between two reads if the machine, which otherwise sets the period, is not sampled */

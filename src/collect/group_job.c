@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/group_job.h"
+#include "cgroupfs/walk.h"
 
 #include <stdio.h>
 

@@ -4,6 +4,8 @@
 #ifndef COLLECT_GROUP_JOB_H
 #define COLLECT_GROUP_JOB_H
 
+#include "cgroupfs/meter.h"
+#include "cgroupfs/walk.h"
 #include "collect/sampling.h"
 
 struct group_job {

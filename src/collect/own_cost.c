@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/own_cost.h"
+#include "cgroupfs/discover.h"
 
 #include <errno.h>
 #include <stdlib.h>

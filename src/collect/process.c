@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/process.h"
+#include "procfs/redact.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "collect/program_table.h"
+#include "procfs/redact.h"
 
 #define PERIOD_LEAST (100 * NS_PER_MS) /* readings are taken at most this often */
 #define INTERVAL_AUTO NS_PER_SEC

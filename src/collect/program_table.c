@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "procfs/procfs.h"
+#include "procfs/redact.h"
 
 #define SLOTS (2 * READING_ROWS)
 

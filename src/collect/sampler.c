@@ -2,6 +2,7 @@
 #include "collect/sampler.h"
 
 #include "base/error.h"
+#include "cgroupfs/meter.h"
 #include "collect/members.h"
 
 /* The values that the ledger sums up are read whatever metrics the user chose. */

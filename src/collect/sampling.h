@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "cgroup/cgroup.h"
 #include "collect/account.h"
 #include "collect/collector.h"
 #include "job/job.h"
@@ -13,6 +12,8 @@
 
 #define SAMPLING_TEXT 16384
 #define SAMPLING_HELPER_AFTER (100 * NS_PER_MS) /* a shorter job has no helper for the machine and its groups */
+
+struct cgroup_hierarchies;
 
 struct sampler_options {
     int proc_fd;     /* directory descriptor of /proc; borrowed */

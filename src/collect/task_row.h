@@ -3,6 +3,7 @@
 #ifndef COLLECT_TASK_ROW_H
 #define COLLECT_TASK_ROW_H
 
+#include "cgroupfs/meter.h"
 #include "collect/sampling.h"
 #include "entity/entity.h"
 #include "select/select.h"

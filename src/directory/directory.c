@@ -12,6 +12,7 @@
 #include "directory/state.h"
 #include "entity/entity.h"
 #include "procfs/procfs.h"
+#include "procfs/redact.h"
 
 #define STUCK_AFTER (5 * NS_PER_SEC)
 #define BARRED_FIRST (60 * NS_PER_SEC)

@@ -2,6 +2,7 @@
 #include "entity/entity.h"
 
 #include "procfs/procfs.h"
+#include "procfs/redact.h"
 
 #include <stdlib.h>
 #include <string.h>

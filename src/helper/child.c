@@ -24,6 +24,7 @@
 #include "helper/detach.h"
 #include "helper/wire.h"
 #include "procfs/procfs.h"
+#include "procfs/redact.h"
 
 #define CMDLINE_READ (256u << 10)
 #define CMDLINE_KEEP (16u << 10)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "procfs/procfs.h"
-#include "procfs/redact.h"
+#include "procfs/redact_parts.h"
 
 enum { DEPTH_MAX = 3 };
 

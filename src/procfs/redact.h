@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The parts of redaction, private to this folder. Each pass examines one argument and marks ranges of it; redact.c
- * writes the argument with "***" in place of the marked ranges.
- */
+/* Removes secrets from command lines and names before anything stores them. */
 #ifndef PROCFS_REDACT_H
 #define PROCFS_REDACT_H
 
@@ -11,99 +8,29 @@
 
 #include "base/buf.h"
 #include "base/span.h"
-#include "procfs/procfs.h"
 
-/* ---- marks ---- */
-enum { MARKS_MAX = 64 };
-struct marks {
-    const char *base; /* the argument; ranges are offsets into it */
-    size_t len;
-    size_t n;
-    struct {
-        size_t from, to;
-    } at[MARKS_MAX];
-    bool all; /* more ranges than fit: everything is redacted */
-};
-void mark(struct marks *m, const char *from, const char *to);
-/* Appends the text with "***" in place of the marked ranges. */
-void marks_write(struct marks *m, struct buf *ret);
+/* The command line for people: arguments (NUL-separated in text) quoted as for a POSIX shell, with single spaces
+ * between. Secrets are replaced by "***" before quoting. At most max bytes; ends with "..." if it was cut. Other bytes
+ * are raw: the output escapes them. */
+void pid_cmdline_format(struct span text, size_t max, struct buf *ret);
 
-/* ---- redact_key.c: which names mean a secret ---- */
-enum telling {
-    TELLS_NOTHING,
-    TELLS_SECRET,
-    TELLS_KEY,    /* a key, often given as the path of its file */
-    TELLS_WEAK,   /* a secret if its value looks like one: cookie, auth, secret id, signature */
-    TELLS_RANDOM, /* a secret if its value is random: wandb-key, my-key */
-};
-enum telling key_tells(struct span key);
-/* Is it the name of a header whose whole value is a secret? */
-bool key_is_header(struct span key);
-/* Is it a value that is no secret whatever its name: none, true, a variable, a path? */
-bool value_is_harmless(enum telling tells, struct span value, bool script);
+/* Redacts one argument; the argument before it (may be empty) decides what it is. Secrets are: --password X, --token=X,
+ * -pX of mysql, KEY=VALUE with a KEY that means a secret, userinfo in URLs, Authorization headers, JWT, keys of AWS,
+ * GitHub and Slack, PEM private keys and the like. Appends the argument, redacted if need be. Returns true if something
+ * was redacted. */
+bool redact_argument(struct span program, struct span before, struct span argument, struct buf *ret);
 
-/* ---- redact_shape.c: values that have the form of a secret ---- */
-void shapes_mark(struct marks *m, struct span text);
-void urls_mark(struct marks *m, struct span text, bool script);
-bool looks_random(struct span s);
-/* ---- redact_expect.c: send "x\r" ---- */
-void expect_mark(struct marks *m, struct span program, struct span text);
-/* PASSWORD 'x', IDENTIFIED BY 'x' */
-void sql_mark(struct marks *m, struct span text);
+/* Redacts a name that is not a command line: of a process, a mount and its source, a control group, a host. In each
+ * component of a path: userinfo in URLs, NAME=value with a NAME that means a secret, and tokens by their form. Returns
+ * true if something was redacted. */
+bool redact_name(struct span name, struct buf *ret);
+/* The same into the caller's buffer, truncated at its end: "token=abc" becomes "token=***". A name that can't hide a
+ * secret costs one pass over its bytes. */
+void redact_name_to(const char *name, char *to, size_t cap);
 
-/* ---- redact_pair.c: names and values ---- */
-void pairs_mark(struct marks *m, struct span text, bool script);
-
-/* ---- redact_flag.c: what the previous argument, or the program, says about an argument ---- */
-/* Returns true if a rule applies to the argument. */
-bool flags_mark(struct marks *m, struct span program, struct span before, struct span argument, bool script);
-bool program_takes_script(struct span program, struct span before);
-bool program_takes_prose(struct span program);
-/* docker --secret NAME */
-bool program_takes_name(struct span program, struct span flag);
-struct span path_base(struct span path);
-
-/* ---- redact_rules.c ---- */
-enum rule_how {
-    HOW_WHOLE,       /* the whole value */
-    HOW_COLON,       /* user:password */
-    HOW_PERCENT,     /* user%password */
-    HOW_COMMA,       /* user,password */
-    HOW_SLASH,       /* user/password@host, a word of its own */
-    HOW_POSITIONAL,  /* the word after a word */
-    HOW_ASSIGNED,    /* NAME=value, whatever the name */
-    HOW_TELLING,     /* the word after a name that means a secret, without dashes */
-    HOW_UNLESS_FILE, /* the whole value, unless it is the path of a file */
-};
-enum rule_form {
-    FORM_NEXT = 1,  /* -p X */
-    FORM_GLUED = 2, /* -pX */
-    FORM_BOTH = 3,
-    FORM_COMBINED = 4, /* -xp X */
-};
-struct redact_rule {
-    const char *program; /* "mysql*" is a prefix */
-    const char *flag;    /* with its dash; or a word without one; or "" */
-    unsigned char how, form;
-};
-extern const struct redact_rule redact_rules[];
-/* A subcommand that changes the meaning of flags. */
-struct turn {
-    const char *program, *word, *becomes;
-};
-extern const struct turn redact_turns[];
-extern const char *const redact_wrappers[]; /* programs that run the program given as an argument */
-extern const char *const redact_shells[];   /* programs whose -c takes a script */
-extern const char *const redact_remotes[];  /* programs whose arguments are scripts */
-extern const char *const redact_prose[];    /* programs whose arguments with blanks are text for people */
-extern const char *const redact_drinkers[]; /* flags that make a program read a secret from its input */
-/* A word with this prefix that continues for at least `rest` bytes of its alphabet. */
-struct shape {
-    const char *prefix;
-    unsigned char rest;
-    unsigned char mixed; /* it must have letters and digits */
-};
-extern const struct shape redact_shapes[];
-extern const char *const redact_places[]; /* URLs whose path is the secret */
+/* Which program the arguments after this one belong to: after `sudo mysql` it is mysql, `docker login` is treated as
+ * login. Returns program, a part of argument, or a literal. Code that walks a command line starts with the base name of
+ * argv[0] and calls this for each argument that follows. */
+struct span redact_program(struct span program, struct span argument);
 
 #endif

@@ -2,7 +2,7 @@
 /* What an expect(1) script types: `send "hunter2\r"`. Commands that it types contain blanks or are common ones. */
 #include <string.h>
 
-#include "procfs/redact.h"
+#include "procfs/redact_parts.h"
 
 static bool is_space(char c)
 {

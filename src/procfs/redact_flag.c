@@ -2,7 +2,7 @@
 /* Values that are secret because of the previous argument, or because of the program and its flags. */
 #include <string.h>
 
-#include "procfs/redact.h"
+#include "procfs/redact_parts.h"
 
 struct span path_base(struct span path)
 {

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "procfs/redact.h"
+#include "procfs/redact_parts.h"
 
 enum { WORDS_MAX = 12, WORD_SIZE = 32 };
 

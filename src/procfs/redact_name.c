@@ -2,7 +2,7 @@
 /* Secrets in names: https://user:password@host as the source of a mount, token=X as a control group or a process. */
 #include <string.h>
 
-#include "procfs/redact.h"
+#include "procfs/redact_parts.h"
 
 /* A token that is recognised by its form has at least this many bytes (AKIA and 16 more); all others have one of these
  * characters. */

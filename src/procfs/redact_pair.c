@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "procfs/redact.h"
+#include "procfs/redact_parts.h"
 
 enum { KEY_MAX = 80 };
 

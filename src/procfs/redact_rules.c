@@ -3,7 +3,7 @@
  * password for mysql. */
 #include <stddef.h>
 
-#include "procfs/redact.h"
+#include "procfs/redact_parts.h"
 
 #define WHOLE(program, flag, form)                                                                                     \
     {                                                                                                                  \

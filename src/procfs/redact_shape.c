@@ -3,7 +3,7 @@
  * random words. */
 #include <string.h>
 
-#include "procfs/redact.h"
+#include "procfs/redact_parts.h"
 
 enum { RANDOM_MIN = 32, RANDOM_MAX = 128 };
 /* How many bytes of a URL are examined; without a limit a text of nothing but "://" would take quadratic time. */

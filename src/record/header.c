@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "procfs/procfs.h"
+#include "procfs/redact.h"
 #include "record/recorder.h"
 #include "select/select.h"
 #include "sysfs/sysfs.h"

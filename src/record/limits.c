@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "cgroup/bounds.h"
 #include "cgroup/limits.h"
 #include "record/recorder.h"
 #include "run/link.h"

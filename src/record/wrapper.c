@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "procfs/redact.h"
 #include "record/recorder.h"
 #include "run/own.h"
 

@@ -9,7 +9,7 @@
 #ifndef SELECT_PIN_H
 #define SELECT_PIN_H
 
-#include "cgroup/cgroup.h"
+#include "cgroupfs/walk.h"
 #include "select/watch.h"
 
 struct select_shared;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cgroupfs/walk.h"
 #include "select/pin.h"
 
 #include <errno.h>

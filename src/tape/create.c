@@ -16,35 +16,8 @@
 #include "base/fd.h"
 #include "tape/folder.h"
 #include "tape/format.h"
-#include "tape/writer.h"
 
 #define STILL_WRITTEN 600 /* seconds */
-
-static ssize_t real_write(void *context, int fd, const void *at, size_t len)
-{
-    (void)context;
-    return write(fd, at, len);
-}
-
-static int real_truncate(void *context, int fd, off_t len)
-{
-    (void)context;
-    return ftruncate(fd, len);
-}
-
-static int real_sync(void *context, int fd)
-{
-    (void)context;
-    return fdatasync(fd);
-}
-
-static int real_look(void *context, int fd, struct stat *ret)
-{
-    (void)context;
-    return fstat(fd, ret);
-}
-
-const struct tape_io tape_io_real = {real_write, real_truncate, real_sync, NULL, real_look};
 
 bool tape_on_network(int fd)
 {

@@ -25,6 +25,13 @@ struct tape_file {
 int tape_file_create(struct tape_file *ret, int dir_fd, const char *name, const char *path, bool replace,
                      struct baro_error *err);
 
+/* Creates a tape file by its path: mode 0600, O_EXCL, O_NOFOLLOW, O_CLOEXEC, never following or replacing what is
+ * there. Returns the descriptor or -errno. */
+int tape_create(const char *path, struct baro_error *err);
+
+/* Is a recorder writing this tape? */
+bool tape_in_work(int fd);
+
 /* Gives the file its name by one rename(2), once it holds a header. Nothing to do if it has its name. Returns 0 or
  * -errno. */
 int tape_file_publish(struct tape_file *f, int fd);

@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "tape/folder.h"
 #include "tape/segments.h"
-#include "tape/writer.h"
+#include "tape/create.h"
 
 /* A name in a folder that is held open, and which file it named when it was checked. */
 struct candidate {

@@ -17,7 +17,7 @@
 #include "base/span.h"
 #include "tape/folder.h"
 #include "tape/segments.h"
-#include "tape/writer.h"
+#include "tape/create.h"
 
 static int terminated(struct buf *b, struct baro_error *err)
 {

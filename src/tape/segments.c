@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "tape/folder.h"
-#include "tape/writer.h"
+#include "tape/create.h"
 
 #define DIGITS 6u
 #define NUMBER_MOST 999999999u /* names get longer from 1000000 on */

@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "procfs/procfs.h"
+#include "base/span.h"
 #include "tape/cursor.h"
-#include "tape/writer.h"
+#include "tape/create.h"
 
 #define CHECK_MS 100           /* how often the size is checked without inotify */
 #define NOTIFIED_CHECK_MS 1000 /* and with it: it does not report what another host writes */
@@ -30,11 +30,31 @@ static bool same_boot(const struct baro_header *h)
     return *boot && strcmp(boot, h->boot_id) == 0;
 }
 
+/* The state and the start time in a line of /proc/PID/stat (proc(5), fields 3 and 22), which begins with
+ * "PID (comm) "; comm may contain anything. False: it is no such line. */
+static bool read_stat(struct span text, char *ret_state, uint64_t *ret_start)
+{
+    const char *end = text.len ? memrchr(text.at, ')', text.len) : NULL;
+    struct span rest, field = {"", 0};
+    if (!end)
+        return false;
+    rest = span_of(end + 1, (size_t)(text.at + text.len - end - 1));
+    for (int i = 3; i <= 22; i++) {
+        scan_blanks(&rest);
+        if (!scan_word(&rest, &field))
+            return false;
+        if (i == 3)
+            *ret_state = *field.at;
+    }
+    return scan_u64(&field, ret_start) && field.len == 0;
+}
+
 /* Does the process that the header names live? -1: that can't be known from here. */
 static int recorder_lives(const struct baro_header *h)
 {
     char path[64], text[1024];
-    struct pid_stat st;
+    uint64_t start;
+    char state;
     struct stat ns;
     if (h->recorder.pid <= 0 || !same_boot(h) || stat("/proc/self/ns/pid", &ns) < 0 || ns.st_ino != h->pid_namespace)
         return -1;
@@ -44,9 +64,9 @@ static int recorder_lives(const struct baro_header *h)
      */
     if (n <= 0)
         return kill(h->recorder.pid, 0) < 0 && errno == ESRCH ? 0 : -1;
-    if (pid_stat_parse(span_of(text, (size_t)n), &st) < 0)
+    if (!read_stat(span_of(text, (size_t)n), &state, &start))
         return -1;
-    return st.starttime == h->recorder.start && st.state != 'Z' && st.state != 'X';
+    return start == h->recorder.start && state != 'Z' && state != 'X';
 }
 
 void cursor_path(const struct baro_tape *t, char ret[64])

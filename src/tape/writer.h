@@ -30,13 +30,6 @@ struct tape_io {
 };
 extern const struct tape_io tape_io_real;
 
-/* Creates a tape file by its path (tape/create.h does more): mode 0600, O_EXCL, O_NOFOLLOW, O_CLOEXEC, never following
- * or replacing what is there. Returns the descriptor or -errno. */
-int tape_create(const char *path, struct baro_error *err);
-
-/* Is a recorder writing this tape? */
-bool tape_in_work(int fd);
-
 /* Takes over fd (tape_writer_free() closes it). The header is copied, and written at the first commit or by
  * tape_writer_start(). io may be NULL for the real calls. */
 int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *header, const struct tape_io *io,

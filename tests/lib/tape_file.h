@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "baro/tape.h"
+#include "tape/create.h"
 #include "tape/writer.h"
 #include "tape_world.h"
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "cgroup/bounds.h"
 #include "cgroupfs/discover.h"
 #include "files.h"
 

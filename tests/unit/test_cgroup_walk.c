@@ -18,6 +18,7 @@
 
 #include "cgroup/cgroup.h"
 #include "files.h"
+#include "cgroupfs/walk.h"
 
 struct world {
     char dir[sizeof(FILES_NAME)];

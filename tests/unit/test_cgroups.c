@@ -18,7 +18,9 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "cgroup/bounds.h"
 #include "cgroup/state.h"
+#include "cgroupfs/meter.h"
 #include "procfs/machine.h"
 #include "files.h"
 

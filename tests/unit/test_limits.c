@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "cgroup/bounds.h"
 #include "cgroup/limits.h"
 
 #define ID "3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a"

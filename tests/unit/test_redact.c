@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "procfs/procfs.h"
+#include "procfs/redact.h"
 
 #define OPEN "\xc2\xab"
 #define CLOSE "\xc2\xbb"

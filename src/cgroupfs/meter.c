@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/fd.h"
-#include "cgroup/cgroup.h"
+#include "cgroupfs/meter.h"
 
 static int open_below(int root_fd, const struct cgroup_location *p, const char *name)
 {

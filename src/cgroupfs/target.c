@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "cgroup/cgroup.h"
+#include "cgroupfs/discover.h"
 
 #define MOUNTED "/sys/fs/cgroup"
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "cgroup/cgroup.h"
+#include "cgroupfs/walk.h"
 
 #define GROUPS_MOST 16384u /* below one group: a pod has a few, an image builder some hundred */
 #define DEPTH_MOST 16
