@@ -382,6 +382,10 @@ const struct opt options_serve[] = {
              "have its own name point here and read the answers (DNS rebinding)."},
     {.name = "clients", .argument = "N", .type = OPT_PARSED, .offset = AT(serve.clients), .parse = take_clients,
      .help = "serve so many connections at once at most (default: 256)"},
+    {.name = "unsent", .argument = "SIZE", .type = OPT_PARSED, .offset = AT(serve.unsent_bytes), .parse = take_total,
+     .help = "hold answers that clients have not taken within SIZE together (default: 64MB)",
+     .more = "A request whose answer would be more is refused with status 503. One user or address gets half of it. "
+             "Answers of 64 KiB and less do not count."},
     {.name = "metrics-processes", .argument = "N", .type = OPT_PARSED, .offset = AT(serve.metrics_processes),
      .parse = take_processes,
      .help = "/metrics also has the N processes of each job that use most CPU (default: 0)"},

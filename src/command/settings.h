@@ -82,6 +82,7 @@ struct serve_settings {
     int n_hosts;
     const char *token_file;                  /* NULL: none */
     uint32_t clients;                        /* connections at once; 0: the default */
+    uint64_t unsent_bytes;                   /* of answers that clients have not taken; 0: the default */
     uint32_t metrics_processes;              /* processes of each job in /metrics */
     const char *observe[SETTINGS_OBSERVE_MAX]; /* arguments of the baro observe that it starts */
     int n_observe;

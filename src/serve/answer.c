@@ -2,6 +2,7 @@
 #include "serve/answer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "serve/live.h"
@@ -13,6 +14,8 @@
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 /* A report brings its own, stricter one, which names its script by its digest. */
 #define POLICY_FROZEN "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+#define PART_BYTES 16384u /* of an answer, given to the kernel at once */
 
 static void add_headers(struct request *q, struct MHD_Response *r)
 {
@@ -36,7 +39,7 @@ static void add_headers(struct request *q, struct MHD_Response *r)
         MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     if (q->status == 503)
         MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, "5");
-    if (q->status == 413)
+    if (q->closes)
         MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
     if (q->status == 303) {
         snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict", GUARD_COOKIE,
@@ -66,6 +69,28 @@ static void add_location(struct request *q, struct MHD_Response *r)
     buf_done(&to);
 }
 
+/* A part of an answer: so it is known when the client last took one. */
+static ssize_t read_out(void *context, uint64_t at, char *to, size_t most)
+{
+    struct request *q = context;
+    if (at >= q->out.len)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    size_t left = q->out.len - (size_t)at, n = left < most ? left : most;
+    memcpy(to, q->out.at + at, n);
+    server_took(q);
+    return (ssize_t)n;
+}
+
+/* The buffer, which has grown by doubling, takes what it needs. */
+static void shrink(struct buf *b)
+{
+    unsigned char *at = b->len ? realloc(b->at, b->len) : NULL;
+    if (at) {
+        b->at = at;
+        b->cap = b->len;
+    }
+}
+
 static struct MHD_Response *make(struct request *q)
 {
     struct MHD_Response *r;
@@ -80,10 +105,8 @@ static struct MHD_Response *make(struct request *q)
         return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
     if (q->text)
         return MHD_create_response_from_buffer(strlen(q->text), (void *)q->text, MHD_RESPMEM_PERSISTENT);
-    r = MHD_create_response_from_buffer(q->out.len, q->out.at, MHD_RESPMEM_MUST_FREE);
-    if (r)
-        q->out = (struct buf){0};
-    return r;
+    shrink(&q->out);
+    return MHD_create_response_from_callback(q->out.len, PART_BYTES, read_out, q, NULL); /* q outlives it */
 }
 
 enum MHD_Result answer_send(struct request *q)

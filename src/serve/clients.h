@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connections, and until when each may do what it does: send a header, wait between requests, take an answer. */
+/*
+ * The connections, and until when each may do what it does: send a header, wait between requests, take an answer. The
+ * answers that were made and not yet taken have a budget of bytes.
+ */
 #ifndef SERVE_CLIENTS_H
 #define SERVE_CLIENTS_H
 
@@ -7,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "serve/peer.h"
 
 enum client_phase {
     CLIENT_HEADER,  /* of its first request nothing, or not all, has come */
@@ -19,6 +24,9 @@ struct client {
     int fd;
     enum client_phase phase;
     uint64_t since_ns; /* in this phase */
+    uint64_t taken_ns; /* when it last took a part of its answer */
+    size_t unsent;     /* bytes of its answer that are in the budget */
+    struct peer peer;  /* PEER_UNKNOWN until a worker asks */
     struct client *next, *before;
 };
 
@@ -26,16 +34,28 @@ struct clients {
     pthread_mutex_t lock;
     struct client *first;
     size_t n, most;
+    size_t unsent, unsent_most; /* bytes of all answers that were not taken: held, and allowed */
     int wake_fd; /* eventfd: written when the first one has come, or many */
 };
 
-int clients_init(struct clients *c, size_t most);
+int clients_init(struct clients *c, size_t most, size_t unsent_most);
 void clients_done(struct clients *c);
 struct client *clients_add(struct clients *c, int fd);
 /* Called before its descriptor is closed. */
 void clients_remove(struct clients *c, struct client *one);
+/* Ending an answer gives back what was held for it. */
 void clients_phase(struct clients *c, struct client *one, enum client_phase phase);
-/* Shuts down those that have taken too long; if there are many, sooner. Returns how many connections there are. */
+/*
+ * Holds memory for an answer of so many bytes. False: there is no room for it, among all or among those of this user or
+ * address. A small one always has room: the number of connections bounds these.
+ */
+bool clients_hold(struct clients *c, struct client *one, size_t bytes);
+/* Is so much held, of all or for this user or address, that no large answer to it should be begun? */
+bool clients_full(struct clients *c, struct client *one);
+/* It has taken a part of its answer. */
+void clients_took(struct clients *c, struct client *one);
+/* Shuts down those that have taken too long; if there are many, or much is held, sooner. Returns how many connections
+ * there are. */
 size_t clients_check(struct clients *c);
 /* Are there some that an answer is owed? */
 bool clients_busy(struct clients *c);

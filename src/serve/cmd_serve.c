@@ -2,6 +2,7 @@
 /* baro serve: reads the options, and serves until a signal ends it. */
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,9 @@
 
 #define CLIENTS 256u
 #define CHECK_MS 250
+#define UNSENT_BYTES 64000000u
+#define MAPPED_BYTES 131072 /* what is larger is a mapping of its own, which goes back to the kernel when it is freed */
+#define ARENAS 2
 
 /* Tells systemd (sd_notify(3)) how things are, where it has asked for that. */
 static void notify(const char *text)
@@ -85,6 +89,15 @@ static void wait_for_end(struct server *s, int signals)
     }
 }
 
+/* glibc raises its threshold for mappings with each that is freed, and has an arena for each thread: so the memory of a
+ * large answer would stay in the process. */
+static void return_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+    mallopt(M_TRIM_THRESHOLD, MAPPED_BYTES);
+    mallopt(M_ARENA_MAX, ARENAS);
+}
+
 static void announce(const struct cli *cli, const struct server *s)
 {
     for (int i = 0; i < s->n_listeners; i++)
@@ -108,6 +121,7 @@ static enum catalogue_announced announced(const struct server *s, const char *fo
 static int serve(struct cli *cli, struct server *s, const char *folder)
 {
     struct baro_error err = BARO_ERROR_INIT;
+    return_memory();
     fd_raise_limit(); /* each connection takes a descriptor, each tape that is read one or two */
     int signals = block_signals();
     int code = signals < 0 ? error_set(&err, signals, "can't wait for signals: %s", strerror(-signals)) : 0;
@@ -116,7 +130,8 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     if (code == 0)
         code = open_listeners(s, &err);
     if (code == 0)
-        code = clients_init(&s->clients, s->settings->clients ? s->settings->clients : CLIENTS);
+        code = clients_init(&s->clients, s->settings->clients ? s->settings->clients : CLIENTS,
+                            s->settings->unsent_bytes ? s->settings->unsent_bytes : UNSENT_BYTES);
     if (code == 0)
         code = catalogue_start(&s->catalogue, folder, announced(s, folder), &err);
     if (code == 0)

@@ -21,6 +21,15 @@ struct guard {
 /* token_file NULL: no token. Returns 0 or a negative code. */
 int guard_init(struct guard *g, const char *token_file, struct baro_error *err);
 
+/* What a proxy before this server may read otherwise than it: then one request is two for one of them. */
+struct guard_headers {
+    unsigned hosts, lengths, encodings;
+    bool is_wrong; /* a name that is no token (RFC 9110, 5.6.2) */
+};
+void guard_header(struct guard_headers *h, const char *name);
+/* NULL: they are clear; else what is wrong. */
+const char *guard_headers_fault(const struct guard_headers *h);
+
 /* May a request have this Host? A name that is not known could be one that a page of another site has pointed here. */
 bool guard_host(const struct guard *g, const char *host);
 /* Each takes the value of a header, or NULL, and is true where no token is asked for. */

@@ -14,6 +14,7 @@
 #include "base/span.h"
 
 #define BACKLOG 511
+#define SEND_BYTES 131072 /* that the kernel holds of an answer; left to it, 4 MB for each client that does not read */
 
 union address {
     struct sockaddr any;
@@ -125,6 +126,8 @@ int listen_open(const char *text, struct listener *ret, struct baro_error *err)
     *ret = (struct listener){.fd = -1};
     struct baro_error why = BARO_ERROR_INIT;
     int code = strncmp(text, "unix:", 5) == 0 ? open_unix(text + 5, ret, &why) : open_network(text, ret, &why);
+    if (code == 0 && setsockopt(ret->fd, SOL_SOCKET, SO_SNDBUF, &(int){SEND_BYTES}, sizeof(int)) < 0)
+        code = -errno; /* accepted sockets inherit it */
     if (code == 0 && listen(ret->fd, BACKLOG) < 0)
         code = -errno;
     if (code < 0) {

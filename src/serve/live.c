@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
 #include <microhttpd.h>
 
@@ -16,9 +17,12 @@
 #include "base/fd.h"
 #include "base/span.h"
 #include "serve/instant.h"
+#include "serve/peer.h"
 #include "serve/server.h"
 
 #define STREAMS 64u                    /* at once: each has a descriptor of inotify(7) */
+#define PEER_STREAMS (STREAMS / 2)     /* of one user or address */
+#define TAKEN_NS (2 * NS_PER_SEC)      /* a stream that has taken nothing for so long gives way to a new one */
 #define AHEAD_BYTES 65536u             /* what is made before the client has taken it */
 #define STEP_RECORDS 2000u             /* of one stream, before the others have their turn */
 #define CHECK_MS 1000                  /* baro_tape_poll_fd(): not all is reported */
@@ -30,6 +34,8 @@ struct stream {
     struct stream *next;
     struct live *live;
     struct MHD_Connection *connection;
+    int fd; /* of the connection: open until is_closed */
+    struct peer peer;
     struct job *job; /* held; NULL: the list of jobs */
 
     /* of the thread of the streams alone */
@@ -46,14 +52,15 @@ struct stream {
     /* under the lock */
     struct buf out;
     size_t sent;
-    bool is_suspended, is_closed;
+    uint64_t taken_ns; /* when the client last took something */
+    bool is_suspended, is_gone, is_closed; /* gone: its place is free, and its connection ends or has ended */
 };
 
 struct live {
     struct catalogue *catalogue;
     pthread_mutex_t lock;
     struct stream *first;
-    size_t n;
+    size_t n; /* of those that are not gone */
     bool is_ending, is_over;
     int wake_fd;
     pthread_t thread;
@@ -68,6 +75,23 @@ static void resume(struct stream *s)
     MHD_resume_connection(s->connection);
 }
 
+/* Called with the lock. */
+static void free_place(struct stream *s)
+{
+    s->live->n -= !s->is_gone;
+    s->is_gone = true;
+}
+
+/* Frees the place of a stream, and ends its connection. Called with the lock. */
+static void let_go(struct stream *s)
+{
+    if (s->is_gone)
+        return;
+    free_place(s);
+    shutdown(s->fd, SHUT_RDWR);
+    resume(s);
+}
+
 /* ---- the thread of the connections ---- */
 
 ssize_t live_read(void *context, uint64_t at, char *to, size_t most)
@@ -79,8 +103,12 @@ ssize_t live_read(void *context, uint64_t at, char *to, size_t most)
     if (n)
         memcpy(to, s->out.at + s->sent, n);
     s->sent += n;
+    if (n)
+        s->taken_ns = clock_monotonic_ns();
     ssize_t result = (ssize_t)n;
-    if (!n && (s->is_over || s->live->is_ending))
+    if (s->is_gone)
+        result = MHD_CONTENT_READER_END_WITH_ERROR;
+    else if (!n && (s->is_over || s->live->is_ending))
         result = MHD_CONTENT_READER_END_OF_STREAM;
     if (result == 0) {
         s->is_suspended = true;
@@ -97,6 +125,7 @@ void live_close(void *context)
     struct stream *s = context;
     struct live *live = s->live;
     pthread_mutex_lock(&live->lock);
+    free_place(s);
     s->is_closed = true;
     eventfd_write(live->wake_fd, 1);
     pthread_mutex_unlock(&live->lock);
@@ -250,7 +279,7 @@ static void serve_stream(struct live *live, struct stream *s)
     uint64_t now_ns = clock_monotonic_ns();
     pthread_mutex_lock(&live->lock);
     size_t left = s->out.len - s->sent;
-    bool is_open = !s->is_closed && !s->is_over && !live->is_ending;
+    bool is_open = !s->is_gone && !s->is_over && !live->is_ending;
     pthread_mutex_unlock(&live->lock);
     if (is_open && left < AHEAD_BYTES && s->job)
         fill_job(s, AHEAD_BYTES - left, &made);
@@ -266,8 +295,8 @@ static void serve_stream(struct live *live, struct stream *s)
     buf_done(&made);
 }
 
-/* Frees what was closed. Returns how many streams there are, and what to wait for. */
-static size_t collect(struct live *live, struct stream *all[STREAMS], struct pollfd fds[STREAMS + 1])
+/* Frees what was closed. Returns how many streams there are, and what to wait for: the tape and the client of each. */
+static size_t collect(struct live *live, struct stream *all[STREAMS], struct pollfd fds[1 + 2 * STREAMS])
 {
     size_t n = 0;
     struct stream *closed = NULL;
@@ -275,14 +304,14 @@ static size_t collect(struct live *live, struct stream *all[STREAMS], struct pol
     for (struct stream **at = &live->first; *at;) {
         struct stream *s = *at;
         if (!s->is_closed) {
-            all[n++] = s;
+            if (!s->is_gone)
+                all[n++] = s;
             at = &s->next;
             continue;
         }
         *at = s->next;
         s->next = closed;
         closed = s;
-        live->n--;
     }
     pthread_mutex_unlock(&live->lock);
     while (closed) {
@@ -291,17 +320,31 @@ static size_t collect(struct live *live, struct stream *all[STREAMS], struct pol
         stream_free(live, s);
     }
     fds[0] = (struct pollfd){.fd = live->wake_fd, .events = POLLIN};
-    for (size_t i = 0; i < n; i++)
-        fds[i + 1] = (struct pollfd){.fd = all[i]->tape && !all[i]->is_over ? baro_tape_poll_fd(all[i]->tape) : -1,
+    for (size_t i = 0; i < n; i++) {
+        fds[1 + i] = (struct pollfd){.fd = all[i]->tape && !all[i]->is_over ? baro_tape_poll_fd(all[i]->tape) : -1,
                                      .events = POLLIN};
+        fds[1 + n + i] = (struct pollfd){.fd = all[i]->fd, .events = POLLRDHUP};
+    }
     return n;
+}
+
+/* libmicrohttpd does not read a connection that is suspended: it would notice the end with the next heartbeat alone. A
+ * client that has closed its half sends no more requests, and counts as gone. */
+static void let_gone_go(struct live *live, struct stream *const all[], const struct pollfd clients[], size_t n)
+{
+    pthread_mutex_lock(&live->lock);
+    for (size_t i = 0; i < n; i++) {
+        if (clients[i].revents)
+            let_go(all[i]);
+    }
+    pthread_mutex_unlock(&live->lock);
 }
 
 static void *run(void *context)
 {
     struct live *live = context;
     struct stream *all[STREAMS];
-    struct pollfd fds[STREAMS + 1];
+    struct pollfd fds[1 + 2 * STREAMS];
     eventfd_t any;
     for (;;) {
         size_t n = collect(live, all, fds);
@@ -312,7 +355,8 @@ static void *run(void *context)
         pthread_mutex_unlock(&live->lock);
         if (is_over)
             return NULL;
-        poll(fds, n + 1, n ? CHECK_MS : -1);
+        if (poll(fds, 1 + 2 * n, n ? CHECK_MS : -1) > 0)
+            let_gone_go(live, all, fds + 1 + n, n);
         eventfd_read(live->wake_fd, &any);
     }
 }
@@ -368,15 +412,46 @@ size_t live_count(struct live *live)
 
 /* ---- the handlers ---- */
 
+/* Of this peer, or (NULL) of all: the stream whose client took nothing for longest; NULL: each took some lately. */
+static struct stream *oldest_idle(struct live *live, const struct peer *peer)
+{
+    struct stream *oldest = NULL;
+    uint64_t now_ns = clock_monotonic_ns();
+    for (struct stream *s = live->first; s; s = s->next) {
+        if (!s->is_gone && now_ns - s->taken_ns >= TAKEN_NS &&
+            (!peer || peer_same(&s->peer, peer)) && (!oldest || s->taken_ns < oldest->taken_ns))
+            oldest = s;
+    }
+    return oldest;
+}
+
+/* Has a stream of this peer a place, or can it get that of another one? Called with the lock. */
+static bool make_room(struct live *live, const struct peer *peer)
+{
+    size_t own = 0;
+    for (struct stream *s = live->first; s; s = s->next)
+        own += !s->is_gone && peer_same(&s->peer, peer);
+    if (live->is_ending || (own < PEER_STREAMS && live->n < STREAMS))
+        return !live->is_ending;
+    struct stream *oldest = oldest_idle(live, own < PEER_STREAMS ? NULL : peer);
+    if (oldest)
+        let_go(oldest);
+    return oldest;
+}
+
 static void add_stream(struct request *q, struct stream *s)
 {
     struct live *live = q->server->live;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(q->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     s->live = live;
     s->connection = q->connection;
-    s->sent_ns = clock_monotonic_ns();
+    s->fd = info ? info->connect_fd : -1;
+    s->peer = peer_of(s->fd);
+    s->sent_ns = s->taken_ns = clock_monotonic_ns();
     buf_str(&s->out, "retry: 2000\n\n");
     pthread_mutex_lock(&live->lock);
-    bool has_room = live->n < STREAMS && !live->is_ending;
+    bool has_room = make_room(live, &s->peer);
     if (has_room) {
         s->next = live->first;
         live->first = s;
@@ -385,7 +460,8 @@ static void add_stream(struct request *q, struct stream *s)
     pthread_mutex_unlock(&live->lock);
     if (!has_room) {
         stream_free(live, s);
-        request_fail(q, 503, "too_many", "there are %u streams already", STREAMS);
+        request_fail(q, 503, "too_many", "there are %u streams already, or %u of this user or address; all are read",
+                     STREAMS, PEER_STREAMS);
         return;
     }
     q->stream = s;

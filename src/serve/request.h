@@ -41,9 +41,10 @@ struct request {
     struct buf out;
     const char *text;                 /* a constant answer in place of out */
     struct stream *stream;            /* in place of both: what is sent as it comes */
+    bool closes;                      /* the connection ends with the answer: the next request may begin anywhere */
     bool is_frozen;                   /* the answer has a policy of its own for scripts: a report */
     bool is_done;                     /* for the thread of the connections: there is an answer */
-    struct request *next;             /* in the queue of the workers */
+    struct request *next;             /* in a queue of the workers */
 };
 
 /* An error as JSON. status is of HTTP, code a word for programs. */

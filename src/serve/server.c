@@ -56,6 +56,25 @@ static const char *header(struct request *q, const char *name)
     return MHD_lookup_connection_value(q->connection, MHD_HEADER_KIND, name);
 }
 
+static enum MHD_Result take_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind, (void)value;
+    guard_header(context, name);
+    return MHD_YES;
+}
+
+static bool are_clear_headers(struct request *q)
+{
+    struct guard_headers headers = {0};
+    MHD_get_connection_values(q->connection, MHD_HEADER_KIND, take_header, &headers);
+    const char *fault = guard_headers_fault(&headers);
+    if (fault) {
+        request_fail(q, 400, "bad_header", "%s", fault);
+        q->closes = true;
+    }
+    return !fault;
+}
+
 static bool is_allowed_host(const struct server *s, struct request *q)
 {
     const char *host = header(q, MHD_HTTP_HEADER_HOST);
@@ -89,7 +108,7 @@ static bool is_allowed_client(const struct server *s, struct request *q, const c
 /* What is refused without reading a tape. False: there is an answer. */
 static bool check(struct server *s, struct request *q, const char *url, const char *method)
 {
-    if (!is_allowed_host(s, q))
+    if (!are_clear_headers(q) || !is_allowed_host(s, q))
         return false;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
         request_fail(q, 405, "bad_method", "only GET and HEAD are known here");
@@ -98,6 +117,7 @@ static bool check(struct server *s, struct request *q, const char *url, const ch
     const char *length = header(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if ((length && strcmp(length, "0") != 0) || header(q, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
         request_fail(q, 413, "has_body", "a request has no body here");
+        q->closes = true;
         return false;
     }
     int n = MHD_get_connection_values(q->connection, MHD_GET_ARGUMENT_KIND, NULL, NULL);
@@ -114,10 +134,25 @@ static bool check(struct server *s, struct request *q, const char *url, const ch
     return route_find(q, url);
 }
 
+static void fail_full(struct request *q)
+{
+    request_fail(q, 503, "busy", "too many answers wait for clients that do not take them; come back later");
+}
+
 static void work(struct request *q)
 {
     struct MHD_Connection *c = q->connection;
-    q->route->handle(q);
+    struct clients *clients = &q->server->clients;
+    struct client *client = client_of(c);
+    if (q->route->is_large && clients_full(clients, client)) {
+        fail_full(q);
+    } else {
+        q->route->handle(q);
+        if (!clients_hold(clients, client, q->out.len)) {
+            buf_done(&q->out);
+            fail_full(q);
+        }
+    }
     q->is_done = true;
     MHD_resume_connection(c);
 }
@@ -148,7 +183,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *c, const
         if (check(s, q, url, method))
             return MHD_YES;
         q->is_done = true;
-        return q->status == 413 ? reply(s, q) : MHD_YES; /* the body is not waited for */
+        return q->closes ? reply(s, q) : MHD_YES; /* the body is not waited for */
     }
     if (*body_size) {
         *body_size = 0;
@@ -207,6 +242,11 @@ int server_start(struct server *s, struct baro_error *err)
     for (int i = 0; i < s->n_listeners && code == 0; i++)
         code = start_one(s, i);
     return code < 0 ? error_set(err, code, "can't start the server: %s", strerror(-code)) : 0;
+}
+
+void server_took(struct request *q)
+{
+    clients_took(&q->server->clients, client_of(q->connection));
 }
 
 void server_stop(struct server *s)

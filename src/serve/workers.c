@@ -3,26 +3,46 @@
 
 #include <stddef.h>
 
-#include "serve/request.h"
+#include "serve/route.h"
+
+#define LARGE_MOST (WORKERS - 1) /* at once: small ones need not wait for them */
+
+static struct request *take(struct requests *from)
+{
+    struct request *q = from->first;
+    from->first = q->next;
+    if (!from->first)
+        from->last = &from->first;
+    return q;
+}
+
+static struct request *next(struct workers *w)
+{
+    if (w->small.first)
+        return take(&w->small);
+    return w->large.first && w->n_large < LARGE_MOST ? take(&w->large) : NULL;
+}
 
 static void *run(void *context)
 {
     struct workers *w = context;
     pthread_mutex_lock(&w->lock);
     for (;;) {
-        struct request *q = w->first;
-        if (!q && w->is_over)
+        struct request *q = next(w);
+        if (!q && w->is_over && !w->large.first)
             break;
         if (!q) {
             pthread_cond_wait(&w->some, &w->lock);
             continue;
         }
-        w->first = q->next;
-        if (!w->first)
-            w->last = &w->first;
+        int large = q->route->is_large; /* the request is gone once it is worked on */
+        w->n_large += large;
         pthread_mutex_unlock(&w->lock);
         w->work(q);
         pthread_mutex_lock(&w->lock);
+        w->n_large -= large;
+        if (large)
+            pthread_cond_broadcast(&w->some);
     }
     pthread_mutex_unlock(&w->lock);
     return NULL;
@@ -31,7 +51,8 @@ static void *run(void *context)
 int workers_start(struct workers *w, void (*work)(struct request *q))
 {
     *w = (struct workers){.work = work};
-    w->last = &w->first;
+    w->small.last = &w->small.first;
+    w->large.last = &w->large.first;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->some, NULL);
     int error = 0;
@@ -45,9 +66,10 @@ bool workers_add(struct workers *w, struct request *q)
     pthread_mutex_lock(&w->lock);
     bool adds = !w->is_over;
     if (adds) {
+        struct requests *to = q->route->is_large ? &w->large : &w->small;
         q->next = NULL;
-        *w->last = q;
-        w->last = &q->next;
+        *to->last = q;
+        to->last = &q->next;
         pthread_cond_signal(&w->some);
     }
     pthread_mutex_unlock(&w->lock);

@@ -13,7 +13,10 @@ struct request;
 struct workers {
     pthread_mutex_t lock;
     pthread_cond_t some;
-    struct request *first, **last; /* waiting */
+    struct requests {
+        struct request *first, **last;
+    } small, large; /* waiting */
+    int n_large;    /* being worked on */
     bool is_over;
     pthread_t thread[WORKERS];
     int n;

@@ -3,6 +3,7 @@
 
 import json
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -30,6 +31,36 @@ def test_host(serve):
 def test_no_host(serve):
     s = serve()
     assert s.raw(b"GET /healthz HTTP/1.1\r\n\r\n").split()[1] == b"400"
+
+
+NEXT = b"GET /api/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    (
+        b"Host: localhost\r\nHost: localhost\r\n\r\n",
+        b"Host: localhost\r\nHost: evil.example\r\n\r\n",
+        b"Host: evil.example\r\nhost: localhost\r\n\r\n",
+        b"Host: localhost\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n" + NEXT,
+        b"Host: localhost\r\nContent-Length: 0\r\ncontent-length: 44\r\n\r\n" + NEXT,
+        b"Host: localhost\r\nContent-Length: 44\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + NEXT,
+        b"Host: localhost\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + NEXT,
+        b"Host: localhost\r\nContent-Length : 44\r\n\r\n" + NEXT,
+    ),
+)
+def test_headers_that_can_be_read_in_two_ways(serve, headers):
+    """400, and the connection ends: what follows is no request."""
+    answer = b""
+    s = serve()
+    with socket.create_connection(("127.0.0.1", s.port), timeout=60) as c:
+        c.sendall(b"GET /healthz HTTP/1.1\r\n" + headers)
+        try:
+            while more := c.recv(65536):
+                answer += more
+        except ConnectionResetError:
+            pass
+    assert answer.split()[1] == b"400" and answer.count(b"HTTP/1.1 ") == 1, answer
 
 
 def test_token(serve, work):

@@ -93,6 +93,36 @@ def test_a_client_that_takes_its_answer_slowly(serve, kept):
         c.close()
 
 
+def test_answers_that_are_not_taken(serve, run):
+    """Many clients ask for much and read nothing: what is held stays within a budget, others are answered, and the
+    memory goes back to the kernel."""
+    loop = "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done"
+    run("run", "-q", "--overhead", "off", "--", "sh", "-c", loop)
+    s = serve("--unsent", "16MB")
+    job = s.summed(1)[0]["id"]
+    path = f"/api/v1/jobs/{job}/exits?limit=10000"
+    status, _, body = s.ask(path)
+    assert status == 200 and len(body) > 1 << 20
+    before = rss_kib(s.process.pid)
+    greedy = []
+    for _ in range(100):
+        c = socket.create_connection(("127.0.0.1", s.port), timeout=60)
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        c.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        greedy.append(c)
+    answers = [c.recv(2000) for c in greedy]
+    assert {a.split()[1] for a in answers} == {b"200", b"503"}
+    assert all(b"Retry-After: " in a for a in answers if a.split()[1] == b"503")
+    assert s.ask("/healthz")[0] == 200 and s.ask("/metrics")[0] == 200
+    sanitized = os.environ.get("BARO_SANITIZED") == "1"
+    assert rss_kib(s.process.pid) - before < 40 * 1024 or sanitized
+    # Those that take nothing are given up while much is held, though they stay connected.
+    assert poll(lambda: s.ask(path)[0] == 200)
+    poll(lambda: rss_kib(s.process.pid) - before < 12 * 1024 or sanitized)
+    for c in greedy:
+        c.close()
+
+
 def test_it_ends_with_clients(serve, running):
     running("cat")
     s = serve()

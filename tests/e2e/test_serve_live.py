@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """baro serve: Server-Sent Events of a job and of the list."""
 
+import http.client
 import json
+import re
+import socket
 import subprocess
 
+import pytest
 from conftest import poll
 from serving import Stream, running, serve  # noqa: F401 (fixtures)
 
@@ -50,14 +54,49 @@ def test_live_list(serve, running):
 
 
 def test_many_streams_and_one_that_stops_reading(serve, running):
-    running("cat", options=("--interval", "20ms"))
+    running("cat")
     s = serve()
     job = poll(lambda: [j for j in s.jobs(state="running") if j.get("now")])[0]["id"]
     stuck = Stream(s, f"/api/v1/jobs/{job}/live?exits=1")  # and it reads nothing more
-    streams = [Stream(s, f"/api/v1/jobs/{job}/live") for _ in range(63)]
+    streams = [Stream(s, f"/api/v1/jobs/{job}/live") for _ in range(31)]
     assert all(next(x.events())["event"] == "sample" for x in streams)
+    # Half of the places are for one user, and each of these streams has taken something lately.
     assert s.json(f"/api/v1/jobs/{job}/live", status=503)["error"]["code"] == "too_many"
     for x in streams:
         x.close()
     stuck.close()
     poll(lambda: b"\nbaro_serve_streams 0\n" in s.ask("/metrics")[2])
+
+
+def streams(server):
+    return int(re.search(rb"\nbaro_serve_streams (\d+)\n", server.ask("/metrics")[2])[1])
+
+
+def test_places_of_clients_that_have_left(serve):
+    """Also of streams on which nothing is sent, and of clients that have closed their half alone."""
+    s = serve()
+    left = [Stream(s, "/api/v1/live") for _ in range(32)]
+    assert streams(s) == 32
+    for i, x in enumerate(left):
+        if i % 2:
+            x.socket.shutdown(socket.SHUT_WR)
+        else:
+            x.close()
+    # Before the next heartbeat, with which all of them would be noticed.
+    poll(lambda: streams(s) == 0, timeout=10)
+    for x in left[1::2]:
+        x.close()
+    x = Stream(s, "/api/v1/live")
+    assert x.response.status == 200 and streams(s) == 1
+    x.close()
+
+
+def test_the_oldest_idle_stream_gives_way(serve):
+    s = serve()
+    first, *others = [Stream(s, "/api/v1/live") for _ in range(32)]
+    newest = poll(lambda: (x := Stream(s, "/api/v1/live")).response.status == 200 and x)
+    with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+        first.response.read()
+    assert streams(s) == 32
+    for x in (first, newest, *others):
+        x.close()

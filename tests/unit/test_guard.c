@@ -85,6 +85,37 @@ static void test_names_are_allowed_one_by_one(void **state)
     assert_true(guard_host(&none, "localhost"));
 }
 
+/* ---- the names of headers ---- */
+
+static const char *fault_of(const char *const *names)
+{
+    struct guard_headers h = {0};
+    for (; *names; names++)
+        guard_header(&h, *names);
+    return guard_headers_fault(&h);
+}
+
+static void test_headers_that_can_be_read_in_two_ways(void **state)
+{
+    static const char *const bad[][4] = {
+        {"Host", "Host"}, {"Host", "Accept", "hOST"}, {"Host", "Content-Length", "content-length"},
+        {"Host", "Transfer-Encoding", "Transfer-Encoding"}, {"Host", "Content-Length", "Transfer-Encoding"},
+        {"Host", "Content-Length "}, {"Host\t"}, {" Host"}, {"Host", ""}, {"Host", "X\x01"}, {"Host", "X\xc3\xa9"},
+        {"Host", "X:Y"}, {"Host", "(X)"},
+    };
+    static const char *const good[][4] = {
+        {NULL}, {"Host"}, {"Host", "Content-Length"}, {"Host", "Transfer-Encoding"}, {"Host", "Accept", "Accept"},
+        {"Host", "X-_.!#$%&'*+^`|~09azAZ"}, {"Hosts", "Host"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        if (!fault_of(bad[i]))
+            fail_msg("%s, %s are allowed", bad[i][0], bad[i][1] ? bad[i][1] : "");
+    }
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+        assert_null(fault_of(good[i]));
+}
+
 /* ---- the token ---- */
 
 static void test_without_a_token_all_may_ask(void **state)
@@ -203,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_hosts_that_are_foreign),
         cmocka_unit_test(test_a_long_host),
         cmocka_unit_test(test_names_are_allowed_one_by_one),
+        cmocka_unit_test(test_headers_that_can_be_read_in_two_ways),
         cmocka_unit_test(test_without_a_token_all_may_ask),
         cmocka_unit_test(test_authorization),
         cmocka_unit_test(test_cookies),
