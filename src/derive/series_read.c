@@ -204,11 +204,25 @@ static double most_of_process(const struct baro_process *p, int metric)
     return is_part && p->absent[PROCESS_rss] == BARO_PRESENT ? (double)p->value[PROCESS_rss] : 0;
 }
 
-/* Example: `cargo` has 41 MB of pss, and two compilers of 113 MB of rss each have no pss so far: 41 to 267 MB. */
-static void note_bounds(struct curve *c, const struct baro_sample *sample, double lacking, bool is_partial)
+/* What a sum over processes lacks. */
+struct lack {
+    bool any;
+    double most;
+};
+
+static void note_lack(struct lack *lack, const struct baro_process *p, int metric)
 {
-    bool is_old = (c->metric == PROCESS_pss || c->metric == PROCESS_uss) && derive_is_stale(sample);
-    c->bounds_now = (struct bounds){.unsure = is_partial || is_old, .high = c->now + lacking,
+    if (p->absent[metric] == BARO_PRESENT || derive_holds_nothing(p))
+        return;
+    lack->any = true;
+    lack->most += most_of_process(p, metric);
+}
+
+/* Example: `cargo` has 41 MB of pss, and two compilers of 113 MB of rss each have no pss so far: 41 to 267 MB. */
+static void note_bounds(struct curve *c, const struct baro_sample *sample, const struct lack *lack, int metric)
+{
+    bool is_old = (metric == PROCESS_pss || metric == PROCESS_uss) && derive_is_stale(sample);
+    c->bounds_now = (struct bounds){.unsure = lack->any || is_old, .high = c->now + lack->most,
                                     .at_least = is_old ? 0 : c->now};
 }
 
@@ -217,8 +231,7 @@ static void read_process_values(const struct baro_series *s, struct curve *c, co
 {
     /* Of no processes the sum is 0, and known. */
     c->known = derive_has_job(sample) && (c->metric == SERIES_COUNT || (!c->id && !c->name && sample->n == 0));
-    double lacking = 0;
-    bool is_partial = false;
+    struct lack lack = {0};
     for (size_t i = 0; i < sample->n; i++) {
         const struct baro_process *p = sample->processes[i];
         uint64_t v = 0;
@@ -230,17 +243,32 @@ static void read_process_values(const struct baro_series *s, struct curve *c, co
         }
         int absent = baro_process_value(p, c->metric, &v);
         add_value(c, absent, v, m);
-        if (absent != BARO_PRESENT && !derive_holds_nothing(p)) {
-            is_partial = true;
-            lacking += most_of_process(p, c->metric);
-        }
+        note_lack(&lack, p, c->metric);
     }
-    note_bounds(c, sample, lacking, is_partial);
+    note_bounds(c, sample, &lack, c->metric);
+}
+
+/* A task's value is a sum over its processes, and has the bounds of such a sum. metric: that of processes; -1: none */
+static void note_lack_of_task(struct lack *lack, const struct baro_sample *sample, uint32_t task, int metric)
+{
+    for (size_t i = 0; i < sample->n && metric >= 0; i++) {
+        const struct baro_process *p = sample->processes[i];
+        if (p->absent[PROCESS_task] == BARO_PRESENT && p->value[PROCESS_task] == task)
+            note_lack(lack, p, metric);
+    }
+}
+
+static int summed_metric(int kind, const struct baro_metric *m)
+{
+    int metric = kind == BARO_KIND_TASK && m ? baro_metric_find(BARO_KIND_PROCESS, m->name, strlen(m->name)) : -1;
+    return metric >= 0 && derive_adds_up((enum process_metric)metric) ? metric : -1;
 }
 
 static void read_entity_values(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
                                const struct baro_metric *m)
 {
+    const int summed = c->metric == SERIES_COUNT ? -1 : summed_metric(c->kind, m);
+    struct lack lack = {0};
     c->known = c->metric == SERIES_COUNT;
     for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
         const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
@@ -253,7 +281,10 @@ static void read_entity_values(const struct baro_series *s, struct curve *c, con
         }
         int absent = baro_entity_value(e, c->metric, &v);
         add_value(c, absent, v, m);
+        note_lack_of_task(&lack, sample, e->id, summed);
     }
+    if (summed >= 0)
+        note_bounds(c, sample, &lack, summed);
 }
 
 static void read_value(const struct baro_series *s, struct curve *c, const struct baro_sample *sample)

@@ -89,6 +89,7 @@ PUT(lived, json_u64(j, life->end_ns - life->begin_ns))
 PUT(cpu, or_null(j, life->has &LIFE_CPU, life->cpu_ns))
 PUT(rss, or_null(j, life->has &LIFE_RSS, life->rss_peak_bytes))
 PUT(rss_is_bound, json_bool(j, life->has &LIFE_RSS_IS_BOUND))
+PUT(io_is_bound, json_bool(j, life->has &LIFE_IO_IS_BOUND))
 PUT(read, or_null(j, life->has &LIFE_READ, life->read_bytes))
 PUT(write, or_null(j, life->has &LIFE_WRITE, life->write_bytes))
 /* -1: ended, and the status is not known; null: it has not ended */
@@ -157,6 +158,7 @@ static void put_processes(const struct page *p, const struct chosen *c, struct j
     column(p, c, j, "rss_peak_is_lower_bound", put_rss_is_bound);
     column(p, c, j, "io_read_bytes", put_read);
     column(p, c, j, "io_write_bytes", put_write);
+    column(p, c, j, "io_is_lower_bound", put_io_is_bound);
     column(p, c, j, "status", put_status);
     json_key(j, "cmdline");
     json_begin(j, '[');

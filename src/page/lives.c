@@ -20,11 +20,13 @@ void lives_init(struct lives *l, const struct baro_header *header)
     l->metric.process_rss_peak = metric(BARO_KIND_PROCESS, "rss_peak_bytes");
     l->metric.process_read = metric(BARO_KIND_PROCESS, "io_read_bytes");
     l->metric.process_write = metric(BARO_KIND_PROCESS, "io_write_bytes");
+    l->metric.process_children = metric(BARO_KIND_PROCESS, "children_faults_minor");
     l->metric.exit_cpu = metric(BARO_KIND_EXIT, "cpu_ns");
     l->metric.exit_rss_peak = metric(BARO_KIND_EXIT, "rss_peak_bytes");
     l->metric.exit_rss_is_bound = metric(BARO_KIND_EXIT, "rss_peak_is_lower_bound");
-    l->metric.exit_read = metric(BARO_KIND_EXIT, "io_read_bytes");
-    l->metric.exit_write = metric(BARO_KIND_EXIT, "io_write_bytes");
+    l->metric.exit_read = metric(BARO_KIND_EXIT, "own_io_read_bytes");
+    l->metric.exit_write = metric(BARO_KIND_EXIT, "own_io_write_bytes");
+    l->metric.exit_io_is_bound = metric(BARO_KIND_EXIT, "own_io_is_lower_bound");
     l->metric.exit_elapsed = metric(BARO_KIND_EXIT, "elapsed_ns");
 }
 
@@ -91,6 +93,30 @@ static void put(struct life *life, unsigned has, int absent, uint64_t value, uin
     *ret = value > *ret ? value : *ret;
 }
 
+static uint64_t since(uint64_t base, uint64_t value)
+{
+    return value > base ? value - base : 0;
+}
+
+/* The kernel adds the I/O of a child that was waited for to that of its parent, and does not tell them apart. */
+static void add_io(struct lives *l, struct life *life, const struct baro_process *p, bool is_base)
+{
+    uint64_t children = 1, read = 0, write = 0;
+    int read_absent = baro_process_value(p, l->metric.process_read, &read);
+    int write_absent = baro_process_value(p, l->metric.process_write, &write);
+    if (is_base) {
+        life->base_read_bytes = read;
+        life->base_write_bytes = write;
+    }
+    if (baro_process_value(p, l->metric.process_children, &children) != BARO_PRESENT || children) {
+        life->has &= ~(unsigned)(LIFE_READ | LIFE_WRITE);
+        life->read_bytes = life->write_bytes = 0;
+        return;
+    }
+    put(life, LIFE_READ, read_absent, since(life->base_read_bytes, read), &life->read_bytes);
+    put(life, LIFE_WRITE, write_absent, since(life->base_write_bytes, write), &life->write_bytes);
+}
+
 static void add_process(struct lives *l, const struct baro_process *p)
 {
     struct life *life = born(l, baro_process_id(p));
@@ -98,6 +124,8 @@ static void add_process(struct lives *l, const struct baro_process *p)
     int absent;
     if (!life)
         return;
+    bool is_base = life->begin_ns == UINT64_MAX && baro_header_mode(l->header) == BARO_MODE_ATTACH &&
+                   !baro_process_began_after(l->header, p, 0);
     if (life->begin_ns == UINT64_MAX) {
         life->pid = baro_process_pid(p);
         life->start_ticks = baro_process_start_ticks(p);
@@ -110,15 +138,13 @@ static void add_process(struct lives *l, const struct baro_process *p)
     life->read_ns = baro_process_read_ns(p);
     name_it(l, life, baro_process_name(p), baro_process_cmdline(p));
     absent = baro_process_value(p, l->metric.process_cpu, &v);
-    put(life, LIFE_CPU, absent, v, &life->cpu_ns);
+    life->base_cpu_ns = is_base && !absent ? v : life->base_cpu_ns;
+    put(life, LIFE_CPU, absent, since(life->base_cpu_ns, v), &life->cpu_ns);
     absent = baro_process_value(p, l->metric.process_rss, &v);
     put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
     absent = baro_process_value(p, l->metric.process_rss_peak, &v);
     put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
-    absent = baro_process_value(p, l->metric.process_read, &v);
-    put(life, LIFE_READ, absent, v, &life->read_bytes);
-    absent = baro_process_value(p, l->metric.process_write, &v);
-    put(life, LIFE_WRITE, absent, v, &life->write_bytes);
+    add_io(l, life, p, is_base);
 }
 
 static void add_exit(struct lives *l, const struct baro_exit *e)
@@ -151,6 +177,8 @@ static void add_exit(struct lives *l, const struct baro_exit *e)
     put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
     if (baro_exit_value(e, l->metric.exit_rss_is_bound, &v) == BARO_PRESENT && v)
         life->has |= LIFE_RSS_IS_BOUND;
+    if (baro_exit_value(e, l->metric.exit_io_is_bound, &v) != BARO_PRESENT || v)
+        life->has |= LIFE_IO_IS_BOUND;
     absent = baro_exit_value(e, l->metric.exit_read, &v);
     put(life, LIFE_READ, absent, v, &life->read_bytes);
     absent = baro_exit_value(e, l->metric.exit_write, &v);

@@ -6,7 +6,7 @@
 #include "baro/baro.h"
 #include "page/names.h"
 
-#define LIVES_MOST 400000u /* of more, only the number is kept: 45 MB */
+#define LIVES_MOST 400000u /* of more, only the number is kept: 55 MB */
 #define LIFE_NONE UINT32_MAX
 
 enum life_has {
@@ -17,7 +17,8 @@ enum life_has {
     LIFE_READ = 16,
     LIFE_WRITE = 32,
     LIFE_CMDLINE = 64,
-    LIFE_RSS_IS_BOUND = 128 /* its peak was read while it lived, and it may have had more */
+    LIFE_RSS_IS_BOUND = 128, /* its peak was read while it lived, and it may have had more */
+    LIFE_IO_IS_BOUND = 256   /* so was what it read and wrote */
 };
 
 struct life {
@@ -29,7 +30,9 @@ struct life {
     unsigned has; /* enum life_has */
     uint64_t start_ticks, parent_start_ticks;
     uint64_t begin_ns, end_ns; /* since the tape began. Of one that has not ended, end_ns is the last sample */
-    uint64_t cpu_ns, rss_peak_bytes, read_bytes, write_bytes;
+    uint64_t cpu_ns, rss_peak_bytes;
+    uint64_t read_bytes, write_bytes; /* its own, without that of children that it waited for */
+    uint64_t base_cpu_ns, base_read_bytes, base_write_bytes; /* attached: what it had used before the recording */
     uint64_t read_ns; /* when it was read last */
 };
 
@@ -44,8 +47,8 @@ struct lives {
     const struct baro_header *header; /* borrowed */
     bool failed;                      /* out of memory */
     struct {
-        int process_cpu, process_rss, process_rss_peak, process_read, process_write;
-        int exit_cpu, exit_rss_peak, exit_rss_is_bound, exit_read, exit_write, exit_elapsed;
+        int process_cpu, process_rss, process_rss_peak, process_read, process_write, process_children;
+        int exit_cpu, exit_rss_peak, exit_rss_is_bound, exit_read, exit_write, exit_io_is_bound, exit_elapsed;
     } metric;
 };
 

@@ -370,9 +370,10 @@
   /* ---- tables: sort, search, and all processes from the data ---- */
   const columns = [
     i => [text(i)], i => [String(P.pid[i]), P.pid[i]], i => [since(P.begin_ns[i]), P.begin_ns[i]], i => [duration(P.lived_ns[i]), P.lived_ns[i]],
-    ...[["cpu_ns", duration], ["rss_peak_bytes", bytes], ["io_read_bytes", bytes], ["io_write_bytes", bytes]].map(([key, write]) => i => {
+    ...[["cpu_ns", duration, []], ["rss_peak_bytes", bytes, P.rss_peak_is_lower_bound], ["io_read_bytes", bytes, P.io_is_lower_bound],
+      ["io_write_bytes", bytes, P.io_is_lower_bound]].map(([key, write, least]) => i => {
       const v = P[key][i];
-      return v === null ? ["", null] : [(key === "rss_peak_bytes" && P.rss_peak_is_lower_bound[i] ? "at least " : "") + write(v), v];
+      return v === null ? ["", null] : [(least[i] ? "at least " : "") + write(v), v];
     }),
     i => [P.status[i] === null ? "not ended" : data.statuses[P.status[i]] || ""], i => [cmdline(i)],
   ];

@@ -209,15 +209,14 @@ static int most_first(const void *a, const void *b)
     return x->v != y->v ? (x->v < y->v ? 1 : -1) : (x->i > y->i) - (x->i < y->i);
 }
 
-static void rss_cell(struct page *p, const struct life *life)
+static void bytes_cell(struct page *p, const struct life *life, enum life_has has, enum life_has bound, uint64_t bytes)
 {
-    if (!(life->has & LIFE_RSS_IS_BOUND)) {
-        number_cell(p, life->has & LIFE_RSS, life->rss_peak_bytes, fmt_bytes);
+    if (!(life->has & has) || !(life->has & bound)) {
+        number_cell(p, life->has & has, bytes, fmt_bytes);
         return;
     }
-    buf_printf(&p->html, "<td class=\"n\" data-v=\"%llu\"><small>at least</small> ",
-               (unsigned long long)life->rss_peak_bytes);
-    fmt_bytes(&p->html, life->rss_peak_bytes);
+    buf_printf(&p->html, "<td class=\"n\" data-v=\"%llu\"><small>at least</small> ", (unsigned long long)bytes);
+    fmt_bytes(&p->html, bytes);
     buf_str(&p->html, "</td>");
 }
 
@@ -233,9 +232,9 @@ static void process(struct page *p, uint32_t i)
     moment_cell(p, life->begin_ns);
     number_cell(p, true, life->end_ns - life->begin_ns, fmt_duration);
     number_cell(p, life->has & LIFE_CPU, life->cpu_ns, fmt_duration);
-    rss_cell(p, life);
-    number_cell(p, life->has & LIFE_READ, life->read_bytes, fmt_bytes);
-    number_cell(p, life->has & LIFE_WRITE, life->write_bytes, fmt_bytes);
+    bytes_cell(p, life, LIFE_RSS, LIFE_RSS_IS_BOUND, life->rss_peak_bytes);
+    bytes_cell(p, life, LIFE_READ, LIFE_IO_IS_BOUND, life->read_bytes);
+    bytes_cell(p, life, LIFE_WRITE, LIFE_IO_IS_BOUND, life->write_bytes);
     buf_str(&p->html, (life->has & LIFE_STATUS) && life->status ? "<td class=\"fail\">" : "<td>");
     page_status(&p->html, life);
     buf_str(&p->html, life->has & LIFE_ENDED ? "</td>" : "<span class=\"absent\">not ended</span></td>");

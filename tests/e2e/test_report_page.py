@@ -196,6 +196,42 @@ def test_processes_are_those_of_the_tape(baro, job):
     assert statuses == [3, 3, 3] or summary["accounting"]["event_source"] != "connector"  # perf reports no statuses
 
 
+def test_io_of_processes_is_their_own(baro, work):
+    """What a parent takes over from the children that it waited for counts once: the table has no more than the job."""
+    write = f"dd if=/dev/zero of={work}/x bs=1M count=8 conv=fsync 2>/dev/null"
+    job = record(baro, work / "t.baro", "sh", "-c", f"sh -c '{write}; true'; true", options=("-i", "20ms"))
+    page, summary = page_of(baro, job), json.loads(good(baro, "summary", "--json", job))
+    p, written = page.data()["processes"], summary["job"]["io_write_bytes"]
+    if written < 8 << 20:
+        pytest.skip("the file system of the test counts no writes")
+    own = [v or 0 for v in p["io_write_bytes"]]
+    assert sum(own) <= written and len(p["io_is_lower_bound"]) == len(own)
+    (column,) = [i for i, c in enumerate(page.table_rows("processes")[0]) if c["text"] == "written"]
+    assert sum(int(cells[column]["v"] or 0) for cells in page.table_rows("processes")[1:]) <= written
+
+
+def test_attached_processes_have_what_they_used_since(baro, work, wait_until):
+    """A process that ran before the recording: neither its row nor the sum of rows has more than the job."""
+    spin = "import sys,time\nwhile time.process_time()<0.6: pass\nprint(1,flush=True)\nsys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
+        try:
+            target.stdout.readline()
+            for ends in (False, True):
+                tape = work / f"{ends}.baro"
+                recorder = subprocess.Popen([baro, "record", "-q", "-i", "50ms", "-o", tape, "--pid", str(target.pid)])
+                wait_until(lambda: tape.exists() and len(good(baro, "export", "-e", "job", tape).splitlines()) > 3)
+                if ends:
+                    target.stdin.close()
+                    target.wait(10)
+                else:
+                    recorder.terminate()
+                recorder.wait(10)
+                data, summary = page_of(baro, tape).data(), json.loads(good(baro, "summary", "--json", tape))
+                assert sum(v or 0 for v in data["processes"]["cpu_ns"]) <= summary["job"]["cpu_ns"], ends
+        finally:
+            target.kill()
+
+
 def test_processes_of_one_name_are_told_apart(baro, tmp_path):
     """By what differs in their command lines; flat charts are a line that opens."""
     work = tmp_path / "a folder of its own"

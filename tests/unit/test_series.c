@@ -204,6 +204,61 @@ static void test_bounds_of_a_sum(void **state)
     unlink(path);
 }
 
+static int add_task_uss(struct baro_series *s)
+{
+    return baro_series_add_value(s, BARO_KIND_TASK, 0, "web", TASK_uss, NULL);
+}
+
+/* As above for a task: at 1 s it has the uss of one of its two processes; at 2 s a process of no task has none; at 3 s
+ * what was read is old. */
+static void test_bounds_of_a_task(void **state)
+{
+    char path[64];
+    int curve;
+    struct baro_process web = {.id = 1, .key = {100, 7}, .name = (char *)"web"},
+                        worker = {.id = 2, .key = {101, 8}, .name = (char *)"web"};
+    struct baro_process *both[] = {&web, &worker};
+    uint64_t value[TASK_MAX] = {[TASK_uss] = 40};
+    uint8_t absent[TASK_MAX] = {0};
+    struct baro_entity task = {.id = 9, .kind = BARO_KIND_TASK, .name = (char *)"web", .label = (char *)"",
+                               .n_values = TASK_MAX, .value = value, .absent = absent};
+    struct baro_entity *tasks[] = {&task};
+    struct baro_sample s = {.t_ns = 1 * SECOND, .n = 2, .processes = both};
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/test_series_task.%d.baro", (int)getpid());
+    struct tape_writer *w = new_tape(path, NULL);
+    s.entities[BARO_KIND_TASK] = (struct baro_entities){.at = tasks, .n = 1, .read_ns = 1 * SECOND};
+    web.value[PROCESS_task] = worker.value[PROCESS_task] = 9;
+    web.value[PROCESS_uss] = 40;
+    worker.value[PROCESS_rss] = 25;
+    worker.absent[PROCESS_uss] = BARO_ABSENT_NOT_YET;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 2 * SECOND;
+    worker.absent[PROCESS_task] = BARO_ABSENT_UNKNOWN;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 3 * SECOND;
+    s.job[JOB_pss_stale] = 1;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 4 * SECOND;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+    struct baro_series *uss = series(path, 1 * SECOND, 4 * SECOND, 3, &curve, add_task_uss);
+    const struct baro_bucket *b = baro_series_bucket(uss, curve, 0);
+    assert_int_equal(b->unsure_ns, SECOND);
+    near(b->low, 40);
+    near(b->high, 40 + 25);
+    near(b->at_least, 40);
+    b = baro_series_bucket(uss, curve, 1);
+    assert_int_equal(b->covered_ns, SECOND);
+    near(b->max, 40);
+    b = baro_series_bucket(uss, curve, 2);
+    assert_int_equal(b->unsure_ns, SECOND);
+    near(b->at_least, 0);
+    baro_series_free(uss);
+    unlink(path);
+}
+
 static int add_all_cpu(struct baro_series *s)
 {
     return baro_series_add_rate(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, NULL);
@@ -552,6 +607,7 @@ int main(void)
         cmocka_unit_test(test_rates),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_bounds_of_a_sum),
+        cmocka_unit_test(test_bounds_of_a_task),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_derived_and_counts),
         cmocka_unit_test(test_shares),
