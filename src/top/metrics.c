@@ -28,6 +28,7 @@ struct metrics metrics_find(void)
                     .fds = find(process, "fds"),
                     .tcp_sent = find(process, "tcp_sent"),
                     .tcp_received = find(process, "tcp_received"),
+                    .children_faults = find(process, "children_faults_minor"),
                     .cores = derived(process, "cores"),
                     .read_rate = derived(process, "io_read_bytes_per_second"),
                     .write_rate = derived(process, "io_write_bytes_per_second")},

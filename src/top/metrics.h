@@ -5,7 +5,7 @@
 
 struct metrics {
     struct {
-        int cpu, state, rss, pss, uss, threads, fds, tcp_sent, tcp_received;
+        int cpu, state, rss, pss, uss, threads, fds, tcp_sent, tcp_received, children_faults;
         int cores, read_rate, write_rate; /* derived */
     } process;
     struct {

@@ -57,6 +57,16 @@ static int rate_of(const struct baro_interval *between, const struct baro_proces
     return absent;
 }
 
+/* The kernel adds the I/O of a child that was waited for to that of its parent, and does not tell them apart. */
+static bool has_reaped(const struct baro_process *before, const struct baro_process *p, int children_faults)
+{
+    uint64_t had = 0, has = 0;
+    int absent = baro_process_value(p, children_faults, &has);
+    if (before && absent == BARO_PRESENT)
+        absent = baro_process_value(before, children_faults, &had);
+    return absent == BARO_PRESENT && has > had;
+}
+
 static void take_figures(struct node *node, const struct baro_interval *between, const struct baro_process *before,
                          const struct metrics *metric)
 {
@@ -74,6 +84,10 @@ static void take_figures(struct node *node, const struct baro_interval *between,
     node->cores_absent = rate_of(between, before, p, metric->process.cores, &own->cores);
     node->read_absent = rate_of(between, before, p, metric->process.read_rate, &own->read);
     rate_of(between, before, p, metric->process.write_rate, &own->write);
+    if (!node->read_absent && has_reaped(before, p, metric->process.children_faults)) {
+        node->read_absent = BARO_ABSENT_UNKNOWN;
+        own->read = own->write = 0;
+    }
     own->cores_is_least = node->cores_absent != BARO_PRESENT;
     own->rss_is_least = node->rss_absent != BARO_PRESENT && value[STATE] != 'Z'; /* a zombie holds nothing */
 }

@@ -300,6 +300,27 @@ static void test_sums_that_are_lower_bounds(void **state)
     model_done(&m);
 }
 
+/* A shell wrote 10 bytes of its own and waited for a child that wrote 1000: the kernel does not tell them apart. */
+static void test_io_of_children_is_not_the_parents(void **state)
+{
+    struct baro_process was = {.id = 1, .key = {100, 7}, .name = (char *)"sh"}, is = was;
+    struct baro_process *then[] = {&was}, *now[] = {&is};
+    struct baro_sample first = {.t_ns = SECOND, .n = 1, .processes = then},
+                       second = {.t_ns = 2 * SECOND, .n = 1, .processes = now};
+    struct instant i = {.before = &first, .now = &second};
+    struct metrics metric = metrics_find();
+    struct model m = {0};
+    (void)state;
+    is.value[PROCESS_io_write] = 1010;
+    assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
+    near(m.at[0].own.write, 1010);
+    is.value[PROCESS_children_faults_minor] = 80;
+    assert_int_equal(model_read(&m, NULL, &i, &metric), 0);
+    assert_int_equal(m.at[0].read_absent, BARO_ABSENT_UNKNOWN);
+    near(m.at[0].own.write, 0);
+    model_done(&m);
+}
+
 static void assert_memory(const struct baro_sample *s, enum memory_measure measure, uint64_t bytes, unsigned flags,
                           bool counts_shared)
 {
@@ -542,7 +563,8 @@ int main(void)
         cmocka_unit_test(test_grid),   cmocka_unit_test(test_numbers_stand_at_the_right),
         cmocka_unit_test(test_curves_keep_peaks), cmocka_unit_test(test_spark),
         cmocka_unit_test(test_totals), cmocka_unit_test(test_order_of_many),
-        cmocka_unit_test(test_sums_that_are_lower_bounds), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sums_that_are_lower_bounds),
+        cmocka_unit_test(test_io_of_children_is_not_the_parents), cmocka_unit_test(test_memory),
         cmocka_unit_test(test_memory_in_the_head), cmocka_unit_test(test_phases_and_marks),
         cmocka_unit_test(test_sign_of_the_order), cmocka_unit_test(test_filter_and_fold),
         cmocka_unit_test(test_time_keys), cmocka_unit_test(test_every_size),
