@@ -51,6 +51,15 @@ static void add_life(struct together *t, const struct together_life *l)
         t->life[t->n_lives++] = *l;
 }
 
+/* A child that began since the last sample. Its parent may have begun since then, too: that is not known here. */
+static void note_copy(struct together *t, int32_t ppid, uint64_t mark)
+{
+    for (size_t i = 0; i < t->n_rows; i++) {
+        if (t->row[i].pid == ppid && t->row[i].mark > mark)
+            t->copies = grown(t->copies, 1, t->row[i].mark - mark);
+    }
+}
+
 /* ---- a process that ended ---- */
 
 static bool has(const struct baro_exit *e, enum exit_metric m)
@@ -83,6 +92,8 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
         l.known = e->value[EXIT_rss_peak];
         if (row && !attached && has(e, EXIT_faults_minor) && faults >= row->faults)
             l.known = least(l.known, grown(rss, faults - row->faults, FAULT_MOST));
+        if (!row && e->source != BARO_EXIT_WAIT4)
+            note_copy(t, e->parent.pid, l.known);
     } else {
         l.unsure = grown(rss, ran_ns(t, e, row, attached), TOGETHER_GROWTH_MOST);
     }
@@ -95,6 +106,7 @@ static struct together_row row_of_process(const struct baro_process *p)
 {
     bool threads = p->absent[PROCESS_threads] == BARO_PRESENT && p->value[PROCESS_threads] > 1;
     struct together_row r = {.id = p->id,
+                             .pid = p->key.pid,
                              .is_zombie = p->value[PROCESS_state] == 'Z' && !threads,
                              .rss = p->value[PROCESS_rss],
                              .mark = p->value[PROCESS_rss_peak],
@@ -130,8 +142,10 @@ static uint64_t add_process(struct together *t, const struct baro_process *p, co
         return 0;
     }
     l.known = held_most(now, before);
+    t->is_unread |= p->absent[PROCESS_rss_peak] != BARO_PRESENT && !derive_holds_nothing(p);
     if (begin_ns <= t->sampled_ns)
         return l.known;
+    note_copy(t, p->parent.pid, now->mark);
     add_life(t, &l);
     return 0;
 }
@@ -227,6 +241,8 @@ static void note_most(struct together *t, uint64_t always, uint64_t mark)
             t->most[i] = sum;
     }
     t->n_lives = 0;
+    t->copies_most = largest(t->copies_most, t->copies);
+    t->copies = 0;
 }
 
 /* Of this process in the last sample; at: where to look first. Both are in the order of ids, but for a tape that was
@@ -275,7 +291,7 @@ uint64_t together_most(const struct together *t, uint64_t mark, bool *ret_unsure
 {
     uint64_t most[2] = {sum_most(&t->most[0], mark), sum_most(&t->most[1], mark)};
     int best = most[1] > most[0];
-    *ret_unsure = t->most[best].single[0] > 0;
+    *ret_unsure = t->most[best].single[0] > 0 || t->is_unread || largest(t->copies_most, t->copies) > most[best] / 32;
     return most[best];
 }
 

@@ -9,6 +9,9 @@
  * A process did not reach its mark again between two samples if it had too few page faults for that: one fault maps
  * 2 MiB at most. Of a process that ended, and whose last mark is not known, the CPU time that it used after it was read
  * last says how far it can have grown; and no process had more than the largest mark of all (wait4(2)).
+ *
+ * A child begins with a copy of its parent's pages, and exec(2) begins a new mark: until then it held what the parent
+ * held, which its own mark does not have. wait4(2) reports the larger of both.
  */
 #ifndef DERIVE_TOGETHER_H
 #define DERIVE_TOGETHER_H
@@ -26,6 +29,7 @@ struct together_life {
 /* A process in the last sample. */
 struct together_row {
     uint32_t id;
+    int32_t pid;
     bool is_zombie;
     uint64_t rss, mark, faults, cpu_ns;
 };
@@ -56,6 +60,9 @@ struct together {
     uint64_t sampled_ns; /* the last sample */
     /* the most by what is known at that time: with unsure values as they are, and with none above the largest mark */
     struct together_sum most[2];
+    uint64_t copies;      /* since the last sample: what children held as copies of their parents, beyond their marks */
+    uint64_t copies_most; /* the most of that, up to any sample */
+    bool is_unread;       /* a process had no mark: it may have held more than the sample says */
     bool failed;    /* out of memory */
 };
 
@@ -66,7 +73,7 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
 void together_add_sample(struct together *t, const struct baro_sample *s, const struct derive_ticks *ticks,
                          uint64_t mark);
 /* The most, in bytes. mark: the largest mark of all; UINT64_MAX: it is not known. ret_unsure: it depends on processes
- * whose last mark is not known. */
+ * whose mark is not known, or copies of parents may add more than 3 % to it. */
 uint64_t together_most(const struct together *t, uint64_t mark, bool *ret_unsure);
 void together_done(struct together *t);
 

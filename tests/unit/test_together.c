@@ -127,12 +127,65 @@ static void test_marks_that_are_not_known(void **state)
     together_done(&w.t);
 }
 
+/* A program of 500 MB forks ten that execute programs of 2 MB between two samples: each held a copy until then, which
+ * is in no mark but that of wait4(2). */
+static void test_copies_of_a_parent(void **state)
+{
+    struct world w;
+    bool unsure;
+    (void)state;
+    for (int is_wait4 = 0; is_wait4 < 2; is_wait4++) {
+        begin(&w);
+        put(&w, 1, 0, 500 * MB, 500 * MB, 100);
+        take(&w, SECOND);
+        for (uint32_t i = 2; i < 12; i++) {
+            struct baro_exit e = {.id = i, .t_ns = SECOND + 100, .parent = {1, 0}, .source = BARO_EXIT_TASKSTATS};
+            e.source = is_wait4 ? BARO_EXIT_WAIT4 : e.source;
+            e.value[EXIT_elapsed] = 50;
+            e.value[EXIT_rss_peak] = 2 * MB;
+            together_add_exit(&w.t, &e, true, false);
+        }
+        put(&w, 1, 0, 500 * MB, 500 * MB, 100);
+        take(&w, 2 * SECOND);
+        assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 520 * MB);
+        assert_int_equal(unsure, !is_wait4);
+        together_done(&w.t);
+    }
+    begin(&w);
+    put(&w, 1, 0, 500 * MB, 500 * MB, 100);
+    take(&w, SECOND);
+    put(&w, 1, 0, 500 * MB, 500 * MB, 100);
+    put(&w, 2, SECOND + 1, 2 * MB, 2 * MB, 100);
+    w.p[1].parent.pid = 1;
+    take(&w, 2 * SECOND);
+    assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 502 * MB);
+    assert_true(unsure);
+    together_done(&w.t);
+}
+
+/* A living process whose status could not be read may have held more than it does now. */
+static void test_living_without_a_mark(void **state)
+{
+    struct world w;
+    bool unsure;
+    (void)state;
+    begin(&w);
+    put(&w, 1, 0, 50 * MB, 0, 100);
+    w.p[0].absent[PROCESS_rss_peak] = BARO_ABSENT_DENIED;
+    take(&w, SECOND);
+    assert_int_equal(together_most(&w.t, NO_MARK, &unsure), 50 * MB);
+    assert_true(unsure);
+    together_done(&w.t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ten_at_once),
         cmocka_unit_test(test_one_after_another),
         cmocka_unit_test(test_marks_that_are_not_known),
+        cmocka_unit_test(test_copies_of_a_parent),
+        cmocka_unit_test(test_living_without_a_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
