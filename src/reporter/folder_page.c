@@ -6,21 +6,10 @@
 #include "base/fmt.h"
 #include "report/read.h"
 #include "report/tasks.h"
+#include "reporter/markdown_cells.h"
 #include "reporter/markdown_text.h"
 
 /* ---- the table of commands ---- */
-
-/* A fact of a command in the chart's unit and words; a dash where it is absent. */
-static void fact_cell(const struct folder_page *p, const char *name, size_t row, enum chart_unit unit, struct buf *ret)
-{
-    int id = baro_summary_fact_find("commands", name);
-    struct baro_value v;
-    buf_str(ret, " | ");
-    if (baro_summary_value(p->summary, id, row, &v) != BARO_PRESENT)
-        buf_str(ret, "-");
-    else
-        chart_value_text(unit, unit == CHART_SECONDS ? (double)v.u64 / 1e9 : (double)v.u64, ret);
-}
 
 static const struct chart_curve *curve_of(const struct folder_page *p, const char *figure, const char *name,
                                           const char *suffix)
@@ -42,10 +31,18 @@ static void curve_cell(const struct folder_page *p, const char *figure, const ch
     const struct chart *c = figures_find(p->figures, figure);
     const struct chart_curve *curve = curve_of(p, figure, name, suffix);
     buf_str(ret, " | ");
+    if (curve && !mean && curve->max_is_bound)
+        buf_str(ret, "at least ");
     if (curve)
         chart_value_text(c->unit, mean ? curve->mean : curve->max, ret);
     else
-        buf_str(ret, "-");
+        buf_str(ret, baro_absent_name(BARO_ABSENT_UNKNOWN));
+}
+
+static void fact_cell(const struct folder_page *p, const char *name, size_t row, void (*format)(struct buf *, uint64_t),
+                      struct buf *ret)
+{
+    markdown_cell(ret, report_row(p->summary, "commands", name, row), format);
 }
 
 static void commands(const struct folder_page *p, struct buf *ret)
@@ -54,6 +51,7 @@ static void commands(const struct folder_page *p, struct buf *ret)
     size_t shown = 0;
     buf_str(ret, "| command | processes | CPU time | user | system | peak CPU | mean CPU | peak USS | peak RSS | "
                  "peak RSS of one |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    size_t from = ret->len;
     for (size_t row = 0; row < baro_summary_rows(p->summary, section); row++) {
         struct baro_value v;
         if (baro_summary_value(p->summary, name, row, &v) != BARO_PRESENT ||
@@ -61,18 +59,19 @@ static void commands(const struct folder_page *p, struct buf *ret)
             continue;
         buf_str(ret, "| ");
         markdown_code(ret, v.text, strlen(v.text), true);
-        fact_cell(p, "processes", row, CHART_COUNT, ret);
-        fact_cell(p, "cpu_ns", row, CHART_SECONDS, ret);
-        fact_cell(p, "cpu_user_ns", row, CHART_SECONDS, ret);
-        fact_cell(p, "cpu_system_ns", row, CHART_SECONDS, ret);
+        fact_cell(p, "processes", row, fmt_count, ret);
+        fact_cell(p, "cpu_ns", row, fmt_duration, ret);
+        fact_cell(p, "cpu_user_ns", row, fmt_duration, ret);
+        fact_cell(p, "cpu_system_ns", row, fmt_duration, ret);
         curve_cell(p, "aggregate_cpu", v.text, "", false, ret);
         curve_cell(p, "aggregate_cpu", v.text, "", true, ret);
         curve_cell(p, "aggregate_uss", v.text, "", false, ret);
         curve_cell(p, "rss_vs_uss", v.text, " RSS", false, ret);
-        fact_cell(p, "rss_peak_bytes", row, CHART_BYTES, ret);
+        fact_cell(p, "rss_peak_bytes", row, fmt_bytes, ret);
         buf_str(ret, " |\n");
         shown++;
     }
+    markdown_legend(ret, from);
     size_t rest = baro_summary_rows(p->summary, section) - shown;
     if (rest)
         buf_printf(ret, "\n%zu more %s smaller.\n", rest, rest == 1 ? "is" : "are");
@@ -92,32 +91,14 @@ static void pictures(const struct folder_page *p, enum figure_set set, struct bu
     }
 }
 
-/* What the figures say of all tasks together. */
-static void by_task(const struct folder_page *p, struct buf *ret)
-{
-    uint64_t peak, all;
-    buf_str(ret, "## By task\n\nA figure of a task is the sum over its processes; CPU of 100 % is one core. USS is "
-                 "memory that no other process shares; RSS counts shared memory in each process. The table of tasks is "
-                 "above.\n\n");
-    if (!report_has_u64(p->summary, "job", "uss_peak_bytes", &peak))
-        return;
-    buf_str(ret, "Peak of USS over all tasks: ");
-    fmt_bytes(ret, peak);
-    if (report_has_u64(p->summary, "host", "memory_total_bytes", &all) && all) {
-        buf_str(ret, ", ");
-        fmt_decimal(ret, 100 * (double)peak / (double)all, 1);
-        buf_str(ret, " % of the machine's ");
-        fmt_bytes(ret, all);
-    }
-    buf_str(ret, ".\n\n");
-}
-
 void folder_page(const struct folder_page *p, struct buf *ret)
 {
     buf_str(ret, "\n## Figures\n\n");
     pictures(p, FIGURE_PAGE, ret);
     if (report_tasks_count(p->summary)) {
-        by_task(p, ret);
+        buf_str(ret, "## By task\n\nA figure of a task is the sum over its processes; CPU of 100 % is one core. USS is "
+                     "memory that no other process shares; RSS counts shared memory in each process. The table of "
+                     "tasks is above.\n\n");
         pictures(p, FIGURE_SEED, ret);
         return;
     }

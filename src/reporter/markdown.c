@@ -273,10 +273,12 @@ static void commands(struct page *p)
         return;
     buf_str(p->out, "### Commands\n\n| command | processes | cpu | share | peak rss | storage read | storage wrote |\n"
                     "|---|--:|--:|--:|--:|--:|--:|\n");
+    size_t from = p->out->len;
     for (size_t i = 0; i < n && i < COMMANDS_SHOWN; i++)
         command_row(p, i);
     if (n > COMMANDS_SHOWN)
         buf_printf(p->out, "| %zu more | | | | | | |\n", n - COMMANDS_SHOWN);
+    markdown_legend(p->out, from);
     buf_byte(p->out, '\n');
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reporter/markdown_cells.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/fmt.h"
 #include "report/read.h"
+#include "report/report.h"
 #include "report/tasks.h"
 #include "reporter/markdown_text.h"
 
@@ -47,10 +49,36 @@ void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct b
 void markdown_cell_real(struct buf *out, struct baro_value v)
 {
     buf_str(out, " | ");
-    if (v.absent)
+    if (v.absent) {
         buf_str(out, v.absent > 0 ? baro_absent_name((enum baro_absent)v.absent) : "");
-    else
-        fmt_decimal(out, v.real, v.real < 10 ? 2 : 1);
+        return;
+    }
+    struct buf b = {0};
+    buf_str(&b, mark(v));
+    fmt_decimal(&b, v.real, v.real < 10 ? 2 : 1);
+    markdown_unbroken(out, &b);
+    buf_done(&b);
+}
+
+static void legend_of(struct buf *out, size_t from, size_t to, const char *word, const char *means)
+{
+    char cell[64];
+    int n = snprintf(cell, sizeof(cell), " | %s |", word);
+    if (!memmem(out->at + from, to - from, cell, (size_t)n))
+        return;
+    buf_str(out, out->len > to ? "; `" : "\n`");
+    buf_printf(out, "%s`: %s", word, means);
+}
+
+void markdown_legend(struct buf *out, size_t from)
+{
+    size_t to = out->len;
+    if (out->failed)
+        return;
+    legend_of(out, from, to, "-", "not known, as processes were too short to be read");
+    for (int reason = BARO_ABSENT_NOT_ASKED; reason <= BARO_ABSENT_UNKNOWN; reason++)
+        legend_of(out, from, to, baro_absent_name((enum baro_absent)reason), report_reason(reason));
+    buf_str(out, out->len > to ? ".\n" : "");
 }
 
 /* ---- tasks ---- */
@@ -132,8 +160,10 @@ void markdown_tasks(const struct baro_summary *s, struct buf *out)
     for (size_t i = 0; i < COLUMNS; i++)
         buf_str(out, "--:|");
     buf_byte(out, '\n');
+    size_t from = out->len;
     for (size_t i = 0; i < n; i++)
         task_row(s, order[i], out);
+    markdown_legend(out, from);
     if (report_tasks_count(s) > n)
         buf_printf(out, "\n%zu more tasks used less.\n", report_tasks_count(s) - n);
     buf_byte(out, '\n');

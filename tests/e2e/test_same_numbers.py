@@ -93,6 +93,7 @@ def test_markdown_has_no_lower_bound_of_zero(run_ordinary, baro, tape):
     text = good(baro, "report", "-F", "markdown", "-o", "-", tape).decode().replace("\u00a0", " ")
     table = text.partition("### Commands\n")[2]
     assert "| command | processes |" in table and "at least 0 B" not in table, text
+    assert (" | - |" in table) == ("\n`-`: not known" in table), text  # what the dash means is said, where there is one
 
 
 def test_json(baro, recorded):
