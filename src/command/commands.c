@@ -243,9 +243,9 @@ const struct cli_command cli_commands[] = {
      .operands = "[DIR]",
      .summary = "show recordings over HTTP: a web page, JSON, live events and metrics for Prometheus",
      .about = "Serves the kept runs, or the tapes in the folder DIR, those that are being recorded included; "
-              "without DIR, or with --cgroup or --tasks, also the runs of this machine whose tapes are elsewhere. It "
-              "only reads tapes, so whatever its clients do cannot cost a recorder a sample. With --cgroup and "
-              "--tasks it starts baro observe, which records onto tapes in DIR while the server runs.\n\n"
+              "without DIR, or with --announced, --cgroup or --tasks, also the runs of this machine whose tapes are "
+              "elsewhere. It only reads tapes, so whatever its clients do cannot cost a recorder a sample. With "
+              "--cgroup and --tasks it starts baro observe, which records onto tapes in DIR while the server runs.\n\n"
               "- /: a page of the jobs that run and ran, each with its report\n"
               "- /api/v1/: JSON; /api/v1/openapi.json describes it (docs/serve.md)\n"
               "- /api/v1/jobs/ID/live: samples and events as they are recorded (Server-Sent Events)\n"

@@ -389,6 +389,8 @@ const struct opt options_serve[] = {
     {.name = "metrics-processes", .argument = "N", .type = OPT_PARSED, .offset = AT(serve.metrics_processes),
      .parse = take_processes,
      .help = "/metrics also has the N processes of each job that use most CPU (default: 0)"},
+    {.name = "announced", .type = OPT_TRUE, .offset = AT(serve.announced),
+     .help = "list also the runs of this machine whose tapes are elsewhere, as without DIR"},
     {.name = "cgroup", .argument = "PATTERN", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_pattern,
      .completes = OPT_A_FILE,
      .help = "record each control group that matches onto a tape in DIR, by baro observe; repeatable",

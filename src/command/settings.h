@@ -86,6 +86,7 @@ struct serve_settings {
     uint32_t metrics_processes;              /* processes of each job in /metrics */
     const char *observe[SETTINGS_OBSERVE_MAX]; /* arguments of the baro observe that it starts */
     int n_observe;
+    bool announced;                          /* with a folder, list the announced runs as well */
     bool observes;                           /* a control group or a folder of task files is among them */
 };
 

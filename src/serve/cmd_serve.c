@@ -111,7 +111,7 @@ static void announce(const struct cli *cli, const struct server *s)
 static enum catalogue_announced announced(const struct server *s, const char *folder)
 {
     bool guarded = true;
-    if (folder && !s->settings->observes)
+    if (folder && !s->settings->observes && !s->settings->announced)
         return ANNOUNCED_NONE;
     for (int i = 0; i < s->n_listeners; i++)
         guarded &= s->settings->token_file || s->listener[i].path[0];
