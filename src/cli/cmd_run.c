@@ -17,12 +17,14 @@
 #include "run/marks_file.h"
 #include "run/own.h"
 #include "run/run.h"
+#include "sockets/sockets.h"
 
 struct running {
     struct recording recording;
     struct record_options options;
     struct own_group own;
     struct marks_file marks;
+    struct namespaces namespaces;
 };
 
 static int recorder(void *context, const struct link_end *link)
@@ -244,6 +246,8 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     run.options.cwd = getcwd(cwd, sizeof(cwd));
     run.options.no_events = run.options.no_events || filter_lacks(cli->filter, FILTER_EVENTS);
     record_listen(&run.options);
+    if (!cli->filter->there)
+        record_note_namespaces(&run.options, &run.namespaces);
     code = own_group_make(&run, cli, (enum own_mode)s->record.own_group, &err);
     if (code < 0)
         recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */

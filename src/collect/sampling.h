@@ -39,6 +39,7 @@ struct sampler_options {
     const struct cgroup_hierarchies *groups; /* those that the job is in; NULL: not sampled; borrowed */
     uint64_t memory_total;                   /* of the machine */
     struct account *account;                 /* shared with other recordings; NULL: the sampler has its own; borrowed */
+    struct namespaces *namespaces; /* those before the job began, taken over; NULL: listed when the sampler begins */
 };
 
 /* A program whose readings are recorded (--collect). All is borrowed. */

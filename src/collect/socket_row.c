@@ -15,9 +15,13 @@ static void prepare(void *state)
 {
     struct socket_row *r = state;
     const struct sampler_options *o = &r->sampling->options;
-    const struct sockets_options options = {.proc_fd = o->proc_fd, .attached = !o->self[1]};
+    struct sockets_options options = {.proc_fd = o->proc_fd, .attached = !o->self[1]};
     if (!(r->sampling->need & BARO_SOURCE_SOCK_DIAG) || !o->helper || r->sockets)
         return;
+    if (o->namespaces) {
+        options.before = *o->namespaces;
+        *o->namespaces = (struct namespaces){0};
+    }
     if (sockets_new(&r->sockets, &options, NULL) < 0)
         return;
     sockets_turn(r->sockets);

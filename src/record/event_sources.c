@@ -11,13 +11,17 @@
  * After the first event, the recorder waits a little before it drains, so that a burst is read in batches. It waits as
  * long as events can't fill more than a quarter of the buffer.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
+#include "metric/ids.h"
 #include "record/recorder.h"
+#include "sockets/sockets.h"
 
 #define EVENTS_PER_MS 12u /* a fork, an exec and an exit every 250 us on each of two cores: more was not seen */
 #define DELAY_LEAST (1 * NS_PER_MS)
@@ -288,6 +292,18 @@ void record_listen(struct record_options *options)
 {
     int fd = options->no_events ? -1 : exits_connector_listen((uint32_t)getpid(), NULL);
     options->events_fd = fd < 0 ? -1 : fd;
+}
+
+void record_note_namespaces(struct record_options *options, struct namespaces *ret)
+{
+    int fd = metric_need(options->wanted) & BARO_SOURCE_SOCK_DIAG
+                 ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                 : -1;
+    if (fd < 0)
+        return;
+    namespaces_list(ret, fd);
+    options->namespaces = ret;
+    fd_close(fd);
 }
 
 static int open_forks(const struct recorder *r, struct exits_source **ret)

@@ -75,6 +75,7 @@ struct record_options {
     bool no_events;         /* only scan, for tests and for users who ask for it */
     const struct record_resume *resume; /* an observer: the job is continued; NULL: it begins */
     int events_fd; /* run: from record_listen(); closed by the recorder */
+    struct namespaces *namespaces; /* run: from record_note_namespaces(), taken over; NULL: none */
     struct record_observer observer;
     /* After each sample, for a tape in segments: bytes is how long the current one is. Returns a descriptor to go on
      * in, which the recorder takes, or a negative code. If nothing could be written to it, no_segment is called. */
@@ -91,6 +92,9 @@ struct record_options {
 /* Call before the command is started, and pass the options to record_run(): subscribes to process events, so that the
  * first one is not missed. Sets events_fd; -1: there is no such event source. */
 void record_listen(struct record_options *options);
+/* Before the command is started: notes which network namespaces there are, if the metrics need it. What one that the
+ * command makes has counted is then the job's, however late the recorder begins. */
+void record_note_namespaces(struct record_options *options, struct namespaces *ret);
 
 /* Records the command that the wrapper started until the wrapper sends LINK_ENDED or, if the wrapper is lost, until the
  * last member ends. Returns 1, 0 if nothing was started, or a negative code if nothing could be recorded. */

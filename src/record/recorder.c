@@ -444,6 +444,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .groups = limits_placed(r) ? r->places : NULL,
         .memory_total = r->header.memory_total,
         .account = r->all->only ? NULL : &r->all->account,
+        .namespaces = o->namespaces,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)

@@ -27,7 +27,8 @@ int sockets_new(struct sockets **ret, const struct sockets_options *options, str
     s->options = *options;
     s->before.net_absent = BARO_ABSENT_NOT_YET;
     s->last = s->before;
-    namespaces_list(&s->options.before, options->proc_fd);
+    if (!s->options.before.at)
+        namespaces_list(&s->options.before, options->proc_fd);
     const struct worker_options o = {.shared_bytes = sizeof(struct sockets_shared),
                                      .stuck_after_ns = STUCK_AFTER,
                                      .live = sockets_live,

@@ -20,6 +20,9 @@ struct namespaces {
     size_t n, cap;
 };
 
+/* Those that there are now, without their cookies; at is allocated. */
+void namespaces_list(struct namespaces *ret, int proc_fd);
+
 struct sockets_options {
     int proc_fd;   /* directory descriptor of /proc; borrowed */
     bool attached; /* what sockets have at the first reading was before the recording */
@@ -51,7 +54,8 @@ void sockets_probe(struct sockets_probe *ret);
 
 struct sockets;
 
-/* Before the job begins: it notes which network namespaces there are. */
+/* Takes the list of options->before over; if it has none, it lists the network namespaces that there are now, which is too
+ * late if the job may have made some. */
 int sockets_new(struct sockets **ret, const struct sockets_options *options, struct baro_error *err);
 /* Adds to all that is counted what another recorder has counted. Before the first reading. */
 void sockets_resume(struct sockets *s, const struct sockets_totals *before);

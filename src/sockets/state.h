@@ -34,8 +34,6 @@ uint64_t namespace_of(int proc_fd, int32_t pid); /* the inode of that which a pr
 /* By the cookie, or by the inode where one of the cookies is not known (0). */
 bool namespaces_have(const struct namespaces *n, uint64_t inode, uint64_t cookie);
 void namespaces_add(struct namespaces *n, uint64_t inode, uint64_t cookie, int32_t pid);
-/* Those that there are now, without their cookies. */
-void namespaces_list(struct namespaces *ret, int proc_fd);
 uint64_t namespace_cookie(int socket_fd); /* of that which the socket is in; 0: not known */
 
 /* places.c: network namespaces. Each has a descriptor to ask for its sockets, and one on which it reports their ends.

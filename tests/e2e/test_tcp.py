@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from conftest import needs_strace
 from wrapping import helpers
 
 SIZE = 5_000_000
@@ -431,6 +432,23 @@ def test_a_namespace_that_was_there_before(run, tape, work, uplink, started, wai
     assert p.wait(timeout=60) == 0
     job = run.summary(tape)["job"]
     assert SIZE <= job["net_sent_bytes"] < 1.5 * SIZE and job["net_is_lower_bound"]
+
+
+@needs_strace
+def test_a_namespace_made_before_the_recorder_began(run, tape, work, uplink, wait_until):
+    """The recorder gets the CPU late, as on a busy machine: the namespace is the job's all the same, and all that it
+    has counted."""
+    job = uplink("uplink; transfer; touch sent; await end")
+    late = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=epoll_create1",
+            "-e", "inject=epoll_create1:delay_enter=2000000"]
+    p = run.popen("run", "-q", "-o", tape, *TCP, "--", "unshare", "-n", *job, via=late)
+    wait_until((work / "sent").exists, "the transfer")
+    await_readings(run, tape, wait_until, 3)
+    (work / "end").touch()
+    assert p.wait(timeout=60) == 0
+    job = run.summary(tape)["job"]
+    assert SIZE <= job["net_sent_bytes"] < 1.5 * SIZE
+    assert not job["net_is_lower_bound"] or job["tcp_is_lower_bound"], "a busy machine: there was no last reading"
 
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["", "killed"])
