@@ -84,16 +84,21 @@ static void target_of(const struct record_settings *s, const struct task_file *f
         snprintf(name, cap, "host");
 }
 
-/* The file of --events, which is not ours: it stays. Opened without waiting, as it could be a FIFO. */
+/* The file of --events, which is not ours: it stays. Opened without waiting, as it could be a FIFO. Where this user may
+ * not write to it, it has no lock, and `baro mark` refuses to write to it. */
 static int open_events(const char *path, struct marks_file *ret, struct baro_error *err)
 {
     char absolute[PATH_MAX];
     struct stat st;
-    *ret = (struct marks_file){.fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666)};
+    const int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    *ret = (struct marks_file){.fd = open(path, O_RDWR | O_CREAT | flags, 0666)};
+    if (ret->fd < 0 && errno != EISDIR)
+        ret->fd = open(path, O_RDONLY | flags);
     if (ret->fd < 0 || fstat(ret->fd, &st) < 0 || !realpath(path, absolute))
         return error_set(err, -errno, "can't open %s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return error_set(err, -EINVAL, "%s is not a regular file", path);
+    marks_file_lock(ret->fd);
     if (snprintf(ret->path, sizeof(ret->path), "%s", absolute) >= (int)sizeof(ret->path))
         return error_set(err, -ENAMETOOLONG, "the path of %s is longer than %zu bytes", path, sizeof(ret->path) - 1);
     return 0;

@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "reading/reading.h"
+#include "run/marks_file.h"
 
 /* JSON's own escapes, and nothing else: the recorder gets the bytes that were given. */
 static void put_text(struct buf *b, const char *text, size_t len)
@@ -71,6 +73,24 @@ bool mark_line_attribute(struct buf *b, const char *word)
     return true;
 }
 
+/* Only a file that a recorder reads is written to, whatever the variable says. A device is not even opened, as that may
+ * have an effect. */
+static int open_events(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -ESRCH;
+    int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && marks_file_is_locked(fd))
+        return fd;
+    fd_close(fd);
+    return -ESRCH;
+}
+
 int mark_line_append(struct buf *b)
 {
     const char *path = getenv("BARO_EVENTS");
@@ -79,9 +99,9 @@ int mark_line_append(struct buf *b)
         return -ENOMEM;
     if (!path || !*path)
         return -ENOENT;
-    int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = open_events(path);
     if (fd < 0)
-        return -errno;
+        return fd;
     ssize_t n = write(fd, b->at, b->len);
     int code = n < 0 ? -errno : (size_t)n < b->len ? -ENOSPC : 0;
     fd_close(fd);
@@ -96,6 +116,8 @@ const char *mark_line_why(int code)
     case -EACCES:
     case -EPERM:
         return "this user may not write to the file that BARO_EVENTS names";
+    case -ESRCH:
+        return "no recorder reads the file that BARO_EVENTS names (baro record --events FILE reads one of yours)";
     default:
         return strerror(-code);
     }

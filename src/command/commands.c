@@ -104,7 +104,8 @@ const struct cli_command cli_commands[] = {
          "number. With --begin or --end it is the beginning or the end of a phase.\n\n"
          "A program in any language can do the same without baro: it appends a line to the file that the environment "
          "variable BARO_EVENTS names. The file has to be opened for appending (>> in a shell), and the line written "
-         "by one write. The file is removed when the recording ends.\n\n"
+         "by one write. The file is removed when the recording ends. If a program truncates it, lines that were not read "
+         "by then are lost, and the summary says that the file was truncated.\n\n"
          "A line of text is a mark with that name. A line of JSON is one of these:\n\n"
          "- a mark: {\"mark\": \"checkpoint\", \"loss\": 0.12}\n"
          "- the beginning or end of a phase: {\"begin\": \"load\"}, {\"end\": \"load\"}\n"
@@ -112,6 +113,7 @@ const struct cli_command cli_commands[] = {
          "Other members are attributes, except for these: \"time\" (seconds since 1970), \"monotonic\" (seconds) or "
          "\"monotonic_ns\" is the time of the mark, and \"id\" distinguishes phases of the same name. Lines in the "
          "format of RunLog are accepted, too.\n\n"
+         "It writes only to a file that a recorder reads: that of baro run, or that of baro record --events FILE.\n\n"
          "Outside of a recording, or if the line can't be written, it prints a note and ends with status 0, so that a "
          "script with marks also works without a recording.",
      .examples = "baro mark checkpoint epoch=3 loss=0.12\ta mark with two attributes\n"

@@ -19,6 +19,7 @@
 #define MARKS_READ 65536u          /* bytes in one turn */
 #define MARKS_BEHIND (4u << 20)    /* a reader that is further behind leaves lines out */
 #define MARKS_FREE (1u << 20)      /* so many bytes that were read are given back at once */
+#define TAIL 64u                   /* bytes that were read last */
 #define BUFFER (2 * MARK_LINE)
 #define LINES_AT_ONCE 4096u
 #define LINES_PER_SECOND 1000u
@@ -29,80 +30,10 @@ struct marks_buffer {
     char at[BUFFER];
     size_t len;       /* bytes of a line that has not ended yet */
     uint64_t line_ns; /* when that line began to come */
+    char tail[TAIL];  /* what stood before the offset when it was read: a file that was written anew has other bytes */
+    size_t tail_len;
     struct mark mark;
 };
-
-/* When lines without a time of their own came; and realtime minus monotonic, one value for all that is read at once,
- * so that lines keep their order. */
-struct came {
-    uint64_t t_ns, error_ns;
-    int64_t realtime_offset_ns;
-};
-
-/* ---- a line becomes an event ---- */
-
-/* The process may lose its core between the two clocks: the shortest of three readings counts. */
-static int64_t realtime_offset_ns(void)
-{
-    int64_t offset = 0;
-    uint64_t shortest = UINT64_MAX;
-    for (int i = 0; i < 3; i++) {
-        uint64_t before = clock_monotonic_ns();
-        int64_t wall = clock_realtime_ns();
-        uint64_t took = clock_monotonic_ns() - before;
-        if (took >= shortest)
-            continue;
-        shortest = took;
-        offset = wall - (int64_t)(before + took / 2);
-    }
-    return offset;
-}
-
-static uint64_t time_of(const struct recorder *r, const struct mark *m, const struct came *came)
-{
-    uint64_t now = clock_monotonic_ns(), t = m->time_ns;
-    if (m->clock == MARK_UNTIMED)
-        return came->t_ns;
-    if (m->clock == MARK_REALTIME) {
-        int64_t monotonic = (int64_t)t - came->realtime_offset_ns;
-        t = monotonic > 0 ? (uint64_t)monotonic : 0;
-    }
-    return recorder_since(r, t < now ? t : now);
-}
-
-static void put(struct recorder *r, const struct mark *m, const struct came *came)
-{
-    static const enum baro_event_kind kinds[] = {[MARK_POINT] = BARO_EVENT_MARK,
-                                                 [MARK_BEGIN] = BARO_EVENT_PHASE_BEGIN,
-                                                 [MARK_END] = BARO_EVENT_PHASE_END,
-                                                 [MARK_WHOLE] = BARO_EVENT_PHASE_END};
-    struct baro_attribute all[MARK_ATTRIBUTES + 2];
-    size_t n = m->n_attributes;
-    memcpy(all, m->attribute, n * sizeof(*all));
-    if (m->kind == MARK_WHOLE)
-        all[n++] = (struct baro_attribute){
-            .name = ATTRIBUTE_DURATION, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = m->duration_ns};
-    else if (*m->id)
-        all[n++] = (struct baro_attribute){.name = ATTRIBUTE_PHASE_ID, .type = BARO_ATTRIBUTE_TEXT, .text = m->id};
-    if (m->clock == MARK_UNTIMED && came->error_ns)
-        all[n++] = (struct baro_attribute){
-            .name = ATTRIBUTE_TIME_ERROR, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = came->error_ns};
-    if (m->kind == MARK_TASK || m->kind == MARK_TASK_END) {
-        if (m->kind == MARK_TASK)
-            tasks_run(r, m->name, (struct baro_key){m->pid, m->start_ticks});
-        else
-            tasks_ended(r, m->name, m->wait_status);
-        return;
-    }
-    const struct baro_event e = {.t_ns = time_of(r, m, came),
-                                 .kind = kinds[m->kind],
-                                 .key = {m->pid, m->pid ? m->start_ticks : 0},
-                                 .text = m->name,
-                                 .n_attributes = n,
-                                 .attribute = all};
-    r->marks.edge = r->marks.edge || m->kind == MARK_BEGIN || m->kind == MARK_END;
-    r->job.sink.event(r->job.sink.context, &e);
-}
 
 /* LINES_AT_ONCE, and LINES_PER_SECOND in the long run. */
 static bool take_token(struct marks *m, uint64_t now_ns)
@@ -118,7 +49,7 @@ static bool take_token(struct marks *m, uint64_t now_ns)
     return true;
 }
 
-static void take_line(struct recorder *r, struct span line, const struct came *came)
+static void take_line(struct recorder *r, struct span line, const struct mark_came *came)
 {
     struct marks *m = &r->marks;
     if (!take_token(m, sampler_now(&r->sampler))) {
@@ -127,7 +58,7 @@ static void take_line(struct recorder *r, struct span line, const struct came *c
     }
     switch (mark_parse(line, &m->buffer->mark)) {
     case MARK_GOOD:
-        put(r, &m->buffer->mark, came);
+        mark_put(r, &m->buffer->mark, came);
         break;
     case MARK_BAD:
         m->bad_lines++;
@@ -140,19 +71,19 @@ static void take_line(struct recorder *r, struct span line, const struct came *c
 /* ---- bytes become lines ---- */
 
 /* A line that came in two parts came when the first of them did. */
-static void end_line(struct recorder *r, struct span line, const struct came *came, bool is_first)
+static void end_line(struct recorder *r, struct span line, const struct mark_came *came, bool is_first)
 {
-    struct came at = *came;
+    struct mark_came at = *came;
     struct marks_buffer *b = r->marks.buffer;
     if (is_first && b->line_ns && b->line_ns < at.t_ns)
-        at = (struct came){b->line_ns, 0, came->realtime_offset_ns};
+        at = (struct mark_came){b->line_ns, 0, came->realtime_offset_ns};
     b->line_ns = 0;
     if (!r->marks.skipping)
         take_line(r, line, &at);
     r->marks.skipping = false;
 }
 
-static void take_lines(struct recorder *r, const struct came *came)
+static void take_lines(struct recorder *r, const struct mark_came *came)
 {
     struct marks_buffer *b = r->marks.buffer;
     struct span rest = span_of(b->at, b->len);
@@ -175,14 +106,18 @@ static void take_lines(struct recorder *r, const struct came *came)
 
 /* ---- the file ---- */
 
-/* What was read is given back, so that a job that writes much fills no disk. */
+/* What was read is given back, so that a job that writes much fills no disk. The tail stays, to be compared. */
 static void give_back(struct recorder *r)
 {
     struct marks *m = &r->marks;
+    struct stat st;
     if (!r->options->marks->is_ours || m->offset < m->freed + MARKS_FREE)
         return;
-    fallocate(m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)m->freed, (off_t)(m->offset - m->freed));
-    m->freed = m->offset;
+    uint64_t to = m->offset - TAIL;
+    fallocate(m->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)m->freed, (off_t)(to - m->freed));
+    m->freed = to;
+    if (fstat(m->fd, &st) == 0)
+        m->written = st.st_mtim;
 }
 
 /* When the file was last written to. The clock of file systems lags by one tick of the kernel's at most. */
@@ -194,21 +129,22 @@ static uint64_t written_ns(const struct recorder *r, const struct stat *st, uint
     return t > r->marks.read_ns ? t : r->marks.read_ns;
 }
 
-/* A file that became shorter was written anew ("echo > FILE"). */
-static void start_over(struct marks *m)
+/* n bytes at the end of the buffer were read. */
+static void keep_tail(struct marks_buffer *b, size_t n)
 {
-    m->offset = m->freed = 0;
-    m->buffer->len = 0;
-    m->skipping = false;
+    size_t keep = n < TAIL ? TAIL - n : 0, add = n < TAIL ? n : TAIL;
+    keep = keep < b->tail_len ? keep : b->tail_len;
+    memmove(b->tail, b->tail + b->tail_len - keep, keep);
+    memcpy(b->tail + keep, b->at + b->len - add, add);
+    b->tail_len = keep + add;
 }
 
-static void fall_behind(struct marks *m, uint64_t size)
+static bool has_tail(const struct marks *m)
 {
-    uint64_t to = size - MARKS_READ;
-    m->lost_bytes += to - m->offset;
-    m->offset = to;
-    m->buffer->len = 0;
-    m->skipping = true; /* from the middle of a line on */
+    const struct marks_buffer *b = m->buffer;
+    char now[TAIL];
+    return pread(m->fd, now, b->tail_len, (off_t)(m->offset - b->tail_len)) == (ssize_t)b->tail_len &&
+           memcmp(now, b->tail, b->tail_len) == 0;
 }
 
 static bool have_buffer(struct marks *m)
@@ -218,7 +154,49 @@ static bool have_buffer(struct marks *m)
     return m->buffer != NULL;
 }
 
-static void read_until(struct recorder *r, uint64_t end, const struct came *came)
+/* What happened to the file since it was asked last. Without inotify(7) it may have been written to. */
+static uint32_t take_notices(struct marks *m)
+{
+    struct inotify_event e[64]; /* without names; equal ones are one in the queue */
+    uint32_t seen = m->watch_fd < 0 ? IN_MODIFY : 0;
+    ssize_t n;
+    while (m->watch_fd >= 0 && (n = read(m->watch_fd, e, sizeof(e))) > 0) {
+        for (size_t i = 0; i < (size_t)n / sizeof(*e); i++)
+            seen |= e[i].mask;
+    }
+    m->removed = m->removed || (seen & IN_MOVE_SELF);
+    return seen;
+}
+
+/* A file that became shorter was truncated ("echo > FILE"); it may have grown again since. Lines that came after the
+ * last reading and before that are lost. If it was written to and is as long as before, with the same end, it is not
+ * known whether the line there is another one. (touch(1) changes the time alone.) */
+static void check_rewritten(struct marks *m, const struct stat *st)
+{
+    bool is_later = st->st_mtim.tv_sec != m->written.tv_sec || st->st_mtim.tv_nsec != m->written.tv_nsec;
+    uint64_t size = (uint64_t)st->st_size;
+    bool is_same = size == m->offset && !(is_later && m->modified);
+    if (is_same || !have_buffer(m))
+        return;
+    bool is_anew = size < m->offset || !has_tail(m);
+    m->rewritten += is_anew || size == m->offset;
+    if (!is_anew)
+        return;
+    m->offset = m->freed = 0;
+    m->buffer->len = m->buffer->tail_len = 0;
+    m->skipping = false;
+}
+
+static void fall_behind(struct marks *m, uint64_t size)
+{
+    uint64_t to = size - MARKS_READ;
+    m->lost_bytes += to - m->offset;
+    m->offset = to;
+    m->buffer->len = m->buffer->tail_len = 0;
+    m->skipping = true; /* from the middle of a line on */
+}
+
+static void read_until(struct recorder *r, uint64_t end, const struct mark_came *came)
 {
     struct marks *m = &r->marks;
     struct marks_buffer *b = m->buffer;
@@ -229,6 +207,7 @@ static void read_until(struct recorder *r, uint64_t end, const struct came *came
             return;
         m->offset += (uint64_t)n;
         b->len += (size_t)n;
+        keep_tail(b, (size_t)n);
         take_lines(r, came);
     }
 }
@@ -238,16 +217,19 @@ static void read_new(struct recorder *r, bool woken, uint64_t most)
 {
     struct marks *m = &r->marks;
     struct stat st;
+    m->modified |= (take_notices(m) & IN_MODIFY) != 0;
     if (m->failed || fstat(m->fd, &st) < 0)
         return;
     uint64_t now = sampler_now(&r->sampler), size = (uint64_t)st.st_size;
     m->removed = m->removed || (st.st_nlink == 0 && !r->finishing);
+    if (m->offset)
+        check_rewritten(m, &st);
+    m->written = st.st_mtim;
+    m->modified = false;
     if (size != m->offset && have_buffer(m)) {
-        struct came came = {.t_ns = written_ns(r, &st, now), .realtime_offset_ns = realtime_offset_ns()};
+        struct mark_came came = {.t_ns = written_ns(r, &st, now), .realtime_offset_ns = mark_realtime_offset_ns()};
         uint64_t error = came.t_ns - m->read_ns;
         came.error_ns = woken || error < TIME_ERROR_LEAST ? 0 : error;
-        if (size < m->offset)
-            start_over(m);
         if (size - m->offset > MARKS_BEHIND)
             fall_behind(m, size);
         read_until(r, size - m->offset < most ? size : m->offset + most, &came);
@@ -266,7 +248,7 @@ static void watch(struct recorder *r)
     if (m->watch_fd < 0)
         return;
     /* IN_ATTRIB: also when it is removed, while it is open */
-    if (inotify_add_watch(m->watch_fd, r->options->marks->path, IN_MODIFY | IN_ATTRIB) < 0 ||
+    if (inotify_add_watch(m->watch_fd, r->options->marks->path, IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF) < 0 ||
         epoll_ctl(r->all->epoll_fd, EPOLL_CTL_ADD, m->watch_fd, &e) < 0)
         m->watch_fd = fd_close(m->watch_fd);
     m->armed = m->watch_fd >= 0;
@@ -276,9 +258,7 @@ static void arm(struct recorder *r)
 {
     struct marks *m = &r->marks;
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)m->watch_fd};
-    char events[1024]; /* equal ones are one in the queue */
-    while (read(m->watch_fd, events, sizeof(events)) > 0)
-        ;
+    m->modified |= (take_notices(m) & IN_MODIFY) != 0;
     m->armed = epoll_ctl(r->all->epoll_fd, EPOLL_CTL_MOD, m->watch_fd, &e) == 0;
 }
 
@@ -286,7 +266,10 @@ void marks_open(struct recorder *r)
 {
     r->marks = (struct marks){.fd = marks_fd(r->options->marks), .watch_fd = -1, .tokens = LINES_AT_ONCE};
     struct stat st;
-    if (r->marks.fd >= 0 && !r->options->marks->is_ours && fstat(r->marks.fd, &st) == 0)
+    if (r->marks.fd < 0 || fstat(r->marks.fd, &st) < 0)
+        return;
+    r->marks.written = st.st_mtim;
+    if (!r->options->marks->is_ours)
         r->marks.offset = (uint64_t)st.st_size; /* what was there before is not of this recording */
 }
 
@@ -328,8 +311,11 @@ static void report(struct recorder *r)
                    (unsigned long long)m->lost_bytes);
     if (bad)
         buf_printf(&text, "; %llu lines are too long or no JSON", (unsigned long long)bad);
+    if (m->rewritten)
+        buf_printf(&text, "; lines that were not read before the file was truncated or overwritten (%llu x)",
+                   (unsigned long long)m->rewritten);
     if (m->removed)
-        buf_str(&text, "; the file was removed, and later lines are not in it");
+        buf_str(&text, "; the file was removed or renamed, and later lines are not in it");
     buf_byte(&text, 0);
     if (text.len > 1 && !text.failed) {
         char line[256];
@@ -348,7 +334,7 @@ void marks_finish(struct recorder *r)
     read_new(r, m->armed, MARKS_BEHIND);
     if (m->buffer && m->buffer->len) {
         m->buffer->at[m->buffer->len++] = '\n'; /* the last line may have none: room is left for it */
-        take_lines(r, &(struct came){sampler_now(&r->sampler), 0, realtime_offset_ns()});
+        take_lines(r, &(struct mark_came){sampler_now(&r->sampler), 0, mark_realtime_offset_ns()});
     }
     report(r);
 }

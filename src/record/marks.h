@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 struct recorder;
 struct mark;
@@ -25,14 +26,28 @@ struct marks {
     bool edge;        /* an edge of a phase was read since the last sample */
     uint64_t offset;  /* of the file, up to which it was read */
     uint64_t freed;   /* up to which it was given back to the file system */
+    struct timespec written; /* the file's time of modification when it was read */
+    bool modified;           /* it was written to since */
     uint64_t read_ns; /* when it was read last: all that was read since came later */
     /* A bucket of lines that may be taken: see take_token() */
     uint64_t tokens, tokens_ns;
     struct marks_buffer *buffer; /* allocated when the first line comes */
     bool skipping;               /* the rest of a line that is too long */
     uint64_t lost_lines, lost_bytes, bad_lines, long_lines;
+    uint64_t rewritten; /* times that it was truncated or overwritten */
     bool removed, failed;
 };
+
+/* When lines without a time of their own came; and realtime minus monotonic, one value for all that is read at once,
+ * so that lines keep their order. */
+struct mark_came {
+    uint64_t t_ns, error_ns;
+    int64_t realtime_offset_ns;
+};
+
+/* mark_event.c */
+void mark_put(struct recorder *r, const struct mark *m, const struct mark_came *came);
+int64_t mark_realtime_offset_ns(void);
 
 /* In the recorder, before the first tick. path: for inotify(7). */
 void marks_open(struct recorder *r);

@@ -25,6 +25,8 @@
 #define BELOW_MOST 200u
 #define ENDING ".events"
 #define TRIES 8
+#define LOCKED_AT ((off_t)1 << 62)
+#define LOCKS_MOST 64
 
 static unsigned long long random_number(void)
 {
@@ -57,8 +59,32 @@ static int folder_below(struct marks_file *f, const char *below, char *ret, size
     return 0;
 }
 
-/* Another recorder that sweeps may find the file before it is locked, and remove it: -EAGAIN. */
-static int make_file(struct marks_file *f, const char *folder)
+static struct flock lock_of(off_t from, off_t n)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKED_AT + from, .l_len = n};
+}
+
+int marks_file_lock(int fd)
+{
+    for (off_t i = 0; i < LOCKS_MOST; i++) {
+        struct flock lock = lock_of(i, 1);
+        if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+            return 0;
+        if (errno != EAGAIN && errno != EACCES)
+            return -errno;
+    }
+    return -EAGAIN;
+}
+
+bool marks_file_is_locked(int fd)
+{
+    struct flock lock = lock_of(0, LOCKS_MOST);
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+}
+
+/* Another recorder that sweeps may find the file before it is locked, and remove it: -EAGAIN. A file system without
+ * locks is not used if there is another one (below_else). */
+static int make_file(struct marks_file *f, const char *folder, bool below_else)
 {
     struct stat st;
     snprintf(f->path, sizeof(f->path), "%s/%d-%012llx" ENDING, folder, (int)getpid(), random_number());
@@ -67,20 +93,22 @@ static int make_file(struct marks_file *f, const char *folder)
         return -errno;
     bool swept = flock(f->fd, LOCK_SH | LOCK_NB) < 0 ? errno == EWOULDBLOCK
                                                      : fstat(f->fd, &st) == 0 && st.st_nlink == 0;
+    if (!swept && (marks_file_lock(f->fd) == 0 || !below_else))
+        return 0; /* also where no file system knows locks */
     if (!swept)
-        return 0; /* also where the file system knows no locks */
+        unlinkat(AT_FDCWD, f->path, 0);
     f->fd = fd_close(f->fd);
-    return -EAGAIN;
+    return swept ? -EAGAIN : -ENOLCK;
 }
 
-static int make_below(struct marks_file *f, const char *below)
+static int make_below(struct marks_file *f, const char *below, bool below_else)
 {
     char folder[sizeof(f->made)];
     int code = folder_below(f, below, folder, sizeof(folder));
     if (code < 0)
         return code;
     for (int i = 0; i < TRIES; i++) {
-        code = make_file(f, folder);
+        code = make_file(f, folder, below_else);
         if (code != -EAGAIN)
             break;
     }
@@ -92,11 +120,11 @@ int marks_file_make(struct marks_file *f)
     const char *below = getenv("TMPDIR");
     bool given = below && *below == '/' && strlen(below) < BELOW_MOST;
     *f = (struct marks_file){.is_ours = true};
-    int code = given ? make_below(f, below) : -ENOENT;
+    int code = given ? make_below(f, below, true) : -ENOENT;
     if (code < 0) {
         marks_file_remove(f);
         *f->made = 0;
-        code = make_below(f, BELOW);
+        code = make_below(f, BELOW, false);
     }
     if (code < 0) {
         marks_file_remove(f);

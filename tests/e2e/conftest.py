@@ -7,6 +7,7 @@ The binary is $BARO, else build/baro. $BARO_SANITIZED=1 means that it was built 
 Nothing here asserts a timing, and no test should: a test states what is true whatever the load of the machine.
 """
 
+import fcntl
 import json
 import os
 import pathlib
@@ -103,6 +104,14 @@ def poll(condition, what="the condition", timeout=PATIENCE):
         if now > end:
             pytest.fail(f"waited {timeout} s for {what}")
         time.sleep(min(max(2 * (now - began), 0.005), 0.25))
+
+
+def lock_events(path):
+    """Opens a file as a recorder has $BARO_EVENTS: with the lock without which `baro mark` writes to no file
+    (src/run/marks_file.h). The lock lasts until it is closed."""
+    file = open(path, "ab")
+    fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 << 62, 1, 0))  # F_OFD_SETLK
+    return file
 
 
 # ---- the binary and where it writes ---------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from conftest import lock_events
 from test_terminal import (  # noqa: F401 (terminal is a fixture, the others are collected here)
     terminal,
     test_command_that_handles_ctrl_c,
@@ -50,7 +51,8 @@ def wrap(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("BARO_EVENTS", str(events))
     monkeypatch.chdir(tmp_path)
-    yield [BARO, "phase", "-q", NAME, "--"]
+    with lock_events(events):
+        yield [BARO, "phase", "-q", NAME, "--"]
     lines = [json.loads(line) for line in events.read_text().splitlines()]
     begun = [line["id"] for line in lines if line.get("begin") == NAME]
     ended = [line["id"] for line in lines if line.get("end") == NAME]

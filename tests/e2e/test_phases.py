@@ -2,12 +2,14 @@
 """Phases and marks: lines of $BARO_EVENTS, `baro mark`, `baro phase`, and how readers show them."""
 
 import datetime
+import fcntl
 import json
 import os
 import pathlib
 import re
 import shutil
 import signal
+import struct
 import subprocess
 
 import pytest
@@ -146,6 +148,55 @@ def test_without_a_recording(run, work):
     assert run("mark", "x", env={"BARO_EVENTS": work / "fifo"}, status=0).stderr.count("\n") == 1
     run("phase", "load", status=125)
     run("mark", status=2)
+
+
+def test_only_a_file_that_a_recorder_reads_is_written_to(run, baro, tape, work, started):
+    """Whatever BARO_EVENTS names: a file of the user, a link to it, or one that a process which may only read it has
+    locked, stays as it is."""
+    plain, shared = work / "passwd", work / "shared"
+    (work / "link").symlink_to(plain)
+    for path in (plain, shared):
+        path.write_text("root:x:0:0\n")
+    held = shared.open("rb")
+    fcntl.flock(held, fcntl.LOCK_SH)
+    fcntl.fcntl(held, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0))  # F_OFD_SETLK, all of it
+    for name in ("passwd", "link", "shared"):
+        env = {"BARO_EVENTS": work / name}
+        done = run("mark", "x", env=env, status=0)
+        assert "no recorder reads the file" in done.stderr and "--events" in done.stderr, done.stderr
+        assert done.stderr.count("\n") == 1 and not run("mark", "-q", "x", env=env, status=0).stderr
+        assert run("phase", "load", "--", "sh", "-c", "exit 5", env=env, status=5).stderr.count("\n") == 1
+        assert "no recorder reads" in run("run", "--task", "a", "--", "true", env=env, status=0).stderr
+    assert plain.read_text() == shared.read_text() == "root:x:0:0\n"
+    held.close()
+    # Two recorders that read one file: when one has ended, the other one reads it still.
+    target = started(["sleep", "1000"])
+    readers = [run.popen("record", "-q", "-o", work / f"{i}.baro", "--pid", target.pid, "--events", plain)
+               for i in range(2)]
+    for i in range(2):
+        run.await_samples(work / f"{i}.baro")
+    for i, reader in enumerate(readers):
+        assert run("mark", f"m{i}", env={"BARO_EVENTS": plain}, status=0).stderr == ""
+        reader.send_signal(signal.SIGINT)
+        reader.wait(timeout=60)
+    assert "no recorder" in run("mark", "late", env={"BARO_EVENTS": plain}, status=0).stderr
+    assert [m["name"] for m in phases(run, work / "1.baro")["marks"]] == ["m0", "m1"]
+    assert plain.read_text().count("\n") == 3
+
+
+def test_another_user_cannot_write_to_the_file(run, tape, work):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    run.record(tape, script("""
+        import os, subprocess
+        path = os.environ["BARO_EVENTS"]
+        for command in (f"echo foreign >>{path}", f": >{path}", f"rm -f {path}", f"mv {path} {path}2", f"cat {path}"):
+            done = subprocess.run(["sh", "-c", command], user=65534, group=65534, extra_groups=[], stderr=subprocess.DEVNULL)
+            assert done.returncode, command
+        with open(path, "a") as f:
+            f.write("own\\n")
+    """))
+    assert [m["name"] for m in phases(run, tape)["marks"]] == ["own"]
 
 
 def test_phase_that_is_killed_ends_with_its_process(run, baro, tape, work):
@@ -371,8 +422,53 @@ def test_truncated_and_removed_while_it_is_recorded(run, tape, work, wait_until)
     assert process.wait(timeout=60) == 3
     run.await_end(tape)
     assert [m["name"] for m in phases(run, tape)["marks"]] == ["a first line", "anew", "after a hole"]
-    assert any("was removed" in e["text"] for e in run.export(tape, "event") if e["event"] == "warning")
+    [warning] = [e["text"] for e in run.export(tape, "event") if e["event"] == "warning"]
+    assert "was removed" in warning and "lines that were not read before the file was truncated" in warning
+    assert "$BARO_EVENTS: left out: lines that were not read" in run("summary", tape, status=0).stdout
     wait_until(lambda: not events_in(work))
+
+
+def test_file_is_overwritten_at_the_same_length(run, tape, work, wait_until):
+    """`echo tick >FILE` in a loop: the same length, and often the same bytes. What is lost is on the tape. A file that
+    only got another time (touch) has lost nothing, and a line in two parts is one."""
+    def marks():
+        return [m["name"] for m in phases(run, tape)["marks"]] if run.instants(tape) else []
+
+    def after(n):
+        run.await_samples(tape, len(run.instants(tape)) + n)
+
+    def overwrite(text):  # without a moment at which it is empty
+        with open(events, "r+", encoding="utf-8") as f:
+            f.write(text)
+
+    process, _ = started_run(run, tape, work, wait_until, "exit 3")
+    events = events_in(work)[0]
+    with open(events, "a", buffering=1) as f:
+        f.write("in two ")
+        after(3)
+        f.write("parts\n")
+    wait_until(lambda: marks() == ["in two parts"])
+    os.utime(events)
+    after(3)
+    assert [e for e in run.export(tape, "event") if e["event"] == "warning"] == []
+    overwrite("in three part\n")  # as long, and another one
+    wait_until(lambda: marks()[1:] == ["in three part"])
+    overwrite("in three part\n")
+    after(3)
+    overwrite("a longer line than before\n")
+    wait_until(lambda: marks()[2:] == ["a longer line than before"])
+    os.truncate(events, 1 << 40)
+    after(3)
+    with open(events, "a") as f:
+        f.write("\nthe end\n")
+    wait_until(lambda: marks()[-1] == "the end")
+    events.rename(work / "elsewhere")
+    after(3)
+    (work / "go").touch()
+    assert process.wait(timeout=60) == 3
+    run.await_end(tape)
+    [warning] = [e["text"] for e in run.export(tape, "event") if e["event"] == "warning"]
+    assert "overwritten (3 x)" in warning and "bytes came too fast" in warning and "renamed" in warning, warning
 
 
 def test_file_of_an_attached_recording(run, baro, tape, work, wait_until, started):

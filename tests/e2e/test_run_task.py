@@ -88,7 +88,7 @@ def test_outside_of_a_recording(run, tape, tool):  # noqa: F811
     assert 0.9 * job < tasks["solo"]["cpu_ns"] <= 1.05 * job + 10e6
 
 
-@pytest.mark.parametrize("events", ["/nonexistent/file", "/dev/full"])
+@pytest.mark.parametrize("events", ["/nonexistent/file", "/dev/full", "/proc/self/comm"])
 def test_the_recording_is_gone(run, work, events):
     """The command runs all the same, and ends as it ends."""
     out = run("run", "--task", "a", "--", "sh", "-c", "echo out; exit 3", env={"BARO_EVENTS": events})

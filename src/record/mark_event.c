@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A line of $BARO_EVENTS becomes an event on the tape. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "reading/mark.h"
+#include "record/recorder.h"
+
+/* The process may lose its core between the two clocks: the shortest of three readings counts. */
+int64_t mark_realtime_offset_ns(void)
+{
+    int64_t offset = 0;
+    uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < 3; i++) {
+        uint64_t before = clock_monotonic_ns();
+        int64_t wall = clock_realtime_ns();
+        uint64_t took = clock_monotonic_ns() - before;
+        if (took >= shortest)
+            continue;
+        shortest = took;
+        offset = wall - (int64_t)(before + took / 2);
+    }
+    return offset;
+}
+
+static uint64_t time_of(const struct recorder *r, const struct mark *m, const struct mark_came *came)
+{
+    uint64_t now = clock_monotonic_ns(), t = m->time_ns;
+    if (m->clock == MARK_UNTIMED)
+        return came->t_ns;
+    if (m->clock == MARK_REALTIME) {
+        int64_t monotonic = (int64_t)t - came->realtime_offset_ns;
+        t = monotonic > 0 ? (uint64_t)monotonic : 0;
+    }
+    return recorder_since(r, t < now ? t : now);
+}
+
+void mark_put(struct recorder *r, const struct mark *m, const struct mark_came *came)
+{
+    static const enum baro_event_kind kinds[] = {[MARK_POINT] = BARO_EVENT_MARK,
+                                                 [MARK_BEGIN] = BARO_EVENT_PHASE_BEGIN,
+                                                 [MARK_END] = BARO_EVENT_PHASE_END,
+                                                 [MARK_WHOLE] = BARO_EVENT_PHASE_END};
+    struct baro_attribute all[MARK_ATTRIBUTES + 2];
+    size_t n = m->n_attributes;
+    memcpy(all, m->attribute, n * sizeof(*all));
+    if (m->kind == MARK_WHOLE)
+        all[n++] = (struct baro_attribute){
+            .name = ATTRIBUTE_DURATION, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = m->duration_ns};
+    else if (*m->id)
+        all[n++] = (struct baro_attribute){.name = ATTRIBUTE_PHASE_ID, .type = BARO_ATTRIBUTE_TEXT, .text = m->id};
+    if (m->clock == MARK_UNTIMED && came->error_ns)
+        all[n++] = (struct baro_attribute){
+            .name = ATTRIBUTE_TIME_ERROR, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = came->error_ns};
+    if (m->kind == MARK_TASK || m->kind == MARK_TASK_END) {
+        if (m->kind == MARK_TASK)
+            tasks_run(r, m->name, (struct baro_key){m->pid, m->start_ticks});
+        else
+            tasks_ended(r, m->name, m->wait_status);
+        return;
+    }
+    const struct baro_event e = {.t_ns = time_of(r, m, came),
+                                 .kind = kinds[m->kind],
+                                 .key = {m->pid, m->pid ? m->start_ticks : 0},
+                                 .text = m->name,
+                                 .n_attributes = n,
+                                 .attribute = all};
+    r->marks.edge = r->marks.edge || m->kind == MARK_BEGIN || m->kind == MARK_END;
+    r->job.sink.event(r->job.sink.context, &e);
+}
