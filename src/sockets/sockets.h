@@ -54,8 +54,8 @@ void sockets_probe(struct sockets_probe *ret);
 
 struct sockets;
 
-/* Takes the list of options->before over; if it has none, it lists the network namespaces that there are now, which is too
- * late if the job may have made some. */
+/* Takes the list of options->before over; if it has none, it lists the network namespaces that there are now, which is
+ * too late if the job may have made some. */
 int sockets_new(struct sockets **ret, const struct sockets_options *options, struct baro_error *err);
 /* Adds to all that is counted what another recorder has counted. Before the first reading. */
 void sockets_resume(struct sockets *s, const struct sockets_totals *before);
