@@ -9,7 +9,7 @@ seconds=${1:-60}
 cd "$(dirname -- "$0")/.."
 tools/deps.sh build full
 tools/deps.sh fuzz
-CC=clang tools/build.sh build-fuzz -Dfuzz=libfuzzer -Db_sanitize=address,undefined -Db_lundef=false
+CC=clang TARGET=fuzz-programs tools/build.sh build-fuzz -Dfuzz=libfuzzer -Db_sanitize=address,undefined -Db_lundef=false
 targets=${*:-$(find fuzz -name 'fuzz_*.c' | sed 's,.*/fuzz_\(.*\)\.c,\1,' | sort) mutants}
 failed=0
 for target in $targets; do
@@ -18,10 +18,9 @@ for target in $targets; do
         tools/mutants.sh build-fuzz "${MUTANTS:-50000}" || failed=1
         continue
     fi
-    ninja -C build-fuzz --quiet "fuzz/fuzz_$target"
     mkdir -p "build-fuzz/corpus/$target"
     echo "fuzz: $target, $seconds s"
-    if ! "build-fuzz/fuzz/fuzz_$target" -max_total_time="$seconds" -print_final_stats=1 -verbosity=0 -timeout=10 -rss_limit_mb=1024 \
+    if ! "build-fuzz/fuzz/fuzz_$target" -max_total_time="$seconds" -print_final_stats=1 -verbosity=0 -timeout=10 -rss_limit_mb=1024 -max_len=16384 \
         -artifact_prefix="build-fuzz/crash-$target-" "build-fuzz/corpus/$target" "fuzz/corpus/$target"; then
         echo "fuzz: $target failed; see build-fuzz/crash-$target-*"
         failed=1

@@ -3,6 +3,7 @@
 
 #define PERIOD_LEAST (100 * NS_PER_MS)
 #define PERIOD_MOST (20 * NS_PER_SEC)
+#define REPORTS_MOST 256u /* more than a socket holds, and a worker that is damaged may send on */
 #define LAST_MOST (50 * NS_PER_MS) /* how long the last reading is waited for */
 
 void socket_row_init(struct socket_row *r, struct sampling *sampling)
@@ -166,13 +167,19 @@ static bool take(struct socket_row *r)
     return true;
 }
 
+/* Drops reports of readings that were taken; there is at most one for each request. */
+static void drop_reports(struct socket_row *r)
+{
+    for (unsigned i = 0; i < REPORTS_MOST && sockets_wait(r->sockets, 0); i++)
+        continue;
+}
+
 /* A reading of now, on which nothing follows. A busy machine may not do it in time: then what sockets did since the one
  * before is not known. Example: that one found 0 bytes sent, and 5 MB were sent after it: at least 0. */
 static bool read_last(struct socket_row *r)
 {
     uint64_t until = clock_monotonic_ns() + LAST_MOST, now = until - LAST_MOST;
-    while (sockets_wait(r->sockets, 0)) /* of readings that were taken */
-        continue;
+    drop_reports(r);
     ask(r);
     for (; now < until && sockets_wait(r->sockets, until - now); now = clock_monotonic_ns()) {
         if (take(r) && sockets_is_answered(r->sockets))
@@ -204,8 +211,7 @@ static bool tick(void *state, const struct collector_tick *t)
     if (t->last)
         return read_last(r) || taken;
     if (t->now_ns >= r->due_ns) {
-        while (sockets_wait(r->sockets, 0)) /* of readings that were taken */
-            continue;
+        drop_reports(r);
         ask(r);
         r->due_ns = t->now_ns + period(r);
     }

@@ -138,10 +138,17 @@ static void lack_sums(struct baro_entity *e, enum baro_absent why)
         entity_lack(e, DIRECTORY_used_peak, why);
 }
 
+/* Another process wrote it. */
+static bool is_sound(const struct directory_reading *r)
+{
+    return r->absent < ABSENT_COUNT && r->begin_ns <= r->end_ns && memchr(r->type, 0, sizeof(r->type)) &&
+           memchr(r->source, 0, sizeof(r->source));
+}
+
 static void take(struct directories *d, size_t i, const struct directory_reading *r)
 {
     struct baro_entity *e = d->table.at[i];
-    if (!r->end_ns)
+    if (!r->end_ns || !is_sound(r))
         return;
     d->at[i].error = r->error;
     d->at[i].hangs = 0;

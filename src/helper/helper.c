@@ -283,33 +283,43 @@ static int send_more(struct helper *h)
     return 0;
 }
 
-static int take_packet(struct helper *h, size_t len, helper_reply_fn *fn, void *context)
+/* *ret_sound: it was replies to what was sent, in that order, and nothing else. */
+static int take_packet(struct helper *h, size_t len, bool *ret_sound, helper_reply_fn *fn, void *context)
 {
     const unsigned char *at = h->packet;
     struct helper_reply reply;
     uint64_t serial;
     int n = 0;
-    while (h->first < h->n && helper_wire_next(&at, &len, &serial, &reply)) {
+    *ret_sound = true;
+    while (len && *ret_sound) {
         n += deliver_failed(h, fn, context);
-        if (h->first == h->n || serial != h->serial + h->first)
-            break;
-        deliver(h, &reply, fn, context);
-        n++;
+        *ret_sound = h->first < h->sent && helper_wire_next(&at, &len, &serial, &reply) &&
+                     serial == h->serial + h->first;
+        if (*ret_sound) {
+            deliver(h, &reply, fn, context);
+            n++;
+        }
     }
     return n;
 }
 
-/* Returns the number of replies delivered; *ret_gone tells whether the helper has ended. */
+/* Returns the number of replies delivered; *ret_gone tells whether the helper has ended, or has to: what it sends is
+ * damaged, and what it would send next can't be told to belong to any request. */
 static int receive_all(struct helper *h, bool *ret_gone, helper_reply_fn *fn, void *context)
 {
     int delivered = 0;
     *ret_gone = false;
     for (;;) {
         ssize_t n = recv(h->fd, h->packet, sizeof(h->packet), MSG_DONTWAIT);
-        if (n > 0) {
-            delivered += take_packet(h, (size_t)n, fn, context);
-            continue;
+        bool sound = true;
+        if (n > 0)
+            delivered += take_packet(h, (size_t)n, &sound, fn, context);
+        if (!sound) {
+            *ret_gone = true;
+            return delivered;
         }
+        if (n > 0)
+            continue;
         if (n < 0 && errno == EINTR)
             continue;
         *ret_gone = n == 0 || errno != EAGAIN;
@@ -323,7 +333,7 @@ static uint64_t patience(struct helper *h)
     uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
     uint64_t since = atomic_load_explicit(&h->progress->since_ns, memory_order_relaxed);
     uint64_t now = clock_monotonic_ns();
-    uint64_t age = serial && now > since ? now - since : 0;
+    uint64_t age = !serial ? 0 : now >= since ? now - since : STUCK_AFTER; /* later than now: it is damaged */
     if (age < STUCK_AFTER)
         return STUCK_AFTER - age;
     return ending_hangs(&h->late, h->pid, since, STUCK_AFTER) ? 0 : LATE_CHECK;

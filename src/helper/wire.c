@@ -30,7 +30,9 @@ bool helper_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_seria
     memcpy(reply.host, w.host, sizeof(reply.host));
     reply.data = reply.cmdline;
     reply.data_len = w.cmdline_len ? w.cmdline_len - 1 : 0;
-    if ((!reply.name && w.name_len) || (!reply.cmdline && w.cmdline_len))
+    if ((!reply.name && w.name_len) || (!reply.cmdline && w.cmdline_len) || w.name_len > HELPER_NAME_MAX ||
+        w.cmdline_len > HELPER_CMDLINE_MAX + 1 || w.smaps_absent >= ABSENT_COUNT || w.name_absent >= ABSENT_COUNT ||
+        w.cmdline_absent >= ABSENT_COUNT || w.host_absent >= ABSENT_COUNT)
         return false;
     size_t used = (sizeof(w) + w.name_len + w.cmdline_len + 7) & ~(size_t)7;
     used = used < *len ? used : *len;

@@ -46,8 +46,8 @@ struct helper_progress {
     _Atomic uint64_t since_ns;
 };
 
-/* Takes the first reply off a packet; text is borrowed from it. Returns false if the packet ends or its lengths are
- * wrong. Pure. */
+/* Takes the first reply off a packet; text is borrowed from it. Returns false if there is none, or one that no helper
+ * writes: wrong lengths, texts beyond the limits, reasons that do not exist. Pure. */
 bool helper_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_serial, struct helper_reply *ret);
 
 /* child.c: the helper's whole life; returns never. All descriptors but these are closed first. */

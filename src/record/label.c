@@ -17,6 +17,7 @@
 #define WAITS_MOST 4096u
 #define HOLD (1200 * NS_PER_MS) /* the process that selects may be a second behind */
 #define LAST_MS 20 /* commands are read in batches of some milliseconds */
+#define LAST_MOST NS_PER_SEC
 #define START_SLACK (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
 
 struct label_wait {
@@ -173,7 +174,8 @@ void label_turn(struct recorder *r)
 void label_finish(struct recorder *r)
 {
     struct pollfd p = {.fd = select_fd(r->selector), .events = POLLIN};
-    while (p.fd >= 0 && poll(&p, 1, LAST_MS) > 0) {
+    uint64_t until = clock_monotonic_ns() + LAST_MOST;
+    while (p.fd >= 0 && clock_monotonic_ns() < until && poll(&p, 1, LAST_MS) > 0) {
         record_select_ready(r->all);
         p.fd = select_fd(r->selector);
     }

@@ -19,6 +19,7 @@
 #define ENDS_WITHIN (20 * NS_PER_MS)
 #define STUCK_AFTER NS_PER_SEC
 #define RETRY_FIRST NS_PER_SEC
+#define CHANGES_MOST 4096u /* in one call: whatever that process sends, the recorder goes on */
 #define RETRY_MOST (64 * NS_PER_SEC)
 
 /* A job, in the order of their ids. */
@@ -350,16 +351,26 @@ bool select_reports_unread(const struct selector *s)
     return s->starts == 1 && s->pid && !atomic_load(&s->shared->events_lost) && !atomic_load(&s->shared->scans);
 }
 
+bool select_change_check(const struct watch_change *c)
+{
+    if (c->what == WATCH_READY)
+        return c->job != WATCH_ALL;
+    bool joins = c->what == WATCH_JOIN;
+    return c->what <= WATCH_UNREAD && c->pid > 0 && (!joins || c->task) && (c->what == WATCH_UNREAD || c->job);
+}
+
 int select_read(struct selector *s, select_change_fn *fn, void *context)
 {
     struct watch_change c;
     if (!s->pid)
         return 0;
-    while (s->fd >= 0) {
+    for (unsigned i = 0; s->fd >= 0; i++) {
+        if (i == CHANGES_MOST)
+            return 0; /* the descriptor stays readable */
         ssize_t n = recv(s->fd, &c, sizeof(c), MSG_DONTWAIT);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return 0;
-        if (n != sizeof(c))
+        if (n != sizeof(c) || !select_change_check(&c))
             break;
         void *owner = c.job == WATCH_ALL ? NULL : select_owner(s, c.job);
         if (owner || c.job == WATCH_ALL)

@@ -56,6 +56,8 @@ uint64_t select_cpu_ns(struct selector *s);
  * process has ended: then select_turn() starts another one. */
 typedef void select_change_fn(void *context, void *owner, const struct watch_change *c);
 int select_read(struct selector *s, select_change_fn *fn, void *context);
+/* May the process that selects have sent that? One that sends anything else is ended. Pure. */
+bool select_change_check(const struct watch_change *c);
 
 enum select_trouble {
     SELECT_FINE,

@@ -38,10 +38,10 @@ struct watch_change {
     uint32_t job; /* its id, or WATCH_ALL */
     uint8_t what; /* enum watch_what */
     uint8_t task; /* counted from 1 */
-    bool has_ended, has_status;
+    uint8_t has_ended, has_status; /* bytes and no bool: another process may have written them */
     /* It had run another program for WATCH_LATE, or was in a task before: what it used until then does not belong to
      * this task. */
-    bool is_late;
+    uint8_t is_late;
     int32_t pid, status;
     uint64_t start; /* in ticks: which process of that pid; 0: not known, then the one that was forked at begin_ns */
     uint64_t begin_ns, end_ns;

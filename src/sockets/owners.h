@@ -29,16 +29,18 @@ struct owner_asked {
     bool is_blind;  /* that is known as it was read last, and no later: a child may have begun since, if it has ended */
 };
 
+/* The recorder gets it from the memory of another process: what is a truth value is a byte, as a bool with any other
+ * value is undefined. */
 struct owner {
     struct baro_key key;
     uint64_t sent, received;
     uint32_t connections, listening;
     uint8_t absent; /* enum baro_absent: its descriptors can't be read, or not yet; gone: it has ended */
-    bool whole;     /* none of its sockets is left whose end was not reported */
-    bool is_new;    /* it was not there at the reading before */
-    bool has_forked; /* a child of it began since the reading before */
-    bool is_short;  /* connections that it may have accepted count for no process */
-    bool is_blind;
+    uint8_t whole;      /* none of its sockets is left whose end was not reported */
+    uint8_t is_new;     /* it was not there at the reading before */
+    uint8_t has_forked; /* a child of it began since the reading before */
+    uint8_t is_short;   /* connections that it may have accepted count for no process */
+    uint8_t is_blind;
     uint64_t forks;
     uint64_t shared; /* listeners that it has held together with others: a bit for each, by cookie % 64 */
     struct baro_key parent;

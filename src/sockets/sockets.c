@@ -81,6 +81,15 @@ bool sockets_wait(struct sockets *s, uint64_t most_ns)
 
 /* ---- answers ---- */
 
+/* Another process wrote it. */
+static bool is_sound(const struct sockets_answer *a)
+{
+    bool sound = a->totals.net_absent < ABSENT_COUNT && a->totals.absent < ABSENT_COUNT;
+    for (uint32_t i = 0; sound && i < a->totals.n; i++)
+        sound = a->row[i].absent < ABSENT_COUNT;
+    return sound;
+}
+
 /* The rows that there are, and no more: the rest of the memory was never touched. */
 static bool copy_answer(struct sockets *s)
 {
@@ -93,7 +102,7 @@ static bool copy_answer(struct sockets *s)
         turn != again)
         return false;
     s->seen = turn;
-    return true;
+    return is_sound(&s->answer);
 }
 
 static void add_net(struct sockets_totals *t, const struct sockets_totals *before)

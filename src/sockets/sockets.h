@@ -31,15 +31,15 @@ struct sockets_options {
     bool restarted;           /* another worker has counted before this one */
 };
 
-struct sockets_totals {
+struct sockets_totals { /* bytes and no bool, as in struct owner */
     uint64_t sent, received, unattributed_sent, unattributed_received;
     uint64_t cpu_ns; /* of the last reading */
     /* of the network namespaces of the job's processes that are not the recorder's: all interfaces but lo */
     uint64_t net_received, net_sent;
     uint8_t net_absent, absent; /* enum baro_absent */
-    bool is_bound;              /* sent and received may be too small */
-    bool net_is_bound;          /* net_sent and net_received may be */
-    bool any, denied;           /* some process had a socket; some process or namespace may not be read */
+    uint8_t is_bound;           /* sent and received may be too small */
+    uint8_t net_is_bound;       /* net_sent and net_received may be */
+    uint8_t any, denied;        /* some process had a socket; some process or namespace may not be read */
     uint32_t n;                 /* processes */
     uint32_t asked;             /* which request it answers */
 };
