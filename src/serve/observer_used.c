@@ -36,21 +36,17 @@ static int value_of(const struct baro_sample *s, const struct baro_entity *task,
     return task ? task_value(task, stem, ret) : job_value(s, stem, ret);
 }
 
-static const struct baro_entity *same_task(const struct baro_sample *s, const struct baro_entity *task)
+static const struct baro_entity *same_task(const struct view *v, const struct baro_entity *task)
 {
-    int kind = baro_kind_find("task");
-    for (size_t i = 0; s && task && i < baro_sample_entity_count(s, kind); i++) {
-        const struct baro_entity *e = baro_sample_entity(s, kind, i);
-        if (baro_entity_id(e) == baro_entity_id(task))
-            return e;
-    }
-    return NULL;
+    size_t n = 0;
+    const struct owned *o = task ? view_owned(&v->before_tasks, baro_entity_id(task), &n) : NULL;
+    return o ? baro_sample_entity(v->before, baro_kind_find("task"), o->place) : NULL;
 }
 
 static int cores_of(const struct view *job, const struct baro_entity *task, double *ret)
 {
     uint64_t now, before;
-    const struct baro_entity *earlier = same_task(job->before, task);
+    const struct baro_entity *earlier = same_task(job, task);
     if (!job->before || (task && !earlier))
         return BARO_ABSENT_NOT_YET;
     if (value_of(job->now, task, "cpu", &now) || value_of(job->before, earlier, "cpu", &before) || now < before)
@@ -69,54 +65,34 @@ static bool is_in(const char *path, const char *directory)
     return strncmp(path, directory, len) == 0 && (!path[len] || path[len] == '/');
 }
 
-static bool is_of(const struct baro_entity *directory, const struct baro_entity *task)
-{
-    return !task || (baro_entity_owner(directory) == BARO_OWNER_ENTITY &&
-                     baro_entity_owner_id(directory) == baro_entity_id(task));
-}
-
-/* Is it within another one that counts, too? */
-static bool is_within(const struct baro_sample *s, const struct baro_entity *task, size_t i)
-{
-    const char *path = baro_entity_name(baro_sample_entity(s, BARO_KIND_DIRECTORY, i));
-    for (size_t k = 0; k < baro_sample_entity_count(s, BARO_KIND_DIRECTORY); k++) {
-        const struct baro_entity *other = baro_sample_entity(s, BARO_KIND_DIRECTORY, k);
-        bool is_same = strcmp(path, baro_entity_name(other)) == 0;
-        if (k != i && is_of(other, task) && is_in(path, baro_entity_name(other)) && (!is_same || k < i))
-            return true;
-    }
-    return false;
-}
-
-/* The directories of --du and the sandboxes of tasks; of a task its own. A part of them is no sum. */
-static int disk_of(const struct baro_sample *s, const struct baro_entity *task, uint64_t *ret, bool *ret_is_bound)
+/* The directories of --du and the sandboxes of tasks; of a task its own. A part of them is no sum, and what is within
+ * another one that counts is a part of that. */
+static int disk_of(const struct view *v, const struct baro_entity *task, uint64_t *ret, bool *ret_is_bound)
 {
     int used = baro_metric_find(BARO_KIND_DIRECTORY, "used", 4);
     int unread = baro_metric_find(BARO_KIND_DIRECTORY, "unread", 6);
     int absent = BARO_ABSENT_UNKNOWN;
+    size_t n;
+    const struct owned *o = task ? view_owned(&v->directories, baro_entity_id(task), &n)
+                                 : view_owned(&v->all_directories, 0, &n);
+    const char *outer = NULL;
     *ret = 0;
-    for (size_t i = 0; i < baro_sample_entity_count(s, BARO_KIND_DIRECTORY); i++) {
-        const struct baro_entity *e = baro_sample_entity(s, BARO_KIND_DIRECTORY, i);
-        uint64_t v = 0, left_out = 0;
-        if (!is_of(e, task) || is_within(s, task, i))
+    for (size_t i = 0; i < n; i++) {
+        const struct baro_entity *e = baro_sample_entity(v->now, BARO_KIND_DIRECTORY, o[i].place);
+        uint64_t bytes = 0, left_out = 0;
+        if (outer && is_in(o[i].path, outer))
             continue;
-        absent = baro_entity_value(e, used, &v);
+        outer = o[i].path;
+        absent = baro_entity_value(e, used, &bytes);
         if (absent)
             return absent;
-        *ret += v;
+        *ret += bytes;
         *ret_is_bound |= baro_entity_value(e, unread, &left_out) || left_out;
     }
     return absent;
 }
 
 /* ---- what only processes have ---- */
-
-static bool belongs(const struct baro_process *p, const struct baro_entity *task)
-{
-    uint64_t id;
-    return !task || (baro_process_value(p, baro_metric_find(BARO_KIND_PROCESS, "task", 4), &id) == BARO_PRESENT &&
-                     id == baro_entity_id(task));
-}
 
 /* psutil's words, which the Thermos observer has. */
 static const char *status_of(char state)
@@ -135,19 +111,18 @@ static const char *status_of(char state)
 
 /* Sum of the address spaces of the living, and nice value and state of the last one, as the Thermos observer has them.
  * A sum that lacks a process is none. */
-static void put_of_processes(struct json *j, const struct baro_sample *s, const struct baro_entity *task)
+static void put_of_processes(struct json *j, const struct view *view, const struct baro_entity *task)
 {
     int virtual = baro_metric_find(BARO_KIND_PROCESS, "virtual", 7);
     int nice = baro_metric_find(BARO_KIND_PROCESS, "nice", 4), state = baro_metric_find(BARO_KIND_PROCESS, "state", 5);
     const struct baro_process *last = NULL;
     uint64_t sum = 0, v = 0;
     bool is_whole = true;
-    for (size_t i = 0; s && i < baro_sample_count(s); i++) {
-        const struct baro_process *p = baro_sample_process(s, i);
-        if (!belongs(p, task))
-            continue;
-        last = p;
-        is_whole &= baro_process_value(p, virtual, &v) == BARO_PRESENT;
+    size_t n = view->now ? baro_sample_count(view->now) : 0;
+    const struct owned *own = task ? view_owned(&view->processes, baro_entity_id(task), &n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        last = baro_sample_process(view->now, own ? own[i].place : i);
+        is_whole &= baro_process_value(last, virtual, &v) == BARO_PRESENT;
         sum += v;
     }
     key_absent(j, "vms", !last || !is_whole, (double)sum);
@@ -175,8 +150,8 @@ void observer_put_used(struct json *j, const struct view *v, const struct baro_e
         absent = v->now ? value_of(v->now, task, values[i].stem, &u) : BARO_ABSENT_UNKNOWN;
         key_absent(j, values[i].name, absent, (double)u / values[i].unit);
     }
-    put_of_processes(j, v->now, task);
-    absent = v->now ? disk_of(v->now, task, &disk, &is_bound) : BARO_ABSENT_UNKNOWN;
+    put_of_processes(j, v, task);
+    absent = v->now ? disk_of(v, task, &disk, &is_bound) : BARO_ABSENT_UNKNOWN;
     key_absent(j, "disk", absent, (double)disk);
     json_key(j, "disk_is_lower_bound");
     json_bool(j, !absent && is_bound);

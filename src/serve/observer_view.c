@@ -134,6 +134,87 @@ static bool copy_followed(struct view *v, uint32_t *ret_uid)
     return is_followed;
 }
 
+/* ---- what belongs to which task ---- */
+
+/* As strcmp(3), but with / before all others, so that what is in a directory follows it. */
+static int compare_paths(const char *a, const char *b)
+{
+    for (; *a && *a == *b; a++, b++)
+        ;
+    if (*a == *b)
+        return 0;
+    return !*a || (*a == '/' && *b) ? -1 : !*b || *b == '/' ? 1 : (unsigned char)*a - (unsigned char)*b;
+}
+
+static int by_owner(const void *a, const void *b)
+{
+    const struct owned *x = a, *y = b;
+    int order = x->owner < y->owner ? -1 : x->owner > y->owner;
+    if (!order && x->path && y->path)
+        order = compare_paths(x->path, y->path);
+    return order ? order : x->place < y->place ? -1 : 1;
+}
+
+static void new_list(struct owned_list *l, size_t n)
+{
+    l->at = n ? calloc(n, sizeof(*l->at)) : NULL;
+    l->n = l->at ? n : 0;
+}
+
+static void sort_list(struct owned_list *l)
+{
+    if (l->n)
+        qsort(l->at, l->n, sizeof(*l->at), by_owner);
+}
+
+static void take_owned(struct view *v)
+{
+    const struct baro_sample *s = v->now, *before = v->before;
+    int task = baro_kind_find("task"), of = baro_metric_find(BARO_KIND_PROCESS, "task", 4);
+    new_list(&v->processes, s ? baro_sample_count(s) : 0);
+    new_list(&v->directories, s ? baro_sample_entity_count(s, BARO_KIND_DIRECTORY) : 0);
+    new_list(&v->all_directories, v->directories.n);
+    new_list(&v->before_tasks, before ? baro_sample_entity_count(before, task) : 0);
+    for (size_t i = 0; i < v->processes.n; i++) {
+        v->processes.at[i].place = i;
+        if (baro_process_value(baro_sample_process(s, i), of, &v->processes.at[i].owner) != BARO_PRESENT)
+            v->processes.at[i].owner = 0;
+    }
+    for (size_t i = 0; i < v->all_directories.n; i++) {
+        const struct baro_entity *e = baro_sample_entity(s, BARO_KIND_DIRECTORY, i);
+        bool is_owned = baro_entity_owner(e) == BARO_OWNER_ENTITY;
+        v->directories.at[i] = (struct owned){is_owned ? baro_entity_owner_id(e) : 0, i, baro_entity_name(e)};
+        v->all_directories.at[i] = (struct owned){0, i, baro_entity_name(e)};
+    }
+    for (size_t i = 0; i < v->before_tasks.n; i++)
+        v->before_tasks.at[i] = (struct owned){baro_entity_id(baro_sample_entity(before, task, i)), i, NULL};
+    sort_list(&v->processes);
+    sort_list(&v->directories);
+    sort_list(&v->all_directories);
+    sort_list(&v->before_tasks);
+}
+
+/* How many have an owner below this one? */
+static size_t count_below(const struct owned_list *l, uint64_t owner)
+{
+    size_t from = 0, to = l->n;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (l->at[middle].owner < owner)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+const struct owned *view_owned(const struct owned_list *l, uint64_t owner, size_t *ret_n)
+{
+    size_t from = count_below(l, owner);
+    *ret_n = count_below(l, owner + 1) - from;
+    return *ret_n ? l->at + from : NULL;
+}
+
 void view_begin(struct catalogue *c, struct job *job, struct view *v)
 {
     uint32_t uid;
@@ -144,10 +225,15 @@ void view_begin(struct catalogue *c, struct job *job, struct view *v)
         v->user = user_name(uid); /* which may have to be asked for: nothing is locked */
     else
         take_job(v);
+    take_owned(v);
 }
 
 void view_done(struct view *v)
 {
+    free(v->processes.at);
+    free(v->directories.at);
+    free(v->all_directories.at);
+    free(v->before_tasks.at);
     baro_sample_free(v->now);
     baro_sample_free(v->before);
     for (size_t i = 0; i < v->n; i++)

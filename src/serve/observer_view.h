@@ -20,6 +20,18 @@ struct named {
     double begin_s, end_s;  /* since 1970 */
 };
 
+/* Processes or entities of a sample, sorted by what they belong to: of each task only its own are looked at. */
+struct owned {
+    uint64_t owner;   /* the id of a task; of tasks themselves their own */
+    size_t place;     /* in the sample */
+    const char *path; /* of directories, by which those of one owner are sorted: one is followed by what is in it */
+};
+
+struct owned_list {
+    struct owned *at;
+    size_t n;
+};
+
 struct view {
     struct job *job;
     enum job_state state;
@@ -29,11 +41,16 @@ struct view {
     struct baro_sample *now, *before; /* the last one, and one that is half a second older; NULL: there is none */
     struct named named[VIEW_NAMES];
     size_t n;
+    struct owned_list processes, directories, before_tasks; /* by task; of now, now, and before */
+    struct owned_list all_directories;                      /* by path; their owner is 0 */
 };
 
 /* What it has is valid until view_done(). */
 void view_begin(struct catalogue *c, struct job *job, struct view *ret);
 void view_done(struct view *v);
+
+/* Those of one owner; NULL: there are none. */
+const struct owned *view_owned(const struct owned_list *l, uint64_t owner, size_t *ret_n);
 
 /* "ACTIVE", "SUCCESS", "FAILED", "KILLED", or "LOST": how it ended, or whether it has, is not known. */
 const char *view_state(const struct view *v);
