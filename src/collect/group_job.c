@@ -24,6 +24,8 @@ int group_job_begin(struct group_job *w, const struct cgroup_location *place, bo
 {
     struct sampling *g = w->sampling;
     w->is_on = true;
+    w->is_target = since_now;
+    g->options.children &= !since_now; /* the group lists them, unless they were moved to another one */
     g->job->open = since_now; /* processes may be moved into the group */
     cgroup_walk_init(&w->walk, g->options.root_fd, place);
     w->walk_error = cgroup_walk_groups(&w->walk);
@@ -65,13 +67,59 @@ static void found(void *context, int32_t pid)
     struct sampling *g = w->sampling;
     if (sampling_is_own(g, pid))
         return;
-    bool known = tree_find(&g->job->tree, pid);
-    if (!known && collectors_own(&g->collectors, pid))
+    struct member *m = tree_find(&g->job->tree, pid);
+    if (!m && collectors_own(&g->collectors, pid))
         return;
     w->members++;
-    struct member *m = known ? NULL : job_add(g->job, pid, NULL, BARO_ORIGIN_SCAN, g->now_ns);
     if (m)
+        m->unlisted = 0;
+    else if ((m = job_add(g->job, pid, NULL, BARO_ORIGIN_SCAN, g->now_ns)) != NULL)
         m->came = g->job->open;
+    if (m)
+        m->listed = true;
+}
+
+/* The groups are listed one by one, so a process that moves between two of them may be missing once. */
+static bool has_left(const struct member *m)
+{
+    return m->unlisted > m->listed;
+}
+
+static void count_list(struct group_job *w)
+{
+    struct tree *tree = &w->sampling->job->tree;
+    for (size_t i = 0; i < tree->n; i++) {
+        struct member *m = tree->at[i];
+        if (m && !member_has_ended(m) && !member_is_zombie(m) && !has_left(m)) /* in version 2 no zombie is listed */
+            m->unlisted++;
+    }
+}
+
+/* Has any member left? Who is missing in this list is looked for in another one at the next tick. */
+static void find_left(struct group_job *w)
+{
+    const struct tree *tree = &w->sampling->job->tree;
+    bool all = w->walk_error == 0 && !w->walk.left_out;
+    for (size_t i = 0; i < w->walk.n; i++)
+        all &= !w->walk.at[i].gone; /* removed, or it could not be read */
+    w->any_left = false;
+    for (size_t i = 0; i < tree->n && all; i++) {
+        if (!tree->at[i] || !tree->at[i]->unlisted)
+            continue;
+        w->any_left |= has_left(tree->at[i]);
+        w->walked_ns = 0;
+    }
+}
+
+struct member *group_job_next_left(const struct group_job *w, size_t *i)
+{
+    const struct tree *tree = &w->sampling->job->tree;
+    while (w->any_left && *i < tree->n) {
+        struct member *m = tree->at[(*i)++];
+        if (m && has_left(m))
+            return m;
+    }
+    return NULL;
 }
 
 bool group_job_has_come(const struct group_job *w, const struct member *m)
@@ -87,12 +135,17 @@ size_t group_job_find(struct group_job *w)
         return 0;
     w->before_ns = w->read_ns;
     w->read_ns = g->now_ns;
-    if (g->now_ns >= w->walked_ns + REWALK) {
+    bool walks = g->now_ns >= w->walked_ns + REWALK;
+    if (walks) {
         w->walk_error = cgroup_walk_groups(&w->walk);
         w->walked_ns = g->now_ns;
     }
+    if (w->is_target && walks)
+        count_list(w);
     if (w->walk_error == 0)
         w->walk_error = cgroup_walk_processes(&w->walk, g->text, sizeof(g->text), found, w) < 0 ? -1 : 0;
+    if (w->is_target && walks)
+        find_left(w);
     return w->members;
 }
 

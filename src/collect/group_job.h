@@ -11,7 +11,9 @@
 struct group_job {
     struct sampling *sampling;
     bool is_on; /* false: the job is no control group, and the other fields are not used */
+    bool is_target; /* what leaves it is no part of the job; false: it was made for the command */
     bool left_out_reported;
+    bool any_left; /* for group_job_next_left() */
     struct cgroup_meter meter;
     struct cgroup_reading base; /* CPU time that the group had used before the recording */
     uint64_t counted_ns;        /* the kernel's CPU time at the last sample */
@@ -32,6 +34,8 @@ int group_job_begin(struct group_job *w, const struct cgroup_location *place, bo
 
 /* Adds the processes of the group that are not members yet. Returns the number of processes in it. */
 size_t group_job_find(struct group_job *w);
+/* The next member that has moved to another group. *i: 0 at first. */
+struct member *group_job_next_left(const struct group_job *w, size_t *i);
 /* Did a member whose stat was just read for the first time run elsewhere before it was moved into the group? */
 bool group_job_has_come(const struct group_job *w, const struct member *m);
 /* needed because moving a process into the group causes no event */

@@ -2,6 +2,7 @@
 #include "collect/members.h"
 
 #include "collect/process.h"
+#include "job/task.h"
 
 #define WRAPPER_DEADLINE (100 * NS_PER_MS)
 
@@ -99,6 +100,18 @@ int members_look(struct processes *p, struct member *m)
     if (!members_await_wrapper(p, m))
         members_gone(p, m, p->sampling->now_ns);
     return -ESRCH;
+}
+
+void members_leave(struct processes *p, struct member *m)
+{
+    if (members_look(p, m) < 0)
+        return;
+    if (member_is_zombie(m)) {
+        m->unlisted = 0;
+        return;
+    }
+    job_leave(p->sampling->job, m);
+    members_gone(p, m, p->sampling->now_ns);
 }
 
 int members_rebase(struct processes *p, struct member *m)

@@ -15,6 +15,9 @@ void members_gone(struct processes *p, struct member *m, uint64_t t_ns);
 /* The same only for the members below it: it reaped them, or it is not known who did. */
 void members_gather(struct processes *p, struct member *m, uint64_t t_ns);
 
+/* The member is none any more, but did not end; unless that shows now. */
+void members_leave(struct processes *p, struct member *m);
+
 /* The pid is no longer there. The wrapper reports each process that it reaps, with the zombie's counters, within a
  * moment. Returns true if that report is to be waited for, false if the member is gone. */
 bool members_await_wrapper(struct processes *p, struct member *m);

@@ -147,6 +147,9 @@ static void tick_members(struct processes *p)
     threads_tick(&p->threads);
     group_job_find_if_due(p->group, p->scan.always || p->scan.once);
     size_t i = 0;
+    for (struct member *m; (m = group_job_next_left(p->group, &i)) != NULL;)
+        members_leave(p, m);
+    i = 0;
     tick_from(p, &i);
     check_order(p);
     if (g->job->n_gone && g->job->events && g->options.catch_up) {

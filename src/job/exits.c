@@ -246,7 +246,8 @@ bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
 static bool report(struct job *j, struct member *m, uint64_t now_ns)
 {
     struct baro_exit e;
-    if (!m->left_task && was_reported(j, m)) {
+    bool never_came = m->left_task && m->unlisted && !m->listed; /* its parent had left the group that is the job */
+    if (never_came || (!m->left_task && was_reported(j, m))) {
         j->started--;
         return false;
     }

@@ -246,6 +246,17 @@ bool job_unseen(const struct job *j, uint64_t *ret)
     return !j->open && (reported || j->unseen_known);
 }
 
+/*
+ * Is the CPU time that the kernel counts for the job's control group the job's? Not of a command's group that processes
+ * of the job have left: what these use is in the ledger alone. Example: podman(1) puts a container into a group of its
+ * own. Of a group that the user named, what leaves it is no part of the job.
+ */
+static bool group_counts(const struct job *j, const uint64_t total[LEDGER_MAX])
+{
+    return j->group.known &&
+           (j->open || total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM] <= j->group.user_ns + j->group.system_ns);
+}
+
 void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
 {
     uint64_t total[LEDGER_MAX];
@@ -260,7 +271,8 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     }
     uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick;
     uint64_t unsure, waiting = known_of_gone(j, &unsure), named = j->counted_ended_ns + j->sums.counted + waiting;
-    if (j->group.known) {
+    bool has_group = group_counts(j, total);
+    if (has_group) {
         total[LEDGER_CPU_USER] = j->group.user_ns;
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
         bound = 0;
@@ -286,7 +298,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     bool may_miss = may_miss_children(j);
     ret_value[JOB_io_is_lower_bound] =
         j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
-    ret_value[JOB_cpu_is_lower_bound] = !j->group.known && (j->cpu_short || may_miss);
+    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->cpu_short || may_miss);
     ret_value[JOB_counts_are_lower_bounds] = j->unreaped || may_miss;
     if (ret_value[JOB_cpu_is_lower_bound])
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;

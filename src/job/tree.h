@@ -204,6 +204,8 @@ struct member {
     bool sampled : 1;           /* it is in at least one sample */
     bool target : 1;            /* named by the user */
     bool came : 1;              /* found in the job's control group; it may have been moved there */
+    bool listed : 1;            /* found in it at least once */
+    uint8_t unlisted : 2;       /* how often the group was listed since without it; 2 at most */
     bool touched : 1;           /* record/: since the last drain */
     bool named : 1;             /* record/: its name is from an event */
     bool followed : 1;          /* record/: perf was attached to it, or reported its fork */

@@ -14,7 +14,7 @@ import time
 
 import pytest
 from conftest import Cgroup
-from jobs import after_mounts
+from jobs import after_mounts, script
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
 
@@ -156,6 +156,31 @@ def test_record_a_group(run, tape, work, cgroup, wait_until, whose):
     assert summary["job"]["processes_started"] >= 13
 
 
+def test_record_a_group_that_processes_leave(run, tape, work, cgroup, groups, wait_until):
+    """What is moved to another group, and what it starts there, is no part of the job any more, as with containers."""
+    other = groups()
+    job, go = waiting(
+        cgroup,
+        work,
+        f"(sh -c 'echo $$ > {other.path}/cgroup.procs; sleep 1001 & sleep 1002 & wait') & "
+        f"while [ ! -e {work}/end ]; do sleep 0.1; done",
+    )
+    recorder = attach(run, tape, cgroup.path, wait_until)
+    go()
+    wait_until(lambda: len(other.pids()) == 3, "those that leave")
+    moved = set(other.pids())
+    wait_until(lambda: moved & {r["pid"] for r in run.export(tape)}, "one of them as a member")
+    last = lambda: max(r["t_ns"] for r in run.export(tape, "job"))  # noqa: E731
+    wait_until(
+        lambda: not moved & {r["pid"] for r in run.export(tape) if r["t_ns"] == last()}, "the end of their membership"
+    )
+    (work / "end").touch()
+    assert recorder.wait(60) == 0, recorder.stderr.read()
+    assert len(other.pids()) == 3, "it ended before those that had left"
+    assert not moved & {e["pid"] for e in run.export(tape, "exit")}
+    job.wait()
+
+
 def test_record_a_group_with_subgroups(run, tape, work, cgroup, wait_until):
     job, go = waiting(cgroup, work, "true")
     below = cgroup.path / "below"
@@ -289,6 +314,23 @@ def test_own_group_counts_all(run, tape, work, cgroup):
     # The group above counts baro's own CPU time as well.
     assert 0.5 * summary["job"]["cpu_ns"] < summary["accounting"]["cpu_counted_ns"] <= summary["job"]["cpu_ns"] + 20_000_000
     assert summary["job"]["cpu_ns"] <= cgroup.usage_ns() - before
+
+
+def test_own_group_that_the_job_leaves(run, tape, cgroup):
+    """As podman does: processes go into another group, and what they use there is the job's all the same."""
+    other = cgroup.path / "other"
+    other.mkdir()
+    code = f"""
+        import os, time
+        open("{other}/cgroup.procs", "w").write("0")
+        end = time.process_time() + 0.3
+        while time.process_time() < end: pass
+    """
+    try:
+        run.record(tape, script(code), "--cgroup", "own", cgroup=cgroup)
+    finally:
+        other.rmdir()
+    assert run.summary(tape)["job"]["cpu_ns"] >= 300_000_000
 
 
 def test_auto_only_in_a_delegated_group(run_both, tape, cgroup):

@@ -259,6 +259,39 @@ static void exits_in_their_order(void **state)
     job_done(&j);
 }
 
+/* The command's own control group counted 30 ms, and the wrapper 100 ms: the child had moved to another group. */
+static void what_left_the_own_group_counts(void **state)
+{
+    static struct job j;
+    struct member *command, *child;
+    uint64_t value[JOB_MAX];
+    (void)state;
+    begin_pair(&j, &command, &child);
+    j.group = (struct job_group){.known = true, .user_ns = 20 * MS, .system_ns = 10 * MS};
+    job_gone(&j, child, 19 * MS, 20 * MS);
+    end_command(&j, command, 100 * MS);
+    close_pair(&j, value);
+    assert_int_equal(value[JOB_cpu], 100 * MS);
+    job_done(&j);
+}
+
+/* Of a target, the group's count is the job's, whatever its processes did elsewhere. */
+static void what_left_a_target_does_not(void **state)
+{
+    static struct job j;
+    struct member *command, *child;
+    uint64_t value[JOB_MAX];
+    (void)state;
+    begin_pair(&j, &command, &child);
+    j.open = true;
+    j.group = (struct job_group){.known = true, .user_ns = 20 * MS, .system_ns = 10 * MS};
+    job_gone(&j, child, 19 * MS, 20 * MS);
+    end_command(&j, command, 100 * MS);
+    close_pair(&j, value);
+    assert_int_equal(value[JOB_cpu], 30 * MS);
+    job_done(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +301,8 @@ int main(void)
         cmocka_unit_test(left_child_is_reported_by_the_wrapper),
         cmocka_unit_test(child_of_the_first_of_a_namespace),
         cmocka_unit_test(exits_in_their_order),
+        cmocka_unit_test(what_left_the_own_group_counts),
+        cmocka_unit_test(what_left_a_target_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
