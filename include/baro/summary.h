@@ -115,8 +115,19 @@ BARO_API int baro_summary_fact_find(const char *section, const char *name);
 /** How exact a value is: bits of baro_value.flags. */
 enum baro_value_flag {
     BARO_VALUE_LOWER_BOUND = 1, /**< it may be too small */
-    BARO_VALUE_ESTIMATE = 2     /**< it may be wrong either way */
+    BARO_VALUE_ESTIMATE = 2,    /**< it may be wrong either way */
+    BARO_VALUE_UPPER_BOUND = 4  /**< it may be too large */
 };
+
+/** How a mark is written before a value. */
+enum baro_mark {
+    BARO_MARK_WORDS, /**< "at least ", "about ", "at most " */
+    BARO_MARK_ASCII, /**< ">", "~", "<" */
+    BARO_MARK_SYMBOL /**< the same as UTF-8: U+2265, U+2248, U+2264 */
+};
+
+/** @return what to write before a value with these flags; "" for one that is exact. */
+BARO_API const char *baro_value_mark(unsigned flags, enum baro_mark as);
 
 /** In place of a reason: there is no such value, and none is missing. A command that a signal ended has no exit status.
  */

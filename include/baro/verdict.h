@@ -74,7 +74,8 @@ struct baro_evidence {
     const char *name;    /**< a fact of baro/summary.h such as "limits.throttled_ns"; or a name without a dot */
     double value;        /**< in its unit; a ratio from 0 to 1 */
     enum baro_unit unit;
-    const char *text;    /**< the value for people: "9.8 s"; or text such as "cgroup /a": the value is NAN then */
+    unsigned flags;      /**< enum baro_value_flag: how exact it is */
+    const char *text;    /**< the value for people, after its mark: "at least 9.8 s"; or text such as "cgroup /a": the value is NAN then */
 };
 
 /** Members may be added at the end: take what baro_verdicts_get() returns, make no arrays. */

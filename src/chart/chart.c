@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "baro/summary.h"
+
 #define LIMIT_NEAR 1.6 /* a limit up to so many times the highest value is drawn as a line */
 
 static void *grow(void **list, size_t n, size_t size)
@@ -173,8 +175,7 @@ static double values_top(const struct chart *c)
 
 void chart_max_text(enum chart_unit unit, const struct chart_curve *curve, struct buf *ret)
 {
-    if (curve->max_is_bound)
-        buf_str(ret, "at least ");
+    buf_str(ret, baro_value_mark(curve->max_is_bound ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_WORDS));
     chart_value_text(unit, curve->max, ret);
 }
 

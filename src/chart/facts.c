@@ -35,23 +35,23 @@ const char *fact_text(const struct baro_summary *s, const char *section, const c
     return read_fact(s, section, name, row, &v, &fact) && fact->type == BARO_FACT_TEXT ? v.text : NULL;
 }
 
-static bool fact_is_bound(const struct baro_summary *s, const char *section, const char *name)
+static unsigned fact_flags(const struct baro_summary *s, const char *section, const char *name)
 {
     const struct baro_fact *fact;
     struct baro_value v = {0};
-    return read_fact(s, section, name, 0, &v, &fact) && (v.flags & BARO_VALUE_LOWER_BOUND);
+    return read_fact(s, section, name, 0, &v, &fact) ? v.flags : 0;
 }
 
 #define OFF_CURVE 1.01
 
 /* "peak 153 MB", "peak at least 153 MB: cc1 ×2, gcc"; where no sample has as much, "peak 153 MB between samples" */
-static void add_peak(struct chart *c, uint64_t t_ns, double value, bool at_least, const char *who)
+static void add_peak(struct chart *c, uint64_t t_ns, double value, unsigned flags, const char *who)
 {
     struct buf b = {0};
     double sampled = 0;
     for (size_t i = 0; i < c->n_curves; i++)
         sampled = c->curves[i].known && c->curves[i].max > sampled ? c->curves[i].max : sampled;
-    buf_str(&b, at_least ? "peak at least " : "peak ");
+    buf_printf(&b, "peak %s", baro_value_mark(flags, BARO_MARK_WORDS));
     chart_value_text(c->unit, value, &b);
     if (sampled > 0 && value > OFF_CURVE * sampled)
         buf_str(&b, " between samples");
@@ -101,7 +101,7 @@ void decorate_peak(struct chart *c, const struct baro_summary *s, const struct l
             most = &c->curves[i];
     }
     if (most)
-        add_peak(c, most->max_ns, most->max, most->max_is_bound,
+        add_peak(c, most->max_ns, most->max, most->max_is_bound ? BARO_VALUE_LOWER_BOUND : 0,
                  most->shape == CHART_TOTAL || c->n_curves == 1 ? NULL : most->name);
 }
 
@@ -149,9 +149,9 @@ static void fact_peak(struct chart *c, const struct baro_summary *s, const char 
 {
     double peak;
     if (is_whole(c, s) && fact_number(s, "job", name, 0, &peak))
-        add_peak(c, t_ns, peak, fact_is_bound(s, "job", name), who);
+        add_peak(c, t_ns, peak, fact_flags(s, "job", name), who);
     else
-        add_peak(c, curve->max_ns, curve->max, curve->max_is_bound, NULL);
+        add_peak(c, curve->max_ns, curve->max, curve->max_is_bound ? BARO_VALUE_LOWER_BOUND : 0, NULL);
 }
 
 static void rss_peak(struct chart *c, const struct baro_summary *s, const struct chart_curve *curve, bool with_holders)

@@ -77,11 +77,3 @@ void fact_directory_task(const struct baro_summary *s, int of, size_t row, struc
     }
     value_text(ret, name ? BARO_PRESENT : BARO_ABSENT_NONE, name);
 }
-
-void fact_directory_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct directory_last *d = &s->directories.at[row];
-    (void)of;
-    ret->absent = d->absent[DIRECTORY_unread];
-    ret->u64 = !ret->absent && is_bound(d);
-}

@@ -9,12 +9,16 @@ enum {
 #define SECTION(id, name, is_table, help) FIRST_##id, BEFORE_##id = FIRST_##id - 1,
 #define FACT(id, name, type, unit, get, of, help) FACT_##id##_##name,
 #define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help) FACT_##id##_##name,
+#define FLAG(id, name, flag, covers, help) FACT_##id##_##name,
+#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) FACT_##id##_##name,
 #define END(id) END_##id, LAST_##id = END_##id - 1,
 #include "derive/facts.def"
     FACTS
 #undef SECTION
 #undef FACT
 #undef FACT_NOT_IN_JSON
+#undef FLAG
+#undef FLAG_KNOWN_BY
 #undef END
 };
 
@@ -22,6 +26,8 @@ enum {
 #define SECTION(id, name, is_table, help) SECTION_##id,
 #define FACT(id, name, type, unit, get, of, help)
 #define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help)
+#define FLAG(id, name, flag, covers, help)
+#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help)
 #define END(id)
 #include "derive/facts.def"
     SECTIONS
@@ -36,6 +42,8 @@ static const struct baro_section sections[SECTIONS] = {
 #undef SECTION
 #undef FACT
 #undef FACT_NOT_IN_JSON
+#undef FLAG
+#undef FLAG_KNOWN_BY
 };
 
 #define SECTION(id, name, is_table, help)
@@ -43,19 +51,77 @@ static const struct baro_fact facts[FACTS] = {
 #define FACT(id, name, type, unit, get, of, help) {SECTION_##id, #name, help, BARO_FACT_##type, BARO_UNIT_##unit, true},
 #define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help)                                                          \
     {SECTION_##id, #name, help, BARO_FACT_##type, BARO_UNIT_##unit, false},
+#define FLAG(id, name, flag, covers, help) FACT(id, name, BOOLEAN, NONE, NULL, 0, help)
+#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) FACT(id, name, BOOLEAN, NONE, NULL, 0, help)
 #include "derive/facts.def"
 #undef FACT
 #undef FACT_NOT_IN_JSON
+#undef FLAG
+#undef FLAG_KNOWN_BY
 };
 
 static const struct {
-    fact_getter *get;
+    fact_getter *get; /* of a flag: what says whether it is known; NULL: its values */
     int of;
+    unsigned flag;
+    const char *covers;
 } getters[FACTS] = {
-#define FACT(id, name, type, unit, get, of, help) {get, of},
-#define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help) {get, of},
+#define FACT(id, name, type, unit, get, of, help) {get, of, 0, NULL},
+#define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help) {get, of, 0, NULL},
+#define FLAG(id, name, flag, covers, help) {NULL, 0, BARO_VALUE_##flag, covers},
+#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) {fact_job, metric, BARO_VALUE_##flag, covers},
 #include "derive/facts.def"
 };
+
+/* ---- flags ---- */
+
+const char *baro_value_mark(unsigned flags, enum baro_mark as)
+{
+    static const char *const marks[][3] = {{"", "", ""},
+                                           {"at least ", ">", "\342\211\245"},
+                                           {"about ", "~", "\342\211\210"},
+                                           {"at most ", "<", "\342\211\244"}};
+    bool least = flags & BARO_VALUE_LOWER_BOUND, most = flags & BARO_VALUE_UPPER_BOUND;
+    int which = least && !most ? 1 : least || flags & BARO_VALUE_ESTIMATE ? 2 : most ? 3 : 0;
+    return marks[which][as >= BARO_MARK_WORDS && as <= BARO_MARK_SYMBOL ? as : BARO_MARK_WORDS];
+}
+
+bool fact_is_covered(int flag, int fact)
+{
+    const char *covers = getters[flag].covers, *name = facts[fact].name;
+    size_t n = covers ? strlen(covers) : 0;
+    enum baro_fact_type type = facts[fact].type;
+    return covers && facts[flag].section == facts[fact].section &&
+           (type == BARO_FACT_UNSIGNED || type == BARO_FACT_SIGNED || type == BARO_FACT_REAL) &&
+           strncmp(name, covers, n) == 0 && (!n || !name[n] || name[n] == '_');
+}
+
+unsigned fact_flag(int fact)
+{
+    return getters[fact].flag;
+}
+
+/* A flag says what its values say of themselves: one of them that may be too small is enough. Beside values none of
+ * which is known it is not known either: "false" would call them exact. */
+static void get_flag(const struct baro_summary *s, int flag, size_t row, struct baro_value *ret)
+{
+    const struct baro_section *in = &sections[facts[flag].section];
+    struct baro_value v = {0};
+    int why = BARO_PRESENT;
+    bool any = false, is = false;
+    if (getters[flag].get)
+        getters[flag].get(s, getters[flag].of, row, &v);
+    int known = v.absent;
+    for (int i = in->first_fact; i < in->first_fact + in->fact_count; i++) {
+        if (!fact_is_covered(flag, i))
+            continue;
+        int absent = baro_summary_value(s, i, row, &v);
+        why = why ? why : absent;
+        any = any || !absent;
+        is = is || (v.flags & getters[flag].flag);
+    }
+    value_u64(ret, any ? known : why, is);
+}
 
 int baro_summary_section_count(void)
 {
@@ -126,6 +192,9 @@ int baro_summary_value(const struct baro_summary *s, int fact, size_t row, struc
     if (fact < 0 || fact >= FACTS || row >= baro_summary_rows(s, facts[fact].section))
         return BARO_E_RANGE;
     *ret = (struct baro_value){0};
-    getters[fact].get(s, getters[fact].of, row, ret);
+    if (getters[fact].flag)
+        get_flag(s, fact, row, ret);
+    else
+        getters[fact].get(s, getters[fact].of, row, ret);
     return ret->absent;
 }

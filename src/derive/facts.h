@@ -27,14 +27,11 @@ enum { EXIT_STATUS, EXIT_SIGNAL, EXIT_WAIT_STATUS, EXIT_CORE, EXIT_DETACHED };
 enum { CORES_MEAN, CORES_PEAK };
 enum {
     RSS_PEAK,
-    RSS_IS_BOUND,
     RSS_AT_MOST,
-    RSS_AT_MOST_IS_ESTIMATE,
     RSS_HOLDER,
     RSS_IS_OF_PROCESS,
     RSS_IS_UNSAMPLED
 };
-enum { THREADS_PEAK, THREADS_IS_BOUND };
 enum { SURVIVORS, SURVIVOR_NAME };
 enum { HOLDER_NAME, HOLDER_PROCESSES, HOLDER_BYTES };
 enum {
@@ -69,7 +66,7 @@ enum {
     HOST_MEMORY_TOTAL
 };
 enum { ACCOUNTING_KERNEL_SOURCE, ACCOUNTING_EVENT_SOURCE, ACCOUNTING_EXIT_SOURCE, ACCOUNTING_REMAINDER };
-enum { SPLIT_USER, SPLIT_SYSTEM, SPLIT_IS_ESTIMATE };
+enum { SPLIT_USER, SPLIT_SYSTEM };
 enum { TAPE_GAP, TAPE_GAPS, TAPE_DAMAGE, TAPE_WRAPPER_LOST, TAPE_WARNINGS, TAPE_WARNING };
 enum { COURSE_BEGIN, COURSE_WIDTH, COURSE_CORES, COURSE_IO_RATE };
 enum { TASK_NAME, TASK_RULE };
@@ -80,23 +77,27 @@ enum { OWN_COST, OWN_BUDGET, OWN_START, OWN_AFTER_START };
 typedef void fact_getter(const struct baro_summary *s, int of, size_t row, struct baro_value *ret);
 
 /* facts_job.c */
-fact_getter fact_argument, fact_head, fact_target, fact_exit, fact_job, fact_job_flag, fact_job_is_bound,
-    fact_cores, fact_rss, fact_mark_is_bound, fact_peak_is_bound, fact_peak_is_estimate, fact_peak,
-    fact_peak_age, fact_peak_members, fact_peak_covered, fact_peak_time, fact_threads, fact_processes,
-    fact_processes_bound, fact_processes_most, fact_survivors, fact_holder_of_pss, fact_holder_of_rss,
-    fact_before, fact_job_io_write, fact_job_io_write_is_estimate;
+fact_getter fact_argument, fact_head, fact_target, fact_exit, fact_job, fact_cores, fact_rss, fact_peak, fact_peak_age,
+    fact_peak_members, fact_peak_covered, fact_peak_time, fact_threads, fact_processes, fact_processes_most,
+    fact_survivors, fact_holder_of_pss, fact_holder_of_rss, fact_before, fact_job_io_write;
 /* facts_machine.c */
 fact_getter fact_memory_limit, fact_cores_limit, fact_pids_limit, fact_oom_kills, fact_refused, fact_held_from,
     fact_host, fact_gauge, fact_grown, fact_share;
 /* facts_accounting.c */
 fact_getter fact_accounting, fact_command, fact_command_name, fact_command_processes, fact_command_split,
-    fact_command_is_bound, fact_command_is_estimate, fact_recorder, fact_recorder_mean, fact_own_cost, fact_tape;
+    fact_recorder, fact_recorder_mean, fact_own_cost, fact_tape;
 /* facts_tasks.c */
-fact_getter fact_task, fact_task_is_bound, fact_task_text, fact_task_uss_mean, fact_task_cores, fact_task_tcp;
+fact_getter fact_task, fact_task_text, fact_task_uss_mean, fact_task_cores, fact_task_tcp;
 /* directories.c */
-fact_getter fact_directory, fact_directory_path, fact_directory_bound, fact_directory_task;
+fact_getter fact_directory, fact_directory_path, fact_directory_task;
 /* facts_course.c */
 fact_getter fact_course, fact_course_memory;
+
+/* facts.c: is this number one that the flag is about? Which flag of a value it has; 0: it is no such fact. */
+bool fact_is_covered(int flag, int fact);
+unsigned fact_flag(int fact);
+/* Whether the CPU time of the job is a lower bound, and so what is computed from it. */
+bool fact_cpu_is_bound(const struct baro_summary *s);
 
 static inline void value_u64(struct baro_value *ret, int absent, uint64_t v)
 {

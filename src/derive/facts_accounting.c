@@ -76,29 +76,13 @@ void fact_command(const struct baro_summary *s, int of, size_t row, struct baro_
         ret->flags = BARO_VALUE_ESTIMATE;
 }
 
-void fact_command_is_estimate(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct command *c = summary_command(s, row);
-    value_u64(ret, c->covered[of] ? BARO_PRESENT : c->absent[of], cpu_is_estimate(s, c));
-}
-
 void fact_command_split(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     struct summary_split split;
     summary_command_split(s, summary_command(s, row), &split);
-    if (of == SPLIT_IS_ESTIMATE) {
-        ret->u64 = split.is_estimate;
-        return;
-    }
     value_u64(ret, split.absent, of == SPLIT_USER ? split.user_ns : split.system_ns);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, summary_command(s, row), COMMAND_CPU));
     value_flag(ret, BARO_VALUE_ESTIMATE, split.is_estimate);
-}
-
-void fact_command_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    const struct command *c = summary_command(s, row);
-    bool known = of == COMMAND_IO_READ || c->covered[of]; /* of I/O it says what is absent as well */
-    value_u64(ret, known ? BARO_PRESENT : c->absent[of], is_bound(s, c, of));
 }
 
 /* ---- accounting ---- */
@@ -121,6 +105,7 @@ void fact_accounting(const struct baro_summary *s, int of, size_t row, struct ba
     case ACCOUNTING_REMAINDER:
         absent = summary_remainder(s, &remainder);
         value_real(ret, absent, remainder);
+        value_flag(ret, BARO_VALUE_LOWER_BOUND, fact_cpu_is_bound(s));
         break;
     }
 }

@@ -98,9 +98,10 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
     const char *source = summary_kernel_source(s);
     uint64_t flag;
     switch (metric) {
-    case JOB_cpu:
     case JOB_cpu_user:
     case JOB_cpu_system:
+        return fact_cpu_is_bound(s); /* though it is 0 itself */
+    case JOB_cpu:
         return v && (strcmp(source, "ledger") == 0 ||
                      (summary_job(s, JOB_cpu_is_lower_bound, &flag) == BARO_PRESENT && flag));
     case JOB_run_delay:
@@ -115,6 +116,7 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
     case JOB_io_write:
     case JOB_io_rchar:
     case JOB_io_wchar:
+    case JOB_io_cancelled_write:
         return summary_job(s, JOB_io_is_lower_bound, &flag) == BARO_PRESENT && flag;
     case JOB_tcp_sent:
     case JOB_tcp_received:
@@ -127,6 +129,12 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
     default:
         return false;
     }
+}
+
+bool fact_cpu_is_bound(const struct baro_summary *s)
+{
+    uint64_t v;
+    return summary_job(s, JOB_cpu, &v) == BARO_PRESENT && is_bound(s, JOB_cpu, v);
 }
 
 /* Example: four threads used 1.41 s and ended before the second sample: of none of it is known how long they waited. */
@@ -157,36 +165,13 @@ void fact_job_io_write(const struct baro_summary *s, int of, size_t row, struct 
         ret->flags = BARO_VALUE_ESTIMATE;
 }
 
-void fact_job_io_write_is_estimate(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    uint64_t v;
-    int absent = summary_job(s, (enum job_metric)of, &v);
-    (void)row;
-    value_u64(ret, absent, summary_writes_are_estimate(s));
-}
-
-void fact_job_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    uint64_t v;
-    int absent = summary_job(s, (enum job_metric)of, &v);
-    (void)row;
-    value_u64(ret, absent, is_bound(s, of, v));
-}
-
-void fact_job_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    uint64_t v;
-    int absent = summary_job(s, (enum job_metric)of, &v);
-    (void)row;
-    value_u64(ret, absent, v != 0);
-}
-
 void fact_cores(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     double v = 0;
     int absent = of == CORES_MEAN ? summary_cores_mean(s, &v) : summary_cores_peak(s, &v);
     (void)row;
     value_real(ret, absent, v);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, fact_cpu_is_bound(s));
 }
 
 static bool count_is_bound(const struct baro_summary *s, int of)
@@ -198,12 +183,6 @@ void fact_processes(const struct baro_summary *s, int of, size_t row, struct bar
 {
     fact_job(s, of, row, ret);
     value_flag(ret, BARO_VALUE_LOWER_BOUND, count_is_bound(s, of));
-}
-
-void fact_processes_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    (void)row;
-    ret->u64 = count_is_bound(s, of);
 }
 
 void fact_processes_most(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -250,11 +229,12 @@ void fact_threads(const struct baro_summary *s, int of, size_t row, struct baro_
 {
     const struct summary_peak *peak = &s->peak[PEAK_THREADS];
     uint64_t processes, threads = peak->absent ? 0 : peak->value;
+    (void)of;
     (void)row;
     if (summary_job(s, JOB_processes_peak, &processes) == BARO_PRESENT && processes > threads)
         threads = processes;
-    value_u64(ret, threads ? BARO_PRESENT : peak->absent, of == THREADS_PEAK ? threads : 1);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, of == THREADS_PEAK);
+    value_u64(ret, threads ? BARO_PRESENT : peak->absent, threads);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, true);
 }
 
 void fact_peak_age(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -294,15 +274,9 @@ void fact_rss(const struct baro_summary *s, int of, size_t row, struct baro_valu
         value_u64(ret, rss.absent, rss.value);
         value_flag(ret, BARO_VALUE_LOWER_BOUND, rss.is_bound);
         break;
-    case RSS_IS_BOUND:
-        ret->u64 = rss.is_bound;
-        break;
     case RSS_AT_MOST:
         value_u64(ret, rss.at_most_absent, rss.at_most);
         value_flag(ret, BARO_VALUE_ESTIMATE, rss.at_most_unsure);
-        break;
-    case RSS_AT_MOST_IS_ESTIMATE:
-        value_u64(ret, rss.at_most_absent, rss.at_most_unsure);
         break;
     case RSS_HOLDER:
         holder_name(s, &rss, ret);
@@ -314,25 +288,6 @@ void fact_rss(const struct baro_summary *s, int of, size_t row, struct baro_valu
         ret->u64 = rss.unsampled;
         break;
     }
-}
-
-void fact_mark_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    (void)of;
-    (void)row;
-    value_u64(ret, s->job_absent[JOB_process_rss_peak], summary_mark_is_bound(s));
-}
-
-void fact_peak_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    (void)row;
-    ret->u64 = summary_peak_is_bound(s, (enum summary_peak_kind)of);
-}
-
-void fact_peak_is_estimate(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    (void)row;
-    ret->u64 = s->peak[of].absent == BARO_PRESENT && s->peak[of].stale;
 }
 
 void fact_peak_time(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

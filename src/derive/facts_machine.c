@@ -12,25 +12,43 @@ static bool is_hidden(int absent)
     return absent != BARO_PRESENT && absent != BARO_ABSENT_NOT_YET;
 }
 
+/* Of sums over processes the flags are those of the sum; of a control group there may have been more than was read,
+ * unless the kernel's own mark of a group that was made for the job was read. */
+static unsigned memory_flags(const struct baro_summary *s, enum memory_measure measure, const struct summary_rss *rss)
+{
+    const struct machine_group *g = groups_job(s);
+    bool is_bound = measure == MEMORY_PROCESS || measure == MEMORY_ADDRESS_SPACE ||
+                    (measure == MEMORY_CGROUP && !(g && groups_memory_is_exact(s, g))) ||
+                    (measure == MEMORY_RSS && rss->is_bound) ||
+                    (measure == MEMORY_PSS && (rss->exceeded || summary_peak_is_bound(s, PEAK_PSS)));
+    return (is_bound ? BARO_VALUE_LOWER_BOUND : 0) |
+           (measure == MEMORY_PSS && s->peak[PEAK_PSS].stale ? BARO_VALUE_ESTIMATE : 0);
+}
+
 static void memory_peak(const struct baro_summary *s, int of, struct baro_value *ret)
 {
     enum memory_measure measure;
     uint64_t most;
+    double ratio;
     struct summary_rss rss;
     int absent = summary_memory_most(s, &most, &measure);
     summary_rss_peak(s, &rss);
-    bool of_processes = measure == MEMORY_PSS || measure == MEMORY_RSS;
+    unsigned flags = memory_flags(s, measure, &rss);
     if (of == LIMIT_PEAK_OF) {
         value_text(ret, absent, summary_memory_measure_name(measure));
-    } else if (of == LIMIT_PEAK_AT_MOST) {
-        absent = summary_memory_at_most(s, &most);
-        value_u64(ret, absent, most);
-        value_flag(ret, BARO_VALUE_ESTIMATE, of_processes && rss.exceeded);
-    } else {
-        value_u64(ret, absent, most);
-        value_flag(ret, BARO_VALUE_LOWER_BOUND,
-                   measure == MEMORY_PROCESS || measure == MEMORY_ADDRESS_SPACE || (of_processes && rss.exceeded));
+        return;
     }
+    if (of == LIMIT_PEAK_AT_MOST) {
+        absent = summary_memory_at_most(s, &most);
+        flags = (measure == MEMORY_PSS || measure == MEMORY_RSS) && rss.exceeded ? BARO_VALUE_ESTIMATE : 0;
+    }
+    value_u64(ret, absent, most);
+    if (of == LIMIT_PEAK_RATIO) {
+        absent = summary_memory_peak_ratio(s, &ratio);
+        *ret = (struct baro_value){0};
+        value_real(ret, absent, ratio);
+    }
+    ret->flags = ret->absent ? 0 : flags;
 }
 
 /* What the facts of memory, cores and processes have in common. */
@@ -83,9 +101,8 @@ void fact_memory_limit(const struct baro_summary *s, int of, size_t row, struct 
         return;
     if (of == LIMIT_IS_HIDDEN) {
         ret->u64 = is_hidden(s->limits.memory_absent);
-    } else if (of == LIMIT_PEAK_RATIO || of == LIMIT_GROUP_RATIO) {
-        int absent =
-            of == LIMIT_PEAK_RATIO ? summary_memory_peak_ratio(s, &ratio) : summary_memory_group_ratio(s, &ratio);
+    } else if (of == LIMIT_GROUP_RATIO) {
+        int absent = summary_memory_group_ratio(s, &ratio);
         value_real(ret, absent, ratio);
     } else {
         memory_peak(s, of, ret);
@@ -105,6 +122,7 @@ void fact_cores_limit(const struct baro_summary *s, int of, size_t row, struct b
     } else if (of == LIMIT_PEAK_RATIO) {
         int absent = summary_cores_peak_ratio(s, &ratio);
         value_real(ret, absent, ratio);
+        value_flag(ret, BARO_VALUE_LOWER_BOUND, fact_cpu_is_bound(s));
     }
 }
 

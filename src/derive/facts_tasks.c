@@ -8,7 +8,7 @@ static bool is_bound(const struct task_row *one, int of)
 {
     uint64_t rss = 0, mark = 0;
     if (of != TASK_FIELD_RSS)
-        return one->is_bound[of];
+        return of == TASK_FIELD_RUN_DELAY || one->is_bound[of];
     task_row_value(one, TASK_FIELD_RSS, &rss);
     task_row_value(one, TASK_FIELD_RSS_ONE, &mark);
     return mark > rss + rss / 20;
@@ -23,24 +23,14 @@ void fact_task(const struct baro_summary *s, int of, size_t row, struct baro_val
     value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(one, of));
 }
 
-void fact_task_is_bound(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
-{
-    ret->u64 = is_bound(&s->tasks.at[row], of);
-}
-
 void fact_task_tcp(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct task_row *one = &s->tasks.at[row];
     uint64_t v = 0, unread = 0;
     int absent = task_row_value(one, (enum task_field)of, &v);
     task_row_value(one, TASK_FIELD_TCP_UNREAD, &unread);
-    bool is_bound = !s->tcp_is_whole && (unread || !s->tcp_is_exact);
-    if (of == TASK_FIELD_TCP_UNREAD) {
-        value_u64(ret, absent, is_bound);
-        return;
-    }
     value_u64(ret, absent, v);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, !s->tcp_is_whole && (unread || !s->tcp_is_exact));
 }
 
 void fact_task_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -71,6 +61,7 @@ void fact_task_cores(const struct baro_summary *s, int of, size_t row, struct ba
     if (of == TASK_CORES_MEAN || of == TASK_CORES_PEAK) {
         int absent = task_row_cores(one, &mean, &peak);
         value_real(ret, absent, at_most_all(s, of == TASK_CORES_MEAN ? mean : peak));
+        value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(one, TASK_FIELD_CPU));
         return;
     }
     bool known = one->process.time_ns > 0;

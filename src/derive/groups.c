@@ -174,12 +174,17 @@ int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret)
 
 /* ---- memory ---- */
 
+bool groups_memory_is_exact(const struct baro_summary *s, const struct machine_group *g)
+{
+    return g->memory_mark.seen && is_made(s, g) && !g->outlived_limit;
+}
+
 uint64_t groups_memory(const struct baro_summary *s, const struct machine_group *g, uint64_t limit)
 {
     uint64_t most = g->memory.value, mark = g->memory_mark.value, hits;
     if (!g->memory_mark.seen)
         return most;
-    if (is_made(s, g) && !g->outlived_limit && mark > most)
+    if (groups_memory_is_exact(s, g) && mark > most)
         most = mark;
     /* It ran into its limit, and the mark was there already. v2 counts with it what ran into a limit of its own further
      * down. */

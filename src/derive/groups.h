@@ -10,6 +10,8 @@ const struct machine_group *groups_job(const struct baro_summary *s);
 /* The innermost group at this place that counts OOM kills, or might; and does it hold the job alone, at all places? */
 const struct machine_group *groups_oom(const struct baro_summary *s, uint32_t place);
 bool groups_oom_alone(const struct baro_summary *s);
+/* The kernel's own mark of a group that was made for the job is known: groups_memory() has all of it. */
+bool groups_memory_is_exact(const struct baro_summary *s, const struct machine_group *g);
 /* The most that a group held while it was watched; limit: its own, if that is known, else 0. */
 uint64_t groups_memory(const struct baro_summary *s, const struct machine_group *g, uint64_t limit);
 

@@ -6,6 +6,7 @@
 #include "encode/escaped.h"
 #include "page/parts.h"
 #include "report/command_line.h"
+#include "report/read.h"
 #include "report/report.h"
 
 static bool is_digit(char c)
@@ -120,6 +121,13 @@ void page_end_section(struct page *p)
     page_flush(p, false);
 }
 
+void page_mark(struct buf *html, unsigned flags)
+{
+    const char *mark = baro_value_mark(flags, BARO_MARK_WORDS);
+    if (*mark)
+        buf_printf(html, "<small>%.*s</small> ", (int)strlen(mark) - 1, mark);
+}
+
 static void number(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
 {
     if (fact->type == BARO_FACT_TIME)
@@ -144,8 +152,7 @@ static void number(struct buf *b, const struct baro_fact *fact, const struct bar
 static void present(struct buf *html, const struct baro_fact *fact, const struct baro_value *v)
 {
     struct buf b = {0};
-    if (v->flags & (BARO_VALUE_LOWER_BOUND | BARO_VALUE_ESTIMATE))
-        buf_printf(html, "<small>%s</small> ", v->flags & BARO_VALUE_LOWER_BOUND ? "at least" : "about");
+    page_mark(html, v->flags);
     if (fact->type == BARO_FACT_TEXT) {
         page_string(html, v->text);
         return;
@@ -161,7 +168,7 @@ void page_value(struct buf *html, const struct baro_fact *fact, const struct bar
     } else if (v->absent) {
         buf_printf(html, "<span class=\"absent\" title=\"%s\">%s</span>", report_reason(v->absent),
                    baro_absent_name((enum baro_absent)v->absent));
-    } else if (v->flags & BARO_VALUE_LOWER_BOUND && fact->type == BARO_FACT_UNSIGNED && !v->u64) {
+    } else if (fact->type == BARO_FACT_UNSIGNED && report_says_nothing(*v)) {
         buf_str(html, "<span class=\"absent\" title=\"at least 0\">not known</span>");
     } else {
         present(html, fact, v);

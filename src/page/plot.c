@@ -3,6 +3,7 @@
  * Charts as inline SVG that is as wide as the page: curves stand in an inner svg whose coordinates (buckets across,
  * 1000 down) are stretched; text and marks stand outside of it, at percentages. Zooming is another viewBox.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fmt.h"
@@ -451,11 +452,14 @@ static double four_digits(double v)
 /* A sign for each bucket: that the value is a lower bound, that it is old, or neither. */
 static void bounds_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
 {
+    char sign[8];
     json_key(j, "sign");
     json_begin(j, '[');
     for (size_t i = 0; i < c->buckets; i++) {
         bool is_bound = curve->at[i].known && curve->at[i].is_bound;
-        json_text(j, !is_bound ? "" : curve->at[i].at_least > 0 ? "\342\211\245 " : "\342\211\210 ");
+        unsigned flags = curve->at[i].at_least > 0 ? BARO_VALUE_LOWER_BOUND : BARO_VALUE_ESTIMATE;
+        snprintf(sign, sizeof(sign), "%s ", baro_value_mark(flags, BARO_MARK_SYMBOL));
+        json_text(j, is_bound ? sign : "");
     }
     json_end(j, ']');
 }

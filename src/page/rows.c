@@ -44,7 +44,8 @@ static void title(struct page *p, const struct bar_row *row)
             page_status(html, life);
         }
         if (life->has & LIFE_RSS) {
-            buf_str(html, life->has & LIFE_RSS_IS_BOUND ? ", peak at least " : ", peak ");
+            unsigned flags = life->has & LIFE_RSS_IS_BOUND ? BARO_VALUE_LOWER_BOUND : 0;
+            buf_printf(html, ", peak %s", baro_value_mark(flags, BARO_MARK_WORDS));
             fmt_bytes(html, life->rss_peak_bytes);
         }
     }

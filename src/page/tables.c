@@ -215,7 +215,8 @@ static void bytes_cell(struct page *p, const struct life *life, enum life_has ha
         number_cell(p, life->has & has, bytes, fmt_bytes);
         return;
     }
-    buf_printf(&p->html, "<td class=\"n\" data-v=\"%llu\"><small>at least</small> ", (unsigned long long)bytes);
+    buf_printf(&p->html, "<td class=\"n\" data-v=\"%llu\">", (unsigned long long)bytes);
+    page_mark(&p->html, BARO_VALUE_LOWER_BOUND);
     fmt_bytes(&p->html, bytes);
     buf_str(&p->html, "</td>");
 }

@@ -78,7 +78,7 @@ static void put_bytes(struct buf *b, const struct baro_entity *e, const char *me
     uint64_t v;
     if (!value_of(e, metric, &v))
         return;
-    buf_str(b, at_least ? ", at least " : ", ");
+    buf_printf(b, ", %s", baro_value_mark(at_least ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_WORDS));
     fmt_bytes(b, v);
     buf_printf(b, " %s", name);
 }
@@ -110,7 +110,7 @@ static void line(const struct row *row, struct buf *b)
     else
         buf_str(b, started ? "no process now" : "no process yet");
     if (started && value_of(e, "cpu_ns", &cpu)) {
-        buf_str(b, unread ? "; so far at least " : "; so far ");
+        buf_printf(b, "; so far %s", baro_value_mark(unread ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_WORDS));
         fmt_duration(b, cpu);
         buf_str(b, " cpu of ");
         fmt_count(b, started);

@@ -173,7 +173,8 @@ static void say_sum(const struct show *w, struct buf *b, const struct baro_sampl
         return;
     }
     bool estimate = (metric == w->metric.pss || metric == w->metric.uss) && is_stale(w, s);
-    buf_str(b, estimate ? "about " : sum.covered < sum.members ? "at least " : "");
+    unsigned flags = estimate ? BARO_VALUE_ESTIMATE : sum.covered < sum.members ? BARO_VALUE_LOWER_BOUND : 0;
+    buf_str(b, baro_value_mark(flags, BARO_MARK_WORDS));
     if (metric == w->metric.threads || metric == w->metric.fds)
         fmt_count(b, sum.value);
     else
@@ -250,7 +251,7 @@ static void say_tcp(const struct show *w, const struct baro_sample *s, struct bu
     baro_sample_job(s, w->metric.job_tcp_sent, &sent);
     baro_sample_job(s, w->metric.job_tcp_received, &received);
     baro_sample_job(s, w->metric.job_tcp_is_bound, &bound);
-    const char *least = bound ? "at least " : "";
+    const char *least = baro_value_mark(bound ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_WORDS);
     buf_printf(b, "tcp so far: sent %s", least);
     fmt_bytes(b, sent);
     buf_printf(b, ", received %s", least);

@@ -43,10 +43,7 @@ static unsigned put_fact(struct table *t, const struct baro_timeline *timeline, 
         table_text(t, "?");
         return 0;
     }
-    if (v.flags & BARO_VALUE_LOWER_BOUND)
-        buf_byte(&cell, '>');
-    else if (v.flags & BARO_VALUE_ESTIMATE)
-        buf_byte(&cell, '~');
+    buf_str(&cell, baro_value_mark(v.flags, BARO_MARK_ASCII));
     put_value(&cell, baro_timeline_fact(fact), &v);
     table_take(t, &cell);
     buf_done(&cell);
@@ -60,8 +57,7 @@ static unsigned put_phase(struct table *t, const struct baro_timeline *timeline,
     unsigned flags = 0;
     fmt_moment(&cell, v->begin_ns);
     table_take(t, &cell);
-    if (v->is_open)
-        buf_byte(&cell, '>');
+    buf_str(&cell, baro_value_mark(v->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_ASCII));
     fmt_duration(&cell, v->end_ns - v->begin_ns);
     table_take(t, &cell);
     for (size_t k = 0; k < SHOWN; k++)

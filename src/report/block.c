@@ -87,11 +87,6 @@ static void head(struct lines *l, const struct baro_summary *s)
     buf_done(&title);
 }
 
-static const char *at_least(struct baro_value v)
-{
-    return v.flags & BARO_VALUE_LOWER_BOUND ? "at least " : "";
-}
-
 static void not_known(struct buf *b, int absent)
 {
     buf_printf(b, "not known: %s", report_reason(absent));
@@ -102,33 +97,38 @@ static void not_known(struct buf *b, int absent)
 static void cpu_time(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value cpu = report_fact(s, "job", "cpu_ns");
-    uint64_t user;
+    struct baro_value user = report_fact(s, "job", "cpu_user_ns");
     if (cpu.absent) {
         not_known(b, cpu.absent);
         return;
     }
-    buf_str(b, at_least(cpu));
-    fmt_duration(b, cpu.u64);
-    if (cpu.u64 && report_has_u64(s, "job", "cpu_user_ns", &user)) {
+    report_marked(b, cpu, fmt_duration);
+    if (cpu.u64 && !user.absent) {
         buf_str(b, " (user ");
-        fmt_duration(b, user);
+        report_marked(b, user, fmt_duration);
         buf_str(b, ", system ");
-        fmt_duration(b, report_u64(s, "job", "cpu_system_ns"));
+        report_marked(b, report_fact(s, "job", "cpu_system_ns"), fmt_duration);
         buf_byte(b, ')');
     }
 }
 
+static void put_cores(struct buf *b, struct baro_value v)
+{
+    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    fmt_decimal(b, v.real, v.real < 10 ? 2 : 1);
+}
+
 static void cores(struct buf *b, const struct baro_summary *s)
 {
-    double mean, peak;
-    if (report_u64(s, "", "wall_ns") < 10 * NS_PER_MS || !report_has_real(s, "job", "cores_mean", &mean))
+    struct baro_value mean = report_fact(s, "job", "cores_mean"), peak = report_fact(s, "job", "cores_peak");
+    if (report_u64(s, "", "wall_ns") < 10 * NS_PER_MS || mean.absent)
         return;
-    fmt_decimal(b, mean, mean < 10 ? 2 : 1);
+    put_cores(b, mean);
     buf_str(b, " cores of ");
     report_cores(b, report_fact(s, "limits", "cores_at_most").real);
-    if (report_has_real(s, "job", "cores_peak", &peak) && peak > mean) {
+    if (!peak.absent && peak.real > mean.real) {
         buf_str(b, ", peak ");
-        fmt_decimal(b, peak, peak < 10 ? 2 : 1);
+        put_cores(b, peak);
     }
 }
 
@@ -143,16 +143,16 @@ static void cpu(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     bool is_known = report_fact(s, "job", "cpu_ns").absent == BARO_PRESENT;
-    uint64_t delay = report_u64(s, "job", "run_delay_ns");
+    struct baro_value delay = report_fact(s, "job", "run_delay_ns");
     lines_begin(l, "cpu", TONE_FAINT);
     cpu_time(&b, s);
     lines_part(l, &b);
     if (is_known)
         cores(&b, s);
     lines_part(l, &b);
-    if (is_known && delay >= 10 * NS_PER_MS) {
-        buf_str(&b, "waited at least ");
-        fmt_duration(&b, delay);
+    if (is_known && delay.u64 >= 10 * NS_PER_MS) {
+        buf_str(&b, "waited ");
+        report_marked(&b, delay, fmt_duration);
         buf_str(&b, " for a core");
     } else if (is_known && delay_is_unknown(s)) {
         buf_str(&b, "how long it waited for a core is not known");
@@ -167,14 +167,9 @@ static void cpu(struct lines *l, const struct baro_summary *s)
 static void amount(struct buf *b, const struct baro_summary *s, const char *before, const char *name)
 {
     struct baro_value v = report_fact(s, "job", name);
-    bool is_bound = report_is(s, "job", "io_is_lower_bound"); /* all of them, or none */
     buf_str(b, before);
-    if (v.absent || (is_bound && !v.u64)) { /* "at least 0" says nothing */
-        buf_str(b, "not known");
-        return;
-    }
-    buf_str(b, v.flags & BARO_VALUE_ESTIMATE ? "~" : is_bound ? "at least " : "");
-    fmt_bytes(b, v.u64);
+    report_marked(b, v, fmt_bytes);
+    buf_str(b, v.absent ? "not known" : "");
 }
 
 /* For a job that is charged with 10 MB and more; what the disks wrote beside less was mostly for others. */
@@ -237,17 +232,25 @@ static void io(struct lines *l, const struct baro_summary *s)
 
 /* ---- faults and processes ---- */
 
+/* "at least 5 major"; "major not known" */
+static void count(struct buf *b, struct baro_value v, const char *of)
+{
+    if (report_says_nothing(v))
+        buf_printf(b, "%s ", of);
+    report_marked(b, v, fmt_count);
+    if (!report_says_nothing(v))
+        buf_printf(b, " %s", of);
+}
+
 static void two_counts(struct lines *l, const char *what, struct baro_value one, const char *of_one,
                        struct baro_value other, const char *of_other)
 {
     struct buf b = {0};
     if (!one.absent && !other.absent) {
         buf_str(&b, what);
-        buf_str(&b, one.u64 || other.u64 ? at_least(one) : "");
-        fmt_count(&b, one.u64);
-        buf_printf(&b, " %s, ", of_one);
-        fmt_count(&b, other.u64);
-        buf_printf(&b, " %s", of_other);
+        count(&b, one, of_one);
+        buf_str(&b, ", ");
+        count(&b, other, of_other);
     }
     lines_part(l, &b);
     buf_done(&b);
@@ -298,8 +301,8 @@ static void started_count(struct buf *b, const struct baro_summary *s, struct ba
 {
     uint64_t most;
     bool both = is_range(s, &most);
-    buf_str(b, both ? "" : at_least(v));
-    fmt_count(b, v.u64);
+    v.flags = both ? 0 : v.flags;
+    report_marked(b, v, fmt_count);
     if (!both)
         return;
     buf_str(b, " to ");
@@ -309,17 +312,16 @@ static void started_count(struct buf *b, const struct baro_summary *s, struct ba
 static void started(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value v = report_fact(s, "job", "processes_started");
-    uint64_t peak;
-    if (v.absent) {
+    struct baro_value peak = report_fact(s, "job", "processes_peak");
+    if (report_says_nothing(v)) {
         buf_str(b, "not known");
         return;
     }
     started_count(b, s, v);
     buf_str(b, " started");
-    if (report_has_u64(s, "job", "processes_peak", &peak)) {
+    if (!peak.absent) {
         buf_str(b, ", peak ");
-        buf_str(b, at_least(report_fact(s, "job", "processes_peak")));
-        fmt_count(b, peak);
+        report_marked(b, peak, fmt_count);
         buf_str(b, " at once");
     }
 }
@@ -327,14 +329,14 @@ static void started(struct buf *b, const struct baro_summary *s)
 static void processes(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
-    uint64_t threads = report_u64(s, "job", "threads_peak"), survivors = report_u64(s, "job", "survivors");
+    struct baro_value threads = report_fact(s, "job", "threads_peak");
+    uint64_t survivors = report_u64(s, "job", "survivors");
     struct baro_value survivor = report_fact(s, "job", "survivor_name");
     lines_begin(l, "processes", TONE_FAINT);
     started(&b, s);
     lines_part(l, &b);
-    if (threads > report_u64(s, "job", "processes_peak")) { /* each process has one */
-        buf_str(&b, "at least ");
-        fmt_count(&b, threads);
+    if (threads.u64 > report_u64(s, "job", "processes_peak")) { /* each process has one */
+        report_marked(&b, threads, fmt_count);
         buf_str(&b, " threads");
     }
     lines_part(l, &b);
@@ -404,10 +406,12 @@ static void accounted(struct lines *l, const struct baro_summary *s)
     double remainder;
     lines_begin(l, "accounted", TONE_FAINT);
     if (report_has_real(s, "accounting", "remainder_ratio", &remainder)) {
+        struct baro_value cpu = report_fact(s, "job", "cpu_ns");
+        unsigned flags = cpu.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_UPPER_BOUND : cpu.flags;
+        buf_str(&b, baro_value_mark(flags, BARO_MARK_WORDS));
         share(&b, 1 - remainder);
         buf_str(&b, " of ");
-        buf_str(&b, at_least(report_fact(s, "job", "cpu_ns")));
-        fmt_duration(&b, report_u64(s, "job", "cpu_ns"));
+        report_marked(&b, cpu, fmt_duration);
         buf_str(&b, " attributed to processes");
         lines_part(l, &b);
     }

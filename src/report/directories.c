@@ -21,7 +21,7 @@ static void count(struct buf *b, struct baro_value v, const char *one, const cha
 {
     if (v.absent)
         return;
-    fmt_count(b, v.u64);
+    report_marked(b, v, fmt_count);
     buf_printf(b, " %s", v.u64 == 1 ? one : more);
 }
 
@@ -29,17 +29,16 @@ static void sizes(struct lines *l, struct buf *b, const struct baro_summary *s, 
 {
     struct baro_value used = value(s, "used_bytes", i), apparent = value(s, "apparent_bytes", i),
                       peak = value(s, "used_peak_bytes", i);
-    buf_str(b, used.flags & BARO_VALUE_LOWER_BOUND ? "at least " : "");
-    fmt_bytes(b, used.u64);
+    report_marked(b, used, fmt_bytes);
     lines_part(l, b);
     if (!peak.absent && peak.u64 > used.u64) {
         buf_str(b, "peak ");
-        fmt_bytes(b, peak.u64);
+        report_marked(b, peak, fmt_bytes);
         lines_part(l, b);
     }
     if (!apparent.absent && apparent.u64 > used.u64 + used.u64 / SPARSE) {
         buf_str(b, "files of ");
-        fmt_bytes(b, apparent.u64);
+        report_marked(b, apparent, fmt_bytes);
         buf_str(b, " (sparse)");
         lines_part(l, b);
     }

@@ -45,8 +45,8 @@ static void peak(struct lines *l, const struct baro_summary *s)
         buf_done(&b);
         return;
     }
-    buf_str(&b, v.flags & BARO_VALUE_LOWER_BOUND ? "peak at least " : "peak ");
-    fmt_bytes(&b, v.u64);
+    buf_str(&b, "peak ");
+    report_marked(&b, v, fmt_bytes);
     buf_str(&b, " rss");
     bool unsampled = report_is(s, "job", "rss_peak_is_unsampled");
     if (!unsampled) {
@@ -65,9 +65,8 @@ static void measure(struct lines *l, const struct baro_summary *s, const char *f
     struct baro_value v = report_fact(s, "job", fact);
     if (v.absent || !v.u64)
         return;
-    buf_str(&b, name);
-    buf_str(&b, v.flags & BARO_VALUE_LOWER_BOUND ? " at least " : v.flags & BARO_VALUE_ESTIMATE ? " about " : " ");
-    fmt_bytes(&b, v.u64);
+    buf_printf(&b, "%s ", name);
+    report_marked(&b, v, fmt_bytes);
     lines_part(l, &b);
     buf_done(&b);
 }
@@ -75,23 +74,24 @@ static void measure(struct lines *l, const struct baro_summary *s, const char *f
 /* "30 % of 512 MB", and what that is a share of where it is no resident memory. */
 static void share(struct buf *b, const struct baro_summary *s)
 {
-    uint64_t peak = report_u64(s, "limits", "memory_peak_bytes");
+    struct baro_value peak = report_fact(s, "limits", "memory_peak_bytes"),
+                      of_limit = report_fact(s, "limits", "memory_peak_ratio");
     const char *of = report_text(s, "limits", "memory_peak_of");
-    double ratio;
-    if (!report_has_real(s, "limits", "memory_peak_ratio", &ratio) ||
-        (!report_is_limit(report_text(s, "limits", "memory_at_most_source")) && ratio < LEAST_SHARE))
+    if (of_limit.absent ||
+        (!report_is_limit(report_text(s, "limits", "memory_at_most_source")) && of_limit.real < LEAST_SHARE))
         return;
     /* A sum of rss counts a shared page once for each process: 16 workers that share 1.5 GB sum up to 25 GB. */
     if (strcmp(of, "rss") == 0 && report_u64(s, "job", "rss_peak_members") > 1)
         return;
     if (strcmp(of, "cgroup") == 0) {
-        fmt_bytes(b, peak);
+        report_marked(b, peak, fmt_bytes);
         buf_str(b, " with page cache, ");
     } else if (strcmp(of, "address_space") == 0) {
-        fmt_bytes(b, peak);
+        report_marked(b, peak, fmt_bytes);
         buf_str(b, " of address space, ");
     }
-    lines_percent(b, ratio);
+    buf_str(b, baro_value_mark(of_limit.flags, BARO_MARK_WORDS));
+    lines_percent(b, of_limit.real);
     buf_str(b, " of ");
     fmt_limit(b, report_u64(s, "limits", "memory_at_most_bytes"));
     buf_str(b, strcmp(of, "pss") == 0 ? " by pss" : "");
@@ -102,7 +102,7 @@ static void share(struct buf *b, const struct baro_summary *s)
 void report_memory(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
-    uint64_t swap = report_u64(s, "job", "swap_peak_bytes");
+    struct baro_value swap = report_fact(s, "job", "swap_peak_bytes");
     lines_begin(l, "memory", TONE_FAINT);
     peak(l, s);
     measure(l, s, "rss_peak_at_most_bytes", "at most");
@@ -111,9 +111,9 @@ void report_memory(struct lines *l, const struct baro_summary *s)
         measure(l, s, "process_rss_peak_bytes", "largest process");
     share(&b, s);
     lines_part(l, &b);
-    if (swap) {
+    if (swap.u64) {
         buf_str(&b, "swap ");
-        fmt_bytes(&b, swap);
+        report_marked(&b, swap, fmt_bytes);
         lines_part(l, &b);
     }
     lines_end(l);

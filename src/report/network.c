@@ -9,10 +9,10 @@ static void traffic(struct lines *l, struct buf *b, const char *what, struct bar
 {
     if (sent.absent || received.absent)
         return;
-    buf_printf(b, "%ssent %s", what, sent.flags & BARO_VALUE_LOWER_BOUND ? "at least " : "");
-    fmt_bytes(b, sent.u64);
-    buf_printf(b, ", received %s", received.flags & BARO_VALUE_LOWER_BOUND ? "at least " : "");
-    fmt_bytes(b, received.u64);
+    buf_printf(b, "%ssent ", what);
+    report_marked(b, sent, fmt_bytes);
+    buf_str(b, ", received ");
+    report_marked(b, received, fmt_bytes);
     lines_part(l, b);
 }
 

@@ -84,11 +84,6 @@ static void keep_longest(struct names *names)
     }
 }
 
-static const char *sign(unsigned flags)
-{
-    return flags & BARO_VALUE_LOWER_BOUND ? ">" : flags & BARO_VALUE_ESTIMATE ? "~" : "";
-}
-
 static void row_of(const struct lines *l, const struct named *d, unsigned name_width, struct cells *ret)
 {
     struct buf b = {0}, times = {0};
@@ -100,14 +95,14 @@ static void row_of(const struct lines *l, const struct named *d, unsigned name_w
     cells_put(ret, 0, &b);
     fmt_moment(&b, d->first->begin_ns);
     cells_put(ret, 1, &b);
-    buf_str(&b, d->is_open ? ">" : "");
+    buf_str(&b, baro_value_mark(d->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_ASCII));
     fmt_duration(&b, d->took_ns);
     cells_put(ret, 2, &b);
-    buf_str(&b, d->has_cpu ? sign(d->cpu_flags) : "-");
+    buf_str(&b, d->has_cpu ? baro_value_mark(d->cpu_flags, BARO_MARK_ASCII) : "-");
     if (d->has_cpu)
         fmt_duration(&b, d->cpu_ns);
     cells_put(ret, 3, &b);
-    buf_str(&b, d->has_rss ? sign(d->rss_flags) : "-");
+    buf_str(&b, d->has_rss ? baro_value_mark(d->rss_flags, BARO_MARK_ASCII) : "-");
     if (d->has_rss)
         fmt_bytes(&b, d->rss_bytes);
     cells_put(ret, 4, &b);

@@ -34,6 +34,23 @@ bool report_has_real(const struct baro_summary *s, const char *section, const ch
     return v.absent == BARO_PRESENT;
 }
 
+bool report_says_nothing(struct baro_value v)
+{
+    return v.absent || (v.flags & BARO_VALUE_LOWER_BOUND && !v.u64);
+}
+
+void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf *, uint64_t))
+{
+    if (v.absent)
+        return;
+    if (report_says_nothing(v)) {
+        buf_str(b, "not known");
+        return;
+    }
+    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    format(b, v.u64);
+}
+
 uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name)
 {
     return report_fact(s, section, name).u64;

@@ -4,6 +4,7 @@
 #define REPORT_READ_H
 
 #include "baro/summary.h"
+#include "base/buf.h"
 
 struct baro_value report_fact(const struct baro_summary *s, const char *section, const char *name);
 struct baro_value report_row(const struct baro_summary *s, const char *section, const char *name, size_t row);
@@ -12,6 +13,11 @@ size_t report_rows(const struct baro_summary *s, const char *section);
 /* Each returns whether there is a value. */
 bool report_has_u64(const struct baro_summary *s, const char *section, const char *name, uint64_t *ret);
 bool report_has_real(const struct baro_summary *s, const char *section, const char *name, double *ret);
+
+/* It is absent, or "at least 0". */
+bool report_says_nothing(struct baro_value v);
+/* The value after its mark, "at least 3.10 s"; "not known" instead of "at least 0"; nothing of one that is absent. */
+void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf *, uint64_t));
 
 uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name);
 bool report_is(const struct baro_summary *s, const char *section, const char *name);

@@ -12,7 +12,8 @@
 /* A command, or several together. */
 struct figures {
     uint64_t processes, cpu_ns, rss_bytes, tcp_bytes[2];
-    bool has_cpu, has_rss, cpu_is_bound, cpu_is_estimate, rss_is_bound, tcp_is_bound;
+    bool has_cpu, has_rss;
+    unsigned cpu_flags, rss_flags, tcp_flags;
 };
 
 static const char *const tcp_facts[] = {"tcp_sent_bytes", "tcp_received_bytes"};
@@ -27,14 +28,30 @@ static void add_figures(struct figures *f, const struct baro_summary *s, size_t 
     f->rss_bytes = rss.u64 > f->rss_bytes ? rss.u64 : f->rss_bytes;
     f->has_cpu = f->has_cpu || !cpu.absent;
     f->has_rss = f->has_rss || !rss.absent;
-    f->cpu_is_estimate = f->cpu_is_estimate || (!cpu.absent && cpu.flags & BARO_VALUE_ESTIMATE);
-    f->cpu_is_bound = f->cpu_is_bound || (!cpu.absent && cpu.flags & BARO_VALUE_LOWER_BOUND);
-    f->rss_is_bound = f->rss_is_bound || (!rss.absent && rss.flags & BARO_VALUE_LOWER_BOUND);
+    f->cpu_flags |= cpu.flags;
+    f->rss_flags |= rss.flags;
     for (size_t k = 0; k < 2; k++) {
         struct baro_value tcp = report_row(s, "commands", tcp_facts[k], i);
         f->tcp_bytes[k] += tcp.u64;
-        f->tcp_is_bound = f->tcp_is_bound || (!tcp.absent && tcp.flags & BARO_VALUE_LOWER_BOUND);
+        f->tcp_flags |= tcp.flags;
     }
+}
+
+static void put_marked(struct buf *b, unsigned flags, uint64_t v, void (*format)(struct buf *, uint64_t))
+{
+    buf_str(b, baro_value_mark(flags, BARO_MARK_ASCII));
+    format(b, v);
+}
+
+/* "at least 0" says nothing. Returns whether a number was put. */
+static bool put_known(struct buf *b, bool is, unsigned flags, uint64_t v, void (*format)(struct buf *, uint64_t))
+{
+    is = is && (v || !(flags & BARO_VALUE_LOWER_BOUND));
+    if (is)
+        put_marked(b, flags, v, format);
+    else
+        buf_byte(b, '?');
+    return is;
 }
 
 /* Only what has traffic has cells for it: without any, the table has no such columns. */
@@ -42,10 +59,8 @@ static void put_tcp(struct cells *c, const struct figures *f)
 {
     struct buf b = {0};
     for (unsigned k = 0; k < 2; k++) {
-        if ((f->tcp_bytes[0] || f->tcp_bytes[1]) && f->tcp_is_bound)
-            buf_byte(&b, '>');
         if (f->tcp_bytes[0] || f->tcp_bytes[1])
-            fmt_bytes(&b, f->tcp_bytes[k]);
+            put_marked(&b, f->tcp_flags, f->tcp_bytes[k], fmt_bytes);
         cells_put(c, 5 + k, &b);
     }
     buf_done(&b);
@@ -56,24 +71,12 @@ static void put_figures(struct cells *c, const struct figures *f, uint64_t total
     struct buf b = {0};
     fmt_count(&b, f->processes);
     cells_put(c, 1, &b);
-    bool has_cpu = f->has_cpu && (f->cpu_ns || !f->cpu_is_bound); /* "at least 0" says nothing */
-    if (has_cpu && (f->cpu_is_bound || f->cpu_is_estimate))
-        buf_byte(&b, f->cpu_is_bound ? '>' : '~');
-    if (has_cpu)
-        fmt_duration(&b, f->cpu_ns);
-    else
-        buf_byte(&b, '?');
+    bool has_cpu = put_known(&b, f->has_cpu, f->cpu_flags, f->cpu_ns, fmt_duration);
     cells_put(c, 2, &b);
     if (has_cpu && total)
         lines_percent(&b, (double)f->cpu_ns / (double)total);
     cells_put(c, 3, &b);
-    bool has_rss = f->has_rss && (f->rss_bytes || !f->rss_is_bound);
-    if (has_rss && f->rss_is_bound)
-        buf_byte(&b, '>');
-    if (has_rss)
-        fmt_bytes(&b, f->rss_bytes);
-    else
-        buf_byte(&b, '?');
+    put_known(&b, f->has_rss, f->rss_flags, f->rss_bytes, fmt_bytes);
     cells_put(c, 4, &b);
     put_tcp(c, f);
     buf_done(&b);

@@ -49,8 +49,7 @@ static bool put_value(struct table *t, struct baro_value v, void (*format)(struc
         table_text(t, "?");
         return false;
     }
-    if (is_bound)
-        buf_byte(&cell, '>');
+    buf_str(&cell, baro_value_mark(v.flags, BARO_MARK_ASCII));
     format(&cell, v.u64);
     table_take(t, &cell);
     buf_done(&cell);
@@ -60,9 +59,8 @@ static bool put_value(struct table *t, struct baro_value v, void (*format)(struc
 static void put_cores(struct table *t, struct baro_value v)
 {
     struct buf cell = {0};
-    if (v.absent)
-        buf_byte(&cell, '?');
-    else
+    buf_str(&cell, v.absent ? "?" : baro_value_mark(v.flags, BARO_MARK_ASCII));
+    if (!v.absent)
         fmt_decimal(&cell, v.real, 2);
     table_take(t, &cell);
     buf_done(&cell);

@@ -23,11 +23,6 @@ void markdown_unbroken(struct buf *out, const struct buf *text)
     out->failed = out->failed || text->failed;
 }
 
-static const char *mark(struct baro_value v)
-{
-    return v.flags & BARO_VALUE_LOWER_BOUND ? "at least " : v.flags & BARO_VALUE_ESTIMATE ? "about " : "";
-}
-
 void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct buf *, uint64_t))
 {
     struct buf b = {0};
@@ -36,25 +31,24 @@ void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct b
         buf_str(out, v.absent > 0 ? baro_absent_name((enum baro_absent)v.absent) : "");
         return;
     }
-    if (v.flags & BARO_VALUE_LOWER_BOUND && v.u64 == 0) { /* of a process that was too short to be read: says nothing */
+    if (report_says_nothing(v)) { /* of a process that was too short to be read */
         buf_str(out, "-");
         return;
     }
-    buf_str(&b, mark(v));
-    format(&b, v.u64);
+    report_marked(&b, v, format);
     markdown_unbroken(out, &b);
     buf_done(&b);
 }
 
 void markdown_cell_real(struct buf *out, struct baro_value v)
 {
+    struct buf b = {0};
     buf_str(out, " | ");
     if (v.absent) {
         buf_str(out, v.absent > 0 ? baro_absent_name((enum baro_absent)v.absent) : "");
         return;
     }
-    struct buf b = {0};
-    buf_str(&b, mark(v));
+    buf_str(&b, baro_value_mark(v.flags, BARO_MARK_WORDS));
     fmt_decimal(&b, v.real, v.real < 10 ? 2 : 1);
     markdown_unbroken(out, &b);
     buf_done(&b);
@@ -133,11 +127,11 @@ static void all_tasks(const struct baro_summary *s, struct buf *out)
     fmt_count(out, samples);
     buf_str(out, " samples of processes of tasks");
     if (uss.absent == BARO_PRESENT) {
-        buf_printf(out, " · peak uss of all processes together %s", mark(uss));
-        fmt_bytes(out, uss.u64);
+        buf_str(out, " · peak uss of all processes together ");
+        report_marked(out, uss, fmt_bytes);
     }
     if (uss.absent == BARO_PRESENT && memory.absent == BARO_PRESENT && memory.u64) {
-        buf_str(out, ", ");
+        buf_printf(out, ", %s", baro_value_mark(uss.flags, BARO_MARK_WORDS));
         fmt_decimal(out, 100.0 * (double)uss.u64 / (double)memory.u64, 1);
         buf_str(out, " % of the machine's memory");
     }

@@ -36,10 +36,7 @@ void cell_cores(struct buf *b, double cores)
 
 void cell_mark(struct buf *b, bool utf8, unsigned flags)
 {
-    if (flags & BARO_VALUE_ESTIMATE)
-        buf_str(b, utf8 ? "≈" : "~");
-    else if (flags & BARO_VALUE_LOWER_BOUND)
-        buf_str(b, utf8 ? "≥" : ">");
+    buf_str(b, baro_value_mark(flags, utf8 ? BARO_MARK_SYMBOL : BARO_MARK_ASCII));
 }
 
 void cell_rate(struct buf *b, double bytes_per_second)

@@ -6,14 +6,27 @@
 
 #include "verdict/rule.h"
 
+#define SURE_SHARE 0.05 /* the same: where it is more, growth is an estimate */
 #define NEAR_SHARE 0.25 /* of the time of a stretch: what lies between edges of its pieces and readings, at most */
+
+/* Between readings growth is taken from a straight line. How long threads waited after they were last read nobody
+ * knows; whether a process waits for storage is known at samples alone. */
+static unsigned flags_of(enum curve curve, double away_ns, double wall_ns)
+{
+    if (curve == CURVE_RUN_DELAY)
+        return BARO_VALUE_LOWER_BOUND;
+    return curve == CURVE_BLOCKED || away_ns > SURE_SHARE * wall_ns ? BARO_VALUE_ESTIMATE : 0;
+}
 
 void stretch_fill(struct stretch *s, const struct history *c, const char *phase, uint64_t begin_ns, uint64_t end_ns)
 {
     *s = (struct stretch){
         .phase = phase, .begin_ns = begin_ns, .end_ns = end_ns, .wall_ns = (double)(end_ns - begin_ns), .phases = 1};
-    for (int i = 0; i < CURVE_COUNTERS; i++)
+    for (int i = 0; i < CURVE_COUNTERS; i++) {
         s->grown[i] = history_growth(c, (enum curve)i, begin_ns, end_ns);
+        double away = history_distance(c, (enum curve)i, begin_ns) + history_distance(c, (enum curve)i, end_ns);
+        s->flags[i] = flags_of((enum curve)i, away, s->wall_ns);
+    }
 }
 
 /* Time between the edges of the pieces and the readings that are nearest to them. */
@@ -37,10 +50,11 @@ void stretch_fill_pieces(struct stretch *s, const struct history *c, const char 
                           .wall_ns = (double)wall_ns,
                           .piece = piece,
                           .n_pieces = n};
-    for (int i = 0; i < CURVE_COUNTERS; i++)
-        s->grown[i] = distance_ns(s, c, (enum curve)i) <= NEAR_SHARE * s->wall_ns
-                          ? stretch_growth(s, c, (enum curve)i, 0, wall_ns)
-                          : NAN;
+    for (int i = 0; i < CURVE_COUNTERS; i++) {
+        double away = distance_ns(s, c, (enum curve)i);
+        s->grown[i] = away <= NEAR_SHARE * s->wall_ns ? stretch_growth(s, c, (enum curve)i, 0, wall_ns) : NAN;
+        s->flags[i] = flags_of((enum curve)i, away, s->wall_ns);
+    }
 }
 
 double stretch_growth(const struct stretch *s, const struct history *c, enum curve curve, uint64_t from_ns,
@@ -75,6 +89,12 @@ bool stretch_demand_is_known(const struct stretch *s)
     double cpu = s->grown[CURVE_CPU], unread = cpu - s->grown[CURVE_DELAY_CPU];
     /* NAN: of a tape that does not say what was read */
     return !(unread > (1 - READ_SHARE) * cpu) || unread <= UNREAD_CORES * s->wall_ns;
+}
+
+unsigned stretch_demand_flags(const struct stretch *s)
+{
+    unsigned flags = s->flags[CURVE_CPU] | s->flags[CURVE_RUN_DELAY];
+    return stretch_demand_is_known(s) ? BARO_VALUE_ESTIMATE : flags;
 }
 
 /* Of the job and of the machine: without an own measure of the waiting this says that there was none. */
@@ -152,11 +172,13 @@ void evidence_init(struct evidence *e)
 
 /* ---- facts ---- */
 
-static double number(const struct baro_summary *s, int fact, size_t row)
+static double number(const struct baro_summary *s, int fact, size_t row, unsigned *ret_flags)
 {
     struct baro_value v;
+    *ret_flags = 0;
     if (baro_summary_value(s, fact, row, &v) != BARO_PRESENT)
         return NAN;
+    *ret_flags = v.flags;
     switch (baro_summary_fact(fact)->type) {
     case BARO_FACT_REAL:
         return v.real;
@@ -178,13 +200,18 @@ static void read_commands(struct evidence *e, const struct baro_summary *s)
     int section = baro_summary_section_find("commands"), name = baro_summary_fact_find("commands", "name"),
         processes = baro_summary_fact_find("commands", "processes"), cpu = baro_summary_fact_find("commands", "cpu_ns");
     e->n_all_commands = baro_summary_rows(s, section);
-    for (size_t i = 0; i < e->n_all_commands && i < COMMANDS_MOST; i++, e->n_commands = i)
-        e->command[i] = (struct heavy){text(s, name, i), number(s, processes, i), number(s, cpu, i)};
+    for (size_t i = 0; i < e->n_all_commands && i < COMMANDS_MOST; i++, e->n_commands = i) {
+        struct heavy *one = &e->command[i];
+        unsigned none;
+        one->name = text(s, name, i);
+        one->processes = number(s, processes, i, &none);
+        one->cpu_ns = number(s, cpu, i, &one->flags);
+    }
 }
 
 void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
 {
-#define MEMBER(member, section, name) e->member = number(s, baro_summary_fact_find(section, name), 0);
+#define MEMBER(member, section, name) e->member = number(s, baro_summary_fact_find(section, name), 0, &e->flags.member);
     VERDICT_FACTS(MEMBER)
 #undef MEMBER
 #define MEMBER(member, section, name) e->member = text(s, baro_summary_fact_find(section, name), 0);
@@ -196,10 +223,12 @@ void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
         e->holder = text(s, baro_summary_fact_find("rss_peak_held_by", "name"), 0);
 }
 
-static void agree(double *ours, double fact)
+static void agree(struct stretch *job, enum curve curve, double fact, unsigned flags)
 {
-    if (!isnan(fact))
-        *ours = fact;
+    if (isnan(fact))
+        return;
+    job->grown[curve] = fact;
+    job->flags[curve] = flags;
 }
 
 /* Of a job of one process the totals are those of that process, and exact; what samples have of its threads is less.
@@ -210,19 +239,20 @@ static void agree_on_contender(struct evidence *e)
     if (e->processes_started != 1 || !(e->threads_peak >= 2) || c->switches > e->switches || !e->n_commands)
         return;
     double threads = c->threads >= 2 ? c->threads : e->threads_peak;
-    *c = (struct contender){e->command[0].name, threads, e->switches, e->cpu_ns, e->job.grown[CURVE_CALLED]};
+    *c = (struct contender){e->command[0].name, threads, e->switches, e->cpu_ns, e->job.grown[CURVE_CALLED],
+                            e->flags.switches};
 }
 
 void evidence_agree(struct evidence *e)
 {
     agree_on_contender(e);
-    agree(&e->job.wall_ns, e->wall_ns);
-    agree(&e->job.grown[CURVE_CPU], e->cpu_ns);
-    agree(&e->job.grown[CURVE_RUN_DELAY], e->run_delay_ns);
-    agree(&e->job.grown[CURVE_DELAY_CPU], e->cpu_ns - e->run_delay_lag_ns);
-    agree(&e->job.grown[CURVE_SWITCHES], e->switches);
-    agree(&e->job.grown[CURVE_READ], e->io_read_bytes);
-    agree(&e->job.grown[CURVE_WRITTEN], e->io_write_bytes);
-    agree(&e->job.grown[CURVE_FAULTS], e->faults_major);
-    agree(&e->job.grown[CURVE_STARTED], e->processes_started);
+    e->job.wall_ns = isnan(e->wall_ns) ? e->job.wall_ns : e->wall_ns;
+    agree(&e->job, CURVE_CPU, FACT(e, cpu_ns));
+    agree(&e->job, CURVE_RUN_DELAY, FACT(e, run_delay_ns));
+    agree(&e->job, CURVE_DELAY_CPU, e->cpu_ns - e->run_delay_lag_ns, e->flags.cpu_ns);
+    agree(&e->job, CURVE_SWITCHES, FACT(e, switches));
+    agree(&e->job, CURVE_READ, FACT(e, io_read_bytes));
+    agree(&e->job, CURVE_WRITTEN, FACT(e, io_write_bytes));
+    agree(&e->job, CURVE_FAULTS, FACT(e, faults_major));
+    agree(&e->job, CURVE_STARTED, FACT(e, processes_started));
 }

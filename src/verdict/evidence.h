@@ -40,7 +40,6 @@
     FACT(threads_peak, "job", "threads_peak")                                                                          \
     FACT(processes_peak, "job", "processes_peak")                                                                      \
     FACT(processes_started, "job", "processes_started")                                                                \
-    FACT(started_is_bound, "job", "processes_started_is_lower_bound")                                                  \
     FACT(memory_limit_bytes, "limits", "memory_bytes")                                                                 \
     FACT(memory_peak_ratio, "limits", "memory_peak_ratio")                                                             \
     FACT(memory_group_ratio, "limits", "memory_group_ratio")                                                           \
@@ -82,6 +81,7 @@ struct stretch {
     size_t n_pieces;
     size_t phases; /* of one name that it is made of; 0 or 1: it is one phase, or the job */
     double grown[CURVE_COUNTERS];
+    unsigned flags[CURVE_COUNTERS]; /* enum baro_value_flag of these */
 };
 
 /* A control group of the job, while it was watched. */
@@ -97,6 +97,7 @@ struct group {
 struct heavy {
     const char *name;
     double processes, cpu_ns;
+    unsigned flags; /* of its CPU time */
 };
 #define COMMANDS_MOST 3u
 
@@ -104,6 +105,11 @@ struct evidence {
 #define MEMBER(member, section, name) double member;
     VERDICT_FACTS(MEMBER)
 #undef MEMBER
+    struct {
+#define MEMBER(member, section, name) unsigned member;
+        VERDICT_FACTS(MEMBER)
+#undef MEMBER
+    } flags; /* enum baro_value_flag of the facts */
 #define MEMBER(member, section, name) const char *member;
     VERDICT_TEXTS(MEMBER)
 #undef MEMBER
@@ -117,6 +123,7 @@ struct evidence {
     struct contender {
         const char *name; /* the process with several threads that gave up its CPU most often; "" */
         double threads, switches, cpu_ns, read_write_bytes;
+        unsigned flags; /* of its switches */
     } contender;
     const struct failure *failure;          /* why the command failed; NULL: it did not, or its end is on no tape */
     const struct history *history;          /* NULL: none */
@@ -147,6 +154,8 @@ void evidence_agree(struct evidence *e);
  * has to wait. Example: 3 s of CPU time and 7 s of run delay in 10 s are 1. At least, where how long they waited was
  * not read for all of the CPU time. */
 double stretch_demand(const struct stretch *s);
+/* About, where it was read for nearly all; else at least. */
+unsigned stretch_demand_flags(const struct stretch *s);
 /* Was it read for nearly all of the CPU time of the stretch? A condition such as `stretch_demand(s) <= most` needs it.
  */
 bool stretch_demand_is_known(const struct stretch *s);

@@ -49,16 +49,23 @@ uint64_t whole_of(double v)
     return !(v > 0) ? 0 : v >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)v;
 }
 
-struct words words_duration(double ns)
+static struct buf marked(unsigned flags)
 {
     struct buf b = {0};
+    buf_str(&b, baro_value_mark(flags, BARO_MARK_WORDS));
+    return b;
+}
+
+struct words words_duration(double ns, unsigned flags)
+{
+    struct buf b = marked(flags);
     fmt_duration(&b, whole_of(ns));
     return words_of(&b);
 }
 
-struct words words_bytes(double bytes)
+struct words words_bytes(double bytes, unsigned flags)
 {
-    struct buf b = {0};
+    struct buf b = marked(flags);
     fmt_bytes(&b, whole_of(bytes));
     return words_of(&b);
 }
@@ -70,44 +77,52 @@ struct words words_limit(double bytes)
     return words_of(&b);
 }
 
-struct words words_count(double n)
+struct words words_count(double n, unsigned flags)
 {
-    struct buf b = {0};
+    struct buf b = marked(flags);
     fmt_count(&b, whole_of(n + 0.5));
     return words_of(&b);
 }
 
-struct words words_percent(double ratio)
+struct words words_percent(double ratio, unsigned flags)
 {
-    struct buf b = {0};
+    struct buf b = marked(flags);
     fmt_decimal(&b, ratio * 100, ratio >= 0.0995 ? 0 : 1);
     buf_str(&b, " %");
     return words_of(&b);
 }
 
-struct words words_cores(double cores)
+struct words words_cores(double cores, unsigned flags)
 {
-    struct buf b = {0};
+    struct buf b = marked(flags);
     bool whole = cores - whole_down(cores + 0.005) < 0.005;
     fmt_decimal(&b, cores, whole ? 0 : cores < 0.995 ? 2 : 1);
     return words_of(&b);
 }
 
+struct words words_first(struct words w)
+{
+    if (w.at[0] >= 'a' && w.at[0] <= 'z')
+        w.at[0] = (char)(w.at[0] - 'a' + 'A');
+    return w;
+}
+
 /* ---- rows ---- */
 
-static struct words words_of_unit(double value, enum baro_unit unit)
+static struct words words_of_unit(double value, unsigned flags, enum baro_unit unit)
 {
-    struct buf b = {0};
+    struct buf b;
     switch (unit) {
     case BARO_UNIT_NS:
-        return words_duration(value);
+        return words_duration(value, flags);
     case BARO_UNIT_BYTES:
-        return words_bytes(value);
+        return words_bytes(value, flags);
     case BARO_UNIT_RATIO:
-        return words_percent(value);
+        return words_percent(value, flags);
     case BARO_UNIT_NONE:
-        return words_count(value);
+        return words_count(value, flags);
     default:
+        b = marked(flags);
         fmt_decimal(&b, value, 2);
         return words_of(&b);
     }
@@ -122,14 +137,15 @@ static struct finding_row *new_row(struct finding *f, const char *name)
     return row;
 }
 
-void find_number(struct finding *f, const char *name, double value, enum baro_unit unit)
+void find_number(struct finding *f, const char *name, double value, unsigned flags, enum baro_unit unit)
 {
     struct finding_row *row = isnan(value) ? NULL : new_row(f, name);
     if (!row)
         return;
     row->value = value;
     row->unit = unit;
-    buf_str(&row->text, words_of_unit(value, unit).at);
+    row->flags = flags;
+    buf_str(&row->text, words_of_unit(value, flags, unit).at);
 }
 
 void find_text(struct finding *f, const char *name, const char *text)

@@ -201,7 +201,8 @@ static void compare_contender(struct gather *g, const struct baro_process *p)
     g->contender =
         (struct contender){g->contender_name, switching_threads(g, threads, switches - before), switches,
                            of_process(g, p, WANT_PROCESS_CPU),
-                           of_process(g, p, WANT_PROCESS_IO_RCHAR) + of_process(g, p, WANT_PROCESS_IO_WCHAR)};
+                           of_process(g, p, WANT_PROCESS_IO_RCHAR) + of_process(g, p, WANT_PROCESS_IO_WCHAR),
+                           BARO_VALUE_LOWER_BOUND /* up to its last sample */};
 }
 
 static void look_at_processes(struct gather *g, const struct baro_sample *s, struct history_point *p)

@@ -20,6 +20,7 @@ struct finding {
         const char *name;
         double value;
         enum baro_unit unit;
+        unsigned flags; /* enum baro_value_flag */
         struct buf text;
     } row[FINDING_ROWS_MOST];
     size_t n_rows;
@@ -55,12 +56,25 @@ bool is_waiting_for_storage(const struct evidence *e, const struct stretch *s);
 /* ---- finding.c: sentences and numbers ---- */
 __attribute__((format(printf, 2, 3))) void find_title(struct finding *f, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void find_advice(struct finding *f, const char *format, ...);
-/* A number of the evidence; one that is not known is left out. */
-void find_number(struct finding *f, const char *name, double value, enum baro_unit unit);
+/* A number of the evidence with its flags; one that is not known is left out. */
+void find_number(struct finding *f, const char *name, double value, unsigned flags, enum baro_unit unit);
 void find_text(struct finding *f, const char *name, const char *text);
 void finding_done(struct finding *f);
 
-/* Numbers as words: words_duration(9.8e9).at is "9.8 s". */
+/*
+ * How exact a number is goes with it, always: enum baro_value_flag of the fact or the curve that it is, FACT(e, cpu_ns)
+ * and GROWN(s, CURVE_CPU); of several numbers those of each together, inverted() of what it is divided by. 0: exact.
+ */
+#define FACT(e, member) (e)->member, (e)->flags.member
+#define GROWN(s, curve) (s)->grown[curve], (s)->flags[curve]
+/* What is divided by a number that may be too small may be too large. */
+static inline unsigned inverted(unsigned flags)
+{
+    return (flags & BARO_VALUE_ESTIMATE) | (flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_UPPER_BOUND : 0) |
+           (flags & BARO_VALUE_UPPER_BOUND ? BARO_VALUE_LOWER_BOUND : 0);
+}
+
+/* Numbers as words, after their mark: words_duration(9.8e9, BARO_VALUE_LOWER_BOUND).at is "at least 9.8 s". */
 struct words {
     char at[48];
 };
@@ -70,11 +84,12 @@ double whole_up(double value);
 /* The number without its fraction; 0 for what is negative, UINT64_MAX for what is larger: a damaged tape has any value.
  */
 uint64_t whole_of(double v);
-struct words words_duration(double ns);
-struct words words_bytes(double bytes);
+struct words words_duration(double ns, unsigned flags);
+struct words words_bytes(double bytes, unsigned flags);
 struct words words_limit(double bytes); /* in the unit in which it was set */
-struct words words_count(double n);
-struct words words_percent(double ratio);
-struct words words_cores(double cores); /* "2", "0.50" */
+struct words words_count(double n, unsigned flags);
+struct words words_percent(double ratio, unsigned flags);
+struct words words_cores(double cores, unsigned flags); /* "2", "0.50" */
+struct words words_first(struct words w);               /* of a sentence: "About 3" */
 
 #endif

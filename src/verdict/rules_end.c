@@ -19,7 +19,8 @@ static bool oom(const struct evidence *e, const struct stretch *s, struct findin
     (void)s;
     if (!(e->oom_kills >= OOM_KILLS))
         return false;
-    find_title(f, "%s%s of its processes %s OOM-killed", certain ? "" : "Probably ", words_count(e->oom_kills).at,
+    find_title(f, "%s%s of its processes %s OOM-killed", certain ? "" : "Probably ",
+               words_first(words_count(e->oom_kills, certain ? e->flags.oom_kills : 0)).at,
                e->oom_kills >= 2 ? "were" : "was");
     if (*e->victims)
         find_title(f, " (%s)", e->victims);
@@ -27,14 +28,14 @@ static bool oom(const struct evidence *e, const struct stretch *s, struct findin
         find_title(f, ": the limit is %s (%s)", words_limit(e->memory_limit_bytes).at,
                    *e->memory_source ? e->memory_source : "source not known");
     if (e->memory_peak_bytes > 0)
-        find_title(f, ", and %s was seen in use", words_bytes(e->memory_peak_bytes).at);
+        find_title(f, ", and %s was seen in use", words_bytes(FACT(e, memory_peak_bytes)).at);
     find_title(f, ".");
     if (e->memory_limit_bytes > 0)
         find_advice(f, "Ask for more than %s of memory%s%s.", words_limit(e->memory_limit_bytes).at,
                     *e->holder ? ", or find out what held it: most was held by " : "", e->holder);
-    find_number(f, "limits.oom_kills", e->oom_kills, BARO_UNIT_NONE);
-    find_number(f, "limits.memory_bytes", e->memory_limit_bytes, BARO_UNIT_BYTES);
-    find_number(f, "limits.memory_peak_bytes", e->memory_peak_bytes, BARO_UNIT_BYTES);
+    find_number(f, "limits.oom_kills", FACT(e, oom_kills), BARO_UNIT_NONE);
+    find_number(f, "limits.memory_bytes", FACT(e, memory_limit_bytes), BARO_UNIT_BYTES);
+    find_number(f, "limits.memory_peak_bytes", FACT(e, memory_peak_bytes), BARO_UNIT_BYTES);
     find_text(f, "limits.memory_source", e->memory_source);
     return true;
 }
@@ -57,13 +58,13 @@ static bool pids_limit(const struct evidence *e, const struct stretch *s, struct
     (void)s;
     if (!(e->forks_refused >= PIDS_REFUSED))
         return false;
-    find_title(f, "It could not start a process or thread %s times", words_count(e->forks_refused).at);
+    find_title(f, "It could not start a process or thread %s times", words_count(FACT(e, forks_refused)).at);
     if (e->pids > 0)
-        find_title(f, ": the limit is %s (%s)", words_count(e->pids).at, e->pids_source);
+        find_title(f, ": the limit is %s (%s)", words_count(FACT(e, pids)).at, e->pids_source);
     find_title(f, ".");
     find_advice(f, "Ask for a higher limit on processes and threads, or start fewer at a time.");
-    find_number(f, "limits.forks_refused", e->forks_refused, BARO_UNIT_NONE);
-    find_number(f, "limits.pids", e->pids, BARO_UNIT_NONE);
+    find_number(f, "limits.forks_refused", FACT(e, forks_refused), BARO_UNIT_NONE);
+    find_number(f, "limits.pids", FACT(e, pids), BARO_UNIT_NONE);
     return true;
 }
 
@@ -112,13 +113,13 @@ static bool killed(const struct evidence *e, const struct stretch *s, struct fin
     (void)s;
     if (!*e->exit_signal || (is_signal(e, "SIGKILL") && e->oom_kills >= OOM_KILLS))
         return false;
-    find_title(f, "%s ended it after %s%s", e->exit_signal, words_duration(e->wall_ns).at,
+    find_title(f, "%s ended it after %s%s", e->exit_signal, words_duration(FACT(e, wall_ns)).at,
                e->is_core_dumped >= 1 ? ", with a core dump" : "");
     if (meaning(e))
         find_title(f, ": %s", meaning(e));
     find_title(f, ".");
     find_text(f, "exit.signal", e->exit_signal);
-    find_number(f, "wall_ns", e->wall_ns, BARO_UNIT_NS);
+    find_number(f, "wall_ns", FACT(e, wall_ns), BARO_UNIT_NS);
     return true;
 }
 
@@ -171,7 +172,7 @@ static void find_end(struct finding *f, const struct failure_end *end)
                    WCOREDUMP(end->status) ? " and a core dump" : "");
     else
         find_title(f, "status %d", WEXITSTATUS(end->status));
-    find_title(f, " at +%s", words_duration((double)end->t_ns).at);
+    find_title(f, " at +%s", words_duration((double)end->t_ns, 0).at);
 }
 
 static void find_above(struct finding *f, const struct failure *why)
@@ -187,7 +188,7 @@ static void find_after(struct finding *f, const struct failure *why)
         return;
     find_title(f, " %s", why->after);
     if (more)
-        find_title(f, " and %s more", words_count(more).at);
+        find_title(f, " and %s more", words_count(more, 0).at);
     find_title(f, " passed that on.");
 }
 
@@ -195,8 +196,9 @@ static void find_before(struct finding *f, const struct failure *why)
 {
     if (!why->n_before)
         return;
-    find_title(f, " Before that %s%s %s failed, and what had started %s went on",
-               why->before_is_bound ? "at least " : "", words_count((double)why->n_before).at,
+    unsigned flags = why->before_is_bound ? BARO_VALUE_LOWER_BOUND : 0;
+    find_title(f, " Before that %s %s failed, and what had started %s went on",
+               words_count((double)why->n_before, flags).at,
                why->n_before == 1 ? "process had" : "processes had", why->n_before == 1 ? "it" : "them");
     if (why->before.process.pid) {
         find_title(f, why->n_before == 1 ? ": " : "; the last was ");
@@ -205,9 +207,7 @@ static void find_before(struct finding *f, const struct failure *why)
         find_end(f, &why->before);
     }
     find_title(f, ".");
-    find_number(f, "failed_before", (double)why->n_before, BARO_UNIT_NONE);
-    if (why->before_is_bound)
-        find_number(f, "failed_before_is_lower_bound", 1, BARO_UNIT_NONE);
+    find_number(f, "failed_before", (double)why->n_before, flags, BARO_UNIT_NONE);
 }
 
 /* The statuses of processes below are known to the connector and taskstats, and not to perf and to a scan. */
@@ -216,7 +216,7 @@ static void find_not_known(struct finding *f, const struct failure *why)
     find_title(f, ". What failed first is not known, as the statuses of its processes are not; the last that ended "
                   "before it was ");
     find_process(f, &why->first);
-    find_title(f, " at +%s", words_duration((double)why->first.t_ns).at);
+    find_title(f, " at +%s", words_duration((double)why->first.t_ns, 0).at);
     find_above(f, why);
     find_title(f, "%s%s.", why->n_named ? ", and then " : "", why->after);
 }
@@ -242,11 +242,11 @@ static void find_failure_numbers(struct finding *f, const struct failure *why)
     find_text(f, "first_pid", pid);
     find_text(f, "first_name", first->name);
     find_text(f, "first_command", first->command);
-    find_number(f, "first_end_ns", (double)first->t_ns, BARO_UNIT_NS);
+    find_number(f, "first_end_ns", (double)first->t_ns, 0, BARO_UNIT_NS);
     if (first->status_known && WIFSIGNALED(first->status))
         find_text(f, "first_signal", of_signal(WTERMSIG(first->status)).at);
     else if (first->status_known)
-        find_number(f, "first_status", WEXITSTATUS(first->status), BARO_UNIT_NONE);
+        find_number(f, "first_status", WEXITSTATUS(first->status), 0, BARO_UNIT_NONE);
     find_text(f, "below", why->above);
     find_text(f, "failed_after", why->after);
 }
@@ -265,8 +265,8 @@ static bool failed(const struct evidence *e, const struct stretch *s, struct fin
     (void)s;
     if (!(e->exit_status >= FAILED_STATUS) || is_oom_kill(e))
         return false;
-    find_title(f, "It ended with status %s", words_count(e->exit_status).at);
-    find_number(f, "exit.status", e->exit_status, BARO_UNIT_NONE);
+    find_title(f, "It ended with status %s", words_count(FACT(e, exit_status)).at);
+    find_number(f, "exit.status", FACT(e, exit_status), BARO_UNIT_NONE);
     bool is_itself = !why || !why->is_of_child;
     if (is_itself) {
         find_custom(f, e->exit_status);

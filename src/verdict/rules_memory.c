@@ -14,6 +14,11 @@ static double memory_pressure(const struct stretch *s)
     return isnan(own) ? s->grown[CURVE_HOST_MEMORY] / s->grown[CURVE_HOST_TIME] : own;
 }
 
+static unsigned pressure_flags(const struct stretch *s)
+{
+    return s->flags[isnan(s->grown[CURVE_GROUP_MEMORY]) ? CURVE_HOST_MEMORY : CURVE_GROUP_MEMORY];
+}
+
 static double larger(double a, double b)
 {
     return a >= b || isnan(b) ? a : b;
@@ -73,12 +78,12 @@ bool is_short_of_memory(const struct evidence *e, const struct stretch *s)
 
 static void find_limit(const struct evidence *e, const struct stretch *s, const struct group *g, struct finding *f)
 {
-    find_number(f, "memory_pressure_ratio", memory_pressure(s), BARO_UNIT_RATIO);
-    find_number(f, "limit_bytes", limit_of(g), BARO_UNIT_BYTES);
-    find_number(f, "limit_hits", g->limit_hits > 0 ? g->limit_hits : g->high_hits, BARO_UNIT_NONE);
-    find_number(f, "anonymous_bytes", g->anon_most, BARO_UNIT_BYTES);
+    find_number(f, "memory_pressure_ratio", memory_pressure(s), pressure_flags(s), BARO_UNIT_RATIO);
+    find_number(f, "limit_bytes", limit_of(g), 0, BARO_UNIT_BYTES);
+    find_number(f, "limit_hits", g->limit_hits > 0 ? g->limit_hits : g->high_hits, 0, BARO_UNIT_NONE);
+    find_number(f, "anonymous_bytes", g->anon_most, BARO_VALUE_LOWER_BOUND, BARO_UNIT_BYTES);
     find_number(f, s->phase ? "io_read_bytes" : "job.io_read_bytes", s->phase ? s->grown[CURVE_READ] : e->io_read_bytes,
-                BARO_UNIT_BYTES);
+                s->phase ? s->flags[CURVE_READ] : e->flags.io_read_bytes, BARO_UNIT_BYTES);
     find_text(f, "cgroup", g->name);
 }
 
@@ -90,9 +95,9 @@ static bool memory_limit(const struct evidence *e, const struct stretch *s, stru
     if (!g || !(memory_pressure(s) >= PRESSURE_SHARE) || is_rereading(s, g) || is_swapping(e) || e->oom_kills >= 1)
         return false;
     find_title(f, "It waited for memory %s of the time: the limit of %s (cgroup %s) was run into %s times.",
-               words_percent(memory_pressure(s)).at, words_bytes(limit_of(g)).at, g->name,
-               words_count(g->limit_hits > 0 ? g->limit_hits : g->high_hits).at);
-    find_advice(f, "Ask for more than %s of memory, or let it hold less at a time.", words_bytes(limit_of(g)).at);
+               words_percent(memory_pressure(s), pressure_flags(s)).at, words_bytes(limit_of(g), 0).at, g->name,
+               words_count(g->limit_hits > 0 ? g->limit_hits : g->high_hits, 0).at);
+    find_advice(f, "Ask for more than %s of memory, or let it hold less at a time.", words_bytes(limit_of(g), 0).at);
     find_limit(e, s, g, f);
     return true;
 }
@@ -115,15 +120,17 @@ static bool page_cache(const struct evidence *e, const struct stretch *s, struct
     const struct group *g = hit_group(e);
     if (!g || !is_rereading(s, g) || is_swapping(e) || e->oom_kills >= 1)
         return false;
+    double waited = larger(s->grown[CURVE_BLOCKED] / s->wall_ns, memory_pressure(s));
     find_title(f,
                "It read %s from storage, %s times its memory limit of %s (cgroup %s), and waited for that %s of the "
                "time: files that it reads again were probably dropped from the page cache meanwhile.",
-               words_bytes(s->grown[CURVE_READ]).at, words_count(s->grown[CURVE_READ] / limit_of(g)).at,
-               words_bytes(limit_of(g)).at, g->name,
-               words_percent(larger(s->grown[CURVE_BLOCKED] / s->wall_ns, memory_pressure(s))).at);
+               words_bytes(GROWN(s, CURVE_READ)).at,
+               words_count(s->grown[CURVE_READ] / limit_of(g), s->flags[CURVE_READ]).at,
+               words_bytes(limit_of(g), 0).at, g->name,
+               words_percent(waited, waited > memory_pressure(s) ? s->flags[CURVE_BLOCKED] : pressure_flags(s)).at);
     find_advice(f, "Ask for memory for its files as well, or let it read each file once.");
     find_limit(e, s, g, f);
-    find_number(f, "faults_major", s->grown[CURVE_FAULTS], BARO_UNIT_NONE);
+    find_number(f, "faults_major", GROWN(s, CURVE_FAULTS), BARO_UNIT_NONE);
     return true;
 }
 
@@ -149,13 +156,13 @@ static bool swap(const struct evidence *e, const struct stretch *s, struct findi
 {
     if (!is_swapping(e))
         return false;
-    find_title(f, "Up to %s of its memory was swapped out, and the machine read %s back from swap.",
-               words_bytes(e->swap_peak_bytes).at, words_bytes(e->host_swap_in_bytes).at);
-    find_advice(f, "Ask for more memory: it held %s besides.", words_bytes(e->rss_peak_bytes).at);
-    find_number(f, "job.swap_peak_bytes", e->swap_peak_bytes, BARO_UNIT_BYTES);
-    find_number(f, "host.swap_in_bytes", e->host_swap_in_bytes, BARO_UNIT_BYTES);
-    find_number(f, "host.swap_out_bytes", e->host_swap_out_bytes, BARO_UNIT_BYTES);
-    find_number(f, "memory_pressure_ratio", memory_pressure(s), BARO_UNIT_RATIO);
+    find_title(f, "At its peak %s of its memory was swapped out, and the machine read %s back from swap.",
+               words_bytes(FACT(e, swap_peak_bytes)).at, words_bytes(FACT(e, host_swap_in_bytes)).at);
+    find_advice(f, "Ask for more memory: it held %s besides.", words_bytes(FACT(e, rss_peak_bytes)).at);
+    find_number(f, "job.swap_peak_bytes", FACT(e, swap_peak_bytes), BARO_UNIT_BYTES);
+    find_number(f, "host.swap_in_bytes", FACT(e, host_swap_in_bytes), BARO_UNIT_BYTES);
+    find_number(f, "host.swap_out_bytes", FACT(e, host_swap_out_bytes), BARO_UNIT_BYTES);
+    find_number(f, "memory_pressure_ratio", memory_pressure(s), pressure_flags(s), BARO_UNIT_RATIO);
     return true;
 }
 
@@ -192,15 +199,15 @@ static bool near_limit(const struct evidence *e, const struct stretch *s, struct
 {
     if (!(e->memory_peak_ratio >= NEAR_RATIO) || e->oom_kills >= 1 || is_mostly_files(e) || is_short_of_memory(e, s))
         return false;
-    find_title(f, "Its memory came to %s, %s of the limit of %s (%s)", words_bytes(e->memory_peak_bytes).at,
-               words_percent(e->memory_peak_ratio).at, words_limit(e->memory_limit_bytes).at, e->memory_source);
+    find_title(f, "Its memory came to %s, %s of the limit of %s (%s)", words_bytes(FACT(e, memory_peak_bytes)).at,
+               words_percent(FACT(e, memory_peak_ratio)).at, words_limit(e->memory_limit_bytes).at, e->memory_source);
     if (*e->holder)
         find_title(f, "; most was held by %s", e->holder);
     find_title(f, ".");
-    find_advice(f, "Ask for %s, so that a little more does not end it.", words_bytes(e->memory_peak_bytes * 1.25).at);
-    find_number(f, "limits.memory_peak_bytes", e->memory_peak_bytes, BARO_UNIT_BYTES);
-    find_number(f, "limits.memory_bytes", e->memory_limit_bytes, BARO_UNIT_BYTES);
-    find_number(f, "limits.memory_peak_ratio", e->memory_peak_ratio, BARO_UNIT_RATIO);
+    find_advice(f, "Ask for %s, so that a little more does not end it.", words_bytes(e->memory_peak_bytes * 1.25, 0).at);
+    find_number(f, "limits.memory_peak_bytes", FACT(e, memory_peak_bytes), BARO_UNIT_BYTES);
+    find_number(f, "limits.memory_bytes", FACT(e, memory_limit_bytes), BARO_UNIT_BYTES);
+    find_number(f, "limits.memory_peak_ratio", FACT(e, memory_peak_ratio), BARO_UNIT_RATIO);
     return true;
 }
 
@@ -267,16 +274,16 @@ static bool leak(const struct evidence *e, const struct stretch *s, struct findi
     double growth = memory[LEAK_WINDOWS] - memory[0], rate = growth / length_ns * SECOND_NS;
     if (!(growth >= LEAK_BYTES && growth >= LEAK_GROWTH * memory[0]) || !grows_steadily(memory))
         return false;
-    find_title(f, "Its memory grew steadily to its end, by %s a second, up to %s", words_bytes(rate).at,
-               words_bytes(memory[LEAK_WINDOWS]).at);
+    find_title(f, "Its memory grew steadily to its end, by %s a second, up to %s", words_bytes(rate, BARO_VALUE_ESTIMATE).at,
+               words_bytes(memory[LEAK_WINDOWS], BARO_VALUE_ESTIMATE).at);
     if (*e->holder)
         find_title(f, "; most was held by %s", e->holder);
     find_title(f, ".");
     find_advice(f,
                 "If it runs longer it needs more: look for a leak, or for data that is collected and never dropped.");
-    find_number(f, "growth_bytes", growth, BARO_UNIT_BYTES);
-    find_number(f, "growth_bytes_per_second", rate, BARO_UNIT_BYTES);
-    find_number(f, "job.rss_peak_bytes", e->rss_peak_bytes, BARO_UNIT_BYTES);
+    find_number(f, "growth_bytes", growth, BARO_VALUE_ESTIMATE, BARO_UNIT_BYTES);
+    find_number(f, "growth_bytes_per_second", rate, BARO_VALUE_ESTIMATE, BARO_UNIT_BYTES);
+    find_number(f, "job.rss_peak_bytes", FACT(e, rss_peak_bytes), BARO_UNIT_BYTES);
     find_text(f, "command", e->holder);
     f->begin_ns = s->begin_ns + whole_of(LEAK_FROM * s->wall_ns);
     return true;

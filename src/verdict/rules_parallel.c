@@ -52,13 +52,13 @@ static bool one_core(const struct evidence *e, const struct stretch *s, struct f
     if (!(one >= ONE_TIME && stretch_demand(s) <= ONE_DEMAND_MOST))
         return false;
     find_title(f, "One thread at a time had work, for %s of the time, and it might have used %s cores.",
-               words_percent(one).at, words_cores(e->cores).at);
+               words_percent(one, BARO_VALUE_ESTIMATE).at, words_cores(FACT(e, cores)).at);
     find_advice(f, "Run its steps in parallel (make -j%s, xargs -P%s, threads), or ask for 1 core.",
-                words_cores(whole_down(e->cores)).at, words_cores(whole_down(e->cores)).at);
-    find_number(f, "demand_cores", stretch_demand(s), BARO_UNIT_REAL);
-    find_number(f, "one_thread_ratio", one, BARO_UNIT_RATIO);
-    find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", s->grown[CURVE_CPU], BARO_UNIT_NS);
-    find_number(f, "limits.cores", e->cores, BARO_UNIT_REAL);
+                words_cores(whole_down(e->cores), 0).at, words_cores(whole_down(e->cores), 0).at);
+    find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
+    find_number(f, "one_thread_ratio", one, BARO_VALUE_ESTIMATE, BARO_UNIT_RATIO);
+    find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", GROWN(s, CURVE_CPU), BARO_UNIT_NS);
+    find_number(f, "limits.cores", FACT(e, cores), BARO_UNIT_REAL);
     return true;
 }
 
@@ -135,20 +135,20 @@ static bool find_edge(const struct evidence *e, const struct stretch *s, bool at
     double rest = at_end ? mean(&w, 0, WINDOWS - n) : mean(&w, n, WINDOWS), length = n * w.length_ns;
     double blocked = history_growth(e->history, CURVE_BLOCKED, f->begin_ns, f->end_ns) / length;
     const char *runner = e->history ? history_runner(e->history, e->names, f->begin_ns, f->end_ns) : "";
-    find_title(f, "%s %s (%s of the time) it %s, and %s %s cores %s", at_end ? "In its last" : "In its first",
-               words_duration(length).at, words_percent(length / s->wall_ns).at,
+    find_title(f, "In about its %s %s (%s of the time) it %s, and %s %s cores %s", at_end ? "last" : "first",
+               words_duration(length, 0).at, words_percent(length / s->wall_ns, BARO_VALUE_ESTIMATE).at,
                serial ? "had work for one core at most" : "did next to nothing", serial ? "for" : "had work for",
-               words_cores(rest).at, at_end ? "before that" : "after that");
+               words_cores(rest, BARO_VALUE_ESTIMATE).at, at_end ? "before that" : "after that");
     if (blocked >= EDGE_BLOCKED)
-        find_title(f, "; a process waited for storage %s of that time", words_percent(blocked).at);
+        find_title(f, "; a process waited for storage %s of that time", words_percent(blocked, BARO_VALUE_ESTIMATE).at);
     else if (*runner && serial)
         find_title(f, "; what ran then was mostly %s", runner);
     find_title(f, ".");
     find_advice(f, at_end ? "Start the longest steps first, or divide the last one."
                           : "Begin with what can run in parallel, or find out what it waits for at the start.");
-    find_number(f, at_end ? "tail_ns" : "start_ns", length, BARO_UNIT_NS);
-    find_number(f, "rest_demand_cores", rest, BARO_UNIT_REAL);
-    find_number(f, "io_wait_ratio", blocked, BARO_UNIT_RATIO);
+    find_number(f, at_end ? "tail_ns" : "start_ns", length, BARO_VALUE_ESTIMATE, BARO_UNIT_NS);
+    find_number(f, "rest_demand_cores", rest, BARO_VALUE_ESTIMATE, BARO_UNIT_REAL);
+    find_number(f, "io_wait_ratio", blocked, BARO_VALUE_ESTIMATE, BARO_UNIT_RATIO);
     find_text(f, "command", runner);
     return true;
 }

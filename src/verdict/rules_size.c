@@ -17,20 +17,19 @@ static bool many_processes(const struct evidence *e, const struct stretch *s, st
     (void)s;
     if (!(e->processes_started >= MANY_STARTED && each <= MANY_CPU_NS))
         return false;
-    bool is_bound = e->started_is_bound > 0;
+    unsigned flags = e->flags.cpu_ns | inverted(e->flags.processes_started);
     find_title(f,
-               "It started %s%s processes that used %s%s of CPU time each: most of that is what it takes to start and "
-               "end them",
-               is_bound ? "at least " : "", words_count(e->processes_started).at, is_bound ? "at most " : "",
-               words_duration(each).at);
+               "It started %s processes that used %s of CPU time each: most of that is what it takes to start and end "
+               "them",
+               words_count(FACT(e, processes_started)).at, words_duration(each, flags).at);
     if (e->n_commands)
-        find_title(f, " (%s of them are %s)", words_count(e->command[0].processes).at, e->command[0].name);
+        find_title(f, " (%s of them are %s)", words_count(e->command[0].processes, e->flags.processes_started).at, e->command[0].name);
     find_title(f, ".");
     find_advice(f, "Let each process do more: a builtin instead of a command, xargs instead of a loop, one interpreter "
                    "instead of one per file.");
-    find_number(f, "job.processes_started", e->processes_started, BARO_UNIT_NONE);
-    find_number(f, "cpu_per_process_ns", each, BARO_UNIT_NS);
-    find_number(f, "job.cpu_ns", e->cpu_ns, BARO_UNIT_NS);
+    find_number(f, "job.processes_started", FACT(e, processes_started), BARO_UNIT_NONE);
+    find_number(f, "cpu_per_process_ns", each, flags, BARO_UNIT_NS);
+    find_number(f, "job.cpu_ns", FACT(e, cpu_ns), BARO_UNIT_NS);
     return true;
 }
 
@@ -59,11 +58,12 @@ static bool dominates(const struct evidence *e, const struct stretch *s, struct 
           first->cpu_ns >= DOMINATES_SHARE * e->cpu_ns))
         return false;
     find_title(f, "%s used %s of the CPU time: %s in %s process%s.", first->name,
-               words_percent(first->cpu_ns / e->cpu_ns).at, words_duration(first->cpu_ns).at,
-               words_count(first->processes).at, first->processes >= 2 ? "es" : "");
-    find_number(f, "commands.0.cpu_ns", first->cpu_ns, BARO_UNIT_NS);
-    find_number(f, "commands.0.processes", first->processes, BARO_UNIT_NONE);
-    find_number(f, "job.cpu_ns", e->cpu_ns, BARO_UNIT_NS);
+               words_percent(first->cpu_ns / e->cpu_ns, first->flags | inverted(e->flags.cpu_ns)).at,
+               words_duration(first->cpu_ns, first->flags).at,
+               words_count(first->processes, e->flags.processes_started).at, first->processes >= 2 ? "es" : "");
+    find_number(f, "commands.0.cpu_ns", first->cpu_ns, first->flags, BARO_UNIT_NS);
+    find_number(f, "commands.0.processes", first->processes, e->flags.processes_started, BARO_UNIT_NONE);
+    find_number(f, "job.cpu_ns", FACT(e, cpu_ns), BARO_UNIT_NS);
     return true;
 }
 
@@ -149,24 +149,25 @@ static void title_memory(const struct evidence *e, struct finding *f)
 {
     if (may_have_held_more(e))
         find_title(f, "held between %s and %s of memory (that much is possible by the marks of its processes)",
-                   words_bytes(e->memory_peak_bytes).at, words_bytes(e->memory_at_most_bytes).at);
+                   words_bytes(e->memory_peak_bytes, 0).at, words_bytes(FACT(e, memory_at_most_bytes)).at);
     else if (isnan(e->memory_at_most_bytes))
-        find_title(f, "held at least %s of memory (how much more is not known)", words_bytes(e->memory_peak_bytes).at);
+        find_title(f, "held %s of memory (how much more is not known)",
+                   words_bytes(e->memory_peak_bytes, BARO_VALUE_LOWER_BOUND).at);
     else
-        find_title(f, "held %s of memory", words_bytes(e->memory_peak_bytes).at);
-    find_title(f, " and took %s", words_duration(e->wall_ns).at);
+        find_title(f, "held %s of memory", words_bytes(FACT(e, memory_peak_bytes)).at);
+    find_title(f, " and took %s", words_duration(FACT(e, wall_ns)).at);
 }
 
 static void size_with_cores(const struct evidence *e, struct finding *f, double cores, double mib, double minutes)
 {
-    find_title(f, "It had work for %s core%s, ", words_cores(cores).at, cores >= 2 ? "s" : "");
+    find_title(f, "It had work for %s core%s, ", words_cores(cores, BARO_VALUE_ESTIMATE).at, cores >= 2 ? "s" : "");
     title_memory(e, f);
     find_title(f, ".");
     find_advice(f,
                 "Next time ask for %s core%s, %.0f MiB and %.0f min. Slurm: --cpus-per-task=%s --mem=%.0fM "
                 "--time=%.0f. Kubernetes: cpu: %s, memory: %.0fMi.",
-                words_cores(cores).at, cores >= 2 ? "s" : "", mib, minutes, words_cores(cores).at, mib, minutes,
-                words_cores(cores).at, mib);
+                words_cores(cores, 0).at, cores >= 2 ? "s" : "", mib, minutes, words_cores(cores, 0).at, mib, minutes,
+                words_cores(cores, 0).at, mib);
 }
 
 /* For how many cores it had work is not known: the machine was busy, and its threads ended before anybody read how long
@@ -191,13 +192,13 @@ static bool right_size(const struct evidence *e, const struct stretch *s, struct
         size_with_cores(e, f, cores, mib, minutes);
     else
         size_without_cores(e, f, mib, minutes);
-    find_number(f, "ask_cores", cores, BARO_UNIT_REAL);
-    find_number(f, "ask_memory_bytes", memory, BARO_UNIT_BYTES);
-    find_number(f, "ask_time_ns", minutes * 60 * SECOND_NS, BARO_UNIT_NS);
-    find_number(f, "job.cores_mean", e->cores_mean, BARO_UNIT_REAL);
-    find_number(f, "limits.memory_peak_bytes", e->memory_peak_bytes, BARO_UNIT_BYTES);
-    find_number(f, "limits.memory_peak_at_most_bytes", e->memory_at_most_bytes, BARO_UNIT_BYTES);
-    find_number(f, "wall_ns", e->wall_ns, BARO_UNIT_NS);
+    find_number(f, "ask_cores", cores, 0, BARO_UNIT_REAL);
+    find_number(f, "ask_memory_bytes", memory, 0, BARO_UNIT_BYTES);
+    find_number(f, "ask_time_ns", minutes * 60 * SECOND_NS, 0, BARO_UNIT_NS);
+    find_number(f, "job.cores_mean", FACT(e, cores_mean), BARO_UNIT_REAL);
+    find_number(f, "limits.memory_peak_bytes", FACT(e, memory_peak_bytes), BARO_UNIT_BYTES);
+    find_number(f, "limits.memory_peak_at_most_bytes", FACT(e, memory_at_most_bytes), BARO_UNIT_BYTES);
+    find_number(f, "wall_ns", FACT(e, wall_ns), BARO_UNIT_NS);
     return true;
 }
 

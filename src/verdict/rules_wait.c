@@ -23,6 +23,11 @@ static double io_share(const struct evidence *e, const struct stretch *s)
     return has_own_group(e) && !isnan(own) ? own : s->grown[CURVE_BLOCKED] / s->wall_ns;
 }
 
+static unsigned io_flags(const struct evidence *e, const struct stretch *s)
+{
+    return s->flags[has_own_group(e) && !isnan(s->grown[CURVE_GROUP_IO]) ? CURVE_GROUP_IO : CURVE_BLOCKED];
+}
+
 bool is_waiting_for_storage(const struct evidence *e, const struct stretch *s)
 {
     double bytes = s->grown[CURVE_READ] + s->grown[CURVE_WRITTEN];
@@ -35,15 +40,16 @@ static bool io_wait(const struct evidence *e, const struct stretch *s, struct fi
     if (!is_waiting_for_storage(e, s) || is_short_of_memory(e, s))
         return false;
     find_title(f, "It waited for storage %s of the time: it read %s and wrote %s, %s a second.",
-               words_percent(io_share(e, s)).at, words_bytes(s->grown[CURVE_READ]).at,
-               words_bytes(s->grown[CURVE_WRITTEN]).at, words_bytes(rate).at);
+               words_percent(io_share(e, s), io_flags(e, s)).at, words_bytes(GROWN(s, CURVE_READ)).at,
+               words_bytes(GROWN(s, CURVE_WRITTEN)).at,
+               words_bytes(rate, s->flags[CURVE_READ] | s->flags[CURVE_WRITTEN]).at);
     find_advice(f,
                 "Use faster or local storage (a tmpfs, a local disk), read or write less, or let several threads read "
                 "at a time.");
-    find_number(f, "io_wait_ratio", io_share(e, s), BARO_UNIT_RATIO);
-    find_number(f, "io_read_bytes", s->grown[CURVE_READ], BARO_UNIT_BYTES);
-    find_number(f, "io_write_bytes", s->grown[CURVE_WRITTEN], BARO_UNIT_BYTES);
-    find_number(f, "faults_major", s->grown[CURVE_FAULTS], BARO_UNIT_NONE);
+    find_number(f, "io_wait_ratio", io_share(e, s), io_flags(e, s), BARO_UNIT_RATIO);
+    find_number(f, "io_read_bytes", GROWN(s, CURVE_READ), BARO_UNIT_BYTES);
+    find_number(f, "io_write_bytes", GROWN(s, CURVE_WRITTEN), BARO_UNIT_BYTES);
+    find_number(f, "faults_major", GROWN(s, CURVE_FAULTS), BARO_UNIT_NONE);
     find_text(f, "source",
               has_own_group(e) && !isnan(s->grown[CURVE_GROUP_IO]) ? "pressure of the job's own control group"
                                                                    : "processes in uninterruptible sleep (state D)");
@@ -95,13 +101,13 @@ static bool lock_contention(const struct evidence *e, const struct stretch *s, s
     find_title(f,
                "The %s threads of %s gave up their CPU %s times a second without reading or writing, and had work for "
                "%s cores: they probably wait for each other, for a lock.",
-               words_count(c->threads).at, c->name, words_count(per_second(s, c->switches)).at,
-               words_cores(stretch_demand(s)).at);
+               words_count(c->threads, 0).at, c->name, words_count(per_second(s, c->switches), c->flags).at,
+               words_cores(stretch_demand(s), stretch_demand_flags(s)).at);
     find_advice(f, "Hold the lock for a shorter time, or divide what it protects; fewer threads may be faster "
                    "(perf lock, or perf trace -s, shows which lock).");
-    find_number(f, "switches_per_second", per_second(s, c->switches), BARO_UNIT_NONE);
-    find_number(f, "threads", c->threads, BARO_UNIT_NONE);
-    find_number(f, "demand_cores", stretch_demand(s), BARO_UNIT_REAL);
+    find_number(f, "switches_per_second", per_second(s, c->switches), c->flags, BARO_UNIT_NONE);
+    find_number(f, "threads", c->threads, 0, BARO_UNIT_NONE);
+    find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
     find_text(f, "command", c->name);
     return true;
 }
@@ -148,12 +154,12 @@ static bool network_wait(const struct evidence *e, const struct stretch *s, stru
     find_title(f,
                "It had work for %s cores and waited otherwise, %s times, while %s packets came in: it probably waited "
                "for the network.",
-               words_cores(stretch_demand(s)).at, words_count(s->grown[CURVE_SWITCHES]).at,
-               words_count(s->grown[CURVE_PACKETS]).at);
+               words_cores(stretch_demand(s), stretch_demand_flags(s)).at, words_count(GROWN(s, CURVE_SWITCHES)).at,
+               words_count(GROWN(s, CURVE_PACKETS)).at);
     find_advice(f, "Ask for several things at a time, or find out why the other side is slow.");
-    find_number(f, "demand_cores", stretch_demand(s), BARO_UNIT_REAL);
-    find_number(f, "switches_voluntary", s->grown[CURVE_SWITCHES], BARO_UNIT_NONE);
-    find_number(f, "packets_received", s->grown[CURVE_PACKETS], BARO_UNIT_NONE);
+    find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
+    find_number(f, "switches_voluntary", GROWN(s, CURVE_SWITCHES), BARO_UNIT_NONE);
+    find_number(f, "packets_received", GROWN(s, CURVE_PACKETS), BARO_UNIT_NONE);
     return true;
 }
 
@@ -162,11 +168,11 @@ static bool idle(const struct evidence *e, const struct stretch *s, struct findi
     if (!is_idle(e, s) || is_network(s) || is_contended(e, s))
         return false;
     find_title(f, "It did next to nothing: %s of CPU time in %s, and it waited neither for storage nor for memory.",
-               words_duration(s->grown[CURVE_CPU]).at, words_duration(s->wall_ns).at);
+               words_duration(GROWN(s, CURVE_CPU)).at, words_duration(s->wall_ns, 0).at);
     find_advice(f, "It slept, or waited for something outside: a timer, another process, the network.");
-    find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", s->grown[CURVE_CPU], BARO_UNIT_NS);
-    find_number(f, "demand_cores", stretch_demand(s), BARO_UNIT_REAL);
-    find_number(f, "switches_voluntary", s->grown[CURVE_SWITCHES], BARO_UNIT_NONE);
+    find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", GROWN(s, CURVE_CPU), BARO_UNIT_NS);
+    find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
+    find_number(f, "switches_voluntary", GROWN(s, CURVE_SWITCHES), BARO_UNIT_NONE);
     return true;
 }
 

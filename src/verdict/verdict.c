@@ -62,7 +62,8 @@ static int keep_rows(struct baro_verdict *one, const struct finding *f)
         return -ENOMEM;
     one->evidence = rows;
     for (size_t i = 0; i < f->n_rows; i++) {
-        rows[i] = (struct baro_evidence){f->row[i].name, f->row[i].value, f->row[i].unit, copy(&f->row[i].text)};
+        rows[i] = (struct baro_evidence){f->row[i].name, f->row[i].value, f->row[i].unit, f->row[i].flags,
+                                         copy(&f->row[i].text)};
         if (!rows[i].text)
             return -ENOMEM;
         one->evidence_count++;
@@ -119,11 +120,11 @@ static int apply(struct baro_verdicts *v, const struct rule *rule, const struct 
     if (code && s->phases > 1) {
         find_advice(&f, "%sThe figures are those of all %zu phases of this name together.", f.advice.len ? " " : "",
                     s->phases);
-        find_number(&f, "phases", (double)s->phases, BARO_UNIT_NONE);
+        find_number(&f, "phases", (double)s->phases, 0, BARO_UNIT_NONE);
     } else if (code && alike > 1) {
         find_advice(&f, "%sIt was so in %zu phases of this name; the figures are those of the longest.",
                     f.advice.len ? " " : "", alike);
-        find_number(&f, "phases", (double)alike, BARO_UNIT_NONE);
+        find_number(&f, "phases", (double)alike, 0, BARO_UNIT_NONE);
     }
     if (code)
         code = keep(v, rule, s, &f) < 0 ? -ENOMEM : 1;

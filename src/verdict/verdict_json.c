@@ -10,6 +10,7 @@
 
 static void write_evidence(struct json *j, const struct baro_evidence *e)
 {
+    const unsigned either = BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND; /* both: it may be wrong either way */
     bool is_text = e->unit == BARO_UNIT_NONE && isnan(e->value);
     json_begin(j, '{');
     json_key(j, "name");
@@ -19,6 +20,12 @@ static void write_evidence(struct json *j, const struct baro_evidence *e)
         json_null(j);
     else
         json_double(j, e->value);
+    json_key(j, "is_lower_bound");
+    json_bool(j, (e->flags & either) == BARO_VALUE_LOWER_BOUND);
+    json_key(j, "is_upper_bound");
+    json_bool(j, (e->flags & either) == BARO_VALUE_UPPER_BOUND);
+    json_key(j, "is_estimate");
+    json_bool(j, (e->flags & BARO_VALUE_ESTIMATE) || (e->flags & either) == either);
     json_key(j, "unit");
     json_text(j, baro_unit_name(e->unit));
     json_key(j, "text");

@@ -625,7 +625,7 @@ def test_the_last_reading_never_comes(run, tape, work, pair, wait_until):
     job = run.summary(tape)["job"]
     assert job["tcp_is_lower_bound"]
     assert job["tcp_sent_bytes"] <= SIZE + 2
-    assert re.search(r"network +tcp sent at least .*, received at least ", text)
+    assert re.search(r"network +tcp sent (at least|not known).*, received (at least|not known)", text)
 
 
 def test_doctor(run_both):

@@ -32,6 +32,8 @@ static void world_init(struct world *w)
     w->e.cores = w->e.host_cores = 4;
     w->e.cores_source = w->e.memory_source = "machine";
     w->e.exit_status = 0;
+    w->e.job.flags[CURVE_RUN_DELAY] = BARO_VALUE_LOWER_BOUND; /* as it always is */
+    w->e.job.flags[CURVE_BLOCKED] = BARO_VALUE_ESTIMATE;
 }
 
 static void world_done(struct world *w)
@@ -157,7 +159,7 @@ static void make_io_wait(struct world *w)
 static void make_lock_contention(struct world *w)
 {
     demand(w, 0, 100, 0.7, 0.1);
-    w->e.contender = (struct contender){"server", 8, 2.4e6, 70e9, 1200};
+    w->e.contender = (struct contender){"server", 8, 2.4e6, 70e9, 1200, 0};
     w->e.job.grown[CURVE_PACKETS] = 300;
 }
 
@@ -213,7 +215,7 @@ static void make_many_processes(struct world *w)
 {
     w->e.processes_started = 52104;
     w->e.cpu_ns = 94e9;
-    w->e.command[0] = (struct heavy){"sed", 41203, 71e9};
+    w->e.command[0] = (struct heavy){"sed", 41203, 71e9, 0};
     w->e.n_commands = 1;
 }
 
@@ -249,7 +251,7 @@ static void make_idle(struct world *w)
 static void make_dominates(struct world *w)
 {
     w->e.cpu_ns = 44e9;
-    w->e.command[0] = (struct heavy){"cc1", 812, 41e9};
+    w->e.command[0] = (struct heavy){"cc1", 812, 41e9, 0};
     w->e.n_commands = 1;
     w->e.n_all_commands = 9;
 }

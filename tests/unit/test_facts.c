@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "baro/summary.h"
+#include "derive/facts.h"
 #include "machine_story.h"
 #include "story.h"
 #include "tape_file.h"
@@ -210,6 +211,81 @@ static void test_what_does_not_exist(void **state)
     baro_summary_free(NULL);
 }
 
+/* ---- flags ---- */
+
+static bool is_flag(const struct baro_fact *fact)
+{
+    static const char *const ends[] = {"is_lower_bound", "is_estimate", "is_approximate"};
+    size_t n = strlen(fact->name);
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        if (n >= strlen(ends[i]) && strcmp(fact->name + n - strlen(ends[i]), ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_flag(int fact, unsigned bit)
+{
+    bool found = false;
+    for (int f = 0; f < baro_summary_fact_count(); f++)
+        found |= fact_flag(f) == bit && fact_is_covered(f, fact);
+    return found;
+}
+
+/* Each value in JSON that says that it may be wrong has a flag beside it, and a flag is as its values: not there where
+ * none of them is. */
+static void check_flags(const struct baro_summary *s)
+{
+    for (int f = 0; f < baro_summary_fact_count(); f++) {
+        const struct baro_fact *fact = baro_summary_fact(f);
+        assert_int_equal(is_flag(fact), fact_flag(f) != 0);
+        for (size_t row = 0; row < baro_summary_rows(s, fact->section); row++) {
+            struct baro_value v, of;
+            bool any = false;
+            baro_summary_value(s, f, row, &v);
+            for (unsigned bit = 1; fact->in_json && bit <= v.flags; bit <<= 1) {
+                if ((v.flags & bit) && !has_flag(f, bit))
+                    fail_msg("%s.%s: nothing in JSON says that it may be wrong (%u)",
+                             baro_summary_section(fact->section)->name, fact->name, bit);
+            }
+            for (int i = 0; fact_flag(f) && i < baro_summary_fact_count(); i++)
+                any |= fact_is_covered(f, i) && baro_summary_value(s, i, row, &of) == BARO_PRESENT;
+            if (fact_flag(f) && !any && !v.absent)
+                fail_msg("%s.%s is there, and no value of it", baro_summary_section(fact->section)->name, fact->name);
+        }
+    }
+}
+
+static void test_flags_are_those_of_values(void **state)
+{
+    struct baro_header h = {.version = "0"};
+    struct baro_summary *s = summary_of_story(*state), *empty;
+    check_flags(s);
+    /* all of the job is known, and all of it may be too small */
+    for (int i = 0; i < JOB_MAX; i++) {
+        s->job_absent[i] = BARO_PRESENT;
+        s->job[i] = s->job[i] ? s->job[i] : 1;
+    }
+    s->wrapper_lost = true;
+    for (int i = 0; i < PEAK_MAX; i++) {
+        s->peak[i].absent = BARO_PRESENT;
+        s->peak[i].covered = 0;
+        s->peak[i].members = 1;
+    }
+    check_flags(s);
+    for (int i = 0; i < PEAK_MAX; i++)
+        s->peak[i].stale = i == PEAK_PSS || i == PEAK_USS;
+    check_flags(s);
+    expect(s, &(struct expected){"job", "cores_is_lower_bound", 0, .u64 = 1});
+    expect(s, &(struct expected){"accounting", "cpu_kernel_is_lower_bound", 0, .u64 = 1});
+    baro_summary_free(s);
+    assert_int_equal(baro_summary_new(&empty, &h, NULL), 0);
+    check_flags(empty);
+    expect(empty, &(struct expected){"job", "cpu_is_lower_bound", 0, .absent = BARO_ABSENT_NOT_YET});
+    expect(empty, &(struct expected){"job", "processes_peak_is_lower_bound", 0, .absent = BARO_ABSENT_NOT_YET});
+    baro_summary_free(empty);
+}
+
 /* ---- record by record ---- */
 
 static struct baro_record sample_record(const struct baro_sample *sample)
@@ -295,6 +371,7 @@ int main(void)
         cmocka_unit_test_prestate(test_story, at),  cmocka_unit_test(test_machine_story),
         cmocka_unit_test(test_what_does_not_exist), cmocka_unit_test(test_finished_again_and_again),
         cmocka_unit_test(test_targets_and_signals),
+        cmocka_unit_test_prestate(test_flags_are_those_of_values, at),
     };
     close(fd);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,68 @@ static void test_each(void **state)
     }
 }
 
+/* All that was measured may be too small. */
+static void flag_all(struct evidence *e)
+{
+#define FLAG(member, section, name) e->flags.member = BARO_VALUE_LOWER_BOUND;
+    VERDICT_FACTS(FLAG)
+#undef FLAG
+    e->flags.wall_ns = e->flags.cores = e->flags.memory_limit_bytes = e->flags.exit_status = 0; /* these are known */
+    for (int i = 0; i < CURVE_COUNTERS; i++)
+        e->job.flags[i] = BARO_VALUE_LOWER_BOUND;
+    for (int i = 0; i < (int)COMMANDS_MOST; i++)
+        e->command[i].flags = BARO_VALUE_LOWER_BOUND;
+    e->contender.flags = BARO_VALUE_LOWER_BOUND;
+}
+
+static bool is_marked(const struct buf *text)
+{
+    static const char *const marks[] = {"at least ", "At least ", "at most ", "about ", "About "};
+    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+        if (memmem(text->at, text->len, marks[i], strlen(marks[i])))
+            return true;
+    }
+    return false;
+}
+
+/* What a sentence quotes has the mark of the number: in the sentence, and in the evidence as text and as flags. */
+static void test_marks_of_quoted_numbers(void **state)
+{
+    struct world w;
+    (void)state;
+    for (int i = 0; i < MADE; i++) {
+        struct finding f = {.end_ns = 100 * SECOND};
+        bool any = false;
+        world_init(&w);
+        made[i].make(&w);
+        flag_all(&w.e);
+        assert_true(find_rule(made[i].rule)->apply(&w.e, &w.e.job, &f));
+        for (size_t k = 0; k < f.n_rows; k++) {
+            bool of_advice = strncmp(f.row[k].name, "ask_", 4) == 0;
+            any = any || (f.row[k].flags && !of_advice);
+            if (!isnan(f.row[k].value) && is_marked(&f.row[k].text) != (f.row[k].flags != 0))
+                fail_msg("%s: %s is %.*s", made[i].rule, f.row[k].name, (int)f.row[k].text.len, f.row[k].text.at);
+        }
+        if (any && !is_marked(&f.title))
+            fail_msg("%s: %.*s", made[i].rule, (int)f.title.len, f.title.at);
+        finding_done(&f);
+        world_done(&w);
+    }
+}
+
+static void test_words_with_marks(void **state)
+{
+    (void)state;
+    assert_string_equal(words_duration(9.8e9, BARO_VALUE_LOWER_BOUND).at, "at least 9.80 s");
+    assert_string_equal(words_percent(0.5, inverted(BARO_VALUE_LOWER_BOUND)).at, "at most 50 %");
+    assert_string_equal(words_cores(2, BARO_VALUE_LOWER_BOUND | inverted(BARO_VALUE_LOWER_BOUND)).at, "about 2");
+    assert_string_equal(words_first(words_count(3, BARO_VALUE_ESTIMATE)).at, "About 3");
+    assert_string_equal(words_bytes(5, 0).at, "5 B");
+    assert_string_equal(baro_value_mark(BARO_VALUE_ESTIMATE, BARO_MARK_ASCII), "~");
+    assert_string_equal(baro_value_mark(BARO_VALUE_UPPER_BOUND, BARO_MARK_SYMBOL), "\342\211\244");
+    assert_string_equal(baro_value_mark(0, BARO_MARK_WORDS), "");
+}
+
 /* Each problem of a job has one cause: no other rule of that weight has a verdict. */
 static void test_no_other(void **state)
 {
@@ -117,7 +179,7 @@ static void check_edge(int i, size_t offset, double at, double off)
 static void test_thresholds(void **state)
 {
 #define OF(member) offsetof(struct evidence, member)
-#define GROWN(curve) (OF(job.grown) + sizeof(double) * (curve))
+#define OF_GROWN(curve) (OF(job.grown) + sizeof(double) * (curve))
     static const struct {
         const char *rule;
         size_t offset;
@@ -127,33 +189,33 @@ static void test_thresholds(void **state)
         {"pids-limit", OF(forks_refused), 1, 0},
         {"swap", OF(swap_peak_bytes), 16e6, 15.9e6},
         {"swap", OF(host_swap_in_bytes), 16e6, 15.9e6},
-        {"memory-limit", GROWN(CURVE_GROUP_MEMORY), 10e9, 9.9e9},
+        {"memory-limit", OF_GROWN(CURVE_GROUP_MEMORY), 10e9, 9.9e9},
         {"memory-limit", OF(group[0].limit_hits), 20, 19},
-        {"page-cache", GROWN(CURVE_READ), 1024e6, 1023e6},
+        {"page-cache", OF_GROWN(CURVE_READ), 1024e6, 1023e6},
         {"page-cache", OF(group[0].anon_most), 307.2e6, 308e6},
-        {"page-cache", GROWN(CURVE_FAULTS), 10000, 9900},
-        {"page-cache", GROWN(CURVE_BLOCKED), 20e9, 19.9e9},
+        {"page-cache", OF_GROWN(CURVE_FAULTS), 10000, 9900},
+        {"page-cache", OF_GROWN(CURVE_BLOCKED), 20e9, 19.9e9},
         {"cpu-quota", OF(throttled_ns), 50e9 / 9 + 1, 50e9 / 9 - 1e6}, /* 50 s of CPU time */
-        {"io-wait", GROWN(CURVE_BLOCKED), 20e9, 19.9e9},
+        {"io-wait", OF_GROWN(CURVE_BLOCKED), 20e9, 19.9e9},
         {"lock-contention", OF(contender.switches), 100000, 99999},
         {"lock-contention", OF(contender.threads), 2, 1},
         {"lock-contention", OF(contender.read_write_bytes), 2.4e6, 2.41e6},
-        {"lock-contention", GROWN(CURVE_RUN_DELAY), 210e9, 211e9}, /* 280 s of 4 cores */
+        {"lock-contention", OF_GROWN(CURVE_RUN_DELAY), 210e9, 211e9}, /* 280 s of 4 cores */
         {"cpu-neighbour", OF(host_others_cores), 0.5, 0.49}, /* 50 s: what was lost to others is no more */
         {"cpu-neighbour", OF(host_mean_cores), 3.2, 3.1},
-        {"cpu-neighbour", GROWN(CURVE_RUN_DELAY), 50e9, 49e9}, /* 200 s of CPU time */
+        {"cpu-neighbour", OF_GROWN(CURVE_RUN_DELAY), 50e9, 49e9}, /* 200 s of CPU time */
         {"cpu-steal", OF(host_steal_ratio), 0.05, 0.049},
         {"memory-near-limit", OF(memory_peak_ratio), 0.9, 0.89},
         {"one-core", OF(cores), 2, 1},
-        {"one-core", GROWN(CURVE_RUN_DELAY), 30e9, 31e9},        /* 90 s of CPU time */
+        {"one-core", OF_GROWN(CURVE_RUN_DELAY), 30e9, 31e9},        /* 90 s of CPU time */
         {"many-processes", OF(processes_started), 23500, 23400}, /* 94 s of CPU time */
-        {"few-cores", GROWN(CURVE_RUN_DELAY), 210e9, 209e9},     /* 390 s of CPU time */
-        {"few-cores", GROWN(CURVE_CPU), 320e9, 100e9},
+        {"few-cores", OF_GROWN(CURVE_RUN_DELAY), 210e9, 209e9},     /* 390 s of CPU time */
+        {"few-cores", OF_GROWN(CURVE_CPU), 320e9, 100e9},
         {"failed", OF(exit_status), 1, 0},
-        {"network-wait", GROWN(CURVE_SWITCHES), 500, 499},
-        {"network-wait", GROWN(CURVE_PACKETS), 0.3 * 4812, 0.29 * 4812},
-        {"network-wait", GROWN(CURVE_CPU), 10e9, 11e9},
-        {"idle", GROWN(CURVE_CPU), 10e9, 11e9},
+        {"network-wait", OF_GROWN(CURVE_SWITCHES), 500, 499},
+        {"network-wait", OF_GROWN(CURVE_PACKETS), 0.3 * 4812, 0.29 * 4812},
+        {"network-wait", OF_GROWN(CURVE_CPU), 10e9, 11e9},
+        {"idle", OF_GROWN(CURVE_CPU), 10e9, 11e9},
         {"dominates", OF(command[0].cpu_ns), 35.2e9, 35.1e9},
     };
     (void)state;
@@ -502,11 +564,11 @@ static struct words words_of_threshold(const struct baro_threshold *t)
     struct words w;
     switch (t->unit) {
     case BARO_UNIT_NS:
-        return words_duration(t->value);
+        return words_duration(t->value, 0);
     case BARO_UNIT_BYTES:
-        return words_bytes(t->value);
+        return words_bytes(t->value, 0);
     case BARO_UNIT_RATIO:
-        return words_percent(t->value);
+        return words_percent(t->value, 0);
     default:
         snprintf(w.at, sizeof(w.at), "%g", t->value);
         return w;
@@ -575,6 +637,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),      cmocka_unit_test(test_each),   cmocka_unit_test(test_no_other),
+        cmocka_unit_test(test_marks_of_quoted_numbers), cmocka_unit_test(test_words_with_marks),
         cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),   cmocka_unit_test(test_leak),
         cmocka_unit_test(test_cores_to_ask_for), cmocka_unit_test(test_few_cores_of_the_machine),
         cmocka_unit_test(test_group_that_was_not_read_near_its_limit),
