@@ -75,7 +75,8 @@ struct baro_evidence {
     double value;        /**< in its unit; a ratio from 0 to 1 */
     enum baro_unit unit;
     unsigned flags;      /**< enum baro_value_flag: how exact it is */
-    const char *text;    /**< the value for people, after its mark: "at least 9.8 s"; or text such as "cgroup /a": the value is NAN then */
+    /** The value for people, after its mark: "at least 9.8 s"; or text such as "cgroup /a": the value is NAN then. */
+    const char *text;
 };
 
 /** Members may be added at the end: take what baro_verdicts_get() returns, make no arrays. */

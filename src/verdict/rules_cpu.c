@@ -204,7 +204,8 @@ static void advise_on_cores(const struct evidence *e, const struct stretch *s, s
         find_advice(f,
                     "Start at most %s thread%s at a time, which takes as long and needs less memory; or use a machine "
                     "with %s cores.",
-                    words_cores(most, 0).at, most >= 2 ? "s" : "", words_cores(whole_up(stretch_demand(s) - 0.25), 0).at);
+                    words_cores(most, 0).at, most >= 2 ? "s" : "",
+                    words_cores(whole_up(stretch_demand(s) - 0.25), 0).at);
 }
 
 static bool few_cores(const struct evidence *e, const struct stretch *s, struct finding *f)

@@ -204,7 +204,8 @@ static bool near_limit(const struct evidence *e, const struct stretch *s, struct
     if (*e->holder)
         find_title(f, "; most was held by %s", e->holder);
     find_title(f, ".");
-    find_advice(f, "Ask for %s, so that a little more does not end it.", words_bytes(e->memory_peak_bytes * 1.25, 0).at);
+    find_advice(f, "Ask for %s, so that a little more does not end it.",
+                words_bytes(e->memory_peak_bytes * 1.25, 0).at);
     find_number(f, "limits.memory_peak_bytes", FACT(e, memory_peak_bytes), BARO_UNIT_BYTES);
     find_number(f, "limits.memory_bytes", FACT(e, memory_limit_bytes), BARO_UNIT_BYTES);
     find_number(f, "limits.memory_peak_ratio", FACT(e, memory_peak_ratio), BARO_UNIT_RATIO);
@@ -274,7 +275,8 @@ static bool leak(const struct evidence *e, const struct stretch *s, struct findi
     double growth = memory[LEAK_WINDOWS] - memory[0], rate = growth / length_ns * SECOND_NS;
     if (!(growth >= LEAK_BYTES && growth >= LEAK_GROWTH * memory[0]) || !grows_steadily(memory))
         return false;
-    find_title(f, "Its memory grew steadily to its end, by %s a second, up to %s", words_bytes(rate, BARO_VALUE_ESTIMATE).at,
+    find_title(f, "Its memory grew steadily to its end, by %s a second, up to %s",
+               words_bytes(rate, BARO_VALUE_ESTIMATE).at,
                words_bytes(memory[LEAK_WINDOWS], BARO_VALUE_ESTIMATE).at);
     if (*e->holder)
         find_title(f, "; most was held by %s", e->holder);

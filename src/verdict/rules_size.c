@@ -23,7 +23,8 @@ static bool many_processes(const struct evidence *e, const struct stretch *s, st
                "them",
                words_count(FACT(e, processes_started)).at, words_duration(each, flags).at);
     if (e->n_commands)
-        find_title(f, " (%s of them are %s)", words_count(e->command[0].processes, e->flags.processes_started).at, e->command[0].name);
+        find_title(f, " (%s of them are %s)", words_count(e->command[0].processes, e->flags.processes_started).at,
+                   e->command[0].name);
     find_title(f, ".");
     find_advice(f, "Let each process do more: a builtin instead of a command, xargs instead of a loop, one interpreter "
                    "instead of one per file.");

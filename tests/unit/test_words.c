@@ -162,7 +162,8 @@ static void test_words_of_disks(void **state)
 {
     (void)state;
     words_of_disks(2147 * MB, 8800000,
-                   "storage (kernel's count): read 0 B, wrote about 2.15 GB\n             the machine's disks: read 0 B, "
+                   "storage (kernel's count): read 0 B, wrote about 2.15 GB\n"
+                   "             the machine's disks: read 0 B, "
                    "wrote 8.80 MB\n",
                    true);
     words_of_disks(100 * MB, 95 * MB, "disks", false);
