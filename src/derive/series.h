@@ -84,5 +84,7 @@ uint32_t series_name_number(const struct baro_series *s, const char *name);
 int series_find_names(struct baro_series *s, struct baro_tape *tape, struct baro_error *err);
 /* The number of that name; 0: it is none that a curve asks for. */
 uint32_t series_called(const struct baro_series *s, uint32_t id);
+/* The same of one that has ended, also if no sample has it. */
+uint32_t series_called_at_exit(const struct baro_series *s, const struct baro_exit *e);
 
 #endif

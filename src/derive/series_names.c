@@ -37,6 +37,13 @@ static void note_sample(struct baro_series *s, const struct baro_sample *sample)
         note(s, sample->processes[i]->id, baro_process_name(sample->processes[i]));
 }
 
+/* Of one that no sample has, the exit record has the name: series_called_at_exit(). */
+static void note_exit(struct baro_series *s, const struct baro_exit *e)
+{
+    if (e->sampled || last_find(&s->called, e->id))
+        note(s, e->id, baro_exit_name(e));
+}
+
 int series_find_names(struct baro_series *s, struct baro_tape *tape, struct baro_error *err)
 {
     struct baro_record record;
@@ -47,7 +54,7 @@ int series_find_names(struct baro_series *s, struct baro_tape *tape, struct baro
         if (record.kind == BARO_RECORD_SAMPLE)
             note_sample(s, record.u.sample);
         else if (record.kind == BARO_RECORD_EXIT)
-            note(s, record.u.exit->id, baro_exit_name(record.u.exit));
+            note_exit(s, record.u.exit);
     }
     if (r >= 0 && s->failed)
         r = error_set(err, -ENOMEM, "out of memory");
@@ -58,4 +65,10 @@ uint32_t series_called(const struct baro_series *s, uint32_t id)
 {
     const struct last *l = last_find(&s->called, id);
     return l ? (uint32_t)l->value : 0;
+}
+
+uint32_t series_called_at_exit(const struct baro_series *s, const struct baro_exit *e)
+{
+    const struct last *l = last_find(&s->called, e->id);
+    return l ? (uint32_t)l->value : e->sampled ? 0 : series_name_number(s, baro_exit_name(e));
 }

@@ -12,6 +12,7 @@
 
 #define RATE_OVER STRETCHES_SHORT_NS
 #define FORGET_NS (7200 * NS_PER_SEC)
+#define ENDED 0   /* as the time of the last value: the process has ended */
 #define ONE_ID 1u /* of what there is one of: the job, the recorder, the machine */
 
 /* ---- readings ---- */
@@ -66,23 +67,29 @@ static bool sockets_read_since(const struct baro_series *s, struct curve *c, con
     return true;
 }
 
-static bool is_of(const struct baro_series *s, const struct curve *c, uint32_t id, const char *name)
+/* What a reading is of. */
+struct who {
+    uint32_t id, called; /* called: the number of the last name of a process */
+    const char *name;    /* of an entity */
+};
+
+static bool is_of(const struct curve *c, const struct who *who)
 {
     if (c->id)
-        return c->id == id;
+        return c->id == who->id;
     if (c->called)
-        return series_called(s, id) == c->called;
-    return !c->name || strcmp(c->name, name) == 0;
+        return c->called == who->called;
+    return !c->name || strcmp(c->name, who->name) == 0;
 }
 
-static void take(struct baro_series *s, const struct counter *counter, uint32_t id, const char *name, double growth)
+static void take(struct baro_series *s, const struct counter *counter, const struct who *who, double growth)
 {
     for (size_t i = 0; i < counter->n_terms; i++) {
         const struct term *term = &counter->term[i];
         struct curve *c = &s->curve[term->curve];
         if (term->curve >= s->n_curves) /* there was no memory for it */
             continue;
-        if (!is_of(s, c, id, name))
+        if (!is_of(c, who))
             continue;
         c->known = c->known || term->first;
         if (c->has && term->per)
@@ -102,18 +109,19 @@ static double growth_of(const struct counter *c, uint64_t before, uint64_t value
 }
 
 /* One reading of a counter. fresh: what it shows at first has grown since the sample before. */
-static void read_counter(struct baro_series *s, int counter, uint32_t id, const char *name, uint64_t t_ns,
-                         uint64_t value, bool fresh)
+static void read_counter(struct baro_series *s, int counter, const struct who *who, uint64_t t_ns, uint64_t value,
+                         bool fresh)
 {
     bool added;
-    struct last *l = last_get(&s->counter[counter].last, id, t_ns > FORGET_NS ? t_ns - FORGET_NS : 0, &added);
+    uint64_t old_ns = t_ns > FORGET_NS ? t_ns - FORGET_NS : ENDED + 1;
+    struct last *l = last_get(&s->counter[counter].last, who->id, old_ns, &added);
     if (!l) {
         s->failed = true;
         return;
     }
     uint64_t before = added ? (fresh ? 0 : value) : l->value;
-    take(s, &s->counter[counter], id, name, growth_of(&s->counter[counter], before, value));
-    *l = (struct last){id, t_ns, value};
+    take(s, &s->counter[counter], who, growth_of(&s->counter[counter], before, value));
+    *l = (struct last){who->id, t_ns > ENDED ? t_ns : ENDED + 1, value};
 }
 
 static int one_value(const struct baro_sample *sample, int kind, int metric, uint64_t *ret)
@@ -136,8 +144,9 @@ static void read_processes(struct baro_series *s, int counter, const struct baro
     for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n; i = baro_sample_next_changed(sample, i + 1)) {
         const struct baro_process *p = sample->processes[i];
         uint64_t v;
+        const struct who who = {.id = p->id, .called = series_called(s, p->id), .name = ""};
         if (baro_process_value(p, s->counter[counter].metric, &v) == BARO_PRESENT)
-            read_counter(s, counter, p->id, "", sample->t_ns, v, is_fresh(s, p));
+            read_counter(s, counter, &who, sample->t_ns, v, is_fresh(s, p));
     }
 }
 
@@ -149,8 +158,9 @@ static void read_entities(struct baro_series *s, int counter, const struct baro_
     for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
         const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
         uint64_t v;
+        const struct who who = {.id = e->id, .name = baro_entity_name(e)};
         if (baro_entity_value(e, c->metric, &v) == BARO_PRESENT)
-            read_counter(s, counter, e->id, baro_entity_name(e), c->read_ns, v, false);
+            read_counter(s, counter, &who, c->read_ns, v, false);
     }
 }
 
@@ -166,21 +176,26 @@ static void read_counters(struct baro_series *s, const struct baro_sample *sampl
         else if (!series_one_of_a_kind(c->kind))
             read_entities(s, k, sample);
         else if (one_value(sample, c->kind, c->metric, &v) == BARO_PRESENT)
-            read_counter(s, k, ONE_ID, "", sample->t_ns, v, c->kind != BARO_KIND_HOST && s->from_start);
+            read_counter(s, k, &(struct who){.id = ONE_ID, .name = ""}, sample->t_ns, v,
+                         c->kind != BARO_KIND_HOST && s->from_start);
     }
 }
 
+/* Nothing follows on a process that has ended: its values are dropped, and those of one that no sample has are not even
+ * kept, as there may be millions. */
 static void read_exit(struct baro_series *s, const struct baro_exit *e)
 {
+    const struct who who = {.id = e->id, .called = series_called_at_exit(s, e), .name = ""};
     for (int k = 0; k < (int)s->n_counters; k++) {
         const struct counter *c = &s->counter[k];
-        uint64_t v;
-        if (c->exit_metric < 0 || baro_exit_value(e, c->exit_metric, &v) != BARO_PRESENT)
-            continue;
-        const struct last *l = last_find(&c->last, e->id);
-        if (!l ||
-            v > l->value) /* attached, an exit leaves out what the process had used before: less than the last sample */
-            read_counter(s, k, e->id, "", e->t_ns, v, true);
+        uint64_t v = 0;
+        bool has = c->exit_metric >= 0 && baro_exit_value(e, c->exit_metric, &v) == BARO_PRESENT;
+        struct last *l = last_find(&c->last, e->id);
+        uint64_t before = l ? l->value : 0;
+        if (has && v > before) /* attached, an exit leaves out what was used before: less than the last sample */
+            take(s, c, &who, growth_of(c, before, v));
+        if (l)
+            l->t_ns = ENDED;
     }
 }
 
@@ -235,7 +250,7 @@ static void read_process_values(const struct baro_series *s, struct curve *c, co
     for (size_t i = 0; i < sample->n; i++) {
         const struct baro_process *p = sample->processes[i];
         uint64_t v = 0;
-        if (!is_of(s, c, p->id, ""))
+        if (!is_of(c, &(struct who){p->id, c->called ? series_called(s, p->id) : 0, ""}))
             continue;
         if (c->metric == SERIES_COUNT) {
             c->now += 1;
@@ -264,8 +279,7 @@ static int summed_metric(int kind, const struct baro_metric *m)
     return metric >= 0 && derive_adds_up((enum process_metric)metric) ? metric : -1;
 }
 
-static void read_entity_values(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
-                               const struct baro_metric *m)
+static void read_entity_values(struct curve *c, const struct baro_sample *sample, const struct baro_metric *m)
 {
     const int summed = c->metric == SERIES_COUNT ? -1 : summed_metric(c->kind, m);
     struct lack lack = {0};
@@ -273,7 +287,7 @@ static void read_entity_values(const struct baro_series *s, struct curve *c, con
     for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
         const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
         uint64_t v = 0;
-        if (!is_of(s, c, e->id, baro_entity_name(e)))
+        if (!is_of(c, &(struct who){e->id, 0, baro_entity_name(e)}))
             continue;
         if (c->metric == SERIES_COUNT) {
             c->now += 1;
@@ -299,7 +313,7 @@ static void read_value(const struct baro_series *s, struct curve *c, const struc
     } else if (c->kind == BARO_KIND_PROCESS) {
         read_process_values(s, c, sample, m);
     } else {
-        read_entity_values(s, c, sample, m);
+        read_entity_values(c, sample, m);
     }
 }
 

@@ -54,7 +54,7 @@ static void single_with_parents(struct build *b, uint32_t i)
 static int choose(struct build *b)
 {
     const struct lives *l = b->l;
-    uint64_t cpu = 1, rss = 1, span = l->end_ns + 1; /* cpu: of all together */
+    uint64_t cpu = 1 + l->left_out_cpu_ns, rss = 1, span = l->end_ns + 1; /* cpu: of all together */
     if (l->n <= BARS_MOST) {
         for (uint32_t k = 0; k < l->n; k++)
             single(b, l->order[k]);

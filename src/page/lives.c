@@ -14,7 +14,7 @@ static int metric(int kind, const char *name)
 
 void lives_init(struct lives *l, const struct baro_header *header)
 {
-    *l = (struct lives){.header = header};
+    *l = (struct lives){.header = header, .thin_at = LIVES_THIN, .thin_at_bytes = LIVES_THIN_BYTES};
     l->metric.process_cpu = metric(BARO_KIND_PROCESS, "cpu_ns");
     l->metric.process_rss = metric(BARO_KIND_PROCESS, "rss_bytes");
     l->metric.process_rss_peak = metric(BARO_KIND_PROCESS, "rss_peak_bytes");
@@ -80,7 +80,7 @@ static void name_it(struct lives *l, struct life *life, const char *name, const 
         life->has &= ~(unsigned)LIFE_CMDLINE;
     }
     if (cmdline && !(life->has & LIFE_CMDLINE)) {
-        life->cmdline = names_add(&l->names, cmdline, strlen(cmdline));
+        life->cmdline = names_add(&l->names, cmdline, strnlen(cmdline, LIVES_CMDLINE));
         life->has |= LIFE_CMDLINE;
     }
 }
@@ -198,137 +198,113 @@ void lives_add(struct lives *l, const struct baro_record *r)
         add_process(l, baro_sample_process(s, i));
 }
 
-/* ---- the tree ---- */
+/* ---- when there are too many ---- */
 
-struct key {
-    int32_t pid;
+bool lives_are_many(const struct lives *l)
+{
+    return l->n >= l->thin_at || l->names.text.len >= l->thin_at_bytes;
+}
+
+struct rank {
+    uint64_t v;
     uint32_t i;
-    uint64_t start_ticks;
 };
 
-static int by_pid(const void *a, const void *b)
+static int higher(const void *a, const void *b)
 {
-    const struct key *x = a, *y = b;
-    if (x->pid != y->pid)
-        return x->pid < y->pid ? -1 : 1;
-    if (x->start_ticks != y->start_ticks)
-        return x->start_ticks < y->start_ticks ? -1 : 1;
-    return (x->i > y->i) - (x->i < y->i);
+    const struct rank *x = a, *y = b;
+    return x->v != y->v ? (x->v < y->v ? 1 : -1) : (x->i > y->i) - (x->i < y->i);
 }
 
-/* By pid and start time; where that is not known, the last process with the pid that started before the child. */
-static uint32_t find_parent(const struct lives *l, const struct key *keys, uint32_t i)
+static uint64_t cpu_of(const struct life *life)
 {
-    const struct life *child = &l->at[i];
-    uint64_t start = child->parent_start_ticks ? child->parent_start_ticks : child->start_ticks;
-    struct key want = {.pid = child->ppid, .start_ticks = start, .i = UINT32_MAX};
-    uint32_t low = 0, high = l->n;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (by_pid(&keys[middle], &want) < 0)
-            low = middle + 1;
-        else
-            high = middle;
+    return life->cpu_ns;
+}
+
+static uint64_t rss_of(const struct life *life)
+{
+    return life->rss_peak_bytes;
+}
+
+static uint64_t lived_of(const struct life *life)
+{
+    return life->end_ns > life->begin_ns ? life->end_ns - life->begin_ns : 0;
+}
+
+static void keep_highest(const struct lives *l, struct rank *rank, uint64_t (*of)(const struct life *), uint32_t most,
+                         bool *keep)
+{
+    for (uint32_t i = 0; i < l->n; i++)
+        rank[i] = (struct rank){of(&l->at[i]), i};
+    qsort(rank, l->n, sizeof *rank, higher);
+    for (uint32_t i = 0; i < l->n && i < most; i++)
+        keep[rank[i].i] = true;
+}
+
+bool life_has_failed(const struct life *life)
+{
+    return (life->has & LIFE_STATUS) && life->status;
+}
+
+/* Also those that have not ended, the first that failed, and the parents of all that stay. */
+static void choose(const struct lives *l, struct rank *rank, bool *keep)
+{
+    uint32_t failed = 0;
+    keep_highest(l, rank, cpu_of, LIVES_BY_CPU, keep);
+    keep_highest(l, rank, rss_of, LIVES_BY_OTHER, keep);
+    keep_highest(l, rank, lived_of, LIVES_BY_OTHER, keep);
+    for (uint32_t i = 0; i < l->n; i++) {
+        bool is_shown = life_has_failed(&l->at[i]) && failed++ < LIVES_FAILED;
+        keep[i] = keep[i] || is_shown || !(l->at[i].has & LIFE_ENDED);
     }
-    if (!low || keys[low - 1].pid != child->ppid || keys[low - 1].i == i ||
-        (child->parent_start_ticks && keys[low - 1].start_ticks != start))
-        return LIFE_NONE;
-    return keys[low - 1].i;
+    for (uint32_t i = 0; i < l->n; i++) {
+        for (uint32_t k = keep[i] ? l->at[i].parent : LIFE_NONE; k != LIFE_NONE && !keep[k]; k = l->at[k].parent)
+            keep[k] = true;
+    }
 }
 
-struct sibling {
-    uint32_t parent, i; /* parent: position + 1; 0: none */
-    uint64_t begin_ns;
-};
-
-static int by_parent(const void *a, const void *b)
+static void move_text(struct lives *l, struct names *to, uint32_t *at)
 {
-    const struct sibling *x = a, *y = b;
-    if (x->parent != y->parent)
-        return x->parent < y->parent ? -1 : 1;
-    return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1) : (x->i > y->i) - (x->i < y->i);
+    const char *text = names_at(&l->names, *at);
+    if (*at != NAMES_NONE)
+        *at = names_add(to, text, strlen(text));
 }
 
-/* What walk() works on. first[i]: where the children of i - 1 begin in siblings. */
-struct walk {
-    struct sibling *siblings;
-    uint32_t *first, *stack, n;
-    bool *seen;
-};
-
-/* Writes a process, its children behind it, and so on. */
-static void walk_from(struct lives *l, struct walk *w, uint32_t root)
+static void remove_others(struct lives *l, const bool *keep, uint32_t *to)
 {
-    uint32_t top = 0;
-    w->stack[top++] = root;
-    w->seen[root] = true;
-    while (top) {
-        uint32_t i = w->stack[--top];
-        struct life *life = &l->at[i];
-        life->depth = life->parent == LIFE_NONE ? 0 : l->at[life->parent].depth + 1;
-        l->order[w->n++] = i;
-        for (uint32_t k = w->first[i + 2]; k-- > w->first[i + 1];) {
-            uint32_t child = w->siblings[k].i;
-            if (!w->seen[child])
-                w->stack[top++] = child;
-            w->seen[child] = true;
+    struct names names = {0};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        to[i] = keep[i] ? n : LIFE_NONE;
+        if (keep[i]) {
+            l->at[n] = l->at[i];
+            move_text(l, &names, &l->at[n].name);
+            move_text(l, &names, &l->at[n++].cmdline);
+            continue;
         }
+        l->left_out++;
+        l->left_out_failed += life_has_failed(&l->at[i]);
+        l->left_out_cpu_ns += l->at[i].cpu_ns;
     }
+    l->n = n;
+    names_done(&l->names);
+    l->names = names;
+    l->failed = l->failed || !numbers_keep(&l->by_id, to);
 }
 
-/* A damaged tape can have processes that are each other's parents: the first of them has none then. */
-static void walk(struct lives *l, struct walk *w)
+uint32_t *lives_thin(struct lives *l, bool *keep)
 {
-    for (uint32_t k = w->first[0]; k < w->first[1]; k++)
-        walk_from(l, w, w->siblings[k].i);
-    for (uint32_t i = 0; i < l->n; i++) {
-        if (!w->seen[i]) {
-            l->at[i].parent = LIFE_NONE;
-            walk_from(l, w, i);
-        }
+    struct rank *rank = malloc(((size_t)l->n + 1) * sizeof *rank);
+    uint32_t *to = malloc(((size_t)l->n + 1) * sizeof *to);
+    if (rank && to && lives_find_parents(l) == 0) {
+        choose(l, rank, keep);
+        remove_others(l, keep, to);
+        l->thin_at = 2 * l->n > LIVES_THIN ? 2 * l->n : LIVES_THIN;
+        l->thin_at_bytes = 2 * l->names.text.len > LIVES_THIN_BYTES ? 2 * l->names.text.len : LIVES_THIN_BYTES;
+    } else {
+        free(to);
+        to = NULL;
     }
-}
-
-static void sort_tree(struct lives *l, struct key *keys, struct walk *w)
-{
-    for (uint32_t i = 0; i < l->n; i++) {
-        struct life *life = &l->at[i];
-        if (!(life->has & LIFE_ENDED))
-            life->end_ns = l->end_ns;
-        life->begin_ns = life->begin_ns < life->end_ns ? life->begin_ns : life->end_ns;
-        keys[i] = (struct key){.pid = life->pid, .i = i, .start_ticks = life->start_ticks};
-    }
-    qsort(keys, l->n, sizeof *keys, by_pid);
-    for (uint32_t i = 0; i < l->n; i++) {
-        uint32_t parent = l->at[i].parent = find_parent(l, keys, i);
-        w->siblings[i] = (struct sibling){parent == LIFE_NONE ? 0 : parent + 1, i, l->at[i].begin_ns};
-    }
-    qsort(w->siblings, l->n, sizeof *w->siblings, by_parent);
-    for (uint32_t parent = 0, k = 0; parent <= l->n + 1; parent++) {
-        while (k < l->n && w->siblings[k].parent < parent)
-            k++;
-        w->first[parent] = k;
-    }
-    walk(l, w);
-}
-
-int lives_finish(struct lives *l)
-{
-    size_t n = (size_t)l->n + 2;
-    struct key *keys = malloc(n * sizeof *keys);
-    struct walk w = {.siblings = malloc(n * sizeof *w.siblings),
-                     .first = malloc(n * sizeof *w.first),
-                     .stack = malloc(n * sizeof *w.stack),
-                     .seen = calloc(n, sizeof *w.seen)};
-    free(l->order);
-    l->order = malloc(n * sizeof *l->order);
-    bool ok = keys && w.siblings && w.first && w.stack && w.seen && l->order && !l->failed;
-    if (ok)
-        sort_tree(l, keys, &w);
-    free(keys);
-    free(w.siblings);
-    free(w.first);
-    free(w.stack);
-    free(w.seen);
-    return ok ? 0 : -ENOMEM;
+    free(rank);
+    return to;
 }

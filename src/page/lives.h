@@ -6,7 +6,15 @@
 #include "baro/baro.h"
 #include "page/names.h"
 
-#define LIVES_MOST 400000u /* of more, only the number is kept: 55 MB */
+/* When there are so many, only those stay that the page may show: each of the heaviest, and all that have not ended. Of
+ * the others there is the number. A million processes take 40 MB. */
+#define LIVES_THIN 100000u
+#define LIVES_THIN_BYTES (12u << 20) /* of names and command lines */
+#define LIVES_BY_CPU 20000u
+#define LIVES_BY_OTHER 5000u /* by memory, and by how long they lived */
+#define LIVES_FAILED 100u
+#define LIVES_MOST 400000u  /* those beyond are left out at once */
+#define LIVES_CMDLINE 401u  /* bytes; a page shows fewer */
 #define LIFE_NONE UINT32_MAX
 
 enum life_has {
@@ -39,7 +47,8 @@ struct life {
 struct lives {
     struct life *at;
     uint32_t n, room;
-    uint64_t left_out; /* processes beyond LIVES_MOST */
+    uint64_t left_out, left_out_failed, left_out_cpu_ns; /* processes that are not here; those with a status but 0 */
+    size_t thin_at, thin_at_bytes;                       /* when lives_are_many() */
     uint64_t end_ns;   /* of the last record */
     struct names names;
     struct numbers by_id; /* positions by the id that the tape gives a process */
@@ -55,6 +64,13 @@ struct lives {
 void lives_init(struct lives *l, const struct baro_header *header);
 void lives_done(struct lives *l);
 void lives_add(struct lives *l, const struct baro_record *record);
+bool life_has_failed(const struct life *life);
+bool lives_are_many(const struct lives *l);
+/* Removes the lighter ones but for those of keep, which is changed. Returns, by position, the position of each from now
+ * on (LIFE_NONE: it is not there any more), to be freed; their order stays. NULL: out of memory. */
+uint32_t *lives_thin(struct lives *l, bool *keep);
+/* Sets the parents of all. Returns 0 or -ENOMEM. */
+int lives_find_parents(struct lives *l);
 /* Finds parents and the order. Returns 0 or -ENOMEM. */
 int lives_finish(struct lives *l);
 

@@ -169,3 +169,29 @@ void moments_add(struct moments *m, const struct baro_record *r)
     while (m->rows > MOMENTS_ROWS_MOST && m->n > 16)
         halve(m);
 }
+
+bool moments_thin(struct moments *m, struct lives *l)
+{
+    uint32_t before = l->n;
+    bool *keep = calloc((size_t)l->n + 1, sizeof *keep);
+    for (uint32_t i = 0; keep && i < m->n; i++) {
+        for (uint32_t k = 0; k < m->at[i].n; k++)
+            keep[m->at[i].row[k].life] = true;
+    }
+    uint32_t *to = keep ? lives_thin(l, keep) : NULL;
+    free(keep);
+    if (!to)
+        return false;
+    for (uint32_t i = 0; i < m->n; i++) {
+        for (uint32_t k = 0; k < m->at[i].n; k++)
+            m->at[i].row[k].life = to[m->at[i].row[k].life];
+    }
+    for (uint32_t i = 0; i < before && i < m->now_n; i++) {
+        if (to[i] != LIFE_NONE) /* never behind i */
+            m->now[to[i]] = m->now[i];
+    }
+    if (l->n < m->now_n)
+        memset(m->now + l->n, 0, (m->now_n - l->n) * sizeof *m->now);
+    free(to);
+    return true;
+}

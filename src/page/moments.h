@@ -45,6 +45,8 @@ struct moments {
 
 void moments_init(struct moments *m, const struct lives *lives, uint64_t end_ns);
 void moments_done(struct moments *m);
+/* Removes processes from lives, which are those of m, but none that a moment has. Returns false without memory. */
+bool moments_thin(struct moments *m, struct lives *lives);
 /* After lives_add() of the same record. */
 void moments_add(struct moments *m, const struct baro_record *record);
 

@@ -123,6 +123,20 @@ bool numbers_set(struct numbers *m, uint32_t key, uint32_t value)
     return true;
 }
 
+bool numbers_keep(struct numbers *m, const uint32_t *to)
+{
+    struct numbers kept = {0};
+    for (uint32_t i = 0; i < m->slots; i++) {
+        if (m->key[i] && to[m->value[i]] != NAMES_NONE && !numbers_set(&kept, m->key[i], to[m->value[i]])) {
+            numbers_done(&kept);
+            return false;
+        }
+    }
+    numbers_done(m);
+    *m = kept;
+    return true;
+}
+
 void numbers_done(struct numbers *m)
 {
     free(m->key);

@@ -31,6 +31,8 @@ struct numbers {
 
 uint32_t numbers_find(const struct numbers *m, uint32_t key); /* NAMES_NONE if it is not there */
 bool numbers_set(struct numbers *m, uint32_t key, uint32_t value);
+/* Each value becomes to[value]; those that become NAMES_NONE are removed. False: nothing is done, without memory. */
+bool numbers_keep(struct numbers *m, const uint32_t *to);
 void numbers_done(struct numbers *m);
 
 #endif

@@ -23,6 +23,8 @@ static int walk(struct page *p, struct baro_tape *tape, struct baro_verdicts *ve
         lives_add(&p->lives, &r);
         moments_add(&p->moments, &r);
         kinds_add(&p->kinds, tape, &r);
+        if (lives_are_many(&p->lives) && !moments_thin(&p->moments, &p->lives))
+            return error_set(err, -ENOMEM, "out of memory");
     }
     if (code < 0)
         return code;

@@ -82,8 +82,7 @@ static void single(struct page *p, const struct bar_row *row, unsigned y)
     begin_row(p, row, "bar");
     buf_printf(&p->html, "<rect class=\"u%u\" x=\"%d\" y=\"%u\" width=\"%d\" height=\"%u\"/>", level, from, y + 2,
                to - from < 12 ? 12 : to - from, ROW_HEIGHT - 4);
-    bool is_bad = (life->has & LIFE_STATUS) && life->status;
-    if (is_bad)
+    if (life_has_failed(life))
         buf_printf(&p->html, "<rect class=\"failed\" x=\"%d\" y=\"%u\" width=\"14\" height=\"%u\"/>",
                    to > 14 ? to - 14 : 0, y + 2, ROW_HEIGHT - 4);
     buf_str(&p->html, "</g>\n");

@@ -267,14 +267,14 @@ static void processes(struct page *p)
 
 static void exits(struct page *p)
 {
-    uint64_t n = 0, shown = 0;
+    uint64_t n = p->lives.left_out_failed, shown = 0;
     for (uint32_t i = 0; i < p->lives.n; i++)
-        n += (p->lives.at[i].has & LIFE_STATUS) && p->lives.at[i].status;
+        n += life_has_failed(&p->lives.at[i]);
     if (!n)
         return;
     begin_table(p, "exits", "Exits other than 0", PROCESS_COLUMNS);
     for (uint32_t i = 0; i < p->lives.n && shown < EXITS_SHOWN; i++) {
-        if ((p->lives.at[i].has & LIFE_STATUS) && p->lives.at[i].status) {
+        if (life_has_failed(&p->lives.at[i])) {
             process(p, i);
             shown++;
         }

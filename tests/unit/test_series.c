@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "baro/baro.h"
+#include "derive/series.h"
 #include "tape_file.h"
 
 #define SECOND 1000000000ull
@@ -565,6 +566,47 @@ static void test_last_name(void **state)
     unlink(path);
 }
 
+/* A table of the last values has those that are alive and no more, whatever number has ended. */
+static void test_ended_are_not_kept(void **state)
+{
+    enum { MANY = 20000 };
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/test_series_ended.%d.baro", (int)getpid());
+    struct tape_writer *w = new_tape(path, NULL);
+    struct baro_process p = {.name = (char *)"cc1"}, *all[] = {&p};
+    struct baro_sample sample = {.processes = all};
+    struct baro_series *s;
+    struct baro_tape *t;
+    (void)state;
+    for (uint32_t i = 1; i <= MANY; i++) { /* every other one is in a sample before it ends */
+        struct baro_exit e = {.t_ns = i * 1000ull + 500, .id = i, .key = {(int32_t)i, i}, .name = "cc1"};
+        e.value[EXIT_cpu] = 700;
+        p.id = i;
+        p.key = e.key;
+        p.value[PROCESS_cpu] = 300;
+        sample.n = i % 2;
+        sample.t_ns = p.read_ns = i * 1000ull;
+        assert_int_equal(tape_writer_commit(w, &sample, NULL), 0);
+        e.sampled = i % 2;
+        tape_writer_exit(w, &e);
+    }
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(baro_series_new(&s, 0, MANY * 1000ull + 1000, 1, NULL), 0);
+    int named = baro_series_add_rate(s, BARO_KIND_PROCESS, 0, "cc1", PROCESS_cpu, NULL);
+    int any = baro_series_add_rate(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, NULL);
+    assert_int_equal(baro_series_read(s, t, NULL), 0);
+    double over = (MANY * 1000.0 + 500) / 1e9; /* from 0 to the last exit */
+    near(baro_series_bucket(s, named, 0)->mean * over, MANY * 700.0);
+    near(baro_series_bucket(s, any, 0)->mean * over, MANY * 700.0);
+    assert_true(s->counter[0].last.size <= 1024);
+    assert_true(s->called.n <= MANY / 2);
+    baro_series_free(s);
+    baro_tape_close(t);
+    unlink(path);
+}
+
 static void test_refused(void **state)
 {
     struct baro_series *s;
@@ -614,6 +656,7 @@ int main(void)
         cmocka_unit_test(test_gap),
         cmocka_unit_test(test_end_of_job),
         cmocka_unit_test(test_last_name),
+        cmocka_unit_test(test_ended_are_not_kept),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

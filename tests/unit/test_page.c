@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page of a tape with more processes than are kept: which are shown, and that the others are counted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "page/moments.h"
+#include "page/page.h"
+#include "tape_file.h"
+
+#define SECOND 1000000000ull
+#define PROCESSES 250000u
+#define EVERY 10000u /* so many are light between two that are heavy */
+
+static bool is_heavy(uint32_t i)
+{
+    return i % EVERY == 3;
+}
+
+/* "make" lives all the time; the others end in order, 1000 a second. */
+static void write_many(const char *path)
+{
+    struct tape_writer *w = new_tape(path, NULL);
+    struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make"}, *all[] = {&make};
+    struct baro_sample s = {.n = 1, .processes = all};
+    char name[32];
+    for (uint32_t i = 0; i < PROCESSES; i++) {
+        bool heavy = is_heavy(i);
+        snprintf(name, sizeof name, heavy ? "heavy-%u" : "light", i / EVERY);
+        struct baro_exit e = {.t_ns = SECOND + i * (SECOND / 1000), .id = i + 2, .key = {(int32_t)i + 101, i + 8},
+                              .parent = {100, 7}, .name = name, .status_known = true};
+        e.status = i == 5 || i == PROCESSES - 1 ? 256 : 0;
+        e.value[EXIT_cpu] = heavy ? SECOND : SECOND / 1000 + i;
+        e.value[EXIT_rss_peak] = 1000000;
+        tape_writer_exit(w, &e);
+        if (i % 1000 != 999)
+            continue;
+        s.t_ns = make.read_ns = e.t_ns;
+        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    }
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+}
+
+static int set_up(void **state)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/test_page.%d.baro", (int)getpid());
+    write_many(path);
+    *state = path;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    return unlink(*state);
+}
+
+static void test_lives_are_thinned(void **state)
+{
+    static struct moments m;
+    struct lives l;
+    struct baro_tape *t;
+    struct baro_record r;
+    uint32_t most = 0, heavy = 0, failed = 0;
+    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    lives_init(&l, baro_tape_header(t));
+    moments_init(&m, &l, PROCESSES * (SECOND / 1000));
+    while (baro_tape_next(t, &r, NULL) > 0) {
+        lives_add(&l, &r);
+        moments_add(&m, &r);
+        most = l.n > most ? l.n : most;
+        if (lives_are_many(&l))
+            assert_true(moments_thin(&m, &l));
+    }
+    assert_int_equal(lives_finish(&l), 0);
+    assert_true(most == LIVES_THIN);
+    assert_int_equal(l.n + l.left_out, PROCESSES + 1);
+    for (uint32_t i = 0; i < l.n; i++) {
+        const struct life *life = &l.at[i];
+        assert_int_equal(lives_find(&l, (uint32_t)life->pid - 99), i); /* make has pid 100 and id 1 */
+        assert_true(i == lives_find(&l, 1) ? life->parent == LIFE_NONE : life->parent == lives_find(&l, 1));
+        heavy += life->cpu_ns == SECOND;
+        failed += life_has_failed(life);
+    }
+    assert_int_equal(heavy, PROCESSES / EVERY);
+    assert_int_equal(failed, 2);
+    for (uint32_t i = 0; i < m.n; i++)
+        assert_true(m.at[i].n == 0 || m.at[i].row[0].life == lives_find(&l, 1));
+    moments_done(&m);
+    lives_done(&l);
+    baro_tape_close(t);
+}
+
+static int into(void *context, const char *at, size_t len)
+{
+    buf_add(context, at, len);
+    return 0;
+}
+
+static void test_page_has_the_heaviest(void **state)
+{
+    const struct page_options options = {.tape_name = "t"};
+    struct buf html = {0};
+    struct baro_tape *t;
+    char name[32];
+    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    assert_int_equal(page_write(t, &options, into, &html, NULL), 0);
+    buf_byte(&html, 0);
+    assert_false(html.failed);
+    const char *text = (const char *)html.at;
+    for (uint32_t i = 0; i < PROCESSES / EVERY; i++) {
+        snprintf(name, sizeof name, "data-k=\"heavy-%u\"", i);
+        assert_non_null(strstr(text, name));
+    }
+    assert_non_null(strstr(text, "250,001 processes"));
+    assert_non_null(strstr(text, "more are not drawn"));
+    buf_done(&html);
+    baro_tape_close(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lives_are_thinned),
+        cmocka_unit_test(test_page_has_the_heaviest),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
