@@ -334,7 +334,7 @@ static struct job *newest_reading(struct catalogue *c)
         }
     }
     if (found)
-        found = catalogue_find(c, found->id);
+        found = catalogue_find(c, found->shown);
     job_list_done(c, &list);
     return found;
 }

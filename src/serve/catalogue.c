@@ -44,6 +44,7 @@ void job_free(struct job *job)
     follow_forget(job, 0, true);
     pthread_mutex_destroy(&job->lock);
     free(job->id);
+    free(job->shown);
     free(job->path);
     free(job->row);
     free(job->title);
@@ -64,7 +65,7 @@ struct job *catalogue_find(struct catalogue *c, const char *id)
     struct job *found = NULL;
     pthread_mutex_lock(&c->lock);
     for (size_t i = 0; i < c->n && !found; i++)
-        found = strcmp(c->jobs[i]->id, id) == 0 ? c->jobs[i] : NULL;
+        found = strcmp(c->jobs[i]->shown, id) == 0 ? c->jobs[i] : NULL;
     if (found)
         found->holders++;
     pthread_mutex_unlock(&c->lock);

@@ -20,6 +20,7 @@ enum job_state { JOB_NEW, JOB_RUNNING, JOB_ENDED, JOB_CUT_OFF, JOB_UNREADABLE, J
 struct job {
     /* constant */
     char *id, *path;
+    char *shown; /* the id as JSON has it, and as clients give it: control bytes and invalid UTF-8 are \xNN */
     dev_t device;
     ino_t inode;
 
@@ -68,7 +69,7 @@ const char *catalogue_folder(const struct catalogue *c);
 /* The error of the last attempt to list the folder; "": there was none. */
 void catalogue_error(struct catalogue *c, char *ret, size_t size);
 
-/* A job by its id, held until job_release(); NULL: there is none. */
+/* A job by its id as it is shown, held until job_release(); NULL: there is none. */
 struct job *catalogue_find(struct catalogue *c, const char *id);
 void job_release(struct catalogue *c, struct job *job);
 

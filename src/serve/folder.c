@@ -7,11 +7,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/escape.h"
 #include "serve/catalogue_in.h"
 
 int folder_list(const struct catalogue *c, struct baro_runs **ret, struct baro_error *err)
 {
     return c->folder ? baro_runs_list_folder(ret, c->folder, err) : baro_runs_list(ret, 0, err);
+}
+
+static char *shown_of(const char *id)
+{
+    struct buf shown = {0};
+    buf_escaped(&shown, id, strlen(id));
+    buf_byte(&shown, 0);
+    if (!shown.failed)
+        return (char *)shown.at;
+    buf_done(&shown);
+    return NULL;
 }
 
 /* "a.baro" is job "a". */
@@ -22,6 +34,7 @@ static struct job *job_new(const char *name, const char *path, const struct stat
         return NULL;
     size_t len = strlen(name);
     job->id = strndup(name, len > 5 ? len - 5 : len);
+    job->shown = job->id ? shown_of(job->id) : NULL;
     job->path = strdup(path);
     job->device = st->st_dev;
     job->inode = st->st_ino;
@@ -29,7 +42,7 @@ static struct job *job_new(const char *name, const char *path, const struct stat
     job->watch = -1;
     job->holders = 1;
     pthread_mutex_init(&job->lock, NULL);
-    if (job->id && job->path)
+    if (job->shown && job->path)
         return job;
     job_free(job);
     return NULL;

@@ -236,7 +236,7 @@ void observer_task_ids(struct request *q)
 static void each_job(struct request *q, const char *ids, struct json *j,
                      void (*fn)(struct request *q, struct job *job, struct json *j))
 {
-    char id[256];
+    char id[1024]; /* four bytes for each of the longest name */
     json_begin(j, '{');
     for (size_t n = 0; n < TASKS && *ids; n++) {
         size_t len = strcspn(ids, ",");
@@ -245,7 +245,7 @@ static void each_job(struct request *q, const char *ids, struct json *j,
             id[len] = 0;
             struct job *job = catalogue_find(q->server->catalogue, id);
             if (job) {
-                json_key(j, id);
+                json_key(j, job_id(job));
                 fn(q, job, j);
                 job_release(q->server->catalogue, job);
             }
