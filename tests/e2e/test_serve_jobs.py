@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import urllib.parse
 
 import pytest
 from conftest import poll
@@ -233,3 +234,27 @@ def test_report_and_page(serve, kept, baro):
     body += page + s.ask("/job.js")[2] + s.ask("/shared.js")[2]
     assert "script-src 'self'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff"
     assert not re.search(rb"https?://(?!www.w3.org/2000/svg)", body + s.ask("/host.js")[2] + s.ask("/host.css")[2])
+
+
+def test_ids_with_any_bytes(serve, run, work):
+    """A job is found by the id that the list has, whatever bytes are in the name of its tape, and by no other one's:
+    that of b"a\\xff" is written as a name that another tape may have."""
+    folder = work / "folder"
+    folder.mkdir()
+    run.record(folder / "plain.baro", "exit 0")
+    tape = (folder / "plain.baro").read_bytes()
+    names = [b"a\xff", b"a\\xff", b"a\\\\xff", "a�".encode(), b"new\nline", b"tab\t", b"esc\x1b[31m", b"c1\xc2\x9b",
+             b"del\x7f", "bidi‮".encode(), b"50%41%2f", b"q\"<s>&'", b"-dash", b"@1", b" ", b"\xff" * 250]
+    for name in names:
+        with open(os.path.join(os.fsencode(folder), name + b".baro"), "wb") as f:
+            f.write(tape)
+    s = serve(folder=folder)
+    ids = [j["id"] for j in s.summed(len(names) + 1)]
+    assert len(set(ids)) == len(ids) and {"a\\xff", "a\\\\xff", "new\\x0aline", "esc\\x1b[31m"} <= set(ids)
+    assert not any(re.search(r"[\x00-\x1f\x7f-\x9f‮]", i) for i in ids)
+    for i in ids:
+        path = "/api/v1/jobs/" + urllib.parse.quote(i, safe="")
+        assert s.json(path)["job"]["id"] == i
+        assert list(s.json("/j/task?task_id=" + urllib.parse.quote(i, safe=""))) == [i]
+    assert s.ask("/api/v1/jobs/a%FF")[0] == 404
+    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", s.ask("/metrics")[2])
