@@ -26,11 +26,16 @@ static size_t sandboxes_of(const struct job *job)
     return n;
 }
 
-static unsigned long states_of(const struct job *job)
+static size_t steps_of(const struct job *job)
 {
-    unsigned long n = 0;
-    for (size_t i = 0; i < job->n_items; i++)
-        n += job->items[i].kind == ITEM_MATCH ? regex_states(job->items[i].text) : 0;
+    size_t n = 0;
+    for (size_t i = 0; i < job->n_items; i++) {
+        struct regex *regex = NULL;
+        if (job->items[i].kind != ITEM_MATCH || regex_make(&regex, job->items[i].text, 0, NULL) < 0)
+            continue;
+        n += regex_size(regex);
+        regex_free(regex);
+    }
     return n;
 }
 
@@ -41,7 +46,7 @@ static void read_lines(const struct job *job, struct task_file *file)
     job_lines(job, &lines);
     int code = task_file_parse(file, PATH, span_of((const char *)lines.at, lines.len), NULL);
     size_t boxes = sandboxes_of(job), rules = rules_of(job);
-    if (code < 0 && boxes <= SANDBOXES_MOST && states_of(job) <= RULES_STATES_MOST)
+    if (code < 0 && boxes <= SANDBOXES_MOST && steps_of(job) <= RULES_STEPS_MOST)
         abort();
     if (code == 0 && (file->rules.n_tasks != job->n_tasks || file->rules.n != rules || file->n_sandboxes != boxes ||
                       file->n_pins != job->n_items - rules - boxes))

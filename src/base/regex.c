@@ -1,163 +1,334 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* An expression as steps. */
 #include "base/regex.h"
 
-#include <stdbool.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define TOO_MANY (REGEX_MOST + 1ul)
+#include "base/array.h"
+#include "base/regex_program.h"
 
-static unsigned long limited(unsigned long n)
+#define NO_JUMP UINT32_MAX
+#define NO_LIMIT UINT32_MAX
+#define IS_DIGIT(c) ((c) >= '0' && (c) <= '9')
+
+/* What is being read. */
+struct reading_regex {
+    struct regex *r;
+    const char *at;
+    unsigned depth;
+    enum regex_problem problem;
+};
+
+static bool fail(struct reading_regex *m, enum regex_problem problem)
 {
-    return n > TOO_MANY ? TOO_MANY : n;
+    m->problem = problem;
+    return false;
 }
 
-/* After a '[': what ends it does not in the first place, and not within [:class:] and its like. */
-static const char *end_of_brackets(const char *at)
+/* ---- steps ---- */
+
+static bool append(struct reading_regex *m, enum step_what what, uint32_t of, size_t to)
 {
-    at += *at == '^';
-    at += *at == ']';
-    while (*at && *at != ']') {
-        char kind = at[0] == '[' ? at[1] : 0;
-        const char ends[] = {kind, ']', 0};
-        const char *end = kind == ':' || kind == '.' || kind == '=' ? strstr(at + 2, ends) : NULL;
-        at = end ? end + 2 : at + 1;
+    struct regex *r = m->r;
+    struct step *steps = r->n < REGEX_MOST ? array_room(r->step, r->n, &r->cap, sizeof(*steps)) : NULL;
+    if (!steps)
+        return fail(m, r->n < REGEX_MOST ? REGEX_NO_MEMORY : REGEX_TOO_LARGE);
+    r->step = steps;
+    steps[r->n++] = (struct step){what, of, (int32_t)to};
+    return true;
+}
+
+static bool insert_split(struct reading_regex *m, size_t at, size_t to)
+{
+    struct regex *r = m->r;
+    if (!append(m, STEP_SPLIT, 0, to))
+        return false;
+    const struct step split = r->step[r->n - 1];
+    memmove(r->step + at + 1, r->step + at, (r->n - 1 - at) * sizeof(*r->step));
+    r->step[at] = split;
+    return true;
+}
+
+static bool append_copies(struct reading_regex *m, size_t at, size_t len, uint64_t times)
+{
+    struct regex *r = m->r;
+    if (times * len > REGEX_MOST - r->n)
+        return fail(m, REGEX_TOO_LARGE);
+    for (uint64_t i = 0; i < times * len; i++) {
+        const struct step s = r->step[at + i % len];
+        if (!append(m, s.what, s.of, (size_t)s.to))
+            return false;
     }
-    return at + (*at != 0);
+    return true;
 }
 
-static unsigned long number(const char **at)
+/* ---- repetition of the steps from `at` on ---- */
+
+static bool repeat_any(struct reading_regex *m, size_t at)
 {
-    unsigned long n = 0;
-    for (; **at >= '0' && **at <= '9'; (*at)++)
-        n = limited(10 * n + (unsigned long)(**at - '0'));
+    size_t len = m->r->n - at;
+    return insert_split(m, at, len + 2) && append(m, STEP_JUMP, 0, 0 - (len + 1));
+}
+
+/* No copy is needed: "a+" goes back to where it began. */
+static bool repeat_some(struct reading_regex *m, size_t len)
+{
+    return append(m, STEP_SPLIT, 0, 0 - len);
+}
+
+static bool repeat_counted(struct reading_regex *m, size_t at, uint64_t least, uint64_t most)
+{
+    size_t len = m->r->n - at;
+    if (!most) {
+        m->r->n = at;
+        return true;
+    }
+    if (most == NO_LIMIT)
+        return least ? append_copies(m, at, len, least - 1) && repeat_some(m, len) : repeat_any(m, at);
+    if (!append_copies(m, at, len, least ? least - 1 : 0))
+        return false;
+    if (least == most)
+        return true;
+    size_t optional = least ? m->r->n : at;
+    if (least && !append_copies(m, at, len, 1))
+        return false;
+    return insert_split(m, optional, len + 1) && append_copies(m, optional, len + 1, most - least - 1);
+}
+
+static uint32_t number(const char **at)
+{
+    uint32_t n = 0;
+    for (; IS_DIGIT(**at); (*at)++)
+        n = n > REGEX_MOST ? n : 10 * n + (uint32_t)(**at - '0');
     return n;
 }
 
-/* After a '{': how often at most what stands before it is repeated; without an end, the least times and once more. */
-static unsigned long repetitions(const char **at)
+/* After a '{'. */
+static bool interval(struct reading_regex *m, size_t at)
 {
-    unsigned long n = number(at), more;
-    if (**at == ',') {
-        (*at)++;
-        more = **at >= '0' && **at <= '9' ? number(at) : n + 1;
-        n = more > n ? more : n;
+    bool has_least = IS_DIGIT(*m->at);
+    uint32_t least = number(&m->at), most = least;
+    if (!has_least && *m->at != ',')
+        return fail(m, *m->at ? REGEX_INTERVAL : REGEX_BRACE);
+    if (*m->at == ',') {
+        m->at++;
+        most = IS_DIGIT(*m->at) ? number(&m->at) : NO_LIMIT;
     }
-    *at += **at == '}';
-    return n ? n : 1;
+    if (*m->at != '}' || least > most)
+        return fail(m, *m->at ? REGEX_INTERVAL : REGEX_BRACE);
+    m->at++;
+    return m->r->n == at || repeat_counted(m, at, least, most);
 }
 
-unsigned long regex_states(const char *text)
+static bool repetitions(struct reading_regex *m, size_t at)
 {
-    unsigned long sum[REGEX_DEPTH_MOST + 1] = {0}, last = 0;
-    unsigned depth = 0;
-    for (const char *at = text; *at;) {
-        char c = *at++;
-        if (c == '(') {
-            if (++depth > REGEX_DEPTH_MOST)
-                return TOO_MANY;
-            sum[depth] = last = 0;
-        } else if (c == ')' && depth) {
-            last = sum[depth--] + 1;
-            sum[depth] = limited(sum[depth] + last);
-        } else if (c == '{' && *at >= '0' && *at <= '9') {
-            unsigned long times = repetitions(&at);
-            sum[depth] = limited(sum[depth] + last * (times - 1));
-            last = limited(last * times);
-        } else if (c == '+') { /* glibc makes "aa*" of "a+" */
-            sum[depth] = limited(sum[depth] + last);
-            last = limited(2 * last);
-        } else if (c == '*' || c == '?') {
-            sum[depth] = limited(sum[depth] + 1);
-            last = limited(last + 1);
-        } else {
-            at += c == '\\' && *at;
-            at = c == '[' ? end_of_brackets(at) : at;
-            last = 1;
-            sum[depth] = limited(sum[depth] + 1);
+    bool good = true;
+    while (good && *m->at && strchr("*+?{", *m->at)) {
+        char c = *m->at++;
+        size_t len = m->r->n - at;
+        if (c == '{')
+            good = interval(m, at);
+        else if (len)
+            good = c == '*' ? repeat_any(m, at) : c == '+' ? repeat_some(m, len) : insert_split(m, at, len + 1);
+    }
+    return good;
+}
+
+/* ---- what is repeated ---- */
+
+static bool alternatives(struct reading_regex *m);
+
+static bool group(struct reading_regex *m)
+{
+    if (++m->depth > REGEX_DEPTH_MOST)
+        return fail(m, REGEX_TOO_DEEP);
+    if (!alternatives(m))
+        return false;
+    if (*m->at != ')')
+        return fail(m, REGEX_GROUP);
+    m->at++;
+    m->depth--;
+    return true;
+}
+
+static bool one_character(struct reading_regex *m)
+{
+    uint32_t c = regex_next(&m->at);
+    return append(m, STEP_CHAR, m->r->ignores_case ? regex_lower(c) : c, 0);
+}
+
+static bool set_of(struct reading_regex *m, enum regex_problem problem)
+{
+    return problem == REGEX_GOOD ? append(m, STEP_SET, (uint32_t)m->r->n_sets - 1, 0) : fail(m, problem);
+}
+
+/* Nothing repeats them, as with the C library: "^*" is an error. */
+static bool is_place(const char *at, enum step_what *ret)
+{
+    static const struct {
+        char c;
+        enum step_what what;
+    } letters[] = {{'`', STEP_BEGIN},   {'\'', STEP_END}, {'<', STEP_WORD_BEGIN}, {'>', STEP_WORD_END},
+                   {'b', STEP_EDGE}, {'B', STEP_INSIDE}};
+    *ret = *at == '^' ? STEP_BEGIN : STEP_END;
+    if (*at == '^' || *at == '$')
+        return true;
+    for (size_t i = 0; *at == '\\' && i < sizeof(letters) / sizeof(*letters); i++) {
+        *ret = letters[i].what;
+        if (at[1] == letters[i].c)
+            return true;
+    }
+    return false;
+}
+
+static bool escaped(struct reading_regex *m)
+{
+    char c = *m->at;
+    if (!c)
+        return fail(m, REGEX_ESCAPE);
+    if (c >= '1' && c <= '9')
+        return fail(m, REGEX_BACK);
+    if (!strchr("wWsS", c))
+        return one_character(m);
+    m->at++;
+    return set_of(m, regex_letter_set(m->r, c));
+}
+
+static bool atom(struct reading_regex *m)
+{
+    switch (*m->at) {
+    case '(':
+        m->at++;
+        return group(m);
+    case '[':
+        m->at++;
+        return set_of(m, regex_bracket(m->r, &m->at));
+    case '.':
+        m->at++;
+        return append(m, STEP_ANY, 0, 0);
+    case '\\':
+        m->at++;
+        return escaped(m);
+    case '*':
+    case '+':
+    case '?':
+    case '{':
+        return fail(m, REGEX_NOTHING);
+    default:
+        return one_character(m);
+    }
+}
+
+static bool branch(struct reading_regex *m)
+{
+    enum step_what place;
+    while (*m->at && *m->at != '|' && !(*m->at == ')' && m->depth)) {
+        size_t begin = m->r->n;
+        if (is_place(m->at, &place)) {
+            m->at += *m->at == '\\' ? 2 : 1;
+            if (!append(m, place, 0, 0))
+                return false;
+        } else if (!atom(m) || !repetitions(m, begin)) {
+            return false;
         }
     }
-    while (depth) { /* not closed: an error for the compiler */
-        sum[depth - 1] = limited(sum[depth - 1] + sum[depth]);
-        depth--;
+    return true;
+}
+
+/* A branch that another one follows: a split before it, and a jump behind it, whose target is known at the end. Until
+ * then it has the place of the jump before. */
+static bool alternatives(struct reading_regex *m)
+{
+    uint32_t jump = NO_JUMP;
+    for (;;) {
+        size_t begin = m->r->n;
+        if (!branch(m))
+            return false;
+        if (*m->at != '|')
+            break;
+        m->at++;
+        if (!insert_split(m, begin, m->r->n - begin + 2) || !append(m, STEP_JUMP, jump, 0))
+            return false;
+        jump = (uint32_t)m->r->n - 1;
     }
-    return sum[0];
-}
-
-/* at: after a '('. Returns what follows the ')' that closes it. */
-static const char *end_of_group(const char *at)
-{
-    for (unsigned depth = 1; *at && depth;) {
-        char c = *at++;
-        if (c == '\\')
-            at += *at != 0;
-        else if (c == '[')
-            at = end_of_brackets(at);
-        else
-            depth += c == '(' ? 1 : c == ')' ? -1u : 0;
+    while (jump != NO_JUMP) {
+        struct step *s = &m->r->step[jump];
+        s->to = (int32_t)(m->r->n - jump);
+        jump = s->of;
+        s->of = 0;
     }
-    return at;
+    return true;
 }
 
-static bool is_ordinary(char c)
+/* ---- making one ---- */
+
+static int explain(enum regex_problem problem, const char *text, struct baro_error *err)
 {
-    return c && !strchr("\\^$.[]|()*+?{}", c);
+    static const char *const words[] = {
+        [REGEX_GROUP] = "Unmatched (",
+        [REGEX_BRACKET] = "Unmatched [",
+        [REGEX_BRACE] = "Unmatched {",
+        [REGEX_INTERVAL] = "Invalid content of {}",
+        [REGEX_NOTHING] = "there is nothing that *, +, ? or { repeats",
+        [REGEX_RANGE] = "Invalid range end",
+        [REGEX_CLASS] = "Invalid character class name",
+        [REGEX_COLLATION] = "Invalid collation character",
+        [REGEX_ESCAPE] = "Trailing backslash",
+        [REGEX_BACK] = "back-references can't be matched in bounded time",
+    };
+    if (problem == REGEX_NO_MEMORY)
+        return error_set(err, -ENOMEM, "out of memory");
+    if (problem == REGEX_TOO_LARGE)
+        return error_set(err, BARO_E_SYNTAX, "'%.80s' is too large, or repeats too much: it has more than %u steps",
+                         text, REGEX_MOST);
+    if (problem == REGEX_TOO_DEEP)
+        return error_set(err, BARO_E_SYNTAX, "'%.80s' has more than %u groups within each other", text,
+                         REGEX_DEPTH_MOST);
+    return error_set(err, BARO_E_SYNTAX, "'%.80s' is not a regular expression: %s", text, words[problem]);
 }
 
-/* at: the operators after a character. May that character occur zero times? "a+*" is "a*". */
-static bool may_be_left_out(const char *at)
+/* So that matching allocates nothing. */
+static bool reserve(struct regex *r)
 {
-    while (*at == '+')
-        at++;
-    return *at && strchr("*?{", *at);
+    r->mark = calloc(4 * r->n, sizeof(*r->mark));
+    if (!r->mark)
+        return false;
+    r->now = r->mark + r->n;
+    r->next = r->now + r->n;
+    r->stack = r->next + r->n;
+    return true;
 }
 
-/* at: a special character. Returns what follows the group, the bracket or the repetition that it begins. */
-static const char *behind(const char *at)
+int regex_make(struct regex **ret, const char *text, unsigned flags, struct baro_error *err)
 {
-    char c = *at++;
-    const char *end = c == '{' ? strchr(at, '}') : NULL;
-    if (c == '\\')
-        return at + (*at != 0);
-    return c == '[' ? end_of_brackets(at) : c == '(' ? end_of_group(at) : end ? end + 1 : at;
-}
-
-/* Does the expression have alternatives outside of groups? */
-static bool has_branches(const char *at)
-{
-    while (*at && *at != '|')
-        at = behind(at);
-    return *at;
-}
-
-struct span regex_literal(const char *text)
-{
-    struct span best = {text, 0};
-    const char *at = has_branches(text) ? text + strlen(text) : text;
-    while (*at) {
-        const char *begin = at;
-        while (is_ordinary(*at))
-            at++;
-        size_t len = (size_t)(at - begin);
-        len -= len && may_be_left_out(at); /* the last character of the run */
-        if (len > best.len)
-            best = span_of(begin, len);
-        at = *at ? behind(at) : at;
+    struct reading_regex m = {.r = calloc(1, sizeof(struct regex)), .at = text};
+    if (!m.r)
+        return error_set(err, -ENOMEM, "out of memory");
+    m.r->ignores_case = flags & REGEX_IGNORE_CASE;
+    bool good = alternatives(&m) && append(&m, STEP_FITS, 0, 0) && (reserve(m.r) || fail(&m, REGEX_NO_MEMORY));
+    if (!good) {
+        regex_free(m.r);
+        return explain(m.problem, text, err);
     }
-    return best;
+    regex_find_begins(m.r);
+    *ret = m.r;
+    return 0;
 }
 
-int regex_make(regex_t *ret, const char *text, int flags, struct baro_error *err)
+void regex_free(struct regex *r)
 {
-    char why[160];
-    if (regex_states(text) > REGEX_MOST)
-        return error_set(err, BARO_E_SYNTAX, "'%.80s' repeats too much, or has too many groups within each other",
-                         text);
-    int code = regcomp(ret, text, REG_EXTENDED | REG_NOSUB | flags);
-    if (code == 0)
-        return 0;
-    regerror(code, ret, why, sizeof(why));
-    char *basic = strstr(why, " or \\"); /* "Unmatched ( or \(": the second one is of basic expressions */
-    if (basic)
-        *basic = 0;
-    return error_set(err, BARO_E_SYNTAX, "'%.80s' is not a regular expression: %s", text, why);
+    if (!r)
+        return;
+    free(r->mark);
+    free(r->step);
+    free(r->range);
+    free(r->set);
+    free(r);
+}
+
+size_t regex_size(const struct regex *r)
+{
+    return r->n;
 }

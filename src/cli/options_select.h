@@ -20,20 +20,21 @@ int select_take_file(void *at, const char *text, struct baro_error *err);
      .offset = AT(record.select), \
      .parse = select_take_match, \
      .help = "record every process whose command matches, now and later, as a task of this name; may be repeated", \
-     .more = "REGEX is an extended regular expression, as of grep -E. It matches anywhere in the command. A " \
-             "process belongs to the first of --match, --name and --exact that fits it. What it forks has the same " \
-             "command and belongs to the task as well. When a process executes another program, that program " \
-             "decides: the process may join a task, change it or leave it. If it had run another program for more " \
-             "than a second, what it used before is not counted. A child that lives for 200 ms without executing a " \
-             "program is counted as a process of the task, also if it executes another program later. With the " \
-             "process connector (root; any user since Linux 6.6) a command is read when it is executed. Without, " \
-             "/proc is scanned every 100 ms or less often, and processes that live shorter may be missed. So may " \
-             "programs that end before their command is read: what may be incomplete is marked as a lower bound. " \
-             "Reading commands takes at most half of --overhead. The processes of baro run, record and observe (also " \
-             "of other recordings, whose command line has that of their job), what started this one (shell, sudo) " \
-             "and kernel threads never belong to a task. The recording ends with INT or TERM, after " \
-             "--for, or when --under ends. With --pid or --cgroup the job is what these name, and its processes that " \
-             "fit are its tasks; the others are in none. baro summary --by task shows the tasks."}, \
+     .more = "REGEX is an extended regular expression, as of grep -E, without back-references. It matches anywhere " \
+             "in the command. A process belongs to the first of --match, --name and --exact that fits it. What it " \
+             "forks has the same command and belongs to the task as well. When a process executes another program, " \
+             "that program decides: the process may join a task, change it or leave it. If it had run another " \
+             "program for more than a second, what it used before is not counted. A child that lives for 200 ms " \
+             "without executing a program is counted as a process of the task, also if it executes another program " \
+             "later. With the process connector (root; any user since Linux 6.6) a command is read when it is " \
+             "executed. Without, /proc is scanned every 100 ms or less often, and processes that live shorter may " \
+             "be missed. So may programs that end before their command is read: what may be incomplete is marked " \
+             "as a lower bound. Reading commands takes at most half of --overhead. The processes of baro run, " \
+             "record and observe (also of other recordings, whose command line has that of their job), what " \
+             "started this one (shell, sudo) and kernel threads never belong to a task. The recording ends with " \
+             "INT or TERM, after --for, or when --under ends. With --pid or --cgroup the job is what these name, " \
+             "and its processes that fit are its tasks; the others are in none. baro summary --by task shows the " \
+             "tasks."}, \
     {.name = "name", \
      .argument = "NAME=REGEX", \
      .type = OPT_PARSED, \

@@ -30,23 +30,15 @@ int rules_task(struct rules *r, const char *name, struct baro_error *err)
     return (int)r->n_tasks++;
 }
 
-static int make_regex(struct rule *rule, struct baro_error *err)
+static int make_regex(struct rule *rule, size_t steps, struct baro_error *err)
 {
-    rule->regex = malloc(sizeof(*rule->regex));
-    if (!rule->regex)
-        return error_set(err, -ENOMEM, "out of memory");
     rule->literal = regex_literal(rule->text);
-    if (regex_make(rule->regex, rule->text, 0, err) == 0)
-        return 0;
-    free(rule->regex);
-    return BARO_E_SYNTAX;
-}
-
-static void rule_done(struct rule *rule)
-{
-    if (rule->regex)
-        regfree(rule->regex);
-    free(rule->regex);
+    int code = regex_make(&rule->regex, rule->text, 0, err);
+    if (code < 0 || steps + regex_size(rule->regex) <= RULES_STEPS_MOST)
+        return code;
+    regex_free(rule->regex);
+    return error_set(err, BARO_E_RANGE, "the regular expressions are too large together, or repeat too much: they "
+                     "have more than %u steps", RULES_STEPS_MOST);
 }
 
 int rules_add(struct rules *r, const struct rule_request *request, struct baro_error *err)
@@ -57,23 +49,20 @@ int rules_add(struct rules *r, const struct rule_request *request, struct baro_e
         return error_set(err, BARO_E_RANGE, "more than %u rules", RULES_MOST);
     if (!*request->text)
         return error_set(err, BARO_E_SYNTAX, "an empty text fits every process");
-    unsigned long states = request->is_name ? 0 : regex_states(request->text);
-    if (r->states + states > RULES_STATES_MOST)
-        return error_set(err, BARO_E_RANGE, "the regular expressions repeat too much together");
     struct rule *rules = array_room(r->at, r->n, &r->cap, sizeof(*rules));
     if (!rules)
         return error_set(err, -ENOMEM, "out of memory");
     r->at = rules;
-    int code = rule.is_name ? 0 : make_regex(&rule, err);
+    int code = rule.is_name ? 0 : make_regex(&rule, r->steps, err);
     if (code < 0)
         return code;
     int task = rules_task(r, request->task ? request->task : request->text, err);
     if (task < 0) {
-        rule_done(&rule);
+        regex_free(rule.regex);
         return task;
     }
     rule.task = (unsigned)task;
-    r->states += states;
+    r->steps += rule.regex ? regex_size(rule.regex) : 0;
     r->at[r->n++] = rule;
     return 0;
 }
@@ -81,7 +70,7 @@ int rules_add(struct rules *r, const struct rule_request *request, struct baro_e
 void rules_done(struct rules *r)
 {
     for (size_t i = 0; i < r->n; i++)
-        rule_done(&r->at[i]);
+        regex_free(r->at[i].regex);
     free(r->at);
     free(r->task);
     *r = (struct rules){0};
@@ -102,7 +91,7 @@ static bool fits(const struct rule *rule, const struct command *c)
         return is_named(c, rule->text);
     if (!*text || !memmem(text, strlen(text), rule->literal.at, rule->literal.len))
         return false;
-    return regexec(rule->regex, text, 0, NULL, 0) == 0;
+    return regex_fits(rule->regex, text);
 }
 
 unsigned rules_match(const struct rules *r, const struct command *c)
@@ -130,7 +119,7 @@ static int may_fit(const struct rule *rule, const struct command *c)
     if (rule->on != MATCH_COMM)
         return 1;
     snprintf(comm, sizeof(comm), "%s", c->comm);
-    return *comm && regexec(rule->regex, comm, 0, NULL, 0) == 0 ? 2 : 0;
+    return *comm && regex_fits(rule->regex, comm) ? 2 : 0;
 }
 
 unsigned rules_judge(const struct rules *r, const struct command *c, bool ret_may[TASKS_MOST])

@@ -13,7 +13,8 @@
 #include "base/regex.h"
 
 #define RULES_MOST 255u
-#define RULES_STATES_MOST 100000u /* of all regular expressions together (base/regex.h) */
+/* Of all regular expressions together (base/regex.h). So many take about a second for the longest command. */
+#define RULES_STEPS_MOST 20000u
 #define TASKS_MOST 255u /* their numbers, counted from 1, are bytes */
 #define TASK_NAME_MOST 64u /* with its NUL */
 #define COMMAND_MOST 32768u /* of a command line that is longer the beginning is matched */
@@ -42,7 +43,7 @@ struct rule {
     enum match_on on;
     bool has_uid;
     uint32_t uid;
-    regex_t *regex; /* NULL: is_name */
+    struct regex *regex; /* NULL: is_name */
     struct span literal; /* in each text that it fits; may be empty */
 };
 
@@ -55,7 +56,7 @@ struct rules {
         bool whole; /* what a process of the task starts belongs to the task, too */
     } *task;        /* in the order in which they were added */
     size_t n_tasks, cap_tasks;
-    unsigned long states; /* of all regular expressions */
+    size_t steps; /* of all regular expressions */
 };
 
 /* What is known of a process's command. A text that is not known is "". */

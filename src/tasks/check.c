@@ -56,13 +56,13 @@ static int check_pid(const struct check *c, const yaml_node_t *at)
 static int check_regex(const struct check *c, const yaml_node_t *at)
 {
     struct baro_error why = BARO_ERROR_INIT;
-    regex_t regex;
+    struct regex *regex;
     int code = check_text(c, at, "match", TEXT_MOST);
     if (code < 0)
         return code;
     if (regex_make(&regex, document_text(at), 0, &why) < 0)
         return document_error_why(c->d, at, &why, "write it as for grep -E");
-    regfree(&regex);
+    regex_free(regex);
     return 0;
 }
 

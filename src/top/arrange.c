@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/regex.h"
 #include "top/model.h"
 
 static int by_id(const void *a, const void *b)
@@ -22,7 +23,7 @@ static bool holds(const struct wish *w, const char *text)
 {
     if (!text)
         return false;
-    return w->regex ? regexec(w->regex, text, 0, NULL, 0) == 0 : strcasestr(text, w->filter) != NULL;
+    return w->regex ? regex_fits(w->regex, text) : strcasestr(text, w->filter) != NULL;
 }
 
 static bool matches(const struct model *m, const struct wish *w, const struct baro_process *p)

@@ -6,7 +6,6 @@
 #ifndef TOP_MODEL_H
 #define TOP_MODEL_H
 
-#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,7 +61,7 @@ struct wish {
     const uint32_t *folded; /* ids, sorted; with folds_all those that are not */
     size_t n_folded;
     const char *filter;     /* "": none */
-    const regex_t *regex;   /* NULL: the filter is text to be found as it stands */
+    struct regex *regex;    /* NULL: the filter is text to be found as it stands */
 };
 
 struct model {

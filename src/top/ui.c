@@ -15,8 +15,7 @@ void ui_init(struct ui *u)
 
 void ui_done(struct ui *u)
 {
-    if (u->wish.regex)
-        regfree(&u->regex);
+    regex_free(u->wish.regex);
     free(u->folded);
     u->wish.regex = NULL;
     u->folded = NULL;
@@ -24,16 +23,10 @@ void ui_done(struct ui *u)
 
 int ui_set_filter(struct ui *u, const char *text)
 {
-    regex_t made;
     snprintf(u->filter, sizeof(u->filter), "%s", text);
-    if (u->wish.regex)
-        regfree(&u->regex);
+    regex_free(u->wish.regex);
     u->wish.regex = NULL;
-    if (!*text || regex_make(&made, text, REG_ICASE, NULL) < 0)
-        return *text ? BARO_E_SYNTAX : 0;
-    u->regex = made;
-    u->wish.regex = &u->regex;
-    return 0;
+    return *text ? regex_make(&u->wish.regex, text, REGEX_IGNORE_CASE, NULL) : 0;
 }
 
 enum tab ui_next_tab(const struct ui *u)

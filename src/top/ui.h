@@ -46,7 +46,6 @@ enum action {
 struct ui {
     enum tab tab;
     struct wish wish;
-    regex_t regex;
     char filter[UI_INPUT];
     enum prompt prompt;
     char input[UI_INPUT];

@@ -135,10 +135,10 @@ static void test_bad_rules(void **state)
     assert_true(rules_add(&r, &(struct rule_request)REGEX(NULL, ""), &err) < 0);
     assert_true(rules_add(&r, &(struct rule_request)REGEX(NULL, wide), &err) < 0);
     assert_int_equal(rules_add(&r, &(struct rule_request)REGEX("short", wide), &err), 0);
-    for (unsigned i = 0; i < RULES_STATES_MOST / 9000; i++)
+    for (unsigned i = 0; i < RULES_STEPS_MOST / 9000; i++)
         assert_int_equal(rules_add(&r, &(struct rule_request)REGEX("wide", "(a{99}){90}"), &err), 0);
     assert_true(rules_add(&r, &(struct rule_request)REGEX("wide", "(a{99}){90}"), &err) < 0);
-    assert_string_equal(err.text, "the regular expressions repeat too much together");
+    assert_non_null(strstr(err.text, "the regular expressions are too large together"));
     for (size_t i = r.n; i < RULES_MOST; i++)
         assert_int_equal(rules_add(&r, &(struct rule_request)NAMED("a"), &err), 0);
     assert_true(rules_add(&r, &(struct rule_request)NAMED("b"), &err) < 0);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of regular expressions share. */
+#ifndef BASE_REGEX_PROGRAM_H
+#define BASE_REGEX_PROGRAM_H
+
+#include <stdint.h>
+
+#include "base/regex.h"
+
+enum step_what {
+    STEP_CHAR, /* one that is equal */
+    STEP_ANY,
+    STEP_SET,
+    STEP_SPLIT, /* the next step, or another one */
+    STEP_JUMP,
+    STEP_BEGIN, /* from here to STEP_INSIDE: between which characters it is */
+    STEP_END,
+    STEP_WORD_BEGIN,
+    STEP_WORD_END,
+    STEP_EDGE,
+    STEP_INSIDE,
+    STEP_FITS
+};
+
+/* Steps of a part of the expression are next to each other, and all ways out of it lead behind its last one. So a part
+ * can be copied as it is. */
+struct step {
+    enum step_what what;
+    uint32_t of; /* the character; the index of the set */
+    int32_t to;  /* relative to this step */
+};
+
+struct regex_range {
+    uint32_t from, to;
+};
+
+struct regex_set {
+    bool is_negated;
+    uint32_t classes; /* a bit for each of regex_classes */
+    size_t first, n;  /* of the ranges of the expression */
+    uint64_t ascii[2]; /* all of the above for characters below 128 */
+};
+
+struct regex {
+    bool ignores_case;
+    bool begins_anywhere;  /* it may match without a character */
+    bool skips[256];       /* bytes that are characters of ASCII with which it can't begin */
+    struct step *step;
+    size_t n, cap;
+    struct regex_range *range;
+    size_t n_ranges, cap_ranges;
+    struct regex_set *set;
+    size_t n_sets, cap_sets;
+    /* for matching */
+    uint32_t *mark; /* of each step: at which position it was added */
+    uint32_t *now, *next, *stack;
+    size_t n_now;
+    uint32_t position; /* counted through all texts */
+};
+
+#define REGEX_NO_CHAR UINT32_MAX /* before the beginning, and at the end */
+
+/* The character at *at, which is moved behind it; REGEX_NO_CHAR at the end. */
+uint32_t regex_next(const char **at);
+uint32_t regex_lower(uint32_t c);
+bool regex_is_word(uint32_t c);
+
+/* regex_set.c. Both append a set. */
+enum regex_problem {
+    REGEX_GOOD,
+    REGEX_NO_MEMORY,
+    REGEX_TOO_LARGE,
+    REGEX_TOO_DEEP,
+    REGEX_GROUP,
+    REGEX_BRACKET,
+    REGEX_BRACE,
+    REGEX_INTERVAL,
+    REGEX_NOTHING,
+    REGEX_RANGE,
+    REGEX_CLASS,
+    REGEX_COLLATION,
+    REGEX_ESCAPE,
+    REGEX_BACK
+};
+enum regex_problem regex_bracket(struct regex *r, const char **at); /* after the '[' */
+enum regex_problem regex_letter_set(struct regex *r, char letter);  /* of "wWsS" */
+bool regex_set_has(const struct regex *r, const struct regex_set *s, uint32_t c);
+
+/* regex_match.c */
+void regex_find_begins(struct regex *r);
+
+#endif
