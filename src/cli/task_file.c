@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,24 +22,41 @@
 #define CHILD_FLAGS (CLONE_VM | CLONE_VFORK | SIGCHLD)
 #endif
 
+#define CPU_MOST 5             /* seconds */
+#define MEMORY_MOST (256ul << 20) /* a file of a megabyte takes some 50 */
+
 struct reader_start {
     int fd;
+    bool in_folder;
     const char *path;
     pid_t parent;
 };
+
+/* Others may write the file, and what libyaml takes for a hostile one is not known. */
+static void limit(void)
+{
+    setrlimit(RLIMIT_CPU, &(struct rlimit){CPU_MOST, CPU_MOST});
+#ifndef __SANITIZE_ADDRESS__ /* it maps terabytes */
+    setrlimit(RLIMIT_AS, &(struct rlimit){MEMORY_MOST, MEMORY_MOST});
+#endif
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+}
 
 /* In a child, which ends with its parent. */
 static int become_reader(void *context)
 {
     const struct reader_start *s = context;
     char program[] = "baro-tasks", command[] = "tasks", json[] = "--json", end[] = "--";
-    char *argv[] = {program, command, json, end, (char *)s->path, NULL};
+    char folder[] = "--in-folder";
+    char *of_one[] = {program, command, json, end, (char *)s->path, NULL};
+    char *in_folder[] = {program, command, json, folder, end, (char *)s->path, NULL};
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    limit();
     if (getppid() == s->parent && dup2(s->fd, STDOUT_FILENO) >= 0)
-        programs_become(program, argv);
+        programs_become(program, s->in_folder ? in_folder : of_one);
     _exit(TASK_FILE_NOT_READ);
 }
 
@@ -50,12 +68,12 @@ static pid_t start_child(struct reader_start *s)
     return clone(become_reader, stack + sizeof(stack), CHILD_FLAGS, s);
 }
 
-int task_file_start(const char *path, int *ret_fd)
+static int start(const char *path, bool in_folder, int *ret_fd)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return -errno;
-    pid_t pid = start_child(&(struct reader_start){ends[1], path, getpid()});
+    pid_t pid = start_child(&(struct reader_start){ends[1], in_folder, path, getpid()});
     int error = errno;
     close(ends[1]);
     *ret_fd = ends[0];
@@ -65,13 +83,18 @@ int task_file_start(const char *path, int *ret_fd)
     return -error;
 }
 
+int task_file_start(const char *path, int *ret_fd)
+{
+    return start(path, true, ret_fd);
+}
+
 /* All that the program writes. */
 static int read_lines(const char *path, struct buf *ret, int *ret_status, struct baro_error *err)
 {
     int fd = -1, status = 0;
     char part[8192];
     ssize_t n;
-    pid_t pid = task_file_start(path, &fd);
+    pid_t pid = start(path, false, &fd);
     int code = pid < 0 ? pid : 0;
     while (code == 0 && (n = read(fd, part, sizeof(part))) != 0) {
         if (n > 0 && ret->len < TASK_FILE_LINES_MOST)

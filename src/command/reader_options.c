@@ -268,7 +268,17 @@ const struct opt options_rm[] = {
     HELP, END,
 };
 
-const struct opt options_tasks[] = {JSON_OPTION, HELP, END};
+const struct opt options_tasks[] = {
+    JSON_OPTION,
+    {.name = "in-folder",
+     .type = OPT_TRUE,
+     .offset = AT(in_folder),
+     .help = "check FILE.yaml as baro observe --tasks does: it is a regular file, no link, and belongs to root or to "
+             "the owner of its folder"},
+    HELP,
+    END,
+};
+
 static int take_listen(void *at, const char *text, struct baro_error *err)
 {
     struct serve_settings *s = at;

@@ -99,6 +99,7 @@ struct settings {
     struct observe_settings observe;
     struct serve_settings serve;
     bool json;
+    bool in_folder;
     bool begins, ends;     /* mark: the edge of a phase */
     int by;                /* summary: enum settings_by */
     bool follow;

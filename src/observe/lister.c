@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that lists the folder of `--tasks`. The folder, or the file that a symbolic link in it leads to, may be
- * on a file server that does not answer: then this process hangs and is left behind, and the observer goes on.
+ * The process that lists the folder of `--tasks`. The folder may be on a file server that does not answer: then this
+ * process hangs and is left behind, and the observer goes on.
  *
  * It writes what it has found into memory that it shares with the observer, and only if that has changed; while the
  * observer has not taken it, nothing is written.
@@ -97,10 +97,10 @@ static bool read_file(struct listing *l, int dir, const char *name, struct task_
         return true;
     memcpy(l->at, name, len + 1);
     worker_progress(&l->worker);
-    if (fstatat(dir, name, &st, 0) < 0 || !S_ISREG(st.st_mode))
-        return false;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
+        return false; /* a link is an error of whoever put it there, and is reported by what reads it */
     ret->version = (struct task_version){st.st_ino, st.st_dev, (uint64_t)st.st_size, st.st_mtim.tv_sec,
-                                         st.st_mtim.tv_nsec};
+                                         st.st_mtim.tv_nsec, st.st_uid};
     return true;
 }
 

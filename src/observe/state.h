@@ -45,6 +45,7 @@ struct left_tapes {
 struct task_version {
     uint64_t inode, device, size;
     int64_t mtime_s, mtime_ns;
+    uint64_t owner; /* no part of the identity: one that has another owner may be read now */
 };
 
 /* A file of --tasks. */
@@ -59,7 +60,7 @@ struct task_entry {
     struct pin pin;        /* the control group that it waits for; line 0: reading it hung */
     char *group;           /* that control group */
     unsigned said_line, said_column; /* the last place in it for which that was said */
-    bool said_hung;
+    unsigned n_hung; /* how often reading it took too long; it comes after those with less */
 };
 
 /* The process that reads one of them. One that hangs is killed and left behind: it may end much later. */

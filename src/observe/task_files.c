@@ -13,12 +13,13 @@
 
 #define RETRY_NS (2 * NS_PER_SEC)
 #define RETRY_HUNG_NS (20 * NS_PER_SEC)
+#define HUNG_DOUBLES 8u /* to an hour and 25 minutes */
 #define PATIENCE NS_PER_SEC /* one that takes longer is waited for less often */
 
 static bool is_same(const struct task_version *a, const struct task_version *b)
 {
     return a->inode == b->inode && a->device == b->device && a->size == b->size && a->mtime_s == b->mtime_s &&
-           a->mtime_ns == b->mtime_ns;
+           a->mtime_ns == b->mtime_ns && a->owner == b->owner;
 }
 
 static uint64_t id_of(const struct task_version *v)
@@ -107,7 +108,6 @@ static void see(struct jobs *j, struct observer *o, const struct task_found *fou
     f->is_unread = true;
     f->retry_ns = 0;
     f->said_line = f->said_column = 0;
-    f->said_hung = false;
 }
 
 static void list(struct jobs *j, struct observer *o)
@@ -178,11 +178,10 @@ static void hung(struct jobs *j, struct task_entry *f, const char *path)
 {
     struct baro_error line = BARO_ERROR_INIT;
     f->pin = (struct pin){0};
-    f->retry_ns = clock_monotonic_ns() + RETRY_HUNG_NS;
+    f->retry_ns = clock_monotonic_ns() + (RETRY_HUNG_NS << (f->n_hung < HUNG_DOUBLES ? f->n_hung : HUNG_DOUBLES));
     error_set(&line, -ETIMEDOUT, "reading %s hangs; it is tried again", path);
-    if (!f->said_hung)
+    if (!f->n_hung++)
         j->options->say(j->options->context, line.text);
-    f->said_hung = true;
 }
 
 /* Is there now what each file waits for? */
@@ -224,6 +223,7 @@ static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *c
         hung(j, f, r->path);
         return;
     }
+    f->n_hung = 0;
     struct task_file *file = calloc(1, sizeof(*file));
     int code = file ? task_file_take(file, r->path, &r->lines, r->status, &err)
                     : error_set(&err, -ENOMEM, "out of memory");
@@ -264,13 +264,15 @@ static void not_started(struct jobs *j, const struct task_entry *f, int code)
     put_off(j, line.text);
 }
 
+/* One that took too long comes last: meanwhile all others would wait. */
 static struct task_entry *next_unread(const struct task_files *t)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        if (t->at[i]->is_unread)
-            return t->at[i];
+    struct task_entry *next = NULL;
+    for (size_t i = 0; i < t->n && !(next && !next->n_hung); i++) {
+        if (t->at[i]->is_unread && (!next || t->at[i]->n_hung < next->n_hung))
+            next = t->at[i];
     }
-    return NULL;
+    return next;
 }
 
 bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context)

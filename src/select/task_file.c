@@ -221,7 +221,8 @@ int task_file_take(struct task_file *ret, const char *path, const struct buf *li
         return error_set(err, -ENOENT, "the program baro-tasks, which reads task files, is not installed: it belongs "
                          "to a build with libyaml");
     if (lines->failed || !lines->len)
-        return error_set(err, BARO_E_SYNTAX, "baro-tasks ended before it had read %s", path);
+        return error_set(err, BARO_E_SYNTAX, "%s can't be read: baro-tasks was killed, or took more than 5 s of "
+                         "CPU time", path);
     return task_file_parse(ret, path, span_of((const char *)lines->at, lines->len), err);
 }
 

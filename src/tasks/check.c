@@ -121,9 +121,25 @@ static const struct item *same_as(const struct job *j, const struct item *new)
     return NULL;
 }
 
+/* Each item is compared with all others. */
+static int check_room(const struct check *c, enum item_kind kind, const yaml_node_t *at)
+{
+    const size_t *n = c->job->n;
+    if ((kind == ITEM_MATCH || kind == ITEM_EXACT) && n[ITEM_MATCH] + n[ITEM_EXACT] == RULES_MOST)
+        return document_error(c->d, at, "more than %u of match and exact; divide the file", RULES_MOST);
+    if (kind <= ITEM_CGROUP && n[ITEM_PID] + n[ITEM_PIDFILE] + n[ITEM_CGROUP] == NAMED_MOST)
+        return document_error(c->d, at, "more than %u of pid, pidfile and cgroup; divide the file", NAMED_MOST);
+    if (kind == ITEM_SANDBOX && n[ITEM_SANDBOX] == SANDBOX_MOST)
+        return document_error(c->d, at, "more than %u sandboxes; divide the file", SANDBOX_MOST);
+    return 0;
+}
+
 static int add_item(const struct check *c, enum item_kind kind, const yaml_node_t *at)
 {
     struct job *j = c->job;
+    int code = check_room(c, kind, at);
+    if (code < 0)
+        return code;
     struct item *grown = realloc(j->items, (j->n_items + 1) * sizeof(*grown));
     if (!grown)
         return error_set(c->d->err, -ENOMEM, "out of memory");
@@ -131,7 +147,7 @@ static int add_item(const struct check *c, enum item_kind kind, const yaml_node_
     struct item *item = &grown[j->n_items];
     *item = (struct item){kind, (size_t)(c->task - j->tasks), NULL, at};
     item->text = at->type == YAML_SCALAR_NODE ? document_text(at) : "";
-    int code = check_value(c, item);
+    code = check_value(c, item);
     if (code < 0)
         return code;
     const struct item *old = same_as(j, item);
@@ -140,6 +156,7 @@ static int add_item(const struct check *c, enum item_kind kind, const yaml_node_
                               item_names[kind], item->text, document_line(old->at),
                               strcmp(old->text, item->text) == 0 ? "it" : old->text, j->tasks[old->task].name);
     c->task->n[kind]++;
+    j->n[kind]++;
     j->n_items++;
     return 0;
 }
@@ -229,13 +246,15 @@ static int check_keys(const struct check *c, const yaml_node_t *map, const char 
     const yaml_node_pair_t *first = map->data.mapping.pairs.start, *end = map->data.mapping.pairs.top;
     for (const yaml_node_pair_t *p = first; p < end; p++) {
         const yaml_node_t *key = node_of(c, p->key);
+        if (p - first == KEYS_MOST)
+            return document_error(c->d, key, "more than %u keys in %s", KEYS_MOST, what);
         if (key->type != YAML_SCALAR_NODE)
             return document_error(c->d, key, "a key of %s is %s; write a name", what, document_type(key));
         for (const yaml_node_pair_t *q = first; q < p; q++) {
             const yaml_node_t *before = node_of(c, q->key);
             if (strcmp(document_text(before), document_text(key)) == 0)
-                return document_error(c->d, key, "%.80s is in %s twice, first in line %u; put them together",
-                                      document_text(key), what, document_line(before));
+                return document_error(c->d, key, "this key is in %s twice, first in line %u; put them together", what,
+                                      document_line(before));
         }
     }
     return 0;
@@ -299,22 +318,6 @@ static int take_task(const struct check *c, const yaml_node_t *key, const yaml_n
     return code < 0 ? code : check_whole(c, inner.task, value);
 }
 
-static int check_counts(const struct check *c)
-{
-    size_t rules = 0, named = 0;
-    for (size_t i = 0; i < c->job->n_items; i++) {
-        const struct item *item = &c->job->items[i];
-        rules += item->kind == ITEM_MATCH || item->kind == ITEM_EXACT;
-        named += item->kind == ITEM_PID || item->kind == ITEM_PIDFILE || item->kind == ITEM_CGROUP;
-        if (rules > RULES_MOST)
-            return document_error(c->d, item->at, "more than %u of match and exact; divide the file", RULES_MOST);
-        if (named > NAMED_MOST)
-            return document_error(c->d, item->at, "more than %u of pid, pidfile and cgroup; divide the file",
-                                  NAMED_MOST);
-    }
-    return 0;
-}
-
 static int take_tasks(const struct check *c, const yaml_node_t *value)
 {
     if (value->type != YAML_MAPPING_NODE)
@@ -322,17 +325,21 @@ static int take_tasks(const struct check *c, const yaml_node_t *value)
                               document_type(value));
     if (value->data.mapping.pairs.start == value->data.mapping.pairs.top)
         return document_error(c->d, value, "tasks is empty; name a task");
-    int code = each_pair(c, value, "tasks", take_task);
-    return code < 0 ? code : check_counts(c);
+    return each_pair(c, value, "tasks", take_task);
 }
 
+/* A file without these keys may be any file, and root's log no place for what it says: only what is nearly one of them
+ * is quoted. */
 static int take_top_key(const struct check *c, const yaml_node_t *key, const yaml_node_t *value)
 {
+    static const char *const keys[] = {"name", "tasks", NULL};
     const char *name = document_text(key);
     if (strcmp(name, "tasks") == 0)
         return take_tasks(c, value);
+    const char *near = opt_nearest(name, keys);
     if (strcmp(name, "name") != 0)
-        return document_error(c->d, key, "a task file has no key %.40s; it has name and tasks", name);
+        return near ? document_error(c->d, key, "a task file has no key %.40s; did you mean %s?", name, near)
+                    : document_error(c->d, key, "a task file has no such key; it has name and tasks");
     c->job->name = value->type == YAML_SCALAR_NODE ? document_text(value) : NULL;
     return check_text(c, value, "name", NAME_MOST);
 }

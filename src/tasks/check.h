@@ -8,6 +8,8 @@
 #define TASKS_MOST 255u
 #define RULES_MOST 255u
 #define NAMED_MOST 1024u /* pids, PID files and control groups */
+#define SANDBOX_MOST 256u
+#define KEYS_MOST 512u /* of one mapping: each is compared with all others */
 
 enum item_kind { ITEM_PID, ITEM_PIDFILE, ITEM_CGROUP, ITEM_MATCH, ITEM_EXACT, ITEM_SANDBOX, ITEM_KINDS };
 extern const char *const item_names[ITEM_KINDS];
@@ -32,7 +34,7 @@ struct job {
     const char *name; /* NULL: none */
     struct task *tasks;
     struct item *items;
-    size_t n_tasks, n_items;
+    size_t n_tasks, n_items, n[ITEM_KINDS];
     char **own_texts; /* absolute paths */
     size_t n_own_texts;
 };

@@ -34,7 +34,7 @@ int cmd_tasks(struct cli *cli, const struct settings *s, char **argv)
     struct document d;
     struct job job = {0};
     struct buf out = {0};
-    int code = document_read(&d, argv[0], &err), status = 0;
+    int code = document_read(&d, argv[0], s->in_folder, &err), status = 0;
     if (code == 0)
         code = job_check(&d, &job);
     if (code < 0 && s->json)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +61,7 @@ static int parser_error(const struct document *d, const yaml_parser_t *p)
     if (p->error == YAML_READER_ERROR)
         return decoding_error(d, p);
     if (p->error == YAML_MEMORY_ERROR)
-        return error_set(d->err, -ENOMEM, "out of memory");
+        return error_set(d->err, -ENOMEM, "can't read %s: out of memory", d->path);
     return error_set(d->err, BARO_E_SYNTAX, "%s:%zu:%zu: not YAML: %s%s%s; check the indentation and the quotes",
                      d->path, p->problem_mark.line + 1, p->problem_mark.column + 1, p->context ? p->context : "",
                      p->context ? ", " : "", p->problem ? p->problem : "it can't be parsed");
@@ -68,14 +69,40 @@ static int parser_error(const struct document *d, const yaml_parser_t *p)
 
 /* ---- the file ---- */
 
-static int read_file(struct document *d)
+/* Returns a descriptor or a negative code. */
+static int open_in_folder(const struct document *d)
+{
+    struct stat folder, st;
+    char path[PATH_MAX];
+    const char *slash = strrchr(d->path, '/');
+    int n = slash ? snprintf(path, sizeof(path), "%.*s/", (int)(slash - d->path), d->path)
+                  : snprintf(path, sizeof(path), ".");
+    int dir = n < (int)sizeof(path) ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = dir < 0 ? -1 : openat(dir, slash ? slash + 1 : d->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC |
+                                   O_NOCTTY);
+    int code = fd < 0 || fstat(dir, &folder) < 0 || fstat(fd, &st) < 0 ? -errno : 0;
+    if (dir >= 0)
+        close(dir);
+    if (code == 0 && S_ISREG(st.st_mode) && (st.st_uid == 0 || st.st_uid == folder.st_uid))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    if (code == -ELOOP)
+        return error_set(d->err, code, "%s is a link, which is not followed; put the file there", d->path);
+    if (code < 0)
+        return error_set(d->err, code, "can't open %s: %s", d->path, strerror(-code));
+    return error_set(d->err, -EPERM, "%s is not read: it must be a regular file of root or of the owner of its folder",
+                     d->path);
+}
+
+static int read_file(struct document *d, bool in_folder)
 {
     struct stat st;
     char part[65536];
     ssize_t n = 0;
-    int fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = in_folder ? open_in_folder(d) : open(d->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
-        return error_set(d->err, -errno, "can't open %s: %s", d->path, strerror(errno));
+        return in_folder ? fd : error_set(d->err, -errno, "can't open %s: %s", d->path, strerror(errno));
     int code = fstat(fd, &st) < 0 ? -errno : S_ISDIR(st.st_mode) ? -EISDIR : 0;
     while (code == 0 && d->text.len <= DOCUMENT_MOST && (n = read(fd, part, sizeof(part))) > 0)
         buf_add(&d->text, part, (size_t)n);
@@ -111,13 +138,20 @@ static int begin(const struct document *d, yaml_parser_t *p)
     return 0;
 }
 
-/* Refuses a file at the first place that is too deep. libyaml takes time that grows with the square of the depth: more
- * than 15 s for 200 kB of "[". */
-static int check_depth(const struct document *d)
+static bool has_anchor(const yaml_event_t *e)
+{
+    return e->type == YAML_ALIAS_EVENT || (e->type == YAML_SCALAR_EVENT && e->data.scalar.anchor) ||
+           (e->type == YAML_SEQUENCE_START_EVENT && e->data.sequence_start.anchor) ||
+           (e->type == YAML_MAPPING_START_EVENT && e->data.mapping_start.anchor);
+}
+
+/* Refuses a file at the first place that is too deep, or has too many anchors. libyaml takes time that grows with the
+ * square of both: more than 15 s for 200 kB of "[". */
+static int check_costs(const struct document *d)
 {
     yaml_parser_t p;
     yaml_event_t e;
-    unsigned depth = 0;
+    unsigned depth = 0, anchors = 0;
     int code = begin(d, &p);
     if (code < 0)
         return code;
@@ -132,6 +166,10 @@ static int check_depth(const struct document *d)
         if (opens && depth > DOCUMENT_DEPTH)
             code = error_set(d->err, BARO_E_SYNTAX, "%s:%zu:%zu: more than %u lists and maps within each other",
                              d->path, e.start_mark.line + 1, e.start_mark.column + 1, DOCUMENT_DEPTH);
+        anchors += has_anchor(&e);
+        if (code == 0 && anchors > DOCUMENT_ANCHORS)
+            code = error_set(d->err, BARO_E_SYNTAX, "%s:%zu:%zu: more than %u anchors and aliases", d->path,
+                             e.start_mark.line + 1, e.start_mark.column + 1, DOCUMENT_ANCHORS);
         more = e.type != YAML_STREAM_END_EVENT;
         yaml_event_delete(&e);
     }
@@ -142,7 +180,7 @@ static int check_depth(const struct document *d)
 static int load(struct document *d)
 {
     yaml_parser_t p;
-    int code = check_depth(d);
+    int code = check_costs(d);
     if (code < 0 || (code = begin(d, &p)) < 0)
         return code;
     d->loaded = yaml_parser_load(&p, &d->yaml);
@@ -151,10 +189,10 @@ static int load(struct document *d)
     return code;
 }
 
-int document_read(struct document *d, const char *path, struct baro_error *err)
+int document_read(struct document *d, const char *path, bool in_folder, struct baro_error *err)
 {
     *d = (struct document){.path = path, .err = err};
-    int code = read_file(d);
+    int code = read_file(d, in_folder);
     return code < 0 ? code : load(d);
 }
 

@@ -12,6 +12,7 @@
 
 #define DOCUMENT_MOST (1u << 20) /* bytes */
 #define DOCUMENT_DEPTH 16u       /* lists and maps within each other; a task file has four */
+#define DOCUMENT_ANCHORS 256u    /* and aliases */
 
 struct document {
     const char *path;
@@ -21,9 +22,11 @@ struct document {
     struct baro_error *err;
 };
 
-/* Returns 0 or a negative code, with one line in err: "FILE:LINE:COLUMN: what; what to do". document_parse(): the same
- * for text that was read already; path: what it is called. */
-int document_read(struct document *d, const char *path, struct baro_error *err);
+/* Returns 0 or a negative code, with one line in err: "FILE:LINE:COLUMN: what; what to do". document_parse(): the
+ * same for text that was read already; path: what it is called. in_folder: others may write into its folder, and
+ * could link to a file that they can't read. So no link is followed, and it has to belong to root or to the owner
+ * of the folder. */
+int document_read(struct document *d, const char *path, bool in_folder, struct baro_error *err);
 int document_parse(struct document *d, const char *path, struct span text, struct baro_error *err);
 void document_done(struct document *d);
 
