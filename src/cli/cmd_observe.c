@@ -42,6 +42,20 @@ static int lock_folder(int fd, const char *dir, struct baro_error *err)
     return 0;
 }
 
+static int make_folder(const char *dir, struct baro_error *err)
+{
+    if (mkdir(dir, 0700) < 0 && errno != EEXIST)
+        return error_set(err, -errno, "can't make %s: %s", dir, strerror(errno));
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return error_set(err, -errno, "can't open %s: %s", dir, strerror(errno));
+    int code = lock_folder(fd, dir, err);
+    if (code == 0)
+        return fd;
+    fd_close(fd);
+    return code;
+}
+
 /* The folder of the tapes: the one that was given, or one beside the kept runs. */
 static int open_folder(struct cli *cli, const char *given, struct buf *path, struct baro_error *err)
 {
@@ -61,17 +75,7 @@ static int open_folder(struct cli *cli, const char *given, struct buf *path, str
     buf_byte(path, 0);
     if (path->failed)
         return error_set(err, -ENOMEM, "out of memory");
-    const char *dir = (const char *)path->at;
-    if (mkdir(dir, 0700) < 0 && errno != EEXIST)
-        return error_set(err, -errno, "can't make %s: %s", dir, strerror(errno));
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return error_set(err, -errno, "can't open %s: %s", dir, strerror(errno));
-    int code = lock_folder(fd, dir, err);
-    if (code == 0)
-        return fd;
-    fd_close(fd);
-    return code;
+    return make_folder((const char *)path->at, err);
 }
 
 static bool is_folder(const char *path)
@@ -102,6 +106,7 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
     const struct jobs_options o = {
         .dir_fd = dir_fd,
         .dir = (const char *)path.at,
+        .open_dir = make_folder,
         .patterns = s->observe.patterns,
         .n_patterns = (size_t)s->observe.n_patterns,
         .tasks_dir = s->observe.tasks,

@@ -27,7 +27,8 @@ const struct opt options_observe[] = {
              "/sys/fs/cgroup/system.slice/*.service, or /sys/fs/cgroup/unified/system.slice/*.service where both "
              "versions are mounted; a path that begins with /sys/fs/cgroup/ is taken as it is. One line says so if "
              "nothing matches at the start; what appears later is recorded. A group that is removed and made again is "
-             "another job."},
+             "another job. Groups are searched for twice a second; those that were removed before they could be "
+             "recorded are counted, and the count is a line on standard error."},
     {.name = "tasks",
      .argument = "DIR",
      .type = OPT_TEXT,
@@ -43,7 +44,9 @@ const struct opt options_observe[] = {
      .type = OPT_TEXT,
      .offset = AT(observe.dir),
      .completes = OPT_A_FILE,
-     .help = "the folder of the tapes, which is made (default: jobs in that of the kept runs)"},
+     .help = "the folder of the tapes, which is made (default: jobs in that of the kept runs)",
+     .more = "If it is removed or replaced while jobs are recorded, one line says so, it is made again, and each job "
+             "begins a new tape in it. A link that has taken its place is not followed."},
     {.name = "keep",
      .argument = "TIME|SIZE",
      .type = OPT_PARSED,

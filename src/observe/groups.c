@@ -29,14 +29,32 @@ static bool has_processes(const char *dir, const struct stat *st)
     return st->st_nlink > 2 || read_of(dir, "cgroup.procs", text, sizeof(text)) > 0;
 }
 
+/* The folders in which groups can match are watched. */
+static void watch(char *whole, struct missed *missed)
+{
+    glob_t found;
+    char *slash = strrchr(whole, '/');
+    if (!slash || slash == whole)
+        return;
+    *slash = 0;
+    if (glob(whole, GLOB_ONLYDIR | GLOB_NOSORT, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            missed_watch(missed, found.gl_pathv[i], slash + 1);
+        globfree(&found);
+    }
+    *slash = '/';
+}
+
 /* Returns how many match. skip: how much of each path is the mount point. */
 static size_t each_below(const char *below, size_t skip, const char *pattern, const struct groups_search *s)
 {
     char whole[4096];
     glob_t found;
     size_t n = 0;
-    if (snprintf(whole, sizeof(whole), "%s%s", below, pattern) >= (int)sizeof(whole) ||
-        glob(whole, GLOB_ONLYDIR | GLOB_NOSORT, NULL, &found) != 0)
+    if (snprintf(whole, sizeof(whole), "%s%s", below, pattern) >= (int)sizeof(whole))
+        return 0;
+    watch(whole, s->missed);
+    if (glob(whole, GLOB_ONLYDIR | GLOB_NOSORT, NULL, &found) != 0)
         return 0;
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *dir = found.gl_pathv[i];
@@ -44,8 +62,9 @@ static size_t each_below(const char *below, size_t skip, const char *pattern, co
         if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
             continue;
         n++;
-        if (!s->known(s->context, dir + skip, st.st_ino) && has_processes(dir, &st))
-            s->fn(s->context, dir + skip, st.st_ino);
+        if (s->known(s->context, dir + skip, st.st_ino) ||
+            (has_processes(dir, &st) && s->fn(s->context, dir + skip, st.st_ino)))
+            missed_begun(s->missed, dir);
     }
     globfree(&found);
     return n;

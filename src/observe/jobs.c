@@ -9,6 +9,7 @@
 #include "observe/state.h"
 
 #define TURN_NS (500 * NS_PER_MS)      /* between two searches for jobs */
+#define QUIET_NS (60 * NS_PER_SEC)
 #define BEGIN_NS (50 * NS_PER_MS) /* jobs are begun for so long; then samples that are due are taken */
 
 /* A search for jobs. */
@@ -123,10 +124,12 @@ static struct job_entry *entry_new(struct jobs *j, const struct job_request *q)
     return NULL;
 }
 
-/* A group that has become empty meanwhile is no error. */
-static bool is_worth_a_line(const struct jobs *j, int code)
+void jobs_say_failed(struct jobs *j, const char *line)
 {
-    return code != -ESRCH && code != -ENOENT && !j->n_failed;
+    uint64_t now = clock_monotonic_ns();
+    if (!j->failed_ns || now > j->failed_ns + QUIET_NS)
+        j->options->say(j->options->context, line);
+    j->failed_ns = now;
 }
 
 static int begin(struct search *s, const struct job_request *q, struct job_entry **ret, struct baro_error *err)
@@ -165,21 +168,19 @@ static int begin(struct search *s, const struct job_request *q, struct job_entry
 }
 
 /* A job that is looked for again in each turn. */
-static void begin_found(struct search *s, const struct job_request *q)
+static bool begin_found(struct search *s, const struct job_request *q)
 {
     struct jobs *j = s->jobs;
     struct job_entry *e;
     struct baro_error err = BARO_ERROR_INIT;
     if (clock_monotonic_ns() > s->began_ns + BEGIN_NS) {
         s->more = true;
-        return;
+        return false;
     }
     int code = begin(s, q, &e, &err);
-    if (code == 0)
-        return;
-    if (is_worth_a_line(j, code))
-        j->options->say(j->options->context, err.text);
-    j->n_failed += code != -ESRCH && code != -ENOENT;
+    if (code < 0 && code != -ESRCH && code != -ENOENT) /* a group that has become empty meanwhile is no error */
+        jobs_say_failed(j, err.text);
+    return code == 0;
 }
 
 static int begin_tasks(void *context, const struct job_request *q, struct job_entry **ret, struct baro_error *err)
@@ -193,10 +194,10 @@ static bool is_known_group(void *context, const char *path, uint64_t inode)
     return is_known(s->jobs, path, inode);
 }
 
-static void on_group(void *context, const char *path, uint64_t inode)
+static bool on_group(void *context, const char *path, uint64_t inode)
 {
     const struct job_request q = {.name = path, .id = inode, .cgroup = path};
-    begin_found(context, &q);
+    return begin_found(context, &q);
 }
 
 /* It may be misspelt, or relative to something else than the user thinks. */
@@ -214,7 +215,11 @@ static bool turn(void *context, struct observer *o)
     struct jobs *j = context;
     const struct job_request host = {.name = "host"};
     struct search s = {j, o, clock_monotonic_ns(), false};
-    const struct groups_search groups = {is_known_group, on_group, &s};
+    const struct groups_search groups = {is_known_group, on_group, &s, &j->missed};
+    if (!folder_check(j, o))
+        return false;
+    missed_read(&j->missed);
+    missed_say(&j->missed, j->options, false);
     if (j->options->host && !is_known(j, host.name, host.id))
         begin_found(&s, &host);
     for (size_t i = 0; i < j->options->n_patterns; i++) {
@@ -242,7 +247,8 @@ static void say(void *context, const char *line)
 
 int jobs_run(const struct jobs_options *options, struct baro_error *err)
 {
-    struct jobs j = {.options = options, .task_files.reader.fd = -1};
+    struct jobs j = {.options = options, .task_files.reader.fd = -1, .folder_was_link = folder_is_link(options->dir)};
+    missed_init(&j.missed);
     int code = options->tasks_dir ? lister_new(&j.task_files.lister, options->tasks_dir, err) : 0;
     const struct observe_options o = {.overhead_ppm = options->overhead_ppm,
                                       .no_events = options->no_events,
@@ -257,6 +263,9 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
     left_list(&j.left, options->dir_fd);
     if (code == 0)
         code = observe_run(&o, err);
+    missed_read(&j.missed);
+    missed_say(&j.missed, options, true);
+    missed_done(&j.missed);
     left_done(&j.left);
     task_files_done(&j.task_files);
     free(j.at);

@@ -8,7 +8,8 @@
 
 struct jobs_options {
     int dir_fd;                  /* the folder of the tapes; borrowed */
-    const char *dir;             /* its path, for messages */
+    const char *dir;             /* its path */
+    int (*open_dir)(const char *dir, struct baro_error *err); /* makes, opens and locks it */
     const char *const *patterns; /* of control groups */
     size_t n_patterns;
     const char *tasks_dir;       /* of task files; NULL: none */

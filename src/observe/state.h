@@ -88,13 +88,36 @@ struct task_files {
     bool said_many, said_left;
 };
 
+struct paths {
+    char **at;
+    size_t n, cap;
+};
+
+/* Control groups that were removed before they could be recorded. */
+struct missed {
+    int fd; /* of inotify; -1: none */
+    struct missed_folder {
+        int wd;
+        char *path, *pattern; /* of the names of groups in it */
+    } *at;
+    size_t n, cap;
+    struct paths pending; /* groups that were made and have not been recorded */
+    struct paths begun;   /* in the last search, whose event was not read by then */
+    uint64_t count, said;
+    bool is_lower_bound;
+    uint64_t due_ns; /* CLOCK_MONOTONIC */
+};
+
 struct jobs {
     const struct jobs_options *options;
     struct job_entry **at; /* by name */
     size_t n, cap;
-    size_t n_failed; /* jobs that could not be recorded, and are tried again */
     struct left_tapes left;
     struct task_files task_files;
+    struct missed missed;
+    bool folder_was_link;
+    uint64_t folder_retry_ns; /* CLOCK_MONOTONIC; 0: the folder is there */
+    uint64_t failed_ns;       /* CLOCK_MONOTONIC; when a job could not be recorded */
     uint64_t total_due_ns; /* CLOCK_MONOTONIC */
     bool total_reported;
     bool were_searched; /* once, for control groups that match */
@@ -111,20 +134,38 @@ struct job_request {
 /* Begins a job; for files of tasks. Returns 0 or a negative code. */
 typedef int job_begin_fn(void *context, const struct job_request *q, struct job_entry **ret, struct baro_error *err);
 
+/* folder.c: returns whether tapes can be made. If the folder was removed or replaced, it is made and opened again, all
+ * jobs end, and begin in what is there now. */
+bool folder_check(struct jobs *j, struct observer *observer);
+bool folder_is_link(const char *path);
+
+/* missed.c */
+void missed_init(struct missed *m);
+void missed_read(struct missed *m); /* before each search */
+void missed_watch(struct missed *m, const char *folder, const char *pattern);
+void missed_begun(struct missed *m, const char *path); /* the group is recorded */
+void missed_say(struct missed *m, const struct jobs_options *o, bool at_end);
+void missed_done(struct missed *m);
+
+/* Says that a job can't be recorded, unless another one could not within the last minute. */
+void jobs_say_failed(struct jobs *j, const char *line);
+
 /* groups.c: calls fn for each control group that matches and has processes, unless it is known. groups_each() returns
- * how many match. */
+ * how many match. fn returns whether it is recorded now. */
 typedef bool groups_known_fn(void *context, const char *path, uint64_t inode);
-typedef void groups_fn(void *context, const char *path, uint64_t inode);
+typedef bool groups_fn(void *context, const char *path, uint64_t inode);
 struct groups_search {
     groups_known_fn *known;
     groups_fn *fn;
     void *context;
+    struct missed *missed;
 };
 size_t groups_each(const char *pattern, const struct groups_search *s);
 
 /* task_files.c: one turn, until about until_ns. Returns whether there are more files to read now. */
 bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context);
 bool task_files_are_read(const struct task_files *t); /* each that is there now */
+void task_files_again(struct task_files *t); /* jobs that are recorded are to begin once more */
 void task_files_ended(struct jobs *j, const struct job_entry *e);
 void task_files_done(struct task_files *t);
 

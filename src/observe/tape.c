@@ -106,7 +106,7 @@ int job_tape_open(struct job_entry *e, struct baro_error *err)
                        : error_set(err, -ENOMEM, "out of memory");
     }
     if (fd < 0)
-        return fd;
+        return fd == -ENOENT ? -ESTALE : fd; /* the folder was removed; that a group was is another error */
     e->options.tape_fd = fd;
     e->options.next_segment = on_next_segment;
     e->options.no_segment = on_no_segment;

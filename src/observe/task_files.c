@@ -202,15 +202,15 @@ static void retry(struct task_files *t, uint64_t until_ns)
 
 static bool is_lack(int code)
 {
-    return code == -EMFILE || code == -ENFILE || code == -ENOMEM;
+    return code == -EMFILE || code == -ENFILE || code == -ENOMEM || code == -ENOSPC || code == -EDQUOT ||
+           code == -EROFS || code == -EIO || code == -ESTALE;
 }
 
 /* One file is tried at a time: with 500 files too many, not 500 processes read them every two seconds. */
 static void put_off(struct jobs *j, const char *line)
 {
     j->task_files.retry_ns = clock_monotonic_ns() + RETRY_NS;
-    if (!j->n_failed++)
-        j->options->say(j->options->context, line);
+    jobs_say_failed(j, line);
 }
 
 /* Takes what was read of a file. */
@@ -301,6 +301,12 @@ bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_
 bool task_files_are_read(const struct task_files *t)
 {
     return !next_unread(t);
+}
+
+void task_files_again(struct task_files *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        t->at[i]->is_unread |= t->at[i]->job != NULL;
 }
 
 void task_files_ended(struct jobs *j, const struct job_entry *e)

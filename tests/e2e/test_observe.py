@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import select
+import shutil
 import signal
 import subprocess
 
@@ -36,6 +37,45 @@ def jobs(cgroup, started):
         return group
 
     return start
+
+
+@needs_root
+def test_the_folder_is_replaced(run, observer, jobs, cgroup, wait_until):
+    """Jobs go on in the folder that is there then; a link that has taken its place is not followed."""
+    group = jobs("a", ["sleep", "1000"])
+    observer.start("--no-host")
+    first = observer.tape(group)
+    old, other = observer.folder.with_name("old"), observer.folder.with_name("other")
+    other.mkdir()
+    wait_until(lambda: run.instants(first), "a sample")
+    observer.folder.rename(old)
+    second = observer.tape(group)
+    assert second.name != first.name
+    assert "each job begins a new tape in the folder that is there now" in observer.p.stderr.readline().decode()
+    shutil.rmtree(observer.folder)
+    observer.tape(group)
+    assert "each job begins a new tape" in observer.p.stderr.readline().decode()
+    shutil.rmtree(observer.folder)
+    observer.folder.symlink_to(other)
+    assert "no new job is recorded, and it is tried again (a link" in observer.p.stderr.readline().decode()
+    assert not list(other.iterdir())
+    observer.folder.unlink()
+    group.process.kill()
+    group.process.wait()
+
+
+@needs_root
+def test_groups_that_were_missed_are_counted(observer, jobs, cgroup, wait_until):
+    group = jobs("a", ["sleep", "1000"])
+    observer.start("--no-host")
+    observer.tape(group)
+    for i in range(7):
+        (cgroup.path / f"short{i}").mkdir()
+        (cgroup.path / f"short{i}").rmdir()
+    group.process.kill()
+    group.process.wait()
+    text = observer.stop(says=1)
+    assert "removed before they could be recorded, so far: 7; what ran in them is on no tape" in text
 
 
 def few_descriptors():
