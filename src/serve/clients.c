@@ -2,6 +2,7 @@
 #include "serve/clients.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -132,6 +133,12 @@ bool clients_full(struct clients *c, struct client *one)
     bool full = c->unsent > c->unsent_most / 4 * 3 || held_by(c, &one->peer) > c->unsent_most / 8 * 3;
     pthread_mutex_unlock(&c->lock);
     return full;
+}
+
+bool client_has_left(const struct client *one)
+{
+    struct pollfd left = {.fd = one ? one->fd : -1, .events = POLLRDHUP};
+    return poll(&left, 1, 0) > 0;
 }
 
 void clients_took(struct clients *c, struct client *one)

@@ -52,6 +52,8 @@ void clients_phase(struct clients *c, struct client *one, enum client_phase phas
 bool clients_hold(struct clients *c, struct client *one, size_t bytes);
 /* Is so much held, of all or for this user or address, that no large answer to it should be begun? */
 bool clients_full(struct clients *c, struct client *one);
+/* Has it closed its connection, or its half of it? No answer that costs much is made for one that has. */
+bool client_has_left(const struct client *one);
 /* It has taken a part of its answer. */
 void clients_took(struct clients *c, struct client *one);
 /* Shuts down those that have taken too long; if there are many, or much is held, sooner. Returns how many connections

@@ -139,12 +139,21 @@ static void fail_full(struct request *q)
     request_fail(q, 503, "busy", "too many answers wait for clients that do not take them; come back later");
 }
 
-static void work(struct request *q)
+static void fail_over(struct request *q)
+{
+    request_fail(q, 503, "ending", "the server is ending");
+}
+
+static void work(struct request *q, bool is_over)
 {
     struct MHD_Connection *c = q->connection;
     struct clients *clients = &q->server->clients;
     struct client *client = client_of(c);
-    if (q->route->is_large && clients_full(clients, client)) {
+    if (is_over) {
+        fail_over(q);
+    } else if (q->route->is_large && client_has_left(client)) {
+        request_fail(q, 408, "left", "the client has closed its half of the connection");
+    } else if (q->route->is_large && clients_full(clients, client)) {
         fail_full(q);
     } else {
         q->route->handle(q);
@@ -193,7 +202,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *c, const
         return reply(s, q);
     MHD_suspend_connection(c);
     if (!workers_add(&s->workers, q)) {
-        request_fail(q, 503, "ending", "the server is ending");
+        fail_over(q);
         q->is_done = true;
         MHD_resume_connection(c);
     }

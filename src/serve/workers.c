@@ -36,9 +36,10 @@ static void *run(void *context)
             continue;
         }
         int large = q->route->is_large; /* the request is gone once it is worked on */
+        bool is_over = w->is_over;
         w->n_large += large;
         pthread_mutex_unlock(&w->lock);
-        w->work(q);
+        w->work(q, is_over);
         pthread_mutex_lock(&w->lock);
         w->n_large -= large;
         if (large)
@@ -48,7 +49,7 @@ static void *run(void *context)
     return NULL;
 }
 
-int workers_start(struct workers *w, void (*work)(struct request *q))
+int workers_start(struct workers *w, void (*work)(struct request *q, bool is_over))
 {
     *w = (struct workers){.work = work};
     w->small.last = &w->small.first;

@@ -20,13 +20,14 @@ struct workers {
     bool is_over;
     pthread_t thread[WORKERS];
     int n;
-    void (*work)(struct request *q);
+    void (*work)(struct request *q, bool is_over);
 };
 
-int workers_start(struct workers *w, void (*work)(struct request *q));
+/* work is told when the threads end: then each request needs an answer, but no work. */
+int workers_start(struct workers *w, void (*work)(struct request *q, bool is_over));
 /* False: they were stopped. */
 bool workers_add(struct workers *w, struct request *q);
-/* Works off what waits, and ends the threads. Requests may still be added, in vain. */
+/* Gives back what waits, and ends the threads. Requests may still be added, in vain. */
 void workers_stop(struct workers *w);
 
 #endif

@@ -23,6 +23,11 @@ def rss_kib(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
 
 
+def children_cpu(pid):
+    """CPU time of reaped children, in clock ticks."""
+    return sum(int(x) for x in pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[13:15])
+
+
 @pytest.mark.long
 def test_malformed_requests(serve):
     s = serve()
@@ -120,6 +125,33 @@ def test_answers_that_are_not_taken(serve, run):
     assert poll(lambda: s.ask(path)[0] == 200)
     poll(lambda: rss_kib(s.process.pid) - before < 12 * 1024 or sanitized)
     for c in greedy:
+        c.close()
+
+
+def test_requests_of_clients_that_have_left(serve, run):
+    """Nothing large is made for them, and the server ends without working off what waits."""
+    loop = "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done"
+    run("run", "-q", "--overhead", "off", "--", "sh", "-c", loop)
+    s = serve()
+    job = s.summed(1)[0]["id"]
+    request = f"GET /jobs/{job}/report HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    before = children_cpu(s.process.pid)
+    s.ask(f"/jobs/{job}/report")
+    one = children_cpu(s.process.pid) - before
+    before += one
+    clients = [socket.create_connection(("127.0.0.1", s.port), timeout=60) for _ in range(100)]
+    for c in clients:
+        c.sendall(request)
+    for c in clients:
+        c.close()
+    poll(lambda: re.search(rb"\nbaro_serve_connections [1-3]\n", s.ask("/metrics")[2]))
+    # Some were begun before their clients left.
+    assert children_cpu(s.process.pid) - before < 50 * max(one, 2)
+    clients = [socket.create_connection(("127.0.0.1", s.port), timeout=60) for _ in range(100)]
+    for c in clients:
+        c.sendall(request)
+    assert s.stop()[0] == 0
+    for c in clients:
         c.close()
 
 
