@@ -326,7 +326,7 @@ static void legend(const struct grid *g, struct buf *ret)
         struct buf b = {0};
         text_escaped(&b, c->marks[i].text, strlen(c->marks[i].text));
         buf_str(&b, ", at ");
-        fmt_moment(&b, c->marks[i].t_ns - (c->marks[i].t_ns > c->start_ns ? c->start_ns : c->marks[i].t_ns));
+        fmt_moment(&b, c->marks[i].t_ns); /* as baro show --at takes it, and the summary says it */
         entry(&l, "", -1, (const char *)b.at, b.len, false);
         buf_done(&b);
     }

@@ -286,6 +286,23 @@ static void test_flags_are_those_of_values(void **state)
     baro_summary_free(empty);
 }
 
+/* The kernel splits the CPU time of the job and that of a process apart: a part is no more than the whole. */
+static void test_a_part_is_no_more_than_the_whole(void **state)
+{
+    struct baro_summary *s = summary_of_story(*state);
+    struct baro_value user, system, cpu;
+    s->job[JOB_cpu_user] = 930 * MS; /* "ld" has 937.5 of 1,250 ms */
+    s->job[JOB_cpu_system] = 1470 * MS;
+    baro_summary_value(s, baro_summary_fact_find("commands", "cpu_ns"), 0, &cpu);
+    baro_summary_value(s, baro_summary_fact_find("commands", "cpu_user_ns"), 0, &user);
+    baro_summary_value(s, baro_summary_fact_find("commands", "cpu_system_ns"), 0, &system);
+    assert_int_equal(user.u64, 930 * MS);
+    assert_int_equal(user.u64 + system.u64, cpu.u64);
+    assert_true(user.flags & BARO_VALUE_ESTIMATE && system.flags & BARO_VALUE_ESTIMATE);
+    expect(s, &(struct expected){"commands", "cpu_split_is_estimate", 0, .u64 = 1});
+    baro_summary_free(s);
+}
+
 /* ---- record by record ---- */
 
 static struct baro_record sample_record(const struct baro_sample *sample)
@@ -372,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_what_does_not_exist), cmocka_unit_test(test_finished_again_and_again),
         cmocka_unit_test(test_targets_and_signals),
         cmocka_unit_test_prestate(test_flags_are_those_of_values, at),
+        cmocka_unit_test_prestate(test_a_part_is_no_more_than_the_whole, at),
     };
     close(fd);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
