@@ -8,9 +8,11 @@ Nothing here asserts a timing, and no test should: a test states what is true wh
 """
 
 import fcntl
+import functools
 import json
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import socket
@@ -89,6 +91,25 @@ needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="there is n
 needs_connector = pytest.mark.skipif(
     os.geteuid() != 0 or not has_connector(), reason="needs root and the process connector, which a container lacks"
 )
+
+
+@functools.lru_cache
+def refusal(argv):
+    """What is said if a command is refused; "" if it can be executed."""
+    if not shutil.which(argv[0]):
+        return f"there is no {argv[0]}"
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, errors="replace")
+    return done.returncode and (done.stderr.strip() or f"{shlex.join(argv)}: status {done.returncode}")
+
+
+def unshared(*flags):
+    """unshare(1) with these flags, as a list to put in front of a command. Skips the test where that is refused, as in a
+    chroot without user namespaces."""
+    argv = ("unshare", *flags)
+    why = refusal((*argv, "true"))
+    if why:
+        pytest.skip(why)
+    return list(argv)
 
 
 def poll(condition, what="the condition", timeout=PATIENCE):

@@ -3,6 +3,8 @@
 
 import textwrap
 
+from conftest import unshared
+
 PYTHON = "/usr/bin/python3"
 BURN = "import time\nend = time.process_time() + {0}\nwhile time.process_time() < end: pass\n"
 
@@ -25,4 +27,4 @@ def names_of(exits):
 
 def after_mounts(script, *argv):
     """Returns argv in a mount namespace of its own, which a shell script changes first."""
-    return ["unshare", "-m", "--propagation", "private", "sh", "-c", f'{script} && exec "$@"', "sh", *map(str, argv)]
+    return [*unshared("-m", "--propagation", "private"), "sh", "-c", f'{script} && exec "$@"', "sh", *map(str, argv)]

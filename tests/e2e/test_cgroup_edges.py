@@ -7,6 +7,7 @@ import resource
 import subprocess
 
 import pytest
+from conftest import unshared
 from jobs import after_mounts
 from test_cgroup import any_sample, attach, mount_of, source_of, v1, waiting  # noqa: F401 (v1 is a fixture)
 
@@ -76,13 +77,13 @@ def test_a_thousand_groups(run, tape, cgroup, wait_until):
     assert not [e for e in run.export(tape, "event") if "are not read" in e["text"]]
 
 
-HIDDEN = after_mounts("umount -R /sys/fs/cgroup")
+HIDE = "umount -R /sys/fs/cgroup"
 
 
 def test_hidden_control_groups(run, tape, cgroup):
     """/proc names the control group, but no mount shows it: the job is recorded, and no values are invented."""
     subprocess.run(
-        [*HIDDEN, run.binary, "run", "-q", "-o", str(tape), "--", "sh", "-c", "true; true"],
+        [*after_mounts(HIDE), run.binary, "run", "-q", "-o", str(tape), "--", "sh", "-c", "true; true"],
         check=True,
         timeout=60,
         cwd="/",
@@ -92,7 +93,7 @@ def test_hidden_control_groups(run, tape, cgroup):
     assert run.export(tape, "cgroup") == []
     assert not str(summary["limits"]["memory_source"]).startswith("cgroup")
     done = subprocess.run(
-        [*HIDDEN, run.binary, "record", "-q", "-o", str(tape), "--force", "--cgroup", str(cgroup.path)],
+        [*after_mounts(HIDE), run.binary, "record", "-q", "-o", str(tape), "--force", "--cgroup", str(cgroup.path)],
         stderr=subprocess.PIPE,
         text=True,
         timeout=60,
@@ -121,7 +122,7 @@ def test_root_is_an_overlay(run, tape, work):
     for name in ("low/hosts", "hosts"):
         (work / name).touch()
     done = subprocess.run(
-        ["unshare", "-m", "--propagation", "private", "sh", "-c", OVERLAY, "sh", str(work)],
+        [*unshared("-m", "--propagation", "private"), "sh", "-c", OVERLAY, "sh", str(work)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -153,7 +154,7 @@ def test_mount_over_another_mount(run, tape, v1, over):
         if over == "a group"
         else f"mount -t tmpfs none {mount_of('memory')}"
     )
-    via = ["unshare", "-m", "sh", "-c", f'echo 0 >{group.path}/cgroup.procs && {mount} && exec "$@"', "sh"]
+    via = [*unshared("-m"), "sh", "-c", f'echo 0 >{group.path}/cgroup.procs && {mount} && exec "$@"', "sh"]
     run.record(tape, ["true"], via=via)
     found = run.summary(tape)
     if over == "a group":

@@ -6,19 +6,18 @@ import subprocess
 import sys
 
 import pytest
+from conftest import unshared
 
-NAMESPACE = ["unshare", "-fp", "--mount-proc"]
+NAMESPACE = ("-fp", "--mount-proc")
 
 
 @pytest.fixture
 def inside(run, tape):
     """Runs a command in a recording in a PID namespace, and returns the summary."""
-    probe = subprocess.run([*NAMESPACE, "true"], check=False, stderr=subprocess.PIPE, text=True)
-    if probe.returncode:
-        pytest.skip(probe.stderr.strip())
+    namespace = unshared(*NAMESPACE)
 
     def record(*argv, options=(), env=None, status=0):
-        run("run", "--force", "-o", tape, *options, "--", *argv, via=NAMESPACE, env=env, status=status)
+        run("run", "--force", "-o", tape, *options, "--", *argv, via=namespace, env=env, status=status)
         return run.summary(tape)
 
     return record
@@ -80,7 +79,8 @@ sys.exit(recorder.wait())
 
 
 def test_the_status_of_a_target_whose_parent_reaps_it_a_little_later(run, tape):
-    done = subprocess.run([*NAMESPACE, sys.executable, "-c", ATTACHED, run.binary, tape], timeout=60, check=False)
+    argv = [*unshared(*NAMESPACE), sys.executable, "-c", ATTACHED, run.binary, tape]
+    done = subprocess.run(argv, timeout=60, check=False)
     if done.returncode and not tape.exists():
         pytest.skip("there is no PID namespace")
     status = run.summary(tape)["exit"]["status"]

@@ -6,10 +6,10 @@ sources are available.
 import os
 import shutil
 import signal
-import subprocess
 import time
 
 import pytest
+from conftest import unshared
 
 from jobs import names_of, script
 
@@ -74,10 +74,7 @@ def test_name_that_the_parents_name_begins_with(run, work, tape):
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network of its own needs root")
 def test_forks_reported_by_perf(run, tape):
     """perf does not wake the recorder for a few events. In a network namespace of its own there is no connector."""
-    alone = ["unshare", "-n"]
-    refused = subprocess.run([*alone, "true"], check=False, capture_output=True, text=True).stderr
-    if refused:
-        pytest.skip(refused.strip())
+    alone = unshared("-n")
     kids = script("""
         import os, signal, time
         pids = []
@@ -168,7 +165,7 @@ def test_threads_give_a_process_no_name(run, run_ordinary, work, tape, compiled,
     job = ["sh", "-c", f"for i in 1 2 3 4 5 6; do {program} {first_ends}; done; exit 0"]
     runner = run if source in ("taskstats", "perf") else run_ordinary
     without = {"BARO_NO_EVENTS": "1"} if source == "scan" else {}
-    runner.record(tape, job, "-i", "20ms", env=without, via=["unshare", "-n"] if source == "perf" else ())
+    runner.record(tape, job, "-i", "20ms", env=without, via=unshared("-n") if source == "perf" else ())
     names = names_of(runner.export(tape, "exit"))
     known = {"sh", "serverlike"}
     if source == "taskstats":

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import unshared
 
 from wrapping import own_group, PATIENCE, PROBE, read_when, run, shell, state, stopped_by, until, WAIT_FOR_STOP, wrap
 
@@ -454,7 +455,7 @@ def test_in_the_shell(wrap, text):
 
 def test_first_process_of_a_namespace(wrap):
     """It can't end by a default signal: its status is 128 + n, a documented difference."""
-    text = "unshare -pf --mount-proc {W} sh -c 'kill -TERM $$'; echo $?"
+    text = shlex.join(unshared("-pf", "--mount-proc")) + " {W} sh -c 'kill -TERM $$'; echo $?"
     assert shell(text, wrap).stdout == b"143\n"
 
 

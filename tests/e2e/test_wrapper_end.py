@@ -13,7 +13,7 @@ import sys
 import time
 
 import pytest
-from conftest import needs_strace
+from conftest import needs_strace, unshared
 
 from wrapping import PATIENCE, recorder_of, WRAPPERS
 
@@ -40,16 +40,8 @@ print(len(zombies()), *zombies(), sep="\\n")
 
 
 def in_pid_namespace(argv):
-    unshare = [
-        "unshare",
-        "--pid",
-        "--fork",
-        "--mount-proc",
-        *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]),
-    ]
-    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("no PID namespace of our own")
-    return [*unshare, *argv]
+    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    return [*unshared("--pid", "--fork", "--mount-proc", *user), *argv]
 
 
 # The second reading is long enough for helpers to exist, the third for the one that reads file systems, sensors and
