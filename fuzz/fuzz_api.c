@@ -300,7 +300,9 @@ static void timeline(struct reading *x, unsigned n)
         for (int f = -1; i < 64 && f <= baro_timeline_fact_count(); f++)
             touch_value(&v, baro_timeline_value(t, i, f, &v));
         if (item)
-            sink += strlen(item->name) + strlen(item->text) + (uint64_t)item->depth + item->attribute_count;
+            sink += strlen(item->name) + strlen(item->text) + (uint64_t)item->depth + strlen(item->written_ts);
+        for (size_t k = 0; item && k < item->attribute_count; k++)
+            sink += touch_attribute(&item->attribute[k]);
     }
     sink += (uint64_t)baro_timeline_lanes(t) + (uint64_t)baro_timeline_phase_at(t, time_of(x, n));
     baro_timeline_free(t);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_scan.h"
 #include "reading/mark.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,16 +17,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, data, size);
     size_t sum = 0;
     if (mark_parse(span_of(copy, size), &m) == MARK_GOOD) {
-        sum = strlen(m.name) + strlen(m.id);
+        sum = strlen(m.name) + strlen(m.id) + strlen(m.ts);
+        if (m.left_out)
+            sum += strlen(m.first_left_out) * (strlen(m.why_left_out) == 0);
         for (size_t i = 0; i < m.n_attributes; i++) {
             const struct baro_attribute *a = &m.attribute[i];
-            sum += strlen(a->name) + (a->type == BARO_ATTRIBUTE_TEXT ? strlen(a->text) : 0);
+            bool is_json = a->type == BARO_ATTRIBUTE_JSON;
+            sum += strlen(a->name) + (a->type == BARO_ATTRIBUTE_TEXT || is_json ? strlen(a->text) : 0);
+            if (is_json && !json_is_value(span_str(a->text))) /* the tape would not take it */
+                abort();
         }
         if (!*m.name || m.n_attributes > MARK_ATTRIBUTES)
             abort();
     }
     free(copy);
-    if (sum > sizeof(m.text))
+    if (sum > sizeof(m.text) || m.text_len > sizeof(m.text))
         abort();
     return 0;
 }

@@ -24,7 +24,7 @@ static uint64_t touch_process(const struct baro_tape *t, const struct baro_proce
     return sum;
 }
 
-static uint64_t touch_attribute(const struct baro_attribute *a)
+uint64_t touch_attribute(const struct baro_attribute *a)
 {
     return strlen(a->name) + a->u64 + (uint64_t)a->i64 + (a->text ? strlen(a->text) : 0) + (a->real > 0);
 }

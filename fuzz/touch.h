@@ -6,6 +6,7 @@
 #include "baro/baro.h"
 
 uint64_t touch_front(struct baro_tape *t); /* header, kinds and metrics */
+uint64_t touch_attribute(const struct baro_attribute *a);
 uint64_t touch_sample(const struct baro_tape *t, const struct baro_sample *s);
 uint64_t touch_record(const struct baro_tape *t, const struct baro_record *r);
 

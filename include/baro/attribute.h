@@ -18,7 +18,14 @@ enum baro_attribute_type {
     BARO_ATTRIBUTE_SIGNED,   /**< i64 */
     BARO_ATTRIBUTE_TEXT,     /**< text */
     BARO_ATTRIBUTE_REAL,     /**< real */
-    BARO_ATTRIBUTE_BOOLEAN   /**< u64: 0 or 1 */
+    BARO_ATTRIBUTE_BOOLEAN,  /**< u64: 0 or 1 */
+    /**
+     * text: one JSON value (RFC 8259) of any type, without blanks between its parts: what no other type holds as it was
+     * given. An object, an array, null, an integer beyond 64 bits, a string with NUL in it. Numbers are spelled as they
+     * were given, and NaN, Infinity and -Infinity, which Python's json module writes, are numbers, too. 16 levels at
+     * most, in UTF-8.
+     */
+    BARO_ATTRIBUTE_JSON
 };
 
 /** The member that the type names has the value. */
@@ -27,7 +34,7 @@ struct baro_attribute {
     enum baro_attribute_type type;
     uint64_t u64;
     int64_t i64;
-    const char *text; /**< bytes that end with NUL; NULL unless the type is text */
+    const char *text; /**< bytes that end with NUL; NULL unless the type is text or JSON */
     double real;
 };
 

@@ -52,7 +52,10 @@ enum baro_event_kind {
     BARO_EVENT_PHASE_END    /**< a phase ended: the last that was begun with this name and id. name, id, whatever
                                attributes it was given; duration_ns: of a phase that is reported as a whole, which has
                                no phase_begin. Of marks and phases time_error_ns: it may have happened up to that much
-                               earlier */
+                               earlier. Of lines of a RunLog written_ts (text) and written_seconds (a number): its "ts"
+                               and "seconds" as they were given; attributes_beside (boolean): its attributes did not
+                               stand in "data". An attribute of the job's own with one of these names has the type
+                               JSON */
 };
 
 BARO_API enum baro_event_kind baro_event_kind_of(const struct baro_event *e);

@@ -93,6 +93,12 @@ struct baro_timeline_item {
     uint64_t duration_ns; /**< of a phase that was reported as a whole: how long it took, also where it began before the
                                recording, and begin_ns is 0; 0: its begin and end were reported */
     size_t id; /**< tells it from all other items; it stays the same when records are added. Small numbers from 0 on */
+    const char *written_ts; /**< of a line of a RunLog: its "ts" as it was written, which may be before the recording
+                                 began; "": there is none */
+    struct baro_attribute written_seconds; /**< of a phase that was reported as a whole: its "seconds" as they were
+                                                written, if they are not duration_ns in milliseconds: a number; its name
+                                                is NULL: they are */
+    bool attributes_beside; /**< of a line of a RunLog: the attributes of an event stood beside "data", not in it */
 };
 
 /** @return how many items there are, in order of begin_ns; a phase stands before what lies in it. */

@@ -3,7 +3,7 @@
 
 /* Unicode control characters (C0, DEL, C1, line and paragraph separators), and the marks, overrides and isolates that
  * reorder text on a terminal, so that it looks like other text. */
-static bool harmful(uint32_t point)
+bool escape_needed(uint32_t point)
 {
     if (point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x2028 || point == 0x2029)
         return true;
@@ -11,17 +11,16 @@ static bool harmful(uint32_t point)
            (point >= 0x2066 && point <= 0x2069);
 }
 
-/* The length of the character at the start, if it is valid by RFC 3629: shortest form, no surrogate, at most U+10FFFF.
- * Else 0. */
-static size_t utf8(const unsigned char *at, size_t len, uint32_t *ret_point)
+size_t utf8_next(struct span s, uint32_t *ret_point)
 {
+    const unsigned char *at = (const unsigned char *)s.at;
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned char c = at[0];
     *ret_point = c;
     if (c < 0x80)
         return 1;
     size_t n = c >= 0xc2 && c <= 0xdf ? 2 : c >= 0xe0 && c <= 0xef ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
-    if (!n || n > len)
+    if (!n || n > s.len)
         return 0;
     uint32_t point = c & (0xffu >> (n + 1));
     for (size_t i = 1; i < n; i++) {
@@ -48,8 +47,8 @@ struct span escape_next(struct span *s, char room[4])
     static const char hex[] = "0123456789abcdef";
     const unsigned char *at = (const unsigned char *)s->at;
     uint32_t point;
-    size_t n = utf8(at, s->len, &point);
-    if (n && point != '\\' && !harmful(point))
+    size_t n = utf8_next(*s, &point);
+    if (n && point != '\\' && !escape_needed(point))
         return take(s, n);
     take(s, 1);
     room[0] = '\\';

@@ -12,4 +12,10 @@ void buf_escaped(struct buf *b, const char *at, size_t len);
  * is written, either in place or in room. */
 struct span escape_next(struct span *s, char room[4]);
 
+/* The length of the character at the start of a span that is not empty, if it is valid by RFC 3629: shortest form, no
+ * surrogate, at most U+10FFFF. Else 0. */
+size_t utf8_next(struct span s, uint32_t *ret_point);
+/* Does this character control a terminal or reorder text, so that it is written escaped? */
+bool escape_needed(uint32_t point);
+
 #endif

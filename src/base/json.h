@@ -30,9 +30,16 @@ void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
 void json_double(struct json *j, double v); /* what is not finite becomes null */
 void json_raw(struct json *j, const char *at, size_t len); /* a value that is JSON already */
+/* A value that somebody else wrote as JSON (json_is_value()): characters that control a terminal are escaped, and NaN
+ * and infinite numbers become null. */
+void json_embed(struct json *j, const char *text);
 void json_text(struct json *j, const char *text); /* NULL becomes null */
 void json_text_n(struct json *j, const char *at, size_t len);
 /* Text that another program of ours reads: only what JSON itself requires is escaped. It has to be UTF-8. */
 void json_exact(struct json *j, const char *text);
+
+/* JSON as json.dumps() of Python writes it: ASCII only, ", " and ": ", NaN and Infinity. */
+void buf_python_json(struct buf *b, const char *text); /* what json_embed() takes */
+void buf_python_point(struct buf *b, uint32_t point);  /* a character as \uNNNN, or as a pair of them */
 
 #endif

@@ -40,7 +40,8 @@ struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timelin
         return NULL;
     }
     i->view = (struct baro_timeline_item){
-        .kind = kind, .name = name, .text = name, .begin_ns = t_ns, .end_ns = t_ns, .parent = -1, .id = t->n_all};
+        .kind = kind, .name = name, .text = name, .begin_ns = t_ns, .end_ns = t_ns, .parent = -1, .id = t->n_all,
+        .written_ts = ""};
     i->id = "";
     t->all[t->n_all++] = i;
     return i;
@@ -59,6 +60,7 @@ static void text_of_attribute(struct buf *b, const struct baro_attribute *a)
         buf_printf(b, "%lld", (long long)a->i64);
         break;
     case BARO_ATTRIBUTE_TEXT:
+    case BARO_ATTRIBUTE_JSON:
         buf_str(b, a->text);
         break;
     case BARO_ATTRIBUTE_REAL:
@@ -84,19 +86,54 @@ static bool is_status(const struct timeline_item *i, const struct baro_attribute
            (a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED);
 }
 
-static bool has_meaning(const char *name)
+/* The recorder gives none of them as JSON: an attribute with that type is the job's own. */
+static bool has_meaning(const struct baro_attribute *a)
 {
-    return strcmp(name, ATTRIBUTE_PHASE_ID) == 0 || strcmp(name, ATTRIBUTE_DURATION) == 0 ||
-           strcmp(name, ATTRIBUTE_TIME_ERROR) == 0;
+    static const char *const names[] = {ATTRIBUTE_PHASE_ID,   ATTRIBUTE_DURATION,        ATTRIBUTE_TIME_ERROR,
+                                        ATTRIBUTE_WRITTEN_TS, ATTRIBUTE_WRITTEN_SECONDS, ATTRIBUTE_BESIDE};
+    for (size_t i = 0; a->type != BARO_ATTRIBUTE_JSON && i < sizeof(names) / sizeof(*names); i++) {
+        if (strcmp(a->name, names[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
-static const struct baro_attribute *find(const struct baro_attribute *at, size_t n, const char *name)
+const struct baro_attribute *timeline_meaning(const struct baro_event *e, const char *name)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(at[i].name, name) == 0)
-            return &at[i];
+    for (size_t i = 0; i < e->n_attributes; i++) {
+        if (has_meaning(&e->attribute[i]) && strcmp(e->attribute[i].name, name) == 0)
+            return &e->attribute[i];
     }
     return NULL;
+}
+
+static bool gives(const struct baro_event *e, const char *name)
+{
+    for (size_t i = 0; i < e->n_attributes; i++) {
+        if (!has_meaning(&e->attribute[i]) && strcmp(e->attribute[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_number(const struct baro_attribute *a)
+{
+    return a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED || a->type == BARO_ATTRIBUTE_REAL;
+}
+
+/* What the job wrote in a line of a RunLog, for those who write that line again. */
+static void take_written(struct timeline_item *i, const struct baro_event *e)
+{
+    const struct baro_attribute *ts = timeline_meaning(e, ATTRIBUTE_WRITTEN_TS),
+                                *seconds = timeline_meaning(e, ATTRIBUTE_WRITTEN_SECONDS),
+                                *beside = timeline_meaning(e, ATTRIBUTE_BESIDE);
+    if (ts && ts->type == BARO_ATTRIBUTE_TEXT)
+        i->view.written_ts = ts->text; /* set_block() copies it */
+    if (seconds && is_number(seconds)) {
+        i->view.written_seconds = *seconds;
+        i->view.written_seconds.name = ATTRIBUTE_WRITTEN_SECONDS;
+    }
+    i->view.attributes_beside = beside && beside->type == BARO_ATTRIBUTE_BOOLEAN && beside->u64;
 }
 
 /* Those of the item, but for what is given anew, and those that are given. */
@@ -104,11 +141,11 @@ static size_t merge(const struct timeline_item *i, const struct baro_event *e, s
 {
     size_t n = 0;
     for (size_t k = 0; k < i->view.attribute_count; k++) {
-        if (!find(e->attribute, e->n_attributes, i->view.attribute[k].name))
+        if (!gives(e, i->view.attribute[k].name))
             to[n++] = i->view.attribute[k];
     }
     for (size_t k = 0; k < e->n_attributes; k++) {
-        if (!has_meaning(e->attribute[k].name))
+        if (!has_meaning(&e->attribute[k]))
             to[n++] = e->attribute[k];
     }
     return n;
@@ -122,11 +159,16 @@ static const char *put(char **at, const char *text)
     return to;
 }
 
+static bool has_text(const struct baro_attribute *a)
+{
+    return a->type == BARO_ATTRIBUTE_TEXT || a->type == BARO_ATTRIBUTE_JSON;
+}
+
 static size_t size_of(const struct baro_attribute *at, size_t n)
 {
     size_t size = n * sizeof(*at);
     for (size_t i = 0; i < n; i++)
-        size += strlen(at[i].name) + 1 + (at[i].type == BARO_ATTRIBUTE_TEXT ? strlen(at[i].text) + 1 : 0);
+        size += strlen(at[i].name) + 1 + (has_text(&at[i]) ? strlen(at[i].text) + 1 : 0);
     return size;
 }
 
@@ -134,7 +176,8 @@ static size_t size_of(const struct baro_attribute *at, size_t n)
 static bool set_block(struct timeline_item *i, const char *name, const char *text, const char *id,
                       const struct baro_attribute *from, size_t n)
 {
-    char *block = malloc(size_of(from, n) + strlen(name) + strlen(text) + strlen(id) + 3);
+    const char *ts = i->view.written_ts;
+    char *block = malloc(size_of(from, n) + strlen(name) + strlen(text) + strlen(id) + strlen(ts) + 4);
     if (!block)
         return false;
     struct baro_attribute *to = (struct baro_attribute *)(void *)block;
@@ -142,11 +185,12 @@ static bool set_block(struct timeline_item *i, const char *name, const char *tex
     for (size_t k = 0; k < n; k++) {
         to[k] = from[k];
         to[k].name = put(&at, from[k].name);
-        to[k].text = from[k].type == BARO_ATTRIBUTE_TEXT ? put(&at, from[k].text) : NULL;
+        to[k].text = has_text(&from[k]) ? put(&at, from[k].text) : NULL;
     }
     i->view.name = put(&at, name);
     i->view.text = put(&at, text);
     i->id = put(&at, id);
+    i->view.written_ts = put(&at, ts);
     i->view.attribute = n ? to : NULL;
     i->view.attribute_count = n;
     free(i->block);
@@ -174,8 +218,9 @@ void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const s
 {
     struct baro_attribute all[2 * ATTRIBUTES_MAX];
     size_t n = merge(i, more, all);
-    const struct baro_attribute *id = find(more->attribute, more->n_attributes, ATTRIBUTE_PHASE_ID);
+    const struct baro_attribute *id = timeline_meaning(more, ATTRIBUTE_PHASE_ID);
     struct buf text = {0};
+    take_written(i, more);
     buf_str(&text, more->text);
     for (size_t k = 0; k < n; k++)
         (is_status(i, &all[k]) ? text_of_status : text_of_attribute)(&text, &all[k]);

@@ -83,6 +83,8 @@ struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timelin
                                       uint64_t t_ns);
 /* Sets name, attributes and text; attributes of more replace those of the same name. */
 void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const struct baro_event *more);
+/* An attribute with a meaning of its own (ATTRIBUTE_* of sample/sample.h); NULL: there is none. */
+const struct baro_attribute *timeline_meaning(const struct baro_event *e, const char *name);
 void timeline_set_process(struct baro_timeline *t, struct timeline_item *i, const char *name);
 void timeline_set_text(struct baro_timeline *t, struct timeline_item *i, struct buf *text);
 

@@ -8,24 +8,15 @@
 
 #define LANES_MAX 64 /* phases beyond share the last one */
 
-static const struct baro_attribute *given(const struct baro_event *e, const char *name)
-{
-    for (size_t i = 0; i < e->n_attributes; i++) {
-        if (strcmp(e->attribute[i].name, name) == 0)
-            return &e->attribute[i];
-    }
-    return NULL;
-}
-
 static uint64_t given_ns(const struct baro_event *e, const char *name)
 {
-    const struct baro_attribute *a = given(e, name);
+    const struct baro_attribute *a = timeline_meaning(e, name);
     return a && a->type == BARO_ATTRIBUTE_UNSIGNED ? a->u64 : 0;
 }
 
 static const char *given_id(const struct baro_event *e)
 {
-    const struct baro_attribute *a = given(e, ATTRIBUTE_PHASE_ID);
+    const struct baro_attribute *a = timeline_meaning(e, ATTRIBUTE_PHASE_ID);
     return a && a->type == BARO_ATTRIBUTE_TEXT ? a->text : "";
 }
 
@@ -169,7 +160,7 @@ static void add_unmatched(struct baro_timeline *t, const struct baro_event *e)
 
 void timeline_add_end(struct baro_timeline *t, const struct baro_event *e)
 {
-    const struct baro_attribute *duration = given(e, ATTRIBUTE_DURATION);
+    const struct baro_attribute *duration = timeline_meaning(e, ATTRIBUTE_DURATION);
     struct timeline_item *i = find_open(t, e->text, given_id(e));
     if (duration && duration->type == BARO_ATTRIBUTE_UNSIGNED)
         add_whole(t, e, duration->u64);

@@ -83,6 +83,9 @@ void json_attribute(const struct baro_attribute *a, struct json *j)
     case BARO_ATTRIBUTE_BOOLEAN:
         json_bool(j, a->u64);
         break;
+    case BARO_ATTRIBUTE_JSON:
+        json_embed(j, a->text);
+        break;
     default:
         json_null(j); /* of a later version */
     }

@@ -252,6 +252,7 @@ static void write_attribute(struct buf *b, const struct baro_attribute *a)
         json_double(&number, a->real);
         break;
     case BARO_ATTRIBUTE_TEXT:
+    case BARO_ATTRIBUTE_JSON:
         buf_str(b, a->text);
         break;
     case BARO_ATTRIBUTE_BOOLEAN:

@@ -2,10 +2,12 @@
 #include "encode/runlog.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/fmt.h"
 #include "base/json.h"
 
@@ -43,50 +45,23 @@ void runlog_record(struct runlog *r, const struct baro_record *record)
 
 /* ---- values as Python's json writes them ---- */
 
-static size_t utf8(const unsigned char *at, uint32_t *ret)
-{
-    size_t more = *at >= 0xf0 && *at < 0xf5 ? 3 : *at >= 0xe0 && *at < 0xf0 ? 2 : *at >= 0xc2 && *at < 0xe0 ? 1 : 0;
-    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-    uint32_t c = *at & (0x3fu >> more);
-    for (size_t i = 1; i <= more; i++) {
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (at[i] & 0x3fu);
-    }
-    *ret = c;
-    return more && c >= least[more] && c <= 0x10ffff && (c < 0xd800 || c >= 0xe000) ? more + 1 : 0;
-}
-
 /* ASCII only; bytes that are not UTF-8 become U+FFFD. */
-static void put_wide(struct buf *b, const unsigned char **at)
-{
-    uint32_t c;
-    size_t n = utf8(*at, &c);
-    *at += n ? n : 1;
-    c = n ? c : 0xfffd;
-    if (c < 0x10000)
-        buf_printf(b, "\\u%04x", c);
-    else
-        buf_printf(b, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + ((c - 0x10000) & 0x3ff));
-}
-
 static void put_text(struct buf *b, const char *text)
 {
     static const char from[] = "\"\\\n\r\t\f\b", to[] = "\"\\nrtfb";
     buf_byte(b, '"');
-    for (const unsigned char *at = (const unsigned char *)text; *at;) {
-        const char *known = strchr(from, *at);
-        if (*at >= 0x7f) {
-            put_wide(b, &at);
-            continue;
-        }
+    for (struct span s = span_str(text); s.len;) {
+        uint32_t point;
+        size_t n = utf8_next(s, &point);
+        const char *known = strchr(from, *s.at);
         if (known)
             buf_printf(b, "\\%c", to[known - from]);
-        else if (*at < ' ')
-            buf_printf(b, "\\u%04x", *at);
+        else if (!n || point < ' ' || point > '~')
+            buf_python_point(b, n ? point : 0xfffd);
         else
-            buf_byte(b, *at);
-        at++;
+            buf_byte(b, (uint8_t)point);
+        n = n ? n : 1;
+        s = span_of(s.at + n, s.len - n);
     }
     buf_byte(b, '"');
 }
@@ -95,8 +70,12 @@ static void put_text(struct buf *b, const char *text)
 static void put_real(struct buf *b, double v)
 {
     size_t begin = b->len;
+    if (!isfinite(v)) {
+        buf_str(b, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
+        return;
+    }
     json_double(&(struct json){.out = b}, v);
-    bool is_float = b->failed || b->at[begin] == 'n';
+    bool is_float = b->failed;
     for (size_t i = begin; i < b->len && !is_float; i++)
         is_float = b->at[i] == '.' || b->at[i] == 'e';
     if (!is_float)
@@ -105,57 +84,95 @@ static void put_real(struct buf *b, double v)
 
 static void put_key(struct buf *b, const char *key)
 {
-    buf_str(b, b->at[b->len - 1] == '{' ? "" : ", ");
+    buf_str(b, b->failed || b->at[b->len - 1] == '{' ? "" : ", ");
     put_text(b, key);
     buf_str(b, ": ");
+}
+
+static void put_value(struct buf *b, const struct baro_attribute *a)
+{
+    switch (a->type) {
+    case BARO_ATTRIBUTE_UNSIGNED:
+        buf_u64(b, a->u64);
+        break;
+    case BARO_ATTRIBUTE_SIGNED:
+        buf_printf(b, "%lld", (long long)a->i64);
+        break;
+    case BARO_ATTRIBUTE_REAL:
+        put_real(b, a->real);
+        break;
+    case BARO_ATTRIBUTE_TEXT:
+        put_text(b, a->text);
+        break;
+    case BARO_ATTRIBUTE_BOOLEAN:
+        buf_str(b, a->u64 ? "true" : "false");
+        break;
+    case BARO_ATTRIBUTE_JSON:
+        buf_python_json(b, a->text);
+        break;
+    default:
+        buf_str(b, "null"); /* of a later version */
+    }
 }
 
 static void put_attributes(struct buf *b, const struct baro_timeline_item *v)
 {
     for (size_t i = 0; i < v->attribute_count && !b->failed; i++) {
-        const struct baro_attribute *a = &v->attribute[i];
-        put_key(b, a->name);
-        switch (a->type) {
-        case BARO_ATTRIBUTE_UNSIGNED:
-            buf_u64(b, a->u64);
-            break;
-        case BARO_ATTRIBUTE_SIGNED:
-            buf_printf(b, "%lld", (long long)a->i64);
-            break;
-        case BARO_ATTRIBUTE_REAL:
-            put_real(b, a->real);
-            break;
-        case BARO_ATTRIBUTE_TEXT:
-            put_text(b, a->text);
-            break;
-        case BARO_ATTRIBUTE_BOOLEAN:
-            buf_str(b, a->u64 ? "true" : "false");
-            break;
-        default:
-            buf_str(b, "null"); /* of a later version */
-        }
+        put_key(b, v->attribute[i].name);
+        put_value(b, &v->attribute[i]);
     }
 }
 
 /* ---- lines ---- */
 
+/* A line that has a "ts" of another kind among its attributes gets no second one. */
+static void put_ts(const struct runlog *r, const struct baro_timeline_item *v, struct buf *b)
+{
+    for (size_t i = 0; i < v->attribute_count; i++) {
+        if ((v->kind == BARO_TIMELINE_PHASE || v->attributes_beside) && strcmp(v->attribute[i].name, "ts") == 0)
+            return;
+    }
+    put_key(b, "ts");
+    if (*v->written_ts) {
+        put_text(b, v->written_ts);
+        return;
+    }
+    buf_byte(b, '"');
+    fmt_time_zone(b, baro_header_realtime_ns(r->header, v->end_ns), 0, true);
+    buf_byte(b, '"');
+}
+
+static void put_seconds(const struct baro_timeline_item *v, struct buf *b)
+{
+    bool is_whole = v->duration_ns || v->written_seconds.name;
+    uint64_t took_ns = is_whole ? v->duration_ns : v->end_ns - v->begin_ns, ms = (took_ns + 500000) / 1000000;
+    put_key(b, "seconds");
+    if (v->written_seconds.name)
+        put_value(b, &v->written_seconds);
+    else
+        put_real(b, (double)ms / 1e3);
+}
+
 static void put_line(const struct runlog *r, const struct baro_timeline_item *v, struct buf *b)
 {
     bool is_phase = v->kind == BARO_TIMELINE_PHASE;
-    buf_str(b, "{\"ts\": \"");
-    fmt_time_zone(b, baro_header_realtime_ns(r->header, v->end_ns), 0, true);
-    buf_str(b, is_phase ? "\", \"type\": \"phase\", \"name\": " : "\", \"type\": \"event\", \"event\": ");
+    buf_byte(b, '{');
+    put_ts(r, v, b);
+    put_key(b, "type");
+    put_text(b, is_phase ? "phase" : "event");
+    put_key(b, is_phase ? "name" : "event");
     put_text(b, v->name);
-    if (is_phase) {
-        uint64_t took_ns = v->duration_ns ? v->duration_ns : v->end_ns - v->begin_ns;
-        uint64_t ms = (took_ns + 500000) / 1000000;
-        buf_str(b, ", \"seconds\": ");
-        put_real(b, (double)ms / 1e3);
-        if (v->is_open)
-            buf_str(b, ", \"is_open\": true");
+    if (is_phase)
+        put_seconds(v, b);
+    if (is_phase && v->is_open) {
+        put_key(b, "is_open");
+        buf_str(b, "true");
+    }
+    if (is_phase || v->attributes_beside) {
         put_attributes(b, v);
     } else if (v->attribute_count) {
-        buf_str(b, ", \"data\": {");
+        put_key(b, "data");
+        buf_byte(b, '{');
         put_attributes(b, v);
         buf_byte(b, '}');
     }

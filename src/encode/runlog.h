@@ -5,7 +5,8 @@
  *     {"ts": "2026-11-22T09:44:37.564+00:00", "type": "phase", "name": "fit", "seconds": 1.25, "loss": 0.12}
  *     {"ts": "2026-11-22T09:44:38.112+00:00", "type": "event", "event": "checkpoint", "data": {"epoch": 3}}
  *
- * "ts" of a phase is when it ended. A phase that is open when the recording has ended has "is_open": true.
+ * "ts" of a phase is when it ended. Lines that the job itself wrote in this form (reading/mark.h) come back with the
+ * values that it wrote, "ts" and "seconds" too. A phase that is open when the recording has ended has "is_open": true.
  */
 #ifndef ENCODE_RUNLOG_H
 #define ENCODE_RUNLOG_H

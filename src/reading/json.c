@@ -3,7 +3,7 @@
  * JSON (RFC 8259) as readings: an object is a row, an array has one row for each object in it. Parsed in one pass that
  * keeps what it needs; JSON libraries build a tree first.
  */
-#include "reading/json_text.h"
+#include "base/json_scan.h"
 #include "reading/reading.h"
 
 #define DEPTH_MOST 16u

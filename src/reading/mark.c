@@ -1,24 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reading/mark.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "reading/json_text.h"
+#include "base/json_scan.h"
 #include "reading/reading.h"
 #include "reading/time_text.h"
 
-#define DEPTH_MOST 8u
 #define SECONDS_MOST 1e10
+#define TS_MOST 64u
 #define NS_OF_SECOND 1e9
+
+/* ---- members of an object that json_value() has found to be one ---- */
+
+struct member {
+    char key[MARK_ATTRIBUTE_NAME];
+    bool has_name; /* the key can be the name of an attribute */
+    struct span name, value; /* as they are written */
+    unsigned levels;
+};
+
+/* s: behind the last member, or the whole object. */
+static bool next_member(struct span *s, struct member *ret)
+{
+    size_t len;
+    if (!json_next_is(s, '{') && !json_next_is(s, ','))
+        return false;
+    json_blanks(s);
+    struct span from = *s;
+    if (!json_string(s, ret->key, 0, &len)) /* there is none */
+        return false;
+    ret->name = span_of(from.at, from.len - s->len);
+    ret->has_name = json_string_exact(&from, ret->key, sizeof(ret->key) - 1, &len) && len;
+    ret->key[ret->has_name ? len : 0] = 0;
+    json_next_is(s, ':');
+    json_blanks(s);
+    from = *s;
+    if (!json_value(s, &ret->levels))
+        return false;
+    ret->value = span_of(from.at, from.len - s->len);
+    return true;
+}
+
+static bool is_text(struct span value)
+{
+    return value.len && *value.at == '"';
+}
 
 /* ---- texts ---- */
 
-/* Keeps up to cap - 1 bytes of a text, without NULs. NULL: no room. */
+/* Keeps up to cap - 1 bytes of a text, without NULs. */
 static const char *keep(struct mark *m, struct span text, size_t cap)
 {
-    if (text.len >= sizeof(m->text) - m->text_len)
-        return NULL;
     char *at = m->text + m->text_len;
     size_t n = 0;
     for (size_t i = 0; i < text.len && n + 1 < cap; i++) {
@@ -30,35 +65,53 @@ static const char *keep(struct mark *m, struct span text, size_t cap)
     return at;
 }
 
-static bool keep_string(struct span *s, struct mark *m, size_t cap, const char **ret)
+static void leave_out(struct mark *m, struct span name, const char *why)
+{
+    if (m->left_out++)
+        return;
+    size_t n = name.len < sizeof(m->first_left_out) - 1 ? name.len : sizeof(m->first_left_out) - 1;
+    memcpy(m->first_left_out, name.at, n);
+    m->first_left_out[n] = 0;
+    m->why_left_out = why;
+}
+
+static const char *keep_json(struct mark *m, struct span value)
 {
     char *at = m->text + m->text_len;
-    size_t len, room = sizeof(m->text) - m->text_len;
-    if (room < 2 || !json_string(s, at, (cap < room ? cap : room) - 1, &len))
-        return false;
+    size_t n = json_compact(value, at);
+    at[n] = 0;
+    m->text_len += n + 1;
+    return at;
+}
+
+/* NULL: it is longer, or not all of it can be kept. */
+static const char *keep_exact(struct mark *m, struct span string, size_t cap)
+{
+    char *at = m->text + m->text_len;
+    size_t len;
+    if (!json_string_exact(&string, at, cap - 1, &len))
+        return NULL;
     at[len] = 0;
-    m->text_len += strlen(at) + 1;
-    *ret = at;
-    return true;
+    m->text_len += len + 1;
+    return at;
+}
+
+/* A name is cut and changed rather than lost. */
+static const char *keep_name(struct mark *m, const char *member, struct span string)
+{
+    const char *exact = keep_exact(m, string, MARK_NAME);
+    size_t len;
+    if (exact)
+        return exact;
+    char *at = m->text + m->text_len;
+    leave_out(m, span_str(member), "which is longer than 1023 bytes or not all text, in part");
+    json_string(&string, at, MARK_NAME - 1, &len);
+    at[len] = 0;
+    m->text_len += len + 1;
+    return at;
 }
 
 /* ---- attributes ---- */
-
-static void add(struct mark *m, const char *path, struct baro_attribute a)
-{
-    struct baro_attribute *to = &m->attribute[m->n_attributes];
-    for (size_t i = 0; i < m->n_attributes; i++) {
-        if (strcmp(m->attribute[i].name, path) == 0)
-            to = &m->attribute[i]; /* the later one counts */
-    }
-    a.name = keep(m, span_str(path), MARK_ATTRIBUTE_NAME);
-    if (!*path || !a.name || to == &m->attribute[MARK_ATTRIBUTES]) {
-        m->left_out++;
-        return;
-    }
-    m->n_attributes += to == &m->attribute[m->n_attributes];
-    *to = a;
-}
 
 static bool is_integer(struct span number)
 {
@@ -69,28 +122,33 @@ static bool is_integer(struct span number)
     return true;
 }
 
-static bool scan_number(struct span *s, struct baro_attribute *ret)
+/* False: no type holds it as it is written. */
+static bool scan_number(struct span text, struct baro_attribute *ret)
 {
     struct reading_cell cell;
-    struct span text = *s, digits;
+    struct span s = text, digits = text;
     int64_t negative;
-    if (!s->len || (*s->at != '-' && (*s->at < '0' || *s->at > '9')) || !reading_number(s, &cell))
+    bool integer = is_integer(text);
+    if (!text.len || (*text.at != '-' && (*text.at < '0' || *text.at > '9')) || !reading_number(&s, &cell) || s.len)
         return false;
-    text.len -= s->len;
-    digits = text;
     *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_REAL};
-    if (is_integer(text) && cell.value == READING_INTEGER) {
+    if (integer && cell.value == READING_INTEGER) {
         ret->type = BARO_ATTRIBUTE_UNSIGNED;
         ret->u64 = cell.bits;
-    } else if (is_integer(text) && scan_i64(&digits, &negative) && !digits.len) {
+        return true;
+    }
+    if (integer && scan_i64(&digits, &negative) && !digits.len) {
         ret->type = BARO_ATTRIBUTE_SIGNED;
         ret->i64 = negative;
-    } else if (cell.value == READING_INTEGER) {
-        ret->real = (double)cell.bits; /* 2.0 stays a real number */
-    } else {
-        memcpy(&ret->real, &cell.bits, sizeof(ret->real));
+        return true;
     }
-    return true;
+    if (cell.value == READING_INTEGER)
+        ret->real = (double)cell.bits; /* 2.0 stays a real number */
+    else if (cell.value == READING_REAL)
+        memcpy(&ret->real, &cell.bits, sizeof(ret->real));
+    if (ret->real == 0 && *text.at == '-')
+        ret->real = -0.0;
+    return !integer && cell.value != READING_ABSENT;
 }
 
 static double real_of(const struct baro_attribute *a)
@@ -100,126 +158,83 @@ static double real_of(const struct baro_attribute *a)
                                               : a->real;
 }
 
-static bool take_value(struct mark *m, struct span *s, const char *path, unsigned depth);
-
-typedef bool member_fn(struct mark *m, struct span *s, const char *key, const char *path, unsigned depth);
-
-static bool each_member(struct mark *m, struct span *s, const char *path, unsigned depth, member_fn *fn)
+/* Names with a meaning on the tape (ATTRIBUTE_* of sample/sample.h). What the job gives by these names is JSON there,
+ * which tells it from the recorder's own. */
+static bool is_reserved(const char *name)
 {
-    char key[MARK_ATTRIBUTE_NAME];
-    size_t len;
-    if (depth > DEPTH_MOST || !json_next_is(s, '{'))
-        return false;
-    if (json_next_is(s, '}'))
-        return true;
-    do {
-        if (!json_string(s, key, sizeof(key), &len) || !json_next_is(s, ':'))
-            return false;
-        key[len < sizeof(key) ? len : 0] = 0; /* too long: no name, so it is left out */
-        json_blanks(s);
-        if (!fn(m, s, key, path, depth))
-            return false;
-    } while (json_next_is(s, ','));
-    return json_next_is(s, '}');
-}
-
-static bool take_member(struct mark *m, struct span *s, const char *key, const char *path, unsigned depth)
-{
-    char name[MARK_ATTRIBUTE_NAME];
-    size_t path_len = strlen(path), key_len = strlen(key), dot = path_len > 0;
-    bool fits = key_len && path_len + dot + key_len < sizeof(name);
-    name[0] = 0;
-    if (fits) {
-        memcpy(name, path, path_len);
-        name[path_len] = '.';
-        memcpy(name + path_len + dot, key, key_len + 1);
+    static const char *const all[] = {"id",         "duration_ns",     "time_error_ns",
+                                      "written_ts", "written_seconds", "attributes_beside"};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        if (strcmp(name, all[i]) == 0)
+            return true;
     }
-    return take_value(m, s, name, depth);
+    return false;
 }
 
-static bool skip_string(struct span *s)
+static bool scan_plain(struct mark *m, struct span value, struct baro_attribute *ret)
 {
-    char none[1];
-    size_t len;
-    return json_string(s, none, 0, &len);
-}
-
-/* An array, as it is written. */
-static bool skip_array(struct span *s)
-{
-    unsigned depth = 0;
-    do {
-        if (s->len && *s->at == '"') {
-            if (!skip_string(s))
-                return false;
-            continue;
-        }
-        if (!s->len)
-            return false;
-        depth += (*s->at == '[' || *s->at == '{');
-        depth -= (*s->at == ']' || *s->at == '}');
-        s->at++;
-        s->len--;
-    } while (depth);
-    return true;
-}
-
-static bool take_text(struct mark *m, struct span *s, const char *path)
-{
-    struct baro_attribute a = {.type = BARO_ATTRIBUTE_TEXT};
-    if (!keep_string(s, m, MARK_ATTRIBUTE_TEXT, &a.text))
-        return false;
-    add(m, path, a);
-    return true;
-}
-
-static bool take_array(struct mark *m, struct span *s, const char *path)
-{
-    struct baro_attribute a = {.type = BARO_ATTRIBUTE_TEXT};
-    struct span from = *s;
-    if (!skip_array(s))
-        return false;
-    a.text = keep(m, span_of(from.at, from.len - s->len), MARK_ATTRIBUTE_TEXT);
-    if (a.text)
-        add(m, path, a);
-    return true;
-}
-
-static bool take_word(struct mark *m, struct span *s, const char *path)
-{
-    struct baro_attribute a = {.type = BARO_ATTRIBUTE_BOOLEAN};
-    if (json_literal(s, "null") || json_literal(s, "NaN") || json_literal(s, "Infinity"))
+    *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_BOOLEAN, .u64 = *value.at == 't'};
+    if (*value.at == 't' || *value.at == 'f')
         return true;
-    a.u64 = json_literal(s, "true");
-    if (!a.u64 && !json_literal(s, "false"))
-        return false;
-    add(m, path, a);
-    return true;
+    if (!is_text(value))
+        return scan_number(value, ret);
+    ret->type = BARO_ATTRIBUTE_TEXT;
+    ret->text = keep_exact(m, value, MARK_ATTRIBUTE_TEXT);
+    return ret->text != NULL;
 }
 
-static bool take_value(struct mark *m, struct span *s, const char *path, unsigned depth)
+static void add(struct mark *m, const struct member *v)
 {
-    struct baro_attribute a;
-    json_blanks(s);
-    if (!s->len)
-        return false;
-    if (*s->at == '{')
-        return each_member(m, s, path, depth + 1, take_member);
-    if (*s->at == '[')
-        return take_array(m, s, path);
-    if (*s->at == '"')
-        return take_text(m, s, path);
-    if (!scan_number(s, &a))
-        return json_literal(s, "-Infinity") || take_word(m, s, path);
-    add(m, path, a);
-    return true;
+    struct baro_attribute *to = &m->attribute[m->n_attributes], a;
+    size_t most = m->kind == MARK_WHOLE || *m->ts ? MARK_ATTRIBUTES_LOG : MARK_ATTRIBUTES;
+    for (size_t i = 0; i < m->n_attributes; i++) {
+        if (strcmp(m->attribute[i].name, v->key) == 0)
+            to = &m->attribute[i]; /* the later one counts */
+    }
+    if (!v->has_name) {
+        leave_out(m, v->name, "whose name is empty, longer than 255 bytes or not all text");
+        return;
+    }
+    if (to == &m->attribute[most]) {
+        leave_out(m, v->name, "which is one too many");
+        return;
+    }
+    if (is_reserved(v->key) || !scan_plain(m, v->value, &a)) {
+        a = (struct baro_attribute){.type = BARO_ATTRIBUTE_JSON, .text = keep_json(m, v->value)};
+        if (!json_is_value(span_str(a.text))) {
+            leave_out(m, v->name, v->levels > JSON_LEVELS_MOST ? "which is nested too deeply" : "which is not UTF-8");
+            return;
+        }
+    }
+    a.name = keep(m, span_str(v->key), MARK_ATTRIBUTE_NAME);
+    m->n_attributes += to == &m->attribute[m->n_attributes];
+    *to = a;
 }
 
-/* ---- the members that have a meaning ---- */
+/* ---- what the members say together ---- */
 
-static bool is(const char *key, const char *word)
+/* Those up to MARK name the mark, the last one of them. */
+enum { BEGIN, END, PHASE, RUN_TASK, TASK_END, MARK, NAME, TYPE, EVENT, TS, SECONDS, DATA, WORDS };
+static const char *const words[WORDS] = {"begin", "end",   "phase", "run_task", "task_end", "mark",
+                                         "name",  "type",  "event", "ts",       "seconds",  "data"};
+
+enum form { OF_OURS, LOG_PHASE, LOG_EVENT };
+
+struct line {
+    enum form form;
+    struct span value[WORDS]; /* the last one of each; empty: there is none */
+    int named_by;             /* BEGIN to NAME; WORDS: none of them */
+    bool has_others;          /* than TYPE, EVENT, TS and DATA */
+    bool is_data_open;        /* the members of DATA are the attributes */
+};
+
+static int word_of(const struct member *v)
 {
-    return strcmp(key, word) == 0;
+    for (int i = 0; v->has_name && i < WORDS; i++) {
+        if (strcmp(v->key, words[i]) == 0)
+            return i;
+    }
+    return WORDS;
 }
 
 /* Whole seconds and more, as nanoseconds. */
@@ -232,59 +247,107 @@ static bool seconds_of(const struct baro_attribute *a, uint64_t *ret_ns)
     return true;
 }
 
-static void take_number(struct mark *m, const char *key, const struct baro_attribute *a)
+/* Also what is no duration: it is written back as it is, and has none. */
+static bool scan_seconds(struct span value, struct baro_attribute *ret)
 {
-    uint64_t ns = 0;
-    bool whole = a->type == BARO_ATTRIBUTE_UNSIGNED;
-    if (is(key, "monotonic_ns") && whole) {
-        m->time_ns = a->u64;
-        m->clock = MARK_MONOTONIC;
-    } else if ((is(key, "monotonic") || is(key, "time")) && seconds_of(a, &ns)) {
-        m->time_ns = ns;
-        m->clock = is(key, "time") ? MARK_REALTIME : MARK_MONOTONIC;
-    } else if (is(key, "start_ticks") && whole) {
-        m->start_ticks = a->u64;
-    } else {
-        add(m, key, *a);
+    bool negative = value.len && *value.at == '-';
+    *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_REAL, .real = span_equal(value, "NaN") ? NAN : INFINITY};
+    if (span_equal(value, "NaN") || span_equal(value, "Infinity"))
+        return true;
+    ret->real = negative ? -ret->real : ret->real;
+    return span_equal(value, "-Infinity") || scan_number(value, ret);
+}
+
+/* Is each member of "data" an attribute by itself? */
+static bool fits_attributes(struct span data)
+{
+    struct member v;
+    size_t n = 0;
+    if (!data.len || *data.at != '{')
+        return false;
+    for (; next_member(&data, &v); n++) {
+        if (!v.has_name)
+            return false;
     }
+    return n > 0 && n <= MARK_ATTRIBUTES_LOG;
 }
 
-static bool take_name(struct mark *m, struct span *s, enum mark_kind kind)
-{
-    m->kind = kind;
-    return keep_string(s, m, MARK_NAME, &m->name);
-}
-
-static bool on_member(struct mark *m, struct span *s, const char *key, const char *path, unsigned depth)
+static enum form form_of(const struct line *l)
 {
     struct baro_attribute a;
-    bool is_text = s->len && *s->at == '"';
-    if (is_text && is(key, "begin"))
-        return take_name(m, s, MARK_BEGIN);
-    if (is_text && is(key, "end"))
-        return take_name(m, s, MARK_END);
-    if (is_text && is(key, "phase"))
-        return take_name(m, s, MARK_WHOLE);
-    if (is_text && is(key, "run_task"))
-        return take_name(m, s, MARK_TASK);
-    if (is_text && is(key, "task_end"))
-        return take_name(m, s, MARK_TASK_END);
-    m->is_mark = m->is_mark || (is_text && is(key, "mark"));
-    if (is_text && (is(key, "mark") || (!*m->name && is(key, "name"))))
-        return take_name(m, s, m->kind);
-    if (is_text && is(key, "id"))
-        return keep_string(s, m, MARK_NAME, &m->id);
-    if (!scan_number(s, &a))
-        return take_member(m, s, key, path, depth);
-    take_number(m, key, &a);
+    if (l->named_by < NAME && !is_text(l->value[TS]))
+        return OF_OURS;
+    if (span_equal(l->value[TYPE], "\"phase\"") && l->value[NAME].len > 2 && is_text(l->value[NAME]) &&
+        scan_seconds(l->value[SECONDS], &a))
+        return LOG_PHASE;
+    if (span_equal(l->value[TYPE], "\"event\"") && l->value[EVENT].len > 2 && is_text(l->value[EVENT]))
+        return LOG_EVENT;
+    return OF_OURS;
+}
+
+static void look(struct span s, struct line *ret)
+{
+    struct member v;
+    *ret = (struct line){.named_by = WORDS};
+    while (next_member(&s, &v)) {
+        int word = word_of(&v);
+        bool is_ts = word == TS && is_text(v.value) && v.value.len < TS_MOST;
+        bool is_of_event = word == TYPE || word == EVENT || word == DATA || is_ts;
+        if (word < WORDS)
+            ret->value[word] = v.value;
+        if (is_text(v.value) && (word < NAME || (word == NAME && ret->named_by == WORDS)))
+            ret->named_by = word;
+        ret->has_others = ret->has_others || !is_of_event;
+    }
+    ret->form = form_of(ret);
+    ret->is_data_open = ret->form == LOG_EVENT && !ret->has_others && fits_attributes(ret->value[DATA]);
+}
+
+/* ---- lines of ours ---- */
+
+static bool is_whole_number(const struct baro_attribute *a)
+{
+    return a->type == BARO_ATTRIBUTE_UNSIGNED;
+}
+
+/* A member that says when it was, and of which process. */
+static bool take_number(struct mark *m, const struct member *v)
+{
+    struct baro_attribute a;
+    uint64_t ns = 0;
+    if (!scan_number(v->value, &a))
+        return false;
+    bool is_time = strcmp(v->key, "time") == 0;
+    if (strcmp(v->key, "monotonic_ns") == 0 && is_whole_number(&a)) {
+        m->time_ns = a.u64;
+        m->clock = MARK_MONOTONIC;
+    } else if ((strcmp(v->key, "monotonic") == 0 || is_time) && seconds_of(&a, &ns)) {
+        m->time_ns = ns;
+        m->clock = is_time ? MARK_REALTIME : MARK_MONOTONIC;
+    } else if (strcmp(v->key, "start_ticks") == 0 && is_whole_number(&a)) {
+        m->start_ticks = a.u64;
+    } else {
+        return false;
+    }
     return true;
+}
+
+static void take_ours(struct mark *m, const struct line *l, const struct member *v)
+{
+    int word = word_of(v);
+    bool names = is_text(v->value) && (word < NAME || (word == NAME && l->named_by == NAME));
+    bool is_id = is_text(v->value) && (m->kind == MARK_BEGIN || m->kind == MARK_END) && strcmp(v->key, "id") == 0;
+    if (is_id)
+        m->id = keep_name(m, "id", v->value);
+    else if (!names && !(word == SECONDS && m->kind == MARK_WHOLE) && !take_number(m, v))
+        add(m, v);
 }
 
 /* Takes an attribute that turned out to have a meaning out of the list. */
 static bool take_out(struct mark *m, const char *name, struct baro_attribute *ret)
 {
     for (size_t i = 0; i < m->n_attributes; i++) {
-        if (!is(m->attribute[i].name, name))
+        if (strcmp(m->attribute[i].name, name) != 0)
             continue;
         *ret = m->attribute[i];
         memmove(&m->attribute[i], &m->attribute[i + 1], (m->n_attributes - i - 1) * sizeof(*m->attribute));
@@ -294,70 +357,65 @@ static bool take_out(struct mark *m, const char *name, struct baro_attribute *re
     return false;
 }
 
-/* ---- lines of the RunLog ---- */
-
-static const struct baro_attribute *find_text(const struct mark *m, const char *name)
-{
-    for (size_t i = 0; i < m->n_attributes; i++) {
-        if (is(m->attribute[i].name, name))
-            return m->attribute[i].type == BARO_ATTRIBUTE_TEXT ? &m->attribute[i] : NULL;
-    }
-    return NULL;
-}
-
-/* "data.step" becomes "step" again. */
-static void without_data(struct mark *m)
-{
-    static const char before[] = "data.";
-    size_t len = sizeof(before) - 1;
-    for (size_t i = 0; i < m->n_attributes; i++) {
-        struct baro_attribute *a = &m->attribute[i];
-        if (strncmp(a->name, before, len) == 0 && a->name[len])
-            a->name += len;
-    }
-}
-
-static void settle_runlog(struct mark *m)
-{
-    const struct baro_attribute *type = find_text(m, "type"), *name = find_text(m, "event"), *ts = find_text(m, "ts");
-    bool is_phase = type && is(type->text, "phase") && *m->name, is_event = type && is(type->text, "event") && name;
-    struct baro_attribute a;
-    if (m->kind != MARK_POINT || m->is_mark || !(is_phase || is_event))
-        return;
-    if (is_phase)
-        m->kind = MARK_WHOLE;
-    else
-        m->name = name->text;
-    if (ts && m->clock == MARK_UNTIMED && time_text_parse(ts->text, &m->time_ns)) {
-        m->clock = MARK_REALTIME;
-        take_out(m, "ts", &a);
-    }
-    take_out(m, "type", &a);
-    if (is_event) {
-        take_out(m, "event", &a);
-        without_data(m);
-    }
-}
-
-/* "pid" alone may be anything of the job's own; "seconds" is a duration only of a phase as a whole. */
-static void settle(struct mark *m)
+/* "pid" alone may be anything of the job's own. */
+static void settle_process(struct mark *m)
 {
     struct baro_attribute a;
-    settle_runlog(m);
-    if (m->start_ticks && take_out(m, "pid", &a) && a.type == BARO_ATTRIBUTE_UNSIGNED && a.u64 <= INT32_MAX)
+    if (m->start_ticks && take_out(m, "pid", &a) && is_whole_number(&a) && a.u64 <= INT32_MAX)
         m->pid = (int32_t)a.u64;
     if (m->kind == MARK_TASK && !m->pid)
         m->kind = MARK_POINT;
-    if (m->kind == MARK_TASK_END && take_out(m, "wait_status", &a) && a.type == BARO_ATTRIBUTE_UNSIGNED &&
-        a.u64 <= UINT16_MAX)
+    if (m->kind == MARK_TASK_END && take_out(m, "wait_status", &a) && is_whole_number(&a) && a.u64 <= UINT16_MAX)
         m->wait_status = (int)a.u64;
     else if (m->kind == MARK_TASK_END)
         m->kind = MARK_POINT;
-    if (m->kind == MARK_WHOLE && (!take_out(m, "seconds", &a) || !seconds_of(&a, &m->duration_ns)))
-        m->kind = MARK_POINT;
-    if (!*m->name)
-        m->name = "mark";
 }
+
+static void begin_ours(struct mark *m, const struct line *l)
+{
+    static const enum mark_kind kinds[] = {[BEGIN] = MARK_BEGIN,   [END] = MARK_END,
+                                           [PHASE] = MARK_WHOLE,   [RUN_TASK] = MARK_TASK,
+                                           [TASK_END] = MARK_TASK_END, [MARK] = MARK_POINT, [NAME] = MARK_POINT};
+    m->name = l->named_by < WORDS ? keep_name(m, words[l->named_by], l->value[l->named_by]) : "";
+    m->kind = l->named_by < WORDS ? kinds[l->named_by] : MARK_POINT;
+    if (m->kind == MARK_WHOLE && !scan_seconds(l->value[SECONDS], &m->seconds))
+        m->kind = MARK_POINT;
+}
+
+/* ---- lines of a RunLog ---- */
+
+static void begin_log(struct mark *m, const struct line *l)
+{
+    bool is_phase = l->form == LOG_PHASE;
+    const char *ts = is_text(l->value[TS]) ? keep_exact(m, l->value[TS], TS_MOST) : NULL;
+    m->name = keep_name(m, words[is_phase ? NAME : EVENT], l->value[is_phase ? NAME : EVENT]);
+    m->kind = is_phase ? MARK_WHOLE : MARK_POINT;
+    m->ts = ts ? ts : "";
+    if (ts && time_text_parse(ts, &m->time_ns))
+        m->clock = MARK_REALTIME;
+    if (is_phase)
+        scan_seconds(l->value[SECONDS], &m->seconds);
+    bool has_attributes = l->has_others || l->value[DATA].len || (l->value[TS].len && !ts);
+    m->beside = !is_phase && !l->is_data_open && has_attributes;
+}
+
+static void take_log(struct mark *m, const struct line *l, const struct member *v)
+{
+    int word = word_of(v);
+    bool has_meaning = word == TYPE || (word == TS && *m->ts) || word == (l->form == LOG_PHASE ? NAME : EVENT) ||
+                       (word == SECONDS && l->form == LOG_PHASE);
+    struct span data = v->value;
+    struct member within;
+    if (word == DATA && l->is_data_open) {
+        m->n_attributes = 0; /* of an earlier one */
+        while (next_member(&data, &within))
+            add(m, &within);
+    } else if (!has_meaning) {
+        add(m, v);
+    }
+}
+
+/* ---- lines ---- */
 
 static bool is_blank(char c)
 {
@@ -380,15 +438,37 @@ static void begin(struct mark *m)
     m->kind = MARK_POINT;
     m->clock = MARK_UNTIMED;
     m->time_ns = m->duration_ns = m->start_ticks = 0;
-    m->name = m->id = "";
+    m->wait_status = 0;
+    m->name = m->id = m->ts = "";
+    m->seconds = (struct baro_attribute){0};
     m->pid = 0;
-    m->is_mark = false;
+    m->beside = false;
     m->n_attributes = m->left_out = m->text_len = 0;
+}
+
+static void take_object(struct mark *m, struct span s)
+{
+    struct line l;
+    struct member v;
+    look(s, &l);
+    if (l.form == OF_OURS)
+        begin_ours(m, &l);
+    else
+        begin_log(m, &l);
+    while (next_member(&s, &v))
+        (l.form == OF_OURS ? take_ours : take_log)(m, &l, &v);
+    if (l.form == OF_OURS)
+        settle_process(m);
+    if (m->kind == MARK_WHOLE)
+        seconds_of(&m->seconds, &m->duration_ns);
+    if (!*m->name)
+        m->name = "mark";
 }
 
 enum mark_result mark_parse(struct span line, struct mark *ret)
 {
-    struct span s = trimmed(line);
+    struct span s = trimmed(line), rest = s;
+    unsigned levels;
     begin(ret);
     if (!s.len)
         return MARK_EMPTY;
@@ -397,8 +477,8 @@ enum mark_result mark_parse(struct span line, struct mark *ret)
         ret->name = keep(ret, s, MARK_NAME);
         return *ret->name ? MARK_GOOD : MARK_EMPTY;
     }
-    if (s.len > MARK_LINE || !each_member(ret, &s, "", 0, on_member) || trimmed(s).len)
+    if (s.len > MARK_LINE || !json_value(&rest, &levels) || rest.len)
         return MARK_BAD;
-    settle(ret);
+    take_object(ret, s);
     return MARK_GOOD;
 }

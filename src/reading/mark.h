@@ -14,9 +14,10 @@
  *     {"ts": "2026-01-02T03:04:05.678+00:00", "type": "phase", "name": "fit", "seconds": 1.25, "rows": 7}
  *     {"ts": "2026-01-02T03:04:06.000+00:00", "type": "event", "event": "saved", "data": {"step": 3}}
  *
- * Other members are attributes; those of an object within get its name in front ("data.rows"), an array is kept as
- * text. "id" tells phases of one name apart. When it was: "monotonic_ns", "monotonic" (seconds of CLOCK_MONOTONIC) or
- * "time" (seconds since 1970). "pid" with "start_ticks" is the process that reports it.
+ * Other members are attributes, and so are those of "data" if nothing stands beside it. What is no boolean, number or
+ * text, or could not be written back from one, is kept as JSON: {"rows": [1, 2]}. "id" tells phases of one name apart.
+ * When it was: "monotonic_ns", "monotonic" (seconds of CLOCK_MONOTONIC) or "time" (seconds since 1970). "pid" with
+ * "start_ticks" is the process that reports it. In lines of a RunLog these four are attributes as any other.
  *
  * The parser is pure: bytes in, struct out; no system call, no allocation.
  */
@@ -31,9 +32,11 @@
 
 #define MARK_LINE 16384u /* the longest line; what is beyond is left out */
 #define MARK_NAME 1024u  /* bytes of a name, with its NUL; what is beyond is left out */
-#define MARK_ATTRIBUTES 30u
-#define MARK_ATTRIBUTE_NAME 128u /* with its NUL; a longer one is left out with its value */
-#define MARK_ATTRIBUTE_TEXT 4096u
+#define MARK_ATTRIBUTES 30u     /* of a phase as a whole and of lines of a RunLog MARK_ATTRIBUTES_LOG */
+#define MARK_ATTRIBUTES_LOG 28u
+#define MARK_ATTRIBUTE_NAME 256u /* with its NUL; a longer one is left out with its value */
+#define MARK_ATTRIBUTE_TEXT 4096u /* with its NUL; a longer one is kept as JSON */
+#define MARK_LEFT_OUT 64u
 
 enum mark_kind { MARK_POINT, MARK_BEGIN, MARK_END, MARK_WHOLE, MARK_TASK, MARK_TASK_END };
 enum mark_clock { MARK_UNTIMED, MARK_MONOTONIC, MARK_REALTIME };
@@ -47,11 +50,15 @@ struct mark {
     const char *name, *id; /* "" if there is none */
     int32_t pid;          /* with start_ticks; 0: not given */
     uint64_t start_ticks;
-    bool is_mark;         /* it has a member "mark" */
-    size_t n_attributes, left_out; /* left out: because they were too many or too long */
+    const char *ts;       /* of a line of a RunLog, as it was written; "" */
+    struct baro_attribute seconds; /* of MARK_WHOLE, as they were written */
+    bool beside;          /* of an event of a RunLog: its attributes stood beside "data", or are "data" as one */
+    size_t n_attributes, left_out; /* left out: members that can't be kept */
+    char first_left_out[MARK_LEFT_OUT]; /* the name of the first of them, cut to this length; may be no UTF-8 */
+    const char *why_left_out;
     struct baro_attribute attribute[MARK_ATTRIBUTES];
     size_t text_len;
-    char text[MARK_LINE + MARK_ATTRIBUTES * MARK_ATTRIBUTE_NAME]; /* what the members above point to */
+    char text[MARK_LINE + 64]; /* what the members above point to: no longer than the line */
 };
 
 enum mark_result { MARK_GOOD, MARK_EMPTY, MARK_BAD };

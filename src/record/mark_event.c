@@ -35,23 +35,46 @@ static uint64_t time_of(const struct recorder *r, const struct mark *m, const st
     return recorder_since(r, t < now ? t : now);
 }
 
+/* Does the RunLog's own form, rounded to milliseconds, give the same number? */
+static bool is_in_ms(const struct mark *m)
+{
+    return m->seconds.type == BARO_ATTRIBUTE_REAL &&
+           m->seconds.real == (double)((m->duration_ns + NS_PER_MS / 2) / NS_PER_MS) / 1e3;
+}
+
+/* The attributes with a meaning of their own come first. Returns how many there are, 4 at most. */
+static size_t put_meaning(const struct mark *m, const struct mark_came *came, struct baro_attribute *to)
+{
+    size_t n = 0;
+    if (m->kind == MARK_WHOLE)
+        to[n++] = (struct baro_attribute){
+            .name = ATTRIBUTE_DURATION, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = m->duration_ns};
+    else if (*m->id)
+        to[n++] = (struct baro_attribute){.name = ATTRIBUTE_PHASE_ID, .type = BARO_ATTRIBUTE_TEXT, .text = m->id};
+    if (m->clock == MARK_UNTIMED && came->error_ns)
+        to[n++] = (struct baro_attribute){
+            .name = ATTRIBUTE_TIME_ERROR, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = came->error_ns};
+    if (*m->ts)
+        to[n++] = (struct baro_attribute){.name = ATTRIBUTE_WRITTEN_TS, .type = BARO_ATTRIBUTE_TEXT, .text = m->ts};
+    if (m->kind == MARK_WHOLE && !is_in_ms(m)) {
+        to[n] = m->seconds;
+        to[n++].name = ATTRIBUTE_WRITTEN_SECONDS;
+    }
+    if (m->beside)
+        to[n++] = (struct baro_attribute){.name = ATTRIBUTE_BESIDE, .type = BARO_ATTRIBUTE_BOOLEAN, .u64 = 1};
+    return n;
+}
+
 void mark_put(struct recorder *r, const struct mark *m, const struct mark_came *came)
 {
     static const enum baro_event_kind kinds[] = {[MARK_POINT] = BARO_EVENT_MARK,
                                                  [MARK_BEGIN] = BARO_EVENT_PHASE_BEGIN,
                                                  [MARK_END] = BARO_EVENT_PHASE_END,
                                                  [MARK_WHOLE] = BARO_EVENT_PHASE_END};
-    struct baro_attribute all[MARK_ATTRIBUTES + 2];
-    size_t n = m->n_attributes;
-    memcpy(all, m->attribute, n * sizeof(*all));
-    if (m->kind == MARK_WHOLE)
-        all[n++] = (struct baro_attribute){
-            .name = ATTRIBUTE_DURATION, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = m->duration_ns};
-    else if (*m->id)
-        all[n++] = (struct baro_attribute){.name = ATTRIBUTE_PHASE_ID, .type = BARO_ATTRIBUTE_TEXT, .text = m->id};
-    if (m->clock == MARK_UNTIMED && came->error_ns)
-        all[n++] = (struct baro_attribute){
-            .name = ATTRIBUTE_TIME_ERROR, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = came->error_ns};
+    struct baro_attribute all[ATTRIBUTES_MAX];
+    size_t n = put_meaning(m, came, all);
+    memcpy(&all[n], m->attribute, m->n_attributes * sizeof(*all));
+    n += m->n_attributes;
     if (m->kind == MARK_TASK || m->kind == MARK_TASK_END) {
         if (m->kind == MARK_TASK)
             tasks_run(r, m->name, (struct baro_key){m->pid, m->start_ticks});

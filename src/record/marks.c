@@ -49,6 +49,20 @@ static bool take_token(struct marks *m, uint64_t now_ns)
     return true;
 }
 
+static void note_bad(struct marks *m, struct span line)
+{
+    if (!m->bad_lines++)
+        snprintf(m->first_bad, sizeof(m->first_bad), "%.*s", line.len < 40 ? (int)line.len : 40, line.at);
+}
+
+static void note_left_out(struct marks *m, const struct mark *from)
+{
+    if (from->left_out && !m->left_out)
+        snprintf(m->first_left_out, sizeof(m->first_left_out), "%s of \"%.40s\", %s", from->first_left_out, from->name,
+                 from->why_left_out);
+    m->left_out += from->left_out;
+}
+
 static void take_line(struct recorder *r, struct span line, const struct mark_came *came)
 {
     struct marks *m = &r->marks;
@@ -58,10 +72,11 @@ static void take_line(struct recorder *r, struct span line, const struct mark_ca
     }
     switch (mark_parse(line, &m->buffer->mark)) {
     case MARK_GOOD:
+        note_left_out(m, &m->buffer->mark);
         mark_put(r, &m->buffer->mark, came);
         break;
     case MARK_BAD:
-        m->bad_lines++;
+        note_bad(m, line);
         break;
     case MARK_EMPTY:
         break;
@@ -94,8 +109,11 @@ static void take_lines(struct recorder *r, const struct mark_came *came)
         rest = span_of(end + 1, rest.len - len - 1);
     }
     if (rest.len > MARK_LINE) {
-        r->marks.long_lines += !r->marks.skipping;
+        uint64_t bad = r->marks.bad_lines;
+        bool begins = !r->marks.skipping;
         end_line(r, span_of(rest.at, MARK_LINE), came, is_first);
+        if (begins && r->marks.bad_lines == bad) /* text, of which the beginning is a mark */
+            note_bad(&r->marks, span_of(rest.at, MARK_LINE));
         r->marks.skipping = true;
         rest.len = 0;
     }
@@ -305,12 +323,14 @@ static void report(struct recorder *r)
 {
     const struct marks *m = &r->marks;
     struct buf text = {0};
-    uint64_t bad = m->bad_lines + m->long_lines;
     if (m->lost_lines || m->lost_bytes)
         buf_printf(&text, "; %llu lines and %llu bytes came too fast", (unsigned long long)m->lost_lines,
                    (unsigned long long)m->lost_bytes);
-    if (bad)
-        buf_printf(&text, "; %llu lines are too long or no JSON", (unsigned long long)bad);
+    if (m->bad_lines)
+        buf_printf(&text, "; %llu lines are too long or no JSON, the first begins with %s",
+                   (unsigned long long)m->bad_lines, m->first_bad);
+    if (m->left_out)
+        buf_printf(&text, "; %llu values, the first is %s", (unsigned long long)m->left_out, m->first_left_out);
     if (m->rewritten)
         buf_printf(&text, "; lines that were not read before the file was truncated or overwritten (%llu x)",
                    (unsigned long long)m->rewritten);
@@ -318,10 +338,10 @@ static void report(struct recorder *r)
         buf_str(&text, "; the file was removed or renamed, and later lines are not in it");
     buf_byte(&text, 0);
     if (text.len > 1 && !text.failed) {
-        char line[256];
+        char line[512];
         snprintf(line, sizeof(line), "%s: left out: %s", r->options->marks->is_ours ? "$BARO_EVENTS" : "--events",
                  (const char *)text.at + 2);
-        recorder_event(r, BARO_EVENT_WARNING, NULL, bad + m->lost_lines, line);
+        recorder_event(r, BARO_EVENT_WARNING, NULL, m->bad_lines + m->left_out + m->lost_lines, line);
     }
     buf_done(&text);
 }

@@ -33,8 +33,10 @@ struct marks {
     uint64_t tokens, tokens_ns;
     struct marks_buffer *buffer; /* allocated when the first line comes */
     bool skipping;               /* the rest of a line that is too long */
-    uint64_t lost_lines, lost_bytes, bad_lines, long_lines;
+    uint64_t lost_lines, lost_bytes, bad_lines;
     uint64_t rewritten; /* times that it was truncated or overwritten */
+    uint64_t left_out; /* values of good lines */
+    char first_bad[48], first_left_out[208];
     bool removed, failed;
 };
 

@@ -95,16 +95,21 @@ struct baro_entity_owner {
     uint32_t id;             /* of BARO_OWNER_ENTITY: another entity's id */
 };
 
-/* Attributes of marks and phases that have a meaning of their own (baro/event.h). */
+/* Attributes of marks and phases that have a meaning of their own (baro/event.h), and which reading/mark.c therefore
+ * gives another type when they are the job's. */
 #define ATTRIBUTE_PHASE_ID "id"
 #define ATTRIBUTE_DURATION "duration_ns"
 #define ATTRIBUTE_TIME_ERROR "time_error_ns"
+#define ATTRIBUTE_WRITTEN_TS "written_ts"
+#define ATTRIBUTE_WRITTEN_SECONDS "written_seconds"
+#define ATTRIBUTE_BESIDE "attributes_beside"
 
 /* Limits of what the tape takes; longer texts and more attributes are left out. */
 enum {
     ATTRIBUTES_MAX = 32,
     ATTRIBUTE_NAME_MAX = 255,
     ATTRIBUTE_TEXT_MAX = 4095,
+    ATTRIBUTE_JSON_MAX = 16383,
     KIND_NAME_MAX = 63,
     METRIC_TEXT_MAX = 1023
 };

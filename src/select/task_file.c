@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "reading/json_text.h"
+#include "base/json_scan.h"
 
 #define KEY_MOST 16u
 

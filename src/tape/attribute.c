@@ -2,6 +2,7 @@
 /* Attributes on the tape, of events and of entities: each with its length, so that types may be added. */
 #include <string.h>
 
+#include "base/json_scan.h"
 #include "tape/block.h"
 #include "tape/little.h"
 
@@ -29,6 +30,11 @@ static const char *text_of(const struct baro_attribute *a)
     return a->text ? a->text : "";
 }
 
+static bool is_json(struct span text)
+{
+    return text.len <= ATTRIBUTE_JSON_MAX && json_is_value(text);
+}
+
 /* 0: it exceeds the limits. */
 static size_t size_of(const struct baro_attribute *a)
 {
@@ -42,6 +48,8 @@ static size_t size_of(const struct baro_attribute *a)
         return head + varint_size(zigzag(a->i64));
     case BARO_ATTRIBUTE_TEXT:
         return strlen(text_of(a)) > ATTRIBUTE_TEXT_MAX ? 0 : head + text_size(text_of(a));
+    case BARO_ATTRIBUTE_JSON:
+        return !is_json(span_str(text_of(a))) ? 0 : head + text_size(text_of(a));
     case BARO_ATTRIBUTE_REAL:
         return head + sizeof(uint64_t);
     case BARO_ATTRIBUTE_BOOLEAN:
@@ -70,6 +78,7 @@ static void write_one(struct buf *out, const struct baro_attribute *a)
         buf_zigzag(out, a->i64);
         break;
     case BARO_ATTRIBUTE_TEXT:
+    case BARO_ATTRIBUTE_JSON:
         write_text(out, text_of(a));
         break;
     case BARO_ATTRIBUTE_REAL:
@@ -131,6 +140,8 @@ static bool scan_one(struct span in, struct span *ret_name, struct baro_attribut
         return scan_zigzag(&in, &ret->i64);
     case BARO_ATTRIBUTE_TEXT:
         return scan_text(&in, ret_text) && ret_text->len <= ATTRIBUTE_TEXT_MAX;
+    case BARO_ATTRIBUTE_JSON:
+        return scan_text(&in, ret_text) && is_json(*ret_text);
     case BARO_ATTRIBUTE_REAL:
         if (in.len < sizeof real_bits)
             return false;
@@ -166,7 +177,7 @@ static size_t walk(struct span in, struct baro_attribute *to, char *texts, size_
         in = span_of(in.at + len, in.len - (size_t)len);
         if (!scan_one(body, &name, &a, &text))
             continue;
-        bool has_text = a.type == BARO_ATTRIBUTE_TEXT;
+        bool has_text = a.type == BARO_ATTRIBUTE_TEXT || a.type == BARO_ATTRIBUTE_JSON;
         *ret_bytes += name.len + 1 + (has_text ? text.len + 1 : 0);
         if (to) {
             a.name = put(&texts, name);

@@ -45,7 +45,7 @@ def test_lines_of_a_shell_are_on_the_tape(run_both, tape):
     got = phases(run_both, tape)
     assert [m["name"] for m in got["marks"]] == ["epoch 1", "checkpoint", "without newline"]
     assert got["marks"][1]["attributes"] == {"loss": 0.12, "step": -3, "ok": True, "word": "true",
-                                             "by.host": "a b"}
+                                             "by": {"host": "a b"}}
     load = named(got["phases"], "load")
     assert load["attributes"] == {"rows": 2000} and not load["is_open"]
     assert load["begin_ns"] <= got["marks"][1]["begin_ns"] <= load["end_ns"]
@@ -98,11 +98,7 @@ def test_runlog_lines_round_trip(run, tape):
         open("lines", "w").write(json.dumps(lines))
     """), cwd=str(tape.parent))
     given = json.loads((tape.parent / "lines").read_text())
-    got = runlog(run, tape)
-    for line in given + got:
-        line["ts"] = datetime.datetime.fromisoformat(line["ts"]).timestamp()
-    for a, b in zip(given, got, strict=True):
-        assert abs(a.pop("ts") - b.pop("ts")) < 0.25 and list(a) == list(b) and a == b
+    assert [json.dumps(line) for line in runlog(run, tape)] == [json.dumps(line) for line in given]
 
 
 def test_phase_is_transparent_to_its_caller(run, baro, tape, work):

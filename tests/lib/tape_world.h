@@ -206,9 +206,13 @@ static inline const struct baro_attribute *world_attributes(struct world *w, siz
     *ret_n = world_below(w, MOST + 1);
     for (size_t i = 0; i < *ret_n; i++) {
         at[i].name = names[i];
-        at[i].type = (enum baro_attribute_type)world_below(w, BARO_ATTRIBUTE_REAL + 1);
+        at[i].type = (enum baro_attribute_type)world_below(w, BARO_ATTRIBUTE_JSON + 1);
         if (at[i].type == BARO_ATTRIBUTE_TEXT)
             at[i].text = world_text(w, 30);
+        else if (at[i].type == BARO_ATTRIBUTE_JSON)
+            at[i].text = strdup("{\"a\":[1,null]}");
+        else if (at[i].type == BARO_ATTRIBUTE_BOOLEAN)
+            at[i].u64 = world_below(w, 2);
         else if (at[i].type == BARO_ATTRIBUTE_REAL)
             at[i].real = (double)world_random(w) / 7;
         else if (at[i].type == BARO_ATTRIBUTE_SIGNED)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of $BARO_EVENTS. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,6 +30,12 @@ static const struct baro_attribute *attribute(const char *name)
     return NULL;
 }
 
+static const char *json(const char *name)
+{
+    assert_int_equal(attribute(name)->type, BARO_ATTRIBUTE_JSON);
+    return attribute(name)->text;
+}
+
 static void test_text(void **state)
 {
     (void)state;
@@ -53,7 +60,7 @@ static void test_json(void **state)
                            " \"o\": {\"k\": {\"l\": 1}}, \"l\": [1, \"]\", {}]}"),
                      MARK_GOOD);
     assert_string_equal(m.name, "a\xc3\xa4\n");
-    assert_int_equal(m.n_attributes, 8);
+    assert_int_equal(m.n_attributes, 9);
     assert_int_equal(attribute("n")->type, BARO_ATTRIBUTE_UNSIGNED);
     assert_true(attribute("n")->u64 == UINT64_MAX);
     assert_int_equal(attribute("i")->type, BARO_ATTRIBUTE_SIGNED);
@@ -64,12 +71,82 @@ static void test_json(void **state)
     assert_string_equal(attribute("t")->text, "x");
     assert_int_equal(attribute("b")->type, BARO_ATTRIBUTE_BOOLEAN);
     assert_int_equal(attribute("b")->u64, 1);
-    assert_int_equal(attribute("o.k.l")->u64, 1);
-    assert_string_equal(attribute("l")->text, "[1, \"]\", {}]");
+    assert_string_equal(json("z"), "null");
+    assert_string_equal(json("o"), "{\"k\":{\"l\":1}}");
+    assert_string_equal(json("l"), "[1,\"]\",{}]");
     assert_int_equal(parse("{\"a\": 1, \"a\": 2}"), MARK_GOOD); /* the last one counts; without a name */
     assert_string_equal(m.name, "mark");
     assert_int_equal(m.n_attributes, 1);
     assert_int_equal(attribute("a")->u64, 2);
+}
+
+/* What no other type holds as it is written is JSON, with numbers as they are spelled. */
+static void test_as_written(void **state)
+{
+    (void)state;
+    static const char *const kept[] = {"18446744073709551616", "-9223372036854775809", "1e400", "-1E+999", "NaN",
+                                       "Infinity", "-Infinity", "null", "\"a\\u0000b\"", "\"\\ud800\"",
+                                       "[1.10,-0,{\"a\":1,\"a\":2}]", "\"\\udc00\\ud800\"", "{}", "[]"};
+    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
+        char line[128];
+        snprintf(line, sizeof(line), "{\"mark\": \"m\", \"k\": %s}", kept[i]);
+        assert_int_equal(parse(line), MARK_GOOD);
+        assert_string_equal(json("k"), kept[i]);
+        assert_int_equal(m.left_out, 0);
+    }
+    assert_int_equal(parse("{\"a\": -0.0, \"b\": 1e308, \"c\": 9223372036854775808, \"d\": \"\\ud83d\\ude00\"}"),
+                     MARK_GOOD);
+    assert_true(attribute("a")->type == BARO_ATTRIBUTE_REAL && signbit(attribute("a")->real));
+    assert_true(attribute("b")->type == BARO_ATTRIBUTE_REAL && attribute("b")->real == 1e308);
+    assert_true(attribute("c")->type == BARO_ATTRIBUTE_UNSIGNED && attribute("c")->u64 == 1ull << 63);
+    assert_string_equal(attribute("d")->text, "\xf0\x9f\x98\x80");
+    /* names that have a meaning on the tape */
+    assert_int_equal(parse("{\"mark\": \"m\", \"duration_ns\": 5, \"id\": \"x\", \"written_ts\": \"now\"}"), MARK_GOOD);
+    assert_string_equal(json("duration_ns"), "5");
+    assert_string_equal(json("id"), "\"x\"");
+    assert_string_equal(json("written_ts"), "\"now\"");
+    static const char *const bad[] = {"[1,]", "[,1]", "{\"a\"}", "{\"a\":}", "{a:1}", "[1 2]", "01", "1.",
+                                      ".5", "+1", "1e", "nul", "[}", "{]", "'a'", "\"\\x\"", "\"\t\"", "[1",
+                                      "--1", "-", "[1]]", "nan", ""};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        char line[128];
+        snprintf(line, sizeof(line), "{\"mark\": \"m\", \"k\": %s}", bad[i]);
+        assert_int_equal(parse(line), MARK_BAD);
+    }
+}
+
+static void test_left_out(void **state)
+{
+    (void)state;
+    char line[256] = "{\"mark\": \"m\", \"deep\": ";
+    size_t n = strlen(line);
+    for (unsigned levels = 15; levels < 20; levels++) {
+        memset(line + n, '[', levels);
+        memset(line + n + levels, ']', levels);
+        strcpy(line + n + 2 * levels, ", \"b\": 1}");
+        assert_int_equal(parse(line), MARK_GOOD);
+        assert_int_equal(attribute("b")->u64, 1);
+        assert_int_equal(m.n_attributes, levels <= 16 ? 2 : 1);
+        assert_int_equal(m.left_out, levels > 16);
+        if (levels > 16) {
+            assert_string_equal(m.first_left_out, "\"deep\"");
+            assert_string_equal(m.why_left_out, "which is nested too deeply");
+        }
+    }
+    assert_int_equal(parse("{\"a\": \"\xff\", \"b\": [\"\xff\"], \"\": 1, \"c\\u0000\": 2, \"c\": 3}"), MARK_GOOD);
+    assert_string_equal(attribute("a")->text, "\xff"); /* bytes, as names of files are */
+    assert_int_equal(m.n_attributes, 2);
+    assert_int_equal(m.left_out, 3);
+    assert_string_equal(m.first_left_out, "\"b\"");
+    assert_string_equal(m.why_left_out, "which is not UTF-8");
+    char *text = malloc(MARK_LINE);
+    assert_non_null(text);
+    int at = snprintf(text, MARK_LINE, "{\"mark\": \"m\", \"k\": \"");
+    memset(text + at, 'k', 10000);
+    strcpy(text + at + 10000, "\"}");
+    assert_int_equal(parse(text), MARK_GOOD);
+    assert_int_equal(strlen(json("k")), 10002);
+    free(text);
 }
 
 static void test_edges_and_times(void **state)
@@ -94,6 +171,7 @@ static void test_edges_and_times(void **state)
     assert_int_equal(m.kind, MARK_WHOLE);
     assert_int_equal(m.duration_ns, 1250000000);
     assert_int_equal(m.time_ns, 2000000000);
+    assert_true(m.seconds.type == BARO_ATTRIBUTE_REAL && m.seconds.real == 1.25);
     assert_int_equal(parse("{\"phase\": \"fit\"}"), MARK_GOOD);
     assert_int_equal(m.kind, MARK_POINT);
     assert_int_equal(parse("{\"mark\": \"a\", \"time\": -1, \"seconds\": 3}"), MARK_GOOD);
@@ -163,9 +241,11 @@ static void test_runlog(void **state)
     assert_int_equal(m.kind, MARK_POINT);
     assert_string_equal(m.name, "saved");
     assert_int_equal(m.time_ns, 1709256599000000000);
+    assert_string_equal(m.ts, "2024-02-29T23:59:59-01:30");
+    assert_false(m.beside);
     assert_int_equal(m.n_attributes, 2);
     assert_int_equal(attribute("step")->u64, 3);
-    assert_string_equal(attribute("by.host")->text, "a");
+    assert_string_equal(json("by"), "{\"host\":\"a\"}");
     /* A line that is not of that form is a mark with these attributes. */
     assert_int_equal(parse("{\"type\": \"phase\", \"name\": \"fit\"}"), MARK_GOOD);
     assert_int_equal(m.kind, MARK_POINT);
@@ -177,7 +257,56 @@ static void test_runlog(void **state)
                      MARK_GOOD);
     assert_int_equal(m.kind, MARK_WHOLE);
     assert_int_equal(m.clock, MARK_UNTIMED);
-    assert_string_equal(attribute("ts")->text, "yesterday");
+    assert_string_equal(m.ts, "yesterday");
+    assert_int_equal(m.n_attributes, 0);
+}
+
+#define TS "\"ts\": \"2026-01-02T03:04:05.678+00:00\", "
+
+/* In a line of a RunLog nothing but ts, type, name, seconds, event and data has a meaning. */
+static void test_runlog_members(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("{" TS "\"type\": \"phase\", \"name\": \"fit\", \"seconds\": 7, \"phase\": \"warm\","
+                           " \"time\": 5, \"id\": \"x\", \"pid\": 1, \"start_ticks\": 2, \"data\": {\"a\": 1},"
+                           " \"mark\": \"m\"}"),
+                     MARK_GOOD);
+    assert_int_equal(m.kind, MARK_WHOLE);
+    assert_string_equal(m.name, "fit");
+    assert_true(m.seconds.type == BARO_ATTRIBUTE_UNSIGNED && m.seconds.u64 == 7);
+    assert_int_equal(m.n_attributes, 7);
+    assert_string_equal(json("data"), "{\"a\":1}");
+    assert_string_equal(json("id"), "\"x\"");
+    assert_string_equal(m.id, "");
+    static const char *const beside[] = {"\"data\": 5", "\"data\": null", "\"data\": {}", "\"data\": {\"\": 1}",
+                                         "\"data\": {\"a\": 1}, \"level\": 3", "\"level\": 3"};
+    for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++) {
+        char line[256];
+        snprintf(line, sizeof(line), "{" TS "\"type\": \"event\", \"event\": \"e\", %s}", beside[i]);
+        assert_int_equal(parse(line), MARK_GOOD);
+        assert_string_equal(m.name, "e");
+        assert_true(m.beside);
+        assert_int_equal(m.n_attributes, i == 4 ? 2 : 1);
+    }
+    assert_int_equal(parse("{" TS "\"type\": \"event\", \"event\": \"e\", \"data\": {\"a\": 1},"
+                           " \"data\": {\"b\": 2}}"),
+                     MARK_GOOD);
+    assert_int_equal(m.n_attributes, 1);
+    assert_int_equal(attribute("b")->u64, 2);
+    assert_int_equal(parse("{" TS "\"type\": \"event\", \"event\": \"e\"}"), MARK_GOOD);
+    assert_int_equal(m.n_attributes, 0);
+    assert_false(m.beside);
+    assert_int_equal(parse("{" TS "\"type\": \"phase\", \"name\": \"fit\", \"seconds\": NaN}"), MARK_GOOD);
+    assert_true(m.kind == MARK_WHOLE && isnan(m.seconds.real) && m.duration_ns == 0);
+    assert_int_equal(parse("{" TS "\"type\": \"phase\", \"name\": \"fit\", \"seconds\": -0.5}"), MARK_GOOD);
+    assert_true(m.kind == MARK_WHOLE && m.seconds.real == -0.5 && m.duration_ns == 0);
+    char line[2048] = "{" TS "\"type\": \"event\", \"event\": \"config\", \"data\": {\"k\": 0";
+    for (int i = 0; i < 60; i++)
+        snprintf(line + strlen(line), sizeof(line) - strlen(line), ", \"k%d\": %d", i, i);
+    strcat(line, "}}");
+    assert_int_equal(parse(line), MARK_GOOD); /* more than attributes may be: "data" is one */
+    assert_int_equal(m.n_attributes, 1);
+    assert_true(m.beside && m.left_out == 0);
 }
 
 int main(void)
@@ -185,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text), cmocka_unit_test(test_json),   cmocka_unit_test(test_edges_and_times),
         cmocka_unit_test(test_cut),  cmocka_unit_test(test_limits), cmocka_unit_test(test_runlog),
+        cmocka_unit_test(test_as_written), cmocka_unit_test(test_left_out), cmocka_unit_test(test_runlog_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -357,9 +357,15 @@ static void test_event_attributes(void **state)
         {.name = "loss", .type = BARO_ATTRIBUTE_REAL, .real = 0.125},
         {.name = "ok", .type = BARO_ATTRIBUTE_BOOLEAN, .u64 = 1},
         {.name = "last", .type = BARO_ATTRIBUTE_BOOLEAN, .u64 = 0},
+        {.name = "by", .type = BARO_ATTRIBUTE_JSON, .text = "{\"host\":[null,1e400]}"},
+        {.name = "broken", .type = BARO_ATTRIBUTE_JSON, .text = "{\"host\":"},
+        {.name = "two", .type = BARO_ATTRIBUTE_JSON, .text = "1 2"},
+        {.name = "bytes", .type = BARO_ATTRIBUTE_JSON, .text = "\"\xff\""},
+        {.name = "deep", .type = BARO_ATTRIBUTE_JSON, .text = "[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]"},
+        {.name = "none", .type = BARO_ATTRIBUTE_JSON},
     };
     struct tape_writer *w = new_tape(path, NULL);
-    struct baro_event e = {.kind = BARO_EVENT_MARK, .text = "epoch 3", .n_attributes = 8, .attribute = given};
+    struct baro_event e = {.kind = BARO_EVENT_MARK, .text = "epoch 3", .n_attributes = 14, .attribute = given};
     struct baro_tape *t;
     struct baro_record r;
     struct baro_attribute a;
@@ -373,7 +379,7 @@ static void test_event_attributes(void **state)
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(r.kind, BARO_RECORD_EVENT);
     assert_string_equal(baro_event_name(r.u.event), "mark");
-    assert_int_equal(baro_event_attribute_count(r.u.event), 7);
+    assert_int_equal(baro_event_attribute_count(r.u.event), 8);
     assert_int_equal(baro_event_attribute(r.u.event, 0, &a), 0);
     assert_string_equal(a.name, "name");
     assert_string_equal(a.text, "epoch 3");
@@ -390,6 +396,9 @@ static void test_event_attributes(void **state)
     assert_true(a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 1);
     assert_int_equal(baro_event_attribute_find(r.u.event, "last", &a), 0);
     assert_true(a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64 == 0);
+    assert_int_equal(baro_event_attribute_find(r.u.event, "by", &a), 0);
+    assert_int_equal(a.type, BARO_ATTRIBUTE_JSON);
+    assert_string_equal(a.text, "{\"host\":[null,1e400]}");
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(baro_event_attribute_count(r.u.event), 1);
     baro_tape_close(t);
