@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decimal text to a number. strtod(3) needs a NUL, depends on the locale and takes what neither OpenMetrics nor JSON
- * has. An integer below 2^64 is kept as it is; what else has up to 19 digits and 21 places, as printf("%.17g") and all
- * that people write, becomes the nearest double; with more of either, it can be the neighbour of that.
+ * has. An integer below 2^64 is kept as it is; all else becomes the nearest double, as strtod() has it (of more than 38
+ * digits the others count only in that there are some).
  */
 #include "reading/reading.h"
 
 #define WHOLE_POWER 19    /* 2^64 times 10^19 fits into 128 bits */
+#define PLACES_MOST 38    /* 10^38 fits as well */
 #define EXACT_POWER 21    /* m / 10^21: 128 bits by 70, so the quotient has 57 bits or more */
 #define POWER_MOST 400
+#define INFINITE_POWER 309
+#define ZERO_POWER (-363) /* 2^128 times that is less than half of the least double */
 
 __extension__ typedef unsigned __int128 wide;
 
 struct decimal {
-    uint64_t digits;  /* the first ones, as many as fit */
+    wide digits;      /* the first ones, as many as fit */
     int power;        /* of ten */
     bool negative, full, more; /* more: there were other digits than 0 behind them */
 };
@@ -23,7 +26,7 @@ static bool scan_digits(struct span *s, struct decimal *d, bool fraction)
     size_t begin = s->len;
     for (; s->len && *s->at >= '0' && *s->at <= '9'; s->at++, s->len--) {
         unsigned digit = (unsigned)(*s->at - '0');
-        uint64_t next;
+        wide next;
         d->full = d->full || __builtin_mul_overflow(d->digits, 10u, &next) ||
                   __builtin_add_overflow(next, digit, &next);
         if (!d->full) {
@@ -75,19 +78,21 @@ static bool scan_decimal(struct span *s, struct decimal *ret)
     return true;
 }
 
-/* v times 2^shift; rest: it is a little more than that. To the nearest, ties to even: 64 bits and one for the rest. */
+/* v times 2^shift; rest: it is a little more than that, and v has more than 53 bits then. To the nearest, ties to even;
+ * the last bit of the least double is 2^-1074. */
 static double rounded(wide v, int shift, bool rest)
 {
-    unsigned lost = 0;
-    while (v >> 64) {
-        rest |= (v & 1) != 0;
-        v >>= 1;
-        lost++;
-    }
-    uint64_t m = (uint64_t)v;
-    if (m >> 55) /* then the lowest bit is below half a unit of the result */
-        m |= rest;
-    return __builtin_ldexp((double)m, shift + (int)lost);
+    int bits = 0;
+    for (wide w = v; w; w >>= 1)
+        bits++;
+    int drop = bits - 53 > -1074 - shift ? bits - 53 : -1074 - shift;
+    if (drop <= 0)
+        return __builtin_ldexp((double)(uint64_t)v, shift);
+    if (drop > bits)
+        return 0;
+    wide kept = v >> drop, low = v - (kept << drop), half = (wide)1 << (drop - 1);
+    kept += low > half || (low == half && (rest || (kept & 1)));
+    return __builtin_ldexp((double)(uint64_t)kept, shift + drop);
 }
 
 static wide power_of_ten(int n)
@@ -98,7 +103,7 @@ static wide power_of_ten(int n)
     return v;
 }
 
-static double times_power(uint64_t digits, int power)
+static double times_power(wide digits, int power)
 {
     wide v = digits;
     int shift = 0;
@@ -112,20 +117,72 @@ static double times_power(uint64_t digits, int power)
     return rounded(v / by, shift, v % by != 0);
 }
 
+/* ---- whole numbers of any length that is needed ---- */
+
+struct large {
+    uint32_t part[56]; /* the least first */
+    int n;
+};
+
+static void multiply(struct large *l, uint32_t by)
+{
+    uint64_t carry = 0;
+    for (int i = 0; i < l->n; i++) {
+        carry += (uint64_t)l->part[i] * by;
+        l->part[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    if (carry)
+        l->part[l->n++] = (uint32_t)carry;
+}
+
+/* Returns whether there is a rest. */
+static bool divide(struct large *l, uint32_t by)
+{
+    uint64_t rest = 0;
+    for (int i = l->n; i-- > 0;) {
+        rest = rest << 32 | l->part[i];
+        l->part[i] = (uint32_t)(rest / by);
+        rest %= by;
+    }
+    while (l->n && !l->part[l->n - 1])
+        l->n--;
+    return rest != 0;
+}
+
+static double times_large_power(wide digits, int power, bool rest)
+{
+    /* Before a division there are 66 bits more than the divisor has: 10 has 3.322. */
+    int n = power < 0 ? -power : power, zeros = power < 0 ? (66 + n * 3322 / 1000) / 32 + 1 : 0;
+    struct large l = {.n = zeros};
+    for (; digits; digits >>= 32)
+        l.part[l.n++] = (uint32_t)digits;
+    for (int left = n; left > 0; left -= 9) {
+        uint32_t by = (uint32_t)power_of_ten(left < 9 ? left : 9);
+        if (power < 0)
+            rest |= divide(&l, by);
+        else
+            multiply(&l, by);
+    }
+    wide v = 0; /* the first 65 bits and more */
+    int i = l.n;
+    for (; i > 0 && i > l.n - 3; i--)
+        v = v << 32 | l.part[i - 1];
+    for (int below = i; below > 0; below--)
+        rest |= l.part[below - 1] != 0;
+    return rounded(v, 32 * (i - zeros), rest);
+}
+
 static double as_real(const struct decimal *d)
 {
     int power = d->power;
-    if (!d->digits)
+    if (!d->digits || power < ZERO_POWER)
         return 0;
-    if (!d->more && power >= -EXACT_POWER && power <= WHOLE_POWER)
+    if (power > INFINITE_POWER)
+        return __builtin_inf();
+    if (!d->more && !(d->digits >> 64) && power >= -EXACT_POWER && power <= WHOLE_POWER)
         return times_power(d->digits, power);
-    long double v = d->digits, ten = 10;
-    unsigned n = (unsigned)(power < 0 ? -power : power);
-    for (long double factor = ten; n; n >>= 1, factor *= factor) {
-        if (n & 1)
-            v = power < 0 ? v / factor : v * factor;
-    }
-    return (double)v;
+    return times_large_power(d->digits, power, d->more);
 }
 
 bool reading_number(struct span *s, struct reading_cell *ret)
@@ -136,12 +193,13 @@ bool reading_number(struct span *s, struct reading_cell *ret)
         return false;
     /* 1e3 and 20.0 are whole as well: Go, for one, writes 1.7e+09. */
     wide v = d.digits;
-    bool fits = !d.more && d.power >= 0 && d.power <= WHOLE_POWER;
+    bool fits = !d.more && !(v >> 64) && d.power >= 0 && d.power <= WHOLE_POWER;
     fits = fits && (v = v * power_of_ten(d.power)) >> 64 == 0;
     whole = fits ? (uint64_t)v : 0;
-    if (!d.more && d.power < 0 && d.power >= -WHOLE_POWER && v % power_of_ten(-d.power) == 0) {
-        fits = true;
-        whole = (uint64_t)(v / power_of_ten(-d.power));
+    if (!d.more && d.power < 0 && d.power >= -PLACES_MOST && d.digits % power_of_ten(-d.power) == 0) {
+        v = d.digits / power_of_ten(-d.power);
+        fits = !(v >> 64);
+        whole = (uint64_t)v;
     }
     if (fits && (!d.negative || !whole)) {
         *ret = (struct reading_cell){.bits = whole, .value = READING_INTEGER};

@@ -214,6 +214,9 @@ static void test_numbers(void **state)
         "9007199254740993", "9007199254740992.5", "9007199254740993.5", "18446744073709551615",
         "0.1000000000000000055511", "5e-1", "1.5", "2.5e-07", "4.35", "0.000001", "1234567890123456789",
         "3.141592653589793", "2.2250738585072014e-308", "1e-20", "6.02214076e23", "00012.50", "1E5", "1e+5",
+        "4.9406564584124654e-324", "2.4703282292062328e-324", "2.4703282292062327e-324", "2.2250738585072011e-308",
+        "1e-400", "1.7976931348623158e308", "1.00000000000000000000", "9007199254740993.0000000000000000000000001",
+        "1e22", "1e23", "123456789012345678901234567890123456789012345678901234567890",
     };
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
@@ -229,6 +232,11 @@ static void test_numbers(void **state)
         snprintf(text, sizeof(text), i % 3 ? "%.17g" : "%.9f", v);
         expected = strtod(text, NULL);
         assert_true(number(text) == expected);
+        memcpy(&v, &random, sizeof(v)); /* of any size, also the smallest */
+        if (v - v != 0)
+            continue;
+        snprintf(text, sizeof(text), i % 3 ? "%.16e" : i % 2 ? "%.15g" : "%.40e", v);
+        assert_true(number(text) == strtod(text, NULL));
     }
     static const char *const bad[] = {"", "-", ".", "e5", "1e", "1e+", "x", "+", "-.", "--1"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
