@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "reading/reading.h"
+#include "base/json_scan.h"
 #include "run/marks_file.h"
 
 /* JSON's own escapes, and nothing else: the recorder gets the bytes that were given. */
@@ -51,12 +51,13 @@ void mark_line_text(struct buf *b, const char *key, const char *text)
     put_text(b, text, strlen(text));
 }
 
+/* As JSON has them: 007 is text. */
 static bool is_number(const char *text)
 {
     struct span s = span_str(text);
-    struct reading_cell cell;
+    unsigned levels;
     bool is_one = *text == '-' || (*text >= '0' && *text <= '9');
-    return is_one && reading_number(&s, &cell) && !s.len;
+    return is_one && strcmp(text, "-Infinity") != 0 && json_value(&s, &levels) && !s.len;
 }
 
 bool mark_line_attribute(struct buf *b, const char *word)

@@ -134,3 +134,10 @@ def test_nested_values_elsewhere(run, tape):
     assert {k: event["attributes"][k] for k in expected} == expected
     text = run("summary", "--by", "phase", tape, status=0).stdout
     assert "m none=null" in text
+
+
+def test_words_that_are_no_json_numbers(run, baro, tape):
+    """`baro mark` gives what JSON has as a number as one, and all else as text."""
+    run.record(tape, f"{baro} mark m a=007 b=1. c=-Infinity d=-0.5 e=1e400 f=NaN g=18446744073709551616")
+    (line,) = runlog(run, tape)
+    assert line["data"] == {"a": "007", "b": "1.", "c": "-Infinity", "d": -0.5, "e": math.inf, "f": "NaN", "g": 2**64}
