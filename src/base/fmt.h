@@ -9,6 +9,13 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+/* The whole part, or the nearest number that there is. A double that was made of large numbers of a tape may be more
+ * than any of these. */
+static inline uint64_t whole_of(double v)
+{
+    return !(v > 0) ? 0 : v >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)v;
+}
+
 void fmt_bytes(struct buf *b, uint64_t bytes);    /* "412 MB", "2.31 GB": decimal units, three digits */
 /* A limit, in the unit in which it was set: "300 MiB" of 314,572,800 bytes, "500 MB" of 500,000,000. */
 void fmt_limit(struct buf *b, uint64_t bytes);

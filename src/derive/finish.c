@@ -57,6 +57,13 @@ static void order_commands(struct baro_summary *s)
     free(rank);
 }
 
+/* Rounded, it may be more than a number of a tape can be. */
+static uint64_t part_of(uint64_t whole, double part)
+{
+    double v = (double)whole * part;
+    return v < (double)whole ? (uint64_t)v : whole;
+}
+
 static uint64_t less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
@@ -80,14 +87,15 @@ static void take_off_excess(struct baro_summary *s)
     double part = excess < unsure ? (double)excess / (double)unsure : 1;
     for (uint32_t i = 0; i < s->commands.n && excess; i++) {
         struct command *c = &s->counted[i];
-        uint64_t off = (uint64_t)((double)c->cpu_unsure_ns * part) + (c->cpu_unsure_ns > 0);
+        uint64_t off = part_of(c->cpu_unsure_ns, part);
+        off += c->cpu_unsure_ns > off;
         off = off < c->value[COMMAND_CPU] ? off : c->value[COMMAND_CPU];
         c->value[COMMAND_CPU] -= off;
         /* As much of each part, if both are known. */
         uint64_t user = c->value[COMMAND_CPU_USER], split = user + c->value[COMMAND_CPU_SYSTEM];
         uint64_t too_much = less(split, c->value[COMMAND_CPU]);
-        uint64_t of_user = split ? (uint64_t)((double)too_much * ((double)user / (double)split)) : 0;
-        c->value[COMMAND_CPU_USER] -= of_user;
+        uint64_t of_user = split ? part_of(too_much, (double)user / (double)split) : 0;
+        c->value[COMMAND_CPU_USER] = less(user, of_user);
         c->value[COMMAND_CPU_SYSTEM] = less(c->value[COMMAND_CPU_SYSTEM], too_much - of_user);
     }
 }

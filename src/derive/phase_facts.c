@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "derive/facts.h"
+#include "base/fmt.h"
 #include "derive/timeline.h"
 
 enum getter {
@@ -115,7 +116,7 @@ static bool is_partly(const struct phase_usage *u, int counter, uint64_t wall_ns
 static void get_counter(const struct phase_usage *u, int counter, uint64_t wall_ns, struct baro_value *ret)
 {
     int absent = u->counted[counter] ? BARO_PRESENT : u->missing[counter] ? u->missing[counter] : BARO_ABSENT_NOT_YET;
-    value_u64(ret, absent, (uint64_t)(u->grown[counter] + 0.5));
+    value_u64(ret, absent, whole_of(u->grown[counter] + 0.5));
     value_flag(ret, BARO_VALUE_LOWER_BOUND, u->missing[counter] || is_partly(u, counter, wall_ns));
     value_flag(ret, BARO_VALUE_ESTIMATE, u->error[counter] > u->grown[counter] / 20);
 }

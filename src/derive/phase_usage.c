@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "derive/phase_usage.h"
+#include "base/fmt.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -172,7 +173,7 @@ static void reach_edge(struct phase_usage *u, const struct usage_row *a, const s
         bool both = x->absent == BARO_PRESENT && y->absent == BARO_PRESENT;
         const struct usage_sum *of = y->absent == BARO_PRESENT ? y : x;
         double value = both ? (double)x->value * (1 - part) + (double)y->value * part : (double)of->value;
-        reach(&u->edge[i], (uint64_t)value, of);
+        reach(&u->edge[i], whole_of(value), of);
     }
 }
 

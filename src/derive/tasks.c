@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "sample/sample.h"
 
 static const struct {
@@ -192,7 +193,7 @@ int task_row_uss_mean(const struct task_row *one, uint64_t *ret)
 {
     if (!one->uss_rows)
         return BARO_ABSENT_NOT_YET;
-    *ret = (uint64_t)(one->uss_sum / (double)one->uss_rows);
+    *ret = whole_of(one->uss_sum / (double)one->uss_rows);
     return BARO_PRESENT;
 }
 

@@ -133,7 +133,7 @@ static void memory(struct lines *l, const struct baro_summary *s, unsigned cells
     c.full = fill(s, &c, cells);
     if (c.full <= 0)
         return;
-    fmt_bytes(&full, (uint64_t)c.full);
+    fmt_bytes(&full, whole_of(c.full));
     buf_str(&full, " rss");
     draw(l, &c, cells, &full);
     buf_done(&full);
@@ -146,7 +146,7 @@ static void io(struct lines *l, const struct baro_summary *s, unsigned cells)
     c.full = fill(s, &c, cells);
     if (c.full < 1)
         return;
-    fmt_bytes(&full, (uint64_t)c.full);
+    fmt_bytes(&full, whole_of(c.full));
     buf_str(&full, "/s");
     draw(l, &c, cells, &full);
     buf_done(&full);

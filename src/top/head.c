@@ -41,7 +41,7 @@ void cell_mark(struct buf *b, bool utf8, unsigned flags)
 
 void cell_rate(struct buf *b, double bytes_per_second)
 {
-    fmt_bytes(b, bytes_per_second > 0 ? (uint64_t)bytes_per_second : 0);
+    fmt_bytes(b, whole_of(bytes_per_second));
     buf_str(b, "/s");
 }
 

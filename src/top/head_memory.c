@@ -54,7 +54,7 @@ void head_memory_value(const struct view *v, struct buf *b, enum style *ret_styl
     if (limit <= 0 || m.counts_shared)
         return;
     buf_str(b, " of ");
-    fmt_limit(b, (uint64_t)limit);
+    fmt_limit(b, whole_of(limit));
     if (!m.absent && (double)m.bytes >= 0.8 * limit)
         *ret_style = (double)m.bytes >= 0.95 * limit ? STYLE_BAD : STYLE_WARN;
 }

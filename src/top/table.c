@@ -152,7 +152,7 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
         if (node->read_absent)
             cell_absent(b, node->read_absent);
         else
-            fmt_bytes(b, (uint64_t)rate);
+            fmt_bytes(b, whole_of(rate));
         return rate < 1 ? STYLE_FAINT : c == COLUMN_READ ? STYLE_READ : STYLE_WRITE;
     }
     case COLUMN_SENT:

@@ -44,11 +44,6 @@ static struct words words_of(struct buf *b)
     return w;
 }
 
-uint64_t whole_of(double v)
-{
-    return !(v > 0) ? 0 : v >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)v;
-}
-
 static struct buf marked(unsigned flags)
 {
     struct buf b = {0};

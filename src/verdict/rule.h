@@ -5,6 +5,7 @@
 
 #include "baro/verdict.h"
 #include "base/buf.h"
+#include "base/fmt.h"
 #include "verdict/evidence.h"
 
 #define SECOND_NS 1e9
@@ -81,9 +82,6 @@ struct words {
 /* Without libm. NAN and what is below 0 are 0. */
 double whole_down(double value);
 double whole_up(double value);
-/* The number without its fraction; 0 for what is negative, UINT64_MAX for what is larger: a damaged tape has any value.
- */
-uint64_t whole_of(double v);
 struct words words_duration(double ns, unsigned flags);
 struct words words_bytes(double bytes, unsigned flags);
 struct words words_limit(double bytes); /* in the unit in which it was set */

@@ -187,10 +187,19 @@ static void test_limit(void **state)
     }
 }
 
+/* Doubles that were made of any numbers, as a damaged tape has them. */
+static void test_whole(void **state)
+{
+    (void)state;
+    assert_true(whole_of(2.9) == 2 && whole_of(-1) == 0 && whole_of(__builtin_nan("")) == 0);
+    assert_true(whole_of(18446744073709549568.0) == 18446744073709549568u);
+    assert_true(whole_of(18446744073709551616.0) == UINT64_MAX && whole_of(1e300) == UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_limit),        cmocka_unit_test(test_whole),
         cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_points),
         cmocka_unit_test(test_utc),      cmocka_unit_test(test_text),        cmocka_unit_test(test_words),
