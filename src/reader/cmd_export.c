@@ -156,10 +156,10 @@ static int choose_whole(struct exporting *x)
 
 static int flush(struct exporting *x, size_t at_least)
 {
-    if (x->text.len < at_least)
-        return 0;
     if (x->text.failed)
         return cli_failf(x->cli, "out of memory");
+    if (x->text.len < at_least)
+        return 0;
     if (output_write(&x->out, x->text.at, x->text.len, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
     buf_clear(&x->text);

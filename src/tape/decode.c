@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd_errors.h>
 
 #include "tape/cursor.h"
 #include "tape/head.h"
@@ -34,6 +35,8 @@ static int unpack(struct baro_tape *t, const uint8_t *at, size_t len)
         size_t r = ZSTD_decompressStream(t->zstd, &out, &in);
         t->raw.len = out.pos;
         t->raw_total = before + t->raw.len;
+        if (ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation)
+            return -ENOMEM;
         if (ZSTD_isError(r) || t->raw.len > limit)
             return BARO_E_CORRUPT;
         if (in.pos == in.size && out.pos < out.size)
@@ -43,20 +46,22 @@ static int unpack(struct baro_tape *t, const uint8_t *at, size_t len)
     }
 }
 
-/* Copies the bits, because the file's window will be filled with other bytes. */
-static bool take_bits(struct baro_tape *t, const uint8_t *payload, size_t *len)
+/* Copies the bits, because the file's window will be filled with other bytes. Without memory for that the frame is not
+ * damaged. */
+static int take_bits(struct baro_tape *t, const uint8_t *payload, size_t *len)
 {
     if (*len < BITS_LEN_SIZE)
-        return false;
+        return BARO_E_CORRUPT;
     const uint8_t *end = payload + *len - BITS_LEN_SIZE;
     size_t n = end[0] | (size_t)get_le16(end + 1) << 8;
     if (n > *len - BITS_LEN_SIZE)
-        return false;
+        return BARO_E_CORRUPT;
     buf_clear(&t->low);
+    t->low.failed = false;
     buf_add(&t->low, end - n, n);
     t->bits = (struct bits_in){t->low.at, 0, (uint64_t)n * 8};
     *len -= BITS_LEN_SIZE + n;
-    return !t->low.failed;
+    return t->low.failed ? -ENOMEM : 0;
 }
 
 int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload)
@@ -81,9 +86,9 @@ int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8
     size_t len = head->len - skip;
     t->packed_total += len;
     t->packed_read += head->len;
-    if (!take_bits(t, payload, &len))
-        return BARO_E_CORRUPT;
-    int r = unpack(t, payload, len);
+    int r = take_bits(t, payload, &len);
+    if (r == 0)
+        r = unpack(t, payload, len);
     t->raw_read += t->raw.len;
     if (r == 0)
         t->rest = span_of(t->raw.at, t->raw.len);
