@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "serve/follow.h"
@@ -157,10 +159,26 @@ enum job_state job_state(struct catalogue *c, struct job *job)
     return state;
 }
 
+#define PATIENCE_S 5 /* a tape is read for 2 s of CPU time at most */
+
+bool job_lock(struct job *job)
+{
+    struct timespec until;
+    bool locked = pthread_mutex_trylock(&job->lock) == 0;
+    if (!locked && !job->hangs) {
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += PATIENCE_S;
+        locked = pthread_mutex_clocklock(&job->lock, CLOCK_MONOTONIC, &until) == 0;
+    }
+    job->hangs = !locked;
+    return locked;
+}
+
 int64_t job_host_ns(struct job *job)
 {
     uint64_t t_ns;
-    pthread_mutex_lock(&job->lock);
+    if (!job_lock(job))
+        return 0;
     bool has = job->tape && job->now && baro_sample_host_ns(job->now, &t_ns) == BARO_PRESENT;
     int64_t at_ns = has ? baro_header_realtime_ns(baro_tape_header(job->tape), t_ns) : 0;
     pthread_mutex_unlock(&job->lock);
@@ -172,9 +190,16 @@ const char *catalogue_folder(const struct catalogue *c)
     return c->listed;
 }
 
+#define HANGS_S 10
+
 void catalogue_error(struct catalogue *c, char *ret, size_t size)
 {
     pthread_mutex_lock(&c->lock);
-    snprintf(ret, size, "%s", c->error);
+    uint64_t now_ns = clock_monotonic_ns(), s = c->waits ? (now_ns - c->waits_ns) / NS_PER_SEC : 0;
+    if (s >= HANGS_S)
+        snprintf(ret, size, "%s has not been read for %llu s: its file system does not answer; no job is followed",
+                 c->waits, (unsigned long long)s);
+    else
+        snprintf(ret, size, "%s", c->error);
     pthread_mutex_unlock(&c->lock);
 }

@@ -7,6 +7,7 @@
 #define SERVE_CATALOGUE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +44,7 @@ struct job {
 
     /* under its own lock: of a job that runs, and of one that ended a moment ago */
     pthread_mutex_t lock;
+    _Atomic bool hangs; /* of no lock: job_lock() has waited in vain */
     struct baro_tape *tape;
     struct baro_summary *summary;
     struct baro_verdicts *verdicts;
@@ -66,7 +68,7 @@ int catalogue_start(struct catalogue **ret, const char *folder, enum catalogue_a
 void catalogue_stop(struct catalogue *c);
 
 const char *catalogue_folder(const struct catalogue *c);
-/* The error of the last attempt to list the folder; "": there was none. */
+/* The error of the last attempt to list the folder, or what that or reading a tape has waited for; "": none. */
 void catalogue_error(struct catalogue *c, char *ret, size_t size);
 
 /* A job by its id as it is shown, held until job_release(); NULL: there is none. */
@@ -102,6 +104,9 @@ void job_row(struct catalogue *c, struct job *job, struct buf *ret);
 /* Its command for people, to be freed, and when it began; NULL: not known. */
 char *job_title(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
 enum job_state job_state(struct catalogue *c, struct job *job);
+/* Takes its own lock, for a thread that answers. False: it was not to be had for some seconds, since the thread of the
+ * catalogue waits for a file system; as long as it does, later calls return false at once. */
+bool job_lock(struct job *job);
 /* When its last sample says that the machine was read, since 1970; 0: it has no values of the machine, or no sample. */
 int64_t job_host_ns(struct job *job);
 /* A cursor for the calling thread, which may spend that much CPU time on it; NULL and an error. */

@@ -25,6 +25,8 @@ struct catalogue {
     struct removed removed[REMOVED_KEPT];
     size_t n_removed; /* since the start */
     char error[256];
+    const char *waits; /* what its thread reads: the folder, or the tape of this job; NULL: nothing */
+    uint64_t waits_ns; /* CLOCK_MONOTONIC: since when */
 
     /* of its thread */
     pthread_t thread;

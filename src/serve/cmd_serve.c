@@ -21,6 +21,7 @@
 
 #define CLIENTS 256u
 #define CHECK_MS 250
+#define END_S 5
 #define UNSENT_BYTES 64000000u
 #define MAPPED_BYTES 131072 /* what is larger is a mapping of its own, which goes back to the kernel when it is freed */
 #define ARENAS 2
@@ -118,6 +119,21 @@ static enum catalogue_announced announced(const struct server *s, const char *fo
     return guarded ? ANNOUNCED_ALL : ANNOUNCED_OWN;
 }
 
+static void end_now(int number)
+{
+    (void)number;
+    _exit(0);
+}
+
+/* A thread may wait for ever for the file system of a tape. */
+static void end_at_last(struct server *s)
+{
+    for (int i = 0; i < s->n_listeners; i++)
+        listen_close(&s->listener[i]);
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = end_now}, NULL);
+    alarm(END_S);
+}
+
 static int serve(struct cli *cli, struct server *s, const char *folder)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -143,6 +159,7 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
         wait_for_end(s, signals);
         notify("STOPPING=1");
         observing_stop(&s->observing);
+        end_at_last(s);
     }
     if (s->live) {
         server_stop(s);

@@ -236,10 +236,10 @@ static void keep_followed(struct scrape *s)
     int64_t newest_ns = 0;
     for (size_t i = 0; i < s->jobs.n; i++) {
         struct job *job = s->jobs.at[i];
-        pthread_mutex_lock(&job->lock);
-        bool has = job->tape && job->now && n < JOBS;
-        s->left_out += job->tape && job->now && !has;
-        pthread_mutex_unlock(&job->lock);
+        bool locked = job_lock(job), has = locked && job->tape && job->now && n < JOBS;
+        s->left_out += locked && job->tape && job->now && !has;
+        if (locked)
+            pthread_mutex_unlock(&job->lock);
         int64_t at_ns = has ? job_host_ns(job) : 0;
         if (at_ns > newest_ns) {
             newest_ns = at_ns;

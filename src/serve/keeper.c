@@ -84,6 +84,15 @@ static struct job *next_job(struct catalogue *c, bool is_new)
     return found;
 }
 
+/* What may take for ever; NULL: it is over. */
+static void note_wait(struct catalogue *c, const char *what)
+{
+    pthread_mutex_lock(&c->lock);
+    c->waits = what;
+    c->waits_ns = clock_monotonic_ns();
+    pthread_mutex_unlock(&c->lock);
+}
+
 /* Reads one tape: heads before the rest, so that the list is complete soon. False: all was read. */
 static bool read_one(struct catalogue *c)
 {
@@ -93,6 +102,7 @@ static bool read_one(struct catalogue *c)
     job = job ? job : next_job(c, false);
     if (!job)
         return false;
+    note_wait(c, job->id);
     if (is_head) {
         follow_head(job, &f);
     } else {
@@ -101,6 +111,7 @@ static bool read_one(struct catalogue *c)
         if (f.state != JOB_RUNNING)
             touched_remove(&c->touched, &job->watch);
     }
+    note_wait(c, NULL);
     publish(c, job, &f);
     job_release(c, job);
     return true;
@@ -113,7 +124,10 @@ static void tick_job(struct catalogue *c, struct job *job, uint64_t now_ns)
     if (!is_written && now_ns < job->check_ns)
         return;
     job->check_ns = now_ns + (is_written ? SETTLE_NS : CHECK_NS);
-    if (!follow_tick(job, &f))
+    note_wait(c, job->id);
+    bool has_news = follow_tick(job, &f);
+    note_wait(c, NULL);
+    if (!has_news)
         return;
     if (f.state != JOB_RUNNING)
         touched_remove(&c->touched, &job->watch);
@@ -161,7 +175,9 @@ static void list_if_due(struct catalogue *c)
     }
     if (now_ns < c->list_ns)
         return;
+    note_wait(c, c->listed);
     folder_read(c);
+    note_wait(c, NULL);
     c->list_ns = now_ns + (c->soon ? TICK_MS / c->soon : LIST_MS) * NS_PER_MS;
     c->soon -= c->soon > 0;
 }

@@ -149,8 +149,13 @@ static void work(struct request *q, bool is_over)
     struct MHD_Connection *c = q->connection;
     struct clients *clients = &q->server->clients;
     struct client *client = client_of(c);
+    bool hangs = !is_over && q->job && !job_lock(q->job);
+    if (!is_over && q->job && !hangs)
+        pthread_mutex_unlock(&q->job->lock);
     if (is_over) {
         fail_over(q);
+    } else if (hangs) {
+        request_fail(q, 503, "hangs", "the file system of this tape does not answer");
     } else if (q->route->is_large && client_has_left(client)) {
         request_fail(q, 408, "left", "the client has closed its half of the connection");
     } else if (q->route->is_large && clients_full(clients, client)) {

@@ -258,3 +258,24 @@ def test_ids_with_any_bytes(serve, run, work):
         assert list(s.json("/j/task?task_id=" + urllib.parse.quote(i, safe=""))) == [i]
     assert s.ask("/api/v1/jobs/a%FF")[0] == 404
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", s.ask("/metrics")[2])
+
+
+def test_a_file_system_that_hangs(serve, run, hanging, started):
+    """Other requests are answered, it is said, and the server ends."""
+    started([run.binary, "run", "-q", "-i", "50ms", "-o", f"{hanging.folder}/t.baro", "--", "sleep", "600"])
+    poll(lambda: "t.baro" in os.listdir(hanging.folder))
+    s = serve(folder=hanging.folder)
+    poll(lambda: (j := s.jobs(state="running")) and j[0]["now"])
+    hanging.hang()
+    try:
+        assert "does not answer" in poll(lambda: s.json("/healthz", s.ask("/healthz")[0])["error"])
+        for _ in range(6):  # more than there are workers
+            status, _, body = s.ask("/api/v1/jobs/t")
+            assert status == 200 or (status == 503 and json.loads(body)["error"]["code"] == "hangs")
+        assert s.ask("/metrics")[0] == 200 and s.json("/healthz", 503)["status"] == "failing"
+        s.process.terminate()
+        # The kernel can't end a thread that waits for FUSE, so the process is there until that answers.
+        poll(lambda: open(f"/proc/{s.process.pid}/stat", encoding="ascii").read().rsplit(")", 1)[1].split()[0] == "Z")
+    finally:
+        hanging.resume()
+    assert s.process.wait(60) == 0
