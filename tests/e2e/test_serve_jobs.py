@@ -260,9 +260,9 @@ def test_ids_with_any_bytes(serve, run, work):
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", s.ask("/metrics")[2])
 
 
-def test_a_file_system_that_hangs(serve, run, hanging, started):
+def test_a_file_system_that_hangs(serve, hanging, running):
     """Other requests are answered, it is said, and the server ends."""
-    started([run.binary, "run", "-q", "-i", "50ms", "-o", f"{hanging.folder}/t.baro", "--", "sleep", "600"])
+    running("sleep", "600", options=("-o", f"{hanging.folder}/t.baro"))
     poll(lambda: "t.baro" in os.listdir(hanging.folder))
     s = serve(folder=hanging.folder)
     poll(lambda: (j := s.jobs(state="running")) and j[0]["now"])
