@@ -62,11 +62,13 @@ static void note_removed(struct lines *l, struct buf *b, const struct baro_summa
 /* Example: 152 samples in 17.4 s, 172 left out and 27 missed: one each 114 ms instead of 49.6 ms. */
 static void put_distance(struct buf *b, const struct baro_summary *s, uint64_t samples, uint64_t lacking)
 {
-    uint64_t wall_ns = report_u64(s, "", "wall_ns");
+    uint64_t wall_ns = report_u64(s, "", "wall_ns"), all;
+    if (__builtin_add_overflow(samples, lacking, &all)) /* a damaged tape has any number */
+        all = UINT64_MAX;
     buf_str(b, "sampled every ");
     fmt_duration(b, wall_ns / samples);
     buf_str(b, " on average instead of ");
-    fmt_duration(b, wall_ns / (samples + lacking));
+    fmt_duration(b, wall_ns / all);
 }
 
 /* What it cost the reader that samples and reads were left out: nothing, or one sentence. */
