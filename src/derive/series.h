@@ -63,6 +63,7 @@ struct baro_series {
     const struct baro_tape *tape;
     bool begun;         /* a sample was read */
     bool has_job;       /* the sample that is being read is of a job, and not of the machine alone */
+    bool from_begin;    /* the walk began with the tape's first record: tasks had used nothing before it */
     bool from_start;    /* the first one is the tape's first: what processes had used then is of this recording */
     bool failed;        /* out of memory */
 };

@@ -160,7 +160,8 @@ static void read_entities(struct baro_series *s, int counter, const struct baro_
         uint64_t v;
         const struct who who = {.id = e->id, .name = baro_entity_name(e)};
         if (baro_entity_value(e, c->metric, &v) == BARO_PRESENT)
-            read_counter(s, counter, &who, c->read_ns, v, false);
+            read_counter(s, counter, &who, c->read_ns, v,
+                         c->kind == BARO_KIND_TASK && (s->begun || s->from_begin));
     }
 }
 
@@ -371,8 +372,9 @@ static void close_value(const struct baro_series *s, struct curve *c, uint64_t t
 static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t_ns)
 {
     if (c->counter >= 0) {
-        /* Of processes that come and go there is always a rate, if only 0; a counter that is absent has none. */
-        bool goes_on = (c->kind == BARO_KIND_PROCESS && s->has_job) || c->known;
+        /* Of processes and tasks, which come and go, there is always a rate, if only 0; a counter that is absent has none. */
+        bool come_and_go = c->kind == BARO_KIND_PROCESS || c->kind == BARO_KIND_TASK;
+        bool goes_on = (come_and_go && s->has_job) || c->known;
         if (c->has && goes_on)
             close_rate(s, c, t_ns, false);
         else if (goes_on)
@@ -449,11 +451,14 @@ int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_
         r = baro_tape_range(tape, &first_ns, &last_ns, err);
     if (r > 0)
         r = baro_tape_seek(tape, s->from_ns, &record, err);
-    s->from_start = r > 0 && record.t_ns == first_ns && baro_header_has_start(baro_tape_header(tape));
-    for (size_t i = 0; s->from_start && i < s->n_curves; i++)
-        s->curve[i].has = s->curve[i].counter >= 0 && !has_own_time(s->curve[i].kind); /* nothing, since 0 */
-    for (size_t i = 0; i < s->n_curves; i++)
-        s->curve[i].held.most = most_of(s, &s->curve[i]);
+    s->from_begin = r > 0 && record.t_ns == first_ns;
+    s->from_start = s->from_begin && baro_header_has_start(baro_tape_header(tape));
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        bool from_zero = c->kind == BARO_KIND_TASK ? s->from_begin : s->from_start && !has_own_time(c->kind);
+        c->has = c->counter >= 0 && from_zero; /* nothing, since 0 */
+        c->held.most = most_of(s, c);
+    }
     for (; r > 0; r = baro_tape_next(tape, &record, err)) {
         if (record.kind == BARO_RECORD_SAMPLE)
             on_sample(s, record.u.sample);

@@ -34,6 +34,7 @@ struct dialect {
     bool begun;      /* there is one before */
     bool ended;      /* where the original would have ended */
     bool silent;
+    uint64_t vague_samples;
     uint64_t first_ns; /* when the machine was read first */
     bool left_out;   /* the last row was, and the next one has its growth */
     struct instant waiting; /* that row: if there is no other one, it is written at the end */
@@ -134,6 +135,27 @@ enum baro_kind dialect_kind(const struct dialect *d)
 bool dialect_silent(const struct dialect *d)
 {
     return d->silent;
+}
+
+uint64_t dialect_vague_samples(const struct dialect *d)
+{
+    return d->vague_samples;
+}
+
+/* What marks pss and uss in our own rows: pss_stale, and lower_bounds. */
+static bool is_vague(const struct baro_sample *s)
+{
+    static const char *const stems[] = {"pss", "uss"};
+    uint64_t stale;
+    if (baro_sample_job(s, metric_of(BARO_KIND_JOB, "pss_stale"), &stale) == BARO_PRESENT && stale)
+        return true;
+    for (size_t i = 0; i < 2; i++) {
+        struct baro_sum sum;
+        if (baro_sample_sum(s, metric_of(BARO_KIND_PROCESS, stems[i]), &sum) == BARO_PRESENT &&
+            sum.covered < sum.members)
+            return true;
+    }
+    return false;
 }
 
 /* ---- values ---- */
@@ -510,6 +532,8 @@ static void of_machine(struct dialect *d, const struct baro_sample *s, struct bu
 
 void dialect_record(struct dialect *d, const struct baro_record *record, struct buf *ret)
 {
+    if (d->table->kind == BARO_KIND_PROCESS && record->kind == BARO_RECORD_SAMPLE)
+        d->vague_samples += is_vague(record->u.sample);
     if (d->each) {
         if (dialect_each_record(d->each, record, ret))
             d->silent = false;

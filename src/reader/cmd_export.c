@@ -333,6 +333,11 @@ static int export(struct exporting *x)
         cli_note(x->cli, "the tape has nothing to make rows of: %s",
                  dialect_kind(x->dialect) == BARO_KIND_HOST ? "the machine was read less than twice"
                                                             : "no sample has a process");
+    uint64_t vague = x->dialect ? dialect_vague_samples(x->dialect) : 0;
+    if (vague)
+        cli_note(x->cli, "pss and uss in the rows of %llu sample%s are older than the row or not of all processes: "
+                 "`baro export -e job --columns t_ns,lower_bounds,pss_stale` says which", (unsigned long long)vague,
+                 vague == 1 ? "" : "s");
     if (x->settings->follow && baro_tape_state(x->tape) == BARO_TAPE_CUT_OFF)
         cli_note(x->cli, "no recorder writes %s any more; it has no end", x->path);
     if (baro_tape_damage(x->tape))

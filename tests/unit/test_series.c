@@ -260,6 +260,43 @@ static void test_bounds_of_a_task(void **state)
     unlink(path);
 }
 
+static int add_task_cpu(struct baro_series *s)
+{
+    return baro_series_add_rate(s, BARO_KIND_TASK, 0, "web", TASK_cpu, NULL);
+}
+
+/* A task had used 0.4 s when it was read for the first time, at 1 s: since the tape began. Of another one, which is on
+ * the tape from 2 s on, it had used 0.1 s since 1 s. */
+static void test_growth_of_a_task(void **state)
+{
+    char path[64];
+    int curve;
+    uint64_t value[2][TASK_MAX] = {{[TASK_cpu] = SECOND * 4 / 10}, {[TASK_cpu] = SECOND / 10}};
+    uint8_t absent[TASK_MAX] = {0};
+    struct baro_entity web = {.id = 9, .kind = BARO_KIND_TASK, .name = (char *)"web", .label = (char *)"",
+                              .n_values = TASK_MAX, .value = value[0], .absent = absent}, late = web;
+    struct baro_entity *tasks[] = {&web, &late};
+    struct baro_sample s = {.t_ns = 1 * SECOND};
+    (void)state;
+    snprintf(path, sizeof path, "/tmp/test_series_growth.%d.baro", (int)getpid());
+    struct tape_writer *w = new_tape(path, NULL);
+    late.id = 10;
+    late.value = value[1];
+    s.entities[BARO_KIND_TASK] = (struct baro_entities){.at = tasks, .n = 1, .read_ns = 1 * SECOND};
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    s.t_ns = s.entities[BARO_KIND_TASK].read_ns = 2 * SECOND;
+    s.entities[BARO_KIND_TASK].n = 2;
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+    struct baro_series *cpu = series(path, 0, 2 * SECOND, 2, &curve, add_task_cpu);
+    assert_int_equal(baro_series_bucket(cpu, curve, 0)->covered_ns, SECOND);
+    near(baro_series_bucket(cpu, curve, 0)->mean / 1e9, 0.4);
+    near(baro_series_bucket(cpu, curve, 1)->mean / 1e9, 0.1);
+    baro_series_free(cpu);
+    unlink(path);
+}
+
 static int add_all_cpu(struct baro_series *s)
 {
     return baro_series_add_rate(s, BARO_KIND_PROCESS, 0, NULL, PROCESS_cpu, NULL);
@@ -650,6 +687,7 @@ int main(void)
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_bounds_of_a_sum),
         cmocka_unit_test(test_bounds_of_a_task),
+        cmocka_unit_test(test_growth_of_a_task),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_derived_and_counts),
         cmocka_unit_test(test_shares),
