@@ -15,6 +15,8 @@
 #define CURVES_MOST 8u   /* of one number */
 #define POINTS_LEAST 2u
 #define NAME_MOST 64u
+#define LEAST 1e-300 /* axes go down to this */
+#define MOST 1e308   /* and up to this */
 
 /* The bucket of the last point of a curve, and how many points it has. */
 struct filled {
@@ -28,7 +30,9 @@ static bool number_of(const struct baro_attribute *a, double *ret)
     *ret = a->type == BARO_ATTRIBUTE_REAL     ? a->real
            : a->type == BARO_ATTRIBUTE_SIGNED ? (double)a->i64
                                               : (double)a->u64;
-    return *ret - *ret == 0; /* neither infinite nor no number */
+    double size = *ret < 0 ? -*ret : *ret;
+    *ret = size < LEAST ? 0 : *ret;
+    return size <= MOST; /* nor is it no number */
 }
 
 /* "epoch 12" and "epoch 13" are points of one curve, "epoch #". */

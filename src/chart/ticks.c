@@ -50,6 +50,29 @@ static void small_text(double v, struct buf *ret)
         ret->len--;
 }
 
+#define NUMBER_LARGE 1e15 /* from there on, and below the small one, a number has a power of ten: "1.50e300" */
+#define NUMBER_SMALL 1e-6
+
+static bool has_power(double size)
+{
+    return size >= NUMBER_LARGE || (size > 0 && size < NUMBER_SMALL);
+}
+
+/* v as a number from 1 to 10 and a power of ten; size: of v. Below 1e-300 the power alone would be 0. */
+static double without_power(double v, double size, int *ret_power)
+{
+    *ret_power = (int)floor(log10(size));
+    return *ret_power < -300 ? v * 1e300 / pow(10, *ret_power + 300) : v / pow(10, *ret_power);
+}
+
+static void power_text(double v, struct buf *ret)
+{
+    int power;
+    double shown = without_power(v, fabs(v), &power);
+    fmt_decimal(ret, shown, shown == floor(shown) ? 0 : 2);
+    buf_printf(ret, "e%d", power);
+}
+
 void chart_value_text(enum chart_unit unit, double value, struct buf *ret)
 {
     switch (unit) {
@@ -78,7 +101,9 @@ void chart_value_text(enum chart_unit unit, double value, struct buf *ret)
         buf_str(ret, " GHz");
         break;
     case CHART_NUMBER:
-        if (value != floor(value) && fabs(value) < 1)
+        if (has_power(fabs(value)))
+            power_text(value, ret);
+        else if (value != floor(value) && fabs(value) < 1)
             small_text(value, ret);
         else
             number_text(value, ret);
@@ -105,7 +130,7 @@ static double nice_above(double v)
 
 struct scale {
     double by;
-    const char *text;
+    char text[8];
 };
 
 /* The unit of an axis that ends there: all its ticks have the same one. */
@@ -120,7 +145,9 @@ static struct scale scale_of(enum chart_unit unit, double end)
         if (end >= list[i].by || i == 5)
             return list[i];
     }
-    const struct scale one = {1, unit == CHART_PER_SECOND ? "/s" : unit == CHART_CELSIUS ? " \302\260C" : ""};
+    struct scale one = {.by = 1};
+    snprintf(one.text, sizeof(one.text), "%s",
+             unit == CHART_PER_SECOND ? "/s" : unit == CHART_CELSIUS ? " \302\260C" : "");
     switch (unit) {
     case CHART_RATIO:
         return (struct scale){0.01, " %"};
@@ -135,6 +162,13 @@ static struct scale scale_of(enum chart_unit unit, double end)
                            : (struct scale){1e-3, " ms"};
     case CHART_COUNT:
         return end >= 1e7 ? (struct scale){1e6, " M"} : end >= 1e5 ? (struct scale){1e3, " k"} : one;
+    case CHART_NUMBER:
+        if (has_power(end)) {
+            int power = (int)floor(log10(end));
+            one.by = pow(10, power);
+            snprintf(one.text, sizeof(one.text), "e%d", power);
+        }
+        return one;
     default:
         return one;
     }
@@ -162,7 +196,7 @@ static void tick_text(const struct scale *scale, double at, double step, char re
 
 void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct chart_ticks *ret)
 {
-    top = !(top > 0) ? 1 : top < 1e-12 ? 1e-12 : top > 1e30 ? 1e30 : top;
+    top = !(top > 0) ? 1 : top < 1e-300 ? 1e-300 : top > 1e308 ? 1e308 : top;
     most = most < 2 ? 2 : most > CHART_TICKS_MAX ? CHART_TICKS_MAX : most;
     double step = nice_above(top / (double)(most - 1));
     step = step < least_step(unit) ? least_step(unit) : step;

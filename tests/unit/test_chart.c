@@ -45,6 +45,8 @@ static void test_value_ticks(void **state)
         {CHART_SECONDS, 600, 4, "0|5 min|10 min"},
         {CHART_SECONDS, 0.02, 5, "0|5 ms|10 ms|15 ms|20 ms"},
         {CHART_PER_SECOND, 30000, 4, "0|10 k/s|20 k/s|30 k/s"},
+        {CHART_NUMBER, 1e308, 5, "0.0|0.5e308|1.0e308"},
+        {CHART_NUMBER, 4e-8, 5, "0|1e-8|2e-8|3e-8|4e-8"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
