@@ -145,9 +145,15 @@ async function readRow() {
   return job.job;
 }
 
-/* The list of the server has the end of a job a moment later than its tape. */
+/* The list of the server has the end of a job a moment later than its tape. A tape that was removed may come back: its
+ * recorder writes it anew at the end. */
 async function readEnd() {
   const row = await readRow();
+  const answer = row || isOver ? null : await fetch(base, {credentials: "same-origin"}).catch(() => null);
+  if (answer && answer.status === 404) {
+    $("state").textContent = "the tape was removed";
+    $("state").className = "pill bad";
+  }
   if (!row || row.state === "running" || !row.result) setTimeout(readEnd, 1000);
 }
 

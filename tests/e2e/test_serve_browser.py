@@ -115,6 +115,26 @@ def test_a_job_that_runs_is_watched(serve, running, page):
     assert texts(page, "#report") == ["Open the report"]
 
 
+def test_the_tape_of_a_watched_job_is_removed(serve, running, work):
+    """The page says so, and goes on when the recorder has written it anew."""
+    page = Browser(work / "profile2", "--hide-scrollbars")
+    try:
+        job = running("cat")
+        s = serve()
+        show(page, s)
+        poll(lambda: page.run("!!document.querySelector('#running .job a')"))
+        page.run("document.querySelector('#running .job a').click()")
+        poll(lambda: page.run("location.pathname.startsWith('/jobs/') && !!document.querySelector('#link.live')"))
+        (tape,) = (work / "home").glob("**/*.baro")
+        tape.unlink()
+        poll(lambda: texts(page, "#state") == ["the tape was removed"])
+        job.stdin.close()
+        job.wait()
+        poll(lambda: texts(page, "#state") == ["exit 0"])
+    finally:
+        page.close()
+
+
 def test_the_machine_has_a_history(serve, running, page):
     running("cat")
     s = serve()
