@@ -26,6 +26,19 @@ static inline struct span span_str(const char *s)
     return (struct span){s, strlen(s)};
 }
 
+/* What stands behind the last slash. */
+static inline struct span span_base_name(struct span path)
+{
+    const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
+    return slash ? span_of(slash + 1, (size_t)(path.at + path.len - slash - 1)) : path;
+}
+
+static inline const char *path_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* The number at an offset, in the machine's byte order; the caller has checked that it is there. */
 static inline uint32_t span_u32(struct span s, size_t at)
 {

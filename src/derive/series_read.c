@@ -372,7 +372,8 @@ static void close_value(const struct baro_series *s, struct curve *c, uint64_t t
 static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t_ns)
 {
     if (c->counter >= 0) {
-        /* Of processes and tasks, which come and go, there is always a rate, if only 0; a counter that is absent has none. */
+        /* Of processes and tasks, which come and go, there is always a rate, if only 0; a counter that is absent has
+         * none. */
         bool come_and_go = c->kind == BARO_KIND_PROCESS || c->kind == BARO_KIND_TASK;
         bool goes_on = (come_and_go && s->has_job) || c->known;
         if (c->has && goes_on)

@@ -8,6 +8,11 @@
 const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "spare-cores-0.5", "pytyche-cpu", "oasislmf",
                                      NULL};
 
+/* GPUs are not recorded. */
+#define GPUS(vram)                                                                                                     \
+    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT}, {vram, FROM_NOTHING, NULL, FORM_COUNT},                             \
+        {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT}
+
 /* Spare Cores resource-tracker, PidTracker: as it writes, and corrected. */
 static const struct dialect_column pid_tracker[] = {
     {"timestamp", FROM_TIME, NULL, FORM_EPOCH},
@@ -19,9 +24,7 @@ static const struct dialect_column pid_tracker[] = {
     {"pss", FROM_SUM, "pss", FORM_KIB},
     {"read_bytes", FROM_JOB, "io_read", FORM_GROWN},
     {"write_bytes", FROM_JOB, "io_write", FORM_GROWN},
-    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT},
-    {"gpu_vram", FROM_NOTHING, NULL, FORM_COUNT},
-    {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
+    GPUS("gpu_vram"),
 };
 
 /* SystemTracker: as it writes. */
@@ -44,9 +47,7 @@ static const struct dialect_column system_tracker[] = {
     {"disk_space_free_gb", FROM_FS, "available", FORM_GIB},
     {"net_recv_bytes", FROM_NET, "receive", FORM_GROWN},
     {"net_sent_bytes", FROM_NET, "transmit", FORM_GROWN},
-    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT},
-    {"gpu_vram", FROM_NOTHING, NULL, FORM_COUNT},
-    {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
+    GPUS("gpu_vram"),
 };
 
 /* The same, corrected. */
@@ -69,9 +70,7 @@ static const struct dialect_column system_tracker_mended[] = {
     {"disk_space_free_gb", FROM_FS, "available", FORM_GIB},
     {"net_recv_bytes", FROM_HOST, "net_receive", FORM_GROWN},
     {"net_sent_bytes", FROM_HOST, "net_transmit", FORM_GROWN},
-    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT},
-    {"gpu_vram", FROM_NOTHING, NULL, FORM_COUNT},
-    {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
+    GPUS("gpu_vram"),
 };
 
 /* ProcessTracker and SystemTracker of its release 0.5 */
@@ -85,9 +84,7 @@ static const struct dialect_column process_tracker[] = {
     {"memory_mib", FROM_SUM, "pss", FORM_MIB},
     {"disk_read_bytes", FROM_JOB, "io_read", FORM_GROWN},
     {"disk_write_bytes", FROM_JOB, "io_write", FORM_GROWN},
-    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT},
-    {"gpu_vram_mib", FROM_NOTHING, NULL, FORM_COUNT},
-    {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
+    GPUS("gpu_vram_mib"),
 };
 
 static const struct dialect_column system_tracker_0_5[] = {
@@ -109,9 +106,7 @@ static const struct dialect_column system_tracker_0_5[] = {
     {"disk_space_free_gb", FROM_FS, "available", FORM_GB},
     {"net_recv_bytes", FROM_HOST, "net_receive", FORM_GROWN},
     {"net_sent_bytes", FROM_HOST, "net_transmit", FORM_GROWN},
-    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT},
-    {"gpu_vram_mib", FROM_NOTHING, NULL, FORM_COUNT},
-    {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT},
+    GPUS("gpu_vram_mib"),
 };
 
 /* pytyche.diagnostics.run_monitor, cpu_metrics.csv */

@@ -13,12 +13,6 @@ enum { PADDING = 8 };
  * seen whole. */
 enum { LOOK_AHEAD = 16384 };
 
-static struct span base_name(struct span path)
-{
-    const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
-    return slash ? span_of(slash + 1, (size_t)(path.at + path.len - slash - 1)) : path;
-}
-
 static struct span without_padding(struct span text)
 {
     size_t len = text.len;
@@ -96,7 +90,7 @@ void pid_cmdline_format(struct span text, size_t max, struct buf *ret)
         if (seen.len > max + LOOK_AHEAD)
             seen.len = max + LOOK_AHEAD;
         if (first)
-            program = base_name(argument);
+            program = span_base_name(argument);
         else
             buf_byte(ret, ' ');
         size_t from = ret->len;

@@ -5,12 +5,6 @@
 
 enum { COMM_MAX = 15, NAME_MAX_BYTES = 255, ARGS_MAX = 16 };
 
-static struct span base_name(struct span path)
-{
-    const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
-    return slash ? span_of(slash + 1, (size_t)(path.at + path.len - slash - 1)) : path;
-}
-
 static bool begins_with(struct span name, struct span comm)
 {
     return name.len >= comm.len && memcmp(name.at, comm.at, comm.len) == 0;
@@ -52,9 +46,9 @@ static struct span from_arguments(struct span comm, struct span cmdline)
     struct span argument;
     for (int i = 0; i < ARGS_MAX && take_word(&cmdline, &argument); i++) {
         /* A path may contain a blank, and the rest of a title may contain a slash, so both are tried. */
-        struct span name = base_name(argument);
+        struct span name = span_base_name(argument);
         if (!begins_with(name, comm))
-            name = base_name(first_word(argument, 0));
+            name = span_base_name(first_word(argument, 0));
         if (begins_with(name, comm))
             return first_word(name, comm.len);
     }
@@ -65,7 +59,7 @@ void pid_name(struct span comm, struct span exe, struct span cmdline, struct buf
 {
     struct span name = comm;
     if (comm.len == COMM_MAX) {
-        name = base_name(without_suffix(exe, " (deleted)"));
+        name = span_base_name(without_suffix(exe, " (deleted)"));
         if (!begins_with(name, comm))
             name = from_arguments(comm, cmdline);
     }

@@ -32,10 +32,8 @@ static bool is_temporary(struct span word)
 
 static struct span base_name(struct span path)
 {
-    const char *slash = memrchr(path.at, '/', path.len);
-    if (!slash || slash + 1 == path.at + path.len)
-        return path;
-    return span_of(slash + 1, path.len - (size_t)(slash + 1 - path.at));
+    struct span name = span_base_name(path);
+    return name.len ? name : path;
 }
 
 /* Words that may be the subject. */

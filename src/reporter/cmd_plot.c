@@ -138,12 +138,6 @@ static const struct chart_curve *main_curve(const struct chart *c)
     return c->n_curves ? &c->curves[0] : NULL;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int overlay(const struct plot *p, size_t figure, struct chart *ret)
 {
     const struct chart *first = figures_chart(p->one[0].figures, figure);
@@ -156,7 +150,7 @@ static int overlay(const struct plot *p, size_t figure, struct chart *ret)
     for (size_t i = 0; i < p->n; i++) {
         const struct chart *c = figures_chart(p->one[i].figures, figure);
         const struct chart_curve *from = main_curve(c);
-        struct chart_curve *to = chart_add_curve(ret, base_name(p->one[i].path.at), CHART_LINE, (unsigned)i);
+        struct chart_curve *to = chart_add_curve(ret, path_base_name(p->one[i].path.at), CHART_LINE, (unsigned)i);
         if (!to)
             return cli_failf(p->cli, "out of memory");
         for (size_t k = 0; from && k < c->buckets && k < ret->buckets; k++)

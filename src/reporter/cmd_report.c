@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/span.h"
 #include "command/zone.h"
 #include "reader/output.h"
 #include "reader/reader.h"
@@ -37,8 +38,7 @@ static const struct report_format *choose(const struct settings *s)
 /* The name of the tape's file with another ending, in the current folder. */
 static void default_name(const char *tape, const char *ending, char ret[PATH_MAX])
 {
-    const char *slash = strrchr(tape, '/');
-    const char *name = slash ? slash + 1 : tape;
+    const char *name = path_base_name(tape);
     int n = (int)strlen(name);
     if (ends_with(name, ".baro"))
         n -= 5;

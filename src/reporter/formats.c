@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/span.h"
 #include "page/page.h"
 
 /* The names are those of report_format_names (command/reader_options.c), in the same order. */
@@ -15,7 +16,6 @@ const struct report_format report_formats[] = {
 
 int report_html(const struct report_input *in, baro_sink *sink, void *context, struct baro_error *err)
 {
-    const char *slash = strrchr(in->path, '/');
-    struct page_options options = {.tape_name = slash ? slash + 1 : in->path, .zone = in->zone};
+    struct page_options options = {.tape_name = path_base_name(in->path), .zone = in->zone};
     return page_write(in->tape, &options, sink, context, err);
 }

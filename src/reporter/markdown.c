@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fmt.h"
+#include "base/span.h"
 #include "report/lines.h"
 #include "report/read.h"
 #include "report/report.h"
@@ -284,7 +285,7 @@ static void commands(struct page *p)
 
 static void foot(struct page *p)
 {
-    const char *slash = strrchr(p->d->in->path, '/'), *name = slash ? slash + 1 : p->d->in->path;
+    const char *name = path_base_name(p->d->in->path);
     buf_str(p->out, "<sub>barograph ");
     markdown_text(p->out, baro_header_version(p->d->header), strlen(baro_header_version(p->d->header)));
     buf_str(p->out, " · ");

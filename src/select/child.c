@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/span.h"
 #include "exits/events.h"
 #include "helper/detach.h"
 #include "procfs/procfs.h"
@@ -124,12 +125,6 @@ static void read_exe(struct child *c, int32_t pid)
         c->exe[len - cut] = 0;
 }
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* baro itself, its recorder and its helpers stand in front of other jobs, and have the command line of the job.
  * Example: `baro run -- java Storm` is three processes of baro, and one of java. baro-serve and the other programs that
  * read tapes are not meant. Where the link can't be read, the name that baro gives its processes decides. */
@@ -143,7 +138,7 @@ static bool is_baro(struct child *c, int32_t pid, const char *comm)
     if (i == n)
         return false;
     read_exe(c, pid);
-    return *c->exe ? strcmp(base_of(c->exe), "baro") == 0 : i > 0;
+    return *c->exe ? strcmp(path_base_name(c->exe), "baro") == 0 : i > 0;
 }
 
 /* The base name of the first argument; "-bash" is how a login shell calls itself. */
@@ -153,7 +148,7 @@ static void name_of_argument(const struct child *c, char *to, size_t cap)
     n = n < cap ? n : cap - 1;
     memcpy(to, c->cmdline, n);
     to[n] = 0;
-    const char *base = base_of(to);
+    const char *base = path_base_name(to);
     base += *base == '-';
     memmove(to, base, strlen(base) + 1);
 }
@@ -187,7 +182,7 @@ static size_t match(struct child *c, int32_t pid, const struct pid_stat *st)
     if (c->needs_exe)
         read_exe(c, pid);
     name_of_argument(c, argv_name, sizeof(argv_name));
-    const struct command command = {c->cmdline, c->exe, comm, base_of(c->exe), argv_name, has_uid, uid,
+    const struct command command = {c->cmdline, c->exe, comm, path_base_name(c->exe), argv_name, has_uid, uid,
                                     c->script};
     return match_jobs(c, &command, st->ppid);
 }

@@ -134,9 +134,8 @@ static bool harmless(char c)
 static void add_command(struct buf *b, const char *command)
 {
     enum { LONGEST = 32 };
-    const char *slash = strrchr(command, '/');
     size_t added = 0;
-    for (const char *c = slash ? slash + 1 : command; *c && added < LONGEST; c++) {
+    for (const char *c = path_base_name(command); *c && added < LONGEST; c++) {
         if (!harmless(*c))
             continue;
         buf_byte(b, (uint8_t)*c);
