@@ -250,11 +250,8 @@ static void test_bounds_of_a_task(void **state)
     near(b->low, 40);
     near(b->high, 40 + 25);
     near(b->at_least, 40);
-    b = baro_series_bucket(uss, curve, 1);
-    assert_int_equal(b->covered_ns, SECOND);
-    near(b->max, 40);
+    assert_int_equal(baro_series_bucket(uss, curve, 1)->covered_ns, SECOND);
     b = baro_series_bucket(uss, curve, 2);
-    assert_int_equal(b->unsure_ns, SECOND);
     near(b->at_least, 0);
     baro_series_free(uss);
     unlink(path);
