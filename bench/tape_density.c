@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "tape/writer.h"
+#include "recorder/writer/writer.h"
 
 struct proc {
     struct baro_process row;

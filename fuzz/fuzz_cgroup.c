@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "input.h"
-#include "cgroupfs/cgroup.h"
-#include "procfs/procfs.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/proc/procfs.h"
 
 static bool even(void *context, uint32_t major, uint32_t minor)
 {

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exits/connector_parse.h"
-#include "exits/groups.h"
-#include "exits/netlink.h"
-#include "exits/perf_parse.h"
-#include "exits/taskstats_parse.h"
+#include "kernel/events/connector_parse.h"
+#include "kernel/events/groups.h"
+#include "kernel/events/netlink.h"
+#include "kernel/events/perf_parse.h"
+#include "kernel/events/taskstats_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

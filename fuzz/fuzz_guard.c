@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "serve/guard.h"
+#include "programs/baro-serve/guard.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,14 +9,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collect/sampler.h"
-#include "directory/state.h"
-#include "helper/program_shared.h"
-#include "helper/wire.h"
 #include "input.h"
-#include "record/recorder.h"
-#include "select/select.h"
-#include "sockets/state.h"
+#include "recorder/collectors/directories/state.h"
+#include "recorder/collectors/programs/program_shared.h"
+#include "recorder/collectors/sampler.h"
+#include "recorder/collectors/sockets/state.h"
+#include "recorder/helper/wire.h"
+#include "recorder/loop/recorder.h"
+#include "recorder/select/select.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "input.h"
-#include "procfs/machine.h"
-#include "sysfs/sysfs.h"
+#include "kernel/proc/machine.h"
+#include "kernel/sys/sysfs.h"
 
 static void on_cpu(void *context, const struct proc_cpu *cpu)
 {

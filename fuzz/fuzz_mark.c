@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json_scan.h"
-#include "reading/mark.h"
+#include "recorder/marks/mark.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command/opt.h"
-#include "command/options.h"
-#include "command/settings.h"
+#include "programs/common/opt.h"
+#include "programs/common/options.h"
+#include "programs/common/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "input.h"
-#include "procfs/procfs.h"
-#include "procfs/redact.h"
+#include "kernel/proc/procfs.h"
+#include "recorder/redact/redact.h"
 
 static bool add(void *context, int32_t pid)
 {

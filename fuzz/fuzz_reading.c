@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "input.h"
-#include "reading/reading.h"
+#include "recorder/collectors/programs/reading.h"
 
 static struct reading reading;
 static struct reading_parser parser;

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "derive/summary.h"
-#include "encode/dialect.h"
-#include "encode/encode.h"
-#include "report/report.h"
+#include "libbaro/summary/summary.h"
+#include "output/rows/dialect.h"
+#include "output/rows/encode.h"
+#include "output/text/report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

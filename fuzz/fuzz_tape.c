@@ -12,10 +12,10 @@
 #include <zstd.h>
 
 #include "baro/tape.h"
-#include "sample/sample.h"
-#include "tape/format.h"
-#include "tape/head.h"
-#include "tape/schema.h"
+#include "libbaro/sample/sample.h"
+#include "libbaro/tape/format.h"
+#include "libbaro/tape/head.h"
+#include "libbaro/tape/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

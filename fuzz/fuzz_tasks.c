@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "input.h"
-#include "select/task_file.h"
-#include "tasks/lines.h"
+#include "programs/baro-tasks/lines.h"
+#include "recorder/select/task_file.h"
 
 #define PATH "/" /* relative paths start at its folder */
 

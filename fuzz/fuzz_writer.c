@@ -9,7 +9,7 @@
 
 #include "../tests/lib/tape_world.h"
 #include "baro/tape.h"
-#include "tape/writer.h"
+#include "recorder/writer/writer.h"
 
 enum { ITEMS_MOST = 256, PROCESSES_MOST = 64, TICKS_MOST = 24 };
 

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/span.h"
-#include "tape/format.h"
+#include "libbaro/tape/format.h"
 
 struct rng {
     uint64_t state;

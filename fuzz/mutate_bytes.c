@@ -2,8 +2,8 @@
 /* Changes of bytes, numbers and texts at any position, and of the finished file. */
 #include <string.h>
 
+#include "libbaro/tape/little.h"
 #include "mutate.h"
-#include "tape/little.h"
 
 uint64_t rng_next(struct rng *r)
 {

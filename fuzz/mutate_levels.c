@@ -2,8 +2,8 @@
 /* Changes at each level of a tape: frames, header, schema, records, bits, index, parity. */
 #include <string.h>
 
+#include "libbaro/tape/little.h"
 #include "mutate.h"
-#include "tape/little.h"
 
 /* ---- frames ---- */
 static void level_order(struct parts *p, struct parts *other, struct rng *r)

@@ -4,9 +4,9 @@
 #include <zstd.h>
 
 #include "base/crc32c.h"
+#include "libbaro/tape/little.h"
+#include "libbaro/tape/parity.h"
 #include "mutate.h"
-#include "tape/little.h"
-#include "tape/parity.h"
 
 enum { RAW_MOST = 8 << 20 };
 

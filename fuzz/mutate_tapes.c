@@ -20,7 +20,7 @@
 
 #include "baro/tape.h"
 #include "mutate.h"
-#include "tape/writer.h"
+#include "recorder/writer/writer.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define WITH_ASAN 1

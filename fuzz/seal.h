@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "tape/format.h"
+#include "libbaro/tape/format.h"
 
 static inline void seal_all(uint8_t *at, size_t size)
 {

@@ -147,7 +147,7 @@ def poll(condition, what="the condition", timeout=PATIENCE):
 
 def lock_events(path):
     """Opens a file as a recorder has $BARO_EVENTS: with the lock without which `baro mark` writes to no file
-    (src/run/marks_file.h). The lock lasts until it is closed."""
+    (src/recorder/marks/marks_file.h). The lock lasts until it is closed."""
     file = open(path, "ab")
     fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 << 62, 1, 0))  # F_OFD_SETLK
     return file

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes frames of a tape as bytes (src/tape/FORMAT.md), for tests that need malformed tapes."""
+"""Reads and writes frames of a tape as bytes (src/libbaro/tape/FORMAT.md), for tests that need malformed tapes."""
 
 import struct
 

@@ -18,8 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # A metric of processes from a file that is read already: its row and its assignment.
 METRIC = {
-    "src/metric/process.def": ("END", 'METRIC(session, NONE, INFO, STAT, ALWAYS, "id of its session")\n'),
-    "src/collect/process.c": (
+    "src/libbaro/metric/process.def": ("END", 'METRIC(session, NONE, INFO, STAT, ALWAYS, "id of its session")\n'),
+    "src/recorder/collectors/processes/process.c": (
         "    set(m, PROCESS_threads, st->num_threads);\n",
         "    set(m, PROCESS_session, (uint64_t)st->session);\n",
     ),
@@ -27,24 +27,24 @@ METRIC = {
 
 # A kind of entity: its metrics, its lines in the table of kinds, and its collector, which is a row of the sampler.
 KIND = {
-    "src/metric/pool.def": (
+    "src/libbaro/metric/pool.def": (
         "END",
         "/* SPDX-License-Identifier: Apache-2.0 */\n"
         'METRIC(entropy, NONE, GAUGE, UPTIME, ALWAYS, "bits of entropy in the kernel\'s pool")\n',
     ),
-    "src/metric/kinds.def": (
+    "src/libbaro/metric/kinds.def": (
         "END",
-        '\n#define KIND POOL\nKIND_BEGIN(pool)\n#include "metric/pool.def"\nKIND_END(pool, MAX)\n#undef KIND\n',
+        '\n#define KIND POOL\nKIND_BEGIN(pool)\n#include "libbaro/metric/pool.def"\nKIND_END(pool, MAX)\n#undef KIND\n',
     ),
-    "src/collect/pool_row.c": (
+    "src/recorder/collectors/pool/pool_row.c": (
         "END",
         """/* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 
 #include "base/fd.h"
 #include "base/span.h"
-#include "collect/pool_row.h"
-#include "entity/entity.h"
+#include "recorder/collectors/pool/pool_row.h"
+#include "recorder/sampler/entity.h"
 
 static bool tick(void *state, const struct collector_tick *t)
 {
@@ -73,13 +73,13 @@ const struct collector pool_collector = {
     .name = "pool", .kinds = COLLECTOR_KIND(KIND_pool), .tick = tick, .close = close_pool};
 """,
     ),
-    "src/collect/pool_row.h": (
+    "src/recorder/collectors/pool/pool_row.h": (
         "END",
         """/* SPDX-License-Identifier: Apache-2.0 */
-#ifndef COLLECT_POOL_ROW_H
-#define COLLECT_POOL_ROW_H
-#include "collect/sampling.h"
-#include "entity/entity.h"
+#ifndef POOL_ROW_H
+#define POOL_ROW_H
+#include "recorder/sampler/sampling.h"
+#include "recorder/sampler/entity.h"
 struct pool_row {
     struct sampling *sampling;
     struct entity_table table;
@@ -88,22 +88,23 @@ extern const struct collector pool_collector;
 #endif
 """,
     ),
-    "src/collect/sampler.h": ("    struct own_cost own;\n", "    struct pool_row pool;\n"),
-    "src/collect/sampler.c": (
+    "src/recorder/collectors/sampler.h": ("    struct own_cost own;\n", "    struct pool_row pool;\n"),
+    "src/recorder/collectors/sampler.c": (
         "    sampler_add(s, &cgroup_collector, &s->cgroups);\n",
         "    s->pool = (struct pool_row){.sampling = g, .table = {.kind = KIND_pool}};\n"
         "    sampler_add(s, &pool_collector, &s->pool);\n",
     ),
-    "src/collect/meson.build": ("END", "lib_sources += files('pool_row.c')\n"),
+    "src/recorder/meson.build": ("  'collectors/sampler.c',\n", "  'collectors/pool/pool_row.c',\n"),
 }
 
 
-INCLUDE = {"src/collect/sampler.h": ('#include "collect/own_cost.h"\n', '#include "collect/pool_row.h"\n')}
+INCLUDE = {"src/recorder/collectors/sampler.h": ('#include "recorder/sampler/own_cost.h"\n', '#include "recorder/collectors/pool/pool_row.h"\n')}
 
 
 def change(tree, places):
     for name, (after, text) in places.items():
         path = tree / name
+        path.parent.mkdir(exist_ok=True)
         old = path.read_text() if path.exists() else ""
         assert after == "END" or old.count(after) == 1, name
         path.write_text(old + text if after == "END" else old.replace(after, after + text))

@@ -115,7 +115,7 @@ def test_facts(run, recorded, example):
 
 
 def test_names_of_facts_that_sources_use(run, recorded, example, work):
-    """src/report and src/verdict read facts by name: each of these exists."""
+    """src/output/text and src/libbaro/verdict read facts by name: each of these exists."""
     tasks = work / "tasks.baro"
     run("record", "-q", "-o", tasks, "--for", "0.2s", "--exact", "no-such-program", "--du", work, status=0)
     there = {
@@ -127,13 +127,13 @@ def test_names_of_facts_that_sources_use(run, recorded, example, work):
     there |= {"targets.pid", "targets.name", "pss_peak_held_by.name", "rss_peak_held_by.name"}
     read = re.compile(r'report_(?:fact|has_u64|has_real|u64|is|text|text_is|row)\(s, "([a-z_.]*)",\s*"([a-z0-9_]+)"')
     count = 0
-    for path in sorted((SOURCE / "src" / "report").glob("*.c")):
+    for path in sorted((SOURCE / "src/output/text").glob("*.c")):
         for section, name in read.findall(path.read_text()):
             assert (f"{section}.{name}" if section else name) in there, f"{path.name}: {section}, {name}"
             assert section in sections
             count += 1
     assert count > 60
-    evidence = (SOURCE / "src" / "verdict" / "evidence.h").read_text()
+    evidence = (SOURCE / "src/libbaro/verdict/evidence.h").read_text()
     of_rules = re.findall(r'(?:FACT|TEXT)\(\w+, "([a-z_.]*)", "([a-z0-9_]+)"\)', evidence)
     assert {f"{section}.{name}" if section else name for section, name in of_rules} <= there
     assert len(of_rules) > 40

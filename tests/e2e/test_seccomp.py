@@ -159,8 +159,8 @@ def test_optional_calls_are_omitted(profiles, work):
 
 
 def test_the_wrappers_own_calls_are_listed(work):
-    """src/run/README.md names each system call that the wrapper's process makes."""
-    readme = (pathlib.Path(ROOT) / "src" / "run" / "README.md").read_text()
+    """src/recorder/wrapper/README.md names each system call that the wrapper's process makes."""
+    readme = (pathlib.Path(ROOT) / "src/recorder/wrapper/README.md").read_text()
     listed = set(re.findall(r"\w+", re.search(r"## Its system calls\n.*?```\n(.*?)```", readme, re.S).group(1)))
     made = set()
     for i, command in enumerate((

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "run/link.h"
-#include "run/run.h"
+#include "recorder/wrapper/link.h"
+#include "recorder/wrapper/run.h"
 
 struct dummy {
     int log;

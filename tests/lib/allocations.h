@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts allocations: glibc lets a program replace its allocator. Not with a sanitizer, which has an allocator of its
- * own. Include after stddef.h. */
+ * own. */
 #ifndef LIB_ALLOCATIONS_H
 #define LIB_ALLOCATIONS_H
+
+#include <stdlib.h>
 
 #if defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
 #define COUNTS_ALLOCATIONS 0

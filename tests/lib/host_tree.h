@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "host/host.h"
-#include "derive/machine.h"
 #include "files.h"
+#include "libbaro/summary/machine.h"
+#include "recorder/collectors/host/host.h"
 
 struct host_tree {
     char dir[64];

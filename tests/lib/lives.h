@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "job/job.h"
+#include "recorder/job/job.h"
 
 #define TICK 10000000ull /* 10 ms, as cutime is shown */
 #define PROCESSES 400

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the collectors have to report for tests/fixtures/machines, computed by hand from the machine's files: a number
- * of the file, times its unit. Not taken from any output. Include after "sample/sample.h".
+ * of the file, times its unit. Not taken from any output. Include after "libbaro/sample/sample.h".
  */
 #ifndef TESTS_MACHINES_BY_HAND_H
 #define TESTS_MACHINES_BY_HAND_H
 
-#include "sample/sample.h"
+#include "libbaro/sample/sample.h"
 
 struct by_hand {
     const char *machine;

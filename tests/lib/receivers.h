@@ -4,7 +4,7 @@
 #ifndef TESTS_RECEIVERS_H
 #define TESTS_RECEIVERS_H
 
-#include "derive/summary.h"
+#include "libbaro/summary/summary.h"
 #include "tape_file.h"
 
 static inline void to_summary_sample(void *s, const struct baro_sample *v)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job_sink that drops all records. Include after job/job.h. */
+/* A job_sink that drops all records. Include after recorder/job/job.h. */
 #ifndef TESTS_SINK_H
 #define TESTS_SINK_H
 

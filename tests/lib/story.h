@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "sample/sample.h"
+#include "libbaro/sample/sample.h"
 
 #define MS 1000000ull
 #define MB 1000000ull

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "baro/tape.h"
-#include "tape/create.h"
-#include "tape/writer.h"
+#include "libbaro/tape/create.h"
+#include "recorder/writer/writer.h"
 #include "tape_world.h"
 
 struct item {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sample/sample.h"
+#include "libbaro/sample/sample.h"
 
 enum { WORLD_MAX = 4096, WORLD_ENTITIES = 4, WORLD_DECLARED = 3, WORLD_ROWS = 6, WORLD_COLUMNS = 9 };
 

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "collect/own_cost.h"
-#include "helper/helper.h"
+#include "recorder/helper/helper.h"
+#include "recorder/sampler/own_cost.h"
 
 #define MS NS_PER_MS
 

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "cgroupfs/discover.h"
 #include "files.h"
+#include "kernel/cgroup/discover.h"
 
 struct world {
     char dir[sizeof(FILES_NAME)];

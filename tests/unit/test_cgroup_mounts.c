@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "cgroup/bounds.h"
-#include "cgroupfs/discover.h"
 #include "files.h"
+#include "kernel/cgroup/discover.h"
+#include "recorder/collectors/cgroups/bounds.h"
 
 #define WHOLE "31 23 0:31 / /cg/memory rw - cgroup cgroup rw,memory\n"
 #define PART "32 31 0:31 /g/in /cg/memory rw - cgroup cgroup rw,memory\n"

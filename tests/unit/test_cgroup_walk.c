@@ -16,9 +16,9 @@
 
 #include <cmocka.h>
 
-#include "cgroup/cgroup.h"
 #include "files.h"
-#include "cgroupfs/walk.h"
+#include "kernel/cgroup/walk.h"
+#include "recorder/collectors/cgroups/cgroup.h"
 
 struct world {
     char dir[sizeof(FILES_NAME)];

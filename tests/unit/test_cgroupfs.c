@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "cgroupfs/cgroup.h"
-#include "procfs/procfs.h"
 #include "cut.h"
+#include "kernel/cgroup/cgroup.h"
+#include "kernel/proc/procfs.h"
 
 /* ---- cpu ---- */
 

@@ -18,11 +18,11 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "cgroup/bounds.h"
-#include "cgroup/state.h"
-#include "cgroupfs/meter.h"
-#include "procfs/machine.h"
 #include "files.h"
+#include "kernel/cgroup/meter.h"
+#include "kernel/proc/machine.h"
+#include "recorder/collectors/cgroups/bounds.h"
+#include "recorder/collectors/cgroups/state.h"
 
 static void is(const struct baro_entity *e, enum cgroup_metric metric, uint64_t value)
 {

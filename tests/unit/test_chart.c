@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "chart/chart.h"
+#include "output/chart/chart.h"
 
 #define SECOND 1000000000ull
 

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 /* These are not in the library; they need nothing else of the command line. */
-#include "../../src/reader/moment.c"
-#include "../../src/command/opt.c"
-#include "../../src/command/zone.c"
+#include "../../src/programs/common/moment.c"
+#include "../../src/programs/common/opt.c"
+#include "../../src/programs/common/zone.c"
 
 struct values {
     bool a, b;

@@ -15,12 +15,12 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "schedule/budget.h"
-#include "collect/job_row.h"
-#include "collect/own_cost.h"
-#include "collect/processes.h"
-#include "schedule/schedule.h"
 #include "files.h"
+#include "recorder/collectors/processes/job_row.h"
+#include "recorder/collectors/processes/processes.h"
+#include "recorder/sampler/budget.h"
+#include "recorder/sampler/own_cost.h"
+#include "recorder/sampler/schedule.h"
 
 static void auto_interval(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/command_line.h"
+#include "output/text/command_line.h"
 
 static void check(const char *line, const char *program, const char *label)
 {

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "baro/summary.h"
-#include "derive/summary.h"
 #include "golden.h"
-#include "report/report.h"
+#include "libbaro/summary/summary.h"
+#include "output/text/report.h"
 
 #define MS 1000000ull
 #define SECOND 1000000000ull

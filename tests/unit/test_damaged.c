@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "directory/state.h"
-#include "helper/wire.h"
-#include "select/select.h"
-#include "sockets/state.h"
+#include "recorder/collectors/directories/state.h"
+#include "recorder/collectors/sockets/state.h"
+#include "recorder/helper/wire.h"
+#include "recorder/select/select.h"
 
 /* ---- replies of the helper ---- */
 

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "derive/derive.h"
 #include "base/json.h"
-#include "sample/sample.h"
+#include "libbaro/interval/derive.h"
+#include "libbaro/sample/sample.h"
 
 static void test_rate(void **state)
 {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "baro/interval.h"
-#include "sample/sample.h"
+#include "libbaro/sample/sample.h"
 
 #define SECOND 1000000000ull
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "job/directory.h"
-#include "job/tree.h"
+#include "recorder/job/member_index.h"
+#include "recorder/job/tree.h"
 
 enum { JOBS = 40, PIDS = 3000, MEMBERS = JOBS * PIDS };
 

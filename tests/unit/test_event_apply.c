@@ -15,9 +15,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "job/counters.h"
-#include "record/recorder.h"
 #include "files.h"
+#include "recorder/job/counters.h"
+#include "recorder/loop/recorder.h"
 #include "sink.h"
 
 #define MS NS_PER_MS

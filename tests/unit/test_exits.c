@@ -12,13 +12,13 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "exits/connector_parse.h"
-#include "exits/groups.h"
-#include "exits/netlink.h"
-#include "exits/perf_parse.h"
-#include "exits/perf_ring.h"
-#include "exits/policy.h"
-#include "exits/taskstats_parse.h"
+#include "kernel/events/connector_parse.h"
+#include "kernel/events/groups.h"
+#include "kernel/events/netlink.h"
+#include "kernel/events/perf_parse.h"
+#include "kernel/events/perf_ring.h"
+#include "kernel/events/policy.h"
+#include "kernel/events/taskstats_parse.h"
 
 static void le16(struct buf *b, uint16_t v)
 {

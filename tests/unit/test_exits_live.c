@@ -24,8 +24,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "exits/events.h"
-#include "exits/filter.h"
+#include "kernel/events/events.h"
+#include "kernel/events/filter.h"
 
 #define NOBODY 65534
 #define SKIPPED 77
@@ -462,7 +462,7 @@ static void perf_sees_all_body(void)
     exits_close(s);
 }
 
-/* Not on Debian's 6.1: exits/perf.c. */
+/* Not on Debian's 6.1: kernel/events/perf.c. */
 static bool kernel_writes_reads(void)
 {
     struct exits_source *s = perf();

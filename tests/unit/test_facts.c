@@ -12,11 +12,11 @@
 #include <cmocka.h>
 
 #include "baro/summary.h"
-#include "derive/facts.h"
+#include "libbaro/summary/facts.h"
 #include "machine_story.h"
+#include "receivers.h"
 #include "story.h"
 #include "tape_file.h"
-#include "receivers.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "sample/sample.h"
-#include "verdict/failure.h"
+#include "libbaro/sample/sample.h"
+#include "libbaro/verdict/failure.h"
 
 #define COMMAND 100 /* pid of the job's command */
 #define WRAPPER 1

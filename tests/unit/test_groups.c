@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "derive/groups.h"
-#include "derive/limits.h"
-#include "report/report.h"
+#include "libbaro/summary/groups.h"
+#include "libbaro/summary/limits.h"
+#include "output/text/report.h"
 #include "story.h"
 
 #define NEAR(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)

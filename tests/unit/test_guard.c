@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "serve/guard.h"
+#include "programs/baro-serve/guard.h"
 
 #define TOKEN "0123456789abcdef"
 

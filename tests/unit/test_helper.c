@@ -24,8 +24,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "helper/wire.h"
-#include "procfs/procfs.h"
+#include "kernel/proc/procfs.h"
+#include "recorder/helper/wire.h"
 
 #define MIB (1u << 20)
 #define LONG (5 * NS_PER_SEC)

@@ -27,9 +27,9 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "cgroup/cgroup.h"
-#include "host/host.h"
-#include "helper/helper.h"
+#include "recorder/collectors/cgroups/cgroup.h"
+#include "recorder/collectors/host/host.h"
+#include "recorder/helper/helper.h"
 
 #define SKIPPED 77
 

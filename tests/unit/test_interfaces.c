@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "sockets/interfaces.h"
+#include "recorder/collectors/sockets/interfaces.h"
 
 #define HEAD                                                                                                           \
     "Inter-|   Receive                                                |  Transmit\n"                                   \

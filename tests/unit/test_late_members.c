@@ -11,7 +11,7 @@
 
 #include "baro/summary.h"
 #include "base/clock.h"
-#include "derive/summary.h"
+#include "libbaro/summary/summary.h"
 
 #define SECOND NS_PER_SEC
 #define MS NS_PER_MS

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "job/job.h"
+#include "recorder/job/job.h"
 
 static void ignore_exit(void *context, const struct baro_exit *e)
 {

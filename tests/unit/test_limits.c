@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "cgroup/bounds.h"
-#include "cgroup/limits.h"
+#include "recorder/collectors/cgroups/bounds.h"
+#include "recorder/collectors/cgroups/limits.h"
 
 #define ID "3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a3f2a"
 #define GIB (UINT64_C(1) << 30)

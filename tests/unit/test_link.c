@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "run/wrapper.h"
+#include "recorder/wrapper/wrapper.h"
 
 struct ends {
     struct wrapper wrapper;

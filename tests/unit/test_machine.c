@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "procfs/machine.h"
-#include "sysfs/sysfs.h"
 #include "cut.h"
+#include "kernel/proc/machine.h"
+#include "kernel/sys/sysfs.h"
 
 #define MOST "18446744073709551615"
 

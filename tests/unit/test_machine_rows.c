@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "derive/derive.h"
-#include "encode/encode.h"
+#include "libbaro/interval/derive.h"
+#include "output/rows/encode.h"
 #include "tape_file.h"
 
 #define MS 1000000ull

@@ -12,12 +12,12 @@
 
 #include "baro/summary.h"
 #include "base/json.h"
-#include "derive/groups.h"
-#include "derive/limits.h"
-#include "encode/dialect.h"
 #include "golden.h"
+#include "libbaro/summary/groups.h"
+#include "libbaro/summary/limits.h"
 #include "machine_story.h"
-#include "report/report.h"
+#include "output/rows/dialect.h"
+#include "output/text/report.h"
 #include "receivers.h"
 
 #define NEAR(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)

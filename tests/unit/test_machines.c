@@ -20,12 +20,12 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "cgroup/cgroup.h"
-#include "host/state.h"
-#include "cgroup/limits.h"
 #include "golden.h"
+#include "kernel/sys/sysfs.h"
 #include "machines_by_hand.h"
-#include "sysfs/sysfs.h"
+#include "recorder/collectors/cgroups/cgroup.h"
+#include "recorder/collectors/cgroups/limits.h"
+#include "recorder/collectors/host/state.h"
 
 #define MACHINES_MOST 64
 

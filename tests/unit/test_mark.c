@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "reading/mark.h"
+#include "recorder/marks/mark.h"
 
 static struct mark m;
 

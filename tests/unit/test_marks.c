@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "derive/summary.h"
+#include "libbaro/summary/summary.h"
 
 #define MB 1000000ull
 

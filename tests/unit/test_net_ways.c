@@ -10,7 +10,7 @@
 
 #include "cut.h"
 #include "host_tree.h"
-#include "procfs/machine.h"
+#include "kernel/proc/machine.h"
 
 /* ---- routes ---- */
 

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "run/own_dir.h"
 #include "files.h"
+#include "recorder/wrapper/own_dir.h"
 
 static void folder(const char *dir, const char *name)
 {

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "page/moments.h"
-#include "page/page.h"
+#include "output/page/moments.h"
+#include "output/page/page.h"
 #include "tape_file.h"
 
 #define SECOND 1000000000ull

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <sys/socket.h>
 
-#include "serve/peer.h"
+#include "programs/baro-serve/peer.h"
 
 static void test_a_unix_socket_has_a_user(void **state)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "procfs/procfs.h"
 #include "cut.h"
+#include "kernel/proc/procfs.h"
 
 /* ---- stat ---- */
 

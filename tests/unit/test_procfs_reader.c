@@ -17,7 +17,7 @@
 
 #include "baro/metric.h"
 #include "base/fd.h"
-#include "procfs/procfs.h"
+#include "kernel/proc/procfs.h"
 
 enum { PARENT = 5300, ZOMBIE = 5301, LEADERLESS = 5302, HOSTILE = 5303, KTHREADD = 2, NOBODY = 65534 };
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "collect/program_table.h"
-#include "helper/program_shared.h"
+#include "recorder/collectors/programs/program_shared.h"
+#include "recorder/collectors/programs/program_table.h"
 
 struct fixture {
     struct reading_parser parser;

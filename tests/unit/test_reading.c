@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "reading/reading.h"
+#include "recorder/collectors/programs/reading.h"
 
 static struct reading reading;
 static struct reading_parser parser;

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "procfs/procfs.h"
-#include "procfs/redact.h"
+#include "kernel/proc/procfs.h"
+#include "recorder/redact/redact.h"
 
 #define OPEN "\xc2\xab"
 #define CLOSE "\xc2\xbb"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "job/task.h"
+#include "recorder/job/task.h"
 #include "sink.h"
 
 #define MS NS_PER_MS
@@ -214,7 +214,7 @@ static struct member *join(struct job *j, int32_t pid, uint64_t start, unsigned 
     if (job_resume_knows(j, m))
         job_resume_member(j, m);
     else
-        memset(m->base, 0, BASE_MAX * sizeof(*m->base)); /* as set_base() of record/select.c */
+        memset(m->base, 0, BASE_MAX * sizeof(*m->base)); /* as set_base() of recorder/loop/selected.c */
     return m;
 }
 

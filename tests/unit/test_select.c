@@ -16,10 +16,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "select/job.h"
-#include "select/rule.h"
-#include "select/task_file.h"
-#include "select/watch.h"
+#include "recorder/select/job.h"
+#include "recorder/select/rule.h"
+#include "recorder/select/task_file.h"
+#include "recorder/select/watch.h"
 
 /* ---- rules ---- */
 

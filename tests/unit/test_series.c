@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "baro/baro.h"
-#include "derive/series.h"
+#include "libbaro/series/series.h"
 #include "tape_file.h"
 
 #define SECOND 1000000000ull

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sockets/owners.h"
+#include "recorder/collectors/sockets/owners.h"
 
 #define ESTABLISHED 1
 #define LISTEN 10

@@ -18,10 +18,10 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "cgroup/cgroup.h"
-#include "host/host.h"
-#include "cgroup/limits.h"
-#include "derive/machine.h"
+#include "libbaro/summary/machine.h"
+#include "recorder/collectors/cgroups/cgroup.h"
+#include "recorder/collectors/cgroups/limits.h"
+#include "recorder/collectors/host/host.h"
 
 #define TICK (10 * NS_PER_MS)
 #define SECTOR 512ull

@@ -11,14 +11,14 @@
 #include <cmocka.h>
 
 #include "baro/summary.h"
-#include "derive/summary.h"
-#include "encode/encode.h"
 #include "golden.h"
-#include "report/lines.h"
-#include "report/report.h"
+#include "libbaro/summary/summary.h"
+#include "output/rows/encode.h"
+#include "output/text/lines.h"
+#include "output/text/report.h"
+#include "receivers.h"
 #include "story.h"
 #include "tape_file.h"
-#include "receivers.h"
 
 static struct baro_summary *story_summary(void)
 {

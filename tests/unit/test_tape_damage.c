@@ -12,8 +12,8 @@
 
 #include "baro/runs.h"
 #include "base/crc32c.h"
-#include "tape/format.h"
-#include "tape/little.h"
+#include "libbaro/tape/format.h"
+#include "libbaro/tape/little.h"
 #include "tape_file.h"
 
 enum { SMALL = 72 };

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "baro/baro.h"
-#include "tape/row.h"
+#include "libbaro/tape/row.h"
 #include "tape_file.h"
 
 enum { SECOND = 1000000000 };

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "tape/state.h"
-#include "tape_file.h"
 #include "allocations.h"
+#include "recorder/writer/writer_state.h"
+#include "tape_file.h"
 
 static char path[64];
 

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "tape/format.h"
-#include "tape/row.h"
+#include "libbaro/tape/format.h"
+#include "libbaro/tape/row.h"
 #include "tape_file.h"
 
 static char path[64];

@@ -15,10 +15,10 @@
 
 #include <cmocka.h>
 
-#include "tape/create.h"
-#include "tape/folder.h"
-#include "tape/runs.h"
-#include "tape/writer.h"
+#include "libbaro/tape/create.h"
+#include "libbaro/tape/folder.h"
+#include "libbaro/tape/runs.h"
+#include "recorder/writer/writer.h"
 
 static char base[64], dir[128];
 

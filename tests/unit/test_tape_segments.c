@@ -14,7 +14,7 @@
 #include "baro/baro.h"
 #include "baro/runs.h"
 #include "base/fd.h"
-#include "tape/segments.h"
+#include "libbaro/tape/segments.h"
 #include "tape_file.h"
 
 enum { TICKS = 160, EACH = 8 /* ticks of a segment */, SEGMENTS = TICKS / EACH };

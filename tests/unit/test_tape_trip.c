@@ -9,7 +9,7 @@
 
 #include <zstd.h>
 
-#include "tape/schema.h"
+#include "libbaro/tape/schema.h"
 #include "tape_file.h"
 
 #ifdef __SANITIZE_ADDRESS__

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "job/task.h"
+#include "recorder/job/task.h"
 
 #define MS NS_PER_MS
 

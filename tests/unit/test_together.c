@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "derive/together.h"
+#include "libbaro/summary/together.h"
 
 #define MB 1000000ull
 #define SECOND 1000000000ull

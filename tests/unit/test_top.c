@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "baro/baro.h"
+#include "programs/baro-top/view.h"
 #include "tape_file.h"
-#include "top/view.h"
 
 #define SECOND 1000000000ull
 #define PATH "test_top.baro"

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/fd.h"
-#include "serve/touched.h"
+#include "programs/baro-serve/touched.h"
 
 static char folder[] = "/tmp/baro-touched-XXXXXX";
 

@@ -17,9 +17,9 @@
 #include "baro/verdict.h"
 #include "base/buf.h"
 #include "base/fmt.h"
-#include "sample/sample.h"
-#include "verdict/rule.h"
-#include "verdict/verdict.h"
+#include "libbaro/sample/sample.h"
+#include "libbaro/verdict/rule.h"
+#include "libbaro/verdict/verdict.h"
 #include "verdict_world.h"
 
 /* ---- applying a rule ---- */

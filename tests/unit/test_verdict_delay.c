@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "baro/tape.h"
-#include "sample/sample.h"
-#include "verdict/gather.h"
-#include "verdict/rule.h"
+#include "libbaro/sample/sample.h"
+#include "libbaro/verdict/gather.h"
+#include "libbaro/verdict/rule.h"
 #include "verdict_world.h"
 
 #define MS 1000000ull

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "directory/links.h"
-#include "directory/walk.h"
+#include "recorder/collectors/directories/links.h"
+#include "recorder/collectors/directories/walk.h"
 
 static char root[] = "/tmp/baro-walk-XXXXXX";
 

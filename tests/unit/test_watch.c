@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "select/watch.h"
+#include "recorder/select/watch.h"
 
 #define PIDS 64
 #define CHANGES 32

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "baro/summary.h"
-#include "derive/summary.h"
-#include "report/report.h"
+#include "libbaro/summary/summary.h"
+#include "output/text/report.h"
 #include "story.h"
 
 static struct baro_summary *summary_of(struct baro_header *h, struct baro_sample *sample, uint64_t t_ns)

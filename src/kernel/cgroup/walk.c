@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists the processes of a control group and of all groups below it. Directories stay open. A directory is listed again
+ * when its number of links shows that groups were made or removed in it, or when the list of a group shows that the
+ * group was removed. In the array, parents come before their children.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "kernel/cgroup/walk.h"
+
+#define GROUPS_MOST 16384u /* below one group: a pod has a few, an image builder some hundred */
+#define DEPTH_MOST 16
+
+void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_location *place)
+{
+    struct rlimit limit;
+    *w = (struct cgroup_walk){.root_fd = root_fd, .v2 = place->v2, .most = GROUPS_MOST};
+    /* Each group takes two descriptors; a quarter of the limit may be used for them, the rest is for processes and the
+     * machine. */
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 8 < w->most)
+        w->most = (size_t)limit.rlim_cur / 8;
+    memcpy(w->dir, place->dir, sizeof(w->dir));
+}
+
+static void let_go(struct cgroup_walked *g)
+{
+    fd_close(g->dir_fd);
+    fd_close(g->procs_fd);
+}
+
+void cgroup_walk_done(struct cgroup_walk *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        let_go(&w->at[i]);
+    free(w->at);
+    free(w->slot);
+    *w = (struct cgroup_walk){.root_fd = -1};
+}
+
+static uint64_t links_of(int dir_fd)
+{
+    struct stat st;
+    return fstat(dir_fd, &st) == 0 ? (uint64_t)st.st_nlink : 0;
+}
+
+/* The slot of this group, or the empty one that it would take. The size is a power of two, and half of it is empty. */
+static uint32_t *slot_of(const struct cgroup_walk *w, size_t parent, uint64_t name)
+{
+    size_t mask = 2 * w->cap - 1, i = (size_t)(name ^ (name >> 32) ^ parent * UINT64_C(0x9e3779b97f4a7c15)) & mask;
+    while (w->slot[i] && (w->at[w->slot[i] - 1].name != name || w->at[w->slot[i] - 1].parent != parent))
+        i = (i + 1) & mask;
+    return &w->slot[i];
+}
+
+static void put_slots(struct cgroup_walk *w)
+{
+    memset(w->slot, 0, 2 * w->cap * sizeof(*w->slot));
+    for (size_t i = 1; i < w->n; i++)
+        *slot_of(w, w->at[i].parent, w->at[i].name) = (uint32_t)i + 1;
+}
+
+static bool room(struct cgroup_walk *w)
+{
+    if (w->n >= w->most)
+        return false;
+    if (w->n < w->cap)
+        return true;
+    size_t cap = w->cap ? w->cap * 2 : 8;
+    struct cgroup_walked *at = realloc(w->at, cap * sizeof(*at));
+    if (!at)
+        return false;
+    w->at = at;
+    uint32_t *slot = realloc(w->slot, 2 * cap * sizeof(*slot));
+    if (!slot)
+        return false;
+    w->slot = slot;
+    w->cap = cap;
+    put_slots(w);
+    return true;
+}
+
+/* Adds a group; closes dir_fd if it fails. Groups below it are found later. */
+static void add(struct cgroup_walk *w, const struct cgroup_walked *g)
+{
+    struct cgroup_walked *at;
+    int procs_fd = room(w) ? openat(g->dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC) : -EMFILE;
+    if (procs_fd < 0) {
+        w->left_now += procs_fd == -EMFILE || errno == EMFILE || errno == ENFILE;
+        fd_close(g->dir_fd);
+        return;
+    }
+    if (w->n) {
+        w->at[g->parent].parent_of = true;
+        *slot_of(w, g->parent, g->name) = (uint32_t)w->n + 1;
+    }
+    at = &w->at[w->n++];
+    *at = *g;
+    at->procs_fd = w->v2 ? procs_fd : fd_close(procs_fd);
+    at->links = 0; /* no directory has 0 links, so it is listed at the next walk */
+    at->seen = true;
+}
+
+/* FNV-1a. Two names in one directory have the same hash with a probability of 2^-64; then one of them is left out. */
+static uint64_t hash(const char *name)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static bool known(struct cgroup_walk *w, size_t parent, uint64_t name)
+{
+    uint32_t slot = *slot_of(w, parent, name);
+    if (slot)
+        w->at[slot - 1].seen = true;
+    return slot;
+}
+
+static DIR *listing(int dir_fd)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d)
+        fd_close(fd);
+    return d;
+}
+
+/* Adds the groups in a directory that are not known yet. */
+static void look_into(struct cgroup_walk *w, size_t parent, DIR *d)
+{
+    const struct dirent *e;
+    int dir_fd = w->at[parent].dir_fd, depth = w->at[parent].depth + 1;
+    while ((e = readdir(d))) {
+        uint64_t name = hash(e->d_name);
+        if (e->d_type != DT_DIR || *e->d_name == '.')
+            continue;
+        if (depth > DEPTH_MOST) {
+            w->left_now++;
+            continue;
+        }
+        if (known(w, parent, name))
+            continue;
+        struct cgroup_walked g = {.dir_fd = openat(dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                  .parent = parent,
+                                  .name = name,
+                                  .depth = depth};
+        if (g.dir_fd >= 0)
+            add(w, &g);
+        else
+            w->left_now += errno == EMFILE || errno == ENFILE;
+    }
+}
+
+/* Lists a directory: adds new groups and marks those that were removed. */
+static void list(struct cgroup_walk *w, size_t parent)
+{
+    size_t end = w->at[parent].parent_of ? w->n : 0, left = w->left_now;
+    w->at[parent].links = links_of(w->at[parent].dir_fd);
+    DIR *d = listing(w->at[parent].dir_fd);
+    if (!d) {
+        w->at[parent].links = 0;
+        return;
+    }
+    for (size_t i = parent + 1; i < end; i++)
+        w->at[i].seen &= w->at[i].parent != parent;
+    look_into(w, parent, d);
+    closedir(d);
+    for (size_t i = parent + 1; i < end; i++) {
+        w->at[i].gone |= !w->at[i].seen;
+        if (w->at[i].gone && w->left_now > left)
+            w->at[parent].links = 0; /* list it again when there is room */
+    }
+}
+
+/* Drops removed groups with all below them. The first group stays. */
+static void drop_gone(struct cgroup_walk *w)
+{
+    size_t n = 1;
+    for (size_t i = 1; i < w->n; i++) {
+        struct cgroup_walked *g = &w->at[i];
+        const struct cgroup_walked *parent = &w->at[g->parent];
+        g->gone |= parent->gone;
+        g->parent = parent->moved;
+        g->moved = n;
+        n += !g->gone;
+    }
+    for (size_t i = 1; i < w->n; i++) {
+        if (w->at[i].gone)
+            let_go(&w->at[i]);
+        else
+            w->at[w->at[i].moved] = w->at[i];
+    }
+    w->n = n;
+    put_slots(w);
+}
+
+static bool any_gone(const struct cgroup_walk *w)
+{
+    for (size_t i = 1; i < w->n; i++) {
+        if (w->at[i].gone)
+            return true;
+    }
+    return false;
+}
+
+int cgroup_walk_groups(struct cgroup_walk *w)
+{
+    w->left_now = 0;
+    if (!w->n) {
+        const struct cgroup_walked first = {.dir_fd = openat(w->root_fd, w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+        if (first.dir_fd < 0)
+            return -ENOENT;
+        add(w, &first);
+    }
+    if (!w->n || w->at[0].gone)
+        return -ENOENT;
+    for (size_t i = 1; i < w->n; i++) {
+        if (w->at[i].gone)
+            w->at[w->at[i].parent].links = 0; /* perhaps made again with its name: the number of links is the same */
+    }
+    if (any_gone(w))
+        drop_gone(w);
+    for (size_t i = 0; i < w->n; i++) {
+        if (!w->at[i].gone && links_of(w->at[i].dir_fd) != w->at[i].links)
+            list(w, i);
+    }
+    if (any_gone(w))
+        drop_gone(w);
+    w->left_out = w->left_now > w->left_out ? w->left_now : w->left_out;
+    return 0;
+}
+
+/* A list may be larger than any buffer: it is read in pieces that are cut at a newline. */
+static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context, int32_t pid), void *context)
+{
+    size_t kept = 0;
+    off_t at = 0;
+    int count = 0;
+    for (;;) {
+        ssize_t n = pread(fd, text + kept, cap - kept, at);
+        if (n < 0)
+            return errno == ENODEV ? -ENODEV : count;
+        if (n == 0)
+            return count;
+        at += n;
+        struct span rest = span_of(text, kept + (size_t)n), line;
+        while (rest.len && memchr(rest.at, '\n', rest.len)) {
+            uint64_t pid;
+            scan_line(&rest, &line);
+            if (!scan_u64(&line, &pid) || pid == 0 || pid > INT32_MAX) /* 0: a process outside of this PID namespace */
+                continue;
+            fn(context, (int32_t)pid);
+            count++;
+        }
+        kept = rest.len < cap / 2 ? rest.len : 0;
+        memmove(text, rest.at, kept);
+    }
+}
+
+/* v1 makes the list when its file is opened. A process that keeps the file open gets the same list until it was not
+ * read for a second (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start). */
+static int read_group(const struct cgroup_walk *w, const struct cgroup_walked *g, char *text, size_t cap,
+                      void (*fn)(void *context, int32_t pid), void *context)
+{
+    if (w->v2)
+        return processes_of(g->procs_fd, text, cap, fn, context);
+    int fd = openat(g->dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || errno == ENODEV ? -ENODEV : 0;
+    int n = processes_of(fd, text, cap, fn, context);
+    close(fd);
+    return n;
+}
+
+int cgroup_walk_processes(struct cgroup_walk *w, char *text, size_t cap, void (*fn)(void *context, int32_t pid),
+                          void *context)
+{
+    int sum = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        int n = read_group(w, &w->at[i], text, cap, fn, context);
+        if (n > 0)
+            sum += n;
+        w->at[i].gone |= n < 0;
+        if (n < 0 && i == 0)
+            return n; /* only an error of the group itself counts; those below may be removed at any time */
+    }
+    return w->n ? sum : -ENODEV;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/interval/derive.h"
+
+#include "base/clock.h"
+#include "libbaro/sample/sample.h"
+
+/* A zombie has no memory and no files. */
+bool derive_holds_nothing(const struct baro_process *p)
+{
+    return p->absent[PROCESS_state] == BARO_PRESENT && p->value[PROCESS_state] == 'Z' &&
+           p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] == 0;
+}
+
+void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric)
+{
+    if (p->absent[metric] == BARO_PRESENT) {
+        sum->members++;
+        sum->covered++;
+        sum->value += p->value[metric];
+    } else if (!derive_holds_nothing(p)) {
+        sum->members++;
+        sum->absent = p->absent[metric];
+        sum->lacking += p->absent[PROCESS_rss] == BARO_PRESENT ? p->value[PROCESS_rss] : 0;
+    }
+}
+
+void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s)
+{
+    if (!sum->members && !derive_has_job(s))
+        sum->absent = BARO_ABSENT_NOT_ASKED;
+    else if (sum->covered || !sum->members)
+        sum->absent = BARO_PRESENT; /* of no processes at all the sum is 0, and known */
+}
+
+struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric metric)
+{
+    struct derive_sum sum = {0};
+    for (size_t i = 0; i < s->n; i++)
+        derive_sum_add(&sum, s->processes[i], metric);
+    derive_sum_close(&sum, s);
+    return sum;
+}
+
+bool derive_has_job(const struct baro_sample *s)
+{
+    return s->n || s->job_absent[JOB_processes] != BARO_ABSENT_NOT_ASKED;
+}
+
+bool derive_is_stale(const struct baro_sample *s)
+{
+    return s->job_absent[JOB_pss_stale] == BARO_PRESENT && s->job[JOB_pss_stale];
+}
+
+uint64_t derive_sum_at_most(const struct derive_sum *sum, const struct derive_sum *rss, const struct baro_sample *s)
+{
+    return derive_is_stale(s) ? rss->value : sum->value + sum->lacking;
+}
+
+int derive_adds_up(enum process_metric metric)
+{
+    switch (metric) {
+    case PROCESS_rss:
+    case PROCESS_rss_anon:
+    case PROCESS_rss_file:
+    case PROCESS_rss_shmem:
+    case PROCESS_pss:
+    case PROCESS_uss:
+    case PROCESS_swap:
+    case PROCESS_virtual:
+    case PROCESS_threads:
+    case PROCESS_fds:
+        return 1;
+    default:
+        return 0; /* counters are the ledger's; marks, times, nice and letters don't add */
+    }
+}
+
+int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret)
+{
+    if (t1_ns <= t0_ns || v1 < v0)
+        return BARO_ABSENT_UNKNOWN;
+    *ret = (double)(v1 - v0) * 1e9 / (double)(t1_ns - t0_ns);
+    return BARO_PRESENT;
+}
+
+struct derive_ticks derive_ticks_of(const struct baro_header *h)
+{
+    return (struct derive_ticks){h->start_boottime_ns, h->clk_tck};
+}
+
+uint64_t derive_tick_ns(const struct derive_ticks *t, uint64_t ticks, uint64_t later)
+{
+    if (!ticks || !t->boottime_ns || !t->per_second || ticks / t->per_second > UINT64_MAX / NS_PER_SEC - 2)
+        return UINT64_MAX;
+    ticks += later;
+    uint64_t at = ticks / t->per_second * NS_PER_SEC + ticks % t->per_second * (NS_PER_SEC / t->per_second);
+    return at > t->boottime_ns ? at - t->boottime_ns : 0;
+}
+
+uint64_t derive_begin_ns(const struct derive_ticks *t, uint64_t start_ticks, uint64_t known_ns)
+{
+    return derive_tick_ns(t, start_ticks, 1) <= known_ns ? derive_tick_ns(t, start_ticks, 0) : known_ns;
+}
+
+/* The sum of some counters. The first is there on each kernel; what an older kernel does not count is left out. */
+static int busy(const uint64_t *value, const uint8_t *absent, const int *of, size_t n, uint64_t *ret)
+{
+    *ret = 0;
+    for (size_t i = 0; i < n; i++)
+        *ret += absent[of[i]] == BARO_PRESENT ? value[of[i]] : 0;
+    return absent[of[0]];
+}
+
+int derive_host_busy(const struct baro_sample *s, uint64_t *ret)
+{
+    static const int of[] = {DERIVE_HOST_BUSY};
+    return busy(s->host, s->host_absent, of, sizeof(of) / sizeof(*of), ret);
+}
+
+int derive_cpu_busy(const struct baro_entity *cpu, uint64_t *ret)
+{
+    static const int of[] = {DERIVE_CPU_BUSY};
+    return busy(cpu->value, cpu->absent, of, sizeof(of) / sizeof(*of), ret);
+}
+
+double derive_remainder(uint64_t counted, uint64_t total)
+{
+    if (!total)
+        return counted ? -1.0 : 0.0;
+    return counted <= total ? (double)(total - counted) / (double)total : -((double)(counted - total) / (double)total);
+}
+
+void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value)
+{
+    /* Of the moments that lie far enough back only the latest is of use. */
+    while (p->n > 1 && t_ns >= p->at[(p->first + 1) % DERIVE_PEAK_SLOTS].t_ns + DERIVE_PEAK_NS) {
+        p->first = (p->first + 1) % DERIVE_PEAK_SLOTS;
+        p->n--;
+    }
+    double rate;
+    if (p->n && t_ns >= p->at[p->first].t_ns + DERIVE_PEAK_NS &&
+        derive_rate(p->at[p->first].t_ns, p->at[p->first].value, t_ns, value, &rate) == 0 &&
+        (!p->found || rate > p->rate)) {
+        p->rate = rate;
+        p->t_ns = t_ns;
+        p->found = 1;
+    }
+    if (p->n < DERIVE_PEAK_SLOTS) {
+        unsigned i = (p->first + p->n++) % DERIVE_PEAK_SLOTS;
+        p->at[i].t_ns = t_ns;
+        p->at[i].value = value;
+    }
+}

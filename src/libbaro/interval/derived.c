@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Derived metrics: the table, and how one is computed. include/baro/interval.h has the rules. */
+#include <string.h>
+
+#include "baro/interval.h"
+#include "libbaro/interval/derive.h"
+
+#define IDS(...) (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int)
+#define RATE(kind, name, unit, help, ...) {BARO_KIND_##kind, name, unit, help, IDS(__VA_ARGS__), NULL, 0},
+#define SHARE(kind, name, unit, help, from, per) {BARO_KIND_##kind, name, unit, help, from, per},
+
+/* A CPU is in exactly one of these at any moment. */
+#define HOST_BUSY DERIVE_HOST_BUSY
+#define HOST_ALL HOST_cpu_idle, HOST_cpu_iowait, HOST_cpu_steal, HOST_BUSY
+#define CPU_BUSY DERIVE_CPU_BUSY
+#define CPU_ALL CPU_idle, CPU_iowait, CPU_steal, CPU_BUSY
+
+/* In the order of the kinds. A new one comes at the end of its kind: its number is what a program may have kept. */
+static const struct baro_derived table[] = {
+    RATE(PROCESS, "cores", "cores", "cores that it used", PROCESS_cpu)
+    RATE(PROCESS, "io_read_bytes_per_second", "bytes per second",
+         "bytes fetched from storage, with those of children waited for", PROCESS_io_read)
+    RATE(PROCESS, "io_write_bytes_per_second", "bytes per second",
+         "bytes sent to storage, with those of children waited for", PROCESS_io_write)
+
+    RATE(JOB, "cores", "cores", "cores that it used", JOB_cpu)
+    RATE(JOB, "io_read_bytes_per_second", "bytes per second", "bytes fetched from storage", JOB_io_read)
+    RATE(JOB, "io_write_bytes_per_second", "bytes per second", "bytes sent to storage", JOB_io_write)
+
+    RATE(RECORDER, "cores", "cores", "cores that all of barograph's own processes used", RECORDER_cpu)
+
+    RATE(HOST, "cores", "cores", "CPUs that were busy: not idle, not waiting for I/O, not taken by the hypervisor",
+         HOST_BUSY)
+    SHARE(HOST, "cpu_busy_ratio", "ratio", "share of the time of all CPUs in which they were busy", IDS(HOST_BUSY),
+          IDS(HOST_ALL))
+    SHARE(HOST, "cpu_steal_ratio", "ratio", "share of the time of all CPUs that the hypervisor gave to others",
+          IDS(HOST_cpu_steal), IDS(HOST_ALL))
+    RATE(HOST, "pressure_cpu_some_ratio", "ratio", "share of time in which some thread waited for a CPU",
+         HOST_pressure_cpu_some)
+    RATE(HOST, "pressure_memory_some_ratio", "ratio", "share of time in which some thread waited for memory",
+         HOST_pressure_memory_some)
+    RATE(HOST, "pressure_memory_full_ratio", "ratio",
+         "share of time in which all threads that were not idle waited for memory", HOST_pressure_memory_full)
+    RATE(HOST, "pressure_io_some_ratio", "ratio", "share of time in which some thread waited for I/O",
+         HOST_pressure_io_some)
+    RATE(HOST, "pressure_io_full_ratio", "ratio",
+         "share of time in which all threads that were not idle waited for I/O", HOST_pressure_io_full)
+    RATE(HOST, "disk_read_bytes_per_second", "bytes per second", "bytes read from disks, each counted once",
+         HOST_disk_read)
+    RATE(HOST, "disk_write_bytes_per_second", "bytes per second", "bytes written to disks, each counted once",
+         HOST_disk_write)
+    RATE(HOST, "net_receive_bytes_per_second", "bytes per second", "bytes received, each counted once",
+         HOST_net_receive)
+    RATE(HOST, "net_transmit_bytes_per_second", "bytes per second", "bytes sent, each counted once", HOST_net_transmit)
+
+    RATE(CPU, "cores", "cores",
+         "1 where it was always busy: not idle, not waiting for I/O, not taken by the hypervisor", CPU_BUSY)
+    SHARE(CPU, "busy_ratio", "ratio", "share of its time in which it was busy", IDS(CPU_BUSY), IDS(CPU_ALL))
+    SHARE(CPU, "steal_ratio", "ratio", "share of its time that the hypervisor gave to others", IDS(CPU_steal),
+          IDS(CPU_ALL))
+
+    RATE(DISK, "read_bytes_per_second", "bytes per second", "bytes read", DISK_read)
+    RATE(DISK, "write_bytes_per_second", "bytes per second", "bytes written", DISK_write)
+    RATE(DISK, "reads_per_second", "per second", "reads completed", DISK_reads)
+    RATE(DISK, "writes_per_second", "per second", "writes completed", DISK_writes)
+    RATE(DISK, "busy_ratio", "ratio", "share of time in which at least one request was under way", DISK_busy)
+    RATE(DISK, "queue_mean", "", "requests under way, in the mean", DISK_queue_time)
+    SHARE(DISK, "read_mean_ns", "ns", "time that a read took, in the mean", IDS(DISK_read_time), IDS(DISK_reads))
+    SHARE(DISK, "write_mean_ns", "ns", "time that a write took, in the mean", IDS(DISK_write_time), IDS(DISK_writes))
+
+    RATE(NET, "receive_bytes_per_second", "bytes per second", "bytes received", NET_receive)
+    RATE(NET, "transmit_bytes_per_second", "bytes per second", "bytes sent", NET_transmit)
+    RATE(NET, "receive_packets_per_second", "per second", "packets received", NET_receive_packets)
+    RATE(NET, "transmit_packets_per_second", "per second", "packets sent", NET_transmit_packets)
+
+    RATE(CGROUP, "cores", "cores", "cores that all that is in it used", CGROUP_cpu)
+    SHARE(CGROUP, "cpu_throttled_periods_ratio", "ratio", "share of periods in which it ran into its CPU quota",
+          IDS(CGROUP_cpu_throttled_periods), IDS(CGROUP_cpu_periods))
+    RATE(CGROUP, "io_read_bytes_per_second", "bytes per second", "bytes read from devices", CGROUP_io_read)
+    RATE(CGROUP, "io_write_bytes_per_second", "bytes per second", "bytes written to devices", CGROUP_io_write)
+    RATE(CGROUP, "pressure_cpu_some_ratio", "ratio", "share of time in which some of its threads waited for a CPU",
+         CGROUP_pressure_cpu_some)
+    RATE(CGROUP, "pressure_cpu_full_ratio", "ratio",
+         "share of time in which all of its threads that were not idle waited for a CPU", CGROUP_pressure_cpu_full)
+    RATE(CGROUP, "pressure_memory_some_ratio", "ratio",
+         "share of time in which some of its threads waited for memory", CGROUP_pressure_memory_some)
+    RATE(CGROUP, "pressure_memory_full_ratio", "ratio",
+         "share of time in which all of its threads that were not idle waited for memory", CGROUP_pressure_memory_full)
+    RATE(CGROUP, "pressure_io_some_ratio", "ratio", "share of time in which some of its threads waited for I/O",
+         CGROUP_pressure_io_some)
+    RATE(CGROUP, "pressure_io_full_ratio", "ratio",
+         "share of time in which all of its threads that were not idle waited for I/O", CGROUP_pressure_io_full)
+
+    RATE(TASK, "cores", "cores", "cores that its processes used", TASK_cpu)
+    RATE(TASK, "io_read_bytes_per_second", "bytes per second",
+         "bytes fetched from storage, with those of children that were waited for", TASK_io_read)
+    RATE(TASK, "io_write_bytes_per_second", "bytes per second",
+         "bytes sent to storage, with those of children that were waited for", TASK_io_write)
+};
+#define ROWS (sizeof(table) / sizeof(*table))
+
+/* ---- the table ---- */
+
+int baro_derived_count(int kind)
+{
+    int n = 0;
+    for (size_t row = 0; row < ROWS; row++)
+        n += table[row].kind == kind;
+    return n;
+}
+
+const struct baro_derived *baro_derived_get(int kind, int i)
+{
+    for (size_t row = 0; row < ROWS && i >= 0; row++) {
+        if (table[row].kind == kind && i-- == 0)
+            return &table[row];
+    }
+    return NULL;
+}
+
+int baro_derived_find(int kind, const char *name, size_t len)
+{
+    const struct baro_derived *d;
+    for (int i = 0; (d = baro_derived_get(kind, i)); i++) {
+        if (strlen(d->name) == len && memcmp(d->name, name, len) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* ---- computing ---- */
+
+/* Whatever has counters, in one sample. */
+struct reading {
+    const struct baro_process *process; /* or */
+    const struct baro_entity *entity;   /* or what the sample has one of */
+    const struct baro_sample *sample;
+    int kind;
+    uint64_t t_ns;
+};
+
+static int value_of(const struct reading *r, int metric, uint64_t *ret)
+{
+    switch (r->kind) {
+    case BARO_KIND_PROCESS:
+        return baro_process_value(r->process, metric, ret);
+    case BARO_KIND_JOB:
+        return baro_sample_job(r->sample, metric, ret);
+    case BARO_KIND_RECORDER:
+        return baro_sample_recorder(r->sample, metric, ret);
+    case BARO_KIND_HOST:
+        return baro_sample_host(r->sample, metric, ret);
+    default:
+        return baro_entity_value(r->entity, metric, ret);
+    }
+}
+
+/* The growth of counters, added up. One of them may fall a little, as time waiting for I/O does; their sum may not. */
+static int growth_of(const struct reading *before, const struct reading *now, const int *id, size_t n, uint64_t *ret)
+{
+    uint64_t sum_before = 0, sum_now = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t v0 = 0, v1 = 0;
+        int absent = value_of(now, id[i], &v1);
+        if (absent == BARO_PRESENT)
+            absent = value_of(before, id[i], &v0);
+        if (absent != BARO_PRESENT && i == 0)
+            return absent;
+        sum_before += absent == BARO_PRESENT ? v0 : 0;
+        sum_now += absent == BARO_PRESENT ? v1 : 0;
+    }
+    if (sum_now < sum_before)
+        return BARO_ABSENT_UNKNOWN;
+    *ret = sum_now - sum_before;
+    return BARO_PRESENT;
+}
+
+/* The kernel counts the time of each CPU in ticks, mostly of 10 ms: over 100 ms two CPUs seem to be busy for 220 ms. */
+static double within_machine(const struct reading *now, const struct baro_derived *d, double value)
+{
+    uint64_t cpus = now->kind == BARO_KIND_CPU;
+    if (strcmp(d->unit, "cores") != 0 || (now->kind != BARO_KIND_HOST && now->kind != BARO_KIND_CPU) ||
+        (now->kind == BARO_KIND_HOST && value_of(now, HOST_cpus, &cpus) != BARO_PRESENT) || !cpus)
+        return value;
+    return value < (double)cpus ? value : (double)cpus;
+}
+
+static int compute(const struct reading *before, const struct reading *now, int i, double *ret)
+{
+    uint64_t growth = 0, divisor = 0;
+    const struct baro_derived *d = baro_derived_get(now->kind, i);
+    if (!d)
+        return BARO_ABSENT_UNSUPPORTED;
+    int absent = growth_of(before, now, d->from, d->n_from, &growth);
+    if (absent == BARO_PRESENT && d->per)
+        absent = growth_of(before, now, d->per, d->n_per, &divisor);
+    if (absent != BARO_PRESENT)
+        return absent;
+    if (now->t_ns <= before->t_ns || (d->per && divisor == 0))
+        return BARO_ABSENT_UNKNOWN;
+    if (d->per) {
+        *ret = (double)growth / (double)divisor;
+        return BARO_PRESENT;
+    }
+    bool is_time = baro_metric_get(d->kind, d->from[0])->unit == BARO_UNIT_NS;
+    *ret = within_machine(now, d, (double)growth * (is_time ? 1 : 1e9) / (double)(now->t_ns - before->t_ns));
+    return BARO_PRESENT;
+}
+
+int baro_process_derived(const struct baro_process *before, const struct baro_process *now, int i, double *ret)
+{
+    const struct reading r0 = {.process = before, .kind = BARO_KIND_PROCESS, .t_ns = baro_process_read_ns(before)},
+                         r1 = {.process = now, .kind = BARO_KIND_PROCESS, .t_ns = baro_process_read_ns(now)};
+    return compute(&r0, &r1, i, ret);
+}
+
+int baro_sample_derived(const struct baro_sample *before, const struct baro_sample *now, int kind, int i, double *ret)
+{
+    struct reading r0 = {.sample = before, .kind = kind, .t_ns = baro_sample_t_ns(before)},
+                   r1 = {.sample = now, .kind = kind, .t_ns = baro_sample_t_ns(now)};
+    if (kind != BARO_KIND_JOB && kind != BARO_KIND_RECORDER && kind != BARO_KIND_HOST)
+        return BARO_ABSENT_UNSUPPORTED;
+    if (kind == BARO_KIND_HOST && (baro_sample_host_ns(before, &r0.t_ns) || baro_sample_host_ns(now, &r1.t_ns)))
+        return BARO_ABSENT_UNKNOWN;
+    return compute(&r0, &r1, i, ret);
+}
+
+int baro_entity_derived(const struct baro_sample *sample_before, const struct baro_entity *before,
+                        const struct baro_sample *sample_now, const struct baro_entity *now, int i, double *ret)
+{
+    struct reading r0 = {.entity = before, .kind = baro_entity_kind(now)},
+                   r1 = {.entity = now, .kind = baro_entity_kind(now)};
+    if (baro_entity_id(before) != baro_entity_id(now) ||
+        baro_sample_entities_ns(sample_before, r0.kind, &r0.t_ns) != BARO_PRESENT ||
+        baro_sample_entities_ns(sample_now, r1.kind, &r1.t_ns) != BARO_PRESENT)
+        return BARO_ABSENT_UNKNOWN;
+    return compute(&r0, &r1, i, ret);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Identifiers of metrics, made from the registry. Code refers to a metric by these alone; its public name stands in
+ * the .def file and nowhere else.
+ */
+#ifndef LIBBARO_METRIC_IDS_H
+#define LIBBARO_METRIC_IDS_H
+
+#include "baro/metric.h"
+
+#define ABSENT_COUNT (BARO_ABSENT_UNKNOWN + 1) /* public enums have no such member: it would change with versions */
+
+/* PROCESS_cpu, PROCESS_rss, ..., and PROCESS_MAX: how many there are; the same of each kind. */
+#define METRIC_ID_(kind, stem) kind##_##stem
+#define METRIC_ID(kind, stem) METRIC_ID_(kind, stem)
+#define METRIC(stem, ...) METRIC_ID(KIND, stem),
+#define KIND_BEGIN(name) enum name##_metric {
+#define KIND_END(name, time)                                                                                           \
+    METRIC_ID(KIND, MAX)                                                                                               \
+    }                                                                                                                  \
+    ;
+#include "libbaro/metric/kinds.def"
+#undef KIND_END
+#undef KIND_BEGIN
+#undef METRIC
+
+/* Numbers of kinds: those of enum baro_kind, and on from there. */
+enum kind {
+#define METRIC(...)
+#define KIND_BEGIN(name) KIND_##name,
+#define KIND_END(name, time)
+#include "libbaro/metric/kinds.def"
+#undef KIND_END
+#undef KIND_BEGIN
+#undef METRIC
+    KIND_COUNT
+};
+_Static_assert((int)KIND_process == BARO_KIND_PROCESS && (int)KIND_host == BARO_KIND_HOST &&
+                   (int)KIND_cgroup == BARO_KIND_CGROUP,
+               "the public numbers are those of the table");
+
+/** @return the column that has the time at which an entity of @p kind was read; -1: they are all read together. */
+int metric_time(int kind);
+
+/* Masks of these metrics are one word. */
+_Static_assert(PROCESS_MAX <= 64 && JOB_MAX <= 64 && EXIT_MAX <= 64 && RECORDER_MAX <= 64, "a mask is 64 bits");
+
+/** The union of enum baro_source bits that the process metrics in @p wanted (bit = enum process_metric) need. */
+unsigned metric_need(uint64_t wanted);
+
+/**
+ * Parses a list such as "cpu,rss,pss" or "all" or "default,-pss" into a mask of process metrics. Names and stems both
+ * do; a leading '-' takes away; a list that starts with '-' starts from "default" (which is "all" without "tcp").
+ * @return 0, or BARO_E_SYNTAX with the unknown word in @p err.
+ */
+int metric_parse_list(const char *text, uint64_t *ret_wanted, struct baro_error *err);
+
+#endif

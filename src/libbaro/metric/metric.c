@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "baro/version.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "libbaro/metric/ids.h"
+
+#define SUFFIX_NONE ""
+#define SUFFIX_NS "_ns"
+#define SUFFIX_BYTES "_bytes"
+#define SUFFIX_RATIO "_ratio"
+#define SUFFIX_CHAR ""
+#define SUFFIX_SIGNED ""
+#define SUFFIX_HERTZ "_hertz"
+#define SUFFIX_CELSIUS "_celsius"
+#define SUFFIX_ENTITY ""
+#define SUFFIX_DECIMAL ""
+#define SUFFIX_REAL ""
+
+#define FILE_CLOCK "clock_gettime(2)"
+#define FILE_STAT "/proc/PID/stat"
+#define FILE_STATUS "/proc/PID/status"
+#define FILE_IO "/proc/PID/io"
+#define FILE_FD "/proc/PID/fd"
+#define FILE_SCHEDSTAT "/proc/PID/task/TID/schedstat"
+#define FILE_SMAPS "/proc/PID/smaps_rollup"
+#define FILE_TASKS "/proc/PID/task/TID/status"
+#define FILE_TREE "the tree of the job"
+#define FILE_LEDGER "the ledger of the job"
+#define FILE_EXIT "wait4(2), taskstats, perf, what its parent took over (io_*), or the last sample"
+#define FILE_SELF "barograph itself"
+#define FILE_PROC_STAT "/proc/stat"
+#define FILE_LOADAVG "/proc/loadavg"
+#define FILE_MEMINFO "/proc/meminfo"
+#define FILE_VMSTAT "/proc/vmstat"
+#define FILE_DISKSTATS "/proc/diskstats"
+#define FILE_NETDEV "/proc/net/dev"
+#define FILE_PRESSURE "/proc/pressure"
+#define FILE_UPTIME "/proc/uptime"
+#define FILE_STATVFS "statvfs(3)"
+#define FILE_SYS_BLOCK "/sys/class/block"
+#define FILE_SYS_NET "/sys/class/net"
+#define FILE_SYS_CPUFREQ "cpufreq, /proc/cpuinfo"
+#define FILE_SYS_NODE "/sys/devices/system/node"
+#define FILE_SOCK_DIAG "sock_diag(7)"
+#define FILE_WALK "statx(2) of each file"
+#define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
+
+/* A control group's metrics have one source, and a file each, which may have another name in v1 or be in v2 alone. */
+#define SAME(file) file, file, file
+#define OTHER(v2, v1) v2 "; v1: " v1, v2, v1
+#define V2_ONLY(v2) v2 "; not in v1", v2, NULL
+#define FILE_CG_CPU OTHER("cpu.stat", "cpuacct.usage")
+#define FILE_CG_CPU_MODES OTHER("cpu.stat", "cpuacct.stat")
+#define FILE_CG_THROTTLING SAME("cpu.stat")
+#define FILE_CG_QUOTA OTHER("cpu.max", "cpu.cfs_quota_us, cpu.cfs_period_us")
+#define FILE_CG_CPUSET OTHER("cpuset.cpus.effective", "cpuset.effective_cpus")
+#define FILE_CG_MEMORY OTHER("memory.current", "memory.usage_in_bytes")
+#define FILE_CG_MEMORY_PEAK OTHER("memory.peak", "memory.max_usage_in_bytes")
+#define FILE_CG_MEMORY_LIMIT OTHER("memory.max", "memory.limit_in_bytes")
+#define FILE_CG_MEMORY_HIGH V2_ONLY("memory.high")
+#define FILE_CG_WORKING_SET OTHER("memory.current, memory.stat", "memory.usage_in_bytes, memory.stat")
+#define FILE_CG_MEMORY_STAT SAME("memory.stat")
+#define FILE_CG_MEMORY_SLAB V2_ONLY("memory.stat")
+#define FILE_CG_MEMORY_KERNEL OTHER("memory.stat", "memory.kmem.usage_in_bytes")
+#define FILE_CG_SWAP OTHER("memory.swap.current", "memory.stat")
+#define FILE_CG_SWAP_LIMIT V2_ONLY("memory.swap.max")
+#define FILE_CG_LIMIT_HITS OTHER("memory.events", "memory.failcnt")
+#define FILE_CG_MEMORY_EVENTS V2_ONLY("memory.events")
+#define FILE_CG_OOM_KILLS OTHER("memory.events", "memory.oom_control")
+#define FILE_CG_IO_BYTES OTHER("io.stat", "blkio.throttle.io_service_bytes_recursive")
+#define FILE_CG_IO OTHER("io.stat", "blkio.throttle.io_serviced_recursive")
+#define FILE_CG_PIDS SAME("pids.current")
+#define FILE_CG_PIDS_PEAK SAME("pids.peak")
+#define FILE_CG_PIDS_LIMIT SAME("pids.max")
+#define FILE_CG_PIDS_EVENTS SAME("pids.events")
+#define FILE_CG_PRESSURE_CPU V2_ONLY("cpu.pressure")
+#define FILE_CG_PRESSURE_MEMORY V2_ONLY("memory.pressure")
+#define FILE_CG_PRESSURE_IO V2_ONLY("io.pressure")
+
+#define BARO_SOURCE_CG_CPU BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_CPU_MODES BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_THROTTLING BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_QUOTA BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_CPUSET BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_MEMORY BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_MEMORY_PEAK BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_MEMORY_LIMIT BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_MEMORY_HIGH BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_WORKING_SET BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_MEMORY_STAT BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_MEMORY_SLAB BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_MEMORY_KERNEL BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_SWAP BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_SWAP_LIMIT BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_LIMIT_HITS BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_MEMORY_EVENTS BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_OOM_KILLS BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_IO_BYTES BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_IO BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_PIDS BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_PIDS_PEAK BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_PIDS_LIMIT BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_PIDS_EVENTS BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_PRESSURE_CPU BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_PRESSURE_MEMORY BARO_SOURCE_CGROUP
+#define BARO_SOURCE_CG_PRESSURE_IO BARO_SOURCE_CGROUP
+
+/* Since which kernel: a number, and as it ends the help. */
+#define SINCE_ALWAYS 0
+#define HELP_ALWAYS ""
+#define SINCE_LINUX(major, minor) (major) * 1000 + (minor)
+#define HELP_LINUX(major, minor) "; since Linux " #major "." #minor
+#define SINCE_LINUX_V2(major, minor) SINCE_LINUX(major, minor)
+#define HELP_LINUX_V2(major, minor) HELP_LINUX(major, minor) " in v2"
+
+#define FIRST(...) FIRST_OF(__VA_ARGS__, )
+#define FIRST_OF(first, ...) first
+
+struct registered {
+    struct baro_metric is;
+    struct { /* what it is read from, for people; of a control group: in v2, in v1 */
+        const char *file, *v2, *v1;
+    } from;
+    int since;
+};
+
+#define METRIC(stem_, unit_, semantics_, source_, since_, help_)                                                       \
+    {.is = {.stem = #stem_,                                                                                            \
+            .name = #stem_ SUFFIX_##unit_,                                                                             \
+            .help = help_ HELP_##since_,                                                                               \
+            .file = FIRST(FILE_##source_),                                                                             \
+            .unit = BARO_UNIT_##unit_,                                                                                 \
+            .semantics = BARO_SEM_##semantics_,                                                                        \
+            .source = BARO_SOURCE_##source_},                                                                          \
+     .from = {FILE_##source_},                                                                                         \
+     .since = SINCE_##since_},
+
+#define KIND_BEGIN(name) static const struct registered name##_metrics[] = {
+#define KIND_END(name, time)                                                                                           \
+    }                                                                                                                  \
+    ;
+#include "libbaro/metric/kinds.def"
+#undef KIND_END
+#undef KIND_BEGIN
+#undef METRIC
+
+static const struct {
+    const char *name;
+    const struct registered *at;
+    int count, time;
+} kinds[KIND_COUNT] = {
+#define METRIC(...)
+#define KIND_BEGIN(name) {#name, name##_metrics,
+#define KIND_END(name, time) METRIC_ID(KIND, MAX), METRIC_ID(KIND, time)},
+#include "libbaro/metric/kinds.def"
+#undef KIND_END
+#undef KIND_BEGIN
+#undef METRIC
+};
+
+const char *baro_version(void)
+{
+    return BARO_VERSION;
+}
+
+int baro_metric_count(int kind)
+{
+    return (unsigned)kind < KIND_COUNT ? kinds[kind].count : 0;
+}
+
+const struct baro_metric *baro_metric_get(int kind, int id)
+{
+    return id >= 0 && id < baro_metric_count(kind) ? &kinds[kind].at[id].is : NULL;
+}
+
+int baro_metric_since(int kind, int id)
+{
+    return baro_metric_get(kind, id) ? kinds[kind].at[id].since : 0;
+}
+
+const char *baro_metric_cgroup_file(int kind, int id, int version)
+{
+    if (!baro_metric_get(kind, id))
+        return NULL;
+    return version == 2 ? kinds[kind].at[id].from.v2 : version == 1 ? kinds[kind].at[id].from.v1 : NULL;
+}
+
+int baro_metric_find(int kind, const char *name, size_t len)
+{
+    struct span word = span_of(name, len);
+    for (int i = 0; i < baro_metric_count(kind); i++) {
+        const struct baro_metric *m = &kinds[kind].at[i].is;
+        if (span_equal(word, m->name) || span_equal(word, m->stem))
+            return i;
+    }
+    return -1;
+}
+
+int metric_time(int kind)
+{
+    return kind >= 0 && kind < KIND_COUNT && kinds[kind].time < kinds[kind].count ? kinds[kind].time : -1;
+}
+
+int baro_kind_count(void)
+{
+    return KIND_COUNT;
+}
+
+int baro_kind_find(const char *name)
+{
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        if (strcmp(kinds[kind].name, name) == 0)
+            return kind;
+    }
+    return -1;
+}
+
+const char *baro_kind_name(int kind)
+{
+    return (unsigned)kind < KIND_COUNT ? kinds[kind].name : "unknown";
+}
+
+const char *baro_absent_name(enum baro_absent reason)
+{
+    static const char *const names[ABSENT_COUNT] = {
+        [BARO_PRESENT] = "present",           [BARO_ABSENT_NOT_ASKED] = "not asked",
+        [BARO_ABSENT_UNSUPPORTED] = "unsupported", [BARO_ABSENT_DENIED] = "denied",
+        [BARO_ABSENT_GONE] = "gone",          [BARO_ABSENT_NOT_YET] = "not yet",
+        [BARO_ABSENT_THINNED] = "thinned",    [BARO_ABSENT_TIMEOUT] = "timeout",
+        [BARO_ABSENT_UNKNOWN] = "unknown",
+    };
+    return (unsigned)reason < ABSENT_COUNT ? names[reason] : "unknown";
+}
+
+const char *baro_unit_name(enum baro_unit unit)
+{
+    switch (unit) {
+    case BARO_UNIT_NS:
+        return "ns";
+    case BARO_UNIT_BYTES:
+        return "bytes";
+    case BARO_UNIT_RATIO:
+        return "ratio";
+    case BARO_UNIT_HERTZ:
+        return "hertz";
+    case BARO_UNIT_CELSIUS:
+        return "celsius";
+    default:
+        return "";
+    }
+}
+
+double baro_metric_real(const struct baro_metric *m, uint64_t stored)
+{
+    double real;
+    switch (m->unit) {
+    case BARO_UNIT_RATIO:
+    case BARO_UNIT_DECIMAL:
+        return (double)stored / 1e6;
+    case BARO_UNIT_CELSIUS:
+        return (double)(int64_t)stored / 1e3;
+    case BARO_UNIT_SIGNED:
+        return (double)(int64_t)stored;
+    case BARO_UNIT_REAL:
+        memcpy(&real, &stored, sizeof(real));
+        return real;
+    default:
+        return (double)stored;
+    }
+}
+
+const char *baro_semantics_name(enum baro_semantics semantics)
+{
+    static const char *const names[] = {"counter", "gauge", "info"};
+    return (unsigned)semantics < sizeof(names) / sizeof(*names) ? names[semantics] : "unknown";
+}
+
+unsigned metric_need(uint64_t wanted)
+{
+    unsigned need = 0;
+    for (int i = 0; i < PROCESS_MAX; i++) {
+        if (wanted >> i & 1)
+            need |= process_metrics[i].is.source;
+    }
+    return need;
+}
+
+static uint64_t all_metrics(void)
+{
+    return PROCESS_MAX == 64 ? UINT64_MAX : (UINT64_C(1) << PROCESS_MAX) - 1;
+}
+
+/* Of each socket there is a descriptor to be read, so TCP is only recorded when it is asked for. */
+static uint64_t default_metrics(void)
+{
+    uint64_t wanted = all_metrics();
+    for (int i = 0; i < PROCESS_MAX; i++)
+        wanted &= ~((uint64_t)(process_metrics[i].is.source == BARO_SOURCE_SOCK_DIAG) << i);
+    return wanted;
+}
+
+static int take_word(struct span word, uint64_t *wanted, struct baro_error *err)
+{
+    scan_blanks(&word);
+    bool away = scan_char(&word, '-');
+    uint64_t bits;
+    if (span_equal(word, "all")) {
+        bits = all_metrics();
+    } else if (span_equal(word, "default")) {
+        bits = default_metrics();
+    } else if (span_equal(word, "tcp")) {
+        bits = all_metrics() & ~default_metrics();
+    } else {
+        int id = baro_metric_find(BARO_KIND_PROCESS, word.at, word.len);
+        if (id < 0)
+            return error_set(err, BARO_E_SYNTAX, "no metric is called '%.*s'; `baro metrics` lists them", (int)word.len,
+                             word.at);
+        bits = UINT64_C(1) << id;
+    }
+    *wanted = away ? *wanted & ~bits : *wanted | bits;
+    return 0;
+}
+
+int metric_parse_list(const char *text, uint64_t *ret_wanted, struct baro_error *err)
+{
+    uint64_t wanted = *text == '-' ? default_metrics() : 0;
+    while (true) {
+        size_t n = strcspn(text, ",");
+        int code = take_word(span_of(text, n), &wanted, err);
+        if (code < 0)
+            return code;
+        if (!text[n])
+            break;
+        text += n + 1;
+    }
+    *ret_wanted = wanted;
+    return 0;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A sample: the values of all processes, of the job and of the recorder at one instant, as they were read. And what
+ * happens between samples: exits and events. The sampler (live) and the tape's cursor (replay) fill the same structs,
+ * so all code that uses samples exists once.
+ *
+ * Times are nanoseconds of CLOCK_MONOTONIC since the tape began (header.start_monotonic_ns), unless noted otherwise.
+ * Strings are bytes as the kernel gave them, with secrets redacted, NUL-terminated; the owner of the struct owns them.
+ */
+#ifndef LIBBARO_SAMPLE_SAMPLE_H
+#define LIBBARO_SAMPLE_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baro/event.h"
+#include "baro/header.h"
+#include "baro/sample.h"
+#include "libbaro/metric/ids.h"
+
+/* The number of values of each enum. Larger numbers come from newer writers. */
+#define ORIGIN_COUNT (BARO_ORIGIN_ADOPTED + 1)
+#define EXIT_SOURCE_COUNT (BARO_EXIT_WAIT4 + 1)
+#define EVENT_KIND_COUNT (BARO_EVENT_PHASE_END + 1)
+#define GAP_NO_OBSERVER "no observer was running" /* the text of a gap after which another recorder goes on */
+
+/* The identity of a process; a pid alone is none. start is field 22 of /proc/PID/stat: clock ticks since boot, as seen
+ * in the reader's time namespace. start == 0: not known (the process is known from events alone and ended before it
+ * could be read). */
+struct baro_key {
+    int32_t pid;
+    uint64_t start;
+};
+
+/* Values of metrics that this library does not know: a newer one wrote the tape. Their ids follow the last one of this
+ * library. */
+struct baro_extra {
+    size_t n;
+    const uint64_t *value;
+    const uint8_t *absent;
+};
+
+struct baro_process {
+    uint32_t id;              /* unique within a tape, from 1; never used twice */
+    struct baro_key key;
+    struct baro_key parent;   /* the current parent: it changes when the process is adopted */
+    uint32_t uid;             /* real uid, UINT32_MAX where not known */
+    enum baro_origin origin;
+    uint64_t first_ns; /* when it became known */
+    /* when its values were last read, except pss and uss (see smaps_at) */
+    uint64_t read_ns;
+    uint32_t info_version;    /* grows with each change of name, cmdline, uid or parent */
+    char *name;               /* full name; "" where not known */
+    char *cmdline; /* arguments separated by single spaces in shell quoting, redacted; NULL where not known */
+    uint8_t cmdline_absent;   /* enum baro_absent */
+    uint64_t value[PROCESS_MAX];
+    uint8_t absent[PROCESS_MAX]; /* enum baro_absent; value is 0 where this is not BARO_PRESENT */
+    const struct baro_extra *extra; /* of a tape; NULL elsewhere */
+};
+
+struct baro_exit {
+    uint64_t t_ns;       /* when it ended, or when it was found gone */
+    uint32_t id;         /* the process's id; also given to processes that no sample saw */
+    struct baro_key key;
+    struct baro_key parent;
+    uint32_t uid;
+    enum baro_origin origin;
+    enum baro_exit_source source;
+    bool sampled; /* it is in at least one sample */
+    bool status_known;
+    int status;          /* wait status as of wait4(2), valid if status_known */
+    const char *name;
+    const char *cmdline; /* NULL where not known */
+    uint64_t value[EXIT_MAX];
+    uint8_t absent[EXIT_MAX];
+    const struct baro_extra *extra; /* of a tape; NULL elsewhere */
+};
+
+struct baro_event {
+    uint64_t t_ns;
+    enum baro_event_kind kind;
+    struct baro_key key; /* pid 0: about no single process */
+    uint64_t number;
+    const char *text;    /* never NULL */
+    size_t n_attributes; /* besides number and text; at most ATTRIBUTES_MAX */
+    const struct baro_attribute *attribute;
+};
+
+/* The owner of an entity's values. Example: the memory of a GPU that process (815, 4711) uses has that process as its
+ * owner; the GPU itself has none. */
+struct baro_entity_owner {
+    enum baro_owner kind;
+    struct baro_key process; /* of BARO_OWNER_PROCESS */
+    uint32_t id;             /* of BARO_OWNER_ENTITY: another entity's id */
+};
+
+/* Attributes of marks and phases that have a meaning of their own (baro/event.h), and which recorder/marks/mark.c
+ * therefore gives another type when they are the job's. */
+#define ATTRIBUTE_PHASE_ID "id"
+#define ATTRIBUTE_DURATION "duration_ns"
+#define ATTRIBUTE_TIME_ERROR "time_error_ns"
+#define ATTRIBUTE_WRITTEN_TS "written_ts"
+#define ATTRIBUTE_WRITTEN_SECONDS "written_seconds"
+#define ATTRIBUTE_BESIDE "attributes_beside"
+
+/* Limits of what the tape takes; longer texts and more attributes are left out. */
+enum {
+    ATTRIBUTES_MAX = 32,
+    ATTRIBUTE_NAME_MAX = 255,
+    ATTRIBUTE_TEXT_MAX = 4095,
+    ATTRIBUTE_JSON_MAX = 16383,
+    KIND_NAME_MAX = 63,
+    METRIC_TEXT_MAX = 1023
+};
+
+/* One CPU, disk, filesystem, interface, sensor or control group; or a row of a kind that was declared. */
+struct baro_entity {
+    uint32_t
+        id; /* unique within a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
+    int kind;               /* enum baro_kind; of declared kinds that of baro_tape_kind_find(), and 0 elsewhere */
+    char *name;             /* "cpu0", "nvme0n1", "/home", "eth0" */
+    char *label;            /* more about it, such as the model; "" */
+    struct baro_entity_owner owner;         /* as the attributes not of the kinds up to BARO_KIND_CGROUP */
+    size_t n_attributes;                    /* ATTRIBUTES_MAX at most */
+    const struct baro_attribute *attribute; /* such as the labels of OpenMetrics */
+    uint32_t info_version;  /* grows with each change of label, owner or attributes */
+    uint64_t read_ns;       /* of a tape: when its values were read; elsewhere the list's time says it */
+    size_t n_values;        /* of a tape: how many there are */
+    uint64_t *value;        /* one for each metric of its kind */
+    uint8_t *absent;        /* as many */
+    const struct baro_extra *extra; /* of a tape; NULL elsewhere */
+};
+
+struct baro_entities {
+    size_t n;
+    struct baro_entity *const *at; /* borrowed; in the order in which they were found */
+    uint64_t read_ns; /* when they were read; 0: not so far. Kinds up to BARO_KIND_CGROUP have the sample's host_ns */
+};
+
+/* A kind that the registry does not have: it is declared while a recording lasts (--collect), or a newer barograph
+ * wrote the tape. */
+struct baro_declared {
+    const char *name; /* "jobqueue", ...: KIND_NAME_MAX bytes at most */
+    const struct baro_metric *const *metric; /* its columns; there may be more later, 128 at most */
+    size_t n_metrics;
+    struct baro_entities rows; /* each with n_metrics values */
+};
+
+struct baro_sample {
+    uint64_t t_ns;
+    uint64_t job[JOB_MAX];
+    uint8_t job_absent[JOB_MAX];
+    uint64_t self[RECORDER_MAX];
+    uint8_t self_absent[RECORDER_MAX];
+    bool lossy;                        /* events were lost since the sample before */
+    size_t n;                          /* living members */
+    struct baro_process *const *processes; /* order: parents before children; borrowed */
+    const uint64_t
+        *moved; /* a bit for each: it may have changed since the sample before; NULL: all may have; borrowed */
+    uint64_t
+        removals; /* with moved: how many have left the list so far. If none did since, who is new stands at its end */
+    const struct baro_extra *job_extra, *self_extra, *host_extra; /* of a tape; NULL elsewhere */
+    /* The machine, which is not read for every sample: its values at host_ns. */
+    bool has_host; /* the machine was read at least once */
+    uint64_t host_ns;
+    uint64_t host[HOST_MAX];
+    uint8_t host_absent[HOST_MAX];
+    struct baro_entities entities[KIND_COUNT]; /* of the kinds from BARO_KIND_CPU on; those up to BARO_KIND_CGROUP
+                                                     are of the same instant */
+    /* In the order in which they were declared. There may be more later: DECLARED_MAX at most; none goes, and none
+     * changes its place or its name. All together have ENTITIES_MAX rows at most. */
+    size_t n_declared;
+    struct baro_declared *const *declared;
+};
+
+/* The job's limits: the tightest one of its control groups, ulimits, affinity and the batch system's environment. The
+ * source says which, for example "cgroup /kubepods/burst", "affinity", "RLIMIT_AS", "SLURM_MEM_PER_NODE"; "" with a
+ * value of 0: no limit below the machine's. If a limit is absent, a tighter one may exist that is not visible, and the
+ * value is only an upper bound. */
+struct baro_limits {
+    uint64_t memory_bytes;
+    char memory_source[128];
+    uint64_t cores_ppm;         /* millionths of a core */
+    char cores_source[128];
+    uint64_t pids;
+    char pids_source[128];
+    uint8_t memory_absent, cores_absent, pids_absent; /* enum baro_absent */
+};
+
+bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b);
+
+/* The header of a tape. Its strings are owned by the code that filled it. */
+#define BARO_GROUP_PREFIX                                                                                              \
+    "baro-" /* begins the name of a group that was made for a job; the recorder's pid and another '-' follow */
+
+struct baro_header {
+    enum baro_mode mode;
+    char version[32];           /* of barograph that wrote it */
+    char host[65];
+    char kernel[65];            /* release */
+    char machine[65];           /* x86_64, aarch64, ... */
+    char boot_id[37];
+    int64_t start_realtime_ns;  /* since the epoch; UTC */
+    uint64_t start_monotonic_ns;
+    uint64_t start_boottime_ns;
+    uint64_t interval_ns;       /* 0: auto */
+    uint64_t overhead_ppm;      /* budget as parts per million of a core; 0: off */
+    uint64_t wanted;            /* mask of process metrics that were asked for */
+    uint32_t clk_tck;
+    uint32_t cpus;              /* online */
+    uint64_t page_size;
+    uint64_t memory_total;      /* bytes */
+    struct baro_limits limits;  /* of tapes that have no record of them; where that is still to come, not yet known */
+    char cpu_model[128];
+    uint32_t numa_nodes;
+    char cgroup_mode[16]; /* of run: "own", "none"; of record --cgroup "target", or "members" where the group counts no
+                             CPU time; else "" */
+    uint32_t uid;
+    char **argv;                /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
+    char *cwd;
+    char event_source[16];      /* "connector", "perf", "scan" */
+    char exit_source[16];       /* "taskstats", "perf", "wait4", "none" */
+    int32_t *targets;           /* attach: pids */
+    size_t n_targets;
+    /* identity among many tapes; empty where the environment says nothing */
+    char job_id[64], step_id[64], rank[32];
+    char name[256];             /* what the user calls it: of a recording of tasks; "": it has none */
+    /* the recorder, so that a reader on the same boot can see whether it lives; 0: not known */
+    struct baro_key recorder;
+    uint64_t pid_namespace;     /* inode of /proc/PID/ns/pid: where the recorder's pid means it */
+    /* a tape in segments: which of them this is, from 1 on, and how much is kept; 0: a tape in one file; no limit */
+    uint32_t segment;
+    uint64_t keep_ns, keep_bytes;
+    /* a control group as the job: CPU time that it had used before the recording, for a recorder that continues it */
+    uint64_t group_user_ns, group_system_ns;
+    /* the same of control groups that tasks name, in the order of the tasks */
+    struct header_group {
+        uint64_t inode;              /* of the file that has the count: which group it is */
+        uint64_t user_ns, system_ns; /* that it had used before */
+        uint64_t carried_user_ns, carried_system_ns; /* what another group of that name had used in the recording */
+    } *groups;
+    size_t n_groups;
+};
+
+/* The entities of any kind; NULL if the sample has none. */
+const struct baro_entities *sample_entities(const struct baro_sample *s, int kind);
+/* The number of values of an entity. */
+static inline int entity_values(const struct baro_entity *e)
+{
+    return e->kind < KIND_COUNT ? baro_metric_count(e->kind) : (int)e->n_values;
+}
+
+/* Frees the texts of a process, but not the struct; they are unset afterwards. */
+void baro_process_done(struct baro_process *p);
+/* Replace a text by a copy. Return false if out of memory; then the old one stays. cmdline may be NULL, name may not.
+ */
+bool baro_process_set_name(struct baro_process *p, const char *at, size_t len);
+bool baro_process_set_cmdline(struct baro_process *p, const char *at, size_t len);
+
+static inline bool baro_key_equal(struct baro_key a, struct baro_key b)
+{
+    return a.pid == b.pid && a.start == b.start;
+}
+
+#endif

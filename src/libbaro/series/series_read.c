@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One walk over a tape fills all curves of a series. */
+#include <errno.h>
+#include <string.h>
+
+#include "baro/interval.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "libbaro/interval/derive.h"
+#include "libbaro/sample/sample.h"
+#include "libbaro/series/series.h"
+
+#define RATE_OVER STRETCHES_SHORT_NS
+#define FORGET_NS (7200 * NS_PER_SEC)
+#define ENDED 0   /* as the time of the last value: the process has ended */
+#define ONE_ID 1u /* of what there is one of: the job, the recorder, the machine */
+
+/* ---- readings ---- */
+
+/* The machine and entities: they are read at times of their own. */
+static bool has_own_time(int kind)
+{
+    return kind >= BARO_KIND_HOST;
+}
+
+static int own_time(const struct baro_sample *sample, int kind, uint64_t *ret)
+{
+    return kind == BARO_KIND_HOST ? baro_sample_host_ns(sample, ret) : baro_sample_entities_ns(sample, kind, ret);
+}
+
+/* Were they read since *read_ns? Sets it. */
+static bool read_since(const struct baro_sample *sample, int kind, uint64_t *read_ns)
+{
+    uint64_t now_ns;
+    if (own_time(sample, kind, &now_ns) != BARO_PRESENT || now_ns == *read_ns)
+        return false;
+    *read_ns = now_ns;
+    return true;
+}
+
+static const struct baro_metric *metric_of(const struct baro_series *s, int kind, int metric)
+{
+    return baro_tape_metric(s->tape, kind, metric);
+}
+
+/* Sockets are read more rarely than the rest: between two readings nothing is known of their counters, and it would
+ * seem that nothing was sent. */
+static bool is_of_sockets(const struct baro_series *s, const struct curve *c)
+{
+    const struct baro_metric *m = c->counter < 0 ? NULL : metric_of(s, c->kind, s->counter[c->counter].metric);
+    bool of_job = m && c->kind == BARO_KIND_JOB;
+    return m && (of_job || c->kind == BARO_KIND_PROCESS) &&
+           (strncmp(m->name, "tcp_", 4) == 0 || (of_job && strncmp(m->name, "net_", 4) == 0));
+}
+
+/* Sets *ret to the time of the reading. Returns false if there was none since the one before. */
+static bool sockets_read_since(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
+                               uint64_t *ret)
+{
+    int id = baro_tape_metric_find(s->tape, BARO_KIND_JOB, "tcp_read_at_ns", 14);
+    uint64_t now_ns;
+    if (id < 0 || baro_sample_job(sample, id, &now_ns) != BARO_PRESENT)
+        return true; /* a tape that does not have it */
+    if (now_ns == c->read_ns)
+        return false;
+    c->read_ns = *ret = now_ns;
+    return true;
+}
+
+/* What a reading is of. */
+struct who {
+    uint32_t id, called; /* called: the number of the last name of a process */
+    const char *name;    /* of an entity */
+};
+
+static bool is_of(const struct curve *c, const struct who *who)
+{
+    if (c->id)
+        return c->id == who->id;
+    if (c->called)
+        return c->called == who->called;
+    return !c->name || strcmp(c->name, who->name) == 0;
+}
+
+static void take(struct baro_series *s, const struct counter *counter, const struct who *who, double growth)
+{
+    for (size_t i = 0; i < counter->n_terms; i++) {
+        const struct term *term = &counter->term[i];
+        struct curve *c = &s->curve[term->curve];
+        if (term->curve >= s->n_curves) /* there was no memory for it */
+            continue;
+        if (!is_of(c, who))
+            continue;
+        c->known = c->known || term->first;
+        if (c->has && term->per)
+            c->per += growth;
+        else if (c->has)
+            c->value += growth;
+    }
+}
+
+static double growth_of(const struct counter *c, uint64_t before, uint64_t value)
+{
+    static const struct baro_metric real = {.unit = BARO_UNIT_REAL};
+    if (!c->real)
+        return value > before ? (double)(value - before) : 0;
+    double growth = baro_metric_real(&real, value) - baro_metric_real(&real, before);
+    return growth > 0 ? growth : 0;
+}
+
+/* One reading of a counter. fresh: what it shows at first has grown since the sample before. */
+static void read_counter(struct baro_series *s, int counter, const struct who *who, uint64_t t_ns, uint64_t value,
+                         bool fresh)
+{
+    bool added;
+    uint64_t old_ns = t_ns > FORGET_NS ? t_ns - FORGET_NS : ENDED + 1;
+    struct last *l = last_get(&s->counter[counter].last, who->id, old_ns, &added);
+    if (!l) {
+        s->failed = true;
+        return;
+    }
+    uint64_t before = added ? (fresh ? 0 : value) : l->value;
+    take(s, &s->counter[counter], who, growth_of(&s->counter[counter], before, value));
+    *l = (struct last){who->id, t_ns > ENDED ? t_ns : ENDED + 1, value};
+}
+
+static int one_value(const struct baro_sample *sample, int kind, int metric, uint64_t *ret)
+{
+    if (kind == BARO_KIND_JOB)
+        return baro_sample_job(sample, metric, ret);
+    return kind == BARO_KIND_RECORDER ? baro_sample_recorder(sample, metric, ret)
+                                      : baro_sample_host(sample, metric, ret);
+}
+
+/* Is all that a process has counted the job's, when it is in a sample for the first time? */
+static bool is_fresh(const struct baro_series *s, const struct baro_process *p)
+{
+    const struct baro_header *h = baro_tape_header(s->tape);
+    return s->begun ? baro_header_has_start(h) || baro_process_began_after(h, p, 0) : s->from_start;
+}
+
+static void read_processes(struct baro_series *s, int counter, const struct baro_sample *sample)
+{
+    for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n; i = baro_sample_next_changed(sample, i + 1)) {
+        const struct baro_process *p = sample->processes[i];
+        uint64_t v;
+        const struct who who = {.id = p->id, .called = series_called(s, p->id), .name = ""};
+        if (baro_process_value(p, s->counter[counter].metric, &v) == BARO_PRESENT)
+            read_counter(s, counter, &who, sample->t_ns, v, is_fresh(s, p));
+    }
+}
+
+static void read_entities(struct baro_series *s, int counter, const struct baro_sample *sample)
+{
+    struct counter *c = &s->counter[counter];
+    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    c->real = m && m->unit == BARO_UNIT_REAL;
+    for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
+        const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
+        uint64_t v;
+        const struct who who = {.id = e->id, .name = baro_entity_name(e)};
+        if (baro_entity_value(e, c->metric, &v) == BARO_PRESENT)
+            read_counter(s, counter, &who, c->read_ns, v,
+                         c->kind == BARO_KIND_TASK && (s->begun || s->from_begin));
+    }
+}
+
+static void read_counters(struct baro_series *s, const struct baro_sample *sample)
+{
+    uint64_t v;
+    for (int k = 0; k < (int)s->n_counters; k++) {
+        struct counter *c = &s->counter[k];
+        if (has_own_time(c->kind) && !read_since(sample, c->kind, &c->read_ns))
+            continue;
+        if (c->kind == BARO_KIND_PROCESS)
+            read_processes(s, k, sample);
+        else if (!series_one_of_a_kind(c->kind))
+            read_entities(s, k, sample);
+        else if (one_value(sample, c->kind, c->metric, &v) == BARO_PRESENT)
+            read_counter(s, k, &(struct who){.id = ONE_ID, .name = ""}, sample->t_ns, v,
+                         c->kind != BARO_KIND_HOST && s->from_start);
+    }
+}
+
+/* Nothing follows on a process that has ended: its values are dropped, and those of one that no sample has are not even
+ * kept, as there may be millions. */
+static void read_exit(struct baro_series *s, const struct baro_exit *e)
+{
+    const struct who who = {.id = e->id, .called = series_called_at_exit(s, e), .name = ""};
+    for (int k = 0; k < (int)s->n_counters; k++) {
+        const struct counter *c = &s->counter[k];
+        uint64_t v = 0;
+        bool has = c->exit_metric >= 0 && baro_exit_value(e, c->exit_metric, &v) == BARO_PRESENT;
+        struct last *l = last_find(&c->last, e->id);
+        uint64_t before = l ? l->value : 0;
+        if (has && v > before) /* attached, an exit leaves out what was used before: less than the last sample */
+            take(s, c, &who, growth_of(c, before, v));
+        if (l)
+            l->t_ns = ENDED;
+    }
+}
+
+/* m: NULL where it is not known. Of the units only those are converted that are no counts of something. */
+static void add_value(struct curve *c, int absent, uint64_t value, const struct baro_metric *m)
+{
+    if (absent != BARO_PRESENT)
+        return;
+    bool is_signed = m && (m->unit == BARO_UNIT_SIGNED || m->unit == BARO_UNIT_CELSIUS);
+    if (m && m->unit == BARO_UNIT_REAL)
+        c->now += baro_metric_real(m, value);
+    else
+        c->now += is_signed ? (double)(int64_t)value : (double)value;
+    c->known = true;
+}
+
+/* What a process without pss or uss has of it at most. */
+static double most_of_process(const struct baro_process *p, int metric)
+{
+    bool is_part = metric == PROCESS_pss || metric == PROCESS_uss;
+    return is_part && p->absent[PROCESS_rss] == BARO_PRESENT ? (double)p->value[PROCESS_rss] : 0;
+}
+
+/* What a sum over processes lacks. */
+struct lack {
+    bool any;
+    double most;
+};
+
+static void note_lack(struct lack *lack, const struct baro_process *p, int metric)
+{
+    if (p->absent[metric] == BARO_PRESENT || derive_holds_nothing(p))
+        return;
+    lack->any = true;
+    lack->most += most_of_process(p, metric);
+}
+
+/* Example: `cargo` has 41 MB of pss, and two compilers of 113 MB of rss each have no pss so far: 41 to 267 MB. */
+static void note_bounds(struct curve *c, const struct baro_sample *sample, const struct lack *lack, int metric)
+{
+    bool is_old = (metric == PROCESS_pss || metric == PROCESS_uss) && derive_is_stale(sample);
+    c->bounds_now = (struct bounds){.unsure = lack->any || is_old, .high = c->now + lack->most,
+                                    .at_least = is_old ? 0 : c->now};
+}
+
+static void read_process_values(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
+                                const struct baro_metric *m)
+{
+    /* Of no processes the sum is 0, and known. */
+    c->known = derive_has_job(sample) && (c->metric == SERIES_COUNT || (!c->id && !c->name && sample->n == 0));
+    struct lack lack = {0};
+    for (size_t i = 0; i < sample->n; i++) {
+        const struct baro_process *p = sample->processes[i];
+        uint64_t v = 0;
+        if (!is_of(c, &(struct who){p->id, c->called ? series_called(s, p->id) : 0, ""}))
+            continue;
+        if (c->metric == SERIES_COUNT) {
+            c->now += 1;
+            continue;
+        }
+        int absent = baro_process_value(p, c->metric, &v);
+        add_value(c, absent, v, m);
+        note_lack(&lack, p, c->metric);
+    }
+    note_bounds(c, sample, &lack, c->metric);
+}
+
+/* A task's value is a sum over its processes, and has the bounds of such a sum. metric: that of processes; -1: none */
+static void note_lack_of_task(struct lack *lack, const struct baro_sample *sample, uint32_t task, int metric)
+{
+    for (size_t i = 0; i < sample->n && metric >= 0; i++) {
+        const struct baro_process *p = sample->processes[i];
+        if (p->absent[PROCESS_task] == BARO_PRESENT && p->value[PROCESS_task] == task)
+            note_lack(lack, p, metric);
+    }
+}
+
+static int summed_metric(int kind, const struct baro_metric *m)
+{
+    int metric = kind == BARO_KIND_TASK && m ? baro_metric_find(BARO_KIND_PROCESS, m->name, strlen(m->name)) : -1;
+    return metric >= 0 && derive_adds_up((enum process_metric)metric) ? metric : -1;
+}
+
+static void read_entity_values(struct curve *c, const struct baro_sample *sample, const struct baro_metric *m)
+{
+    const int summed = c->metric == SERIES_COUNT ? -1 : summed_metric(c->kind, m);
+    struct lack lack = {0};
+    c->known = c->metric == SERIES_COUNT;
+    for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
+        const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
+        uint64_t v = 0;
+        if (!is_of(c, &(struct who){e->id, 0, baro_entity_name(e)}))
+            continue;
+        if (c->metric == SERIES_COUNT) {
+            c->now += 1;
+            continue;
+        }
+        int absent = baro_entity_value(e, c->metric, &v);
+        add_value(c, absent, v, m);
+        note_lack_of_task(&lack, sample, e->id, summed);
+    }
+    if (summed >= 0)
+        note_bounds(c, sample, &lack, summed);
+}
+
+static void read_value(const struct baro_series *s, struct curve *c, const struct baro_sample *sample)
+{
+    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    uint64_t v = 0;
+    c->now = 0;
+    c->bounds_now = (struct bounds){0};
+    if (series_one_of_a_kind(c->kind)) {
+        int absent = one_value(sample, c->kind, c->metric, &v);
+        add_value(c, absent, v, m);
+    } else if (c->kind == BARO_KIND_PROCESS) {
+        read_process_values(s, c, sample, m);
+    } else {
+        read_entity_values(c, sample, m);
+    }
+}
+
+/* ---- the walk ---- */
+
+/* What there can be of a counter per nanosecond; 0: that is not known. */
+static double most_of(const struct baro_series *s, const struct curve *c)
+{
+    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    bool is_of_all = c->kind == BARO_KIND_JOB || c->kind == BARO_KIND_PROCESS || c->kind == BARO_KIND_HOST;
+    bool is_cpu = is_of_all && m && m->unit == BARO_UNIT_NS && m->semantics == BARO_SEM_COUNTER &&
+                  strncmp(m->name, "cpu_", 4) == 0;
+    return is_cpu && !c->share ? baro_header_cpus(baro_tape_header(s->tape)) : 0;
+}
+
+/* CPUs that came online since the tape began. The kernel counts the time of each CPU in ticks of 10 ms: within 100 ms,
+ * two CPUs may seem to have been busy for 220 ms. */
+static void raise_most(struct curve *c, const struct baro_sample *sample)
+{
+    if (c->kind != BARO_KIND_HOST || c->held.most <= 0 || sample->host_absent[HOST_cpus] != BARO_PRESENT)
+        return;
+    double cpus = (double)sample->host[HOST_cpus];
+    c->held.most = cpus > c->held.most ? cpus : c->held.most;
+}
+
+static void spread_growth(const struct baro_series *s, struct curve *c, const struct stretch_grown *grown)
+{
+    series_spread(s, c, grown->begin_ns, grown->end_ns,
+           grown->growth * c->scale / (double)(grown->end_ns - grown->begin_ns));
+}
+
+/* What grew since since_ns, as a rate over that time. */
+static void close_rate(const struct baro_series *s, struct curve *c, uint64_t t_ns, bool at_once)
+{
+    if (t_ns <= c->since_ns || (!at_once && t_ns - c->since_ns < RATE_OVER))
+        return;
+    struct stretch_grown one = {c->since_ns, t_ns, c->value}, ready;
+    if (!c->share && stretches_add(&c->held, one, &ready))
+        spread_growth(s, c, &ready);
+    else if (c->share && c->per > 0)
+        series_spread(s, c, c->since_ns, t_ns, c->value * c->scale / c->per);
+    c->since_ns = t_ns;
+    c->value = c->per = 0;
+}
+
+/* The value of the last sample held until t_ns. */
+static void close_value(const struct baro_series *s, struct curve *c, uint64_t t_ns)
+{
+    if (c->has && c->bounds.unsure)
+        series_spread_unsure(s, c, c->since_ns, t_ns);
+    else if (c->has)
+        series_spread(s, c, c->since_ns, t_ns, c->value);
+}
+
+static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t_ns)
+{
+    if (c->counter >= 0) {
+        /* Of processes and tasks, which come and go, there is always a rate, if only 0; a counter that is absent has
+         * none. */
+        bool come_and_go = c->kind == BARO_KIND_PROCESS || c->kind == BARO_KIND_TASK;
+        bool goes_on = (come_and_go && s->has_job) || c->known;
+        if (c->has && goes_on)
+            close_rate(s, c, t_ns, false);
+        else if (goes_on)
+            c->since_ns = t_ns;
+        c->has = c->has || goes_on;
+        return;
+    }
+    close_value(s, c, t_ns);
+    c->has = c->known;
+    c->since_ns = t_ns;
+    c->value = c->now;
+    c->bounds = c->bounds_now;
+    if (c->known && !c->bounds.unsure)
+        series_point(s, c, t_ns, c->now);
+}
+
+static void on_sample(struct baro_series *s, const struct baro_sample *sample)
+{
+    for (size_t i = 0; i < s->n_curves; i++)
+        s->curve[i].known = false;
+    s->has_job = derive_has_job(sample);
+    read_counters(s, sample);
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        uint64_t t_ns = sample->t_ns;
+        if (has_own_time(c->kind) && !read_since(sample, c->kind, &c->read_ns))
+            continue;
+        raise_most(c, sample);
+        if (has_own_time(c->kind))
+            t_ns = c->read_ns;
+        else if (is_of_sockets(s, c) && !sockets_read_since(s, c, sample, &t_ns))
+            continue;
+        if (c->counter < 0)
+            read_value(s, c, sample);
+        close_curve(s, c, t_ns);
+    }
+    s->begun = true;
+}
+
+/* Nothing was recorded for a while up to now: what a value was then is not known. Growth is: its mean is that of the
+ * whole gap. */
+static void on_gap(struct baro_series *s, const struct baro_event *e)
+{
+    uint64_t begin_ns = e->t_ns > e->number ? e->t_ns - e->number : 0;
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        if (c->counter >= 0 || !c->has)
+            continue;
+        close_value(s, c, begin_ns);
+        c->has = false;
+    }
+}
+
+/* The last growth: exits after the last sample are of the time up to them. */
+static void close_all(struct baro_series *s, uint64_t end_ns)
+{
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        if (c->counter >= 0 && c->has && c->value > 0)
+            close_rate(s, c, end_ns > c->since_ns ? end_ns : c->since_ns + 1, true);
+        for (struct stretch_grown ready; stretches_take(&c->held, &ready);)
+            spread_growth(s, c, &ready);
+    }
+    series_finish(s);
+}
+
+int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_error *err)
+{
+    struct baro_record record;
+    uint64_t first_ns = 0, last_ns = 0;
+    s->tape = tape;
+    int r = series_find_names(s, tape, err);
+    if (r >= 0)
+        r = baro_tape_range(tape, &first_ns, &last_ns, err);
+    if (r > 0)
+        r = baro_tape_seek(tape, s->from_ns, &record, err);
+    s->from_begin = r > 0 && record.t_ns == first_ns;
+    s->from_start = s->from_begin && baro_header_has_start(baro_tape_header(tape));
+    for (size_t i = 0; i < s->n_curves; i++) {
+        struct curve *c = &s->curve[i];
+        bool from_zero = c->kind == BARO_KIND_TASK ? s->from_begin : s->from_start && !has_own_time(c->kind);
+        c->has = c->counter >= 0 && from_zero; /* nothing, since 0 */
+        c->held.most = most_of(s, c);
+    }
+    for (; r > 0; r = baro_tape_next(tape, &record, err)) {
+        if (record.kind == BARO_RECORD_SAMPLE)
+            on_sample(s, record.u.sample);
+        else if (record.kind == BARO_RECORD_EXIT)
+            read_exit(s, record.u.exit);
+        else if (record.kind == BARO_RECORD_EVENT && baro_event_kind_of(record.u.event) == BARO_EVENT_GAP)
+            on_gap(s, record.u.event);
+        last_ns = record.t_ns > last_ns ? record.t_ns : last_ns;
+        if (record.kind == BARO_RECORD_SAMPLE && record.t_ns >= s->to_ns)
+            break;
+    }
+    close_all(s, last_ns);
+    if (r >= 0 && s->failed)
+        r = error_set(err, -ENOMEM, "out of memory");
+    return r < 0 ? r : 0;
+}

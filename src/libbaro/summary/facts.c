@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of facts, and how it is read: include/baro/summary.h. */
+#include "libbaro/summary/facts.h"
+
+#include <string.h>
+
+/* The index of each fact, and of the first one of each section. A section's first enumerator does not count. */
+enum {
+#define SECTION(id, name, is_table, help) FIRST_##id, BEFORE_##id = FIRST_##id - 1,
+#define FACT(id, name, type, unit, get, of, help) FACT_##id##_##name,
+#define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help) FACT_##id##_##name,
+#define FLAG(id, name, flag, covers, help) FACT_##id##_##name,
+#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) FACT_##id##_##name,
+#define END(id) END_##id, LAST_##id = END_##id - 1,
+#include "libbaro/summary/facts.def"
+    FACTS
+#undef SECTION
+#undef FACT
+#undef FACT_NOT_IN_JSON
+#undef FLAG
+#undef FLAG_KNOWN_BY
+#undef END
+};
+
+enum {
+#define SECTION(id, name, is_table, help) SECTION_##id,
+#define FACT(id, name, type, unit, get, of, help)
+#define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help)
+#define FLAG(id, name, flag, covers, help)
+#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help)
+#define END(id)
+#include "libbaro/summary/facts.def"
+    SECTIONS
+#undef SECTION
+#undef END
+};
+
+static const struct baro_section sections[SECTIONS] = {
+#define SECTION(id, name, is_table, help) {name, help, is_table, FIRST_##id, END_##id - FIRST_##id},
+#define END(id)
+#include "libbaro/summary/facts.def"
+#undef SECTION
+#undef FACT
+#undef FACT_NOT_IN_JSON
+#undef FLAG
+#undef FLAG_KNOWN_BY
+};
+
+#define SECTION(id, name, is_table, help)
+static const struct baro_fact facts[FACTS] = {
+#define FACT(id, name, type, unit, get, of, help) {SECTION_##id, #name, help, BARO_FACT_##type, BARO_UNIT_##unit, true},
+#define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help)                                                          \
+    {SECTION_##id, #name, help, BARO_FACT_##type, BARO_UNIT_##unit, false},
+#define FLAG(id, name, flag, covers, help) FACT(id, name, BOOLEAN, NONE, NULL, 0, help)
+#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) FACT(id, name, BOOLEAN, NONE, NULL, 0, help)
+#include "libbaro/summary/facts.def"
+#undef FACT
+#undef FACT_NOT_IN_JSON
+#undef FLAG
+#undef FLAG_KNOWN_BY
+};
+
+static const struct {
+    fact_getter *get; /* of a flag: what says whether it is known; NULL: its values */
+    int of;
+    unsigned flag;
+    const char *covers;
+} getters[FACTS] = {
+#define FACT(id, name, type, unit, get, of, help) {get, of, 0, NULL},
+#define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help) {get, of, 0, NULL},
+#define FLAG(id, name, flag, covers, help) {NULL, 0, BARO_VALUE_##flag, covers},
+#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) {fact_job, metric, BARO_VALUE_##flag, covers},
+#include "libbaro/summary/facts.def"
+};
+
+/* ---- flags ---- */
+
+const char *baro_value_mark(unsigned flags, enum baro_mark as)
+{
+    static const char *const marks[][3] = {{"", "", ""},
+                                           {"at least ", ">", "\342\211\245"},
+                                           {"about ", "~", "\342\211\210"},
+                                           {"at most ", "<", "\342\211\244"}};
+    bool least = flags & BARO_VALUE_LOWER_BOUND, most = flags & BARO_VALUE_UPPER_BOUND;
+    int which = least && !most ? 1 : least || flags & BARO_VALUE_ESTIMATE ? 2 : most ? 3 : 0;
+    return marks[which][as >= BARO_MARK_WORDS && as <= BARO_MARK_SYMBOL ? as : BARO_MARK_WORDS];
+}
+
+bool fact_is_covered(int flag, int fact)
+{
+    const char *covers = getters[flag].covers, *name = facts[fact].name;
+    size_t n = covers ? strlen(covers) : 0;
+    enum baro_fact_type type = facts[fact].type;
+    return covers && facts[flag].section == facts[fact].section &&
+           (type == BARO_FACT_UNSIGNED || type == BARO_FACT_SIGNED || type == BARO_FACT_REAL) &&
+           strncmp(name, covers, n) == 0 && (!n || !name[n] || name[n] == '_');
+}
+
+unsigned fact_flag(int fact)
+{
+    return getters[fact].flag;
+}
+
+/* A flag says what its values say of themselves: one of them that may be too small is enough. Beside values none of
+ * which is known it is not known either: "false" would call them exact. */
+static void get_flag(const struct baro_summary *s, int flag, size_t row, struct baro_value *ret)
+{
+    const struct baro_section *in = &sections[facts[flag].section];
+    struct baro_value v = {0};
+    int why = BARO_PRESENT;
+    bool any = false, is = false;
+    if (getters[flag].get)
+        getters[flag].get(s, getters[flag].of, row, &v);
+    int known = v.absent;
+    for (int i = in->first_fact; i < in->first_fact + in->fact_count; i++) {
+        if (!fact_is_covered(flag, i))
+            continue;
+        int absent = baro_summary_value(s, i, row, &v);
+        why = why ? why : absent;
+        any = any || !absent;
+        is = is || (v.flags & getters[flag].flag);
+    }
+    value_u64(ret, any ? known : why, is);
+}
+
+int baro_summary_section_count(void)
+{
+    return SECTIONS;
+}
+
+const struct baro_section *baro_summary_section(int section)
+{
+    return section >= 0 && section < SECTIONS ? &sections[section] : NULL;
+}
+
+int baro_summary_section_find(const char *name)
+{
+    for (int i = 0; i < SECTIONS; i++) {
+        if (strcmp(sections[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+int baro_summary_fact_count(void)
+{
+    return FACTS;
+}
+
+const struct baro_fact *baro_summary_fact(int fact)
+{
+    return fact >= 0 && fact < FACTS ? &facts[fact] : NULL;
+}
+
+int baro_summary_fact_find(const char *section, const char *name)
+{
+    const struct baro_section *in = baro_summary_section(baro_summary_section_find(section));
+    for (int i = in ? in->first_fact : FACTS; in && i < in->first_fact + in->fact_count; i++) {
+        if (strcmp(facts[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+size_t baro_summary_rows(const struct baro_summary *s, int section)
+{
+    switch (section) {
+    case SECTION_command:
+        return s->n_argv;
+    case SECTION_targets:
+        return s->n_targets;
+    case SECTION_pss_peak_held_by:
+        return s->peak[PEAK_PSS].absent == BARO_PRESENT ? s->peak[PEAK_PSS].n_top : 0;
+    case SECTION_rss_peak_held_by:
+        return summary_rss_holders(s);
+    case SECTION_directories:
+        return s->directories.n;
+    case SECTION_commands:
+        return s->n_order;
+    case SECTION_tasks:
+        return s->tasks.n;
+    case SECTION_course:
+        return course_buckets(&s->course);
+    default:
+        return section >= 0 && section < SECTIONS;
+    }
+}
+
+int baro_summary_value(const struct baro_summary *s, int fact, size_t row, struct baro_value *ret)
+{
+    *ret = (struct baro_value){.absent = BARO_ABSENT_UNKNOWN};
+    if (fact < 0 || fact >= FACTS || row >= baro_summary_rows(s, facts[fact].section))
+        return BARO_E_RANGE;
+    *ret = (struct baro_value){0};
+    if (getters[fact].flag)
+        get_flag(s, fact, row, ret);
+    else
+        getters[fact].get(s, getters[fact].of, row, ret);
+    return ret->absent;
+}

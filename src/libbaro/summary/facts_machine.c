@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts of the limits of the job, and of the machine around it. */
+#include "libbaro/summary/facts.h"
+#include "libbaro/summary/groups.h"
+#include "libbaro/summary/limits.h"
+
+/* ---- limits ---- */
+
+/* A limit that could not be found, though it was looked for. */
+static bool is_hidden(int absent)
+{
+    return absent != BARO_PRESENT && absent != BARO_ABSENT_NOT_YET;
+}
+
+/* Of sums over processes the flags are those of the sum; of a control group there may have been more than was read,
+ * unless the kernel's own mark of a group that was made for the job was read. */
+static unsigned memory_flags(const struct baro_summary *s, enum memory_measure measure, const struct summary_rss *rss)
+{
+    const struct machine_group *g = groups_job(s);
+    bool is_bound = measure == MEMORY_PROCESS || measure == MEMORY_ADDRESS_SPACE ||
+                    (measure == MEMORY_CGROUP && !(g && groups_memory_is_exact(s, g))) ||
+                    (measure == MEMORY_RSS && rss->is_bound) ||
+                    (measure == MEMORY_PSS && (rss->exceeded || summary_peak_is_bound(s, PEAK_PSS)));
+    return (is_bound ? BARO_VALUE_LOWER_BOUND : 0) |
+           (measure == MEMORY_PSS && s->peak[PEAK_PSS].stale ? BARO_VALUE_ESTIMATE : 0);
+}
+
+static void memory_peak(const struct baro_summary *s, int of, struct baro_value *ret)
+{
+    enum memory_measure measure;
+    uint64_t most;
+    double ratio;
+    struct summary_rss rss;
+    int absent = summary_memory_most(s, &most, &measure);
+    summary_rss_peak(s, &rss);
+    unsigned flags = memory_flags(s, measure, &rss);
+    if (of == LIMIT_PEAK_OF) {
+        value_text(ret, absent, summary_memory_measure_name(measure));
+        return;
+    }
+    if (of == LIMIT_PEAK_AT_MOST) {
+        absent = summary_memory_at_most(s, &most);
+        flags = (measure == MEMORY_PSS || measure == MEMORY_RSS) && rss.exceeded ? BARO_VALUE_ESTIMATE : 0;
+    }
+    value_u64(ret, absent, most);
+    if (of == LIMIT_PEAK_RATIO) {
+        absent = summary_memory_peak_ratio(s, &ratio);
+        *ret = (struct baro_value){0};
+        value_real(ret, absent, ratio);
+    }
+    ret->flags = ret->absent ? 0 : flags;
+}
+
+/* What the facts of memory, cores and processes have in common. */
+struct limit {
+    bool is_real;         /* cores: real has it, else u64 */
+    double real;
+    uint64_t u64;         /* the least that is known to bound it; 0: nothing does */
+    const char *source;   /* what sets it */
+    int absent;           /* why it is not known to be the tightest one */
+    int source_absent;
+};
+
+static void put_limit(const struct limit *l, int absent, struct baro_value *ret)
+{
+    if (l->is_real)
+        value_real(ret, absent, l->real);
+    else
+        value_u64(ret, absent, l->u64);
+}
+
+/* Returns false for a fact that is not of all limits. */
+static bool limit_fact(const struct limit *l, int of, struct baro_value *ret)
+{
+    bool bounded = l->is_real ? l->real > 0 : l->u64 > 0;
+    switch (of) {
+    case LIMIT_VALUE:
+        put_limit(l, l->absent, ret);
+        return true;
+    case LIMIT_SOURCE:
+        value_text(ret, l->source_absent, l->source);
+        return true;
+    case LIMIT_AT_MOST:
+        put_limit(l, bounded ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, ret);
+        return true;
+    case LIMIT_AT_MOST_SOURCE:
+        ret->text = l->source;
+        return true;
+    default:
+        return false;
+    }
+}
+
+void fact_memory_limit(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    struct limit l = {.absent = summary_memory_unknown(s), .source_absent = summary_memory_unknown(s)};
+    double ratio = 0;
+    (void)row;
+    l.u64 = summary_memory_limit(s, &l.source);
+    if (limit_fact(&l, of, ret))
+        return;
+    if (of == LIMIT_IS_HIDDEN) {
+        ret->u64 = is_hidden(s->limits.memory_absent);
+    } else if (of == LIMIT_GROUP_RATIO) {
+        int absent = summary_memory_group_ratio(s, &ratio);
+        value_real(ret, absent, ratio);
+    } else {
+        memory_peak(s, of, ret);
+    }
+}
+
+void fact_cores_limit(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    struct limit l = {.is_real = true, .absent = summary_cores_unknown(s), .source_absent = summary_cores_unknown(s)};
+    double ratio = 0;
+    (void)row;
+    l.real = summary_cores_limit(s, &l.source);
+    if (limit_fact(&l, of, ret))
+        return;
+    if (of == LIMIT_IS_HIDDEN) {
+        ret->u64 = is_hidden(s->limits.cores_absent);
+    } else if (of == LIMIT_PEAK_RATIO) {
+        int absent = summary_cores_peak_ratio(s, &ratio);
+        value_real(ret, absent, ratio);
+        value_flag(ret, BARO_VALUE_LOWER_BOUND, fact_cpu_is_bound(s));
+    }
+}
+
+void fact_pids_limit(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    struct limit l = {.absent = summary_pids_unknown(s), .source_absent = s->limits.pids_absent};
+    (void)row;
+    l.u64 = summary_pids_limit(s, &l.source);
+    limit_fact(&l, of, ret);
+}
+
+void fact_oom_kills(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    struct summary_oom_kills kills;
+    int absent = summary_oom_kills(s, &kills);
+    (void)row;
+    value_u64(ret, absent, of == OOM_LIKELY ? kills.likely : of == OOM_LEAST ? kills.least : kills.most);
+    value_flag(ret, BARO_VALUE_ESTIMATE, of == OOM_LIKELY && kills.least != kills.most);
+}
+
+void fact_refused(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t v;
+    int absent = of == REFUSED_MEMORY ? summary_group_oom_kills(s, &v)
+                 : of == REFUSED_CPU  ? summary_throttled(s, &v)
+                                      : summary_fork_refusals(s, &v);
+    (void)row;
+    value_u64(ret, absent, v);
+}
+
+void fact_held_from(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    (void)of;
+    (void)row;
+    ret->u64 = s->held.since_ns > s->start_ns ? s->held.since_ns - s->start_ns : 0;
+}
+
+/* ---- the machine ---- */
+
+void fact_gauge(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t v;
+    int absent = summary_machine_gauge(s, (enum machine_gauge)of, &v);
+    (void)row;
+    value_u64(ret, absent, v);
+}
+
+void fact_grown(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t v;
+    int absent = summary_machine_grown(s, (enum machine_counter)of, &v);
+    (void)row;
+    value_u64(ret, absent, v);
+}
+
+void fact_share(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    double v;
+    int absent = machine_share(&s->machine, (enum machine_counter)of, &v);
+    (void)row;
+    value_real(ret, absent, v);
+}
+
+static void host_text(const struct baro_summary *s, int of, struct baro_value *ret)
+{
+    if (of == HOST_CPU_MODEL)
+        value_text(ret, *s->cpu_model ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, s->cpu_model);
+    else
+        ret->text = of == HOST_NAME ? s->host : of == HOST_KERNEL ? s->kernel : s->machine_type;
+}
+
+static void host_number(const struct baro_summary *s, int of, struct baro_value *ret)
+{
+    const struct growth *busy = &s->machine.counter[MACHINE_BUSY];
+    uint64_t v = 0;
+    int absent = BARO_PRESENT;
+    if (of == HOST_NUMA_NODES) {
+        v = s->numa_nodes;
+        absent = v ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+    } else if (of == HOST_WATCHED) {
+        v = summary_machine_watched_ns(s);
+        absent = busy->seen ? BARO_PRESENT : busy->absent;
+    } else {
+        absent = of == HOST_CORES ? summary_machine_cpus(s, &v) : summary_machine_memory(s, &v);
+    }
+    value_u64(ret, absent, v);
+}
+
+static void host_real(const struct baro_summary *s, int of, struct baro_value *ret)
+{
+    uint64_t load;
+    double v = 0;
+    int absent;
+    if (of == HOST_LOAD) {
+        absent = summary_machine_gauge(s, MACHINE_LOAD, &load);
+        v = (double)load / 1e6;
+    } else {
+        absent = of == HOST_CORES_MEAN   ? summary_machine_cores_mean(s, &v)
+                 : of == HOST_CORES_PEAK ? summary_machine_cores_peak(s, &v)
+                 : of == HOST_OTHERS     ? summary_machine_others(s, &v)
+                                         : summary_machine_share(s, of == HOST_USER   ? MACHINE_USER
+                                                                    : of == HOST_IDLE ? MACHINE_IDLE
+                                                                                      : MACHINE_STEAL,
+                                                                 &v);
+    }
+    value_real(ret, absent, v);
+}
+
+void fact_host(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    (void)row;
+    switch (of) {
+    case HOST_NAME:
+    case HOST_KERNEL:
+    case HOST_MACHINE:
+    case HOST_CPU_MODEL:
+        host_text(s, of, ret);
+        break;
+    case HOST_NUMA_NODES:
+    case HOST_WATCHED:
+    case HOST_CORES:
+    case HOST_MEMORY_TOTAL:
+        host_number(s, of, ret);
+        break;
+    default:
+        host_real(s, of, ret);
+    }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts of tasks. */
+#include "libbaro/summary/facts.h"
+
+/* The peak of a task's rss is that of samples. Example: 85 MB at most in a sample, and a process that had 299 MB
+ * between two of them. A mark is a little above most samples (libbaro/summary/marks.c). */
+static bool is_bound(const struct task_row *one, int of)
+{
+    uint64_t rss = 0, mark = 0;
+    if (of != TASK_FIELD_RSS)
+        return of == TASK_FIELD_RUN_DELAY || one->is_bound[of];
+    task_row_value(one, TASK_FIELD_RSS, &rss);
+    task_row_value(one, TASK_FIELD_RSS_ONE, &mark);
+    return mark > rss + rss / 20;
+}
+
+void fact_task(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct task_row *one = &s->tasks.at[row];
+    uint64_t v = 0;
+    int absent = task_row_value(one, (enum task_field)of, &v);
+    value_u64(ret, absent, v);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(one, of));
+}
+
+void fact_task_tcp(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct task_row *one = &s->tasks.at[row];
+    uint64_t v = 0, unread = 0;
+    int absent = task_row_value(one, (enum task_field)of, &v);
+    task_row_value(one, TASK_FIELD_TCP_UNREAD, &unread);
+    value_u64(ret, absent, v);
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, !s->tcp_is_whole && (unread || !s->tcp_is_exact));
+}
+
+void fact_task_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct task_row *one = &s->tasks.at[row];
+    const char *text = of == TASK_NAME ? one->name : one->label;
+    value_text(ret, text ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, text);
+}
+
+void fact_task_uss_mean(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t v = 0;
+    (void)of;
+    int absent = task_row_uss_mean(&s->tasks.at[row], &v);
+    value_u64(ret, absent, v);
+}
+
+/* The end of a process is reported a little later: over a short interval that may be more than the machine has. */
+static double at_most_all(const struct baro_summary *s, double cores)
+{
+    return s->cpus && cores > s->cpus ? s->cpus : cores;
+}
+
+void fact_task_cores(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct task_row *one = &s->tasks.at[row];
+    double mean = 0, peak = 0;
+    if (of == TASK_CORES_MEAN || of == TASK_CORES_PEAK) {
+        int absent = task_row_cores(one, &mean, &peak);
+        value_real(ret, absent, at_most_all(s, of == TASK_CORES_MEAN ? mean : peak));
+        value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(one, TASK_FIELD_CPU));
+        return;
+    }
+    bool known = one->process.time_ns > 0;
+    value_real(ret, known ? BARO_PRESENT : BARO_ABSENT_NOT_YET,
+               of == TASK_ONE_CORES_PEAK ? at_most_all(s, one->process.peak)
+               : known                   ? one->process.used_ns / one->process.time_ns
+                                         : 0);
+}

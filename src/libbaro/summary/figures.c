@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a finished summary says. */
+#include "libbaro/summary/limits.h"
+#include "libbaro/summary/summary.h"
+
+#include <string.h>
+
+uint64_t summary_wall_ns(const struct baro_summary *s)
+{
+    uint64_t from = s->started ? s->start_ns : 0;
+    uint64_t to = s->ended ? s->end_ns : s->last_ns;
+    if (s->detached && to < s->last_ns)
+        to = s->last_ns; /* the values are those of the last sample */
+    return to > from ? to - from : 0;
+}
+
+int summary_job(const struct baro_summary *s, enum job_metric metric, uint64_t *ret)
+{
+    *ret = s->job[metric];
+    return s->job_absent[metric];
+}
+
+int summary_self(const struct baro_summary *s, enum recorder_metric metric, uint64_t *ret)
+{
+    *ret = s->self[metric];
+    return s->self_absent[metric];
+}
+
+int summary_status(const struct baro_summary *s, int *ret)
+{
+    *ret = s->status;
+    if (!s->ended)
+        return BARO_ABSENT_NOT_YET;
+    return s->status_known ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+}
+
+int summary_cores_mean(const struct baro_summary *s, double *ret)
+{
+    if (s->job_absent[JOB_cpu] != BARO_PRESENT)
+        return s->job_absent[JOB_cpu];
+    int r = derive_rate(0, 0, summary_wall_ns(s), s->job[JOB_cpu], ret);
+    *ret = r == BARO_PRESENT ? *ret / 1e9 : 0;
+    if (s->cpus && *ret > s->cpus)
+        *ret = s->cpus; /* what it used before its first instruction and after its last is in it too */
+    return r;
+}
+
+int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak, double *ret)
+{
+    *ret = peak->rate / 1e9;
+    if (!peak->found) /* no two samples lie far enough apart */
+        return s->job_absent[JOB_cpu] == BARO_PRESENT ? BARO_ABSENT_UNKNOWN : s->job_absent[JOB_cpu];
+    /* What a parent has reaped shows in steps of 10 ms; a rate above what the machine has is that step. */
+    if (s->cpus && *ret > s->cpus)
+        *ret = s->cpus;
+    return BARO_PRESENT;
+}
+
+int summary_cores_peak(const struct baro_summary *s, double *ret)
+{
+    double mean;
+    int r = summary_cores_peak_of(s, &s->cores, ret);
+    /* What was used before the first sample and after the last lies between no two; but the mean, which is at most all
+     * there is as well, was reached at some time. */
+    if (r == BARO_PRESENT && summary_cores_mean(s, &mean) == BARO_PRESENT && mean > *ret)
+        *ret = mean;
+    return r;
+}
+
+bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind kind)
+{
+    const struct summary_peak *peak = &s->peak[kind];
+    struct summary_rss rss;
+    if (peak->absent != BARO_PRESENT || peak->stale)
+        return false;
+    summary_rss_peak(s, &rss);
+    bool is_part = kind == PEAK_PSS || kind == PEAK_USS, between = rss.unsampled || rss.exceeded;
+    return peak->covered < peak->members || (is_part && (s->unsure_most[kind] > peak->value || between));
+}
+
+/*
+ * The kernel charges a process that makes a part of a folio of the page cache dirty with the whole folio. Example:
+ * PostgreSQL was charged with 31.9 GB; it had passed 2.25 GB to write(2), and the disks wrote 1.94 GB. A file that is
+ * mapped is written without write(2), so one of the two alone says nothing; and what the disks did may come later.
+ */
+#define CHARGED_LEAST 10000000u
+bool summary_writes_are_estimate(const struct baro_summary *s)
+{
+    uint64_t charged = s->job[JOB_io_write], passed = s->job[JOB_io_wchar], written;
+    bool known = s->job_absent[JOB_io_write] == BARO_PRESENT && s->job_absent[JOB_io_wchar] == BARO_PRESENT &&
+                 summary_machine_watched_ns(s) >= summary_wall_ns(s) / 2 &&
+                 summary_machine_grown(s, MACHINE_DISK_WRITE, &written) == BARO_PRESENT;
+    return known && charged >= CHARGED_LEAST && charged - charged / 10 > passed && charged - charged / 10 > written;
+}
+
+int summary_remainder(const struct baro_summary *s, double *ret)
+{
+    *ret = 0;
+    if (s->job_absent[JOB_cpu] != BARO_PRESENT)
+        return s->job_absent[JOB_cpu];
+    if (s->job_absent[JOB_cpu_counted] != BARO_PRESENT)
+        return s->job_absent[JOB_cpu_counted];
+    *ret = derive_remainder(s->job[JOB_cpu_counted], s->job[JOB_cpu]);
+    return BARO_PRESENT;
+}
+
+/* If more than a third of the CPU time, and not a negligible part, is attributed to no process, there were others. */
+#define UNKNOWN_LEAST 100000000u /* ns */
+#define UNKNOWN_SHARE (1.0 / 3)
+
+bool summary_processes_are_bound(const struct baro_summary *s)
+{
+    double remainder;
+    if (s->job_absent[JOB_processes_unsampled] != BARO_PRESENT || s->lossy_samples)
+        return true;
+    return summary_remainder(s, &remainder) == BARO_PRESENT && remainder > UNKNOWN_SHARE &&
+           remainder * (double)s->job[JOB_cpu] > (double)UNKNOWN_LEAST;
+}
+
+bool summary_processes_peak_is_bound(const struct baro_summary *s)
+{
+    bool scanned = strcmp(s->event_source, "scan") == 0;
+    return summary_processes_are_bound(s) ||
+           (scanned && s->job[JOB_processes_peak] < s->job[JOB_processes_started]);
+}
+
+int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret)
+{
+    bool is_bound = summary_processes_are_bound(s);
+    if (s->job_absent[JOB_processes_started] != BARO_PRESENT)
+        return s->job_absent[JOB_processes_started];
+    if (is_bound && (s->lossy_samples || s->job_absent[JOB_processes_unseen] != BARO_PRESENT))
+        return BARO_ABSENT_UNKNOWN;
+    if (is_bound && !s->job[JOB_processes_unseen]) /* CPU time of others shows that there were more */
+        return BARO_ABSENT_UNKNOWN;
+    *ret = s->job[JOB_processes_started] + (is_bound ? s->job[JOB_processes_unseen] : 0);
+    return BARO_PRESENT;
+}
+
+static int mean(const struct baro_summary *s, enum recorder_metric sum, enum recorder_metric count, uint64_t *ret)
+{
+    *ret = 0;
+    if (s->self_absent[sum] != BARO_PRESENT)
+        return s->self_absent[sum];
+    if (s->self_absent[count] != BARO_PRESENT)
+        return s->self_absent[count];
+    if (!s->self[count])
+        return BARO_ABSENT_NOT_YET;
+    *ret = s->self[sum] / s->self[count];
+    return BARO_PRESENT;
+}
+
+int summary_sample_mean_ns(const struct baro_summary *s, uint64_t *ret)
+{
+    return mean(s, RECORDER_sample_time, RECORDER_samples, ret);
+}
+
+int summary_process_sample_mean_ns(const struct baro_summary *s, uint64_t *ret)
+{
+    return mean(s, RECORDER_sample_cpu, RECORDER_process_samples, ret);
+}
+
+const char *summary_kernel_source(const struct baro_summary *s)
+{
+    if (s->group_counts)
+        return "cgroup";
+    return s->mode == BARO_MODE_RUN && s->ended && !s->wrapper_lost ? "wait4" : "ledger";
+}
+
+/*
+ * Of some processes only the CPU time is known, and not how it splits (perf reports no more, and some never were
+ * sampled at). What their split was all together follows from the job's, less the splits that are known; each command
+ * takes part in that as its share of the unknown is. Example: the job has 100 ms user and 48 ms system; of make 4 and 1
+ * are known; true has 24 ms of which no split is known: 24 * 96 / (96 + 47) = 16.1 ms are user, and it is called an
+ * estimate.
+ */
+static void split_of(const struct baro_summary *s, const struct command *c, struct summary_split *ret)
+{
+    uint64_t user = c->value[COMMAND_CPU_USER], system = c->value[COMMAND_CPU_SYSTEM], cpu = c->value[COMMAND_CPU];
+    uint64_t unknown = cpu > user + system ? cpu - user - system : 0;
+    *ret = (struct summary_split){.user_ns = user,
+                                  .system_ns = system,
+                                  .absent = c->covered[COMMAND_CPU] ? BARO_PRESENT : c->absent[COMMAND_CPU]};
+    if (ret->absent != BARO_PRESENT || !unknown)
+        return;
+    double rest_user = (double)s->rest_user_ns, rest = rest_user + (double)s->rest_system_ns;
+    if (rest <= 0) {
+        rest_user = (double)s->job[JOB_cpu_user];
+        rest = rest_user + (double)s->job[JOB_cpu_system];
+    }
+    if (rest <= 0) {
+        *ret = (struct summary_split){.absent = BARO_ABSENT_UNKNOWN};
+        return;
+    }
+    ret->is_estimate = true;
+    double part = (double)unknown * (rest_user / rest); /* rounded, it may be more than a number of a tape can be */
+    ret->user_ns = user + (part < (double)unknown ? (uint64_t)part : unknown);
+    ret->system_ns = cpu - ret->user_ns;
+}
+
+/* The kernel scales user and system time from ticks for the job and for each process anew: a part may come out larger
+ * than the whole. Example: a Java program has 4.04 s of user time, and the job with it 4.00 s. */
+static void fit_split(const struct baro_summary *s, uint64_t cpu, struct summary_split *split)
+{
+    uint64_t user = s->job[JOB_cpu_user], system = s->job[JOB_cpu_system];
+    if (s->job_absent[JOB_cpu_user] != BARO_PRESENT || s->job_absent[JOB_cpu_system] != BARO_PRESENT ||
+        split->absent != BARO_PRESENT || cpu > user + system || (split->user_ns <= user && split->system_ns <= system))
+        return;
+    split->user_ns = split->user_ns > user ? user : cpu - system;
+    split->system_ns = cpu - split->user_ns;
+    split->is_estimate = true;
+}
+
+void summary_command_split(const struct baro_summary *s, const struct command *c, struct summary_split *ret)
+{
+    split_of(s, c, ret);
+    fit_split(s, c->value[COMMAND_CPU], ret);
+}
+
+const struct command *summary_command(const struct baro_summary *s, size_t i)
+{
+    return i < s->n_order ? &s->counted[s->order[i]] : NULL;
+}

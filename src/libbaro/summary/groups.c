@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/summary/groups.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* ---- whose a group is ---- */
+
+static bool says(const struct machine_group *g, const char *word)
+{
+    const char *at = strstr(g->label, word);
+    size_t n = strlen(word);
+    return at && (at[n] == 0 || at[n] == ',') && (at == g->label || at[-1] == ' ');
+}
+
+/* A group made for the job is where CPU time is counted: v2, else cpuacct. */
+static const struct machine_group *counting(const struct baro_summary *s)
+{
+    static const char *const where[] = {"v2", "cpuacct"};
+    const struct machine_group *found = NULL;
+    for (size_t k = 0; k < 2 && !found; k++) {
+        for (size_t i = 0; i < s->machine.n_groups; i++) {
+            const struct machine_group *g = &s->machine.group[i];
+            if (says(g, where[k]) && (!found || g->length > found->length))
+                found = g;
+        }
+    }
+    return found;
+}
+
+/* Was it made for the job? Groups of one recorder have its pid in their names; one above may have been made by another.
+ */
+static bool is_made(const struct baro_summary *s, const struct machine_group *g)
+{
+    const struct machine_group *one = s->own_cgroup ? counting(s) : NULL;
+    const char *end = one ? strrchr(one->last, '-') : NULL;
+    return end && strncmp(one->last, BARO_GROUP_PREFIX, sizeof(BARO_GROUP_PREFIX) - 1) == 0 &&
+           strncmp(g->last, one->last, (size_t)(end - one->last) + 1) == 0;
+}
+
+/* A target is the same path wherever it is; all else is above it. */
+static bool is_target(const struct baro_summary *s, const struct machine_group *g)
+{
+    for (size_t i = 0; i < s->machine.n_groups; i++) {
+        if (s->machine.group[i].length > g->length)
+            return false;
+    }
+    return s->is_cgroup && !s->own_cgroup;
+}
+
+const struct machine_group *groups_job(const struct baro_summary *s)
+{
+    for (size_t i = 0; s->is_cgroup && i < s->machine.n_groups; i++) {
+        const struct machine_group *g = &s->machine.group[i];
+        if (g->counts_memory && (is_made(s, g) || is_target(s, g)))
+            return g;
+    }
+    return NULL;
+}
+
+static const struct growth *growth_of(const struct machine_group *g, size_t member)
+{
+    return (const struct growth *)((const char *)g + member);
+}
+
+/* Whether it has the value counts most, then whether it might have had it. */
+static int worth(const struct machine_group *g, size_t member)
+{
+    const struct growth *of = growth_of(g, member);
+    return of->seen ? 2 : of->absent != BARO_ABSENT_UNSUPPORTED;
+}
+
+static const struct machine_group *innermost(const struct baro_summary *s, uint32_t place, size_t member)
+{
+    const struct machine_group *found = NULL;
+    for (size_t i = 0; i < s->machine.n_groups; i++) {
+        const struct machine_group *g = &s->machine.group[i];
+        if (g->place != place)
+            continue;
+        int better = found ? worth(g, member) - worth(found, member) : 1;
+        if (better > 0 || (better == 0 && g->length > found->length))
+            found = g;
+    }
+    return found;
+}
+
+/* ---- what was refused ---- */
+
+/* A control group made for the job counts from nothing: what came before the first reading is the job's too. */
+static int group_grown(const struct baro_summary *s, const struct machine_group *g, size_t member, uint64_t *ret)
+{
+    const struct growth *counter = growth_of(g, member);
+    bool made = is_made(s, g);
+    *ret = !counter->seen ? 0 : made ? counter->last : counter->grown;
+    if (counter->seen && !made && counter->to_ns == counter->from_ns)
+        return BARO_ABSENT_UNKNOWN; /* seen once: nothing to compare with */
+    return counter->seen ? BARO_PRESENT : counter->absent;
+}
+
+/* Of groups that are above each other the one that was held back most; a job that was moved from one place to another
+ * was held back in both. */
+int summary_throttled(const struct baro_summary *s, uint64_t *ret)
+{
+    int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    bool found = false;
+    uint32_t place = 0;
+    uint64_t most = 0, ns;
+    *ret = 0;
+    for (size_t i = 0; i < s->machine.n_groups; i++) {
+        const struct machine_group *g = &s->machine.group[i];
+        int why = group_grown(s, g, offsetof(struct machine_group, throttled), &ns);
+        if (g->place != place) {
+            *ret += most;
+            most = 0;
+            place = g->place;
+        }
+        if (why == BARO_PRESENT && ns > most)
+            most = ns;
+        found = found || why == BARO_PRESENT;
+        absent = found ? BARO_PRESENT : why;
+    }
+    *ret += most;
+    return absent;
+}
+
+/* Of the job's innermost group that counts it, and of those that it was in before. A controller is at one hierarchy:
+ * those that count the same are above each other. */
+static int of_innermost(const struct baro_summary *s, size_t member, uint64_t *ret)
+{
+    int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
+    bool found = false;
+    *ret = 0;
+    for (uint32_t place = 1; place <= s->machine.places; place++) {
+        const struct machine_group *g = innermost(s, place, member);
+        uint64_t n;
+        int why = g ? group_grown(s, g, member, &n) : BARO_ABSENT_UNKNOWN;
+        if (why == BARO_PRESENT)
+            *ret += n;
+        found = found || why == BARO_PRESENT;
+        absent = found ? BARO_PRESENT : why;
+    }
+    return absent;
+}
+
+const struct machine_group *groups_oom(const struct baro_summary *s, uint32_t place)
+{
+    return innermost(s, place, offsetof(struct machine_group, oom_kills));
+}
+
+bool groups_oom_alone(const struct baro_summary *s)
+{
+    for (uint32_t place = 1; place <= s->machine.places; place++) {
+        const struct machine_group *g = groups_oom(s, place);
+        if (!s->is_cgroup || !g || !(is_made(s, g) || is_target(s, g)))
+            return false;
+    }
+    return s->machine.places > 0;
+}
+
+int summary_group_oom_kills(const struct baro_summary *s, uint64_t *ret)
+{
+    return of_innermost(s, offsetof(struct machine_group, oom_kills), ret);
+}
+
+int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret)
+{
+    size_t member = offsetof(struct machine_group, fork_refusals);
+    int absent = of_innermost(s, member, ret);
+    const struct machine_group *first = innermost(s, 1, member);
+    uint64_t ours = first ? first->self_refusals.grown : 0; /* none where the recorder is not in it */
+    *ret -= ours < *ret ? ours : *ret;
+    return absent;
+}
+
+/* ---- memory ---- */
+
+bool groups_memory_is_exact(const struct baro_summary *s, const struct machine_group *g)
+{
+    return g->memory_mark.seen && is_made(s, g) && !g->outlived_limit;
+}
+
+uint64_t groups_memory(const struct baro_summary *s, const struct machine_group *g, uint64_t limit)
+{
+    uint64_t most = g->memory.value, mark = g->memory_mark.value, hits;
+    if (!g->memory_mark.seen)
+        return most;
+    if (groups_memory_is_exact(s, g) && mark > most)
+        most = mark;
+    /* It ran into its limit, and the mark was there already. v2 counts with it what ran into a limit of its own further
+     * down. */
+    bool ran_into = limit && says(g, "memory") &&
+                    group_grown(s, g, offsetof(struct machine_group, limit_hits), &hits) == BARO_PRESENT && hits;
+    uint64_t there = mark < limit ? mark : limit;
+    return ran_into && there > most ? there : most;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the job held while its limits were those that they are now. */
+#include <string.h>
+
+#include "libbaro/summary/summary.h"
+
+void summary_held_begin(struct summary_held *h, uint64_t since_ns)
+{
+    static const struct extreme none = {.absent = BARO_ABSENT_NOT_YET};
+    *h = (struct summary_held){.since_ns = since_ns, .rss = none, .pss = none, .process = none, .address_space = none};
+}
+
+static void reach(struct extreme *e, int absent, uint64_t value)
+{
+    if (absent != BARO_PRESENT) {
+        if (!e->seen)
+            e->absent = (uint8_t)absent;
+        return;
+    }
+    if (!e->seen || value > e->value)
+        e->value = value;
+    e->seen = true;
+    e->absent = BARO_PRESENT;
+}
+
+void summary_note_held(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
+                       const struct derive_sum *pss)
+{
+    struct summary_held *h = &s->held;
+    uint64_t mark = sample->job[JOB_process_rss_peak];
+    if (rss->members)
+        reach(&h->rss, rss->absent, rss->value);
+    if (pss->members && !derive_is_stale(sample)) {
+        if (pss->absent == BARO_PRESENT && (!h->pss.seen || pss->value > h->pss.value))
+            h->pss_partly = pss->covered < pss->members;
+        reach(&h->pss, pss->absent, pss->value);
+    }
+    if ((pss->covered < pss->members || derive_is_stale(sample)) && rss->value > h->rss_without_pss)
+        h->rss_without_pss = rss->value;
+    /* A mark from before says nothing about now. */
+    if (!h->since_ns || mark > s->job[JOB_process_rss_peak])
+        reach(&h->process, sample->job_absent[JOB_process_rss_peak], mark);
+    for (size_t i = 0; i < sample->n; i++)
+        reach(&h->address_space, sample->processes[i]->absent[PROCESS_virtual],
+              sample->processes[i]->value[PROCESS_virtual]);
+    if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
+        derive_peak_add(&h->cores, sample->t_ns, sample->job[JOB_cpu]);
+}
+
+/* The first ones were found when there was time for it, and have held from the start. */
+void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns)
+{
+    const struct baro_limits *had = &s->limits;
+    if (s->has_limits && !baro_limits_equal(l, had))
+        summary_held_begin(&s->held, t_ns ? t_ns : 1);
+    if (s->has_limits && (l->memory_bytes != had->memory_bytes || strcmp(l->memory_source, had->memory_source) != 0))
+        machine_limit_changed(&s->machine);
+    s->limits = *l;
+    s->has_limits = true;
+}

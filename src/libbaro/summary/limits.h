@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the job had of what it might have, and of the machine: figures of a finished summary. */
+#ifndef LIBBARO_SUMMARY_LIMITS_H
+#define LIBBARO_SUMMARY_LIMITS_H
+
+#include "libbaro/summary/summary.h"
+
+#define LIMIT_ADDRESS_SPACE "RLIMIT_AS"
+#define LIMIT_DATA "RLIMIT_DATA"
+#define LIMIT_MACHINE "machine" /* the source where no limit lies below what the machine has */
+
+/* What it is at most, and by whom: the tightest that is known, the machine's own among them; 0: not known. That is the
+ * limit, unless summary_..._unknown() says why there may be a tighter one. */
+uint64_t summary_memory_limit(const struct baro_summary *s, const char **ret_source);
+double summary_cores_limit(const struct baro_summary *s, const char **ret_source);
+uint64_t summary_pids_limit(const struct baro_summary *s, const char **ret_source);
+int summary_memory_unknown(const struct baro_summary *s);
+int summary_cores_unknown(const struct baro_summary *s);
+int summary_pids_unknown(const struct baro_summary *s);
+
+/* What counts against the memory limit, and the most of it that the job held. */
+enum memory_measure {
+    MEMORY_CGROUP,  /* of the control group that the job is: such a limit counts page cache as well */
+    MEMORY_PSS,
+    MEMORY_RSS,
+    MEMORY_PROCESS, /* largest mark of one process: it was higher between samples than all of them at any */
+    MEMORY_ADDRESS_SPACE, /* largest of one process in any sample: what RLIMIT_AS limits */
+};
+int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure);
+/* The same with what was not sampled: the most that marks allow. */
+int summary_memory_at_most(const struct baro_summary *s, uint64_t *ret);
+const char *summary_memory_measure_name(enum memory_measure measure);
+
+/* Each returns 0 and the value, or enum baro_absent. */
+int summary_memory_peak_ratio(const struct baro_summary *s, double *ret);
+int summary_cores_peak_ratio(const struct baro_summary *s, double *ret);
+/* The most that the control group with the memory limit held, of the job or not, as a share of that limit. */
+int summary_memory_group_ratio(const struct baro_summary *s, double *ret);
+
+/* The machine. */
+int summary_machine_cpus(const struct baro_summary *s, uint64_t *ret);
+int summary_machine_memory(const struct baro_summary *s, uint64_t *ret);
+int summary_machine_grown(const struct baro_summary *s, enum machine_counter counter, uint64_t *ret);
+int summary_machine_gauge(const struct baro_summary *s, enum machine_gauge gauge, uint64_t *ret);
+int summary_machine_cores_mean(const struct baro_summary *s, double *ret);
+int summary_machine_cores_peak(const struct baro_summary *s, double *ret);
+int summary_machine_others(const struct baro_summary *s,
+                           double *ret); /* cores that neither the job nor the recorder kept busy */
+/* The share of all CPU time of the machine. */
+int summary_machine_share(const struct baro_summary *s, enum machine_counter counter, double *ret);
+uint64_t summary_machine_watched_ns(const struct baro_summary *s);
+
+#endif

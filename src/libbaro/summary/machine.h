@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the machine around a job did while it was watched, and the control groups that the job is in: how much counters
+ * grew, how far gauges went. A reading of the machine counts once, however many samples carry it. Adding one is
+ * O(control groups) and allocates nothing.
+ */
+#ifndef LIBBARO_SUMMARY_MACHINE_H
+#define LIBBARO_SUMMARY_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libbaro/interval/derive.h"
+#include "libbaro/metric/ids.h"
+
+struct baro_entity;
+
+enum machine_counter {
+    MACHINE_BUSY, /* CPU time in which something was done: user, nice, system, interrupts, guests */
+    MACHINE_ALL,  /* all CPU time: busy, idle, waiting for I/O, stolen */
+    MACHINE_STEAL,
+    MACHINE_IDLE,
+    MACHINE_USER, /* in user mode, niced or not, and of guests */
+    MACHINE_JOB,  /* CPU time of the job at the same readings */
+    MACHINE_SELF, /* and of the recorder */
+    MACHINE_OOM_KILLS,
+    MACHINE_SWAP_IN,
+    MACHINE_SWAP_OUT,
+    MACHINE_DISK_READ,
+    MACHINE_DISK_WRITE,
+    MACHINE_NET_RECEIVE,
+    MACHINE_NET_TRANSMIT,
+    MACHINE_CPU_SOME,
+    MACHINE_MEMORY_SOME,
+    MACHINE_MEMORY_FULL,
+    MACHINE_IO_SOME,
+    MACHINE_IO_FULL, /* pressure */
+    MACHINE_COUNTERS
+};
+
+enum machine_gauge {
+    MACHINE_MEMORY_USED,      /* most of it */
+    MACHINE_MEMORY_AVAILABLE, /* least of it */
+    MACHINE_SWAP_USED,
+    MACHINE_LOAD, /* over a minute, millionths */
+    MACHINE_CPUS,
+    MACHINE_MEMORY_TOTAL,
+    MACHINE_GAUGES
+};
+
+/* A counter that falls is another one than before, or has lost a part (a disk that went): what came until then stays.
+ */
+struct growth {
+    uint64_t from_ns, to_ns; /* first and last reading that had it */
+    uint64_t last, grown;
+    bool seen;
+    uint8_t absent; /* while not seen: why */
+};
+
+/* Between which readings a counter rose. */
+struct growth_rise {
+    uint64_t from_ns, to_ns, by;
+};
+
+struct extreme {
+    uint64_t value;
+    bool seen;
+    uint8_t absent;
+};
+
+#define MACHINE_RISES 8
+#define MACHINE_GROUPS 32 /* some five at a time; more where a job was moved */
+
+struct machine_group {
+    uint32_t id;
+    uint32_t place; /* which place of the job, one after the other where it was moved: those of one are its innermost
+                       ones and what is above them */
+    size_t length;  /* of its path */
+    char end[128];  /* of its path, all of it if it fits: what a source that was cut keeps */
+    char last[32];  /* component of the path, its beginning */
+    char label[64]; /* which hierarchies see the job there, as on the tape */
+    struct growth throttled, oom_kills, fork_refusals, limit_hits;
+    struct growth_rise oom_rise[MACHINE_RISES]; /* of oom_kills; the last one stands for all that follow */
+    size_t n_oom_rises;
+    struct growth self_refusals; /* of the recorder, at the same readings */
+    bool counts_memory;
+    bool outlived_limit;        /* the mark may be of a time when the limit was another, */
+    bool reading_is_due;        /* and what it rises by until the next reading as well */
+    struct extreme memory;      /* most that it held while it was watched and the limit was this one: that was read, or
+                                   that the mark rose to */
+    struct extreme memory_mark; /* the kernel's own mark: as old as the group */
+};
+
+struct machine {
+    uint64_t readings, read_ns; /* how many, and when the last one was */
+    struct growth counter[MACHINE_COUNTERS];
+    struct extreme gauge[MACHINE_GAUGES];
+    struct derive_peak cores;                   /* of MACHINE_BUSY */
+    struct machine_group group[MACHINE_GROUPS]; /* in the order in which they were found */
+    size_t n_groups;
+    uint32_t places;
+};
+
+struct baro_sample;
+
+void machine_init(struct machine *m);
+void machine_add(struct machine *m, const struct baro_sample *s);
+
+/* The limit on memory is another one from now on: what control groups held until now, and ran into, says nothing of
+ * that. */
+void machine_limit_changed(struct machine *m);
+
+/* All CPU time of the machine, whatever it was spent on. Returns 0 or enum baro_absent. */
+int machine_all(const struct baro_sample *s, uint64_t *ret);
+/* Growth a nanosecond of the time in which it was seen to grow. Returns 0 or enum baro_absent. */
+int machine_share(const struct machine *m, enum machine_counter counter, double *ret);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/summary/oom.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "libbaro/summary/groups.h"
+
+/* The counter rises before SIGKILL is sent (mm/oom_kill.c), so a reading may have that first; a large process takes a
+ * while to end. */
+#define ENDS_WITHIN (2 * NS_PER_SEC)
+
+void oom_add_exit(struct summary_oom *o, const struct baro_exit *e)
+{
+    o->status_unknown |= !e->status_known;
+    if (!e->status_known || !WIFSIGNALED(e->status) || WTERMSIG(e->status) != SIGKILL)
+        return;
+    if (o->n < OOM_TIMES)
+        o->end_ns[o->n++] = e->t_ns;
+    o->ended++;
+}
+
+void oom_add_event(struct summary_oom *o, const struct baro_event *e)
+{
+    o->logged = true;
+    o->log_own = e->number;
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Kills that a reading had, each with an end by SIGKILL at about that time. Example: the counter rises by 2 between the
+ * readings at 1.0 and 2.0 s; ends at 0.4, 1.7 and 9.0 s: one. */
+static uint64_t match(const struct baro_summary *s, const struct growth_rise *rise, size_t n, bool taken[OOM_TIMES])
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t left = rise[i].by;
+        for (size_t k = 0; k < s->oom.n && left; k++) {
+            uint64_t t = s->oom.end_ns[k];
+            if (taken[k] || t < rise[i].from_ns || t > rise[i].to_ns + ENDS_WITHIN)
+                continue;
+            taken[k] = true;
+            left--;
+            all++;
+        }
+    }
+    return all;
+}
+
+static uint64_t matched(const struct baro_summary *s, const struct growth_rise *rise, size_t n)
+{
+    bool taken[OOM_TIMES] = {false};
+    return match(s, rise, n, taken);
+}
+
+/* Ends by SIGKILL before the first reading of the counter, which may have counted them already. */
+static uint64_t ended_before(const struct baro_summary *s, uint64_t first_ns)
+{
+    uint64_t n = 0;
+    for (size_t k = 0; k < s->oom.n; k++)
+        n += s->oom.end_ns[k] <= first_ns;
+    return n;
+}
+
+/* Who came and went between two scans, or while events were lost, has no exit record. */
+static bool any_unknown(const struct baro_summary *s)
+{
+    return s->oom.status_unknown || !s->event_source[0] || s->lossy_samples;
+}
+
+static void bound(const struct baro_summary *s, uint64_t counted, uint64_t likely, uint64_t before,
+                  struct summary_oom_kills *ret)
+{
+    const struct summary_oom *o = &s->oom;
+    ret->likely = likely;
+    ret->least = 0;
+    ret->most = any_unknown(s) ? counted + before : least_of(counted + before, o->ended);
+    if (o->logged)
+        ret->likely = ret->least = ret->most = o->log_own;
+}
+
+/* Of the machine, where no group of the job's counts. */
+static int by_machine(const struct baro_summary *s, int absent, struct summary_oom_kills *ret)
+{
+    const struct growth *g = &s->machine.counter[MACHINE_OOM_KILLS];
+    *ret = (struct summary_oom_kills){0};
+    if (!g->seen || g->to_ns == g->from_ns) {
+        bound(s, 0, 0, 0, ret);
+        return s->oom.logged ? BARO_PRESENT : absent;
+    }
+    const struct growth_rise whole = {g->from_ns, g->to_ns, g->grown};
+    bound(s, g->grown, matched(s, &whole, g->grown != 0), ended_before(s, g->from_ns), ret);
+    return BARO_PRESENT;
+}
+
+int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *ret)
+{
+    uint64_t counted;
+    const struct machine_group *first;
+    int absent = summary_group_oom_kills(s, &counted);
+    *ret = (struct summary_oom_kills){0};
+    if (absent == BARO_PRESENT && groups_oom_alone(s)) {
+        ret->likely = ret->least = ret->most = counted;
+        return absent;
+    }
+    if (absent == BARO_ABSENT_UNSUPPORTED || absent == BARO_ABSENT_NOT_ASKED)
+        return by_machine(s, absent, ret);
+    first = groups_oom(s, 1);
+    if (absent != BARO_PRESENT) {
+        /* Seen once: what it counted until then may be the job's, if SIGKILL ended one of it. */
+        bool none = first && first->oom_kills.seen && !s->oom.ended && !any_unknown(s);
+        bound(s, 0, 0, 0, ret);
+        return none || s->oom.logged ? BARO_PRESENT : absent;
+    }
+    uint64_t likely = 0;
+    for (uint32_t place = 1; place <= s->machine.places; place++) {
+        const struct machine_group *g = groups_oom(s, place);
+        if (g)
+            likely += matched(s, g->oom_rise, g->n_oom_rises);
+    }
+    bound(s, counted, least_of(likely, counted), first ? ended_before(s, first->oom_kills.from_ns) : 0, ret);
+    return absent;
+}
+
+void oom_ends(const struct baro_summary *s, bool ret[OOM_TIMES])
+{
+    uint64_t counted;
+    const struct growth *of_host = &s->machine.counter[MACHINE_OOM_KILLS];
+    const struct growth_rise whole = {of_host->from_ns, of_host->to_ns, of_host->grown};
+    int absent = summary_group_oom_kills(s, &counted);
+    for (size_t i = 0; i < OOM_TIMES; i++)
+        ret[i] = false;
+    if (absent == BARO_ABSENT_UNSUPPORTED || absent == BARO_ABSENT_NOT_ASKED) {
+        match(s, &whole, of_host->seen && of_host->grown, ret);
+        return;
+    }
+    for (uint32_t place = 1; place <= s->machine.places; place++) {
+        const struct machine_group *g = groups_oom(s, place);
+        if (!g)
+            continue;
+        /* A group made for the job counts from nothing: what it had at its first reading is the job's. */
+        const struct growth *c = &g->oom_kills;
+        const struct growth_rise first = {0, c->from_ns, c->last - c->grown};
+        match(s, &first, s->own_cgroup && groups_oom_alone(s) && c->seen && first.by, ret);
+        match(s, g->oom_rise, g->n_oom_rises, ret);
+    }
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recording in a nutshell, made record by record: by the recorder as it writes, and by readers from the tape. Both
+ * get the same, because both come through here. Adding a sample is O(processes) and allocates nothing once the tables
+ * have grown.
+ *
+ * Totals are those of the last job row and are never computed anew; sums over the tree are lower bounds where not every
+ * member had the value, and say so.
+ */
+#ifndef LIBBARO_SUMMARY_SUMMARY_H
+#define LIBBARO_SUMMARY_SUMMARY_H
+
+#include "baro/error.h"
+#include "libbaro/interval/derive.h"
+#include "libbaro/sample/sample.h"
+#include "libbaro/summary/commands.h"
+#include "libbaro/summary/course.h"
+#include "libbaro/summary/directories.h"
+#include "libbaro/summary/machine.h"
+#include "libbaro/summary/oom.h"
+#include "libbaro/summary/tasks.h"
+#include "libbaro/summary/together.h"
+
+/* Sums over the tree whose largest value is kept. */
+enum summary_peak_kind { PEAK_RSS, PEAK_PSS, PEAK_USS, PEAK_SWAP, PEAK_THREADS, PEAK_FDS, PEAK_MAX };
+
+#define SUMMARY_HOLDERS 4
+
+struct summary_holder {
+    uint32_t command; /* index into commands */
+    uint32_t processes;
+    uint64_t value;
+};
+
+struct summary_peak {
+    uint64_t value, t_ns;
+    size_t members, covered; /* then */
+    int absent;              /* enum baro_absent */
+    bool stale; /* pss, uss: read before others that share memory came or went, and no sum without such was found */
+    struct summary_holder top[SUMMARY_HOLDERS]; /* memory: the commands that held most of it; largest first */
+    size_t n_top;
+};
+
+/* CPU time of the processes of one name, in user mode and in the kernel. */
+struct summary_split {
+    uint64_t user_ns, system_ns; /* their sum is the command's CPU time */
+    int absent;                  /* enum baro_absent */
+    bool is_estimate;            /* the split of some processes was not known */
+};
+
+/* A process as the last sample saw it. */
+struct summary_alive {
+    uint32_t id, command;
+    uint32_t absent; /* bit per enum command_value */
+    uint64_t value[COMMAND_MAX];
+};
+
+/* The process with the largest high-water mark of those that have ended. */
+struct summary_largest {
+    uint64_t value;
+    uint32_t command; /* index into commands */
+    bool known;
+};
+
+/* The most memory that the job had resident: marks.c. */
+struct summary_rss {
+    uint64_t value;
+    int absent;      /* enum baro_absent */
+    bool is_bound;   /* it may have been more */
+    bool of_process; /* value is the mark of one process, which is more than any sum over the tree that was sampled */
+    bool unsampled;  /* and that by more than a twentieth: it was between samples */
+    /* by the marks of processes that were alive together it may have been more than value, by 3 % at least; or
+     * processes came and went unseen that used enough CPU time for that */
+    bool exceeded;
+    uint64_t at_most;    /* by these marks */
+    int at_most_absent;  /* enum baro_absent: none where value is no lower bound */
+    bool at_most_unsure; /* some processes, or their last marks, are not known */
+    uint64_t mark;   /* the largest of any one process; 0: not known */
+    bool has_holder; /* it is known whose that is: */
+    uint32_t holder; /* index into commands */
+};
+
+/* What is held against limits: since they were others, or from the start if they never were. */
+struct summary_held {
+    uint64_t since_ns;            /* 0: from the start */
+    struct extreme rss, pss;      /* largest sum over the tree */
+    uint64_t rss_without_pss;     /* as in struct baro_summary */
+    bool pss_partly;              /* the largest is without some members */
+    struct extreme process;       /* largest mark of one process; of a change only what has grown since */
+    struct extreme address_space; /* largest of one process, in any sample */
+    struct derive_peak cores;
+};
+
+struct baro_summary {
+    /* from the header */
+    enum baro_mode mode;
+    char **argv;
+    size_t n_argv;
+    char host[65], kernel[65], machine_type[65], cpu_model[128];
+    uint32_t numa_nodes; /* 0: not known */
+    char event_source[16], exit_source[16];
+    int64_t start_realtime_ns;
+    uint64_t memory_total;
+    uint32_t cpus;
+    struct baro_limits limits; /* the last ones */
+    bool has_limits;
+    struct summary_held held;
+    char name[256];       /* of the header */
+    char cgroup_mode[16]; /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
+    bool own_cgroup;      /* the command was put into a control group made for it */
+    bool is_cgroup;       /* the job is a control group, that one or the target */
+    size_t n_targets;
+    int32_t *targets;     /* attach: their pids */
+    char target_name[64]; /* of the first one, when it was first sampled */
+
+    /* of the tape as a whole */
+    uint64_t samples;           /* seen here; the recorder's own count is in self */
+    uint64_t first_ns, last_ns; /* of samples */
+    uint64_t damaged_bytes;
+    bool removed; /* the beginning of the tape (--keep) */
+    bool failed;  /* out of memory: parts are missing */
+
+    /* start and end */
+    bool started, ended, status_known, wrapper_lost;
+    bool group_counts; /* CPU time is that of the job's own control group */
+    bool detached;     /* stopped while its targets lived */
+    uint64_t start_ns, end_ns;
+    int status;           /* wait status, if status_known */
+    char exit_signal[16]; /* "SIGKILL"; the number of a signal without a name */
+    struct {
+        bool known; /* attached, and what was used before that is known */
+        uint64_t cpu_ns;
+    } before;
+
+    /* what happened */
+    uint64_t gaps, gap_ns, suspended_ns, clock_steps, survivors, warnings, lossy_samples;
+    bool is_resumed; /* another recorder went on with the tape */
+    char thinned[96], survivor[64], warning[160]; /* the last text of each */
+
+    /* values */
+    uint64_t job[JOB_MAX];
+    uint8_t job_absent[JOB_MAX];
+    uint64_t self[RECORDER_MAX];
+    uint8_t self_absent[RECORDER_MAX];
+    uint64_t overhead_ppm;                     /* what the recorder was allowed, of a core; 0: no limit */
+    uint64_t self_first_ns, self_first_cpu_ns; /* what the recorder had used at the first sample that knows: to start */
+    struct summary_peak peak[PEAK_MAX];
+    struct summary_largest largest;
+    /* pss, uss: the most that they may have been at a sample in which they are not known of all members, or are old */
+    uint64_t unsure_most[PEAK_MAX];
+    struct together together;
+    struct derive_peak cores;
+    struct machine machine;
+    struct course course;
+    struct directories_last directories;
+    struct summary_oom oom;
+    struct tasks tasks;
+
+    struct commands commands;
+    struct summary_alive *alive; /* of the last sample */
+    size_t n_alive, cap_alive;
+    struct summary_alive *base; /* attach: of the first one, and of members that came later and had run before */
+    size_t n_base, cap_base;
+    uint32_t newest_id;
+    uint32_t *ended_ids; /* since the last sample */
+    size_t n_ended, cap_ended;
+    /* after summary_finish(): */
+    struct command *counted; /* a copy of commands in which those that live are counted as well */
+    uint32_t *order;         /* into counted, most CPU time first; those without processes left out */
+    size_t n_order;
+    bool tcp_is_exact; /* of the job */
+    bool tcp_is_whole; /* all of it is attributed to processes */
+    uint64_t rest_ns; /* of the job's CPU time what no command has */
+    bool tcp_is_of_living; /* the rest is that of processes that live, since no other one lacks any */
+    uint64_t rest_user_ns, rest_system_ns; /* of the job's CPU time what no process's own split has */
+};
+
+/* Returns NULL without memory. */
+struct baro_summary *summary_new(const struct baro_header *h);
+void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample);
+void summary_add_exit(struct baro_summary *s, const struct baro_exit *e);
+void summary_add_event(struct baro_summary *s, const struct baro_event *e);
+void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns);
+/* Counts the processes that live under their commands and sorts these. Call it before the functions below, and again
+ * after more was added. */
+void summary_finish(struct baro_summary *s);
+void summary_free(struct baro_summary *s); /* NULL allowed */
+
+/* held.c, for summary.c */
+void summary_held_begin(struct summary_held *h, uint64_t since_ns);
+void summary_note_held(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
+                       const struct derive_sum *pss);
+
+/* marks.c */
+/* Is the mark that it ended with known? */
+bool summary_mark_is_final(const struct baro_exit *e);
+/* The largest mark of one process: may one have had more? */
+bool summary_mark_is_bound(const struct baro_summary *s);
+void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32_t command);
+void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret);
+/* How many commands are known to have held most at that peak: one if it is the mark of a process between samples. */
+size_t summary_rss_holders(const struct baro_summary *s);
+
+uint64_t summary_wall_ns(const struct baro_summary *s);
+/* Each returns 0 and the value, or enum baro_absent. */
+int summary_job(const struct baro_summary *s, enum job_metric metric, uint64_t *ret);
+int summary_self(const struct baro_summary *s, enum recorder_metric metric, uint64_t *ret);
+int summary_status(const struct baro_summary *s, int *ret);
+int summary_cores_mean(const struct baro_summary *s, double *ret);
+int summary_cores_peak(const struct baro_summary *s, double *ret);
+int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak,
+                          double *ret); /* of a part of the recording */
+/* May the tree have held more of it than the peak says? Then that is a lower bound. */
+bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind kind);
+/* May there have been more processes than were counted? Their numbers are lower bounds then. */
+bool summary_processes_are_bound(const struct baro_summary *s);
+/* Without events all may be known that began, and yet not how many of them lived at one time. */
+bool summary_processes_peak_is_bound(const struct baro_summary *s);
+int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret); /* that were started */
+/* Is the job charged with more writes to storage than it passed to write(2), and than the machine's disks wrote? */
+bool summary_writes_are_estimate(const struct baro_summary *s);
+int summary_remainder(const struct baro_summary *s, double *ret);
+int summary_sample_mean_ns(const struct baro_summary *s, uint64_t *ret);
+int summary_process_sample_mean_ns(const struct baro_summary *s, uint64_t *ret);
+/* Where the total comes from: "cgroup" if the job has one that counts, "wait4" once all was reaped by the wrapper, else
+ * "ledger". */
+const char *summary_kernel_source(const struct baro_summary *s);
+void summary_command_split(const struct baro_summary *s, const struct command *c, struct summary_split *ret);
+const struct command *summary_command(const struct baro_summary *s, size_t i); /* heaviest first */
+
+struct json;
+/* The object of `baro summary --json`. tape: where it is kept, NULL: nowhere. */
+void summary_json(const struct baro_summary *s, const char *tape, struct json *json);
+/* Its members alone, for an object that has more. */
+void summary_json_members(const struct baro_summary *s, const char *tape, struct json *json);
+
+#endif

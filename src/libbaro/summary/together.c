@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/summary/together.h"
+
+#include <stdlib.h>
+
+#define FAULT_MOST (2u << 20)
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t largest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t grown(uint64_t bytes, uint64_t times, uint64_t each)
+{
+    return times > (UINT64_MAX / 4) / each ? UINT64_MAX / 4 : bytes + times * each;
+}
+
+static bool room(struct together *t, void **at, size_t *cap, size_t n, size_t size)
+{
+    if (n <= *cap)
+        return true;
+    size_t more = n + n / 2 + 16;
+    void *new = realloc(*at, more * size);
+    t->failed |= !new;
+    if (!new)
+        return false;
+    *at = new;
+    *cap = more;
+    return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = ((const struct together_row *)a)->id, y = ((const struct together_row *)b)->id;
+    return (x > y) - (x < y);
+}
+
+static const struct together_row *row_of(const struct together *t, uint32_t id)
+{
+    const struct together_row key = {.id = id};
+    return t->n_rows ? bsearch(&key, t->row, t->n_rows, sizeof(*t->row), by_id) : NULL;
+}
+
+static void add_life(struct together *t, const struct together_life *l)
+{
+    if (room(t, (void **)&t->life, &t->cap_lives, t->n_lives + 1, sizeof(*t->life)))
+        t->life[t->n_lives++] = *l;
+}
+
+/* A child that began since the last sample. Its parent may have begun since then, too: that is not known here. */
+static void note_copy(struct together *t, int32_t ppid, uint64_t mark)
+{
+    for (size_t i = 0; i < t->n_rows; i++) {
+        if (t->row[i].pid == ppid && t->row[i].mark > mark)
+            t->copies = grown(t->copies, 1, t->row[i].mark - mark);
+    }
+}
+
+/* ---- a process that ended ---- */
+
+static bool has(const struct baro_exit *e, enum exit_metric m)
+{
+    return e->absent[m] == BARO_PRESENT;
+}
+
+/* CPU time that it used after it was read last, at most. */
+static uint64_t ran_ns(const struct together *t, const struct baro_exit *e, const struct together_row *row,
+                       bool attached)
+{
+    bool is_whole = has(e, EXIT_cpu) && e->source != BARO_EXIT_LAST_SAMPLE && e->source != BARO_EXIT_EVENT;
+    uint64_t before = row ? row->cpu_ns : 0;
+    if (is_whole && !attached)
+        return e->value[EXIT_cpu] > before ? e->value[EXIT_cpu] - before : 0;
+    return e->t_ns > t->sampled_ns ? e->t_ns - t->sampled_ns : 0;
+}
+
+void together_add_exit(struct together *t, const struct baro_exit *e, bool is_final, bool attached)
+{
+    const struct together_row *row = row_of(t, e->id);
+    uint64_t rss = row ? row->rss : 0;
+    struct together_life l = {.begin_ns = row ? 0 : t->sampled_ns, .end_ns = e->t_ns};
+    if (row && row->is_zombie)
+        return; /* it was counted when it ended */
+    if (has(e, EXIT_elapsed) && e->value[EXIT_elapsed] <= e->t_ns)
+        l.begin_ns = e->t_ns - e->value[EXIT_elapsed];
+    if (is_final) {
+        uint64_t faults = e->value[EXIT_faults_minor] + e->value[EXIT_faults_major];
+        l.known = e->value[EXIT_rss_peak];
+        if (row && !attached && has(e, EXIT_faults_minor) && faults >= row->faults)
+            l.known = least(l.known, grown(rss, faults - row->faults, FAULT_MOST));
+        if (!row && e->source != BARO_EXIT_WAIT4)
+            note_copy(t, e->parent.pid, l.known);
+    } else {
+        l.unsure = grown(rss, ran_ns(t, e, row, attached), TOGETHER_GROWTH_MOST);
+    }
+    add_life(t, &l);
+}
+
+/* ---- the processes of a sample ---- */
+
+static struct together_row row_of_process(const struct baro_process *p)
+{
+    bool threads = p->absent[PROCESS_threads] == BARO_PRESENT && p->value[PROCESS_threads] > 1;
+    struct together_row r = {.id = p->id,
+                             .pid = p->key.pid,
+                             .is_zombie = p->value[PROCESS_state] == 'Z' && !threads,
+                             .rss = p->value[PROCESS_rss],
+                             .mark = p->value[PROCESS_rss_peak],
+                             .faults = p->value[PROCESS_faults_minor] + p->value[PROCESS_faults_major],
+                             .cpu_ns = p->value[PROCESS_cpu]};
+    r.mark = largest(r.mark, r.rss);
+    return r;
+}
+
+/* Since the last sample. A mark that fell is that of another program. */
+static uint64_t held_most(const struct together_row *now, const struct together_row *before)
+{
+    if (!before)
+        return now->mark;
+    if (now->mark < before->mark || now->faults < before->faults)
+        return largest(now->mark, before->mark);
+    return least(now->mark, grown(largest(now->rss, before->rss), now->faults - before->faults, FAULT_MOST));
+}
+
+/* Returns what it held at most, if it was there all the time; else it becomes one of the lives. */
+static uint64_t add_process(struct together *t, const struct baro_process *p, const struct together_row *now,
+                            const struct together_row *before, const struct derive_ticks *ticks, uint64_t t_ns)
+{
+    uint64_t begin_ns = before ? 0 : derive_begin_ns(ticks, p->key.start, p->first_ns);
+    struct together_life l = {.begin_ns = begin_ns, .end_ns = UINT64_MAX};
+    if (now->is_zombie && before && before->is_zombie)
+        return 0;
+    if (now->is_zombie) {
+        l.end_ns = t_ns;
+        l.unsure = grown(before ? before->rss : 0, now->cpu_ns - least(now->cpu_ns, before ? before->cpu_ns : 0),
+                         TOGETHER_GROWTH_MOST);
+        add_life(t, &l);
+        return 0;
+    }
+    l.known = held_most(now, before);
+    t->is_unread |= p->absent[PROCESS_rss_peak] != BARO_PRESENT && !derive_holds_nothing(p);
+    if (begin_ns <= t->sampled_ns)
+        return l.known;
+    note_copy(t, p->parent.pid, now->mark);
+    add_life(t, &l);
+    return 0;
+}
+
+/* ---- the largest sum at one moment ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct together_edge *x = a, *y = b;
+    if (x->t_ns != y->t_ns)
+        return x->t_ns < y->t_ns ? -1 : 1;
+    return (int)x->is_end - (int)y->is_end;
+}
+
+static size_t list_edges(struct together *t)
+{
+    size_t n = 0;
+    if (!room(t, (void **)&t->edge, &t->cap_edges, 2 * t->n_lives, sizeof(*t->edge)))
+        return 0;
+    for (uint32_t i = 0; i < t->n_lives; i++) {
+        t->edge[n++] = (struct together_edge){t->life[i].begin_ns, i, false};
+        if (t->life[i].end_ns != UINT64_MAX)
+            t->edge[n++] = (struct together_edge){t->life[i].end_ns, i, true};
+    }
+    if (n > 1)
+        qsort(t->edge, n, sizeof(*t->edge), by_time);
+    return n;
+}
+
+static uint64_t most_of(const struct together_life *l, uint64_t mark)
+{
+    return l->known + least(l->unsure, mark);
+}
+
+/* When the most was held, if no process held more than mark. */
+static uint64_t best_time(const struct together *t, size_t n_edges, uint64_t mark)
+{
+    uint64_t sum = 0, best = 0, best_ns = 0;
+    for (size_t i = 0; i < n_edges; i++) {
+        const struct together_edge *e = &t->edge[i];
+        uint64_t bytes = most_of(&t->life[e->life], mark);
+        sum = e->is_end ? sum - least(sum, bytes) : sum + bytes;
+        if (sum > best) {
+            best = sum;
+            best_ns = e->t_ns;
+        }
+    }
+    return best_ns;
+}
+
+/* Puts an unsure value where it belongs among the largest ones; the smallest goes to the rest. */
+static void add_unsure(struct together_sum *s, uint64_t bytes)
+{
+    for (size_t i = 0; i < TOGETHER_SINGLE && bytes; i++) {
+        uint64_t had = s->single[i];
+        if (bytes > had) {
+            s->single[i] = bytes;
+            bytes = had;
+        }
+    }
+    s->rest += bytes;
+    s->n_rest += bytes > 0;
+}
+
+static uint64_t sum_most(const struct together_sum *s, uint64_t mark)
+{
+    uint64_t sum = s->known, rest = mark < UINT64_MAX / 4 / (s->n_rest + 1) ? s->n_rest * mark : UINT64_MAX / 4;
+    for (size_t i = 0; i < TOGETHER_SINGLE; i++)
+        sum += least(s->single[i], mark);
+    return sum + least(s->rest, rest);
+}
+
+static void sum_at(const struct together *t, uint64_t always, uint64_t t_ns, struct together_sum *ret)
+{
+    *ret = (struct together_sum){.known = always};
+    for (size_t i = 0; i < t->n_lives; i++) {
+        const struct together_life *l = &t->life[i];
+        if (l->begin_ns > t_ns || l->end_ns < t_ns)
+            continue;
+        ret->known += l->known;
+        add_unsure(ret, l->unsure);
+    }
+}
+
+static void note_most(struct together *t, uint64_t always, uint64_t mark)
+{
+    const uint64_t marks[2] = {UINT64_MAX, mark};
+    size_t n = t->n_lives ? list_edges(t) : 0;
+    for (int i = 0; i < 2; i++) {
+        struct together_sum sum;
+        sum_at(t, always, best_time(t, n, marks[i]), &sum);
+        if (sum_most(&sum, marks[i]) > sum_most(&t->most[i], marks[i]))
+            t->most[i] = sum;
+    }
+    t->n_lives = 0;
+    t->copies_most = largest(t->copies_most, t->copies);
+    t->copies = 0;
+}
+
+/* Of this process in the last sample; at: where to look first. Both are in the order of ids, but for a tape that was
+ * damaged. */
+static const struct together_row *last_row(const struct together *t, uint32_t id, size_t *at)
+{
+    while (*at < t->n_rows && t->row[*at].id < id)
+        ++*at;
+    return *at < t->n_rows && t->row[*at].id == id ? &t->row[*at] : row_of(t, id);
+}
+
+static void keep_rows(struct together *t, size_t n)
+{
+    struct together_row *rows = t->next;
+    size_t cap = t->cap_next;
+    bool sorted = true;
+    for (size_t i = 1; i < n; i++)
+        sorted = sorted && rows[i - 1].id < rows[i].id;
+    if (!sorted)
+        qsort(rows, n, sizeof(*rows), by_id);
+    t->next = t->row;
+    t->cap_next = t->cap_rows;
+    t->row = rows;
+    t->cap_rows = cap;
+    t->n_rows = n;
+}
+
+void together_add_sample(struct together *t, const struct baro_sample *s, const struct derive_ticks *ticks,
+                         uint64_t mark)
+{
+    uint64_t always = 0;
+    size_t n = 0, at = 0;
+    bool has_room = room(t, (void **)&t->next, &t->cap_next, s->n, sizeof(*t->next));
+    for (size_t i = 0; i < s->n && has_room; i++) {
+        const struct baro_process *p = s->processes[i];
+        struct together_row now = row_of_process(p);
+        always += add_process(t, p, &now, last_row(t, p->id, &at), ticks, s->t_ns);
+        t->next[n++] = now;
+    }
+    note_most(t, always, mark);
+    keep_rows(t, n);
+    t->sampled_ns = s->t_ns;
+}
+
+uint64_t together_most(const struct together *t, uint64_t mark, bool *ret_unsure)
+{
+    uint64_t most[2] = {sum_most(&t->most[0], mark), sum_most(&t->most[1], mark)};
+    int best = most[1] > most[0];
+    *ret_unsure = t->most[best].single[0] > 0 || t->is_unread || largest(t->copies_most, t->copies) > most[best] / 32;
+    return most[best];
+}
+
+void together_done(struct together *t)
+{
+    free(t->row);
+    free(t->next);
+    free(t->life);
+    free(t->edge);
+    *t = (struct together){0};
+}

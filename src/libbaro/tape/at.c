@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Instants of a tape: the one before, the ones around a time, the first and the last. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "libbaro/sample/copy.h"
+#include "libbaro/tape/cursor.h"
+
+static int next_sample(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
+{
+    int r;
+    while ((r = baro_tape_next(t, ret, err)) > 0) {
+        if (ret->kind == BARO_RECORD_SAMPLE)
+            return 1;
+    }
+    return r;
+}
+
+int baro_tape_previous(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
+{
+    uint64_t now_ns = t->sample_ns;
+    memset(ret, 0, sizeof *ret);
+    if (!t->sample_given || now_ns == 0)
+        return 0;
+    int r = baro_tape_seek(t, now_ns - 1, ret, err);
+    return r > 0 && ret->t_ns >= now_ns ? 0 : r;
+}
+
+/* The sample after the one in *before, which is a copy: interpolated, or the nearer of the two. Takes *before. */
+static int between(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct baro_sample *before,
+                   struct baro_sample **ret, struct baro_error *err)
+{
+    struct baro_record after;
+    int r = next_sample(t, &after, err);
+    if (r <= 0 && !(r == 0 && how == BARO_AT_NEAREST)) {
+        baro_sample_free(before);
+        return r;
+    }
+    *ret = before;
+    if (r == 0)
+        return 1;
+    if (how == BARO_AT_NEAREST && after.t_ns - t_ns >= t_ns - before->t_ns)
+        return 1;
+    r = how == BARO_AT_NEAREST ? baro_sample_copy(after.u.sample, ret, err)
+                               : sample_interpolate(before, after.u.sample, t_ns, ret, err);
+    baro_sample_free(before);
+    return r < 0 ? r : 1;
+}
+
+int baro_tape_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct baro_sample **ret, struct baro_error *err)
+{
+    struct baro_record record;
+    int r = baro_tape_seek(t, t_ns, &record, err);
+    if (r <= 0)
+        return r;
+    if (record.t_ns < t_ns && how == BARO_AT_EXACT)
+        return 0;
+    if (record.t_ns < t_ns && how == BARO_AT_AFTER && (r = next_sample(t, &record, err)) <= 0)
+        return r;
+    if (record.t_ns > t_ns && how != BARO_AT_AFTER && how != BARO_AT_NEAREST)
+        return 0;
+    r = baro_sample_copy(record.u.sample, ret, err);
+    if (r < 0)
+        return r;
+    if (record.t_ns < t_ns && (how == BARO_AT_NEAREST || how == BARO_AT_INTERPOLATE))
+        return between(t, t_ns, how, *ret, ret, err);
+    return 1;
+}
+
+static int open_again(const struct baro_tape *t, struct baro_tape **ret, struct baro_error *err)
+{
+    return t->memory ? baro_tape_open_memory(ret, t->memory, (size_t)t->size, err)
+                     : baro_tape_open_fd(ret, t->segments ? t->segments->dir_fd : t->fd, NULL, err);
+}
+
+int baro_tape_range(struct baro_tape *t, uint64_t *ret_first_ns, uint64_t *ret_last_ns, struct baro_error *err)
+{
+    struct baro_tape *other;
+    struct baro_record record;
+    int r = open_again(t, &other, err);
+    if (r < 0)
+        return r;
+    r = next_sample(other, &record, err);
+    if (r > 0) {
+        *ret_first_ns = record.t_ns;
+        r = baro_tape_seek(other, UINT64_MAX, &record, err);
+        *ret_last_ns = record.t_ns;
+    }
+    baro_tape_close(other);
+    return r;
+}
+
+/* Each block declares all kinds that were declared up to there, so the last one has them all. */
+int baro_tape_read_kinds(struct baro_tape *t, struct baro_error *err)
+{
+    struct baro_tape *other;
+    struct baro_record record;
+    int r = open_again(t, &other, err);
+    if (r < 0)
+        return r;
+    r = baro_tape_seek(other, UINT64_MAX, &record, err);
+    if (r > 0 && (r = schema_learn(&t->schema, &other->schema)) < 0)
+        error_set(err, r, "out of memory");
+    baro_tape_close(other);
+    return r < 0 ? r : 0;
+}

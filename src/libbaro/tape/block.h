@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What both writer and reader remember within a block, and the coding of everything that is not a row: infos, exits,
+ * events. At the start of a block all of it is zero, so that a block can be read without the blocks before it.
+ */
+#ifndef LIBBARO_TAPE_BLOCK_H
+#define LIBBARO_TAPE_BLOCK_H
+
+#include "base/span.h"
+#include "libbaro/sample/sample.h"
+#include "libbaro/tape/row.h"
+
+enum { CMDLINE_CUT = 256, ROWS_END = 1, ROWS_GAP = 2 };
+
+struct block {
+    uint64_t t_ns, step_ns; /* of the last sample; its distance to the one before */
+    uint32_t id;
+    int32_t pid;
+    uint64_t start, first_ns; /* of the last info or exit */
+    uint64_t
+        fresh_value[COLUMNS_MAX]; /* the last new process, with counters as 0; the next new one differs from it */
+    uint8_t fresh_absent[COLUMNS_MAX];
+    uint16_t gap_size, run_size; /* of the numbers in rows */
+    struct shapes process, fresh, job, recorder, exit;
+};
+
+/* The same for the entities of one kind. It is allocated only for tapes that have them, because it is large. */
+struct kind_block {
+    uint32_t id; /* of the last info */
+    uint16_t gone_size, gap_size;
+    struct shapes known, fresh;
+};
+
+/* The machine's record (tag 6) has the kinds from the host to the control groups; each later kind has records of its
+ * own (tag 9). */
+enum { MACHINE_KINDS = BARO_KIND_CGROUP + 1 - BARO_KIND_HOST, GONE_END = 1, GONE_GAP = 2, ENTITIES_MAX = 1 << 16 };
+
+/* The limit of all kinds in records of their own together: each row counts as its columns plus ROW_WEIGHT. A row of 12
+ * columns counts as 16, so there may be 16384 of them. */
+enum { ROW_WEIGHT = 4, WEIGHT_MAX = 1 << 18 };
+
+enum exit_flag { EXIT_SAMPLED = 1, EXIT_STATUS = 2, EXIT_TEXTS = 4 };
+
+enum cmdline_form { CMDLINE_NONE, CMDLINE_WHOLE, CMDLINE_FRONT, CMDLINE_FORM_MAX };
+
+/* cut: the command line is written truncated, because the whole one is earlier on this tape. */
+void info_write(struct buf *out, struct block *b, const struct baro_process *p, bool cut);
+/* texts_known: name and command line are those of the living process with this id at the last sample of this block. */
+void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct tape_columns *c,
+                const struct baro_exit *e, bool texts_known);
+/* attributes: as attributes_write() made them; empty: none. */
+void event_write(struct buf *out, const struct block *b, const struct baro_event *e, struct span attributes);
+
+/* The row that the row of the i-th entity is written as differences to: its own old one, or for a new entity that of
+ * the entity before it in the list, with counters as 0. rows: of the whole list, one after the other. */
+void entity_old_row(const struct tape_columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i,
+                    bool fresh, uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent);
+
+/* whole: with owner and attributes, which a machine's record does not have. */
+void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e, bool whole);
+
+/* Borrowed texts, not NUL-terminated. */
+struct entity_info {
+    uint32_t id, info_version;
+    struct span name, label;
+    struct baro_entity_owner owner;
+    struct span attributes; /* as attributes_fill() takes them */
+};
+struct info {
+    struct baro_process p; /* its texts and values are not set */
+    struct span name, cmdline;
+    enum cmdline_form form;
+};
+struct exit_texts {
+    bool known; /* as those of the living process */
+    struct span name, cmdline;
+    enum cmdline_form form;
+};
+
+bool info_scan(struct span *in, struct block *b, struct info *ret);
+bool entity_info_scan(struct span *in, uint32_t *last_id, bool whole, struct entity_info *ret);
+/* Values go to value and absent, of the tape's columns, which are zero before. */
+bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct tape_columns *c,
+               struct baro_exit *ret, struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent);
+bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text,
+                struct span *ret_attributes);
+
+/* attribute.c. Attributes that exceed the limits of sample.h are left out. */
+void attributes_write(struct buf *out, const struct baro_attribute *at, size_t n);
+/* Takes them from in; false if they are damaged. */
+bool attributes_scan(struct span *in, struct span *ret);
+/* Of what attributes_scan() gave: how many there are that are known, and the bytes of their texts. */
+size_t attributes_count(struct span in, size_t *ret_bytes);
+/* Fills as many attributes and bytes. */
+void attributes_fill(struct span in, struct baro_attribute *to, char *texts);
+
+bool scan_text(struct span *in, struct span *ret); /* length and bytes, none of them NUL */
+
+#endif

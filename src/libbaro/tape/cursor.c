@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "libbaro/tape/cursor.h"
+#include "libbaro/tape/head.h"
+#include "libbaro/tape/little.h"
+#include "libbaro/tape/tail.h"
+
+static int check_file(int fd, const char *name, struct baro_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return error_set(err, -errno, "can't read %s: %s", name, strerror(errno));
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return error_set(err, -EINVAL, "%s is not a regular file", name);
+    return 0;
+}
+
+static int read_preamble(struct baro_tape *t, const char *path, struct baro_error *err)
+{
+    const uint8_t *p;
+    size_t len;
+    int r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
+    if (r == 0 && len >= TAPE_PREAMBLE_SIZE &&
+        (memcmp(p, TAPE_MAGIC, TAPE_MAGIC_SIZE) != 0 || get_le32(p + 20) != crc32c(0, p, 20))) {
+        r = repair_front(t);
+        if (r >= 0)
+            r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
+    }
+    if (r < 0)
+        return error_set(err, r, "can't read %s: %s", path, strerror(-r));
+    if (len > 0 && memcmp(p, TAPE_MAGIC, len < TAPE_MAGIC_SIZE ? len : TAPE_MAGIC_SIZE) != 0)
+        return error_set(err, BARO_E_NOT_TAPE, "%s is not a tape", path);
+    if (len < TAPE_PREAMBLE_SIZE)
+        return error_set(err, BARO_E_EMPTY, "%s is empty: nothing was recorded", path);
+    if (get_le32(p + 20) != crc32c(0, p, 20))
+        return error_set(err, BARO_E_CORRUPT, "%s is damaged at its very beginning", path);
+    if (get_le16(p + 10) > TAPE_FORMAT)
+        return error_set(err, BARO_E_VERSION, "%s was written by a newer barograph and needs one to be read", path);
+    t->seed = frame_seed(p + 12);
+    t->pos = TAPE_PREAMBLE_SIZE;
+    return 0;
+}
+
+/* The bits of `wanted` are columns on the tape; in memory they are metrics of this library. */
+static void map_wanted(struct baro_tape *t)
+{
+    uint64_t wanted = 0;
+    for (unsigned c = 0; c < t->schema.kind[BARO_KIND_PROCESS]->columns.n; c++)
+        if (t->header.wanted >> c & 1 && t->schema.kind[BARO_KIND_PROCESS]->metric[c] < PROCESS_MAX)
+            wanted |= 1ull << t->schema.kind[BARO_KIND_PROCESS]->metric[c];
+    t->header.wanted = wanted;
+}
+
+static int unpack_schema(const struct frame_head *head, const uint8_t *payload, struct baro_tape *t)
+{
+    enum { SCHEMA_MAX = 1 << 20 };
+    unsigned long long size = ZSTD_getFrameContentSize(payload, head->len);
+    if (size > SCHEMA_MAX)
+        return BARO_E_CORRUPT;
+    struct buf raw = {0};
+    int r = buf_reserve(&raw, (size_t)size + 1) ? 0 : -ENOMEM;
+    if (r == 0) {
+        size_t n = ZSTD_decompressDCtx(t->zstd, raw.at, (size_t)size, payload, head->len);
+        r = ZSTD_isError(n) ? BARO_E_CORRUPT : schema_scan(span_of(raw.at, n), &t->schema);
+    }
+    buf_done(&raw);
+    return r;
+}
+
+/* Repairs the front from the copy at the end of the tape; if the tape has no end yet, by parity. */
+static int repair_front_frame(struct baro_tape *t)
+{
+    uint64_t next, scan_end = t->scan_end;
+    int r = repair_front(t);
+    if (r != 0)
+        return r;
+    r = file_find(t, t->pos + 1, &next);
+    t->scan_end = scan_end;
+    return r == 1 ? repair_frame(t, t->pos, next) : r;
+}
+
+/* Reads header and schema, in that order; frames of unknown types may be between them. */
+static int read_front(struct baro_tape *t, const char *path, struct baro_error *err)
+{
+    bool have_header = false, have_schema = false;
+    while (!have_header || !have_schema) {
+        struct frame_head head;
+        const uint8_t *payload;
+        int r = file_frame(t, t->pos, &head, &payload);
+        if (r == FRAME_SHORT)
+            return error_set(err, BARO_E_EMPTY, "%s holds less than a tape's header", path);
+        if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK))) {
+            int repaired = repair_front_frame(t);
+            if (repaired < 0)
+                return error_set(err, repaired, "can't read %s: %s", path, strerror(-repaired));
+            if (repaired)
+                continue;
+        }
+        /* If the disk was full at first and the file could not be truncated, the writer began again after that. */
+        if (r == FRAME_BAD && file_find(t, t->pos + 1, &t->pos) == 1)
+            continue;
+        if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK)))
+            return error_set(err, BARO_E_CORRUPT, "%s has a damaged header", path);
+        if (r == FRAME_GOOD && head.type == FRAME_HEADER && !have_header) {
+            r = head_scan(span_of(payload, head.len), &t->header);
+            have_header = true;
+        } else if (r == FRAME_GOOD && head.type == FRAME_SCHEMA && !have_schema) {
+            r = unpack_schema(&head, payload, t);
+            have_schema = true;
+        }
+        if (r == BARO_E_CORRUPT)
+            return error_set(err, r, "%s has a damaged header", path);
+        if (r < 0)
+            return error_set(err, r, "can't read %s: %s", path, strerror(-r));
+        t->pos += FRAME_HEAD_SIZE + (uint64_t)head.len;
+    }
+    map_wanted(t);
+    return 0;
+}
+
+int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err)
+{
+    ZSTD_DCtx_reset(t->zstd, ZSTD_reset_session_and_parameters); /* of the schema the window is not limited */
+    int r = read_preamble(t, name, err);
+    if (r == 0)
+        r = read_front(t, name, err);
+    /* The largest window that a writer uses. A larger one would take memory that the file's size does not limit. */
+    ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, 20);
+    t->first = t->known_from = t->walked = t->pos;
+    return r;
+}
+
+void baro_tape_limit_cpu(struct baro_tape *t, uint64_t cpu_ns)
+{
+    t->cpu_until_ns = cpu_ns ? clock_thread_cpu_ns() + cpu_ns : 0;
+}
+
+static bool is_folder(int fd)
+{
+    struct stat st;
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Opens a cursor and reads the front of the tape. Takes over the descriptor (-1: the tape is in memory). */
+static int open_cursor(struct baro_tape **ret, int fd, const void *memory, size_t size, const char *name,
+                       uint64_t cpu_ns, struct baro_error *err)
+{
+    struct baro_tape *t = calloc(1, sizeof *t);
+    if (!t) {
+        fd_close(fd);
+        return error_set(err, -ENOMEM, "no memory to read a tape");
+    }
+    t->fd = is_folder(fd) ? -1 : fd;
+    t->inotify_fd = t->watch = -1;
+    t->memory = memory;
+    t->size = size;
+    baro_tape_limit_cpu(t, cpu_ns);
+    t->zstd = ZSTD_createDCtx();
+    int r = t->zstd ? 0 : error_set(err, -ENOMEM, "no memory to read a tape");
+    if (r == 0 && t->fd != fd)
+        r = segments_open(t, fd, name, err);
+    else if (r == 0)
+        r = cursor_front(t, name, err);
+    else if (t->fd != fd)
+        fd_close(fd);
+    if (r < 0) {
+        baro_tape_close(t);
+        return r;
+    }
+    decode_reset(t);
+    *ret = t;
+    return 0;
+}
+
+int baro_tape_open(struct baro_tape **ret, const char *path, struct baro_error *err)
+{
+    /* Non-blocking: opening a FIFO for reading would wait for a writer. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return error_set(err, -errno, "can't open %s: %s", path, strerror(errno));
+    int r = check_file(fd, path, err);
+    if (r == 0)
+        return open_cursor(ret, fd, NULL, 0, path, 0, err);
+    fd_close(fd);
+    return r;
+}
+
+int baro_tape_open_fd(struct baro_tape **ret, int fd, const char *name, struct baro_error *err)
+{
+    name = name ? name : "the tape";
+    int r = check_file(fd, name, err);
+    if (r < 0)
+        return r;
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return error_set(err, -errno, "can't read %s: %s", name, strerror(errno));
+    return open_cursor(ret, own, NULL, 0, name, 0, err);
+}
+
+int baro_tape_open_memory(struct baro_tape **ret, const void *data, size_t size, struct baro_error *err)
+{
+    return open_cursor(ret, -1, data, size, "the tape", 0, err);
+}
+
+int tape_open_fd(struct baro_tape **ret, int fd, const char *path, uint64_t cpu_ns, struct baro_error *err)
+{
+    int r = check_file(fd, path, err);
+    if (r == 0)
+        return open_cursor(ret, fd, NULL, 0, path, cpu_ns, err);
+    fd_close(fd);
+    return r;
+}
+
+void baro_tape_close(struct baro_tape *t)
+{
+    if (!t)
+        return;
+    decode_done(t);
+    fd_close(t->fd);
+    fd_close(t->inotify_fd);
+    segments_close(t);
+    head_done(&t->header);
+    schema_done(&t->schema);
+    buf_done(&t->window);
+    repair_done(t);
+    free(t->blocks);
+    free(t);
+}
+
+static int report_damage(struct baro_tape *t, uint64_t bytes, struct baro_record *ret)
+{
+    t->damage += bytes;
+    t->block_good = false;
+    t->rest = span_of("", 0);
+    ret->kind = BARO_RECORD_DAMAGE;
+    ret->t_ns = t->last_t_ns;
+    return 1;
+}
+
+enum { REPAIRED = 2 };
+
+/* There is no good frame at pos. If a good one follows, this is damage; otherwise it is a tail that may still be
+ * completed. */
+static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
+{
+    uint64_t at, from = t->scan_end > t->pos ? t->scan_end : t->pos + 1;
+    int r = file_find(t, from, &at);
+    if (r < 0)
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
+    if (r == 0) {
+        t->window.len = 0; /* the writer may truncate it and write it again */
+        return 0;
+    }
+    r = repair_frame(t, t->pos, at);
+    if (r < 0)
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
+    if (r == 1)
+        return REPAIRED;
+    uint64_t bytes = at - t->pos;
+    t->may_go_on = t->block_good && bytes < 256 * FRAME_HEAD_SIZE;
+    t->pos = at;
+    return report_damage(t, bytes, ret);
+}
+
+/* Handles the frame at pos. Returns 1 for a record (damage), 0 to go on, or a negative code. */
+static int take_frame(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload,
+                      struct baro_record *ret, struct baro_error *err)
+{
+    uint64_t size = FRAME_HEAD_SIZE + (uint64_t)head->len;
+    t->pos += size;
+    if (head->type == FRAME_FOOTER)
+        t->complete = true;
+    if (head->type != FRAME_BLOCK && head->type != FRAME_TICK)
+        return 0;
+    /* No frame of this block was damaged: the bytes can hold fewer than 256 frames, and this frame has the expected
+     * seq. */
+    if (head->type == FRAME_TICK && t->may_go_on && head->seq == t->seq)
+        t->block_good = true;
+    t->may_go_on = false;
+    if (head->type == FRAME_TICK && !t->block_good) {
+        t->damage += size; /* the damage of this block was reported already */
+        return 0;
+    }
+    int r = decode_start(t, head, payload);
+    if (r == BARO_E_CORRUPT)
+        return report_damage(t, size, ret);
+    return r < 0 ? error_set(err, r, "can't read the tape: %s", strerror(-r)) : 0;
+}
+
+static int next_frame(struct baro_tape *t, struct baro_record *ret, struct baro_error *err, bool *ret_end)
+{
+    struct frame_head head;
+    const uint8_t *payload;
+    *ret_end = false;
+    int r = file_in_time(t);
+    if (r == 0)
+        r = file_frame(t, t->pos, &head, &payload);
+    if (r == FRAME_BAD) {
+        t->window.len = 0; /* the tail may have been truncated and written again since it was read */
+        r = file_frame(t, t->pos, &head, &payload);
+    }
+    if (r < 0)
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
+    if (r == FRAME_GOOD)
+        return take_frame(t, &head, payload, ret, err);
+    r = step_over(t, ret, err);
+    *ret_end = r == 0;
+    return r == REPAIRED ? 0 : r;
+}
+
+int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
+{
+    memset(ret, 0, sizeof *ret);
+    for (;;) {
+        int r = decode_next(t, ret);
+        if (r == BARO_E_CORRUPT)
+            return report_damage(t, t->frame_size, ret);
+        if (r < 0)
+            return error_set(err, r, "can't read the tape: %s", strerror(-r));
+        if (r > 0) {
+            t->last_t_ns = ret->t_ns;
+            return 1;
+        }
+        bool end;
+        if (t->stop_at && t->pos >= t->stop_at)
+            return 0;
+        r = next_frame(t, ret, err, &end);
+        if (r == 0 && end) {
+            uint64_t damage;
+            r = segments_go_on(t, &damage, err);
+            if (r > 0 && damage)
+                return report_damage(t, damage, ret);
+            end = r == 0;
+            r = r < 0 ? r : 0;
+        }
+        if (r != 0 || end)
+            return r;
+    }
+}
+
+int baro_tape_rewind(struct baro_tape *t, struct baro_error *err)
+{
+    int r = segments_enter_end(t, true, err);
+    if (r < 0)
+        return r;
+    decode_reset(t);
+    t->pos = t->first;
+    t->scan_end = 0;
+    t->last_t_ns = 0;
+    t->sample_given = false;
+    t->damage = 0;
+    t->complete = false;
+    return 0;
+}

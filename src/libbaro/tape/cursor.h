@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The private parts of a cursor, shared by the files of this folder that read. */
+#ifndef LIBBARO_TAPE_CURSOR_H
+#define LIBBARO_TAPE_CURSOR_H
+
+#include <zstd.h>
+
+#include "baro/tape.h"
+#include "base/buf.h"
+#include "base/span.h"
+#include "libbaro/tape/block.h"
+#include "libbaro/tape/format.h"
+#include "libbaro/tape/schema.h"
+#include "libbaro/tape/segments.h"
+
+struct extras {
+    struct baro_extra view;
+    uint64_t value[COLUMNS_MAX];
+    uint8_t absent[COLUMNS_MAX];
+};
+
+static inline void view_extras(struct extras *e, const struct tape_kind *k)
+{
+    e->view = (struct baro_extra){kind_extras(k), e->value, e->absent};
+}
+
+struct tape_process {
+    struct baro_process p; /* first: samples point to it */
+    struct extras *extra;  /* NULL if the tape has none */
+    struct tape_process *next_free;
+};
+
+struct tape_entity {
+    struct baro_entity e;  /* first: lists point to it */
+    struct extras *extra;  /* NULL if the tape has none */
+    struct tape_entity *next_free;
+    uint64_t values[]; /* followed by as many reasons (uint8_t) */
+};
+
+/* The entities of one kind at the cursor's position. */
+struct kind_state {
+    struct baro_declared view; /* for a kind that only the tape has */
+    struct baro_entity **at;
+    size_t n, cap;
+    struct tape_entity *free;
+    bool used;       /* it has rows in this block */
+    bool whole;      /* its infos have owner and attributes */
+    uint64_t weight; /* the part of its rows in the cursor's entity_weight */
+    struct kind_block block;
+};
+
+struct tape_patch {
+    uint64_t at;
+    size_t len;
+    uint8_t *bytes;
+};
+
+struct tape_block {
+    uint64_t t_ns, offset;
+};
+
+/* For a tape in segments: which of them is read. */
+struct tape_segments {
+    int dir_fd;
+    struct segments list;
+    size_t current;         /* in the list */
+    size_t next;            /* it is there; 0: none was seen so far */
+    uint64_t skipped_bytes; /* of segments between the two that can't be read */
+    bool stay;              /* at the end of this one nothing else is read */
+};
+
+struct baro_tape {
+    int fd;
+    struct tape_segments *segments; /* NULL: the tape is one file */
+    const uint8_t *memory;  /* the whole tape, borrowed; NULL: it is read through fd */
+    uint64_t size;          /* of the file when it was read last */
+    int inotify_fd;         /* inotify descriptor, readable when the tape was written to; -1: none */
+    int watch;              /* of the file, on it */
+    uint64_t seen_size;     /* wait.c: its size at the last wait */
+    uint64_t grown_ns;      /* wait.c: when it had last grown; 0: never waited for */
+    bool abandoned;         /* its recorder is gone, and it has no end mark */
+    uint64_t present;       /* bytes on disk: a sparse file has fewer than its size */
+    uint64_t wasted;        /* bytes that were read for frames that turned out not to be frames */
+    /* CPU time of this thread from which on reads fail with -ETIME; 0: no limit */
+    uint64_t cpu_until_ns;
+    uint64_t pos;     /* offset of the next frame */
+    uint64_t stop_at; /* frames from this offset on are not read; 0: no limit */
+    uint64_t first;   /* offset of the first frame after header and schema */
+    struct frame_seed seed;
+    struct tape_patch *patches; /* damaged bytes of the file that were repaired */
+    size_t n_patches;
+    uint64_t repair_work;
+    bool front_repaired; /* a repair of the front was tried */
+    /* the damaged bytes lay between two frames of a block, as far as is known: the block may go on */
+    bool may_go_on;
+    struct buf window;      /* bytes of the file from window_at on */
+    uint64_t window_at;
+    uint64_t scan_end; /* no good frame begins between pos and this offset */
+
+    struct baro_header header;
+    struct schema schema;
+
+    ZSTD_DCtx *zstd;
+    struct buf raw;         /* one frame, decompressed */
+    struct buf low;         /* the low-order bits of the frame */
+    struct bits_in bits;
+    struct span rest;                 /* the records of the frame that were not delivered yet */
+    uint64_t frame_size;              /* size of that frame in the file */
+    bool block_good;                  /* all frames of the block so far were read */
+    uint8_t seq;                      /* expected seq of the next frame */
+    uint64_t raw_total, packed_total; /* bytes of the block */
+    uint64_t raw_read, packed_read;   /* bytes of all blocks since the last seek */
+    struct block block;
+
+    struct baro_process **processes;
+    size_t n, cap;
+    struct baro_process **old; /* processes of the previous block, for their command lines */
+    size_t n_old, old_next, cap_old;
+    struct tape_process *free;
+    struct kind_state *kinds[TAPE_KINDS_MAX]; /* the host has one entity. NULL: none was read so far */
+    struct baro_declared *declared[SCHEMA_KINDS + DECLARED_MAX]; /* the sample's view of them */
+    uint64_t entity_weight; /* weight of the rows in records of their own: see WEIGHT_MAX */
+    struct baro_sample sample;
+    uint64_t *moved;        /* for the sample: a bit for each process that has a row in it */
+    size_t cap_moved;       /* bits */
+    uint64_t sample_ns;     /* time of the last sample that was delivered */
+    bool sample_given;
+    struct extras job_extra, self_extra, exit_extra;
+    struct baro_exit exit;
+    struct baro_event event;
+    struct buf text;        /* of the exit or event */
+    struct buf attributes;  /* of the event, with their texts */
+    struct baro_limits limits; /* the limits read last; those of the header before any were read */
+    bool limits_delivered;
+
+    uint64_t last_t_ns, damage;
+    bool complete;
+
+    struct tape_block *blocks; /* for seeking */
+    size_t n_blocks, cap_blocks;
+    size_t n_indexed; /* the first ones are those of the tape's index */
+    uint64_t known_from, walked; /* the blocks between these offsets are known */
+    bool index_tried;
+};
+
+/* cursor.c: reads what is before the first block of the file. Returns 0 or a negative code. */
+int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err);
+/* wait.c: a path that leads to the open file. */
+void cursor_path(const struct baro_tape *t, char ret[64]);
+
+/* segment_read.c. Nothing is done where the tape is one file. */
+int segments_open(struct baro_tape *t, int dir_fd, const char *name, struct baro_error *err); /* takes dir_fd */
+void segments_close(struct baro_tape *t);
+/* At the end of a file. Returns 1 to read on, 0 if there is nothing more, or a negative code. *ret_damage: bytes that
+ * were left out. */
+int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error *err);
+/* Go to the beginning of the segment that holds a time, of the first or last segment, or of the one before this one
+ * (1; 0: this is the first). Each returns a negative code if that fails. */
+int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err);
+int segments_enter_end(struct baro_tape *t, bool first, struct baro_error *err);
+int segments_enter_before(struct baro_tape *t, struct baro_error *err);
+
+/* file.c */
+enum frame_state { FRAME_GOOD, FRAME_BAD, FRAME_SHORT /* it may continue after the end of the file */ };
+/* at: offset in the file. *ret_payload is borrowed until the next call. Returns the state or -errno. */
+int file_frame(struct baro_tape *t, uint64_t at, struct frame_head *ret, const uint8_t **ret_payload);
+/* Reads a frame's head and up to peek bytes of its payload, without checking its CRC. */
+int file_peek(struct baro_tape *t, uint64_t at, size_t peek, struct frame_head *ret, const uint8_t **ret_payload);
+/* Finds the next good frame at or after `from`. Returns 1, 0 if there is none (yet), or -errno. */
+int file_find(struct baro_tape *t, uint64_t from, uint64_t *ret_at);
+/* Gives at least `need` bytes from offset `at` on, if the file has them; *ret_len is how many there are. */
+int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret, size_t *ret_len);
+int file_look(struct baro_tape *t); /* reads the size of the file; returns 0 or -errno */
+/* Bytes of the file from offset `at` on, by the size that was read last; 0 if the file was cut before that. Anybody can
+ * cut a file that is open: its size may be less than all that is known of it. */
+uint64_t file_rest(const struct baro_tape *t, uint64_t at);
+
+/* block_find.c: where the file's blocks are. Each returns 0 or a negative code if nothing else is said. */
+/* Makes known the last block that begins up to t_ns and the one behind it. Blocks before need not be known. */
+int blocks_find(struct baro_tape *t, uint64_t t_ns);
+int blocks_find_all(struct baro_tape *t);
+int blocks_find_anew(struct baro_tape *t); /* all, without what is known and without the index */
+int blocks_read_index(struct baro_tape *t); /* if there is one and it was not read yet */
+/* Is there a block of that time where the index says? Asked of an entry when it is used: to ask all of them when the
+ * tape is opened reads a page of the file for each. */
+bool block_holds(struct baro_tape *t, size_t i);
+/* Finds the first good block between *at and end, and moves *at behind it. Returns 1, 0 if there is none, or a negative
+ * code. */
+int block_find(struct baro_tape *t, uint64_t *at, uint64_t end, struct tape_block *ret);
+
+/* repair.c: repairs a damaged frame; next: the next good one. Returns 1 if it can be read now, 0, or -errno. */
+int repair_frame(struct baro_tape *t, uint64_t frame, uint64_t next);
+int repair_front(struct baro_tape *t); /* the same for all that is before the first block */
+void repair_apply(const struct baro_tape *t, uint64_t at, uint8_t *bytes, size_t len);
+void repair_done(struct baro_tape *t);
+int file_in_time(const struct baro_tape *t); /* 0, or -ETIME */
+
+/* decode.c. Return 1 for a record, 0 if the frame has no more, BARO_E_CORRUPT or -ENOMEM. */
+int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload);
+int decode_next(struct baro_tape *t, struct baro_record *ret);
+/* Counts the samples of the frame that decode_start() began up to t_ns, by the times in their records; *ret_later:
+ * there is one behind t_ns. Nothing else is decoded. Returns false if the frame is corrupt. */
+bool decode_times(struct baro_tape *t, uint64_t t_ns, uint64_t *count, bool *ret_later);
+void decode_reset(struct baro_tape *t);
+void decode_done(struct baro_tape *t);
+
+/* state.c: applies a sample's record and rows. */
+int state_sample(struct baro_tape *t, struct span body);
+int state_rows(struct baro_tape *t, struct span body, size_t *next);
+void state_new_block(struct baro_tape *t);
+void state_forget_old(struct baro_tape *t);
+void state_done(struct baro_tape *t);
+
+/* entities_decode.c: applies a record of the machine (tag 6), of a kind's declaration (8) or of its entities (9). */
+int state_machine(struct baro_tape *t, struct span body);
+int state_declare(struct baro_tape *t, struct span body);
+int state_entities(struct baro_tape *t, struct span body);
+void entities_show(struct baro_tape *t); /* puts them into the sample */
+void entities_forget(struct baro_tape *t);
+void entities_done(struct baro_tape *t);
+
+/* Convert rows between the tape's columns and this library's metrics. */
+void gather(const struct tape_kind *k, const uint64_t *value, const uint8_t *absent, const struct extras *extra,
+            uint64_t *to_value, uint8_t *to_absent);
+void scatter(const struct tape_kind *k, const uint64_t *from_value, const uint8_t *from_absent, uint64_t *value,
+             uint8_t *absent, struct extras *extra);
+
+#endif

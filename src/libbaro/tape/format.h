@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fixed numbers of the format; FORMAT.md says what they mean. */
+#ifndef LIBBARO_TAPE_FORMAT_H
+#define LIBBARO_TAPE_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The first byte is not ASCII, and both kinds of line ends are in it: a text file is not taken for a tape, and a
+ * transfer that changed line ends is noticed. */
+#define TAPE_MAGIC "\211BARO\r\n\032"
+#define TAPE_MAGIC_SIZE 8
+#define TAPE_PREAMBLE_SIZE 24
+#define TAPE_FORMAT 1       /* what this library writes */
+#define TAPE_NEEDS 1        /* the oldest reader that understands it */
+
+#define FRAME_SYNC "\xb2\xe5\x9a\x0d"
+#define FRAME_SYNC_SIZE 4
+#define FRAME_HEAD_SIZE 14
+#define FRAME_PAYLOAD_MAX (64u << 20)
+
+#define TAPE_END_MARK "BAROEND\n"
+#define TAPE_END_MARK_SIZE 8
+#define TAPE_END_SIZE 12    /* length of the footer's frame, end mark */
+
+/* How many bytes the frames of one block may have when decompressed, so that a small file can't use much memory. */
+#define BLOCK_RAW_FREE (1u << 20)
+#define BLOCK_RAW_RATIO 64u
+#define FRAME_RAW_MAX (64u << 20)
+#define TAPE_RAW_FREE (64u << 20) /* all blocks together; the ratio is the same */
+
+#define BITS_LEN_SIZE 3
+#define BITS_MAX 0xffffffu
+/* How large a frame may become by the rows of declared kinds. A reading that would exceed it is left out, so that the
+ * sample itself still gets onto the tape. */
+#define FRAME_ENTITIES_MAX (32u << 20)
+#define BITS_ENTITIES_MAX (8u << 20)
+
+enum frame_type {
+    FRAME_HEADER = 1,
+    FRAME_SCHEMA = 2,
+    FRAME_BLOCK = 3,
+    FRAME_TICK = 4,
+    FRAME_FOOTER = 5,
+    FRAME_COPY = 6,
+    FRAME_PARITY = 7,
+};
+
+enum record_tag {
+    RECORD_SAMPLE = 1,
+    RECORD_ROWS = 2,
+    RECORD_EXIT = 3,
+    RECORD_EVENT = 4,
+    RECORD_PAD = 5,
+    RECORD_MACHINE = 6,
+    RECORD_LIMITS = 7,
+    RECORD_DECLARE = 8,
+    RECORD_ENTITIES = 9,
+};
+
+struct frame_head {
+    uint8_t type;
+    uint8_t seq;  /* 0 in a block's first frame, then one more each, modulo 256 */
+    uint32_t len; /* of the payload */
+    uint32_t crc;
+};
+
+/* The seed of all CRCs of a tape. It comes from a random number in the preamble, so that bytes which a recorded process
+ * chose (its command line) can't pass for a frame when a reader looks for the next good one. */
+struct frame_seed {
+    uint32_t crc;
+    bool by_instruction;
+};
+struct frame_seed frame_seed(const uint8_t nonce[8]);
+
+/* at: room for the head, followed by len bytes of payload. Fills the head. */
+void frame_seal(uint8_t *at, enum frame_type type, uint8_t seq, uint32_t len, struct frame_seed seed);
+
+/* False if there is no sync mark or the length is impossible. at: FRAME_HEAD_SIZE bytes. */
+bool frame_head_parse(const uint8_t *at, struct frame_head *ret);
+bool frame_good(const uint8_t *at, const struct frame_head *head, struct frame_seed seed);
+
+void tape_preamble(uint8_t ret[TAPE_PREAMBLE_SIZE], const uint8_t nonce[8]);
+
+#endif

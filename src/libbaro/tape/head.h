@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* struct baro_header, and its limits alone, as a list of fields with numbers and lengths, so that any later version
+ * reads it. */
+#ifndef LIBBARO_TAPE_HEAD_H
+#define LIBBARO_TAPE_HEAD_H
+
+#include "base/buf.h"
+#include "base/span.h"
+#include "libbaro/sample/sample.h"
+
+void head_write(struct buf *out, const struct baro_header *h);
+/* Returns 0, BARO_E_CORRUPT or -ENOMEM; free with head_done() in any case. */
+int head_scan(struct span in, struct baro_header *ret);
+void head_done(struct baro_header *h);
+
+void limits_write(struct buf *out, const struct baro_limits *l);
+bool limits_scan(struct span in, struct baro_limits *ret);
+
+#endif

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The timeline: its items, and the public functions that make and read it. include/baro/timeline.h has the rules. */
+#include "libbaro/timeline/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+
+/* ---- items ---- */
+
+static bool room(struct baro_timeline *t)
+{
+    if (t->n_all < t->cap_all)
+        return true;
+    size_t cap = 2 * t->cap_all + 64;
+    struct timeline_item **at = realloc(t->all, cap * sizeof(*at));
+    if (!at)
+        return false;
+    t->all = at;
+    t->cap_all = cap;
+    return true;
+}
+
+static void free_item(struct timeline_item *i)
+{
+    free(i->block);
+    free(i->usage);
+    free(i);
+}
+
+struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timeline_kind kind, const char *name,
+                                      uint64_t t_ns)
+{
+    struct timeline_item *i = room(t) ? calloc(1, sizeof(*i)) : NULL;
+    if (!i) {
+        t->failed = true;
+        return NULL;
+    }
+    i->view = (struct baro_timeline_item){
+        .kind = kind, .name = name, .text = name, .begin_ns = t_ns, .end_ns = t_ns, .parent = -1, .id = t->n_all,
+        .written_ts = ""};
+    i->id = "";
+    t->all[t->n_all++] = i;
+    return i;
+}
+
+/* ---- texts and attributes: copies in one block ---- */
+
+static void text_of_attribute(struct buf *b, const struct baro_attribute *a)
+{
+    buf_printf(b, " %s=", a->name);
+    switch (a->type) {
+    case BARO_ATTRIBUTE_UNSIGNED:
+        buf_u64(b, a->u64);
+        break;
+    case BARO_ATTRIBUTE_SIGNED:
+        buf_printf(b, "%lld", (long long)a->i64);
+        break;
+    case BARO_ATTRIBUTE_TEXT:
+    case BARO_ATTRIBUTE_JSON:
+        buf_str(b, a->text);
+        break;
+    case BARO_ATTRIBUTE_REAL:
+        json_double(&(struct json){.out = b}, a->real);
+        break;
+    case BARO_ATTRIBUTE_BOOLEAN:
+        buf_str(b, a->u64 ? "true" : "false");
+        break;
+    }
+}
+
+/* The status with which the command of a phase (`baro phase`) ended; 0 is left out. */
+static void text_of_status(struct buf *b, const struct baro_attribute *a)
+{
+    long long status = a->type == BARO_ATTRIBUTE_SIGNED ? (long long)a->i64 : (long long)a->u64;
+    if (status != 0)
+        buf_printf(b, " (status %lld)", status);
+}
+
+static bool is_status(const struct timeline_item *i, const struct baro_attribute *a)
+{
+    return i->view.kind == BARO_TIMELINE_PHASE && strcmp(a->name, "status") == 0 &&
+           (a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED);
+}
+
+/* The recorder gives none of them as JSON: an attribute with that type is the job's own. */
+static bool has_meaning(const struct baro_attribute *a)
+{
+    static const char *const names[] = {ATTRIBUTE_PHASE_ID,   ATTRIBUTE_DURATION,        ATTRIBUTE_TIME_ERROR,
+                                        ATTRIBUTE_WRITTEN_TS, ATTRIBUTE_WRITTEN_SECONDS, ATTRIBUTE_BESIDE};
+    for (size_t i = 0; a->type != BARO_ATTRIBUTE_JSON && i < sizeof(names) / sizeof(*names); i++) {
+        if (strcmp(a->name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+const struct baro_attribute *timeline_meaning(const struct baro_event *e, const char *name)
+{
+    for (size_t i = 0; i < e->n_attributes; i++) {
+        if (has_meaning(&e->attribute[i]) && strcmp(e->attribute[i].name, name) == 0)
+            return &e->attribute[i];
+    }
+    return NULL;
+}
+
+static bool gives(const struct baro_event *e, const char *name)
+{
+    for (size_t i = 0; i < e->n_attributes; i++) {
+        if (!has_meaning(&e->attribute[i]) && strcmp(e->attribute[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_number(const struct baro_attribute *a)
+{
+    return a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED || a->type == BARO_ATTRIBUTE_REAL;
+}
+
+/* What the job wrote in a line of a RunLog, for those who write that line again. */
+static void take_written(struct timeline_item *i, const struct baro_event *e)
+{
+    const struct baro_attribute *ts = timeline_meaning(e, ATTRIBUTE_WRITTEN_TS),
+                                *seconds = timeline_meaning(e, ATTRIBUTE_WRITTEN_SECONDS),
+                                *beside = timeline_meaning(e, ATTRIBUTE_BESIDE);
+    if (ts && ts->type == BARO_ATTRIBUTE_TEXT)
+        i->view.written_ts = ts->text; /* set_block() copies it */
+    if (seconds && is_number(seconds)) {
+        i->view.written_seconds = *seconds;
+        i->view.written_seconds.name = ATTRIBUTE_WRITTEN_SECONDS;
+    }
+    i->view.attributes_beside = beside && beside->type == BARO_ATTRIBUTE_BOOLEAN && beside->u64;
+}
+
+/* Those of the item, but for what is given anew, and those that are given. */
+static size_t merge(const struct timeline_item *i, const struct baro_event *e, struct baro_attribute *to)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < i->view.attribute_count; k++) {
+        if (!gives(e, i->view.attribute[k].name))
+            to[n++] = i->view.attribute[k];
+    }
+    for (size_t k = 0; k < e->n_attributes; k++) {
+        if (!has_meaning(&e->attribute[k]))
+            to[n++] = e->attribute[k];
+    }
+    return n;
+}
+
+static const char *put(char **at, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *to = memcpy(*at, text, size);
+    *at += size;
+    return to;
+}
+
+static bool has_text(const struct baro_attribute *a)
+{
+    return a->type == BARO_ATTRIBUTE_TEXT || a->type == BARO_ATTRIBUTE_JSON;
+}
+
+static size_t size_of(const struct baro_attribute *at, size_t n)
+{
+    size_t size = n * sizeof(*at);
+    for (size_t i = 0; i < n; i++)
+        size += strlen(at[i].name) + 1 + (has_text(&at[i]) ? strlen(at[i].text) + 1 : 0);
+    return size;
+}
+
+/* Replaces the block of an item. The arguments may point into the old one. */
+static bool set_block(struct timeline_item *i, const char *name, const char *text, const char *id,
+                      const struct baro_attribute *from, size_t n)
+{
+    const char *ts = i->view.written_ts;
+    char *block = malloc(size_of(from, n) + strlen(name) + strlen(text) + strlen(id) + strlen(ts) + 4);
+    if (!block)
+        return false;
+    struct baro_attribute *to = (struct baro_attribute *)(void *)block;
+    char *at = (char *)(to + n);
+    for (size_t k = 0; k < n; k++) {
+        to[k] = from[k];
+        to[k].name = put(&at, from[k].name);
+        to[k].text = has_text(&from[k]) ? put(&at, from[k].text) : NULL;
+    }
+    i->view.name = put(&at, name);
+    i->view.text = put(&at, text);
+    i->id = put(&at, id);
+    i->view.written_ts = put(&at, ts);
+    i->view.attribute = n ? to : NULL;
+    i->view.attribute_count = n;
+    free(i->block);
+    i->block = block;
+    return true;
+}
+
+void timeline_set_text(struct baro_timeline *t, struct timeline_item *i, struct buf *text)
+{
+    buf_byte(text, 0);
+    if (text->failed ||
+        !set_block(i, i->view.name, (char *)text->at, i->id, i->view.attribute, i->view.attribute_count))
+        t->failed = true;
+    buf_done(text);
+}
+
+void timeline_set_process(struct baro_timeline *t, struct timeline_item *i, const char *name)
+{
+    const struct baro_attribute process = {.name = "process", .type = BARO_ATTRIBUTE_TEXT, .text = name};
+    if (!set_block(i, i->view.name, i->view.text, i->id, &process, 1))
+        t->failed = true;
+}
+
+void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const struct baro_event *more)
+{
+    struct baro_attribute all[2 * ATTRIBUTES_MAX];
+    size_t n = merge(i, more, all);
+    const struct baro_attribute *id = timeline_meaning(more, ATTRIBUTE_PHASE_ID);
+    struct buf text = {0};
+    take_written(i, more);
+    buf_str(&text, more->text);
+    for (size_t k = 0; k < n; k++)
+        (is_status(i, &all[k]) ? text_of_status : text_of_attribute)(&text, &all[k]);
+    buf_byte(&text, 0);
+    if (text.failed || !set_block(i, more->text, (char *)text.at,
+                                  id && id->type == BARO_ATTRIBUTE_TEXT ? id->text : i->id, all, n))
+        t->failed = true;
+    buf_done(&text);
+}
+
+/* ---- making ---- */
+
+int baro_timeline_new(struct baro_timeline **ret, const struct baro_header *header, struct baro_error *err)
+{
+    struct baro_timeline *t = calloc(1, sizeof(*t));
+    *ret = NULL;
+    if (t)
+        t->summary = summary_new(header);
+    if (!t || !t->summary || usage_history_init(&t->history, !baro_header_has_start(header)) < 0) {
+        baro_timeline_free(t);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    *ret = t;
+    return 0;
+}
+
+void baro_timeline_free(struct baro_timeline *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n_all; i++)
+        free_item(t->all[i]);
+    for (int i = 0; i < CHAINS; i++)
+        chains_done(&t->open[i]);
+    usage_history_done(&t->history);
+    summary_free(t->summary);
+    free(t->all);
+    free(t->sorted);
+    free(t->turn);
+    free(t);
+}
+
+static void add(struct baro_timeline *t, const struct baro_record *r)
+{
+    if (r->t_ns > t->last_ns && r->kind != BARO_RECORD_NONE)
+        t->last_ns = r->t_ns;
+    switch (r->kind) {
+    case BARO_RECORD_SAMPLE:
+        timeline_add_sample(t, r->u.sample);
+        break;
+    case BARO_RECORD_EXIT:
+        timeline_add_exit(t, r->u.exit);
+        break;
+    case BARO_RECORD_EVENT:
+        timeline_add_event(t, r->u.event);
+        break;
+    case BARO_RECORD_DAMAGE:
+        timeline_add_damage(t, t->last_ns);
+        break;
+    default:
+        break;
+    }
+}
+
+static void measure(struct baro_timeline *t, const struct baro_record *r)
+{
+    if (r->kind == BARO_RECORD_SAMPLE)
+        usage_history_add(&t->history, r->u.sample);
+    else if (r->kind == BARO_RECORD_EXIT)
+        usage_history_exit(&t->history, r->u.exit);
+}
+
+void baro_timeline_add(struct baro_timeline *t, const struct baro_record *r)
+{
+    add(t, r);
+    measure(t, r);
+}
+
+int baro_timeline_finish(struct baro_timeline *t, struct baro_error *err)
+{
+    timeline_name_kills(t);
+    int code = timeline_arrange(t);
+    return code < 0 || t->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+/* ---- reading ---- */
+
+size_t timeline_size(const struct baro_timeline *t)
+{
+    return t->n_all;
+}
+
+size_t baro_timeline_count(const struct baro_timeline *t)
+{
+    return t->n_sorted;
+}
+
+const struct baro_timeline_item *baro_timeline_get(const struct baro_timeline *t, size_t i)
+{
+    return i < t->n_sorted ? &t->sorted[i]->view : NULL;
+}
+
+int baro_timeline_lanes(const struct baro_timeline *t)
+{
+    return t->lanes;
+}
+
+ptrdiff_t baro_timeline_phase_at(const struct baro_timeline *t, uint64_t t_ns)
+{
+    size_t from = 0, to = t->n_turns; /* the first one after t_ns lies in between */
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (t->turn[middle].t_ns <= t_ns)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from ? t->turn[from - 1].phase : -1;
+}
+
+int baro_timeline_value(const struct baro_timeline *t, size_t item, int fact, struct baro_value *ret)
+{
+    *ret = (struct baro_value){.absent = BARO_ABSENT_UNKNOWN};
+    if (item >= t->n_sorted || t->sorted[item]->view.kind != BARO_TIMELINE_PHASE || !baro_timeline_fact(fact))
+        return BARO_E_RANGE;
+    const struct timeline_item *i = t->sorted[item];
+    struct phase_usage u;
+    if (!i->usage)
+        return ret->absent;
+    *ret = (struct baro_value){0};
+    usage_read(&t->history, i->usage, &u);
+    return usage_value(&u, i->view.end_ns - i->view.begin_ns, fact, ret);
+}
+
+/* ---- of a tape: first all phases are found, then what was used during each; so a phase may be reported late ---- */
+
+typedef void take_record(struct baro_timeline *t, const struct baro_record *r);
+
+static int walk(struct baro_timeline *t, struct baro_tape *tape, take_record *take, struct baro_error *err)
+{
+    struct baro_record r;
+    int code = baro_tape_rewind(tape, err);
+    while (code >= 0 && (code = baro_tape_next(tape, &r, err)) > 0)
+        take(t, &r);
+    return code;
+}
+
+/* Phases that have begun by then become active, in order. */
+static void measure_next(struct baro_timeline *t, const struct baro_record *r)
+{
+    for (; t->n_measured < t->n_sorted && t->sorted[t->n_measured]->view.begin_ns <= r->t_ns; t->n_measured++) {
+        struct timeline_item *i = t->sorted[t->n_measured];
+        if (i->usage && !usage_activate(&t->history, i->usage))
+            t->failed = true;
+    }
+    measure(t, r);
+}
+
+static int measure_tape(struct baro_timeline *t, struct baro_tape *tape, bool attached, struct baro_error *err)
+{
+    usage_history_done(&t->history);
+    if (usage_history_init(&t->history, attached) < 0)
+        return error_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < t->n_all; i++) {
+        const struct baro_timeline_item *v = &t->all[i]->view;
+        if (t->all[i]->usage)
+            usage_init(t->all[i]->usage, v->begin_ns, v->is_open ? USAGE_OPEN : v->end_ns);
+    }
+    return walk(t, tape, measure_next, err);
+}
+
+int baro_timeline_of_tape(struct baro_tape *tape, struct baro_timeline **ret, struct baro_error *err)
+{
+    const struct baro_header *header = baro_tape_header(tape);
+    struct baro_timeline *t;
+    *ret = NULL;
+    int code = baro_timeline_new(&t, header, err);
+    if (code < 0)
+        return code;
+    code = walk(t, tape, add, err);
+    if (code >= 0)
+        code = baro_timeline_finish(t, err);
+    if (code >= 0 && t->lanes)
+        code = measure_tape(t, tape, !baro_header_has_start(header), err);
+    if (code < 0) {
+        baro_timeline_free(t);
+        return code;
+    }
+    *ret = t;
+    return 0;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The timeline's state, for its own files. */
+#ifndef LIBBARO_TIMELINE_TIMELINE_H
+#define LIBBARO_TIMELINE_TIMELINE_H
+
+#include "baro/timeline.h"
+#include "base/buf.h"
+#include "libbaro/summary/summary.h"
+#include "libbaro/timeline/phase_usage.h"
+
+/* An item of the list. Phases that have not ended are found by name and id, and by the process that reported them. */
+enum { CHAIN_NAME, CHAIN_PROCESS, CHAINS };
+
+struct timeline_item {
+    struct baro_timeline_item view; /* its texts are in block */
+    char *block;
+    const char *id;  /* of a phase among others of its name; "" */
+    uint64_t amount; /* of an interval that grows: nanoseconds or times */
+    bool is_hidden;
+    struct phase_usage *usage; /* of a phase; NULL: without memory */
+    struct timeline_item *next[CHAINS];
+    uint32_t hash[CHAINS];
+};
+
+struct timeline_chains {
+    struct timeline_item **bucket;
+    size_t size, n; /* size: 0 or a power of two */
+};
+
+/* What the job was held back by: a counter of its control groups, and the item that its growth extends. */
+enum { HELD_CPU, HELD_MEMORY_LIMIT, HELD_MEMORY_HIGH, HELD_FORKS, HELD_MAX };
+struct timeline_held {
+    struct timeline_item *item; /* the last one; NULL: none so far */
+    uint64_t last[MACHINE_GROUPS];
+    bool seen[MACHINE_GROUPS];
+};
+
+/* Processes that SIGKILL ended, in the order of struct summary_oom.end_ns. */
+struct timeline_killed {
+    struct timeline_item *item[OOM_TIMES];
+    size_t n;
+    char logged[128]; /* names of the OOM-killed in the kernel's log */
+};
+
+/* The last processes that have ended: a line that one of them wrote may be read after its exit was reported. */
+#define TIMELINE_ENDED 256u
+struct timeline_ended {
+    struct baro_key key;
+    uint64_t t_ns;
+};
+
+/* For each moment at which it changes, the innermost phase from then on. */
+struct timeline_turn {
+    uint64_t t_ns;
+    ptrdiff_t phase;
+};
+
+struct baro_timeline {
+    struct timeline_item **all; /* in the order of the tape */
+    size_t n_all, cap_all;
+    struct timeline_item **sorted;
+    size_t n_sorted;
+    size_t n_measured; /* of a tape: those of sorted that were given to the history */
+    struct timeline_turn *turn;
+    size_t n_turns;
+    int lanes;
+    struct timeline_chains open[CHAINS];
+    struct baro_summary *summary; /* only the parts that identify OOM kills: see timeline_event.c */
+    struct timeline_held held[HELD_MAX];
+    uint64_t held_ns; /* the last reading of the groups */
+    struct timeline_killed killed;
+    struct timeline_item *stopped; /* the command is stopped since then; NULL: it is not */
+    struct timeline_ended ended[TIMELINE_ENDED]; /* a ring */
+    size_t n_ended;
+    struct baro_key command;
+    uint64_t last_ns, end_ns; /* of all records; of the job: 0: it has not ended */
+    struct usage_history history;
+    bool failed; /* out of memory: something is missing */
+};
+
+/* timeline.c. Each item that is added belongs to the timeline; NULL: out of memory. */
+struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timeline_kind kind, const char *name,
+                                      uint64_t t_ns);
+/* Sets name, attributes and text; attributes of more replace those of the same name. */
+void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const struct baro_event *more);
+/* An attribute with a meaning of its own (ATTRIBUTE_* of libbaro/sample/sample.h); NULL: there is none. */
+const struct baro_attribute *timeline_meaning(const struct baro_event *e, const char *name);
+void timeline_set_process(struct baro_timeline *t, struct timeline_item *i, const char *name);
+void timeline_set_text(struct baro_timeline *t, struct timeline_item *i, struct buf *text);
+
+size_t timeline_size(const struct baro_timeline *t); /* how many items it has, also before baro_timeline_finish() */
+
+/* timeline_chain.c */
+bool chains_add(struct timeline_chains *c, int which, struct timeline_item *i);
+void chains_remove(struct timeline_chains *c, int which, struct timeline_item *i);
+void chains_done(struct timeline_chains *c);
+uint32_t chains_hash(uint32_t seed, const void *at, size_t len);
+
+/* timeline_phase.c */
+void timeline_add_mark(struct baro_timeline *t, const struct baro_event *e);
+void timeline_add_begin(struct baro_timeline *t, const struct baro_event *e);
+void timeline_add_end(struct baro_timeline *t, const struct baro_event *e);
+void timeline_process_ended(struct baro_timeline *t, const struct baro_exit *e);
+int timeline_arrange(struct baro_timeline *t); /* order, lanes, parents; 0 or -ENOMEM */
+
+/* timeline_event.c */
+void timeline_add_event(struct baro_timeline *t, const struct baro_event *e);
+void timeline_add_exit(struct baro_timeline *t, const struct baro_exit *e);
+void timeline_add_damage(struct baro_timeline *t, uint64_t t_ns);
+void timeline_name_kills(struct baro_timeline *t);
+
+/* timeline_held.c */
+void timeline_add_sample(struct baro_timeline *t, const struct baro_sample *s);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What held the job back, from the counters of its control groups: between which readings they grew. Example: readings
+ * at 1, 2, 3 and 9 s with 0, 0.4, 0.9 and 0.9 s throttled make one interval, from 1 to 3 s, "throttled 900 ms".
+ */
+#include "base/fmt.h"
+#include "libbaro/timeline/timeline.h"
+
+static const struct {
+    const char *name;
+    enum cgroup_metric metric;
+} of_group[HELD_MAX] = {
+    [HELD_CPU] = {"throttled", CGROUP_cpu_throttled},
+    [HELD_MEMORY_LIMIT] = {"memory_limit", CGROUP_memory_limit_hits},
+    [HELD_MEMORY_HIGH] = {"memory_high", CGROUP_memory_high_hits},
+    [HELD_FORKS] = {"fork_limit", CGROUP_pids_limit_hits},
+};
+
+static void describe(struct baro_timeline *t, struct timeline_item *i, int what)
+{
+    struct buf text = {0};
+    if (what == HELD_CPU) {
+        buf_str(&text, "throttled ");
+        fmt_duration(&text, i->amount);
+        buf_str(&text, " by its CPU quota");
+        timeline_set_text(t, i, &text);
+        return;
+    }
+    if (what == HELD_FORKS)
+        buf_str(&text, "limit of processes reached");
+    else
+        buf_str(&text, what == HELD_MEMORY_LIMIT ? "memory limit reached" : "memory.high reached");
+    if (i->amount > 1) {
+        buf_str(&text, ", ");
+        fmt_count(&text, i->amount);
+        buf_str(&text, " times");
+    }
+    timeline_set_text(t, i, &text);
+}
+
+/* One quiet reading does not end an interval. */
+static void extend(struct baro_timeline *t, int what, uint64_t from_ns, uint64_t to_ns, uint64_t amount)
+{
+    struct timeline_item *i = t->held[what].item;
+    if (!i || from_ns > i->view.end_ns + (to_ns - from_ns)) {
+        i = t->held[what].item = timeline_append(t, BARO_TIMELINE_EVENT, of_group[what].name, from_ns);
+        if (!i)
+            return;
+        i->view.is_problem = true;
+    }
+    i->view.end_ns = to_ns;
+    i->amount += amount;
+    describe(t, i, what);
+}
+
+/* Since the last reading of a group. Groups are known by the place that struct machine gives them. */
+static uint64_t growth_of(struct timeline_held *h, size_t group, const struct baro_entity *e, enum cgroup_metric metric)
+{
+    if (e->absent[metric] != BARO_PRESENT)
+        return 0;
+    uint64_t before = h->last[group], now = e->value[metric];
+    bool seen = h->seen[group];
+    h->last[group] = now;
+    h->seen[group] = true;
+    return seen && now > before ? now - before : 0;
+}
+
+static size_t group_of(const struct machine *m, uint32_t id)
+{
+    size_t i = 0;
+    while (i < m->n_groups && m->group[i].id != id)
+        i++;
+    return i;
+}
+
+/* Groups above each other count the same: the largest growth stands for all. */
+static uint64_t largest(struct baro_timeline *t, int what, const struct baro_entities *groups)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < groups->n; i++) {
+        const struct baro_entity *e = groups->at[i];
+        size_t group = group_of(&t->summary->machine, e->id);
+        uint64_t more = 0;
+        if (group < MACHINE_GROUPS && group < t->summary->machine.n_groups)
+            more = growth_of(&t->held[what], group, e, of_group[what].metric);
+        most = more > most ? more : most;
+    }
+    return most;
+}
+
+void timeline_add_sample(struct baro_timeline *t, const struct baro_sample *s)
+{
+    uint64_t before_ns = t->held_ns;
+    machine_add(&t->summary->machine, s);
+    t->summary->lossy_samples += s->lossy;
+    t->held_ns = t->summary->machine.read_ns;
+    if (t->held_ns <= before_ns)
+        return;
+    for (int what = 0; what < HELD_MAX; what++) {
+        uint64_t amount = largest(t, what, &s->entities[BARO_KIND_CGROUP]);
+        if (amount)
+            extend(t, what, before_ns, t->held_ns, amount);
+    }
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/verdict/evidence.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "libbaro/verdict/rule.h"
+
+#define SURE_SHARE 0.05 /* the same: where it is more, growth is an estimate */
+#define NEAR_SHARE 0.25 /* of the time of a stretch: what lies between edges of its pieces and readings, at most */
+
+/* Between readings growth is taken from a straight line. How long threads waited after they were last read nobody
+ * knows; whether a process waits for storage is known at samples alone. */
+static unsigned flags_of(enum curve curve, double away_ns, double wall_ns)
+{
+    if (curve == CURVE_RUN_DELAY)
+        return BARO_VALUE_LOWER_BOUND;
+    return curve == CURVE_BLOCKED || away_ns > SURE_SHARE * wall_ns ? BARO_VALUE_ESTIMATE : 0;
+}
+
+void stretch_fill(struct stretch *s, const struct history *c, const char *phase, uint64_t begin_ns, uint64_t end_ns)
+{
+    *s = (struct stretch){
+        .phase = phase, .begin_ns = begin_ns, .end_ns = end_ns, .wall_ns = (double)(end_ns - begin_ns), .phases = 1};
+    for (int i = 0; i < CURVE_COUNTERS; i++) {
+        s->grown[i] = history_growth(c, (enum curve)i, begin_ns, end_ns);
+        double away = history_distance(c, (enum curve)i, begin_ns) + history_distance(c, (enum curve)i, end_ns);
+        s->flags[i] = flags_of((enum curve)i, away, s->wall_ns);
+    }
+}
+
+/* Time between the edges of the pieces and the readings that are nearest to them. */
+static double distance_ns(const struct stretch *s, const struct history *c, enum curve curve)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->n_pieces; i++)
+        sum += history_distance(c, curve, s->piece[i].begin_ns) + history_distance(c, curve, s->piece[i].end_ns);
+    return sum;
+}
+
+void stretch_fill_pieces(struct stretch *s, const struct history *c, const char *phase, const struct piece *piece,
+                         size_t n)
+{
+    uint64_t wall_ns = 0;
+    for (size_t i = 0; i < n; i++)
+        wall_ns += piece[i].end_ns - piece[i].begin_ns;
+    *s = (struct stretch){.phase = phase,
+                          .begin_ns = piece[0].begin_ns,
+                          .end_ns = piece[n - 1].end_ns,
+                          .wall_ns = (double)wall_ns,
+                          .piece = piece,
+                          .n_pieces = n};
+    for (int i = 0; i < CURVE_COUNTERS; i++) {
+        double away = distance_ns(s, c, (enum curve)i);
+        s->grown[i] = away <= NEAR_SHARE * s->wall_ns ? stretch_growth(s, c, (enum curve)i, 0, wall_ns) : NAN;
+        s->flags[i] = flags_of((enum curve)i, away, s->wall_ns);
+    }
+}
+
+double stretch_growth(const struct stretch *s, const struct history *c, enum curve curve, uint64_t from_ns,
+                      uint64_t to_ns)
+{
+    double sum = 0;
+    uint64_t before = 0;
+    if (!s->piece)
+        return history_growth(c, curve, s->begin_ns + from_ns, s->begin_ns + to_ns);
+    for (size_t i = 0; i < s->n_pieces && before < to_ns; i++) {
+        uint64_t begin = s->piece[i].begin_ns, length = s->piece[i].end_ns - begin, end = before + length;
+        uint64_t low = from_ns > before ? from_ns : before, high = to_ns < end ? to_ns : end;
+        if (low < high)
+            sum += history_growth(c, curve, begin + (low - before), begin + (high - before));
+        before = end;
+    }
+    return sum;
+}
+
+double stretch_demand(const struct stretch *s)
+{
+    return (s->grown[CURVE_CPU] + s->grown[CURVE_RUN_DELAY]) / s->wall_ns;
+}
+
+#define READ_SHARE 0.8  /* of the CPU time */
+#define UNREAD_CORES 0.02 /* what used so few cores did not wait for long */
+#define READ_EDGE 0.05  /* of the time of a stretch: between the last reading and its end */
+#define SPARE_CORES 0.25 /* of the cores: while so many are idle nobody waits for one */
+
+bool stretch_demand_is_known(const struct stretch *s)
+{
+    double cpu = s->grown[CURVE_CPU], unread = cpu - s->grown[CURVE_DELAY_CPU];
+    /* NAN: of a tape that does not say what was read */
+    return !(unread > (1 - READ_SHARE) * cpu) || unread <= UNREAD_CORES * s->wall_ns;
+}
+
+unsigned stretch_demand_flags(const struct stretch *s)
+{
+    unsigned flags = s->flags[CURVE_CPU] | s->flags[CURVE_RUN_DELAY];
+    return stretch_demand_is_known(s) ? BARO_VALUE_ESTIMATE : flags;
+}
+
+/* Of the job and of the machine: without an own measure of the waiting this says that there was none. */
+static bool has_spare_cores(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns)
+{
+    double busy = stretch_growth(s, e->history, CURVE_HOST_BUSY, from_ns, to_ns),
+           time = stretch_growth(s, e->history, CURVE_HOST_TIME, from_ns, to_ns),
+           cpu = stretch_growth(s, e->history, CURVE_CPU, from_ns, to_ns);
+    return time > 0 && busy <= (1 - SPARE_CORES) * e->host_cores * time &&
+           cpu <= (1 - SPARE_CORES) * e->cores * (double)(to_ns - from_ns);
+}
+
+double stretch_demand_within(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns)
+{
+    double last = (double)history_last_ns(e->history, CURVE_RUN_DELAY);
+    bool is_read = stretch_demand_is_known(s) && last >= (double)s->end_ns - READ_EDGE * s->wall_ns;
+    if (!is_read && !has_spare_cores(e, s, from_ns, to_ns))
+        return NAN;
+    return (stretch_growth(s, e->history, CURVE_CPU, from_ns, to_ns) +
+            stretch_growth(s, e->history, CURVE_RUN_DELAY, from_ns, to_ns)) /
+           (double)(to_ns - from_ns);
+}
+
+#define CARRIED_NS 0.25e9
+
+/* The kernel counts the time that a thread waited when it gets its core, so it may belong to the parts before. Example:
+ * one thread waits 150 ms, and parts of 50 ms have a demand of 0, 0, 0 and 3.5: what is above the mean is carried back,
+ * over a quarter of a second at most, to parts that are below it. */
+static void carry_back(const struct evidence *e, const struct stretch *s, int n, double *demand)
+{
+    double length = s->wall_ns / n, mean = 0;
+    for (int i = 0; i < n; i++)
+        mean += demand[i] / n;
+    for (int i = n - 1; i > 0; i--) {
+        uint64_t from = whole_of(s->wall_ns * i / n), to = whole_of(s->wall_ns * (i + 1) / n);
+        double delay = stretch_growth(s, e->history, CURVE_RUN_DELAY, from, to) / length, excess = demand[i] - mean;
+        excess = excess < delay ? excess : delay;
+        for (int k = i - 1; k >= 0 && (k == i - 1 || (i - k) * length <= CARRIED_NS) && excess > 0; k--) {
+            double room = mean - demand[k], moved = room < excess ? room : excess;
+            if (!(moved > 0))
+                continue;
+            demand[k] += moved;
+            demand[i] -= moved;
+            excess -= moved;
+        }
+    }
+}
+
+bool stretch_demands(const struct evidence *e, const struct stretch *s, int n, double *ret)
+{
+    for (int i = 0; i < n; i++) {
+        uint64_t from = whole_of(s->wall_ns * i / n), to = whole_of(s->wall_ns * (i + 1) / n);
+        ret[i] = stretch_demand_within(e, s, from, to);
+        if (isnan(ret[i]))
+            return false;
+    }
+    carry_back(e, s, n, ret);
+    return true;
+}
+
+void evidence_init(struct evidence *e)
+{
+    memset(e, 0, sizeof(*e));
+#define MEMBER(member, section, name) e->member = NAN;
+    VERDICT_FACTS(MEMBER)
+#undef MEMBER
+#define MEMBER(member, section, name) e->member = "";
+    VERDICT_TEXTS(MEMBER)
+#undef MEMBER
+    e->holder = e->victims = e->contender.name = "";
+    e->job.wall_ns = NAN;
+    for (int i = 0; i < CURVE_COUNTERS; i++)
+        e->job.grown[i] = NAN;
+}
+
+/* ---- facts ---- */
+
+static double number(const struct baro_summary *s, int fact, size_t row, unsigned *ret_flags)
+{
+    struct baro_value v;
+    *ret_flags = 0;
+    if (baro_summary_value(s, fact, row, &v) != BARO_PRESENT)
+        return NAN;
+    *ret_flags = v.flags;
+    switch (baro_summary_fact(fact)->type) {
+    case BARO_FACT_REAL:
+        return v.real;
+    case BARO_FACT_SIGNED:
+        return (double)v.i64;
+    default:
+        return (double)v.u64;
+    }
+}
+
+static const char *text(const struct baro_summary *s, int fact, size_t row)
+{
+    struct baro_value v;
+    return baro_summary_value(s, fact, row, &v) == BARO_PRESENT && v.text ? v.text : "";
+}
+
+static void read_commands(struct evidence *e, const struct baro_summary *s)
+{
+    int section = baro_summary_section_find("commands"), name = baro_summary_fact_find("commands", "name"),
+        processes = baro_summary_fact_find("commands", "processes"), cpu = baro_summary_fact_find("commands", "cpu_ns");
+    e->n_all_commands = baro_summary_rows(s, section);
+    for (size_t i = 0; i < e->n_all_commands && i < COMMANDS_MOST; i++, e->n_commands = i) {
+        struct heavy *one = &e->command[i];
+        unsigned none;
+        one->name = text(s, name, i);
+        one->processes = number(s, processes, i, &none);
+        one->cpu_ns = number(s, cpu, i, &one->flags);
+    }
+}
+
+void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
+{
+#define MEMBER(member, section, name) e->member = number(s, baro_summary_fact_find(section, name), 0, &e->flags.member);
+    VERDICT_FACTS(MEMBER)
+#undef MEMBER
+#define MEMBER(member, section, name) e->member = text(s, baro_summary_fact_find(section, name), 0);
+    VERDICT_TEXTS(MEMBER)
+#undef MEMBER
+    read_commands(e, s);
+    e->holder = text(s, baro_summary_fact_find("pss_peak_held_by", "name"), 0);
+    if (!*e->holder)
+        e->holder = text(s, baro_summary_fact_find("rss_peak_held_by", "name"), 0);
+}
+
+static void agree(struct stretch *job, enum curve curve, double fact, unsigned flags)
+{
+    if (isnan(fact))
+        return;
+    job->grown[curve] = fact;
+    job->flags[curve] = flags;
+}
+
+/* Of a job of one process the totals are those of that process, and exact; what samples have of its threads is less.
+ * How many threads it had when it switched is known from samples alone. */
+static void agree_on_contender(struct evidence *e)
+{
+    struct contender *c = &e->contender;
+    if (e->processes_started != 1 || !(e->threads_peak >= 2) || c->switches > e->switches || !e->n_commands)
+        return;
+    double threads = c->threads >= 2 ? c->threads : e->threads_peak;
+    *c = (struct contender){e->command[0].name, threads, e->switches, e->cpu_ns, e->job.grown[CURVE_CALLED],
+                            e->flags.switches};
+}
+
+void evidence_agree(struct evidence *e)
+{
+    agree_on_contender(e);
+    e->job.wall_ns = isnan(e->wall_ns) ? e->job.wall_ns : e->wall_ns;
+    agree(&e->job, CURVE_CPU, FACT(e, cpu_ns));
+    agree(&e->job, CURVE_RUN_DELAY, FACT(e, run_delay_ns));
+    agree(&e->job, CURVE_DELAY_CPU, e->cpu_ns - e->run_delay_lag_ns, e->flags.cpu_ns);
+    agree(&e->job, CURVE_SWITCHES, FACT(e, switches));
+    agree(&e->job, CURVE_READ, FACT(e, io_read_bytes));
+    agree(&e->job, CURVE_WRITTEN, FACT(e, io_write_bytes));
+    agree(&e->job, CURVE_FAULTS, FACT(e, faults_major));
+    agree(&e->job, CURVE_STARTED, FACT(e, processes_started));
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What rules see, and all that they see: facts of the summary, the history of the job, and stretches of time with what
+ * was used in them. Rules are pure functions of it, and unit tests fill it in by hand.
+ *
+ * A number that is not known is NAN, so a condition such as `e->throttled_ns >= least` is false. Rules are written so
+ * that they make no verdict when a condition is false.
+ */
+#ifndef LIBBARO_VERDICT_EVIDENCE_H
+#define LIBBARO_VERDICT_EVIDENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baro/summary.h"
+#include "libbaro/verdict/failure.h"
+#include "libbaro/verdict/history.h"
+
+/* Facts of the summary: FACT(member, section, name). All numbers are double. */
+#define VERDICT_FACTS(FACT)                                                                                            \
+    FACT(wall_ns, "", "wall_ns")                                                                                       \
+    FACT(start_ns, "", "start_ns")                                                                                     \
+    FACT(exit_status, "exit", "status")                                                                                \
+    FACT(is_core_dumped, "exit", "is_core_dumped")                                                                     \
+    FACT(cpu_ns, "job", "cpu_ns")                                                                                      \
+    FACT(cpu_system_ns, "job", "cpu_system_ns")                                                                        \
+    FACT(cores_mean, "job", "cores_mean")                                                                              \
+    FACT(cores_peak, "job", "cores_peak")                                                                              \
+    FACT(run_delay_ns, "job", "run_delay_ns")                                                                          \
+    FACT(run_delay_lag_ns, "job", "run_delay_lag_ns")                                                                  \
+    FACT(switches, "job", "switches_voluntary")                                                                        \
+    FACT(memory_peak_bytes, "limits", "memory_peak_bytes")                                                             \
+    FACT(memory_at_most_bytes, "limits", "memory_peak_at_most_bytes")                                                  \
+    FACT(rss_peak_bytes, "job", "rss_peak_bytes")                                                                      \
+    FACT(swap_peak_bytes, "job", "swap_peak_bytes")                                                                    \
+    FACT(io_read_bytes, "job", "io_read_bytes")                                                                        \
+    FACT(io_write_bytes, "job", "io_write_bytes")                                                                      \
+    FACT(faults_major, "job", "faults_major")                                                                          \
+    FACT(threads_peak, "job", "threads_peak")                                                                          \
+    FACT(processes_peak, "job", "processes_peak")                                                                      \
+    FACT(processes_started, "job", "processes_started")                                                                \
+    FACT(memory_limit_bytes, "limits", "memory_bytes")                                                                 \
+    FACT(memory_peak_ratio, "limits", "memory_peak_ratio")                                                             \
+    FACT(memory_group_ratio, "limits", "memory_group_ratio")                                                           \
+    FACT(oom_kills, "limits", "oom_kills")                                                                             \
+    FACT(oom_kills_at_least, "limits", "oom_kills_at_least")                                                           \
+    FACT(cores, "limits", "cores")                                                                                     \
+    FACT(throttled_ns, "limits", "throttled_ns")                                                                       \
+    FACT(pids, "limits", "pids")                                                                                       \
+    FACT(forks_refused, "limits", "forks_refused")                                                                     \
+    FACT(host_cores, "host", "cores")                                                                                  \
+    FACT(host_mean_cores, "host", "cpu_mean_cores")                                                                    \
+    FACT(host_others_cores, "host", "cpu_others_mean_cores")                                                           \
+    FACT(host_steal_ratio, "host", "cpu_steal_ratio")                                                                  \
+    FACT(host_swap_in_bytes, "host", "swap_in_bytes")                                                                  \
+    FACT(host_swap_out_bytes, "host", "swap_out_bytes")                                                                \
+    FACT(samples, "recorder", "samples")
+
+/* Facts that are text; "": absent */
+#define VERDICT_TEXTS(TEXT)                                                                                            \
+    TEXT(mode, "", "mode")                                                                                             \
+    TEXT(cgroup, "", "cgroup")                                                                                         \
+    TEXT(exit_signal, "exit", "signal")                                                                                \
+    TEXT(memory_source, "limits", "memory_source")                                                                     \
+    TEXT(cores_source, "limits", "cores_source")                                                                       \
+    TEXT(pids_source, "limits", "pids_source")
+
+/* A piece of a stretch. */
+struct piece {
+    uint64_t begin_ns, end_ns;
+};
+
+/* What was used within a stretch of time. It may be made of pieces: phases of one name. Example: "epoch" from 1 to 2 s
+ * and from 4 to 5 s is a stretch from 1 to 5 s of 2 s. */
+struct stretch {
+    const char *phase; /* NULL: the whole job */
+    uint64_t begin_ns, end_ns;
+    double wall_ns;
+    const struct piece *piece; /* in order, and apart; NULL: it is one */
+    size_t n_pieces;
+    size_t phases; /* of one name that it is made of; 0 or 1: it is one phase, or the job */
+    double grown[CURVE_COUNTERS];
+    unsigned flags[CURVE_COUNTERS]; /* enum baro_value_flag of these */
+};
+
+/* A control group of the job, while it was watched. */
+struct group {
+    uint32_t id;
+    char name[128];                                                         /* its end, if it is longer */
+    double periods, throttled_periods, throttled_ns, limit_hits, high_hits; /* growth */
+    double memory_limit, memory_high, anon_most, file_most, quota_cores;
+};
+#define GROUPS_MOST 16u
+
+/* A command by its CPU time, as the summary has it; the heaviest first. */
+struct heavy {
+    const char *name;
+    double processes, cpu_ns;
+    unsigned flags; /* of its CPU time */
+};
+#define COMMANDS_MOST 3u
+
+struct evidence {
+#define MEMBER(member, section, name) double member;
+    VERDICT_FACTS(MEMBER)
+#undef MEMBER
+    struct {
+#define MEMBER(member, section, name) unsigned member;
+        VERDICT_FACTS(MEMBER)
+#undef MEMBER
+    } flags; /* enum baro_value_flag of the facts */
+#define MEMBER(member, section, name) const char *member;
+    VERDICT_TEXTS(MEMBER)
+#undef MEMBER
+    bool is_running;     /* the tape has no end yet */
+    const char *holder;  /* the command that held most at the peak of memory; "" */
+    const char *victims; /* names of OOM-killed processes; "" */
+    struct heavy command[COMMANDS_MOST];
+    size_t n_commands, n_all_commands;
+    struct group group[GROUPS_MOST];
+    size_t n_groups;
+    struct contender {
+        const char *name; /* the process with several threads that gave up its CPU most often; "" */
+        double threads, switches, cpu_ns, read_write_bytes;
+        unsigned flags; /* of its switches */
+    } contender;
+    const struct failure *failure;          /* why the command failed; NULL: it did not, or its end is on no tape */
+    const struct history *history;          /* NULL: none */
+    const char (*names)[HISTORY_NAME_ROOM]; /* of its runners */
+    struct stretch job;
+};
+
+/* Fills a stretch from the history. */
+void stretch_fill(struct stretch *s, const struct history *c, const char *phase, uint64_t begin_ns, uint64_t end_ns);
+
+/* Fills one made of pieces, which are borrowed. A counter is known (not NAN) only if its readings lie near the edges of
+ * the pieces: what was used beside them would count as used within. */
+void stretch_fill_pieces(struct stretch *s, const struct history *c, const char *phase, const struct piece *piece,
+                         size_t n);
+/* The growth of a counter within a part of a stretch: from and to are times within it, its pieces put together. */
+double stretch_growth(const struct stretch *s, const struct history *c, enum curve curve, uint64_t from_ns,
+                      uint64_t to_ns);
+
+/* All facts NAN, all texts "". */
+void evidence_init(struct evidence *e);
+/* The facts and the texts, which are borrowed from the summary. */
+void evidence_of_summary(struct evidence *e, const struct baro_summary *s);
+
+/* The whole job has the numbers of the summary, wherever that has them: its end is more exact than a sample. */
+void evidence_agree(struct evidence *e);
+
+/* Threads that ran or could have run, on average: one that computes all the time is 1, also on a busy machine, where it
+ * has to wait. Example: 3 s of CPU time and 7 s of run delay in 10 s are 1. At least, where how long they waited was
+ * not read for all of the CPU time. */
+double stretch_demand(const struct stretch *s);
+/* About, where it was read for nearly all; else at least. */
+unsigned stretch_demand_flags(const struct stretch *s);
+/* Was it read for nearly all of the CPU time of the stretch? A condition such as `stretch_demand(s) <= most` needs it.
+ */
+bool stretch_demand_is_known(const struct stretch *s);
+/* The demand within a part of a stretch, as stretch_growth(). NAN where it is not known. */
+double stretch_demand_within(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns);
+/* The demand in each of n parts of a stretch, which are as long as each other. False if one of them is not known. */
+bool stretch_demands(const struct evidence *e, const struct stretch *s, int n, double *ret);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which process of a job failed first, from the exits of a tape one by one.
+ *
+ * A process failed if it ended with a status that is not 0, or by a signal. Most of that means nothing: a `configure`
+ * has a hundred probes that fail, and goes on. So the question is answered from the end backwards: the command failed;
+ * which of its children failed just before; which of that one's children did; and so on. Example: `make` ended with 2,
+ * below it `make -C src` with 2, `gcc` with 1, `collect2` with 1, and `ld` with 1: ld failed first.
+ *
+ * Exits come in the order of their ends, so a process ends after the children that made it fail. Of each living process
+ * one failed child is kept: the earliest after which it started no other process. Memory is bounded: FAILURE_FAMILIES
+ * processes with such a child; where there are more, the one whose child failed longest ago is dropped.
+ */
+#ifndef LIBBARO_VERDICT_FAILURE_H
+#define LIBBARO_VERDICT_FAILURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "baro/sample.h"
+
+#define FAILURE_FAMILIES 32u
+#define FAILURE_NAME 32u
+#define FAILURE_COMMAND 128u
+#define FAILURE_AFTER 128u
+
+struct failure_process {
+    int32_t pid;
+    uint64_t start_ticks;
+};
+
+/* The end of a process. */
+struct failure_end {
+    struct failure_process process;
+    uint64_t t_ns;
+    bool status_known;
+    int status; /* of wait4(2) */
+    char name[FAILURE_NAME];
+    char command[FAILURE_COMMAND]; /* "": not read */
+};
+
+/* Why a process failed. */
+struct failure {
+    struct failure_end first; /* the process that failed first: itself, if no child did just before */
+    bool is_of_child;            /* `first` is not the process itself */
+    bool is_probable;         /* a process between them went on for a moment, or has a status that is not known */
+    char above[FAILURE_COMMAND]; /* command line of the nearest process above `first`; not of the job's command */
+    char after[FAILURE_AFTER];   /* those between, from below: "collect2, gcc, make" */
+    unsigned n_after, n_named;   /* how many they are, and how many are named in it */
+    uint64_t n_before;           /* children that failed before, after which their parents went on */
+    bool before_is_bound;        /* there may have been more: of some process the status or the parent is not known */
+    struct failure_end before;   /* the last of those, where `first` is the process itself; else pid 0 */
+};
+
+struct failure_family {
+    struct failure_process parent;
+    struct failure child;
+    bool is_weak;       /* whether that child failed is not known, or a closed pipe ended it */
+    bool went_on;       /* the parent started another process after the child had ended */
+    uint64_t child_ns;  /* when the child ended */
+    uint64_t latest_ns; /* when the latest of the other children ended */
+    uint64_t together;  /* children that failed without another one started in between */
+    uint64_t n_before;  /* as in struct failure */
+};
+
+/* All zero at first, but for the command. */
+struct failures {
+    struct failure_process command;
+    bool has_failed, is_partial; /* is_partial: of some process the status or the parent is not known */
+    struct failure of_command; /* where has_failed */
+    struct failure_family family[FAILURE_FAMILIES];
+    unsigned n;
+};
+
+void failures_add(struct failures *f, const struct baro_exit *e);
+
+#endif

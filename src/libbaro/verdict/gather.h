@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What rules need and no summary has, taken from the records of a tape one by one, in bounded memory. */
+#ifndef LIBBARO_VERDICT_GATHER_H
+#define LIBBARO_VERDICT_GATHER_H
+
+#include "baro/tape.h"
+#include "libbaro/verdict/evidence.h"
+
+/* Metrics that are read by themselves: gather.c has their names. */
+enum want {
+    WANT_JOB_DELAY_LAG,
+    WANT_JOB_IO_RCHAR,
+    WANT_JOB_IO_WCHAR,
+    WANT_PROCESS_THREADS,
+    WANT_PROCESS_SWITCHES_VOLUNTARY,
+    WANT_PROCESS_CPU,
+    WANT_PROCESS_IO_RCHAR,
+    WANT_PROCESS_IO_WCHAR,
+    WANT_GROUP_CPU_PERIODS,
+    WANT_GROUP_CPU_THROTTLED_PERIODS,
+    WANT_GROUP_CPU_THROTTLED,
+    WANT_GROUP_MEMORY_LIMIT_HITS,
+    WANT_GROUP_MEMORY_HIGH_HITS,
+    WANT_GROUP_MEMORY_LIMIT,
+    WANT_GROUP_MEMORY_HIGH,
+    WANT_GROUP_MEMORY_ANON,
+    WANT_GROUP_MEMORY_FILE,
+    WANT_GROUP_CPU_LIMIT,
+    WANT_GROUP_PRESSURE_IO_SOME,
+    WANT_GROUP_PRESSURE_MEMORY_SOME,
+    WANT_PROCESS_RSS,
+    WANT_PROCESS_STATE,
+    WANT_NET_PACKETS,
+    WANT_COUNT
+};
+
+#define SWITCHING_MOST 32u
+
+struct gather {
+    struct history history;
+    bool has_start; /* baro_header_has_start() */
+    uint64_t start_ns, end_ns, last_ns; /* the command's start and end; the last record */
+    bool started, ended;
+    double blocked_ns;                       /* curves that are summed up here */
+    double pressure_ns[2], pressure_last[2]; /* I/O, memory: of the innermost group that has it */
+    uint32_t pressure_group;
+    struct group group[GROUPS_MOST], group_first[GROUPS_MOST]; /* counters as read, now and at first */
+    size_t n_groups;
+    char name[HISTORY_NAMES][HISTORY_NAME_ROOM]; /* of processes that ran when a sample was taken */
+    unsigned n_names;
+    char contender_name[HISTORY_NAME_ROOM];
+    struct contender contender;
+    uint32_t contender_id;
+    struct switching {
+        double threads, switches;
+    } switching[SWITCHING_MOST]; /* switches of the contender by how many threads it had */
+    size_t n_switching;
+    double delay_cpu[2]; /* CPU time at the last new value of run delay, and the part of it that was read */
+    char victims[256];
+    struct failures failures;
+    int id[WANT_COUNT];      /* of metrics */
+    int metric[CURVE_COUNT]; /* ids in the registry; -1: not one metric */
+};
+
+int gather_init(struct gather *g, const struct baro_header *header); /* 0 or -ENOMEM */
+void gather_done(struct gather *g);
+void gather_add(struct gather *g, const struct baro_record *record);
+/* All but the facts of the summary. What it points to belongs to the gather. */
+void gather_finish(const struct gather *g, struct evidence *ret);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules about what ended the job, or was refused to it: certain, however short the job was. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "baro/text.h"
+#include "libbaro/verdict/rule.h"
+
+/* ---- oom ---- */
+
+#define OOM_KILLS 1.0
+
+static bool oom(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    bool certain = e->oom_kills_at_least >= OOM_KILLS;
+    (void)s;
+    if (!(e->oom_kills >= OOM_KILLS))
+        return false;
+    find_title(f, "%s%s of its processes %s OOM-killed", certain ? "" : "Probably ",
+               words_first(words_count(e->oom_kills, certain ? e->flags.oom_kills : 0)).at,
+               e->oom_kills >= 2 ? "were" : "was");
+    if (*e->victims)
+        find_title(f, " (%s)", e->victims);
+    if (e->memory_limit_bytes > 0)
+        find_title(f, ": the limit is %s (%s)", words_limit(e->memory_limit_bytes).at,
+                   *e->memory_source ? e->memory_source : "source not known");
+    if (e->memory_peak_bytes > 0)
+        find_title(f, ", and %s was seen in use", words_bytes(FACT(e, memory_peak_bytes)).at);
+    find_title(f, ".");
+    if (e->memory_limit_bytes > 0)
+        find_advice(f, "Ask for more than %s of memory%s%s.", words_limit(e->memory_limit_bytes).at,
+                    *e->holder ? ", or find out what held it: most was held by " : "", e->holder);
+    find_number(f, "limits.oom_kills", FACT(e, oom_kills), BARO_UNIT_NONE);
+    find_number(f, "limits.memory_bytes", FACT(e, memory_limit_bytes), BARO_UNIT_BYTES);
+    find_number(f, "limits.memory_peak_bytes", FACT(e, memory_peak_bytes), BARO_UNIT_BYTES);
+    find_text(f, "limits.memory_source", e->memory_source);
+    return true;
+}
+
+static const struct baro_threshold oom_thresholds[] = {
+    {"processes of the job that were OOM-killed", OOM_KILLS, BARO_UNIT_NONE},
+};
+const struct rule rule_oom = {{"oom", BARO_VERDICT_PROBLEM,
+                               "The kernel killed processes of the job because memory ran out.",
+                               THRESHOLDS(oom_thresholds)},
+                              oom,
+                              0};
+
+/* ---- pids-limit ---- */
+
+#define PIDS_REFUSED 1.0
+
+static bool pids_limit(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    (void)s;
+    if (!(e->forks_refused >= PIDS_REFUSED))
+        return false;
+    find_title(f, "It could not start a process or thread %s times", words_count(FACT(e, forks_refused)).at);
+    if (e->pids > 0)
+        find_title(f, ": the limit is %s (%s)", words_count(FACT(e, pids)).at, e->pids_source);
+    find_title(f, ".");
+    find_advice(f, "Ask for a higher limit on processes and threads, or start fewer at a time.");
+    find_number(f, "limits.forks_refused", FACT(e, forks_refused), BARO_UNIT_NONE);
+    find_number(f, "limits.pids", FACT(e, pids), BARO_UNIT_NONE);
+    return true;
+}
+
+static const struct baro_threshold pids_thresholds[] = {
+    {"forks that were refused", PIDS_REFUSED, BARO_UNIT_NONE},
+};
+const struct rule rule_pids_limit = {{"pids-limit", BARO_VERDICT_PROBLEM,
+                                      "A limit on the number of threads refused forks.", THRESHOLDS(pids_thresholds)},
+                                     pids_limit,
+                                     0};
+
+/* ---- killed ---- */
+
+static bool is_signal(const struct evidence *e, const char *name)
+{
+    return strcmp(e->exit_signal, name) == 0;
+}
+
+static const char *meaning(const struct evidence *e)
+{
+    static const struct {
+        const char *signal, *meaning;
+    } known[] = {
+        {"SIGSEGV", "it used an address that it may not use"},
+        {"SIGBUS", "it used memory that has no backing, such as a mapped file that became shorter"},
+        {"SIGABRT", "it aborted itself, as a failed assertion does"},
+        {"SIGILL", "it ran an instruction that this CPU does not have"},
+        {"SIGFPE", "it divided by zero, or the like"},
+        {"SIGXCPU", "it used up its limit of CPU time (RLIMIT_CPU)"},
+        {"SIGXFSZ", "it wrote a file up to the limit of its size (RLIMIT_FSIZE)"},
+        {"SIGPIPE", "it wrote to a pipe that nobody reads"},
+        {"SIGKILL", "no OOM kill was seen, so somebody else sent it: a batch system at its time limit, or a user"},
+        {"SIGTERM", "somebody asked it to end"},
+        {"SIGINT", "somebody interrupted it"},
+        {"SIGHUP", "its terminal went away"},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        if (is_signal(e, known[i].signal))
+            return known[i].meaning;
+    }
+    return NULL;
+}
+
+static bool killed(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    (void)s;
+    if (!*e->exit_signal || (is_signal(e, "SIGKILL") && e->oom_kills >= OOM_KILLS))
+        return false;
+    find_title(f, "%s ended it after %s%s", e->exit_signal, words_duration(FACT(e, wall_ns)).at,
+               e->is_core_dumped >= 1 ? ", with a core dump" : "");
+    if (meaning(e))
+        find_title(f, ": %s", meaning(e));
+    find_title(f, ".");
+    find_text(f, "exit.signal", e->exit_signal);
+    find_number(f, "wall_ns", FACT(e, wall_ns), BARO_UNIT_NS);
+    return true;
+}
+
+const struct rule rule_killed = {{.name = "killed",
+                                  .weight = BARO_VERDICT_PROBLEM,
+                                  .help = "A signal ended the command, and not because memory ran out."},
+                                 killed,
+                                 0};
+
+/* ---- failed ---- */
+
+#define FAILED_STATUS 1.0
+
+static struct words of_signal(int number)
+{
+    struct words w;
+    const char *name = baro_signal_name(number);
+    snprintf(w.at, sizeof(w.at), "%s%.0d", name ? name : "signal ", name ? 0 : number);
+    return w;
+}
+
+/* What a status says by the custom of shells and others. */
+static void find_custom(struct finding *f, double status)
+{
+    if (status == 127)
+        find_title(f, ": a shell or baro says so when a command was not found");
+    else if (status == 126)
+        find_title(f, ": a shell or baro says so when a command could not be executed");
+    else if (status == 124)
+        find_title(f, ": timeout(1) says so when the time was over");
+    else if (status > 128 && status < 128 + 65)
+        find_title(f, ": a shell says so of a command that %s ended", of_signal((int)status - 128).at);
+}
+
+static void find_process(struct finding *f, const struct failure_end *end)
+{
+    if (*end->command)
+        find_title(f, "`%s`", end->command);
+    else if (*end->name)
+        find_title(f, "%s", end->name);
+    else
+        find_title(f, "process %d", (int)end->process.pid);
+}
+
+/* "status 1 at +58.9 s": since the tape began, as for `baro show --at` */
+static void find_end(struct finding *f, const struct failure_end *end)
+{
+    if (WIFSIGNALED(end->status))
+        find_title(f, "%s%s", of_signal(WTERMSIG(end->status)).at,
+                   WCOREDUMP(end->status) ? " and a core dump" : "");
+    else
+        find_title(f, "status %d", WEXITSTATUS(end->status));
+    find_title(f, " at +%s", words_duration((double)end->t_ns, 0).at);
+}
+
+static void find_above(struct finding *f, const struct failure *why)
+{
+    if (*why->above)
+        find_title(f, ", below `%s`", why->above);
+}
+
+static void find_after(struct finding *f, const struct failure *why)
+{
+    unsigned more = why->n_after - why->n_named;
+    if (!why->n_named)
+        return;
+    find_title(f, " %s", why->after);
+    if (more)
+        find_title(f, " and %s more", words_count(more, 0).at);
+    find_title(f, " passed that on.");
+}
+
+static void find_before(struct finding *f, const struct failure *why)
+{
+    if (!why->n_before)
+        return;
+    unsigned flags = why->before_is_bound ? BARO_VALUE_LOWER_BOUND : 0;
+    find_title(f, " Before that %s %s failed, and what had started %s went on",
+               words_count((double)why->n_before, flags).at,
+               why->n_before == 1 ? "process had" : "processes had", why->n_before == 1 ? "it" : "them");
+    if (why->before.process.pid) {
+        find_title(f, why->n_before == 1 ? ": " : "; the last was ");
+        find_process(f, &why->before);
+        find_title(f, ", with ");
+        find_end(f, &why->before);
+    }
+    find_title(f, ".");
+    find_number(f, "failed_before", (double)why->n_before, flags, BARO_UNIT_NONE);
+}
+
+/* The statuses of processes below are known to the connector and taskstats, and not to perf and to a scan. */
+static void find_not_known(struct finding *f, const struct failure *why)
+{
+    find_title(f, ". What failed first is not known, as the statuses of its processes are not; the last that ended "
+                  "before it was ");
+    find_process(f, &why->first);
+    find_title(f, " at +%s", words_duration((double)why->first.t_ns, 0).at);
+    find_above(f, why);
+    find_title(f, "%s%s.", why->n_named ? ", and then " : "", why->after);
+}
+
+static void find_first(struct finding *f, const struct failure *why)
+{
+    find_title(f, why->is_probable ? ": probably " : ": ");
+    find_process(f, &why->first);
+    find_title(f, " failed first, with ");
+    find_end(f, &why->first);
+    find_above(f, why);
+    if (WIFEXITED(why->first.status))
+        find_custom(f, WEXITSTATUS(why->first.status));
+    find_title(f, ".");
+    find_after(f, why);
+}
+
+static void find_failure_numbers(struct finding *f, const struct failure *why)
+{
+    const struct failure_end *first = &why->first;
+    char pid[16];
+    snprintf(pid, sizeof(pid), "%d", (int)first->process.pid); /* without a separator of thousands */
+    find_text(f, "first_pid", pid);
+    find_text(f, "first_name", first->name);
+    find_text(f, "first_command", first->command);
+    find_number(f, "first_end_ns", (double)first->t_ns, 0, BARO_UNIT_NS);
+    if (first->status_known && WIFSIGNALED(first->status))
+        find_text(f, "first_signal", of_signal(WTERMSIG(first->status)).at);
+    else if (first->status_known)
+        find_number(f, "first_status", WEXITSTATUS(first->status), 0, BARO_UNIT_NONE);
+    find_text(f, "below", why->above);
+    find_text(f, "failed_after", why->after);
+}
+
+static bool is_oom_kill(const struct evidence *e)
+{
+    const struct failure *why = e->failure;
+    bool killed = why ? WIFSIGNALED(why->first.status) && WTERMSIG(why->first.status) == SIGKILL
+                      : e->exit_status == 128 + SIGKILL;
+    return e->oom_kills >= OOM_KILLS && killed;
+}
+
+static bool failed(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    const struct failure *why = e->failure;
+    (void)s;
+    if (!(e->exit_status >= FAILED_STATUS) || is_oom_kill(e))
+        return false;
+    find_title(f, "It ended with status %s", words_count(FACT(e, exit_status)).at);
+    find_number(f, "exit.status", FACT(e, exit_status), BARO_UNIT_NONE);
+    bool is_itself = !why || !why->is_of_child;
+    if (is_itself) {
+        find_custom(f, e->exit_status);
+        find_title(f, ".");
+    } else if (why->first.status_known) {
+        find_first(f, why);
+    } else {
+        find_not_known(f, why);
+    }
+    if (why)
+        find_before(f, why);
+    if (!is_itself)
+        find_failure_numbers(f, why);
+    return true;
+}
+
+static const struct baro_threshold failed_thresholds[] = {{"its exit status", FAILED_STATUS, BARO_UNIT_NONE}};
+const struct rule rule_failed = {
+    {"failed", BARO_VERDICT_PROBLEM, "The command ended with a status that is not 0.", THRESHOLDS(failed_thresholds)},
+    failed,
+    0};

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules about cores that the job did not use: one at a time, a slow start, a serial tail. */
+#include <math.h>
+#include <string.h>
+
+#include "libbaro/verdict/rule.h"
+
+#define WINDOWS 50
+
+/* Threads that ran or could have run, in each fiftieth of a stretch. */
+struct windows {
+    double demand[WINDOWS];
+    double length_ns;
+};
+
+static uint64_t window_ns(const struct stretch *s, int i)
+{
+    return s->begin_ns + whole_of(s->wall_ns * i / WINDOWS);
+}
+
+/* False if one of them is not known. */
+static bool windows_of(const struct evidence *e, const struct stretch *s, struct windows *ret)
+{
+    ret->length_ns = s->wall_ns / WINDOWS;
+    return e->history && stretch_demands(e, s, WINDOWS, ret->demand);
+}
+
+static double mean(const struct windows *w, int from, int to)
+{
+    double sum = 0;
+    for (int i = from; i < to; i++)
+        sum += w->demand[i];
+    return sum / (to - from);
+}
+
+/* ---- one-core ---- */
+
+#define ONE_DEMAND_LEAST 0.8
+#define ONE_DEMAND_MOST 1.2
+#define ONE_TIME 0.9
+#define ONE_CORES 1.9
+
+static bool one_core(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    struct windows w;
+    double one = 0;
+    if (!(e->cores >= ONE_CORES && stretch_demand(s) >= ONE_DEMAND_LEAST) || !stretch_demand_is_known(s) ||
+        is_contended(e, s) || is_throttled(e, s) || is_short_of_memory(e, s) || !windows_of(e, s, &w))
+        return false;
+    for (int i = 0; i < WINDOWS; i++)
+        one += w.demand[i] <= ONE_DEMAND_MOST ? 1.0 / WINDOWS : 0;
+    if (!(one >= ONE_TIME && stretch_demand(s) <= ONE_DEMAND_MOST))
+        return false;
+    find_title(f, "One thread at a time had work, for %s of the time, and it might have used %s cores.",
+               words_percent(one, BARO_VALUE_ESTIMATE).at, words_cores(FACT(e, cores)).at);
+    find_advice(f, "Run its steps in parallel (make -j%s, xargs -P%s, threads), or ask for 1 core.",
+                words_cores(whole_down(e->cores), 0).at, words_cores(whole_down(e->cores), 0).at);
+    find_number(f, "demand_cores", stretch_demand(s), stretch_demand_flags(s), BARO_UNIT_REAL);
+    find_number(f, "one_thread_ratio", one, BARO_VALUE_ESTIMATE, BARO_UNIT_RATIO);
+    find_number(f, s->phase ? "cpu_ns" : "job.cpu_ns", GROWN(s, CURVE_CPU), BARO_UNIT_NS);
+    find_number(f, "limits.cores", FACT(e, cores), BARO_UNIT_REAL);
+    return true;
+}
+
+static const struct baro_threshold one_thresholds[] = {
+    {"threads that ran or could have run, on average: at least", ONE_DEMAND_LEAST, BARO_UNIT_REAL},
+    {"the same: at most", ONE_DEMAND_MOST, BARO_UNIT_REAL},
+    {"share of the time in which there were so few", ONE_TIME, BARO_UNIT_RATIO},
+    {"cores that it may use", ONE_CORES, BARO_UNIT_REAL},
+};
+const struct rule rule_one_core = {{"one-core", BARO_VERDICT_ADVICE,
+                                    "One thread at a time had work, and the job may use more cores. Time in which that "
+                                    "thread waited for a core counts "
+                                    "as work, so this is true on a busy machine as well.",
+                                    THRESHOLDS(one_thresholds)},
+                                   one_core,
+                                   RULE_OF_PHASES | RULE_NEEDS_HISTORY};
+
+/* ---- serial-tail, slow-start ---- */
+
+#define EDGE_SHARE 0.15
+#define EDGE_TIME_NS (1 * SECOND_NS)
+#define EDGE_POINTS 5
+#define EDGE_BLOCKED 0.3 /* said in the sentence, decides nothing */
+#define EDGE_SERIAL 1.3
+#define EDGE_PARALLEL 1.6
+#define EDGE_IDLE 0.3
+#define EDGE_BUSY 0.7
+
+/* How many windows at one end of the job have no more demand than `low`; smoothed over three of them. */
+static int edge(const struct windows *w, bool at_end, double low)
+{
+    int n = 0;
+    while (n < WINDOWS) {
+        int from = at_end ? WINDOWS - n - 3 : n, to = from + 3;
+        if (mean(w, from < 0 ? 0 : from, to > WINDOWS ? WINDOWS : to) > low)
+            break;
+        n++;
+    }
+    /* The smoothing takes up to two windows from the edge. */
+    for (int i = 0; i < 2 && n < WINDOWS && w->demand[at_end ? WINDOWS - 1 - n : n] <= low; i++)
+        n++;
+    return n;
+}
+
+static bool is_edge(const struct windows *w, bool at_end, double low, double high, int *ret)
+{
+    int n = edge(w, at_end, low);
+    *ret = n;
+    return WINDOWS - n >= EDGE_SHARE * WINDOWS && n >= EDGE_SHARE * WINDOWS && n * w->length_ns >= EDGE_TIME_NS &&
+           (at_end ? mean(w, 0, WINDOWS - n) : mean(w, n, WINDOWS)) >= high;
+}
+
+/* Something that was started to be done, and is done. A service is neither, and has no first or last step. */
+static bool is_batch(const struct evidence *e)
+{
+    return strcmp(e->mode, "attach") != 0 && !e->is_running;
+}
+
+static bool find_edge(const struct evidence *e, const struct stretch *s, bool at_end, struct finding *f)
+{
+    struct windows w;
+    int n;
+    bool serial = false;
+    if (!is_batch(e) || !(e->cores >= ONE_CORES) || !windows_of(e, s, &w))
+        return false;
+    if (!is_edge(&w, at_end, EDGE_IDLE, EDGE_BUSY, &n)) {
+        serial = true;
+        if (!is_edge(&w, at_end, EDGE_SERIAL, EDGE_PARALLEL, &n))
+            return false;
+    }
+    *(at_end ? &f->begin_ns : &f->end_ns) = window_ns(s, at_end ? WINDOWS - n : n);
+    if (history_points(e->history, f->begin_ns, f->end_ns) < EDGE_POINTS)
+        return false;
+    double rest = at_end ? mean(&w, 0, WINDOWS - n) : mean(&w, n, WINDOWS), length = n * w.length_ns;
+    double blocked = history_growth(e->history, CURVE_BLOCKED, f->begin_ns, f->end_ns) / length;
+    const char *runner = e->history ? history_runner(e->history, e->names, f->begin_ns, f->end_ns) : "";
+    find_title(f, "In about its %s %s (%s of the time) it %s, and %s %s cores %s", at_end ? "last" : "first",
+               words_duration(length, 0).at, words_percent(length / s->wall_ns, BARO_VALUE_ESTIMATE).at,
+               serial ? "had work for one core at most" : "did next to nothing", serial ? "for" : "had work for",
+               words_cores(rest, BARO_VALUE_ESTIMATE).at, at_end ? "before that" : "after that");
+    if (blocked >= EDGE_BLOCKED)
+        find_title(f, "; a process waited for storage %s of that time", words_percent(blocked, BARO_VALUE_ESTIMATE).at);
+    else if (*runner && serial)
+        find_title(f, "; what ran then was mostly %s", runner);
+    find_title(f, ".");
+    find_advice(f, at_end ? "Start the longest steps first, or divide the last one."
+                          : "Begin with what can run in parallel, or find out what it waits for at the start.");
+    find_number(f, at_end ? "tail_ns" : "start_ns", length, BARO_VALUE_ESTIMATE, BARO_UNIT_NS);
+    find_number(f, "rest_demand_cores", rest, BARO_VALUE_ESTIMATE, BARO_UNIT_REAL);
+    find_number(f, "io_wait_ratio", blocked, BARO_VALUE_ESTIMATE, BARO_UNIT_RATIO);
+    find_text(f, "command", runner);
+    return true;
+}
+
+static bool serial_tail(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    return find_edge(e, s, true, f);
+}
+
+static bool slow_start(const struct evidence *e, const struct stretch *s, struct finding *f)
+{
+    return find_edge(e, s, false, f);
+}
+
+static const struct baro_threshold edge_thresholds[] = {
+    {"how long it lasts, and how long the rest, as a share of the time", EDGE_SHARE, BARO_UNIT_RATIO},
+    {"how long it lasts", EDGE_TIME_NS, BARO_UNIT_NS},
+    {"samples in it", EDGE_POINTS, BARO_UNIT_NONE},
+    {"serial: threads that ran or could have run in it, at most", EDGE_SERIAL, BARO_UNIT_REAL},
+    {"and in the rest, at least", EDGE_PARALLEL, BARO_UNIT_REAL},
+    {"idle: threads that ran or could have run in it, at most", EDGE_IDLE, BARO_UNIT_REAL},
+    {"and in the rest, at least", EDGE_BUSY, BARO_UNIT_REAL},
+};
+const struct rule rule_serial_tail = {
+    {"serial-tail", BARO_VERDICT_ADVICE,
+     "The last part of the job had work for one core at most, or for none, and what was before it for more. Not of a "
+     "job that runs still, nor of processes that ran before the recording, such as a service.",
+     THRESHOLDS(edge_thresholds)},
+    serial_tail,
+    RULE_NEEDS_HISTORY};
+const struct rule rule_slow_start = {
+    {"slow-start", BARO_VERDICT_ADVICE,
+     "The first part of the job had work for one core at most, or for none, and what followed for more. Not of a job "
+     "that runs still, nor of processes that ran before the recording.",
+     THRESHOLDS(edge_thresholds)},
+    slow_start,
+    RULE_NEEDS_HISTORY};

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/verdict/verdict.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baro/timeline.h"
+#include "base/error.h"
+#include "libbaro/verdict/gather.h"
+#include "libbaro/verdict/phases.h"
+#include "libbaro/verdict/rule.h"
+
+
+struct baro_verdicts {
+    struct gather gather;
+    struct baro_timeline *timeline;
+    struct baro_verdict *verdict;
+    size_t n, room;
+};
+
+/* ---- keeping what a rule found ---- */
+
+static char *copy(const struct buf *b)
+{
+    char *text = malloc(b->len + 1);
+    if (text && b->len)
+        memcpy(text, b->at, b->len);
+    if (text)
+        text[b->len] = 0;
+    return text;
+}
+
+static void forget(struct baro_verdict *v)
+{
+    for (size_t i = 0; i < v->evidence_count; i++)
+        free((char *)v->evidence[i].text);
+    free((struct baro_evidence *)v->evidence);
+    free((char *)v->title);
+    free((char *)v->advice);
+    free((char *)v->phase);
+}
+
+static void clear(struct baro_verdicts *v)
+{
+    while (v->n)
+        forget(&v->verdict[--v->n]);
+}
+
+static bool failed(const struct finding *f)
+{
+    bool any = f->title.failed || f->advice.failed;
+    for (size_t i = 0; i < f->n_rows; i++)
+        any = any || f->row[i].text.failed;
+    return any;
+}
+
+static int keep_rows(struct baro_verdict *one, const struct finding *f)
+{
+    struct baro_evidence *rows = calloc(f->n_rows ? f->n_rows : 1, sizeof(*rows));
+    if (!rows)
+        return -ENOMEM;
+    one->evidence = rows;
+    for (size_t i = 0; i < f->n_rows; i++) {
+        rows[i] = (struct baro_evidence){f->row[i].name, f->row[i].value, f->row[i].unit, f->row[i].flags,
+                                         copy(&f->row[i].text)};
+        if (!rows[i].text)
+            return -ENOMEM;
+        one->evidence_count++;
+    }
+    return 0;
+}
+
+static int keep(struct baro_verdicts *v, const struct rule *rule, const struct stretch *s, const struct finding *f)
+{
+    if (v->n == v->room) {
+        size_t room = v->room ? 2 * v->room : 16;
+        struct baro_verdict *more = realloc(v->verdict, room * sizeof(*more));
+        if (!more)
+            return -ENOMEM;
+        v->verdict = more;
+        v->room = room;
+    }
+    struct baro_verdict *one = &v->verdict[v->n++];
+    *one = (struct baro_verdict){.rule = rule->is.name,
+                                 .weight = rule->is.weight,
+                                 .title = copy(&f->title),
+                                 .advice = copy(&f->advice),
+                                 .phase = s->phase ? strdup(s->phase) : NULL,
+                                 .begin_ns = f->begin_ns,
+                                 .end_ns = f->end_ns};
+    if (failed(f) || !one->title || !one->advice || (s->phase && !one->phase))
+        return -ENOMEM;
+    return keep_rows(one, f);
+}
+
+/* ---- judging ---- */
+
+static bool is_worth(const struct rule *rule, const struct evidence *e, const struct stretch *s)
+{
+    if (rule->flags & RULE_NEEDS_HISTORY)
+        return s->wall_ns >= LONG_ENOUGH_NS && e->samples >= SAMPLES_ENOUGH;
+    return true;
+}
+
+static bool finds(const struct rule *rule, const struct evidence *e, const struct stretch *s)
+{
+    struct finding f = {.begin_ns = s->begin_ns, .end_ns = s->end_ns};
+    bool is = is_worth(rule, e, s) && rule->apply(e, s, &f);
+    finding_done(&f);
+    return is;
+}
+
+/* alike: phases of this name that the verdict is of. 1: it made a verdict. */
+static int apply(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e, const struct stretch *s,
+                 size_t alike)
+{
+    struct finding f = {.begin_ns = s->begin_ns, .end_ns = s->end_ns};
+    int code = is_worth(rule, e, s) && rule->apply(e, s, &f);
+    if (code && s->phases > 1) {
+        find_advice(&f, "%sThe figures are those of all %zu phases of this name together.", f.advice.len ? " " : "",
+                    s->phases);
+        find_number(&f, "phases", (double)s->phases, 0, BARO_UNIT_NONE);
+    } else if (code && alike > 1) {
+        find_advice(&f, "%sIt was so in %zu phases of this name; the figures are those of the longest.",
+                    f.advice.len ? " " : "", alike);
+        find_number(&f, "phases", (double)alike, 0, BARO_UNIT_NONE);
+    }
+    if (code)
+        code = keep(v, rule, s, &f) < 0 ? -ENOMEM : 1;
+    finding_done(&f);
+    return code;
+}
+
+static bool is_named(const struct stretch *s, const struct stretch *other)
+{
+    return strcmp(s->phase, other->phase) == 0;
+}
+
+/* Of phases of one name (epochs) there is one verdict: on all of them together, else on the longest that has it. Those
+ * before the first were judged. */
+static int apply_to_name(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e,
+                         const struct stretch *phases, size_t n_phases, size_t first)
+{
+    const struct stretch *longest = NULL;
+    size_t alike = 0;
+    for (size_t i = 0; i < first; i++) {
+        if (is_named(&phases[i], &phases[first]))
+            return 0;
+    }
+    for (size_t i = first; i < n_phases; i++) {
+        if (!is_named(&phases[i], &phases[first]) || !finds(rule, e, &phases[i]))
+            continue;
+        if (phases[i].phases > 1)
+            return apply(v, rule, e, &phases[i], 1);
+        longest = longest && longest->wall_ns >= phases[i].wall_ns ? longest : &phases[i];
+        alike++;
+    }
+    return longest ? apply(v, rule, e, longest, alike) : 0;
+}
+
+/* A rule that has a verdict on the whole job has none on its phases. */
+static int apply_everywhere(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e,
+                            const struct stretch *phases, size_t n_phases)
+{
+    int code = apply(v, rule, e, &e->job, 1);
+    if (!(rule->flags & RULE_OF_PHASES))
+        return code;
+    for (size_t i = 0; code == 0 && i < n_phases; i++) {
+        if (apply_to_name(v, rule, e, phases, n_phases, i) < 0)
+            code = -ENOMEM;
+    }
+    return code;
+}
+
+int verdicts_judge(struct baro_verdicts *v, const struct evidence *e, const struct stretch *phases, size_t n_phases)
+{
+    clear(v);
+    for (int weight = BARO_VERDICT_PROBLEM; weight <= BARO_VERDICT_NOTE; weight++) {
+        for (int i = 0; i < verdict_rule_count; i++) {
+            if (verdict_rules[i]->is.weight == (enum baro_verdict_weight)weight &&
+                apply_everywhere(v, verdict_rules[i], e, phases, n_phases) < 0)
+                return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* ---- the public functions ---- */
+
+int baro_verdicts_new(struct baro_verdicts **ret, const struct baro_header *header, struct baro_error *err)
+{
+    struct baro_verdicts *v = calloc(1, sizeof(*v));
+    if (v && gather_init(&v->gather, header) >= 0 && baro_timeline_new(&v->timeline, header, NULL) >= 0) {
+        *ret = v;
+        return 0;
+    }
+    baro_verdicts_free(v);
+    return error_set(err, -ENOMEM, "out of memory");
+}
+
+void baro_verdicts_free(struct baro_verdicts *verdicts)
+{
+    if (!verdicts)
+        return;
+    clear(verdicts);
+    gather_done(&verdicts->gather);
+    baro_timeline_free(verdicts->timeline);
+    free(verdicts->verdict);
+    free(verdicts);
+}
+
+void baro_verdicts_add(struct baro_verdicts *verdicts, const struct baro_record *record)
+{
+    gather_add(&verdicts->gather, record);
+    baro_timeline_add(verdicts->timeline, record);
+}
+
+const struct baro_timeline *verdicts_timeline(const struct baro_verdicts *v)
+{
+    return v->timeline;
+}
+
+int baro_verdicts_finish(struct baro_verdicts *verdicts, const struct baro_summary *summary, struct baro_error *err)
+{
+    struct evidence e;
+    struct phases phases = {0};
+    evidence_init(&e);
+    evidence_of_summary(&e, summary);
+    gather_finish(&verdicts->gather, &e);
+    evidence_agree(&e);
+    int code = baro_timeline_finish(verdicts->timeline, err);
+    if (code >= 0)
+        code = phases_collect(&phases, verdicts->timeline, &e);
+    if (code >= 0)
+        code = verdicts_judge(verdicts, &e, phases.at, phases.n);
+    phases_done(&phases);
+    return code < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+int baro_verdicts_add_tape(struct baro_verdicts *verdicts, struct baro_summary *summary, struct baro_tape *tape,
+                           struct baro_error *err)
+{
+    struct baro_record record;
+    int code;
+    while ((code = baro_tape_next(tape, &record, err)) > 0) {
+        baro_summary_add(summary, &record);
+        baro_verdicts_add(verdicts, &record);
+    }
+    /* There is no more, but the summary asks the tape what was damaged. */
+    return code < 0 ? code : baro_summary_add_tape(summary, tape, err);
+}
+
+static int read_all(struct baro_tape *tape, struct baro_verdicts *v, struct baro_summary *summary,
+                    struct baro_error *err)
+{
+    int code = baro_tape_rewind(tape, err);
+    if (code >= 0)
+        code = baro_verdicts_add_tape(v, summary, tape, err);
+    if (code < 0)
+        return code;
+    baro_summary_finish(summary);
+    return baro_verdicts_finish(v, summary, err);
+}
+
+int baro_verdicts_of_tape(struct baro_tape *tape, struct baro_verdicts **ret, struct baro_error *err)
+{
+    struct baro_verdicts *v = NULL;
+    struct baro_summary *summary = NULL;
+    int code = baro_verdicts_new(&v, baro_tape_header(tape), err);
+    if (code >= 0)
+        code = baro_summary_new(&summary, baro_tape_header(tape), err);
+    if (code >= 0)
+        code = read_all(tape, v, summary, err);
+    baro_summary_free(summary);
+    if (code < 0)
+        baro_verdicts_free(v);
+    else
+        *ret = v;
+    return code;
+}
+
+size_t baro_verdicts_count(const struct baro_verdicts *verdicts)
+{
+    return verdicts->n;
+}
+
+const struct baro_verdict *baro_verdicts_get(const struct baro_verdicts *verdicts, size_t i)
+{
+    return i < verdicts->n ? &verdicts->verdict[i] : NULL;
+}

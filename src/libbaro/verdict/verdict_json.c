@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The member `verdicts` of `baro summary --json`: docs/json.md. */
+#include <errno.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "libbaro/summary/summary.h"
+#include "libbaro/verdict/verdict.h"
+
+static void write_evidence(struct json *j, const struct baro_evidence *e)
+{
+    const unsigned either = BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND; /* both: it may be wrong either way */
+    bool is_text = e->unit == BARO_UNIT_NONE && isnan(e->value);
+    json_begin(j, '{');
+    json_key(j, "name");
+    json_text(j, e->name);
+    json_key(j, "value");
+    if (is_text)
+        json_null(j);
+    else
+        json_double(j, e->value);
+    json_key(j, "is_lower_bound");
+    json_bool(j, (e->flags & either) == BARO_VALUE_LOWER_BOUND);
+    json_key(j, "is_upper_bound");
+    json_bool(j, (e->flags & either) == BARO_VALUE_UPPER_BOUND);
+    json_key(j, "is_estimate");
+    json_bool(j, (e->flags & BARO_VALUE_ESTIMATE) || (e->flags & either) == either);
+    json_key(j, "unit");
+    json_text(j, baro_unit_name(e->unit));
+    json_key(j, "text");
+    json_text(j, e->text);
+    json_end(j, '}');
+}
+
+static void write_verdict(struct json *j, const struct baro_verdict *v)
+{
+    json_begin(j, '{');
+    json_key(j, "rule");
+    json_text(j, v->rule);
+    json_key(j, "weight");
+    json_text(j, baro_verdict_weight_name(v->weight));
+    json_key(j, "title");
+    json_text(j, v->title);
+    json_key(j, "advice");
+    json_text(j, *v->advice ? v->advice : NULL);
+    json_key(j, "phase");
+    json_text(j, v->phase);
+    json_key(j, "begin_ns");
+    json_u64(j, v->begin_ns);
+    json_key(j, "end_ns");
+    json_u64(j, v->end_ns);
+    json_key(j, "evidence");
+    json_begin(j, '[');
+    for (size_t i = 0; i < v->evidence_count; i++)
+        write_evidence(j, &v->evidence[i]);
+    json_end(j, ']');
+    json_end(j, '}');
+}
+
+int baro_verdicts_json(const struct baro_verdicts *verdicts, const struct baro_summary *summary, const char *tape_name,
+                       baro_sink *sink, void *context, struct baro_error *err)
+{
+    struct buf text = {0};
+    struct json json = {.out = &text, .pretty = true};
+    json_begin(&json, '{');
+    if (summary)
+        summary_json_members(summary, tape_name, &json);
+    json_key(&json, "verdicts");
+    json_begin(&json, '[');
+    for (size_t i = 0; i < baro_verdicts_count(verdicts); i++)
+        write_verdict(&json, baro_verdicts_get(verdicts, i));
+    json_end(&json, ']');
+    json_end(&json, '}');
+    int code = text.failed ? error_set(err, -ENOMEM, "out of memory") : sink(context, (const char *)text.at, text.len);
+    buf_done(&text);
+    return code;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A chart as data, and the canvases that draw it: SVG, PNG (cairo) and the terminal.
+ *
+ * All values are in the unit of the chart (cores, bytes, ...), times in nanoseconds since the tape began. Texts may
+ * come from a tape: they are raw bytes, and the code that writes them escapes them. Figures of a tape are made by
+ * figure.h; a chart can also be filled by hand.
+ */
+#ifndef OUTPUT_CHART_CHART_H
+#define OUTPUT_CHART_CHART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+enum chart_unit {
+    CHART_COUNT,            /* "1,500" */
+    CHART_CORES,            /* "1.97 cores" */
+    CHART_BYTES,            /* "153 MB" */
+    CHART_BYTES_PER_SECOND, /* "20 MB/s" */
+    CHART_PER_SECOND,       /* "1,500/s" */
+    CHART_RATIO,            /* 0 to 1, written "25 %" */
+    CHART_SECONDS,          /* "1.5 s", "2 min 30 s" */
+    CHART_CELSIUS,          /* "41.5 °C" */
+    CHART_HERTZ,            /* "2.4 GHz" */
+    CHART_NUMBER            /* a number of the job's own, "0.3127", "1,500" */
+};
+
+/* The values of one bucket. A bucket that is not known is drawn as a gap. */
+struct chart_bucket {
+    bool known;
+    double min, max, mean; /* mean: over the time for which it is known */
+    double last;           /* that held at its end */
+    /* Of a sum only bounds are known, as in baro/series.h: min to last are the lower one, and high is the upper one. */
+    bool is_bound;
+    double high;
+    double at_least; /* the highest lower bound within the bucket, whether it is a bound alone or not; 0: none */
+};
+
+enum chart_shape {
+    CHART_LINE,   /* mean as a line, in a band from min to max */
+    CHART_AREA,   /* the same, filled down to 0 */
+    CHART_STACK,  /* area on top of the stacked curves before it */
+    CHART_TOTAL,  /* the sum of the stacked curves: drawn as a thin line over them, with its peaks. Not in the legend */
+    CHART_DASHED  /* a dashed line, as for a curve to compare with */
+};
+
+#define CHART_COLORS 10u       /* colours of curves: tell them apart in all usual kinds of colour blindness */
+#define CHART_COLOR_OTHERS 10u /* grey: all others, in a stack */
+
+struct chart_curve {
+    char *name; /* for the legend */
+    enum chart_shape shape;
+    unsigned color;          /* below CHART_COLORS, or CHART_COLOR_OTHERS */
+    struct chart_bucket *at; /* as many as the chart has buckets */
+    bool known;              /* some bucket is known; else max, mean and last say nothing */
+    double max, mean, last;  /* over the whole stretch; last: of its last bucket that is known */
+    bool max_is_bound;       /* it may have been more: in some bucket only bounds are known */
+    bool has_bounds;         /* of some bucket only bounds are known: these are dashed, or gaps in a terminal */
+    bool has_whole;          /* of some bucket the value is known */
+    uint64_t max_ns;         /* the middle of the bucket that has max */
+};
+
+/* A horizontal line, such as a memory limit. One that is far above all values is named in the legend, and not drawn. */
+struct chart_limit {
+    char *name; /* "limit", "memory of the machine" */
+    double value; /* the last one */
+    double *at; /* of each bucket; 0: there was none. NULL: it was the same in all of them */
+};
+
+/* A limit as it is drawn: a line for each stretch of buckets in which it was the same. */
+struct chart_step {
+    size_t from, to;
+    double value;
+};
+#define CHART_STEPS_MOST 64u
+
+/* A point that is marked, such as the peak. */
+struct chart_mark {
+    uint64_t t_ns;
+    double value;
+    char *text; /* "peak 153 MB: cc1 ×2" */
+};
+
+/* What lies over all charts of a tape: phases as bars in lanes, marks and events as points in time. */
+enum chart_span_kind { CHART_PHASE, CHART_MARK, CHART_EVENT, CHART_GAP };
+struct chart_span {
+    enum chart_span_kind kind;
+    uint64_t begin_ns, end_ns; /* the same of a mark or an event */
+    unsigned lane;             /* of phases: 0 is the outermost */
+    unsigned color;            /* of a phase: chart_phase_color() */
+    bool bad;                  /* an event that is a problem, such as an OOM kill */
+    char *text;
+};
+struct chart_spans {
+    struct chart_span *at;
+    size_t n;
+    unsigned lanes; /* how many phases need */
+};
+
+struct chart {
+    char *id;    /* "cpu": letters, digits, "_" and "-" */
+    char *title; /* "CPU by command" */
+    char *help;  /* one sentence for those who ask what it shows */
+    enum chart_unit unit;
+    uint64_t from_ns, to_ns;
+    uint64_t start_ns; /* where time 0 of the axis is: when the command started */
+    size_t buckets;
+    struct chart_curve *curves;
+    size_t n_curves;
+    struct chart_limit *limits;
+    size_t n_limits;
+    struct chart_mark *marks;
+    size_t n_marks;
+    const struct chart_spans *spans; /* borrowed; NULL: none */
+    char *absent; /* why there is nothing to draw: no curve has a known bucket. NULL: there is something */
+};
+
+/* ---- making one ---- */
+/* Adds a curve whose buckets are all unknown. NULL: out of memory. The pointer holds until the next one is added. */
+struct chart_curve *chart_add_curve(struct chart *c, const char *name, enum chart_shape shape, unsigned color);
+int chart_add_limit(struct chart *c, const char *name, double value); /* 0 or -ENOMEM */
+int chart_add_mark(struct chart *c, uint64_t t_ns, double value, const char *text);
+/* Computes max, mean and last of all curves; called when their buckets are filled. */
+void chart_finish(struct chart *c);
+void chart_done(struct chart *c); /* frees what it owns */
+
+/* ---- what drawings share ---- */
+/* Is the value of the bucket known, and not only bounds of it? */
+static inline bool chart_is_whole(const struct chart_bucket *b)
+{
+    return b->known && !b->is_bound;
+}
+/* "471 MB", "at least 315 MB" */
+void chart_max_text(enum chart_unit unit, const struct chart_curve *curve, struct buf *ret);
+/* When bucket i begins. */
+uint64_t chart_bucket_ns(const struct chart *c, size_t i);
+/* The highest value that has to fit: of curves (stacked: of their sum), marks, and limits less than 1.6 times as
+ * high. */
+double chart_top(const struct chart *c);
+/* Does it show a level and nothing else: all curves stay within a fiftieth of the axis, and no limit is near? */
+bool chart_is_flat(const struct chart *c);
+/* The highest value that is drawn at the time of a mark and is not above it. A peak between two samples has a curve
+ * that is lower: 1.35 GB by the high-water mark of a process, where the samples have 1.26 GB. */
+double chart_below_mark(const struct chart *c, const struct chart_mark *mark);
+/* Is a limit drawn as a line? Else the legend names it. */
+bool chart_limit_is_drawn(const struct chart *c, const struct chart_limit *limit);
+/* The lines of a limit from left to right: those that are not far above all values. Returns how many. */
+size_t chart_limit_steps(const struct chart *c, const struct chart_limit *limit,
+                         struct chart_step ret[CHART_STEPS_MOST]);
+/* "2.00 GB"; of one that changed "1.00 GB, then 2.00 GB", "2.00 GB, then none" */
+void chart_limit_text(const struct chart *c, const struct chart_limit *limit, struct buf *ret);
+
+#define CHART_TICKS_MAX 24u
+#define CHART_TICK_TEXT 24u
+struct chart_tick {
+    double at; /* a value, or nanoseconds since the tape began */
+    char text[CHART_TICK_TEXT]; /* without the unit where the first tick alone says it */
+};
+struct chart_ticks {
+    struct chart_tick at[CHART_TICKS_MAX];
+    size_t n;
+    double end; /* of values: where the axis ends, the tick at or above the top */
+};
+/* At most `most` ticks (2 or more) from 0 on, at steps of 1, 2 or 5 times a power of ten. The last is at or above
+ * top. */
+void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct chart_ticks *ret);
+/* Ticks within the time of a chart, counted from its start_ns: at steps of 1, 2, 5 s, 15 s, 1 min, 1 h, ... */
+void chart_time_ticks(const struct chart *c, size_t most, struct chart_ticks *ret);
+/* "1.97 cores", "153 MB", "25 %" */
+void chart_value_text(enum chart_unit unit, double value, struct buf *ret);
+/* What stands at the axis: "cores", "bytes", "" */
+const char *chart_unit_name(enum chart_unit unit);
+
+/* Colours of phases, in the order in which their names first occur. Names that differ in digits alone have the same
+ * one: "epoch 1" and "epoch 2" are repetitions. Red is left out: it stands for what failed. */
+struct chart_phase_colors {
+    uint64_t kind[64]; /* hashes of names */
+    unsigned n;
+};
+unsigned chart_phase_color(struct chart_phase_colors *known, const char *name);
+
+/* ---- drawing ---- */
+struct chart_picture {
+    unsigned width, height; /* in CSS pixels */
+    double scale;           /* of PNG: pixels of the file per CSS pixel; 0 is 1 */
+    bool dark;              /* of PNG; SVG has both themes */
+    bool has_title;         /* the title stands above the plot */
+    bool has_time;          /* ticks of time have their texts: of charts below each other the last one needs them */
+    bool has_legend;
+    bool has_spans;         /* phases, marks and events are drawn */
+    bool standalone;        /* SVG: a file of its own, with xmlns and its own style. Else it stands in a page that has
+                               chart_svg_style() in its style sheet */
+};
+
+/*
+ * Writes a chart as SVG. Elements have classes, colours are CSS variables (--chart-0 to --chart-9, --chart-others,
+ * --chart-text, --chart-muted, --chart-grid, --chart-axis, --chart-limit, --chart-gap, --chart-back), which a page may
+ * set for a theme. All text is escaped. Numbers for programs stand in attributes: svg has data-figure, data-unit,
+ * data-from-ns, data-to-ns, data-start-ns, data-axis-end, and data-plot="x y width height" of the plot in its
+ * coordinates; the group of a curve data-curve (its name), data-max, data-mean, data-last; limits and marks
+ * data-value, marks data-t-ns; phases, marks of the job and events data-span (phase, mark, event, gap), data-begin-ns
+ * and data-end-ns.
+ */
+void chart_svg(const struct chart *c, const struct chart_picture *p, struct buf *ret);
+/* The rules for the classes and the variables, light and dark, without <style>: for a page. The variables are set on
+ * :root; a page that sets them itself does so behind these rules. */
+void chart_svg_style(struct buf *ret);
+/* Adds raw bytes as text of XML or HTML: also fit for attributes between double quotes. Control bytes and bytes that
+ * are not UTF-8 become \xNN. */
+void chart_xml_text(struct buf *ret, const char *at, size_t len);
+/* The same of text that text_escaped() has gone over already. */
+void chart_xml_escaped(struct buf *ret, const char *at, size_t len);
+
+/* Writes a chart as a PNG file. Returns 0; -ENOTSUP if it was built without cairo, -ENOMEM. */
+int chart_png(const struct chart *c, const struct chart_picture *p, struct buf *ret, struct baro_error *err);
+bool chart_has_png(void);
+
+struct chart_terminal {
+    unsigned width, height; /* in cells; height of the plot without title, axis and legend; 0: 12 */
+    bool utf8, color;
+};
+/* Writes a chart as lines of text: braille dots, or ASCII. */
+void chart_text(const struct chart *c, const struct chart_terminal *t, struct buf *ret);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Figures: which charts there are of a tape, and how each is made. One walk over the tape fills all that are wanted.
+ *
+ *     struct figure_options options = {.buckets = 400};
+ *     figures_of_tape(tape, &options, &figures, &err);
+ *     for (size_t i = 0; i < figures_count(figures); i++)
+ *         chart_svg(figures_chart(figures, i), &picture, &html);
+ *     figures_free(figures);
+ *
+ * Peaks, their holders and limits are the facts of the summary; curves come from baro/series.h.
+ */
+#ifndef OUTPUT_CHART_FIGURE_H
+#define OUTPUT_CHART_FIGURE_H
+
+#include "baro/baro.h"
+#include "output/chart/chart.h"
+
+enum figure_set {
+    FIGURE_PAGE = 1, /* of the report: cpu, memory, ... */
+    FIGURE_SEED = 2, /* the six plots of other monitors' reports, by their names: aggregate_uss, rss_vs_uss,
+                        total_footprint, aggregate_cpu, cpu_time, instance_count */
+    FIGURE_MORE = 4  /* of use now and then: page faults, context switches, ... */
+};
+
+/* A row of the table of figures. */
+struct figure_info {
+    const char *id;    /* "cpu" */
+    const char *title; /* "CPU by command" */
+    const char *help;  /* one sentence */
+    enum chart_unit unit;
+    enum figure_set set;
+};
+
+size_t figure_count(void);
+const struct figure_info *figure_get(size_t i); /* NULL: there is no such one */
+int figure_find(const char *id);                /* or -1 */
+
+struct figure_options {
+    uint64_t from_ns, to_ns; /* 0, 0: the whole tape */
+    size_t buckets;          /* 0: 400. As many as the plot has columns, or half as many */
+    unsigned commands;       /* stacks: so many commands by name, the rest as "others"; 0: 8, at most 9 */
+    unsigned sets;           /* enum figure_set, or'ed; 0: FIGURE_PAGE. Without effect if ids are given */
+    const char *const *ids;  /* these figures, NULL-terminated; NULL: all of the sets */
+    /* Of this tape, borrowed during the call; NULL: they are made here, which takes another walk. */
+    const struct baro_summary *summary;
+    const struct baro_timeline *timeline;
+};
+
+struct figures;
+
+/* Makes figures. The cursor is moved. Figures without any known value are there, with `absent` set. Returns 0 or a
+ * negative code; BARO_E_RANGE if there is no figure with such an id, or an empty stretch of time. */
+int figures_of_tape(struct baro_tape *tape, const struct figure_options *options, struct figures **ret,
+                    struct baro_error *err);
+size_t figures_count(const struct figures *f);
+const struct chart *figures_chart(const struct figures *f, size_t i); /* borrowed until figures_free() */
+const struct chart *figures_find(const struct figures *f, const char *id); /* NULL: it was not made */
+void figures_free(struct figures *f);
+
+/*
+ * A figure for each number that the job gives with marks ("loss" of `baro mark epoch loss=0.31`), if it came twice or
+ * more; a curve for each name of marks. like: a chart with the same axis of time. only: this number; NULL: all. Returns
+ * 0 or -ENOMEM.
+ */
+int figures_of_marks(const struct baro_timeline *timeline, const struct chart *like, const char *only,
+                     struct figures **ret, struct baro_error *err);
+
+/*
+ * A figure of one metric. What: "KIND.NAME" or NAME, of recorded and of derived metrics, such as "rss" (of processes,
+ * the sum of all), "job.cores", "host.memory_used", "disk.read_bytes_per_second"; NAME alone is looked for in the
+ * kinds process, job, host and then all others. "@ENTITY" behind it takes one process name or entity: "rss@cc1",
+ * "disk.busy_ratio@sda"; "mark.loss" is a number of marks. A counter is drawn as growth per second. Returns 0 and
+ * figures with one chart; BARO_E_RANGE if there is no such metric.
+ */
+int figures_of_metric(struct baro_tape *tape, const char *what, const struct figure_options *options,
+                      struct figures **ret, struct baro_error *err);
+
+#endif

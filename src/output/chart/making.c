@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One walk over a tape fills all curves of all charts. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "output/chart/rows.h"
+
+#define BUCKETS_DEFAULT 400u
+#define OTHERS_LEAST 0.002 /* of the total at its highest: others that never have more are left out */
+
+int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit)
+{
+    struct figures *f = m->figures;
+    struct chart *grown = realloc(f->charts, (f->n + 1) * sizeof(*grown));
+    if (!grown) {
+        m->failed = -ENOMEM;
+        return -1;
+    }
+    f->charts = grown;
+    struct chart *c = &grown[f->n];
+    *c = (struct chart){.id = strdup(id), .title = strdup(title), .help = strdup(help), .unit = unit,
+                        .from_ns = m->from_ns, .to_ns = m->to_ns, .start_ns = m->start_ns, .buckets = m->buckets};
+    f->n++;
+    if (!c->id || !c->title || !c->help)
+        m->failed = -ENOMEM;
+    return (int)f->n - 1;
+}
+
+static bool is_ns(int kind, int metric, const struct baro_tape *tape)
+{
+    const struct baro_metric *m = baro_tape_metric(tape, kind, metric);
+    return m && m->unit == BARO_UNIT_NS;
+}
+
+/* What a series has of a gauge is as stored. */
+static double stored_scale(const struct baro_metric *m)
+{
+    switch (m ? m->unit : BARO_UNIT_NONE) {
+    case BARO_UNIT_RATIO:
+    case BARO_UNIT_DECIMAL: return 1e-6;
+    case BARO_UNIT_CELSIUS: return 1e-3;
+    case BARO_UNIT_NS: return 1e-9;
+    default: return 1;
+    }
+}
+
+/* Adds the curve of the series; its number, or negative: there is no such metric. Sets scale and most. */
+static int add_series(struct making *m, const struct curve_row *row, const char *name, struct feed *feed)
+{
+    size_t len = strlen(row->metric);
+    feed->scale = 1;
+    if (row->how == ROW_COUNT)
+        return baro_series_add_count(m->series, row->kind, name, NULL);
+    if (row->how == ROW_DERIVED) {
+        int i = baro_derived_find(row->kind, row->metric, len);
+        const struct baro_derived *d = baro_derived_get(row->kind, i);
+        feed->scale = d && strcmp(d->unit, "ns") == 0 ? 1e-9 : 1;
+        feed->most = d && strcmp(d->unit, "ratio") == 0 && (d->per || name || row->kind == BARO_KIND_HOST) ? 1 : 0;
+        return i < 0 ? i : baro_series_add_derived(m->series, row->kind, 0, name, i, NULL);
+    }
+    int metric = baro_tape_metric_find(m->tape, row->kind, row->metric, len);
+    if (metric < 0)
+        return metric;
+    if (row->how == ROW_VALUE) {
+        feed->scale = stored_scale(baro_tape_metric(m->tape, row->kind, metric));
+        return baro_series_add_value(m->series, row->kind, 0, name, metric, NULL);
+    }
+    feed->scale = is_ns(row->kind, metric, m->tape) ? 1e-9 : 1;
+    return baro_series_add_rate(m->series, row->kind, 0, name, metric, NULL);
+}
+
+bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, const char *name,
+                  unsigned color)
+{
+    struct feed feed = {.chart = chart, .cumulative = row->how == ROW_CUMULATIVE};
+    feed.series = add_series(m, row, name, &feed);
+    if (feed.series == -ENOMEM)
+        m->failed = -ENOMEM;
+    if (feed.series < 0 || m->failed < 0)
+        return false;
+    struct feed *grown = realloc(m->feeds, (m->n_feeds + 1) * sizeof(*grown));
+    m->feeds = grown ? grown : m->feeds;
+    struct chart *c = &m->figures->charts[chart];
+    if (!grown || !chart_add_curve(c, title, row->shape, color)) {
+        m->failed = -ENOMEM;
+        return false;
+    }
+    feed.curve = c->n_curves - 1;
+    m->feeds[m->n_feeds++] = feed;
+    return true;
+}
+
+/* ---- filling ---- */
+
+static double of(const struct feed *feed, double v)
+{
+    v *= feed->scale;
+    return feed->most > 0 && v > feed->most ? feed->most : v;
+}
+
+static void fill(const struct making *m, const struct feed *feed)
+{
+    struct chart_curve *curve = &m->figures->charts[feed->chart].curves[feed->curve];
+    double so_far = 0;
+    for (size_t i = 0; i < m->buckets; i++) {
+        const struct baro_bucket *from = baro_series_bucket(m->series, feed->series, i);
+        struct chart_bucket *to = &curve->at[i];
+        bool known = from && from->covered_ns > 0, unsure = from && !known && from->unsure_ns > 0;
+        if (feed->cumulative) {
+            double before = so_far;
+            so_far += known ? from->mean * feed->scale * (double)from->covered_ns / 1e9 : 0;
+            *to = (struct chart_bucket){.known = known, .min = before, .max = so_far, .mean = (before + so_far) / 2,
+                                        .last = so_far};
+        } else if (known) {
+            *to = (struct chart_bucket){.known = true, .min = of(feed, from->min), .max = of(feed, from->max),
+                                        .mean = of(feed, from->mean), .last = of(feed, from->last)};
+        } else if (unsure) {
+            double low = of(feed, from->low);
+            *to = (struct chart_bucket){.known = true, .min = low, .max = low, .mean = low, .last = low,
+                                        .is_bound = true, .high = of(feed, from->high)};
+        }
+        to->at_least = from && !feed->cumulative ? of(feed, from->at_least) : 0;
+    }
+}
+
+static double above_zero(double v)
+{
+    return v > 0 ? v : 0;
+}
+
+/* What the total has beyond the stacked curves before the others. */
+static void fill_others(const struct chart *c, struct chart_curve *others, const struct chart_curve *total)
+{
+    for (size_t i = 0; i < c->buckets; i++) {
+        double mean = 0, last = 0;
+        bool known = total->at[i].known;
+        for (const struct chart_curve *k = c->curves; k < others; k++) {
+            if (k->shape == CHART_STACK && k->at[i].known) {
+                mean += k->at[i].mean;
+                last += k->at[i].last;
+            }
+        }
+        if (!known)
+            continue;
+        mean = above_zero(total->at[i].mean - mean);
+        others->at[i] = (struct chart_bucket){.known = true, .min = mean, .max = mean, .mean = mean,
+                                              .last = above_zero(total->at[i].last - last)};
+    }
+}
+
+static void remove_curve(struct chart *c, size_t i)
+{
+    free(c->curves[i].name);
+    free(c->curves[i].at);
+    memmove(&c->curves[i], &c->curves[i + 1], (c->n_curves - i - 1) * sizeof(*c->curves));
+    c->n_curves--;
+}
+
+/* Curves of commands that never have anything, and others that are next to nothing, say nothing. */
+static void leave_out(struct chart *c)
+{
+    double total = 0;
+    bool known = false;
+    for (size_t i = 0; i < c->n_curves; i++) {
+        known = known || c->curves[i].known;
+        total = c->curves[i].shape == CHART_TOTAL ? c->curves[i].max : total;
+    }
+    for (size_t i = c->n_curves; i-- > 0;) {
+        const struct chart_curve *curve = &c->curves[i];
+        bool others = curve->shape == CHART_STACK && curve->color == CHART_COLOR_OTHERS;
+        if (!curve->known || (curve->max <= 0 && (others || c->n_curves > 2)) ||
+            (others && curve->max < total * OTHERS_LEAST))
+            remove_curve(c, i);
+    }
+    if (!known || !c->n_curves)
+        c->absent = strdup("no sample has the values");
+}
+
+static void finish(struct chart *c)
+{
+    struct chart_curve *others = NULL, *total = NULL;
+    for (size_t i = 0; i < c->n_curves; i++) {
+        if (c->curves[i].shape == CHART_STACK && c->curves[i].color == CHART_COLOR_OTHERS)
+            others = &c->curves[i];
+        if (c->curves[i].shape == CHART_TOTAL)
+            total = &c->curves[i];
+    }
+    if (others && total)
+        fill_others(c, others, total);
+    chart_finish(c);
+    leave_out(c);
+}
+
+/* ---- the walk ---- */
+
+/* Both in one walk. */
+static int read_tape(struct making *m)
+{
+    const struct baro_header *header = baro_tape_header(m->tape);
+    struct baro_record record;
+    int r = baro_tape_rewind(m->tape, m->err);
+    if (r >= 0 && !m->summary)
+        r = baro_summary_new(&m->own_summary, header, m->err);
+    if (r >= 0 && !m->timeline)
+        r = baro_timeline_new(&m->own_timeline, header, m->err);
+    while (r >= 0 && (r = baro_tape_next(m->tape, &record, m->err)) > 0) {
+        if (m->own_summary)
+            baro_summary_add(m->own_summary, &record);
+        if (m->own_timeline)
+            baro_timeline_add(m->own_timeline, &record);
+    }
+    if (m->own_summary)
+        baro_summary_finish(m->own_summary);
+    return r >= 0 && m->own_timeline ? baro_timeline_finish(m->own_timeline, m->err) : r;
+}
+
+int making_begin(struct making *m)
+{
+    m->summary = m->options->summary;
+    m->timeline = m->options->timeline;
+    int r = m->summary && m->timeline ? 0 : read_tape(m);
+    m->summary = m->summary ? m->summary : m->own_summary;
+    m->timeline = m->timeline ? m->timeline : m->own_timeline;
+    return r;
+}
+
+void making_done(struct making *m)
+{
+    baro_summary_free(m->own_summary);
+    baro_timeline_free(m->own_timeline);
+}
+
+static int find_range(struct making *m)
+{
+    const struct figure_options *o = m->options;
+    uint64_t first = 0, last = 0;
+    double start = 0, wall = 0, removed = 0;
+    int r = baro_tape_range(m->tape, &first, &last, m->err);
+    if (r < 0)
+        return r;
+    fact_number(m->summary, "", "start_ns", 0, &start);
+    fact_number(m->summary, "", "wall_ns", 0, &wall);
+    fact_number(m->summary, "", "removed_ns", 0, &removed);
+    m->start_ns = (uint64_t)start;
+    m->from_ns = removed > start ? (uint64_t)removed : m->start_ns;
+    m->to_ns = m->start_ns + (uint64_t)wall;
+    m->to_ns = r > 0 && last > m->to_ns ? last : m->to_ns;
+    if (o->to_ns) {
+        m->from_ns = o->from_ns;
+        m->to_ns = o->to_ns;
+    }
+    if (m->to_ns <= m->from_ns && o->to_ns)
+        return error_set(m->err, BARO_E_RANGE, "the stretch of time is empty");
+    if (m->to_ns <= m->from_ns)
+        m->to_ns = m->from_ns + 1;
+    m->buckets = o->buckets ? o->buckets : BUCKETS_DEFAULT;
+    if (m->buckets > m->to_ns - m->from_ns)
+        m->buckets = (size_t)(m->to_ns - m->from_ns);
+    return 0;
+}
+
+int making_run(struct making *m, int (*add)(struct making *m, void *context), void *context, struct figures **ret)
+{
+    m->figures = calloc(1, sizeof(*m->figures));
+    int r = m->figures ? find_range(m) : error_set(m->err, -ENOMEM, "out of memory");
+    if (r >= 0)
+        r = baro_series_new(&m->series, m->from_ns, m->to_ns, m->buckets, m->err);
+    if (r >= 0)
+        r = baro_tape_read_kinds(m->tape, m->err);
+    if (r >= 0) {
+        r = add(m, context);
+        r = r >= 0 && m->failed < 0 ? m->failed : r;
+        if (r == -ENOMEM)
+            error_set(m->err, r, "out of memory");
+    }
+    if (r >= 0)
+        r = baro_series_read(m->series, m->tape, m->err);
+    if (r >= 0) {
+        for (size_t i = 0; i < m->n_feeds; i++)
+            fill(m, &m->feeds[i]);
+        for (size_t i = 0; i < m->figures->n; i++) {
+            finish(&m->figures->charts[i]);
+            m->figures->charts[i].spans = &m->figures->spans;
+        }
+        r = spans_of_timeline(m->timeline, &m->figures->spans);
+    }
+    if (r >= 0)
+        *ret = m->figures;
+    else
+        figures_free(m->figures);
+    baro_series_free(m->series);
+    free(m->feeds);
+    return r < 0 ? r : 0;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of the table of figures, and what making a figure is made of. Only for the files of this folder. */
+#ifndef OUTPUT_CHART_ROWS_H
+#define OUTPUT_CHART_ROWS_H
+
+#include "output/chart/figure.h"
+
+enum row_how {
+    ROW_VALUE,      /* a gauge */
+    ROW_RATE,       /* a counter's growth per second */
+    ROW_DERIVED,    /* a derived metric */
+    ROW_COUNT,      /* how many there are */
+    ROW_CUMULATIVE  /* a counter's growth since the start of the chart */
+};
+
+/* One curve, or with `by_command` one for each of the heaviest commands and one for all others. */
+struct curve_row {
+    const char *name; /* NULL: there is no such row; by_command: what follows the name of the command, such as " RSS" */
+    int kind;
+    const char *metric;
+    enum row_how how;
+    enum chart_shape shape;
+    bool by_command;
+};
+
+#define ROW_CURVES 6u
+
+/* What the job was allowed, from when on. 0: nothing below what the machine has, or not known. */
+struct limit_change {
+    uint64_t t_ns;
+    double memory_bytes, cores, pids;
+};
+#define LIMIT_CHANGES_MOST 64u
+struct limit_history {
+    struct limit_change at[LIMIT_CHANGES_MOST];
+    size_t n; /* 0: the limits were the same all the time */
+};
+typedef void decorate_function(struct chart *c, const struct baro_summary *summary, const struct limit_history *limits);
+
+enum row_order { ORDER_CPU, ORDER_MEMORY }; /* which commands are the heaviest */
+
+struct figure_row {
+    struct figure_info info;
+    struct curve_row curve[ROW_CURVES];
+    enum row_order order;
+    bool by_task;       /* curves are of tasks where they are by_command; without tasks there is no such figure */
+    const char *others; /* the curve between the stacked ones and the CHART_TOTAL; NULL: none */
+    /* Adds limits and marks once the curves are known. NULL: none. */
+    decorate_function *decorate;
+};
+
+extern const struct figure_row figure_rows[];
+extern const size_t figure_rows_count;
+
+/* ---- facts ---- */
+/* A fact as a number; false: it is absent. */
+bool fact_number(const struct baro_summary *s, const char *section, const char *name, size_t row, double *ret);
+/* NULL: it is absent. */
+const char *fact_text(const struct baro_summary *s, const char *section, const char *name, size_t row);
+size_t fact_rows(const struct baro_summary *s, const char *section);
+
+decorate_function decorate_cpu, decorate_memory /* of rss */, decorate_memory_kinds;
+decorate_function decorate_footprint /* of uss, with the machine's memory */, decorate_threads;
+decorate_function decorate_host_cpu, decorate_host_memory, decorate_peak /* marks the highest value of all curves */;
+
+/* Adds a limit, with its steps where it changed. offset: of the member of struct limit_change. */
+void chart_add_limit_steps(struct chart *c, const char *name, double value, const struct limit_history *h,
+                           size_t offset);
+
+/* ---- names with curves of their own: heaviest.c ---- */
+struct making;
+struct heaviest {
+    const char *name[CHART_COLORS];
+    size_t n;
+    const char *section; /* of the summary: "commands" or "tasks" */
+};
+/* By CPU time, or by memory (of commands those that held the peak first). */
+struct heaviest heaviest_of(const struct making *m, enum row_order order, bool tasks);
+/* The colour of one of them; taken: a bit for each that another one has. */
+unsigned heaviest_color(const struct making *m, const struct heaviest *h, const char *name, unsigned *taken);
+
+/* ---- making ---- */
+struct figures {
+    struct chart *charts;
+    size_t n;
+    struct chart_spans spans;
+};
+
+/* Fills spans, which figures_free() frees, also after a failure. Returns 0 or -ENOMEM. */
+int spans_of_timeline(const struct baro_timeline *timeline, struct chart_spans *ret);
+
+/* Where a curve comes from. */
+struct feed {
+    size_t chart, curve;
+    int series;
+    double scale; /* to the chart's unit */
+    double most;  /* values above it come from the steps in which the kernel counts time; 0: there is no such value */
+    bool cumulative;
+};
+
+struct making {
+    struct baro_tape *tape;
+    const struct baro_summary *summary;
+    const struct baro_timeline *timeline;
+    struct baro_summary *own_summary;   /* made here, as the options have none */
+    struct baro_timeline *own_timeline;
+    const struct figure_options *options;
+    struct limit_history limits;
+    struct baro_series *series;
+    struct figures *figures;
+    struct feed *feeds;
+    size_t n_feeds;
+    uint64_t from_ns, to_ns, start_ns;
+    size_t buckets;
+    int failed; /* a negative code */
+    struct baro_error *err;
+};
+
+/* Adds a chart without curves; its number, or -1. */
+int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit);
+/* Adds a curve that is fed by a metric of its kind. False: there is no such metric. name: of a process or an
+ * entity; NULL: all of them. */
+bool making_curve(struct making *m, size_t chart, const struct curve_row *row, const char *title, const char *name,
+                  unsigned color);
+/* Makes the summary and the timeline if they are not given. Returns 0 or a negative code. */
+int making_begin(struct making *m);
+/* Reads the limits of a tape on which they changed. Returns 0 or a negative code. */
+int making_read_limits(struct making *m);
+void making_done(struct making *m);
+/* Finds the range and makes the series; then `add` adds charts, and all of them are filled. */
+int making_run(struct making *m, int (*add)(struct making *m, void *context), void *context, struct figures **ret);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SVG: classes and variables in place of colours, numbers for programs in attributes, as few bytes as that takes. */
+#include <math.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "output/chart/canvas.h"
+
+struct svg {
+    struct canvas canvas;
+    const struct chart *chart;
+    struct buf *out;
+    struct buf path;
+    bool has_point;
+    long x, y;           /* where the path is, in tenths */
+    long next_x, next_y; /* a point that is not written yet: the next one may lie on the same line */
+    bool pending;
+};
+
+/* In tenths; without a needless ".0". */
+static void tenths(struct buf *b, long v)
+{
+    if (v < 0)
+        buf_byte(b, '-');
+    v = v < 0 ? -v : v;
+    buf_u64(b, (uint64_t)v / 10);
+    if (v % 10)
+        buf_printf(b, ".%ld", v % 10);
+}
+
+static long in_tenths(double v)
+{
+    return lround(v * 10);
+}
+
+static void attribute(struct svg *s, const char *name, double value)
+{
+    buf_printf(s->out, " %s=\"%.17g\"", name, value);
+}
+
+static void attribute_ns(struct svg *s, const char *name, uint64_t value)
+{
+    buf_printf(s->out, " %s=\"%llu\"", name, (unsigned long long)value);
+}
+
+static void attribute_text(struct svg *s, const char *name, const char *value)
+{
+    buf_printf(s->out, " %s=\"", name);
+    chart_xml_text(s->out, value, strlen(value));
+    buf_byte(s->out, '"');
+}
+
+static void title(struct svg *s, const char *text)
+{
+    buf_str(s->out, "<title>");
+    chart_xml_text(s->out, text, strlen(text));
+    buf_str(s->out, "</title>");
+}
+
+static void begin_curve(struct svg *s, const struct chart_curve *curve)
+{
+    buf_str(s->out, "<g class=\"curve\"");
+    attribute_text(s, "data-curve", curve->name);
+    attribute(s, "data-max", curve->max);
+    attribute(s, "data-mean", curve->mean);
+    attribute(s, "data-last", curve->last);
+    if (curve->max_is_bound)
+        buf_str(s->out, " data-max-is-lower-bound=\"1\"");
+    buf_str(s->out, "><title>");
+    chart_xml_text(s->out, curve->name, strlen(curve->name));
+    buf_str(s->out, curve->max_is_bound ? ": at its highest " : ": at most ");
+    chart_max_text(s->chart->unit, curve, s->out);
+    buf_str(s->out, ", on average ");
+    chart_value_text(s->chart->unit, curve->mean, s->out);
+    buf_str(s->out, "</title>");
+}
+
+static void begin_span(struct svg *s, const struct chart_span *span)
+{
+    static const char *const kinds[] = {[CHART_PHASE] = "phase", [CHART_MARK] = "mark", [CHART_EVENT] = "event",
+                                        [CHART_GAP] = "gap"};
+    buf_printf(s->out, "<g data-span=\"%s\"", kinds[span->kind]);
+    attribute_ns(s, "data-begin-ns", span->begin_ns);
+    attribute_ns(s, "data-end-ns", span->end_ns);
+    buf_str(s->out, ">");
+    title(s, span->text);
+}
+
+static void begin(struct canvas *c, enum part part, const void *data)
+{
+    struct svg *s = (struct svg *)c;
+    if (part == PART_CURVE) {
+        begin_curve(s, data);
+        return;
+    }
+    if (part == PART_SPAN) {
+        begin_span(s, data);
+        return;
+    }
+    static const char *const classes[] = {[PART_GRID] = "grid", [PART_LIMIT] = "limit", [PART_MARK] = "mark",
+                                          [PART_SPANS] = "spans", [PART_LEGEND] = "legend"};
+    buf_printf(s->out, "<g class=\"%s\"", classes[part]);
+    if (part == PART_LIMIT) {
+        const struct chart_limit *limit = data;
+        attribute_text(s, "data-limit", limit->name);
+        attribute(s, "data-value", limit->value);
+    }
+    if (part == PART_MARK) {
+        const struct chart_mark *mark = data;
+        attribute(s, "data-value", mark->value);
+        attribute_ns(s, "data-t-ns", mark->t_ns);
+        buf_str(s->out, ">");
+        title(s, mark->text);
+        return;
+    }
+    buf_str(s->out, part == PART_GRID || part == PART_LEGEND ? " aria-hidden=\"true\">" : ">");
+}
+
+static void end(struct canvas *c)
+{
+    buf_str(((struct svg *)c)->out, "</g>\n");
+}
+
+/* ---- paths ---- */
+
+static void write_point(struct svg *s, long x, long y)
+{
+    long dx = x - s->x, dy = y - s->y;
+    if (dx == 0 && dy == 0)
+        return;
+    buf_byte(&s->path, dy == 0 ? 'h' : dx == 0 ? 'v' : 'l');
+    if (dy == 0) {
+        tenths(&s->path, dx);
+    } else if (dx == 0) {
+        tenths(&s->path, dy);
+    } else {
+        tenths(&s->path, dx);
+        if (dy >= 0)
+            buf_byte(&s->path, ' ');
+        tenths(&s->path, dy);
+    }
+    s->x = x;
+    s->y = y;
+}
+
+static void flush(struct svg *s)
+{
+    if (s->pending)
+        write_point(s, s->next_x, s->next_y);
+    s->pending = false;
+}
+
+static void move(struct canvas *c, double x, double y)
+{
+    struct svg *s = (struct svg *)c;
+    flush(s);
+    s->x = in_tenths(x);
+    s->y = in_tenths(y);
+    buf_byte(&s->path, 'M');
+    tenths(&s->path, s->x);
+    buf_byte(&s->path, ' ');
+    tenths(&s->path, s->y);
+}
+
+static void line(struct canvas *c, double x, double y)
+{
+    struct svg *s = (struct svg *)c;
+    long to_x = in_tenths(x), to_y = in_tenths(y);
+    /* A point between two others on a line says nothing; one where the line turns back is a peak. */
+    bool level = s->next_y == s->y && to_y == s->y && (to_x >= s->next_x) == (s->next_x >= s->x);
+    bool upright = s->next_x == s->x && to_x == s->x && (to_y >= s->next_y) == (s->next_y >= s->y);
+    if (s->pending && !level && !upright)
+        flush(s);
+    s->next_x = to_x;
+    s->next_y = to_y;
+    s->pending = true;
+}
+
+static void ink_class(struct svg *s, struct ink ink)
+{
+    static const char *const names[] = {[INK_TEXT] = "t",  [INK_MUTED] = "m", [INK_GRID] = "g", [INK_AXIS] = "x",
+                                        [INK_LIMIT] = "b", [INK_BAD] = "b",   [INK_GAP] = "gap"};
+    if (ink.kind == INK_CURVE || ink.kind == INK_PHASE)
+        buf_printf(s->out, "c%u", ink.color < CHART_COLORS ? ink.color : CHART_COLORS);
+    else
+        buf_str(s->out, names[ink.kind]);
+}
+
+static void write_path(struct svg *s, const char *class, struct ink ink, bool close)
+{
+    flush(s);
+    if (!s->path.len)
+        return;
+    buf_printf(s->out, "<path class=\"%s ", class);
+    ink_class(s, ink);
+    buf_str(s->out, "\" d=\"");
+    buf_add(s->out, s->path.at, s->path.len);
+    buf_str(s->out, close ? "z\"/>" : "\"/>");
+    s->out->failed = s->out->failed || s->path.failed;
+    buf_clear(&s->path);
+}
+
+static void stroke(struct canvas *c, struct ink ink, enum stroke how)
+{
+    static const char *const classes[] = {[STROKE_LINE] = "l", [STROKE_THIN] = "l n", [STROKE_DASHED] = "l d",
+                                          [STROKE_GRID] = "l n"};
+    write_path((struct svg *)c, classes[how], ink, false);
+}
+
+static void fill(struct canvas *c, struct ink ink, enum fill how)
+{
+    static const char *const classes[] = {[FILL_SOLID] = "f", [FILL_AREA] = "f a", [FILL_BAND] = "f e",
+                                          [FILL_SPAN] = "f s"};
+    write_path((struct svg *)c, classes[how], ink, true);
+}
+
+static void dot(struct canvas *c, double x, double y, double radius, struct ink ink)
+{
+    struct svg *s = (struct svg *)c;
+    buf_str(s->out, "<circle class=\"f ");
+    ink_class(s, ink);
+    buf_str(s->out, "\" cx=\"");
+    tenths(s->out, in_tenths(x));
+    buf_str(s->out, "\" cy=\"");
+    tenths(s->out, in_tenths(y));
+    buf_str(s->out, "\" r=\"");
+    tenths(s->out, in_tenths(radius));
+    buf_str(s->out, "\"/>");
+}
+
+static void text(struct canvas *c, double x, double y, enum anchor anchor, struct ink ink, bool bold, bool halo,
+                 const char *at, size_t len)
+{
+    static const char *const anchors[] = {[ANCHOR_START] = "", [ANCHOR_MIDDLE] = " text-anchor=\"middle\"",
+                                          [ANCHOR_END] = " text-anchor=\"end\""};
+    struct svg *s = (struct svg *)c;
+    buf_str(s->out, "<text class=\"");
+    ink_class(s, ink);
+    buf_printf(s->out, "%s%s\" x=\"", bold ? " h" : "", halo ? " o" : "");
+    tenths(s->out, in_tenths(x));
+    buf_str(s->out, "\" y=\"");
+    tenths(s->out, in_tenths(y));
+    buf_printf(s->out, "\"%s>", anchors[anchor]);
+    chart_xml_text(s->out, at, len);
+    buf_str(s->out, "</text>");
+}
+
+/* ---- the file ---- */
+
+/* "CPU by command. peak 1.97 cores. limit 2.00 cores": for screen readers. */
+static void accessible_text(struct svg *s)
+{
+    const struct chart *c = s->chart;
+    chart_xml_text(s->out, c->title, strlen(c->title));
+    for (size_t i = 0; i < c->n_marks; i++) {
+        buf_str(s->out, ". ");
+        chart_xml_text(s->out, c->marks[i].text, strlen(c->marks[i].text));
+    }
+    for (size_t i = 0; i < c->n_limits; i++) {
+        buf_str(s->out, ". ");
+        chart_xml_text(s->out, c->limits[i].name, strlen(c->limits[i].name));
+        buf_byte(s->out, ' ');
+        chart_limit_text(c, &c->limits[i], s->out);
+    }
+}
+
+static void root(struct svg *s, const struct chart_picture *p, const struct layout *l)
+{
+    const struct chart *c = s->chart;
+    buf_str(s->out, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" viewBox=\"0 0 ");
+    buf_printf(s->out, "%u %u\" width=\"%u\" height=\"%u\"", p->width, p->height, p->width, p->height);
+    attribute_text(s, "data-figure", c->id);
+    attribute_text(s, "data-unit", chart_unit_name(c->unit));
+    attribute_ns(s, "data-from-ns", c->from_ns);
+    attribute_ns(s, "data-to-ns", c->to_ns);
+    attribute_ns(s, "data-start-ns", c->start_ns);
+    attribute(s, "data-axis-end", l->top);
+    buf_str(s->out, " data-plot=\"");
+    tenths(s->out, in_tenths(l->x));
+    buf_byte(s->out, ' ');
+    tenths(s->out, in_tenths(l->y));
+    buf_byte(s->out, ' ');
+    tenths(s->out, in_tenths(l->width));
+    buf_byte(s->out, ' ');
+    tenths(s->out, in_tenths(l->height));
+    buf_str(s->out, "\" aria-label=\"");
+    accessible_text(s);
+    buf_str(s->out, "\">\n");
+}
+
+void chart_svg(const struct chart *c, const struct chart_picture *p, struct buf *ret)
+{
+    struct layout l;
+    struct svg s = {.canvas = {.begin = begin, .end = end, .move = move, .line = line, .stroke = stroke, .fill = fill,
+                               .dot = dot, .text = text},
+                    .chart = c, .out = ret};
+    chart_lay_out(c, p, &l);
+    root(&s, p, &l);
+    if (p->standalone) {
+        title(&s, c->title);
+        buf_str(ret, "<style>");
+        svg_style_of_file(ret);
+        buf_str(ret, "</style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n");
+    }
+    chart_draw(c, p, &l, &s.canvas);
+    buf_str(ret, "</svg>\n");
+    buf_done(&s.path);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes as bars over time, in the order of a tree. Few processes have a bar each. Of many, those have one that
+ * lived long or used much; the others are merged: those of one name under one parent are a strip whose darkness says
+ * how many of them lived at a time. Example: a build of 840 processes is a bar for make and strips "gcc ×208", "cc1
+ * ×207".
+ */
+#ifndef OUTPUT_PAGE_BARS_H
+#define OUTPUT_PAGE_BARS_H
+
+#include "output/page/lives.h"
+
+#define BARS_SINGLE 48u   /* rows of single processes; all have one if there are no more than BARS_MOST */
+#define BARS_MOST 72u     /* rows */
+#define BARS_BUCKETS 500u /* of a strip */
+
+struct bar_row {
+    uint32_t life;     /* of a single process; LIFE_NONE: merged ones */
+    uint32_t parent;   /* row of the nearest process above that has one; LIFE_NONE */
+    uint32_t name;     /* in lives.names; NAMES_NONE: of several names */
+    uint32_t depth, n; /* n: how many processes */
+    uint64_t begin_ns, end_ns;
+    uint16_t *alive; /* of merged ones: the most that lived at once, by bucket; BARS_BUCKETS of them */
+    uint32_t most;   /* the largest of alive */
+    uint64_t cpu_ns;
+};
+
+struct bars {
+    struct bar_row *row; /* in the order of drawing */
+    uint32_t n;
+    uint64_t end_ns; /* of the time axis */
+};
+
+int bars_make(struct bars *b, const struct lives *l); /* 0 or -ENOMEM */
+void bars_done(struct bars *b);
+
+#endif

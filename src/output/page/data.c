@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the script works with, as JSON: the curves of the charts, processes, and the tree at some moments. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/page/parts.h"
+#include "output/text/report.h"
+
+#define PROCESSES_MOST 20000u
+#define CMDLINES_MOST 1500000u /* bytes of command lines; those after that are left out */
+
+struct chosen {
+    uint32_t *index; /* of a life, its number on the page; LIFE_NONE: not there */
+    uint32_t *life;  /* the other way */
+    uint32_t n;
+};
+
+static void take(struct chosen *c, uint32_t life)
+{
+    if (c->index[life] != LIFE_NONE || c->n == PROCESSES_MOST)
+        return;
+    c->index[life] = c->n;
+    c->life[c->n++] = life;
+}
+
+struct heavy {
+    uint64_t v;
+    uint32_t i;
+};
+
+static int heavier(const void *a, const void *b)
+{
+    const struct heavy *x = a, *y = b;
+    return x->v != y->v ? (x->v < y->v ? 1 : -1) : (x->i > y->i) - (x->i < y->i);
+}
+
+/* Those of moments first, since trees need them; then those with most CPU time. */
+static int choose(const struct page *p, struct chosen *c)
+{
+    const struct lives *l = &p->lives;
+    struct heavy *heavy = malloc(((size_t)l->n + 1) * sizeof *heavy);
+    c->index = malloc(((size_t)l->n + 1) * sizeof *c->index);
+    c->life = malloc(((size_t)PROCESSES_MOST + 1) * sizeof *c->life);
+    if (!heavy || !c->index || !c->life) {
+        free(heavy);
+        return -ENOMEM;
+    }
+    memset(c->index, 0xff, ((size_t)l->n + 1) * sizeof *c->index);
+    for (uint32_t i = 0; l->n > PROCESSES_MOST && i < p->moments.n; i++) {
+        for (uint32_t k = 0; k < p->moments.at[i].n; k++)
+            take(c, p->moments.at[i].row[k].life);
+    }
+    for (uint32_t i = 0; i < l->n; i++)
+        heavy[i] = (struct heavy){l->at[i].cpu_ns, i};
+    if (l->n > PROCESSES_MOST)
+        qsort(heavy, l->n, sizeof *heavy, heavier);
+    for (uint32_t i = 0; i < l->n; i++)
+        take(c, heavy[i].i);
+    free(heavy);
+    return 0;
+}
+
+typedef void put_function(const struct page *p, const struct chosen *c, const struct life *life, struct json *j);
+
+static void or_null(struct json *j, bool has, uint64_t v)
+{
+    if (has)
+        json_u64(j, v);
+    else
+        json_null(j);
+}
+
+#define PUT(name, code)                                                                                                \
+    static void put_##name(const struct page *p, const struct chosen *c, const struct life *life, struct json *j)      \
+    {                                                                                                                  \
+        (void)p;                                                                                                       \
+        (void)c;                                                                                                       \
+        code;                                                                                                          \
+    }
+PUT(pid, json_i64(j, life->pid))
+PUT(name, json_u64(j, life->name))
+PUT(parent,
+    json_i64(j,
+             life->parent == LIFE_NONE || c->index[life->parent] == LIFE_NONE ? -1 : (int64_t)c->index[life->parent]))
+PUT(begin, json_u64(j, life->begin_ns))
+PUT(lived, json_u64(j, life->end_ns - life->begin_ns))
+PUT(cpu, or_null(j, life->has &LIFE_CPU, life->cpu_ns))
+PUT(rss, or_null(j, life->has &LIFE_RSS, life->rss_peak_bytes))
+PUT(rss_is_bound, json_bool(j, life->has &LIFE_RSS_IS_BOUND))
+PUT(io_is_bound, json_bool(j, life->has &LIFE_IO_IS_BOUND))
+PUT(read, or_null(j, life->has &LIFE_READ, life->read_bytes))
+PUT(write, or_null(j, life->has &LIFE_WRITE, life->write_bytes))
+/* -1: ended, and the status is not known; null: it has not ended */
+PUT(status, life->has &LIFE_STATUS ? json_i64(j, life->status) : life->has &LIFE_ENDED ? json_i64(j, -1) : json_null(j))
+
+static void column(const struct page *p, const struct chosen *c, struct json *j, const char *name, put_function *put)
+{
+    json_key(j, name);
+    json_begin(j, '[');
+    for (uint32_t i = 0; i < c->n; i++)
+        put(p, c, &p->lives.at[c->life[i]], j);
+    json_end(j, ']');
+}
+
+static void put_names(const struct page *p, struct json *j)
+{
+    json_key(j, "names");
+    json_begin(j, '[');
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < p->lives.names.n; i++) {
+        const char *text = names_at(&p->lives.names, i);
+        size_t n = strnlen(text, PAGE_CMDLINE_MOST);
+        bytes += n;
+        json_text_n(j, text, bytes < CMDLINES_MOST ? n : 0);
+    }
+    json_end(j, ']');
+}
+
+static void put_statuses(const struct page *p, const struct chosen *c, struct json *j)
+{
+    int32_t seen[64];
+    size_t n = 0;
+    json_key(j, "statuses");
+    json_begin(j, '{');
+    for (uint32_t i = 0; i < c->n && n < 64; i++) {
+        const struct life *life = &p->lives.at[c->life[i]];
+        size_t k = 0;
+        while (k < n && seen[k] != life->status)
+            k++;
+        if (!(life->has & LIFE_STATUS) || k < n)
+            continue;
+        struct buf text = {0};
+        char key[16];
+        report_status(life->status, &text);
+        buf_byte(&text, 0);
+        snprintf(key, sizeof key, "%d", life->status);
+        json_key(j, key);
+        json_text(j, text.failed ? "" : (const char *)text.at);
+        buf_done(&text);
+        seen[n++] = life->status;
+    }
+    json_end(j, '}');
+}
+
+static void put_processes(const struct page *p, const struct chosen *c, struct json *j)
+{
+    json_key(j, "processes");
+    json_begin(j, '{');
+    column(p, c, j, "pid", put_pid);
+    column(p, c, j, "name", put_name);
+    column(p, c, j, "parent", put_parent);
+    column(p, c, j, "begin_ns", put_begin);
+    column(p, c, j, "lived_ns", put_lived);
+    column(p, c, j, "cpu_ns", put_cpu);
+    column(p, c, j, "rss_peak_bytes", put_rss);
+    column(p, c, j, "rss_peak_is_lower_bound", put_rss_is_bound);
+    column(p, c, j, "io_read_bytes", put_read);
+    column(p, c, j, "io_write_bytes", put_write);
+    column(p, c, j, "io_is_lower_bound", put_io_is_bound);
+    column(p, c, j, "status", put_status);
+    json_key(j, "cmdline");
+    json_begin(j, '[');
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t cmdline = p->lives.at[c->life[i]].cmdline;
+        or_null(j, cmdline != NAMES_NONE, cmdline);
+    }
+    json_end(j, ']');
+    json_key(j, "label");
+    json_begin(j, '[');
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t label = p->lives.at[c->life[i]].label;
+        or_null(j, label != NAMES_NONE, label);
+    }
+    json_end(j, ']');
+    json_key(j, "all");
+    json_u64(j, p->lives.n + p->lives.left_out);
+    json_end(j, '}');
+}
+
+static void put_moment(const struct moment *m, const struct chosen *c, struct json *j)
+{
+    json_begin(j, '{');
+    json_key(j, "t_ns");
+    json_u64(j, m->t_ns);
+    json_key(j, "more");
+    json_begin(j, '[');
+    json_u64(j, m->more);
+    json_u64(j, m->more_rss_bytes);
+    json_u64(j, m->more_millicores);
+    json_end(j, ']');
+    json_key(j, "p"); /* process, resident kB, thousandths of a core; again and again */
+    json_begin(j, '[');
+    for (uint32_t k = 0; k < m->n; k++) {
+        if (c->index[m->row[k].life] == LIFE_NONE)
+            continue;
+        json_u64(j, c->index[m->row[k].life]);
+        or_null(j, m->row[k].has_rss, (m->row[k].rss_bytes + 500) / 1000);
+        json_u64(j, m->row[k].millicores);
+    }
+    json_end(j, ']');
+    json_end(j, '}');
+}
+
+static void put_all(const struct page *p, const struct chosen *c, struct json *j)
+{
+    json_begin(j, '{');
+    json_key(j, "from_ns");
+    json_u64(j, p->from_ns);
+    json_key(j, "to_ns");
+    json_u64(j, p->to_ns);
+    json_key(j, "start_ns");
+    json_u64(j, p->start_ns);
+    json_key(j, "charts");
+    page_chart_data(p, j);
+    put_names(p, j);
+    put_statuses(p, c, j);
+    put_processes(p, c, j);
+    json_key(j, "moments");
+    json_begin(j, '[');
+    for (uint32_t i = 0; i < p->moments.n; i++) {
+        if (p->moments.at[i].n)
+            put_moment(&p->moments.at[i], c, j);
+    }
+    json_end(j, ']');
+    json_end(j, '}');
+}
+
+int page_data(struct page *p)
+{
+    struct chosen c = {0};
+    struct buf text = {0};
+    struct json j = {.out = &text};
+    int code = choose(p, &c);
+    if (code == 0) {
+        put_all(p, &c, &j);
+        buf_str(&p->html, "<script type=\"application/json\" id=\"data\">");
+        page_script_json(&p->html, (const char *)text.at, text.failed ? 0 : text.len);
+        buf_str(&p->html, "</script>\n");
+        code = text.failed ? -ENOMEM : 0;
+    }
+    buf_done(&text);
+    free(c.index);
+    free(c.life);
+    return code;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head of the page: what was recorded, how it ended, when and where; and the key figures. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "output/page/parts.h"
+#include "output/text/read.h"
+#include "output/text/report.h"
+
+static void meta(struct page *p, const char *label, const char *text)
+{
+    if (!*text)
+        return;
+    buf_printf(&p->html, "<div><dt>%s</dt><dd>", label);
+    page_string(&p->html, text);
+    buf_str(&p->html, "</dd></div>\n");
+}
+
+static void when_and_where(struct page *p)
+{
+    struct buf *html = &p->html;
+    const struct baro_summary *s = p->summary;
+    buf_str(html, "<dl class=\"meta\">\n<div><dt>started</dt><dd>");
+    fmt_time_zone(html, report_fact(s, "", "start").i64, p->options->zone, false);
+    buf_str(html, "</dd></div>\n");
+    meta(p, "host", report_text(s, "host", "name"));
+    meta(p, "kernel", report_text(s, "host", "kernel"));
+    meta(p, "CPU", report_text(s, "host", "cpu_model"));
+    meta(p, "in", baro_header_cwd(p->header));
+    meta(p, "batch job", baro_header_job_id(p->header));
+    meta(p, "step", baro_header_step_id(p->header));
+    meta(p, "rank", baro_header_rank(p->header));
+    meta(p, "tape", p->options->tape_name);
+    buf_str(html, "</dl>\n");
+}
+
+void page_head(struct page *p)
+{
+    static const char *const classes[] = {
+        [REPORT_GOOD] = "good", [REPORT_BAD] = "bad", [REPORT_CUT_OFF] = "warn", [REPORT_OTHER] = "plain"};
+    struct buf title = {0}, end = {0};
+    struct buf *html = &p->html;
+    enum report_result result = report_result(p->summary, p->is_running, &end);
+    report_title(p->summary, &title);
+    buf_str(
+        html,
+        "<header>\n<div class=\"bar\"><span class=\"brand\">barograph</span><span class=\"tools\">"
+        "<button type=\"button\" id=\"theme\" hidden>dark</button>"
+        "<button type=\"button\" id=\"help\" aria-haspopup=\"dialog\" hidden>keys <kbd>?</kbd></button></span></div>\n"
+        "<h1><code>");
+    chart_xml_text(html, (const char *)title.at, title.len);
+    buf_printf(html, "</code></h1>\n<p class=\"result\"><span class=\"pill %s\">", classes[result]);
+    chart_xml_escaped(html, (const char *)end.at, end.len);
+    buf_str(html, "</span> <span class=\"wall\" data-fact=\"wall_ns\">");
+    page_duration(html, report_u64(p->summary, "", "wall_ns"));
+    buf_str(html, "</span></p>\n");
+    when_and_where(p);
+    buf_str(html, "</header>\n<main>\n");
+    html->failed = html->failed || title.failed || end.failed;
+    buf_done(&title);
+    buf_done(&end);
+}
+
+/* ---- key figures ---- */
+
+/* A figure in large: a fact, beside it others in small, a share as a bar, and the small curve of a chart. */
+struct key_figure {
+    const char *label;
+    const char *section, *fact;
+    const char *chart, *curve; /* NULL: no curve; the total, or the first one */
+    struct {
+        const char *before, *section, *fact, *after;
+    } beside[3];
+    const char *ratio_section, *ratio; /* NULL: no bar */
+};
+
+static const struct key_figure of_job[] = {
+    {"CPU time",
+     "job",
+     "cpu_ns",
+     "cpu",
+     NULL,
+     {{"", "job", "cores_mean", " cores on average"},
+      {"peak ", "job", "cores_peak", ""},
+      {"of ", "limits", "cores", ""}},
+     "limits",
+     "cores_peak_ratio"},
+    {"memory",
+     "job",
+     "rss_peak_bytes",
+     "memory",
+     NULL,
+     {{"rss at the peak, at most ", "job", "rss_peak_at_most_bytes", ""},
+      {"pss ", "job", "pss_peak_bytes", ""},
+      {"limit ", "limits", "memory_bytes", ""}},
+     "limits",
+     "memory_peak_ratio"},
+    {"read()", "job", "io_rchar_bytes", "io", "read", {{"from storage ", "job", "io_read_bytes", ""}}, NULL, NULL},
+    {"write()", "job", "io_wchar_bytes", "io", "written", {{"to storage ", "job", "io_write_bytes", ""}}, NULL, NULL},
+    {"processes",
+     "job",
+     "processes_started",
+     "processes",
+     NULL,
+     {{"peak ", "job", "processes_peak", " at once"}, {"", "job", "processes_unsampled", " too short for a sample"}},
+     NULL,
+     NULL},
+    {"waited for a core",
+     "job",
+     "run_delay_ns",
+     NULL,
+     NULL,
+     {{"throttled ", "limits", "throttled_ns", ""}},
+     NULL,
+     NULL},
+};
+
+static const struct key_figure of_host[] = {
+    {"CPUs busy",
+     "host",
+     "cpu_mean_cores",
+     "host_cpu",
+     NULL,
+     {{"peak ", "host", "cpu_peak_cores", ""}, {"of ", "host", "cores", ""}},
+     NULL,
+     NULL},
+    {"memory in use",
+     "host",
+     "memory_used_peak_bytes",
+     "host_memory",
+     NULL,
+     {{"of ", "host", "memory_total_bytes", ""}, {"swap ", "host", "swap_used_peak_bytes", ""}},
+     NULL,
+     NULL},
+    {"disks read", "host", "disk_read_bytes", "disk", "read", {{"wrote ", "host", "disk_write_bytes", ""}}, NULL, NULL},
+    {"networks received",
+     "host",
+     "net_receive_bytes",
+     "net",
+     "received",
+     {{"sent ", "host", "net_transmit_bytes", ""}},
+     NULL,
+     NULL},
+    {"load", "host", "load_peak", NULL, NULL, {{NULL, NULL, NULL, NULL}}, NULL, NULL},
+};
+
+static void put_fact(struct page *p, const char *section, const char *name)
+{
+    int id = baro_summary_fact_find(section, name);
+    struct baro_value v;
+    if (id < 0)
+        return;
+    baro_summary_value(p->summary, id, 0, &v);
+    buf_printf(&p->html, "<span data-fact=\"%s%s%s\">", section, *section ? "." : "", name);
+    page_value(&p->html, baro_summary_fact(id), &v);
+    buf_str(&p->html, "</span>");
+}
+
+static void share_bar(struct page *p, const char *section, const char *name)
+{
+    double ratio;
+    if (!name || !report_has_real(p->summary, section, name, &ratio))
+        return;
+    double percent = ratio < 0 ? 0 : ratio > 1 ? 100 : ratio * 100;
+    buf_printf(&p->html,
+               "<svg class=\"meter%s\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"",
+               ratio > 0.95  ? " full"
+               : ratio > 0.8 ? " high"
+                             : "");
+    fmt_decimal(&p->html, ratio * 100, 0);
+    buf_printf(&p->html,
+               "\302\240%% of the limit\"><rect width=\"1000\" height=\"10\"/><rect class=\"part\" width=\"%d\" "
+               "height=\"10\"/></svg>",
+               (int)(percent * 10));
+}
+
+static const struct chart_curve *spark_of(const struct chart *c, const char *name)
+{
+    for (size_t i = 0; c && i < c->n_curves; i++) {
+        if (name ? strcmp(c->curves[i].name, name) == 0 : c->curves[i].shape == CHART_TOTAL)
+            return &c->curves[i];
+    }
+    return c && c->n_curves && !name ? &c->curves[0] : NULL;
+}
+
+static void card(struct page *p, const struct key_figure *k)
+{
+    struct buf *html = &p->html;
+    buf_printf(html, "<div class=\"card\"><h3>%s</h3><p class=\"big\">", k->label);
+    put_fact(p, k->section, k->fact);
+    buf_str(html, "</p><p class=\"small\">");
+    bool any = false;
+    for (size_t i = 0; i < 3 && k->beside[i].fact; i++) {
+        struct baro_value v = report_fact(p->summary, k->beside[i].section, k->beside[i].fact);
+        if (v.absent)
+            continue;
+        buf_str(html, any ? ", " : "");
+        buf_str(html, k->beside[i].before);
+        put_fact(p, k->beside[i].section, k->beside[i].fact);
+        buf_str(html, k->beside[i].after);
+        any = true;
+    }
+    buf_str(html, "</p>");
+    share_bar(p, k->ratio_section, k->ratio);
+    if (k->chart && p->figures) {
+        const struct chart *c = figures_find(p->figures, k->chart);
+        page_spark(p, c, spark_of(c, k->curve));
+    }
+    buf_str(html, "</div>\n");
+}
+
+void page_key_figures(struct page *p)
+{
+    const struct key_figure *k = p->is_host_only ? of_host : of_job;
+    size_t n = p->is_host_only ? sizeof(of_host) / sizeof(*of_host) : sizeof(of_job) / sizeof(*of_job);
+    buf_str(&p->html, "<section class=\"cards\" aria-label=\"key figures\">\n");
+    for (size_t i = 0; i < n; i++)
+        card(p, &k[i]);
+    page_end_section(p);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/page/lives.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baro/interval.h"
+
+static int metric(int kind, const char *name)
+{
+    return baro_metric_find(kind, name, strlen(name));
+}
+
+void lives_init(struct lives *l, const struct baro_header *header)
+{
+    *l = (struct lives){.header = header, .thin_at = LIVES_THIN, .thin_at_bytes = LIVES_THIN_BYTES};
+    l->metric.process_cpu = metric(BARO_KIND_PROCESS, "cpu_ns");
+    l->metric.process_rss = metric(BARO_KIND_PROCESS, "rss_bytes");
+    l->metric.process_rss_peak = metric(BARO_KIND_PROCESS, "rss_peak_bytes");
+    l->metric.process_read = metric(BARO_KIND_PROCESS, "io_read_bytes");
+    l->metric.process_write = metric(BARO_KIND_PROCESS, "io_write_bytes");
+    l->metric.process_children = metric(BARO_KIND_PROCESS, "children_faults_minor");
+    l->metric.exit_cpu = metric(BARO_KIND_EXIT, "cpu_ns");
+    l->metric.exit_rss_peak = metric(BARO_KIND_EXIT, "rss_peak_bytes");
+    l->metric.exit_rss_is_bound = metric(BARO_KIND_EXIT, "rss_peak_is_lower_bound");
+    l->metric.exit_read = metric(BARO_KIND_EXIT, "own_io_read_bytes");
+    l->metric.exit_write = metric(BARO_KIND_EXIT, "own_io_write_bytes");
+    l->metric.exit_io_is_bound = metric(BARO_KIND_EXIT, "own_io_is_lower_bound");
+    l->metric.exit_elapsed = metric(BARO_KIND_EXIT, "elapsed_ns");
+}
+
+void lives_done(struct lives *l)
+{
+    free(l->at);
+    free(l->order);
+    names_done(&l->names);
+    numbers_done(&l->by_id);
+    *l = (struct lives){0};
+}
+
+uint32_t lives_find(const struct lives *l, uint32_t id)
+{
+    return numbers_find(&l->by_id, id);
+}
+
+static struct life *born(struct lives *l, uint32_t id)
+{
+    uint32_t i = numbers_find(&l->by_id, id);
+    if (i != NAMES_NONE)
+        return &l->at[i];
+    if (l->n == LIVES_MOST) {
+        l->left_out++;
+        return NULL;
+    }
+    if (l->n == l->room) {
+        uint32_t room = l->room ? l->room * 2 : 256;
+        struct life *at = realloc(l->at, room * sizeof *at);
+        if (!at) {
+            l->failed = true;
+            return NULL;
+        }
+        l->at = at;
+        l->room = room;
+    }
+    if (!numbers_set(&l->by_id, id, l->n)) {
+        l->failed = true;
+        return NULL;
+    }
+    l->at[l->n] = (struct life){.parent = LIFE_NONE, .name = NAMES_NONE, .cmdline = NAMES_NONE, .label = NAMES_NONE,
+                                  .begin_ns = UINT64_MAX};
+    return &l->at[l->n++];
+}
+
+static void name_it(struct lives *l, struct life *life, const char *name, const char *cmdline)
+{
+    if (life->name == NAMES_NONE || strcmp(names_at(&l->names, life->name), name) != 0) {
+        life->name = names_add(&l->names, name, strlen(name));
+        l->failed = l->failed || life->name == NAMES_NONE;
+        life->has &= ~(unsigned)LIFE_CMDLINE;
+    }
+    if (cmdline && !(life->has & LIFE_CMDLINE)) {
+        life->cmdline = names_add(&l->names, cmdline, strnlen(cmdline, LIVES_CMDLINE));
+        life->has |= LIFE_CMDLINE;
+    }
+}
+
+static void put(struct life *life, unsigned has, int absent, uint64_t value, uint64_t *ret)
+{
+    if (absent)
+        return;
+    life->has |= has;
+    *ret = value > *ret ? value : *ret;
+}
+
+static uint64_t since(uint64_t base, uint64_t value)
+{
+    return value > base ? value - base : 0;
+}
+
+/* The kernel adds the I/O of a child that was waited for to that of its parent, and does not tell them apart. */
+static void add_io(struct lives *l, struct life *life, const struct baro_process *p, bool is_base)
+{
+    uint64_t children = 1, read = 0, write = 0;
+    int read_absent = baro_process_value(p, l->metric.process_read, &read);
+    int write_absent = baro_process_value(p, l->metric.process_write, &write);
+    if (is_base) {
+        life->base_read_bytes = read;
+        life->base_write_bytes = write;
+    }
+    if (baro_process_value(p, l->metric.process_children, &children) != BARO_PRESENT || children) {
+        life->has &= ~(unsigned)(LIFE_READ | LIFE_WRITE);
+        life->read_bytes = life->write_bytes = 0;
+        return;
+    }
+    put(life, LIFE_READ, read_absent, since(life->base_read_bytes, read), &life->read_bytes);
+    put(life, LIFE_WRITE, write_absent, since(life->base_write_bytes, write), &life->write_bytes);
+}
+
+static void add_process(struct lives *l, const struct baro_process *p)
+{
+    struct life *life = born(l, baro_process_id(p));
+    uint64_t v = 0;
+    int absent;
+    if (!life)
+        return;
+    bool is_base = life->begin_ns == UINT64_MAX && baro_header_mode(l->header) == BARO_MODE_ATTACH &&
+                   !baro_process_began_after(l->header, p, 0);
+    if (life->begin_ns == UINT64_MAX) {
+        life->pid = baro_process_pid(p);
+        life->start_ticks = baro_process_start_ticks(p);
+        life->begin_ns = baro_process_begin_ns(l->header, life->start_ticks, baro_process_first_ns(p));
+    }
+    if (!life->ppid) { /* the first one: the parent of an orphan is the wrapper */
+        life->ppid = baro_process_ppid(p);
+        life->parent_start_ticks = baro_process_parent_start_ticks(p);
+    }
+    life->read_ns = baro_process_read_ns(p);
+    name_it(l, life, baro_process_name(p), baro_process_cmdline(p));
+    absent = baro_process_value(p, l->metric.process_cpu, &v);
+    life->base_cpu_ns = is_base && !absent ? v : life->base_cpu_ns;
+    put(life, LIFE_CPU, absent, since(life->base_cpu_ns, v), &life->cpu_ns);
+    absent = baro_process_value(p, l->metric.process_rss, &v);
+    put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
+    absent = baro_process_value(p, l->metric.process_rss_peak, &v);
+    put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
+    add_io(l, life, p, is_base);
+}
+
+static void add_exit(struct lives *l, const struct baro_exit *e)
+{
+    struct life *life = born(l, baro_exit_id(e));
+    uint64_t v = 0;
+    int status, absent;
+    if (!life)
+        return;
+    life->pid = baro_exit_pid(e);
+    life->start_ticks = baro_exit_start_ticks(e);
+    life->end_ns = baro_exit_t_ns(e);
+    life->has |= LIFE_ENDED;
+    if (life->begin_ns == UINT64_MAX)
+        life->begin_ns = baro_process_begin_ns(l->header, life->start_ticks, life->end_ns);
+    if (baro_exit_value(e, l->metric.exit_elapsed, &v) == BARO_PRESENT)
+        life->begin_ns = v < life->end_ns ? life->end_ns - v : 0;
+    if (!life->ppid) {
+        life->ppid = baro_exit_ppid(e);
+        life->parent_start_ticks = baro_exit_parent_start_ticks(e);
+    }
+    name_it(l, life, baro_exit_name(e), baro_exit_cmdline(e));
+    if (baro_exit_status(e, &status) == 0) {
+        life->status = status;
+        life->has |= LIFE_STATUS;
+    }
+    absent = baro_exit_value(e, l->metric.exit_cpu, &v);
+    put(life, LIFE_CPU, absent, v, &life->cpu_ns);
+    absent = baro_exit_value(e, l->metric.exit_rss_peak, &v);
+    put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
+    if (baro_exit_value(e, l->metric.exit_rss_is_bound, &v) == BARO_PRESENT && v)
+        life->has |= LIFE_RSS_IS_BOUND;
+    if (baro_exit_value(e, l->metric.exit_io_is_bound, &v) != BARO_PRESENT || v)
+        life->has |= LIFE_IO_IS_BOUND;
+    absent = baro_exit_value(e, l->metric.exit_read, &v);
+    put(life, LIFE_READ, absent, v, &life->read_bytes);
+    absent = baro_exit_value(e, l->metric.exit_write, &v);
+    put(life, LIFE_WRITE, absent, v, &life->write_bytes);
+}
+
+void lives_add(struct lives *l, const struct baro_record *r)
+{
+    l->end_ns = r->t_ns > l->end_ns ? r->t_ns : l->end_ns;
+    if (r->kind == BARO_RECORD_EXIT)
+        add_exit(l, r->u.exit);
+    if (r->kind != BARO_RECORD_SAMPLE)
+        return;
+    const struct baro_sample *s = r->u.sample;
+    size_t n = baro_sample_count(s);
+    for (size_t i = baro_sample_next_changed(s, 0); i < n; i = baro_sample_next_changed(s, i + 1))
+        add_process(l, baro_sample_process(s, i));
+}
+
+/* ---- when there are too many ---- */
+
+bool lives_are_many(const struct lives *l)
+{
+    return l->n >= l->thin_at || l->names.text.len >= l->thin_at_bytes;
+}
+
+struct rank {
+    uint64_t v;
+    uint32_t i;
+};
+
+static int higher(const void *a, const void *b)
+{
+    const struct rank *x = a, *y = b;
+    return x->v != y->v ? (x->v < y->v ? 1 : -1) : (x->i > y->i) - (x->i < y->i);
+}
+
+static uint64_t cpu_of(const struct life *life)
+{
+    return life->cpu_ns;
+}
+
+static uint64_t rss_of(const struct life *life)
+{
+    return life->rss_peak_bytes;
+}
+
+static uint64_t lived_of(const struct life *life)
+{
+    return life->end_ns > life->begin_ns ? life->end_ns - life->begin_ns : 0;
+}
+
+static void keep_highest(const struct lives *l, struct rank *rank, uint64_t (*of)(const struct life *), uint32_t most,
+                         bool *keep)
+{
+    for (uint32_t i = 0; i < l->n; i++)
+        rank[i] = (struct rank){of(&l->at[i]), i};
+    qsort(rank, l->n, sizeof *rank, higher);
+    for (uint32_t i = 0; i < l->n && i < most; i++)
+        keep[rank[i].i] = true;
+}
+
+bool life_has_failed(const struct life *life)
+{
+    return (life->has & LIFE_STATUS) && life->status;
+}
+
+/* Also those that have not ended, the first that failed, and the parents of all that stay. */
+static void choose(const struct lives *l, struct rank *rank, bool *keep)
+{
+    uint32_t failed = 0;
+    keep_highest(l, rank, cpu_of, LIVES_BY_CPU, keep);
+    keep_highest(l, rank, rss_of, LIVES_BY_OTHER, keep);
+    keep_highest(l, rank, lived_of, LIVES_BY_OTHER, keep);
+    for (uint32_t i = 0; i < l->n; i++) {
+        bool is_shown = life_has_failed(&l->at[i]) && failed++ < LIVES_FAILED;
+        keep[i] = keep[i] || is_shown || !(l->at[i].has & LIFE_ENDED);
+    }
+    for (uint32_t i = 0; i < l->n; i++) {
+        for (uint32_t k = keep[i] ? l->at[i].parent : LIFE_NONE; k != LIFE_NONE && !keep[k]; k = l->at[k].parent)
+            keep[k] = true;
+    }
+}
+
+static void move_text(struct lives *l, struct names *to, uint32_t *at)
+{
+    const char *text = names_at(&l->names, *at);
+    if (*at != NAMES_NONE)
+        *at = names_add(to, text, strlen(text));
+}
+
+static void remove_others(struct lives *l, const bool *keep, uint32_t *to)
+{
+    struct names names = {0};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        to[i] = keep[i] ? n : LIFE_NONE;
+        if (keep[i]) {
+            l->at[n] = l->at[i];
+            move_text(l, &names, &l->at[n].name);
+            move_text(l, &names, &l->at[n++].cmdline);
+            continue;
+        }
+        l->left_out++;
+        l->left_out_failed += life_has_failed(&l->at[i]);
+        l->left_out_cpu_ns += l->at[i].cpu_ns;
+    }
+    l->n = n;
+    names_done(&l->names);
+    l->names = names;
+    l->failed = l->failed || !numbers_keep(&l->by_id, to);
+}
+
+uint32_t *lives_thin(struct lives *l, bool *keep)
+{
+    struct rank *rank = malloc(((size_t)l->n + 1) * sizeof *rank);
+    uint32_t *to = malloc(((size_t)l->n + 1) * sizeof *to);
+    if (rank && to && lives_find_parents(l) == 0) {
+        choose(l, rank, keep);
+        remove_others(l, keep, to);
+        l->thin_at = 2 * l->n > LIVES_THIN ? 2 * l->n : LIVES_THIN;
+        l->thin_at_bytes = 2 * l->names.text.len > LIVES_THIN_BYTES ? 2 * l->names.text.len : LIVES_THIN_BYTES;
+    } else {
+        free(to);
+        to = NULL;
+    }
+    free(rank);
+    return to;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/page/moments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct moment_now {
+    uint64_t cpu_ns, sample;
+    uint32_t millicores;
+    bool has_cpu;
+};
+
+void moments_init(struct moments *m, const struct lives *lives, uint64_t end_ns)
+{
+    *m = (struct moments){.lives = lives, .n = MOMENTS_MOST, .stretch_ns = end_ns / MOMENTS_MOST + 1};
+}
+
+void moments_done(struct moments *m)
+{
+    for (uint32_t i = 0; i < MOMENTS_MOST; i++)
+        free(m->at[i].row);
+    free(m->now);
+    free(m->room);
+}
+
+/* As baro_interval_process_derived(): growth over the time since the sample before; one that began since then had used
+ * nothing before. Example: samples at 1 and 3 s, a compiler forked at 2 s has used 0.5 s: 250 thousandths of a core. */
+static void changed(struct moments *m, const struct baro_process *p, uint64_t t_ns)
+{
+    uint32_t i = lives_find(m->lives, baro_process_id(p));
+    uint64_t cpu;
+    if (i >= m->now_n)
+        return;
+    struct moment_now *now = &m->now[i];
+    if (baro_process_value(p, m->lives->metric.process_cpu, &cpu) != BARO_PRESENT)
+        return;
+    bool has_before = m->sample > 1 && t_ns > m->before_ns;
+    bool is_known = now->has_cpu || (has_before && baro_process_began_after(m->lives->header, p, m->before_ns));
+    now->millicores = 0;
+    if (has_before && is_known && cpu > now->cpu_ns)
+        now->millicores = (uint32_t)((double)(cpu - now->cpu_ns) * 1000 / (double)(t_ns - m->before_ns) + 0.5);
+    now->has_cpu = true;
+    now->cpu_ns = cpu;
+    now->sample = m->sample;
+}
+
+static bool grow(struct moments *m, size_t processes)
+{
+    if (m->lives->room > m->now_n) {
+        struct moment_now *now = realloc(m->now, m->lives->room * sizeof *now);
+        if (!now)
+            return false;
+        memset(now + m->now_n, 0, (m->lives->room - m->now_n) * sizeof *now);
+        m->now = now;
+        m->now_n = m->lives->room;
+    }
+    if (processes > m->room_n) {
+        struct moment_row *room = realloc(m->room, processes * sizeof *room);
+        if (!room)
+            return false;
+        m->room = room;
+        m->room_n = processes;
+    }
+    return true;
+}
+
+static uint64_t weight(const struct moment_row *r)
+{
+    return r->rss_bytes / 1000 + (uint64_t)r->millicores * 1000; /* a core counts as much as 1 GB */
+}
+
+static int heavier(const void *a, const void *b)
+{
+    uint64_t x = weight(a), y = weight(b);
+    return (x < y) - (x > y);
+}
+
+static int by_life(const void *a, const void *b)
+{
+    const struct moment_row *x = a, *y = b;
+    return (x->life > y->life) - (x->life < y->life);
+}
+
+/* Keeps the heaviest rows and sums up the others. */
+static uint32_t keep_heaviest(struct moment *at, struct moment_row *row, uint32_t n)
+{
+    if (n <= MOMENT_ROWS_MOST)
+        return n;
+    qsort(row, n, sizeof *row, heavier);
+    for (uint32_t i = MOMENT_ROWS_MOST; i < n; i++) {
+        at->more++;
+        at->more_rss_bytes += row[i].rss_bytes;
+        at->more_millicores += row[i].millicores;
+    }
+    qsort(row, MOMENT_ROWS_MOST, sizeof *row, by_life);
+    return MOMENT_ROWS_MOST;
+}
+
+static void store(struct moments *m, struct moment *at, uint64_t t_ns, uint64_t rss, uint32_t n)
+{
+    at->more = 0;
+    at->more_rss_bytes = at->more_millicores = 0;
+    n = keep_heaviest(at, m->room, n);
+    if (n > at->room) {
+        struct moment_row *row = realloc(at->row, n * sizeof *row);
+        if (!row) {
+            m->failed = true;
+            return;
+        }
+        at->row = row;
+        at->room = n;
+    }
+    if (n)
+        memcpy(at->row, m->room, n * sizeof *at->row);
+    m->rows += n;
+    m->rows -= at->n;
+    at->n = n;
+    at->t_ns = t_ns;
+    at->rss_bytes = rss;
+}
+
+/* Two neighbours become one: the one with more memory. */
+static void halve(struct moments *m)
+{
+    for (uint32_t i = 0; i < m->n / 2; i++) {
+        struct moment *a = &m->at[2 * i], *b = &m->at[2 * i + 1];
+        struct moment *keep = b->n && (!a->n || b->rss_bytes > a->rss_bytes) ? b : a, *drop = keep == a ? b : a;
+        struct moment kept = *keep;
+        m->rows -= drop->n;
+        free(drop->row);
+        *a = *b = (struct moment){0};
+        m->at[i] = kept;
+    }
+    m->n /= 2;
+    m->stretch_ns *= 2;
+}
+
+void moments_add(struct moments *m, const struct baro_record *r)
+{
+    if (r->kind != BARO_RECORD_SAMPLE || m->failed)
+        return;
+    const struct baro_sample *s = r->u.sample;
+    size_t n = baro_sample_count(s);
+    m->sample++;
+    if (!grow(m, n)) {
+        m->failed = true;
+        return;
+    }
+    for (size_t i = baro_sample_next_changed(s, 0); i < n; i = baro_sample_next_changed(s, i + 1))
+        changed(m, baro_sample_process(s, i), r->t_ns);
+    m->before_ns = r->t_ns;
+    struct baro_sum sum = {0};
+    baro_sample_sum(s, m->lives->metric.process_rss, &sum);
+    uint64_t stretch = r->t_ns / m->stretch_ns;
+    struct moment *at = &m->at[stretch < m->n ? stretch : m->n - 1];
+    if (!n || (at->n && sum.value <= at->rss_bytes))
+        return;
+    uint32_t rows = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct baro_process *p = baro_sample_process(s, i);
+        struct moment_row row = {.life = lives_find(m->lives, baro_process_id(p))};
+        if (row.life >= m->now_n)
+            continue;
+        row.has_rss = baro_process_value(p, m->lives->metric.process_rss, &row.rss_bytes) == BARO_PRESENT;
+        row.millicores = m->now[row.life].sample == m->sample ? m->now[row.life].millicores : 0;
+        m->room[rows++] = row;
+    }
+    store(m, at, r->t_ns, sum.value, rows);
+    while (m->rows > MOMENTS_ROWS_MOST && m->n > 16)
+        halve(m);
+}
+
+bool moments_thin(struct moments *m, struct lives *l)
+{
+    uint32_t before = l->n;
+    bool *keep = calloc((size_t)l->n + 1, sizeof *keep);
+    for (uint32_t i = 0; keep && i < m->n; i++) {
+        for (uint32_t k = 0; k < m->at[i].n; k++)
+            keep[m->at[i].row[k].life] = true;
+    }
+    uint32_t *to = keep ? lives_thin(l, keep) : NULL;
+    free(keep);
+    if (!to)
+        return false;
+    for (uint32_t i = 0; i < m->n; i++) {
+        for (uint32_t k = 0; k < m->at[i].n; k++)
+            m->at[i].row[k].life = to[m->at[i].row[k].life];
+    }
+    for (uint32_t i = 0; i < before && i < m->now_n; i++) {
+        if (to[i] != LIFE_NONE) /* never behind i */
+            m->now[to[i]] = m->now[i];
+    }
+    if (l->n < m->now_n)
+        memset(m->now + l->n, 0, (m->now_n - l->n) * sizeof *m->now);
+    free(to);
+    return true;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page from its first to its last byte: reads the tape, and calls each part. */
+#include "output/page/page.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "output/page/parts.h"
+#include "output/text/parts.h"
+#include "output/text/read.h"
+
+#define BUCKETS 800u /* of charts: about a pixel each on a large screen */
+
+/* One walk for the summary, the timeline, the verdicts and the processes. */
+static int walk(struct page *p, struct baro_tape *tape, struct baro_verdicts *verdicts, struct baro_error *err)
+{
+    struct baro_record r;
+    int code;
+    while ((code = baro_tape_next(tape, &r, err)) > 0) {
+        baro_summary_add(p->summary, &r);
+        baro_timeline_add(p->timeline, &r);
+        baro_verdicts_add(verdicts, &r);
+        lives_add(&p->lives, &r);
+        moments_add(&p->moments, &r);
+        kinds_add(&p->kinds, tape, &r);
+        if (lives_are_many(&p->lives) && !moments_thin(&p->moments, &p->lives))
+            return error_set(err, -ENOMEM, "out of memory");
+    }
+    if (code < 0)
+        return code;
+    baro_summary_finish(p->summary);
+    code = baro_timeline_finish(p->timeline, err);
+    if (code == 0)
+        code = baro_verdicts_finish(verdicts, p->summary, err);
+    if (code < 0)
+        return code;
+    bool ok = lives_finish(&p->lives) == 0 && lives_label(&p->lives) == 0 && !p->moments.failed &&
+              bars_make(&p->bars, &p->lives) == 0;
+    return ok ? 0 : error_set(err, -ENOMEM, "out of memory");
+}
+
+static int make_figures(struct page *p, struct baro_tape *tape, struct baro_error *err)
+{
+    struct figure_options options = {.buckets = BUCKETS, .summary = p->summary, .timeline = p->timeline};
+    p->from_ns = 0;
+    p->to_ns = p->lives.end_ns ? p->lives.end_ns : 1;
+    p->start_ns = report_u64(p->summary, "", "start_ns");
+    int code = figures_of_tape(tape, &options, &p->figures, err);
+    if (code == BARO_E_RANGE) /* nothing but a header: no charts */
+        return 0;
+    if (code == 0 && figures_count(p->figures)) {
+        const struct chart *c = figures_chart(p->figures, 0);
+        p->from_ns = c->from_ns;
+        p->to_ns = c->to_ns > c->from_ns ? c->to_ns : c->from_ns + 1;
+        p->start_ns = c->start_ns;
+        code = kinds_make(&p->kinds, tape, c, err);
+        if (code >= 0)
+            code = figures_of_marks(p->timeline, c, NULL, &p->numbers, err);
+    }
+    return code;
+}
+
+static void head_of_file(struct page *p)
+{
+    struct buf *html = &p->html;
+    struct buf title = {0};
+    report_title(p->summary, &title);
+    buf_printf(html,
+               "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+               "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+               "<meta name=\"generator\" content=\"barograph " BARO_VERSION "\">\n<title>",
+               page_csp);
+    chart_xml_text(html, (const char *)title.at, title.len < 80 ? title.len : 80);
+    buf_str(html, " - barograph</title>\n<style>");
+    buf_str(html, page_css);
+    buf_str(html, "</style>\n</head>\n<body>\n");
+    buf_done(&title);
+}
+
+static void in_short(struct page *p, const struct baro_verdicts *verdicts)
+{
+    page_begin_section(p, "verdict", "In short");
+    buf_str(&p->html, "<div class=\"short\"><h3>Verdict</h3>\n");
+    page_verdicts(p, verdicts);
+    buf_str(&p->html, "<h3>What it used</h3>\n");
+    page_words(p, false);
+    buf_str(&p->html, "</div>\n");
+    page_end_section(p);
+}
+
+static void over_time(struct page *p)
+{
+    if (!p->figures)
+        return;
+    page_begin_section(p, "time", "Over time");
+    buf_str(&p->html, "<div class=\"tracks\">\n");
+    page_axis(p);
+    page_charts(p);
+    page_bars(p);
+    buf_str(&p->html, "</div>\n");
+    page_end_section(p);
+}
+
+static int write_page(struct page *p, const struct baro_verdicts *verdicts, struct baro_error *err)
+{
+    head_of_file(p);
+    page_head(p);
+    page_key_figures(p);
+    in_short(p, verdicts);
+    over_time(p);
+    page_tree(p);
+    page_tables(p);
+    page_facts(p);
+    buf_str(&p->html, "</main>\n<footer>Made by barograph " BARO_VERSION " from a tape of version ");
+    page_string(&p->html, baro_header_version(p->header));
+    buf_str(&p->html, ". This file asks for nothing over a network.</footer>\n");
+    int code = page_data(p);
+    buf_str(&p->html, "<script>");
+    buf_str(&p->html, page_js);
+    buf_str(&p->html, "</script>\n</body>\n</html>\n");
+    page_flush(p, true);
+    if (code < 0 || p->html.failed)
+        return error_set(err, -ENOMEM, "out of memory");
+    return p->code;
+}
+
+int page_write(struct baro_tape *tape, const struct page_options *options, baro_sink *sink, void *context,
+               struct baro_error *err)
+{
+    struct page p = {.options = options, .header = baro_tape_header(tape), .sink = sink, .context = context};
+    struct baro_verdicts *verdicts = NULL;
+    uint64_t first, last = 0;
+    int code = baro_tape_range(tape, &first, &last, err);
+    lives_init(&p.lives, p.header);
+    moments_init(&p.moments, &p.lives, last);
+    if (code >= 0)
+        code = baro_summary_new(&p.summary, p.header, err);
+    if (code >= 0)
+        code = baro_timeline_new(&p.timeline, p.header, err);
+    if (code >= 0)
+        code = baro_verdicts_new(&verdicts, p.header, err);
+    if (code >= 0)
+        code = walk(&p, tape, verdicts, err);
+    p.is_running = code >= 0 && baro_tape_state(tape) == BARO_TAPE_RUNNING;
+    p.is_host_only = code >= 0 && report_is_host_only(p.summary);
+    if (code >= 0)
+        code = make_figures(&p, tape, err);
+    if (code >= 0)
+        code = write_page(&p, verdicts, err);
+    figures_free(p.numbers);
+    figures_free(p.figures);
+    bars_done(&p.bars);
+    kinds_done(&p.kinds);
+    moments_done(&p.moments);
+    lives_done(&p.lives);
+    baro_verdicts_free(verdicts);
+    baro_timeline_free(p.timeline);
+    baro_summary_free(p.summary);
+    buf_done(&p.html);
+    return code;
+}

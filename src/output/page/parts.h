@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files that write the page share. */
+#ifndef OUTPUT_PAGE_PARTS_H
+#define OUTPUT_PAGE_PARTS_H
+
+#include "baro/baro.h"
+#include "base/json.h"
+#include "output/chart/figure.h"
+#include "output/page/bars.h"
+#include "output/page/kinds.h"
+#include "output/page/lives.h"
+#include "output/page/moments.h"
+#include "output/page/page.h"
+
+#define PAGE_CMDLINE_MOST 400u /* bytes of a command line */
+
+struct page {
+    struct buf html; /* what is not with the sink yet */
+    const struct page_options *options;
+    const struct baro_header *header;
+    bool is_running;
+    bool is_host_only; /* the tape has no job */
+    struct baro_summary *summary;
+    struct baro_timeline *timeline;
+    struct lives lives;
+    struct moments moments;
+    struct bars bars;
+    struct kinds kinds;
+    struct figures *figures;
+    struct figures *numbers; /* of marks */
+    struct chart_spans spans;          /* none: the page draws phases in a lane above the charts */
+    uint64_t from_ns, to_ns, start_ns; /* the time axis of all charts, and where its 0 is */
+    baro_sink *sink;
+    void *context;
+    int code; /* of the first failure */
+};
+
+/* ---- text: html.c. Each context has one function, and all text of a tape goes through one of them. ---- */
+/* Text of a tape, in elements and in attributes between double quotes: chart_xml_text() of a string. */
+void page_string(struct buf *html, const char *text);
+/* A sentence of barograph's own, as text_escaped() left it: no line ends between a number and its unit or within an
+ * option such as "--mem=2G". */
+void page_prose(struct buf *html, const char *at, size_t len);
+/* The same of a sentence that has names of the tape in it: raw bytes. */
+void page_prose_string(struct buf *html, const char *text);
+/* When it was, counted from the start of the command as on the time axis: "+1min02.345s". */
+void page_moment(const struct page *p, struct buf *html, uint64_t t_ns);
+/* A duration whose parts stay on one line. */
+void page_duration(struct buf *html, uint64_t ns);
+/* JSON inside <script type="application/json">: no "<" of it can end the script. */
+void page_script_json(struct buf *html, const char *json, size_t len);
+/* Text as a CSS or HTML class, an id or anything else: never. */
+
+void page_begin_section(struct page *p, const char *id, const char *title);
+void page_end_section(struct page *p);
+/* Hands on what was written so far, when it is much. */
+void page_flush(struct page *p, bool all);
+
+/* ---- values ---- */
+/* A value as text for people, with "at least" and "about"; the reason where it is absent. */
+void page_value(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
+/* <td data-v="..."> of a value: the number that a table is sorted by. */
+void page_mark(struct buf *html, unsigned flags); /* "at least " in small; nothing before an exact value */
+void page_value_cell(struct buf *html, const struct baro_fact *fact, const struct baro_value *v);
+/* The colour of a command in all charts: 0 to CHART_COLORS. */
+unsigned page_color(const struct page *p, const char *command);
+unsigned page_task_color(const struct page *p, const char *task);
+/* A time as a share of the axis in percent, cut to its ends: "12.345". */
+void page_percent(const struct page *p, struct buf *html, uint64_t t_ns);
+/* "exit 1", "killed by SIGKILL"; "" if it is not known. */
+void page_status(struct buf *html, const struct life *life);
+void page_life_name(const struct page *p, struct buf *html, const struct life *life);
+/* " alpha", as a small text behind the name: what tells it from others of its name. */
+void page_life_label(const struct page *p, struct buf *html, const struct life *life);
+/* The cell of its command line, without the folder of the program, which its title has. */
+void page_command_cell(const struct page *p, struct buf *html, const struct life *life);
+
+/* ---- parts of the page, in order ---- */
+void page_head(struct page *p);                                      /* head.c: what was recorded, how it ended */
+void page_verdicts(struct page *p, const struct baro_verdicts *all); /* verdicts.c */
+void page_words(struct page *p, bool about_the_recording);           /* words.c: the lines of the summary */
+void page_key_figures(struct page *p);
+void page_axis(struct page *p);   /* lane.c: the time axis, phases and events */
+void page_charts(struct page *p); /* plot.c */
+void page_bars(struct page *p);   /* rows.c */
+void page_tree(struct page *p);   /* tree.c: the processes at the moment with most memory */
+void page_tables(struct page *p); /* tables.c */
+void page_facts(struct page *p);  /* facts.c: completeness, cost, and all facts */
+int page_data(struct page *p);    /* data.c: JSON for the script; 0 or -ENOMEM */
+
+/* plot.c */
+void page_chart_data(const struct page *p, struct json *j);
+void page_spark(struct page *p, const struct chart *c, const struct chart_curve *curve);
+
+/* ---- files that the build embeds: embed.py ---- */
+extern const char page_css[], page_js[], page_csp[];
+
+#endif

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Charts as inline SVG that is as wide as the page: curves stand in an inner svg whose coordinates (buckets across,
+ * 1000 down) are stretched; text and marks stand outside of it, at percentages. Zooming is another viewBox.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fmt.h"
+#include "base/json.h"
+#include "output/page/parts.h"
+
+#define TALL 168u
+#define LOW 96u
+#define LEGEND_LINE 19u
+#define DOWN 1000 /* coordinates of a plot from its top to its bottom */
+
+struct plot {
+    struct page *p;
+    const struct chart *c;
+    double end; /* value at the top of the axis */
+    unsigned height;
+};
+
+static int down(const struct plot *w, double v)
+{
+    double y = w->end > 0 ? DOWN - v / w->end * DOWN : DOWN;
+    return y < 0 ? 0 : y > DOWN ? DOWN : (int)(y + 0.5);
+}
+
+/* ---- paths: a point where the value changes, at the middle of its bucket ---- */
+
+/* One stretch of known buckets [from, to): y of each by value(). */
+typedef double value_function(const struct chart_curve *curve, const double *below, size_t i);
+
+static double value_mean(const struct chart_curve *curve, const double *below, size_t i)
+{
+    return curve->at[i].mean + (below ? below[i] : 0);
+}
+
+static double value_max(const struct chart_curve *curve, const double *below, size_t i)
+{
+    (void)below;
+    return curve->at[i].is_bound ? curve->at[i].high : curve->at[i].max;
+}
+
+static double value_min(const struct chart_curve *curve, const double *below, size_t i)
+{
+    (void)below;
+    return curve->at[i].min;
+}
+
+/* Points at twice the bucket's number plus one: the middle. Points on one level are left out. */
+static void points(const struct plot *w, const struct chart_curve *curve, const double *below, value_function *value,
+                   size_t from, size_t to, bool back)
+{
+    struct buf *html = &w->p->html;
+    int last = -1;
+    for (size_t k = from; k < to; k++) {
+        size_t i = back ? to - 1 - (k - from) : k;
+        int y = down(w, value(curve, below, i));
+        size_t next_k = k + 1;
+        int next = next_k < to ? down(w, value(curve, below, back ? to - 1 - (next_k - from) : next_k)) : -1;
+        if (k > from && y == last && next == y)
+            continue;
+        if (k == from)
+            buf_printf(html, "%s%zu %d", back ? "L" : "M", back ? 2 * i + 2 : 2 * i, y);
+        buf_printf(html, "L%zu %d", 2 * i + 1, y);
+        if (next < 0)
+            buf_printf(html, "L%zu %d", back ? 2 * i : 2 * i + 2, y);
+        last = y;
+    }
+}
+
+/* Which buckets a path has: those that are known, without those of which only bounds are known, or these alone. */
+enum part { PART_ALL, PART_WHOLE, PART_BOUNDS };
+
+static bool has(const struct chart_curve *curve, size_t i, enum part part)
+{
+    const struct chart_bucket *b = &curve->at[i];
+    return b->known && (part == PART_ALL || b->is_bound == (part == PART_BOUNDS));
+}
+
+static size_t next(const struct chart *c, const struct chart_curve *curve, size_t i, enum part part, bool has_it)
+{
+    while (i < c->buckets && has(curve, i, part) != has_it)
+        i++;
+    return i;
+}
+
+/* kind: 'a' an area down to 0, 'l' a line, 'b' the band from the lowest to the highest value, 'e' bounds. */
+static void path(const struct plot *w, const struct chart_curve *curve, const double *below, char kind)
+{
+    struct buf *html = &w->p->html;
+    value_function *value = kind == 'b' || curve->shape == CHART_TOTAL ? value_max : value_mean;
+    const char *class = kind == 'a'                                   ? (curve->shape == CHART_STACK ? "a" : "a pale")
+                        : kind == 'e'                                 ? "d"
+                        : kind == 'l' && curve->shape == CHART_DASHED ? "d"
+                        : kind == 'l'                                 ? "l"
+                        : kind == 't'                                 ? "t"
+                                                                      : "b";
+    buf_printf(html, "<path class=\"%s k%u\" data-k=\"", class, curve->color);
+    page_string(html, curve->name);
+    buf_str(html, "\" d=\"");
+    enum part part = kind == 'e' ? PART_BOUNDS : curve->shape == CHART_STACK || kind == 'b' ? PART_ALL : PART_WHOLE;
+    for (size_t i = next(w->c, curve, 0, part, true); i < w->c->buckets; i = next(w->c, curve, i, part, true)) {
+        size_t to = next(w->c, curve, i, part, false);
+        points(w, curve, below, value, i, to, false);
+        if (kind == 'b')
+            points(w, curve, NULL, value_min, i, to, true);
+        if (kind == 'a')
+            buf_printf(html, "V%dH%zuZ", DOWN, 2 * i);
+        else if (kind == 'b')
+            buf_byte(html, 'Z');
+        i = to;
+    }
+    buf_str(html, "\"/>\n");
+}
+
+/* Stacked areas from the highest to the lowest: each covers what is below it. */
+static void stack(const struct plot *w)
+{
+    const struct chart *c = w->c;
+    double *below = calloc(c->buckets * (c->n_curves + 1), sizeof *below);
+    if (!below) {
+        w->p->html.failed = true;
+        return;
+    }
+    size_t n = 0, which[64];
+    for (size_t k = 0; k < c->n_curves && n < 63; k++) {
+        if (c->curves[k].shape != CHART_STACK || !c->curves[k].known)
+            continue;
+        which[n++] = k;
+        for (size_t i = 0; i < c->buckets; i++)
+            below[n * c->buckets + i] =
+                below[(n - 1) * c->buckets + i] + (c->curves[k].at[i].known ? c->curves[k].at[i].mean : 0);
+    }
+    for (size_t k = n; k-- > 0;)
+        path(w, &c->curves[which[k]], below + k * c->buckets, 'a');
+    free(below);
+}
+
+static bool has_band(const struct chart *c, const struct chart_curve *curve)
+{
+    for (size_t i = 0; i < c->buckets; i++) {
+        if (curve->at[i].known && value_max(curve, NULL, i) > curve->at[i].min * 1.02)
+            return true;
+    }
+    return false;
+}
+
+static void curves(const struct plot *w)
+{
+    stack(w);
+    for (size_t k = 0; k < w->c->n_curves; k++) {
+        const struct chart_curve *curve = &w->c->curves[k];
+        if (curve->shape == CHART_STACK || !curve->known)
+            continue;
+        if (curve->shape == CHART_AREA)
+            path(w, curve, NULL, 'a');
+        if (curve->shape != CHART_TOTAL && has_band(w->c, curve))
+            path(w, curve, NULL, 'b');
+        path(w, curve, NULL, curve->shape == CHART_TOTAL ? 't' : 'l');
+        if (curve->shape != CHART_TOTAL && curve->has_bounds)
+            path(w, curve, NULL, 'e');
+    }
+}
+
+/* ---- around them ---- */
+
+static void limits(const struct plot *w)
+{
+    struct buf *html = &w->p->html;
+    for (size_t i = 0; i < w->c->n_limits; i++) {
+        const struct chart_limit *limit = &w->c->limits[i];
+        struct chart_step steps[CHART_STEPS_MOST];
+        size_t n = chart_limit_steps(w->c, limit, steps);
+        buf_str(html, n ? "<path class=\"limit\" d=\"" : "");
+        for (size_t k = 0; k < n; k++) {
+            bool joins = k && steps[k - 1].to == steps[k].from;
+            if (!joins)
+                buf_printf(html, "M%zu ", 2 * steps[k].from);
+            buf_printf(html, joins ? "V%dH%zu" : "%dH%zu", down(w, steps[k].value), 2 * steps[k].to);
+        }
+        buf_str(html, n ? "\"/>\n" : "");
+    }
+}
+
+static void value_axis(const struct plot *w, const struct chart_ticks *ticks)
+{
+    struct buf *html = &w->p->html;
+    buf_str(html, "<g class=\"ya\" aria-hidden=\"true\">");
+    for (size_t i = 0; i < ticks->n; i++) {
+        double y = (double)down(w, ticks->at[i].at) * w->height / DOWN;
+        buf_printf(html, "<line x1=\"0\" x2=\"100%%\" y1=\"%.1f\" y2=\"%.1f\"/>", y, y);
+        buf_printf(html, "<text y=\"%.1f\">", y + 4);
+        page_string(html, ticks->at[i].text);
+        buf_str(html, "</text>");
+    }
+    buf_str(html, "</g>\n");
+}
+
+static void time_grid(const struct plot *w)
+{
+    struct buf *html = &w->p->html;
+    struct chart_ticks ticks;
+    chart_time_ticks(w->c, 9, &ticks);
+    buf_str(html, "<g class=\"tg\">");
+    for (size_t i = 0; i < ticks.n; i++) {
+        buf_str(html, "<line y1=\"0\" y2=\"100%\" x1=\"");
+        page_percent(w->p, html, (uint64_t)ticks.at[i].at);
+        buf_str(html, "%\" x2=\"");
+        page_percent(w->p, html, (uint64_t)ticks.at[i].at);
+        buf_str(html, "%\"/>");
+    }
+    buf_str(html, "</g>\n");
+}
+
+static void marks(const struct plot *w)
+{
+    struct buf *html = &w->p->html;
+    for (size_t i = 0; i < w->c->n_marks; i++) {
+        const struct chart_mark *mark = &w->c->marks[i];
+        double y = (double)down(w, mark->value) * w->height / DOWN;
+        bool left = (double)(mark->t_ns - w->p->from_ns) > 0.6 * (double)(w->p->to_ns - w->p->from_ns);
+        double below = chart_below_mark(w->c, mark), stem = (double)down(w, below) * w->height / DOWN - y;
+        buf_printf(html,
+                   "<svg class=\"mark%s\" overflow=\"visible\" data-t=\"%llu\" data-y=\"%.9g\" "
+                   "data-below=\"%.9g\" x=\"",
+                   left ? " left" : "", (unsigned long long)mark->t_ns, mark->value, below);
+        page_percent(w->p, html, mark->t_ns);
+        buf_printf(html, "%%\" y=\"%.1f\">", y);
+        if (stem > 4) /* the curve is lower: a line leads to it */
+            buf_printf(html, "<line y1=\"4\" y2=\"%.1f\"/>", stem);
+        buf_printf(html, "<circle r=\"3.5\"/><text x=\"%s\" y=\"-7\">", left ? "-7" : "7");
+        page_string(html, mark->text);
+        buf_str(html, "</text></svg>\n");
+    }
+}
+
+static void drawing(const struct plot *w)
+{
+    struct buf *html = &w->p->html;
+    struct chart_ticks ticks;
+    double top = chart_top(w->c);
+    if (w->c->unit == CHART_RATIO && top > 1 && top < 1.1) /* two reads that were not at the same instant */
+        top = 1;
+    chart_value_ticks(w->c->unit, top, w->height > LOW ? 5 : 4, &ticks);
+    struct plot scaled = *w;
+    scaled.end = ticks.end;
+    buf_printf(html, "<svg class=\"plot\" width=\"100%%\" height=\"%u\" role=\"img\" data-end=\"%.9g\" aria-label=\"",
+               w->height, scaled.end);
+    page_string(html, w->c->title);
+    for (size_t i = 0; i < w->c->n_marks; i++) {
+        buf_str(html, ", ");
+        page_string(html, w->c->marks[i].text);
+    }
+    buf_str(html, "\">\n");
+    time_grid(&scaled);
+    buf_printf(html,
+               "<svg class=\"in\" width=\"100%%\" height=\"%u\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\">\n",
+               w->height, 2 * w->c->buckets, DOWN);
+    curves(&scaled);
+    limits(&scaled);
+    buf_str(html, "</svg>\n");
+    value_axis(&scaled, &ticks);
+    marks(&scaled);
+    buf_str(html, "</svg>\n");
+}
+
+static void legend(const struct plot *w)
+{
+    struct buf *html = &w->p->html;
+    buf_str(html, "<ul class=\"legend\">\n");
+    for (size_t k = 0; k < w->c->n_curves; k++) {
+        const struct chart_curve *curve = &w->c->curves[k];
+        if (!curve->known)
+            continue;
+        buf_printf(html, "<li%s><button type=\"button\" data-k=\"",
+                   curve->shape == CHART_TOTAL ? " class=\"total\"" : "");
+        page_string(html, curve->name);
+        buf_printf(html, "\"><i class=\"k%u%s\"></i><span>", curve->color,
+                   curve->shape == CHART_DASHED  ? " dash"
+                   : curve->shape == CHART_TOTAL ? " tot"
+                                                 : "");
+        page_string(html, curve->name);
+        buf_printf(html, "</span><b data-curve=\"%zu\">", k);
+        struct buf text = {0};
+        chart_max_text(w->c->unit, curve, &text);
+        chart_xml_escaped(html, (const char *)text.at, text.len);
+        buf_done(&text);
+        buf_str(html, "</b></button></li>\n");
+    }
+    for (size_t i = 0; i < w->c->n_limits; i++) {
+        buf_str(html, "<li class=\"lim\"><i></i><span>");
+        page_string(html, w->c->limits[i].name);
+        buf_str(html, "</span><b>");
+        struct buf text = {0};
+        chart_limit_text(w->c, &w->c->limits[i], &text);
+        chart_xml_escaped(html, (const char *)text.at, text.len);
+        buf_done(&text);
+        buf_str(html, "</b></li>\n");
+    }
+    buf_str(html, "</ul>\n");
+}
+
+/* Where the legend stands beside the plot, the plot is as high as it. */
+static unsigned height_of(const struct chart *c, bool tall)
+{
+    size_t lines = c->n_limits;
+    for (size_t k = 0; k < c->n_curves; k++)
+        lines += c->curves[k].known;
+    unsigned least = tall ? TALL : LOW, legend = (unsigned)lines * LEGEND_LINE;
+    return legend > least ? legend : least;
+}
+
+static void track(struct page *p, const struct chart *c, size_t i, bool tall)
+{
+    struct plot w = {.p = p, .c = c, .height = height_of(c, tall)};
+    buf_printf(&p->html,
+               "<figure class=\"track chart\" id=\"c-%s\" data-chart=\"%zu\"><figcaption class=\"th\"><h3 title=\"",
+               c->id, i);
+    page_string(&p->html, c->help);
+    buf_str(&p->html, "\">");
+    page_string(&p->html, c->title);
+    buf_str(&p->html, "</h3>\n");
+    legend(&w);
+    buf_str(&p->html, "</figcaption><div class=\"tp\">\n");
+    drawing(&w);
+    buf_str(&p->html, "</div></figure>\n");
+    page_flush(p, false);
+}
+
+#define TALL_CHARTS 2u /* CPU and memory: drawn whatever they show */
+
+/* CPU and memory, the numbers that the job itself gave with marks, the other figures, then directories and the kinds
+ * that only the tape has. */
+static const struct chart *chart_at(const struct page *p, size_t i)
+{
+    size_t n = figures_count(p->figures), first = n < TALL_CHARTS ? n : TALL_CHARTS;
+    size_t numbers = p->numbers ? figures_count(p->numbers) : 0;
+    if (i < first)
+        return figures_chart(p->figures, i);
+    if (i < first + numbers)
+        return figures_chart(p->numbers, i - first);
+    i -= numbers;
+    return i < n ? figures_chart(p->figures, i) : i - n < p->kinds.charts ? &p->kinds.chart[i - n] : NULL;
+}
+
+static bool has_value(const struct chart *c)
+{
+    for (size_t k = 0; k < c->n_curves; k++) {
+        if (c->curves[k].known)
+            return true;
+    }
+    return false;
+}
+
+enum how { HOW_DRAWN, HOW_FOLDED, HOW_LEFT_OUT };
+
+static enum how how_of(const struct chart *c, size_t i)
+{
+    if (c->absent || !has_value(c))
+        return HOW_LEFT_OUT;
+    return i >= TALL_CHARTS && chart_is_flat(c) ? HOW_FOLDED : HOW_DRAWN;
+}
+
+/* "Network of the machine: received 0 B/s, sent 0 B/s": a line, which opens to the chart. */
+static void folded(struct page *p, const struct chart *c, size_t i)
+{
+    struct buf *html = &p->html, text = {0};
+    buf_str(html, "<details class=\"fold\"><summary><b>");
+    page_string(html, c->title);
+    buf_str(html, "</b> flat");
+    for (size_t k = 0; k < c->n_curves; k++) {
+        if (!c->curves[k].known || c->curves[k].shape == CHART_TOTAL)
+            continue;
+        buf_str(html, " \u00b7 ");
+        page_string(html, c->curves[k].name);
+        buf_byte(html, ' ');
+        chart_value_text(c->unit, c->curves[k].mean, &text);
+        chart_xml_escaped(html, (const char *)text.at, text.len);
+        buf_clear(&text);
+    }
+    buf_str(html, "</summary>\n");
+    track(p, c, i, false);
+    buf_str(html, "</details>\n");
+    buf_done(&text);
+}
+
+static void left_out(struct page *p, const struct chart *c)
+{
+    buf_str(&p->html, "<p class=\"fold\"><b>");
+    page_string(&p->html, c->title);
+    buf_str(&p->html, "</b> not drawn: ");
+    page_string(&p->html, c->absent ? c->absent : "no sample has the values");
+    buf_str(&p->html, "</p>\n");
+}
+
+void page_charts(struct page *p)
+{
+    const struct chart *c;
+    for (enum how how = HOW_DRAWN; how <= HOW_LEFT_OUT; how++) {
+        for (size_t i = 0; (c = chart_at(p, i)); i++) {
+            if (how_of(c, i) != how)
+                continue;
+            if (how == HOW_DRAWN)
+                track(p, c, i, i < TALL_CHARTS);
+            else if (how == HOW_FOLDED)
+                folded(p, c, i);
+            else
+                left_out(p, c);
+        }
+    }
+}
+
+/* ---- small curves, and data for the script ---- */
+
+void page_spark(struct page *p, const struct chart *c, const struct chart_curve *curve)
+{
+    enum { ACROSS = 120 };
+    if (!c || !curve || !curve->known || curve->max <= 0)
+        return;
+    buf_printf(&p->html,
+               "<svg class=\"spark\" viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><path "
+               "d=\"M0 100",
+               ACROSS);
+    for (size_t x = 0; x < ACROSS; x++) {
+        double most = 0;
+        size_t from = x * c->buckets / ACROSS, to = (x + 1) * c->buckets / ACROSS;
+        for (size_t i = from; i < to || i == from; i++)
+            most = chart_is_whole(&curve->at[i]) && curve->at[i].max > most ? curve->at[i].max : most;
+        buf_printf(&p->html, "L%zu %d", x, 100 - (int)(most / curve->max * 96));
+    }
+    buf_printf(&p->html, "L%d 100Z\"/></svg>", ACROSS);
+}
+
+/* Rounded to four digits: more can't be seen, and the page stays small. */
+static double four_digits(double v)
+{
+    double scale = 1, size = v < 0 ? -v : v;
+    if (!(size > 1e-12 && size < 1e18))
+        return 0;
+    for (; size * scale < 1000; scale *= 10)
+        ;
+    for (; size * scale >= 10000; scale /= 10)
+        ;
+    double whole = (double)(uint64_t)(size * scale + 0.5), rounded = scale >= 1 ? whole / scale : whole * (1 / scale);
+    return v < 0 ? -rounded : rounded;
+}
+
+/* A sign for each bucket: that the value is a lower bound, that it is old, or neither. */
+static void bounds_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
+{
+    char sign[8];
+    json_key(j, "sign");
+    json_begin(j, '[');
+    for (size_t i = 0; i < c->buckets; i++) {
+        bool is_bound = curve->at[i].known && curve->at[i].is_bound;
+        unsigned flags = curve->at[i].at_least > 0 ? BARO_VALUE_LOWER_BOUND : BARO_VALUE_ESTIMATE;
+        snprintf(sign, sizeof(sign), "%s ", baro_value_mark(flags, BARO_MARK_SYMBOL));
+        json_text(j, is_bound ? sign : "");
+    }
+    json_end(j, ']');
+}
+
+static void curve_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
+{
+    json_begin(j, '{');
+    json_key(j, "name");
+    json_text(j, curve->name);
+    json_key(j, "shape");
+    json_u64(j, curve->shape);
+    json_key(j, "v");
+    json_begin(j, '[');
+    for (size_t i = 0; i < c->buckets; i++) {
+        if (curve->at[i].known)
+            json_double(j, four_digits(curve->shape == CHART_STACK ? curve->at[i].mean : curve->at[i].max));
+        else
+            json_null(j);
+    }
+    json_end(j, ']');
+    if (curve->has_bounds)
+        bounds_data(c, curve, j);
+    json_end(j, '}');
+}
+
+void page_chart_data(const struct page *p, struct json *j)
+{
+    const struct chart *c;
+    json_begin(j, '[');
+    for (size_t i = 0; (c = chart_at(p, i)); i++) {
+        json_begin(j, '{');
+        json_key(j, "id");
+        json_text(j, c->id);
+        json_key(j, "unit");
+        json_u64(j, c->unit);
+        json_key(j, "buckets");
+        json_u64(j, c->buckets);
+        json_key(j, "curves");
+        json_begin(j, '[');
+        for (size_t k = 0; k < c->n_curves; k++)
+            curve_data(c, &c->curves[k], j);
+        json_end(j, ']');
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/rows/dialect_each.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/rows/dialect_form.h"
+#include "output/rows/encode.h"
+
+struct place {
+    uint32_t id;
+    const struct baro_process *process;
+};
+
+#define MISSED 256u
+
+struct dialect_each {
+    const struct dialect_table *table;
+    const struct baro_header *header;
+    int of_process[DIALECT_COLUMNS]; /* ids of the columns' metrics; -1: none */
+    int state, task, exit_task, process_user, process_system, exit_user, exit_system;
+    struct row_names names;
+    struct baro_sample *before; /* NULL: there was none */
+    struct place *places;       /* its processes, by id */
+    size_t n_places;
+    struct baro_exit **ended;   /* since then */
+    size_t n_ended, cap_ended;
+    struct missed {             /* gone from the samples, as a ring: the end may be reported later */
+        uint32_t id;
+        uint64_t user, system;
+    } missed[MISSED];
+    size_t n_missed;
+    bool has_tasks;             /* then processes of no task have no rows */
+};
+
+/* Who a row is of: a living process, or the exit of one. */
+struct subject {
+    int32_t pid;
+    uint64_t start_ticks;
+    const struct baro_process *process, *before; /* before: the same in the sample before; NULL: not in it */
+    const struct baro_exit *end;
+};
+
+static int metric_of(enum baro_kind kind, const char *stem)
+{
+    return stem ? baro_metric_find(kind, stem, strlen(stem)) : -1;
+}
+
+struct dialect_each *dialect_each_new(const struct dialect_table *table, const struct baro_header *header)
+{
+    struct dialect_each *d = calloc(1, sizeof(*d));
+    if (!d)
+        return NULL;
+    d->table = table;
+    d->header = header;
+    for (size_t i = 0; i < table->n; i++) {
+        const struct dialect_column *c = &table->columns[i];
+        d->of_process[i] = c->from == FROM_CORES ? baro_derived_find(BARO_KIND_PROCESS, c->metric, strlen(c->metric))
+                                                 : metric_of(BARO_KIND_PROCESS, c->metric);
+    }
+    d->state = metric_of(BARO_KIND_PROCESS, "state");
+    d->task = metric_of(BARO_KIND_PROCESS, "task");
+    d->exit_task = metric_of(BARO_KIND_EXIT, "task");
+    d->process_user = metric_of(BARO_KIND_PROCESS, "cpu_user");
+    d->process_system = metric_of(BARO_KIND_PROCESS, "cpu_system");
+    d->exit_user = metric_of(BARO_KIND_EXIT, "cpu_user");
+    d->exit_system = metric_of(BARO_KIND_EXIT, "cpu_system");
+    return d;
+}
+
+static void forget_ended(struct dialect_each *d)
+{
+    for (size_t i = 0; i < d->n_ended; i++)
+        baro_exit_free(d->ended[i]);
+    d->n_ended = 0;
+}
+
+void dialect_each_free(struct dialect_each *d)
+{
+    if (!d)
+        return;
+    forget_ended(d);
+    free(d->ended);
+    free(d->places);
+    baro_sample_free(d->before);
+    free(d);
+}
+
+/* ---- the sample before ---- */
+
+static bool pair(int user_absent, int system_absent)
+{
+    return user_absent == BARO_PRESENT && system_absent == BARO_PRESENT;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static const struct baro_process *process_before(const struct dialect_each *d, uint32_t id)
+{
+    const struct place key = {.id = id};
+    const struct place *found = d->n_places ? bsearch(&key, d->places, d->n_places, sizeof(key), by_id) : NULL;
+    return found ? found->process : NULL;
+}
+
+static bool cpu_of(const struct dialect_each *d, const struct baro_process *p, uint64_t *ret_user, uint64_t *ret_system)
+{
+    return pair(baro_process_value(p, d->process_user, ret_user), baro_process_value(p, d->process_system, ret_system));
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What was in the sample before and is not in this one. Its exit record may come some samples later. */
+static void note_missed(struct dialect_each *d, const struct baro_sample *s)
+{
+    size_t n = baro_sample_count(s);
+    uint32_t *ids = n ? malloc(n * sizeof(*ids)) : NULL;
+    for (size_t i = 0; ids && i < n; i++)
+        ids[i] = baro_process_id(baro_sample_process(s, i));
+    if (ids)
+        qsort(ids, n, sizeof(*ids), by_number);
+    for (size_t i = 0; i < d->n_places && (ids || !n); i++) {
+        struct missed m = {.id = d->places[i].id};
+        if (n && bsearch(&m.id, ids, n, sizeof(*ids), by_number))
+            continue;
+        if (cpu_of(d, d->places[i].process, &m.user, &m.system))
+            d->missed[d->n_missed++ % MISSED] = m;
+    }
+    free(ids);
+}
+
+static bool find_missed(const struct dialect_each *d, uint32_t id, uint64_t *ret_user, uint64_t *ret_system)
+{
+    for (size_t i = 0; i < d->n_missed && i < MISSED; i++) {
+        if (d->missed[i].id != id)
+            continue;
+        *ret_user = d->missed[i].user;
+        *ret_system = d->missed[i].system;
+        return true;
+    }
+    return false;
+}
+
+static bool keep(struct dialect_each *d, const struct baro_sample *s)
+{
+    struct baro_sample *copy;
+    size_t n = baro_sample_count(s);
+    note_missed(d, s);
+    struct place *places = realloc(d->places, (n ? n : 1) * sizeof(*places));
+    d->places = places ? places : d->places;
+    if (!places || baro_sample_copy(s, &copy, NULL) < 0) {
+        d->n_places = 0; /* they may have been moved */
+        return false;
+    }
+    baro_sample_free(d->before);
+    d->before = copy;
+    d->n_places = n;
+    for (size_t i = 0; i < n; i++) {
+        const struct baro_process *p = baro_sample_process(copy, i);
+        places[i] = (struct place){baro_process_id(p), p};
+    }
+    if (n)
+        qsort(places, n, sizeof(*places), by_id);
+    return true;
+}
+
+static bool keep_exit(struct dialect_each *d, const struct baro_exit *e)
+{
+    if (d->n_ended == d->cap_ended) {
+        size_t cap = d->cap_ended ? 2 * d->cap_ended : 16;
+        struct baro_exit **grown = realloc(d->ended, cap * sizeof(*grown));
+        if (!grown)
+            return false;
+        d->ended = grown;
+        d->cap_ended = cap;
+    }
+    if (baro_exit_copy(e, &d->ended[d->n_ended], NULL) < 0)
+        return false;
+    d->n_ended++;
+    return true;
+}
+
+/* ---- a row ---- */
+
+/* A number of the original's that stands for one that it does not have. */
+static void put_unknown(struct buf *b)
+{
+    buf_str(b, "-1");
+}
+
+static void put_task(const struct dialect_each *d, const struct baro_sample *s, const struct subject *of, struct buf *b)
+{
+    uint64_t id;
+    int absent = of->end ? baro_exit_value(of->end, d->exit_task, &id) : baro_process_value(of->process, d->task, &id);
+    const char *name = absent == BARO_PRESENT ? row_task_name(&d->names, s, id) : NULL;
+    if (!name)
+        name = of->end ? baro_exit_name(of->end) : baro_process_name(of->process);
+    csv_text(b, name, strlen(name), false);
+}
+
+/* As in the original the first row of a process has 0, but where it is known what it used since the row before. */
+static void put_cores(const struct dialect_each *d, const struct baro_sample *s, const struct subject *of, int derived,
+                      struct buf *b)
+{
+    const struct baro_interval between = {d->header, d->before, s};
+    struct baro_use use = {0};
+    int absent = of->end ? baro_interval_exit_derived(&between, of->before, of->end, derived, &use)
+                         : baro_interval_process_derived(&between, of->before, of->process, derived, &use);
+    form_float(b, absent == BARO_PRESENT ? use.rate * 100 : 0, 1);
+}
+
+/* Exits have another split than samples (raw ticks), and the original's report takes the largest user and the largest
+ * system time of a process. So neither falls, and their sum is that of the exit. Example: 1.36 s and 0.02 s were read,
+ * and the exit has 1.34 s and 0.05 s: 1.36 s and 0.03 s. */
+static bool cpu_at_end(const struct dialect_each *d, const struct subject *of, uint64_t *ret_user, uint64_t *ret_system)
+{
+    uint64_t user, system, user_before, system_before;
+    bool known = pair(baro_exit_value(of->end, d->exit_user, &user), baro_exit_value(of->end, d->exit_system, &system));
+    bool read = of->before ? cpu_of(d, of->before, &user_before, &system_before)
+                           : find_missed(d, baro_exit_id(of->end), &user_before, &system_before);
+    if (read && (!known || user + system < user_before + system_before)) {
+        user = user_before;
+        system = system_before;
+    } else if (read) {
+        uint64_t sum = user + system, most = sum - system_before;
+        user = user < user_before ? user_before : user > most ? most : user;
+        system = sum - user;
+    }
+    if (known || read) {
+        *ret_user = user;
+        *ret_system = system;
+    }
+    return known || read;
+}
+
+/* A column of seconds is of CPU time. */
+static bool put_seconds(const struct dialect_each *d, const struct subject *of, size_t column, struct buf *b)
+{
+    uint64_t user, system;
+    bool is_user = d->of_process[column] == d->process_user;
+    bool known = of->end ? cpu_at_end(d, of, &user, &system) : cpu_of(d, of->process, &user, &system);
+    if (known)
+        form_float(b, (double)(is_user ? user : system) / 1e9, 3);
+    return known;
+}
+
+/* A process that has ended holds no memory. */
+static void put_memory(const struct dialect_each *d, const struct subject *of, size_t column, struct buf *b)
+{
+    uint64_t v = 0;
+    if (!of->end && baro_process_value(of->process, d->of_process[column], &v) != BARO_PRESENT)
+        put_unknown(b);
+    else
+        buf_u64(b, v / 1024);
+}
+
+/* Returns false where there is no value: then there is no row. */
+static bool put(const struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns, const struct subject *of,
+                size_t i, struct buf *b)
+{
+    switch (d->table->columns[i].form) {
+    case FORM_EPOCH:
+        form_epoch(b, baro_header_realtime_ns(d->header, t_ns));
+        return true;
+    case FORM_TEXT:
+        put_task(d, s, of, b);
+        return true;
+    case FORM_COUNT:
+        buf_u64(b, (uint64_t)of->pid);
+        return true;
+    case FORM_OF_CORE:
+        put_cores(d, s, of, d->of_process[i], b);
+        return true;
+    case FORM_SECONDS:
+        return put_seconds(d, of, i, b);
+    case FORM_KIB:
+        put_memory(d, of, i, b);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool row(const struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns, const struct subject *of,
+                struct buf *ret)
+{
+    size_t from = ret->len;
+    for (size_t i = 0; i < d->table->n; i++) {
+        if (i)
+            buf_byte(ret, ',');
+        if (!put(d, s, t_ns, of, i, ret)) {
+            ret->len = from;
+            return false;
+        }
+    }
+    buf_str(ret, d->table->end);
+    return true;
+}
+
+/* ---- the rows of a sample ---- */
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct subject *x = a, *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    return x->start_ticks < y->start_ticks ? -1 : x->start_ticks > y->start_ticks;
+}
+
+/* It has ended, and its parent has not waited for it yet: there is nothing more to be read of it. */
+static bool is_zombie(const struct dialect_each *d, const struct baro_process *p)
+{
+    uint64_t state;
+    return baro_process_value(p, d->state, &state) == BARO_PRESENT && (state == 'Z' || state == 'X');
+}
+
+/* Where tasks were named, what else was recorded (--pid with --name) has no rows. */
+static bool is_left_out(const struct dialect_each *d, const struct subject *of)
+{
+    uint64_t id;
+    return d->has_tasks && (of->end ? baro_exit_value(of->end, d->exit_task, &id)
+                                    : baro_process_value(of->process, d->task, &id)) != BARO_PRESENT;
+}
+
+/* s NULL: there is no sample behind what ended. */
+static bool rows(struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns, struct buf *ret)
+{
+    size_t living = s ? baro_sample_count(s) : 0, n = 0;
+    struct subject *all = calloc(living + d->n_ended + 1, sizeof(*all));
+    bool any = false;
+    if (!all) {
+        ret->failed = true;
+        return false;
+    }
+    for (size_t i = 0; i < living; i++) {
+        const struct baro_process *p = baro_sample_process(s, i);
+        if (!is_zombie(d, p))
+            all[n++] = (struct subject){baro_process_pid(p), baro_process_start_ticks(p), .process = p,
+                                        .before = process_before(d, baro_process_id(p))};
+    }
+    for (size_t i = 0; i < d->n_ended; i++) {
+        const struct baro_exit *e = d->ended[i];
+        all[n++] = (struct subject){baro_exit_pid(e), baro_exit_start_ticks(e), .end = e,
+                                    .before = process_before(d, baro_exit_id(e))};
+    }
+    qsort(all, n, sizeof(*all), by_pid);
+    d->has_tasks |= s && baro_sample_entity_count(s, baro_kind_find("task")) > 0;
+    for (size_t i = 0; i < n; i++)
+        any |= !is_left_out(d, &all[i]) && row(d, s, t_ns, &all[i], ret);
+    free(all);
+    forget_ended(d);
+    return any;
+}
+
+bool dialect_each_record(struct dialect_each *d, const struct baro_record *record, struct buf *ret)
+{
+    if (record->kind == BARO_RECORD_EXIT && !keep_exit(d, record->u.exit))
+        ret->failed = true;
+    if (record->kind != BARO_RECORD_SAMPLE)
+        return false;
+    const struct baro_sample *s = record->u.sample;
+    row_names_note(&d->names, s);
+    bool any = rows(d, s, baro_sample_t_ns(s), ret);
+    if (!keep(d, s))
+        ret->failed = true;
+    return any;
+}
+
+bool dialect_each_end(struct dialect_each *d, struct buf *ret)
+{
+    uint64_t t_ns = d->before ? baro_sample_t_ns(d->before) : 0;
+    for (size_t i = 0; i < d->n_ended; i++)
+        t_ns = baro_exit_t_ns(d->ended[i]) > t_ns ? baro_exit_t_ns(d->ended[i]) : t_ns;
+    return d->n_ended && rows(d, NULL, t_ns, ret);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers and times as the programs write them whose dialects these are: Python's. */
+#ifndef OUTPUT_ROWS_DIALECT_FORM_H
+#define OUTPUT_ROWS_DIALECT_FORM_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* As Python writes a float: no zeros at the end but one behind the point. */
+void form_float(struct buf *b, double v, int digits);
+/* Seconds since 1970 as such a float, to the microsecond. */
+void form_epoch(struct buf *b, int64_t realtime_ns);
+void form_epoch_ms(struct buf *b, int64_t realtime_ns);
+/* UTC, to the millisecond, with +00:00. */
+void form_iso(struct buf *b, int64_t realtime_ns);
+
+#endif

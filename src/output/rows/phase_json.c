@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/rows/encode.h"
+
+static void value_of(struct json *j, enum baro_fact_type type, const struct baro_value *v)
+{
+    switch (type) {
+    case BARO_FACT_UNSIGNED:
+        json_u64(j, v->u64);
+        break;
+    case BARO_FACT_BOOLEAN:
+        json_bool(j, v->u64 != 0);
+        break;
+    case BARO_FACT_SIGNED:
+    case BARO_FACT_TIME:
+        json_i64(j, v->i64);
+        break;
+    case BARO_FACT_REAL:
+        json_double(j, v->real);
+        break;
+    case BARO_FACT_TEXT:
+        json_text(j, v->text);
+        break;
+    }
+}
+
+/* A list of the facts that have a flag, or of why there is none; nothing if there is none such. */
+static void list(struct json *j, const struct baro_timeline *t, size_t item, const char *key, unsigned flag)
+{
+    struct baro_value v;
+    bool any = false;
+    for (int f = 0; f < baro_timeline_fact_count(); f++) {
+        bool absent = baro_timeline_value(t, item, f, &v) != BARO_PRESENT;
+        if (flag ? !(v.flags & flag) : !absent || v.absent < 0)
+            continue;
+        if (!any) {
+            json_key(j, key);
+            json_begin(j, flag ? '[' : '{');
+        }
+        any = true;
+        if (flag) {
+            json_text(j, baro_timeline_fact(f)->name);
+        } else {
+            json_key(j, baro_timeline_fact(f)->name);
+            json_text(j, baro_absent_name((enum baro_absent)v.absent));
+        }
+    }
+    if (any)
+        json_end(j, flag ? ']' : '}');
+}
+
+void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *j)
+{
+    struct baro_value v;
+    for (int f = 0; f < baro_timeline_fact_count(); f++) {
+        const struct baro_fact *fact = baro_timeline_fact(f);
+        json_key(j, fact->name);
+        if (baro_timeline_value(t, item, f, &v) == BARO_PRESENT)
+            value_of(j, fact->type, &v);
+        else
+            json_null(j);
+    }
+    list(j, t, item, "lower_bounds", BARO_VALUE_LOWER_BOUND);
+    list(j, t, item, "estimates", BARO_VALUE_ESTIMATE);
+    list(j, t, item, "absent", 0);
+}
+
+void json_attribute(const struct baro_attribute *a, struct json *j)
+{
+    json_key(j, a->name);
+    switch (a->type) {
+    case BARO_ATTRIBUTE_UNSIGNED:
+        json_u64(j, a->u64);
+        break;
+    case BARO_ATTRIBUTE_SIGNED:
+        json_i64(j, a->i64);
+        break;
+    case BARO_ATTRIBUTE_REAL:
+        json_double(j, a->real);
+        break;
+    case BARO_ATTRIBUTE_TEXT:
+        json_text(j, a->text);
+        break;
+    case BARO_ATTRIBUTE_BOOLEAN:
+        json_bool(j, a->u64);
+        break;
+    case BARO_ATTRIBUTE_JSON:
+        json_embed(j, a->text);
+        break;
+    default:
+        json_null(j); /* of a later version */
+    }
+}
+
+void json_attributes(const struct baro_timeline_item *item, struct json *j)
+{
+    json_begin(j, '{');
+    for (size_t i = 0; i < item->attribute_count; i++)
+        json_attribute(&item->attribute[i], j);
+    json_end(j, '}');
+}

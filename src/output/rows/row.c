@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/rows/row.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/fmt.h"
+#include "base/json.h"
+#include "output/rows/encode.h"
+
+/* ---- cells ---- */
+
+static void put_absent(struct cell *c, int reason)
+{
+    c->kind = CELL_ABSENT;
+    c->absent = reason;
+}
+
+static void put_u64(struct cell *c, uint64_t v)
+{
+    c->kind = CELL_U64;
+    c->u64 = v;
+}
+
+static void put_text(struct cell *c, const char *text)
+{
+    c->kind = CELL_TEXT;
+    c->text = text;
+    c->len = strlen(text);
+}
+
+static void write_time(struct row_time *t, int64_t realtime_ns)
+{
+    struct buf b = {0};
+    fmt_time_utc(&b, realtime_ns);
+    t->realtime_ns = realtime_ns;
+    t->len = b.failed ? 0 : b.len < sizeof(t->text) ? b.len : sizeof(t->text);
+    memcpy(t->text, b.at ? b.at : (const unsigned char *)"", t->len);
+    buf_done(&b);
+}
+
+static void put_time(struct cell *c, const struct row *r)
+{
+    int64_t realtime_ns = baro_header_realtime_ns(r->header, r->t_ns);
+    struct row_time once = {0}, *t = r->time ? r->time : &once;
+    if (!t->len || t->realtime_ns != realtime_ns)
+        write_time(t, realtime_ns);
+    memcpy(c->room, t->text, t->len);
+    c->kind = CELL_TEXT;
+    c->text = c->room;
+    c->len = t->len;
+}
+
+static void put_user(struct cell *c, const struct row *r, uint32_t uid)
+{
+    const char *name = uid != UINT32_MAX && r->user ? r->user(r->user_context, uid) : NULL;
+    if (uid == UINT32_MAX) {
+        put_absent(c, BARO_ABSENT_UNKNOWN);
+    } else if (name) {
+        put_text(c, name);
+    } else {
+        snprintf(c->room, sizeof(c->room), "%u", uid);
+        put_text(c, c->room);
+    }
+}
+
+/* A stored value in the form in which its unit is shown. */
+static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t v)
+{
+    if (absent != BARO_PRESENT) {
+        put_absent(c, absent);
+        return;
+    }
+    switch (unit) {
+    case BARO_UNIT_CHAR:
+        c->room[0] = (char)v;
+        c->room[1] = 0;
+        put_text(c, c->room);
+        break;
+    case BARO_UNIT_SIGNED:
+        c->kind = CELL_I64;
+        c->i64 = (int64_t)v;
+        break;
+    case BARO_UNIT_RATIO:
+    case BARO_UNIT_DECIMAL:
+        c->kind = CELL_REAL;
+        c->real = (double)v / 1e6;
+        break;
+    case BARO_UNIT_REAL:
+        c->kind = CELL_REAL;
+        memcpy(&c->real, &v, sizeof(c->real));
+        break;
+    case BARO_UNIT_CELSIUS:
+        c->kind = CELL_REAL;
+        c->real = (double)(int64_t)v / 1e3;
+        break;
+    default:
+        put_u64(c, v);
+    }
+}
+
+/* ---- names of entities ---- */
+
+static const struct baro_entity *task_at(const struct baro_sample *s, size_t i)
+{
+    return s ? baro_sample_entity(s, BARO_KIND_TASK, i) : NULL;
+}
+
+void row_names_note(struct row_names *names, const struct baro_sample *s)
+{
+    for (const struct baro_entity *e; names->n < ROW_NAMES_MOST && (e = task_at(s, names->n)); names->n++) {
+        names->at[names->n].id = baro_entity_id(e);
+        snprintf(names->at[names->n].text, sizeof(names->at->text), "%s", baro_entity_name(e));
+    }
+}
+
+const char *row_task_name(const struct row_names *names, const struct baro_sample *s, uint64_t id)
+{
+    const struct baro_entity *e;
+    for (size_t i = 0; (e = task_at(s, i)); i++) {
+        if (baro_entity_id(e) == id)
+            return baro_entity_name(e);
+    }
+    for (size_t i = 0; names && i < names->n; i++) {
+        if (names->at[i].id == id)
+            return names->at[i].text;
+    }
+    return NULL;
+}
+
+static void put_entity(struct cell *c, const struct row *r, uint64_t id)
+{
+    const char *name = row_task_name(r->names, r->sample, id);
+    if (name)
+        put_text(c, name);
+    else
+        put_u64(c, id);
+}
+
+static int sum_of(const struct baro_sample *s, int metric, uint64_t *ret)
+{
+    struct baro_sum sum;
+    int absent = baro_sample_sum(s, metric, &sum);
+    if (absent == BARO_PRESENT)
+        *ret = sum.value;
+    return absent;
+}
+
+/* The job's and the machine's values are one row of a sample; all others are read in one call. */
+static void read_one_by_one(const struct row *r, const struct columns *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        c->value[i] = 0;
+        c->absent[i] = BARO_ABSENT_UNSUPPORTED;
+        if (c->at[i].kind == COLUMN_SUM)
+            c->absent[i] = (uint8_t)sum_of(r->sample, c->metric[i], &c->value[i]);
+        else if (r->kind == BARO_KIND_JOB)
+            c->absent[i] = (uint8_t)baro_sample_job(r->sample, c->metric[i], &c->value[i]);
+        else if (r->kind == BARO_KIND_HOST)
+            c->absent[i] = (uint8_t)baro_sample_host(r->sample, c->metric[i], &c->value[i]);
+    }
+}
+
+void row_read(const struct row *r, const struct columns *c)
+{
+    if (r->process)
+        baro_process_values(r->process, c->metric, c->n, c->value, c->absent);
+    else if (r->exit)
+        baro_exit_values(r->exit, c->metric, c->n, c->value, c->absent);
+    else if (r->entity)
+        baro_entity_values(r->entity, c->metric, c->n, c->value, c->absent);
+    else
+        read_one_by_one(r, c);
+}
+
+static void put_exit(struct cell *cell, const struct row *r, enum column_kind kind)
+{
+    int status, absent = baro_exit_status(r->exit, &status);
+    if (absent != BARO_PRESENT) {
+        put_absent(cell, absent);
+    } else if (WIFSIGNALED(status) != (kind == COLUMN_SIGNAL)) {
+        put_text(cell, ""); /* it ended the other way */
+        cell->kind = CELL_ABSENT;
+        cell->absent = BARO_PRESENT;
+    } else {
+        put_u64(cell, (uint64_t)(kind == COLUMN_SIGNAL ? WTERMSIG(status) : WEXITSTATUS(status)));
+    }
+}
+
+static int32_t pid_of(const struct row *r)
+{
+    return r->process ? baro_process_pid(r->process) : r->exit ? baro_exit_pid(r->exit) : baro_event_pid(r->event);
+}
+
+static uint64_t start_of(const struct row *r)
+{
+    return r->process ? baro_process_start_ticks(r->process)
+           : r->exit  ? baro_exit_start_ticks(r->exit)
+                      : baro_event_start_ticks(r->event);
+}
+
+static int32_t ppid_of(const struct row *r)
+{
+    return r->process ? baro_process_ppid(r->process) : baro_exit_ppid(r->exit);
+}
+
+static uint32_t uid_of(const struct row *r)
+{
+    return r->process ? baro_process_uid(r->process) : baro_exit_uid(r->exit);
+}
+
+static void put_known(struct cell *cell, uint64_t v, uint64_t unknown)
+{
+    if (v == unknown)
+        put_absent(cell, BARO_ABSENT_UNKNOWN);
+    else
+        put_u64(cell, v);
+}
+
+static void put_cmdline(struct cell *cell, const struct row *r)
+{
+    const char *line = r->process ? baro_process_cmdline(r->process) : baro_exit_cmdline(r->exit);
+    int absent = r->process ? baro_process_cmdline_absent(r->process) : BARO_PRESENT;
+    if (line)
+        put_text(cell, line);
+    else
+        put_absent(cell, absent ? absent : BARO_ABSENT_UNKNOWN);
+}
+
+static void put_name(struct cell *cell, const struct row *r)
+{
+    put_text(cell, r->entity    ? baro_entity_name(r->entity)
+                   : r->process ? baro_process_name(r->process)
+                                : baro_exit_name(r->exit));
+}
+
+static void write_attribute(struct buf *b, const struct baro_attribute *a)
+{
+    struct json number = {.out = b};
+    buf_str(b, b->len ? ", " : "");
+    buf_str(b, a->name);
+    buf_byte(b, '=');
+    switch (a->type) {
+    case BARO_ATTRIBUTE_UNSIGNED:
+        buf_u64(b, a->u64);
+        break;
+    case BARO_ATTRIBUTE_SIGNED:
+        json_i64(&number, a->i64);
+        break;
+    case BARO_ATTRIBUTE_REAL:
+        json_double(&number, a->real);
+        break;
+    case BARO_ATTRIBUTE_TEXT:
+    case BARO_ATTRIBUTE_JSON:
+        buf_str(b, a->text);
+        break;
+    case BARO_ATTRIBUTE_BOOLEAN:
+        buf_str(b, a->u64 ? "true" : "false");
+        break;
+    }
+}
+
+static void put_attributes(struct cell *cell, const struct row *r)
+{
+    struct baro_attribute a;
+    struct buf *b = r->attributes;
+    if (!b)
+        return;
+    buf_clear(b);
+    for (size_t i = 0; baro_entity_attribute(r->entity, i, &a) == 0; i++)
+        write_attribute(b, &a);
+    if (b->failed)
+        return;
+    cell->kind = CELL_TEXT;
+    cell->text = b->len ? (const char *)b->at : "";
+    cell->len = b->len;
+}
+
+/* What a mark or a phase was given besides its name, which is its first attribute. */
+static void put_given(struct cell *cell, const struct row *r)
+{
+    enum baro_event_kind kind = baro_event_kind_of(r->event);
+    bool named = kind == BARO_EVENT_MARK || kind == BARO_EVENT_PHASE_BEGIN || kind == BARO_EVENT_PHASE_END;
+    size_t n = named ? baro_event_attribute_count(r->event) : 0;
+    struct json json = {.out = r->attributes};
+    struct baro_attribute a;
+    cell->absent = BARO_PRESENT; /* there is none, and none is missing */
+    if (!r->attributes || n < 2)
+        return;
+    buf_clear(r->attributes);
+    json_begin(&json, '{');
+    for (size_t i = 1; i < n && baro_event_attribute(r->event, i, &a) == 0; i++)
+        json_attribute(&a, &json);
+    json_end(&json, '}');
+    if (r->attributes->failed)
+        return;
+    cell->kind = CELL_JSON;
+    cell->text = (const char *)r->attributes->at;
+    cell->len = r->attributes->len - 1; /* without the end of the line */
+}
+
+static void put_phase(struct cell *cell, const struct row *r)
+{
+    ptrdiff_t i = r->timeline ? baro_timeline_phase_at(r->timeline, r->t_ns) : -1;
+    cell->absent = r->timeline ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+    if (i >= 0)
+        put_text(cell, baro_timeline_get(r->timeline, (size_t)i)->name);
+}
+
+static void put_flag(struct cell *cell, bool v)
+{
+    cell->kind = CELL_BOOL;
+    cell->u64 = v;
+}
+
+/* Some processes of older tapes have 0: they were read when they began, and in no sample since. */
+static void put_age(struct cell *cell, const struct row *r)
+{
+    uint64_t read_ns = baro_process_read_ns(r->process);
+    put_u64(cell, r->t_ns > read_ns ? r->t_ns - read_ns : 0);
+    if (!read_ns && r->t_ns) {
+        cell->kind = CELL_ABSENT;
+        cell->absent = BARO_ABSENT_UNKNOWN;
+    }
+}
+
+static void put_real(struct cell *cell, int absent, double v)
+{
+    cell->kind = absent == BARO_PRESENT ? CELL_REAL : CELL_ABSENT;
+    cell->absent = absent;
+    cell->real = v;
+}
+
+static void put_derived(struct cell *cell, const struct row *r, int derived)
+{
+    double v = 0;
+    int absent = row_derived(r, derived, &v);
+    put_real(cell, absent, v);
+}
+
+/* The wall clock can be set back: the number of that event is below 0. */
+static void put_number(struct cell *ret, const struct baro_event *e)
+{
+    struct baro_attribute a;
+    if (baro_event_attribute(e, 0, &a) < 0 || a.type != BARO_ATTRIBUTE_SIGNED) {
+        put_u64(ret, baro_event_number(e));
+        return;
+    }
+    ret->kind = CELL_I64;
+    ret->i64 = a.i64;
+}
+
+/* Columns of exits and events only. */
+static void put_end(struct cell *ret, const struct row *r, enum column_kind kind)
+{
+    switch (kind) {
+    case COLUMN_STATUS:
+    case COLUMN_SIGNAL:
+        put_exit(ret, r, kind);
+        break;
+    case COLUMN_SOURCE:
+        put_text(ret, baro_exit_source_name(baro_exit_source_of(r->exit)));
+        break;
+    case COLUMN_SAMPLED:
+        put_flag(ret, baro_exit_sampled(r->exit));
+        break;
+    case COLUMN_EVENT:
+        put_text(ret, baro_event_name(r->event));
+        break;
+    case COLUMN_NUMBER:
+        put_number(ret, r->event);
+        break;
+    case COLUMN_TEXT:
+        put_text(ret, baro_event_text(r->event));
+        break;
+    case COLUMN_GIVEN:
+        put_given(ret, r);
+        break;
+    default:
+        break;
+    }
+}
+
+void row_cell(const struct row *r, const struct columns *columns, size_t i, struct cell *ret)
+{
+    const struct column *c = &columns->at[i];
+    ret->kind = CELL_ABSENT;
+    ret->absent = BARO_ABSENT_UNKNOWN;
+    switch (c->kind) {
+    case COLUMN_TIME:
+        put_time(ret, r);
+        break;
+    case COLUMN_T:
+        put_u64(ret, r->t_ns);
+        break;
+    case COLUMN_PID:
+        put_known(ret, (uint64_t)pid_of(r), 0);
+        break;
+    case COLUMN_START:
+        put_known(ret, start_of(r), 0);
+        break;
+    case COLUMN_PPID:
+        put_u64(ret, (uint64_t)ppid_of(r));
+        break;
+    case COLUMN_UID:
+        put_known(ret, uid_of(r), UINT32_MAX);
+        break;
+    case COLUMN_USER:
+        put_user(ret, r, uid_of(r));
+        break;
+    case COLUMN_NAME:
+        put_name(ret, r);
+        break;
+    case COLUMN_LABEL:
+        put_text(ret, baro_entity_label(r->entity));
+        break;
+    case COLUMN_ATTRIBUTES:
+        put_attributes(ret, r);
+        break;
+    case COLUMN_PHASE:
+        put_phase(ret, r);
+        break;
+    case COLUMN_OWNER:
+        put_known(ret, (uint64_t)baro_entity_owner_pid(r->entity), 0);
+        break;
+    case COLUMN_CMDLINE:
+        put_cmdline(ret, r);
+        break;
+    case COLUMN_AGE:
+        put_age(ret, r);
+        break;
+    case COLUMN_CORES:
+        put_real(ret, r->cores_absent, r->cores);
+        break;
+    case COLUMN_DERIVED:
+        put_derived(ret, r, c->id);
+        break;
+    case COLUMN_ID:
+        put_u64(ret, baro_entity_id(r->entity));
+        break;
+    case COLUMN_LOSSY:
+        put_flag(ret, baro_sample_lossy(r->sample));
+        break;
+    case COLUMN_BOUNDS:
+        row_bounds(r, ret);
+        break;
+    case COLUMN_ORIGIN:
+        put_text(ret, baro_origin_name(r->process ? baro_process_origin(r->process) : baro_exit_origin(r->exit)));
+        break;
+    case COLUMN_METRIC:
+    case COLUMN_SUM:
+        if (c->describes->unit == BARO_UNIT_ENTITY && columns->absent[i] == BARO_PRESENT)
+            put_entity(ret, r, columns->value[i]);
+        else
+            put_value(ret, c->describes->unit, columns->absent[i], columns->value[i]);
+        break;
+    default:
+        put_end(ret, r, c->kind);
+    }
+}

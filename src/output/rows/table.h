@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Aligned columns for people. Cells are copied; their text must be harmless already. */
+#ifndef OUTPUT_ROWS_TABLE_H
+#define OUTPUT_ROWS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+#define TABLE_COLUMNS 16
+#define TABLE_LAST_LEAST 16u
+
+struct table {
+    unsigned columns;
+    bool right[TABLE_COLUMNS];     /* numbers stand at the right */
+    unsigned width[TABLE_COLUMNS]; /* so far */
+    struct buf text;               /* cells, each ended by NUL */
+    size_t cells;
+    unsigned char drop[TABLE_COLUMNS]; /* columns to leave out, in this order, where a line would leave the last column
+                                          less than TABLE_LAST_LEAST */
+    unsigned n_drop;
+    bool wrap;                     /* the last column is broken at blanks, not cut */
+};
+
+void table_cell(struct table *t, const char *at, size_t len);
+void table_text(struct table *t, const char *text);
+void table_take(struct table *t, struct buf *cell); /* adds it and empties it */
+/* Lines of at most width columns (0: of any length): columns are left out, then the last one is cut or wrapped. */
+void table_print(const struct table *t, unsigned width, struct buf *ret);
+/* Columns that the last one has in lines of that width. */
+unsigned table_last_room(const struct table *t, unsigned width);
+void table_done(struct table *t);
+unsigned table_columns_of(const char *at, size_t len);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values as counters. A viewer draws a counter as steps: a value holds until the next one. So a gauge is written when
+ * it was sampled, and a rate, which is that of the time up to a sample, with the beginning of that time. A value that
+ * has not changed is not written again. A sum that lacks the value of some process is not written: there is no mark for
+ * a lower bound, and 41 MB of one process would be drawn as the job's.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "output/rows/trace_parts.h"
+
+/* Growth is spread over at least so long, as in a series (baro/series.h): the kernel counts much in steps of 10 ms. */
+#define RATE_OVER (100 * NS_PER_MS)
+
+enum from { FROM_END, FROM_JOB, FROM_SUM, FROM_HOST, FROM_BUSY, FROM_RECORDER };
+
+static const struct trace_counter {
+    enum from from;
+    bool rate;
+    const char *metric, *name, *unit;
+    double scale; /* of the value, or of its growth in a second */
+} counters[] = {
+    {FROM_JOB, true, "cpu", "cpu", "cores", 1e-9},
+    {FROM_JOB, true, "run_delay", "waiting for a core", "threads", 1e-9},
+    {FROM_SUM, false, "rss", "memory rss", "bytes", 1},
+    {FROM_SUM, false, "pss", "memory pss", "bytes", 1},
+    {FROM_SUM, false, "uss", "memory uss", "bytes", 1},
+    {FROM_JOB, false, "processes", "processes", "processes", 1},
+    {FROM_JOB, true, "io_rchar", "i/o read", "bytes per second", 1},
+    {FROM_JOB, true, "io_wchar", "i/o wrote", "bytes per second", 1},
+    {FROM_JOB, true, "io_read", "i/o storage read", "bytes per second", 1},
+    {FROM_JOB, true, "io_write", "i/o storage wrote", "bytes per second", 1},
+    {FROM_JOB, true, "faults_major", "page faults with i/o", "per second", 1},
+    {FROM_BUSY, true, NULL, "cpu busy", "cores", 1e-9},
+    {FROM_HOST, true, "cpu_steal", "cpu stolen", "cores", 1e-9},
+    {FROM_HOST, false, "load_1m", "load 1 min", "threads", 1e-6},
+    {FROM_HOST, false, "memory_used", "memory used", "bytes", 1},
+    {FROM_HOST, false, "memory_cached", "page cache", "bytes", 1},
+    {FROM_HOST, false, "swap_used", "swap used", "bytes", 1},
+    {FROM_HOST, true, "disk_read", "disks read", "bytes per second", 1},
+    {FROM_HOST, true, "disk_write", "disks wrote", "bytes per second", 1},
+    {FROM_HOST, true, "net_receive", "network received", "bytes per second", 1},
+    {FROM_HOST, true, "net_transmit", "network sent", "bytes per second", 1},
+    {FROM_HOST, true, "pressure_cpu_some", "pressure cpu", "percent", 1e-7},
+    {FROM_HOST, true, "pressure_memory_some", "pressure memory", "percent", 1e-7},
+    {FROM_HOST, true, "pressure_io_some", "pressure i/o", "percent", 1e-7},
+    {FROM_RECORDER, true, "cpu", "cpu", "cores", 1e-9},
+    {FROM_END, false, NULL, NULL, NULL, 0},
+};
+
+static int kind_of(enum from from)
+{
+    return from == FROM_JOB        ? BARO_KIND_JOB
+           : from == FROM_SUM      ? BARO_KIND_PROCESS
+           : from == FROM_RECORDER ? BARO_KIND_RECORDER
+                                   : BARO_KIND_HOST;
+}
+
+static unsigned group_of(enum from from)
+{
+    return from == FROM_JOB || from == FROM_SUM ? GROUP_JOB : from == FROM_RECORDER ? GROUP_RECORDER : GROUP_HOST;
+}
+
+void trace_counters_init(struct trace_counters *c, const struct baro_header *header)
+{
+    _Static_assert(sizeof(counters) / sizeof(*counters) <= TRACE_COUNTERS_MAX, "more counters");
+    c->from_start = baro_header_has_start(header);
+    for (size_t i = 0; counters[i].from; i++) {
+        const char *name = counters[i].metric;
+        c->course[i].metric = name ? baro_metric_find(kind_of(counters[i].from), name, strlen(name)) : 0;
+        c->course[i].has = c->from_start && counters[i].rate && group_of(counters[i].from) == GROUP_JOB; /* 0, at 0 */
+    }
+}
+
+static int read_value(const struct baro_sample *s, enum from from, int metric, uint64_t *ret)
+{
+    struct baro_sum sum;
+    int absent;
+    switch (from) {
+    case FROM_JOB:
+        return baro_sample_job(s, metric, ret);
+    case FROM_RECORDER:
+        return baro_sample_recorder(s, metric, ret);
+    case FROM_HOST:
+        return baro_sample_host(s, metric, ret);
+    case FROM_BUSY:
+        return baro_host_busy_ns(s, ret);
+    default:
+        absent = baro_sample_sum(s, metric, &sum);
+        if (absent == BARO_PRESENT)
+            *ret = sum.value;
+        return absent || sum.covered == sum.members ? absent : BARO_ABSENT_UNKNOWN;
+    }
+}
+
+static void put(struct trace_course *course, const struct trace_counter *counter, uint64_t t_ns, double value,
+                struct trace_out *o)
+{
+    if (course->shown && course->last == value)
+        return;
+    course->shown = true;
+    course->last = value;
+    trace_open(o, "C", group_of(counter->from), 0, counter->name);
+    trace_time(o, "ts", t_ns);
+    json_key(&o->json, "args");
+    json_begin(&o->json, '{');
+    json_key(&o->json, counter->unit);
+    json_double(&o->json, value);
+    json_end(&o->json, '}');
+    trace_close(o);
+}
+
+static void put_rate(struct trace_course *course, const struct trace_counter *counter, uint64_t t_ns, uint64_t value,
+                     struct trace_out *o)
+{
+    if (course->has && t_ns < course->since_ns + RATE_OVER)
+        return;
+    if (course->has) {
+        double growth = value > course->before ? (double)(value - course->before) : 0;
+        put(course, counter, course->since_ns,
+            growth * counter->scale * 1e9 / (double)(t_ns - course->since_ns), o);
+    }
+    course->has = true;
+    course->before = value;
+    course->since_ns = t_ns;
+}
+
+/* The machine is not read with every sample. */
+static bool host_was_read(struct trace_counters *c, const struct baro_sample *s)
+{
+    uint64_t at_ns;
+    if (baro_sample_host_ns(s, &at_ns) != BARO_PRESENT || (c->host_read && at_ns == c->host_ns))
+        return false;
+    c->host_read = true;
+    c->host_ns = at_ns;
+    return true;
+}
+
+void trace_counters_sample(struct trace_counters *c, const struct baro_sample *s, struct trace_out *o)
+{
+    bool host = host_was_read(c, s);
+    for (size_t i = 0; counters[i].from; i++) {
+        bool of_host = group_of(counters[i].from) == GROUP_HOST;
+        uint64_t value, t_ns = of_host ? c->host_ns : baro_sample_t_ns(s);
+        if ((of_host && !host) || read_value(s, counters[i].from, c->course[i].metric, &value) != BARO_PRESENT)
+            continue;
+        if (counters[i].rate)
+            put_rate(&c->course[i], &counters[i], t_ns, value, o);
+        else
+            put(&c->course[i], &counters[i], t_ns, (double)value * counters[i].scale, o);
+    }
+}
+
+/* A rate ends where it was counted last. */
+void trace_counters_end(struct trace_counters *c, uint64_t end_ns, struct trace_out *o)
+{
+    for (size_t i = 0; counters[i].from; i++) {
+        struct trace_course *course = &c->course[i];
+        if (counters[i].rate && course->shown)
+            put(course, &counters[i], course->since_ns < end_ns ? course->since_ns : end_ns, 0, o);
+    }
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small tables of the block: titles, then rows; the first column is text, the others are numbers. */
+#ifndef OUTPUT_TEXT_CELLS_H
+#define OUTPUT_TEXT_CELLS_H
+
+#include "output/text/lines.h"
+
+#define CELLS 7u
+#define CELL_MAX 160u
+
+struct cells {
+    char text[CELLS][CELL_MAX];
+};
+
+void cells_put(struct cells *c, unsigned i, struct buf *b); /* empties it */
+unsigned cells_name_width(const struct lines *l);           /* of the first column, at most */
+/* rows: the titles first. A column without text is left out. So is what does not fit: the columns in first_to_go, in
+ * that order, which ends with 0. */
+void cells_print(struct lines *l, const char *label, const struct cells *rows, unsigned n,
+                 const unsigned char *first_to_go);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/text/command_line.h"
+
+/* What a compiler reads, and what an interpreter does; both by the end of the name. */
+static const char *const sources[] = {".c",  ".cc", ".cpp", ".cxx", ".C",  ".c++", ".m",    ".mm", ".i",   ".ii",
+                                      ".s",  ".S",  ".asm", ".f",   ".f90", ".F90", ".rs",  ".go", ".zig", ".swift",
+                                      ".d",  ".java", ".kt", ".scala", ".cs", ".hs", ".ml", ".cu", ".tex", ".proto"};
+static const char *const scripts[] = {".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua", ".R",
+                                      ".jl", ".sh", ".bash", ".tcl", ".exs", ".jar"};
+
+static bool ends_with(struct span word, const char *ending)
+{
+    size_t n = strlen(ending);
+    return word.len > n && memcmp(word.at + word.len - n, ending, n) == 0;
+}
+
+static bool ends_with_any(struct span word, const char *const *endings, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (ends_with(word, endings[i]))
+            return true;
+    }
+    return false;
+}
+#define IS_ONE_OF(word, list) ends_with_any(word, list, sizeof(list) / sizeof(*(list)))
+
+/* A file that a compiler passes to the next tool, such as /tmp/ccQ1w2e3.s: says nothing. */
+static bool is_temporary(struct span word)
+{
+    return span_starts(word, "/tmp/") || span_starts(word, "/var/tmp/");
+}
+
+static struct span base_name(struct span path)
+{
+    struct span name = span_base_name(path);
+    return name.len ? name : path;
+}
+
+/* Words that may be the subject. */
+struct found {
+    struct span crate, source, script, output, folder;
+    unsigned sources;
+    bool has_folder; /* "-C FOLDER" is where the program works */
+};
+
+static void take_word(struct found *f, struct span before, struct span word)
+{
+    bool is_name = !memchr(word.at, '=', word.len) && !memchr(word.at, ',', word.len) && *word.at != '-';
+    if (!is_name)
+        return;
+    if (span_equal(before, "--crate-name")) {
+        f->crate = word;
+    } else if (span_equal(before, "-o") && !is_temporary(word)) {
+        f->output = word;
+    } else if (f->has_folder && span_equal(before, "-C")) {
+        f->folder = word;
+    } else if (IS_ONE_OF(word, sources) && !is_temporary(word)) {
+        f->source = f->source.at ? f->source : word;
+        f->sources++;
+    } else if (!f->script.at && IS_ONE_OF(word, scripts)) {
+        f->script = word;
+    }
+}
+
+void command_line_read(const char *line, size_t len, struct command_line *ret)
+{
+    struct span left, word, before = {NULL, 0};
+    struct found f = {.sources = 0};
+    len = strnlen(line, len);
+    const char *blank = memchr(line, ' ', len);
+    size_t end = blank ? (size_t)(blank - line) : len;
+    *ret = (struct command_line){.program = span_of(line, end), .rest = span_of(line + end, len - end)};
+    if (*line == '/')
+        ret->program = base_name(ret->program);
+    left = ret->rest;
+    f.has_folder = span_equal(ret->program, "make") || span_equal(ret->program, "gmake") ||
+                   span_equal(ret->program, "ninja");
+    for (scan_blanks(&left); scan_word(&left, &word); scan_blanks(&left), before = word)
+        take_word(&f, before.at ? before : span_of("", 0), word);
+    if (f.crate.at) {
+        ret->subject = f.crate;
+    } else if (f.source.at && (f.sources == 1 || !f.output.at)) {
+        ret->subject = f.source;
+        ret->is_path = true;
+    } else if (f.script.at) { /* its arguments tell runs of one script apart */
+        const char *name = base_name(f.script).at;
+        ret->subject = span_of(name, (size_t)(line + len - name));
+    } else if (f.output.at) {
+        ret->subject = f.output;
+        ret->is_path = true;
+    } else if (f.folder.at) {
+        ret->subject = f.folder;
+    }
+}
+
+struct span command_line_label(const struct command_line *c, size_t most)
+{
+    struct span s = c->subject.at ? c->subject : c->rest;
+    scan_blanks(&s);
+    s = c->is_path ? base_name(s) : s;
+    if (s.len > most) {
+        s.len = most;
+        while (s.len && ((unsigned char)s.at[s.len] & 0xc0) == 0x80)
+            s.len--;
+    }
+    return s;
+}
+
+size_t command_line_skip(const struct command_line *c, size_t columns)
+{
+    if (!c->subject.at || c->rest.len <= columns)
+        return 0;
+    size_t at = (size_t)(c->subject.at - c->rest.at), end = at + c->subject.len;
+    return (c->is_path ? end : at + 8) <= columns || at < 8 ? 0 : at;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A command line as people read it: without the folder of its program, and by what tells it from others of the same
+ * program. All text is the tape's: raw bytes, which the caller escapes.
+ *
+ *     /root/.rustup/toolchains/stable/bin/rustc --crate-name ignore ... src/lib.rs    program rustc, subject "ignore"
+ *     /usr/bin/gcc -O2 -Iinclude -c src/page/plot.c -o plot.o                         gcc, "src/page/plot.c"
+ *     /usr/libexec/gcc/collect2 -plugin ... -o prog main.o                            collect2, "prog"
+ *     python3 train.py --lr 0.1                                                       python3, "train.py --lr 0.1"
+ */
+#ifndef OUTPUT_TEXT_COMMAND_LINE_H
+#define OUTPUT_TEXT_COMMAND_LINE_H
+
+#include "base/buf.h"
+#include "base/span.h"
+
+struct command_line {
+    struct span program; /* without its folder */
+    struct span rest;    /* all behind the program, with the blank before it */
+    struct span subject; /* of rest: what the command works on; at == NULL: none was found */
+    bool is_path;        /* the subject is a file of which the last component says enough */
+};
+
+/* Reads len bytes at most. */
+void command_line_read(const char *line, size_t len, struct command_line *ret);
+
+/* The subject in a few words: of a path the last component; without a subject the rest. At most so many bytes, whole
+ * characters; borrowed from the line. Empty: the line is the program alone. */
+struct span command_line_label(const struct command_line *c, size_t most);
+
+/* How many bytes of rest to leave out at its beginning so that the subject is seen in so many columns; 0: none. */
+size_t command_line_skip(const struct command_line *c, size_t columns);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The course of CPU, memory and I/O as rows of block characters over one time axis: from the start to the end of the
+ * command. The figure behind a row is what a full block stands for.
+ */
+#include "base/blocks.h"
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "output/text/parts.h"
+#include "output/text/read.h"
+
+#define WIDTH_LEAST 80u
+#define SCALE_COLUMNS 12u /* for what a full block stands for */
+#define CELLS_MOST 128u
+
+struct curve {
+    const char *label, *fact;
+    enum lines_tone tone;
+    bool most;                 /* of a cell the largest value is drawn; else the mean over its time */
+    double cell[CELLS_MOST];   /* below 0: not known */
+    double full;               /* what a full block stands for */
+};
+
+struct span_ns {
+    uint64_t from, to;
+};
+
+static uint64_t overlap(struct span_ns a, struct span_ns b)
+{
+    uint64_t from = a.from > b.from ? a.from : b.from, to = a.to < b.to ? a.to : b.to;
+    return to > from ? to - from : 0;
+}
+
+static double value_of(const struct baro_value *v, const char *fact)
+{
+    const struct baro_fact *f = baro_summary_fact(baro_summary_fact_find("course", fact));
+    return f && f->type == BARO_FACT_REAL ? v->real : (double)v->u64;
+}
+
+/* One cell, of the stretches that its time has a part of, from row *from on. */
+static double cell_of(const struct baro_summary *s, const struct curve *c, struct span_ns cell, size_t *from)
+{
+    double sum = 0, most = 0;
+    uint64_t covered = 0, width = report_row(s, "course", "duration_ns", 0).u64;
+    for (size_t row = *from; row < report_rows(s, "course"); row++) {
+        uint64_t begin = report_row(s, "course", "t_ns", row).u64;
+        if (begin >= cell.to)
+            break;
+        uint64_t part = overlap(cell, (struct span_ns){begin, begin + width});
+        struct baro_value v = report_row(s, "course", c->fact, row);
+        if (!part)
+            *from = row + 1;
+        if (!part || v.absent)
+            continue;
+        double value = value_of(&v, c->fact);
+        covered += part;
+        sum += value * (double)part;
+        most = value > most ? value : most;
+    }
+    return !covered ? -1 : c->most ? most : sum / (double)covered;
+}
+
+/* The time that the curves show: what is on the tape of the time from the start to the end. */
+static struct span_ns shown(const struct baro_summary *s)
+{
+    uint64_t start = report_u64(s, "", "start_ns"), end = start + report_u64(s, "", "wall_ns"), removed;
+    if (report_has_u64(s, "", "removed_ns", &removed) && removed > start && removed < end)
+        return (struct span_ns){removed, end};
+    return (struct span_ns){start, end};
+}
+
+/* Returns the largest cell; 0 if there is nothing to draw. */
+static double fill(const struct baro_summary *s, struct curve *c, unsigned cells)
+{
+    struct span_ns all = shown(s);
+    uint64_t start = all.from, wall = all.to - all.from;
+    double most = 0;
+    size_t row = 0;
+    for (unsigned i = 0; i < cells; i++) {
+        struct span_ns cell = {start + (uint64_t)((unsigned __int128)wall * i / cells),
+                               start + (uint64_t)((unsigned __int128)wall * (i + 1) / cells)};
+        c->cell[i] = cell_of(s, c, cell, &row);
+        most = c->cell[i] > most ? c->cell[i] : most;
+    }
+    return most;
+}
+
+static void put_cell(struct lines *l, double value, double full)
+{
+    if (value < 0)
+        buf_str(l->out, l->style.utf8 ? "·" : "?");
+    else
+        buf_point(l->out, blocks_point(blocks_height(value, full, 1), l->style.utf8));
+}
+
+static void draw(struct lines *l, const struct curve *c, unsigned cells, struct buf *full)
+{
+    lines_begin(l, c->label, TONE_FAINT);
+    lines_tone(l, c->tone);
+    for (unsigned i = 0; i < cells; i++)
+        put_cell(l, c->cell[i], c->full);
+    lines_tone(l, TONE_PLAIN);
+    lines_spaces(l->out, 2);
+    lines_tone(l, TONE_FAINT);
+    buf_add(l->out, full->at, full->len);
+    lines_tone(l, TONE_PLAIN);
+    lines_end(l);
+    buf_clear(full);
+}
+
+/* Against the cores that the job may use, unless that leaves next to nothing to be seen. */
+static void cpu(struct lines *l, const struct baro_summary *s, unsigned cells)
+{
+    struct curve c = {.label = "cpu", .fact = "cores", .tone = TONE_CPU};
+    struct buf full = {0};
+    double most = fill(s, &c, cells), cores = report_fact(s, "limits", "cores_at_most").real;
+    if (most <= 0)
+        return;
+    c.full = cores > 0 && most * BLOCKS_LEVELS >= cores ? cores : most;
+    if (c.full == cores)
+        report_cores(&full, cores);
+    else
+        fmt_decimal(&full, c.full, c.full < 10 ? 2 : 1);
+    buf_str(&full, c.full == 1 ? " core" : " cores");
+    draw(l, &c, cells, &full);
+    buf_done(&full);
+}
+
+static void memory(struct lines *l, const struct baro_summary *s, unsigned cells)
+{
+    struct curve c = {.label = "memory", .fact = "rss_peak_bytes", .tone = TONE_MEMORY, .most = true};
+    struct buf full = {0};
+    c.full = fill(s, &c, cells);
+    if (c.full <= 0)
+        return;
+    fmt_bytes(&full, whole_of(c.full));
+    buf_str(&full, " rss");
+    draw(l, &c, cells, &full);
+    buf_done(&full);
+}
+
+static void io(struct lines *l, const struct baro_summary *s, unsigned cells)
+{
+    struct curve c = {.label = "i/o", .fact = "io_bytes_per_second", .tone = TONE_IO};
+    struct buf full = {0};
+    c.full = fill(s, &c, cells);
+    if (c.full < 1)
+        return;
+    fmt_bytes(&full, whole_of(c.full));
+    buf_str(&full, "/s");
+    draw(l, &c, cells, &full);
+    buf_done(&full);
+}
+
+/* The time axis: at most one label in 12 columns. */
+static uint64_t step_of(uint64_t wall_ns, unsigned cells)
+{
+    static const uint64_t steps_ms[] = {
+        100,    200,    500,    1000,    2000,    5000,    10000,    15000,    30000,    60000,   120000,
+        300000, 600000, 900000, 1800000, 3600000, 7200000, 10800000, 21600000, 43200000, 86400000};
+    size_t n = sizeof(steps_ms) / sizeof(*steps_ms), i = 0;
+    uint64_t least = (uint64_t)((unsigned __int128)wall_ns * 12 / cells);
+    while (i + 1 < n && steps_ms[i] * NS_PER_MS < least)
+        i++;
+    uint64_t step = steps_ms[i] * NS_PER_MS;
+    while (step < least && step <= UINT64_MAX / 2)
+        step *= 2;
+    return step;
+}
+
+static void label_of(struct buf *b, uint64_t ns)
+{
+    uint64_t ms = ns / NS_PER_MS, s = ms / 1000;
+    if (ms % 1000)
+        buf_printf(b, "%u.%u s", (unsigned)s, (unsigned)(ms % 1000 / 100));
+    else if (s < 60 || s % 60)
+        buf_printf(b, "%llu s", (unsigned long long)s);
+    else if (s < 3600 || s % 3600)
+        buf_printf(b, "%llu min", (unsigned long long)(s / 60));
+    else
+        buf_printf(b, "%llu h", (unsigned long long)(s / 3600));
+}
+
+unsigned axis_column(const struct axis *axis, uint64_t t_ns)
+{
+    uint64_t since = t_ns > axis->from_ns ? t_ns - axis->from_ns : 0;
+    if (since >= axis->wall_ns)
+        return axis->columns;
+    return (unsigned)((unsigned __int128)since * axis->columns / axis->wall_ns);
+}
+
+/* from_ns: since the start, where the curves begin. */
+static void draw_axis(struct lines *l, uint64_t from_ns, uint64_t wall_ns, unsigned cells)
+{
+    struct buf label = {0};
+    uint64_t step = step_of(wall_ns, cells);
+    unsigned column = 0;
+    lines_spaces(l->out, LINES_INDENT);
+    lines_tone(l, TONE_FAINT);
+    if (!from_ns) {
+        buf_str(l->out, l->style.utf8 ? "╵0" : "'0");
+        column = 2;
+    }
+    for (uint64_t t = (from_ns / step + 1) * step; t < from_ns + wall_ns; t += step) {
+        unsigned at = (unsigned)((unsigned __int128)(t - from_ns) * cells / wall_ns);
+        buf_clear(&label);
+        label_of(&label, t);
+        if (label.failed || (column && at <= column) || at + 1 + label.len > cells)
+            continue;
+        lines_spaces(l->out, at - column);
+        buf_str(l->out, l->style.utf8 ? "╵" : "'");
+        buf_add(l->out, label.at, label.len);
+        column = at + 1 + (unsigned)label.len;
+    }
+    lines_tone(l, TONE_PLAIN);
+    lines_end(l);
+    buf_done(&label);
+}
+
+bool report_curves(struct lines *l, const struct baro_summary *s)
+{
+    unsigned room = l->style.width - LINES_INDENT - 2 - SCALE_COLUMNS, cells = room < CELLS_MOST ? room : CELLS_MOST;
+    if (l->style.width < WIDTH_LEAST || report_u64(s, "", "wall_ns") < NS_PER_SEC || report_rows(s, "course") < 8)
+        return false;
+    cpu(l, s, cells);
+    memory(l, s, cells);
+    io(l, s, cells);
+    struct span_ns all = shown(s);
+    struct axis axis = {all.from, all.to - all.from, cells};
+    if (l->style.timeline)
+        report_lanes(l, l->style.timeline, &axis);
+    draw_axis(l, axis.from_ns - report_u64(s, "", "start_ns"), axis.wall_ns, cells);
+    return true;
+}
+
+void report_course(const struct baro_summary *s, struct report_style style, struct buf *ret)
+{
+    struct lines l = {.out = ret, .style = style};
+    report_curves(&l, s);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The block of a tape that has the machine and no job (`baro record --host`). */
+#include "base/fmt.h"
+#include "output/text/parts.h"
+#include "output/text/read.h"
+
+bool report_is_host_only(const struct baro_summary *s)
+{
+    /* The command of a recorded control group is its path. */
+    return report_text_is(s, "", "mode", "attach") && !report_rows(s, "targets") && !report_rows(s, "command");
+}
+
+/* With the reason, if there is one. */
+static void not_known(struct buf *b, int absent)
+{
+    buf_str(b, "not known");
+    if (absent != BARO_ABSENT_UNKNOWN)
+        buf_printf(b, ": %s", report_reason(absent));
+}
+
+static void cores(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    double peak, load, stolen;
+    uint64_t cpus;
+    struct baro_value mean = report_fact(s, "host", "cpu_mean_cores");
+    lines_begin(l, "cpu", TONE_FAINT);
+    if (mean.absent) {
+        not_known(&b, mean.absent);
+    } else {
+        fmt_decimal(&b, mean.real, mean.real < 10 ? 2 : 1);
+        buf_str(&b, " cores busy");
+        if (report_has_u64(s, "host", "cores", &cpus))
+            buf_printf(&b, " of %llu", (unsigned long long)cpus);
+        if (report_has_real(s, "host", "cpu_peak_cores", &peak) && peak > mean.real) {
+            buf_str(&b, ", peak ");
+            fmt_decimal(&b, peak, peak < 10 ? 2 : 1);
+        }
+    }
+    lines_part(l, &b);
+    if (report_has_real(s, "host", "load_peak", &load)) {
+        buf_str(&b, "load peak ");
+        fmt_decimal(&b, load, 2);
+        lines_part(l, &b);
+    }
+    if (report_has_real(s, "host", "cpu_steal_ratio", &stolen) && stolen >= 0.001) {
+        lines_percent(&b, stolen);
+        buf_str(&b, " stolen");
+        lines_part(l, &b);
+    }
+    lines_end(l);
+    buf_done(&b);
+}
+
+static void memory(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    uint64_t total, left, swapped = report_u64(s, "host", "swap_used_peak_bytes");
+    struct baro_value used = report_fact(s, "host", "memory_used_peak_bytes");
+    lines_begin(l, "memory", TONE_FAINT);
+    if (used.absent) {
+        not_known(&b, used.absent);
+    } else {
+        buf_str(&b, "peak ");
+        fmt_bytes(&b, used.u64);
+        buf_str(&b, " used");
+        if (report_has_u64(s, "host", "memory_total_bytes", &total)) {
+            buf_str(&b, " of ");
+            fmt_bytes(&b, total);
+        }
+    }
+    lines_part(l, &b);
+    if (report_has_u64(s, "host", "memory_available_least_bytes", &left)) {
+        fmt_bytes(&b, left);
+        buf_str(&b, " available at the lowest");
+        lines_part(l, &b);
+    }
+    if (swapped) {
+        buf_str(&b, "swap peak ");
+        fmt_bytes(&b, swapped);
+        lines_part(l, &b);
+    }
+    lines_end(l);
+    buf_done(&b);
+}
+
+static void traffic(struct lines *l, const struct baro_summary *s, const char *label, const char *in,
+                    const char *verb_in, const char *out, const char *verb_out)
+{
+    struct buf b = {0};
+    uint64_t sent;
+    struct baro_value v = report_fact(s, "host", in);
+    lines_begin(l, label, TONE_FAINT);
+    if (v.absent) {
+        not_known(&b, v.absent);
+    } else {
+        buf_printf(&b, "%s ", verb_in);
+        fmt_bytes(&b, v.u64);
+        if (report_has_u64(s, "host", out, &sent)) {
+            buf_printf(&b, ", %s ", verb_out);
+            fmt_bytes(&b, sent);
+        }
+    }
+    lines_part(l, &b);
+    lines_end(l);
+    buf_done(&b);
+}
+
+void report_host(struct lines *l, const struct baro_summary *s)
+{
+    cores(l, s);
+    memory(l, s);
+    traffic(l, s, "disks", "disk_read_bytes", "read", "disk_write_bytes", "wrote");
+    traffic(l, s, "network", "net_receive_bytes", "received", "net_transmit_bytes", "sent");
+}

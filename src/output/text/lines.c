@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/text/lines.h"
+
+#include <string.h>
+
+#include "base/fmt.h"
+#include "output/rows/escaped.h"
+#include "output/rows/wrap.h"
+
+#define WIDTH_MIN 40u
+#define WIDTH_MAX 100u
+
+struct report_style lines_fit(struct report_style style)
+{
+    style.width = style.width < WIDTH_MIN ? WIDTH_MIN : style.width > WIDTH_MAX ? WIDTH_MAX : style.width;
+    return style;
+}
+
+unsigned lines_columns(const char *at, size_t len)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)at[i] & 0xc0) != 0x80;
+    return n;
+}
+
+void lines_tone(struct lines *l, enum lines_tone tone)
+{
+    static const char *const codes[] = {
+        [TONE_PLAIN] = "\033[0m",  [TONE_STRONG] = "\033[1m", [TONE_GOOD] = "\033[32m",
+        [TONE_BAD] = "\033[1;31m", [TONE_WARN] = "\033[33m",  [TONE_FAINT] = "\033[2m",
+        [TONE_CPU] = "\033[32m",   [TONE_MEMORY] = "\033[35m", [TONE_IO] = "\033[36m",
+    };
+    if (l->style.color)
+        buf_str(l->out, codes[tone]);
+}
+
+void lines_spaces(struct buf *b, unsigned n)
+{
+    while (n-- > 0)
+        buf_byte(b, ' ');
+}
+
+void lines_percent(struct buf *b, double ratio)
+{
+    double percent = ratio * 100;
+    fmt_decimal(b, percent, percent >= 9.95 ? 0 : 1);
+    buf_str(b, " %");
+}
+
+void lines_begin(struct lines *l, const char *label, enum lines_tone tone)
+{
+    unsigned n = lines_columns(label, strlen(label));
+    l->label = label;
+    if (l->visit)
+        return;
+    lines_spaces(l->out, 2);
+    lines_tone(l, tone);
+    buf_str(l->out, label);
+    lines_tone(l, TONE_PLAIN);
+    lines_spaces(l->out, n + 2 < LINES_INDENT ? LINES_INDENT - 2 - n : 1);
+    l->column = LINES_INDENT;
+    l->parts = 0;
+}
+
+void lines_part(struct lines *l, struct buf *part)
+{
+    if (!part->len)
+        return;
+    if (l->visit) {
+        l->visit(l->context, l->label, (const char *)part->at, part->len);
+        buf_clear(part);
+        return;
+    }
+    unsigned n = lines_columns((const char *)part->at, part->len);
+    if (l->parts && l->column + 3 + n > l->style.width) {
+        buf_byte(l->out, '\n');
+        lines_spaces(l->out, LINES_INDENT);
+        l->column = LINES_INDENT;
+    } else if (l->parts) {
+        buf_str(l->out, l->style.utf8 ? " · " : " - ");
+        l->column += 3;
+    }
+    l->column = wrap_words(l->out, (const char *)part->at, part->len, l->column, LINES_INDENT, l->style.width);
+    l->parts++;
+    buf_clear(part);
+}
+
+void lines_end(struct lines *l)
+{
+    if (!l->visit)
+        buf_byte(l->out, '\n');
+}
+
+const char *lines_times(const struct lines *l)
+{
+    return l->style.utf8 ? "×" : "x";
+}
+
+/* One character of escaped text: a \xNN whole, a code point whole, in ASCII the bytes of a code point as \xNN each. */
+static size_t one(const struct lines *l, const char *at, size_t len, char *ret, size_t *ret_len)
+{
+    size_t n = 1;
+    if (at[0] == '\\' && len >= 4 && at[1] == 'x')
+        n = 4;
+    else if (at[0] == '\\' && len >= 2)
+        n = 2;
+    while (n < len && ((unsigned char)at[n] & 0xc0) == 0x80)
+        n++;
+    if (l->style.utf8 || (unsigned char)at[0] < 0x80) {
+        memcpy(ret, at, n);
+        *ret_len = n;
+        return n;
+    }
+    *ret_len = 0;
+    for (size_t i = 0; i < n; i++) {
+        static const char digits[] = "0123456789abcdef";
+        unsigned char c = (unsigned char)at[i];
+        char code[4] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
+        memcpy(ret + *ret_len, code, 4);
+        *ret_len += 4;
+    }
+    return n;
+}
+
+void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned columns)
+{
+    struct buf escaped = {0}, cut = {0};
+    const char *more = l->style.utf8 ? "…" : "...";
+    unsigned used = 0, room = columns > 3 ? columns - lines_columns(more, strlen(more)) : columns;
+    size_t fits = 0;
+    text_escaped(&escaped, name, strlen(name));
+    for (size_t i = 0; i < escaped.len && used <= columns;) {
+        char c[32];
+        size_t n;
+        i += one(l, (const char *)escaped.at + i, escaped.len - i, c, &n);
+        used += lines_columns(c, n);
+        buf_add(&cut, c, n);
+        if (used <= room)
+            fits = cut.len;
+    }
+    buf_add(b, cut.at, used > columns ? fits : cut.len);
+    if (used > columns)
+        buf_str(b, more);
+    if (escaped.failed || cut.failed)
+        b->failed = true;
+    buf_done(&escaped);
+    buf_done(&cut);
+}
+
+/* The bytes of the last characters that fit into so many columns. */
+static size_t tail_of(const struct lines *l, const char *at, size_t len, unsigned columns)
+{
+    size_t from = 0;
+    unsigned all = lines_columns(at, len);
+    while (from < len && all > columns) {
+        char c[32];
+        size_t n;
+        from += one(l, at + from, len - from, c, &n);
+        all = lines_columns(at + from, len - from);
+    }
+    return len - from;
+}
+
+void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns)
+{
+    struct buf whole = {0};
+    const char *more = l->style.utf8 ? "…" : "...";
+    unsigned dots = lines_columns(more, strlen(more));
+    lines_name(l, &whole, name, 4 * (unsigned)strlen(name) + 4);
+    const char *at = (const char *)whole.at;
+    if (!whole.len || lines_columns(at, whole.len) <= columns || columns < dots + 8) {
+        buf_add(b, whole.at, whole.len);
+    } else {
+        unsigned last = (columns - dots) * 2 / 3; /* the file's name and the innermost group tell more than the root */
+        size_t tail = tail_of(l, at, whole.len, last), head = 0;
+        while (head < whole.len) {
+            char c[32];
+            size_t n, step = one(l, at + head, whole.len - head, c, &n);
+            if (lines_columns(at, head + step) > columns - dots - last)
+                break;
+            head += step;
+        }
+        buf_add(b, at, head);
+        buf_str(b, more);
+        buf_add(b, at + whole.len - tail, tail);
+    }
+    b->failed = b->failed || whole.failed;
+    buf_done(&whole);
+}
+
+void report_ascii(struct buf *b, size_t from)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct buf out = {0};
+    for (size_t i = from; i < b->len; i++) {
+        unsigned char c = b->at[i];
+        if (c < 0x80) {
+            buf_byte(&out, c);
+        } else if (c == 0xc2 && i + 1 < b->len && b->at[i + 1] == 0xb5) {
+            buf_byte(&out, 'u');
+            i++;
+        } else {
+            const char code[4] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
+            buf_add(&out, code, 4);
+        }
+    }
+    b->len = from;
+    b->failed = b->failed || out.failed;
+    buf_add(b, out.at, out.len);
+    buf_done(&out);
+}

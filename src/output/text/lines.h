@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines of a block: a label, then parts that are wrapped as wholes under each other. */
+#ifndef OUTPUT_TEXT_LINES_H
+#define OUTPUT_TEXT_LINES_H
+
+#include "base/buf.h"
+#include "output/text/report.h"
+
+#define LINES_INDENT 13u /* columns before the text of a line */
+
+enum lines_tone { TONE_PLAIN, TONE_STRONG, TONE_GOOD, TONE_BAD, TONE_WARN, TONE_FAINT,
+                  TONE_CPU, TONE_MEMORY, TONE_IO };
+
+struct lines {
+    struct buf *out;
+    struct report_style style;
+    unsigned column; /* where the line has come to */
+    unsigned parts;  /* on this line */
+    report_visit *visit; /* takes parts as data, and nothing is written to out; or NULL */
+    void *context;
+    const char *label; /* of this line, for visit */
+};
+
+/* For a terminal that is very narrow or very wide: as if it were less so. */
+struct report_style lines_fit(struct report_style style);
+/* How many columns a text takes: one a code point; what we print has no wider ones but in names. */
+unsigned lines_columns(const char *at, size_t len);
+void lines_tone(struct lines *l, enum lines_tone tone);
+void lines_begin(struct lines *l, const char *label, enum lines_tone tone);
+/* Adds what is in part (and empties it), after a separator, on a new line if it does not fit; a part that is longer
+ * than a line is broken at blanks. */
+void lines_part(struct lines *l, struct buf *part);
+void lines_end(struct lines *l);
+/* Text escaped, cut to columns with an ellipsis. */
+void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned columns);
+/* The same, cut in the middle: of a path, both ends tell most. */
+void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns);
+void lines_percent(struct buf *b, double ratio); /* 0.123 is "12 %", less than a tenth has a decimal */
+void lines_spaces(struct buf *b, unsigned n);
+const char *lines_times(const struct lines *l); /* the sign before a number of processes */
+
+#endif

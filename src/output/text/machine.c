@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The machine around the job, where it was busy with something else or short of something. */
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "output/text/parts.h"
+#include "output/text/read.h"
+
+/* Less than this is not worth a word. */
+#define LEAST_WATCHED NS_PER_SEC /* CPU times come in steps of 10 ms on each CPU */
+#define LEAST_OTHERS 0.2         /* cores, */
+#define LEAST_OTHERS_SHARE 0.05  /* and of all of them */
+#define LEAST_STEAL 0.01
+#define LEAST_WAIT 0.1 /* for a CPU or I/O; processes of one job delay each other as well */
+#define LEAST_MEMORY_WAIT 0.01
+#define LEAST_SWAPPED 1000000u
+#define LITTLE_LEFT 20u /* a twentieth of the memory */
+
+static void others(struct buf *b, const struct baro_summary *s)
+{
+    double cores;
+    uint64_t cpus;
+    if (!report_has_real(s, "host", "cpu_others_mean_cores", &cores) || !report_has_u64(s, "host", "cores", &cpus) ||
+        cores < LEAST_OTHERS || cores < LEAST_OTHERS_SHARE * (double)cpus)
+        return;
+    buf_str(b, "others kept ");
+    fmt_decimal(b, cores, cores < 10 ? 2 : 1);
+    buf_printf(b, " of %llu cores busy", (unsigned long long)cpus);
+}
+
+static void steal(struct buf *b, const struct baro_summary *s)
+{
+    double ratio;
+    if (!report_has_real(s, "host", "cpu_steal_ratio", &ratio) || ratio < LEAST_STEAL)
+        return;
+    lines_percent(b, ratio);
+    buf_str(b, " stolen");
+}
+
+static void pressure(struct buf *b, const struct baro_summary *s)
+{
+    static const struct {
+        const char *fact, *what;
+        double least;
+    } of[] = {
+        {"cpu_some_ratio", "cpu", LEAST_WAIT},
+        {"memory_some_ratio", "memory", LEAST_MEMORY_WAIT},
+        {"io_some_ratio", "i/o", LEAST_WAIT},
+    };
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        double ratio;
+        if (!report_has_real(s, "host.pressure", of[i].fact, &ratio) || ratio < of[i].least)
+            continue;
+        buf_printf(b, "%s %s ", b->len ? "," : "pressure:", of[i].what);
+        lines_percent(b, ratio);
+    }
+}
+
+static void little_memory(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    uint64_t left, total, in = report_u64(s, "host", "swap_in_bytes"), out = report_u64(s, "host", "swap_out_bytes");
+    if (report_has_u64(s, "host", "memory_available_least_bytes", &left) &&
+        report_has_u64(s, "host", "memory_total_bytes", &total) && left < total / LITTLE_LEFT) {
+        fmt_bytes(b, left);
+        buf_str(b, " of memory available at the lowest");
+        lines_part(l, b);
+    }
+    if (in < LEAST_SWAPPED && out < LEAST_SWAPPED)
+        return;
+    buf_str(b, "swapped ");
+    fmt_bytes(b, in);
+    buf_str(b, " in, ");
+    fmt_bytes(b, out);
+    buf_str(b, " out");
+    lines_part(l, b);
+}
+
+/* OOM kills that the line of limits does not have. */
+static void kills(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    uint64_t killed = report_u64(s, "host", "oom_kills"), own;
+    if (!report_has_u64(s, "limits", "oom_kills_in_group", &own))
+        own = report_u64(s, "limits", "oom_kills");
+    if (killed > own)
+        report_kills(b, "", killed - own, own ? " more OOM-killed" : " OOM-killed");
+    lines_part(l, b);
+}
+
+void report_machine(struct lines *l, const struct baro_summary *s)
+{
+    struct buf out = {0}, b = {0};
+    struct lines parts = {.out = &out, .style = l->style, .column = LINES_INDENT};
+    if (report_u64(s, "host", "watched_ns") >= LEAST_WATCHED) {
+        others(&b, s);
+        lines_part(&parts, &b);
+        steal(&b, s);
+        lines_part(&parts, &b);
+        pressure(&b, s);
+        lines_part(&parts, &b);
+        little_memory(&parts, &b, s);
+    }
+    kills(&parts, &b, s);
+    if (out.len) {
+        lines_begin(l, "machine", TONE_FAINT);
+        buf_add(l->out, out.at, out.len);
+        lines_end(l);
+    }
+    l->out->failed = l->out->failed || out.failed || b.failed;
+    buf_done(&b);
+    buf_done(&out);
+}

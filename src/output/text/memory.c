@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The line about the memory of the job. */
+#include <string.h>
+
+#include "base/fmt.h"
+#include "output/text/parts.h"
+#include "output/text/read.h"
+
+#define LEAST_SHARE 0.01 /* of the machine's memory; a share of a limit is always shown */
+#define HOLDERS 3u
+
+/* The commands that held most at the peak: ": cc1 ×2 489 MB, make 1.00 MB". */
+static void holders(struct lines *l, struct buf *b, const struct baro_summary *s, const char *table)
+{
+    size_t n = report_rows(s, table);
+    for (size_t i = 0; i < n && i < HOLDERS; i++) {
+        uint64_t processes = report_row(s, table, "processes", i).u64;
+        buf_str(b, i ? ", " : ": ");
+        lines_name(l, b, report_row(s, table, "name", i).text, 24);
+        if (processes > 1) {
+            buf_printf(b, " %s", lines_times(l));
+            fmt_count(b, processes);
+        }
+        if (n > 1) {
+            buf_byte(b, ' ');
+            fmt_bytes(b, report_row(s, table, "bytes", i).u64);
+        }
+    }
+}
+
+static const char *why_not_known(const struct baro_summary *s, int absent)
+{
+    bool ended = report_fact(s, "exit", "wait_status").absent != BARO_ABSENT_NOT_YET;
+    bool unsampled = ended && (absent == BARO_ABSENT_NOT_YET || absent == BARO_PRESENT);
+    return unsampled ? "it ended before it was sampled" : report_reason(absent);
+}
+
+static void peak(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    struct baro_value v = report_fact(s, "job", "rss_peak_bytes");
+    if (!v.u64) {
+        buf_printf(&b, "not known: %s", why_not_known(s, v.absent));
+        lines_part(l, &b);
+        buf_done(&b);
+        return;
+    }
+    buf_str(&b, "peak ");
+    report_marked(&b, v, fmt_bytes);
+    buf_str(&b, " rss");
+    bool unsampled = report_is(s, "job", "rss_peak_is_unsampled");
+    if (!unsampled) {
+        buf_str(&b, " at ");
+        fmt_moment(&b, report_u64(s, "job", "memory_peak_t_ns"));
+    }
+    holders(l, &b, s, "rss_peak_held_by");
+    buf_str(&b, unsampled ? ", between samples" : "");
+    lines_part(l, &b);
+    buf_done(&b);
+}
+
+static void measure(struct lines *l, const struct baro_summary *s, const char *fact, const char *name)
+{
+    struct buf b = {0};
+    struct baro_value v = report_fact(s, "job", fact);
+    if (v.absent || !v.u64)
+        return;
+    buf_printf(&b, "%s ", name);
+    report_marked(&b, v, fmt_bytes);
+    lines_part(l, &b);
+    buf_done(&b);
+}
+
+/* "30 % of 512 MB", and what that is a share of where it is no resident memory. */
+static void share(struct buf *b, const struct baro_summary *s)
+{
+    struct baro_value peak = report_fact(s, "limits", "memory_peak_bytes"),
+                      of_limit = report_fact(s, "limits", "memory_peak_ratio");
+    const char *of = report_text(s, "limits", "memory_peak_of");
+    if (of_limit.absent ||
+        (!report_is_limit(report_text(s, "limits", "memory_at_most_source")) && of_limit.real < LEAST_SHARE))
+        return;
+    /* A sum of rss counts a shared page once for each process: 16 workers that share 1.5 GB sum up to 25 GB. */
+    if (strcmp(of, "rss") == 0 && report_u64(s, "job", "rss_peak_members") > 1)
+        return;
+    if (strcmp(of, "cgroup") == 0) {
+        report_marked(b, peak, fmt_bytes);
+        buf_str(b, " with page cache, ");
+    } else if (strcmp(of, "address_space") == 0) {
+        report_marked(b, peak, fmt_bytes);
+        buf_str(b, " of address space, ");
+    }
+    buf_str(b, baro_value_mark(of_limit.flags, BARO_MARK_WORDS));
+    lines_percent(b, of_limit.real);
+    buf_str(b, " of ");
+    fmt_limit(b, report_u64(s, "limits", "memory_at_most_bytes"));
+    buf_str(b, strcmp(of, "pss") == 0 ? " by pss" : "");
+}
+
+/* The headline is the sum of rss, always: it is known at each sample. PSS, which counts shared pages once, stands
+ * beside it. */
+void report_memory(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    struct baro_value swap = report_fact(s, "job", "swap_peak_bytes");
+    lines_begin(l, "memory", TONE_FAINT);
+    peak(l, s);
+    measure(l, s, "rss_peak_at_most_bytes", "at most");
+    measure(l, s, "pss_peak_bytes", "pss");
+    if (!report_is(s, "job", "rss_peak_is_of_process")) /* else it is the peak itself */
+        measure(l, s, "process_rss_peak_bytes", "largest process");
+    share(&b, s);
+    lines_part(l, &b);
+    if (swap.u64) {
+        buf_str(&b, "swap ");
+        report_marked(&b, swap, fmt_bytes);
+        lines_part(l, &b);
+    }
+    lines_end(l);
+    buf_done(&b);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notes: what makes the figures of a summary incomplete, a line for each. */
+#include "base/fmt.h"
+#include "output/text/parts.h"
+#include "output/text/read.h"
+
+#define LEFT_OUT_MUCH 4u /* fewer samples left out than a quarter of those taken are no news */
+#define LEFT_OUT_FEW 5u  /* nor are that few */
+#define THINNED_MUCH 10u /* nor are fewer reads left out than one for ten readings of a process */
+
+static void note(struct lines *l, struct buf *b)
+{
+    if (!b->len)
+        return;
+    lines_begin(l, "note", TONE_WARN);
+    lines_part(l, b);
+    lines_end(l);
+}
+
+static void note_count(struct lines *l, struct buf *b, const char *before, uint64_t n, const char *one,
+                       const char *many)
+{
+    if (!n)
+        return;
+    buf_str(b, before);
+    fmt_count(b, n);
+    buf_str(b, n == 1 ? one : many);
+    note(l, b);
+}
+
+static void note_times(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    uint64_t suspended = report_u64(s, "", "suspended_ns");
+    if (report_u64(s, "recorder", "gaps")) {
+        buf_str(b, "nothing could be recorded for ");
+        fmt_duration(b, report_u64(s, "recorder", "gap_ns"));
+        note(l, b);
+    }
+    if (suspended) {
+        buf_str(b, "the machine slept for ");
+        fmt_duration(b, suspended);
+        note(l, b);
+    }
+    if (report_u64(s, "", "clock_steps")) {
+        buf_str(b, "the wall clock was set during the run; times here come from another clock");
+        note(l, b);
+    }
+}
+
+static void note_removed(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    uint64_t removed;
+    if (!report_has_u64(s, "", "removed_ns", &removed))
+        return;
+    buf_str(b, "the first ");
+    fmt_duration(b, removed);
+    buf_str(b, " of the recording were removed (--keep): totals are of all of it, peaks, curves and commands of the "
+               "rest");
+    note(l, b);
+}
+
+/* Example: 152 samples in 17.4 s, 172 left out and 27 missed: one each 114 ms instead of 49.6 ms. */
+static void put_distance(struct buf *b, const struct baro_summary *s, uint64_t samples, uint64_t lacking)
+{
+    uint64_t wall_ns = report_u64(s, "", "wall_ns"), all;
+    if (__builtin_add_overflow(samples, lacking, &all)) /* a damaged tape has any number */
+        all = UINT64_MAX;
+    buf_str(b, "sampled every ");
+    fmt_duration(b, wall_ns / samples);
+    buf_str(b, " on average instead of ");
+    fmt_duration(b, wall_ns / all);
+}
+
+/* What it cost the reader that samples and reads were left out: nothing, or one sentence. */
+static void note_left_out(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    uint64_t samples = report_u64(s, "recorder", "samples"), missed = report_u64(s, "recorder", "missed"),
+             left_out = report_u64(s, "recorder", "left_out"), thinned = report_u64(s, "recorder", "thinned");
+    bool rare = samples && missed + left_out > samples / LEFT_OUT_MUCH && missed + left_out > LEFT_OUT_FEW;
+    bool thin = thinned > report_u64(s, "recorder", "process_samples") / THINNED_MUCH;
+    if (!rare && !thin)
+        return;
+    if (rare)
+        put_distance(b, s, samples, missed + left_out);
+    if (thin)
+        buf_str(b, rare ? ", and pss and threads more seldom" : "pss and threads were read more seldom than the rest");
+    if (thin || left_out >= missed)
+        buf_str(b, ", to stay within the overhead budget (--overhead)");
+    else
+        buf_str(b, ": the recorder got no core in time");
+    note(l, b);
+}
+
+static void note_samples(struct lines *l, struct buf *b, const struct baro_summary *s)
+{
+    note_count(l, b, "events were lost in ", report_u64(s, "accounting", "lossy_intervals"),
+               " interval: counts of processes are lower bounds, totals are not touched",
+               " intervals: counts of processes are lower bounds, totals are not touched");
+    note_left_out(l, b, s);
+}
+
+void report_notes(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    uint64_t damaged = report_u64(s, "recorder", "damaged_bytes");
+    note_removed(l, &b, s);
+    note_times(l, &b, s);
+    note_samples(l, &b, s);
+    if (report_is(s, "recorder", "is_wrapper_lost")) {
+        buf_str(&b, "the wrapper went away before the job: what it reaped after that is missing");
+        note(l, &b);
+    }
+    if (damaged) {
+        fmt_bytes(&b, damaged);
+        buf_str(&b, " of the tape are damaged and were stepped over");
+        note(l, &b);
+    }
+    if (report_u64(s, "recorder", "warnings")) {
+        lines_name(l, &b, report_text(s, "recorder", "warning"), 160);
+        note(l, &b);
+    }
+    if (report_is(s, "", "is_incomplete")) {
+        buf_str(&b, "out of memory: parts of this summary are missing");
+        note(l, &b);
+    }
+    buf_done(&b);
+}

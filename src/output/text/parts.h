@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of the block that are in files of their own. */
+#ifndef OUTPUT_TEXT_PARTS_H
+#define OUTPUT_TEXT_PARTS_H
+
+#include "output/text/lines.h"
+
+/* curves.c: the course of CPU, memory and I/O; false, and nothing, of a recording of less than a second */
+bool report_curves(struct lines *l, const struct baro_summary *s);
+/* The time axis of the curves. */
+struct axis {
+    uint64_t from_ns, wall_ns;
+    unsigned columns;
+};
+unsigned axis_column(const struct axis *axis, uint64_t t_ns);
+/* lanes.c: phases over that axis */
+void report_lanes(struct lines *l, const struct baro_timeline *t, const struct axis *axis);
+/* phases.c: the phases as a table, those of one name in one row; nothing if there are none */
+void report_phases(struct lines *l, const struct baro_timeline *t);
+/* memory.c */
+void report_memory(struct lines *l, const struct baro_summary *s);
+/* table.c: the commands with most CPU time, as a table */
+void report_commands(struct lines *l, const struct baro_summary *s);
+/* notes.c: what makes the figures incomplete */
+void report_notes(struct lines *l, const struct baro_summary *s);
+/* limits.c: the limits of the job, and what they refused; nothing if none is below what the machine has */
+void report_limits(struct lines *l, const struct baro_summary *s);
+bool report_is_limit(const char *source);       /* and not simply what the machine has */
+void report_cores(struct buf *b, double cores); /* "2", "0.50" */
+/* "12 processes" between two texts */
+void report_kills(struct buf *b, const char *before, uint64_t n, const char *after);
+/* network.c: TCP of the job, if that was recorded */
+void report_network(struct lines *l, const struct baro_summary *s);
+/* directories.c: what directories take, if any was named */
+void report_directories(struct lines *l, const struct baro_summary *s);
+/* machine.c: the machine around the job, where it was busy with something else */
+void report_machine(struct lines *l, const struct baro_summary *s);
+/* host.c: the lines of a tape that has the machine and no job */
+bool report_is_host_only(const struct baro_summary *s);
+void report_host(struct lines *l, const struct baro_summary *s);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/text/read.h"
+
+#include <string.h>
+
+struct baro_value report_row(const struct baro_summary *s, const char *section, const char *name, size_t row)
+{
+    struct baro_value v;
+    baro_summary_value(s, baro_summary_fact_find(section, name), row, &v);
+    return v;
+}
+
+struct baro_value report_fact(const struct baro_summary *s, const char *section, const char *name)
+{
+    return report_row(s, section, name, 0);
+}
+
+size_t report_rows(const struct baro_summary *s, const char *section)
+{
+    return baro_summary_rows(s, baro_summary_section_find(section));
+}
+
+bool report_has_u64(const struct baro_summary *s, const char *section, const char *name, uint64_t *ret)
+{
+    struct baro_value v = report_fact(s, section, name);
+    *ret = v.u64;
+    return v.absent == BARO_PRESENT;
+}
+
+bool report_has_real(const struct baro_summary *s, const char *section, const char *name, double *ret)
+{
+    struct baro_value v = report_fact(s, section, name);
+    *ret = v.real;
+    return v.absent == BARO_PRESENT;
+}
+
+bool report_says_nothing(struct baro_value v)
+{
+    return v.absent || (v.flags & BARO_VALUE_LOWER_BOUND && !v.u64);
+}
+
+void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf *, uint64_t))
+{
+    if (v.absent)
+        return;
+    if (report_says_nothing(v)) {
+        buf_str(b, "not known");
+        return;
+    }
+    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    format(b, v.u64);
+}
+
+uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name)
+{
+    return report_fact(s, section, name).u64;
+}
+
+bool report_is(const struct baro_summary *s, const char *section, const char *name)
+{
+    return report_fact(s, section, name).u64 != 0;
+}
+
+const char *report_text(const struct baro_summary *s, const char *section, const char *name)
+{
+    struct baro_value v = report_fact(s, section, name);
+    return v.text ? v.text : "";
+}
+
+bool report_text_is(const struct baro_summary *s, const char *section, const char *name, const char *text)
+{
+    return strcmp(report_text(s, section, name), text) == 0;
+}

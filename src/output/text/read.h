@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Facts of a summary by name, for text: what is absent is 0 or "" where it makes no difference to what is written. */
+#ifndef OUTPUT_TEXT_READ_H
+#define OUTPUT_TEXT_READ_H
+
+#include "baro/summary.h"
+#include "base/buf.h"
+
+struct baro_value report_fact(const struct baro_summary *s, const char *section, const char *name);
+struct baro_value report_row(const struct baro_summary *s, const char *section, const char *name, size_t row);
+size_t report_rows(const struct baro_summary *s, const char *section);
+
+/* Each returns whether there is a value. */
+bool report_has_u64(const struct baro_summary *s, const char *section, const char *name, uint64_t *ret);
+bool report_has_real(const struct baro_summary *s, const char *section, const char *name, double *ret);
+
+/* It is absent, or "at least 0". */
+bool report_says_nothing(struct baro_value v);
+/* The value after its mark, "at least 3.10 s"; "not known" instead of "at least 0"; nothing of one that is absent. */
+void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf *, uint64_t));
+
+uint64_t report_u64(const struct baro_summary *s, const char *section, const char *name);
+bool report_is(const struct baro_summary *s, const char *section, const char *name);
+const char *report_text(const struct baro_summary *s, const char *section, const char *name);
+bool report_text_is(const struct baro_summary *s, const char *section, const char *name, const char *text);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/text/tasks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "baro/text.h"
+#include "base/fmt.h"
+#include "output/rows/escaped.h"
+#include "output/rows/table.h"
+#include "output/rows/wrap.h"
+#include "output/text/read.h"
+
+size_t report_tasks_count(const struct baro_summary *s)
+{
+    return report_rows(s, "tasks");
+}
+
+static uint64_t cpu_of(const struct baro_summary *s, size_t row)
+{
+    return report_row(s, "tasks", "cpu_ns", row).u64;
+}
+
+/* By insertion: tasks are few, and nearly all rows of a summary are asked for once. */
+size_t report_tasks_order(const struct baro_summary *s, size_t *ret, size_t cap)
+{
+    size_t n = 0;
+    for (size_t row = 0; row < report_tasks_count(s); row++) {
+        uint64_t cpu = cpu_of(s, row);
+        size_t at = n < cap ? n : cap;
+        while (at > 0 && cpu_of(s, ret[at - 1]) < cpu)
+            at--;
+        if (at == cap)
+            continue;
+        n += n < cap;
+        memmove(ret + at + 1, ret + at, (n - at - 1) * sizeof(*ret));
+        ret[at] = row;
+    }
+    return n;
+}
+
+/* ---- as a table ---- */
+
+static bool put_value(struct table *t, struct baro_value v, void (*format)(struct buf *, uint64_t))
+{
+    struct buf cell = {0};
+    bool is_bound = !v.absent && (v.flags & BARO_VALUE_LOWER_BOUND);
+    if (v.absent) {
+        table_text(t, "?");
+        return false;
+    }
+    buf_str(&cell, baro_value_mark(v.flags, BARO_MARK_ASCII));
+    format(&cell, v.u64);
+    table_take(t, &cell);
+    buf_done(&cell);
+    return is_bound;
+}
+
+static void put_cores(struct table *t, struct baro_value v)
+{
+    struct buf cell = {0};
+    buf_str(&cell, v.absent ? "?" : baro_value_mark(v.flags, BARO_MARK_ASCII));
+    if (!v.absent)
+        fmt_decimal(&cell, v.real, 2);
+    table_take(t, &cell);
+    buf_done(&cell);
+}
+
+static const struct {
+    const char *title, *fact;
+    void (*format)(struct buf *, uint64_t); /* NULL: cores */
+} columns[] = {
+    {"procs", "processes_started", fmt_count},
+    {"samples", "process_samples", fmt_count},
+    {"uss/proc", "process_uss_peak_bytes", fmt_bytes},
+    {"uss", "uss_peak_bytes", fmt_bytes},
+    {"rss", "rss_peak_bytes", fmt_bytes},
+    {"pss", "pss_peak_bytes", fmt_bytes},
+    {"user", "cpu_user_ns", fmt_duration},
+    {"system", "cpu_system_ns", fmt_duration},
+    {"cpu", "cpu_ns", fmt_duration},
+    {"active", "active_ns", fmt_duration},
+    {"uss-mean", "process_uss_mean_bytes", fmt_bytes},
+    {"cores/proc", "process_cores_peak", NULL},
+    {"cores", "cores_mean", NULL},
+    {"peak", "cores_peak", NULL},
+};
+#define COLUMNS (sizeof(columns) / sizeof(*columns))
+
+static bool put_task(struct table *t, const struct baro_summary *s, size_t row)
+{
+    struct buf cell = {0};
+    bool bound = false;
+    for (size_t k = 0; k < COLUMNS; k++) {
+        struct baro_value v = report_row(s, "tasks", columns[k].fact, row);
+        if (columns[k].format)
+            bound |= put_value(t, v, columns[k].format);
+        else
+            put_cores(t, v);
+    }
+    const char *name = report_row(s, "tasks", "name", row).text;
+    text_escaped(&cell, name ? name : "?", name ? strlen(name) : 1);
+    table_take(t, &cell);
+    buf_done(&cell);
+    return bound;
+}
+
+/* Of the task that lacks most. Example: "12 programs ended before their command was read; these used 3 ms". */
+static void put_unread(const struct baro_summary *s, struct buf *ret)
+{
+    size_t most = 0;
+    uint64_t n = 0;
+    for (size_t row = 0; row < report_tasks_count(s); row++) {
+        struct baro_value v = report_row(s, "tasks", "commands_unread", row);
+        if (v.absent || v.u64 <= n)
+            continue;
+        n = v.u64;
+        most = row;
+    }
+    struct baro_value cpu = report_row(s, "tasks", "commands_unread_cpu_ns", most);
+    if (!n)
+        return;
+    buf_str(ret, "  ");
+    fmt_count(ret, n);
+    buf_str(ret, n == 1 ? " program ended before its" : " programs ended before their");
+    buf_str(ret, " command was read");
+    if (!cpu.absent) {
+        buf_str(ret, n == 1 ? "; it used " : "; together they used ");
+        fmt_duration(ret, cpu.u64);
+    }
+    buf_byte(ret, '\n');
+}
+
+/* "evil ended with 9": of each task whose command did not end well. */
+static void put_failures(const struct baro_summary *s, struct buf *ret)
+{
+    for (size_t row = 0; row < report_tasks_count(s); row++) {
+        struct baro_value code = report_row(s, "tasks", "exit_code", row);
+        struct baro_value signal = report_row(s, "tasks", "exit_signal", row);
+        const char *name = report_row(s, "tasks", "name", row).text;
+        bool is_killed = !signal.absent && signal.u64;
+        if (!name || (!is_killed && (code.absent || !code.u64)))
+            continue;
+        text_escaped(ret, name, strlen(name));
+        buf_str(ret, is_killed ? " was killed by " : " ended with ");
+        const char *signal_name = is_killed ? baro_signal_name((int)signal.u64) : NULL;
+        if (signal_name)
+            buf_str(ret, signal_name);
+        else
+            buf_u64(ret, is_killed ? signal.u64 : code.u64);
+        buf_byte(ret, '\n');
+    }
+}
+
+void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret)
+{
+    /* In a narrow terminal samples, cores/proc, user, system, pss, rss, uss-mean, active, peak, uss, cores and procs go
+     * first. */
+    struct table t = {.columns = COLUMNS + 1, .drop = {1, 11, 6, 7, 5, 4, 10, 9, 13, 3, 12, 0}, .n_drop = 12};
+    size_t n = report_tasks_count(s), *order = calloc(n + 1, sizeof(*order));
+    bool bound = false;
+    for (unsigned i = 0; i + 1 < t.columns; i++)
+        t.right[i] = true;
+    for (size_t k = 0; k < COLUMNS; k++)
+        table_text(&t, columns[k].title);
+    table_text(&t, "task");
+    n = order ? report_tasks_order(s, order, n) : n;
+    for (size_t i = 0; i < n; i++)
+        bound |= put_task(&t, s, order ? order[i] : i);
+    table_print(&t, (unsigned)width, ret);
+    size_t from = ret->len;
+    put_failures(s, ret);
+    if (bound) {
+        buf_str(ret, "> at least: some processes were missed, or ended before this was known of them\n");
+        put_unread(s, ret);
+    }
+    if (width > 0 && ret->len > from)
+        wrap_lines(ret, from, (unsigned)width);
+    table_done(&t);
+    free(order);
+}
+
+void report_tasks_section(const struct baro_summary *s, int width, struct buf *ret)
+{
+    if (!report_tasks_count(s))
+        return;
+    buf_byte(ret, '\n');
+    report_tasks_text(s, width, ret);
+}

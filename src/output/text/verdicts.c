@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The heaviest verdicts as lines for people. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "output/rows/escaped.h"
+#include "output/text/lines.h"
+#include "output/text/report.h"
+
+#define VERDICTS_SHOWN 2u
+
+static void add(struct buf *b, const char *text)
+{
+    text_escaped(b, text, strlen(text));
+}
+
+void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret)
+{
+    struct lines l = {.out = ret, .style = lines_fit(style)};
+    struct buf b = {0};
+    size_t from = ret->len;
+    for (size_t i = 0; i < baro_verdicts_count(verdicts) && i < VERDICTS_SHOWN; i++) {
+        const struct baro_verdict *v = baro_verdicts_get(verdicts, i);
+        if (v->weight != BARO_VERDICT_PROBLEM && v->weight != BARO_VERDICT_ADVICE)
+            break;
+        lines_begin(&l, "verdict", v->weight == BARO_VERDICT_PROBLEM ? TONE_BAD : TONE_WARN);
+        if (v->phase) {
+            add(&b, v->phase);
+            buf_str(&b, ": ");
+        }
+        add(&b, v->title);
+        buf_str(&b, *v->advice ? " " : "");
+        add(&b, v->advice);
+        lines_part(&l, &b);
+        lines_end(&l);
+    }
+    buf_done(&b);
+    if (!style.utf8)
+        report_ascii(ret, from);
+}
+
+void report_no_verdicts(struct report_style style, struct buf *ret)
+{
+    struct lines l = {.out = ret, .style = lines_fit(style)};
+    struct buf b = {0};
+    size_t from = ret->len;
+    lines_begin(&l, "verdict", TONE_FAINT);
+    buf_str(&b, "too much to be judged while it was recorded: `baro summary` does");
+    lines_part(&l, &b);
+    lines_end(&l);
+    buf_done(&b);
+    if (!style.utf8)
+        report_ascii(ret, from);
+}

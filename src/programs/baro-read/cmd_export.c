@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro export: rows for other programs. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "output/rows/dialect.h"
+#include "output/rows/encode.h"
+#include "output/rows/escaped.h"
+#include "output/rows/runlog.h"
+#include "output/rows/trace.h"
+#include "programs/baro-read/export_list.h"
+#include "programs/common/output.h"
+#include "programs/common/tape_args.h"
+
+#define CHUNK 65536u
+
+struct exporting {
+    struct cli *cli;
+    const struct settings *settings;
+    const char *output;   /* NULL: standard output */
+    struct baro_tape *tape;
+    const char *path;
+    int kind;             /* of the rows */
+    struct columns columns;
+    struct dialect *dialect; /* NULL: rows of our own */
+    struct trace *trace;     /* NULL: rows */
+    struct runlog *runlog;   /* the same */
+    struct baro_timeline *timeline; /* where a column is the phase */
+    struct row_memory *memory;
+    struct users users;
+    struct row_names names;
+    struct row_time time;
+    struct buf attributes;
+    struct output out;
+    struct buf text;
+    uint64_t end_ns, shown_ns; /* of the tape; 0: no progress is shown; and when it was last */
+    bool progressed;      /* progress was written */
+    bool any_read;        /* rows of entities were written, the last ones as they were at read_ns */
+    uint64_t read_ns;
+    uint64_t known_ns;    /* the timeline has what was on the tape up to then */
+    struct baro_error err;
+};
+
+/* ---- progress, shown at the terminal while rows go elsewhere ---- */
+
+static void progress_begin(struct exporting *x)
+{
+    struct baro_record record;
+    if (!x->cli->tty_err || (x->cli->tty && !x->output) || x->settings->follow)
+        return;
+    if (baro_tape_seek(x->tape, UINT64_MAX, &record, NULL) > 0)
+        x->end_ns = record.t_ns;
+    baro_tape_rewind(x->tape, NULL);
+    x->shown_ns = clock_monotonic_ns();
+}
+
+static void progress(struct exporting *x, uint64_t t_ns)
+{
+    if (!x->end_ns || clock_monotonic_ns() - x->shown_ns < NS_PER_SEC / 4)
+        return;
+    char text[32];
+    double share = (double)t_ns / (double)x->end_ns;
+    int n = snprintf(text, sizeof(text), "\r%3u %%", share < 1 ? (unsigned)(share * 100) : 100u);
+    fd_write_all(STDERR_FILENO, text, (size_t)n, NULL);
+    x->shown_ns = clock_monotonic_ns();
+    x->progressed = true;
+}
+
+static void progress_end(const struct exporting *x)
+{
+    static const char clear[] = "\r     \r";
+    if (x->progressed)
+        fd_write_all(STDERR_FILENO, clear, sizeof(clear) - 1, NULL);
+}
+
+/* Replacing the tape by what is read from it would lose the tape. */
+static bool onto_itself(const struct exporting *x)
+{
+    struct stat tape, output;
+    return x->output && stat(x->path, &tape) == 0 && stat(x->output, &output) == 0 &&
+           tape.st_dev == output.st_dev && tape.st_ino == output.st_ino;
+}
+
+static int choose(struct exporting *x)
+{
+    char unknown[64] = "";
+    const char *names[320];
+    if (columns_choose(&x->columns, x->kind, x->settings->columns, x->tape, unknown, &x->err) == 0)
+        return 0;
+    columns_names(x->kind, x->tape, names, sizeof(names) / sizeof(*names));
+    const char *near = unknown[0] ? opt_nearest(unknown, names) : NULL;
+    if (near)
+        return cli_failf(x->cli, "--columns: %s; did you mean %s?", x->err.text, near);
+    return cli_failf(x->cli, "--columns: %s; `baro help export` lists them", x->err.text);
+}
+
+/* The rows that --entity names. */
+static int choose_kind(struct exporting *x)
+{
+    const char *name = x->settings->entity, *names[64];
+    struct buf list = {0};
+    /* Kinds can be declared at any time: those of a tape that grows are the ones that it has by now. */
+    if (name && baro_tape_read_kinds(x->tape, &x->err) < 0)
+        return cli_fail(x->cli, &x->err);
+    x->kind = name ? row_kind_find(name, x->tape) : BARO_KIND_PROCESS;
+    if (x->kind != ROW_NO_SUCH)
+        return 0;
+    row_kind_names(x->tape, names, sizeof(names) / sizeof(*names));
+    for (size_t i = 0; names[i]; i++) {
+        buf_str(&list, i ? ", " : "");
+        text_escaped(&list, names[i], strlen(names[i]));
+    }
+    buf_byte(&list, 0);
+    int status = cli_failf(x->cli, "--entity %s: not one of %s", name,
+                           list.failed ? "those of the tape" : (const char *)list.at);
+    buf_done(&list);
+    return status;
+}
+
+static int choose_dialect(struct exporting *x)
+{
+    const struct settings *s = x->settings;
+    int kind = !s->entity ? DIALECT_ANY : x->kind;
+    if (s->columns)
+        return cli_failf(x->cli, "--columns and --dialect exclude each other: a dialect has its own");
+    if (s->safe)
+        return cli_failf(
+            x->cli, "--safe and --dialect exclude each other: a dialect is written as the other program writes it");
+    if (s->format != FORMAT_CSV)
+        return cli_failf(x->cli, "--dialect %s is CSV", dialect_names[s->dialect]);
+    if (dialect_new(&x->dialect, dialect_names[s->dialect], kind, baro_tape_header(x->tape), &x->err) < 0)
+        return cli_failf(x->cli, "--dialect: %s", x->err.text);
+    return 0;
+}
+
+/* A format that has no rows and columns. */
+static int choose_whole(struct exporting *x)
+{
+    const struct settings *s = x->settings;
+    const char *other = s->columns        ? "--columns"
+                        : s->entity       ? "--entity"
+                        : s->dialect >= 0 ? "--dialect"
+                                          : NULL;
+    if (other)
+        return cli_failf(x->cli, "%s and --format %s exclude each other: a %s", other,
+                         s->format == FORMAT_TRACE ? "trace" : "runlog",
+                         s->format == FORMAT_TRACE ? "trace is the whole tape" : "run log has phases and marks");
+    int code = s->format == FORMAT_TRACE ? trace_new(&x->trace, x->tape, &x->err)
+                                         : runlog_new(&x->runlog, baro_tape_header(x->tape), &x->err);
+    return code < 0 ? cli_fail(x->cli, &x->err) : 0;
+}
+
+static int flush(struct exporting *x, size_t at_least)
+{
+    if (x->text.failed)
+        return cli_failf(x->cli, "out of memory");
+    if (x->text.len < at_least)
+        return 0;
+    if (output_write(&x->out, x->text.at, x->text.len, &x->err) < 0)
+        return cli_fail(x->cli, &x->err);
+    buf_clear(&x->text);
+    return 0;
+}
+
+static int put(struct exporting *x, struct row *row)
+{
+    row_begin(row);
+    if (x->settings->format == FORMAT_CSV)
+        csv_row(&x->columns, row, x->settings->safe, &x->text);
+    else
+        jsonl_row(&x->columns, row, &x->text);
+    return flush(x, CHUNK);
+}
+
+/* When all rows of a sample are written. */
+static int keep(struct exporting *x, const struct row *row)
+{
+    if (!x->columns.derived || row_memory_keep(x->memory, row->sample, row->kind) == 0)
+        return 0;
+    return cli_failf(x->cli, "out of memory");
+}
+
+static int put_and_keep(struct exporting *x, struct row *row)
+{
+    int status = put(x, row);
+    return status ? status : keep(x, row);
+}
+
+/* The machine and entities are not read with every sample. */
+static int put_entities(struct exporting *x, struct row *row)
+{
+    uint64_t at;
+    int absent = row->kind == BARO_KIND_HOST ? baro_sample_host_ns(row->sample, &at)
+                                             : baro_sample_entities_ns(row->sample, row->kind, &at);
+    if (absent != BARO_PRESENT || (x->any_read && at == x->read_ns))
+        return 0;
+    x->any_read = true;
+    x->read_ns = row->t_ns = at;
+    if (row->kind == BARO_KIND_HOST)
+        return put_and_keep(x, row);
+    int status = 0;
+    int kind = row->kind;
+    for (size_t i = 0; !status && i < baro_sample_entity_count(row->sample, kind); i++) {
+        row->entity = baro_sample_entity(row->sample, kind, i);
+        status = put(x, row);
+    }
+    return status ? status : keep(x, row);
+}
+
+/* Of a tape that grows: what is known when the row is written. */
+static void keep_timeline(struct exporting *x, const struct baro_record *record)
+{
+    if (!x->timeline || record->t_ns <= x->known_ns || record->kind != BARO_RECORD_EVENT)
+        return;
+    baro_timeline_add(x->timeline, record);
+    baro_timeline_finish(x->timeline, NULL);
+}
+
+static int put_record(struct exporting *x, const struct baro_record *record)
+{
+    if (x->trace)
+        trace_record(x->trace, record, &x->text);
+    else if (x->runlog)
+        runlog_record(x->runlog, record);
+    else if (x->dialect)
+        dialect_record(x->dialect, record, &x->text);
+    if (x->trace || x->runlog || x->dialect)
+        return flush(x, CHUNK);
+    keep_timeline(x, record);
+    if (record->kind == BARO_RECORD_SAMPLE)
+        row_names_note(&x->names, record->u.sample);
+    struct row row = {.kind = x->kind, .header = baro_tape_header(x->tape), .t_ns = record->t_ns,
+                      .memory = x->columns.cores || x->columns.derived ? x->memory : NULL,
+                      .user = users_name, .user_context = &x->users,
+                      .names = &x->names, .time = &x->time, .attributes = &x->attributes, .timeline = x->timeline};
+    if (record->kind == BARO_RECORD_EXIT && x->kind == BARO_KIND_EXIT) {
+        row.exit = record->u.exit;
+        return put(x, &row);
+    }
+    if (record->kind == BARO_RECORD_EVENT && x->kind == ROW_EVENT) {
+        row.event = record->u.event;
+        return put(x, &row);
+    }
+    if (record->kind != BARO_RECORD_SAMPLE || x->kind == ROW_EVENT || x->kind == BARO_KIND_EXIT)
+        return 0;
+    row.sample = record->u.sample;
+    if (x->kind == BARO_KIND_JOB)
+        return put_and_keep(x, &row);
+    if (x->kind != BARO_KIND_PROCESS)
+        return put_entities(x, &row);
+    int status = 0;
+    for (size_t i = 0; !status && i < baro_sample_count(row.sample); i++) {
+        row.process = baro_sample_process(row.sample, i);
+        status = put(x, &row);
+    }
+    return status ? status : keep(x, &row);
+}
+
+static int rows(struct exporting *x)
+{
+    struct baro_record record;
+    int status = 0;
+    for (;;) {
+        int code;
+        while (!status && (code = baro_tape_next(x->tape, &record, &x->err)) > 0) {
+            status = put_record(x, &record);
+            if (x->end_ns && record.kind == BARO_RECORD_SAMPLE)
+                progress(x, record.t_ns);
+        }
+        if (!status && code < 0)
+            status = cli_fail(x->cli, &x->err);
+        if (!status && x->runlog && runlog_write(x->runlog, false, &x->text) < 0)
+            status = cli_failf(x->cli, "out of memory");
+        if (!status)
+            status = flush(x, 1);
+        if (status || !x->settings->follow || !reader_wait(x->tape))
+            return status;
+    }
+}
+
+/* What lives at the end is known from the last sample. */
+static int end_trace(struct exporting *x)
+{
+    struct baro_record record;
+    int code = baro_tape_seek(x->tape, UINT64_MAX, &record, &x->err);
+    if (code < 0)
+        return cli_fail(x->cli, &x->err);
+    trace_end(x->trace, code > 0 ? record.u.sample : NULL, &x->text);
+    return flush(x, 1);
+}
+
+static int end_whole(struct exporting *x)
+{
+    if (x->trace)
+        return end_trace(x);
+    if (x->dialect)
+        dialect_end(x->dialect, &x->text);
+    /* What is open in a recording that goes on may end yet. */
+    bool all = baro_tape_state(x->tape) != BARO_TAPE_RUNNING;
+    if (x->runlog && runlog_write(x->runlog, all, &x->text) < 0)
+        return cli_failf(x->cli, "out of memory");
+    return flush(x, 1);
+}
+
+static int export(struct exporting *x)
+{
+    if (x->trace)
+        trace_begin(x->trace, &x->text);
+    else if (x->dialect)
+        dialect_header(x->dialect, &x->text);
+    else if (x->settings->format == FORMAT_CSV && !x->runlog)
+        csv_header(&x->columns, x->settings->safe, &x->text);
+    if (x->columns.phase && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
+        return cli_fail(x->cli, &x->err);
+    uint64_t first_ns;
+    if (x->columns.phase && (baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0 ||
+                             baro_tape_rewind(x->tape, &x->err) < 0))
+        x->known_ns = 0;
+    progress_begin(x);
+    int status = rows(x);
+    if (!status)
+        status = end_whole(x);
+    progress_end(x);
+    if (status)
+        return status;
+    if (output_commit(&x->out, &x->err) < 0)
+        return cli_fail(x->cli, &x->err);
+    if (x->dialect && dialect_silent(x->dialect))
+        cli_note(x->cli, "the tape has nothing to make rows of: %s",
+                 dialect_kind(x->dialect) == BARO_KIND_HOST ? "the machine was read less than twice"
+                                                            : "no sample has a process");
+    uint64_t vague = x->dialect ? dialect_vague_samples(x->dialect) : 0;
+    if (vague)
+        cli_note(x->cli, "pss and uss in the rows of %llu sample%s are older than the row or not of all processes: "
+                 "`baro export -e job --columns t_ns,lower_bounds,pss_stale` says which", (unsigned long long)vague,
+                 vague == 1 ? "" : "s");
+    if (x->settings->follow && baro_tape_state(x->tape) == BARO_TAPE_CUT_OFF)
+        cli_note(x->cli, "no recorder writes %s any more; it has no end", x->path);
+    if (baro_tape_damage(x->tape))
+        cli_note(x->cli, "%llu bytes of the tape are damaged and were left out",
+                 (unsigned long long)baro_tape_damage(x->tape));
+    return 0;
+}
+
+/* Of a tape that is named, with the kinds that it alone has. */
+static int list(struct cli *cli, const char *name)
+{
+    struct baro_tape *tape = NULL;
+    struct reader_path path;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct buf text = {0};
+    int status = name ? reader_open(cli, name, &tape, &path) : 0;
+    if (!status && tape && baro_tape_read_kinds(tape, &err) < 0)
+        status = cli_fail(cli, &err);
+    if (!status) {
+        export_list(tape, &text);
+        status = cli_out_text(cli, &text);
+    }
+    buf_done(&text);
+    baro_tape_close(tape);
+    return status;
+}
+
+int cmd_export(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct reader_path path;
+    if (s->list)
+        return list(cli, argv[0]);
+    const char *output = s->output && strcmp(s->output, "-") == 0 ? NULL : s->output;
+    struct exporting x = {.output = output, .cli = cli, .settings = s, .path = path.at};
+    int status = reader_open(cli, argv[0], &x.tape, &path);
+    if (status)
+        return status;
+    x.memory = row_memory_new();
+    if (onto_itself(&x))
+        status = cli_failf(cli, "%s is the tape itself; it is left alone", output);
+    else if (s->safe && s->format != FORMAT_CSV)
+        status = cli_failf(
+            cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format %s out",
+            s->format == FORMAT_JSONL ? "jsonl" : s->format == FORMAT_TRACE ? "trace" : "runlog");
+    else if (s->format == FORMAT_TRACE || s->format == FORMAT_RUNLOG)
+        status = choose_whole(&x);
+    else
+        status = choose_kind(&x);
+    if (!status && !x.trace && !x.runlog)
+        status = s->dialect >= 0 ? choose_dialect(&x) : choose(&x);
+    if (!status) {
+        status = output_open(&x.out, output, s->force, s->follow, &x.err) < 0 ? cli_fail(cli, &x.err) : export(&x);
+        output_done(&x.out);
+    }
+    dialect_free(x.dialect);
+    trace_free(x.trace);
+    runlog_free(x.runlog);
+    baro_timeline_free(x.timeline);
+    columns_done(&x.columns);
+    row_memory_free(x.memory);
+    buf_done(&x.text);
+    buf_done(&x.attributes);
+    baro_tape_close(x.tape);
+    return status;
+}

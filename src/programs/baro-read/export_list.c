@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-read/export_list.h"
+
+#include <string.h>
+
+#include "output/rows/dialect.h"
+#include "output/rows/dialect_table.h"
+#include "output/rows/escaped.h"
+#include "output/rows/row.h"
+
+struct entry {
+    const char *name, *what;
+};
+
+static const struct entry formats[] = {
+    {"csv", "a row for each process at each sample, or of what --entity says (the default)"},
+    {"jsonl", "the same as a JSON object a line; what is absent has its reason"},
+    {"trace", "the whole tape for ui.perfetto.dev and chrome://tracing (docs/trace.md)"},
+    {"runlog", "marks and phases as RunLog writes them"},
+};
+
+static const struct entry dialects[] = {
+    {"spare-cores", "as PidTracker and SystemTracker of resource-tracker write it, with their faults"},
+    {"spare-cores-mended", "the same columns, corrected"},
+    {"pytyche-cpu", "cpu_metrics.csv of pytyche: timestamp,usr_pct,idle_pct"},
+    {"oasislmf", "resource_monitor.csv of OasisLMF: each process by tool, which is its task or its program"},
+};
+
+static const struct entry kinds[] = {
+    {"process", "each process at each sample"},
+    {"job", "the job at each sample"},
+    {"event", "marks, phases and what happened between samples"},
+    {"exit", "each process that ended, with all that it had used"},
+    {"host", "the machine at each reading"},
+    {"cpu", "each CPU"},
+    {"disk", "each block device"},
+    {"fs", "each mounted file system"},
+    {"net", "each network interface"},
+    {"sensor", "each temperature sensor"},
+    {"cgroup", "each control group that the job is in"},
+    {"task", "each task at each sample (baro record --match)"},
+    {"directory", "each directory at each walk (--du)"},
+};
+
+#define COUNT(of) (sizeof(of) / sizeof(*(of)))
+#define WIDTH 20
+
+static const char *what_of(const struct entry *at, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(at[i].name, name) == 0)
+            return at[i].what;
+    }
+    return "";
+}
+
+static void line(struct buf *b, const char *name, const char *what)
+{
+    size_t from = b->len;
+    buf_str(b, "  ");
+    text_escaped(b, name, strlen(name));
+    while (*what && b->len < from + 2 + WIDTH)
+        buf_byte(b, ' ');
+    buf_str(b, *what ? " " : "");
+    buf_str(b, what);
+}
+
+static void dialect(struct buf *b, const char *name)
+{
+    const char *between = " (--entity ";
+    line(b, name, what_of(dialects, COUNT(dialects), name));
+    for (size_t i = 0; i < dialect_table_count; i++) {
+        if (strcmp(dialect_tables[i].name, name) != 0)
+            continue;
+        buf_printf(b, "%s%s", between, baro_kind_name(dialect_tables[i].kind));
+        between = " or ";
+    }
+    buf_str(b, ")\n");
+}
+
+void export_list(const struct baro_tape *tape, struct buf *ret)
+{
+    const char *names[64];
+    buf_str(ret, "formats (--format):\n");
+    for (size_t i = 0; i < COUNT(formats); i++) {
+        line(ret, formats[i].name, formats[i].what);
+        buf_byte(ret, '\n');
+    }
+    buf_str(ret, "\ndialects of CSV (--dialect; docs/dialects.md has their columns):\n");
+    for (size_t i = 0; dialect_names[i]; i++)
+        dialect(ret, dialect_names[i]);
+    buf_str(ret, "\nkinds of rows (--entity; `baro metrics` has their columns):\n");
+    if (tape)
+        row_kind_names(tape, names, COUNT(names));
+    for (size_t i = 0; tape ? names[i] != NULL : i < COUNT(kinds); i++) {
+        const char *name = tape ? names[i] : kinds[i].name, *what = what_of(kinds, COUNT(kinds), name);
+        line(ret, name, *what ? what : "of this tape's own (--collect)");
+        buf_byte(ret, '\n');
+    }
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-read/show_machine.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "programs/common/tape_args.h"
+
+#define READINGS_BACK 8 /* a reading may have a time a little later than its sample */
+
+static bool row_of(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+                   struct row *ret)
+{
+    *ret = (struct row){
+        .kind = BARO_KIND_HOST, .header = baro_tape_header(tape), .sample = record->u.sample, .memory = memory};
+    return baro_sample_host_ns(record->u.sample, &ret->t_ns) == BARO_PRESENT;
+}
+
+int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct row_memory *memory, struct baro_error *err)
+{
+    struct baro_record record;
+    struct row row;
+    int code = baro_tape_seek(tape, t_ns, &record, err);
+    if (code <= 0 || !row_of(tape, &record, NULL, &row))
+        return code < 0 ? code : 0;
+    uint64_t read_ns = row.t_ns, at = read_ns < record.t_ns ? read_ns : record.t_ns;
+    for (int i = 0; i < READINGS_BACK && at > 0; i++) {
+        code = baro_tape_seek(tape, at - 1, &record, err);
+        if (code <= 0 || record.t_ns >= at || !row_of(tape, &record, memory, &row))
+            return code < 0 ? code : 0;
+        if (row.t_ns < read_ns) {
+            row_begin(&row);
+            return 0;
+        }
+        at = record.t_ns;
+    }
+    return 0;
+}
+
+static int value(const struct baro_sample *s, const char *stem, uint64_t *ret)
+{
+    return baro_sample_host(s, baro_metric_find(BARO_KIND_HOST, stem, strlen(stem)), ret);
+}
+
+static void bytes(struct buf *b, const struct baro_sample *s, const char *stem)
+{
+    uint64_t v;
+    if (value(s, stem, &v) == BARO_PRESENT)
+        fmt_bytes(b, v);
+    else
+        buf_byte(b, '?');
+}
+
+void show_machine_line(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+                       struct buf *b)
+{
+    const struct baro_sample *s = record->u.sample;
+    struct row row;
+    uint64_t v;
+    if (!row_of(tape, record, memory, &row))
+        return;
+    row_begin(&row);
+    buf_str(b, "machine: ");
+    if (row.cores_absent == BARO_PRESENT) {
+        reader_cores(b, row.cores);
+        buf_str(b, " of ");
+    }
+    if (value(s, "cpus", &v) != BARO_PRESENT)
+        v = baro_header_cpus(row.header);
+    fmt_count(b, v);
+    buf_str(b, row.cores_absent == BARO_PRESENT ? " cores busy" : v == 1 ? " core" : " cores");
+    if (value(s, "load_1m", &v) == BARO_PRESENT) {
+        buf_str(b, ", load ");
+        fmt_decimal(b, (double)v / 1e6, 2);
+    }
+    buf_str(b, ", ");
+    bytes(b, s, "memory_used");
+    buf_str(b, " of ");
+    bytes(b, s, "memory_total");
+    buf_str(b, " memory used");
+    if (value(s, "swap_used", &v) == BARO_PRESENT && v) {
+        buf_str(b, ", ");
+        fmt_bytes(b, v);
+        buf_str(b, " swap");
+    }
+    if (row.t_ns + NS_PER_MS < record->t_ns) {
+        buf_str(b, "; ");
+        fmt_duration(b, record->t_ns - row.t_ns);
+        buf_str(b, " before");
+    }
+    buf_byte(b, '\n');
+}
+
+int show_machine_json(struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+                      struct json *j, struct baro_error *err)
+{
+    struct columns columns;
+    struct row row;
+    if (!row_of(tape, record, memory, &row)) {
+        json_null(j);
+        return 0;
+    }
+    int code = columns_choose(&columns, BARO_KIND_HOST, NULL, tape, NULL, err);
+    if (code < 0)
+        return code;
+    row_begin(&row);
+    json_row(&columns, &row, j);
+    columns_done(&columns);
+    return 0;
+}

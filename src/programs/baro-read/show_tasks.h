@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tasks at the moment that baro show shows, also those whose processes have ended. */
+#ifndef PROGRAMS_BARO_READ_SHOW_TASKS_H
+#define PROGRAMS_BARO_READ_SHOW_TASKS_H
+
+#include "baro/tape.h"
+#include "output/rows/row.h"
+#include "output/rows/table.h"
+#include "programs/common/cli.h"
+
+/* A line for each task, or for the one with this name; nothing if there is none. memory: has the sample that rates are
+ * taken from. */
+void show_tasks_text(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+                     const char *only, struct buf *b);
+/* The name of the task of a process as a cell; "-": it belongs to none. */
+void show_task_cell(const struct baro_sample *s, const struct baro_process *p, struct table *t);
+/* Is it of the task with this name? NULL: of any, or none. */
+bool show_task_fits(const struct baro_sample *s, const struct baro_process *p, const char *name);
+/* Is there a task with this name? */
+bool show_tasks_has(const struct baro_sample *s, const char *name);
+/* Says that there is none, and which there are; returns the exit status. */
+int show_tasks_missing(const struct cli *cli, const struct baro_sample *s, const char *name, const char *path);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-read/summary_phases.h"
+
+#include <string.h>
+
+#include "baro/timeline.h"
+#include "base/fmt.h"
+#include "base/json.h"
+#include "output/rows/encode.h"
+#include "output/rows/escaped.h"
+#include "output/rows/table.h"
+
+#define INDENT_MOST 8
+
+/* ---- as a table ---- */
+
+static const struct {
+    const char *title, *fact;
+} shown[] = {{"cpu", "cpu_ns"},          {"cores", "cores_mean"},         {"rss", "rss_peak_bytes"},
+             {"read()", "io_rchar_bytes"}, {"write()", "io_wchar_bytes"},    {"waited", "run_delay_ns"},
+             {"procs", "processes_peak"}};
+#define SHOWN (sizeof(shown) / sizeof(*shown))
+
+static void put_value(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
+{
+    if (fact->type == BARO_FACT_REAL)
+        fmt_decimal(b, v->real, 2);
+    else if (fact->unit == BARO_UNIT_NS)
+        fmt_duration(b, v->u64);
+    else if (fact->unit == BARO_UNIT_BYTES)
+        fmt_bytes(b, v->u64);
+    else
+        fmt_count(b, v->u64);
+}
+
+/* Which signs were used: flags of values. */
+static unsigned put_fact(struct table *t, const struct baro_timeline *timeline, size_t i, const char *name)
+{
+    struct buf cell = {0};
+    struct baro_value v;
+    int fact = baro_timeline_fact_find(name);
+    if (baro_timeline_value(timeline, i, fact, &v) != BARO_PRESENT) {
+        table_text(t, "?");
+        return 0;
+    }
+    buf_str(&cell, baro_value_mark(v.flags, BARO_MARK_ASCII));
+    put_value(&cell, baro_timeline_fact(fact), &v);
+    table_take(t, &cell);
+    buf_done(&cell);
+    return v.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_LOWER_BOUND : v.flags;
+}
+
+static unsigned put_phase(struct table *t, const struct baro_timeline *timeline, size_t i)
+{
+    const struct baro_timeline_item *v = baro_timeline_get(timeline, i);
+    struct buf cell = {0};
+    unsigned flags = 0;
+    fmt_moment(&cell, v->begin_ns);
+    table_take(t, &cell);
+    buf_str(&cell, baro_value_mark(v->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_ASCII));
+    fmt_duration(&cell, v->end_ns - v->begin_ns);
+    table_take(t, &cell);
+    for (size_t k = 0; k < SHOWN; k++)
+        flags |= put_fact(t, timeline, i, shown[k].fact);
+    for (int k = 0; k < v->depth && k < INDENT_MOST; k++)
+        buf_str(&cell, "  ");
+    text_escaped(&cell, v->text, strlen(v->text));
+    table_take(t, &cell);
+    buf_done(&cell);
+    return flags | (v->is_open ? BARO_VALUE_LOWER_BOUND : 0);
+}
+
+static void print_table(struct cli *cli, const struct baro_timeline *timeline, struct buf *ret)
+{
+    struct table t = {.columns = 3 + SHOWN, .drop = {9, 8, 7, 6}, .n_drop = 4};
+    unsigned flags = 0;
+    size_t phases = 0;
+    for (unsigned i = 0; i < 2 + SHOWN; i++)
+        t.right[i] = true;
+    table_text(&t, "begin");
+    table_text(&t, "took");
+    for (size_t k = 0; k < SHOWN; k++)
+        table_text(&t, shown[k].title);
+    table_text(&t, "phase");
+    for (size_t i = 0; i < baro_timeline_count(timeline); i++) {
+        if (baro_timeline_get(timeline, i)->kind != BARO_TIMELINE_PHASE)
+            continue;
+        flags |= put_phase(&t, timeline, i);
+        phases++;
+    }
+    if (phases)
+        table_print(&t, cli->width, ret);
+    else
+        buf_str(ret, "no phases; `baro help phase` says how a job names them\n");
+    if (flags & BARO_VALUE_LOWER_BOUND)
+        buf_str(ret, "> at least, or not ended\n");
+    if (flags & BARO_VALUE_ESTIMATE)
+        buf_str(ret, "~ an estimate: samples are far apart for a phase so short\n");
+    table_done(&t);
+}
+
+/* ---- as JSON ---- */
+
+static void put_item(struct json *j, const struct baro_timeline *timeline, size_t i)
+{
+    const struct baro_timeline_item *v = baro_timeline_get(timeline, i);
+    json_begin(j, '{');
+    json_key(j, "name");
+    json_text(j, v->name);
+    if (v->kind == BARO_TIMELINE_EVENT) {
+        json_key(j, "text");
+        json_text(j, v->text);
+        json_key(j, "is_problem");
+        json_bool(j, v->is_problem);
+    }
+    json_key(j, "begin_ns");
+    json_u64(j, v->begin_ns);
+    if (v->kind != BARO_TIMELINE_MARK) {
+        json_key(j, "end_ns");
+        json_u64(j, v->end_ns);
+    }
+    if (v->kind == BARO_TIMELINE_PHASE) {
+        json_key(j, "is_open");
+        json_bool(j, v->is_open);
+        json_key(j, "depth");
+        json_i64(j, v->depth);
+    }
+    json_key(j, "attributes");
+    json_attributes(v, j);
+    if (v->kind == BARO_TIMELINE_PHASE)
+        json_phase_facts(timeline, i, j);
+    json_end(j, '}');
+}
+
+static void put_list(struct json *j, const struct baro_timeline *timeline, const char *name,
+                     enum baro_timeline_kind kind)
+{
+    json_key(j, name);
+    json_begin(j, '[');
+    for (size_t i = 0; i < baro_timeline_count(timeline); i++) {
+        if (baro_timeline_get(timeline, i)->kind == kind)
+            put_item(j, timeline, i);
+    }
+    json_end(j, ']');
+}
+
+static void print_json(const struct baro_timeline *timeline, const char *path, struct buf *ret)
+{
+    struct json j = {.out = ret, .pretty = true};
+    json_begin(&j, '{');
+    json_key(&j, "tape");
+    json_text(&j, path);
+    put_list(&j, timeline, "phases", BARO_TIMELINE_PHASE);
+    put_list(&j, timeline, "marks", BARO_TIMELINE_MARK);
+    put_list(&j, timeline, "events", BARO_TIMELINE_EVENT);
+    json_end(&j, '}');
+}
+
+int summary_phases(struct cli *cli, const struct settings *s, struct baro_tape *tape, const char *path)
+{
+    struct baro_timeline *timeline;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct buf text = {0};
+    if (baro_timeline_of_tape(tape, &timeline, &err) < 0)
+        return cli_fail(cli, &err);
+    if (s->json)
+        print_json(timeline, path, &text);
+    else
+        print_table(cli, timeline, &text);
+    int status = s->json ? cli_out(cli, &text) : cli_out_text(cli, &text);
+    buf_done(&text);
+    baro_timeline_free(timeline);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the documents of a report say, read once. */
+#ifndef PROGRAMS_BARO_REPORT_DOCUMENT_H
+#define PROGRAMS_BARO_REPORT_DOCUMENT_H
+
+#include "baro/baro.h"
+#include "base/json.h"
+#include "programs/baro-report/formats.h"
+
+struct document {
+    const struct report_input *in;
+    const struct baro_header *header;
+    struct baro_summary *summary;
+    struct baro_timeline *timeline;
+    struct baro_verdicts *verdicts;
+};
+
+/* Reads the tape. Returns 0, or a negative code with nothing to be freed. */
+int document_read(struct document *d, const struct report_input *in, struct baro_error *err);
+void document_done(struct document *d);
+
+/* A fact of a phase: its value by name; absent if there is no such fact. */
+struct baro_value document_phase(const struct document *d, size_t item, const char *name);
+
+/* json_figures.c: the member "figures" of an object that is open. Returns 0 or a negative code. */
+int document_json_figures(const struct document *d, struct json *j, struct baro_error *err);
+
+#endif

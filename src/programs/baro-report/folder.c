@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-report/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "output/chart/figure.h"
+#include "programs/baro-report/document.h"
+#include "programs/baro-report/folder_page.h"
+
+#define WIDTH 900u /* CSS pixels; a PNG has twice as many: 1800 */
+#define HEIGHT 375u
+#define HEIGHT_LOW 300u
+#define SCALE 2
+
+struct folder {
+    const struct report_input *in;
+    char path[4096];      /* without a slash at its end */
+    char temporary[4128]; /* made beside it */
+    int fd;               /* of the temporary one; -1: there is none */
+    struct baro_error *err;
+};
+
+static int fail(const struct folder *f, int code)
+{
+    return error_set(f->err, code, "can't write %s/: %s", f->path, strerror(-code));
+}
+
+/* ---- files ---- */
+
+static int write_whole(const struct folder *f, const char *name, const struct buf *b)
+{
+    if (b->failed)
+        return error_set(f->err, -ENOMEM, "out of memory");
+    int fd = openat(f->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail(f, -errno);
+    int code = fd_write_all(fd, b->at, b->len, NULL);
+    if (close(fd) < 0 && code >= 0)
+        code = -errno;
+    return code < 0 ? fail(f, code) : 0;
+}
+
+static int picture(const struct folder *f, const struct chart *c, struct folder_picture *ret)
+{
+    bool png = chart_has_png(), low = strcmp(c->id, "instance_count") == 0;
+    struct chart_picture p = {.width = WIDTH, .height = low ? HEIGHT_LOW : HEIGHT, .scale = SCALE, .has_title = true,
+                              .has_time = true, .has_legend = true, .has_spans = true, .standalone = true};
+    struct buf b = {0};
+    int code = 0;
+    snprintf(ret->name, sizeof(ret->name), "%s.%s", c->id, png ? "png" : "svg");
+    ret->chart = c;
+    if (png)
+        code = chart_png(c, &p, &b, f->err);
+    else
+        chart_svg(c, &p, &b);
+    if (code >= 0)
+        code = write_whole(f, ret->name, &b);
+    buf_done(&b);
+    return code;
+}
+
+/* Figures that have something to show, those of the report first. */
+static int pictures(const struct folder *f, const struct figures *figures, struct folder_page *page)
+{
+    int code = 0;
+    for (size_t i = 0; i < figures_count(figures) && code >= 0; i++) {
+        const struct chart *c = figures_chart(figures, i);
+        const struct figure_info *info = figure_get((size_t)figure_find(c->id));
+        /* The six plots are always there, as those who look for them expect. */
+        if (info->set != FIGURE_SEED && (c->absent || !chart_top(c)))
+            continue;
+        if (page->n < FOLDER_PICTURES)
+            code = picture(f, c, &page->picture[page->n++]);
+    }
+    return code;
+}
+
+static int to_buffer(void *context, const char *text, size_t len)
+{
+    buf_add(context, text, len);
+    return 0;
+}
+
+/* The report as Markdown, and the figures behind it. */
+static int write_page(const struct folder *f, const struct folder_page *page)
+{
+    struct buf text = {0};
+    int code = baro_tape_rewind(f->in->tape, f->err);
+    if (code >= 0)
+        code = report_markdown(f->in, to_buffer, &text, f->err);
+    if (code >= 0) {
+        folder_page(page, &text);
+        code = write_whole(f, "report.md", &text);
+    }
+    buf_done(&text);
+    return code;
+}
+
+static int fill(const struct folder *f)
+{
+    struct document d;
+    struct figures *figures = NULL;
+    int code = document_read(&d, f->in, f->err);
+    if (code < 0)
+        return code;
+    struct figure_options options = {.buckets = WIDTH / 2, .sets = FIGURE_PAGE | FIGURE_SEED, .summary = d.summary,
+                                     .timeline = d.timeline};
+    code = figures_of_tape(f->in->tape, &options, &figures, f->err);
+    struct folder_page page = {.in = f->in, .summary = d.summary, .figures = figures};
+    if (code >= 0)
+        code = pictures(f, figures, &page);
+    if (code >= 0)
+        code = write_page(f, &page);
+    figures_free(figures);
+    document_done(&d);
+    return code;
+}
+
+/* ---- the folder ---- */
+
+/* What is in the temporary folder goes: to the folder, or nowhere (to NULL). */
+static int move_files(const struct folder *f, const char *to)
+{
+    DIR *dir = fdopendir(dup(f->fd));
+    int code = dir ? 0 : -errno;
+    struct dirent *entry;
+    while (code >= 0 && (entry = readdir(dir))) {
+        char name[4096 + 300];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(name, sizeof(name), "%s/%s", to ? to : "", entry->d_name);
+        if ((to ? renameat(f->fd, entry->d_name, AT_FDCWD, name) : unlinkat(f->fd, entry->d_name, 0)) < 0)
+            code = -errno;
+    }
+    if (dir)
+        closedir(dir);
+    return code;
+}
+
+static bool is_empty(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    size_t n = 0;
+    while (dir && (entry = readdir(dir)))
+        n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (dir)
+        closedir(dir);
+    return dir && n == 0;
+}
+
+/* Returns whether the folder is there. */
+static int check(const struct folder *f)
+{
+    struct stat st;
+    if (lstat(f->path, &st) < 0)
+        return errno == ENOENT ? 0 : fail(f, -errno);
+    if (!S_ISDIR(st.st_mode))
+        return error_set(f->err, -ENOTDIR, "%s is not a folder; it is not replaced", f->path);
+    if (!f->in->force && !is_empty(f->path))
+        return error_set(f->err, -EEXIST, "%s/ exists and is not empty; --force replaces the files of a report in it",
+                         f->path);
+    return 1;
+}
+
+static int begin(struct folder *f)
+{
+    snprintf(f->temporary, sizeof(f->temporary), "%s.%d.part", f->path, (int)getpid());
+    if (mkdir(f->temporary, 0777) < 0)
+        return fail(f, -errno);
+    f->fd = open(f->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return f->fd < 0 ? fail(f, -errno) : 0;
+}
+
+static int commit(const struct folder *f)
+{
+    if (rename(f->temporary, f->path) == 0)
+        return 0;
+    if (!f->in->force || (errno != EEXIST && errno != ENOTEMPTY))
+        return fail(f, -errno);
+    int code = move_files(f, f->path);
+    return code < 0 ? fail(f, code) : 0;
+}
+
+int report_folder(const struct report_input *in, const char *path, struct baro_error *err)
+{
+    struct folder f = {.in = in, .fd = -1, .err = err};
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (n >= sizeof(f.path))
+        return error_set(err, -ENAMETOOLONG, "the name of the folder is too long");
+    memcpy(f.path, path, n);
+    int code = check(&f);
+    if (code >= 0)
+        code = begin(&f);
+    if (code >= 0)
+        code = fill(&f);
+    if (code >= 0)
+        code = commit(&f);
+    if (f.fd >= 0) {
+        /* If it has its name now, it is not found under this one any more. */
+        struct stat st;
+        if (stat(f.temporary, &st) == 0)
+            move_files(&f, NULL);
+        close(f.fd);
+        rmdir(f.temporary);
+    }
+    return code;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A report as a folder: a page in Markdown, and a picture for each figure. */
+#ifndef PROGRAMS_BARO_REPORT_FOLDER_H
+#define PROGRAMS_BARO_REPORT_FOLDER_H
+
+#include "programs/baro-report/formats.h"
+
+/*
+ * Writes report.md and its pictures: PNG, or SVG where there is no cairo. They are made in a folder beside it, which
+ * gets its name when all is written: after a failure there is nothing. A folder that is there must be empty, unless
+ * in->force: then files of the same names are replaced. Returns 0 or a negative code with its text in err.
+ */
+int report_folder(const struct report_input *in, const char *path, struct baro_error *err);
+
+#endif

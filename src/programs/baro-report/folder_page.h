@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page of a report folder: the facts, and the pictures with what they show. Only for reporter/. */
+#ifndef PROGRAMS_BARO_REPORT_FOLDER_PAGE_H
+#define PROGRAMS_BARO_REPORT_FOLDER_PAGE_H
+
+#include "output/chart/figure.h"
+#include "programs/baro-report/formats.h"
+
+#define FOLDER_PICTURES 40u
+
+struct folder_picture {
+    const struct chart *chart;
+    char name[64];
+};
+
+struct folder_page {
+    const struct report_input *in;
+    const struct baro_summary *summary;
+    const struct figures *figures;
+    struct folder_picture picture[FOLDER_PICTURES];
+    size_t n;
+};
+
+void folder_page(const struct folder_page *page, struct buf *ret);
+
+#endif

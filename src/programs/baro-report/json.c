@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All of a report as one JSON object: docs/json.md has its members. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "output/rows/encode.h"
+#include "programs/baro-report/document.h"
+
+static int to_buf(void *context, const char *text, size_t len)
+{
+    buf_add(context, text, len);
+    return 0;
+}
+
+static const char *kind_name(enum baro_timeline_kind kind)
+{
+    static const char *const names[] = {"phase", "mark", "event"};
+    return kind <= BARO_TIMELINE_EVENT ? names[kind] : "unknown";
+}
+
+static void member_u64(struct json *j, const char *key, uint64_t v)
+{
+    json_key(j, key);
+    json_u64(j, v);
+}
+
+static void member_bool(struct json *j, const char *key, bool v)
+{
+    json_key(j, key);
+    json_bool(j, v);
+}
+
+static void put_item(struct json *j, const struct baro_timeline *t, size_t i)
+{
+    const struct baro_timeline_item *item = baro_timeline_get(t, i);
+    json_begin(j, '{');
+    json_key(j, "kind");
+    json_text(j, kind_name(item->kind));
+    json_key(j, "name");
+    json_text(j, item->name);
+    json_key(j, "text");
+    json_text(j, item->text);
+    member_u64(j, "begin_ns", item->begin_ns);
+    member_u64(j, "end_ns", item->end_ns);
+    member_bool(j, "is_problem", item->is_problem);
+    if (item->pid) {
+        json_key(j, "pid");
+        json_i64(j, item->pid);
+        member_u64(j, "start_ticks", item->start_ticks);
+    }
+    json_key(j, "attributes");
+    json_attributes(item, j);
+    if (item->kind == BARO_TIMELINE_PHASE) {
+        member_bool(j, "is_open", item->is_open);
+        member_u64(j, "depth", (uint64_t)item->depth);
+        json_key(j, "used");
+        json_begin(j, '{');
+        json_phase_facts(t, i, j);
+        json_end(j, '}');
+    }
+    json_end(j, '}');
+}
+
+static void put_timeline(struct json *j, const struct baro_timeline *t)
+{
+    json_key(j, "timeline");
+    json_begin(j, '[');
+    for (size_t i = 0; i < baro_timeline_count(t); i++)
+        put_item(j, t, i);
+    json_end(j, ']');
+}
+
+/* The object of `baro summary --json`, as it is. */
+static int put_summary(struct json *j, const struct document *d, struct baro_error *err)
+{
+    struct buf text = {0};
+    int r = baro_verdicts_json(d->verdicts, d->summary, d->in->path, to_buf, &text, err);
+    json_key(j, "summary");
+    while (text.len && text.at[text.len - 1] == '\n')
+        text.len--;
+    buf_add(j->out, text.at, text.len);
+    j->named = false; /* that was the value */
+    j->out->failed = j->out->failed || text.failed;
+    buf_done(&text);
+    return r;
+}
+
+int report_json(const struct report_input *in, baro_sink *sink, void *context, struct baro_error *err)
+{
+    struct document d;
+    struct buf out = {0};
+    struct json j = {.out = &out};
+    int r = document_read(&d, in, err);
+    if (r < 0)
+        return r;
+    json_begin(&j, '{');
+    member_u64(&j, "version", 1);
+    r = put_summary(&j, &d, err);
+    put_timeline(&j, d.timeline);
+    if (r >= 0)
+        r = document_json_figures(&d, &j, err);
+    json_end(&j, '}');
+    if (r >= 0)
+        r = out.failed ? error_set(err, -ENOMEM, "out of memory") : sink(context, (const char *)out.at, out.len);
+    buf_done(&out);
+    document_done(&d);
+    return r;
+}

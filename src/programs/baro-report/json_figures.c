@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The figures of a report as series of numbers. */
+#include "output/chart/figure.h"
+#include "programs/baro-report/document.h"
+
+#define BUCKETS 200u
+
+static void text(struct json *j, const char *key, const char *value)
+{
+    json_key(j, key);
+    json_text(j, value);
+}
+
+static void number(struct json *j, const char *key, uint64_t value)
+{
+    json_key(j, key);
+    json_u64(j, value);
+}
+
+enum which { MIN, MEAN, MAX };
+
+static void values(struct json *j, const char *key, const struct chart_curve *curve, size_t n, enum which which)
+{
+    json_key(j, key);
+    json_begin(j, '[');
+    for (size_t i = 0; i < n; i++) {
+        const struct chart_bucket *b = &curve->at[i];
+        if (b->known)
+            json_double(j, which == MIN ? b->min : which == MEAN ? b->mean : b->max);
+        else
+            json_null(j);
+    }
+    json_end(j, ']');
+}
+
+static void put_curves(struct json *j, const struct chart *c)
+{
+    json_key(j, "curves");
+    json_begin(j, '[');
+    for (size_t i = 0; i < c->n_curves; i++) {
+        json_begin(j, '{');
+        text(j, "name", c->curves[i].name);
+        values(j, "min", &c->curves[i], c->buckets, MIN);
+        values(j, "mean", &c->curves[i], c->buckets, MEAN);
+        values(j, "max", &c->curves[i], c->buckets, MAX);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+/* Of a limit that changed: its value in each bucket; null: there was none. */
+static void put_steps(struct json *j, const struct chart *c, const double *at)
+{
+    json_key(j, "values");
+    json_begin(j, '[');
+    for (size_t i = 0; i < c->buckets; i++) {
+        if (at[i] > 0)
+            json_double(j, at[i]);
+        else
+            json_null(j);
+    }
+    json_end(j, ']');
+}
+
+static void put_lines(struct json *j, const struct chart *c)
+{
+    json_key(j, "limits");
+    json_begin(j, '[');
+    for (size_t i = 0; i < c->n_limits; i++) {
+        json_begin(j, '{');
+        text(j, "name", c->limits[i].name);
+        json_key(j, "value");
+        json_double(j, c->limits[i].value);
+        if (c->limits[i].at)
+            put_steps(j, c, c->limits[i].at);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+    json_key(j, "marks");
+    json_begin(j, '[');
+    for (size_t i = 0; i < c->n_marks; i++) {
+        json_begin(j, '{');
+        number(j, "t_ns", c->marks[i].t_ns);
+        json_key(j, "value");
+        json_double(j, c->marks[i].value);
+        text(j, "text", c->marks[i].text);
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void put_chart(struct json *j, const struct chart *c)
+{
+    json_begin(j, '{');
+    text(j, "id", c->id);
+    text(j, "title", c->title);
+    text(j, "unit", chart_unit_name(c->unit));
+    text(j, "absent", c->absent);
+    number(j, "from_ns", c->from_ns);
+    number(j, "to_ns", c->to_ns);
+    number(j, "start_ns", c->start_ns);
+    number(j, "buckets", c->buckets);
+    put_curves(j, c);
+    put_lines(j, c);
+    json_end(j, '}');
+}
+
+int document_json_figures(const struct document *d, struct json *j, struct baro_error *err)
+{
+    struct figure_options options = {.buckets = BUCKETS, .summary = d->summary};
+    struct figures *figures;
+    uint64_t first, last;
+    json_key(j, "figures");
+    json_begin(j, '[');
+    int r = baro_tape_range(d->in->tape, &first, &last, err);
+    if (r > 0)
+        r = figures_of_tape(d->in->tape, &options, &figures, err);
+    else if (r == 0)
+        r = 1; /* without a sample there is nothing to draw */
+    for (size_t i = 0; r == 0 && i < figures_count(figures); i++)
+        put_chart(j, figures_chart(figures, i));
+    if (r == 0)
+        figures_free(figures);
+    json_end(j, ']');
+    return r < 0 ? r : 0;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A report as Markdown, for pull requests, job summaries and mail: the verdict first, then curves, key figures, phases
+ * and commands as tables, and notes. The figures are those of the lines of `baro summary`, word for word.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fmt.h"
+#include "base/span.h"
+#include "output/text/lines.h"
+#include "output/text/read.h"
+#include "output/text/report.h"
+#include "programs/baro-report/document.h"
+#include "programs/baro-report/markdown_cells.h"
+#include "programs/baro-report/markdown_text.h"
+
+#define COMMANDS_SHOWN 10u
+#define PHASES_SHOWN 40u
+#define CURVES_WIDTH 88u
+#define TITLE_BYTES 100u
+
+struct page {
+    const struct document *d;
+    const struct baro_summary *s;
+    struct report_style style;
+    struct buf *out;
+    char label[32]; /* of the row that is being written */
+    bool in_notes;  /* notes are being written, not the other lines */
+    bool any;
+    bool is_cut; /* the heading has not all of the title */
+};
+
+static void put_escaped(struct page *p, const struct buf *b)
+{
+    if (b->failed)
+        p->out->failed = true;
+    else if (b->len)
+        markdown_escaped_text(p->out, (const char *)b->at, b->len);
+}
+
+/* ---- head ---- */
+
+static void place_and_time(struct page *p)
+{
+    struct buf b = {0};
+    const char *host = report_text(p->s, "host", "name"), *kernel = report_text(p->s, "host", "kernel");
+    fmt_time_zone(&b, report_fact(p->s, "", "start").i64, p->style.zone, false);
+    put_escaped(p, &b);
+    if (*host) {
+        buf_str(p->out, " on ");
+        markdown_code(p->out, host, strlen(host), false);
+    }
+    if (*kernel) {
+        buf_str(p->out, ", Linux ");
+        markdown_text(p->out, kernel, strlen(kernel));
+    }
+    buf_done(&b);
+}
+
+/* In a heading there is room for so much. Returns whether the end is missing. */
+static bool put_title(struct page *p, const struct buf *title)
+{
+    size_t n = title->failed ? 0 : title->len;
+    bool is_cut = n > TITLE_BYTES;
+    for (n = is_cut ? TITLE_BYTES : n; is_cut && n && (title->at[n] & 0xc0) == 0x80; n--)
+        ;
+    markdown_code(p->out, (const char *)title->at, n, false);
+    buf_str(p->out, is_cut ? "…" : "");
+    return is_cut;
+}
+
+static void head(struct page *p)
+{
+    struct buf title = {0}, result = {0};
+    report_title(p->s, &title);
+    report_result(p->s, p->style.running, &result);
+    buf_str(p->out, "## ");
+    p->is_cut = put_title(p, &title);
+    buf_str(p->out, "\n\n**");
+    put_escaped(p, &result);
+    buf_str(p->out, "** · **");
+    buf_clear(&result);
+    fmt_duration(&result, report_u64(p->s, "", "wall_ns"));
+    put_escaped(p, &result);
+    buf_str(p->out, "** · started ");
+    place_and_time(p);
+    buf_str(p->out, "\n\n");
+    buf_done(&title);
+    buf_done(&result);
+}
+
+/* ---- verdicts ---- */
+
+/* Folded away: what the verdicts rest on. */
+static void evidence(struct page *p, size_t n)
+{
+    buf_str(p->out, "<details><summary>What this rests on</summary>\n\n| rule | figure | value |\n|---|---|--:|\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct baro_verdict *v = baro_verdicts_get(p->d->verdicts, i);
+        for (size_t k = 0; k < v->evidence_count; k++) {
+            const struct baro_evidence *e = &v->evidence[k];
+            buf_str(p->out, "| ");
+            markdown_text(p->out, v->rule, strlen(v->rule));
+            buf_str(p->out, " | ");
+            markdown_code(p->out, e->name, strlen(e->name), true);
+            buf_str(p->out, " | ");
+            markdown_text(p->out, e->text, strlen(e->text));
+            buf_str(p->out, " |\n");
+        }
+    }
+    buf_str(p->out, "\n</details>\n\n");
+}
+
+static void verdicts(struct page *p)
+{
+    size_t n = baro_verdicts_count(p->d->verdicts);
+    for (size_t i = 0; i < n; i++) {
+        const struct baro_verdict *v = baro_verdicts_get(p->d->verdicts, i);
+        buf_str(p->out, "- ");
+        if (v->phase) {
+            markdown_code(p->out, v->phase, strlen(v->phase), false);
+            buf_str(p->out, ": ");
+        }
+        buf_str(p->out, "**");
+        markdown_text(p->out, v->title, strlen(v->title));
+        buf_str(p->out, "**");
+        buf_str(p->out, *v->advice ? " " : "");
+        markdown_text(p->out, v->advice, strlen(v->advice));
+        buf_byte(p->out, '\n');
+    }
+    if (n) {
+        buf_byte(p->out, '\n');
+        evidence(p, n);
+    }
+}
+
+/* ---- curves and key figures ---- */
+
+static void curves(struct page *p)
+{
+    struct buf b = {0};
+    struct report_style style = p->style;
+    style.width = CURVES_WIDTH;
+    style.timeline = p->d->timeline;
+    report_course(p->s, style, &b);
+    if (b.len) {
+        buf_str(p->out, "```text\n");
+        buf_add(p->out, b.at, b.len);
+        buf_str(p->out, "```\n\n");
+    }
+    p->out->failed = p->out->failed || b.failed;
+    buf_done(&b);
+}
+
+static void one_part(void *context, const char *label, const char *part, size_t len)
+{
+    struct page *p = context;
+    if ((strcmp(label, "note") == 0) != p->in_notes)
+        return;
+    if (p->in_notes) {
+        buf_str(p->out, "- ");
+        markdown_escaped_text(p->out, part, len);
+        buf_byte(p->out, '\n');
+        p->any = true;
+        return;
+    }
+    if (strcmp(label, p->label) != 0) {
+        buf_str(p->out, p->any ? " |\n| " : "| ");
+        markdown_escaped_text(p->out, label, strlen(label));
+        buf_str(p->out, " | ");
+        snprintf(p->label, sizeof(p->label), "%s", label);
+        p->any = true;
+    } else {
+        buf_str(p->out, "<br>");
+    }
+    markdown_escaped_text(p->out, part, len);
+}
+
+static void figures(struct page *p)
+{
+    struct buf title = {0};
+    p->any = p->in_notes = false;
+    p->label[0] = 0;
+    buf_str(p->out, "| | |\n|---|---|\n");
+    report_words(p->s, p->style, one_part, p);
+    buf_str(p->out, p->any ? " |\n" : "");
+    if (p->is_cut) {
+        report_title(p->s, &title);
+        buf_str(p->out, "| command | ");
+        markdown_code(p->out, (const char *)title.at, title.failed ? 0 : title.len, true);
+        buf_str(p->out, " |\n");
+    }
+    buf_byte(p->out, '\n');
+    buf_done(&title);
+}
+
+static void notes(struct page *p)
+{
+    p->any = false;
+    p->in_notes = true;
+    report_words(p->s, p->style, one_part, p);
+    buf_str(p->out, p->any ? "\n" : "");
+}
+
+/* ---- tables ---- */
+
+static void phase_row(struct page *p, size_t i, const struct baro_timeline_item *item)
+{
+    struct buf b = {0};
+    buf_str(p->out, "| ");
+    for (int k = 0; k < item->depth && k < 8; k++)
+        buf_str(p->out, "&nbsp;&nbsp;");
+    markdown_code(p->out, item->name, strlen(item->name), true);
+    buf_str(p->out, " | ");
+    fmt_moment(&b, item->begin_ns);
+    markdown_unbroken(p->out, &b);
+    buf_clear(&b);
+    buf_str(p->out, " | ");
+    fmt_duration(&b, item->end_ns - item->begin_ns);
+    buf_str(&b, item->is_open ? ", open" : "");
+    markdown_unbroken(p->out, &b);
+    markdown_cell(p->out, document_phase(p->d, i, "cpu_ns"), fmt_duration);
+    markdown_cell_real(p->out, document_phase(p->d, i, "cores_mean"));
+    markdown_cell(p->out, document_phase(p->d, i, "rss_peak_bytes"), fmt_bytes);
+    markdown_cell(p->out, document_phase(p->d, i, "io_rchar_bytes"), fmt_bytes);
+    markdown_cell(p->out, document_phase(p->d, i, "io_wchar_bytes"), fmt_bytes);
+    buf_str(p->out, " |\n");
+    buf_done(&b);
+}
+
+static void phases(struct page *p)
+{
+    size_t n = 0, shown = 0;
+    for (size_t i = 0; i < baro_timeline_count(p->d->timeline); i++) {
+        const struct baro_timeline_item *item = baro_timeline_get(p->d->timeline, i);
+        if (item->kind != BARO_TIMELINE_PHASE || ++n > PHASES_SHOWN)
+            continue;
+        if (!shown++)
+            buf_str(p->out, "### Phases\n\n| phase | began | took | cpu | cores | peak rss | read() | write() |\n"
+                            "|---|--:|--:|--:|--:|--:|--:|--:|\n");
+        phase_row(p, i, item);
+    }
+    if (n > shown)
+        buf_printf(p->out, "| %zu more | | | | | | | |\n", n - shown);
+    buf_str(p->out, shown ? "\n" : "");
+}
+
+static void command_row(struct page *p, size_t i)
+{
+    const char *name = report_row(p->s, "commands", "name", i).text;
+    uint64_t total = report_u64(p->s, "job", "cpu_ns");
+    struct baro_value cpu = report_row(p->s, "commands", "cpu_ns", i);
+    buf_str(p->out, "| ");
+    markdown_code(p->out, name, strlen(name), true);
+    markdown_cell(p->out, report_row(p->s, "commands", "processes", i), fmt_count);
+    markdown_cell(p->out, cpu, fmt_duration);
+    buf_str(p->out, " | ");
+    if (!cpu.absent && total)
+        lines_percent(p->out, (double)cpu.u64 / (double)total);
+    markdown_cell(p->out, report_row(p->s, "commands", "rss_peak_bytes", i), fmt_bytes);
+    markdown_cell(p->out, report_row(p->s, "commands", "io_read_bytes", i), fmt_bytes);
+    markdown_cell(p->out, report_row(p->s, "commands", "io_write_bytes", i), fmt_bytes);
+    buf_str(p->out, " |\n");
+}
+
+static void commands(struct page *p)
+{
+    size_t n = report_rows(p->s, "commands");
+    if (!n)
+        return;
+    buf_str(p->out, "### Commands\n\n| command | processes | cpu | share | peak rss | storage read | storage wrote |\n"
+                    "|---|--:|--:|--:|--:|--:|--:|\n");
+    size_t from = p->out->len;
+    for (size_t i = 0; i < n && i < COMMANDS_SHOWN; i++)
+        command_row(p, i);
+    if (n > COMMANDS_SHOWN)
+        buf_printf(p->out, "| %zu more | | | | | | |\n", n - COMMANDS_SHOWN);
+    markdown_legend(p->out, from);
+    buf_byte(p->out, '\n');
+}
+
+static void foot(struct page *p)
+{
+    const char *name = path_base_name(p->d->in->path);
+    buf_str(p->out, "<sub>barograph ");
+    markdown_text(p->out, baro_header_version(p->d->header), strlen(baro_header_version(p->d->header)));
+    buf_str(p->out, " · ");
+    markdown_code(p->out, name, strlen(name), false);
+    buf_str(p->out, "</sub>\n");
+}
+
+int report_markdown(const struct report_input *in, baro_sink *sink, void *context, struct baro_error *err)
+{
+    struct document d;
+    struct buf out = {0};
+    int r = document_read(&d, in, err);
+    if (r < 0)
+        return r;
+    struct page p = {.d = &d, .s = d.summary, .out = &out};
+    p.style = (struct report_style){.width = 400,
+                                    .utf8 = true,
+                                    .running = baro_tape_state(in->tape) == BARO_TAPE_RUNNING,
+                                    .zone = in->zone};
+    head(&p);
+    verdicts(&p);
+    curves(&p);
+    figures(&p);
+    phases(&p);
+    markdown_tasks(p.s, &out);
+    commands(&p);
+    notes(&p);
+    foot(&p);
+    r = out.failed ? error_set(err, -ENOMEM, "out of memory") : sink(context, (const char *)out.at, out.len);
+    buf_done(&out);
+    document_done(&d);
+    return r;
+}

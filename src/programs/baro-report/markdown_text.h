@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text of a tape in Markdown as GitHub reads it (GFM). Nothing of it is read as markup: no emphasis, link, image, HTML,
+ * mention, reference to an issue or end of a table's cell.
+ */
+#ifndef PROGRAMS_BARO_REPORT_MARKDOWN_TEXT_H
+#define PROGRAMS_BARO_REPORT_MARKDOWN_TEXT_H
+
+#include "base/buf.h"
+
+/* A name or a command line as code; raw bytes. in_table: it stands in a cell of a table. */
+void markdown_code(struct buf *b, const char *at, size_t len, bool in_table);
+/* A part of a sentence; raw bytes. */
+void markdown_text(struct buf *b, const char *at, size_t len);
+/* The same of text that is escaped already (text_escaped). */
+void markdown_escaped_text(struct buf *b, const char *at, size_t len);
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs: the list, one with its summary, its verdicts; and what there is at all. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "baro/baro.h"
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "programs/baro-serve/files.h"
+#include "programs/baro-serve/follow.h"
+#include "programs/baro-serve/instant.h"
+#include "programs/baro-serve/route.h"
+#include "programs/baro-serve/server.h"
+
+#define LIMIT 50u
+#define LIMIT_MOST 1000u
+
+void api_index(struct request *q)
+{
+    struct json j = {.out = &q->out, .pretty = true};
+    json_begin(&j, '{');
+    json_key(&j, "program");
+    json_text(&j, "barograph");
+    json_key(&j, "version");
+    json_text(&j, baro_version());
+    json_key(&j, "paths");
+    json_begin(&j, '[');
+    for (const struct route *r = routes; r->path; r++)
+        json_text(&j, r->path);
+    json_end(&j, ']');
+    json_end(&j, '}');
+    request_json_end(q);
+}
+
+void api_openapi(struct request *q)
+{
+    q->status = 200;
+    if (!request_unchanged(q, "openapi-" BARO_VERSION))
+        q->text = serve_openapi;
+}
+
+static void write_observer(struct json *j, const struct observing *o)
+{
+    if (!o->is_wanted) {
+        json_null(j);
+        return;
+    }
+    json_begin(j, '{');
+    json_key(j, "is_running");
+    json_bool(j, o->is_running);
+    json_key(j, "starts");
+    json_u64(j, o->starts);
+    json_end(j, '}');
+}
+
+void api_health(struct request *q)
+{
+    struct json j = {.out = &q->out};
+    struct server *s = q->server;
+    size_t count[JOB_STATES];
+    char error[256];
+    catalogue_error(s->catalogue, error, sizeof(error));
+    catalogue_count(s->catalogue, count);
+    q->status = *error ? 503 : 200;
+    json_begin(&j, '{');
+    json_key(&j, "status");
+    json_text(&j, *error ? "failing" : "ok");
+    json_key(&j, "error");
+    json_text(&j, *error ? error : NULL);
+    json_key(&j, "version");
+    json_text(&j, baro_version());
+    json_key(&j, "uptime_ns");
+    json_u64(&j, clock_monotonic_ns() - s->start_ns);
+    json_key(&j, "jobs");
+    json_begin(&j, '{');
+    for (int i = 0; i < JOB_STATES; i++) {
+        json_key(&j, job_state_name((enum job_state)i));
+        json_u64(&j, count[i]);
+    }
+    json_end(&j, '}');
+    json_key(&j, "observer");
+    write_observer(&j, &s->observing);
+    json_end(&j, '}');
+    request_json_end(q);
+}
+
+/* ---- the registry ---- */
+
+static void write_metric(struct json *j, const char *kind, const struct baro_metric *m)
+{
+    json_begin(j, '{');
+    json_key(j, "kind");
+    json_text(j, kind);
+    json_key(j, "name");
+    json_text(j, m->name);
+    json_key(j, "unit");
+    json_text(j, baro_unit_name(m->unit));
+    json_key(j, "semantics");
+    json_text(j, baro_semantics_name(m->semantics));
+    json_key(j, "help");
+    json_text(j, m->help);
+    json_end(j, '}');
+}
+
+static void write_derived(struct json *j, int kind, const struct baro_derived *d)
+{
+    json_begin(j, '{');
+    json_key(j, "kind");
+    json_text(j, baro_kind_name(kind));
+    json_key(j, "name");
+    json_text(j, d->name);
+    json_key(j, "unit");
+    json_text(j, d->unit);
+    json_key(j, "semantics");
+    json_text(j, "derived");
+    json_key(j, "help");
+    json_text(j, d->help);
+    json_end(j, '}');
+}
+
+/* tape NULL: what this library knows. */
+static void write_metrics(struct request *q, const struct baro_tape *tape)
+{
+    struct json j = {.out = &q->out};
+    const char *only = request_param(q, "kind");
+    int kinds = tape ? baro_tape_kind_count(tape) : baro_kind_count();
+    json_begin(&j, '{');
+    json_key(&j, "metrics");
+    json_begin(&j, '[');
+    for (int kind = 0; kind < kinds; kind++) {
+        const char *name = tape ? baro_tape_kind_name(tape, kind) : baro_kind_name(kind);
+        int n = tape ? baro_tape_metric_count(tape, kind) : baro_metric_count(kind);
+        if (only && strcmp(only, name) != 0)
+            continue;
+        for (int id = 0; id < n; id++)
+            write_metric(&j, name, tape ? baro_tape_metric(tape, kind, id) : baro_metric_get(kind, id));
+        for (int i = 0; i < baro_derived_count(kind); i++)
+            write_derived(&j, kind, baro_derived_get(kind, i));
+    }
+    json_end(&j, ']');
+    json_end(&j, '}');
+    request_json_end(q);
+}
+
+void api_metrics(struct request *q)
+{
+    write_metrics(q, NULL);
+}
+
+void api_job_metrics(struct request *q)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape = request_tape(q);
+    if (tape && baro_tape_read_kinds(tape, &err) < 0)
+        request_fail_tape(q, &err);
+    else if (tape)
+        write_metrics(q, tape);
+    baro_tape_close(tape);
+}
+
+/* ---- the list ---- */
+
+static bool read_filter(struct request *q, struct job_filter *f)
+{
+    const char *state = request_param(q, "state");
+    *f = (struct job_filter){.state = -1, .search = request_param(q, "search")};
+    f->is_over = state && strcmp(state, "over") == 0;
+    for (int i = 0; state && i < JOB_STATES; i++)
+        f->state = strcmp(state, job_state_name((enum job_state)i)) == 0 ? i : f->state;
+    if (!state || f->state >= 0 || f->is_over)
+        return true;
+    request_fail(q, 400, "bad_parameter", "state is one of new, running, ended, cut_off, unreadable, and over: all "
+                                          "that do not run");
+    return false;
+}
+
+void api_jobs(struct request *q)
+{
+    struct json j = {.out = &q->out};
+    struct catalogue *c = q->server->catalogue;
+    struct job_filter filter;
+    struct page_range range;
+    struct job_list list;
+    struct buf row = {0};
+    if (!read_filter(q, &filter) || !request_range(q, LIMIT, LIMIT_MOST, &range))
+        return;
+    if (catalogue_list(c, &filter, range.offset, range.limit, &list) < 0) {
+        request_fail(q, 503, "no_memory", "out of memory");
+        return;
+    }
+    json_begin(&j, '{');
+    json_key(&j, "total");
+    json_u64(&j, list.total);
+    json_key(&j, "offset");
+    json_u64(&j, range.offset);
+    json_key(&j, "jobs");
+    json_begin(&j, '[');
+    for (size_t i = 0; i < list.n; i++) {
+        buf_clear(&row);
+        job_row(c, list.at[i], &row);
+        json_raw(&j, (const char *)row.at, row.len);
+    }
+    json_end(&j, ']');
+    json_end(&j, '}');
+    q->out.failed = q->out.failed || row.failed;
+    buf_done(&row);
+    job_list_done(c, &list);
+    request_json_end(q);
+}
+
+/* ---- one job ---- */
+
+/* The summary with its verdicts: of a job that runs as it is followed, else of the whole tape. */
+static int summarise(struct request *q, struct buf *ret, struct baro_error *err)
+{
+    struct job *job = q->job;
+    struct baro_summary *summary = NULL;
+    struct baro_verdicts *verdicts = NULL;
+    pthread_mutex_lock(&job->lock);
+    bool is_followed = job->tape != NULL;
+    int code = is_followed ? follow_judge(job, err) : 0;
+    if (is_followed && code >= 0)
+        code = baro_verdicts_json(job->verdicts, job->summary, job->path, request_sink, ret, err);
+    pthread_mutex_unlock(&job->lock);
+    if (is_followed)
+        return code;
+    struct baro_tape *tape = job_open(job, REQUEST_CPU_NS, err);
+    if (!tape)
+        return err->code;
+    code = baro_summary_new(&summary, baro_tape_header(tape), err);
+    if (code >= 0)
+        code = baro_verdicts_new(&verdicts, baro_tape_header(tape), err);
+    if (code >= 0)
+        code = baro_verdicts_add_tape(verdicts, summary, tape, err);
+    if (code >= 0) {
+        baro_summary_finish(summary);
+        code = baro_verdicts_finish(verdicts, summary, err);
+    }
+    if (code >= 0)
+        code = baro_verdicts_json(verdicts, summary, job->path, request_sink, ret, err);
+    baro_verdicts_free(verdicts);
+    baro_summary_free(summary);
+    baro_tape_close(tape);
+    return code;
+}
+
+/* What has ended does not change: the client may have it. */
+static bool is_known(struct request *q)
+{
+    char version[80];
+    enum job_state state = job_state(q->server->catalogue, q->job);
+    if (state != JOB_ENDED)
+        return false;
+    snprintf(version, sizeof(version), "%" PRIx64 "-%" PRIx64 "-" BARO_VERSION, (uint64_t)q->job->inode,
+             q->job->bytes);
+    return request_unchanged(q, version);
+}
+
+void api_job(struct request *q)
+{
+    struct json j = {.out = &q->out};
+    struct buf summary = {0}, row = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    if (is_known(q))
+        return;
+    if (summarise(q, &summary, &err) < 0) {
+        request_fail_tape(q, &err);
+    } else {
+        job_row(q->server->catalogue, q->job, &row);
+        json_begin(&j, '{');
+        json_key(&j, "job");
+        json_raw(&j, (const char *)row.at, row.len);
+        json_key(&j, "summary");
+        json_raw(&j, (const char *)summary.at, summary.len && summary.at[summary.len - 1] == '\n' ? summary.len - 1
+                                                                                                : summary.len);
+        json_end(&j, '}');
+        q->out.failed = q->out.failed || summary.failed || row.failed;
+        request_json_end(q);
+    }
+    buf_done(&summary);
+    buf_done(&row);
+}
+
+static void write_verdicts(struct request *q, const struct baro_verdicts *all)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    if (baro_verdicts_json(all, NULL, NULL, request_sink, &q->out, &err) < 0)
+        q->out.failed = true; /* nothing else can go wrong */
+    request_json_end(q);
+}
+
+void api_verdicts(struct request *q)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_verdicts *all = NULL;
+    if (is_known(q))
+        return;
+    pthread_mutex_lock(&q->job->lock);
+    bool is_followed = q->job->tape != NULL;
+    if (is_followed && follow_judge(q->job, &err) < 0)
+        request_fail_tape(q, &err);
+    else if (is_followed)
+        write_verdicts(q, q->job->verdicts);
+    pthread_mutex_unlock(&q->job->lock);
+    struct baro_tape *tape = is_followed ? NULL : request_tape(q);
+    if (!tape)
+        return;
+    if (baro_verdicts_of_tape(tape, &all, &err) < 0)
+        request_fail_tape(q, &err);
+    else
+        write_verdicts(q, all);
+    baro_verdicts_free(all);
+    baro_tape_close(tape);
+}
+
+/* ---- the machine ---- */
+
+/* Of those jobs that run the one that read the machine last. Held; NULL: none. */
+static struct job *newest_reading(struct catalogue *c)
+{
+    struct job_filter running = {.state = JOB_RUNNING};
+    struct job_list list;
+    struct job *found = NULL;
+    int64_t newest_ns = 0;
+    if (catalogue_list(c, &running, 0, UINT64_MAX, &list) < 0)
+        return NULL;
+    for (size_t i = 0; i < list.n; i++) {
+        int64_t at_ns = job_host_ns(list.at[i]);
+        if (at_ns > newest_ns) {
+            newest_ns = at_ns;
+            found = list.at[i];
+        }
+    }
+    if (found)
+        found = catalogue_find(c, found->shown);
+    job_list_done(c, &list);
+    return found;
+}
+
+void api_host(struct request *q)
+{
+    struct json j = {.out = &q->out};
+    struct buf sample = {0};
+    struct json part = {.out = &sample};
+    char host[65] = "";
+    uint64_t cpus = 0, memory = 0;
+    struct job *job = newest_reading(q->server->catalogue);
+    if (job) {
+        pthread_mutex_lock(&job->lock);
+        struct instant_writer *w = job->tape && job->now ? instant_new(job->tape) : NULL;
+        if (w && job->before)
+            instant_note(w, job->before);
+        if (w) {
+            const struct baro_header *h = baro_tape_header(job->tape);
+            snprintf(host, sizeof(host), "%s", baro_header_host(h));
+            cpus = baro_header_cpus(h);
+            memory = baro_header_memory_bytes(h);
+            instant_write(w, job->now, &part);
+        }
+        instant_free(w);
+        pthread_mutex_unlock(&job->lock);
+    }
+    json_begin(&j, '{');
+    json_key(&j, "job");
+    json_text(&j, job ? job->id : NULL);
+    json_key(&j, "host");
+    json_text(&j, *host ? host : NULL);
+    json_key(&j, "cpus");
+    json_u64(&j, cpus);
+    json_key(&j, "memory_bytes");
+    json_u64(&j, memory);
+    json_key(&j, "sample");
+    if (sample.len)
+        json_raw(&j, (const char *)sample.at, sample.len);
+    else
+        json_null(&j);
+    json_end(&j, '}');
+    q->out.failed = q->out.failed || sample.failed;
+    buf_done(&sample);
+    if (job)
+        job_release(q->server->catalogue, job);
+    request_json_end(q);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics over a stretch of time, in buckets. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baro/baro.h"
+#include "base/span.h"
+#include "programs/baro-serve/catalogue.h"
+#include "programs/baro-serve/instant.h"
+#include "programs/baro-serve/route.h"
+
+#define BUCKETS 300u
+#define BUCKETS_MOST 5000u
+#define CURVES 10u
+
+struct curve {
+    const char *what; /* as the client named it */
+    int number;
+    const char *unit;
+    bool is_rate;
+};
+
+struct range {
+    struct request *q;
+    struct baro_tape *tape;
+    struct baro_series *series;
+    uint64_t from_ns, to_ns, buckets;
+    struct curve curve[CURVES];
+    size_t n;
+};
+
+static int add_curve(struct range *r, struct curve *c, int kind, const char *name, size_t len, const char *of,
+                     struct baro_error *err)
+{
+    struct span number = span_str(of && *of == '#' ? of + 1 : "");
+    uint64_t id = 0;
+    bool has_id = scan_u64(&number, &id) && !number.len && id <= UINT32_MAX;
+    int derived = baro_derived_find(kind, name, len);
+    int metric = baro_tape_metric_find(r->tape, kind, name, len);
+    const struct baro_metric *m = baro_tape_metric(r->tape, kind, metric);
+    of = has_id ? NULL : of;
+    if (derived >= 0) {
+        c->unit = baro_derived_get(kind, derived)->unit;
+        return baro_series_add_derived(r->series, kind, (uint32_t)id, of, derived, err);
+    }
+    if (!m)
+        return BARO_E_RANGE;
+    c->unit = baro_unit_name(m->unit);
+    c->is_rate = m->semantics == BARO_SEM_COUNTER;
+    return c->is_rate ? baro_series_add_rate(r->series, kind, (uint32_t)id, of, metric, err)
+                      : baro_series_add_value(r->series, kind, (uint32_t)id, of, metric, err);
+}
+
+/* "job.cores", "process.rss@cc1", "task.rss_bytes@sort", "disk.busy_ratio@#12": kind, metric, and a name or an id. */
+static bool choose_curve(struct range *r, const char *what)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct curve *c = &r->curve[r->n];
+    const char *dot = strchr(what, '.'), *at = strchr(what, '@');
+    char kind[64];
+    if (r->n == CURVES) {
+        request_fail(r->q, 400, "bad_parameter", "at most %u metrics in one request", CURVES);
+        return false;
+    }
+    int code = BARO_E_RANGE;
+    if (dot && (!at || dot < at) && (size_t)(dot - what) < sizeof(kind)) {
+        snprintf(kind, sizeof(kind), "%.*s", (int)(dot - what), what);
+        int k = baro_tape_kind_find(r->tape, kind);
+        size_t len = at ? (size_t)(at - dot - 1) : strlen(dot + 1);
+        c->what = what;
+        code = k < 0 ? BARO_E_RANGE : add_curve(r, c, k, dot + 1, len, at ? at + 1 : NULL, &err);
+    }
+    if (code < 0) {
+        request_fail(r->q, 400, "bad_parameter", "metric: KIND.METRIC, such as job.cores or process.rss@NAME; %s",
+                     err.text[0] ? err.text : "the tape has no such metric");
+        return false;
+    }
+    c->number = code;
+    r->n++;
+    return true;
+}
+
+static bool choose_time(struct range *r)
+{
+    struct request *q = r->q;
+    struct baro_error err = BARO_ERROR_INIT;
+    const char *from = request_param(q, "from"), *to = request_param(q, "to");
+    int code = baro_tape_range(r->tape, &r->from_ns, &r->to_ns, &err);
+    if (code <= 0) {
+        if (code < 0)
+            request_fail_tape(q, &err);
+        else
+            request_fail(q, 404, "no_sample", "the tape has no sample yet");
+        return false;
+    }
+    if ((from && !instant_moment(q, r->tape, "from", from, &r->from_ns)) ||
+        (to && !instant_moment(q, r->tape, "to", to, &r->to_ns)) ||
+        !request_number(q, "buckets", BUCKETS, BUCKETS_MOST, &r->buckets))
+        return false;
+    if (!to && r->to_ns >= r->from_ns && r->to_ns - r->from_ns < r->buckets)
+        r->to_ns = r->from_ns + r->buckets; /* a tape with one sample so far */
+    if (r->to_ns > r->from_ns && r->buckets && r->to_ns - r->from_ns >= r->buckets)
+        return true;
+    request_fail(q, 400, "bad_parameter", "to is not after from, or there are no buckets");
+    return false;
+}
+
+static void write_values(const struct range *r, const struct curve *c, struct json *j, const char *name, size_t which)
+{
+    json_key(j, name);
+    json_begin(j, '[');
+    for (size_t i = 0; i < r->buckets; i++) {
+        const struct baro_bucket *b = baro_series_bucket(r->series, c->number, i);
+        const double values[] = {b ? b->min : 0, b ? b->mean : 0, b ? b->max : 0};
+        if (which == 0 && b && !b->covered_ns && !b->points && b->at_least > 0)
+            json_double(j, b->at_least);
+        else if (!b || (!b->covered_ns && !b->points))
+            json_null(j);
+        else
+            json_double(j, values[which]);
+    }
+    json_end(j, ']');
+}
+
+static void write_curve(const struct range *r, const struct curve *c, struct json *j)
+{
+    json_begin(j, '{');
+    json_key(j, "metric");
+    json_text(j, c->what);
+    json_key(j, "unit");
+    json_text(j, c->unit);
+    json_key(j, "is_rate");
+    json_bool(j, c->is_rate);
+    write_values(r, c, j, "min", 0);
+    write_values(r, c, j, "mean", 1);
+    write_values(r, c, j, "max", 2);
+    json_end(j, '}');
+}
+
+static void write_range(struct range *r)
+{
+    struct json j = {.out = &r->q->out};
+    json_begin(&j, '{');
+    json_key(&j, "from_ns");
+    json_u64(&j, r->from_ns);
+    json_key(&j, "to_ns");
+    json_u64(&j, r->to_ns);
+    json_key(&j, "buckets");
+    json_u64(&j, r->buckets);
+    json_key(&j, "series");
+    json_begin(&j, '[');
+    for (size_t i = 0; i < r->n; i++)
+        write_curve(r, &r->curve[i], &j);
+    json_end(&j, ']');
+    json_end(&j, '}');
+    request_json_end(r->q);
+}
+
+static bool choose(struct range *r)
+{
+    struct request *q = r->q;
+    struct baro_error err = BARO_ERROR_INIT;
+    if (baro_tape_read_kinds(r->tape, &err) < 0) {
+        request_fail_tape(q, &err);
+        return false;
+    }
+    if (!choose_time(r))
+        return false;
+    if (baro_series_new(&r->series, r->from_ns, r->to_ns, (size_t)r->buckets, &err) < 0) {
+        request_fail(q, 400, "bad_parameter", "%s", err.text);
+        return false;
+    }
+    for (size_t i = 0; i < q->n_params; i++) {
+        if (strcmp(q->param[i].name, "metric") == 0 &&
+            !choose_curve(r, q->param[i].value ? q->param[i].value : ""))
+            return false;
+    }
+    if (!r->n)
+        request_fail(q, 400, "bad_parameter", "metric is missing: KIND.METRIC, such as job.cores; it can be repeated");
+    return r->n > 0;
+}
+
+void api_range(struct request *q)
+{
+    struct range r = {.q = q, .tape = request_tape(q)};
+    struct baro_error err = BARO_ERROR_INIT;
+    if (r.tape && choose(&r)) {
+        if (baro_series_read(r.series, r.tape, &err) < 0)
+            request_fail_tape(q, &err);
+        else
+            write_range(&r);
+    }
+    baro_series_free(r.series);
+    baro_tape_close(r.tape);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connections, and until when each may do what it does: send a header, wait between requests, take an answer. The
+ * answers that were made and not yet taken have a budget of bytes.
+ */
+#ifndef PROGRAMS_BARO_SERVE_CLIENTS_H
+#define PROGRAMS_BARO_SERVE_CLIENTS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "programs/baro-serve/peer.h"
+
+enum client_phase {
+    CLIENT_HEADER,  /* of its first request nothing, or not all, has come */
+    CLIENT_ANSWER,  /* its request is worked on, or it takes the answer */
+    CLIENT_STREAM,  /* it takes events; it may do so for ever, if it goes on taking them */
+    CLIENT_IDLE     /* between two requests */
+};
+
+struct client {
+    int fd;
+    enum client_phase phase;
+    uint64_t since_ns; /* in this phase */
+    uint64_t taken_ns; /* when it last took a part of its answer */
+    size_t unsent;     /* bytes of its answer that are in the budget */
+    struct peer peer;  /* PEER_UNKNOWN until a worker asks */
+    struct client *next, *before;
+};
+
+struct clients {
+    pthread_mutex_t lock;
+    struct client *first;
+    size_t n, most;
+    size_t unsent, unsent_most; /* bytes of all answers that were not taken: held, and allowed */
+    int wake_fd; /* eventfd: written when the first one has come, or many */
+};
+
+int clients_init(struct clients *c, size_t most, size_t unsent_most);
+void clients_done(struct clients *c);
+struct client *clients_add(struct clients *c, int fd);
+/* Called before its descriptor is closed. */
+void clients_remove(struct clients *c, struct client *one);
+/* Ending an answer gives back what was held for it. */
+void clients_phase(struct clients *c, struct client *one, enum client_phase phase);
+/*
+ * Holds memory for an answer of so many bytes. False: there is no room for it, among all or among those of this user or
+ * address. A small one always has room: the number of connections bounds these.
+ */
+bool clients_hold(struct clients *c, struct client *one, size_t bytes);
+/* Is so much held, of all or for this user or address, that no large answer to it should be begun? */
+bool clients_full(struct clients *c, struct client *one);
+/* Has it closed its connection, or its half of it? No answer that costs much is made for one that has. */
+bool client_has_left(const struct client *one);
+/* It has taken a part of its answer. */
+void clients_took(struct clients *c, struct client *one);
+/* Shuts down those that have taken too long; if there are many, or much is held, sooner. Returns how many connections
+ * there are. */
+size_t clients_check(struct clients *c);
+/* Are there some that an answer is owed? */
+bool clients_busy(struct clients *c);
+
+#endif

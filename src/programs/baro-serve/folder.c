@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which jobs there are: one for each tape in the folder. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/escape.h"
+#include "programs/baro-serve/catalogue_in.h"
+
+int folder_list(const struct catalogue *c, struct baro_runs **ret, struct baro_error *err)
+{
+    return c->folder ? baro_runs_list_folder(ret, c->folder, err) : baro_runs_list(ret, 0, err);
+}
+
+static char *shown_of(const char *id)
+{
+    struct buf shown = {0};
+    buf_escaped(&shown, id, strlen(id));
+    buf_byte(&shown, 0);
+    if (!shown.failed)
+        return (char *)shown.at;
+    buf_done(&shown);
+    return NULL;
+}
+
+/* "a.baro" is job "a". */
+static struct job *job_new(const char *name, const char *path, const struct stat *st, uint64_t bytes)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    if (!job)
+        return NULL;
+    size_t len = strlen(name);
+    job->id = strndup(name, len > 5 ? len - 5 : len);
+    job->shown = job->id ? shown_of(job->id) : NULL;
+    job->path = strdup(path);
+    job->device = st->st_dev;
+    job->inode = st->st_ino;
+    job->bytes = bytes;
+    job->watch = -1;
+    job->holders = 1;
+    pthread_mutex_init(&job->lock, NULL);
+    if (job->shown && job->path)
+        return job;
+    job_free(job);
+    return NULL;
+}
+
+static void remove_at(struct catalogue *c, size_t i)
+{
+    struct job *job = c->jobs[i];
+    struct removed *r = &c->removed[c->n_removed++ % REMOVED_KEPT];
+    memmove(c->jobs + i, c->jobs + i + 1, (--c->n - i) * sizeof(*c->jobs));
+    free(r->id);
+    *r = (struct removed){strdup(job->id), ++c->version};
+    if (!r->id)
+        c->n_removed = 0;
+    touched_remove(&c->touched, &job->watch);
+    if (--job->holders == 0)
+        job_free(job);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return strcmp((*(struct job *const *)a)->id, (*(struct job *const *)b)->id);
+}
+
+static int name_to_id(const void *name, const void *job)
+{
+    const char *id = (*(struct job *const *)job)->id;
+    size_t len = strlen(name) - 5;
+    int order = strncmp(name, id, len);
+    return order ? order : -(id[len] != 0);
+}
+
+static void add(struct catalogue *c, struct job *job)
+{
+    struct job **grown = job ? realloc(c->jobs, (c->n + 1) * sizeof(*grown)) : NULL;
+    if (grown) {
+        c->jobs = grown;
+        c->jobs[c->n++] = job;
+        job->listing = c->listing;
+    } else if (job) {
+        job_free(job);
+    }
+}
+
+static void note(struct catalogue *c, struct job *job, uint64_t bytes)
+{
+    if (job->bytes != bytes && job->state != JOB_RUNNING)
+        job->state = JOB_NEW; /* it is read again */
+    job->bytes = bytes;
+    job->listing = c->listing;
+}
+
+/* A tape that was found. */
+struct entry {
+    const char *name, *path;
+    uint64_t bytes;
+    struct stat st;
+};
+struct entries {
+    struct entry *at;
+    size_t n;
+};
+
+/* A tape of the folder may be announced as well, and another user may have announced a run under any name. */
+static bool has(const struct entries *all, size_t n, const struct entry *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct entry *other = &all->at[i];
+        if ((other->st.st_ino == e->st.st_ino && other->st.st_dev == e->st.st_dev) || !strcmp(other->name, e->name))
+            return true;
+    }
+    return false;
+}
+
+static bool is_listed(const struct catalogue *c, const struct entries *all, const struct entry *e)
+{
+    return (c->announced == ANNOUNCED_ALL || e->st.st_uid == geteuid()) && !has(all, all->n, e);
+}
+
+static void collect(const struct catalogue *c, struct entries *all, const struct baro_runs *runs, bool announced)
+{
+    for (size_t i = 0; i < baro_runs_count(runs); i++) {
+        struct entry e = {baro_runs_name(runs, i), baro_runs_path(runs, i), baro_runs_bytes(runs, i), {0}};
+        if (lstat(e.path, &e.st) == 0 && (!announced || is_listed(c, all, &e)))
+            all->at[all->n++] = e;
+    }
+}
+
+/* The jobs, sorted by id, which are those of a moment ago: what is added stands behind them. */
+static void note_all(struct catalogue *c, const struct entries *all, struct job **sorted)
+{
+    size_t known = c->n;
+    if (known) {
+        memcpy(sorted, c->jobs, known * sizeof(*sorted));
+        qsort(sorted, known, sizeof(*sorted), by_id);
+    }
+    c->listing++;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct entry *e = &all->at[i];
+        struct job **at = bsearch(e->name, sorted, known, sizeof(*sorted), name_to_id);
+        bool is_same = at && (*at)->inode == e->st.st_ino && (*at)->device == e->st.st_dev;
+        if (is_same)
+            note(c, *at, e->bytes);
+        else
+            add(c, job_new(e->name, e->path, &e->st, e->bytes));
+    }
+    for (size_t i = c->n; i-- > 0;) {
+        if (c->jobs[i]->listing != c->listing)
+            remove_at(c, i);
+    }
+}
+
+void folder_read(struct catalogue *c)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_runs *runs = NULL, *announced = NULL;
+    int code = folder_list(c, &runs, &err);
+    if (code >= 0 && c->announced != ANNOUNCED_NONE)
+        code = baro_runs_list_announced(&announced, &err);
+    size_t n = code < 0 ? 0 : baro_runs_count(runs) + (announced ? baro_runs_count(announced) : 0);
+    struct entries all = {calloc(n + 1, sizeof(*all.at)), 0};
+    struct job **sorted = calloc(c->n + 1, sizeof(*sorted)); /* this thread alone changes the number */
+    if (code >= 0 && all.at) {
+        collect(c, &all, runs, false);
+        if (announced)
+            collect(c, &all, announced, true);
+        if (announced && c->watch_fd >= 0) /* it may be there only now */
+            inotify_add_watch(c->watch_fd, baro_runs_folder(announced), IN_CREATE);
+    }
+    pthread_mutex_lock(&c->lock);
+    snprintf(c->error, sizeof(c->error), "%s", code < 0 ? err.text : "");
+    if (code >= 0 && all.at && sorted)
+        note_all(c, &all, sorted);
+    pthread_mutex_unlock(&c->lock);
+    free(sorted);
+    free(all.at);
+    baro_runs_free(runs);
+    baro_runs_free(announced);
+}

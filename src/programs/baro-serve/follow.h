@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading one job for the catalogue. Called by its thread alone; these take the lock of the job. */
+#ifndef PROGRAMS_BARO_SERVE_FOLLOW_H
+#define PROGRAMS_BARO_SERVE_FOLLOW_H
+
+#include "programs/baro-serve/catalogue.h"
+
+/* What was found out about a job. */
+struct found {
+    enum job_state state;
+    int64_t start_ns;
+    bool is_summed, is_machine;
+    struct buf row, title;
+};
+
+/* Reads the head of the tape and how it ended. */
+void follow_head(struct job *job, struct found *ret);
+/* Reads what there is of the tape, all of it if it has ended. */
+void follow_read(struct job *job, struct found *ret);
+/* Reads what is new on the tape of a job that runs. False: nothing is. */
+bool follow_tick(struct job *job, struct found *ret);
+/* Forgets what was kept of a job that has ended, if that was long ago. False: it is kept. */
+bool follow_forget(struct job *job, uint64_t now_ns, bool at_once);
+/* Applies the rules of the verdicts, if records were added since that was done. Called with the lock of the job. */
+int follow_judge(struct job *job, struct baro_error *err);
+void found_done(struct found *f);
+
+#endif

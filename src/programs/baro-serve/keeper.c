@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The catalogue's thread: lists the folder, reads tapes that have ended once, and follows those that are written. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "programs/baro-serve/catalogue_in.h"
+#include "programs/baro-serve/follow.h"
+
+#define TICK_MS 1000          /* how often jobs that run are read, if they were written */
+#define LIST_MS 5000          /* how often the folder is listed without a reason: a tape can be empty for long */
+#define SETTLE_NS (2 * NS_PER_SEC) /* after it was written, and */
+#define CHECK_NS (10 * NS_PER_SEC) /* after it was not, it is read without a reason: is its recorder still there? */
+#define NICE 5                /* reading tapes leaves the CPU to others */
+
+static bool is_newer(const struct job *x, const struct job *y)
+{
+    return x->start_ns != y->start_ns ? x->start_ns > y->start_ns : strcmp(x->id, y->id) > 0;
+}
+
+/* Moves a job to where it belongs, now that its start is known. Called with the lock. */
+static void place(struct catalogue *c, struct job *job)
+{
+    size_t from = 0, to = 0;
+    while (from < c->n && c->jobs[from] != job)
+        from++;
+    if (from == c->n)
+        return;
+    memmove(c->jobs + from, c->jobs + from + 1, (c->n - 1 - from) * sizeof(*c->jobs));
+    while (to < c->n - 1 && is_newer(c->jobs[to], job))
+        to++;
+    memmove(c->jobs + to + 1, c->jobs + to, (c->n - 1 - to) * sizeof(*c->jobs));
+    c->jobs[to] = job;
+}
+
+static char *text_of(struct buf *b)
+{
+    buf_byte(b, 0);
+    return b->failed ? NULL : strdup((const char *)b->at);
+}
+
+static void publish(struct catalogue *c, struct job *job, struct found *f)
+{
+    char *row = text_of(&f->row), *title = text_of(&f->title);
+    pthread_mutex_lock(&c->lock);
+    bool turns = job->state != f->state || job->is_summed != f->is_summed || !job->row;
+    bool moves = job->start_ns != f->start_ns && f->start_ns;
+    free(job->row);
+    free(job->title);
+    job->row = row;
+    job->title = title;
+    job->state = f->state;
+    job->start_ns = f->start_ns ? f->start_ns : job->start_ns;
+    job->is_summed = f->is_summed;
+    job->is_machine = f->start_ns ? f->is_machine : job->is_machine;
+    job->version = ++c->version;
+    job->turned = turns ? job->version : job->turned;
+    if (moves)
+        place(c, job);
+    pthread_mutex_unlock(&c->lock);
+    found_done(f);
+}
+
+/* The first job of a state, or of those that were not summed; held. */
+static struct job *next_job(struct catalogue *c, bool is_new)
+{
+    struct job *found = NULL;
+    pthread_mutex_lock(&c->lock);
+    for (size_t i = 0; i < c->n && !found; i++) {
+        struct job *job = c->jobs[i];
+        found = (is_new ? job->state == JOB_NEW : !job->is_summed) ? job : NULL;
+    }
+    if (found)
+        found->holders++;
+    pthread_mutex_unlock(&c->lock);
+    return found;
+}
+
+/* What may take for ever; NULL: it is over. */
+static void note_wait(struct catalogue *c, const char *what)
+{
+    pthread_mutex_lock(&c->lock);
+    c->waits = what;
+    c->waits_ns = clock_monotonic_ns();
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Reads one tape: heads before the rest, so that the list is complete soon. False: all was read. */
+static bool read_one(struct catalogue *c)
+{
+    struct found f;
+    struct job *job = next_job(c, true);
+    bool is_head = job != NULL;
+    job = job ? job : next_job(c, false);
+    if (!job)
+        return false;
+    note_wait(c, job->id);
+    if (is_head) {
+        follow_head(job, &f);
+    } else {
+        touched_add(&c->touched, job->path, &job->watch);
+        follow_read(job, &f);
+        if (f.state != JOB_RUNNING)
+            touched_remove(&c->touched, &job->watch);
+    }
+    note_wait(c, NULL);
+    publish(c, job, &f);
+    job_release(c, job);
+    return true;
+}
+
+static void tick_job(struct catalogue *c, struct job *job, uint64_t now_ns)
+{
+    struct found f;
+    bool is_written = touched_has(&c->touched, job->watch);
+    if (!is_written && now_ns < job->check_ns)
+        return;
+    job->check_ns = now_ns + (is_written ? SETTLE_NS : CHECK_NS);
+    note_wait(c, job->id);
+    bool has_news = follow_tick(job, &f);
+    note_wait(c, NULL);
+    if (!has_news)
+        return;
+    if (f.state != JOB_RUNNING)
+        touched_remove(&c->touched, &job->watch);
+    publish(c, job, &f);
+}
+
+/* Reads what is new on the tapes of jobs that run. Returns how many run. */
+static size_t tick(struct catalogue *c)
+{
+    struct job_list all;
+    struct job_filter any = {.state = -1};
+    size_t running = 0;
+    if (catalogue_list(c, &any, 0, UINT64_MAX, &all) < 0)
+        return 1;
+    uint64_t now_ns = clock_monotonic_ns();
+    touched_read(&c->touched);
+    for (size_t i = 0; i < all.n; i++) {
+        enum job_state state = job_state(c, all.at[i]);
+        if (state == JOB_RUNNING)
+            tick_job(c, all.at[i], now_ns);
+        else if (state == JOB_ENDED || state == JOB_CUT_OFF)
+            follow_forget(all.at[i], now_ns, false);
+        running += state == JOB_RUNNING;
+    }
+    job_list_done(c, &all);
+    return running;
+}
+
+/* Returns whether the folder has changed. */
+static bool drain_watch(struct catalogue *c)
+{
+    char events[4096];
+    bool any = false;
+    while (c->watch_fd >= 0 && read(c->watch_fd, events, sizeof(events)) > 0)
+        any = true;
+    return any;
+}
+
+static void list_if_due(struct catalogue *c)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (drain_watch(c)) {
+        c->soon = 4;
+        c->list_ns = 0;
+    }
+    if (now_ns < c->list_ns)
+        return;
+    note_wait(c, c->listed);
+    folder_read(c);
+    note_wait(c, NULL);
+    c->list_ns = now_ns + (c->soon ? TICK_MS / c->soon : LIST_MS) * NS_PER_MS;
+    c->soon -= c->soon > 0;
+}
+
+static void *run(void *context)
+{
+    struct catalogue *c = context;
+    struct pollfd fds[] = {{.fd = c->stop_fd, .events = POLLIN}, {.fd = c->watch_fd, .events = POLLIN}};
+    size_t running = 0;
+    setpriority(PRIO_PROCESS, 0, NICE); /* of this thread alone */
+    while (!(fds[0].revents & POLLIN)) {
+        list_if_due(c);
+        bool more = read_one(c);
+        uint64_t now_ns = clock_monotonic_ns();
+        if (now_ns >= c->tick_ns) {
+            running = tick(c);
+            c->tick_ns = now_ns + TICK_MS * NS_PER_MS;
+        }
+        uint64_t until_ns = running || more ? c->tick_ns : c->list_ns;
+        until_ns = until_ns < c->list_ns ? until_ns : c->list_ns;
+        uint64_t wait_ms = until_ns > now_ns ? (until_ns - now_ns) / NS_PER_MS + 1 : 0;
+        poll(fds, 2, more ? 0 : (int)wait_ms);
+    }
+    return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+static int begin(struct catalogue *c, const char *folder, struct baro_error *err)
+{
+    struct baro_runs *runs;
+    c->stop_fd = c->watch_fd = c->touched.fd = -1;
+    c->soon = 4;
+    c->folder = folder ? strdup(folder) : NULL;
+    if (folder && !c->folder)
+        return error_set(err, -ENOMEM, "out of memory");
+    int code = folder_list(c, &runs, err);
+    if (code < 0)
+        return code;
+    c->listed = strdup(baro_runs_folder(runs));
+    baro_runs_free(runs);
+    c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!c->listed || c->stop_fd < 0)
+        return error_set(err, -ENOMEM, "out of memory or descriptors");
+    touched_init(&c->touched);
+    c->watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (c->watch_fd >= 0)
+        inotify_add_watch(c->watch_fd, c->listed, IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE);
+    return 0;
+}
+
+static void catalogue_free(struct catalogue *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        job_free(c->jobs[i]);
+    for (size_t i = 0; i < REMOVED_KEPT; i++)
+        free(c->removed[i].id);
+    free(c->jobs);
+    free(c->folder);
+    free(c->listed);
+    fd_close(c->stop_fd);
+    fd_close(c->watch_fd);
+    touched_done(&c->touched);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+int catalogue_start(struct catalogue **ret, const char *folder, enum catalogue_announced announced,
+                    struct baro_error *err)
+{
+    struct catalogue *c = calloc(1, sizeof(*c));
+    if (!c)
+        return error_set(err, -ENOMEM, "out of memory");
+    pthread_mutex_init(&c->lock, NULL);
+    c->announced = announced;
+    int code = begin(c, folder, err);
+    if (code >= 0)
+        folder_read(c);
+    if (code >= 0 && (code = -pthread_create(&c->thread, NULL, run, c)) < 0)
+        error_set(err, code, "can't start a thread: %s", strerror(-code));
+    if (code < 0) {
+        catalogue_free(c);
+        return code;
+    }
+    *ret = c;
+    return 0;
+}
+
+void catalogue_stop(struct catalogue *c)
+{
+    eventfd_write(c->stop_fd, 1);
+    pthread_join(c->thread, NULL);
+    catalogue_free(c);
+}
+

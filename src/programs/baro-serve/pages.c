@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pages of the host and of a job that runs, and the report of a job, which the program baro-report makes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "programs/baro-serve/files.h"
+#include "programs/baro-serve/route.h"
+#include "programs/baro-serve/server.h"
+
+#define REPORT_BYTES (64u << 20)          /* of a report, at most */
+#define REPORT_NS (60 * NS_PER_SEC)       /* that making it may take */
+#define CHUNK 65536u
+
+extern char **environ;
+
+static void constant(struct request *q, const char *type, const char *text)
+{
+    q->status = 200;
+    q->type = type;
+    if (!request_unchanged(q, serve_version))
+        q->text = text;
+}
+
+void host_page(struct request *q)
+{
+    constant(q, "text/html; charset=utf-8", serve_html);
+}
+
+void host_style(struct request *q)
+{
+    constant(q, "text/css; charset=utf-8", serve_css);
+}
+
+void host_script(struct request *q)
+{
+    constant(q, "text/javascript; charset=utf-8", serve_js);
+}
+
+void shared_script(struct request *q)
+{
+    constant(q, "text/javascript; charset=utf-8", serve_shared_js);
+}
+
+/* The page of a job that runs; of one that has ended it goes to the report. */
+void job_page(struct request *q)
+{
+    constant(q, "text/html; charset=utf-8", serve_job_html);
+}
+
+void job_script(struct request *q)
+{
+    constant(q, "text/javascript; charset=utf-8", serve_job_js);
+}
+
+/* baro-report lies beside this program. */
+static bool reporter(char ret[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+    if (n < 0)
+        return false;
+    ret[n] = 0;
+    char *slash = strrchr(ret, '/');
+    size_t left = slash ? (size_t)(PATH_MAX - (slash + 1 - ret)) : 0;
+    return slash && snprintf(slash + 1, left, "baro-report") < (int)left;
+}
+
+static int start(const char *tape, int out, pid_t *ret)
+{
+    char program[PATH_MAX];
+    char *const argv[] = {(char *)"baro-report", (char *)"report", (char *)"--format", (char *)"html",
+                          (char *)"-o", (char *)"-", (char *)"--", (char *)tape, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t none;
+    if (!reporter(program))
+        return -ENOENT;
+    sigemptyset(&none);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    int error = posix_spawn(ret, program, &actions, &attr, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attr);
+    return -error;
+}
+
+/* Reads all that the child writes. False: it took too long or wrote too much. */
+static bool read_all(int fd, struct buf *out)
+{
+    uint64_t until_ns = clock_monotonic_ns() + REPORT_NS;
+    for (;;) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        uint64_t now_ns = clock_monotonic_ns();
+        if (now_ns >= until_ns || out->len > REPORT_BYTES || !buf_reserve(out, CHUNK))
+            return false;
+        if (poll(&ready, 1, (int)((until_ns - now_ns) / NS_PER_MS) + 1) <= 0)
+            continue;
+        ssize_t n = read(fd, out->at + out->len, CHUNK);
+        if (n > 0)
+            out->len += (size_t)n;
+        else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+            return n == 0;
+    }
+}
+
+static void make_report(struct request *q)
+{
+    int ends[2], status = 0;
+    pid_t child = -1;
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        request_fail(q, 503, "no_descriptors", "can't make a report: %s", strerror(errno));
+        return;
+    }
+    int code = start(q->job->path, ends[1], &child);
+    close(ends[1]);
+    bool is_whole = code == 0 && read_all(ends[0], &q->out);
+    close(ends[0]);
+    if (code == 0 && !is_whole)
+        kill(child, SIGKILL);
+    while (code == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    q->status = 200;
+    q->type = "text/html; charset=utf-8";
+    q->is_frozen = true;
+    if (code == 0 && is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return;
+    q->is_frozen = false;
+    if (code < 0)
+        request_fail(q, 503, "no_reporter", "the program baro-report, which makes reports, is not beside baro-serve");
+    else if (!is_whole)
+        request_fail(q, 503, "too_slow", "the report of job %s takes too long to make, or is too large",
+                     job_id(q->job));
+    else
+        request_fail(q, 500, "unreadable", "no report can be made of job %s: its tape is damaged, or was removed",
+                     job_id(q->job));
+}
+
+void report_page(struct request *q)
+{
+    char version[80];
+    if (job_state(q->server->catalogue, q->job) == JOB_ENDED) {
+        snprintf(version, sizeof(version), "report-%llx-%llx-%.8s", (unsigned long long)q->job->inode,
+                 (unsigned long long)q->job->bytes, serve_version);
+        if (request_unchanged(q, version))
+            return;
+    }
+    make_report(q);
+}

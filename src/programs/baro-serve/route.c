@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-serve/route.h"
+
+#include <string.h>
+
+#include "programs/baro-serve/live.h"
+#include "programs/baro-serve/server.h"
+
+#define INSTANT "at", "pick"
+
+enum { SMALL, LARGE };
+
+const struct route routes[] = {
+    {"/", host_page, {NULL}, SMALL},
+    {"/host.css", host_style, {NULL}, SMALL},
+    {"/host.js", host_script, {NULL}, SMALL},
+    {"/shared.js", shared_script, {NULL}, SMALL},
+    {"/job.js", job_script, {NULL}, SMALL},
+    {"/healthz", api_health, {NULL}, SMALL},
+    {"/metrics", exposition, {NULL}, SMALL},
+    {"/jobs/{id}", job_page, {NULL}, SMALL},
+    {"/jobs/{id}/report", report_page, {NULL}, LARGE},
+    {"/api/v1", api_index, {NULL}, SMALL},
+    {"/api/v1/openapi.json", api_openapi, {NULL}, SMALL},
+    {"/api/v1/metrics", api_metrics, {"kind"}, SMALL},
+    {"/api/v1/host", api_host, {NULL}, SMALL},
+    {"/api/v1/live", live_jobs, {NULL}, SMALL},
+    {"/api/v1/jobs", api_jobs, {"state", "search", "offset", "limit"}, SMALL},
+    {"/api/v1/jobs/{id}", api_job, {NULL}, SMALL},
+    {"/api/v1/jobs/{id}/verdicts", api_verdicts, {NULL}, SMALL},
+    {"/api/v1/jobs/{id}/metrics", api_job_metrics, {"kind"}, SMALL},
+    {"/api/v1/jobs/{id}/sample", api_sample, {INSTANT}, LARGE},
+    {"/api/v1/jobs/{id}/tasks", api_tasks, {INSTANT, "columns", "offset", "limit"}, LARGE},
+    {"/api/v1/jobs/{id}/processes", api_processes, {INSTANT, "columns", "sort", "order", "offset", "limit"}, LARGE},
+    {"/api/v1/jobs/{id}/entities/{kind}", api_entities,
+     {INSTANT, "columns", "sort", "order", "offset", "limit"}, LARGE},
+    {"/api/v1/jobs/{id}/range", api_range, {"metric", "from", "to", "buckets"}, LARGE},
+    {"/api/v1/jobs/{id}/events", api_events, {"kind", "offset", "limit"}, LARGE},
+    {"/api/v1/jobs/{id}/exits", api_exits, {"columns", "offset", "limit"}, LARGE},
+    {"/api/v1/jobs/{id}/live", live_job, {"exits", "last_event_id"}, SMALL},
+    {"/j/task_ids", observer_task_ids, {NULL}, SMALL},
+    {"/j/task_ids/{which}", observer_task_ids, {NULL}, SMALL},
+    {"/j/task_ids/{which}/{offset}", observer_task_ids, {NULL}, SMALL},
+    {"/j/task_ids/{which}/{offset}/{number}", observer_task_ids, {NULL}, SMALL},
+    {"/j/task_id_count", observer_count, {NULL}, SMALL},
+    {"/j/task", observer_tasks, {"task_id"}, SMALL},
+    {"/j/task/{task}", observer_task, {NULL}, SMALL},
+    {"/j/process/{task}", observer_process, {NULL}, SMALL},
+    {"/j/process/{task}/{process}", observer_process, {NULL}, SMALL},
+    {"/j/processes", observer_processes, {"task_id", "task_ids"}, SMALL},
+    {NULL, NULL, {NULL}, SMALL},
+};
+
+/* Does a path have the shape of a route? Keeps what stands for its braces. */
+static bool matches(struct request *q, const char *path, const char *url)
+{
+    size_t part = 0;
+    while (*path && *url) {
+        if (*path == '{') {
+            bool is_rest = strcmp(path, "{process}") == 0;
+            size_t len = is_rest ? strlen(url) : strcspn(url, "/");
+            if (!len || len >= sizeof(q->part[0]))
+                return false;
+            memcpy(q->part[part], url, len);
+            q->part[part++][len] = 0;
+            path = strchr(path, '}') + 1;
+            url += len;
+        } else if (*path++ != *url++) {
+            return false;
+        }
+    }
+    return !*path && !*url;
+}
+
+static bool check_params(struct request *q)
+{
+    for (size_t i = 0; i < q->n_params; i++) {
+        bool known = strcmp(q->param[i].name, "token") == 0; /* where none is asked for, or it was taken */
+        for (size_t k = 0; k < ROUTE_PARAMS && q->route->params[k]; k++)
+            known = known || strcmp(q->route->params[k], q->param[i].name) == 0;
+        if (!known) {
+            request_fail(q, 400, "bad_parameter", "%s has no parameter of that name", q->route->path);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool route_find(struct request *q, const char *url)
+{
+    for (const struct route *r = routes; r->path && !q->route; r++)
+        q->route = matches(q, r->path, url) ? r : NULL;
+    if (!q->route) {
+        request_fail(q, 404, "not_found", "there is nothing at this address; /api/v1 lists what there is");
+        return false;
+    }
+    if (!check_params(q))
+        return false;
+    if (!strstr(q->route->path, "{id}"))
+        return true;
+    q->job = catalogue_find(q->server->catalogue, q->part[0]);
+    if (!q->job)
+        request_fail(q, 404, "no_job", "there is no such job; /api/v1/jobs lists them");
+    return q->job != NULL;
+}

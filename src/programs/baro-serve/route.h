@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which address has which handler and parameters. */
+#ifndef PROGRAMS_BARO_SERVE_ROUTE_H
+#define PROGRAMS_BARO_SERVE_ROUTE_H
+
+#include <stdbool.h>
+
+#include "programs/baro-serve/request.h"
+
+#define ROUTE_PARAMS 8
+
+struct route {
+    const char *path; /* {id} stands for a job, {process} for all the rest, as names have slashes; other braces
+                         for a word */
+    void (*handle)(struct request *q);
+    const char *params[ROUTE_PARAMS]; /* that it takes; others are refused */
+    bool is_large; /* it reads much of a tape, or its answer can be large */
+};
+
+extern const struct route routes[]; /* ended by a row without a path */
+
+/* Finds the route and the job of a request, and checks its parameters. False: the request has failed. */
+bool route_find(struct request *q, const char *url);
+
+/* The handlers, by file. */
+void api_index(struct request *q), api_openapi(struct request *q), api_health(struct request *q);
+void api_metrics(struct request *q), api_jobs(struct request *q), api_job(struct request *q);
+void api_verdicts(struct request *q), api_host(struct request *q), api_job_metrics(struct request *q);
+void api_sample(struct request *q), api_processes(struct request *q), api_tasks(struct request *q);
+void api_entities(struct request *q), api_events(struct request *q), api_exits(struct request *q);
+void api_range(struct request *q);
+void exposition(struct request *q);
+void observer_task_ids(struct request *q), observer_count(struct request *q), observer_tasks(struct request *q);
+void observer_task(struct request *q), observer_process(struct request *q), observer_processes(struct request *q);
+void host_page(struct request *q), host_style(struct request *q), host_script(struct request *q);
+void shared_script(struct request *q), job_page(struct request *q), job_script(struct request *q);
+void report_page(struct request *q);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-serve/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <microhttpd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "programs/baro-serve/answer.h"
+#include "programs/baro-serve/route.h"
+
+#define MEMORY_BYTES 16384u  /* of a connection: its header and what is being sent; a longer header is refused */
+#define STALLED_S 30u        /* a client that takes nothing for so long is gone */
+#define STACK_BYTES 524288u
+#define STOP_MS 2000         /* for answers that are owed */
+#define STOP_STEP_MS 10
+
+static struct client *client_of(struct MHD_Connection *c)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+static void on_connection(void *context, struct MHD_Connection *c, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct server *s = context;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        clients_remove(&s->clients, *socket_context);
+        return;
+    }
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *socket_context = clients_add(&s->clients, info ? info->connect_fd : -1);
+}
+
+static enum MHD_Result take_param(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    struct request *q = context;
+    (void)kind;
+    if (q->n_params == REQUEST_PARAMS)
+        return MHD_NO;
+    q->param[q->n_params++] = (struct param){name, value};
+    return MHD_YES;
+}
+
+static const char *header(struct request *q, const char *name)
+{
+    return MHD_lookup_connection_value(q->connection, MHD_HEADER_KIND, name);
+}
+
+static enum MHD_Result take_header(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind, (void)value;
+    guard_header(context, name);
+    return MHD_YES;
+}
+
+static bool are_clear_headers(struct request *q)
+{
+    struct guard_headers headers = {0};
+    MHD_get_connection_values(q->connection, MHD_HEADER_KIND, take_header, &headers);
+    const char *fault = guard_headers_fault(&headers);
+    if (fault) {
+        request_fail(q, 400, "bad_header", "%s", fault);
+        q->closes = true;
+    }
+    return !fault;
+}
+
+static bool is_allowed_host(const struct server *s, struct request *q)
+{
+    const char *host = header(q, MHD_HTTP_HEADER_HOST);
+    if (guard_host(&s->guard, host))
+        return true;
+    if (!host)
+        request_fail(q, 400, "no_host", "the request has no Host");
+    else
+        request_fail(q, 421, "foreign_host", "this server does not answer for the host that the request names; "
+                                             "baro serve --allow-host NAME allows one");
+    return false;
+}
+
+/* A browser that opened a page with ?token= gets a cookie, and the page's address without the token. */
+static bool is_allowed_client(const struct server *s, struct request *q, const char *url)
+{
+    const char *token = request_param(q, "token");
+    if (*s->guard.token && token && guard_token(&s->guard, token)) {
+        q->status = 303;
+        buf_str(&q->out, url);
+        return false;
+    }
+    if (guard_bearer(&s->guard, header(q, MHD_HTTP_HEADER_AUTHORIZATION)) ||
+        guard_cookie(&s->guard, header(q, MHD_HTTP_HEADER_COOKIE)))
+        return true;
+    request_fail(q, 401, "no_token", "this server asks for a token: Authorization: Bearer TOKEN, or ?token=TOKEN once "
+                                     "in a browser");
+    return false;
+}
+
+/* What is refused without reading a tape. False: there is an answer. */
+static bool check(struct server *s, struct request *q, const char *url, const char *method)
+{
+    if (!are_clear_headers(q) || !is_allowed_host(s, q))
+        return false;
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+        request_fail(q, 405, "bad_method", "only GET and HEAD are known here");
+        return false;
+    }
+    const char *length = header(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    if ((length && strcmp(length, "0") != 0) || header(q, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
+        request_fail(q, 413, "has_body", "a request has no body here");
+        q->closes = true;
+        return false;
+    }
+    int n = MHD_get_connection_values(q->connection, MHD_GET_ARGUMENT_KIND, NULL, NULL);
+    if (n > (int)REQUEST_PARAMS) {
+        request_fail(q, 400, "bad_parameter", "there are too many parameters");
+        return false;
+    }
+    MHD_get_connection_values(q->connection, MHD_GET_ARGUMENT_KIND, take_param, q);
+    if (!is_allowed_client(s, q, url))
+        return false;
+    q->accept = header(q, MHD_HTTP_HEADER_ACCEPT);
+    q->last_event_id = header(q, "Last-Event-ID");
+    q->if_none_match = header(q, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    return route_find(q, url);
+}
+
+static void fail_full(struct request *q)
+{
+    request_fail(q, 503, "busy", "too many answers wait for clients that do not take them; come back later");
+}
+
+static void fail_over(struct request *q)
+{
+    request_fail(q, 503, "ending", "the server is ending");
+}
+
+static void work(struct request *q, bool is_over)
+{
+    struct MHD_Connection *c = q->connection;
+    struct clients *clients = &q->server->clients;
+    struct client *client = client_of(c);
+    bool hangs = !is_over && q->job && !job_lock(q->job);
+    if (!is_over && q->job && !hangs)
+        pthread_mutex_unlock(&q->job->lock);
+    if (is_over) {
+        fail_over(q);
+    } else if (hangs) {
+        request_fail(q, 503, "hangs", "the file system of this tape does not answer");
+    } else if (q->route->is_large && client_has_left(client)) {
+        request_fail(q, 408, "left", "the client has closed its half of the connection");
+    } else if (q->route->is_large && clients_full(clients, client)) {
+        fail_full(q);
+    } else {
+        q->route->handle(q);
+        if (!clients_hold(clients, client, q->out.len)) {
+            buf_done(&q->out);
+            fail_full(q);
+        }
+    }
+    q->is_done = true;
+    MHD_resume_connection(c);
+}
+
+static enum MHD_Result reply(struct server *s, struct request *q)
+{
+    clients_phase(&s->clients, client_of(q->connection), q->stream ? CLIENT_STREAM : CLIENT_ANSWER);
+    s->requests++;
+    s->refused += q->status == 401 || q->status == 421;
+    s->failed += q->status >= 500;
+    return answer_send(q);
+}
+
+/* Called for a header, for parts of a body, at the end of a request, and again when a worker has made the answer. */
+static enum MHD_Result on_request(void *context, struct MHD_Connection *c, const char *url, const char *method,
+                                  const char *version, const char *body, size_t *body_size, void **request)
+{
+    struct server *s = context;
+    struct request *q = *request;
+    (void)version, (void)body;
+    if (!q) {
+        q = *request = calloc(1, sizeof(*q));
+        if (!q)
+            return MHD_NO;
+        q->server = s;
+        q->connection = c;
+        clients_phase(&s->clients, client_of(c), CLIENT_ANSWER);
+        if (check(s, q, url, method))
+            return MHD_YES;
+        q->is_done = true;
+        return q->closes ? reply(s, q) : MHD_YES; /* the body is not waited for */
+    }
+    if (*body_size) {
+        *body_size = 0;
+        return MHD_YES;
+    }
+    if (q->is_done)
+        return reply(s, q);
+    MHD_suspend_connection(c);
+    if (!workers_add(&s->workers, q)) {
+        fail_over(q);
+        q->is_done = true;
+        MHD_resume_connection(c);
+    }
+    return MHD_YES;
+}
+
+static void on_completed(void *context, struct MHD_Connection *c, void **request,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct server *s = context;
+    struct request *q = *request;
+    (void)code;
+    clients_phase(&s->clients, client_of(c), CLIENT_IDLE);
+    if (!q)
+        return;
+    if (q->stream)
+        live_close(q->stream); /* the client went before it was sent */
+    if (q->job)
+        job_release(s->catalogue, q->job);
+    buf_done(&q->out);
+    free(q);
+    *request = NULL;
+}
+
+static int start_one(struct server *s, int i)
+{
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
+    int fd = fcntl(s->listener[i].fd, F_DUPFD_CLOEXEC, 3); /* the daemon closes its own */
+    if (fd < 0)
+        return -errno;
+    s->daemon[i] = MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)s->clients.most, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, STALLED_S, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
+    if (s->daemon[i])
+        return 0;
+    fd_close(fd);
+    return -EIO;
+}
+
+int server_start(struct server *s, struct baro_error *err)
+{
+    s->start_ns = clock_monotonic_ns();
+    int code = workers_start(&s->workers, work);
+    for (int i = 0; i < s->n_listeners && code == 0; i++)
+        code = start_one(s, i);
+    return code < 0 ? error_set(err, code, "can't start the server: %s", strerror(-code)) : 0;
+}
+
+void server_took(struct request *q)
+{
+    clients_took(&q->server->clients, client_of(q->connection));
+}
+
+void server_stop(struct server *s)
+{
+    int left_ms = STOP_MS;
+    for (int i = 0; i < s->n_listeners; i++) {
+        if (s->daemon[i])
+            fd_close(MHD_quiesce_daemon(s->daemon[i]));
+    }
+    live_end(s->live);
+    while (left_ms > 0 && clients_busy(&s->clients)) {
+        poll(NULL, 0, STOP_STEP_MS);
+        left_ms -= STOP_STEP_MS;
+    }
+    workers_stop(&s->workers);
+    for (int i = 0; i < s->n_listeners; i++) {
+        if (s->daemon[i])
+            MHD_stop_daemon(s->daemon[i]);
+    }
+}

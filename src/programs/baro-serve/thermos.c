@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The JSON of the Thermos observer, for clients that it has. A job is what it calls a task, and a task of a tape is
+ * what it calls a process; a job without tasks has one process, its command. What it reports as 0 because it does not
+ * know it is null here.
+ */
+#include <string.h>
+
+#include "baro/baro.h"
+#include "base/span.h"
+#include "programs/baro-serve/route.h"
+#include "programs/baro-serve/row.h"
+#include "programs/baro-serve/server.h"
+#include "programs/baro-serve/thermos_used.h"
+#include "programs/baro-serve/thermos_view.h"
+
+#define NUMBER 20
+#define NUMBER_MOST 1000
+#define TASKS 100u /* in one request */
+
+/* ---- documents ---- */
+
+static void write_names(struct json *j, const struct view *v, const char *as, const char *state)
+{
+    json_key(j, as);
+    json_begin(j, '[');
+    for (size_t i = 0; i < v->n; i++) {
+        if (strcmp(view_process_state(v, &v->named[i]), state) == 0)
+            json_text(j, v->named[i].name);
+    }
+    json_end(j, ']');
+}
+
+/* What a task and its row in a list have in common. */
+static void put_head(struct json *j, const struct view *v)
+{
+    bool is_active = strcmp(view_state(v), "ACTIVE") == 0;
+    json_key(j, "task_id");
+    json_text(j, v->job->id);
+    json_key(j, "name");
+    json_text(j, v->title);
+    json_key(j, "launch_timestamp");
+    json_double(j, (double)v->start_ns / 1e9);
+    json_key(j, "state");
+    json_text(j, view_state(v));
+    json_key(j, "state_timestamp");
+    json_double(j, is_active ? (double)v->start_ns / 1e9 : view_end_s(v));
+    json_key(j, "ports");
+    json_begin(j, '{');
+    json_end(j, '}');
+    json_key(j, "resource_consumption");
+    observer_write_used(j, v, NULL);
+}
+
+static void write_task(struct request *q, struct job *job, struct json *j)
+{
+    struct view v;
+    view_begin(q->server->catalogue, job, &v);
+    json_begin(j, '{');
+    put_head(j, &v);
+    json_key(j, "user");
+    json_text(j, v.user);
+    json_key(j, "result");
+    row_result(j, &v.end);
+    json_key(j, "processes");
+    json_begin(j, '{');
+    write_names(j, &v, "waiting", "WAITING");
+    write_names(j, &v, "running", "RUNNING");
+    write_names(j, &v, "success", "SUCCESS");
+    write_names(j, &v, "failed", "FAILED");
+    write_names(j, &v, "killed", "KILLED");
+    write_names(j, &v, "lost", "LOST");
+    json_end(j, '}');
+    json_end(j, '}');
+    view_done(&v);
+}
+
+/* Its own times and exit code; return_code is negative for a signal. */
+static void write_process(const struct view *v, const struct named *p, struct json *j)
+{
+    const char *state = view_process_state(v, p);
+    bool is_running = strcmp(state, "RUNNING") == 0, waits = strcmp(state, "WAITING") == 0;
+    json_begin(j, '{');
+    json_key(j, "process_name");
+    json_text(j, p->name);
+    json_key(j, "process_run");
+    json_u64(j, 0);
+    json_key(j, "state");
+    json_text(j, state);
+    if (!waits && p->begin_s > 0) {
+        json_key(j, "start_time");
+        json_double(j, p->begin_s);
+    }
+    if (!waits && !is_running && p->end_s > 0) {
+        json_key(j, "stop_time");
+        json_double(j, p->end_s);
+    }
+    if (!waits && !is_running && p->has_status) {
+        json_key(j, "return_code");
+        json_i64(j, p->signal ? -p->signal : p->code);
+    }
+    if (is_running) {
+        json_key(j, "used");
+        observer_write_used(j, v, p->task);
+    }
+    json_end(j, '}');
+}
+
+/* ---- handlers ---- */
+
+/* Those that run, those that do not, or all; a recording of the machine is no task. */
+static bool filter_of(const char *which, struct job_filter *ret)
+{
+    *ret = (struct job_filter){.state = strcmp(which, "active") == 0 ? (int)JOB_RUNNING : -1,
+                               .is_over = strcmp(which, "finished") == 0, .no_machine = true};
+    return ret->state >= 0 || ret->is_over || strcmp(which, "all") == 0;
+}
+
+/* Without memory it fails the request. */
+static bool count(struct request *q, const char *which, uint64_t *ret)
+{
+    struct job_filter filter;
+    struct job_list l = {0};
+    filter_of(which, &filter);
+    bool ok = catalogue_list(q->server->catalogue, &filter, 0, 0, &l) >= 0;
+    *ret = l.total;
+    job_list_done(q->server->catalogue, &l);
+    if (!ok)
+        request_fail(q, 503, "no_memory", "out of memory");
+    return ok;
+}
+
+void observer_count(struct request *q)
+{
+    static const char *const which[] = {"active", "finished", "all"};
+    uint64_t n[sizeof(which) / sizeof(*which)];
+    struct json j = {.out = &q->out};
+    for (size_t i = 0; i < sizeof(which) / sizeof(*which); i++) {
+        if (!count(q, which[i], &n[i]))
+            return;
+    }
+    json_begin(&j, '{');
+    for (size_t i = 0; i < sizeof(which) / sizeof(*which); i++) {
+        json_key(&j, which[i]);
+        json_u64(&j, n[i]);
+    }
+    json_end(&j, '}');
+    request_json_end(q);
+}
+
+static bool number_of(struct request *q, const char *text, int64_t otherwise, int64_t *ret)
+{
+    struct span s = span_str(text);
+    *ret = otherwise;
+    if (!*text || (scan_i64(&s, ret) && !s.len && *ret >= INT32_MIN && *ret <= INT32_MAX))
+        return true;
+    request_fail(q, 400, "bad_parameter", "offset and number are numbers");
+    return false;
+}
+
+/* A row has what a task uses both in an object and flat: its consumers read either. */
+static void write_row(struct request *q, struct job *job, struct json *j)
+{
+    struct view v;
+    view_begin(q->server->catalogue, job, &v);
+    json_begin(j, '{');
+    put_head(j, &v);
+    json_key(j, "role");
+    json_text(j, v.user);
+    observer_put_used(j, &v, NULL);
+    json_end(j, '}');
+    view_done(&v);
+}
+
+static void write_ids(struct request *q, const char *which, const struct job_list *l, uint64_t offset, uint64_t number)
+{
+    struct json j = {.out = &q->out};
+    json_begin(&j, '{');
+    json_key(&j, "task_ids");
+    json_begin(&j, '[');
+    for (size_t i = 0; i < l->n; i++)
+        json_text(&j, l->at[i]->id);
+    json_end(&j, ']');
+    json_key(&j, "tasks");
+    json_begin(&j, '[');
+    for (size_t i = 0; i < l->n; i++)
+        write_row(q, l->at[i], &j);
+    json_end(&j, ']');
+    json_key(&j, "type");
+    json_text(&j, which);
+    json_key(&j, "offset");
+    json_u64(&j, offset);
+    json_key(&j, "num");
+    json_u64(&j, number);
+    json_key(&j, "task_count");
+    json_u64(&j, l->total);
+    json_end(&j, '}');
+    request_json_end(q);
+}
+
+/* A negative offset counts from the end, as in the observer: -20 of 50 tasks are the last 20, of 15 all. */
+static uint64_t offset_of(int64_t offset, uint64_t total)
+{
+    if (offset >= 0)
+        return (uint64_t)offset;
+    return (uint64_t)-offset < total ? total - (uint64_t)-offset : 0;
+}
+
+void observer_task_ids(struct request *q)
+{
+    const char *which = *q->part[0] ? q->part[0] : "all";
+    struct catalogue *c = q->server->catalogue;
+    struct job_filter filter;
+    struct job_list l;
+    int64_t offset, number;
+    if (!number_of(q, q->part[1], 0, &offset) || !number_of(q, q->part[2], NUMBER, &number))
+        return;
+    if (!filter_of(which, &filter)) {
+        request_fail(q, 404, "not_found", "tasks are all, active or finished");
+        return;
+    }
+    number = number < 0 ? 0 : number < NUMBER_MOST ? number : NUMBER_MOST;
+    uint64_t total = 0;
+    if (offset < 0 && !count(q, which, &total))
+        return;
+    uint64_t from = offset_of(offset, total);
+    if (catalogue_list(c, &filter, from, (uint64_t)number, &l) < 0) {
+        request_fail(q, 503, "no_memory", "out of memory");
+        return;
+    }
+    write_ids(q, which, &l, from, (uint64_t)number);
+    job_list_done(c, &l);
+}
+
+/* Calls fn for each job of a list of ids, separated by commas; those that are not there are left out. */
+static void each_job(struct request *q, const char *ids, struct json *j,
+                     void (*fn)(struct request *q, struct job *job, struct json *j))
+{
+    char id[1024]; /* four bytes for each of the longest name */
+    json_begin(j, '{');
+    for (size_t n = 0; n < TASKS && *ids; n++) {
+        size_t len = strcspn(ids, ",");
+        if (len && len < sizeof(id)) {
+            memcpy(id, ids, len);
+            id[len] = 0;
+            struct job *job = catalogue_find(q->server->catalogue, id);
+            if (job) {
+                json_key(j, job_id(job));
+                fn(q, job, j);
+                job_release(q->server->catalogue, job);
+            }
+        }
+        ids += len + (ids[len] == ',');
+    }
+    json_end(j, '}');
+}
+
+void observer_tasks(struct request *q)
+{
+    struct json j = {.out = &q->out};
+    const char *ids = request_param(q, "task_id");
+    each_job(q, ids ? ids : "", &j, write_task);
+    request_json_end(q);
+}
+
+void observer_task(struct request *q)
+{
+    struct json j = {.out = &q->out};
+    each_job(q, q->part[0], &j, write_task);
+    request_json_end(q);
+}
+
+static void write_processes(struct request *q, struct job *job, struct json *j)
+{
+    struct view v;
+    view_begin(q->server->catalogue, job, &v);
+    json_begin(j, '{');
+    for (size_t i = 0; i < v.n; i++) {
+        json_key(j, v.named[i].name ? v.named[i].name : "");
+        write_process(&v, &v.named[i], j);
+    }
+    json_end(j, '}');
+    view_done(&v);
+}
+
+void observer_processes(struct request *q)
+{
+    struct json j = {.out = &q->out};
+    const char *ids = request_param(q, "task_ids");
+    ids = ids ? ids : request_param(q, "task_id");
+    each_job(q, ids ? ids : "", &j, write_processes);
+    request_json_end(q);
+}
+
+/* Names may have slashes: "load/0" is a name, or the run 0 of "load", which is the only one; -1 is the last one.
+ * text "": the first name. */
+static const struct named *find_named(const struct view *v, const char *text)
+{
+    const char *slash = strrchr(text, '/');
+    size_t len = slash && (strcmp(slash, "/0") == 0 || strcmp(slash, "/-1") == 0) ? (size_t)(slash - text) : 0;
+    const struct named *found = NULL;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct named *p = &v->named[i];
+        if (!p->name)
+            continue;
+        if (!*text || strcmp(p->name, text) == 0)
+            return p;
+        if (!found && len && strncmp(p->name, text, len) == 0 && !p->name[len])
+            found = p;
+    }
+    return found;
+}
+
+/* An empty object where there is no such task, process or run: so does the observer. */
+void observer_process(struct request *q)
+{
+    struct json j = {.out = &q->out};
+    struct view v;
+    const struct named *found = NULL;
+    struct job *job = catalogue_find(q->server->catalogue, q->part[0]);
+    if (job) {
+        view_begin(q->server->catalogue, job, &v);
+        found = find_named(&v, q->part[1]);
+        if (found)
+            write_process(&v, found, &j);
+        view_done(&v);
+        job_release(q->server->catalogue, job);
+    }
+    if (!found) {
+        json_begin(&j, '{');
+        json_end(&j, '}');
+    }
+    request_json_end(q);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-serve/thermos_view.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "output/rows/escaped.h"
+#include "programs/baro-serve/request.h"
+
+#define RATE_NS (NS_PER_SEC / 2) /* as of jobs that are followed */
+
+/* ---- names ---- */
+
+static int value(const struct baro_entity *task, const char *stem, uint64_t *ret)
+{
+    *ret = 0;
+    return baro_entity_value(task, baro_metric_find(baro_kind_find("task"), stem, strlen(stem)), ret);
+}
+
+static double seconds_of(const struct baro_header *h, uint64_t t_ns)
+{
+    return (double)baro_header_realtime_ns(h, t_ns) / 1e9;
+}
+
+static void take_task(const struct baro_header *h, const struct baro_entity *e, struct named *ret)
+{
+    uint64_t living, started, begin = 0, end = 0, code = 0, signal = 0;
+    value(e, "processes", &living);
+    value(e, "processes_started", &started);
+    *ret = (struct named){.name = strdup(baro_entity_name(e)), .task = e, .lives = living > 0};
+    ret->has_status = value(e, "exit_signal", &signal) == BARO_PRESENT;
+    value(e, "exit_code", &code);
+    ret->has_begun = started > 0 || ret->has_status;
+    ret->code = (int)code;
+    ret->signal = (int)signal;
+    if (value(e, "begin", &begin) == BARO_PRESENT)
+        ret->begin_s = seconds_of(h, begin);
+    if (value(e, "end", &end) == BARO_PRESENT)
+        ret->end_s = seconds_of(h, end);
+}
+
+/* As they are written: control characters as "\x0a". */
+static char *escaped(const char *text)
+{
+    struct buf b = {0};
+    text_escaped(&b, text ? text : "", text ? strlen(text) : 0);
+    buf_byte(&b, 0);
+    char *copy = b.failed ? NULL : strdup((const char *)b.at);
+    buf_done(&b);
+    return copy;
+}
+
+static void take_job(struct view *v)
+{
+    struct named *p = &v->named[v->n++];
+    bool is_known = v->end.ended && v->end.status_known;
+    *p = (struct named){.name = escaped(v->title), .has_begun = true, .lives = v->state == JOB_RUNNING,
+                        .has_status = is_known, .begin_s = (double)v->start_ns / 1e9, .end_s = view_end_s(v)};
+    if (is_known && WIFSIGNALED(v->end.status))
+        p->signal = WTERMSIG(v->end.status);
+    else if (is_known)
+        p->code = WEXITSTATUS(v->end.status);
+}
+
+static char *user_name(uint32_t uid)
+{
+    char room[1024], number[16];
+    struct passwd pw, *found = NULL;
+    snprintf(number, sizeof(number), "%u", uid);
+    bool has = getpwuid_r(uid, &pw, room, sizeof(room), &found) == 0 && found;
+    return strdup(has ? found->pw_name : number);
+}
+
+/* ---- a job ---- */
+
+static void take_names(struct view *v, const struct baro_header *h)
+{
+    int kind = baro_kind_find("task");
+    size_t n = v->now ? baro_sample_entity_count(v->now, kind) : 0;
+    for (size_t i = 0; i < n && v->n < VIEW_NAMES; i++)
+        take_task(h, baro_sample_entity(v->now, kind, i), &v->named[v->n++]);
+    if (!n)
+        take_job(v);
+}
+
+/* The last sample of a tape, and the last one that is half a second older, or the first one. */
+static void find_samples(struct view *v, struct baro_tape *tape)
+{
+    if (baro_tape_at(tape, UINT64_MAX, BARO_AT_BEFORE, &v->now, NULL) <= 0)
+        return;
+    uint64_t t_ns = baro_sample_t_ns(v->now);
+    baro_tape_at(tape, t_ns > RATE_NS ? t_ns - RATE_NS : 0, t_ns > RATE_NS ? BARO_AT_BEFORE : BARO_AT_AFTER, &v->before,
+                 NULL);
+    if (!v->before || baro_sample_t_ns(v->before) < t_ns)
+        return;
+    baro_sample_free(v->before);
+    v->before = NULL;
+}
+
+/* A job that has ended, and is not followed any more. */
+static bool read_tape(struct view *v, uint32_t *ret_uid)
+{
+    struct baro_tape_end end = {.size = sizeof(end)};
+    struct baro_tape *tape = job_open(v->job, REQUEST_CPU_NS, NULL);
+    if (!tape)
+        return false;
+    if (baro_tape_read_end(tape, &end, NULL) >= 0)
+        v->end = end;
+    find_samples(v, tape);
+    take_names(v, baro_tape_header(tape));
+    *ret_uid = baro_header_uid(baro_tape_header(tape));
+    baro_tape_close(tape);
+    return true;
+}
+
+static bool copy_followed(struct view *v, uint32_t *ret_uid)
+{
+    struct job *job = v->job;
+    pthread_mutex_lock(&job->lock);
+    bool is_followed = job->tape != NULL;
+    v->end = job->end;
+    if (is_followed && job->now)
+        baro_sample_copy(job->now, &v->now, NULL);
+    if (is_followed && job->before)
+        baro_sample_copy(job->before, &v->before, NULL);
+    if (is_followed)
+        take_names(v, baro_tape_header(job->tape));
+    *ret_uid = is_followed ? baro_header_uid(baro_tape_header(job->tape)) : 0;
+    pthread_mutex_unlock(&job->lock);
+    return is_followed;
+}
+
+/* ---- what belongs to which task ---- */
+
+/* As strcmp(3), but with / before all others, so that what is in a directory follows it. */
+static int compare_paths(const char *a, const char *b)
+{
+    for (; *a && *a == *b; a++, b++)
+        ;
+    if (*a == *b)
+        return 0;
+    return !*a || (*a == '/' && *b) ? -1 : !*b || *b == '/' ? 1 : (unsigned char)*a - (unsigned char)*b;
+}
+
+static int by_owner(const void *a, const void *b)
+{
+    const struct owned *x = a, *y = b;
+    int order = x->owner < y->owner ? -1 : x->owner > y->owner;
+    if (!order && x->path && y->path)
+        order = compare_paths(x->path, y->path);
+    return order ? order : x->place < y->place ? -1 : 1;
+}
+
+static void new_list(struct owned_list *l, size_t n)
+{
+    l->at = n ? calloc(n, sizeof(*l->at)) : NULL;
+    l->n = l->at ? n : 0;
+}
+
+static void sort_list(struct owned_list *l)
+{
+    if (l->n)
+        qsort(l->at, l->n, sizeof(*l->at), by_owner);
+}
+
+static void take_owned(struct view *v)
+{
+    const struct baro_sample *s = v->now, *before = v->before;
+    int task = baro_kind_find("task"), of = baro_metric_find(BARO_KIND_PROCESS, "task", 4);
+    new_list(&v->processes, s ? baro_sample_count(s) : 0);
+    new_list(&v->directories, s ? baro_sample_entity_count(s, BARO_KIND_DIRECTORY) : 0);
+    new_list(&v->all_directories, v->directories.n);
+    new_list(&v->before_tasks, before ? baro_sample_entity_count(before, task) : 0);
+    for (size_t i = 0; i < v->processes.n; i++) {
+        v->processes.at[i].place = i;
+        if (baro_process_value(baro_sample_process(s, i), of, &v->processes.at[i].owner) != BARO_PRESENT)
+            v->processes.at[i].owner = 0;
+    }
+    for (size_t i = 0; i < v->all_directories.n; i++) {
+        const struct baro_entity *e = baro_sample_entity(s, BARO_KIND_DIRECTORY, i);
+        bool is_owned = baro_entity_owner(e) == BARO_OWNER_ENTITY;
+        v->directories.at[i] = (struct owned){is_owned ? baro_entity_owner_id(e) : 0, i, baro_entity_name(e)};
+        v->all_directories.at[i] = (struct owned){0, i, baro_entity_name(e)};
+    }
+    for (size_t i = 0; i < v->before_tasks.n; i++)
+        v->before_tasks.at[i] = (struct owned){baro_entity_id(baro_sample_entity(before, task, i)), i, NULL};
+    sort_list(&v->processes);
+    sort_list(&v->directories);
+    sort_list(&v->all_directories);
+    sort_list(&v->before_tasks);
+}
+
+/* How many have an owner below this one? */
+static size_t count_below(const struct owned_list *l, uint64_t owner)
+{
+    size_t from = 0, to = l->n;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (l->at[middle].owner < owner)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+const struct owned *view_owned(const struct owned_list *l, uint64_t owner, size_t *ret_n)
+{
+    size_t from = count_below(l, owner);
+    *ret_n = count_below(l, owner + 1) - from;
+    return *ret_n ? l->at + from : NULL;
+}
+
+void view_begin(struct catalogue *c, struct job *job, struct view *v)
+{
+    uint32_t uid;
+    *v = (struct view){.job = job, .state = job_state(c, job)};
+    v->title = job_title(c, job, &v->start_ns);
+    bool runs = v->state == JOB_RUNNING && copy_followed(v, &uid);
+    if (runs || read_tape(v, &uid))
+        v->user = user_name(uid); /* which may have to be asked for: nothing is locked */
+    else
+        take_job(v);
+    take_owned(v);
+}
+
+void view_done(struct view *v)
+{
+    free(v->processes.at);
+    free(v->directories.at);
+    free(v->all_directories.at);
+    free(v->before_tasks.at);
+    baro_sample_free(v->now);
+    baro_sample_free(v->before);
+    for (size_t i = 0; i < v->n; i++)
+        free(v->named[i].name);
+    free(v->title);
+    free(v->user);
+}
+
+const char *view_state(const struct view *v)
+{
+    if (v->state == JOB_RUNNING || v->state == JOB_NEW)
+        return "ACTIVE";
+    if (v->state == JOB_ENDED && v->end.ended && v->end.status_known)
+        return WIFSIGNALED(v->end.status) ? "KILLED" : v->end.status ? "FAILED" : "SUCCESS";
+    return "LOST";
+}
+
+/* Example: a job of two tasks has ended with 0; of one the exit code is 9, of the other one nothing is known: the first
+ * one is FAILED, the second one LOST. */
+const char *view_process_state(const struct view *v, const struct named *p)
+{
+    if (!p->task)
+        return strcmp(view_state(v), "ACTIVE") == 0 ? "RUNNING" : view_state(v);
+    if (!p->has_begun)
+        return "WAITING";
+    if (p->lives)
+        return strcmp(view_state(v), "ACTIVE") == 0 ? "RUNNING" : "LOST";
+    return !p->has_status ? "LOST" : p->signal ? "KILLED" : p->code ? "FAILED" : "SUCCESS";
+}
+
+double view_end_s(const struct view *v)
+{
+    uint64_t end_ns = v->end.end_ns > v->end.last_ns ? v->end.end_ns : v->end.last_ns;
+    return ((double)v->start_ns + (double)end_ns) / 1e9;
+}

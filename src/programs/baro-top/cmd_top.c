@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro top: the live view. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "output/text/read.h"
+#include "programs/baro-top/beside.h"
+#include "programs/baro-top/terminal.h"
+#include "programs/baro-top/top.h"
+#include "programs/baro-top/view.h"
+#include "programs/common/moment.h"
+
+#define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
+#define FINISH_PAUSE 2000 /* times as long as finishing the summary took, until it is finished again, */
+#define FINISH_MOST_NS (5 * NS_PER_SEC) /* and so long at most */
+#define OPEN_MOST_NS 20000000ULL /* of CPU time, to see whether a kept tape is still written */
+
+/* Finishing takes time for each living process: of a job with very many, facts may be some seconds old. Example: 1 ms
+ * for 10,000 processes, and so every 2 s. At the end of the recording all of it is there. */
+static void finish_summary(struct top *t)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (t->feed.state == BARO_TAPE_RUNNING && now_ns < t->finish_ns)
+        return;
+    baro_summary_finish(t->feed.summary);
+    uint64_t end_ns = clock_monotonic_ns(), pause_ns = FINISH_PAUSE * (end_ns - now_ns);
+    t->finish_ns = end_ns + (pause_ns < FINISH_MOST_NS ? pause_ns : FINISH_MOST_NS);
+}
+
+int top_refresh(struct top *t)
+{
+    struct feed *f = &t->feed;
+    finish_summary(t);
+    int code = baro_timeline_finish(f->timeline, &t->err);
+    t->ui.first_ns = f->first_ns;
+    t->ui.last_ns = f->last_ns;
+    t->shown = t->ui.live ? &f->newest : &t->past;
+    if (code >= 0)
+        code = model_read(&t->model, baro_tape_header(f->tape), t->shown, &f->metric);
+    if (code >= 0)
+        code = model_arrange(&t->model, &t->ui.wish);
+    return code == -ENOMEM ? error_set(&t->err, code, "out of memory") : code;
+}
+
+int top_move(struct top *t)
+{
+    int code = t->ui.live ? 0 : feed_at(&t->feed, t->ui.at_ns, &t->past, &t->err);
+    if (code < 0)
+        return code;
+    return top_refresh(t);
+}
+
+int top_go(struct top *t, const char *text)
+{
+    struct moment m;
+    struct feed *f = &t->feed;
+    uint64_t peak_ns = f->last_ns;
+    int code = moment_parse(text, baro_header_start_realtime_ns(baro_tape_header(f->tape)), f->last_ns, &m, &t->err);
+    if (code < 0)
+        return code;
+    report_has_u64(f->summary, "job", "memory_peak_t_ns", &peak_ns);
+    uint64_t to_ns = m.kind == MOMENT_START  ? f->first_ns
+                     : m.kind == MOMENT_PEAK ? peak_ns
+                     : m.kind == MOMENT_END  ? f->last_ns
+                     : m.ns < 0              ? 0
+                                             : (uint64_t)m.ns + moment_tolerance(&m);
+    t->ui.live = m.kind == MOMENT_END;
+    t->ui.at_ns = to_ns < f->first_ns ? f->first_ns : to_ns > f->last_ns ? f->last_ns : to_ns;
+    return 0;
+}
+
+void top_draw(struct top *t, bool is_once)
+{
+    struct view v = {.grid = &t->grid,
+                     .feed = &t->feed,
+                     .instant = t->shown,
+                     .model = &t->model,
+                     .ui = &t->ui,
+                     .user = users_name,
+                     .user_context = &t->users,
+                     .is_once = is_once};
+    view_draw(&v);
+}
+
+/* ---- printed once ---- */
+
+static int print(struct top *t)
+{
+    struct buf b = {0};
+    size_t most = t->settings->count ? t->settings->count : ONCE_ROWS;
+    if (most < t->model.n_rows) { /* of too many the heaviest */
+        t->ui.wish.is_tree = false;
+        model_arrange(&t->model, &t->ui.wish);
+        t->model.n_rows = t->model.n_rows > most ? most : t->model.n_rows;
+    }
+    int rows = (int)t->model.n_rows + 40 + (int)baro_timeline_count(t->feed.timeline);
+    if (grid_init(&t->grid, rows, (int)t->cli->width, t->cli->utf8) < 0)
+        return cli_failf(t->cli, "out of memory");
+    top_draw(t, true);
+    grid_print(&t->grid, rows, t->cli->color, &b);
+    while (b.len > 1 && b.at[b.len - 1] == '\n' && b.at[b.len - 2] == '\n')
+        b.len--;
+    int status = cli_out(t->cli, &b);
+    buf_done(&b);
+    return status;
+}
+
+static int once(struct top *t)
+{
+    int code = feed_read(&t->feed, 0, &t->err);
+    if (code >= 0)
+        code = top_refresh(t);
+    if (code >= 0 && t->settings->at)
+        code = top_go(t, t->settings->at);
+    if (code >= 0 && t->settings->at)
+        code = top_move(t);
+    return code < 0 ? cli_fail(t->cli, &t->err) : print(t);
+}
+
+/* ---- which tape ---- */
+
+/* The newest recording that is still written, else the newest. */
+static int choose_tape(struct top *t)
+{
+    struct baro_runs *runs;
+    struct baro_tape *tape;
+    int code = baro_runs_list(&runs, 0, &t->err);
+    if (code < 0)
+        return cli_fail(t->cli, &t->err);
+    size_t n = baro_runs_count(runs), chosen = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (baro_runs_open(runs, i, OPEN_MOST_NS, &tape, NULL) < 0)
+            continue;
+        bool running = baro_tape_state(tape) == BARO_TAPE_RUNNING;
+        baro_tape_close(tape);
+        if (running) {
+            chosen = i;
+            break;
+        }
+    }
+    const char *path = n ? baro_runs_path(runs, chosen) : "";
+    bool fits = strlen(path) < sizeof(t->feed.path);
+    memcpy(t->feed.path, path, fits ? strlen(path) + 1 : 1);
+    baro_runs_free(runs);
+    if (!n)
+        return cli_failf(t->cli, "no run is kept yet; `baro run -- COMMAND` records one, and `baro top` shows it");
+    return 0;
+}
+
+static int open_tape(struct top *t, const char *name)
+{
+    int status = 0;
+    if (!name)
+        status = choose_tape(t);
+    else if (baro_runs_resolve(name, t->feed.path, sizeof(t->feed.path), &t->err) < 0)
+        status = cli_fail(t->cli, &t->err);
+    if (status)
+        return status;
+    return feed_open(&t->feed, &t->err) < 0 ? cli_fail(t->cli, &t->err) : 0;
+}
+
+/* Keys come from standard input, or from the terminal where that is something else. */
+static int keys_fd(void)
+{
+    return isatty(STDIN_FILENO) ? dup(STDIN_FILENO) : open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+static void done(struct top *t)
+{
+    feed_close(&t->feed);
+    instant_done(&t->past);
+    model_done(&t->model);
+    ui_done(&t->ui);
+    grid_done(&t->grid);
+}
+
+/* Of `baro run --top`: the job says nothing of it if it is over before there is something to show. */
+static int show_beside(struct top *t)
+{
+    int code = beside_open(&t->feed, &t->err);
+    if (code == BARO_E_ENDED)
+        return 0;
+    return code < 0 ? cli_fail(t->cli, &t->err) : top_loop(t, STDIN_FILENO, BESIDE_SOCKET);
+}
+
+int cmd_top(struct cli *cli, const struct settings *s, char **argv)
+{
+    static struct top top;
+    top = (struct top){.cli = cli, .settings = s};
+    ui_init(&top.ui);
+    int in_fd = -1, status;
+    if (beside_begin(&top.is_quiet)) {
+        status = show_beside(&top);
+    } else if ((status = open_tape(&top, argv[0])) == 0) {
+        in_fd = s->once || !cli->tty || !terminal_is_built() ? -1 : keys_fd();
+        status = in_fd < 0 ? once(&top) : top_loop(&top, in_fd, -1);
+    }
+    fd_close(in_fd);
+    done(&top);
+    return status;
+}

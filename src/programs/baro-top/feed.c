@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-top/feed.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+#define POINT_NS (100 * NS_PER_MS) /* of growth over less: the kernel counts much in steps of 10 ms */
+#define RECORDS_A_CHECK 64         /* so many are read before the clock is asked */
+
+int feed_open(struct feed *f, struct baro_error *err)
+{
+    f->metric = metrics_find();
+    curves_init(&f->curves);
+    int code = baro_tape_open(&f->tape, f->path, err);
+    if (code < 0)
+        return code;
+    code = baro_tape_open(&f->other, f->path, err);
+    if (code >= 0)
+        code = baro_summary_new(&f->summary, baro_tape_header(f->tape), err);
+    if (code >= 0)
+        code = baro_timeline_new(&f->timeline, baro_tape_header(f->tape), err);
+    f->state = code < 0 ? BARO_TAPE_CUT_OFF : baro_tape_state(f->tape);
+    if (code < 0)
+        feed_close(f);
+    return code < 0 ? code : 0;
+}
+
+void feed_close(struct feed *f)
+{
+    baro_timeline_free(f->timeline);
+    baro_summary_free(f->summary);
+    baro_tape_close(f->other);
+    baro_tape_close(f->tape);
+    instant_done(&f->newest);
+    instant_done(&f->next);
+    f->tape = f->other = NULL;
+    f->summary = NULL;
+    f->timeline = NULL;
+}
+
+/* ---- curves ---- */
+
+static uint64_t job_value(const struct baro_sample *s, int metric)
+{
+    uint64_t v;
+    return baro_sample_job(s, metric, &v) == BARO_PRESENT ? v : UINT64_MAX;
+}
+
+static uint64_t host_value(const struct baro_sample *s, int metric)
+{
+    uint64_t v;
+    return baro_sample_host(s, metric, &v) == BARO_PRESENT ? v : UINT64_MAX;
+}
+
+static struct feed_base base_of(const struct feed *f, const struct baro_sample *s, uint64_t t_ns)
+{
+    struct feed_base b = {.is_set = true, .t_ns = t_ns, .pressure = {NAN, NAN, NAN}, .memory = {NAN, NAN, NAN},
+                          .processes = NAN};
+    if (baro_sample_host_ns(s, &b.host_ns) != BARO_PRESENT)
+        b.host_ns = 0;
+    b.cpu_ns = job_value(s, f->metric.job.cpu);
+    b.read_bytes = job_value(s, f->metric.job.io_read);
+    b.write_bytes = job_value(s, f->metric.job.io_write);
+    b.pressure_ns[0] = host_value(s, f->metric.host.pressure_cpu);
+    b.pressure_ns[1] = host_value(s, f->metric.host.pressure_memory);
+    b.pressure_ns[2] = host_value(s, f->metric.host.pressure_io);
+    return b;
+}
+
+/* Growth per nanosecond; NaN where one of the values is absent or it fell. */
+static float growth(uint64_t before, uint64_t now, uint64_t ns)
+{
+    if (before == UINT64_MAX || now == UINT64_MAX || now < before || !ns)
+        return NAN;
+    return (float)((double)(now - before) / (double)ns);
+}
+
+/* Until the machine is read again, its pressure counts as what it was. */
+static void take_pressure(const struct feed_base *was, struct feed_base *now)
+{
+    bool is_read = now->host_ns > was->host_ns;
+    for (int i = 0; i < 3; i++) {
+        now->pressure[i] =
+            is_read ? growth(was->pressure_ns[i], now->pressure_ns[i], now->host_ns - was->host_ns) : was->pressure[i];
+        now->pressure_ns[i] = is_read ? now->pressure_ns[i] : was->pressure_ns[i];
+    }
+    now->host_ns = is_read ? now->host_ns : was->host_ns;
+}
+
+/* The most by each measure: which of them is drawn is decided when it is. */
+static void take_memory(const struct feed *f, const struct baro_sample *s, float most[MEASURES])
+{
+    struct memory best = memory_of(s, &f->metric, false);
+    struct baro_sum rss;
+    uint64_t group;
+    if (!best.absent)
+        most[best.measure] = fmaxf(most[best.measure], (float)best.bytes);
+    if (memory_of_group(s, &f->metric, &group) == BARO_PRESENT)
+        most[MEASURE_GROUP] = fmaxf(most[MEASURE_GROUP], (float)group);
+    if (best.measure != MEASURE_RSS && baro_sample_sum(s, f->metric.process.rss, &rss) == BARO_PRESENT)
+        most[MEASURE_RSS] = fmaxf(most[MEASURE_RSS], (float)rss.value);
+}
+
+bool feed_has_job(const struct feed *f, const struct baro_sample *s)
+{
+    uint64_t n;
+    return baro_sample_count(s) || baro_sample_job(s, f->metric.job.processes, &n) != BARO_ABSENT_NOT_ASKED;
+}
+
+static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns)
+{
+    struct feed_base now = base_of(f, s, t_ns), *was = &f->base;
+    uint64_t processes = job_value(s, f->metric.job.processes);
+    take_memory(f, s, was->memory);
+    if (feed_has_job(f, s))
+        was->processes =
+            fmaxf(was->processes, processes == UINT64_MAX ? (float)baro_sample_count(s) : (float)processes);
+    memcpy(now.memory, was->memory, sizeof(now.memory));
+    now.processes = was->processes;
+    if (!was->is_set) {
+        *was = now;
+        return;
+    }
+    uint64_t ns = t_ns - was->t_ns;
+    if (ns < POINT_NS)
+        return;
+    float value[CURVES];
+    value[CURVE_CORES] = growth(was->cpu_ns, now.cpu_ns, ns);
+    for (int i = 0; i < MEASURES; i++)
+        value[CURVE_RSS + i] = was->memory[i];
+    value[CURVE_READ] = growth(was->read_bytes, now.read_bytes, ns) * 1e9f;
+    value[CURVE_WRITE] = growth(was->write_bytes, now.write_bytes, ns) * 1e9f;
+    value[CURVE_PROCESSES] = was->processes;
+    take_pressure(was, &now);
+    for (int i = 0; i < 3; i++)
+        value[CURVE_PRESSURE_CPU + i] = now.pressure[i];
+    curves_add(&f->curves, t_ns, value);
+    now.processes = now.memory[MEASURE_RSS] = now.memory[MEASURE_PSS] = now.memory[MEASURE_GROUP] = NAN;
+    *was = now;
+}
+
+/* ---- reading on ---- */
+
+/* The sample becomes the newest instant; what it was before becomes what rates are taken from. */
+static int take_newest(struct feed *f, const struct baro_sample *s, struct baro_error *err)
+{
+    struct baro_sample *copy;
+    int code = baro_sample_copy(s, &copy, err);
+    if (code < 0)
+        return code;
+    baro_sample_free(f->newest.before);
+    struct instant last = f->newest;
+    f->newest = f->next;
+    f->newest.before = last.now;
+    f->newest.now = copy;
+    instant_forget_exits(&last);
+    f->next = (struct instant){.ended = last.ended, .cap_ended = last.cap_ended};
+    return 0;
+}
+
+static int take_sample(struct feed *f, const struct baro_record *r, struct baro_error *err)
+{
+    const struct baro_sample *s = r->u.sample;
+    uint64_t n = job_value(s, f->metric.job.processes);
+    if (!f->has_sample)
+        f->first_ns = r->t_ns;
+    f->has_sample = true;
+    f->last_ns = r->t_ns;
+    if (n == UINT64_MAX ? baro_sample_count(s) > 0 : n > 0)
+        f->work_ns = r->t_ns;
+    add_point(f, s, r->t_ns);
+    bool is_due = !f->newest.now || r->t_ns >= baro_sample_t_ns(f->newest.now) + FEED_STEP_NS;
+    return f->is_read && is_due ? take_newest(f, s, err) : 0;
+}
+
+static int take(struct feed *f, const struct baro_record *r, struct baro_error *err)
+{
+    baro_summary_add(f->summary, r);
+    baro_timeline_add(f->timeline, r);
+    if (r->kind == BARO_RECORD_SAMPLE)
+        return take_sample(f, r, err);
+    if (r->kind == BARO_RECORD_EXIT && f->is_read)
+        return instant_add_exit(&f->next, r->u.exit) == 0
+                   ? 0
+                   : error_set(err, -ENOMEM, "out of memory");
+    return 0;
+}
+
+int feed_read(struct feed *f, uint64_t most_ns, struct baro_error *err)
+{
+    struct baro_record record;
+    uint64_t until_ns = most_ns ? clock_monotonic_ns() + most_ns : 0;
+    int code;
+    for (unsigned n = 1; (code = baro_tape_next(f->tape, &record, err)) > 0; n++) {
+        code = take(f, &record, err);
+        if (code < 0)
+            return code;
+        if (until_ns && n % RECORDS_A_CHECK == 0 && clock_monotonic_ns() >= until_ns)
+            return 1;
+    }
+    if (code < 0)
+        return code;
+    f->state = baro_tape_state(f->tape);
+    bool is_running = f->state == BARO_TAPE_RUNNING;
+    /* Once all is over, the last moment at which there was something to see. */
+    uint64_t best_ns = is_running || !f->work_ns ? f->last_ns : f->work_ns;
+    bool is_other = f->has_sample && (!f->newest.now || (!is_running && baro_sample_t_ns(f->newest.now) != best_ns));
+    if (is_other && (code = feed_at(f, best_ns, &f->newest, err)) < 0)
+        return code;
+    f->is_read = true;
+    return 0;
+}
+
+/* ---- moving about ---- */
+
+static int copy_at(struct feed *f, uint64_t t_ns, struct baro_sample **ret, struct baro_error *err)
+{
+    struct baro_record record;
+    int code = baro_tape_seek(f->other, t_ns, &record, err);
+    return code > 0 && (code = baro_sample_copy(record.u.sample, ret, err)) >= 0 ? 1 : code;
+}
+
+/* From the earlier sample, where the cursor stands, to the later one. */
+static int collect_exits(struct feed *f, struct instant *ret, struct baro_error *err)
+{
+    struct baro_record record;
+    uint64_t end_ns = baro_sample_t_ns(ret->now);
+    int code;
+    while ((code = baro_tape_next(f->other, &record, err)) > 0) {
+        if (record.kind == BARO_RECORD_SAMPLE && record.t_ns >= end_ns)
+            return 1;
+        if (record.kind == BARO_RECORD_EXIT && instant_add_exit(ret, record.u.exit) < 0)
+            return error_set(err, -ENOMEM, "out of memory");
+    }
+    return code < 0 ? code : 1;
+}
+
+int feed_at(struct feed *f, uint64_t t_ns, struct instant *ret, struct baro_error *err)
+{
+    struct instant made = {0};
+    int code = copy_at(f, t_ns, &made.now, err);
+    if (code <= 0)
+        return code;
+    uint64_t now_ns = baro_sample_t_ns(made.now);
+    code = copy_at(f, now_ns > FEED_STEP_NS ? now_ns - FEED_STEP_NS : 0, &made.before, err);
+    if (code > 0 && baro_sample_t_ns(made.before) < now_ns) {
+        code = collect_exits(f, &made, err);
+    } else {
+        baro_sample_free(made.before);
+        made.before = NULL;
+    }
+    if (code < 0) {
+        instant_done(&made);
+        return code;
+    }
+    instant_done(ret);
+    *ret = made;
+    return 1;
+}
+
+uint64_t feed_neighbour(struct feed *f, uint64_t t_ns, bool is_later)
+{
+    struct baro_record record;
+    if (baro_tape_seek(f->other, t_ns, &record, NULL) <= 0)
+        return t_ns;
+    uint64_t here_ns = record.t_ns;
+    if (!is_later)
+        return baro_tape_previous(f->other, &record, NULL) > 0 ? record.t_ns : here_ns;
+    while (baro_tape_next(f->other, &record, NULL) > 0) {
+        if (record.kind == BARO_RECORD_SAMPLE)
+            return record.t_ns;
+    }
+    return here_ns;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the live view gets its data from: a tape that is followed, and moved about in. All records are read once, in
+ * order, into the summary, the timeline and the curves. A second cursor goes to moments that are asked for.
+ */
+#ifndef PROGRAMS_BARO_TOP_FEED_H
+#define PROGRAMS_BARO_TOP_FEED_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "baro/baro.h"
+#include "programs/baro-top/curves.h"
+#include "programs/baro-top/instant.h"
+#include "programs/baro-top/memory.h"
+#include "programs/baro-top/metrics.h"
+
+/* Samples that are shown, and those that their rates are taken from, lie so far apart at least. */
+#define FEED_STEP_NS 500000000ULL
+
+/* Of the sample that the last point of the curves was made from. */
+struct feed_base {
+    bool is_set;
+    uint64_t t_ns, host_ns;
+    uint64_t cpu_ns, read_bytes, write_bytes;
+    uint64_t pressure_ns[3]; /* at host_ns: the machine is read less often than the job */
+    float pressure[3];       /* the last growth of these */
+    float memory[MEASURES], processes; /* the most since then */
+};
+
+struct feed {
+    char path[PATH_MAX];
+    struct metrics metric;
+    struct baro_tape *tape, *other;
+    struct baro_summary *summary;
+    struct baro_timeline *timeline;
+    struct curves curves;
+    struct feed_base base;
+    struct instant newest, next; /* next: only exits, since newest.now */
+    enum baro_tape_state state;
+    uint64_t first_ns, last_ns; /* of the samples */
+    uint64_t work_ns;           /* the last sample in which the job had processes */
+    bool has_sample;
+    bool is_read;               /* all that was there has been read */
+};
+
+/* Opens the tape at f->path. Returns 0 or a negative code. */
+int feed_open(struct feed *f, struct baro_error *err);
+void feed_close(struct feed *f);
+/* Reads what there is, for so long at most (0: without a limit). Returns 1 if there may be more, 0 if all of it was
+ * read, or a negative code. */
+int feed_read(struct feed *f, uint64_t most_ns, struct baro_error *err);
+/* Is there a job on the tape? Else the machine alone was recorded. */
+bool feed_has_job(const struct feed *f, const struct baro_sample *s);
+/* Makes the instant of a time: that of the last sample until then. Returns 1, 0 if there is no sample, or a negative
+ * code. */
+int feed_at(struct feed *f, uint64_t t_ns, struct instant *ret, struct baro_error *err);
+/* The time of the sample before or behind another one; the same if there is none. */
+uint64_t feed_neighbour(struct feed *f, uint64_t t_ns, bool is_later);
+
+#endif

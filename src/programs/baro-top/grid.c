@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-top/grid.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "baro/text.h"
+
+int grid_resize(struct grid *g, int rows, int columns)
+{
+    struct grid_cell *at = calloc((size_t)rows * (size_t)columns + 1, sizeof(*at));
+    if (!at)
+        return -ENOMEM;
+    free(g->at);
+    g->at = at;
+    g->rows = rows;
+    g->columns = columns;
+    grid_clear(g);
+    return 0;
+}
+
+int grid_init(struct grid *g, int rows, int columns, bool utf8)
+{
+    *g = (struct grid){.utf8 = utf8};
+    return grid_resize(g, rows, columns);
+}
+
+void grid_done(struct grid *g)
+{
+    free(g->at);
+    *g = (struct grid){0};
+}
+
+void grid_clear(struct grid *g)
+{
+    for (size_t i = 0; i < (size_t)g->rows * (size_t)g->columns; i++)
+        g->at[i] = (struct grid_cell){' ', STYLE_PLAIN};
+}
+
+static struct grid_cell *cell_of(struct grid *g, int row, int column)
+{
+    return &g->at[(size_t)row * (size_t)g->columns + (size_t)column];
+}
+
+/* Writes one character of so many columns; a wide one that is half overwritten becomes a blank. */
+static void put(struct grid *g, int row, int column, int width, uint32_t point, enum style style)
+{
+    if (row < 0 || row >= g->rows || column < 0 || column + width > g->columns)
+        return;
+    struct grid_cell *at = cell_of(g, row, column);
+    if (at->point == 0 && column > 0)
+        at[-1].point = ' ';
+    if (column + width < g->columns && at[width].point == 0)
+        at[width].point = ' ';
+    *at = (struct grid_cell){point, (uint8_t)style};
+    if (width == 2)
+        at[1] = (struct grid_cell){0, (uint8_t)style};
+}
+
+/* Of what baro_text_next() has found to be a valid character. */
+static uint32_t decode(const char *text, size_t len)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    if (len == 1)
+        return at[0];
+    uint32_t point = at[0] & (0xffu >> (len + 1));
+    for (size_t i = 1; i < len; i++)
+        point = point << 6 | (at[i] & 0x3f);
+    return point;
+}
+
+/* The columns of a character. The locale's wcwidth(3) does not know the newest ones: they take one, as in most
+ * terminals. */
+static int width_of(uint32_t point)
+{
+    int width = point < 0x80 ? 1 : wcwidth((wchar_t)point);
+    return width < 0 ? 1 : width > 2 ? 2 : width;
+}
+
+/* How one character, or one byte that is none, is written: at most 16 ASCII characters, or one of any width. */
+struct glyph {
+    char ascii[16];
+    int columns; /* of it all */
+    uint32_t point; /* 0: ascii */
+};
+
+static struct glyph next_glyph(const struct grid *g, struct span *s)
+{
+    char written[BARO_TEXT_NEXT_SIZE];
+    struct glyph ret = {.point = 0};
+    size_t taken = baro_text_next(s->at, s->len, written), n = strlen(written);
+    bool escaped = written[0] == '\\';
+    s->at += taken;
+    s->len -= taken;
+    if (!escaped && (unsigned char)written[0] < 0x80) {
+        ret.point = (unsigned char)written[0];
+        ret.columns = 1;
+    } else if (!escaped && g->utf8) {
+        ret.point = decode(written, n);
+        ret.columns = width_of(ret.point);
+    } else if (!escaped && decode(written, n) == 0xb5) {
+        ret.point = 'u'; /* of microseconds */
+        ret.columns = 1;
+    } else {
+        static const char hex[] = "0123456789abcdef";
+        for (size_t i = 0; i < n; i++) {
+            unsigned char byte = (unsigned char)written[i];
+            const char code[4] = {'\\', 'x', hex[byte >> 4], hex[byte & 15]};
+            memcpy(ret.ascii + ret.columns, byte < 0x80 ? (const char *)&byte : code, byte < 0x80 ? 1 : 4);
+            ret.columns += byte < 0x80 ? 1 : 4;
+        }
+    }
+    return ret;
+}
+
+int grid_bytes(struct grid *g, int row, int column, int end, enum style style, const char *at, size_t len)
+{
+    struct span s = span_of(at, len);
+    end = end < g->columns ? end : g->columns;
+    while (s.len) {
+        struct glyph one = next_glyph(g, &s);
+        if (column + one.columns > end)
+            return column < end ? column : end;
+        if (one.columns && one.point)
+            put(g, row, column, one.columns, one.point, style);
+        for (int i = 0; !one.point && i < one.columns; i++)
+            put(g, row, column + i, 1, (unsigned char)one.ascii[i], style);
+        column += one.columns;
+    }
+    return column;
+}
+
+int grid_text(struct grid *g, int row, int column, int end, enum style style, const char *text)
+{
+    return grid_bytes(g, row, column, end, style, text, strlen(text));
+}
+
+int grid_take(struct grid *g, int row, int column, int end, enum style style, struct buf *b)
+{
+    column = grid_bytes(g, row, column, end, style, b->len ? (const char *)b->at : "", b->failed ? 0 : b->len);
+    buf_clear(b);
+    return column;
+}
+
+void grid_take_right(struct grid *g, int row, int column, int end, enum style style, struct buf *b)
+{
+    int n = grid_columns_of(g, b->len ? (const char *)b->at : "", b->failed ? 0 : b->len);
+    grid_take(g, row, n < end - column ? end - n : column, end, style, b);
+}
+
+int grid_printf(struct grid *g, int row, int column, int end, enum style style, const char *format, ...)
+{
+    struct buf b = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    buf_vprintf(&b, format, arguments);
+    va_end(arguments);
+    column = grid_take(g, row, column, end, style, &b);
+    buf_done(&b);
+    return column;
+}
+
+void grid_point(struct grid *g, int row, int column, enum style style, uint32_t point, char ascii)
+{
+    put(g, row, column, 1, g->utf8 ? point : (uint32_t)ascii, style);
+}
+
+void grid_restyle(struct grid *g, int row, int column, int end, enum style style)
+{
+    end = end < g->columns ? end : g->columns;
+    for (int i = column < 0 ? 0 : column; row >= 0 && row < g->rows && i < end; i++)
+        cell_of(g, row, i)->style = (uint8_t)style;
+}
+
+int grid_columns_of(const struct grid *g, const char *at, size_t len)
+{
+    struct span s = span_of(at, len);
+    int n = 0;
+    while (s.len)
+        n += next_glyph(g, &s).columns;
+    return n;
+}
+
+/* ---- as text ---- */
+
+static const char *code_of(enum style style)
+{
+    static const char *const codes[STYLES] = {
+        [STYLE_PLAIN] = "0",      [STYLE_STRONG] = "0;1",    [STYLE_FAINT] = "0;2",     [STYLE_LABEL] = "0;36",
+        [STYLE_GOOD] = "0;32",    [STYLE_WARN] = "0;33",     [STYLE_BAD] = "0;1;31",    [STYLE_CPU] = "0;32",
+        [STYLE_MEMORY] = "0;34",  [STYLE_READ] = "0;36",     [STYLE_WRITE] = "0;35",    [STYLE_COUNT] = "0;33",
+        [STYLE_PRESSURE] = "0;31", [STYLE_PHASE] = "0;7;36", [STYLE_HEADING] = "0;7",   [STYLE_SORTED] = "0;1;7",
+        [STYLE_KEY] = "0;1",      [STYLE_SELECTED] = "0;7",  [STYLE_PLAYHEAD] = "0;7",
+    };
+    return codes[style];
+}
+
+/* Of a row its cells without the blanks at the end. */
+static int used(const struct grid *g, int row, bool color)
+{
+    int n = g->columns;
+    const struct grid_cell *at = &g->at[(size_t)row * (size_t)g->columns];
+    while (n > 0 && at[n - 1].point == ' ' && !(color && at[n - 1].style >= STYLE_HEADING))
+        n--;
+    return n;
+}
+
+void grid_print(const struct grid *g, int rows, bool color, struct buf *ret)
+{
+    for (int row = 0; row < rows && row < g->rows; row++) {
+        const struct grid_cell *at = &g->at[(size_t)row * (size_t)g->columns];
+        enum style style = STYLE_PLAIN;
+        for (int i = 0, n = used(g, row, color); i < n; i++) {
+            if (color && at[i].style != style)
+                buf_printf(ret, "\033[%sm", code_of((enum style)at[i].style));
+            style = (enum style)at[i].style;
+            if (at[i].point)
+                buf_point(ret, at[i].point);
+        }
+        buf_str(ret, color && style != STYLE_PLAIN ? "\033[0m\n" : "\n");
+    }
+}

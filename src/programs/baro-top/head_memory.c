@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The line of the job's memory. */
+#include "base/fmt.h"
+#include "output/text/read.h"
+#include "programs/baro-top/memory.h"
+#include "programs/baro-top/view.h"
+
+static double limit_of(const struct view *v)
+{
+    struct baro_value limit = report_fact(v->feed->summary, "limits", "memory_at_most_bytes");
+    return limit.u64 ? (double)limit.u64 : (double)baro_header_memory_bytes(baro_tape_header(v->feed->tape));
+}
+
+/* Walks all processes: once for what is drawn. */
+struct memory head_memory(const struct view *v)
+{
+    bool by_group = report_text_is(v->feed->summary, "limits", "memory_peak_of", "cgroup");
+    struct memory m = memory_of(v->instant->now, &v->feed->metric, by_group);
+    const struct baro_sample *now = v->instant->now;
+    if (m.absent && now && baro_sample_count(now) == 0 && feed_has_job(v->feed, now))
+        m.absent = BARO_PRESENT; /* no process is alive */
+    return m;
+}
+
+/* Which measure it is. */
+const char *head_memory_label(const struct view *v, bool is_brief)
+{
+    static const char *const label[MEASURES] = {"memory rss", "memory pss", "memory cgrp"};
+    static const char *const brief[MEASURES] = {"rss", "pss", "cgrp"};
+    const struct memory m = v->memory;
+    if (m.absent)
+        return is_brief ? "mem" : "memory";
+    return is_brief ? brief[m.measure] : label[m.measure];
+}
+
+enum curve head_memory_curve(const struct view *v)
+{
+    static const enum curve curve[MEASURES] = {CURVE_RSS, CURVE_PSS, CURVE_GROUP};
+    return curve[v->memory.measure];
+}
+
+/* A sum of rss counts shared pages more than once, so it is not compared with the limit. */
+void head_memory_value(const struct view *v, struct buf *b, enum style *ret_style)
+{
+    const struct memory m = v->memory;
+    double limit = limit_of(v);
+    if (m.absent) {
+        cell_absent_why(b, m.absent);
+    } else {
+        buf_str(b, m.counts_shared ? "sum " : "");
+        cell_mark(b, v->grid->utf8, m.flags);
+        fmt_bytes(b, m.bytes);
+    }
+    if (limit <= 0 || m.counts_shared)
+        return;
+    buf_str(b, " of ");
+    fmt_limit(b, whole_of(limit));
+    if (!m.absent && (double)m.bytes >= 0.8 * limit)
+        *ret_style = (double)m.bytes >= 0.95 * limit ? STYLE_BAD : STYLE_WARN;
+}
+
+/* The peak of the sum of rss, as in the summary, whatever the measure of this moment is. */
+void head_memory_note(const struct view *v, struct buf *b)
+{
+    struct baro_value peak = report_fact(v->feed->summary, "job", "rss_peak_bytes");
+    if (peak.absent)
+        return;
+    buf_str(b, "peak ");
+    cell_mark(b, v->grid->utf8, peak.flags);
+    fmt_bytes(b, peak.u64);
+    buf_str(b, v->memory.measure == MEASURE_RSS ? "" : " rss");
+}
+
+double head_memory_scale(const struct view *v, double most)
+{
+    double limit = limit_of(v);
+    return limit > 0 && most <= limit && limit <= 4 * most ? limit : most * 1.05;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-top/instant.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void instant_forget_exits(struct instant *i)
+{
+    for (size_t k = 0; k < i->n_ended; k++)
+        baro_exit_free(i->ended[k]);
+    i->n_ended = 0;
+}
+
+void instant_done(struct instant *i)
+{
+    instant_forget_exits(i);
+    baro_sample_free(i->before);
+    baro_sample_free(i->now);
+    free(i->ended);
+    *i = (struct instant){0};
+}
+
+int instant_add_exit(struct instant *i, const struct baro_exit *e)
+{
+    if (i->n_ended == i->cap_ended) {
+        size_t cap = i->cap_ended ? 2 * i->cap_ended : 64;
+        struct baro_exit **grown = realloc(i->ended, cap * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        i->ended = grown;
+        i->cap_ended = cap;
+    }
+    int code = baro_exit_copy(e, &i->ended[i->n_ended], NULL);
+    if (code == 0)
+        i->n_ended++;
+    return code;
+}

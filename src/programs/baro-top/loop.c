@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits for keys, signals and the tape, and draws what has changed. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "output/text/read.h"
+#include "programs/baro-top/beside.h"
+#include "programs/baro-top/terminal.h"
+#include "programs/baro-top/top.h"
+
+#define SLICE_NS (30 * NS_PER_MS) /* of reading, between two checks for keys */
+#define CHECK_NS NS_PER_SEC       /* between two checks whether the recorder still runs: a killed one writes nothing */
+#define STOP_NS (300 * NS_PER_MS) /* beside a job: so long after ^Z the shell has taken the terminal, or never will */
+
+struct loop {
+    struct top *top;
+    struct terminal terminal;
+    int in_fd, signal_fd;
+    int beside_fd;     /* beside a job: the wrapper's socket; -1: on our own */
+    uint64_t asked_ns; /* beside a job: when ^Z asked for a stop; 0: it did not, or that was answered */
+    uint64_t read_ns;  /* when the tape was read last */
+    bool is_written;   /* the tape has more */
+    bool is_behind;    /* not all of it was read yet */
+    bool is_changed;   /* what is shown is not what is drawn */
+    bool is_over;
+    bool is_job_over;  /* beside a job */
+    int signal;        /* that ends the program; 0: none */
+};
+
+static const int taken_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGCONT, SIGWINCH};
+
+static int take_signals(struct loop *l)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(taken_signals) / sizeof(*taken_signals); i++)
+        sigaddset(&set, taken_signals[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return l->signal_fd < 0 ? -errno : 0;
+}
+
+/* By the default of a signal, which is not blocked for so long. */
+static void let_signal(int signal)
+{
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigset_t set;
+    sigaction(signal, &by_default, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, signal);
+    raise(signal);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* Beside a job ^C and ^Z are meant for the job. Where it stops, the shell takes the terminal; we do not stop, as a job
+ * that ignores ^Z goes on, and no shell would continue us. */
+static bool on_signal_of_job(struct loop *l, int signal)
+{
+    if (l->beside_fd < 0)
+        return false;
+    if (signal == SIGTSTP) {
+        terminal_suspend(&l->terminal);
+        l->asked_ns = clock_monotonic_ns();
+    }
+    return signal == SIGTSTP || signal == SIGINT || signal == SIGQUIT || signal == SIGCONT;
+}
+
+static void on_signal(struct loop *l, int signal)
+{
+    if (on_signal_of_job(l, signal))
+        return;
+    switch (signal) {
+    case SIGTSTP: /* stops here, until it is continued */
+        terminal_suspend(&l->terminal);
+        let_signal(SIGTSTP);
+        terminal_resume(&l->terminal);
+        terminal_mouse(&l->terminal, l->top->ui.mouse);
+        l->is_changed = true;
+        break;
+    case SIGCONT: /* another program may have drawn meanwhile */
+        terminal_resume(&l->terminal);
+        l->is_changed = true;
+        break;
+    case SIGWINCH:
+        l->is_changed = true;
+        break;
+    default:
+        l->signal = signal;
+        l->is_over = true;
+    }
+}
+
+static void read_signals(struct loop *l)
+{
+    struct signalfd_siginfo info;
+    while (read(l->signal_fd, &info, sizeof(info)) == sizeof(info))
+        on_signal(l, (int)info.ssi_signo);
+}
+
+/* ---- keys ---- */
+
+static void say(struct ui *u, const char *text)
+{
+    snprintf(u->message, sizeof(u->message), "%s", text);
+}
+
+static int go(struct top *t, const char *text)
+{
+    if (top_go(t, text) < 0) {
+        say(&t->ui, "not a time: write +90s, -10s, 50%, start, peak, end or 12:30:05");
+        return 0;
+    }
+    return top_move(t);
+}
+
+static int step(struct top *t, bool is_later)
+{
+    uint64_t at_ns = t->ui.live ? t->feed.last_ns : t->ui.at_ns;
+    t->ui.at_ns = feed_neighbour(&t->feed, at_ns, is_later);
+    t->ui.live = is_later && t->ui.at_ns >= t->feed.last_ns;
+    return top_move(t);
+}
+
+static int act(struct loop *l, enum action action)
+{
+    struct top *t = l->top;
+    l->is_changed = l->is_changed || action != ACTION_NONE;
+    switch (action) {
+    case ACTION_ARRANGE:
+        return model_arrange(&t->model, &t->ui.wish);
+    case ACTION_MOVE:
+        return top_move(t);
+    case ACTION_BACK:
+    case ACTION_ON:
+        return step(t, action == ACTION_ON);
+    case ACTION_GO:
+        return go(t, t->ui.input);
+    case ACTION_PEAK:
+        return go(t, "peak");
+    case ACTION_MOUSE:
+        terminal_mouse(&l->terminal, t->ui.mouse);
+        say(&t->ui, t->ui.mouse ? "the mouse selects rows and scrolls; w: the terminal selects text again"
+                                : "the mouse selects text of the terminal");
+        return 0;
+    case ACTION_QUIT:
+        l->is_over = true;
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int read_keys(struct loop *l)
+{
+    uint32_t key;
+    int row = 0, code = 0;
+    while (code >= 0 && !l->is_over && terminal_key(&l->terminal, &key, &row)) {
+        l->top->ui.click_row = row - (l->top->grid.rows - 1 - (int)l->top->ui.page);
+        if (key != KEY_IS_CLICK || l->top->ui.click_row >= 0)
+            code = act(l, ui_key(&l->top->ui, &l->top->model, key));
+    }
+    return code;
+}
+
+/* ---- the tape ---- */
+
+static int read_tape(struct loop *l)
+{
+    struct top *t = l->top;
+    bool first = !t->feed.is_read;
+    int more = feed_read(&t->feed, SLICE_NS, &t->err);
+    if (more < 0)
+        return more;
+    l->is_behind = more > 0;
+    l->is_written = false;
+    l->read_ns = clock_monotonic_ns();
+    l->is_changed = true;
+    if (first && !l->is_behind && t->settings->at && top_go(t, t->settings->at) < 0)
+        return t->err.code;
+    return first && !l->is_behind ? top_move(t) : top_refresh(t);
+}
+
+/* Is it worth reading? Not more often than a person can see, and not at all once the tape has no writer. */
+static int follow(struct loop *l)
+{
+    struct top *t = l->top;
+    uint64_t now_ns = clock_monotonic_ns();
+    if (l->is_behind)
+        return read_tape(l);
+    if (t->feed.state != BARO_TAPE_RUNNING || now_ns < l->read_ns + FEED_STEP_NS)
+        return 0;
+    if (!l->is_written && now_ns < l->read_ns + CHECK_NS)
+        return 0;
+    int code = baro_tape_wait(t->feed.tape, 0, &t->err);
+    l->read_ns = now_ns;
+    l->is_written = false;
+    if (code == BARO_E_ENDED || code > 0)
+        return read_tape(l);
+    return code;
+}
+
+/* Beside a job: is the terminal ours now? Gives it back and takes it again. */
+static bool has_terminal(struct loop *l)
+{
+    if (l->beside_fd < 0)
+        return true;
+    bool is_ours = beside_has_terminal(l->in_fd) && clock_monotonic_ns() >= l->asked_ns + STOP_NS;
+    if (is_ours && l->terminal.is_suspended) {
+        l->asked_ns = 0;
+        terminal_resume(&l->terminal);
+        l->is_changed = true;
+    } else if (!is_ours) {
+        terminal_suspend(&l->terminal);
+    }
+    return is_ours;
+}
+
+static int timeout_of(const struct loop *l)
+{
+    uint64_t now_ns = clock_monotonic_ns(), due_ns;
+    if (l->is_behind)
+        return 0;
+    if (l->terminal.is_suspended)
+        return (int)((now_ns < l->asked_ns + STOP_NS ? STOP_NS : CHECK_NS) / NS_PER_MS);
+    if (l->top->feed.state != BARO_TAPE_RUNNING)
+        return -1;
+    due_ns = l->read_ns + (l->is_written ? FEED_STEP_NS : CHECK_NS);
+    return due_ns > now_ns ? (int)((due_ns - now_ns) / NS_PER_MS) + 1 : 0;
+}
+
+static void draw(struct loop *l)
+{
+    struct top *t = l->top;
+    int rows, columns;
+    terminal_size(&l->terminal, &rows, &columns);
+    if ((rows != t->grid.rows || columns != t->grid.columns) && grid_resize(&t->grid, rows, columns) < 0)
+        return;
+    top_draw(t, false);
+    terminal_draw(&l->terminal, &t->grid);
+    l->is_changed = false;
+}
+
+static int turn(struct loop *l)
+{
+    int code = follow(l);
+    if (code < 0)
+        return code;
+    bool is_ours = has_terminal(l);
+    if (l->is_changed && is_ours)
+        draw(l);
+    struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN},
+                           {.fd = is_ours ? l->in_fd : -1, .events = POLLIN},
+                           {.fd = l->is_written ? -1 : baro_tape_poll_fd(l->top->feed.tape), .events = POLLIN},
+                           {.fd = l->beside_fd, .events = POLLIN}};
+    if (poll(fds, 4, timeout_of(l)) < 0)
+        return errno == EINTR ? 0 : -errno;
+    if (fds[0].revents)
+        read_signals(l);
+    if (fds[2].revents & POLLIN)
+        l->is_written = true;
+    if (fds[3].revents)
+        l->is_over = l->is_job_over = true;
+    if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) /* the terminal is gone */
+        l->is_over = true;
+    return fds[1].revents & POLLIN ? read_keys(l) : 0;
+}
+
+int top_loop(struct top *t, int in_fd, int beside_fd)
+{
+    struct loop l = {.top = t, .in_fd = in_fd, .signal_fd = -1, .beside_fd = beside_fd, .is_behind = true};
+    int code = take_signals(&l);
+    t->shown = &t->feed.newest;
+    if (code < 0)
+        return cli_failf(t->cli, "can't wait for signals: %s", strerror(-code));
+    code = terminal_open(&l.terminal, in_fd, STDOUT_FILENO, t->cli->color, &t->err);
+    if (code < 0)
+        return cli_fail(t->cli, &t->err);
+    t->grid.utf8 = t->cli->utf8;
+    while (code >= 0 && !l.is_over)
+        code = turn(&l);
+    bool leaves = code >= 0 && l.is_job_over && !l.terminal.is_suspended;
+    terminal_close(&l.terminal);
+    fd_close(l.signal_fd);
+    if (leaves)
+        code = beside_leave(t);
+    if (code < 0)
+        return cli_fail(t->cli, &t->err);
+    if (l.signal && l.signal != SIGINT)
+        let_signal(l.signal);
+    return 0;
+}

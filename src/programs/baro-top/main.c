@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program baro-top: `baro top` executes it as `baro-top top`. */
+#include <locale.h>
+
+#include "programs/common/cli.h"
+
+/* Of the locale only what characters are and how wide: numbers are the same everywhere. */
+int main(int argc, char **argv)
+{
+    if (!setlocale(LC_CTYPE, ""))
+        setlocale(LC_CTYPE, "C.UTF-8");
+    return cli_reader_main(argc, argv);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tree of a moment and its totals. */
+#include "programs/baro-top/model.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/rows/row.h"
+
+#define CLIMB_MOST 64 /* a tape may say anything: no circle of parents holds us up */
+
+static int reserve(void *at, size_t *cap, size_t n, size_t size)
+{
+    void **list = at;
+    if (n <= *cap)
+        return 0;
+    size_t more = n + n / 4 + 64;
+    void *grown = realloc(*list, more * size);
+    if (!grown)
+        return -ENOMEM;
+    *list = grown;
+    *cap = more;
+    return 0;
+}
+
+static int make_room(struct model *m, const struct instant *i, size_t n)
+{
+    size_t cap = m->cap, cap_order = m->cap, cap_spare = m->cap;
+    int code = reserve(&m->at, &cap, n, sizeof(*m->at));
+    if (code == 0)
+        code = reserve(&m->order, &cap_order, n, sizeof(*m->order));
+    if (code == 0)
+        code = reserve(&m->spare, &cap_spare, n, sizeof(*m->spare));
+    if (code == 0)
+        m->cap = cap;
+    if (code == 0)
+        code = reserve(&m->row, &m->cap_rows, n, sizeof(*m->row));
+    if (code == 0)
+        code = reserve(&m->command, &m->cap_commands, n + i->n_ended, sizeof(*m->command));
+    if (code == 0)
+        code = map_reset(&m->by_pid, n);
+    if (code == 0)
+        code = map_reset(&m->by_name, n + i->n_ended);
+    if (code == 0)
+        code = map_reset(&m->by_ended_pid, i->n_ended);
+    return code == 0 ? map_reset(&m->by_id, i->before ? baro_sample_count(i->before) : 0) : code;
+}
+
+/* 0 where it is absent. */
+static int rate_of(const struct baro_interval *between, const struct baro_process *before, const struct baro_process *p,
+                   int derived, double *ret)
+{
+    struct baro_use use = {0};
+    int absent = baro_interval_process_derived(between, before, p, derived, &use);
+    *ret = use.rate;
+    return absent;
+}
+
+/* The kernel adds the I/O of a child that was waited for to that of its parent, and does not tell them apart. */
+static bool has_reaped(const struct baro_process *before, const struct baro_process *p, int children_faults)
+{
+    uint64_t had = 0, has = 0;
+    int absent = baro_process_value(p, children_faults, &has);
+    if (before && absent == BARO_PRESENT)
+        absent = baro_process_value(before, children_faults, &had);
+    return absent == BARO_PRESENT && has > had;
+}
+
+static void take_figures(struct node *node, const struct baro_interval *between, const struct baro_process *before,
+                         const struct metrics *metric)
+{
+    const struct baro_process *p = node->process;
+    struct figures *own = &node->own;
+    enum { CPU, STATE, RSS, PSS, VALUES };
+    const int ids[VALUES] = {metric->process.cpu, metric->process.state, metric->process.rss, metric->process.pss};
+    uint64_t value[VALUES];
+    uint8_t absent[VALUES];
+    baro_process_values(p, ids, VALUES, value, absent);
+    node->cpu_ns = value[CPU];
+    own->rss = value[RSS];
+    own->pss = value[PSS];
+    node->rss_absent = absent[RSS];
+    node->cores_absent = rate_of(between, before, p, metric->process.cores, &own->cores);
+    node->read_absent = rate_of(between, before, p, metric->process.read_rate, &own->read);
+    rate_of(between, before, p, metric->process.write_rate, &own->write);
+    if (!node->read_absent && has_reaped(before, p, metric->process.children_faults)) {
+        node->read_absent = BARO_ABSENT_UNKNOWN;
+        own->read = own->write = 0;
+    }
+    own->cores_is_least = node->cores_absent != BARO_PRESENT;
+    own->rss_is_least = node->rss_absent != BARO_PRESENT && value[STATE] != 'Z'; /* a zombie holds nothing */
+}
+
+static uint32_t hash_of(const char *name)
+{
+    uint32_t h = 2166136261u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h ? h : 1;
+}
+
+/* Names with the same hash get different ids: the next number is tried. */
+static struct command_now *command_slot(const struct model *m, const char *name, uint32_t *ret_key)
+{
+    uint32_t key = hash_of(name);
+    for (;; key = key + 1 ? key + 1 : 1) {
+        size_t i = map_get(&m->by_name, key);
+        *ret_key = key;
+        if (i == MAP_NONE)
+            return NULL;
+        if (strcmp(m->command[i].name, name) == 0)
+            return &m->command[i];
+    }
+}
+
+static void add_to_command(struct model *m, const char *name, double cores, bool is_least, bool lives)
+{
+    uint32_t key;
+    /* Processes of one command often follow each other. */
+    struct command_now *last = m->last_command == MODEL_NONE ? NULL : &m->command[m->last_command];
+    struct command_now *c = last && strcmp(last->name, name) == 0 ? last : command_slot(m, name, &key);
+    if (!c) {
+        map_put(&m->by_name, key, m->n_commands);
+        c = &m->command[m->n_commands++];
+        *c = (struct command_now){.name = name};
+    }
+    m->last_command = (size_t)(c - m->command);
+    c->cores += cores;
+    c->is_least = c->is_least || is_least;
+    c->living += lives;
+}
+
+/* Where the process stood in the sample before; MODEL_NONE: it was not there. Those that stayed are in the same order,
+ * so it mostly is the one behind the last that was found. */
+static size_t find_before(struct model *m, const struct baro_sample *before, uint32_t id, size_t *guess)
+{
+    if (!before)
+        return MODEL_NONE;
+    const struct baro_process *next = baro_sample_process(before, *guess);
+    if (next && baro_process_id(next) == id)
+        return (*guess)++;
+    size_t n = m->has_by_id ? 0 : baro_sample_count(before);
+    for (size_t k = 0; k < n; k++)
+        map_put(&m->by_id, baro_process_id(baro_sample_process(before, k)), k);
+    m->has_by_id = true;
+    size_t found = map_get(&m->by_id, id);
+    if (found == MAP_NONE)
+        return MODEL_NONE;
+    *guess = found + 1;
+    return found;
+}
+
+const struct command_now *model_command(const struct model *m, const char *name)
+{
+    uint32_t key;
+    return command_slot(m, name, &key);
+}
+
+/* Parents stand before their children in a sample. */
+static void add_node(struct model *m, const struct instant *i, const struct metrics *metric,
+                     const struct baro_process *p, size_t *guess)
+{
+    size_t at = m->n++, before = find_before(m, i->before, baro_process_id(p), guess);
+    struct node *node = &m->at[at];
+    *node = (struct node){.process = p, .id = baro_process_id(p), .first = MODEL_NONE, .last = MODEL_NONE,
+                          .next = MODEL_NONE, .parent = map_get(&m->by_pid, (uint32_t)baro_process_ppid(p))};
+    const struct baro_process *earlier = before == MODEL_NONE ? NULL : baro_sample_process(i->before, before);
+    take_figures(node, &m->between, earlier, metric);
+    node->tree = node->own;
+    map_put(&m->by_pid, (uint32_t)baro_process_pid(p), at);
+    add_to_command(m, baro_process_name(p), node->own.cores, node->own.cores_is_least, true);
+    if (node->parent == MODEL_NONE)
+        return;
+    struct node *up = &m->at[node->parent];
+    if (up->first == MODEL_NONE)
+        up->first = at;
+    else
+        m->at[up->last].next = at;
+    up->last = at;
+}
+
+/* The living process that stands above one that ended: its parent, or the parent of that if it ended as well. */
+static size_t living_above(const struct model *m, const struct instant *i, const struct baro_exit *e)
+{
+    int32_t ppid = baro_exit_ppid(e);
+    for (int climbed = 0; climbed < CLIMB_MOST; climbed++) {
+        size_t up = map_get(&m->by_pid, (uint32_t)ppid);
+        if (up != MAP_NONE)
+            return up;
+        size_t ended = map_get(&m->by_ended_pid, (uint32_t)ppid);
+        if (ended == MAP_NONE)
+            break;
+        ppid = baro_exit_ppid(i->ended[ended]);
+    }
+    return MODEL_NONE;
+}
+
+/* What processes used between the two samples before they ended belongs to the living ones above them. */
+static void add_ended(struct model *m, const struct instant *i, const struct metrics *metric)
+{
+    size_t n = i->before ? i->n_ended : 0, nowhere = MODEL_NONE;
+    for (size_t k = 0; k < n; k++)
+        map_put(&m->by_ended_pid, (uint32_t)baro_exit_pid(i->ended[k]), k);
+    for (size_t k = 0; k < n; k++) {
+        const struct baro_exit *e = i->ended[k];
+        size_t before = find_before(m, i->before, baro_exit_id(e), &nowhere), up = living_above(m, i, e);
+        const struct baro_process *earlier = before == MODEL_NONE ? NULL : baro_sample_process(i->before, before);
+        struct baro_use use = {.is_lower_bound = true};
+        baro_interval_exit_derived(&m->between, earlier, e, metric->process.cores, &use); /* absent: 0 at least */
+        add_to_command(m, baro_exit_name(e), use.rate, use.is_lower_bound, false);
+        if (up == MODEL_NONE)
+            continue;
+        m->at[up].tree.cores += use.rate;
+        m->at[up].tree.cores_is_least = m->at[up].tree.cores_is_least || use.is_lower_bound;
+    }
+}
+
+static void add_up(struct model *m)
+{
+    for (size_t k = m->n; k-- > 0;) {
+        const struct node *node = &m->at[k];
+        if (node->parent == MODEL_NONE)
+            continue;
+        struct node *up = &m->at[node->parent];
+        up->tree.cores += node->tree.cores;
+        up->tree.read += node->tree.read;
+        up->tree.write += node->tree.write;
+        up->tree.rss += node->tree.rss;
+        up->tree.pss += node->tree.pss;
+        up->tree.cores_is_least = up->tree.cores_is_least || node->tree.cores_is_least;
+        up->tree.rss_is_least = up->tree.rss_is_least || node->tree.rss_is_least;
+        up->below += 1 + node->below;
+    }
+}
+
+int model_read(struct model *m, const struct baro_header *header, const struct instant *i,
+               const struct metrics *metric)
+{
+    size_t n = i->now ? baro_sample_count(i->now) : 0, guess = 0;
+    m->last_command = MODEL_NONE;
+    m->has_by_id = false;
+    m->n = m->n_rows = m->n_matches = m->n_commands = 0;
+    int code = make_room(m, i, n);
+    if (code < 0)
+        return code;
+    m->between = (struct baro_interval){header, i->before, i->now};
+    for (size_t k = 0; k < n; k++)
+        add_node(m, i, metric, baro_sample_process(i->now, k), &guess);
+    add_ended(m, i, metric);
+    add_up(m);
+    return 0;
+}
+
+void model_done(struct model *m)
+{
+    free(m->at);
+    free(m->order);
+    free(m->spare);
+    free(m->row);
+    free(m->command);
+    map_done(&m->by_pid);
+    map_done(&m->by_id);
+    map_done(&m->by_ended_pid);
+    map_done(&m->by_name);
+    *m = (struct model){0};
+}
+
+const char *model_task(const struct model *m, const struct baro_process *p)
+{
+    uint64_t id;
+    const struct baro_sample *s = m->between.now;
+    if (!s || baro_process_value(p, baro_metric_find(BARO_KIND_PROCESS, "task", 4), &id) != BARO_PRESENT)
+        return "";
+    const char *name = row_task_name(NULL, s, id);
+    return name ? name : "";
+}

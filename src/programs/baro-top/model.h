@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is shown of a moment: the tree of processes with what each one and all below it use, in the order and the choice
+ * that the user asked for. Pure: made from samples and settings alone.
+ */
+#ifndef PROGRAMS_BARO_TOP_MODEL_H
+#define PROGRAMS_BARO_TOP_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "programs/baro-top/instant.h"
+#include "programs/baro-top/map.h"
+#include "programs/baro-top/metrics.h"
+
+#define MODEL_NONE SIZE_MAX
+
+/* What adds up over processes. What is absent counts as 0 in a sum, and is said of the process itself. */
+struct figures {
+    double cores, read, write; /* bytes per second */
+    uint64_t rss, pss;
+    bool cores_is_least, rss_is_least; /* of a sum: a lower bound, as one of those in it is not known in full */
+};
+
+struct node {
+    const struct baro_process *process;
+    uint32_t id;
+    size_t parent, first, last, next; /* positions in the model: its parent, children, and next sibling */
+    struct figures own, tree;         /* tree: with all that are below it now, or were until they ended a moment ago */
+    int cores_absent, read_absent, rss_absent; /* of own; enum baro_absent */
+    uint64_t cpu_ns;
+    uint32_t below; /* processes below it */
+    bool is_match;  /* by the filter */
+    bool is_shown;  /* it, or one below it */
+    bool is_last;   /* of the siblings that are shown */
+    bool is_folded;
+};
+
+/* A row of the table of processes. */
+struct model_row {
+    size_t node;
+    unsigned depth;
+};
+
+/* Processes of one name: those that live, and those that ended since the sample before. */
+struct command_now {
+    const char *name;
+    double cores;
+    uint32_t living;
+    bool is_least; /* cores is a lower bound */
+};
+
+enum sort { SORT_CORES, SORT_CPU, SORT_MEMORY, SORT_IO, SORT_PID, SORT_NAME, SORTS };
+
+/* What the user asked for. */
+struct wish {
+    enum sort sort;
+    bool is_reversed, is_tree;
+    bool folds_all;         /* each with children is folded, but those in the list */
+    const uint32_t *folded; /* ids, sorted; with folds_all those that are not */
+    size_t n_folded;
+    const char *filter;     /* "": none */
+    struct regex *regex;    /* NULL: the filter is text to be found as it stands */
+};
+
+struct model {
+    struct node *at;
+    size_t n, cap;
+    struct model_row *row;
+    size_t n_rows, cap_rows;
+    size_t n_matches;
+    struct command_now *command;
+    size_t n_commands, cap_commands;
+    struct baro_interval between; /* what is used is used in this time */
+    size_t *order, *spare;  /* for sorting */
+    size_t last_command;    /* that a process was added to; MODEL_NONE: none */
+    bool has_by_id;
+    struct map by_pid, by_id, by_ended_pid, by_name;
+};
+
+/* Reads an instant. It and the header of its tape must live as long as the model is used. Returns 0 or -ENOMEM. */
+int model_read(struct model *m, const struct baro_header *header, const struct instant *i,
+               const struct metrics *metric);
+/* Chooses and orders the rows. Returns 0 or -ENOMEM. */
+int model_arrange(struct model *m, const struct wish *w);
+void model_done(struct model *m);
+/* The row of a process; MODEL_NONE: it is not shown. */
+size_t model_row_of(const struct model *m, uint32_t id);
+/* The command of that name as it is now; NULL: no process has it. */
+const struct command_now *model_command(const struct model *m, const char *name);
+/* The name of the task of a process; "": it belongs to none. */
+const char *model_task(const struct model *m, const struct baro_process *p);
+/* Is it in the list of wish.folded? */
+bool model_is_listed(const uint32_t *list, size_t n, uint32_t id);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _XOPEN_SOURCE_EXTENDED 1
+#include "programs/baro-top/terminal.h"
+
+#include <errno.h>
+#include <ncurses.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+#define RUN_MOST 512 /* characters that are written at once */
+
+bool terminal_is_built(void)
+{
+    return true;
+}
+
+/* ---- colours ---- */
+
+/* Of 256 colours, of 8, and without any. -1: the terminal's own. */
+static const struct look {
+    short fore256, back256, fore8, back8;
+    attr_t with, without;
+} looks[STYLES] = {
+    [STYLE_PLAIN] = {-1, -1, -1, -1, A_NORMAL, A_NORMAL},
+    [STYLE_STRONG] = {-1, -1, -1, -1, A_BOLD, A_BOLD},
+    [STYLE_FAINT] = {244, -1, -1, -1, A_NORMAL, A_DIM},
+    [STYLE_LABEL] = {110, -1, COLOR_CYAN, -1, A_NORMAL, A_BOLD},
+    [STYLE_GOOD] = {114, -1, COLOR_GREEN, -1, A_BOLD, A_BOLD},
+    [STYLE_WARN] = {221, -1, COLOR_YELLOW, -1, A_BOLD, A_BOLD},
+    [STYLE_BAD] = {203, -1, COLOR_RED, -1, A_BOLD, A_BOLD},
+    [STYLE_CPU] = {114, -1, COLOR_GREEN, -1, A_NORMAL, A_NORMAL},
+    [STYLE_MEMORY] = {75, -1, COLOR_BLUE, -1, A_NORMAL, A_NORMAL},
+    [STYLE_READ] = {80, -1, COLOR_CYAN, -1, A_NORMAL, A_NORMAL},
+    [STYLE_WRITE] = {176, -1, COLOR_MAGENTA, -1, A_NORMAL, A_NORMAL},
+    [STYLE_COUNT] = {179, -1, COLOR_YELLOW, -1, A_NORMAL, A_NORMAL},
+    [STYLE_PRESSURE] = {203, -1, COLOR_RED, -1, A_NORMAL, A_NORMAL},
+    [STYLE_PHASE] = {255, 60, COLOR_WHITE, COLOR_BLUE, A_NORMAL, A_REVERSE},
+    [STYLE_HEADING] = {250, 236, -1, -1, A_NORMAL, A_REVERSE},
+    [STYLE_SORTED] = {221, 236, -1, -1, A_BOLD, A_REVERSE | A_BOLD},
+    [STYLE_KEY] = {255, -1, -1, -1, A_BOLD, A_BOLD},
+    [STYLE_SELECTED] = {255, 24, COLOR_WHITE, COLOR_BLUE, A_BOLD, A_REVERSE},
+    [STYLE_PLAYHEAD] = {16, 221, COLOR_BLACK, COLOR_YELLOW, A_NORMAL, A_REVERSE},
+};
+
+static void colors_init(struct terminal *t)
+{
+    t->color = t->color && has_colors() && start_color() == OK && use_default_colors() == OK;
+    for (short i = 0; t->color && i < STYLES; i++) {
+        bool many = COLORS >= 256;
+        init_pair((short)(i + 1), many ? looks[i].fore256 : looks[i].fore8, many ? looks[i].back256 : looks[i].back8);
+    }
+}
+
+/* A heading or a faint text has no colour of its own among eight. */
+static void set_style(const struct terminal *t, enum style style)
+{
+    const struct look *l = &looks[style];
+    bool plain = !t->color || (COLORS < 256 && l->fore8 < 0 && l->back8 < 0);
+    attr_set(plain ? l->without : l->with, plain ? 0 : (short)(style + 1), NULL);
+}
+
+/* ---- open and close ---- */
+
+static FILE *stream(int fd, const char *mode)
+{
+    int own = dup(fd);
+    FILE *f = own < 0 ? NULL : fdopen(own, mode);
+    if (!f && own >= 0)
+        close(own);
+    return f;
+}
+
+static void settings(struct terminal *t, bool mouse)
+{
+    cbreak();
+    noecho();
+    nonl();
+    curs_set(0);
+    keypad(stdscr, TRUE);
+    nodelay(stdscr, TRUE);
+    terminal_mouse(t, mouse);
+}
+
+int terminal_open(struct terminal *t, int in_fd, int out_fd, bool color, struct baro_error *err)
+{
+    *t = (struct terminal){.color = color};
+    t->in = stream(in_fd, "r");
+    t->out = stream(out_fd, "w");
+    if (t->in && t->out) {
+        set_escdelay(25);
+        t->screen = newterm(NULL, t->out, t->in);
+    }
+    if (!t->screen) {
+        const char *term = getenv("TERM");
+        terminal_close(t);
+        return error_set(err, -ENOTTY, "this terminal (TERM=%s) can't be drawn on; `baro top --once` prints instead",
+                         term ? term : "");
+    }
+    settings(t, false);
+    colors_init(t);
+    return 0;
+}
+
+void terminal_close(struct terminal *t)
+{
+    if (t->screen) {
+        if (!t->is_suspended)
+            terminal_suspend(t);
+        delscreen(t->screen);
+    }
+    if (t->in)
+        fclose(t->in);
+    if (t->out)
+        fclose(t->out);
+    grid_done(&t->shown);
+    *t = (struct terminal){0};
+}
+
+void terminal_suspend(struct terminal *t)
+{
+    if (t->screen && !t->is_suspended) {
+        terminal_mouse(t, false);
+        endwin();
+    }
+    t->is_suspended = true;
+}
+
+void terminal_resume(struct terminal *t)
+{
+    t->is_suspended = false;
+    grid_done(&t->shown);
+    clearok(stdscr, TRUE);
+    refresh();
+}
+
+void terminal_size(struct terminal *t, int *ret_rows, int *ret_columns)
+{
+    struct winsize size;
+    int rows = LINES, columns = COLS;
+    if (ioctl(fileno(t->out), TIOCGWINSZ, &size) == 0 && size.ws_row && size.ws_col) {
+        rows = size.ws_row;
+        columns = size.ws_col;
+    }
+    if (rows != LINES || columns != COLS) {
+        resizeterm(rows, columns);
+        grid_done(&t->shown);
+        clearok(stdscr, TRUE);
+    }
+    *ret_rows = rows;
+    *ret_columns = columns;
+}
+
+/* ---- drawing ---- */
+
+static void draw_row(const struct terminal *t, const struct grid *g, int row)
+{
+    const struct grid_cell *at = &g->at[(size_t)row * (size_t)g->columns];
+    wchar_t run[RUN_MOST];
+    move(row, 0);
+    for (int i = 0; i < g->columns;) {
+        int n = 0;
+        enum style style = (enum style)at[i].style;
+        for (; i < g->columns && at[i].style == style && n < RUN_MOST; i++) {
+            if (at[i].point)
+                run[n++] = (wchar_t)at[i].point;
+        }
+        set_style(t, style);
+        addnwstr(run, n);
+    }
+}
+
+void terminal_draw(struct terminal *t, const struct grid *g)
+{
+    bool same = t->shown.rows == g->rows && t->shown.columns == g->columns;
+    if (!same && grid_resize(&t->shown, g->rows, g->columns) < 0)
+        return;
+    size_t size = (size_t)g->columns * sizeof(*g->at);
+    for (int row = 0; row < g->rows; row++) {
+        struct grid_cell *shown = &t->shown.at[(size_t)row * (size_t)g->columns];
+        const struct grid_cell *now = &g->at[(size_t)row * (size_t)g->columns];
+        if (same && memcmp(shown, now, size) == 0)
+            continue;
+        draw_row(t, g, row);
+        memcpy(shown, now, size);
+    }
+    refresh();
+}
+
+/* ---- keys ---- */
+
+static uint32_t translate(wint_t key)
+{
+    static const struct {
+        wint_t curses;
+        uint32_t key;
+    } keys[] = {
+        {KEY_UP, KEY_IS_UP},        {KEY_DOWN, KEY_IS_DOWN},       {KEY_LEFT, KEY_IS_LEFT},
+        {KEY_RIGHT, KEY_IS_RIGHT},  {KEY_SLEFT, KEY_IS_FAR_LEFT},  {KEY_SRIGHT, KEY_IS_FAR_RIGHT},
+        {KEY_HOME, KEY_IS_HOME},    {KEY_END, KEY_IS_END},         {KEY_PPAGE, KEY_IS_PAGE_UP},
+        {KEY_NPAGE, KEY_IS_PAGE_DOWN}, {KEY_BACKSPACE, KEY_IS_BACKSPACE}, {KEY_ENTER, KEY_IS_ENTER},
+        {KEY_FIND, KEY_IS_HOME},    {KEY_SELECT, KEY_IS_END},
+    };
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        if (keys[i].curses == key)
+            return keys[i].key;
+    }
+    return 0;
+}
+
+static uint32_t mouse_key(int *ret_row)
+{
+    MEVENT event;
+    if (getmouse(&event) != OK)
+        return 0;
+    *ret_row = event.y;
+    if (event.bstate & BUTTON4_PRESSED)
+        return KEY_IS_UP;
+    if (event.bstate & BUTTON5_PRESSED)
+        return KEY_IS_DOWN;
+    return event.bstate & (BUTTON1_CLICKED | BUTTON1_PRESSED) ? KEY_IS_CLICK : 0;
+}
+
+bool terminal_key(struct terminal *t, uint32_t *ret, int *ret_row)
+{
+    wint_t key;
+    if (t->is_suspended)
+        return false;
+    for (;;) {
+        int kind = get_wch(&key);
+        if (kind == ERR)
+            return false;
+        if (kind == KEY_CODE_YES)
+            *ret = key == KEY_MOUSE ? mouse_key(ret_row) : translate(key);
+        else
+            *ret = key == 0x7f || key == '\b' ? KEY_IS_BACKSPACE : key;
+        if (*ret)
+            return true;
+    }
+}
+
+void terminal_mouse(struct terminal *t, bool wanted)
+{
+    (void)t;
+    mousemask(wanted ? BUTTON1_CLICKED | BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+}

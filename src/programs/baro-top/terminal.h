@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A terminal that shows a grid and gives keys. The only part that knows of ncurses. */
+#ifndef PROGRAMS_BARO_TOP_TERMINAL_H
+#define PROGRAMS_BARO_TOP_TERMINAL_H
+
+#include "programs/baro-top/grid.h"
+#include "programs/baro-top/ui.h"
+
+struct terminal {
+    void *screen;       /* of ncurses */
+    void *in, *out;     /* FILE */
+    struct grid shown;  /* what stands on the terminal */
+    bool is_suspended;
+    bool color;
+};
+
+/* False: built without ncurses. */
+bool terminal_is_built(void);
+/* Takes the terminal at these descriptors over. Returns 0, or a negative code with one line in err. */
+int terminal_open(struct terminal *t, int in_fd, int out_fd, bool color, struct baro_error *err);
+/* Gives it back as it was. May be called twice. */
+void terminal_close(struct terminal *t);
+/* The same for a while; what is shown is drawn anew afterwards. */
+void terminal_suspend(struct terminal *t);
+void terminal_resume(struct terminal *t);
+/* How large it is now. */
+void terminal_size(struct terminal *t, int *ret_rows, int *ret_columns);
+/* Draws what is not yet shown so. */
+void terminal_draw(struct terminal *t, const struct grid *g);
+/* The next key that was pressed; false: none. ret_row: of KEY_IS_CLICK, the row of the screen. */
+bool terminal_key(struct terminal *t, uint32_t *ret, int *ret_row);
+void terminal_mouse(struct terminal *t, bool wanted);
+
+#endif

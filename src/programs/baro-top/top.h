@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The live view put together. */
+#ifndef PROGRAMS_BARO_TOP_TOP_H
+#define PROGRAMS_BARO_TOP_TOP_H
+
+#include "programs/baro-top/feed.h"
+#include "programs/baro-top/grid.h"
+#include "programs/baro-top/model.h"
+#include "programs/baro-top/ui.h"
+#include "programs/common/cli.h"
+#include "programs/common/tape_args.h"
+
+struct top {
+    struct cli *cli;
+    const struct settings *settings;
+    struct feed feed;
+    struct model model;
+    struct ui ui;
+    struct grid grid;
+    struct instant past;          /* the moment that is shown, unless it is the newest */
+    const struct instant *shown;  /* past or feed.newest */
+    uint64_t finish_ns;           /* when the summary is to be finished again */
+    struct users users;
+    bool is_quiet;                /* beside a job: no summary at its end */
+    struct baro_error err;
+};
+
+/* After more was read, or another moment was chosen: all that is drawn is made anew. Returns 0 or a negative code. */
+int top_refresh(struct top *t);
+/* Moves to the moment of ui.at_ns, or to the newest one. */
+int top_move(struct top *t);
+/* Moves to a moment as the user names it. Returns 0, or BARO_E_SYNTAX with one line in t->err. */
+int top_go(struct top *t, const char *text);
+void top_draw(struct top *t, bool is_once);
+
+/* loop.c: until the user quits. beside_fd: the socket of the wrapper that runs the job (beside.h), -1 if there is none.
+ * Returns the exit status. */
+int top_loop(struct top *t, int in_fd, int beside_fd);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From data to cells. Pure: nothing here asks the system, and each part writes into its own rows of the grid. */
+#ifndef PROGRAMS_BARO_TOP_VIEW_H
+#define PROGRAMS_BARO_TOP_VIEW_H
+
+#include "programs/baro-top/feed.h"
+#include "programs/baro-top/grid.h"
+#include "programs/baro-top/memory.h"
+#include "programs/baro-top/model.h"
+#include "programs/baro-top/ui.h"
+
+struct view {
+    struct grid *grid;
+    const struct feed *feed;
+    const struct instant *instant;
+    const struct model *model;
+    struct ui *ui;
+    const char *(*user)(void *context, uint32_t uid); /* the name of a user; NULL: they are shown as numbers */
+    void *user_context;
+    bool is_once;         /* printed, without keys */
+    struct memory memory; /* of the job at the instant; set by view_head() */
+};
+
+/* A part of the screen. */
+struct box {
+    int row, column, rows, end; /* end: the column behind it */
+};
+
+/* All of it. */
+void view_draw(struct view *v);
+
+/* head.c: the job's figures with their curves. Returns the rows that it took. */
+int view_head(struct view *v, int most_rows);
+/* spark.c */
+void view_spark(struct grid *g, struct box box, enum style style, const float *value, int n, double scale);
+/* lanes.c: phases over the time axis, and the axis itself; column: of the text at its left. Returns the rows that it
+ * took. */
+int view_lanes(struct view *v, struct box box, int column, uint64_t from_ns, uint64_t to_ns);
+/* table.c */
+void view_processes(struct view *v, struct box box);
+/* tasks.c */
+void view_tasks(struct view *v, struct box box, bool is_panel);
+size_t view_tasks_count(const struct view *v);
+/* commands.c */
+void view_commands(struct view *v, struct box box, bool is_panel);
+size_t view_commands_count(const struct view *v);
+/* events.c */
+void view_events(struct view *v, struct box box, bool is_panel);
+size_t view_events_count(const struct view *v);
+/* details.c */
+void view_details(struct view *v, struct box box);
+/* help.c */
+void view_help(struct view *v, struct box box);
+
+/* head_memory.c: the line of memory, whose measure depends on what the sample has. */
+struct memory head_memory(const struct view *v);
+const char *head_memory_label(const struct view *v, bool is_brief);
+enum curve head_memory_curve(const struct view *v);
+void head_memory_value(const struct view *v, struct buf *b, enum style *ret_style);
+void head_memory_note(const struct view *v, struct buf *b);
+double head_memory_scale(const struct view *v, double most);
+
+/* Cells that several parts have. */
+/* "≥" before a lower bound and "≈" before an estimate (enum baro_value_flag): ">" and "~" without UTF-8. */
+void cell_mark(struct buf *b, bool utf8, unsigned flags);
+void cell_absent_why(struct buf *b, int reason); /* "-", with the reason where it is not that there is none yet */
+void cell_cores(struct buf *b, double cores);
+void cell_rate(struct buf *b, double bytes_per_second);
+/* The style of a row of a list. */
+enum style view_row_style(const struct view *v, enum tab tab, size_t row, enum style style);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro/beside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "programs/baro/programs.h"
+#include "recorder/wrapper/fds.h"
+
+#define END_MS 1000
+
+/* The descriptors go where the view expects them; nothing else of the job's is kept but standard error, for the message
+ * of a failure. */
+static _Noreturn void become_view(const struct cli *cli, int terminal, int end, int tape_fd, bool quiet)
+{
+    char path[32], program[] = "baro-top", command[] = "top";
+    char *argv[] = {NULL, command, NULL};
+    const int keep[] = {BESIDE_SOCKET, BESIDE_TAPE};
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", tape_fd);
+    int tape = open(path, O_RDONLY | O_CLOEXEC); /* an open file of its own: the recorder's has its lock */
+    /* First above all that is overwritten. */
+    int high_end = fcntl(end, F_DUPFD, BESIDE_TAPE + 1), high_tape = fcntl(tape, F_DUPFD, BESIDE_TAPE + 1);
+    if (tape >= 0 && dup2(terminal, STDIN_FILENO) >= 0 && dup2(terminal, STDOUT_FILENO) >= 0 &&
+        dup2(high_end, BESIDE_SOCKET) >= 0 && dup2(high_tape, BESIDE_TAPE) >= 0) {
+        fds_close_others(cli->filter, keep, 2);
+        setenv("BARO_TOP_BESIDE", quiet ? "quiet" : "1", 1);
+        programs_become(program, argv);
+    }
+    cli_note(cli, "--top: can't execute baro-top: %s", strerror(errno));
+    _exit(127);
+}
+
+int beside_start(const struct cli *cli, int tape_fd, bool quiet, int *ret_fd, struct baro_error *err)
+{
+    int ends[2], status;
+    if (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO))
+        return error_set(err, -EINVAL, "--top needs the terminal: let the command write elsewhere, such as "
+                                       "`baro run --top -- make >log 2>&1`");
+    int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (terminal < 0)
+        return error_set(err, -errno, "--top: there is no terminal: %s", strerror(errno));
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+        close(terminal);
+        return error_set(err, -errno, "--top: %s", strerror(errno));
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        /* A grandchild, which is left to another process to reap. */
+        if (fork() == 0)
+            become_view(cli, terminal, ends[1], tape_fd, quiet);
+        _exit(0);
+    }
+    int error = errno;
+    close(terminal);
+    close(ends[1]);
+    if (child < 0) {
+        close(ends[0]);
+        return error_set(err, -error, "--top: %s", strerror(error));
+    }
+    waitpid(child, &status, 0);
+    *ret_fd = ends[0];
+    return 0;
+}
+
+void beside_end(int fd)
+{
+    struct pollfd gone = {.fd = fd, .events = POLLIN};
+    if (fd < 0)
+        return;
+    shutdown(fd, SHUT_WR);
+    while (poll(&gone, 1, END_MS) < 0 && errno == EINTR)
+        ;
+    close(fd);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro record: attach to what runs, processes or a control group, or record the machine alone. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "kernel/proc/procfs.h"
+#include "programs/baro/recording.h"
+#include "programs/baro/task_file.h"
+#include "recorder/marks/marks_file.h"
+#include "recorder/select/select.h"
+
+/* The name that the tape of this recording gets: that of the first target. */
+static void target_name(int32_t pid, char *name, size_t cap)
+{
+    struct buf path = {0};
+    buf_printf(&path, "/proc/%d/comm", pid);
+    buf_byte(&path, 0);
+    ssize_t n = path.failed ? -1 : fd_read_file(-1, (const char *)path.at, name, cap - 1);
+    name[n > 0 ? n : 0] = 0;
+    name[strcspn(name, "\n")] = 0;
+    if (!*name)
+        snprintf(name, cap, "pid-%d", pid);
+    buf_done(&path);
+}
+
+/* "/a/b.scope/" is known as b.scope. */
+static void group_name(const char *path, char *name, size_t cap)
+{
+    size_t n = strlen(path);
+    while (n && path[n - 1] == '/')
+        n--;
+    size_t from = n;
+    while (from && path[from - 1] != '/')
+        from--;
+    snprintf(name, cap, "%.*s", (int)(n - from), path + from);
+    if (!*name)
+        snprintf(name, cap, "cgroup");
+}
+
+/* Options that do not go together. */
+static int check_targets(struct cli *cli, const struct record_settings *s)
+{
+    const struct select_settings *select = &s->select;
+    bool selects = select->n_rules > 0;
+    if (select->file && (selects || select->has_uid || select->under || select->children || select->on))
+        return cli_failf(cli, "--task and --%s: one of them; the tasks of a file have keys for that",
+                         selects ? "match" : select->under ? "under" : "user");
+    if (!selects && (select->has_uid || select->under || select->children || select->on))
+        return cli_failf(cli, "--user, --under, --children and --match-on go with --match, --name or --exact");
+    if (!s->n_pids && !s->cgroup && !s->machine && !selects && !select->file)
+        return cli_failf(cli, "what is to be recorded? Give --pid N, --cgroup PATH, --match REGEX, --task FILE, or "
+                              "--host for the machine alone");
+    if (select->file && (s->n_pids || s->cgroup))
+        return cli_failf(cli, "--task and %s: one of them; the tasks of a file have keys for that",
+                         s->n_pids ? "--pid" : "--cgroup");
+    if (s->n_pids && s->cgroup)
+        return cli_failf(cli, "--pid and --cgroup: one of them");
+    if (s->machine && !s->host)
+        return cli_failf(cli, "--host and --no-host: one of them");
+    return 0;
+}
+
+/* What the tape is called. */
+static void target_of(const struct record_settings *s, const struct task_file *file, char *name, size_t cap)
+{
+    fd_hold_standard();
+    if (file)
+        snprintf(name, cap, "%s", *file->job ? file->job : "tasks");
+    else if (s->cgroup)
+        group_name(s->cgroup, name, cap);
+    else if (s->n_pids)
+        target_name(s->pids[0], name, cap);
+    else if (s->select.n_rules)
+        snprintf(name, cap, "tasks");
+    else
+        snprintf(name, cap, "host");
+}
+
+/* The file of --events, which is not ours: it stays. Opened without waiting, as it could be a FIFO. Where this user may
+ * not write to it, it has no lock, and `baro mark` refuses to write to it. */
+static int open_events(const char *path, struct marks_file *ret, struct baro_error *err)
+{
+    char absolute[PATH_MAX];
+    struct stat st;
+    const int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    *ret = (struct marks_file){.fd = open(path, O_RDWR | O_CREAT | flags, 0666)};
+    if (ret->fd < 0 && errno != EISDIR)
+        ret->fd = open(path, O_RDONLY | flags);
+    if (ret->fd < 0 || fstat(ret->fd, &st) < 0 || !realpath(path, absolute))
+        return error_set(err, -errno, "can't open %s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, -EINVAL, "%s is not a regular file", path);
+    marks_file_lock(ret->fd);
+    if (snprintf(ret->path, sizeof(ret->path), "%s", absolute) >= (int)sizeof(ret->path))
+        return error_set(err, -ENAMETOOLONG, "the path of %s is longer than %zu bytes", path, sizeof(ret->path) - 1);
+    return 0;
+}
+
+static int make_rules(const struct select_settings *s, struct rules *ret, struct baro_error *err)
+{
+    char name[TASK_NAME_MOST + 1];
+    int code = 0;
+    for (int i = 0; i < s->n_rules && code == 0; i++) {
+        const struct rule_setting *rule = &s->rules[i];
+        snprintf(name, sizeof(name), "%.*s", rule->name_len, rule->name ? rule->name : "");
+        const struct rule_request request = {rule->name ? name : NULL, rule->text, rule->is_name,
+                                             (enum match_on)s->on, s->has_uid, s->uid};
+        code = rules_add(ret, &request, err);
+    }
+    for (size_t i = 0; i < ret->n_tasks; i++)
+        ret->task[i].whole = s->children;
+    return code;
+}
+
+/* From the options, or from the task file. Returns 0 or a negative code. */
+static int make_selection(const struct select_settings *s, struct task_file *file, struct select_options *ret,
+                          struct baro_error *err)
+{
+    int code = s->file ? task_file_read(file, s->file, err) : make_rules(s, &file->rules, err);
+    if (code == 0 && s->file)
+        code = task_file_find(file, s->file, false, err);
+    bool only_pids = !file->rules.n && file->n_pins;
+    for (size_t i = 0; i < file->n_pins; i++)
+        only_pids = only_pids && file->pin[i].kind == PIN_PID;
+    *ret = (struct select_options){.name = file->job, .rules = &file->rules, .pins = file->pin,
+                                   .n_pins = file->n_pins, .sandboxes = file->sandbox,
+                                   .n_sandboxes = file->n_sandboxes, .under = s->under, .ends = only_pids};
+    return code;
+}
+
+static int record(struct cli *cli, const struct record_settings *s, const char *name,
+                  const struct select_options *selection)
+{
+    struct recording recording;
+    struct record_options options;
+    struct record_end end;
+    struct marks_file marks = {.fd = -1};
+    struct baro_error err = BARO_ERROR_INIT;
+    if (s->events && open_events(s->events, &marks, &err) < 0)
+        return cli_fail(cli, &err);
+    if (recording_open(&recording, cli, s, name, &err) < 0)
+        return cli_fail(cli, &err);
+    recording_options(&recording, &options);
+    options.marks = &marks;
+    options.targets = s->pids;
+    options.n_targets = (size_t)s->n_pids;
+    options.cgroup = s->cgroup;
+    options.select = selection->rules->n_tasks ? selection : NULL;
+    options.host_alone = !s->n_pids && !s->cgroup && !options.select;
+    options.no_events |= options.host_alone; /* there are no processes whose ends matter */
+    int code = record_attach(&options, &end, &err);
+    if (code < 0)
+        recording_discard(&recording);
+    else
+        recording_tidy(&recording);
+    recording_done(&recording);
+    return code < 0 ? cli_fail(cli, &err) : 0;
+}
+
+int cmd_record(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct select_options selection;
+    char name[TASK_NAME_MOST];
+    (void)argv;
+    int code = check_targets(cli, &s->record);
+    if (code)
+        return code;
+    struct task_file *file = calloc(1, sizeof(*file));
+    if (!file)
+        return cli_failf(cli, "out of memory");
+    if (make_selection(&s->record.select, file, &selection, &err) < 0) {
+        code = cli_fail(cli, &err);
+    } else {
+        target_of(&s->record, s->record.select.file ? file : NULL, name, sizeof(name));
+        code = record(cli, &s->record, name, &selection);
+    }
+    task_file_done(file);
+    free(file);
+    return code;
+}

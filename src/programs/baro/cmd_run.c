@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro run: the wrapper and the recorder put together. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "programs/baro/beside.h"
+#include "programs/baro/inside.h"
+#include "programs/baro/mark_line.h"
+#include "programs/baro/recording.h"
+#include "recorder/collectors/sockets/sockets.h"
+#include "recorder/marks/marks_file.h"
+#include "recorder/wrapper/filter.h"
+#include "recorder/wrapper/own.h"
+#include "recorder/wrapper/run.h"
+
+struct running {
+    struct recording recording;
+    struct record_options options;
+    struct own_group own;
+    struct marks_file marks;
+    struct namespaces namespaces;
+};
+
+static int recorder(void *context, const struct link_end *link)
+{
+    struct running *run = context;
+    struct baro_error err = BARO_ERROR_INIT;
+    run->recording.stderr_fd = -1;
+    run->recording.link = link;
+    int code = record_run(&run->options, link, &err);
+    if (code < 0)
+        recording_say(&run->recording, err.text);
+    else if (code > 0)
+        recording_tidy(&run->recording);
+    return code < 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* If the recorder hangs in the file system of the tape, so would we: the tape is not opened then. */
+static void say_lost(struct running *run, const struct run_result *result, struct baro_error *line)
+{
+    struct recording *r = &run->recording;
+    struct stat st;
+    const char *path = r->path.len ? (const char *)r->path.at : "";
+    const char *why =
+        result->recorder_errno ? strerror(result->recorder_errno) : "the recorder went away before it could write";
+    if (result->recorder_stays)
+        error_set(line, -1, "the recorder has not finished; what it has written is readable: %s",
+                  *path ? path : "nowhere");
+    else if (recording_settle(r))
+        error_set(line, -1, "the recorder went away; what it had written is readable: %.200s", path);
+    else if (*path && fstatat(r->file.dir_fd, r->file.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        error_set(line, -1, "nothing was recorded: %s; %.120s is as it was", why, path);
+    else
+        error_set(line, -1, "nothing was recorded: %s", why);
+}
+
+static void say(struct running *run, const struct run_result *result, const char *command)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    run->recording.stderr_fd = result->stderr_fd;
+    if (result->exec_errno)
+        recording_discard(&run->recording);
+    if (result->exec_errno)
+        error_set(&line, -result->exec_errno, "%s: %s", *command ? command : "''", strerror(result->exec_errno));
+    else if (result->recorder_lost)
+        say_lost(run, result, &line);
+    if (line.text[0])
+        recording_say(&run->recording, line.text);
+}
+
+static void becoming(void *context, int error)
+{
+    struct running *run = context;
+    struct baro_error line = BARO_ERROR_INIT;
+    error_set(&line, -error, "nothing was recorded: no process can be started and waited for: %s", strerror(error));
+    recording_say(&run->recording, line.text);
+    recording_discard(&run->recording);
+    own_remove(&run->own);
+    marks_file_remove(&run->marks);
+}
+
+/* ---- under a filter of seccomp(2) that kills (recorder/wrapper/filter.h) ---- */
+
+struct rehearsal {
+    struct recording recording;
+    const struct cli *cli;
+    const struct record_settings *settings;
+    const char *command;
+};
+
+/* In a child, and with no effect but that the folder of the kept runs is there afterwards. */
+static bool rehearse(void *context)
+{
+    struct rehearsal *r = context;
+    struct baro_error err = BARO_ERROR_INIT;
+    if (recording_open(&r->recording, r->cli, r->settings, r->command, &err) >= 0)
+        recording_discard(&r->recording);
+    return true;
+}
+
+/* The first call that there can be no wrapper without, or that opening the tape takes; NULL: all can be done. */
+static const char *forbidden_of(const struct cli *cli, const struct settings *s, const char *command)
+{
+    struct rehearsal r = {.cli = cli, .settings = &s->record, .command = command};
+    if (cli->filter->essential)
+        return cli->filter->essential;
+    if (filter_lacks(cli->filter, FILTER_RARE) && !filter_apart(cli->filter, true, rehearse, &r))
+        return "what opening a tape takes";
+    return NULL;
+}
+
+/* Without wrapper and recorder. Nothing was opened or changed so far. Returns only if the command can't be executed,
+ * with the exit status. */
+static int execute_at_once(struct cli *cli, char **argv, const char *why)
+{
+    cli_note(cli, "nothing was recorded: %s", why);
+    const struct run_result result = {.exec_errno = filter_execute(argv), .filter = cli->filter};
+    cli_note(cli, "%s: %s", *argv[0] ? argv[0] : "''", strerror(result.exec_errno));
+    run_die_like(&result);
+}
+
+/* False: there can be a wrapper. */
+static bool wrapper_refused(const struct cli *cli, const struct settings *s, const char *command,
+                            struct baro_error *why)
+{
+    const char *forbidden = forbidden_of(cli, s, command);
+    if (forbidden)
+        error_set(why, -EPERM, "a seccomp filter kills at a call that recording takes (%s)", forbidden);
+    else if (cli->filter->process_errno)
+        error_set(why, -cli->filter->process_errno, "no process can be started and waited for: %s",
+                  strerror(cli->filter->process_errno));
+    return *why->text;
+}
+
+struct last_words {
+    struct running *run;
+    const struct run_result *result;
+    const char *command;
+};
+
+static bool say_apart(void *context)
+{
+    const struct last_words *l = context;
+    say(l->run, l->result, l->command);
+    return true;
+}
+
+static bool clean_up(void *context)
+{
+    struct running *run = context;
+    own_remove(&run->own);
+    marks_file_remove(&run->marks);
+    return true;
+}
+
+static int own_group_make(struct running *run, const struct cli *cli, enum own_mode mode, struct baro_error *err)
+{
+    if (!filter_lacks(cli->filter, FILTER_OWN_GROUP))
+        return own_make(&run->own, mode, err);
+    return mode == OWN_OWN
+               ? error_set(err, -EPERM, "no control group of its own: a seccomp filter kills at a call that it takes")
+               : 0;
+}
+
+static void marks_make(struct running *run, const struct cli *cli)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    if (filter_lacks(cli->filter, FILTER_OWN_GROUP | FILTER_RARE))
+        return;
+    int code = marks_file_make(&run->marks);
+    if (code == 0)
+        return;
+    error_set(&line, code, "no file for marks and phases (BARO_EVENTS): %s", strerror(-code));
+    recording_say(&run->recording, line.text); /* the job is worth more than these */
+}
+
+/* Under a filter that kills nothing is started that it might kill. */
+static int start_view(struct running *run, const struct cli *cli, bool quiet, int *ret_fd, struct baro_error *err)
+{
+    int code = cli->filter->there ? error_set(err, -EPERM, "--top: not under a seccomp filter")
+                                  : beside_start(cli, recording_read_fd(&run->recording), quiet, ret_fd, err);
+    if (code < 0)
+        recording_discard(&run->recording);
+    return code;
+}
+
+/* Before this process ends: the recorder reads the line before it takes the last sample. */
+static void report_task_end(void *context, const struct run_result *result)
+{
+    const char *name = context;
+    struct buf line = {0};
+    int status = !result->exec_errno ? result->wait_status : (result->exec_errno == ENOENT ? 127 : 126) << 8;
+    mark_line_begin(&line, "task_end", name, result->ended_ns ? result->ended_ns : clock_monotonic_ns());
+    mark_line_number(&line, "wait_status", (uint64_t)(status & 0xffff));
+    mark_line_append(&line);
+    buf_done(&line);
+}
+
+/* Inside of a recording the command is a task of that one. The line stands in the file before the command starts. */
+static int run_inside(struct cli *cli, const struct record_settings *s, char **argv)
+{
+    struct buf line = {0};
+    mark_line_begin(&line, "run_task", s->task, clock_monotonic_ns());
+    inside_put_process(&line);
+    int code = mark_line_append(&line);
+    buf_done(&line);
+    if (code < 0 && !s->quiet)
+        cli_note(cli, "%s is no task: %s", s->task, mark_line_why(code));
+    return inside_run(cli, argv, code < 0 ? NULL : report_task_end, (char *)s->task);
+}
+
+int cmd_run(struct cli *cli, const struct settings *s, char **argv)
+{
+    static struct running run; /* larger than a short command should find on its way */
+    struct baro_error err = BARO_ERROR_INIT;
+    static char cwd[4096]; /* the stack may be small */
+    const char *events = getenv("BARO_EVENTS");
+    if (s->record.task && events && *events)
+        return run_inside(cli, &s->record, argv);
+    if (wrapper_refused(cli, s, base_name(argv[0]), &err))
+        return execute_at_once(cli, argv, err.text);
+    fd_hold_standard();
+    int code = recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err);
+    if (code == -EMFILE || code == -ENFILE) /* a limit of the job's, not a wrong call: the job is worth more */
+        return execute_at_once(cli, argv, err.text);
+    if (code < 0)
+        return cli_fail(cli, &err);
+    int beside_fd = -1;
+    if (s->record.top && start_view(&run, cli, s->record.quiet, &beside_fd, &err) < 0)
+        return cli_fail(cli, &err);
+    recording_options(&run.recording, &run.options);
+    run.options.argv = argv;
+    run.options.task = s->record.task;
+    run.options.cwd = getcwd(cwd, sizeof(cwd));
+    run.options.no_events = run.options.no_events || filter_lacks(cli->filter, FILTER_EVENTS);
+    record_listen(&run.options);
+    if (!cli->filter->there)
+        record_note_namespaces(&run.options, &run.namespaces);
+    code = own_group_make(&run, cli, (enum own_mode)s->record.own_group, &err);
+    if (code < 0)
+        recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
+    run.options.own_group = &run.own;
+    marks_make(&run, cli);
+    run.options.marks = &run.marks;
+    const struct run_options options = {
+        .argv = argv,
+        .becoming = becoming,
+        .subreaper = s->record.subreaper,
+        .tape_fd = run.recording.tape_fd,
+        .segments_fd = run.recording.segments.dir_fd,
+        .events_fd = run.options.events_fd,
+        .marks = &run.marks,
+        .folder_fd = run.recording.file.dir_fd,
+        .beside_fd = beside_fd,
+        .own = &run.own,
+        .filter = cli->filter,
+        .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
+    };
+    struct run_result result;
+    run.options.start_ns = clock_monotonic_ns();
+    int code_of_run = run_wrapper(&options, recorder, &run, &result, &err);
+    beside_end(beside_fd);
+    if (code_of_run < 0) {
+        own_remove(&run.own);
+        marks_file_remove(&run.marks);
+        recording_discard(&run.recording);
+        return cli_fail(cli, &err);
+    }
+    filter_apart(cli->filter, false, clean_up, &run);
+    struct last_words last = {&run, &result, argv[0]};
+    if (result.exec_errno || result.recorder_lost)
+        filter_apart(cli->filter, false, say_apart, &last);
+    run_die_like(&result);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro/mark_line.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/json_scan.h"
+#include "recorder/marks/marks_file.h"
+
+/* JSON's own escapes, and nothing else: the recorder gets the bytes that were given. */
+static void put_text(struct buf *b, const char *text, size_t len)
+{
+    buf_byte(b, '"');
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < ' ')
+            buf_printf(b, "\\u%04x", c);
+        else
+            buf_printf(b, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+    }
+    buf_byte(b, '"');
+}
+
+static void put_key(struct buf *b, const char *key, size_t len)
+{
+    buf_str(b, b->len ? ", " : "{");
+    put_text(b, key, len);
+    buf_str(b, ": ");
+}
+
+void mark_line_begin(struct buf *b, const char *edge, const char *name, uint64_t t_ns)
+{
+    mark_line_text(b, edge, name);
+    mark_line_number(b, "monotonic_ns", t_ns);
+}
+
+void mark_line_number(struct buf *b, const char *key, uint64_t v)
+{
+    put_key(b, key, strlen(key));
+    buf_u64(b, v);
+}
+
+void mark_line_text(struct buf *b, const char *key, const char *text)
+{
+    put_key(b, key, strlen(key));
+    put_text(b, text, strlen(text));
+}
+
+/* As JSON has them: 007 is text. */
+static bool is_number(const char *text)
+{
+    struct span s = span_str(text);
+    unsigned levels;
+    bool is_one = *text == '-' || (*text >= '0' && *text <= '9');
+    return is_one && strcmp(text, "-Infinity") != 0 && json_value(&s, &levels) && !s.len;
+}
+
+bool mark_line_attribute(struct buf *b, const char *word)
+{
+    const char *value = strchr(word, '=');
+    if (!value || value == word)
+        return false;
+    put_key(b, word, (size_t)(value - word));
+    value++;
+    if (is_number(value) || strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
+        buf_str(b, value);
+    else
+        put_text(b, value, strlen(value));
+    return true;
+}
+
+/* Only a file that a recorder reads is written to, whatever the variable says. A device is not even opened, as that may
+ * have an effect. */
+static int open_events(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -ESRCH;
+    int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && marks_file_is_locked(fd))
+        return fd;
+    fd_close(fd);
+    return -ESRCH;
+}
+
+int mark_line_append(struct buf *b)
+{
+    const char *path = getenv("BARO_EVENTS");
+    buf_str(b, "}\n");
+    if (b->failed)
+        return -ENOMEM;
+    if (!path || !*path)
+        return -ENOENT;
+    int fd = open_events(path);
+    if (fd < 0)
+        return fd;
+    ssize_t n = write(fd, b->at, b->len);
+    int code = n < 0 ? -errno : (size_t)n < b->len ? -ENOSPC : 0;
+    fd_close(fd);
+    return code;
+}
+
+const char *mark_line_why(int code)
+{
+    switch (code) {
+    case -ENOENT:
+        return "this is not within a recording (BARO_EVENTS names no file)";
+    case -EACCES:
+    case -EPERM:
+        return "this user may not write to the file that BARO_EVENTS names";
+    case -ESRCH:
+        return "no recorder reads the file that BARO_EVENTS names (baro record --events FILE reads one of yours)";
+    default:
+        return strerror(-code);
+    }
+}

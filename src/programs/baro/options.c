@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "base/span.h"
+#include "libbaro/metric/ids.h"
+#include "programs/baro/options_select.h"
+#include "programs/baro/options_values.h"
+#include "programs/common/options.h"
+#include "programs/common/settings.h"
+
+#define TASK_NAME_LONGEST 63u
+
+/* ---- values ---- */
+
+static int take_for(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ns;
+    int code = parse_duration(text, &ns, err);
+    if (code < 0)
+        return code;
+    if (ns == 0 || ns > 3660 * 24 * 3600 * NS_PER_SEC)
+        return error_set(err, BARO_E_RANGE, "invalid time to record for %s: 1ns to 3660d", text);
+    *(uint64_t *)at = ns;
+    return 0;
+}
+
+static int take_tape(void *at, const char *text, struct baro_error *err)
+{
+    if (strcmp(text, "-") == 0)
+        return error_set(err, BARO_E_SYNTAX, "a tape can't go to standard output; name a file (./- is one called -)");
+    if (!*text)
+        return error_set(err, BARO_E_SYNTAX, "its FILE is empty");
+    *(const char **)at = text;
+    return 0;
+}
+
+int take_overhead(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ppm;
+    if (strcmp(text, "off") == 0) {
+        *(uint64_t *)at = 0;
+        return 0;
+    }
+    int code = parse_percent(text, &ppm, err);
+    if (code < 0)
+        return code;
+    if (ppm == 0 || ppm > 1000000)
+        return error_set(err, BARO_E_RANGE, "%s is not more than 0%% and at most 100%%; \"off\" lifts the limit", text);
+    *(uint64_t *)at = ppm;
+    return 0;
+}
+
+/* Names of metrics for a suggestion. */
+static const char *near_metric(const char *text)
+{
+    const char *names[2 * PROCESS_MAX + 1];
+    char word[64];
+    size_t n = 0, len = 0;
+    for (int i = 0; i < PROCESS_MAX; i++) {
+        names[n++] = baro_metric_get(BARO_KIND_PROCESS, i)->stem;
+        names[n++] = baro_metric_get(BARO_KIND_PROCESS, i)->name;
+    }
+    names[n] = NULL;
+    for (; *text; text += len + (text[len] == ',')) {
+        len = strcspn(text, ",");
+        size_t skip = *text == '-';
+        int known = baro_metric_find(BARO_KIND_PROCESS, text + skip, len - skip);
+        bool group = (len == 3 && (!memcmp(text, "all", 3) || !memcmp(text, "tcp", 3))) ||
+                     (len == 7 && !memcmp(text, "default", 7));
+        if (known >= 0 || group || len >= sizeof(word))
+            continue;
+        memcpy(word, text + skip, len - skip);
+        word[len - skip] = 0;
+        return opt_nearest(word, names);
+    }
+    return NULL;
+}
+
+int take_metrics(void *at, const char *text, struct baro_error *err)
+{
+    struct baro_error inner = BARO_ERROR_INIT;
+    int code = metric_parse_list(text, at, &inner);
+    if (code >= 0)
+        return 0;
+    const char *near = near_metric(text);
+    if (near)
+        return error_set(err, code, "%s; did you mean %s?", inner.text, near);
+    return error_set(err, code, "%s", inner.text);
+}
+
+static int take_pid(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    int32_t pid;
+    int code = parse_pid(text, &pid, err);
+    if (code < 0)
+        return code;
+    if (s->n_pids == SETTINGS_PIDS_MAX)
+        return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_PIDS_MAX);
+    for (int i = 0; i < s->n_pids; i++) {
+        if (s->pids[i] == pid)
+            return 0;
+    }
+    s->pids[s->n_pids++] = pid;
+    return 0;
+}
+
+static int take_group(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    if (s->cgroup)
+        return error_set(err, BARO_E_RANGE, "given twice; one control group is recorded at a time");
+    s->cgroup = text;
+    return 0;
+}
+
+/* Names that rows of a tape have already, and `all`. */
+static bool is_taken(const struct record_settings *s, const char *name)
+{
+    for (int i = 0; i < s->n_programs; i++) {
+        if (strcmp(s->programs[i].name, name) == 0)
+            return true;
+    }
+    return baro_kind_find(name) >= 0 || strcmp(name, "event") == 0 || strcmp(name, "all") == 0;
+}
+
+static int take_collect(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    if (text[n] != '=' || n == 0 || *text < 'a' || *text > 'z' || n >= SETTINGS_PROGRAM_NAME)
+        return error_set(err, BARO_E_SYNTAX,
+                         "'%.80s' is not NAME=COMMAND; a NAME has a-z, 0-9 and _, and begins with a letter", text);
+    if (!text[n + 1 + strspn(text + n + 1, " \t\n")])
+        return error_set(err, BARO_E_SYNTAX, "'%.80s' has no command", text);
+    if (s->n_programs == SETTINGS_PROGRAMS_MAX)
+        return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_PROGRAMS_MAX);
+    struct program_setting *p = &s->programs[s->n_programs];
+    memcpy(p->name, text, n);
+    p->name[n] = 0;
+    p->command = text + n + 1;
+    if (is_taken(s, p->name))
+        return error_set(err, BARO_E_RANGE, "%s is the name of another kind; choose a new one", p->name);
+    s->n_programs++;
+    return 0;
+}
+
+static int take_directory(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    if (!*text)
+        return error_set(err, BARO_E_SYNTAX, "its DIR is empty");
+    if (s->n_directories == SETTINGS_DIRECTORIES_MAX)
+        return error_set(err, BARO_E_RANGE, "more than %d of them", SETTINGS_DIRECTORIES_MAX);
+    s->directories[s->n_directories++] = text;
+    return 0;
+}
+
+void settings_init(struct settings *s)
+{
+    settings_init_reading(s);
+    /* BARO_NO_BUDGET is for tests: a recorder built with sanitizers uses many times the CPU time of an ordinary one. */
+    s->record = (struct record_settings){.cmdline = true,
+                                         .overhead_ppm = getenv("BARO_NO_BUDGET") ? 0 : 10000,
+                                         .subreaper = true,
+                                         .children = true,
+                                         .host = true};
+    metric_parse_list("default", &s->record.wanted, NULL);
+}
+
+/* ---- rows that tables share ---- */
+
+#define RECORDING                                                                                                      \
+    {.name = "output",                                                                                                 \
+     .letter = 'o',                                                                                                    \
+     .argument = "FILE",                                                                                               \
+     .type = OPT_PARSED,                                                                                               \
+     .offset = AT(record.output),                                                                                      \
+     .parse = take_tape,                                                                                               \
+     .completes = OPT_A_FILE,                                                                                          \
+     .help = "write the tape to FILE, which must not exist (default: among the kept runs)"},                           \
+        {.name = "keep",                                                                                               \
+         .argument = "TIME|SIZE",                                                                                      \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record),                                                                                         \
+         .parse = take_keep,                                                                                           \
+         .help = "keep only the newest part of the tape, e.g. 1h or 512MB",                                            \
+         .more = "FILE is then a folder of segments, each a tape by itself; the oldest are removed. All commands "     \
+                 "read it like any other tape. At least TIME is kept, and at most a sixteenth more; never more than "  \
+                 "SIZE. Give it twice for both. The job's totals still count from the beginning."},                    \
+        {.name = "force",                                                                                              \
+         .type = OPT_TRUE,                                                                                             \
+         .offset = AT(record.force),                                                                                   \
+         .help = "replace FILE if it exists",                                                                          \
+         .more = "The old file is kept beside it as FILE.old-... until the recording has begun."},                     \
+        {.name = "quiet",                                                                                              \
+         .letter = 'q',                                                                                                \
+         .type = OPT_TRUE,                                                                                             \
+         .offset = AT(record.quiet),                                                                                   \
+         .help = "print no summary at the end"},                                                                       \
+        {.name = "interval",                                                                                           \
+         .letter = 'i',                                                                                                \
+         .argument = "TIME",                                                                                           \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record.interval_ns),                                                                             \
+         .parse = take_interval,                                                                                       \
+         .help = "time between samples: auto (the default), or 10ms to 1h",                                            \
+         .more = "auto samples densely at first: the interval is a hundredth of the time since the start, but at "     \
+                 "least 10 ms and at most 1 s. So a run of any length has a curve. The interval is longer where "      \
+                 "sampling would cost more than --overhead allows, and up to 1 s while the job is idle. Units are ns, "\
+                 "us, ms, s, min, h and d."},                                                                          \
+        {.name = "metrics",                                                                                            \
+         .letter = 'm',                                                                                                \
+         .argument = "LIST",                                                                                           \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record.wanted),                                                                                  \
+         .parse = take_metrics,                                                                                        \
+         .completes = OPT_A_METRIC,                                                                                    \
+         .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all but tcp)",                \
+         .more = "baro metrics lists them. A leading - removes a metric; a list that begins with one starts from the " \
+                 "default. tcp stands for tcp_sent, tcp_received, tcp_connections and tcp_listening: default,tcp "     \
+                 "adds them, and the job's TCP traffic. They are not in the default, as each descriptor is looked at. "\
+                 "A metric that is not in the list is not read. The job's totals need cpu, faults, rss, state and "    \
+                 "threads: these are always recorded."},                                                               \
+        {.name = "collect",                                                                                            \
+         .argument = "NAME=COMMAND",                                                                                   \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record),                                                                                         \
+         .parse = take_collect,                                                                                        \
+         .help = "run COMMAND beside the job and record what it prints; can be given more than once",                  \
+         .more = "sh runs COMMAND. It prints readings, as many as it likes: OpenMetrics text that ends with a line "   \
+                 "\"# EOF\", or one JSON object for each. They are rows of a kind called NAME: baro export --entity "  \
+                 "NAME. If COMMAND ends after a reading, it is started again one second after its last start, or at "  \
+                 "each --interval. If it fails, it is started again after 1 s, then 2 s, and so on up to a minute. It "\
+                 "can't affect the job, and is ended with the recording. Its environment has BARO_INTERVAL (seconds "  \
+                 "between readings) and BARO_PID (the first process of the job). At most 128 columns and 4096 rows "   \
+                 "are kept; what is left out is reported. What it uses counts as a cost of the recording, but not "    \
+                 "against --overhead."},                                                                               \
+        {.name = "du",                                                                                                 \
+         .argument = "DIR",                                                                                            \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record),                                                                                         \
+         .parse = take_directory,                                                                                      \
+         .completes = OPT_A_FILE,                                                                                      \
+         .help = "record what DIR and all below it take on the disk; can be given more than once",                     \
+         .more = "A process beside the recorder walks it every --du-every, at the lowest priority, with pauses: at "   \
+                 "most a tenth of a core, and at most half of the time waiting for the disk. Bytes allocated, sizes, " \
+                 "files and directories are counted; a file with several names once; other mounts are not entered. "   \
+                 "Each value has the time at which its walk ended. At the end of the recording DIR is walked once "    \
+                 "more if that takes less than 100 ms. What can't be read makes the values lower bounds. baro export " \
+                 "--entity directory has all values."},                                                                \
+        {.name = "du-every",                                                                                           \
+         .argument = "TIME",                                                                                           \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record.directories_every_ns),                                                                    \
+         .parse = take_every,                                                                                          \
+         .help = "time between two walks of --du: 1s to 24h (default: 60s, and longer if walks take more CPU time "    \
+                 "than --overhead allows)"},                                                                           \
+        {.name = "no-cmdline",                                                                                         \
+         .type = OPT_FALSE,                                                                                            \
+         .offset = AT(record.cmdline),                                                                                 \
+         .help = "record no command lines",                                                                            \
+         .more = "Without this option command lines are recorded, but passwords, tokens and the like are replaced "    \
+                 "before they reach the tape."},                                                                       \
+    {                                                                                                                  \
+        .name = "overhead", .argument = "SHARE", .type = OPT_PARSED, .offset = AT(record.overhead_ppm),                \
+        .parse = take_overhead,                                                                                        \
+        .help = "most CPU that sampling may use, as a share of a core: 1% (the default), or off",                      \
+        .more = "To stay within it, expensive reads (pss, uss) are done less often, and samples are delayed or, with " \
+                "a fixed interval, left out. The tape and the summary say how many were left out. The start of a "     \
+                "recording takes up to 12 ms of CPU time in addition, and a process that begins and ends 10 to 30 us." \
+    }
+
+static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the order of enum own_mode */
+
+static int take_task(void *at, const char *text, struct baro_error *err)
+{
+    if (!*text || strlen(text) > TASK_NAME_LONGEST)
+        return error_set(err, BARO_E_RANGE, "the name of a task has 1 to %u bytes", TASK_NAME_LONGEST);
+    *(const char **)at = text;
+    return 0;
+}
+
+const struct opt options_run[] = {
+    RECORDING,
+    {.name = "task",
+     .argument = "NAME",
+     .type = OPT_PARSED,
+     .offset = AT(record.task),
+     .parse = take_task,
+     .help = "inside of a recording: the command is a task of it",
+     .more = "The command and all that it starts are the task NAME of the recording in which baro run is called, with "
+             "totals, peaks and a curve of their own; nothing else is recorded, and the other options have no effect. "
+             "Commands with equal names are one task. In a task another one may be started; what that one uses is "
+             "its own alone. baro summary --by task shows the tasks. If that recording has ended, the command just "
+             "runs. Outside of a recording, the command is recorded, and NAME is the one task of the recording."},
+    {.name = "cgroup",
+     .argument = "WHICH",
+     .type = OPT_CHOICE,
+     .offset = AT(record.own_group),
+     .choices = own_groups,
+     .help = "a control group for the command: auto (the default), own or none",
+     .more = "In a group of its own, the kernel itself counts the CPU time and the processes of the command. auto "
+             "makes a group where baro's own group is delegated to it (v2: Delegate=yes of systemd, as with systemd- "
+             "run --user --scope). own makes one wherever that is possible. If baro is alone in its group and this "
+             "group has the memory controller, the kernel counts the command's memory, too, and its peak is exact. If "
+             "memory and pids are v1 hierarchies, own makes groups there as well; without v2, a v1 group counts the "
+             "CPU time."},
+    {.name = "no-subreaper",
+     .type = OPT_FALSE,
+     .offset = AT(record.subreaper),
+     .help = "leave orphans to init instead of adopting them"},
+    {.name = "no-host",
+     .type = OPT_FALSE,
+     .offset = AT(record.host),
+     .help = "record the command and its control groups, not the machine"},
+    {.name = "top",
+     .type = OPT_TRUE,
+     .offset = AT(record.top),
+     .help = "show the job with baro top while it runs; redirect the command's output, as in `>log 2>&1`",
+     .more = "^C and ^Z reach the command as usual. All other keys go to the view, so this does not suit a command "
+             "that reads from the terminal. q ends the view, and the command goes on. The view ends with the command."},
+    HELP,
+    END,
+};
+
+#define NO_NOTE                                                                                                        \
+    {                                                                                                                  \
+        .name = "quiet", .letter = 'q', .type = OPT_TRUE, .offset = AT(record.quiet),                                  \
+        .help = "print no note if there is no recording",                                                              \
+    }
+
+const struct opt options_mark[] = {
+    {.name = "begin", .type = OPT_TRUE, .offset = AT(begins), .help = "begin a phase with this name"},
+    {.name = "end", .type = OPT_TRUE, .offset = AT(ends), .help = "end the phase with this name that began last"},
+    NO_NOTE,
+    HELP,
+    END,
+};
+
+const struct opt options_phase[] = {NO_NOTE, HELP, END};
+
+const struct opt options_record[] = {
+    {.name = "pid",
+     .letter = 'p',
+     .argument = "PID",
+     .type = OPT_PARSED,
+     .offset = AT(record),
+     .parse = take_pid,
+     .completes = OPT_A_PID,
+     .help = "record this process; can be given more than once"},
+    {.name = "host",
+     .type = OPT_TRUE,
+     .offset = AT(record.machine),
+     .help = "record the machine; without --pid and --cgroup nothing else, until SIGINT or SIGTERM"},
+    {.name = "for",
+     .argument = "TIME",
+     .type = OPT_PARSED,
+     .offset = AT(record.for_ns),
+     .parse = take_for,
+     .help = "end the recording after this time, e.g. 10min or 1h"},
+    {.name = "cgroup",
+     .argument = "PATH",
+     .type = OPT_PARSED,
+     .offset = AT(record),
+     .parse = take_group,
+     .completes = OPT_A_FILE,
+     .help = "record all processes in this control group and below it: a service, a container, a pod",
+     .more = "PATH is its folder, such as /sys/fs/cgroup/system.slice/cron.service. It can also be relative to "
+             "/sys/fs/cgroup, or as in /proc/PID/cgroup. Such a path is looked up in every hierarchy, v1 and v2. The "
+             "members are those of the hierarchy that counts CPU time (v2, else cpuacct). If a group with this path "
+             "has other members in another hierarchy, give the folder. CPU time is the group's own count, if it has "
+             "one. The recording ends when the group is empty or removed."},
+    OPTIONS_SELECT,
+    {.name = "events",
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(record.events),
+     .completes = OPT_A_FILE,
+     .help = "record the lines that are appended to FILE as marks and phases",
+     .more = "FILE is a regular file. It is created if it does not exist. Its lines are as in $BARO_EVENTS "
+             "(baro-mark(1)). Lines that were in it before are not recorded. With BARO_EVENTS=FILE in the environment, "
+             "baro mark and baro phase write to it."},
+    {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children),
+     .help = "do not record descendants, nor what they use"},
+    RECORDING,
+    {.name = "no-host",
+     .type = OPT_FALSE,
+     .offset = AT(record.host),
+     .help = "record the processes and their control groups, not the machine"},
+    HELP,
+    END,
+};
+
+const struct opt options_doctor[] = {
+    {.name = "metrics",
+     .letter = 'm',
+     .type = OPT_TRUE,
+     .offset = AT(metrics),
+     .help = "print a line for each metric of the machine and of control groups"},
+    JSON_OPTION,
+    HELP,
+    END,
+};

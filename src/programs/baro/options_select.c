@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro/options_select.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "base/span.h"
+#include "programs/common/settings.h"
+
+const char *const select_match_ons[] = {"cmdline", "exe", "comm", NULL};
+
+static int take_rule(struct select_settings *s, const struct rule_setting *rule, struct baro_error *err)
+{
+    if (s->n_rules == SETTINGS_RULES_MAX)
+        return error_set(err, BARO_E_RANGE, "more than %d of --match, --name and --exact", SETTINGS_RULES_MAX);
+    s->rules[s->n_rules++] = *rule;
+    return 0;
+}
+
+int select_take_match(void *at, const char *text, struct baro_error *err)
+{
+    return take_rule(at, &(struct rule_setting){.text = text}, err);
+}
+
+int select_take_exact(void *at, const char *text, struct baro_error *err)
+{
+    return take_rule(at, &(struct rule_setting){.text = text, .is_name = true}, err);
+}
+
+int select_take_name(void *at, const char *text, struct baro_error *err)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1])
+        return error_set(err, BARO_E_SYNTAX, "'%.80s' is not NAME=REGEX", text);
+    return take_rule(at, &(struct rule_setting){.name = text, .name_len = (int)(equals - text), .text = equals + 1},
+                     err);
+}
+
+int select_take_under(void *at, const char *text, struct baro_error *err)
+{
+    return parse_pid(text, at, err);
+}
+
+int select_take_file(void *at, const char *text, struct baro_error *err)
+{
+    struct select_settings *s = at;
+    if (s->file)
+        return error_set(err, BARO_E_RANGE, "given twice; put all tasks of a job into one file");
+    s->file = text;
+    return 0;
+}
+
+/* From /etc/passwd: a static program has no other databases of users. */
+int select_take_user(void *at, const char *text, struct baro_error *err)
+{
+    struct select_settings *s = at;
+    struct span digits = span_str(text);
+    uint64_t uid;
+    s->has_uid = scan_u64(&digits, &uid) && digits.len == 0 && uid < UINT32_MAX;
+    if (s->has_uid) {
+        s->uid = (uint32_t)uid;
+        return 0;
+    }
+    FILE *users = fopen("/etc/passwd", "re");
+    for (const struct passwd *p; users && !s->has_uid && (p = fgetpwent(users));) {
+        s->has_uid = strcmp(p->pw_name, text) == 0;
+        s->uid = p->pw_uid;
+    }
+    if (users)
+        fclose(users);
+    return s->has_uid ? 0 : error_set(err, -ENOENT, "/etc/passwd has no user '%.64s'; a number does as well", text);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of options that commands that record share; for OPT_PARSED. programs/common/options.h has others. */
+#ifndef PROGRAMS_BARO_OPTIONS_VALUES_H
+#define PROGRAMS_BARO_OPTIONS_VALUES_H
+
+#include "base/error.h"
+
+int take_overhead(void *at, const char *text, struct baro_error *err); /* at: ppm; 0: no limit */
+int take_metrics(void *at, const char *text, struct baro_error *err);  /* at: a mask */
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro/programs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+#ifndef BARO_LIBEXEC /* from the folder of programs to that of libexec; the build knows both */
+#define BARO_LIBEXEC "../libexec/barograph"
+#endif
+
+/* The folder of this program. Without /proc it is the path that execve(2) was given. */
+static bool own_folder(char ret[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
+    const char *given = n < 0 ? (const char *)getauxval(AT_EXECFN) : NULL;
+    if (n < 0 && given)
+        n = snprintf(ret, PATH_MAX, "%s", given);
+    if (n < 0 || n >= PATH_MAX)
+        return false;
+    ret[n] = 0;
+    char *slash = strrchr(ret, '/');
+    if (!slash)
+        return false;
+    *slash = 0;
+    return true;
+}
+
+/* Returns the error of the last attempt that found a file, ENOENT if none did. */
+static int execute(const char *program, char **argv)
+{
+    static const char *const folders[] = {"/" BARO_LIBEXEC, ""};
+    char own[PATH_MAX], path[PATH_MAX];
+    int error = ENOENT;
+    if (!own_folder(own))
+        return error;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+        if (snprintf(path, sizeof(path), "%s%s/%s", own, folders[i], program) >= (int)sizeof(path))
+            continue;
+        execv(path, argv);
+        if (errno != ENOENT && errno != ENOTDIR)
+            error = errno;
+    }
+    return error;
+}
+
+void programs_become(char *program, char **argv)
+{
+    argv[0] = program;
+    errno = execute(program, argv);
+}
+
+int programs_execute(struct cli *cli, char **argv)
+{
+    char program[NAME_MAX + 1];
+    snprintf(program, sizeof(program), "%s", cli->command->program ? cli->command->program : "baro-read");
+    argv[0] = program;
+    int error = execute(program, argv);
+    if (error == ENOENT)
+        return cli_failf(cli, "the program %s, which has this command, is not installed: it belongs in %s beside the "
+                              "folder of baro, or in that folder", program, BARO_LIBEXEC);
+    return cli_failf(cli, "can't execute %s: %s", program, strerror(error));
+}
+
+bool programs_other(struct cli *cli, const char *name, char **argv, int *ret)
+{
+    char program[NAME_MAX + 1];
+    if (strchr(name, '/') || snprintf(program, sizeof(program), "baro-%s", name) >= (int)sizeof(program))
+        return false;
+    argv[0] = program;
+    int error = execute(program, argv);
+    if (error == ENOENT) {
+        execvp(program, argv);
+        error = errno == ENOTDIR || errno == EACCES ? ENOENT : errno; /* EACCES: also of a folder of PATH */
+    }
+    if (error == ENOENT)
+        return false;
+    *ret = cli_failf(cli, "can't execute %s: %s", program, strerror(error));
+    return true;
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "libbaro/tape/announce.h"
+#include "libbaro/tape/folder.h"
+#include "libbaro/tape/runs.h"
+#include "libbaro/tape/tail.h"
+#include "output/rows/wrap.h"
+#include "programs/baro/end_text.h"
+#include "recorder/wrapper/link.h"
+
+#define PRUNE_AFTER (50 * NS_PER_MS) /* never in the way of a short command: after it then */
+
+/* The recorder holds nothing of the job's: what it has to say goes through the wrapper. */
+static void put(const struct recording *r, const struct buf *text, bool now)
+{
+    if (text->failed || r->cli->mute)
+        return;
+    if (r->link)
+        link_say(r->link, (const char *)text->at, text->len, now);
+    else if (r->stderr_fd >= 0)
+        fd_write_all(r->stderr_fd, text->at, text->len, NULL);
+}
+
+void recording_say(void *recording, const char *line)
+{
+    const struct recording *r = recording;
+    struct buf b = {0};
+    buf_printf(&b, "baro %s: %s\n", r->cli->command->name, line);
+    if (r->cli->tty_err)
+        wrap_lines(&b, 0, r->cli->width_err);
+    put(r, &b, true);
+    buf_done(&b);
+}
+
+/* "/a/b/../c.baro" is printed as "/a/c.baro". Where b is a link the kernel knows better: the folder is resolved, not
+ * the text. If that fails, so will opening the tape, and the message has the path as it was given. */
+static void normalise(struct buf *path)
+{
+    char folder[PATH_MAX];
+    char *text = (char *)path->at, *name = strrchr(text, '/') + 1;
+    if (!strstr(text, "/./") && !strstr(text, "/../") && !strstr(text, "//"))
+        return;
+    struct buf whole = {0};
+    char first = *name;
+    *name = 0;
+    bool found = realpath(text, folder);
+    *name = first;
+    if (!found)
+        return;
+    buf_printf(&whole, "%s%s%s", folder, folder[1] ? "/" : "", name);
+    buf_byte(&whole, 0);
+    if (!whole.failed) {
+        buf_clear(path);
+        buf_add(path, whole.at, whole.len);
+    }
+    buf_done(&whole);
+}
+
+static int absolute(const char *path, struct buf *ret, struct baro_error *err)
+{
+    char cwd[PATH_MAX];
+    if (*path != '/') {
+        if (!getcwd(cwd, sizeof(cwd)))
+            return error_set(err, -errno, "can't tell the working directory: %s", strerror(errno));
+        buf_str(ret, cwd);
+        buf_byte(ret, '/');
+    }
+    buf_str(ret, path);
+    buf_byte(ret, 0);
+    if (ret->failed)
+        return error_set(err, -ENOMEM, "out of memory");
+    normalise(ret);
+    return 0;
+}
+
+/* Where nothing can be kept the job is recorded all the same: the summary at the end needs no file. */
+static int without_file(struct recording *r, const struct baro_error *why, struct baro_error *err)
+{
+    buf_clear(&r->path);
+    r->tape_fd = memfd_create("tape", MFD_CLOEXEC);
+    if (r->tape_fd < 0)
+        return error_set(err, -errno, "%s", why->text);
+    struct buf line = {0};
+    buf_printf(&line, "%s; the run is recorded but not kept", why->text);
+    buf_byte(&line, 0);
+    if (!line.failed)
+        recording_say(r, (const char *)line.at);
+    buf_done(&line);
+    return 0;
+}
+
+static bool in_segments(const struct record_settings *s)
+{
+    return s->keep_ns || s->keep_bytes;
+}
+
+/* The folder stands in r->file in the place of a file. Takes dir_fd. */
+static int create_segments(struct recording *r, int dir_fd, const char *name, bool force, struct baro_error *err)
+{
+    const struct segments_keep keep = {r->settings->keep_ns, r->settings->keep_bytes};
+    r->file = (struct tape_file){.dir_fd = dir_fd};
+    int fd = -ENAMETOOLONG;
+    if (strlen(name) > NAME_MAX)
+        error_set(err, fd, "can't make %.200s: %s", (const char *)r->path.at, strerror(ENAMETOOLONG));
+    else
+        fd = segments_create(&r->segments, dir_fd, name, (const char *)r->path.at, force, keep, err);
+    if (fd < 0 || fstat(r->segments.dir_fd, &r->file.file) < 0) {
+        tape_file_done(&r->file);
+        return fd < 0 ? fd : -errno;
+    }
+    memcpy(r->file.name, name, strlen(name) + 1);
+    return fd;
+}
+
+static int create_kept(struct recording *r, const char *command, int dir_fd, struct baro_error *err)
+{
+    int code = runs_new_path((const char *)r->dir.at, command, &r->path, err);
+    if (code < 0) {
+        fd_close(dir_fd);
+        return code;
+    }
+    const char *path = (const char *)r->path.at, *name = strrchr(path, '/') + 1;
+    return in_segments(r->settings) ? create_segments(r, dir_fd, name, false, err)
+                                    : tape_file_create(&r->file, dir_fd, name, path, false, err);
+}
+
+static int open_kept(struct recording *r, const char *command, struct baro_error *err)
+{
+    struct baro_error note = BARO_ERROR_INIT, why = BARO_ERROR_INIT;
+    int code = runs_open(&r->dir, &note, &why);
+    if (code >= 0 && note.text[0])
+        recording_say(r, note.text);
+    if (runs_check_limits(&note) < 0)
+        recording_say(r, note.text); /* and nothing is removed */
+    if (code >= 0)
+        r->tape_fd = code = create_kept(r, command, code, &why);
+    if (code < 0)
+        return without_file(r, &why, err);
+    r->kept = true;
+    r->announced = r->path.len ? strdup(strrchr((const char *)r->path.at, '/') + 1) : NULL;
+    return 0;
+}
+
+/* That of a kept run, whatever the tape's is. */
+static char *announced_name(const char *command)
+{
+    struct buf path = {0};
+    char *name = runs_new_path("", command, &path, NULL) < 0 ? NULL : strdup((const char *)path.at + 1);
+    buf_done(&path);
+    return name;
+}
+
+int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
+                   struct baro_error *err)
+{
+    const char *name;
+    *r = (struct recording){
+        .cli = cli, .settings = s, .tape_fd = -1, .stderr_fd = STDERR_FILENO, .file = {.dir_fd = -1},
+        .segments = {.dir_fd = -1}};
+    if (!s->output)
+        return open_kept(r, command, err);
+    r->announced = announced_name(command);
+    int code = absolute(s->output, &r->path, err);
+    if (code < 0)
+        return code;
+    int dir_fd = folder_of((const char *)r->path.at, &name, err);
+    if (dir_fd < 0)
+        return dir_fd;
+    r->tape_fd = in_segments(s)
+                     ? create_segments(r, dir_fd, name, s->force, err)
+                     : tape_file_create(&r->file, dir_fd, name, (const char *)r->path.at, s->force, err);
+    return r->tape_fd < 0 ? r->tape_fd : 0;
+}
+
+/* ---- what is seen as it is written ---- */
+
+static void on_header(void *context, const struct baro_header *h)
+{
+    struct recording *r = context;
+    if (!r->settings->quiet)
+        baro_summary_new(&r->summary, h, NULL);
+}
+
+static void on_begun(void *context)
+{
+    struct recording *r = context;
+    r->begun = true;
+}
+
+/* With the first sample: until then the command may turn out not to exist, and what was there before stays. */
+static void publish(struct recording *r)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    int code = r->begun ? tape_file_publish(&r->file, r->tape_fd) : 0;
+    if (code == 0 && r->begun && r->announced) {
+        announce(r->announced, (const char *)r->path.at);
+        free(r->announced);
+        r->announced = NULL;
+    }
+    if (code == 0)
+        return;
+    error_set(&line, code, "can't replace %.200s: %s; it is as it was, and the run is not kept",
+              (const char *)r->path.at, strerror(-code));
+    recording_say(r, line.text);
+    tape_file_remove(&r->file);
+    tape_file_done(&r->file);
+}
+
+static void remove_tape(struct recording *r)
+{
+    if (r->segments.dir_fd < 0)
+        tape_file_remove(&r->file);
+    else if (tape_file_named(&r->file))
+        segments_remove(r->file.dir_fd, r->file.name, true);
+}
+
+/* The folder is the same, the name may be another. */
+static void take_name(struct recording *r)
+{
+    const char *path = (const char *)r->path.at, *slash = strrchr(path, '/');
+    r->path.len = slash ? (size_t)(slash + 1 - path) : 0;
+    buf_str(&r->path, r->file.name);
+    buf_byte(&r->path, 0);
+}
+
+/* `baro rm --yes` takes all rights from what it removes: that is not to come back. A folder of segments does not come
+ * back either: most of it may be gone. */
+static void look_for_tape(struct recording *r)
+{
+    struct stat st;
+    if (!r->begun || *r->file.temporary || r->moved || r->again_errno || r->file.dir_fd < 0 ||
+        tape_file_named(&r->file) || fstat(r->segments.dir_fd < 0 ? r->tape_fd : r->segments.dir_fd, &st) < 0)
+        return;
+    if (st.st_nlink > 0) {
+        r->moved = true;
+        return;
+    }
+    r->removed = true;
+    bool meant = !(st.st_mode & 0777) || r->segments.dir_fd >= 0;
+    int code = meant ? -EOWNERDEAD : tape_file_again(&r->file, r->tape_fd);
+    r->again_errno = -code;
+    if (code == 0)
+        take_name(r);
+}
+
+static void say_what_happened(struct recording *r)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    const char *path = (const char *)r->path.at;
+    if (r->moved)
+        error_set(&line, -1, "the tape was moved while it was written; it is no longer %.200s", path);
+    else if (r->removed && r->again_errno == EOWNERDEAD)
+        error_set(&line, -1, "the tape was removed while it was written: %.200s", path);
+    else if (r->removed && r->again_errno)
+        error_set(&line, -1, "the tape was removed while it was written, and there is no other: %s",
+                  strerror(r->again_errno));
+    else if (r->removed)
+        error_set(&line, -1, "the tape was removed while it was written; all of it is in another file now: %.180s",
+                  path);
+    if (line.text[0])
+        recording_say(r, line.text);
+}
+
+static void prune(struct recording *r)
+{
+    if (r->kept && !r->pruned)
+        runs_prune_at(r->file.dir_fd, NULL);
+    r->pruned = true;
+}
+
+static void summarize(struct recording *r, struct baro_record record)
+{
+    if (!r->summary)
+        return;
+    baro_summary_add(r->summary, &record);
+    judge_add(&r->judge, &record, r->tape_fd);
+}
+
+static void on_sample(void *context, const struct baro_sample *s)
+{
+    struct recording *r = context;
+    summarize(r, (struct baro_record){.kind = BARO_RECORD_SAMPLE, .t_ns = s->t_ns, .u.sample = s});
+    if (s->t_ns > PRUNE_AFTER)
+        prune(r);
+    publish(r);
+    if (s->t_ns < r->look_ns)
+        return;
+    r->look_ns = s->t_ns + NS_PER_SEC;
+    look_for_tape(r);
+}
+
+static void on_exit_record(void *context, const struct baro_exit *e)
+{
+    summarize(context, (struct baro_record){.kind = BARO_RECORD_EXIT, .t_ns = e->t_ns, .u.exit = e});
+}
+
+static void on_event(void *context, const struct baro_event *e)
+{
+    summarize(context, (struct baro_record){.kind = BARO_RECORD_EVENT, .t_ns = e->t_ns, .u.event = e});
+}
+
+bool recording_named(const struct recording *r)
+{
+    return r->path.len && tape_file_named(&r->file);
+}
+
+static void on_limits(void *context, const struct baro_limits *l, uint64_t t_ns)
+{
+    summarize(context, (struct baro_record){.kind = BARO_RECORD_LIMITS, .t_ns = t_ns, .u.limits = l});
+}
+
+static void put_text(struct recording *r, void make(struct recording *r, struct buf *ret))
+{
+    struct buf text = {0};
+    make(r, &text);
+    if (text.len)
+        put(r, &text, false);
+    buf_done(&text);
+}
+
+/* The wrapper waits for a second; once it is gone, the prompt is back and nothing more is to be printed. */
+static bool wrapper_waits(int link_fd)
+{
+    struct pollfd p = {.fd = link_fd};
+    return poll(&p, 1, 0) == 0 || !(p.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+static void report_to_user(struct recording *r)
+{
+    if (!r->link || wrapper_waits(r->link->fd))
+        say_what_happened(r);
+    if (!r->link || wrapper_waits(r->link->fd))
+        put_text(r, end_text_summary);
+}
+
+/* A tape that has no name yet may still come to nothing. */
+static void on_summed_up(void *context)
+{
+    struct recording *r = context;
+    if (!r->begun || *r->file.temporary)
+        return;
+    look_for_tape(r);
+    report_to_user(r);
+    r->reported = true;
+}
+
+static void on_finished(void *context, bool recorded)
+{
+    struct recording *r = context;
+    if (recorded && !r->begun)
+        remove_tape(r); /* a full disk, from the beginning: there is nothing in it */
+    else if (recorded)
+        publish(r);
+    if (!r->reported)
+        look_for_tape(r);
+    if (recorded && !r->reported)
+        report_to_user(r);
+    if (recorded && (!r->link || wrapper_waits(r->link->fd)))
+        put_text(r, end_text_reason);
+    if (r->link)
+        link_done(r->link);
+}
+
+/* Where none can be made the last segment grows, and it is tried again each second. That the folder was removed is said
+ * at the end. */
+static int on_next_segment(void *context, uint64_t t_ns, uint64_t bytes)
+{
+    struct recording *r = context;
+    struct baro_error line = BARO_ERROR_INIT;
+    int fd = segments_roll(&r->segments, t_ns, bytes);
+    if (fd >= 0 || fd == -EAGAIN)
+        return fd;
+    error_set(&line, fd, "no new segment can be made in %.200s: %s; the last one grows beyond --keep",
+              (const char *)r->path.at, strerror(-fd));
+    if (fd != -ENOENT && !r->segment_reported)
+        recording_say(r, line.text);
+    r->segment_reported = true;
+    return -1;
+}
+
+static void on_no_segment(void *context)
+{
+    struct recording *r = context;
+    segments_take_back(&r->segments);
+}
+
+void recording_options(struct recording *r, struct record_options *ret)
+{
+    const struct record_settings *s = r->settings;
+    for (int i = 0; i < s->n_programs; i++)
+        r->programs[i] = (struct record_program){s->programs[i].name, s->programs[i].command};
+    *ret = (struct record_options){
+        .tape_fd = r->tape_fd,
+        .wanted = s->wanted,
+        .interval_ns = s->interval_ns,
+        .overhead_ppm = s->overhead_ppm,
+        .keep_ns = s->keep_ns,
+        .keep_bytes = s->keep_bytes,
+        .next_segment = r->segments.dir_fd >= 0 ? on_next_segment : NULL,
+        .no_segment = on_no_segment,
+        .cmdline = s->cmdline,
+        .children = s->children,
+        .programs = r->programs,
+        .n_programs = (size_t)s->n_programs,
+        .directories = s->directories,
+        .n_directories = (size_t)s->n_directories,
+        .directories_every_ns = s->directories_every_ns,
+        .host = s->host,
+        .for_ns = s->for_ns,
+        .adopts = s->subreaper,
+        .on_error = recording_say,
+        .begun = on_begun,
+        .summed_up = on_summed_up,
+        .finished = on_finished,
+        .no_events = getenv("BARO_NO_EVENTS") != NULL,
+        .observer = {on_header, on_sample, on_exit_record, on_event, on_limits, r},
+    };
+}
+
+/* A short command is kept waiting by it (0.2 to 0.3 ms with 480 kept runs), so after such a one it is done one time in
+ * 64, by a random number: a pid may be the same in each container, and the time of a run that others start regularly is
+ * not random. */
+void recording_tidy(struct recording *r)
+{
+    uint8_t chance = 0;
+    if (r->link && !r->pruned && getrandom(&chance, sizeof(chance), GRND_NONBLOCK) == sizeof(chance) && chance % 64)
+        return;
+    prune(r);
+}
+
+bool recording_settle(struct recording *r)
+{
+    struct baro_tape *tape = NULL;
+    int fd = r->path.len && recording_named(r)
+                 ? openat(r->file.dir_fd, r->file.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+                 : -1;
+    bool readable = fd >= 0 && tape_open_fd(&tape, fd, (const char *)r->path.at, 0, NULL) >= 0;
+    baro_tape_close(tape);
+    if (!readable)
+        recording_discard(r);
+    return readable;
+}
+
+int recording_read_fd(const struct recording *r)
+{
+    return r->segments.dir_fd >= 0 ? r->segments.dir_fd : r->tape_fd;
+}
+
+void recording_discard(struct recording *r)
+{
+    remove_tape(r);
+}
+
+void recording_done(struct recording *r)
+{
+    baro_summary_free(r->summary);
+    judge_done(&r->judge);
+    buf_done(&r->path);
+    tape_file_done(&r->file);
+    segments_writer_done(&r->segments);
+    buf_done(&r->dir);
+    free(r->announced);
+    r->announced = NULL;
+    r->summary = NULL;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `run` and `record` share: where the tape goes, and the summary that is kept up while it is written. */
+#ifndef PROGRAMS_BARO_RECORDING_H
+#define PROGRAMS_BARO_RECORDING_H
+
+#include "libbaro/tape/create.h"
+#include "libbaro/tape/segments.h"
+#include "programs/baro/judge.h"
+#include "programs/common/cli.h"
+#include "programs/common/settings.h"
+#include "recorder/loop/record.h"
+
+struct recording {
+    const struct cli *cli;
+    const struct record_settings *settings;
+    struct buf path;      /* absolute, NUL-terminated; of the tape */
+    struct tape_file file;
+    struct segments_writer segments; /* with --keep; file is then the folder */
+    bool segment_reported;           /* that no segment can be made was said */
+    struct buf dir;       /* of the kept runs; empty if -o was given */
+    int tape_fd;
+    bool begun;           /* its header is in the file */
+    bool reported;        /* the summary was printed */
+    bool moved, removed;  /* by another process while it was written */
+    int again_errno;      /* why another could not be made; 0: there is one */
+    uint64_t look_ns;     /* when it is looked for next */
+    char *announced;      /* the name under which the run is announced; NULL: it was, or can't be */
+    bool kept;            /* among the kept runs */
+    bool pruned;
+    const struct link_end *link; /* in the recorder of run: to the wrapper, which prints; else NULL */
+    int stderr_fd;        /* for lines to people; -1: none */
+    struct baro_summary *summary;
+    struct judge judge;
+    struct record_program programs[SETTINGS_PROGRAMS_MAX];
+};
+
+/* Opens the tape where the settings say, or among the kept runs under a name with that of the command. */
+int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
+                   struct baro_error *err);
+void recording_options(struct recording *r, struct record_options *ret);
+/* Thins out the kept runs, if that was not done while recording. */
+void recording_tidy(struct recording *r);
+/* The recorder went away: what can't be read, because it has no whole header, is removed. True if there is something to
+ * read. */
+bool recording_settle(struct recording *r);
+/* Nothing was recorded: leaves no file behind but one that was there before. */
+void recording_discard(struct recording *r);
+void recording_done(struct recording *r);
+/* One line: "baro COMMAND: text". */
+void recording_say(void *recording, const char *line);
+
+/* The tape's descriptor for a reader: of its file or of its folder. */
+int recording_read_fd(const struct recording *r);
+/* Has the tape its name? */
+bool recording_named(const struct recording *r);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/common/moment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "base/span.h"
+#include "programs/common/zone.h"
+
+#define DAY_NS (86400 * (int64_t)NS_PER_SEC)
+
+static int wrong(const char *text, struct baro_error *err)
+{
+    return error_set(
+        err, BARO_E_SYNTAX,
+        "invalid time '%s': write +90s, -10s, 50%%, start, end, peak, 12:30:05 or 2026-11-21T12:30:05Z", text);
+}
+
+/* Exactly n digits. */
+static bool digits(struct span *s, size_t n, int *ret)
+{
+    int v = 0;
+    if (s->len < n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (s->at[i] < '0' || s->at[i] > '9')
+            return false;
+        v = 10 * v + (s->at[i] - '0');
+    }
+    *s = span_of(s->at + n, s->len - n);
+    *ret = v;
+    return true;
+}
+
+/* 12:30, 12:30:05, 12:30:05.250 */
+static bool clock_time(struct span *s, struct tm *t, int64_t *ret_ns, uint64_t *ret_unit_ns)
+{
+    *ret_ns = 0;
+    *ret_unit_ns = 60 * NS_PER_SEC;
+    t->tm_sec = 0;
+    if (!digits(s, 2, &t->tm_hour) || !scan_char(s, ':') || !digits(s, 2, &t->tm_min))
+        return false;
+    if (scan_char(s, ':')) {
+        *ret_unit_ns = NS_PER_SEC;
+        if (!digits(s, 2, &t->tm_sec))
+            return false;
+    }
+    if (t->tm_hour > 23 || t->tm_min > 59 || t->tm_sec > 60)
+        return false;
+    if (!scan_char(s, '.'))
+        return true;
+    int64_t unit = (int64_t)NS_PER_SEC / 10;
+    int digit, n = 0;
+    for (; digits(s, 1, &digit); unit /= 10, n++) {
+        *ret_ns += digit * unit;
+        *ret_unit_ns = unit > 1 ? (uint64_t)unit : 1;
+    }
+    return n > 0;
+}
+
+/* Z, +02:00, +0200, +02 */
+static bool zone(struct span *s, long *ret_seconds)
+{
+    int hours, minutes = 0;
+    *ret_seconds = 0;
+    if (scan_char(s, 'Z') || scan_char(s, 'z'))
+        return true;
+    bool west = s->len && s->at[0] == '-';
+    if (!scan_char(s, '+') && !scan_char(s, '-'))
+        return false;
+    if (!digits(s, 2, &hours))
+        return false;
+    bool colon = scan_char(s, ':');
+    if (!digits(s, 2, &minutes) && colon)
+        return false;
+    if (hours > 14 || minutes > 59)
+        return false;
+    *ret_seconds = (west ? -1 : 1) * (hours * 3600L + minutes * 60L);
+    return true;
+}
+
+static bool date(struct span *s, struct tm *t)
+{
+    int year, month;
+    if (!digits(s, 4, &year) || !scan_char(s, '-') || !digits(s, 2, &month) || !scan_char(s, '-') ||
+        !digits(s, 2, &t->tm_mday))
+        return false;
+    t->tm_year = year - 1900;
+    t->tm_mon = month - 1;
+    return month >= 1 && month <= 12 && t->tm_mday >= 1 && t->tm_mday <= 31;
+}
+
+/* In unsigned arithmetic: years go up to 9999 and a damaged header may say anything, so it may wrap, and then only
+ * misses. */
+static int64_t since(time_t when, int64_t fraction, int64_t start_realtime_ns)
+{
+    return (int64_t)((uint64_t)when * NS_PER_SEC + (uint64_t)fraction - (uint64_t)start_realtime_ns);
+}
+
+static int absolute(const char *text, int64_t start_realtime_ns, struct moment *ret, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    struct tm t = {.tm_isdst = -1};
+    int64_t fraction;
+    long offset;
+    time_t when;
+    zone_init();
+    if (!date(&s, &t) || !(scan_char(&s, 'T') || scan_char(&s, 't') || scan_char(&s, ' ')) ||
+        !clock_time(&s, &t, &fraction, &ret->unit_ns))
+        return wrong(text, err);
+    if (!s.len)
+        when = mktime(&t);
+    else if (zone(&s, &offset) && !s.len)
+        when = timegm(&t) - offset;
+    else
+        return wrong(text, err);
+    ret->ns = since(when, fraction, start_realtime_ns);
+    return 0;
+}
+
+/* The first such time of day that is not before the start; where that lies after the end, the last one before the start
+ * is no better, so it stands. */
+static int time_of_day(const char *text, int64_t start_realtime_ns, struct moment *ret, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    struct tm t;
+    int64_t fraction;
+    time_t start = (time_t)(start_realtime_ns / (int64_t)NS_PER_SEC);
+    zone_init();
+    if (!localtime_r(&start, &t) || !clock_time(&s, &t, &fraction, &ret->unit_ns) || s.len)
+        return wrong(text, err);
+    t.tm_isdst = -1;
+    ret->ns = since(mktime(&t), fraction, start_realtime_ns);
+    /* "12:30" of a run that began at 12:30:20 means that minute, not tomorrow's. */
+    if (ret->ns < -60 * (int64_t)NS_PER_SEC)
+        ret->ns += DAY_NS;
+    return 0;
+}
+
+/* The last digit of "+4.83s" stands for 10 ms. Whole minutes and hours are no rounded ones, but of seconds. Of a
+ * duration that parse_duration() takes. */
+static uint64_t unit_of(const char *text)
+{
+    size_t len = strlen(text), from;
+    char one[32];
+    uint64_t ns;
+    while (len && text[len - 1] == ' ')
+        len--;
+    for (from = len; from && ((text[from - 1] | 32) >= 'a' && (text[from - 1] | 32) <= 'z'); from--)
+        ;
+    snprintf(one, sizeof(one), "1%.*s", (int)(len - from), text + from);
+    if (parse_duration(one, &ns, NULL) < 0)
+        return 1;
+    while (from && text[from - 1] == ' ')
+        from--;
+    size_t digit = from;
+    while (digit && text[digit - 1] >= '0' && text[digit - 1] <= '9')
+        digit--;
+    for (; digit && text[digit - 1] == '.' && from > digit; from--)
+        ns /= 10;
+    return ns > NS_PER_SEC ? NS_PER_SEC : ns ? ns : 1;
+}
+
+static int from_an_end(const char *text, uint64_t end_ns, struct moment *ret, struct baro_error *err)
+{
+    uint64_t ns;
+    struct baro_error inner = BARO_ERROR_INIT;
+    if (parse_duration(text + 1, &ns, &inner) < 0)
+        return error_set(err, BARO_E_SYNTAX, "%s: %s", text, inner.text);
+    if (ns > INT64_MAX / 2 || end_ns > INT64_MAX / 2)
+        return error_set(err, BARO_E_RANGE, "%s: too far", text);
+    ret->ns = text[0] == '+' ? (int64_t)ns : (int64_t)end_ns - (int64_t)ns;
+    ret->unit_ns = unit_of(text);
+    return 0;
+}
+
+static int percent(const char *text, uint64_t end_ns, struct moment *ret, struct baro_error *err)
+{
+    uint64_t ppm;
+    struct baro_error inner = BARO_ERROR_INIT;
+    if (parse_percent(text, &ppm, &inner) < 0 || ppm > 1000000)
+        return error_set(err, BARO_E_SYNTAX, "%s: %s", text, inner.text[0] ? inner.text : "more than 100%");
+    ret->ns = (int64_t)((unsigned __int128)end_ns * ppm / 1000000);
+    return 0;
+}
+
+static bool is_word(const char *text, struct moment *ret)
+{
+    static const struct {
+        const char *word;
+        enum moment_kind kind;
+    } words[] = {{"start", MOMENT_START}, {"0", MOMENT_START}, {"end", MOMENT_END}, {"peak", MOMENT_PEAK}};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        if (strcmp(text, words[i].word) != 0)
+            continue;
+        ret->kind = words[i].kind;
+        return true;
+    }
+    return false;
+}
+
+int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret,
+                 struct baro_error *err)
+{
+    size_t len = strlen(text);
+    *ret = (struct moment){.kind = MOMENT_TIME, .unit_ns = 1};
+    if (is_word(text, ret))
+        return 0;
+    if (text[0] == '+' || text[0] == '-')
+        return from_an_end(text, end_ns, ret, err);
+    if (len > 1 && text[len - 1] == '%')
+        return percent(text, end_ns, ret, err);
+    if (len > 2 && text[2] == ':')
+        return time_of_day(text, start_realtime_ns, ret, err);
+    return absolute(text, start_realtime_ns, ret, err);
+}
+
+uint64_t moment_tolerance(const struct moment *m)
+{
+    return m->kind == MOMENT_TIME && m->unit_ns >= NS_PER_MS ? NS_PER_MS - 1 : 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moments on a tape, as a user names them. */
+#ifndef PROGRAMS_COMMON_MOMENT_H
+#define PROGRAMS_COMMON_MOMENT_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Which sample stands for a moment at which there is none. The order is that of the words of --pick. */
+enum baro_pick { PICK_BEFORE, PICK_NEAREST, PICK_AFTER };
+
+enum moment_kind { MOMENT_TIME, MOMENT_START, MOMENT_END, MOMENT_PEAK };
+
+struct moment {
+    enum moment_kind kind;
+    int64_t ns;       /* of MOMENT_TIME: since the tape began; may be negative or after the end */
+    uint64_t unit_ns; /* how exactly it was written: 10 ms of "+4.83s", a minute of "12:30" */
+};
+
+/*
+ * "+90s" since the tape began, "-10s" before its end, "50%" of its length, "0" and "start", "end", "peak", "12:30" or
+ * "12:30:05" on the local day on which the tape began (or the next one, if that is not before its end), ISO 8601 with
+ * or without zone (without: local time). All forms in which moments are printed are among them. Returns 0 or
+ * BARO_E_SYNTAX.
+ */
+int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret,
+                 struct baro_error *err);
+
+/* Moments are printed with milliseconds, cut off: a sample so much later is the one that was meant. 0 where it was
+ * written more exactly. */
+uint64_t moment_tolerance(const struct moment *m);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tables of options, one a command. Those of commands that record stand in programs/baro/options.c, which the
+ * program baro-read does not have: there they are NULL.
+ */
+#ifndef PROGRAMS_COMMON_OPTIONS_H
+#define PROGRAMS_COMMON_OPTIONS_H
+
+#include "base/error.h"
+#include "programs/common/opt.h"
+#include "programs/common/settings.h"
+
+extern const struct opt options_summary[], options_show[], options_export[], options_ls[], options_rm[],
+    options_metrics[], options_report[], options_plot[], options_top[], options_tasks[], options_serve[],
+    options_none[];
+extern __attribute__((weak)) const struct opt options_run[], options_record[], options_observe[], options_doctor[],
+    options_mark[], options_phase[];
+
+/* ---- for those who write tables ---- */
+
+/* values.c: values that more than one program takes; for OPT_PARSED. */
+int take_interval(void *at, const char *text, struct baro_error *err); /* at: nanoseconds; 0: auto */
+int take_every(void *at, const char *text, struct baro_error *err);    /* at: ns, 1s to 24h */
+int take_keep(void *at, const char *text, struct baro_error *err);     /* at: struct record_settings */
+int take_total(void *at, const char *text, struct baro_error *err);    /* at: bytes */
+
+#define AT(member) offsetof(struct settings, member)
+#define END {.name = NULL}
+#define HELP {.name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"}
+#define JSON_OPTION {.name = "json", .type = OPT_TRUE, .offset = AT(json), .help = "write JSON"}
+
+#endif

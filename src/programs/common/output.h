@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file that is there whole or not at all: written without a name, which it gets at the end. An existing file is not
+ * touched unless forced, and then replaced in one step.
+ */
+#ifndef PROGRAMS_COMMON_OUTPUT_H
+#define PROGRAMS_COMMON_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct output {
+    int fd;
+    const char *path;  /* NULL: standard output */
+    bool force, named; /* named: it stands in place already */
+    char temporary[4096]; /* its name until then; "" if it has none */
+};
+
+/* path NULL is standard output. streamed: readers want to see it grow, so it has its name from the start. */
+int output_open(struct output *o, const char *path, bool force, bool streamed, struct baro_error *err);
+int output_write(struct output *o, const void *at, size_t len, struct baro_error *err);
+/* Puts it in place. */
+int output_commit(struct output *o, struct baro_error *err);
+/* Closes it; what was not committed is gone. */
+void output_done(struct output *o);
+
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of the commands that read tapes. */
+#include <string.h>
+
+#include "base/span.h"
+#include "output/rows/dialect.h"
+#include "programs/common/options.h"
+#include "programs/common/settings.h"
+
+/* "all" or so many; 0 stands for what fits. */
+static int take_count(void *at, const char *text, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t v = UINT32_MAX;
+    if (strcmp(text, "all") != 0 && (!scan_u64(&s, &v) || s.len || v == 0 || v > UINT32_MAX))
+        return error_set(err, BARO_E_SYNTAX, "invalid number of lines '%s': write 10, or all", text);
+    *(uint32_t *)at = (uint32_t)v;
+    return 0;
+}
+
+void settings_init_reading(struct settings *s)
+{
+    *s = (struct settings){.dialect = -1, .report_format = -1, .by = BY_NOTHING};
+}
+
+static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", NULL};
+static const char *const bys[] = {"phase", "task", NULL};
+static const char *const kinds[] = {"process", "job", "event", "exit",   "host",   "cpu",
+                                       "disk",    "fs",  "net",   "sensor", "cgroup", "task",
+                                       "directory", NULL};
+static const char *const picks[] = {"before", "nearest", "after", NULL};
+
+const struct opt options_summary[] = {
+    {.name = "by",
+     .argument = "WHAT",
+     .type = OPT_CHOICE,
+     .offset = AT(by),
+     .choices = bys,
+     .help = "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record)"},
+    JSON_OPTION,
+    HELP,
+    END,
+};
+
+const struct opt options_show[] = {
+    {.name = "at",
+     .letter = 'a',
+     .argument = "TIME",
+     .type = OPT_TEXT,
+     .offset = AT(at),
+     .help = "the moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or ISO 8601 "
+             "(default: end)",
+     .more = "Times without a zone are local. A time can be given as it is printed: +4.831s, as the summary prints the "
+             "time of the peak, finds that sample."},
+    {.name = "pick",
+     .argument = "WHICH",
+     .type = OPT_CHOICE,
+     .offset = AT(pick),
+     .choices = picks,
+     .help = "which sample, if none is at TIME: the one before (the default), the nearest, or the one after"},
+    {.name = "follow",
+     .letter = 'f',
+     .type = OPT_TRUE,
+     .offset = AT(follow),
+     .help = "print the newest sample again and again until the recording ends"},
+    {.name = "top",
+     .letter = 'n',
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(count),
+     .parse = take_count,
+     .help = "print the N processes that use most CPU, or all (default: all; with --follow as many as fit)"},
+    {.name = "task",
+     .argument = "NAME",
+     .type = OPT_TEXT,
+     .offset = AT(task),
+     .help = "print the processes of this task alone (baro help record)"},
+    JSON_OPTION,
+    HELP,
+    END,
+};
+
+const struct opt options_top[] = {
+    {.name = "once", .type = OPT_TRUE, .offset = AT(once), .help = "print the view once, and end",
+     .more = "This is the default if standard output is not a terminal."},
+    {.name = "at",
+     .letter = 'a',
+     .argument = "TIME",
+     .type = OPT_TEXT,
+     .offset = AT(at),
+     .help = "begin at this moment: +90s, -10s (before the end), 50%, start, end, peak (of memory), 12:30:05 or "
+             "ISO 8601"},
+    {.name = "lines",
+     .letter = 'n',
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(count),
+     .parse = take_count,
+     .help = "print this many processes, or all (default: 25)"},
+    HELP,
+    END,
+};
+
+const struct opt options_export[] = {
+    {.name = "format",
+     .letter = 'F',
+     .argument = "FORMAT",
+     .type = OPT_CHOICE,
+     .offset = AT(format),
+     .choices = formats,
+     .help = "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, or runlog: "
+             "marks and phases as RunLog writes them",
+     .more = "In a trace each process is a bar from its start to its end, values of the job and of the machine are "
+             "counters, and events are marked. It is JSON in the Trace Event Format; docs/trace.md describes it."},
+    {.name = "safe",
+     .type = OPT_TRUE,
+     .offset = AT(safe),
+     .help = "CSV for spreadsheets: no text is taken for a formula",
+     .more = "Text that begins with =, +, -, @, a tab, a carriage return or an apostrophe gets an apostrophe in front. "
+             "Remove one apostrophe to get the original text. Numbers are not changed."},
+    {.name = "entity",
+     .letter = 'e',
+     .argument = "WHAT",
+     .type = OPT_TEXT,
+     .offset = AT(entity),
+     .choices = kinds,
+     .help = "what a row is: a process at a sample (the default), job (a sample of it), event, exit, or a reading of "
+             "host, cpu, disk, fs, net, sensor, cgroup, task or directory"},
+    {.name = "dialect",
+     .letter = 'd',
+     .argument = "NAME",
+     .type = OPT_CHOICE,
+     .offset = AT(dialect),
+     .choices = dialect_names,
+     .help = "CSV as another program writes it: spare-cores (of process or host), spare-cores-mended, pytyche-cpu or "
+             "oasislmf",
+     .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
+             "resource-tracker, and counts as they do. spare-cores-mended has the same columns, but known errors in "
+             "them are corrected, and an absent value is empty. pytyche-cpu has timestamp,usr_pct,idle_pct. "
+             "oasislmf is resource_monitor.csv of OasisLMF: timestamp,tool,pid,cpu_pct,..., a row for each process at "
+             "each sample, and one from its exit record; the tool is its task, or its program. "
+             "docs/dialects.md describes each column."},
+    {.name = "columns",
+     .letter = 'c',
+     .argument = "LIST",
+     .type = OPT_TEXT,
+     .offset = AT(columns),
+     .completes = OPT_A_METRIC,
+     .help = "these columns, in this order, e.g. time,pid,name,rss (default: all that are recorded, and cores)"},
+    {.name = "list", .type = OPT_TRUE, .offset = AT(list), .help = "list formats, dialects and kinds of rows"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(output),
+     .completes = OPT_A_FILE,
+     .help = "write to FILE, which must not exist (default, and -: standard output)"},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
+    {.name = "follow",
+     .letter = 'f',
+     .type = OPT_TRUE,
+     .offset = AT(follow),
+     .help = "continue while the tape grows, until its end"},
+    HELP,
+    END,
+};
+
+/* As in programs/baro-report/formats.c. */
+static const char *const report_format_names[] = {"html", "markdown", "json", NULL};
+
+const struct opt options_report[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(output),
+     .completes = OPT_A_FILE,
+     .help = "write to FILE.html, FILE.md or FILE.json, which must not exist, or to the folder DIR/ (-: standard "
+             "output; default: the tape's name with .html)",
+     .more = "FILE.html is a page. FILE.md is Markdown for pull requests, wikis and mail. FILE.json has the whole "
+             "report as data (docs/json.md). DIR/ gets report.md and a picture of each figure: PNG, 1800 pixels wide, "
+             "or SVG if baro was built without cairo. The folder must be empty or not exist; --force replaces the "
+             "files of a report in it."},
+    {.name = "format",
+     .letter = 'F',
+     .argument = "FORMAT",
+     .type = OPT_CHOICE,
+     .offset = AT(report_format),
+     .choices = report_format_names,
+     .help = "html, markdown or json (default: by the end of FILE)"},
+    {.name = "github",
+     .type = OPT_TRUE,
+     .offset = AT(github),
+     .help = "append Markdown to the job summary of GitHub Actions: the file in $GITHUB_STEP_SUMMARY"},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
+    HELP,
+    END,
+};
+
+#define SIZE_MOST 20000u
+
+static int take_size(void *at, const char *text, unsigned least, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t v = 0;
+    if (!scan_u64(&s, &v) || s.len || v < least || v > SIZE_MOST)
+        return error_set(err, BARO_E_SYNTAX, "invalid size '%s': write a number from %u to %u", text, least, SIZE_MOST);
+    *(unsigned *)at = (unsigned)v;
+    return 0;
+}
+
+static int take_width(void *at, const char *text, struct baro_error *err)
+{
+    return take_size(at, text, 10, err);
+}
+
+/* Three lines: fewer have no room for the ticks of values. */
+static int take_height(void *at, const char *text, struct baro_error *err)
+{
+    return take_size(at, text, 3, err);
+}
+
+const struct opt options_plot[] = {
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(output),
+     .completes = OPT_A_FILE,
+     .help = "write to FILE.svg, FILE.png or FILE.txt, which must not exist (default: the terminal)"},
+    {.name = "from",
+     .argument = "TIME",
+     .type = OPT_TEXT,
+     .offset = AT(from),
+     .help = "begin at TIME: +90s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: start)"},
+    {.name = "to", .argument = "TIME", .type = OPT_TEXT, .offset = AT(to), .help = "end at TIME (default: end)"},
+    {.name = "width",
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(width),
+     .parse = take_width,
+     .help = "columns in the terminal (default: its width), or pixels of a picture (default: 900)"},
+    {.name = "height",
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(height),
+     .parse = take_height,
+     .help = "lines in the terminal (default: 12), or pixels of a picture (default: 320)",
+     .more = "A PNG has twice as many pixels in each direction, for screens with a high resolution."},
+    {.name = "list", .type = OPT_TRUE, .offset = AT(list), .help = "list the figures"},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
+    HELP,
+    END,
+};
+
+const struct opt options_ls[] = {
+    {.name = "lines", .letter = 'n', .argument = "N", .type = OPT_PARSED, .offset = AT(count), .parse = take_count,
+     .help = "list the newest N, or all (default: as many as fit the terminal; without a terminal all)"},
+    JSON_OPTION, HELP, END,
+};
+
+const struct opt options_rm[] = {
+    {.name = "all", .type = OPT_TRUE, .offset = AT(all), .help = "remove all kept runs; needs --yes"},
+    {.name = "yes",
+     .letter = 'y',
+     .type = OPT_TRUE,
+     .offset = AT(yes),
+     .help = "confirm --all; with names, remove also what is still being recorded"},
+    HELP, END,
+};
+
+const struct opt options_tasks[] = {
+    JSON_OPTION,
+    {.name = "in-folder",
+     .type = OPT_TRUE,
+     .offset = AT(in_folder),
+     .help = "check FILE.yaml as baro observe --tasks does: it is a regular file, no link, and belongs to root or to "
+             "the owner of its folder"},
+    HELP,
+    END,
+};
+
+static int take_listen(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    if (s->n_listen == SETTINGS_LISTEN_MAX)
+        return error_set(err, BARO_E_RANGE, "--listen can be given %d times at most", SETTINGS_LISTEN_MAX);
+    s->listen[s->n_listen++] = text;
+    return 0;
+}
+
+static int take_host(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    if (s->n_hosts == SETTINGS_HOSTS_MAX)
+        return error_set(err, BARO_E_RANGE, "--allow-host can be given %d times at most", SETTINGS_HOSTS_MAX);
+    if (!*text || strpbrk(text, ":/ "))
+        return error_set(err, BARO_E_SYNTAX, "invalid name of a host '%s': write it without a scheme or port", text);
+    s->hosts[s->n_hosts++] = text;
+    return 0;
+}
+
+static int take_number(void *at, const char *text, uint64_t least, uint64_t most, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t v = 0;
+    if (!scan_u64(&s, &v) || s.len || v < least || v > most)
+        return error_set(err, BARO_E_SYNTAX, "invalid number '%s': write a number from %llu to %llu", text,
+                         (unsigned long long)least, (unsigned long long)most);
+    *(uint32_t *)at = (uint32_t)v;
+    return 0;
+}
+
+static int take_clients(void *at, const char *text, struct baro_error *err)
+{
+    return take_number(at, text, 8, 10000, err);
+}
+
+static int take_processes(void *at, const char *text, struct baro_error *err)
+{
+    return take_number(at, text, 0, 1000, err);
+}
+
+/* ---- what serve passes on to baro observe ---- */
+
+static int pass_on(struct serve_settings *s, const char *option, const char *text, struct baro_error *err)
+{
+    if (s->n_observe + 2 > SETTINGS_OBSERVE_MAX)
+        return error_set(err, BARO_E_RANGE, "there are too many options of the observer");
+    s->observe[s->n_observe++] = option;
+    s->observe[s->n_observe++] = text;
+    return 0;
+}
+
+static int pass_pattern(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    if (!*text)
+        return error_set(err, BARO_E_SYNTAX, "its PATTERN is empty");
+    s->observes = true;
+    return pass_on(s, "--cgroup", text, err);
+}
+
+static int pass_tasks(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    s->observes = true;
+    return pass_on(s, "--tasks", text, err);
+}
+
+static int pass_keep(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings checked;
+    int code = take_keep(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--keep", text, err);
+}
+
+static int pass_total(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t checked;
+    int code = take_total(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--total", text, err);
+}
+
+static int pass_interval(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t checked;
+    int code = take_interval(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--interval", text, err);
+}
+
+static int pass_every(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t checked;
+    int code = take_every(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--du-every", text, err);
+}
+
+const struct opt options_serve[] = {
+    {.name = "listen", .letter = 'l', .argument = "ADDRESS", .type = OPT_PARSED, .offset = AT(serve),
+     .parse = take_listen,
+     .help = "listen on ADDR:PORT or unix:PATH; repeatable (default: 127.0.0.1:2276)",
+     .more = "ADDR is a numeric address ([::1]:2276 for IPv6), localhost, or * for all. Port 0 takes a free one; the "
+             "URL is printed at the start. Only the user that started it can connect to a Unix socket."},
+    {.name = "token-file", .argument = "FILE", .type = OPT_TEXT, .offset = AT(serve.token_file),
+     .completes = OPT_A_FILE,
+     .help = "ask clients for the token in FILE; required unless it listens on this machine alone",
+     .more = "The token is the first line of FILE, 16 characters or more. Clients send it as 'Authorization: Bearer "
+             "TOKEN'. A browser opens the page once with ?token=TOKEN and gets a cookie."},
+    {.name = "allow-host", .argument = "NAME", .type = OPT_PARSED, .offset = AT(serve), .parse = take_host,
+     .help = "answer requests whose Host is NAME; repeatable",
+     .more = "Without it only numeric addresses and localhost are answered: a page of another site could otherwise "
+             "have its own name point here and read the answers (DNS rebinding)."},
+    {.name = "clients", .argument = "N", .type = OPT_PARSED, .offset = AT(serve.clients), .parse = take_clients,
+     .help = "serve so many connections at once at most (default: 256)"},
+    {.name = "unsent", .argument = "SIZE", .type = OPT_PARSED, .offset = AT(serve.unsent_bytes), .parse = take_total,
+     .help = "hold answers that clients have not taken within SIZE together (default: 64MB)",
+     .more = "A request whose answer would be more is refused with status 503. One user or address gets half of it. "
+             "Answers of 64 KiB and less do not count."},
+    {.name = "metrics-processes", .argument = "N", .type = OPT_PARSED, .offset = AT(serve.metrics_processes),
+     .parse = take_processes,
+     .help = "/metrics also has the N processes of each job that use most CPU (default: 0)"},
+    {.name = "announced", .type = OPT_TRUE, .offset = AT(serve.announced),
+     .help = "list also the runs of this machine whose tapes are elsewhere, as without DIR"},
+    {.name = "cgroup", .argument = "PATTERN", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_pattern,
+     .completes = OPT_A_FILE,
+     .help = "record each control group that matches onto a tape in DIR, by baro observe; repeatable",
+     .more = "baro observe runs while the server does. If it ends before, it is started again after 1 s, then after "
+             "2 s, 4 s, up to a minute. PATTERN is as for baro observe."},
+    {.name = "tasks", .argument = "TASKS", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_tasks,
+     .completes = OPT_A_FILE,
+     .help = "record the job of each task file in the folder TASKS in the same way"},
+    {.name = "keep", .argument = "TIME|SIZE", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_keep,
+     .help = "with --cgroup or --tasks: keep only the newest part of each tape, e.g. 1d or 64MB"},
+    {.name = "total", .argument = "SIZE", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_total,
+     .help = "with --cgroup or --tasks: keep all tapes in DIR together within SIZE, e.g. 2GB (default: no limit)"},
+    {.name = "interval", .letter = 'i', .argument = "TIME", .type = OPT_PARSED, .offset = AT(serve),
+     .parse = pass_interval,
+     .help = "with --cgroup or --tasks: time between two samples of a job: auto (the default), or 10ms to 1h"},
+    {.name = "du-every", .argument = "TIME", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_every,
+     .help = "with --tasks: time between two walks of the sandboxes of tasks: 1s to 24h (default: 60s, or longer)"},
+    HELP, END,
+};
+
+const struct opt options_metrics[] = {JSON_OPTION, HELP, END};
+const struct opt options_none[] = {HELP, END};

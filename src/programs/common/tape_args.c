@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/common/tape_args.h"
+
+#include <pwd.h>
+#include <string.h>
+
+#include "base/fmt.h"
+
+int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    int code = baro_runs_resolve(name, ret_path->at, sizeof(ret_path->at), &err);
+    if (code >= 0)
+        code = baro_tape_open(ret, ret_path->at, &err);
+    return code < 0 ? cli_fail(cli, &err) : 0;
+}
+
+/* An error is reported by the read that follows. */
+bool reader_wait(struct baro_tape *tape)
+{
+    return baro_tape_wait(tape, -1, NULL) != BARO_E_ENDED;
+}
+
+static void look_up(uint32_t uid, char *ret, size_t cap)
+{
+    struct passwd entry, *found = NULL;
+    char text[4096];
+    *ret = 0;
+    if (getpwuid_r(uid, &entry, text, sizeof(text), &found) == 0 && found && strlen(found->pw_name) < cap)
+        memcpy(ret, found->pw_name, strlen(found->pw_name) + 1);
+}
+
+const char *users_name(void *users, uint32_t uid)
+{
+    struct users *u = users;
+    unsigned i = 0;
+    while (i < USERS_KEPT && !(u->kept[i].known && u->kept[i].uid == uid))
+        i++;
+    if (i == USERS_KEPT) {
+        i = u->next++ % USERS_KEPT;
+        u->kept[i].known = true;
+        u->kept[i].uid = uid;
+        look_up(uid, u->kept[i].name, sizeof(u->kept[i].name));
+    }
+    return u->kept[i].name[0] ? u->kept[i].name : NULL;
+}
+
+void reader_cores(struct buf *b, double cores)
+{
+    fmt_decimal(b, cores, cores < 10 ? 2 : 1);
+}

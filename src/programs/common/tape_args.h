@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands that read tapes share. */
+#ifndef PROGRAMS_COMMON_TAPE_ARGS_H
+#define PROGRAMS_COMMON_TAPE_ARGS_H
+
+#include <limits.h>
+
+#include "baro/baro.h"
+#include "output/rows/row.h"
+#include "programs/common/cli.h"
+
+struct reader_path {
+    char at[PATH_MAX];
+};
+
+/* Finds and opens the tape that a user named (NULL: @last). Returns 0, or the exit status of a failure that was
+ * reported. */
+int reader_open(const struct cli *cli, const char *name, struct baro_tape **ret, struct reader_path *ret_path);
+
+/* Waits until a growing tape has more to read. False: all of it was read, and it has its end, was removed or replaced,
+ * or nobody writes it any more. */
+bool reader_wait(struct baro_tape *tape);
+
+/* Names of users, the last ones kept: all rows of a job tend to have the same few. Fits row.user; begins as all zero.
+ */
+#define USERS_KEPT 16
+struct users {
+    struct {
+        uint32_t uid;
+        bool known;
+        char name[64]; /* "": there is none */
+    } kept[USERS_KEPT];
+    unsigned next;
+};
+const char *users_name(void *users, uint32_t uid);
+
+/* Cores as text for people, such as "0.53". */
+void reader_cores(struct buf *b, double cores);
+
+#endif

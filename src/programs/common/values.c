@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of options of those that record, and of baro serve, which passes them on. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "programs/common/options.h"
+
+/* A sixteenth of it is a segment, which has a header of its own. */
+#define KEEP_NS_LEAST (10 * NS_PER_SEC)
+#define KEEP_BYTES_LEAST 1000000u
+#define TOTAL_LEAST 16000000u
+
+int take_interval(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ns;
+    if (strcmp(text, "auto") == 0) {
+        *(uint64_t *)at = 0;
+        return 0;
+    }
+    int code = parse_duration(text, &ns, err);
+    if (code < 0)
+        return code;
+    if (ns < 10 * NS_PER_MS || ns > 3600 * NS_PER_SEC)
+        return error_set(err, BARO_E_RANGE, "%s is outside of 10ms to 1h", text);
+    *(uint64_t *)at = ns;
+    return 0;
+}
+
+int take_every(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t ns;
+    int code = parse_duration(text, &ns, err);
+    if (code < 0)
+        return code;
+    if (ns < NS_PER_SEC || ns > 24 * 3600 * NS_PER_SEC)
+        return error_set(err, BARO_E_RANGE, "%s is outside of 1s to 24h", text);
+    *(uint64_t *)at = ns;
+    return 0;
+}
+
+/* A time or a size; given twice, both. */
+int take_keep(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings *s = at;
+    uint64_t n;
+    if (parse_duration(text, &n, NULL) == 0) {
+        if (n < KEEP_NS_LEAST)
+            return error_set(err, BARO_E_RANGE, "%s is less than 10s", text);
+        s->keep_ns = n;
+        return 0;
+    }
+    if (parse_size(text, &n, NULL) < 0)
+        return error_set(err, BARO_E_SYNTAX, "'%s' is neither a time nor a size: write 1h, 10min or 512MB", text);
+    if (n < KEEP_BYTES_LEAST)
+        return error_set(err, BARO_E_RANGE, "%s is less than 1MB", text);
+    s->keep_bytes = n;
+    return 0;
+}
+
+int take_total(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t bytes;
+    int code = parse_size(text, &bytes, err);
+    if (code < 0)
+        return code;
+    if (bytes < TOTAL_LEAST)
+        return error_set(err, BARO_E_RANGE, "%s is less than 16MB", text);
+    *(uint64_t *)at = bytes;
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/common/zone.h"
+
+#include <time.h>
+
+#include "base/clock.h"
+
+void zone_init(void)
+{
+    tzset(); /* which localtime_r() need not do */
+}
+
+long zone_east(int64_t realtime_ns)
+{
+    const int64_t second = (int64_t)NS_PER_SEC;
+    time_t when = (time_t)(realtime_ns / second - (realtime_ns % second < 0));
+    struct tm t;
+    zone_init();
+    return localtime_r(&when, &t) ? t.tm_gmtoff : 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/collectors/directories/directory_row.h"
+
+#include "recorder/helper/worker.h"
+
+#define PERIOD_LEAST (100 * NS_PER_MS) /* results are taken at most this often */
+
+void directory_row_init(struct directory_row *r, struct sampling *sampling)
+{
+    *r = (struct directory_row){.sampling = sampling};
+}
+
+int directory_row_add(struct directory_row *r, const char *path, uint64_t every_ns, struct baro_entity_owner owner,
+                      struct baro_error *err)
+{
+    struct sampling *g = r->sampling;
+    const struct directories_options options = {
+        .every_ns = every_ns,
+        .overhead_ppm = g->options.overhead_ppm,
+        .start_monotonic_ns = g->options.start_monotonic_ns,
+        .entity_ids = &g->entity_ids,
+    };
+    int code = r->directories ? 0 : directories_new(&r->directories, &options, err);
+    return code < 0 ? code : directories_add(r->directories, path, owner, err);
+}
+
+/* ---- the row ---- */
+
+static void say(void *context, const char *line)
+{
+    struct directory_row *r = context;
+    job_event(r->sampling->job, r->sampling->now_ns, BARO_EVENT_WARNING, NULL, 0, line);
+}
+
+/* A short job has no walk but the last one. */
+static bool tick(void *state, const struct collector_tick *t)
+{
+    struct directory_row *r = state;
+    if (!r->directories)
+        return false;
+    if (t->last)
+        directories_last(r->directories);
+    if (t->last || t->now_ns >= SAMPLING_HELPER_AFTER)
+        directories_tick(r->directories, t->now_ns, say, r);
+    t->sample->entities[KIND_directory] = directories_view(r->directories);
+    return true;
+}
+
+static int32_t pid_of_helper(void *state)
+{
+    const struct directory_row *r = state;
+    return r->directories ? (int32_t)worker_pid(directories_worker(r->directories)) : 0;
+}
+
+/* Not charged to the budget: the walk keeps within a share of its own, and no sample is left out because of it. */
+static void cost(void *state, struct collector_cost *ret)
+{
+    struct directory_row *r = state;
+    if (!r->directories)
+        return;
+    struct worker *w = directories_worker(r->directories);
+    *ret = (struct collector_cost){.unbudgeted_ns = worker_cpu_ns(w), .refused = worker_refused(w)};
+}
+
+static void finish(void *state)
+{
+    struct directory_row *r = state;
+    if (r->directories)
+        worker_end(directories_worker(r->directories));
+}
+
+static void close_directories(void *state, bool exiting)
+{
+    struct directory_row *r = state;
+    if (exiting)
+        return;
+    directories_free(r->directories);
+    r->directories = NULL;
+}
+
+const struct collector directory_collector = {
+    .name = "directories",
+    .kinds = COLLECTOR_KIND(KIND_directory),
+    .period_ns = PERIOD_LEAST,
+    .tick = tick,
+    .helper = pid_of_helper,
+    .cost = cost,
+    .finish = finish,
+    .close = close_directories,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Without an event source, a process can begin and end between two lists of children. How many did so is bounded by the
+ * pids that the kernel has given out in this PID namespace: each is that of a member, of another process or thread that
+ * lives, or of one that has ended. Of the last nobody knows what it was, so each may have been a process of the job.
+ *
+ * Example: the command is pid 100, and 107 is the pid that was given out last. 101 to 104 are known as members, 105 is
+ * a thread that lives, 106 and 107 have ended: two processes at most were not seen. If 106 and 107 were known as
+ * members, too, none was missed, and the number of processes is exact.
+ */
+#ifndef RECORDER_COLLECTORS_PROCESSES_BIRTHS_H
+#define RECORDER_COLLECTORS_PROCESSES_BIRTHS_H
+
+#include "recorder/sampler/sampling.h"
+
+#define BIRTHS_WAITING 64u
+
+struct births {
+    struct sampling *sampling;
+    bool tried, counting;
+    int fd;           /* /proc/loadavg, whose last field is the last pid given; -1: not usable */
+    int32_t last;     /* what became of pids up to this one is known */
+    uint64_t last_ns; /* when that one was read */
+    uint64_t round_ns; /* all pids may have been given out within this time */
+    struct {
+        int32_t pid;
+        uint64_t since_ns;
+    } waiting[BIRTHS_WAITING]; /* processes that live, and are no members so far */
+    size_t n_waiting;
+};
+
+void births_init(struct births *b, struct sampling *sampling);
+void births_done(struct births *b);
+
+int32_t births_last_pid(struct births *b); /* 0: not known */
+
+/* Pids above this one are counted from now on; 0: above the last one. It is the command's, or no process of the job has
+ * begun unobserved so far. */
+void births_begin(struct births *b, int32_t pid);
+/* last was read before children were listed, so whoever has a pid up to it and lives is a member by now, or none of the
+ * job's. */
+void births_check(struct births *b, int32_t last);
+/* All members are known, and events report others from now on. Returns whether none was missed. */
+bool births_end(struct births *b, int32_t last);
+
+#endif

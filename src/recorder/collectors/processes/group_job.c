@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/cgroup/walk.h"
+#include "recorder/collectors/processes/group_job.h"
+
+#include <stdio.h>
+
+#define REWALK NS_PER_SEC
+
+void group_job_init(struct group_job *w, struct sampling *sampling)
+{
+    *w = (struct group_job){.sampling = sampling, .meter = {.fd = -1, .split_fd = -1}};
+}
+
+void group_job_done(struct group_job *w)
+{
+    if (!w->is_on)
+        return;
+    cgroup_meter_close(&w->meter);
+    cgroup_walk_done(&w->walk);
+    w->is_on = false;
+}
+
+int group_job_begin(struct group_job *w, const struct cgroup_location *place, bool since_now)
+{
+    struct sampling *g = w->sampling;
+    w->is_on = true;
+    w->is_target = since_now;
+    g->options.children &= !since_now; /* the group lists them, unless they were moved to another one */
+    g->job->open = since_now; /* processes may be moved into the group */
+    cgroup_walk_init(&w->walk, g->options.root_fd, place);
+    w->walk_error = cgroup_walk_groups(&w->walk);
+    if (w->walk_error < 0)
+        return w->walk_error;
+    if (cgroup_meter_open(&w->meter, g->options.root_fd, g->options.groups, g->job->ns_per_tick) == 0 && since_now)
+        cgroup_meter_read(&w->meter, &w->base);
+    return 0;
+}
+
+void group_job_count(struct group_job *w)
+{
+    struct cgroup_reading now;
+    if (!w->is_on || w->meter.fd < 0 || cgroup_meter_read(&w->meter, &now) < 0)
+        return; /* the group was removed: its last values stay */
+    uint64_t user = now.user_ns - w->base.user_ns, sum = user + now.system_ns - w->base.system_ns;
+    w->grew = now.user_ns + now.system_ns != w->counted_ns;
+    w->counted_ns = now.user_ns + now.system_ns;
+    if (now.user_ns < w->base.user_ns)
+        user = 0; /* the split between user and system may change a little; the sum never falls */
+    w->sampling->job->group = (struct job_group){true, user < sum ? user : sum, user < sum ? sum - user : 0};
+}
+
+bool group_job_is_counted(const struct group_job *w)
+{
+    return w->is_on && w->meter.fd >= 0;
+}
+
+bool group_job_is_quiet(const struct group_job *w)
+{
+    struct cgroup_reading now;
+    return group_job_is_counted(w) && cgroup_meter_read(&w->meter, &now) == 0 &&
+           now.user_ns + now.system_ns == w->counted_ns;
+}
+
+static void found(void *context, int32_t pid)
+{
+    struct group_job *w = context;
+    struct sampling *g = w->sampling;
+    if (sampling_is_own(g, pid))
+        return;
+    struct member *m = tree_find(&g->job->tree, pid);
+    if (!m && collectors_own(&g->collectors, pid))
+        return;
+    w->members++;
+    if (m)
+        m->unlisted = 0;
+    else if ((m = job_add(g->job, pid, NULL, BARO_ORIGIN_SCAN, g->now_ns)) != NULL)
+        m->came = g->job->open;
+    if (m)
+        m->listed = true;
+}
+
+/* The groups are listed one by one, so a process that moves between two of them may be missing once. */
+static bool has_left(const struct member *m)
+{
+    return m->unlisted > m->listed;
+}
+
+static void count_list(struct group_job *w)
+{
+    struct tree *tree = &w->sampling->job->tree;
+    for (size_t i = 0; i < tree->n; i++) {
+        struct member *m = tree->at[i];
+        if (m && !member_has_ended(m) && !member_is_zombie(m) && !has_left(m)) /* in version 2 no zombie is listed */
+            m->unlisted++;
+    }
+}
+
+/* Has any member left? Who is missing in this list is looked for in another one at the next tick. */
+static void find_left(struct group_job *w)
+{
+    const struct tree *tree = &w->sampling->job->tree;
+    bool all = w->walk_error == 0 && !w->walk.left_out;
+    for (size_t i = 0; i < w->walk.n; i++)
+        all &= !w->walk.at[i].gone; /* removed, or it could not be read */
+    w->any_left = false;
+    for (size_t i = 0; i < tree->n && all; i++) {
+        if (!tree->at[i] || !tree->at[i]->unlisted)
+            continue;
+        w->any_left |= has_left(tree->at[i]);
+        w->walked_ns = 0;
+    }
+}
+
+struct member *group_job_next_left(const struct group_job *w, size_t *i)
+{
+    const struct tree *tree = &w->sampling->job->tree;
+    while (w->any_left && *i < tree->n) {
+        struct member *m = tree->at[(*i)++];
+        if (m && has_left(m))
+            return m;
+    }
+    return NULL;
+}
+
+bool group_job_has_come(const struct group_job *w, const struct member *m)
+{
+    return m->came && job_began_before(w->sampling->job, m->row.key.start, w->before_ns);
+}
+
+size_t group_job_find(struct group_job *w)
+{
+    struct sampling *g = w->sampling;
+    w->members = 0;
+    if (!w->is_on)
+        return 0;
+    w->before_ns = w->read_ns;
+    w->read_ns = g->now_ns;
+    bool walks = g->now_ns >= w->walked_ns + REWALK;
+    if (walks) {
+        w->walk_error = cgroup_walk_groups(&w->walk);
+        w->walked_ns = g->now_ns;
+    }
+    if (w->is_target && walks)
+        count_list(w);
+    if (w->walk_error == 0)
+        w->walk_error = cgroup_walk_processes(&w->walk, g->text, sizeof(g->text), found, w) < 0 ? -1 : 0;
+    if (w->is_target && walks)
+        find_left(w);
+    return w->members;
+}
+
+/* Reported once: processes in groups that are not walked become members only through events. */
+static void report_left_out(struct group_job *w)
+{
+    char text[128];
+    if (!w->walk.left_out || w->left_out_reported)
+        return;
+    w->left_out_reported = true;
+    snprintf(text, sizeof(text), "%zu control groups are not read: too many, too deep, or too few descriptors",
+             w->walk.left_out);
+    job_event(w->sampling->job, w->sampling->now_ns, BARO_EVENT_WARNING, NULL, w->walk.left_out, text);
+}
+
+void group_job_find_if_due(struct group_job *w, bool at_once)
+{
+    if (!w->is_on)
+        return;
+    if (at_once || w->sampling->now_ns >= w->walked_ns + REWALK)
+        group_job_find(w);
+    report_left_out(w); /* only in a tick: there is a tape for the event by then */
+}

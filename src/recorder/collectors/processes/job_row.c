@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/collectors/processes/job_row.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void job_row_init(struct job_row *r, struct sampling *sampling, const struct memory *memory, struct group_job *group,
+                  const struct socket_row *sockets)
+{
+    *r = (struct job_row){.sampling = sampling, .memory = memory, .group = group, .sockets = sockets};
+}
+
+void job_row_lossy(struct job_row *r)
+{
+    r->lossy_now = true;
+}
+
+bool job_row_is_stirred(const struct job_row *r)
+{
+    const struct job *job = r->sampling->job;
+    const struct tree *tree = &job->tree;
+    const struct baro_sample *sample = &r->sampling->sample;
+    return job->n_gone || tree->removals != sample->removals || tree->n != sample->n ||
+           tree_next_moved(tree, 0) < tree->n;
+}
+
+bool job_row_any_moved(const struct job_row *r)
+{
+    const struct baro_sample *sample = &r->sampling->sample;
+    if (group_job_is_counted(r->group))
+        return r->group->grew || r->others;
+    for (size_t i = 0; sample->moved && i < (sample->n + 63) / 64; i++) {
+        if (sample->moved[i])
+            return true;
+    }
+    return !sample->moved;
+}
+
+const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns)
+{
+    struct baro_sample *sample = &r->sampling->sample;
+    const struct tree *tree = &r->sampling->job->tree;
+    if (r->sampling->job->n_gone || tree->removals != sample->removals || tree->n < sample->n || !sample->moved ||
+        t_ns <= sample->t_ns)
+        return NULL;
+    memset(r->moved, 0, (sample->n + 63) / 64 * sizeof(*r->moved));
+    sample->processes = tree->rows;
+    sample->t_ns = t_ns;
+    sample->lossy = false;
+    return sample;
+}
+
+/* If out of memory, sample->moved is NULL: all members may have changed. */
+static void fill_moved(struct job_row *r)
+{
+    struct tree *tree = &r->sampling->job->tree;
+    struct baro_sample *sample = &r->sampling->sample;
+    size_t words = (tree->n + 63) / 64;
+    if (words > r->cap_moved) {
+        uint64_t *grown = realloc(r->moved, 2 * words * sizeof(*grown));
+        r->moved = grown ? grown : r->moved;
+        r->cap_moved = grown ? 2 * words : r->cap_moved;
+    }
+    sample->moved = words <= r->cap_moved ? r->moved : NULL;
+    sample->removals = tree->removals;
+    if (sample->moved && words)
+        memcpy(r->moved, tree->moved, words * sizeof(*r->moved));
+    tree_clear_moved(tree);
+}
+
+static bool tick(void *state, const struct collector_tick *t)
+{
+    struct job_row *r = state;
+    struct job *job = r->sampling->job;
+    struct baro_sample *sample = t->sample;
+    sample->t_ns = t->now_ns;
+    r->others = job->tree.removals != sample->removals;
+    size_t n = sample->n;
+    sample->n = tree_compact(&job->tree);
+    r->others |= sample->n != n;
+    sample->processes = job->tree.rows;
+    sample->lossy = r->lossy_now;
+    r->lossy += r->lossy_now;
+    r->lossy_now = false;
+    group_job_count(r->group);
+    job_totals(job, sample->job, sample->job_absent);
+    sample->job[JOB_pss_stale] = memory_stale(r->memory, &sample->job_absent[JOB_pss_stale]);
+    socket_row_fill(r->sockets, sample);
+    fill_moved(r);
+    if (r->sampling->options.host_alone) {
+        memset(sample->job, 0, sizeof(sample->job));
+        memset(sample->job_absent, BARO_ABSENT_NOT_ASKED, sizeof(sample->job_absent));
+    }
+    return true;
+}
+
+static bool is_quiet(void *state, uint64_t now_ns)
+{
+    const struct job_row *r = state;
+    (void)now_ns;
+    return !job_row_is_stirred(r) && (!r->group->is_on || group_job_is_quiet(r->group));
+}
+
+static void close_job(void *state, bool exiting)
+{
+    struct job_row *r = state;
+    if (exiting)
+        return;
+    group_job_done(r->group);
+    free(r->moved);
+    r->moved = NULL;
+}
+
+const struct collector job_collector = {
+    .name = "job",
+    .kinds = COLLECTOR_KIND(BARO_KIND_JOB),
+    .tick = tick,
+    .is_quiet = is_quiet,
+    .close = close_job,
+};

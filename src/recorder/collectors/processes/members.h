@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Members that are read outside of a tick's turn, and members that are found gone. */
+#ifndef RECORDER_COLLECTORS_PROCESSES_MEMBERS_H
+#define RECORDER_COLLECTORS_PROCESSES_MEMBERS_H
+
+#include "recorder/collectors/processes/processes.h"
+
+/* To be called before a member is read for the first time. */
+void members_begin(struct processes *p, struct member *m);
+
+/* The member is no longer there: releases what was held for it and calls job_gone(). Does the same first for members
+ * below it that are no longer there. */
+void members_gone(struct processes *p, struct member *m, uint64_t t_ns);
+
+/* The same only for the members below it: it reaped them, or it is not known who did. */
+void members_gather(struct processes *p, struct member *m, uint64_t t_ns);
+
+/* The member is none any more, but did not end; unless that shows now. */
+void members_leave(struct processes *p, struct member *m);
+
+/* The pid is no longer there. The wrapper reports each process that it reaps, with the zombie's counters, within a
+ * moment. Returns true if that report is to be waited for, false if the member is gone. */
+bool members_await_wrapper(struct processes *p, struct member *m);
+
+/* Reads a member's stat. Returns 0, or -ESRCH if the process is no longer there: then the member is gone, or the
+ * wrapper's report is waited for. */
+int members_look(struct processes *p, struct member *m);
+/* The same, and what it has used so far is not the job's. */
+int members_rebase(struct processes *p, struct member *m);
+
+/* Settles the ledger (job_settle()); reads the ancestors of gone members again for that. */
+void members_settle(struct processes *p);
+
+#endif

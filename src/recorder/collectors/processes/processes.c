@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/collectors/processes/processes.h"
+
+#include "recorder/collectors/processes/members.h"
+#include "recorder/collectors/processes/process.h"
+
+#define REFRESH_LEAST (30 * NS_PER_SEC)
+#define REFRESH_MOST (120 * NS_PER_SEC)
+#define REFRESH_PER_PROCESS (3 * NS_PER_MS) /* 333 refreshes a second at most: 0.3 % of a core */
+#define ENDING (100 * NS_PER_MS)            /* after the end event all threads must be gone within this time */
+
+static void gone(struct processes *p, struct member *m)
+{
+    members_gone(p, m, p->sampling->now_ns);
+}
+
+static uint64_t refresh_after(const struct processes *p, const struct member *m)
+{
+    uint64_t period = tree_count(&p->sampling->job->tree) * REFRESH_PER_PROCESS;
+    period = period < REFRESH_LEAST ? REFRESH_LEAST : period > REFRESH_MOST ? REFRESH_MOST : period;
+    return period + (m->row.id & 63) * (period / 256); /* spread over several ticks */
+}
+
+/* Returns false if the process can't have changed its counters since it was read, or was not read in a sample so far:
+ * its start was read from stat alone. Example: `sleep` begins between two samples and sleeps; it has no io yet. */
+static bool may_have_run(const struct member *m, uint64_t clock_ns)
+{
+    char state = (char)m->row.value[PROCESS_state];
+    return m->force || !m->sampled || clock_ns != m->note.clock_ns || !clock_ns || state == 'R' || state == 'D';
+}
+
+static void mark_sampled(struct processes *p, struct member *m)
+{
+    m->row.read_ns = p->sampling->now_ns;
+    if (!m->sampled)
+        memory_moved_by(p->memory, m, m->note.stat_rss);
+    m->sampled = true;
+}
+
+/* A member that an event reported as ended, or that is a zombie, no longer counts as living. But a process lives on
+ * after its first thread ended while others run, and the event of that thread may be taken for the end of the process
+ * if the other threads began before the event source did: such a member is revived. */
+static void check_end(struct processes *p, struct member *m)
+{
+    bool zombie = member_is_zombie(m);
+    if (zombie && !member_has_ended(m))
+        job_ended(p->sampling->job, m, p->sampling->now_ns);
+    if (!member_has_ended(m) || zombie || member_is_reap_pending(m))
+        return;
+    if (p->sampling->now_ns > m->end_ns + ENDING)
+        job_revive(p->sampling->job, m);
+    member_wake(m); /* read it in the next tick, whether it runs or not */
+}
+
+/* Counts the ticks in a row in which the member was read. */
+static void count_read(const struct processes *p, struct member *m)
+{
+    uint16_t more = m->note.reads < UINT16_MAX ? (uint16_t)(m->note.reads + 1) : UINT16_MAX;
+    m->note.reads = m->note.read_tick + 1 == (uint32_t)p->sampling->ticks ? more : 1;
+    m->note.read_tick = (uint32_t)p->sampling->ticks;
+}
+
+static void tick_member(struct processes *p, struct member *m, bool there, uint64_t clock_ns)
+{
+    bool known = m->stat_was_read;
+    member_moved(m);
+    if (!known && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
+        members_begin(p, m);
+    if (!there) {
+        if (!members_await_wrapper(p, m))
+            gone(p, m);
+        else if (known && !m->sampled)
+            mark_sampled(p, m); /* it was read when it started, just before */
+        return;
+    }
+    bool ran = may_have_run(m, clock_ns) || (m->read_pending && p->sampling->now_ns >= process_due_ns(p, m));
+    if (!ran && p->sampling->now_ns < m->row.read_ns + refresh_after(p, m)) {
+        scan_member(&p->scan, m, known, clock_ns);
+        return;
+    }
+    count_read(p, m);
+    int r = process_read(p, m, clock_ns, ran ? PROCESS_WHOLE : PROCESS_REFRESH);
+    if (r == -ESRCH && !members_await_wrapper(p, m))
+        gone(p, m);
+    if (r < 0)
+        return;
+    if (!known && group_job_has_come(p->group, m))
+        job_rebase(m);
+    mark_sampled(p, m);
+    check_end(p, m);
+    scan_member(&p->scan, m, known, clock_ns);
+}
+
+/* Until when the member is not read, unless its clock advances. */
+static uint64_t gate_due(const struct processes *p, const struct member *m)
+{
+    if (member_is_reap_pending(m) || may_have_run(m, m->note.clock_ns))
+        return 0;
+    uint64_t refresh = m->row.read_ns + refresh_after(p, m), memory = memory_due(p->memory, m);
+    uint64_t due = process_due_ns(p, m);
+    refresh = m->read_pending && due < refresh ? due : refresh;
+    return refresh < memory ? refresh : memory;
+}
+
+/* A child that comes before its parent in the tree was read before the parent, and may have ended and been reaped in
+ * between. Then its CPU time would count twice: in its own row and in its parent's. */
+static void check_order(struct processes *p)
+{
+    struct tree *tree = &p->sampling->job->tree;
+    uint64_t clock_ns;
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
+        struct member *parent = tree->at[i];
+        if (!parent->first_child || !job_gained(parent))
+            continue;
+        for (struct member *m = parent->first_child, *next; m; m = next) {
+            next = m->sibling_next;
+            if (m->index < i && process_clock(m, &clock_ns) < 0)
+                gone(p, m);
+        }
+    }
+}
+
+static void tick_from(struct processes *p, size_t *i)
+{
+    const struct tree *tree = &p->sampling->job->tree;
+    for (; *i < tree->n; ++*i) {               /* n grows as children are found */
+        const struct gate g = tree->gates[*i]; /* a copy: the array moves as the tree grows */
+        uint64_t clock_ns = 0;
+        if (!g.pid)
+            continue;
+        p->samples++;
+        bool there = clock_process_cpu_ns(g.pid, &clock_ns) != -EINVAL;
+        if (there && clock_ns == g.clock_ns && p->sampling->now_ns < g.due_ns && (g.scanned || !p->scan.once))
+            continue;
+        struct member *m = tree->at[*i];
+        tick_member(p, m, there, clock_ns);
+        if (!member_is_gone(m))
+            tree->gates[*i] = (struct gate){m->note.clock_ns, gate_due(p, m), m->row.key.pid,
+                                            m->note.scanned_clock_ns == m->note.clock_ns};
+    }
+}
+
+static void tick_members(struct processes *p)
+{
+    struct sampling *g = p->sampling;
+    scan_begin(&p->scan);
+    threads_tick(&p->threads);
+    group_job_find_if_due(p->group, p->scan.always || p->scan.once);
+    size_t i = 0;
+    for (struct member *m; (m = group_job_next_left(p->group, &i)) != NULL;)
+        members_leave(p, m);
+    i = 0;
+    tick_from(p, &i);
+    check_order(p);
+    if (g->job->n_gone && g->job->events && g->options.catch_up) {
+        g->options.catch_up(g->options.catch_up_context);
+        tick_from(p, &i); /* the processes that were forked meanwhile */
+    }
+    scan_end(&p->scan);
+}
+
+static void after_settling(struct processes *p)
+{
+    const struct tree *tree = &p->sampling->job->tree;
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
+        struct member *m = tree->at[i];
+        if (m->row.read_ns == p->sampling->now_ns)
+            job_settled(p->sampling->job, m);
+        if (m->row.absent[PROCESS_children] == BARO_ABSENT_NOT_ASKED)
+            continue;
+        m->row.value[PROCESS_children] = m->n_children;
+        m->row.absent[PROCESS_children] = BARO_PRESENT;
+    }
+}
+
+void processes_discover(struct processes *p)
+{
+    struct job *job = p->sampling->job;
+    scan_request(&p->scan);
+    for (size_t i = 0; i < job->tree.n; i++) {
+        if (job->tree.at[i])
+            member_wake(job->tree.at[i]); /* read all values: only a known value can be subtracted later */
+    }
+    tick_members(p);
+    members_settle(p);
+    tree_compact(&job->tree);
+    for (size_t i = 0; i < job->tree.n; i++) {
+        struct member *m = job->tree.at[i];
+        job_rebase(m);
+        job_settled(job, m);
+        member_wake(m);
+        m->sampled = false;
+    }
+}
+
+/* ---- the row ---- */
+
+int processes_init(struct processes *p, struct sampling *sampling, struct memory *memory, struct group_job *group)
+{
+    *p = (struct processes){.sampling = sampling, .memory = memory, .group = group, .threads = {.sampling = sampling}};
+    scan_init(&p->scan, sampling);
+    return fd_cache_init(&p->cache, sampling);
+}
+
+static bool tick(void *state, const struct collector_tick *t)
+{
+    struct processes *p = state;
+    (void)t;
+    tick_members(p);
+    members_settle(p);
+    after_settling(p);
+    return true;
+}
+
+/* What is due by time alone, such as reading again a process that has not run, waits for the next sample if the kernel
+ * counts the job's CPU time: that tells whether any process ran, also one that is not known yet. */
+static bool is_quiet(void *state, uint64_t now_ns)
+{
+    const struct processes *p = state;
+    const struct tree *tree = &p->sampling->job->tree;
+    bool counted = group_job_is_counted(p->group);
+    if ((counted ? scan_is_requested(&p->scan) : scan_is_due(&p->scan, now_ns)) || !tree->n)
+        return false;
+    for (size_t i = 0; i < tree->n; i++) {
+        const struct gate *g = &tree->gates[i];
+        uint64_t clock_ns = 0;
+        if (!g->pid || !g->due_ns || (!counted && now_ns >= g->due_ns) ||
+            clock_process_cpu_ns(g->pid, &clock_ns) == -EINVAL || clock_ns != g->clock_ns)
+            return false;
+    }
+    return true;
+}
+
+static void close_processes(void *state, bool exiting)
+{
+    struct processes *p = state;
+    if (exiting)
+        return;
+    scan_done(&p->scan);
+    fd_cache_done(&p->cache);
+}
+
+const struct collector processes_collector = {
+    .name = "processes",
+    .kinds = COLLECTOR_KIND(BARO_KIND_PROCESS),
+    .sources = BARO_SOURCE_CLOCK | BARO_SOURCE_STAT | BARO_SOURCE_STATUS | BARO_SOURCE_IO | BARO_SOURCE_FD |
+               BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS | BARO_SOURCE_TREE,
+    .left_out = {[BUDGET_SPARSE] = "status, descriptors and run delay of one thread once a second at most",
+                 [BUDGET_LEAST] = "all but stat once a second at most"},
+    .tick = tick,
+    .is_quiet = is_quiet,
+    .close = close_processes,
+};

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/collectors/processes/process.h"
+#include "recorder/collectors/processes/pss.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SHORT_LIVED (30 * NS_PER_MS) /* many processes end earlier: the helper reads only those that stay */
+#define HELPER_AFTER SHORT_LIVED     /* a job that ends earlier does not pay for the helper's fork */
+#define STALE_WAIT NS_PER_SEC        /* for this long ticks are not left out while stale pss is to be read again */
+#define IDLE_AFTER (60 * NS_PER_SEC) /* other processes that share its memory may have changed its pss */
+#define OF_ITS_TIME 100u             /* a read may take a hundredth of the time since the last one */
+#define OF_ITS_TIME_AT_A_PEAK 20u
+#define DEADLINE (20 * NS_PER_MS)
+#define PEAK_STEP 50u     /* a new peak is at least 2 % higher */
+#define NS_PER_KIB 3u     /* 13 ns per page of 4 KiB; far less with huge pages */
+#define LEAST_COST 30000u /* of sending a request and its reply */
+/* of the helper's wall time, at most this many estimates count: beyond that it was not running */
+#define SLOWEST 4u
+#define LEAST_AGE (50 * NS_PER_MS)
+#define INFO_TRIES 3u
+#define STALE_PART 16u /* a possible error of less than a sixteenth is not worth a read */
+#define STALE_MANY 1000u
+#define FILES_LEAST (4u << 20)   /* so much of a file must be shared with a process of another program and parent */
+#define FILES_AGE NS_PER_SEC     /* a read for the sake of such a process comes this long after the last one */
+#define REQUESTS_MOST 2048u /* in one batch: waiting requests take memory in both processes */
+
+static uint64_t estimate(const struct member *m)
+{
+    return LEAST_COST + (m->row.value[PROCESS_rss] >> 10) * NS_PER_KIB;
+}
+
+static uint64_t cost_of(const struct member *m)
+{
+    return m->note.smaps_cost_us ? m->note.smaps_cost_us * 1000ull : estimate(m);
+}
+
+uint64_t memory_key(const struct member *m)
+{
+    return m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->note.stat_rss;
+}
+
+static bool memory_moved(const struct member *m)
+{
+    return m->note.smaps_key != memory_key(m);
+}
+
+/* ---- processes that share memory ---- */
+
+/* Processes may share memory if they have the same parent, are parent and child, or run the same program. Then the pss
+ * of each changes when another one starts, ends or writes. So changes in KiB are summed up by program, by parent and by
+ * process, in a small hash table; a collision only causes more reads than needed. */
+static uint32_t *slot(struct memory *y, uint64_t key)
+{
+    return &y->shared[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 55];
+}
+_Static_assert(SHARED_SLOTS == 1u << 9, "the shift above");
+
+static uint64_t program_of(const struct member *m)
+{
+    uint64_t key = 1469598103934665603u;
+    for (size_t i = 0; i < sizeof(m->note.comm) && m->note.comm[i]; i++)
+        key = (key ^ (unsigned char)m->note.comm[i]) * 1099511628211u;
+    return key;
+}
+
+void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes)
+{
+    uint32_t kib = (uint32_t)(bytes >> 10);
+    if (!kib || !(y->sampling->need & BARO_SOURCE_SMAPS))
+        return;
+    *slot(y, program_of(m)) += kib;
+    *slot(y, (uint64_t)m->row.parent.pid) += kib;
+    *slot(y, (uint64_t)m->row.key.pid) += kib;
+    y->shared_moved = y->moved_since_asked = true;
+}
+
+static uint32_t shared_kib(struct memory *y, const struct member *m)
+{
+    return *slot(y, program_of(m)) + *slot(y, (uint64_t)m->row.parent.pid) + *slot(y, (uint64_t)m->row.key.pid);
+}
+
+/* What it shares, each page divided by those that map it; or all of its pss if uss is not asked for. */
+static uint64_t shared_part(const struct member *m)
+{
+    uint64_t pss = m->row.value[PROCESS_pss], uss = m->row.value[PROCESS_uss];
+    return pss > uss ? pss - uss : 0;
+}
+
+/* What it maps of files and of shared memory; all that is resident where status is not read. */
+static uint64_t files_of(const struct member *m)
+{
+    if (m->row.absent[PROCESS_rss_file] != BARO_PRESENT)
+        return m->row.value[PROCESS_rss];
+    return m->row.value[PROCESS_rss_file] + m->row.value[PROCESS_rss_shmem];
+}
+
+/*
+ * Any two processes may map the same file. Which do is not known, but how much of a file a process shares with others
+ * is: the pss that it has beyond its uss is what the pss of the others grows by when it ends, and their uss grows by
+ * twice that at most, if one other maps it. These changes are summed up for the whole job.
+ *
+ * Example: `gulpy` and `fmpy`, of different parents, map the same 200 MB. Each has 100 MB of pss and no uss. fmpy ends:
+ * up to 2 * 100 MB more are gulpy's own, so gulpy is read again. `sleep` shares its libraries with all processes, which
+ * is 0.1 MB of pss: its end makes no difference to gulpy.
+ */
+static void files_moved(struct memory *y, const struct member *m, uint64_t bytes)
+{
+    uint64_t most = files_of(m);
+    uint32_t kib = (uint32_t)((bytes < most ? bytes : most) >> 10);
+    y->files += kib;
+    y->shared_moved |= kib > 0;
+}
+
+void memory_left(struct memory *y, const struct member *m)
+{
+    if (!m->sampled || !(y->sampling->need & BARO_SOURCE_SMAPS))
+        return;
+    memory_moved_by(y, m, m->note.stat_rss);
+    uint64_t files = files_of(m), then = (uint64_t)m->note.smaps_files << 10;
+    if (m->note.smaps_ns) /* and what it mapped since */
+        files_moved(y, m, 2 * shared_part(m) + (files > then ? files - then : 0));
+    else if (y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED)
+        files_moved(y, m, files);
+}
+
+/* By how much the member's pss may be wrong, because of processes of its program or its family. Example: a process of
+ * 300 MB forks four children that sleep, and is not read again. Its pss was 300 MB, all its own, and may be a fifth of
+ * that now: uncertain by 300 MB. */
+static uint64_t uncertain_family(struct memory *y, const struct member *m)
+{
+    return (uint64_t)(shared_kib(y, m) - m->note.shared_kib) << 10;
+}
+
+/* The same because of the files of any process. */
+static uint64_t uncertain_files(const struct memory *y, const struct member *m)
+{
+    uint64_t moved = (uint64_t)(y->files - m->note.files_kib) << 10, most = files_of(m);
+    moved = moved < most ? moved : most;
+    return moved < FILES_LEAST ? 0 : moved;
+}
+
+static uint64_t uncertain(struct memory *y, const struct member *m)
+{
+    uint64_t pss = m->row.value[PROCESS_pss], rss = m->row.value[PROCESS_rss], uss = m->row.value[PROCESS_uss];
+    if (m->row.absent[PROCESS_pss] != BARO_PRESENT || m->row.value[PROCESS_state] == 'Z')
+        return 0;
+    uint64_t moved = uncertain_family(y, m) + uncertain_files(y, m), most = rss > uss + pss ? rss - uss : pss;
+    return moved < most ? moved : most;
+}
+
+static bool is_stale(struct memory *y, const struct member *m)
+{
+    return m->note.smaps_ns && uncertain(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
+}
+
+/* When a member that is stale may be read again. */
+static uint64_t stale_due_ns(struct memory *y, const struct member *m)
+{
+    bool of_family = uncertain_family(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
+    uint64_t pause = cost_of(m) * OF_ITS_TIME, least = of_family ? LEAST_AGE : FILES_AGE;
+    return m->note.smaps_ns + (pause > least ? pause : least);
+}
+
+static uint64_t smaps_due(const struct memory *y, const struct member *m)
+{
+    if (!(y->sampling->need & BARO_SOURCE_SMAPS) || m->note.smaps_barred || m->row.value[PROCESS_state] == 'Z')
+        return UINT64_MAX;
+    if (!m->note.smaps_ns)
+        return m->row.first_ns + SHORT_LIVED;
+    if (!memory_moved(m))
+        return m->note.smaps_ns + IDLE_AFTER;
+    uint64_t pause = cost_of(m) * OF_ITS_TIME;
+    return m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE);
+}
+
+static bool request(struct memory *y, struct member *m, uint32_t what)
+{
+    if (y->n_requests == y->cap_requests) {
+        size_t cap = y->cap_requests ? y->cap_requests * 2 : 64;
+        struct helper_request *at = realloc(y->requests, cap * sizeof(*at));
+        if (!at)
+            return false;
+        y->requests = at;
+        y->cap_requests = cap;
+    }
+    if (what & HELPER_SMAPS)
+        m->note.smaps_asked = (uint32_t)y->sampling->ticks;
+    if (what & HELPER_INFO) {
+        m->note.info_asked = true;
+        m->note.info_tries++;
+    }
+    y->requests[y->n_requests++] = (struct helper_request){.key = m->row.key, .what = what};
+    return true;
+}
+
+static uint64_t info_due(const struct member *m)
+{
+    bool wanted = m->note.info_wanted && !m->note.info_asked && m->note.info_tries < INFO_TRIES;
+    return wanted ? m->row.first_ns + SHORT_LIVED : UINT64_MAX;
+}
+
+uint64_t memory_due(const struct memory *y, const struct member *m)
+{
+    if (!y->sampling->options.helper || y->no_helper)
+        return UINT64_MAX;
+    uint64_t smaps = smaps_due(y, m), info = info_due(m);
+    return smaps < info ? smaps : info;
+}
+
+/* If the shared part of a process has changed, and no change of a member explains it, then what was read of those that
+ * share with it is old as well. Example: a process outside of the job mapped the same 300 MB as a process and its
+ * sleeping child, and has ended. The parent is read, and shares 150 MB instead of 100. The child's row still has 100.
+ */
+static void note_sharers(struct memory *y, const struct member *m, uint64_t shared_before, bool was_known)
+{
+    uint64_t now = shared_part(m), change = now > shared_before ? now - shared_before : shared_before - now;
+    uint32_t files_before = y->files;
+    files_moved(y, m, 2 * change);
+    y->files_asked += y->files - files_before; /* those that are read in the same batch have it */
+    if (was_known && change > m->row.value[PROCESS_rss] / STALE_PART)
+        memory_moved_by(y, m, change);
+}
+
+static void reply_smaps(struct memory *y, struct member *m, const struct helper_reply *reply)
+{
+    static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
+    const uint64_t values[] = {reply->pss, reply->uss, y->sampling->now_ns};
+    m->note.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
+                           reply->smaps_absent == BARO_ABSENT_UNSUPPORTED || reply->smaps_absent == BARO_ABSENT_TIMEOUT;
+    if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z')
+        return; /* the next read of stat shows that it ended, or the last one set its memory to 0 */
+    bool was_known = m->note.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !is_stale(y, m);
+    uint64_t shared_before = shared_part(m);
+    for (size_t i = 0; i < 3; i++) {
+        if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
+            continue;
+        m->row.absent[ids[i]] = reply->smaps_absent;
+        m->row.value[ids[i]] = reply->smaps_absent ? 0 : values[i];
+    }
+    uint64_t spent = reply->spent_ns + LEAST_COST, most = SLOWEST * estimate(m);
+    allowance_correct(&y->sampling->account->allowance, cost_of(m), spent < most ? spent : most);
+    uint64_t mean_us = ((m->note.smaps_cost_us ? (cost_of(m) * 3 + spent) / 4 : spent) + 999) / 1000;
+    m->note.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
+    m->note.smaps_ns = y->sampling->now_ns;
+    m->note.smaps_key = memory_key(m);
+    if (!reply->smaps_absent)
+        note_sharers(y, m, shared_before, was_known);
+    if (!y->moved_since_asked)
+        m->note.shared_kib = shared_kib(y, m);
+    m->note.files_kib = y->files_asked;
+    m->note.smaps_files = (uint32_t)(files_of(m) >> 10);
+    if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&
+        reply->pss > m->row.value[PROCESS_rss])
+        process_set_rss(m, reply->pss); /* rss is behind: each CPU counts in batches (6.2 to 6.15) */
+}
+
+/* No helper could be started: the request becomes due again when another start is tried. */
+static void ask_again(struct memory *y, struct member *m, uint32_t what)
+{
+    if ((what & HELPER_INFO) && m->note.info_asked) {
+        m->note.info_asked = false;
+        m->note.info_tries--;
+    }
+    if (what & HELPER_SMAPS) {
+        y->peak_unread = true;
+        allowance_correct(&y->sampling->account->allowance, cost_of(m), 0);
+    }
+    member_wake(m);
+}
+
+void memory_take_reply(struct memory *y, const struct helper_reply *reply)
+{
+    struct member *m = tree_find(&y->sampling->job->tree, reply->key.pid);
+    if (!m || !baro_key_equal(m->row.key, reply->key))
+        return;
+    if (reply->smaps_absent == BARO_ABSENT_NOT_YET) {
+        ask_again(y, m, reply->what);
+        return;
+    }
+    member_moved(m);
+    if (reply->what & HELPER_SMAPS)
+        reply_smaps(y, m, reply);
+    if ((reply->what & HELPER_INFO) && m->note.info_asked) {
+        m->note.info_asked = false;
+        m->note.info_wanted = false;
+        if (!reply->name_absent && reply->name && *reply->name)
+            member_set_name(m, reply->name);
+        if (!reply->cmdline_absent && reply->cmdline && *reply->cmdline)
+            member_set_cmdline(m, reply->cmdline);
+        else if (m->row.cmdline_absent != BARO_PRESENT)
+            m->row.cmdline_absent = reply->cmdline_absent ? reply->cmdline_absent : (uint8_t)BARO_ABSENT_UNKNOWN;
+    }
+    if (m->row.read_ns != y->sampling->now_ns)
+        member_wake(m); /* a late reply: the next tick writes the row to the tape */
+}
+
+static void on_reply(void *context, const struct helper_reply *reply)
+{
+    struct memory *y = context;
+    const struct account *a = y->sampling->account;
+    if (sampling_is_shared(y->sampling))
+        a->route(a->route_context, reply);
+    else
+        memory_take_reply(y, reply);
+}
+
+/* Does the budget allow this read now? */
+static bool may_read(struct memory *y, const struct member *m, bool urgent)
+{
+    return allowance_take(&y->sampling->account->allowance, &y->sampling->account->budget,
+                          sampling_account_ns(y->sampling, y->sampling->now_ns), cost_of(m), urgent);
+}
+
+#define LARGEST 16u
+
+/* Inserts m into the list of the largest members: largest first, at most LARGEST. */
+static size_t insert_by_rss(struct member **top, size_t n, struct member *m)
+{
+    size_t at = n;
+    while (at && top[at - 1]->row.value[PROCESS_rss] < m->row.value[PROCESS_rss])
+        at--;
+    if (at == LARGEST)
+        return n;
+    n += n < LARGEST;
+    memmove(top + at + 1, top + at, (n - 1 - at) * sizeof(struct member *));
+    top[at] = m;
+    return n;
+}
+
+/* Requests the largest members, which make up most of a peak, even if they were read recently. */
+static void request_largest(struct memory *y)
+{
+    struct member *top[LARGEST];
+    size_t n = 0;
+    y->peak_unread = false;
+    for (size_t i = 0; i < y->sampling->job->tree.n; i++) {
+        struct member *m = y->sampling->job->tree.at[i];
+        if (!m || m->note.smaps_asked == (uint32_t)y->sampling->ticks || m->note.smaps_barred ||
+            !(memory_moved(m) || is_stale(y, m)) || m->row.value[PROCESS_state] == 'Z')
+            continue;
+        if (m->note.smaps_ns && y->sampling->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
+            y->peak_unread = true;
+            continue;
+        }
+        n = insert_by_rss(top, n, m);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (may_read(y, top[i], true))
+            request(y, top[i], HELPER_SMAPS);
+        else
+            y->peak_unread = true;
+    }
+}
+
+static void request_due(struct memory *y)
+{
+    const struct tree *tree = &y->sampling->job->tree;
+    /* A member that is due passes the gate in each tick until it was requested. */
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n && y->n_requests < REQUESTS_MOST;
+         i = tree_next_moved(tree, i + 1)) {
+        struct member *m = tree->at[i];
+        if (!m->stat_was_read)
+            continue;
+        uint32_t what = 0;
+        if (y->sampling->now_ns >= info_due(m))
+            what |= HELPER_INFO;
+        if (y->sampling->now_ns >= smaps_due(y, m)) {
+            if (y->sampling->account->budget.level < BUDGET_LESS && may_read(y, m, false))
+                what |= HELPER_SMAPS;
+            else
+                y->sampling->thinned++;
+        }
+        if (what)
+            request(y, m, what);
+    }
+}
+
+/* Finds members whose pss is stale because others changed, and requests them if ask. They may sleep and so not pass the
+ * gate. Returns their number, or 0 if the sum of pss is wrong by less than a sixteenth. */
+static uint64_t request_stale(struct memory *y, bool ask)
+{
+    const struct tree *tree = &y->sampling->job->tree;
+    uint64_t sum = 0, uncertain_sum = 0, n = 0;
+    for (size_t i = 0; i < tree->n; i++) {
+        struct member *m = tree->at[i];
+        if (!m || m->row.absent[PROCESS_pss] != BARO_PRESENT)
+            continue;
+        sum += m->row.value[PROCESS_pss];
+        if (!is_stale(y, m))
+            continue;
+        uncertain_sum += uncertain(y, m);
+        n++;
+        if (!ask || m->note.smaps_barred || m->note.smaps_asked == (uint32_t)y->sampling->ticks ||
+            y->n_requests >= REQUESTS_MOST || y->sampling->now_ns < stale_due_ns(y, m))
+            continue;
+        if (may_read(y, m, false))
+            request(y, m, HELPER_SMAPS);
+        else
+            y->sampling->thinned++;
+    }
+    return uncertain_sum > sum / STALE_PART ? n : 0;
+}
+
+/* With thousands of members, counting takes as long as a tick: it is done once a second. */
+static bool stale_due(const struct memory *y)
+{
+    bool many = tree_count(&y->sampling->job->tree) > STALE_MANY;
+    return (y->sampling->need & BARO_SOURCE_SMAPS) && (y->shared_moved || y->stale) &&
+           (!many || y->sampling->now_ns >= y->shared_ns + NS_PER_SEC);
+}
+
+/* Is this a new peak of the job's rss, or still the last one with members left to read? */
+static bool at_peak(struct memory *y)
+{
+    uint64_t sum = job_rss(y->sampling->job);
+    if (sum <= y->rss_sum_peak + y->rss_sum_peak / PEAK_STEP)
+        return y->peak_unread && sum >= y->rss_sum_peak - y->rss_sum_peak / PEAK_STEP;
+    y->rss_sum_peak = sum;
+    return true;
+}
+
+static bool have_helper(struct memory *y)
+{
+    const struct sampler_options *o = &y->sampling->options;
+    struct account *a = y->sampling->account;
+    if (y->helper || !o->helper || y->no_helper)
+        return y->helper != NULL;
+    if (!sampling_is_shared(y->sampling)) {
+        y->no_helper = helper_new(&y->helper, o->proc_fd, o->cmdline, NULL) < 0;
+        return !y->no_helper;
+    }
+    if (!a->helper && !a->no_helper)
+        a->no_helper = helper_new(&a->helper, o->proc_fd, o->cmdline, NULL) < 0;
+    y->helper = a->helper;
+    y->no_helper = a->no_helper;
+    return y->helper != NULL;
+}
+
+/* The helper that this recording has for itself alone. */
+static struct helper *own_helper(const struct memory *y)
+{
+    return sampling_is_shared(y->sampling) ? NULL : y->helper;
+}
+
+static void collect_replies(struct memory *y)
+{
+    if (y->helper && helper_busy(y->helper))
+        helper_collect(y->helper, on_reply, y);
+}
+
+static void ask(struct memory *y)
+{
+    const struct sampler_options *o = &y->sampling->options;
+    if (!o->helper || y->no_helper || y->sampling->now_ns < HELPER_AFTER)
+        return;
+    collect_replies(y);
+    if (y->helper && (helper_busy(y->helper) || helper_is_put_off(y->helper)))
+        return; /* one batch at a time */
+    y->n_requests = 0;
+    request_due(y);
+    if ((y->sampling->need & BARO_SOURCE_SMAPS) && at_peak(y))
+        request_largest(y);
+    if (stale_due(y))
+        request_stale(y, true);
+    if (!y->n_requests || !have_helper(y))
+        return;
+    y->moved_since_asked = false;
+    y->files_asked = y->files;
+    /* One of several recordings does not keep the others waiting: the replies are read in a later tick. */
+    uint64_t deadline = sampling_is_shared(y->sampling) ? 0 : DEADLINE;
+    helper_ask(y->helper, y->requests, y->n_requests, deadline, o->wake_fd, on_reply, y);
+}
+
+static void count_stale(struct memory *y)
+{
+    if (!stale_due(y))
+        return;
+    uint64_t stale = request_stale(y, false), now_ns = y->sampling->now_ns;
+    y->stale_since_ns = y->stale && stale ? y->stale_since_ns : now_ns;
+    y->stale = stale;
+    y->shared_moved = tree_count(&y->sampling->job->tree) > STALE_MANY && y->stale;
+    y->shared_ns = now_ns;
+}
+
+/* pss and uss can't be larger than rss: a process whose rss fell since its pss was read gets the smaller value. */
+static void limit_to_rss(struct memory *y)
+{
+    const struct tree *tree = &y->sampling->job->tree;
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
+        struct baro_process *row = &tree->at[i]->row;
+        uint64_t rss = row->value[PROCESS_rss];
+        for (int id = PROCESS_pss; row->absent[PROCESS_rss] == BARO_PRESENT && id <= PROCESS_uss; id++) {
+            if (row->absent[id] == BARO_PRESENT && row->value[id] > rss)
+                row->value[id] = rss;
+        }
+    }
+}
+
+uint64_t memory_stale(const struct memory *y, uint8_t *ret_absent)
+{
+    *ret_absent = y->sampling->need & BARO_SOURCE_SMAPS ? BARO_PRESENT : BARO_ABSENT_NOT_ASKED;
+    return y->stale;
+}
+
+/* ---- the row ---- */
+
+void memory_init(struct memory *y, struct sampling *sampling)
+{
+    *y = (struct memory){.sampling = sampling};
+}
+
+static void prepare(void *state)
+{
+    struct memory *y = state;
+    if (!y->sampling->options.host_alone && have_helper(y))
+        helper_start(y->helper);
+}
+
+static bool tick(void *state, const struct collector_tick *t)
+{
+    struct memory *y = state;
+    (void)t;
+    ask(y);
+    count_stale(y);
+    limit_to_rss(y);
+    return true;
+}
+
+static bool is_quiet(void *state, uint64_t now_ns)
+{
+    const struct memory *y = state;
+    bool waits = y->helper && helper_busy(y->helper) && !sampling_is_shared(y->sampling); /* else for any job */
+    return !waits && !(y->stale && now_ns < y->stale_since_ns + STALE_WAIT);
+}
+
+static int32_t pid_of_helper(void *state)
+{
+    const struct memory *y = state;
+    return y->helper ? helper_pid(y->helper) : 0; /* also a shared one: it is no member */
+}
+
+static void cost(void *state, struct collector_cost *ret)
+{
+    struct helper *h = own_helper(state);
+    if (h)
+        *ret = (struct collector_cost){.cpu_ns = helper_cpu_ns(h), .refused = helper_refused(h)};
+}
+
+static void finish(void *state)
+{
+    helper_end(own_helper(state));
+}
+
+static void close_memory(void *state, bool exiting)
+{
+    struct memory *y = state;
+    helper_free(own_helper(y));
+    y->helper = NULL;
+    if (!exiting)
+        free(y->requests);
+    y->requests = exiting ? y->requests : NULL;
+}
+
+const struct collector memory_collector = {
+    .name = "memory",
+    .kinds = COLLECTOR_KIND(BARO_KIND_PROCESS),
+    .sources = BARO_SOURCE_SMAPS,
+    .left_out = {[BUDGET_LESS] = "pss and uss only at peaks",
+                 [BUDGET_SPARSE] = "pss and uss only at peaks",
+                 [BUDGET_LEAST] = "pss and uss only at peaks"},
+    .prepare = prepare,
+    .tick = tick,
+    .is_quiet = is_quiet,
+    .helper = pid_of_helper,
+    .cost = cost,
+    .finish = finish,
+    .close = close_memory,
+};

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/collectors/processes/task_row.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "recorder/job/task.h"
+
+void task_row_init(struct task_row *r, struct sampling *sampling)
+{
+    *r = (struct task_row){.sampling = sampling, .table = {.kind = KIND_task}};
+}
+
+/* What it is made of, for people: "\bgulpy\b, gulmc", "pid 1234", "/run/gulpy.pid". */
+static void label_of(const struct select_options *o, size_t task, struct buf *ret)
+{
+    for (size_t i = 0; i < o->rules->n; i++) {
+        if (o->rules->at[i].task != task)
+            continue;
+        buf_str(ret, ret->len ? ", " : "");
+        buf_str(ret, o->rules->at[i].text);
+    }
+    for (size_t i = 0; i < o->n_pins; i++) {
+        const struct pin *pin = &o->pins[i];
+        if (pin->task != task + 1)
+            continue;
+        buf_str(ret, ret->len ? ", " : "");
+        if (pin->kind == PIN_PID)
+            buf_printf(ret, "pid %d", (int)pin->pid);
+        else
+            buf_printf(ret, "%s%s", pin->kind == PIN_GROUP ? "cgroup " : "", pin->path);
+    }
+    buf_byte(ret, 0);
+}
+
+static int add_group(struct task_row *r, struct pin *pin, int root_fd, struct baro_error *err)
+{
+    struct task_group *g = calloc(1, sizeof(*g));
+    struct stat st;
+    if (!g)
+        return error_set(err, -ENOMEM, "out of memory");
+    g->task = pin->task - 1u;
+    g->next = r->groups;
+    g->meter.fd = g->meter.split_fd = -1;
+    r->groups = g;
+    int code = cgroup_target(root_fd, pin->path, &g->places, err);
+    if (code < 0)
+        return code;
+    pin->place = &g->places.at[0];
+    bool counts = cgroup_meter_open(&g->meter, root_fd, &g->places, r->sampling->job->ns_per_tick) == 0;
+    if (counts)
+        cgroup_meter_read(&g->meter, &g->base);
+    if (counts && fstat(g->meter.fd, &st) == 0)
+        g->inode = st.st_ino;
+    r->sampling->job->tasks[g->task].is_group = true;
+    return 0;
+}
+
+static int add_pins(struct task_row *r, const struct select_options *o, int root_fd, struct baro_error *err)
+{
+    int code = 0;
+    r->pins = calloc(o->n_pins + 1, sizeof(*r->pins));
+    if (!r->pins)
+        return error_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < o->n_pins && code == 0; i++) {
+        r->pins[i] = o->pins[i];
+        if (o->pins[i].kind == PIN_GROUP)
+            code = add_group(r, &r->pins[i], root_fd, err);
+    }
+    return code;
+}
+
+int task_row_use(struct task_row *r, const struct select_options *o, int root_fd, bool selects, struct baro_error *err)
+{
+    struct job *job = r->sampling->job;
+    const struct rules *rules = o->rules;
+    size_t n = rules->n_tasks;
+    r->value = calloc(n, sizeof(*r->value));
+    r->absent = calloc(n, sizeof(*r->absent));
+    if (!r->value || !r->absent || job_use_tasks(job, n, selects) < 0)
+        return error_set(err, -ENOMEM, "out of memory");
+    for (size_t i = 0; i < rules->n; i++)
+        job->tasks[rules->at[i].task].has_rules = true;
+    for (size_t i = 0; i < n; i++) {
+        struct buf label = {0};
+        label_of(o, i, &label);
+        const struct baro_entity *e = label.failed ? NULL
+                                                   : entity_add(&r->table, &r->sampling->entity_ids,
+                                                                rules->task[i].name,
+                                                                (const char *)label.at);
+        buf_done(&label);
+        if (!e)
+            return error_set(err, -ENOMEM, "out of memory");
+        job->tasks[i].id = e->id;
+    }
+    return add_pins(r, o, root_fd, err);
+}
+
+static uint64_t used(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
+/* What the kernel counted for the groups of a task since the recording began. The group itself may be gone. */
+static void count_groups(struct task_row *r)
+{
+    struct job *job = r->sampling->job;
+    for (const struct task_group *g = r->groups; g; g = g->next)
+        job->tasks[g->task].group_now = (struct job_group){0};
+    for (struct task_group *g = r->groups; g; g = g->next) {
+        struct cgroup_reading now;
+        struct job_group *sum = &job->tasks[g->task].group_now;
+        if (g->meter.fd >= 0 && cgroup_meter_read(&g->meter, &now) == 0) {
+            cgroup_reading_advance(&g->last, &now);
+            g->counted_ns = now.user_ns + now.system_ns;
+        }
+        sum->known = g->meter.fd >= 0;
+        sum->user_ns += used(g->last.user_ns, g->base.user_ns) + g->carried.user_ns;
+        sum->system_ns += used(g->last.system_ns, g->base.system_ns) + g->carried.system_ns;
+    }
+}
+
+/* ---- going on with another recorder's tape ---- */
+
+/* The groups of the tape, if they are as many; else NULL. Both lists have the same order. */
+static const struct header_group *groups_before(const struct task_row *r, const struct baro_header *header)
+{
+    size_t n = 0;
+    for (const struct task_group *g = r->groups; g; g = g->next)
+        n++;
+    return n && n == header->n_groups ? header->groups : NULL;
+}
+
+static bool is_same_group(const struct task_group *g, const struct header_group *before)
+{
+    return before && g->inode && g->inode == before->inode && g->base.user_ns + g->base.system_ns >=
+                                                                  before->user_ns + before->system_ns;
+}
+
+/* All groups of the task are those that the tape has: what they used between the two recorders counts. */
+static void go_on_with(struct task_row *r, size_t task, const struct header_group *before)
+{
+    for (struct task_group *g = r->groups; g; g = g->next, before++) {
+        if (g->task != task)
+            continue;
+        g->base = (struct cgroup_reading){before->user_ns, before->system_ns};
+        g->carried = (struct cgroup_reading){before->carried_user_ns, before->carried_system_ns};
+    }
+}
+
+/* A group was removed, and another one has its name. What that one has used counts, and what the task had used by the
+ * last sample; not what the others used since. Example: 5 s are on the tape, and the new group has 2 s: 7 s. */
+static void begin_anew(struct task_row *r, size_t task, const struct header_group *before,
+                       const struct cgroup_reading *then)
+{
+    bool carried = false;
+    for (struct task_group *g = r->groups; g; g = g->next) {
+        bool same = !before || is_same_group(g, before);
+        before += before != NULL;
+        if (g->task != task)
+            continue;
+        if (!same)
+            g->base = (struct cgroup_reading){0};
+        g->carried = carried ? (struct cgroup_reading){0} : *then;
+        carried = true;
+    }
+    struct job_task *t = &r->sampling->job->tasks[task];
+    t->group_short = true;
+    t->unread += !t->unread;
+}
+
+static void resume_groups(struct task_row *r, size_t task, const struct baro_header *header,
+                          const struct baro_entity *then)
+{
+    const struct header_group *all = groups_before(r, header), *before = all;
+    bool same = all != NULL;
+    for (const struct task_group *g = r->groups; g && before; g = g->next, before++)
+        same &= g->task != task || is_same_group(g, before);
+    if (same) {
+        go_on_with(r, task, all);
+        return;
+    }
+    begin_anew(r, task, all, &(struct cgroup_reading){then->value[TASK_cpu_user], then->value[TASK_cpu_system]});
+}
+
+void task_row_resume(struct task_row *r, const struct baro_header *header, const struct baro_sample *last)
+{
+    struct job *job = r->sampling->job;
+    const struct baro_entities *before = &last->entities[KIND_task];
+    for (size_t i = 0; i < r->table.n; i++) {
+        const struct baro_entity *then = NULL;
+        for (size_t k = 0; k < before->n && !then; k++)
+            then = strcmp(before->at[k]->name, r->table.at[i]->name) == 0 ? before->at[k] : NULL;
+        if (!then)
+            continue;
+        job_task_resume(job, (unsigned)i + 1, last, then);
+        if (job->tasks[i].is_group)
+            resume_groups(r, i, header, then);
+    }
+}
+
+int task_row_groups(const struct task_row *r, struct baro_header *ret)
+{
+    size_t n = 0;
+    for (const struct task_group *g = r->groups; g; g = g->next)
+        n++;
+    ret->groups = n ? calloc(n, sizeof(*ret->groups)) : NULL;
+    if (n && !ret->groups)
+        return -ENOMEM;
+    for (const struct task_group *g = r->groups; g; g = g->next)
+        ret->groups[ret->n_groups++] = (struct header_group){g->inode, g->base.user_ns, g->base.system_ns,
+                                                             g->carried.user_ns, g->carried.system_ns};
+    return 0;
+}
+
+static bool grow(struct task_row *r)
+{
+    size_t n = r->table.n + 1;
+    uint64_t (*value)[TASK_MAX] = realloc(r->value, n * sizeof(*value));
+    r->value = value ? value : r->value;
+    uint8_t (*absent)[TASK_MAX] = realloc(r->absent, n * sizeof(*absent));
+    r->absent = absent ? absent : r->absent;
+    return value && absent;
+}
+
+int task_row_name(struct task_row *r, const char *name)
+{
+    struct job *job = r->sampling->job;
+    for (size_t i = 0; i < r->table.n; i++) {
+        if (strcmp(r->table.at[i]->name, name) == 0)
+            return (int)i + 1;
+    }
+    if (job->n_tasks >= JOB_TASKS_MOST || !grow(r))
+        return -ENOMEM;
+    struct baro_entity *e = entity_add(&r->table, &r->sampling->entity_ids, name, "");
+    if (!e)
+        return -ENOMEM;
+    int task = job_add_task(job, e->id);
+    if (task < 0)
+        entity_remove(&r->table, e);
+    return task;
+}
+
+/* ---- the row ---- */
+
+static bool tick(void *state, const struct collector_tick *t)
+{
+    struct task_row *r = state;
+    if (!r->table.n)
+        return false;
+    struct job *job = r->sampling->job;
+    count_groups(r);
+    job->commands_unknown = !r->selector || !select_reports_unread(r->selector);
+    job_task_values(r->sampling->job, t->now_ns, r->value, r->absent);
+    for (size_t i = 0; i < r->table.n; i++) {
+        struct baro_entity *e = r->table.at[i];
+        for (int k = 0; k < TASK_MAX; k++) {
+            if (r->absent[i][k])
+                entity_lack(e, k, (enum baro_absent)r->absent[i][k]);
+            else
+                entity_put(e, k, r->value[i][k]);
+        }
+    }
+    t->sample->entities[KIND_task] = entity_view(&r->table);
+    t->sample->entities[KIND_task].read_ns = t->now_ns;
+    return true;
+}
+
+void task_row_repeat(struct task_row *r)
+{
+    struct baro_sample *sample = &r->sampling->sample;
+    struct job *job = r->sampling->job;
+    if (!r->table.n || !sample->entities[KIND_task].n)
+        return;
+    job_task_repeat(job);
+    for (size_t i = 0; i < r->table.n && i < job->n_tasks; i++)
+        entity_put(r->table.at[i], TASK_process_samples, job->tasks[i].samples);
+    sample->entities[KIND_task] = entity_view(&r->table);
+    sample->entities[KIND_task].read_ns = sample->t_ns;
+}
+
+/* A group's processes may have used something since the last sample, and have ended or left it. */
+static bool is_quiet(void *state, uint64_t now_ns)
+{
+    const struct task_row *r = state;
+    (void)now_ns;
+    for (const struct task_group *g = r->groups; g; g = g->next) {
+        struct cgroup_reading now;
+        if (g->meter.fd >= 0 && cgroup_meter_read(&g->meter, &now) == 0 && now.user_ns + now.system_ns != g->counted_ns)
+            return false;
+    }
+    return true;
+}
+
+static int32_t pid_of_helper(void *state)
+{
+    const struct task_row *r = state;
+    return r->selector ? select_pid(r->selector) : 0;
+}
+
+static void cost(void *state, struct collector_cost *ret)
+{
+    const struct task_row *r = state;
+    if (r->selector && !sampling_is_shared(r->sampling)) /* else the account has it */
+        ret->cpu_ns = select_cpu_ns(r->selector);
+}
+
+static void finish(void *state)
+{
+    const struct task_row *r = state;
+    if (!sampling_is_shared(r->sampling))
+        select_end(r->selector);
+}
+
+static void close_tasks(void *state, bool exiting)
+{
+    struct task_row *r = state;
+    if (exiting)
+        return;
+    while (r->groups) {
+        struct task_group *g = r->groups;
+        r->groups = g->next;
+        cgroup_meter_close(&g->meter);
+        free(g);
+    }
+    free(r->pins);
+    r->pins = NULL;
+    entity_table_done(&r->table);
+    free(r->value);
+    free(r->absent);
+    r->value = NULL;
+    r->absent = NULL;
+}
+
+const struct collector task_collector = {
+    .name = "tasks",
+    .kinds = COLLECTOR_KIND(KIND_task),
+    .tick = tick,
+    .is_quiet = is_quiet,
+    .helper = pid_of_helper,
+    .cost = cost,
+    .finish = finish,
+    .close = close_tasks,
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector "tasks": what each task of the job has used (recorder/job/task.h). */
+#ifndef RECORDER_COLLECTORS_PROCESSES_TASK_ROW_H
+#define RECORDER_COLLECTORS_PROCESSES_TASK_ROW_H
+
+#include "kernel/cgroup/meter.h"
+#include "recorder/sampler/entity.h"
+#include "recorder/sampler/sampling.h"
+#include "recorder/select/select.h"
+
+/* A control group whose processes are a task: the kernel's count of its CPU time. */
+struct task_group {
+    struct cgroup_hierarchies places;
+    struct cgroup_meter meter;
+    struct cgroup_reading base, last;
+    uint64_t counted_ns; /* as read last */
+    struct cgroup_reading carried; /* what another group of that name had used in this recording */
+    uint64_t inode;                /* which group it is: of the file that has its count */
+    size_t task; /* counted from 0 */
+    struct task_group *next;
+};
+
+struct task_row {
+    struct sampling *sampling;
+    struct entity_table table;
+    struct selector *selector; /* borrowed, and maybe shared with other recordings; NULL: none */
+    uint64_t (*value)[TASK_MAX];
+    uint8_t (*absent)[TASK_MAX];
+    struct pin *pins; /* those of the options, with the places of control groups */
+    struct task_group *groups;
+};
+
+extern const struct collector task_collector;
+void task_row_init(struct task_row *r, struct sampling *sampling);
+
+/* Makes an entity and a task of the job for each name, and finds control groups. root_fd: of "/". selects: as
+ * of job_use_tasks(). Returns 0 or a negative code. */
+int task_row_use(struct task_row *r, const struct select_options *options, int root_fd, bool selects,
+                 struct baro_error *err);
+
+/* Another recorder has recorded these tasks until that sample: job_task_resume() for each, and the counts of control
+ * groups go on, as the header of that tape has them. */
+void task_row_resume(struct task_row *r, const struct baro_header *header, const struct baro_sample *last);
+/* For the header: what the counts of control groups are measured from. Returns 0 or -ENOMEM. */
+int task_row_groups(const struct task_row *r, struct baro_header *ret);
+
+/* The number of the task of this name in a job that has other members, too: a new one, unless there is one. Returns a
+ * negative code if there can be no more. */
+int task_row_name(struct task_row *r, const char *name);
+
+/* The sample is written once more: its rows count again. */
+void task_row_repeat(struct task_row *r);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which processes hold a socket, by inode: those of one reading. Pure. */
+#ifndef RECORDER_COLLECTORS_SOCKETS_HOLDERS_H
+#define RECORDER_COLLECTORS_SOCKETS_HOLDERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct holder {
+    uint32_t owner; /* an index */
+    uint32_t next;  /* index + 1 of the one that started before it; 0: none */
+};
+
+struct held {
+    uint32_t inode; /* 0: free */
+    uint32_t first; /* who started first of those that hold it: an index */
+    uint32_t last;  /* index + 1 of the one that started last, in struct holders */
+};
+
+struct holders {
+    struct held *inode; /* a hash table */
+    size_t n_inodes, cap_inodes;
+    struct holder *at;
+    size_t n, cap;
+};
+
+void holders_done(struct holders *h);
+void holders_clear(struct holders *h);
+/* In the order in which the processes started. Returns -ENOMEM, or 0. */
+int holders_add(struct holders *h, uint32_t owner, uint32_t inode);
+/* NULL: none has it. */
+const struct held *holders_find(const struct holders *h, uint32_t inode);
+bool holders_are_several(const struct holders *h, const struct held *held);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/collectors/sockets/owners.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SIZE_FIRST 256u
+#define UNSEEN_MOST 3u /* readings: the report of a socket's end comes a little later than the end */
+
+int owners_init(struct owners *o)
+{
+    *o = (struct owners){.at = calloc(OWNERS_MOST, sizeof(*o->at)),
+                         .next = calloc(OWNERS_MOST, sizeof(*o->next)),
+                         .moved_to = calloc(OWNERS_MOST, sizeof(*o->moved_to)),
+                         .listeners = calloc(1, sizeof(*o->listeners))};
+    return o->at && o->next && o->moved_to && o->listeners ? 0 : -ENOMEM;
+}
+
+void owners_done(struct owners *o)
+{
+    free(o->at);
+    free(o->next);
+    free(o->moved_to);
+    free(o->listeners);
+    free(o->socket);
+    holders_done(&o->holders);
+}
+
+static size_t slot_of(uint64_t key, size_t cap)
+{
+    return (size_t)(key * 0x9e3779b97f4a7c15ull >> 32) & (cap - 1);
+}
+
+static bool is_foreign(const struct owners_socket *s)
+{
+    return s->owner == OWNER_FOREIGN || s->owner == OWNER_UNSURE;
+}
+
+/* ---- sockets, by cookie ---- */
+
+static struct owners_socket *socket_at(const struct owners *o, uint64_t cookie)
+{
+    size_t i = slot_of(cookie, o->cap_sockets);
+    while (o->socket[i].cookie && o->socket[i].cookie != cookie)
+        i = (i + 1) & (o->cap_sockets - 1);
+    return &o->socket[i];
+}
+
+static struct owners_socket *find(const struct owners *o, uint64_t cookie)
+{
+    struct owners_socket *s = o->cap_sockets ? socket_at(o, cookie) : NULL;
+    return s && s->cookie ? s : NULL;
+}
+
+static struct owners_socket *add(struct owners *o, uint64_t cookie)
+{
+    if (2 * (o->n_sockets + 1) > o->cap_sockets) {
+        struct owners more = {.cap_sockets = o->cap_sockets ? 2 * o->cap_sockets : SIZE_FIRST};
+        more.socket = calloc(more.cap_sockets, sizeof(*more.socket));
+        if (!more.socket)
+            return NULL;
+        for (size_t i = 0; i < o->cap_sockets; i++) {
+            if (o->socket[i].cookie)
+                *socket_at(&more, o->socket[i].cookie) = o->socket[i];
+        }
+        free(o->socket);
+        o->socket = more.socket;
+        o->cap_sockets = more.cap_sockets;
+    }
+    struct owners_socket *s = socket_at(o, cookie);
+    *s = (struct owners_socket){.cookie = cookie, .owner = OWNER_NONE};
+    o->n_sockets++;
+    return s;
+}
+
+/* Others may have been put behind it because it was there. */
+static void drop(struct owners *o, struct owners_socket *s)
+{
+    size_t i = (size_t)(s - o->socket);
+    s->cookie = 0;
+    o->n_sockets--;
+    for (;;) {
+        i = (i + 1) & (o->cap_sockets - 1);
+        struct owners_socket moved = o->socket[i];
+        if (!moved.cookie)
+            return;
+        o->socket[i].cookie = 0;
+        *socket_at(o, moved.cookie) = moved;
+    }
+}
+
+static void grow(struct owners *o, struct owners_socket *s, const struct diag_socket *now, bool counts)
+{
+    uint64_t sent = now->sent > s->sent ? now->sent - s->sent : 0;
+    uint64_t received = now->received > s->received ? now->received - s->received : 0;
+    s->sent += sent;
+    s->received += received;
+    if (!counts)
+        return;
+    o->sent += sent;
+    o->received += received;
+    if (s->owner >= o->n) /* it has ended */
+        return;
+    o->at[s->owner].sent += sent;
+    o->at[s->owner].received += received;
+}
+
+void owners_ended(struct owners *o, const struct diag_socket *now)
+{
+    struct owners_socket *s = find(o, now->cookie);
+    bool is_known = s && s->owner != OWNER_UNSURE;
+    if (!now->has_bytes)
+        return;
+    if (is_known && s->owner != OWNER_FOREIGN)
+        grow(o, s, now, true);
+    if (s)
+        drop(o, s);
+    if (is_known)
+        return;
+    struct listener *l = listeners_find(o->listeners, now);
+    if (l) {
+        o->sent += now->sent;
+        o->received += now->received;
+        l->sent += now->sent;
+        l->received += now->received;
+        return;
+    }
+    o->unattributed_sent += now->sent;
+    o->unattributed_received += now->received;
+    o->is_bound = o->is_bound || now->sent || now->received;
+}
+
+/* ---- a reading ---- */
+
+static int by_start(const void *a, const void *b)
+{
+    const struct owner *one = a, *other = b;
+    if (one->key.start != other->key.start)
+        return one->key.start < other->key.start ? -1 : 1;
+    return (one->key.pid > other->key.pid) - (one->key.pid < other->key.pid);
+}
+
+static struct owner begin(const struct owner_asked *a)
+{
+    return (struct owner){.key = a->key,
+                          .sent = a->sent,
+                          .received = a->received,
+                          .parent = a->parent,
+                          .forks = a->forks,
+                          .is_blind = a->is_blind,
+                          .is_new = true,
+                          .has_forked = a->forks > 0};
+}
+
+static void go_on(struct owner *o, const struct owner *before)
+{
+    o->sent = before->sent;
+    o->received = before->received;
+    o->is_new = false;
+    o->has_forked = o->forks != before->forks;
+    o->is_short = before->is_short;
+    o->shared = before->shared;
+}
+
+int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n)
+{
+    o->is_bound = o->is_bound || n > OWNERS_MOST;
+    n = n < OWNERS_MOST ? n : OWNERS_MOST;
+    for (size_t i = 0; i < n; i++)
+        o->next[i] = begin(&asked[i]);
+    qsort(o->next, n, sizeof(*o->next), by_start);
+    for (size_t old = 0, new = 0; old < o->n; old++) {
+        while (new < n && by_start(&o->next[new], &o->at[old]) < 0)
+            new++;
+        bool is_there = new < n && by_start(&o->next[new], &o->at[old]) == 0;
+        o->moved_to[old] = is_there ? (uint32_t)new : OWNER_NONE;
+        if (is_there)
+            go_on(&o->next[new], &o->at[old]);
+    }
+    for (size_t i = 0; i < o->cap_sockets; i++) {
+        if (o->socket[i].cookie && o->socket[i].owner < OWNER_SHARED)
+            o->socket[i].owner = o->moved_to[o->socket[i].owner];
+    }
+    listeners_move(o->listeners, o->moved_to);
+    struct owner *swap = o->at;
+    o->at = o->next;
+    o->next = swap;
+    o->n = n;
+    holders_clear(&o->holders);
+    o->reading++;
+    return 0;
+}
+
+int owners_hold(struct owners *o, size_t owner, uint32_t inode)
+{
+    return holders_add(&o->holders, (uint32_t)owner, inode);
+}
+
+static uint64_t bit_of(const struct listener *l)
+{
+    return UINT64_C(1) << l->cookie % 64;
+}
+
+static void note_listener(struct owners *o, const struct diag_socket *now, const struct held *held)
+{
+    bool is_shared = held && holders_are_several(&o->holders, held);
+    listeners_note(o->listeners, now, is_shared ? OWNER_SHARED : held ? held->first : OWNER_FOREIGN, o->reading);
+    for (size_t i = is_shared ? held->last : 0; i; i = o->holders.at[i - 1].next)
+        o->at[o->holders.at[i - 1].owner].shared |= UINT64_C(1) << now->cookie % 64;
+}
+
+/* What it has by now is not the job's, even if a process of the job has it open later. */
+static void see_foreign(const struct owners *o, struct owners_socket *s, const struct diag_socket *now, bool is_new)
+{
+    s->owner = is_new || o->unsure ? OWNER_UNSURE : OWNER_FOREIGN;
+    s->sent = now->sent;
+    s->received = now->received;
+}
+
+int owners_socket(struct owners *o, const struct diag_socket *now)
+{
+    const struct held *held = holders_find(&o->holders, now->inode);
+    bool is_held = held;
+    struct owners_socket *s = find(o, now->cookie);
+    bool is_new = !s;
+    if (now->state == TCP_LISTEN)
+        note_listener(o, now, held);
+    if (!s && !is_held && !now->inode)
+        return 0; /* it was not accepted yet */
+    if (!s)
+        s = add(o, now->cookie);
+    if (!s)
+        return -ENOMEM;
+    s->reading = o->reading;
+    if (!is_held && (is_new || is_foreign(s))) {
+        see_foreign(o, s, now, is_new);
+        return 0;
+    }
+    o->any |= is_held;
+    if (is_held && s->owner == OWNER_UNSURE)
+        s->sent = s->received = 0; /* the job's from its beginning */
+    if (is_held)
+        s->owner = held->first;
+    if (now->has_bytes) /* one that is held by a process that is no member is not counted further */
+        grow(o, s, now, (is_held || !now->inode) && !(is_new && o->base));
+    if (!is_held)
+        return 0;
+    o->at[s->owner].listening += now->state == TCP_LISTEN;
+    o->at[s->owner].connections += now->state == TCP_ESTABLISHED || now->state == TCP_CLOSE_WAIT ||
+                                   now->state == TCP_FIN_WAIT1 || now->state == TCP_FIN_WAIT2;
+    return 0;
+}
+
+/* ---- connections that were not seen ---- */
+
+static bool may_have_held(const struct owners *o, const struct owner *one, const struct listener *l)
+{
+    size_t i = (size_t)(one - o->at);
+    if (i == l->owner || i == l->owner_before || one->shared & bit_of(l))
+        return true;
+    const struct baro_key parent = one->is_new ? one->parent : (struct baro_key){0};
+    return (l->owner < o->n && baro_key_equal(parent, o->at[l->owner].key)) ||
+           (l->owner_before < o->n && baro_key_equal(parent, o->at[l->owner_before].key));
+}
+
+static void nobody_has(struct owners *o, const struct listener *l)
+{
+    const struct listener *same = NULL;
+    while ((same = listeners_same(o->listeners, l, same))) {
+        for (size_t i = 0; i < o->n; i++)
+            o->at[i].is_short |= may_have_held(o, &o->at[i], same);
+    }
+}
+
+static bool may_have_forked(const struct owner *one)
+{
+    return one->has_forked || (one->is_blind && one->absent == BARO_ABSENT_GONE);
+}
+
+/* Those that listened at the last reading and at this one are known: who accepted may be as well. */
+static void settle(struct owners *o)
+{
+    for (size_t i = 0; i < o->listeners->n; i++) {
+        struct listener *l = &o->listeners->at[i];
+        uint32_t holder = l->sent || l->received ? listeners_holder(o->listeners, l) : OWNER_NONE;
+        if (holder < o->n && !may_have_forked(&o->at[holder])) {
+            o->at[holder].sent += l->sent;
+            o->at[holder].received += l->received;
+        } else if (l->sent || l->received) {
+            nobody_has(o, l);
+        }
+        l->sent = l->received = 0;
+    }
+}
+
+void owners_end(struct owners *o)
+{
+    settle(o);
+    uint32_t most = o->ends_known ? UNSEEN_MOST : 0;
+    o->base = false;
+    for (size_t i = 0; i < o->cap_sockets;) {
+        struct owners_socket *s = &o->socket[i];
+        if (!s->cookie || o->reading - s->reading <= most) {
+            i++;
+            continue;
+        }
+        o->is_bound |= !is_foreign(s); /* what it did after it was seen last is not known */
+        drop(o, s);                    /* another one may be here now */
+    }
+    listeners_keep(o->listeners, o->reading);
+}
+
+size_t owners_pending(const struct owners *o)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < o->cap_sockets; i++)
+        n += o->socket[i].cookie && o->socket[i].reading != o->reading && !is_foreign(&o->socket[i]);
+    return n;
+}
+
+void owners_look(struct owners *o)
+{
+    settle(o);
+    for (size_t i = 0; i < o->n; i++)
+        o->at[i].whole = o->ends_known;
+    for (size_t i = 0; i < o->cap_sockets; i++) {
+        if (o->socket[i].cookie && o->socket[i].owner < o->n)
+            o->at[o->socket[i].owner].whole = false;
+    }
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/collectors/sockets/socket_row.h"
+
+#define PERIOD_LEAST (100 * NS_PER_MS)
+#define PERIOD_MOST (20 * NS_PER_SEC)
+#define REPORTS_MOST 256u /* more than a socket holds, and a worker that is damaged may send on */
+#define LAST_MOST (50 * NS_PER_MS) /* how long the last reading is waited for */
+
+void socket_row_init(struct socket_row *r, struct sampling *sampling)
+{
+    *r = (struct socket_row){.sampling = sampling};
+}
+
+/* Early, so that the ends of all sockets are reported. */
+static void prepare(void *state)
+{
+    struct socket_row *r = state;
+    const struct sampler_options *o = &r->sampling->options;
+    struct sockets_options options = {.proc_fd = o->proc_fd, .attached = !o->self[1]};
+    if (!(r->sampling->need & BARO_SOURCE_SOCK_DIAG) || !o->helper || r->sockets)
+        return;
+    if (o->namespaces) {
+        options.before = *o->namespaces;
+        *o->namespaces = (struct namespaces){0};
+    }
+    if (sockets_new(&r->sockets, &options, NULL) < 0)
+        return;
+    sockets_turn(r->sockets);
+    r->sampling->job->sockets = true;
+}
+
+/* ---- a reading ---- */
+
+/* Half of the budget is for readings. */
+static uint64_t period(const struct socket_row *r)
+{
+    uint64_t ppm = r->sampling->options.overhead_ppm;
+    uint64_t ns = ppm ? r->totals.cpu_ns * 2000 / ppm * 1000 : 0;
+    return ns < PERIOD_LEAST ? PERIOD_LEAST : ns < PERIOD_MOST ? ns : PERIOD_MOST;
+}
+
+static uint64_t known(const struct member *m, int id)
+{
+    return m->row.absent[id] ? 0 : m->row.value[id];
+}
+
+/* Without events the faults of reaped children tell whether it had one that was not seen: each has at least one. */
+static struct owner_asked asked_of(const struct job *j, const struct member *m)
+{
+    bool is_blind = !j->events || j->lossy;
+    return (struct owner_asked){.key = m->row.key,
+                                .sent = known(m, PROCESS_tcp_sent),
+                                .received = known(m, PROCESS_tcp_received),
+                                .parent = m->row.parent,
+                                .forks = m->reaped_io.forks + (is_blind ? known(m, PROCESS_children_faults_minor) : 0),
+                                .is_blind = is_blind};
+}
+
+/* Those that have ended and whose exit is not reported yet are among them: their sockets may end later. */
+static void ask(struct socket_row *r)
+{
+    const struct job *j = r->sampling->job;
+    const struct tree *tree = &j->tree;
+    struct owner_asked *asked = sockets_ask_begin(r->sockets);
+    size_t n = 0;
+    for (size_t i = 0; i < tree->n && n < OWNERS_MOST; i++) {
+        if (tree->at[i] && tree->at[i]->row.key.start)
+            asked[n++] = asked_of(j, tree->at[i]);
+    }
+    for (const struct member *m = j->gone; m && n < OWNERS_MOST; m = m->list_next) {
+        if (m->row.key.start)
+            asked[n++] = asked_of(j, m);
+    }
+    for (const struct job_late *one = j->late; one && n < OWNERS_MOST; one = one->next)
+        asked[n++] = asked_of(j, one->member);
+    sockets_ask_end(r->sockets, n);
+    r->asked_ns = r->sampling->now_ns;
+}
+
+/* It never falls, though another worker may have begun anew. */
+static void put_more(struct member *m, int id, uint64_t v)
+{
+    if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
+        return;
+    m->row.value[id] = m->row.absent[id] || v > m->row.value[id] ? v : m->row.value[id];
+    m->row.absent[id] = BARO_PRESENT;
+}
+
+static void put(struct member *m, int id, uint64_t v)
+{
+    if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
+        return;
+    m->row.value[id] = v;
+    m->row.absent[id] = BARO_PRESENT;
+}
+
+static void lack(struct member *m, enum baro_absent why)
+{
+    static const int ids[] = {PROCESS_tcp_sent, PROCESS_tcp_received, PROCESS_tcp_connections, PROCESS_tcp_listening};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_YET)
+            m->row.absent[ids[i]] = (uint8_t)why;
+    }
+}
+
+/* A process that ended before its descriptors were read has no values. */
+static void take_ended(struct member *m, const struct owner *o, bool is_bound)
+{
+    bool was_read = m->row.absent[PROCESS_tcp_sent] == BARO_PRESENT || o->sent || o->received;
+    if (!was_read)
+        return;
+    put_more(m, PROCESS_tcp_sent, o->sent);
+    put_more(m, PROCESS_tcp_received, o->received);
+    m->tcp_whole = o->whole && !is_bound;
+    member_moved(m);
+}
+
+static void take_row(struct member *m, const struct owner *o)
+{
+    const struct baro_process *p = &m->row;
+    bool changed = p->value[PROCESS_tcp_sent] != o->sent || p->value[PROCESS_tcp_received] != o->received ||
+                   p->value[PROCESS_tcp_connections] != o->connections ||
+                   p->value[PROCESS_tcp_listening] != o->listening ||
+                   p->absent[PROCESS_tcp_sent] == BARO_ABSENT_NOT_YET;
+    if (!changed)
+        return;
+    member_moved(m);
+    if (o->absent) {
+        lack(m, (enum baro_absent)o->absent);
+        return;
+    }
+    put_more(m, PROCESS_tcp_sent, o->sent);
+    put_more(m, PROCESS_tcp_received, o->received);
+    put(m, PROCESS_tcp_connections, o->connections);
+    put(m, PROCESS_tcp_listening, o->listening);
+}
+
+static struct member *find(const struct job *j, struct baro_key key)
+{
+    struct member *m = tree_find(&j->tree, key.pid);
+    if (m && baro_key_equal(m->row.key, key))
+        return m;
+    for (m = j->gone; m && !baro_key_equal(m->row.key, key);)
+        m = m->list_next;
+    const struct job_late *one = m ? NULL : j->late;
+    while (one && !baro_key_equal(one->member->row.key, key))
+        one = one->next;
+    return m ? m : one ? one->member : NULL;
+}
+
+static bool take(struct socket_row *r)
+{
+    const struct owner *rows;
+    if (!sockets_take(r->sockets, &r->totals, &rows))
+        return false;
+    for (uint32_t i = 0; i < r->totals.n; i++) {
+        struct member *m = find(r->sampling->job, rows[i].key);
+        if (m)
+            m->tcp_short |= rows[i].is_short;
+        if (m && rows[i].absent == BARO_ABSENT_GONE)
+            take_ended(m, &rows[i], r->totals.is_bound);
+        else if (m)
+            take_row(m, &rows[i]);
+    }
+    r->read = true;
+    r->read_ns = r->asked_ns;
+    return true;
+}
+
+/* Drops reports of readings that were taken; there is at most one for each request. */
+static void drop_reports(struct socket_row *r)
+{
+    for (unsigned i = 0; i < REPORTS_MOST && sockets_wait(r->sockets, 0); i++)
+        continue;
+}
+
+/* A reading of now, on which nothing follows. A busy machine may not do it in time: then what sockets did since the one
+ * before is not known. Example: that one found 0 bytes sent, and 5 MB were sent after it: at least 0. */
+static bool read_last(struct socket_row *r)
+{
+    uint64_t until = clock_monotonic_ns() + LAST_MOST, now = until - LAST_MOST;
+    drop_reports(r);
+    ask(r);
+    for (; now < until && sockets_wait(r->sockets, until - now); now = clock_monotonic_ns()) {
+        if (take(r) && sockets_is_answered(r->sockets))
+            return true;
+    }
+    r->totals.is_bound = r->totals.net_is_bound = true;
+    return false;
+}
+
+void socket_row_close(struct socket_row *r)
+{
+    if (!r->sockets)
+        return;
+    r->closed = read_last(r);
+    job_late_report(r->sampling->job, r->sampling->now_ns);
+}
+
+static bool tick(void *state, const struct collector_tick *t)
+{
+    struct socket_row *r = state;
+    prepare(r);
+    if (!r->sockets)
+        return false;
+    if (t->last && r->closed)
+        return true;
+    sockets_turn(r->sockets);
+    bool taken = take(r);
+    job_late_report(r->sampling->job, t->now_ns);
+    if (t->last)
+        return read_last(r) || taken;
+    if (t->now_ns >= r->due_ns) {
+        drop_reports(r);
+        ask(r);
+        r->due_ns = t->now_ns + period(r);
+    }
+    return taken;
+}
+
+static uint64_t then(const struct baro_sample *last, enum job_metric id)
+{
+    return last->job_absent[id] ? 0 : last->job[id];
+}
+
+/* What was sent between that sample and now is not known, so the counts are lower bounds. */
+void socket_row_resume(struct socket_row *r, const struct baro_sample *last)
+{
+    const struct sockets_totals before = {.sent = then(last, JOB_tcp_sent),
+                                          .received = then(last, JOB_tcp_received),
+                                          .unattributed_sent = then(last, JOB_tcp_unattributed_sent),
+                                          .unattributed_received = then(last, JOB_tcp_unattributed_received),
+                                          .net_sent = then(last, JOB_net_sent),
+                                          .net_received = then(last, JOB_net_received),
+                                          .net_absent = last->job_absent[JOB_net_sent],
+                                          .is_bound = true,
+                                          .net_is_bound = true,
+                                          .any = !last->job_absent[JOB_tcp_sent]};
+    prepare(r);
+    if (r->sockets)
+        sockets_resume(r->sockets, &before);
+}
+
+/* A lower bound of 0 is no value where no socket was ever read: those that there were ended before, or are hidden. */
+static uint8_t absent_sums(const struct sockets_totals *t)
+{
+    return !t->is_bound || t->any ? BARO_PRESENT : t->denied ? BARO_ABSENT_DENIED : BARO_ABSENT_GONE;
+}
+
+void socket_row_fill(const struct socket_row *r, struct baro_sample *s)
+{
+    const struct sockets_totals *t = &r->totals;
+    const struct {
+        enum { OF_PROCESSES, OF_NOBODY, OF_NAMESPACES } of;
+        enum job_metric id;
+        uint64_t value;
+    } all[] = {{OF_PROCESSES, JOB_tcp_sent, t->sent},
+               {OF_PROCESSES, JOB_tcp_received, t->received},
+               {OF_PROCESSES, JOB_tcp_is_lower_bound, t->is_bound},
+               {OF_NOBODY, JOB_tcp_read_at, r->read_ns},
+               {OF_NOBODY, JOB_tcp_unattributed_sent, t->unattributed_sent},
+               {OF_NOBODY, JOB_tcp_unattributed_received, t->unattributed_received},
+               {OF_NAMESPACES, JOB_net_sent, t->net_sent},
+               {OF_NAMESPACES, JOB_net_received, t->net_received},
+               {OF_NAMESPACES, JOB_net_is_lower_bound, t->net_is_bound}};
+    uint8_t why = !(r->sampling->need & BARO_SOURCE_SOCK_DIAG) ? BARO_ABSENT_NOT_ASKED
+                  : r->read                                    ? t->absent
+                                                               : BARO_ABSENT_NOT_YET;
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        uint8_t absent = why;
+        if (r->read && all[i].of == OF_NAMESPACES)
+            absent = t->net_absent;
+        else if (!why && all[i].of == OF_PROCESSES)
+            absent = absent_sums(t);
+        s->job_absent[all[i].id] = absent;
+        s->job[all[i].id] = absent ? 0 : all[i].value;
+    }
+}
+
+/* ---- the row ---- */
+
+static int32_t pid_of_helper(void *state)
+{
+    const struct socket_row *r = state;
+    return r->sockets ? (int32_t)worker_pid(sockets_worker(r->sockets)) : 0;
+}
+
+static void cost(void *state, struct collector_cost *ret)
+{
+    struct socket_row *r = state;
+    if (!r->sockets)
+        return;
+    struct worker *w = sockets_worker(r->sockets);
+    *ret = (struct collector_cost){.cpu_ns = worker_cpu_ns(w), .refused = worker_refused(w)};
+}
+
+static void finish(void *state)
+{
+    struct socket_row *r = state;
+    if (r->sockets)
+        worker_end(sockets_worker(r->sockets));
+}
+
+static void close_sockets(void *state, bool exiting)
+{
+    struct socket_row *r = state;
+    if (exiting)
+        return;
+    sockets_free(r->sockets);
+    r->sockets = NULL;
+}
+
+const struct collector socket_collector = {
+    .name = "sockets",
+    .kinds = COLLECTOR_KIND(BARO_KIND_PROCESS),
+    .sources = BARO_SOURCE_SOCK_DIAG,
+    .prepare = prepare,
+    .tick = tick,
+    .helper = pid_of_helper,
+    .cost = cost,
+    .finish = finish,
+    .close = close_sockets,
+};

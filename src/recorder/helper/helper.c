@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder's side of the helper process: a queue of requests, answered in order; helpers that come and go.
+ *
+ * A helper that hangs is killed and left behind: it may be in uninterruptible sleep, so it is not waited for. What it
+ * hung in is barred, all that was not answered goes to a new one. When too many are left behind, there are no more.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "recorder/helper/ending.h"
+#include "recorder/helper/wire.h"
+
+#define STUCK_AFTER NS_PER_SEC
+#define BARRED_MAX 256u
+#define LATE_CHECK (50 * NS_PER_MS) /* how often one that is late and does not hang is checked */
+#define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */
+/* A fork that is refused is counted by the control group that refused it, where it passes for one of the job
+ * (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
+#define RETRY_FIRST NS_PER_SEC
+#define RETRY_MOST (64 * NS_PER_SEC)
+
+struct pending {
+    struct helper_request request;
+    uint8_t failed; /* enum baro_absent: answered with this and never sent */
+};
+
+struct helper {
+    int root_fd, sys_fd, fd;
+    bool want_cmdline;
+    pid_t pid; /* 0: none */
+    struct helper_progress *progress;
+
+    struct pending *queue; /* [first, n) is unanswered, [first, sent) was sent */
+    size_t first, sent, n, cap;
+    uint64_t serial; /* of queue[0] */
+
+    struct baro_key barred[BARRED_MAX];
+    size_t n_barred;
+    struct ending ending; /* those that were killed */
+    uint64_t cpu_ns;      /* of pid, at its last reading */
+    struct ending_late late;
+    unsigned looks;        /* at its clock that may tell something new */
+    uint64_t refused;      /* forks */
+    uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
+
+    unsigned char packet[HELPER_PACKET_BYTES];
+};
+
+int helper_new(struct helper **ret, int root_fd, bool want_cmdline, struct baro_error *err)
+{
+    struct helper *h = calloc(1, sizeof(*h));
+    if (!h)
+        return error_set(err, -ENOMEM, "out of memory");
+    h->root_fd = root_fd;
+    h->sys_fd = -1;
+    h->want_cmdline = want_cmdline;
+    h->fd = -1;
+    h->serial = 1;
+    *ret = h;
+    return 0;
+}
+
+void helper_use_sys(struct helper *h, int sys_fd)
+{
+    h->sys_fd = sys_fd;
+}
+
+/* One that was sent keeps its turn: the helper answers in order. Any other is as good as answered. */
+static void forget(struct helper *h, struct pending *p)
+{
+    p->request.what = 0;
+    p->request.path = NULL;
+    if (p >= h->queue + h->sent && !p->failed)
+        p->failed = BARO_ABSENT_UNKNOWN;
+}
+
+void helper_forget(struct helper *h, const void *context)
+{
+    for (size_t i = h->first; i < h->n; i++) {
+        if (h->queue[i].request.context == context)
+            forget(h, &h->queue[i]);
+    }
+}
+
+/* ---- helpers come and go ---- */
+
+static void let_go(struct helper *h)
+{
+    if (!h->pid)
+        return;
+    h->fd = fd_close(h->fd);
+    munmap(h->progress, sizeof(*h->progress));
+    h->progress = NULL;
+    ending_kill(&h->ending, h->pid);
+    h->pid = 0;
+    h->cpu_ns = 0;
+    h->late = (struct ending_late){0};
+    h->sent = h->first;
+    for (size_t i = h->first; i < h->n; i++) {
+        if (!h->queue[i].request.what)
+            forget(h, &h->queue[i]); /* dropped requests are not sent to the next helper */
+    }
+}
+
+static void put_off(struct helper *h)
+{
+    h->refused++;
+    h->pause_ns = !h->pause_ns ? RETRY_FIRST : h->pause_ns < RETRY_MOST ? h->pause_ns * 2 : RETRY_MOST;
+    h->retry_ns = clock_monotonic_ns() + h->pause_ns;
+}
+
+static int start(struct helper *h)
+{
+    int pair[2];
+    ending_reap_all(&h->ending);
+    if (h->ending.n == ENDING_MOST)
+        return -EBUSY;
+    if (h->retry_ns && clock_monotonic_ns() < h->retry_ns)
+        return -EAGAIN;
+    void *page = mmap(NULL, sizeof(*h->progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return -errno;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        int error = errno;
+        munmap(page, sizeof(*h->progress));
+        return -error;
+    }
+    pid_t self = getpid(), pid = fork();
+    if (pid == 0)
+        helper_child(&(struct helper_child_options){pair[1], h->root_fd, h->sys_fd, h->want_cmdline, page, self});
+    int error = errno;
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        munmap(page, sizeof(*h->progress));
+        if (error == EAGAIN)
+            put_off(h);
+        return -error;
+    }
+    h->retry_ns = h->pause_ns = 0;
+    h->looks = LOOKS;
+    h->pid = pid;
+    h->fd = pair[0];
+    h->progress = page;
+    return 0;
+}
+
+void helper_start(struct helper *h)
+{
+    if (!h->pid)
+        start(h); /* if it can't be had, the first request says so */
+}
+
+/* ---- the queue ---- */
+
+static bool barred(const struct helper *h, struct baro_key key)
+{
+    size_t n = h->n_barred < BARRED_MAX ? h->n_barred : BARRED_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (baro_key_equal(h->barred[i], key))
+            return true;
+    }
+    return false;
+}
+
+static int enqueue(struct helper *h, const struct helper_request *requests, size_t n)
+{
+    if (h->first == h->n) {
+        h->serial += h->n;
+        h->first = h->sent = h->n = 0;
+    }
+    if (h->n + n > h->cap) {
+        size_t cap = h->cap ? h->cap : 64;
+        while (cap < h->n + n)
+            cap *= 2;
+        struct pending *at = realloc(h->queue, cap * sizeof(*at));
+        if (!at)
+            return -ENOMEM;
+        h->queue = at;
+        h->cap = cap;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint8_t failed = barred(h, requests[i].key) ? BARO_ABSENT_TIMEOUT : BARO_PRESENT;
+        if (requests[i].path && strlen(requests[i].path) >= HELPER_PATH_MAX)
+            failed = BARO_ABSENT_UNKNOWN;
+        h->queue[h->n++] = (struct pending){requests[i], failed};
+    }
+    return 0;
+}
+
+static void deliver(struct helper *h, struct helper_reply *reply, helper_reply_fn *fn, void *context)
+{
+    const struct pending *p = &h->queue[h->first++];
+    reply->key = p->request.key;
+    reply->what = p->request.what;
+    if (h->sent < h->first)
+        h->sent = h->first;
+    if (!reply->what)
+        return;
+    if (p->request.fn)
+        p->request.fn(p->request.context, reply);
+    else
+        fn(context, reply);
+}
+
+/* Answers those at the head that no helper will. */
+static int deliver_failed(struct helper *h, helper_reply_fn *fn, void *context)
+{
+    int n = 0;
+    while (h->first < h->n && h->queue[h->first].failed) {
+        uint8_t why = h->queue[h->first].failed;
+        struct helper_reply reply = {
+            .smaps_absent = why, .name_absent = why, .cmdline_absent = why, .host_absent = why};
+        deliver(h, &reply, fn, context);
+        n++;
+    }
+    return n;
+}
+
+static void fail_all(struct helper *h, enum baro_absent why)
+{
+    for (size_t i = h->first; i < h->n; i++) {
+        if (!h->queue[i].failed)
+            h->queue[i].failed = (uint8_t)why;
+    }
+}
+
+/* The helper hangs, or it died: the request that it was at is answered with a reason, so that the next one gets
+ * further. */
+static void fail_current(struct helper *h, enum baro_absent why)
+{
+    uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
+    size_t i = serial >= h->serial + h->first && serial < h->serial + h->sent ? (size_t)(serial - h->serial) : h->first;
+    if (i >= h->n)
+        return;
+    h->queue[i].failed = (uint8_t)why;
+    if (why == BARO_ABSENT_TIMEOUT)
+        h->barred[h->n_barred++ % BARRED_MAX] = h->queue[i].request.key;
+}
+
+/* ---- packets ---- */
+
+/* Returns how many bytes the request takes, 0 if they are not there. */
+static size_t put_request(unsigned char *out, size_t room, uint64_t serial, const struct helper_request *r)
+{
+    size_t path = r->path ? strlen(r->path) + 1 : 0, padded = (path + 7) & ~(size_t)7;
+    struct helper_wire_request w = {.serial = serial, .key = r->key, .what = r->what, .path_len = (uint32_t)path};
+    if (sizeof(w) + padded > room)
+        return 0;
+    memcpy(out, &w, sizeof(w));
+    if (path)
+        memcpy(out + sizeof(w), r->path, path);
+    return sizeof(w) + padded;
+}
+
+/* Returns 0, or -EPIPE if the helper is gone. */
+static int send_more(struct helper *h)
+{
+    _Alignas(8) unsigned char out[HELPER_REQUESTS_BYTES];
+    while (h->sent < h->n) {
+        size_t n = 0, at = h->sent, used = 1;
+        for (; at < h->n && used; at++) {
+            const struct pending *p = &h->queue[at];
+            used = p->failed ? 1 : put_request(out + n, sizeof(out) - n, h->serial + at, &p->request);
+            if (!used)
+                break;
+            n += p->failed ? 0 : used;
+        }
+        if (n && send(h->fd, out, n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+            return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : -EPIPE;
+        h->looks = LOOKS;
+        h->sent = at;
+    }
+    return 0;
+}
+
+/* *ret_sound: it was replies to what was sent, in that order, and nothing else. */
+static int take_packet(struct helper *h, size_t len, bool *ret_sound, helper_reply_fn *fn, void *context)
+{
+    const unsigned char *at = h->packet;
+    struct helper_reply reply;
+    uint64_t serial;
+    int n = 0;
+    *ret_sound = true;
+    while (len && *ret_sound) {
+        n += deliver_failed(h, fn, context);
+        *ret_sound = h->first < h->sent && helper_wire_next(&at, &len, &serial, &reply) &&
+                     serial == h->serial + h->first;
+        if (*ret_sound) {
+            deliver(h, &reply, fn, context);
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Returns the number of replies delivered; *ret_gone tells whether the helper has ended, or has to: what it sends is
+ * damaged, and what it would send next can't be told to belong to any request. */
+static int receive_all(struct helper *h, bool *ret_gone, helper_reply_fn *fn, void *context)
+{
+    int delivered = 0;
+    *ret_gone = false;
+    for (;;) {
+        ssize_t n = recv(h->fd, h->packet, sizeof(h->packet), MSG_DONTWAIT);
+        bool sound = true;
+        if (n > 0)
+            delivered += take_packet(h, (size_t)n, &sound, fn, context);
+        if (!sound) {
+            *ret_gone = true;
+            return delivered;
+        }
+        if (n > 0)
+            continue;
+        if (n < 0 && errno == EINTR)
+            continue;
+        *ret_gone = n == 0 || errno != EAGAIN;
+        return delivered;
+    }
+}
+
+/* How long the helper may still be at what it is at, or until it is checked again; 0: it hangs. */
+static uint64_t patience(struct helper *h)
+{
+    uint64_t serial = atomic_load_explicit(&h->progress->serial, memory_order_acquire);
+    uint64_t since = atomic_load_explicit(&h->progress->since_ns, memory_order_relaxed);
+    uint64_t now = clock_monotonic_ns();
+    uint64_t age = !serial ? 0 : now >= since ? now - since : STUCK_AFTER; /* later than now: it is damaged */
+    if (age < STUCK_AFTER)
+        return STUCK_AFTER - age;
+    return ending_hangs(&h->late, h->pid, since, STUCK_AFTER) ? 0 : LATE_CHECK;
+}
+
+/* One round: all that can be sent and received without waiting. Returns how many replies were delivered. */
+static int turn(struct helper *h, helper_reply_fn *fn, void *context)
+{
+    bool gone = false;
+    int n = deliver_failed(h, fn, context);
+    if (h->first == h->n)
+        return n;
+    if (!h->pid) {
+        int code = start(h);
+        if (code < 0) {
+            fail_all(h, code == -EBUSY    ? BARO_ABSENT_TIMEOUT
+                        : code == -EAGAIN ? BARO_ABSENT_NOT_YET
+                                          : BARO_ABSENT_UNKNOWN);
+            return n + deliver_failed(h, fn, context);
+        }
+    }
+    bool full = send_more(h) < 0;
+    n += receive_all(h, &gone, fn, context);
+    if (h->first < h->n && (gone || full || !patience(h))) {
+        fail_current(h, gone || full ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_TIMEOUT);
+        let_go(h);
+    } else if (gone) {
+        let_go(h);
+    }
+    return n + deliver_failed(h, fn, context);
+}
+
+/* True if there is something to do elsewhere. */
+static bool wait_for(struct helper *h, uint64_t ns, int wake_fd)
+{
+    struct pollfd p[] = {{.fd = h->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
+    uint64_t most = patience(h);
+    if (ns > most)
+        ns = most;
+    struct timespec t = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
+    return ppoll(p, 2, &t, NULL) > 0 && p[1].revents;
+}
+
+int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd,
+               helper_reply_fn *fn, void *context)
+{
+    uint64_t until = clock_monotonic_ns() + deadline_ns;
+    int code = enqueue(h, requests, n), delivered = 0;
+    if (code < 0)
+        return code;
+    for (;;) {
+        delivered += turn(h, fn, context);
+        uint64_t now = clock_monotonic_ns();
+        if (h->first == h->n || now >= until)
+            return delivered;
+        if (h->pid && wait_for(h, until - now, wake_fd))
+            return delivered;
+    }
+}
+
+int helper_collect(struct helper *h, helper_reply_fn *fn, void *context)
+{
+    int delivered = 0, n;
+    do
+        delivered += n = turn(h, fn, context);
+    while (n > 0 && helper_busy(h));
+    return delivered;
+}
+
+bool helper_busy(const struct helper *h)
+{
+    return h->first < h->n;
+}
+
+size_t helper_left_behind(struct helper *h)
+{
+    ending_reap_all(&h->ending);
+    return h->ending.n;
+}
+
+bool helper_is_put_off(const struct helper *h)
+{
+    return !h->pid && h->retry_ns && clock_monotonic_ns() < h->retry_ns;
+}
+
+uint64_t helper_refused(const struct helper *h)
+{
+    return h->refused;
+}
+
+int helper_pid(const struct helper *h)
+{
+    return h->pid;
+}
+
+/* A helper without requests does nothing. */
+uint64_t helper_cpu_ns(struct helper *h)
+{
+    uint64_t one;
+    ending_reap_all(&h->ending);
+    if (h->pid && h->looks && clock_process_cpu_ns(h->pid, &one) == 0) {
+        h->looks = helper_busy(h) || one != h->cpu_ns ? LOOKS : h->looks - 1;
+        h->cpu_ns = one;
+    }
+    return ending_cpu_ns(&h->ending) + h->cpu_ns;
+}
+
+/* ---- the end ---- */
+
+void helper_end(struct helper *h)
+{
+    if (h)
+        let_go(h);
+}
+
+void helper_free(struct helper *h)
+{
+    if (!h)
+        return;
+    helper_end(h);
+    ending_wait(&h->ending);
+    free(h->queue);
+    free(h);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads that can block, done by a helper process that can be abandoned: smaps_rollup (takes the target's mmap lock and
+ * walks its page tables), cmdline and exe (fault in the target's pages or touch its file systems); and of the machine:
+ * the size of a filesystem (its server may be gone), sensors (a bus may be slow), the frequencies of CPUs (there are
+ * many) and sums over control groups (over those that died as well). A thread would not do: one in unkillable sleep
+ * keeps its whole process from ending.
+ */
+#ifndef RECORDER_HELPER_HELPER_H
+#define RECORDER_HELPER_HELPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "libbaro/sample/sample.h"
+
+enum helper_what {
+    HELPER_SMAPS = 1 << 0,
+    HELPER_INFO = 1 << 1, /* full name and redacted command line */
+    /* Of the machine. The key is whatever the asker knows it by, and one that hung is not asked for again under that
+       key. */
+    HELPER_FS = 1 << 2,        /* path: the mount point, absolute */
+    HELPER_SENSOR = 1 << 3,    /* path: as of struct sys_sensor */
+    HELPER_FREQUENCY = 1 << 4, /* key.start: the first CPU of at most HELPER_FREQUENCIES; key.pid: how many */
+    HELPER_GROUP = 1 << 5,     /* path: a file of a control group, absolute; its text comes back */
+};
+#define HELPER_FREQUENCIES 256u
+
+enum {
+    HELPER_FS_TOTAL,
+    HELPER_FS_FREE,
+    HELPER_FS_AVAILABLE,
+    HELPER_FS_INODES,
+    HELPER_FS_INODES_FREE,
+    HELPER_FS_ID,
+    HELPER_VALUES
+};
+enum { HELPER_SENSOR_NOW, HELPER_SENSOR_CRITICAL, HELPER_SENSOR_HAS_CRITICAL };
+struct helper_frequency {
+    uint32_t now_khz, most_khz; /* 0: not known */
+};
+
+struct helper_reply;
+typedef void helper_reply_fn(void *context, const struct helper_reply *reply);
+
+struct helper_request {
+    struct baro_key key;
+    uint32_t what; /* enum helper_what */
+    const char *path; /* of HELPER_FS, HELPER_SENSOR and HELPER_GROUP: borrowed until it is answered */
+    /* Gets the reply, whichever caller collects it; NULL: the function of that caller. */
+    helper_reply_fn *fn;
+    void *context;
+};
+
+struct helper_reply {
+    struct baro_key key;
+    uint32_t what;      /* what of it was tried */
+    uint8_t smaps_absent, name_absent, cmdline_absent; /* enum baro_absent, BARO_PRESENT if there */
+    uint64_t pss, uss;
+    uint64_t spent_ns;  /* wall time of the smaps read: how long the target's mmap lock was held, at most */
+    const char *name, *cmdline; /* borrowed until the next call */
+    uint8_t host_absent;
+    uint64_t
+        host[HELPER_VALUES];    /* of HELPER_FS: bytes and counts; of HELPER_SENSOR: millidegrees in two's complement */
+    const void *data;           /* of HELPER_FREQUENCY: struct helper_frequency, not aligned; of HELPER_GROUP: text */
+    size_t data_len;
+};
+
+struct helper;
+
+/* No process is started before the first request. root_fd is a directory descriptor of /proc, borrowed. */
+int helper_new(struct helper **ret, int root_fd, bool want_cmdline, struct baro_error *err);
+
+/* For what HELPER_SENSOR and HELPER_FREQUENCY ask: a directory descriptor of /sys, borrowed. Before the first request.
+ */
+void helper_use_sys(struct helper *h, int sys_fd);
+
+/* Drops the requests with this context that are not answered yet: no reply is delivered, and nothing is borrowed for
+ * them. */
+void helper_forget(struct helper *h, const void *context);
+
+/* Starts the helper now, while there is little that it would hold a copy of. */
+void helper_start(struct helper *h);
+
+/* Hands over a batch and waits up to deadline_ns for the replies, or until wake_fd (-1: none) is readable; those that
+ * come later are delivered by helper_collect(). A helper that hangs in one read for longer than a second (it sleeps, or
+ * has used a second of CPU time more) is killed and abandoned, that key is not asked again (its replies say
+ * BARO_ABSENT_TIMEOUT), and a new helper takes the rest. Returns the number of replies delivered, or -errno. */
+int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd,
+               helper_reply_fn *fn, void *context);
+int helper_collect(struct helper *h, helper_reply_fn *fn, void *context);
+bool helper_busy(const struct helper *h); /* replies are outstanding */
+size_t helper_left_behind(struct helper *h); /* helpers that hang still and were abandoned */
+/* A helper that was refused (EAGAIN: too many processes) is tried for again a second later, then two, up to a minute.
+ * Meanwhile what is asked for is answered with BARO_ABSENT_NOT_YET, and may be asked for again. */
+bool helper_is_put_off(const struct helper *h);
+uint64_t helper_refused(const struct helper *h); /* how often, so far */
+int helper_pid(const struct helper *h);   /* of the helper process, 0 if none: it is part of the recorder's own cost */
+uint64_t helper_cpu_ns(struct helper *h); /* of all helpers so far */
+/* Kills the helper and does not wait for its end; nothing may be asked afterwards. helper_free() then need not wait as
+ * long. NULL allowed, as for helper_free(). */
+void helper_end(struct helper *h);
+/* Reaps the helper, else it would be left to process 1, which may not reap: waits up to 0.5 s for one that is about to
+ * end (a busy machine, a CPU quota), 20 ms for one in an uninterruptible sleep. One that hangs on is left behind. */
+void helper_free(struct helper *h);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A helper process that works by itself as long as the recording lasts, where one request and one reply do not fit: a
+ * walk through a million files, a table of all sockets. What it finds it writes into memory that it shares with the
+ * recorder, which takes it at its own ticks and never waits for it.
+ *
+ * A worker that makes no progress for a while, though it is at work, hangs in a system call: it is killed and left
+ * behind, and another one takes its place.
+ */
+#ifndef RECORDER_HELPER_WORKER_H
+#define RECORDER_HELPER_WORKER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "recorder/helper/ending.h"
+
+
+/* The shared memory begins with this. The worker says here that it is alive. */
+struct worker_shared {
+    _Atomic bool busy;         /* it is at work, and not waiting for its time */
+    _Atomic uint64_t progress; /* changes as the work goes on */
+};
+
+struct worker_child {
+    void *shared; /* begins with struct worker_shared */
+    int fd;       /* readable when the recorder has called worker_wake(), or is gone */
+    void *context;
+};
+
+struct worker_options {
+    size_t shared_bytes;
+    uint64_t stuck_after_ns;
+    /* The worker's whole life, in a process of its own, which ends when this returns. Its descriptors are standard
+     * input and the like no more: only fd and kept_fd (-1: none) are open. */
+    void (*live)(const struct worker_child *c);
+    void *context;
+    int kept_fd;
+};
+
+enum worker_trouble {
+    WORKER_FINE,
+    WORKER_HUNG,     /* it was killed; another one was started */
+    WORKER_ENDED,    /* it was killed, or could not be started: it is tried again later */
+    WORKER_GIVEN_UP, /* ENDING_MOST of them hang and could not be ended: there is no other */
+};
+
+struct worker;
+
+/* Starts no process yet. */
+int worker_new(struct worker **ret, const struct worker_options *options, struct baro_error *err);
+void *worker_shared(struct worker *w);
+/* To be called at each tick: starts the process if there is none, and looks after it. Returns each trouble once. Of
+ * one that hangs, hung is called with the context when it was killed, for what has to be changed in the shared memory
+ * before another starts. */
+enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), void *context);
+void worker_wake(struct worker *w);
+/* Waits until the worker has called worker_done(), at most this long. Returns whether it has. */
+bool worker_wait(struct worker *w, uint64_t most_ns);
+size_t worker_left_behind(struct worker *w); /* those that hang still */
+pid_t worker_pid(const struct worker *w);    /* 0: none */
+uint64_t worker_cpu_ns(struct worker *w);    /* of all so far */
+uint64_t worker_refused(const struct worker *w); /* forks that the kernel refused */
+void worker_end(struct worker *w);           /* kills it and does not wait; none is started afterwards. NULL allowed */
+void worker_free(struct worker *w);          /* NULL allowed */
+
+/* ---- in the worker ---- */
+
+static inline void worker_progress(struct worker_shared *s)
+{
+    atomic_fetch_add_explicit(&s->progress, 1, memory_order_relaxed);
+}
+
+/* Waits for worker_wake(), at most this long. Ends the process if the recorder is gone. */
+void worker_rest(const struct worker_child *c, uint64_t ns);
+void worker_done(const struct worker_child *c); /* for worker_wait() */
+
+/* Writing and reading a part of the shared memory that has a turn: odd while it is written. */
+static inline void worker_write_begin(_Atomic uint32_t *turn)
+{
+    atomic_fetch_add_explicit(turn, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+}
+
+static inline void worker_write_end(_Atomic uint32_t *turn)
+{
+    atomic_fetch_add_explicit(turn, 1, memory_order_release);
+}
+
+/* Copies it. Returns false if it is being written, or *seen is its turn already; else that is set. */
+bool worker_copy(void *to, const void *from, size_t n, _Atomic uint32_t *turn, uint32_t *seen);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Finds the process that a report of the wrapper is about. Reports wait in a socket while events are read: when one is
+ * handled, its process may be a member, may be gone, may have been reported already, or its pid may belong to another
+ * process.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "recorder/job/counters.h"
+
+#define SLACK (20 * NS_PER_MS) /* start times are truncated to ticks of 10 ms */
+
+static bool is_same(const struct job *j, const struct member *m, uint64_t start, uint64_t t_ns)
+{
+    if (m->stat_was_read && start)
+        return m->row.key.start == start;
+    uint64_t began = m->begin_ns ? m->begin_ns : m->row.first_ns;
+    if (!start)
+        return began <= t_ns;
+    uint64_t begin = job_begin_ns(j, start);
+    return !m->begin_ns ? begin <= began : begin + SLACK >= began && begin <= began + SLACK;
+}
+
+static size_t *hash_of(struct job *j, int32_t pid)
+{
+    return &j->unclaimed_of[(uint32_t)pid % JOB_UNCLAIMED_HASH];
+}
+
+static bool was_same(const struct job *j, const struct job_unclaimed *u, uint64_t start)
+{
+    uint64_t begin = job_begin_ns(j, start);
+    if (!start || begin > u->end_ns + SLACK)
+        return !start;
+    return u->key.start ? u->key.start == start
+                        : begin + SLACK >= u->begin_ns && (!u->begin_ns || begin <= u->begin_ns + SLACK);
+}
+
+static bool take_unclaimed(struct job *j, int32_t pid, uint64_t start)
+{
+    for (size_t n = *hash_of(j, pid); n > j->dropped_unclaimed + j->first_unclaimed;) {
+        struct job_unclaimed *u = &j->unclaimed[n - 1 - j->dropped_unclaimed];
+        n = u->before;
+        if (u->key.pid != pid)
+            continue;
+        if (!was_same(j, u, start))
+            continue;
+        u->key.pid = 0;
+        j->unclaimed_ns -= u->cpu_ns;
+        while (j->first_unclaimed < j->n_unclaimed && !j->unclaimed[j->first_unclaimed].key.pid)
+            j->first_unclaimed++;
+        return true;
+    }
+    return false;
+}
+
+struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_ns, bool *ret_reported)
+{
+    *ret_reported = false;
+    struct member *m = tree_find(&j->tree, pid);
+    if (m && is_same(j, m, start, t_ns))
+        return m;
+    for (m = j->gone; m; m = m->list_next) {
+        if (m->row.key.pid == pid && is_same(j, m, start, t_ns))
+            return m;
+    }
+    *ret_reported = take_unclaimed(j, pid, start);
+    return NULL;
+}
+
+/* Makes room for one more: moves the entries to the front, over the claimed ones, or grows the array. */
+static bool make_room(struct job *j)
+{
+    if (j->n_unclaimed < j->cap_unclaimed)
+        return true;
+    size_t n = j->n_unclaimed - j->first_unclaimed;
+    if (n * 2 <= j->cap_unclaimed && n) {
+        memmove(j->unclaimed, j->unclaimed + j->first_unclaimed, n * sizeof(*j->unclaimed));
+    } else if (n) {
+        size_t cap = j->cap_unclaimed * 2;
+        struct job_unclaimed *at = malloc(cap * sizeof(*at));
+        if (!at)
+            return false;
+        memcpy(at, j->unclaimed + j->first_unclaimed, n * sizeof(*at));
+        free(j->unclaimed);
+        j->unclaimed = at;
+        j->cap_unclaimed = cap;
+    } else if (!j->unclaimed) {
+        j->unclaimed = malloc(64 * sizeof(*j->unclaimed));
+        j->cap_unclaimed = j->unclaimed ? 64 : 0;
+    }
+    j->dropped_unclaimed += j->first_unclaimed;
+    j->first_unclaimed = 0;
+    j->n_unclaimed = n;
+    return j->n_unclaimed < j->cap_unclaimed;
+}
+
+void claim_note(struct job *j, const struct member *m, uint64_t now_ns)
+{
+    bool may_come = j->adopts && !member_is_final(m) && (m->absorbed || !m->successor || member_is_gone(m->successor));
+    if (!may_come || !make_room(j))
+        return;
+    size_t *last = hash_of(j, m->row.key.pid);
+    j->unclaimed[j->n_unclaimed++] =
+        (struct job_unclaimed){m->row.key, m->begin_ns, m->end_ns, now_ns, own_cpu(m), *last};
+    j->unclaimed_ns += own_cpu(m);
+    *last = j->dropped_unclaimed + j->n_unclaimed;
+}
+
+void job_forget_unclaimed(struct job *j, uint64_t before_ns)
+{
+    while (j->first_unclaimed < j->n_unclaimed && j->unclaimed[j->first_unclaimed].noted_ns < before_ns) {
+        const struct job_unclaimed *u = &j->unclaimed[j->first_unclaimed++];
+        j->unclaimed_ns -= u->key.pid ? u->cpu_ns : 0;
+    }
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is the total all that its parts have used? The one rule: a total is at least the sum of its parts, so far as these
+ * are sure; and it is exact only if no part is missing from what the kernel added up.
+ *
+ * A parent adds what a child used to its own counters when it waits for it. Where the parent has ended by the time the
+ * child is found gone, that is assumed. It does not hold where the parent was the first process of a PID namespace:
+ * when that one ends, the kernel kills the others and adds what they used to no process. Example: ten containers, each
+ * with three processes of 100 ms when its first process ends: wait4(2) has 5 ms, the processes by name have 3,005 ms,
+ * which is the total then, and a lower bound.
+ *
+ * How it is noticed, when all has been settled: the CPU time, the I/O or the minor page faults (each process has at
+ * least one) of the processes that have ended are more than the total.
+ */
+#include "recorder/job/counters.h"
+
+/* What the wrapper reports of each process that it reaped is rounded down to us, of user and of system time. */
+#define WAIT4_ROUNDING_NS 2000u
+
+static uint64_t reported_io(const struct member_usage *u, enum ledger_counter c)
+{
+    switch (c) {
+    case LEDGER_IO_READ:
+        return u->io_read;
+    case LEDGER_IO_WRITE:
+        return u->io_write;
+    case LEDGER_IO_RCHAR:
+        return u->io_rchar;
+    case LEDGER_IO_WCHAR:
+        return u->io_wchar;
+    default:
+        return 0;
+    }
+}
+
+static const struct {
+    enum process_metric metric;
+    unsigned reaped;
+} io[LEDGER_MAX] = {
+    [LEDGER_IO_READ] = {PROCESS_io_read, REAPED_IO_READ},
+    [LEDGER_IO_WRITE] = {PROCESS_io_write, REAPED_IO_WRITE},
+    [LEDGER_IO_RCHAR] = {PROCESS_io_rchar, REAPED_IO_RCHAR},
+    [LEDGER_IO_WCHAR] = {PROCESS_io_wchar, REAPED_IO_WCHAR},
+};
+
+/* Of what the row shows, the part that it took over from children; false: not known. A child may have been reaped since
+ * that part was read, which shows in the page faults taken over. */
+static bool took_over(const struct member *m, unsigned reaped, uint64_t *ret)
+{
+    const struct reaped_io *r = &m->reaped_io;
+    const uint64_t *taken = r->known ? r->now : r->done;
+    *ret = taken[reaped];
+    if (!m->had_child && !value(m, PROCESS_children_faults_minor))
+        return true; /* *ret is 0: nothing was ever read */
+    return (r->known || !r->lost) && taken[REAPED_FAULTS] == value(m, PROCESS_children_faults_minor);
+}
+
+bool closure_own(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole)
+{
+    const struct member_usage *u = member_usage(m);
+    uint64_t taken;
+    *ret = 0;
+    *ret_whole = false;
+    if (u->has_io && !m->io_final) {
+        *ret_whole = !m->base;
+        *ret = since_base(m, c, reported_io(u, c));
+        return true;
+    }
+    if (m->row.absent[io[c].metric] != BARO_PRESENT || !took_over(m, io[c].reaped, &taken))
+        return false;
+    *ret_whole = io_is_whole(j, m);
+    uint64_t all = value(m, io[c].metric);
+    *ret = since_base(m, c, all > taken ? all - taken : 0);
+    return true;
+}
+
+void closure_note(struct job *j, const struct member *m, const struct baro_exit *e)
+{
+    const struct member_usage *u = member_usage(m);
+    for (enum ledger_counter c = LEDGER_IO_READ; c <= LEDGER_IO_WCHAR; c++) {
+        uint64_t own;
+        bool whole;
+        j->own_ended[c] += closure_own(j, m, c, &own, &whole) ? own : 0;
+    }
+    j->own_ended[LEDGER_FAULTS_MINOR] +=
+        since_base(m, BASE_FAULTS_MINOR, max_u64(own_of(m, LEDGER_FAULTS_MINOR), u->faults_minor));
+    j->own_ended[LEDGER_FAULTS_MAJOR] +=
+        since_base(m, BASE_FAULTS_MAJOR, max_u64(own_of(m, LEDGER_FAULTS_MAJOR), u->faults_major));
+    if (!m->absorbed || member_is_final(m))
+        return;
+    if (e->absent[EXIT_cpu] != BARO_PRESENT) {
+        j->assumed_short = true;
+        return;
+    }
+    j->assumed_short |= !m->cpu_final && u->source != BARO_EXIT_TASKSTATS;
+    j->assumed_ns += e->value[EXIT_cpu];
+    j->assumed_unsure_ns += own_unsure(m);
+}
+
+/* Everything has been settled, and the wrapper has reported all that it reaped. */
+static bool is_closed(const struct job *j)
+{
+    return j->closing && j->adopts && !j->n_gone;
+}
+
+static void note_missing(struct job *j)
+{
+    if (!is_closed(j))
+        return;
+    j->unreaped = j->io_short = true;
+    j->cpu_short |= j->assumed_short || !j->events || j->lossy;
+}
+
+/*
+ * The kernel's count says how much of what a source reported was too much, but of processes that it added to no other
+ * one nothing is taken off. Example: 1,500 of 3,000 ms are missing; of the processes that are assumed to have been
+ * reaped 1,500 ms were reported, of which 195 are unsure. 1,305 ms are missing for sure, so all 1,500 are.
+ */
+static uint64_t missing(const struct job *j, uint64_t sure)
+{
+    uint64_t unsure = j->assumed_unsure_ns;
+    if (unsure >= j->assumed_ns)
+        return sure;
+    double all = (double)sure * ((double)j->assumed_ns / (double)(j->assumed_ns - unsure));
+    return all < (double)(sure + unsure) ? (uint64_t)all : sure + unsure;
+}
+
+/* sure: CPU time that is known for certain of each process by name. Returns how much was added. */
+uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t sure)
+{
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
+    if (sure <= sum)
+        return 0;
+    uint64_t more = sure - sum;
+    /* How much of perf's count may be too much is assumed. On a busy machine it can be twice that. */
+    if (is_closed(j) && more <= j->wrapper.reaped * WAIT4_ROUNDING_NS + j->unsure_ended_ns)
+        return 0;
+    if (is_closed(j)) {
+        note_missing(j);
+        more = missing(j, more);
+    }
+    uint64_t user = sum ? (uint64_t)((double)more * ((double)total[LEDGER_CPU_USER] / (double)sum)) : more;
+    total[LEDGER_CPU_USER] += user;
+    total[LEDGER_CPU_SYSTEM] += more - user;
+    return more;
+}
+
+void closure_raise(struct job *j, uint64_t total[LEDGER_MAX])
+{
+    for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_MAX; c++) {
+        if (j->own_ended[c] <= total[c])
+            continue;
+        total[c] = j->own_ended[c];
+        note_missing(j);
+    }
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the files of the ledger: a member's own counters, and those it took over from children that it reaped. */
+#ifndef RECORDER_JOB_COUNTERS_H
+#define RECORDER_JOB_COUNTERS_H
+
+#include "recorder/job/job.h"
+
+/* The kernel truncates cutime and cstime to whole clock ticks, each for itself (fs/proc/array.c), so the CPU time that
+ * a parent shows for its children may be too small by just under two ticks. Example: 19.9 ms user and 19.9 ms system
+ * are shown as 10 + 10 ms at 100 ticks per second. */
+#define SHORT_TICKS 2u
+
+static inline uint64_t value(const struct member *m, enum process_metric id)
+{
+    return m->row.value[id];
+}
+
+/* The member's counter for its reaped children. For I/O the kernel keeps one sum for the process and its reaped
+ * children. */
+static inline uint64_t reaped_of(const struct member *m, enum ledger_counter c)
+{
+    switch (c) {
+    case LEDGER_CPU_USER:
+        return value(m, PROCESS_children_cpu_user);
+    case LEDGER_CPU_SYSTEM:
+        return value(m, PROCESS_children_cpu_system);
+    case LEDGER_FAULTS_MINOR:
+        return value(m, PROCESS_children_faults_minor);
+    case LEDGER_FAULTS_MAJOR:
+        return value(m, PROCESS_children_faults_major);
+    case LEDGER_IO_READ:
+        return value(m, PROCESS_io_read);
+    case LEDGER_IO_WRITE:
+        return value(m, PROCESS_io_write);
+    case LEDGER_IO_RCHAR:
+        return value(m, PROCESS_io_rchar);
+    case LEDGER_IO_WCHAR:
+        return value(m, PROCESS_io_wchar);
+    case LEDGER_IO_CANCELLED_WRITE:
+        return value(m, PROCESS_io_cancelled_write);
+    default:
+        return 0;
+    }
+}
+
+static inline uint64_t own_of(const struct member *m, enum ledger_counter c)
+{
+    switch (c) {
+    case LEDGER_CPU_USER:
+        return value(m, PROCESS_cpu_user);
+    case LEDGER_CPU_SYSTEM:
+        return value(m, PROCESS_cpu_system);
+    case LEDGER_FAULTS_MINOR:
+        return value(m, PROCESS_faults_minor);
+    case LEDGER_FAULTS_MAJOR:
+        return value(m, PROCESS_faults_major);
+    default:
+        return 0; /* /proc/PID/io adds both: reaped_of() */
+    }
+}
+
+/* The part of v that was used since the recording attached. */
+static inline uint64_t since_base(const struct member *m, unsigned counter, uint64_t v)
+{
+    uint64_t base = m->base ? m->base[counter] : 0;
+    return v > base ? v - base : 0;
+}
+
+/* The part of v that was used since the member joined its task. */
+static inline uint64_t since_joined(const struct member *m, unsigned counter, uint64_t v)
+{
+    uint64_t base = m->task_base ? m->task_base[counter] : m->base ? m->base[counter] : 0;
+    return v > base ? v - base : 0;
+}
+
+/* What it used after it was read last, by the record of an event source. */
+static inline uint64_t reported_cpu(const struct member *m)
+{
+    uint64_t seen = value(m, PROCESS_cpu);
+    const struct member_usage *u = member_usage(m);
+    return u->has_cpu && !m->cpu_final && u->cpu_ns > seen ? u->cpu_ns - seen : 0;
+}
+
+static inline uint64_t own_cpu(const struct member *m)
+{
+    return value(m, PROCESS_cpu) + reported_cpu(m);
+}
+
+/* The part of own_cpu() that may be too much. Example: 300 ms when it was read last, and a record of 420 ms, of which
+ * 23 ms are unsure: 23 ms. */
+static inline uint64_t own_unsure(const struct member *m)
+{
+    uint64_t reported = reported_cpu(m), unsure = member_usage(m)->cpu_unsure_ns;
+    return reported < unsure ? reported : unsure;
+}
+
+/* Its own CPU time up to the moment when its run delay was read. */
+static inline uint64_t delay_cpu_of(const struct member *m)
+{
+    if (m->row.absent[PROCESS_run_delay_lag] != BARO_PRESENT)
+        return 0;
+    return since_base(m, BASE_CPU, value(m, PROCESS_cpu) - value(m, PROCESS_run_delay_lag));
+}
+
+/* Is it certain that the member had no children? */
+static inline bool is_childless(const struct job *j, const struct member *m)
+{
+    return j->events && !j->lossy && !m->had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
+}
+
+/* The job's totals are what each member used itself. */
+static inline bool is_own_alone(const struct job *j)
+{
+    return j->selected || j->alone;
+}
+
+/* Is the I/O of the member known completely? A taskstats record covers the process alone, so it is complete only for a
+ * process that had no children. */
+static inline bool io_is_whole(const struct job *j, const struct member *m)
+{
+    if (j->alone && reaped_of(m, LEDGER_FAULTS_MINOR))
+        return false; /* what it took over is left out */
+    return m->io_final || (member_usage(m)->has_io && is_childless(j, m));
+}
+
+/* Is the CPU time of a member that has ended known completely, with that of the children that it reaped? */
+static inline bool ledger_is_whole(const struct job *j, const struct member *m)
+{
+    return member_is_final(m) || m->cpu_final || (member_usage(m)->has_cpu && is_childless(j, m));
+}
+
+/* Children may have come and gone unseen that ended without being added to any process. */
+static inline bool may_miss_children(const struct job *j)
+{
+    return j->ignores_children && (!j->events || j->lossy);
+}
+
+/* May its sockets have done more than the row has? It has ended. */
+static inline bool tcp_is_bound(const struct member *m)
+{
+    return !m->tcp_whole || m->tcp_short;
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The page faults that the parent must have gained by reaping the member, at least: every process has at least one
+ * fault. */
+static inline uint64_t faults_of(const struct member *m)
+{
+    uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->faults_minor);
+    return m->absorbed ? 0 : max_u64(own + m->reaped[LEDGER_FAULTS_MINOR], 1);
+}
+
+/* The command has ended, and the wrapper's report with its final counters is still to come. */
+static inline bool report_is_due(const struct job *j, const struct member *m)
+{
+    bool ended = member_is_reap_pending(m) || member_is_zombie(m);
+    return ended && m->row.origin == BARO_ORIGIN_TARGET && !member_is_gone(m) && !member_is_final(m) && !m->parent &&
+           j->wrapper.pid && !j->closing;
+}
+
+/* Invariants of the ledger are checked in debug and sanitizer builds (meson.build), which stop where one does not hold.
+ * In release builds there are no checks. */
+#ifndef JOB_CHECKS
+#define JOB_CHECKS 0
+#endif
+#if JOB_CHECKS
+#define JOB_CHECK(holds) ((holds) ? (void)0 : __builtin_trap())
+#else
+#define JOB_CHECK(holds) ((void)0)
+#endif
+
+/* state.c: the only function that changes a state. Returns false if the transition is not allowed; then nothing is
+ * changed. */
+bool state_change(struct job *j, struct member *m, enum member_state to);
+/* state.c: checks all invariants: the sums, and that each member is counted once. */
+void state_check(const struct job *j);
+
+/* reaped_io.c: reaped_io_want() marks the parents whose reaped I/O is to be read; reaped_io_account() attributes what
+ * they gained to the children that ended. */
+void reaped_io_want(struct job *j);
+void reaped_io_account(struct job *j);
+
+/* claim.c: the exit of m, which is gone, is being reported. Notes it if the wrapper may still report it. */
+void claim_note(struct job *j, const struct member *m, uint64_t now_ns);
+
+/* totals.c: totals_refresh() updates the sums with the members that changed; totals_leave() subtracts a member that
+ * goes. */
+void totals_refresh(struct job *j);
+void totals_leave(struct job *j, struct member *m);
+
+/* closure.c: is the total all that its parts have used? */
+void closure_note(struct job *j, const struct member *m, const struct baro_exit *e);
+uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t sure);
+void closure_raise(struct job *j, uint64_t total[LEDGER_MAX]);
+/* What the member has read or written itself, as far as it is certain. ret_whole: all of it. Returns whether it is
+ * known. */
+bool closure_own(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole);
+
+/* totals.c: notes which of the job's values are known for this member, and else the reason. */
+void totals_know(struct job *j, const struct member *m);
+
+/* exits.c: reports the exits of all members that are gone, in the order in which that was noticed, and releases them.
+ */
+void exits_report(struct job *j, uint64_t now_ns);
+
+/* resume.c: forgets what it keeps */
+void job_resume_done(struct job *j);
+
+/* late.c: keeps the exit, and the member, if connections of it were open. Returns whether it does. */
+bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns);
+void late_done(struct job *j);
+
+/* Job metrics that are made of process metrics; the first LEDGER_MAX in the order of enum ledger_counter. */
+struct totals_sum {
+    enum job_metric job;
+    enum process_metric process;
+};
+const struct totals_sum *totals_sums(size_t *ret_n);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes the exit record of a process: from the values read last, and from what was reported of its end. */
+#include <string.h>
+
+#include "recorder/job/counters.h"
+#include "recorder/job/task.h"
+
+static void put(struct baro_exit *e, enum exit_metric id, uint64_t v)
+{
+    e->value[id] = v;
+    e->absent[id] = BARO_PRESENT;
+}
+
+static void copy(struct baro_exit *e, enum exit_metric to, const struct member *m, enum process_metric from)
+{
+    e->absent[to] = m->row.absent[from];
+    e->value[to] = m->row.value[from];
+}
+
+/* Both are lower bounds: the larger one is nearer to the truth. */
+static void raise(struct baro_exit *e, enum exit_metric id, uint64_t v)
+{
+    put(e, id, e->absent[id] == BARO_PRESENT ? max_u64(e->value[id], v) : v);
+}
+
+static void values_read_last(struct baro_exit *e, const struct member *m)
+{
+    copy(e, EXIT_cpu, m, PROCESS_cpu);
+    copy(e, EXIT_cpu_user, m, PROCESS_cpu_user);
+    copy(e, EXIT_cpu_system, m, PROCESS_cpu_system);
+    copy(e, EXIT_rss_peak, m, PROCESS_rss_peak);
+    copy(e, EXIT_run_delay, m, PROCESS_run_delay);
+    copy(e, EXIT_io_read, m, PROCESS_io_read);
+    copy(e, EXIT_io_write, m, PROCESS_io_write);
+    copy(e, EXIT_io_rchar, m, PROCESS_io_rchar);
+    copy(e, EXIT_io_wchar, m, PROCESS_io_wchar);
+    copy(e, EXIT_faults_minor, m, PROCESS_faults_minor);
+    copy(e, EXIT_faults_major, m, PROCESS_faults_major);
+    copy(e, EXIT_task, m, PROCESS_task);
+    copy(e, EXIT_tcp_sent, m, PROCESS_tcp_sent);
+    copy(e, EXIT_tcp_received, m, PROCESS_tcp_received);
+    e->absent[EXIT_children_cpu] = m->row.absent[PROCESS_children_cpu_user];
+    e->value[EXIT_children_cpu] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
+    for (int i = 0; i < EXIT_MAX; i++) {
+        if (e->absent[i] == BARO_ABSENT_NOT_YET)
+            e->absent[i] = BARO_ABSENT_GONE;
+    }
+}
+
+static void no_split(struct baro_exit *e)
+{
+    static const enum exit_metric ids[] = {EXIT_cpu_user, EXIT_cpu_system};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        e->value[ids[i]] = 0;
+        e->absent[ids[i]] = e->absent[ids[i]] ? e->absent[ids[i]] : (uint8_t)BARO_ABSENT_UNKNOWN;
+    }
+}
+
+static void values_of_usage(struct baro_exit *e, const struct member *m)
+{
+    const struct member_usage *u = member_usage(m);
+    if (u->has_cpu && (e->absent[EXIT_cpu] || reported_cpu(m))) {
+        uint64_t split = e->value[EXIT_cpu_user] + e->value[EXIT_cpu_system];
+        uint64_t user = u->has_split ? u->user_ns : e->value[EXIT_cpu_user];
+        split = u->has_split ? u->user_ns + u->system_ns : split;
+        put(e, EXIT_cpu, u->cpu_ns);
+        if (split) {
+            uint64_t user_ns = (uint64_t)((double)u->cpu_ns * ((double)user / (double)split));
+            put(e, EXIT_cpu_user, user_ns);
+            put(e, EXIT_cpu_system, u->cpu_ns - user_ns);
+        } else { /* nothing of it was used yet when it was last read */
+            no_split(e);
+        }
+    }
+    if (u->has_memory)
+        raise(e, EXIT_rss_peak, u->rss_peak);
+    if (u->has_delay)
+        raise(e, EXIT_run_delay, u->run_delay_ns);
+    if (u->has_io) {
+        raise(e, EXIT_io_read, u->io_read);
+        raise(e, EXIT_io_write, u->io_write);
+        raise(e, EXIT_io_rchar, u->io_rchar);
+        raise(e, EXIT_io_wchar, u->io_wchar);
+        raise(e, EXIT_faults_minor, u->faults_minor);
+        raise(e, EXIT_faults_major, u->faults_major);
+    }
+}
+
+static const struct {
+    enum exit_metric metric;
+    unsigned base;
+} bases[] = {
+    {EXIT_cpu, BASE_CPU},
+    {EXIT_cpu_user, BASE_CPU_USER},
+    {EXIT_cpu_system, BASE_CPU_SYSTEM},
+    {EXIT_children_cpu, BASE_CHILDREN_CPU},
+    {EXIT_faults_minor, BASE_FAULTS_MINOR},
+    {EXIT_faults_major, BASE_FAULTS_MAJOR},
+    {EXIT_run_delay, BASE_RUN_DELAY},
+    {EXIT_io_read, LEDGER_IO_READ},
+    {EXIT_io_write, LEDGER_IO_WRITE},
+    {EXIT_io_rchar, LEDGER_IO_RCHAR},
+    {EXIT_io_wchar, LEDGER_IO_WCHAR},
+};
+#define BASES (sizeof(bases) / sizeof(*bases))
+
+static void split_cpu(struct baro_exit *e)
+{
+    if (e->absent[EXIT_cpu_user] || e->absent[EXIT_cpu])
+        return;
+    if (e->value[EXIT_cpu_user] > e->value[EXIT_cpu])
+        e->value[EXIT_cpu_user] = e->value[EXIT_cpu];
+    e->value[EXIT_cpu_system] = e->value[EXIT_cpu] - e->value[EXIT_cpu_user];
+}
+
+/* Subtracts what it had used before the recording began. */
+static void take_base(struct baro_exit *e, const struct member *m)
+{
+    if (!m->base)
+        return;
+    for (size_t i = 0; i < BASES; i++) {
+        uint64_t *v = &e->value[bases[i].metric];
+        *v = since_base(m, bases[i].base, *v);
+    }
+    split_cpu(e);
+}
+
+/* Adds what it had used under the recorder before this one, which the sums have already. Example: 2 s by the last
+ * sample of that recorder, and 3 s at its end: the sums grow by 1 s, and the record has 3 s. */
+static void add_before(struct baro_exit *e, const struct member *m)
+{
+    if (!m->whole || !m->base)
+        return;
+    for (size_t i = 0; i < BASES; i++)
+        e->value[bases[i].metric] += e->absent[bases[i].metric] ? 0 : m->base[bases[i].base];
+    split_cpu(e);
+}
+
+static void fill_own_io(const struct job *j, const struct member *m, struct baro_exit *e)
+{
+    static const struct {
+        enum exit_metric own, all;
+        enum ledger_counter counter;
+    } of[] = {{EXIT_own_io_read, EXIT_io_read, LEDGER_IO_READ}, {EXIT_own_io_write, EXIT_io_write, LEDGER_IO_WRITE}};
+    bool known = false, whole = true;
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+        uint64_t own;
+        bool has_all, has_own = closure_own(j, m, of[i].counter, &own, &has_all);
+        e->absent[of[i].own] = has_own ? (uint8_t)BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+        e->absent[of[i].own] = e->absent[of[i].all] ? e->absent[of[i].all] : e->absent[of[i].own];
+        e->value[of[i].own] = e->absent[of[i].own] ? 0 : own;
+        known |= !e->absent[of[i].own];
+        whole &= has_all;
+    }
+    e->absent[EXIT_own_io_is_lower_bound] = known ? (uint8_t)BARO_PRESENT : e->absent[EXIT_own_io_read];
+    e->value[EXIT_own_io_is_lower_bound] = known && !whole;
+}
+
+static void fill_tcp(const struct job *j, const struct member *m, struct baro_exit *e)
+{
+    if (!j->sockets && e->absent[EXIT_tcp_sent]) /* one that was never read does not know that */
+        e->absent[EXIT_tcp_sent] = e->absent[EXIT_tcp_received] = BARO_ABSENT_NOT_ASKED;
+    if (e->absent[EXIT_tcp_sent])
+        e->absent[EXIT_tcp_is_lower_bound] = e->absent[EXIT_tcp_sent];
+    else
+        put(e, EXIT_tcp_is_lower_bound, tcp_is_bound(m));
+}
+
+/* Only taskstats and wait4(2) have the mark that it ended with. */
+static void fill_mark(const struct member *m, struct baro_exit *e)
+{
+    if (e->absent[EXIT_rss_peak])
+        e->absent[EXIT_rss_peak_is_lower_bound] = e->absent[EXIT_rss_peak];
+    else
+        put(e, EXIT_rss_peak_is_lower_bound, !member_usage(m)->has_memory);
+}
+
+static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
+{
+    *e = (struct baro_exit){
+        .t_ns = m->end_ns, .id = m->row.id, .key = m->row.key, .parent = m->row.parent, .uid = m->row.uid,
+        .origin = m->row.origin, .sampled = m->sampled, .status_known = m->status_known, .status = m->status,
+        .name = m->name_is_parents && !m->named ? "" : m->row.name, .cmdline = m->row.cmdline,
+    };
+    e->source = m->end_reported ? BARO_EXIT_EVENT : BARO_EXIT_LAST_SAMPLE;
+    if (member_usage(m)->source)
+        e->source = member_usage(m)->source;
+    values_read_last(e, m);
+    values_of_usage(e, m);
+    take_base(e, m);
+    if (e->absent[EXIT_io_rchar])
+        e->absent[EXIT_io_is_lower_bound] = e->absent[EXIT_io_rchar];
+    else
+        put(e, EXIT_io_is_lower_bound, !io_is_whole(j, m));
+    fill_mark(m, e);
+    fill_own_io(j, m, e);
+    fill_tcp(j, m, e);
+    e->absent[EXIT_cpu_unsure] = e->absent[EXIT_cpu];
+    e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : own_unsure(m);
+    if (m->begin_ns && m->end_ns >= m->begin_ns)
+        put(e, EXIT_elapsed, m->end_ns - m->begin_ns);
+    else
+        e->absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
+}
+
+/* Returns the last exit reported for a pid, if it is among the last JOB_REPORTED. */
+static const struct job_reported *last_reported(const struct job *j, int32_t pid)
+{
+    uint64_t n = j->reported_of[(uint32_t)pid % JOB_REPORTED];
+    while (n && n + JOB_REPORTED > j->n_reported) {
+        const struct job_reported *r = &j->reported[(n - 1) % JOB_REPORTED];
+        if (r->key.pid == pid)
+            return r;
+        n = r->before;
+    }
+    return NULL;
+}
+
+static void note_reported(struct job *j, const struct member *m)
+{
+    uint64_t *last = &j->reported_of[(uint32_t)m->row.key.pid % JOB_REPORTED];
+    uint64_t end_ns = m->end_reported || m->gone_ns < m->end_ns ? m->end_ns : m->gone_ns;
+    j->reported[j->n_reported++ % JOB_REPORTED] = (struct job_reported){m->row.key, end_ns, *last};
+    *last = j->n_reported;
+}
+
+/* Was the exit of this process reported before? A process that was taken for gone and reported can be found again, for
+ * example by a late event: it is the same one and counts once. It is another one if it was forked after that end.
+ * Example: pid 200 ended at 966 us and was used again at 1,020 us; both processes started within the same clock tick of
+ * 10 ms, so their keys are equal. */
+static bool was_reported(struct job *j, const struct member *m)
+{
+    const struct job_reported *last = last_reported(j, m->row.key.pid);
+    bool same = last && m->row.key.start && baro_key_equal(last->key, m->row.key) && m->begin_ns <= last->end_ns;
+    note_reported(j, m);
+    return same;
+}
+
+bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
+{
+    const struct job_reported *last = last_reported(j, pid);
+    return last && last->end_ns >= t_ns;
+}
+
+/* Returns whether the member is kept: its exit is reported later. */
+static bool report(struct job *j, struct member *m, uint64_t now_ns)
+{
+    struct baro_exit e;
+    bool never_came = m->left_task && m->unlisted && !m->listed; /* its parent had left the group that is the job */
+    if (never_came || (!m->left_task && was_reported(j, m))) {
+        j->started--;
+        return false;
+    }
+    fill_exit(j, m, &e);
+    task_exit(j, m, &e);
+    if (!m->left_task)
+        claim_note(j, m, now_ns);
+    if (j->covers_members && !m->covered)
+        job_lose(j);
+    j->ended++;
+    j->unsampled += !m->sampled;
+    if (!e.absent[EXIT_cpu])
+        j->counted_ended_ns += e.value[EXIT_cpu];
+    j->unsure_ended_ns += e.absent[EXIT_cpu] ? 0 : own_unsure(m);
+    j->rss_peak_short |= e.absent[EXIT_rss_peak] || e.value[EXIT_rss_peak_is_lower_bound];
+    if (!e.absent[EXIT_rss_peak])
+        j->rss_peak = max_u64(j->rss_peak, e.value[EXIT_rss_peak]);
+    if (!e.absent[EXIT_run_delay]) {
+        j->ended_run_delay += e.value[EXIT_run_delay];
+        j->ended_delay_cpu += member_usage(m)->has_delay ? e.value[EXIT_cpu] : delay_cpu_of(m);
+        j->known |= UINT64_C(1) << JOB_run_delay;
+    }
+    closure_note(j, m, &e);
+    totals_know(j, m);
+    j->ended_switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
+    j->ended_switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
+    if (m->left_task) /* it lives on */
+        return false;
+    add_before(&e, m);
+    if (late_hold(j, m, &e, now_ns))
+        return true;
+    j->sink.exit(j->sink.context, &e);
+    return false;
+}
+
+/* Takes the first n of the list: by the time of their end, and as they were where that is the same. */
+static struct member *take_sorted(struct member **list, size_t n)
+{
+    struct member *first = *list, **last = &first;
+    if (n < 2) {
+        *list = first ? first->list_next : NULL;
+        *(first ? &first->list_next : list) = NULL;
+        return first;
+    }
+    struct member *a = take_sorted(list, n / 2), *b = take_sorted(list, n - n / 2);
+    while (a && b) {
+        struct member **next = b->end_ns < a->end_ns ? &b : &a;
+        *last = *next;
+        last = &(*next)->list_next;
+        *next = *last;
+    }
+    *last = a ? a : b;
+    return first;
+}
+
+/* Exits are reported in the order of their ends, not in that in which they were noticed. Example: a parent's list of
+ * children begins with the newest, so of several that ended since it was read the newest is noticed first. */
+void exits_report(struct job *j, uint64_t now_ns)
+{
+    size_t n = 0;
+    struct member *list = NULL;
+    for (; j->gone; n++) {
+        struct member *m = j->gone;
+        j->gone = m->list_next;
+        m->list_next = list;
+        list = m;
+        m->end_ns = m->end_ns ? m->end_ns : now_ns;
+    }
+    j->n_gone = 0;
+    j->gone_unforked = false;
+    j->tree.epoch++;
+    for (struct member *next, *m = take_sorted(&list, n); m; m = next) {
+        next = m->list_next;
+        if (!report(j, m, now_ns))
+            tree_release(&j->tree, m);
+    }
+}

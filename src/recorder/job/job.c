@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/job/counters.h"
+#include "recorder/job/task.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck)
+{
+    *j = (struct job){.sink = *sink, .attached = attached, .start_boottime_ns = start_boottime_ns};
+    j->ns_per_tick = 1000000000ULL / (clk_tck ? clk_tck : 100);
+    return tree_init(&j->tree);
+}
+
+void job_done(struct job *j)
+{
+    while (j->gone) {
+        struct member *m = j->gone;
+        j->gone = m->list_next;
+        tree_release(&j->tree, m);
+    }
+    late_done(j);
+    job_resume_done(j);
+    tree_done(&j->tree);
+    free(j->unclaimed);
+    free(j->tasks);
+    j->unclaimed = NULL;
+    j->tasks = NULL;
+}
+
+struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum baro_origin origin, uint64_t now_ns)
+{
+    struct member *m = tree_find(&j->tree, pid);
+    if (m)
+        return m;
+    m = tree_add(&j->tree, pid, parent);
+    if (!m)
+        return NULL;
+    m->row.origin = origin;
+    m->row.first_ns = now_ns;
+    member_wake(m);
+    if (j->tasks && !j->selected)
+        job_inherit(j, m, parent);
+    j->started++;
+    uint64_t now = tree_count(&j->tree) - j->ended_members;
+    now += parent && member_has_ended(parent); /* it was alive when it forked: both events came late */
+    if (now > j->peak)
+        j->peak = now;
+    return m;
+}
+
+uint64_t job_begin_ns(const struct job *j, uint64_t start)
+{
+    uint64_t begin = start * j->ns_per_tick, zero = j->start_boottime_ns + j->slept_ns;
+    return begin > zero ? begin - zero : 0;
+}
+
+bool job_began_before(const struct job *j, uint64_t start, uint64_t t_ns)
+{
+    uint64_t begin = job_begin_ns(j, start);
+    return begin == 0 || begin + j->ns_per_tick <= t_ns;
+}
+
+void job_ended(struct job *j, struct member *m, uint64_t end_ns)
+{
+    if (member_state(m) == MEMBER_ALIVE)
+        state_change(j, m, MEMBER_ENDED);
+    if (!m->end_ns)
+        m->end_ns = end_ns;
+    task_ended(j, m, m->end_ns);
+}
+
+void job_revive(struct job *j, struct member *m)
+{
+    if (!state_change(j, m, MEMBER_ALIVE))
+        return;
+    /* perf detaches from a process that executes a file that may not be read (perf_event_exit_task() in
+     * begin_new_exec()), so later events of it are lost. */
+    if (j->covers_members)
+        job_lose(j);
+    m->covered = !j->covers_members && m->covered;
+    m->end_reported = m->status_known = false;
+    m->end_ns = 0;
+    task_revived(j, m);
+}
+
+void job_set_target(struct job *j, struct member *m, bool target)
+{
+    j->targets += target && !m->target;
+    j->targets -= !target && m->target;
+    m->target = target;
+}
+
+void job_absorbed(const struct job *j, struct member *m)
+{
+    m->absorbed |= j->adopts;
+}
+
+void job_rebase(struct member *m)
+{
+    if (!m->base)
+        m->base = calloc(BASE_MAX, sizeof(*m->base));
+    if (!m->base)
+        return;
+    memset(m->base, 0, BASE_MAX * sizeof(*m->base));
+    m->reaped_io.lost = true;
+    uint64_t now[LEDGER_MAX];
+    for (int c = 0; c < LEDGER_MAX; c++)
+        now[c] = job_ledger(m, c);
+    memcpy(m->base, now, sizeof(now));
+    member_moved(m);
+    m->base[BASE_CPU] = value(m, PROCESS_cpu);
+    m->base[BASE_CPU_USER] = value(m, PROCESS_cpu_user);
+    m->base[BASE_CPU_SYSTEM] = value(m, PROCESS_cpu_system);
+    m->base[BASE_CHILDREN_CPU] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
+    m->base[BASE_FAULTS_MINOR] = value(m, PROCESS_faults_minor);
+    m->base[BASE_FAULTS_MAJOR] = value(m, PROCESS_faults_major);
+    m->base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
+    m->base[BASE_SWITCHES_VOLUNTARY] = value(m, PROCESS_switches_voluntary);
+    m->base[BASE_SWITCHES_INVOLUNTARY] = value(m, PROCESS_switches_involuntary);
+}
+
+uint64_t job_expect_reaping(struct job *j, struct member *m, uint64_t now_ns)
+{
+    job_ended(j, m, now_ns);
+    if (!member_is_reap_pending(m))
+        m->reap_pending_ns = now_ns;
+    state_change(j, m, MEMBER_REAP_PENDING);
+    member_moved(m);
+    return now_ns - m->reap_pending_ns;
+}
+
+void job_reaped(struct job *j, struct member *m, uint64_t end_ns)
+{
+    job_ended(j, m, end_ns);
+    state_change(j, m, member_is_gone(m) ? MEMBER_GONE_REAPED : MEMBER_REAPED);
+    m->absorbed = false;
+    member_moved(m);
+    if (!member_is_gone(m))
+        tree_set_parent(m, NULL); /* it was the wrapper's child when it was reaped, whatever parent was seen before */
+    m->successor = NULL;
+}
+
+void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed_ns)
+{
+    bool final = member_is_final(m);
+    if (member_is_gone(m))
+        return;
+    m->gone_ns = noticed_ns;
+    m->absorbed |= !final && !m->parent && j->adopts;
+    if (!m->end_ns)
+        m->end_ns = end_ns;
+    j->targets -= m->target;
+    task_ended(j, m, m->end_ns ? m->end_ns : noticed_ns);
+    m->io_in_parent = m->task && m->parent && m->parent->task == m->task && !m->left_task;
+    totals_leave(j, m);
+    state_change(j, m, final ? MEMBER_GONE_REAPED : MEMBER_GONE);
+    tree_remove(&j->tree, m);
+    m->list_next = j->gone;
+    j->gone = m;
+    j->n_gone++;
+    j->gone_unforked |= !m->begin_ns;
+}
+
+void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,
+               const char *text)
+{
+    struct baro_event e = {.t_ns = t_ns, .kind = kind, .number = number, .text = text ? text : ""};
+    if (m)
+        e.key = m->row.key;
+    j->sink.event(j->sink.context, &e);
+}

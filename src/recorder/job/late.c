@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Exits that wait for what the process's sockets had sent and received when they ended: the kernel reports that a
+ * little after the process has ended, and sockets are read several times a second at most. Example: curl ended 90 ms
+ * after its connection was read last, and got 5 MB in that time; the next reading has them.
+ */
+#include <stdlib.h>
+
+#include "recorder/job/counters.h"
+#include "recorder/job/task.h"
+
+#define LATE_MOST 1000000000u /* ns: a socket may have more to send, for a peer that does not read */
+
+static bool is_open(const struct member *m)
+{
+    return m->row.absent[PROCESS_tcp_connections] == BARO_PRESENT &&
+           (value(m, PROCESS_tcp_connections) || value(m, PROCESS_tcp_listening));
+}
+
+bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns)
+{
+    if (!j->sockets || j->closing || m->tcp_whole || !is_open(m))
+        return false;
+    struct job_late *one = malloc(sizeof(*one));
+    if (!one)
+        return false;
+    *one = (struct job_late){.member = m, .exit = *e, .since_ns = now_ns, .next = j->late};
+    j->late = one;
+    return true;
+}
+
+static void report(struct job *j, struct job_late *one)
+{
+    const struct member *m = one->member;
+    struct baro_exit *e = &one->exit;
+    task_late(j, m, e);
+    e->value[EXIT_tcp_sent] = value(m, PROCESS_tcp_sent);
+    e->value[EXIT_tcp_received] = value(m, PROCESS_tcp_received);
+    e->value[EXIT_tcp_is_lower_bound] = tcp_is_bound(m);
+    j->sink.exit(j->sink.context, e);
+}
+
+void job_late_report(struct job *j, uint64_t now_ns)
+{
+    for (struct job_late **at = &j->late; *at;) {
+        struct job_late *one = *at;
+        if (!one->member->tcp_whole && now_ns < one->since_ns + LATE_MOST && !j->closing) {
+            at = &one->next;
+            continue;
+        }
+        report(j, one);
+        *at = one->next;
+        tree_release(&j->tree, one->member);
+        free(one);
+    }
+}
+
+void late_done(struct job *j)
+{
+    while (j->late) {
+        struct job_late *one = j->late;
+        j->late = one->next;
+        tree_release(&j->tree, one->member);
+        free(one);
+    }
+}

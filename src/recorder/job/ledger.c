@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settling the ledger: the processes that took over the counters of ended processes must have gained what those had
+ * used. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/job/counters.h"
+#include "recorder/job/task.h"
+
+uint64_t job_ledger(const struct member *m, enum ledger_counter c)
+{
+    return since_base(m, c, own_of(m, c) + reaped_of(m, c));
+}
+
+static struct member *nearest_living(const struct member *m)
+{
+    struct member *up = m->successor;
+    while (up && member_is_gone(up))
+        up = up->successor;
+    return up;
+}
+
+/* The I/O that was reported with its end, of the process alone; its children's is not included. */
+static uint64_t reported_io(const struct member *m, enum ledger_counter c)
+{
+    const struct member_usage *u = member_usage(m);
+    if (!u->has_io)
+        return 0;
+    return c == LEDGER_IO_READ    ? u->io_read
+           : c == LEDGER_IO_WRITE ? u->io_write
+           : c == LEDGER_IO_RCHAR ? u->io_rchar
+           : c == LEDGER_IO_WCHAR ? u->io_wchar
+                                  : 0;
+}
+
+/*
+ * What the successor of m must have gained: what m had used itself, and what m had taken over when the ledger was last
+ * settled. What m took over since then came from other gone members, which are in the list themselves. /proc/PID/io is
+ * the sum of both parts, so of I/O the last settled value counts.
+ *
+ * Example: sh used 5 ms itself, had taken over 40 ms by the last settling, and shows 70 ms now; dd, which it reaped
+ * since then and which used 30 ms, is gone as well. sh adds 45 ms, dd adds 30 ms.
+ */
+static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
+{
+    if (m->absorbed)
+        return;
+    for (int c = 0; c < LEDGER_MAX; c++) {
+        uint64_t known = own_of(m, (enum ledger_counter)c) + m->reaped[c];
+        ret[c] += since_base(m, (unsigned)c, max_u64(known, reported_io(m, (enum ledger_counter)c)));
+    }
+    /* The record of its end may show more CPU time than the values read last. */
+    ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
+}
+
+static void gain_of(const struct member *m, uint64_t ret[LEDGER_MAX])
+{
+    for (int c = 0; c < LEDGER_MAX; c++) {
+        uint64_t now = reaped_of(m, c);
+        if (now > m->reaped[c])
+            ret[c] += now - m->reaped[c];
+    }
+}
+
+bool job_gained(const struct member *m)
+{
+    uint64_t one[LEDGER_MAX] = {0}, any = 0;
+    gain_of(m, one);
+    for (int c = 0; c < LEDGER_MAX; c++)
+        any |= one[c];
+    return any != 0;
+}
+
+static void settled(struct member *m)
+{
+    for (int c = 0; c < LEDGER_MAX; c++)
+        m->reaped[c] = reaped_of(m, c);
+}
+
+/* Can what the member took over from gone children not be settled yet? */
+static bool is_awaited(const struct job *j, const struct member *m)
+{
+    return member_is_reap_pending(m) || m->unread || m->events_pending || report_is_due(j, m);
+}
+
+/* Does a gone child still wait for this member, to be read or to be reported? Then what it took over from that child is
+ * settled later. Example: the command is a zombie, shows 70 ms of its child, and the wrapper's report is due, for which
+ * the child waits. If the 70 ms counted as settled now, they would seem to be missing then, and be added again. */
+static bool has_waiting_children(const struct job *j, const struct member *successor)
+{
+    if (!is_awaited(j, successor))
+        return false;
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        if (nearest_living(m) == successor)
+            return true;
+    }
+    return false;
+}
+
+void job_settled(const struct job *j, struct member *m)
+{
+    if (!has_waiting_children(j, m))
+        settled(m);
+}
+
+/*
+ * ---- what ended processes used beyond what is known of them ----
+ *
+ * taskstats and perf write their records before a process frees its memory and is torn down; the parent takes over the
+ * CPU time of all of it. So what a parent gained, less what is known of the children that it lost, belongs to these
+ * children. It is shared among them by the cost of a teardown: a fixed part, and a part for each page.
+ *
+ * Example: taskstats reported 90 ms for the only child that is gone, and the parent's children_cpu grew by 100 ms. The
+ * child gets the 10 ms, if they are no more than SHARE_MOST times the expected cost of its teardown.
+ *
+ * The parent shows its gain in ticks, so a rest of either sign stays in its pool for the next time. Nothing is shared
+ * unless every child is known, nor among several children if the CPU time of one was not reported.
+ */
+#define TEARDOWN_NS 200000u
+#define TEARDOWN_NS_PER_PAGE 200u
+/* Times the expected cost: the parent's values come in steps of 10 ms, and a step may be due to other children. */
+#define SHARE_MOST 8u
+
+static uint64_t weight_of(const struct member *m)
+{
+    if (m->cpu_final)
+        return 0; /* all that it used is known */
+    uint64_t rss = member_usage(m)->has_memory ? member_usage(m)->rss_peak : m->row.value[PROCESS_rss_peak];
+    return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
+}
+
+static void plan_share(const struct job *j, struct settlement *e, uint64_t gained_ns)
+{
+    struct member *successor = e->successor;
+    e->share = 0;
+    successor->pool += (int64_t)gained_ns - (int64_t)e->known;
+    if (!j->events || j->lossy || (e->without_cpu && e->lost > 1)) {
+        successor->pool = successor->pool < 0 ? successor->pool : 0;
+        return;
+    }
+    if (successor->pool <= 0 || successor->unsure)
+        return;
+    uint64_t most = e->weight * SHARE_MOST;
+    e->share = (uint64_t)successor->pool < most ? (uint64_t)successor->pool : most;
+    successor->pool -= (int64_t)e->share;
+}
+
+/* CPU time that the job has used and that is not attributed to any process yet. */
+static uint64_t unattributed(struct job *j)
+{
+    totals_refresh(j);
+    uint64_t shown = j->carried[LEDGER_CPU_USER] + j->carried[LEDGER_CPU_SYSTEM], named = j->counted_ended_ns;
+    shown += j->wrapper.total[LEDGER_CPU_USER] + j->wrapper.total[LEDGER_CPU_SYSTEM];
+    shown += j->sums.ledger[LEDGER_CPU_USER] + j->sums.ledger[LEDGER_CPU_SYSTEM];
+    named += j->sums.counted;
+    for (const struct member *m = j->gone; m; m = m->list_next)
+        named += since_base(m, BASE_CPU, own_cpu(m));
+    return shown > named ? shown - named : 0;
+}
+
+/* Distributes the shares. If a child was missed, part of a share is already attributed to another process, so the
+ * shares are scaled down to the job's unattributed CPU time. */
+static void share_out(struct job *j, uint64_t shares)
+{
+    uint64_t room = shares ? unattributed(j) : 0;
+    double part_of = room < shares ? (double)room / (double)shares : 1;
+    for (struct member *m = j->gone; m; m = m->list_next) {
+        const struct member *successor = nearest_living(m);
+        const struct settlement *e = successor ? successor->settlement : NULL;
+        if (!e || !e->share)
+            continue;
+        uint64_t part = (uint64_t)((double)e->share * part_of * ((double)weight_of(m) / (double)e->weight));
+        part += own_cpu(m);
+        struct member_usage *u = member_make_usage(m);
+        u->cpu_ns = part;
+        u->has_cpu = true;
+    }
+}
+
+/* Carries what is missing. user and system are balanced together: the kernel scales the split between them from ticks,
+ * and the split of a process differs from what its successor shows for it. slack: how much may be missing due to
+ * rounding (0 for the wrapper's wait4(2), which is exact). Example: 800 ms are expected, and slack is 40 ms. If the
+ * successor gained 770 ms, nothing is carried; if it gained nothing, 760 ms are carried.
+ * unsure: how much of the CPU time that is expected may be too much. Example: perf reported 88 ms, of which 12 are
+ * unsure, and wait4(2) 82 ms: nothing is missing. If wait4(2) reported none, the process was not waited for, and 88 ms
+ * are carried.
+ * Returns whether CPU time was carried. */
+static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX],
+                    uint64_t slack, uint64_t unsure)
+{
+    uint64_t used = expected[LEDGER_CPU_USER] + expected[LEDGER_CPU_SYSTEM];
+    uint64_t have = gained[LEDGER_CPU_USER] + gained[LEDGER_CPU_SYSTEM];
+    uint64_t missing = used > have ? used - have : 0;
+    missing = have && missing <= unsure ? 0 : missing;
+    uint64_t carried = missing > slack ? missing - slack : 0;
+    if (carried) {
+        uint64_t user = (uint64_t)((double)carried * ((double)expected[LEDGER_CPU_USER] / (double)used));
+        j->carried[LEDGER_CPU_USER] += user;
+        j->carried[LEDGER_CPU_SYSTEM] += carried - user;
+    }
+    for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++) {
+        if (expected[c] > gained[c])
+            j->carried[c] += expected[c] - gained[c];
+    }
+    return carried > 0;
+}
+
+static bool is_ignored(const struct member *m)
+{
+    return m->successor && m->successor->ignores_children;
+}
+
+/* No other process has the CPU time of these gone members: what was reported of their ends is the best that is known.
+ * successor: NULL: of those that have none. */
+static void take_as_sure(struct job *j, const struct member *successor)
+{
+    for (struct member *m = j->gone; m; m = m->list_next) {
+        if (member_usage(m)->cpu_unsure_ns && (is_ignored(m) || nearest_living(m) == successor))
+            member_make_usage(m)->cpu_unsure_ns = 0;
+    }
+}
+
+/* Its parent did not reap it, and neither did the wrapper so far. */
+static bool is_left(const struct member *m)
+{
+    return m->left && !member_is_final(m);
+}
+
+/* The kernel adds the counters of a process to no member if its parent does not wait for it (it ignores
+ * SIGCHLD), or if it became a child of an init outside the job. What such a process used since it was last read is
+ * lost. It shows in the parent's minor faults: the parent did not gain those of the child. (The parent's io does not
+ * show it, as it also contains the parent's own I/O.) Other children may hide it, so a parent that was seen to ignore
+ * SIGCHLD counts as well.
+ *
+ * Example: a shell ignores SIGCHLD, and its child computes for 80 ms between two samples. The record of taskstats has
+ * the 80 ms, which are carried. Without that record they are missing. */
+static void note_short(struct job *j, const struct settlement *list)
+{
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        bool is_lost = (!nearest_living(m) && !j->adopts && !m->absorbed) || is_left(m);
+        j->io_short |= is_lost && !io_is_whole(j, m);
+        j->cpu_short |= (is_lost || is_ignored(m)) && !ledger_is_whole(j, m);
+        j->unreaped |= is_lost || is_ignored(m);
+    }
+    for (const struct settlement *e = list; e; e = e->next) {
+        uint64_t one[LEDGER_MAX] = {0};
+        gain_of(e->successor, one);
+        bool is_lost = one[LEDGER_FAULTS_MINOR] < e->faults;
+        j->io_short |= is_lost;
+        j->unreaped |= is_lost;
+        j->cpu_short |= is_lost && e->not_whole;
+    }
+}
+
+void job_ignores_children(struct job *j, struct member *m)
+{
+    m->ignores_children = true;
+    j->ignores_children = true;
+}
+
+static struct settlement *settlement_of(struct job *j, struct member *successor, struct settlement **list)
+{
+    struct settlement *e = successor->settlement ? successor->settlement : j->tree.free_settlements;
+    if (successor->settlement)
+        return e;
+    if (e)
+        j->tree.free_settlements = e->next;
+    else
+        e = malloc(sizeof(*e));
+    if (!e)
+        return NULL;
+    *e = (struct settlement){.successor = successor, .next = *list};
+    successor->settlement = e;
+    *list = e;
+    return e;
+}
+
+/* Makes a settlement for each successor. Members whose settlement can't be allocated are balanced with those without a
+ * successor. */
+static struct settlement *list_successors(struct job *j)
+{
+    struct settlement *list = NULL;
+    for (struct member *m = j->gone; m; m = m->list_next) {
+        struct member *up = nearest_living(m);
+        struct settlement *e = up ? settlement_of(j, up, &list) : NULL;
+        if (!e)
+            continue;
+        expect(m, e->expected);
+        e->faults += faults_of(m);
+        e->lost++;
+        e->known += own_cpu(m) + m->reaped[LEDGER_CPU_USER] + m->reaped[LEDGER_CPU_SYSTEM];
+        e->known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* attributed to its children, and not yet shown as reaped */
+        e->weight += weight_of(m);
+        e->unsure += m->absorbed || is_ignored(m) ? 0 : own_unsure(m);
+        e->without_cpu += !member_usage(m)->has_cpu;
+        e->not_whole |= !ledger_is_whole(j, m);
+    }
+    return list;
+}
+
+static void forget_successors(struct job *j, struct settlement *list)
+{
+    while (list) {
+        struct settlement *e = list;
+        list = e->next;
+        e->successor->settlement = NULL;
+        e->next = j->tree.free_settlements;
+        j->tree.free_settlements = e;
+    }
+}
+
+/* Reads each successor again. One of them may turn out to be gone as well; then its own ancestor is the successor. */
+static void read_successors(struct job *j, job_read_fn *read_again, void *context)
+{
+    size_t before;
+    do {
+        before = j->n_gone;
+        reaped_io_want(j);
+        struct settlement *list = list_successors(j);
+        for (const struct settlement *e = list; e; e = e->next) {
+            if (!member_is_gone(e->successor))
+                e->successor->unread = !read_again(context, e->successor);
+        }
+        forget_successors(j, list);
+    } while (j->n_gone != before);
+}
+
+/* Had the successor ended when m was found gone? Then it may have reaped m before, which shows in what it took over; or
+ * it left m to the wrapper, which reports m. In both cases nothing is lost. The same holds if no ancestor is left. */
+static bool has_ended_before(const struct member *successor, const struct member *m)
+{
+    bool ended = member_state(successor) != MEMBER_ALIVE || member_is_zombie(successor);
+    return ended && (!successor->end_ns || successor->end_ns <= m->gone_ns);
+}
+
+static bool ambiguous(const struct job *j, const struct member *m)
+{
+    for (; j->adopts; m = m->successor) {
+        const struct member *successor = m->successor;
+        if (!successor || has_ended_before(successor, m))
+            return true;
+        if (!member_is_gone(successor))
+            return false;
+    }
+    return false;
+}
+
+/* How long the event of an end is waited for, in ns: do_exit() notifies the parent first, and may be preempted before
+ * it sends the event. */
+#define EVENT_WAIT 200000000u
+/* With more gone members than this nothing is waited for: at a high rate of exits one event is always outstanding. */
+#define EVENT_WAIT_GONE_MOST 256u
+
+static void mark_events_pending(const struct job *j, uint64_t now_ns)
+{
+    bool waits = j->events && !j->closing && j->n_gone < EVENT_WAIT_GONE_MOST;
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        struct member *successor = nearest_living(m);
+        if (successor)
+            successor->events_pending = false;
+    }
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        struct member *successor = nearest_living(m);
+        if (successor)
+            successor->events_pending |= waits && !m->end_reported && now_ns < m->gone_ns + EVENT_WAIT;
+    }
+}
+
+/* The last values of its parent may show that the parent never reaped a child. Then the wrapper reaps m and reports it,
+ * or the parent ignored SIGCHLD and the kernel adds the counters of m to no process. Which of the two is known when the
+ * wrapper has reported all that it reaped. */
+static void note_left(struct member *m)
+{
+    const struct member *parent = m->successor;
+    if (!parent || member_is_final(m) || !member_is_final(parent) || reaped_of(parent, LEDGER_FAULTS_MINOR))
+        return;
+    m->left = true;
+    m->successor = NULL; /* m outlasts it */
+}
+
+/* Takes the gone members out of the list that can't be settled yet, and returns them. A member waits if what its
+ * successor took over is not known (the successor is REAP_PENDING, could not be read, or the wrapper's report of it is
+ * due), or can't be attributed because the end event of another child of it is still outstanding; or if the wrapper may
+ * still report it. */
+static struct member *hold_back(struct job *j, uint64_t now_ns)
+{
+    struct member *now = NULL, *later = NULL;
+    mark_events_pending(j, now_ns);
+    while (j->gone) {
+        struct member *m = j->gone;
+        j->gone = m->list_next;
+        note_left(m);
+        const struct member *successor = nearest_living(m);
+        bool wait = (is_left(m) || (successor && is_awaited(j, successor))) && !j->closing;
+        struct member **list = wait ? &later : &now;
+        m->list_next = *list;
+        *list = m;
+        m->absorbed |= ambiguous(j, m);
+        if (is_left(m) && j->closing)
+            m->absorbed = false;
+        j->n_gone -= list == &later;
+    }
+    while (now) { /* keeps the order of the list */
+        struct member *m = now;
+        now = m->list_next;
+        m->list_next = j->gone;
+        j->gone = m;
+    }
+    return later;
+}
+
+static void give_back(struct job *j, struct member *later)
+{
+    while (later) {
+        struct member *m = later;
+        later = m->list_next;
+        m->list_next = j->gone;
+        j->gone = m;
+        j->n_gone++;
+        j->gone_unforked |= !m->begin_ns;
+    }
+}
+
+void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context)
+{
+    if (!j->gone)
+        return;
+    if (is_own_alone(j)) {
+        task_settle(j);
+        exits_report(j, now_ns);
+        state_check(j);
+        return;
+    }
+    read_successors(j, read_again, context);
+    reaped_io_account(j);
+    struct member *later = hold_back(j, now_ns);
+    struct settlement *list = list_successors(j);
+    uint64_t expected[LEDGER_MAX] = {0}, gained[LEDGER_MAX] = {0}, shares = 0, unsure = 0;
+    note_short(j, list);
+    for (int c = 0; c < LEDGER_MAX; c++) {
+        gained[c] = j->wrapper.total[c] - j->wrapper_settled[c];
+        j->wrapper_settled[c] = j->wrapper.total[c];
+    }
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        const struct member *successor = nearest_living(m);
+        if (successor && successor->settlement)
+            continue;
+        expect(m, expected);
+        unsure += m->absorbed || is_ignored(m) ? 0 : own_unsure(m);
+    }
+    if (balance(j, expected, gained, 0, unsure))
+        take_as_sure(j, NULL);
+    /* Each successor is balanced for itself: a surplus of one must not hide what was lost below another. */
+    for (struct settlement *e = list; e; e = e->next) {
+        uint64_t one[LEDGER_MAX] = {0};
+        gain_of(e->successor, one);
+        plan_share(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
+        shares += e->share;
+        if (balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick, e->unsure) || e->successor->ignores_children)
+            take_as_sure(j, e->successor);
+        settled(e->successor);
+    }
+    share_out(j, shares);
+    forget_successors(j, list);
+    exits_report(j, now_ns);
+    give_back(j, later);
+    j->n_held = j->n_gone;
+    state_check(j);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/job/member_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "recorder/job/tree.h"
+
+#define FIRST_SIZE 1024u
+#define FIRST_FOUND 16u
+
+static struct member **slot_of(struct member **hash, size_t size, int32_t pid)
+{
+    return &hash[((uint32_t)pid * 2654435769u) & (size - 1)];
+}
+
+int directory_init(struct directory *d)
+{
+    *d = (struct directory){.hash = calloc(FIRST_SIZE, sizeof(*d->hash)), .size = FIRST_SIZE};
+    return d->hash ? 0 : -ENOMEM;
+}
+
+void directory_done(struct directory *d)
+{
+    free(d->hash);
+    free(d->found);
+    *d = (struct directory){0};
+}
+
+static void grow(struct directory *d)
+{
+    size_t size = d->size * 2;
+    struct member **hash = calloc(size, sizeof(*hash));
+    if (!hash)
+        return; /* longer chains, nothing worse */
+    for (size_t i = 0; i < d->size; i++) {
+        for (struct member *m = d->hash[i], *next; m; m = next) {
+            next = m->directory_next;
+            struct member **slot = slot_of(hash, size, m->row.key.pid);
+            m->directory_next = *slot;
+            *slot = m;
+        }
+    }
+    free(d->hash);
+    d->hash = hash;
+    d->size = size;
+}
+
+void directory_add(struct directory *d, struct member *m)
+{
+    if (++d->n > d->size)
+        grow(d);
+    struct member **slot = slot_of(d->hash, d->size, m->row.key.pid);
+    m->directory_next = *slot;
+    *slot = m;
+}
+
+void directory_remove(struct directory *d, struct member *m)
+{
+    struct member **slot = slot_of(d->hash, d->size, m->row.key.pid);
+    while (*slot && *slot != m)
+        slot = &(*slot)->directory_next;
+    if (!*slot)
+        return;
+    *slot = m->directory_next;
+    d->n--;
+}
+
+static size_t add_owner(struct directory *d, size_t n, void *owner)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (d->found[i] == owner)
+            return n;
+    }
+    if (n == d->cap_found) {
+        size_t cap = n ? n * 2 : FIRST_FOUND;
+        void **grown = realloc(d->found, cap * sizeof(*grown));
+        if (!grown)
+            return n;
+        d->found = grown;
+        d->cap_found = cap;
+    }
+    d->found[n] = owner;
+    return n + 1;
+}
+
+static size_t add_owners(struct directory *d, size_t n, int32_t pid)
+{
+    for (const struct member *m = *slot_of(d->hash, d->size, pid); m; m = m->directory_next) {
+        if (m->row.key.pid == pid)
+            n = add_owner(d, n, m->tree->owner);
+    }
+    return n;
+}
+
+size_t directory_find(struct directory *d, int32_t pid, int32_t also, void *const **ret)
+{
+    size_t n = add_owners(d, 0, pid);
+    if (also)
+        n = add_owners(d, n, also);
+    *ret = d->found;
+    return n;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The I/O of ended processes for which no complete record exists: an ordinary user can't read the io of a zombie, and
+ * its parent usually reaps it at once. But the parent shows what it took over (struct reaped_io), and if events report
+ * forks, all children that are gone are known. So if exactly one child ended since the parent was last read, what the
+ * parent gained is that child's I/O, to the byte.
+ *
+ * Example: a shell had taken over rchar 104,862,600 by the last time and 157,300,000 now, and only `dd` is gone: dd had
+ * read 52,437,400. If several are gone, their values stay lower bounds, unless all but one of them are known.
+ */
+#include <string.h>
+
+#include "recorder/job/counters.h"
+
+static const enum process_metric metrics[REAPED_FAULTS] = {
+    [REAPED_IO_READ] = PROCESS_io_read,   [REAPED_IO_WRITE] = PROCESS_io_write,
+    [REAPED_IO_RCHAR] = PROCESS_io_rchar, [REAPED_IO_WCHAR] = PROCESS_io_wchar,
+    [REAPED_IO_CANCELLED_WRITE] = PROCESS_io_cancelled_write,
+};
+
+/* With taskstats each end comes with the kernel's counters: little is missing, and most reads would be for nothing. */
+static bool is_of_use(const struct job *j)
+{
+    return j->events && !j->lossy && !j->ends_reported && !j->open;
+}
+
+static struct reaped_io *of_parent(const struct job *j, const struct member *m)
+{
+    return m->successor && !m->io_accounted && !report_is_due(j, m->successor) ? &m->successor->reaped_io : NULL;
+}
+
+void reaped_io_want(struct job *j)
+{
+    if (!is_of_use(j))
+        return;
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        struct reaped_io *r = of_parent(j, m);
+        if (r && !member_is_gone(m->successor))
+            r->wanted = true;
+    }
+}
+
+static void add(struct reaped_io *r, const struct member *m)
+{
+    r->ended++;
+    r->not_whole += !m->io_final;
+    r->faults += m->absorbed ? 1 : faults_of(m);
+    for (int i = 0; i < REAPED_FAULTS; i++)
+        r->whole[i] += m->io_final ? value(m, metrics[i]) : 0;
+}
+
+/* Did the parent gain its I/O from the children that are gone? A parent that ignores SIGCHLD gains nothing from them,
+ * not even their page faults. A parent that ended itself may have left children to another process: if one child is
+ * gone, the faults show whether it was reaped; if several are gone, they don't. */
+static bool is_theirs(const struct member *parent)
+{
+    const struct reaped_io *r = &parent->reaped_io;
+    for (int i = 0; i < REAPED_FAULTS; i++) {
+        if (r->now[i] < r->done[i] + r->whole[i])
+            return false;
+    }
+    bool reaped = r->now[REAPED_FAULTS] >= r->done[REAPED_FAULTS] + r->faults;
+    return r->known && !r->lost && reaped && (r->ended == 1 || !member_is_final(parent));
+}
+
+static void put(struct member *m)
+{
+    const struct reaped_io *r = &m->successor->reaped_io;
+    for (int i = 0; i < REAPED_FAULTS; i++) {
+        uint64_t gained = r->now[i] - r->done[i] - r->whole[i];
+        if (m->row.absent[metrics[i]] == BARO_PRESENT && gained < value(m, metrics[i]))
+            return;
+    }
+    for (int i = 0; i < REAPED_FAULTS; i++) {
+        if (m->row.absent[metrics[i]] == BARO_ABSENT_NOT_ASKED)
+            continue;
+        m->row.value[metrics[i]] = r->now[i] - r->done[i] - r->whole[i];
+        m->row.absent[metrics[i]] = BARO_PRESENT;
+    }
+    m->io_final = true;
+}
+
+static void accounted(struct reaped_io *r)
+{
+    if (!r->ended)
+        return;
+    if (r->known)
+        memcpy(r->done, r->now, sizeof(r->done));
+    r->lost = !r->known;
+    r->known = r->wanted = false;
+    r->tries = 0;
+    r->ended = r->not_whole = 0;
+    r->faults = 0;
+    memset(r->whole, 0, sizeof(r->whole));
+}
+
+void reaped_io_account(struct job *j)
+{
+    struct reaped_io *r;
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        if ((r = of_parent(j, m)))
+            add(r, m);
+    }
+    for (struct member *m = j->gone; m; m = m->list_next) {
+        r = of_parent(j, m);
+        if (r && is_of_use(j) && !m->io_final && r->not_whole == 1 && is_theirs(m->successor))
+            put(m);
+    }
+    for (struct member *m = j->gone; m; m = m->list_next) {
+        if (!(r = of_parent(j, m)))
+            continue;
+        accounted(r);
+        m->io_accounted = true;
+    }
+}

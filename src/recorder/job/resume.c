@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Going on with a job that another recorder has recorded so far. What the last sample has of each process is kept until
+ * all processes have been found that are still there; one that is not has ended in between.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recorder/job/counters.h"
+#include "recorder/job/task.h"
+
+#define IDS_BETWEEN 65536u /* members that the other recorder may have had since its last sample */
+
+/* A process of the last sample. */
+struct before {
+    const struct baro_process *row;
+    uint8_t task; /* counted from 1; 0: none */
+    bool found;
+};
+
+struct job_before {
+    uint64_t t_ns;
+    struct baro_sample *copy; /* NULL: the sample is the caller's */
+    size_t n;
+    struct before at[]; /* by pid */
+};
+
+static int by_pid(const void *a, const void *b)
+{
+    int32_t one = ((const struct before *)a)->row->key.pid, other = ((const struct before *)b)->row->key.pid;
+    return one < other ? -1 : one > other;
+}
+
+static struct before *find(const struct job *j, struct baro_key key)
+{
+    const struct baro_process row = {.key = key};
+    const struct before wanted = {.row = &row};
+    struct job_before *b = j->before;
+    struct before *one = b && b->n ? bsearch(&wanted, b->at, b->n, sizeof(b->at[0]), by_pid) : NULL;
+    return one && key.start && baro_key_equal(one->row->key, key) ? one : NULL;
+}
+
+/* ---- a process that goes on ---- */
+
+/* The member's base becomes what it had used at the last sample. A value that was absent then counts from now on. */
+static void rebase_to(struct member *m, const struct baro_process *then)
+{
+    uint64_t now[PROCESS_MAX];
+    memcpy(now, m->row.value, sizeof(now));
+    for (int i = 0; i < PROCESS_MAX; i++) {
+        if (!then->absent[i] && !m->row.absent[i] && then->value[i] <= now[i])
+            m->row.value[i] = then->value[i];
+    }
+    job_rebase(m);
+    memcpy(m->row.value, now, sizeof(now));
+}
+
+/* These are counted by socket, and not by the kernel for the process. */
+static void take_tcp(struct member *m, const struct baro_process *then)
+{
+    static const struct {
+        enum process_metric process;
+        enum base_counter base;
+    } ids[] = {{PROCESS_tcp_sent, BASE_TCP_SENT}, {PROCESS_tcp_received, BASE_TCP_RECEIVED}};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+        if (then->absent[ids[i].process] || m->row.absent[ids[i].process] == BARO_ABSENT_NOT_ASKED)
+            continue;
+        m->row.value[ids[i].process] = then->value[ids[i].process];
+        m->row.absent[ids[i].process] = BARO_PRESENT;
+        if (m->base)
+            m->base[ids[i].base] = then->value[ids[i].process]; /* the task's sums have it */
+    }
+}
+
+static void go_on(struct job *j, struct member *m, struct before *b)
+{
+    b->found = true;
+    m->whole = job_begin_ns(j, m->row.key.start) > 0;
+    m->row.id = b->row->id; /* ids are those of the tape */
+    m->row.first_ns = b->row->first_ns;
+    rebase_to(m, b->row);
+    take_tcp(m, b->row);
+    task_resume_member(j, m, b->task, j->before->t_ns);
+    member_moved(m);
+}
+
+/* It may have begun after the last sample, so all of it counts. Start times are rounded down to ticks. */
+static bool is_newer(const struct job *j, const struct member *m)
+{
+    return job_begin_ns(j, m->row.key.start) + j->ns_per_tick > j->before->t_ns;
+}
+
+/* ---- members that are there already ---- */
+
+static size_t resume_member(struct job *j, struct member *m)
+{
+    struct before *b = find(j, m->row.key);
+    if (b) {
+        go_on(j, m, b);
+        return 1;
+    }
+    m->row.id = ++j->tree.last_id;
+    if (is_newer(j, m) && m->base)
+        memset(m->base, 0, BASE_MAX * sizeof(*m->base));
+    else if (m->task)
+        task_resume_member(j, m, 0, j->before->t_ns);
+    member_moved(m);
+    return 0;
+}
+
+/* Returns how many the last sample has. */
+static size_t resume_members(struct job *j)
+{
+    size_t known = 0;
+    for (size_t i = 0; i < j->tree.n; i++) {
+        if (j->tree.at[i])
+            known += resume_member(j, j->tree.at[i]);
+    }
+    for (struct member *m = j->gone; m; m = m->list_next) { /* it has ended since it was found again */
+        struct before *b = find(j, m->row.key);
+        if (b)
+            go_on(j, m, b);
+        known += b != NULL;
+    }
+    return known;
+}
+
+/* A process that has ended in between: its parent, which reaped it, shows as its own growth what is in the totals
+ * already. */
+static void take_back(struct job *j, const struct baro_process *then)
+{
+    const struct member *m = tree_find(&j->tree, then->key.pid), *parent = tree_find(&j->tree, then->parent.pid);
+    size_t n;
+    const struct totals_sum *sums = totals_sums(&n);
+    if ((m && baro_key_equal(m->row.key, then->key)) || !parent || !baro_key_equal(parent->row.key, then->parent))
+        return;
+    for (int c = 0; c < LEDGER_MAX; c++) {
+        uint64_t gained = job_ledger(parent, c), its = then->absent[sums[c].process] ? 0 : then->value[sums[c].process];
+        its = its < gained ? its : gained;
+        j->carried[c] -= its < j->carried[c] ? its : j->carried[c];
+    }
+}
+
+static void take_totals(struct job *j, const struct baro_sample *last)
+{
+    size_t n;
+    const struct totals_sum *sums = totals_sums(&n);
+    for (int c = 0; c < LEDGER_MAX; c++) {
+        j->carried[c] += last->job[sums[c].job];
+        j->published[c] = last->job[sums[c].job];
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!last->job_absent[sums[i].job])
+            j->known |= UINT64_C(1) << sums[i].job;
+    }
+    j->counted_ended_ns += last->job[JOB_cpu_counted];
+    j->ended_run_delay += last->job[JOB_run_delay];
+    if (!last->job_absent[JOB_run_delay_lag])
+        j->ended_delay_cpu += last->job[JOB_cpu] - last->job[JOB_run_delay_lag];
+    j->ended_switches[0] += last->job[JOB_switches_voluntary];
+    j->ended_switches[1] += last->job[JOB_switches_involuntary];
+    j->rss_peak = max_u64(j->rss_peak, last->job[JOB_process_rss_peak]);
+    j->rss_peak_short = true; /* one may have ended in between */
+    j->peak = last->job[JOB_processes_peak];
+    j->io_short = j->cpu_short = true; /* what ended in between took its count with it */
+    job_lose(j);
+    j->resumed = true;
+}
+
+/* ---- the beginning and the end ---- */
+
+static int begin(struct job *j, const struct baro_sample *last)
+{
+    struct job_before *b = calloc(1, sizeof(*b) + last->n * sizeof(b->at[0]));
+    if (!b)
+        return -ENOMEM;
+    *b = (struct job_before){.t_ns = last->t_ns, .n = last->n};
+    if (j->selected && baro_sample_copy(last, &b->copy, NULL) < 0) {
+        free(b);
+        return -ENOMEM;
+    }
+    const struct baro_sample *s = b->copy ? b->copy : last;
+    uint32_t id = (uint32_t)last->job[JOB_processes_started];
+    for (size_t i = 0; i < s->n; i++) {
+        b->at[i] = (struct before){.row = s->processes[i], .task = (uint8_t)job_task_before(j, s->processes[i])};
+        id = s->processes[i]->id > id ? s->processes[i]->id : id;
+    }
+    if (b->n)
+        qsort(b->at, b->n, sizeof(b->at[0]), by_pid);
+    j->tree.last_id = id + IDS_BETWEEN;
+    j->before = b;
+    return 0;
+}
+
+int job_resume(struct job *j, const struct baro_sample *last)
+{
+    int code = begin(j, last);
+    if (code < 0)
+        return code;
+    size_t known = j->selected ? 0 : resume_members(j);
+    take_totals(j, last);
+    j->started += last->job[JOB_processes_started] - known;
+    if (j->selected) { /* its members join later */
+        j->ended += last->job[JOB_processes_ended];
+        return 0;
+    }
+    for (size_t i = 0; i < last->n; i++)
+        take_back(j, last->processes[i]);
+    /* Of those that had started by then, all that are not here any more have ended. */
+    j->ended += last->job[JOB_processes_started] - known;
+    job_resume_end(j);
+    return 0;
+}
+
+bool job_resume_knows(const struct job *j, const struct member *m)
+{
+    return j->before && (find(j, m->row.key) || !is_newer(j, m));
+}
+
+void job_resume_member(struct job *j, struct member *m)
+{
+    struct before *b = find(j, m->row.key);
+    if (b && b->task == m->task) {
+        go_on(j, m, b);
+        j->started--;
+        return;
+    }
+    if (b) { /* it left one task for another, and what the first one was used by it since is not known */
+        b->found = true;
+        j->ended++;
+    }
+    task_resume_member(j, m, b ? b->task : 0, j->before->t_ns);
+}
+
+void job_resume_ended(struct job *j, struct member *m, uint64_t start)
+{
+    const struct before *b = find(j, (struct baro_key){m->row.key.pid, start});
+    if (!b)
+        return;
+    m->row.key.start = start;
+    memcpy(m->row.value, b->row->value, sizeof(m->row.value));
+    memcpy(m->row.absent, b->row->absent, sizeof(m->row.absent));
+    job_resume_member(j, m);
+}
+
+const struct baro_process *job_resume_next(const struct job *j, size_t *i, unsigned *ret_task)
+{
+    while (j->before && *i < j->before->n) {
+        const struct before *b = &j->before->at[(*i)++];
+        *ret_task = b->task;
+        if (!b->found)
+            return b->row;
+    }
+    return NULL;
+}
+
+void job_resume_end(struct job *j)
+{
+    struct job_before *b = j->before;
+    for (size_t i = 0; b && i < b->n; i++) {
+        if (b->at[i].found)
+            continue;
+        j->ended += j->selected;
+        task_resume_lost(j, b->at[i].task);
+    }
+    job_resume_done(j);
+}
+
+void job_resume_done(struct job *j)
+{
+    if (j->before)
+        baro_sample_free(j->before->copy);
+    free(j->before);
+    j->before = NULL;
+}

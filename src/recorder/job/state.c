@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The transitions between the states of a member (tree.h describes them). No other file sets a state. */
+#include "recorder/job/counters.h"
+
+#define TO(state) (1u << (state))
+
+bool member_may_become(enum member_state from, enum member_state to)
+{
+    static const uint8_t allowed[MEMBER_STATES] = {
+        [MEMBER_FREE] = TO(MEMBER_ALIVE),
+        [MEMBER_ALIVE] = TO(MEMBER_ENDED) | TO(MEMBER_GONE),
+        [MEMBER_ENDED] = TO(MEMBER_ALIVE) | TO(MEMBER_REAP_PENDING) | TO(MEMBER_REAPED) | TO(MEMBER_GONE),
+        [MEMBER_REAP_PENDING] = TO(MEMBER_REAPED) | TO(MEMBER_GONE),
+        [MEMBER_REAPED] = TO(MEMBER_GONE_REAPED),
+        [MEMBER_GONE] = TO(MEMBER_GONE_REAPED) | TO(MEMBER_FREE),
+        [MEMBER_GONE_REAPED] = TO(MEMBER_FREE),
+    };
+    return from < MEMBER_STATES && to < MEMBER_STATES && (allowed[from] & TO(to));
+}
+
+bool state_change(struct job *j, struct member *m, enum member_state to)
+{
+    enum member_state from = member_state(m);
+    if (from == to)
+        return true;
+    bool may = member_may_become(from, to);
+    JOB_CHECK(may);
+    if (!may)
+        return false;
+    j->ended_members += member_has_ended(m) ? UINT64_MAX : 0; /* less 1 */
+    m->state = to;
+    j->ended_members += member_has_ended(m);
+    return true;
+}
+
+#if JOB_CHECKS
+
+static void check_member(const struct tree *t, const struct member *m, size_t at)
+{
+    size_t children = 0;
+    JOB_CHECK(m->index == at && m->tree == t && t->rows[at] == &m->row && t->gates[at].pid == m->row.key.pid);
+    JOB_CHECK(member_state(m) >= MEMBER_ALIVE && !member_is_gone(m));
+    JOB_CHECK(tree_find(t, m->row.key.pid) == m); /* a pid is unique among members that are not gone */
+    JOB_CHECK(!m->parent || (!member_is_gone(m->parent) && m->parent != m));
+    JOB_CHECK(member_state(m) != MEMBER_REAPED || !m->parent); /* the wrapper was its parent */
+    for (const struct member *c = m->first_child; c; c = c->sibling_next, children++)
+        JOB_CHECK(c->parent == m);
+    JOB_CHECK(children == m->n_children);
+}
+
+/* The job's running sums are the sums of the members' parts. */
+static void check_sums(const struct job *j)
+{
+    struct member_part all = {0};
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member_part *p = j->tree.at[i] ? &j->tree.at[i]->part : NULL;
+        for (int c = 0; p && c < LEDGER_MAX; c++)
+            all.ledger[c] += p->ledger[c];
+        all.counted += p ? p->counted : 0;
+        all.unsure += p ? p->unsure : 0;
+        all.reap_pending += p ? p->reap_pending : 0;
+        all.run_delay += p ? p->run_delay : 0;
+        all.delay_cpu += p ? p->delay_cpu : 0;
+        all.rss += p ? p->rss : 0;
+        all.parents += p ? p->parents : 0;
+    }
+    for (int c = 0; c < LEDGER_MAX; c++)
+        JOB_CHECK(all.ledger[c] == j->sums.ledger[c]);
+    JOB_CHECK(all.counted == j->sums.counted && all.unsure == j->sums.unsure);
+    JOB_CHECK(all.reap_pending == j->sums.reap_pending);
+    JOB_CHECK(all.run_delay == j->sums.run_delay && all.delay_cpu == j->sums.delay_cpu &&
+               all.rss == j->sums.rss && all.parents == j->sums.parents);
+}
+
+void state_check(const struct job *j)
+{
+    const struct tree *t = &j->tree;
+    size_t members = 0, ended = 0, targets = 0, gone = 0;
+    uint64_t unclaimed_ns = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct member *m = t->at[i];
+        JOB_CHECK(m || !t->gates[i].pid);
+        if (!m)
+            continue;
+        check_member(t, m, i);
+        members++;
+        ended += member_has_ended(m);
+        targets += m->target;
+    }
+    JOB_CHECK(members == tree_count(t) && ended == j->ended_members && targets == j->targets);
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        JOB_CHECK(member_is_gone(m));
+        gone++;
+    }
+    JOB_CHECK(gone == j->n_gone);
+    /* Each process that was ever a member is one now, is gone and not settled, or was reported. */
+    JOB_CHECK(j->started == members + gone + j->ended);
+    check_sums(j);
+    for (size_t i = j->first_unclaimed; i < j->n_unclaimed; i++)
+        unclaimed_ns += j->unclaimed[i].key.pid ? j->unclaimed[i].cpu_ns : 0;
+    JOB_CHECK(unclaimed_ns == j->unclaimed_ns);
+    JOB_CHECK(j->n_held <= j->n_gone);
+}
+
+#else
+
+void state_check(const struct job *j)
+{
+    (void)j;
+}
+
+#endif

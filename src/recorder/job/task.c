@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/job/task.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "recorder/job/counters.h"
+
+#define ANCESTORS_MOST 64
+
+int job_use_tasks(struct job *j, size_t n, bool selects)
+{
+    j->tasks = calloc(n, sizeof(*j->tasks));
+    j->n_tasks = j->tasks ? n : 0;
+    j->selected = selects;
+    j->open |= selects; /* processes join without an event */
+    return j->tasks ? 0 : -ENOMEM;
+}
+
+int job_add_task(struct job *j, uint32_t id)
+{
+    struct job_task *grown = j->n_tasks < JOB_TASKS_MOST ? realloc(j->tasks, (j->n_tasks + 1) * sizeof(*grown)) : NULL;
+    if (!grown)
+        return -ENOMEM;
+    j->tasks = grown;
+    grown[j->n_tasks] = (struct job_task){.id = id};
+    return (int)++j->n_tasks;
+}
+
+static struct job_task *task_of(const struct job *j, const struct member *m)
+{
+    return m->task ? &j->tasks[m->task - 1] : NULL;
+}
+
+/* ---- who belongs, and for how long ---- */
+
+void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns)
+{
+    struct job_task *t = &j->tasks[task - 1];
+    m->task = (uint8_t)task;
+    m->row.value[PROCESS_task] = t->id;
+    m->row.absent[PROCESS_task] = BARO_PRESENT;
+    if (!t->started || begin_ns < t->begin_ns)
+        t->begin_ns = begin_ns;
+    t->started++;
+    if (!t->living++)
+        t->since_ns = max_u64(begin_ns, t->until_ns); /* what lies before was counted */
+    t->peak = max_u64(t->peak, t->living);
+    member_moved(m);
+}
+
+/* What is reported late may lie before, within or between what was counted. Example: spans of 0 to 10 and 20 to 30 ms
+ * were counted, and one of 5 to 25 ms comes: 10 ms more. The spans do not overlap. */
+void task_add_span(struct job_task *t, uint64_t begin_ns, uint64_t end_ns)
+{
+    uint64_t counted = 0;
+    if (end_ns <= begin_ns)
+        return;
+    for (unsigned i = 0; i < TASK_SPANS; i++) {
+        struct task_span *s = &t->spans[i];
+        if (s->end_ns < begin_ns || s->begin_ns > end_ns || !s->end_ns)
+            continue;
+        counted += s->end_ns - s->begin_ns;
+        begin_ns = s->begin_ns < begin_ns ? s->begin_ns : begin_ns;
+        end_ns = max_u64(s->end_ns, end_ns);
+        *s = (struct task_span){0};
+    }
+    t->active_ns += end_ns - begin_ns - counted;
+    t->spans[t->next_span++ % TASK_SPANS] = (struct task_span){begin_ns, end_ns};
+}
+
+void task_ended(struct job *j, struct member *m, uint64_t end_ns)
+{
+    struct job_task *t = task_of(j, m);
+    if (!t || m->task_over)
+        return;
+    m->task_over = true;
+    t->until_ns = max_u64(t->until_ns, end_ns);
+    if (--t->living == 0)
+        task_add_span(t, t->since_ns, t->until_ns);
+}
+
+void task_revived(struct job *j, struct member *m)
+{
+    struct job_task *t = task_of(j, m);
+    if (!t || !m->task_over)
+        return;
+    m->task_over = false;
+    if (!t->living++)
+        t->since_ns = t->until_ns;
+}
+
+void job_leave(struct job *j, struct member *m)
+{
+    (void)j;
+    m->left_task = true;
+}
+
+void job_task_status(struct job *j, unsigned task, int wait_status)
+{
+    struct job_task *t = &j->tasks[task - 1];
+    t->has_status = true;
+    t->wait_status = wait_status;
+}
+
+/* ---- what it has used ---- */
+
+static uint64_t user_of(const struct member *m, uint64_t cpu)
+{
+    uint64_t user = since_joined(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
+    return user < cpu ? user : cpu;
+}
+
+static const struct {
+    enum task_metric task;
+    enum exit_metric exit;
+    enum process_metric process;
+    enum ledger_counter base;
+} io[] = {
+    {TASK_io_read, EXIT_io_read, PROCESS_io_read, LEDGER_IO_READ},
+    {TASK_io_write, EXIT_io_write, PROCESS_io_write, LEDGER_IO_WRITE},
+    {TASK_io_rchar, EXIT_io_rchar, PROCESS_io_rchar, LEDGER_IO_RCHAR},
+    {TASK_io_wchar, EXIT_io_wchar, PROCESS_io_wchar, LEDGER_IO_WCHAR},
+};
+#define IO (sizeof(io) / sizeof(*io))
+_Static_assert(IO == sizeof(((struct job_task *)0)->io_published) / sizeof(uint64_t), "each sum of I/O");
+
+/* Its CPU time is known to its end, or to when it left. Example: without events, one that had used 30 ms when it was
+ * sampled and 60 ms when it ended has 30 ms on the tape. */
+static bool cpu_is_whole(const struct member *m)
+{
+    return m->left_task || member_is_final(m) || m->cpu_final || member_usage(m)->has_cpu;
+}
+
+static bool io_is_known(const struct job *j, const struct member *m)
+{
+    return m->left_task ? m->row.absent[PROCESS_io_rchar] == BARO_PRESENT : io_is_whole(j, m);
+}
+
+/* Of a value of its exit record, which is since the recording began. */
+static uint64_t of_task(const struct member *m, unsigned counter, uint64_t v)
+{
+    return m->task_base ? since_joined(m, counter, v + (m->base ? m->base[counter] : 0)) : v;
+}
+
+void task_exit(struct job *j, const struct member *m, const struct baro_exit *e)
+{
+    struct job_task *t = task_of(j, m);
+    if (!t)
+        return;
+    t->gone++;
+    t->unread += e->absent[EXIT_cpu] != BARO_PRESENT || !cpu_is_whole(m);
+    t->io_unread += !m->io_in_parent && !io_is_known(j, m);
+    uint64_t cpu = of_task(m, BASE_CPU, e->value[EXIT_cpu]);
+    uint64_t user = of_task(m, BASE_CPU_USER, e->value[EXIT_cpu_user]);
+    t->ended[TASK_cpu] += cpu;
+    t->ended[TASK_cpu_user] += user < cpu ? user : cpu;
+    t->ended[TASK_run_delay] += of_task(m, BASE_RUN_DELAY, e->value[EXIT_run_delay]);
+    t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
+    for (size_t i = 0; i < IO && !m->io_in_parent; i++)
+        t->ended[io[i].task] += of_task(m, io[i].base, e->value[io[i].exit]);
+    task_tcp_exit(t, m, e);
+}
+
+static uint64_t reported(const struct member *m, enum ledger_counter c)
+{
+    const struct member_usage *u = member_usage(m);
+    return c == LEDGER_FAULTS_MINOR ? u->faults_minor : c == LEDGER_FAULTS_MAJOR ? u->faults_major : 0;
+}
+
+void task_settle(struct job *j)
+{
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        uint64_t cpu = since_base(m, BASE_CPU, own_cpu(m)), user = user_of(m, cpu);
+        j->io_short |= j->alone && !io_is_whole(j, m);
+        j->cpu_short |= j->alone && !cpu_is_whole(m);
+        j->carried[LEDGER_CPU_USER] += user;
+        j->carried[LEDGER_CPU_SYSTEM] += cpu - user;
+        for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR && !m->io_in_parent; c++)
+            j->carried[c] += since_base(m, c, reaped_of(m, c));
+        for (enum ledger_counter c = LEDGER_FAULTS_MINOR; c < LEDGER_MAX; c++)
+            j->carried[c] += since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR),
+                                        max_u64(own_of(m, c), reported(m, c)));
+    }
+}
+
+/* ---- a job with other members, too ---- */
+
+void task_set_base(struct member *m)
+{
+    if (!m->task_base)
+        m->task_base = calloc(BASE_MAX, sizeof(*m->task_base));
+    if (!m->task_base)
+        return;
+    m->task_base[BASE_CPU] = own_cpu(m);
+    m->task_base[BASE_CPU_USER] = value(m, PROCESS_cpu_user);
+    m->task_base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
+    for (size_t i = 0; i < IO; i++)
+        m->task_base[io[i].base] = value(m, io[i].process);
+    task_tcp_base(m);
+}
+
+/* What it used so far stays with its task. */
+static void leave_task(struct job *j, struct member *m, uint64_t now_ns)
+{
+    struct job_task *t = task_of(j, m);
+    uint64_t cpu = since_joined(m, BASE_CPU, own_cpu(m));
+    task_ended(j, m, m->end_ns ? m->end_ns : now_ns);
+    m->task_over = false;
+    t->gone++;
+    t->ended[TASK_cpu] += cpu;
+    t->ended[TASK_cpu_user] += user_of(m, cpu);
+    t->ended[TASK_run_delay] += since_joined(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
+    for (size_t i = 0; i < IO; i++)
+        t->ended[io[i].task] += since_joined(m, io[i].base, value(m, io[i].process));
+    task_tcp_add(m, t->ended);
+}
+
+void job_label(struct job *j, struct member *m, unsigned task, uint64_t since_ns, bool from_now)
+{
+    bool had = m->task > 0;
+    if (m->task == task)
+        return;
+    if (had)
+        leave_task(j, m, since_ns);
+    if (had || from_now)
+        task_set_base(m);
+    m->task = (uint8_t)task;
+    m->row.absent[PROCESS_task] = BARO_ABSENT_NOT_ASKED;
+    member_moved(m);
+    if (!task)
+        return;
+    job_join(j, m, task, since_ns);
+    if (member_has_ended(m) || member_is_gone(m))
+        task_ended(j, m, m->end_ns ? m->end_ns : since_ns);
+}
+
+void job_inherit(struct job *j, struct member *m, const struct member *parent)
+{
+    uint8_t task = parent && parent->below ? parent->below : j->all_task;
+    if (!task)
+        return;
+    m->below = task;
+    job_label(j, m, task, m->row.first_ns, false);
+}
+
+/* Its I/O is left out: a parent that is a process of the task may have taken it over. */
+void job_label_exit(struct job *j, struct baro_exit *e, unsigned task, uint64_t begin_ns)
+{
+    struct job_task *t = &j->tasks[task - 1];
+    e->value[EXIT_task] = t->id;
+    e->absent[EXIT_task] = BARO_PRESENT;
+    if (!t->started || begin_ns < t->begin_ns)
+        t->begin_ns = begin_ns;
+    t->started++;
+    t->gone++;
+    t->peak = max_u64(t->peak, t->living + 1);
+    t->io_unread++;
+    t->unread += e->absent[EXIT_cpu] || e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT;
+    t->ended[TASK_cpu] += e->value[EXIT_cpu];
+    t->ended[TASK_cpu_user] += e->value[EXIT_cpu_user];
+    t->ended[TASK_run_delay] += e->value[EXIT_run_delay];
+    t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
+    task_add_span(t, begin_ns, t->living && t->since_ns < e->t_ns ? t->since_ns : e->t_ns);
+    task_tcp_label(t, e);
+    t->until_ns = max_u64(t->until_ns, e->t_ns);
+}
+
+void job_label_missed(struct job *j, unsigned task)
+{
+    struct job_task *t = &j->tasks[task - 1];
+    t->started++;
+    t->gone++;
+    t->unread++;
+    t->io_unread++;
+}
+
+void job_task_unread(struct job *j, unsigned task, const uint64_t *cpu_ns)
+{
+    struct job_task *t = &j->tasks[task - 1];
+    t->commands_unread++;
+    t->commands_unread_cpu += cpu_ns ? *cpu_ns : 0;
+    t->commands_unsized += !cpu_ns;
+}
+
+static bool is_started_by(const struct member *m, const struct member *root)
+{
+    for (int i = 0; m && i < ANCESTORS_MOST; i++) {
+        if (m == root || baro_key_equal(m->row.parent, root->row.key))
+            return true;
+        m = m->parent ? m->parent : m->successor;
+    }
+    return false;
+}
+
+/* It never belonged to its task: its fork was read before the line that names another one. */
+static void correct(struct job *j, struct member *m)
+{
+    struct job_task *t = task_of(j, m);
+    if (!t)
+        return;
+    t->started--;
+    t->living -= !m->task_over;
+    m->task_over = false;
+    m->task = 0;
+    memset(t->io_published, 0, sizeof(t->io_published)); /* what it read and wrote was not the task's */
+}
+
+static void label_if_below(struct job *j, struct member *m, const struct member *root, uint8_t before)
+{
+    if (!m || m == root || m->below != before || !is_started_by(m, root))
+        return;
+    m->below = root->below;
+    correct(j, m);
+    job_label(j, m, root->below, m->row.first_ns, false);
+}
+
+void job_label_below(struct job *j, struct member *root, unsigned task)
+{
+    uint8_t before = root->below;
+    root->below = (uint8_t)task;
+    for (size_t i = 0; i < j->tree.n; i++)
+        label_if_below(j, j->tree.at[i], root, before);
+    for (struct member *m = j->gone; m; m = m->list_next)
+        label_if_below(j, m, root, before);
+}
+
+/* ---- for a sample ---- */
+
+static const struct {
+    enum task_metric task;
+    enum process_metric process;
+} gauges[] = {
+    {TASK_rss, PROCESS_rss},   {TASK_pss, PROCESS_pss},         {TASK_uss, PROCESS_uss},
+    {TASK_swap, PROCESS_swap}, {TASK_threads, PROCESS_threads},
+};
+#define GAUGES (sizeof(gauges) / sizeof(*gauges))
+
+static void add_cpu(const struct member *m, uint64_t *v)
+{
+    uint64_t cpu = since_joined(m, BASE_CPU, own_cpu(m));
+    v[TASK_cpu] += cpu;
+    v[TASK_cpu_user] += user_of(m, cpu);
+    v[TASK_run_delay] += since_joined(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
+}
+
+static void add_member(struct job_task *t, const struct member *m, uint64_t *v, uint8_t *absent, uint64_t *known)
+{
+    add_cpu(m, v);
+    for (size_t i = 0; i < IO; i++)
+        v[io[i].task] += since_joined(m, io[i].base, value(m, io[i].process));
+    v[TASK_processes_io_unread] += m->row.absent[PROCESS_io_rchar] != BARO_PRESENT;
+    task_tcp_live(t, m, v);
+    for (size_t i = 0; i < GAUGES; i++) {
+        uint8_t why = m->row.absent[gauges[i].process];
+        v[gauges[i].task] += value(m, gauges[i].process);
+        if (!why)
+            *known |= UINT64_C(1) << gauges[i].task;
+        else
+            absent[gauges[i].task] = why;
+    }
+    v[TASK_memory_unread] += m->row.absent[PROCESS_uss] != BARO_PRESENT;
+    t->uss_peak = max_u64(t->uss_peak, value(m, PROCESS_uss));
+    t->rss_peak = max_u64(t->rss_peak, value(m, PROCESS_rss_peak));
+    t->samples++;
+}
+
+/* The difference is below 0 if a process was forked in another group. Unsigned arithmetic: it wraps. */
+static void take_group(struct job_task *t, uint64_t *v)
+{
+    uint64_t sum = t->group_now.user_ns + t->group_now.system_ns;
+    t->extra_user = t->group_now.user_ns - v[TASK_cpu_user];
+    t->extra_system = t->group_now.system_ns - (v[TASK_cpu] - v[TASK_cpu_user]);
+    v[TASK_cpu] = sum;
+    v[TASK_cpu_user] = t->group_now.user_ns;
+}
+
+/* Example: a child had read 100 kB and has ended; until job_settle() knows whether its parent has taken them over, they
+ * are in no sum. */
+static void keep_io(struct job_task *t, uint64_t *v)
+{
+    for (size_t i = 0; i < IO; i++)
+        v[io[i].task] = t->io_published[i] = max_u64(t->io_published[i], v[io[i].task]);
+}
+
+/* Exits have another split than samples (raw ticks), and neither part falls. Example: 1.0 ms in user mode and 0.4 ms in
+ * the kernel were written, and the exit has 0 and 2 ms: 1.0 and 1.0 ms. */
+static void keep_split(struct job_task *t, uint64_t *v)
+{
+    uint64_t cpu = v[TASK_cpu], user = v[TASK_cpu_user];
+    if (cpu >= t->user_published + t->system_published) {
+        uint64_t most = cpu - t->system_published;
+        user = user < t->user_published ? t->user_published : user > most ? most : user;
+    }
+    v[TASK_cpu_user] = t->user_published = user;
+    v[TASK_cpu_system] = t->system_published = cpu - user;
+}
+
+/* Example: `baro run --task load -- sh -c 'exit 9'`: exit_code 9, exit_signal 0. */
+static void put_status(const struct job_task *t, uint64_t *v, uint8_t *absent)
+{
+    uint8_t why = t->has_status ? BARO_PRESENT : !t->started || t->living ? BARO_ABSENT_NOT_YET : BARO_ABSENT_UNKNOWN;
+    bool is_killed = t->has_status && WIFSIGNALED(t->wait_status);
+    v[TASK_exit_code] = t->has_status && !is_killed ? (uint64_t)WEXITSTATUS(t->wait_status) : 0;
+    v[TASK_exit_signal] = is_killed ? (uint64_t)WTERMSIG(t->wait_status) : 0;
+    absent[TASK_exit_code] = is_killed ? BARO_ABSENT_UNKNOWN : why;
+    absent[TASK_exit_signal] = why;
+}
+
+static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uint64_t *v, uint8_t *absent,
+                   uint64_t known)
+{
+    for (size_t i = 0; i < GAUGES; i++) {
+        if (known >> gauges[i].task & 1)
+            absent[gauges[i].task] = BARO_PRESENT; /* of some: memory_unread says of how many not */
+    }
+    if (t->group_now.known)
+        take_group(t, v);
+    keep_io(t, v);
+    keep_split(t, v);
+    v[TASK_process_rss_peak] = t->rss_peak;
+    v[TASK_process_uss_peak] = t->uss_peak;
+    v[TASK_processes] = t->living;
+    v[TASK_processes_peak] = t->peak;
+    v[TASK_processes_started] = t->started;
+    v[TASK_processes_ended] = t->gone;
+    v[TASK_processes_unread] = t->group_now.known && !t->group_short ? 0 : t->unread;
+    v[TASK_processes_io_unread] += t->io_unread; /* to the living whose I/O can't be read */
+    v[TASK_commands_unread] = t->commands_unread;
+    v[TASK_commands_unread_cpu] = t->commands_unread_cpu;
+    bool unknown = t->has_rules || j->selected ? j->commands_unknown || j->resumed || t->is_group
+                                               : !j->events || j->lossy;
+    absent[TASK_commands_unread] = unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    absent[TASK_commands_unread_cpu] = unknown || t->commands_unsized ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    task_tcp_finish(t, v, absent);
+    v[TASK_process_samples] = t->samples;
+    v[TASK_active] = t->active_ns + (t->living && now_ns > t->since_ns ? now_ns - t->since_ns : 0);
+    v[TASK_begin] = t->begin_ns;
+    v[TASK_end] = t->living ? now_ns : t->until_ns;
+    if (!t->started)
+        absent[TASK_begin] = absent[TASK_end] = BARO_ABSENT_NOT_YET;
+    put_status(t, v, absent);
+}
+
+void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_MAX], uint8_t (*ret_absent)[TASK_MAX])
+{
+    uint64_t known[256] = {0};
+    for (size_t k = 0; k < j->n_tasks; k++) {
+        memcpy(ret_value[k], j->tasks[k].ended, sizeof(*ret_value));
+        memset(ret_absent[k], 0, sizeof(*ret_absent));
+    }
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member *m = j->tree.at[i];
+        if (m && m->task)
+            add_member(&j->tasks[m->task - 1], m, ret_value[m->task - 1], ret_absent[m->task - 1], &known[m->task - 1]);
+    }
+    for (const struct member *m = j->gone; m; m = m->list_next) { /* held back by job_settle(): in no sum yet */
+        if (m->task && !j->tasks[m->task - 1].group_now.known)
+            add_cpu(m, ret_value[m->task - 1]);
+    }
+    for (size_t k = 0; k < j->n_tasks; k++)
+        finish(j, &j->tasks[k], now_ns, ret_value[k], ret_absent[k], known[k]);
+}
+
+void job_task_repeat(struct job *j)
+{
+    for (size_t i = 0; i < j->tree.n; i++) {
+        const struct member *m = j->tree.at[i];
+        if (m && m->task)
+            j->tasks[m->task - 1].samples++;
+    }
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The totals of the job for a sample. */
+#include <string.h>
+
+#include "recorder/job/counters.h"
+#include "recorder/job/task.h"
+
+static const struct totals_sum sums[] = {
+    /* job metrics that are made of process metrics; the first LEDGER_MAX in the order of enum ledger_counter */
+    {JOB_cpu_user, PROCESS_cpu_user},
+    {JOB_cpu_system, PROCESS_cpu_system},
+    {JOB_io_read, PROCESS_io_read},
+    {JOB_io_write, PROCESS_io_write},
+    {JOB_io_rchar, PROCESS_io_rchar},
+    {JOB_io_wchar, PROCESS_io_wchar},
+    {JOB_io_cancelled_write, PROCESS_io_cancelled_write},
+    {JOB_faults_minor, PROCESS_faults_minor},
+    {JOB_faults_major, PROCESS_faults_major},
+    {JOB_run_delay, PROCESS_run_delay},
+    {JOB_switches_voluntary, PROCESS_switches_voluntary},
+    {JOB_switches_involuntary, PROCESS_switches_involuntary},
+    {JOB_process_rss_peak, PROCESS_rss_peak},
+};
+
+#define N_SUMS (sizeof(sums) / sizeof(*sums))
+
+const struct totals_sum *totals_sums(size_t *ret_n)
+{
+    *ret_n = N_SUMS;
+    return sums;
+}
+
+void totals_know(struct job *j, const struct member *m)
+{
+    for (size_t i = 0; i < N_SUMS; i++) {
+        uint8_t absent = m->row.absent[sums[i].process];
+        if (!absent)
+            j->known |= UINT64_C(1) << sums[i].job;
+        else if (absent != BARO_ABSENT_NOT_YET)
+            j->why[sums[i].job] = absent;
+    }
+}
+
+/* A total is absent if the value was known for no process at all. */
+static void fill_absent(const struct job *j, uint64_t *value_of, uint8_t *absent)
+{
+    for (size_t i = 0; i < N_SUMS; i++) {
+        enum job_metric id = sums[i].job;
+        if (j->known >> id & 1)
+            continue;
+        value_of[id] = 0;
+        absent[id] = j->why[id] ? j->why[id] : (uint8_t)BARO_ABSENT_NOT_YET;
+    }
+    if (absent[JOB_process_rss_peak]) {
+        value_of[JOB_process_rss_peak_is_lower_bound] = 0;
+        absent[JOB_process_rss_peak_is_lower_bound] = absent[JOB_process_rss_peak];
+    }
+    if (absent[JOB_run_delay]) {
+        value_of[JOB_run_delay_lag] = 0;
+        absent[JOB_run_delay_lag] = absent[JOB_run_delay];
+    }
+    if (absent[JOB_io_rchar]) {
+        value_of[JOB_io_is_lower_bound] = 0;
+        absent[JOB_io_is_lower_bound] = absent[JOB_io_rchar];
+    }
+}
+
+/* ---- running sums ---- */
+
+static uint64_t counted_of(const struct member *m)
+{
+    return since_base(m, BASE_CPU, own_cpu(m));
+}
+
+/*
+ * The kernel adds the I/O of a reaped child to that of the process. What was gained between two readings counts only if
+ * no child was reaped meanwhile, which shows in the page faults taken over; else the base grows by it, and the job's
+ * I/O is a lower bound. Example: a shell wrote 4 kB, then waited for a compiler that wrote 2 MB, then wrote 3 kB: 7 kB.
+ */
+static void leave_out_taken(struct job *j, struct member *m)
+{
+    uint64_t *base = j->alone ? m->base : NULL, children = value(m, PROCESS_children_faults_minor);
+    if (!base || children == base[LEDGER_FAULTS_MINOR] - base[BASE_FAULTS_MINOR])
+        return;
+    base[LEDGER_FAULTS_MINOR] = base[BASE_FAULTS_MINOR] + children;
+    for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++) {
+        uint64_t now = job_ledger(m, c);
+        base[c] += now > m->part.ledger[c] ? now - m->part.ledger[c] : 0;
+    }
+    j->io_short = true;
+}
+
+/* Of a member of a task only what it used itself counts. The kernel does not tell its I/O apart from that of its
+ * children. */
+static void own_part(const struct member *m, struct member_part *p)
+{
+    uint64_t user = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
+    p->parents = 0;
+    p->ledger[LEDGER_CPU_USER] = user < p->counted ? user : p->counted;
+    p->ledger[LEDGER_CPU_SYSTEM] = p->counted - p->ledger[LEDGER_CPU_USER];
+    for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++)
+        p->ledger[c] = job_ledger(m, c);
+    p->ledger[LEDGER_FAULTS_MINOR] = since_base(m, BASE_FAULTS_MINOR, value(m, PROCESS_faults_minor));
+    p->ledger[LEDGER_FAULTS_MAJOR] = since_base(m, BASE_FAULTS_MAJOR, value(m, PROCESS_faults_major));
+}
+
+static struct member_part part_of(const struct job *j, const struct member *m)
+{
+    struct member_part p = {
+        .counted = counted_of(m),
+        .unsure = own_unsure(m),
+        .reap_pending = member_is_reap_pending(m)
+                            ? own_cpu(m) + reaped_of(m, LEDGER_CPU_USER) + reaped_of(m, LEDGER_CPU_SYSTEM)
+                            : 0,
+        .run_delay = since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay)),
+        .switches = {since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary)),
+                     since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary))},
+        .delay_cpu = delay_cpu_of(m),
+        .rss = value(m, PROCESS_rss),
+        .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
+    };
+    if (is_own_alone(j))
+        own_part(m, &p);
+    for (int c = 0; c < LEDGER_MAX && !is_own_alone(j) && !member_is_reap_pending(m); c++)
+        p.ledger[c] = job_ledger(m, c);
+    return p;
+}
+
+/* Unsigned arithmetic: an intermediate difference may wrap. */
+static void replace(struct member_part *all, struct member_part *old, const struct member_part *new)
+{
+    for (int c = 0; c < LEDGER_MAX; c++)
+        all->ledger[c] += new->ledger[c] - old->ledger[c];
+    all->counted += new->counted - old->counted;
+    all->unsure += new->unsure - old->unsure;
+    all->reap_pending += new->reap_pending - old->reap_pending;
+    all->run_delay += new->run_delay - old->run_delay;
+    all->switches[0] += new->switches[0] - old->switches[0];
+    all->switches[1] += new->switches[1] - old->switches[1];
+    all->delay_cpu += new->delay_cpu - old->delay_cpu;
+    all->rss += new->rss - old->rss;
+    all->parents += new->parents - old->parents;
+    *old = *new;
+}
+
+void totals_leave(struct job *j, struct member *m)
+{
+    static const struct member_part nothing;
+    leave_out_taken(j, m);
+    replace(&j->sums, &m->part, &nothing);
+}
+
+void totals_refresh(struct job *j)
+{
+    for (size_t i = tree_next_moved(&j->tree, 0); i < j->tree.n; i = tree_next_moved(&j->tree, i + 1)) {
+        struct member *m = j->tree.at[i];
+        leave_out_taken(j, m);
+        struct member_part now = part_of(j, m);
+        replace(&j->sums, &m->part, &now);
+        totals_know(j, m);
+        j->rss_peak = max_u64(j->rss_peak, value(m, PROCESS_rss_peak));
+    }
+}
+
+uint64_t job_rss(struct job *j)
+{
+    totals_refresh(j);
+    return j->sums.rss;
+}
+
+static void lower_bounds(const struct job *j, uint64_t *value_of)
+{
+    value_of[JOB_run_delay] = j->ended_run_delay + j->sums.run_delay;
+    /* The wrapper's wait4(2) includes all that the command has reaped; both are lower bounds. */
+    value_of[JOB_switches_voluntary] =
+        max_u64(j->ended_switches[0] + j->sums.switches[0], j->wrapper.switches_voluntary);
+    value_of[JOB_switches_involuntary] =
+        max_u64(j->ended_switches[1] + j->sums.switches[1], j->wrapper.switches_involuntary);
+}
+
+/* user + system is exact; the split between them is scaled from ticks and changes a little as processes end. So neither
+ * the sum nor one of its parts may fall. */
+static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
+{
+    uint64_t before = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
+    uint64_t sum = max_u64(user + system, before);
+    uint64_t most = j->published[LEDGER_CPU_USER] + (sum - before);
+    user = max_u64(user, j->published[LEDGER_CPU_USER]);
+    j->published[LEDGER_CPU_USER] = user < most ? user : most;
+    j->published[LEDGER_CPU_SYSTEM] = sum - j->published[LEDGER_CPU_USER];
+}
+
+/*
+ * A parent shows the CPU time of its children too small by up to two ticks, and what was lost is carried less this
+ * rounding: closure_raise() adds what is known of processes by name. What is added makes the bound smaller, except for
+ * the part of gone members that still wait (`waiting`): what is known of these is all there is.
+ *
+ * Example: the total is 970 ms with a bound of 40 ms, and the processes by name have 990 ms: 20 ms are added, and the
+ * bound becomes 20 ms.
+ */
+static void shrink_bound(uint64_t added, uint64_t waiting, uint64_t *bound)
+{
+    added -= added < waiting ? added : waiting;
+    *bound -= added < *bound ? added : *bound;
+}
+
+static bool is_in_group_count(const struct job *j, const struct member *m)
+{
+    return m->task && j->tasks[m->task - 1].group_now.known;
+}
+
+/* CPU time of the members whose exits are not reported yet, and that is in no other count. ret_unsure: the part of it
+ * that may be too much. */
+static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
+{
+    uint64_t sum = 0;
+    *ret_unsure = 0;
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        sum += is_in_group_count(j, m) ? 0 : counted_of(m);
+        *ret_unsure += is_in_group_count(j, m) ? 0 : own_unsure(m);
+    }
+    return sum;
+}
+
+/* A child inherits the wrapper's peak until it executes, so an ru_maxrss below the wrapper's own size is the wrapper's,
+ * and no mark; but it is the most that any process had, once all were waited for. */
+static void fill_rss_peak(struct job *j, uint64_t *value_of, uint8_t *absent)
+{
+    bool is_mark = j->wrapper.maxrss > j->wrapper.floor_rss;
+    bool is_of_all = j->wrapper.maxrss && !tree_count(&j->tree) && !j->n_gone && !j->cpu_short && !may_miss_children(j);
+    if (is_mark) {
+        j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
+        j->known |= UINT64_C(1) << JOB_process_rss_peak;
+    }
+    value_of[JOB_process_rss_peak] = j->rss_peak;
+    value_of[JOB_process_rss_peak_is_lower_bound] =
+        !(is_of_all && is_mark) && (j->rss_peak_short || !j->events || j->lossy || j->open);
+    value_of[JOB_process_rss_most] = is_of_all ? max_u64(j->rss_peak, j->wrapper.maxrss) : 0;
+    absent[JOB_process_rss_most] = is_of_all ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+}
+
+bool job_unseen(const struct job *j, uint64_t *ret)
+{
+    bool reported = j->events && !j->lossy;
+    *ret = reported || !j->unseen_known || j->open ? 0 : j->unseen;
+    return !j->open && (reported || j->unseen_known);
+}
+
+/*
+ * Is the CPU time that the kernel counts for the job's control group the job's? Not of a command's group that processes
+ * of the job have left: what these use is in the ledger alone. Example: podman(1) puts a container into a group of its
+ * own. Of a group that the user named, what leaves it is no part of the job.
+ */
+static bool group_counts(const struct job *j, const uint64_t total[LEDGER_MAX])
+{
+    return j->group.known &&
+           (j->open || total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM] <= j->group.user_ns + j->group.system_ns);
+}
+
+void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[JOB_MAX])
+{
+    uint64_t total[LEDGER_MAX];
+    totals_refresh(j);
+    memset(ret_value, 0, JOB_MAX * sizeof(*ret_value));
+    memset(ret_absent, 0, JOB_MAX);
+    for (int c = 0; c < LEDGER_MAX; c++)
+        total[c] = j->wrapper.total[c] + j->carried[c] + j->sums.ledger[c];
+    for (size_t i = 0; i < j->n_tasks; i++) {
+        total[LEDGER_CPU_USER] += j->tasks[i].extra_user;
+        total[LEDGER_CPU_SYSTEM] += j->tasks[i].extra_system;
+    }
+    uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick;
+    uint64_t unsure, waiting = known_of_gone(j, &unsure), named = j->counted_ended_ns + j->sums.counted + waiting;
+    bool has_group = group_counts(j, total);
+    if (has_group) {
+        total[LEDGER_CPU_USER] = j->group.user_ns;
+        total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
+        bound = 0;
+        j->known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
+    } else if (!is_own_alone(j)) { /* else they are sums of what each process used, and of groups */
+        unsure += j->unsure_ended_ns + j->sums.unsure;
+        uint64_t added = closure_raise_cpu(j, total, named > unsure ? named - unsure : 0);
+        shrink_bound(added, waiting + j->sums.reap_pending + j->unclaimed_ns, &bound);
+    }
+    closure_raise(j, total);
+    publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
+    for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)
+        j->published[c] = max_u64(j->published[c], total[c]);
+    for (int c = 0; c < LEDGER_MAX; c++)
+        ret_value[sums[c].job] = j->published[c];
+    ret_value[JOB_cpu] = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
+    ret_value[JOB_cpu_bound] = bound;
+    ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
+    lower_bounds(j, ret_value);
+    fill_rss_peak(j, ret_value, ret_absent);
+    uint64_t delay_cpu = j->ended_delay_cpu + j->sums.delay_cpu;
+    ret_value[JOB_run_delay_lag] = ret_value[JOB_cpu] > delay_cpu ? ret_value[JOB_cpu] - delay_cpu : 0;
+    bool may_miss = may_miss_children(j);
+    ret_value[JOB_io_is_lower_bound] =
+        j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
+    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->cpu_short || may_miss);
+    ret_value[JOB_counts_are_lower_bounds] = j->unreaped || may_miss;
+    if (ret_value[JOB_cpu_is_lower_bound])
+        ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
+    uint64_t now = tree_count(&j->tree) - j->ended_members;
+    j->peak = max_u64(j->peak, now);
+    ret_value[JOB_processes] = now;
+    ret_value[JOB_processes_peak] = j->peak;
+    ret_value[JOB_processes_started] = j->started;
+    ret_value[JOB_processes_ended] = j->ended;
+    bool bounded = job_unseen(j, &ret_value[JOB_processes_unseen]);
+    if (!bounded)
+        ret_absent[JOB_processes_unseen] = BARO_ABSENT_UNKNOWN;
+    if (bounded && !ret_value[JOB_processes_unseen])
+        ret_value[JOB_processes_unsampled] = j->unsampled;
+    else
+        ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;
+    fill_absent(j, ret_value, ret_absent);
+    state_check(j);
+}

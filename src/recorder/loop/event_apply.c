@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Applies events to the members: fork, exec, name, exit, and what ended processes had used. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kernel/proc/procfs.h"
+#include "recorder/job/task.h"
+#include "recorder/loop/recorder.h"
+
+#define START_SLACK (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
+
+void event_touch(struct recorder *r, struct member *m)
+{
+    if (m->touched)
+        return;
+    event_activate(r);
+    m->touched = true;
+    m->touched_next = NULL;
+    if (r->touched)
+        r->touched_last->touched_next = m;
+    else
+        r->touched = m;
+    r->touched_last = m;
+}
+
+/* ---- forks ---- */
+
+static bool ended_before(const struct member *m, uint64_t t)
+{
+    return m->end_reported && m->end_ns < t;
+}
+
+/* Is the known member another process than the one that was forked at t with the same pid? When a scan found the member
+ * says little: it may have been forked, and may have ended, since the scan began. Its start time does: one that started
+ * 1,230 to 1,240 ms after the tape began is the one that was forked at 1,236 ms. It may be the one of which a fork is
+ * reported at 1,290 ms as well: copy_process() notes the start time first, and reports the fork when its CPU, which
+ * others may take meanwhile, comes to it. Then the start time of the process that has the pid now decides. If there is
+ * none any more, it is the same process, as the end of another one would have been reported. */
+static bool pid_was_reused(const struct recorder *r, const struct member *known, uint64_t t)
+{
+    if (ended_before(known, t))
+        return true;
+    if (r->wrapper && known->row.key.pid == r->command)
+        return false; /* the wrapper has not reaped it; it noted the time before, and may have waited for a CPU since */
+    if (!known->begin_ns && !known->stat_was_read)
+        return false; /* just found by a scan that may have begun long ago */
+    uint64_t begin = known->begin_ns ? known->begin_ns : job_begin_ns(&r->job, known->row.key.start);
+    if (t <= begin + START_SLACK)
+        return false;
+    if (!known->stat_was_read)
+        return true; /* no start time to compare with */
+    uint64_t start = proc_read_start(r->proc_fd, known->row.key.pid);
+    return start ? start != known->row.key.start : r->job.lossy;
+}
+
+/* The process that was forked at t with this pid, if a scan found it, and later found it gone, before the event of its
+ * fork was read. Example: it was forked at 278 ms, a scan found it at 280 ms, and at 290 ms it had gone. */
+static struct member *gone_unforked(const struct recorder *r, int32_t pid, uint64_t t)
+{
+    struct member *m = r->job.gone_unforked ? r->job.gone : NULL;
+    while (m && (m->row.key.pid != pid || m->begin_ns || m->gone_ns < t || ended_before(m, t)))
+        m = m->list_next;
+    return m;
+}
+
+static struct member *member_of(const struct recorder *r, int32_t pid);
+
+static void on_fork(struct recorder *r, const struct exits_event *e)
+{
+    uint64_t t = recorder_since(r, e->t_ns);
+    struct member *parent = member_of(r, e->ppid), *gone = NULL;
+    if (parent && member_is_gone(parent)) { /* it ended before this event was read: the child is an orphan */
+        gone = parent;
+        parent = NULL;
+    }
+    struct member *known = tree_find(&r->job.tree, e->pid);
+    if (!known) {
+        known = gone_unforked(r, e->pid, t);
+    } else if (pid_was_reused(r, known, t)) {
+        sampler_gone(&r->sampler, known, t);
+        known = NULL;
+    }
+    if (parent)
+        parent->covered = true;
+    if (known) {
+        known->begin_ns = t;
+        known->followed = true;
+        return;
+    }
+    if (job_was_reported(&r->job, e->pid, t))
+        return;
+    if ((!parent && !gone) || !r->options->children || recorder_selects(r->options)) {
+        r->all->foreign_forks++;
+        return;
+    }
+    struct member *m = job_add(&r->job, e->pid, parent, BARO_ORIGIN_EVENT, t);
+    if (!m)
+        return;
+    if (!r->all->usage_tried)
+        event_open_usage(r);
+    m->begin_ns = t;
+    m->followed = true;
+    r->event_forks++;
+    event_filter_fork(r, e->pid);
+    if (gone) {
+        m->row.parent = gone->row.key;
+        m->successor = gone;
+        m->successor_epoch = r->job.tree.epoch;
+        parent = gone;
+        parent->covered = true;
+        job_inherit(&r->job, m, gone);
+    }
+    m->row.uid = parent->row.uid;
+    member_set_name(m, parent->row.name); /* until it executes a program */
+    event_touch(r, m);
+}
+
+static void on_end(struct recorder *r, struct member *m, const struct exits_event *e)
+{
+    job_ended(&r->job, m, recorder_since(r, e->t_ns));
+    if (!m->end_reported)
+        m->end_ns = recorder_since(r, e->t_ns); /* until now, only the time was known at which it was found ended */
+    m->end_reported = true;
+    m->covered = true;
+    if (e->has_status) {
+        m->status_known = true;
+        m->status = e->status;
+    }
+    event_touch(r, m);
+}
+
+static void on_name(struct recorder *r, struct member *m, const struct exits_event *e, bool executed)
+{
+    process_renamed(m);
+    m->covered = true;
+    if (executed)
+        m->executed_ns = recorder_since(r, e->t_ns) | 1;
+    if (e->has_comm) {
+        member_note_comm(m, e->comm);
+        process_set_name(m, e->comm);
+        m->named = true;
+    }
+    event_touch(r, m);
+}
+
+void event_lost(struct recorder *r, uint64_t times)
+{
+    job_lose(&r->job);
+    sampler_lost_events(&r->sampler, true);
+    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->forks));
+}
+
+/* comm is truncated to 15 bytes (TASK_COMM_LEN). */
+static bool is_name_of(const char *comm, const char *name)
+{
+    size_t n = strlen(comm);
+    return n < 15 ? strcmp(comm, name) == 0 : strncmp(comm, name, n) == 0;
+}
+
+static void take_usage(struct recorder *r, struct member *m, const struct exits_event *e)
+{
+    struct member_usage *u = member_make_usage(m);
+    member_moved(m);
+    bool perf = e->kind == EVENT_USAGE;
+    u->has_cpu = true;
+    u->source = perf ? BARO_EXIT_PERF : BARO_EXIT_TASKSTATS;
+    if (perf) {
+        u->cpu_ns += e->cpu_ns; /* one record per thread */
+        u->cpu_unsure_ns += e->cpu_unsure_ns;
+        event_touch(r, m);
+        return;
+    }
+    u->cpu_ns = e->cpu_ns;
+    u->cpu_unsure_ns = e->cpu_unsure_ns;
+    u->user_ns = e->user_ns;
+    u->system_ns = e->system_ns;
+    u->has_split = e->user_ns + e->system_ns > 0;
+    u->has_memory = e->rss_peak_bytes > 0;
+    u->rss_peak = e->rss_peak_bytes;
+    u->has_io = e->has_io;
+    u->io_read = e->io_read;
+    u->io_write = e->io_write;
+    u->io_rchar = e->io_rchar;
+    u->io_wchar = e->io_wchar;
+    u->faults_minor = e->faults_minor;
+    u->faults_major = e->faults_major;
+    u->has_delay = e->has_delay;
+    u->run_delay_ns = e->run_delay_ns;
+    if (e->has_comm && !is_name_of(e->comm, m->row.name))
+        process_set_name(m, e->comm);
+    m->named |= e->has_comm;
+    if (e->uid != UINT32_MAX)
+        m->row.uid = e->uid;
+    event_touch(r, m);
+}
+
+/* perf's CPU time is not all of it: then the last read of /proc is closer to the truth, e.g. 7.9 s instead of 2.4 s of
+ * 8.4 s. What another source reported is kept. */
+static void drop_usage(struct recorder *r, struct member *m)
+{
+    struct member_usage *u = member_make_usage(m);
+    if (u->source != BARO_EXIT_PERF && u->source != BARO_EXIT_LAST_SAMPLE)
+        return;
+    u->has_cpu = false;
+    u->source = BARO_EXIT_LAST_SAMPLE;
+    u->cpu_ns = u->cpu_unsure_ns = 0;
+    event_touch(r, m);
+}
+
+/* A process whose exit event arrives may have been found gone earlier in this tick. */
+static struct member *member_of(const struct recorder *r, int32_t pid)
+{
+    struct member *m = tree_find(&r->job.tree, pid);
+    for (struct member *g = m ? NULL : r->job.gone; g; g = g->list_next) {
+        if (g->row.key.pid == pid)
+            return g;
+    }
+    return m;
+}
+
+void event_apply(struct recorder *r, const struct exits_event *e)
+{
+    if (e->kind == EVENT_FORK) {
+        on_fork(r, e);
+        return;
+    }
+    if (e->kind == EVENT_LOST) {
+        event_lost(r, e->count);
+        return;
+    }
+    struct member *m = member_of(r, e->pid);
+    if (!m)
+        return;
+    if (e->kind == EVENT_EXIT) {
+        on_end(r, m, e);
+        if (e->has_usage)
+            take_usage(r, m, e);
+    } else if (e->kind == EVENT_USAGE) {
+        take_usage(r, m, e);
+    } else if (e->kind == EVENT_USAGE_PARTIAL) {
+        drop_usage(r, m);
+    } else {
+        on_name(r, m, e, e->kind == EVENT_EXEC);
+    }
+}
+
+/* ---- usage ---- */
+
+void event_stash(struct recorders *a, const struct exits_event *e)
+{
+    if (!a->stash) {
+        a->stash_size = a->stash_long ? STASH_LONG : STASH_MAX;
+        a->stash = calloc(a->stash_size, sizeof(*a->stash));
+    }
+    if (a->stash)
+        a->stash[(uint32_t)e->pid % a->stash_size] = (struct stash){e->pid, *e};
+}
+
+const struct exits_event *event_find_stashed(const struct recorders *a, int32_t pid, uint64_t begin_ns)
+{
+    const struct stash *st = a->stash ? &a->stash[(uint32_t)pid % a->stash_size] : NULL;
+    return st && st->pid == pid && st->event.t_ns + START_SLACK >= begin_ns ? &st->event : NULL;
+}
+
+void event_take_stashed(struct recorder *r, struct member *m)
+{
+    const struct recorders *a = r->all;
+    struct stash *st = a->stash ? &a->stash[(uint32_t)m->row.key.pid % a->stash_size] : NULL;
+    if (!st || st->pid != m->row.key.pid)
+        return;
+    if (recorder_since(r, st->event.t_ns) + START_SLACK >= m->begin_ns)
+        take_usage(r, m, &st->event);
+    if (a->only)
+        st->pid = 0; /* else it may join another job */
+}
+
+void event_lost_usage(struct recorder *r, uint64_t times)
+{
+    sampler_lost_events(&r->sampler, false);
+    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->usage));
+}
+
+void event_apply_usage(struct recorder *r, const struct exits_event *e)
+{
+    struct member *m = member_of(r, e->pid);
+    if (e->kind == EVENT_COMM || e->kind == EVENT_EXEC) {
+        if (m && e->has_comm)
+            on_name(r, m, e, false);
+        return;
+    }
+    if (m && e->kind == EVENT_USAGE_PARTIAL)
+        drop_usage(r, m);
+    bool has_usage = e->kind == EVENT_USAGE || (e->kind == EVENT_EXIT && e->has_usage);
+    if (!has_usage)
+        return;
+    if (m)
+        take_usage(r, m, e);
+    else
+        event_stash(r->all, e);
+}

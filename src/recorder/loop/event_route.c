@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the event sources, and passes each event to the recorders that it is about: the only one, or those of the jobs
+ * that the process, or the parent of a new one, is a member of. */
+#include "recorder/loop/recorder.h"
+
+/* This recorder's times are those of now, except within its own tick. */
+static struct recorder *prepared(struct recorders *a, struct recorder *r)
+{
+    if (!r->active && r != a->ticking)
+        sampler_advance(&r->sampler);
+    event_activate(r);
+    return r;
+}
+
+/* The recorders whose member is the process of the event, or its parent. */
+static size_t find(struct recorders *a, const struct exits_event *e, void *const **ret)
+{
+    return directory_find(&a->members, e->pid, e->kind == EVENT_FORK ? e->ppid : 0, ret);
+}
+
+static void on_forks(void *context, const struct exits_event *e)
+{
+    struct recorders *a = context;
+    void *const *about = NULL;
+    if (a->only) {
+        event_apply(a->only, e);
+        return;
+    }
+    size_t n = e->kind == EVENT_LOST ? 0 : find(a, e, &about);
+    for (size_t i = 0; i < n; i++)
+        event_apply(prepared(a, about[i]), e);
+    for (size_t i = 0; e->kind == EVENT_LOST && i < a->n; i++)
+        event_apply(prepared(a, a->due[i]), e);
+}
+
+static void on_usage(void *context, const struct exits_event *e)
+{
+    struct recorders *a = context;
+    void *const *about = NULL;
+    size_t n = a->only || e->kind == EVENT_LOST ? 0 : find(a, e, &about);
+    for (size_t i = 0; i < n; i++)
+        event_apply_usage(prepared(a, about[i]), e);
+    if (a->only && e->kind != EVENT_LOST)
+        event_apply_usage(a->only, e);
+    else if (a->only)
+        event_lost_usage(a->only, e->count);
+    else if (e->kind != EVENT_LOST && (a->selecting || !n))
+        event_stash(a, e); /* a process that is selected may join a job after its end */
+    for (size_t i = 0; !a->only && e->kind == EVENT_LOST && i < a->n; i++)
+        event_lost_usage(prepared(a, a->due[i]), e->count);
+}
+
+int event_read(struct recorders *a)
+{
+    int events = exits_drain(a->forks, on_forks, a);
+    if (a->usage && a->usage != a->forks)
+        exits_drain(a->usage, on_usage, a);
+    if (a->only)
+        tasks_look(a->only);
+    for (struct recorder *r = a->only ? NULL : a->active; r; r = r->active_next)
+        tasks_look(r);
+    return events;
+}

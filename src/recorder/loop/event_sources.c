@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the event sources are read, and what is read of processes after that (event_apply.c applies the events).
+ *
+ * One source reports forks, execs and exits (forks), one reports what ended processes had used (usage); perf can be
+ * both. Each drain has three steps: read all of forks, then all of usage, then read each member that an event was
+ * about. The kernel sends the usage of a process before its exit event (in do_exit(), taskstats_exit() comes before
+ * proc_exit_connector()). So when an exit was read from forks, its usage is found when usage is read after that. Usage
+ * may also be ahead: what it reports of a process that is not known yet is stashed until its fork is read.
+ *
+ * After the first event, the recorder waits a little before it drains, so that a burst is read in batches. It waits as
+ * long as events can't fill more than a quarter of the buffer.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "libbaro/metric/ids.h"
+#include "recorder/collectors/sockets/sockets.h"
+#include "recorder/loop/recorder.h"
+
+#define EVENTS_PER_MS 12u /* a fork, an exec and an exit every 250 us on each of two cores: more was not seen */
+#define DELAY_LEAST (1 * NS_PER_MS)
+#define DELAY_MOST (50 * NS_PER_MS)
+#define PERF_AFTER (20 * NS_PER_MS) /* the first perf_event_open() after boot can take 5 to 35 ms */
+#define FOREIGN_MOST 6u             /* drains in a row without an event of a member: each doubles the delay */
+#define SETTLE_AT 128u              /* ended members that may wait to be accounted */
+/* Most processes of a compile have ended 40 ms after their exec, and the exit event has their name. */
+#define EXEC_READ_AFTER (40 * NS_PER_MS)
+
+/* Opening takes 0.15 to 0.9 ms: the command does not wait for it, and the first children have not ended by then. */
+void event_open_usage(struct recorder *r)
+{
+    struct recorders *a = r->all;
+    struct exits_source *source;
+    a->usage_tried = true;
+    if (geteuid() != 0 || a->usage)
+        return;
+    r->job.ends_reported = exits_taskstats_open(&source, NULL) == 0;
+    if (r->job.ends_reported) {
+        a->usage = source;
+        event_filter_usage(a);
+    } else {
+        r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
+    }
+}
+
+/* ---- after a drain ---- */
+
+static void report_exec(struct recorder *r, struct member *m)
+{
+    if (*m->row.name)
+        job_event(&r->job, m->executed_ns, BARO_EVENT_EXEC, m, 0, m->row.name);
+    m->executed_ns = 0;
+}
+
+/* The first file of a process that is opened in /proc makes the kernel build dentries and inodes, which it tears down
+ * when the process ends (proc_flush_pid()). If exit events have names, reading can wait: recording a compile takes a
+ * sixth less CPU. */
+static bool can_defer(struct recorder *r, const struct member *m)
+{
+    struct recorders *a = r->all;
+    if (!r->job.ends_reported || r->finishing || sampler_tick_ns(&r->sampler) >= m->executed_ns + EXEC_READ_AFTER ||
+        a->n_deferred_execs == DEFERRED_EXECS_MAX)
+        return false;
+    a->deferred_execs[a->n_deferred_execs++] = (struct deferred_exec){r, m->row.key.pid};
+    if (!a->drain_due_ns)
+        a->drain_due_ns = clock_monotonic_ns() + EXEC_READ_AFTER;
+    return true;
+}
+
+static void read_executed(struct recorder *r, struct member *m)
+{
+    uint64_t clock_ns;
+    bool known = m->stat_was_read && m->row.read_ns > m->executed_ns;
+    if (!known && can_defer(r, m))
+        return;
+    /* If it has ended, its exit is queued, with the status, and is read with the next drain. */
+    if (known || (process_clock(m, &clock_ns) == 0 && sampler_read_member(&r->sampler, m) == 0))
+        report_exec(r, m);
+}
+
+static void read_touched_member(struct recorder *r, struct member *m)
+{
+    uint64_t clock_ns;
+    if (member_is_gone(m)) {
+        if (m->executed_ns && (m->stat_was_read || m->named)) /* otherwise it still has its parent's name */
+            report_exec(r, m);
+        return;
+    }
+    if (!member_has_ended(m)) {
+        if (m->executed_ns)
+            read_executed(r, m);
+        return;
+    }
+    if (r->all->usage && !member_usage(m)->has_cpu)
+        event_take_stashed(r, m);
+    if (m->executed_ns && !m->stat_was_read && !m->named)
+        member_set_name(m, ""); /* the name of the program that it executed is not known */
+    if (m->executed_ns)
+        report_exec(r, m);
+    if (!m->parent && r->job.wrapper.pid)
+        return; /* the wrapper reads the zombie before it reaps it */
+    if (process_clock(m, &clock_ns) < 0) {
+        sampler_gone(&r->sampler, m, m->end_ns);
+        return;
+    }
+    /* Still a zombie: its counters are final. */
+    if (sampler_read_member(&r->sampler, m) == 0)
+        member_wake(m);
+}
+
+static void touch_deferred_execs(struct recorders *a)
+{
+    for (size_t i = 0; i < a->n_deferred_execs; i++) {
+        struct recorder *r = a->deferred_execs[i].recorder;
+        struct member *m = tree_find(&r->job.tree, a->deferred_execs[i].pid);
+        if (m && m->executed_ns)
+            event_touch(r, m);
+    }
+    a->n_deferred_execs = 0;
+}
+
+/* In the order of the events, so that a child that was reaped is accounted before its parent. */
+static void read_touched(struct recorder *r)
+{
+    while (r->touched) {
+        struct member *m = r->touched;
+        r->touched = m->touched_next;
+        m->touched = false;
+        read_touched_member(r, m);
+    }
+}
+
+void event_catch_up(void *recorder)
+{
+    struct recorder *r = recorder;
+    struct recorders *a = r->all;
+    if (!a->forks)
+        return;
+    a->ticking = r;
+    event_read(a);
+    a->ticking = NULL;
+    if (!a->only && !a->drain_due_ns)
+        event_ready(a); /* members of other jobs are to be read, too */
+    for (struct member *m = r->job.gone; a->usage && m; m = m->list_next) {
+        if (!member_usage(m)->has_cpu)
+            event_take_stashed(r, m);
+    }
+    read_touched(r);
+}
+
+void event_activate(struct recorder *r)
+{
+    if (r->active)
+        return;
+    r->active = true;
+    r->active_next = r->all->active;
+    r->all->active = r;
+}
+
+static void advance_active(struct recorders *a)
+{
+    if (a->only)
+        event_activate(a->only);
+    for (struct recorder *r = a->active; r; r = r->active_next)
+        sampler_advance(&r->sampler);
+}
+
+static bool any_touched(const struct recorders *a)
+{
+    for (const struct recorder *r = a->active; r; r = r->active_next) {
+        if (r->touched)
+            return true;
+    }
+    return false;
+}
+
+static void read_active(struct recorders *a)
+{
+    for (struct recorder *r = a->active; r; r = a->active) {
+        a->active = r->active_next;
+        r->active = false;
+        read_touched(r);
+        if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
+            sampler_settle(&r->sampler);
+        if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
+            tree_compact(&r->job.tree); /* otherwise it would grow with each process since the last tick */
+        recorder_wake(r);
+    }
+}
+
+/* Quiet: the next event wakes the recorder. In a burst only the timer does, once for many events. */
+static void listen_again(struct recorders *a, int events)
+{
+    int fd = exits_fd(a->forks);
+    struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
+    if (fd >= 0 && !a->unpollable && events == 0 && !a->listening)
+        a->listening = epoll_ctl(a->epoll_fd, EPOLL_CTL_MOD, fd, &e) == 0;
+    if (fd < 0 || a->unpollable || events > 0 || !a->listening)
+        event_ready(a);
+}
+
+void event_drain(struct recorders *a)
+{
+    a->drain_due_ns = 0;
+    if (!a->forks)
+        return;
+    if (a->only && !a->only->started) {
+        /* The command's pid is not known yet, so its forks could not be attributed to the job. The buffer holds far
+         * more events than arrive until then. */
+        event_ready(a);
+        return;
+    }
+    advance_active(a);
+    int events = event_read(a);
+    if (a->only)
+        event_filter(a->only, events);
+    if (any_touched(a))
+        a->foreign = 0;
+    else if (events > 0)
+        a->foreign += a->foreign < FOREIGN_MOST;
+    touch_deferred_execs(a);
+    read_active(a);
+    listen_again(a, events);
+}
+
+/* The ring of a perf event wakes the recorder only when an eighth of it is full, and not at all once the process that
+ * it was opened for has ended. */
+bool event_is_silent(const struct recorders *a)
+{
+    return a->listening && exits_kind(a->forks) != EXITS_PERF;
+}
+
+/* Without a usage source, which reports names, a process that executes a program must be read before it ends. The first
+ * fork opens that source, so it should be seen soon. But the connector reports the whole machine: a job that has not
+ * forked yet must not pay for each process of others. */
+void event_ready(struct recorders *a)
+{
+    bool forked = a->usage_tried, first = (!a->only || a->only->started) && !forked && geteuid() == 0;
+    uint64_t delay = a->usage ? a->drain_delay_ns : first ? 0 : DELAY_LEAST;
+    uint64_t patience = forked || !a->foreign ? 0 : DELAY_LEAST << a->foreign;
+    patience = patience < a->drain_delay_ns ? patience : a->drain_delay_ns;
+    a->drain_due_ns = clock_monotonic_ns() + (delay > patience ? delay : patience);
+}
+
+/* ---- opening ---- */
+
+static void use_source(struct recorders *a, struct exits_source *source)
+{
+    a->forks = source;
+    uint64_t delay = exits_capacity(source) / 4 / EVENTS_PER_MS * NS_PER_MS;
+    a->drain_delay_ns = delay < DELAY_LEAST ? DELAY_LEAST : delay > DELAY_MOST ? DELAY_MOST : delay;
+    int fd = exits_fd(source);
+    if (fd < 0) {
+        event_ready(a);
+        return;
+    }
+    struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
+    a->listening = epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
+    a->unpollable = !a->listening; /* then it is drained by timer */
+}
+
+void event_use(struct recorder *r, struct exits_source *source)
+{
+    use_source(r->all, source);
+    r->job.events = true;
+}
+
+/* No filter (kernel/events/filter.h): jobs begin while it runs, with processes that the filter would not know yet. */
+void event_open_all(struct recorders *a)
+{
+    struct exits_source *source;
+    a->usage_tried = true;
+    if (exits_connector_open(&source, NULL) < 0)
+        return;
+    use_source(a, source);
+    if (geteuid() == 0 && exits_taskstats_open(&source, NULL) == 0)
+        a->usage = source;
+}
+
+static void name_source(char *to, size_t cap, const char *name)
+{
+    snprintf(to, cap, "%s", name);
+}
+
+void record_listen(struct record_options *options)
+{
+    int fd = options->no_events ? -1 : exits_connector_listen((uint32_t)getpid(), NULL);
+    options->events_fd = fd < 0 ? -1 : fd;
+}
+
+void record_note_namespaces(struct record_options *options, struct namespaces *ret)
+{
+    int fd = metric_need(options->wanted) & BARO_SOURCE_SOCK_DIAG
+                 ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                 : -1;
+    if (fd < 0)
+        return;
+    namespaces_list(ret, fd);
+    options->namespaces = ret;
+    fd_close(fd);
+}
+
+static int open_forks(const struct recorder *r, struct exits_source **ret)
+{
+    int fd = r->options->events_fd;
+    if (!r->wrapper)
+        return exits_connector_open(ret, NULL);
+    return fd < 0 ? -1 : exits_connector_take(ret, fd, (uint32_t)r->wrapper, NULL);
+}
+
+/* The sources of an observer are open already. */
+static void join(struct recorder *r)
+{
+    const struct recorders *a = r->all;
+    r->job.events = a->forks != NULL;
+    r->job.ends_reported = a->usage != NULL;
+    sampler_scan_always(&r->sampler, !a->forks);
+    if (a->forks)
+        name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(a->forks));
+    if (a->usage)
+        name_source(r->header.exit_source, sizeof(r->header.exit_source), exits_name(a->usage));
+}
+
+void event_count_pids(struct recorder *r, int32_t pid)
+{
+    const struct record_options *o = r->options;
+    if (!r->all->forks && !o->cgroup && !o->host_alone && !recorder_selects(o))
+        sampler_births_begin(&r->sampler, pid);
+}
+
+void event_open(struct recorder *r)
+{
+    struct exits_source *source;
+    name_source(r->header.event_source, sizeof(r->header.event_source), "scan");
+    name_source(r->header.exit_source, sizeof(r->header.exit_source), r->wrapper ? "wait4" : "none");
+    sampler_scan_always(&r->sampler, true);
+    if (!r->all->only) {
+        join(r);
+        return;
+    }
+    if (!r->options->no_events && open_forks(r, &source) == 0) {
+        event_use(r, source);
+        sampler_scan_always(&r->sampler, false);
+        name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(source));
+    }
+    if (r->options->no_events)
+        return;
+    if (!r->wrapper)
+        event_count_pids(r, 0); /* a command has its own pid */
+    /* The header names the source of usage now. The source is opened when there is a process that can end, so not for a
+     * command that forks nothing. */
+    if (r->all->usage || (r->all->forks && geteuid() == 0 && !r->all->usage_tried))
+        name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
+    else
+        r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
+}
+
+void event_close(struct recorders *a)
+{
+    if (a->usage != a->forks)
+        exits_close(a->usage);
+    exits_close(a->forks);
+    exits_filter_close(a->filter);
+    a->filter = NULL;
+    a->usage = a->forks = NULL;
+    free(a->stash);
+    a->stash = NULL;
+}

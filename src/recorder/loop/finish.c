@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a recording: last events, survivors, the last sample. */
+#include <errno.h>
+#include <poll.h>
+
+#include "base/clock.h"
+#include "recorder/job/task.h"
+#include "recorder/loop/recorder.h"
+
+#define SURVIVORS_MOST 100u
+#define EXITS_WITHIN (3 * NS_PER_MS)
+
+static void report_survivors(struct recorder *r)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < r->job.tree.n && n < SURVIVORS_MOST; i++) {
+        struct member *m = r->job.tree.at[i];
+        uint64_t clock_ns;
+        if (!m || member_has_ended(m) || process_clock(m, &clock_ns) < 0 ||
+            (!*m->row.name && sampler_read_member(&r->sampler, m) < 0))
+            continue;
+        recorder_event(r, BARO_EVENT_SURVIVOR, m, 0, m->row.name);
+        n++;
+    }
+}
+
+static bool exit_is_unreported(const struct member *m)
+{
+    uint64_t clock_ns;
+    return !m->end_reported && !member_is_reap_pending(m) &&
+           (member_is_gone(m) || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
+}
+
+static bool any_exit_unreported(const struct recorder *r)
+{
+    for (size_t i = 0; i < r->job.tree.n && i < SURVIVORS_MOST; i++) {
+        if (r->job.tree.at[i] && exit_is_unreported(r->job.tree.at[i]))
+            return true;
+    }
+    for (const struct member *m = r->job.gone; m; m = m->list_next) {
+        if (exit_is_unreported(m))
+            return true;
+    }
+    return false;
+}
+
+/* A parent can reap its child before the connector reports the exit (do_exit() calls exit_notify() first, and may be
+ * preempted in between). The recorder waits for the exit events of the last processes, but only briefly. */
+static void wait_for_exits(struct recorder *r)
+{
+    uint64_t until = clock_monotonic_ns() + EXITS_WITHIN;
+    while (r->all->forks && exits_fd(r->all->forks) >= 0 && any_exit_unreported(r) && clock_monotonic_ns() < until) {
+        struct pollfd p = {.fd = exits_fd(r->all->forks), .events = POLLIN};
+        poll(&p, 1, 1);
+        event_drain(r->all);
+    }
+}
+
+/* The group is over, and some that have ended are zombies, whose parents outside it have not waited for them yet. /proc
+ * shows their last values, and what becomes of these does not matter to the job any more. Example: a supervisor that
+ * waits once a second; its child, which used 300 ms, has an exit record with these. */
+static void report_zombies(struct recorder *r)
+{
+    if (!r->options->cgroup || r->leaves || tree_count(&r->job.tree) > r->job.ended_members)
+        return;
+    for (size_t i = 0; i < r->job.tree.n; i++) {
+        struct member *m = r->job.tree.at[i];
+        if (m && member_has_ended(m) && !member_is_reap_pending(m) && sampler_read_member(&r->sampler, m) == 0 &&
+            member_is_zombie(m) && !member_is_gone(m))
+            sampler_gone(&r->sampler, m, m->end_ns);
+    }
+}
+
+static void report_cut(const struct recorder *r)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    uint64_t bytes = tape_writer_cut(r->writer);
+    if (!bytes || !r->options->on_error)
+        return;
+    error_set(&line, -1, "the tape was cut off while it was written: %llu bytes of it are gone",
+              (unsigned long long)bytes);
+    r->options->on_error(r->options->observer.context, line.text);
+}
+
+/* Another recorder goes on with the sample with which this one would have begun. */
+static bool adds_nothing(const struct recorder *r)
+{
+    return r->leaves && r->is_first_due;
+}
+
+void recorder_finish(struct recorder *r)
+{
+    r->finishing = true; /* from now on no read is deferred */
+    job_resume_end(&r->job);
+    if (r->started && !adds_nothing(r)) {
+        event_drain(r->all);
+        wait_for_exits(r);
+        if (r->selector && !r->job.selected)
+            label_finish(r);
+        if (r->selector)
+            unread_finish(r);
+        tasks_look(r);
+        if (r->options->children)
+            sampler_scan_wrapper(&r->sampler); /* finds orphans whose fork was not reported */
+        event_verify(r);
+        if (r->wrapper && !r->wrapper_lost)
+            r->job.wrapper.pid = 0; /* no more messages will come: what has ended can be accounted */
+        wrapper_forget(r);
+        r->job.closing = true;
+        report_zombies(r);
+        sampler_close_sockets(&r->sampler);
+        sampler_settle(&r->sampler);
+        event_check_survivors(r);
+        if (!r->leaves)
+            report_survivors(r);
+        limits_find(r);
+        marks_finish(r);
+        sampler_advance(&r->sampler); /* the time is that of the last tick, which may have been long ago */
+        if (r->job.all_task && r->status_known)
+            job_task_status(&r->job, r->job.all_task, r->status);
+        if (!r->leaves)
+            job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
+                  (uint64_t)(uint32_t)r->status,
+                  r->status_known ? ""
+                  : r->detached   ? "detached"
+                                  : "unknown");
+        recorder_last_tick(r);
+    }
+    sampler_kill_helpers(&r->sampler);
+    if (r->started && r->options->on_error)
+        sampler_trouble(&r->sampler, r->options->on_error, r->options->observer.context);
+    recorder_writes(r, true);
+    tape_writer_finish(r->writer, NULL);
+    recorder_writes(r, false);
+    report_cut(r);
+}

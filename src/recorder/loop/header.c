@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tape's header. All of this is on the start path, so nothing expensive is read. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "baro/version.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "kernel/proc/procfs.h"
+#include "kernel/sys/sysfs.h"
+#include "recorder/loop/recorder.h"
+#include "recorder/redact/redact.h"
+#include "recorder/select/select.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+static void copy_text(char *to, size_t cap, const char *from)
+{
+    size_t n = from ? strnlen(from, cap - 1) : 0;
+    memcpy(to, from ? from : "", n);
+    to[n] = 0;
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+/* CPUID returns the processor's name in three parts (0x80000002 to 4). Opening /proc/cpuinfo can take 20 ms, because
+ * before 5.18 the kernel measures the frequency of all CPUs for it. */
+static void fill_cpu(struct baro_header *h)
+{
+    unsigned part[12];
+    if ((unsigned)__get_cpuid_max(0x80000000u, NULL) < 0x80000004u) /* int in clang's header */
+        return;
+    for (unsigned i = 0; i < 3; i++)
+        __cpuid(0x80000002u + i, part[4 * i], part[4 * i + 1], part[4 * i + 2], part[4 * i + 3]);
+    char name[sizeof(part) + 1];
+    memcpy(name, part, sizeof(part));
+    name[sizeof(part)] = 0;
+    size_t from = strspn(name, " "), n = strlen(name);
+    while (n > from && name[n - 1] == ' ')
+        name[--n] = 0;
+    snprintf(h->cpu_model, sizeof(h->cpu_model), "%s", name + from);
+}
+#else
+/* The name of the first CPU is in the first page; ARM CPUs have numbers instead of a name. */
+static void fill_cpu(struct baro_header *h)
+{
+    struct proc_cpuinfo info;
+    char text[4096];
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/cpuinfo", text, sizeof(text));
+    if (n <= 0 || proc_cpuinfo_parse(span_of(text, (size_t)n), &info, NULL, NULL) < 0)
+        return;
+    if (info.model.len)
+        snprintf(h->cpu_model, sizeof(h->cpu_model), "%.*s", (int)info.model.len, info.model.at);
+    else if (info.part.len)
+        snprintf(h->cpu_model, sizeof(h->cpu_model), "implementer %.*s part %.*s", (int)info.implementer.len,
+                 info.implementer.at, (int)info.part.len, info.part.at);
+}
+#endif
+
+/* 0: not known. */
+static uint32_t count_of(const char *path)
+{
+    char list[1024];
+    ssize_t n = sys_text(AT_FDCWD, path, list, sizeof(list));
+    int64_t count = n > 0 ? sys_list_parse(span_of(list, (size_t)n), NULL, NULL) : 0;
+    return count > 0 && count <= UINT32_MAX ? (uint32_t)count : 0;
+}
+
+/* sysconf() is used only if /sys is hidden: some C libraries count the CPUs that this process may run on. */
+static void fill_counts(struct baro_header *h)
+{
+    h->cpus = count_of("/sys/devices/system/cpu/online");
+    if (!h->cpus)
+        h->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    h->numa_nodes = count_of("/sys/devices/system/node/online");
+}
+
+static void fill_machine(struct baro_header *h)
+{
+    struct utsname u;
+    struct sysinfo info;
+    char boot_id[64];
+    copy_text(h->version, sizeof(h->version), baro_version());
+    if (uname(&u) == 0) {
+        redact_name_to(u.nodename, h->host, sizeof(h->host));
+        copy_text(h->kernel, sizeof(h->kernel), u.release);
+        copy_text(h->machine, sizeof(h->machine), u.machine);
+    }
+    if (sysinfo(&info) == 0)
+        h->memory_total = (uint64_t)info.totalram * info.mem_unit;
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id) - 1);
+    if (n > 0) {
+        boot_id[n] = 0;
+        boot_id[strcspn(boot_id, "\n")] = 0;
+        copy_text(h->boot_id, sizeof(h->boot_id), boot_id);
+    }
+    h->clk_tck = (uint32_t)sysconf(_SC_CLK_TCK);
+    h->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
+    h->uid = getuid();
+    fill_cpu(h);
+    fill_counts(h);
+}
+
+/* Identity of the recorder: with it a reader can tell whether the recorder is alive. */
+static void fill_recorder(struct baro_header *h)
+{
+    char text[1024];
+    struct pid_stat st;
+    struct stat ns;
+    ssize_t n = fd_read_file(AT_FDCWD, "/proc/self/stat", text, sizeof(text));
+    if (n <= 0 || pid_stat_parse(span_of(text, (size_t)n), &st) < 0)
+        return;
+    h->recorder = (struct baro_key){getpid(), st.starttime};
+    h->pid_namespace = stat("/proc/self/ns/pid", &ns) == 0 ? ns.st_ino : 0;
+}
+
+/* Batch schedulers and launchers put the identity of a task into its environment. */
+static void fill_place(struct baro_header *h)
+{
+    static const char *const ranks[] = {"SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    redact_name_to(getenv("SLURM_JOB_ID"), h->job_id, sizeof(h->job_id));
+    redact_name_to(getenv("SLURM_STEP_ID"), h->step_id, sizeof(h->step_id));
+    for (size_t i = 0; i < sizeof(ranks) / sizeof(*ranks) && !h->rank[0]; i++)
+        redact_name_to(getenv(ranks[i]), h->rank, sizeof(h->rank));
+}
+
+static char *redacted(struct span program, struct span before, struct span argument)
+{
+    struct buf b = {0};
+    redact_argument(program, before, argument, &b);
+    buf_byte(&b, 0);
+    char *text = b.failed ? NULL : strdup((const char *)b.at);
+    buf_done(&b);
+    return text;
+}
+
+static char *redacted_name(const char *name)
+{
+    struct buf b = {0};
+    redact_name(span_str(name), &b);
+    buf_byte(&b, 0);
+    char *text = b.failed ? NULL : strdup((const char *)b.at);
+    buf_done(&b);
+    return text;
+}
+
+/* A recording of a control group is named by the path of the group. */
+static int fill_group(struct baro_header *h, const char *path)
+{
+    h->argv = calloc(2, sizeof(*h->argv));
+    if (h->argv)
+        h->argv[0] = redacted_name(path);
+    return h->argv && h->argv[0] ? 0 : -ENOMEM;
+}
+
+/* A recording of tasks is named by its task file, or by the tasks: "gulpy, fmpy". The tasks are its command. */
+static int fill_tasks(struct baro_header *h, const struct select_options *o)
+{
+    struct buf names = {0};
+    for (size_t i = 0; i < o->rules->n_tasks; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", o->rules->task[i].name);
+    buf_byte(&names, 0);
+    if (!names.failed)
+        redact_name_to(o->name && *o->name ? o->name : (const char *)names.at, h->name, sizeof(h->name));
+    int code = names.failed ? -ENOMEM : fill_group(h, (const char *)names.at);
+    buf_done(&names);
+    return code;
+}
+
+static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
+{
+    size_t n = 0;
+    while (argv && argv[n])
+        n++;
+    if (!cmdline && n > 1)
+        n = 1;
+    h->argv = calloc(n + 1, sizeof(*h->argv));
+    if (!h->argv)
+        return -ENOMEM;
+    struct span program = {0}, before = {0};
+    for (size_t i = 0; i < n; i++) {
+        const char *base = strrchr(argv[i], '/');
+        struct span argument = span_str(argv[i]);
+        if (i == 0)
+            program = span_str(base ? base + 1 : argv[i]);
+        h->argv[i] = redacted(program, before, argument);
+        if (!h->argv[i])
+            return -ENOMEM;
+        if (i)
+            program = redact_program(program, argument);
+        before = argument;
+    }
+    return 0;
+}
+
+int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
+{
+    bool attached = o->n_targets || o->cgroup || o->select || o->pinned || o->host_alone;
+    *h = (struct baro_header){.mode = attached ? BARO_MODE_ATTACH : BARO_MODE_RUN, .interval_ns = o->interval_ns,
+                                .keep_ns = o->keep_ns, .keep_bytes = o->keep_bytes, .segment = o->next_segment ? 1 : 0,
+                              .overhead_ppm = o->overhead_ppm, .wanted = o->wanted};
+    uint64_t passed = clock_monotonic_ns() - now_monotonic_ns;
+    h->start_monotonic_ns = now_monotonic_ns;
+    h->start_boottime_ns = clock_boottime_ns() - passed;
+    h->start_realtime_ns = clock_realtime_ns() - (int64_t)passed;
+    if (o->resume) {
+        h->start_boottime_ns = o->resume->header->start_boottime_ns;
+        h->start_realtime_ns = o->resume->header->start_realtime_ns;
+        h->segment = o->resume->segment;
+    }
+    fill_machine(h);
+    fill_recorder(h);
+    fill_place(h);
+    if (h->mode == BARO_MODE_RUN)
+        memcpy(h->cgroup_mode, "none", 5);
+    h->cwd = redacted_name(o->cwd ? o->cwd : "");
+    if (o->n_targets) {
+        h->targets = calloc(o->n_targets, sizeof(*h->targets));
+        if (h->targets)
+            memcpy(h->targets, o->targets, o->n_targets * sizeof(*h->targets));
+        h->n_targets = h->targets ? o->n_targets : 0;
+    }
+    if (recorder_selects(o))
+        return fill_tasks(h, o->select);
+    if (o->pinned)
+        return fill_tasks(h, o->pinned);
+    return o->cgroup ? fill_group(h, o->cgroup) : fill_argv(h, o->argv, o->cmdline);
+}
+
+void header_free(struct baro_header *h)
+{
+    for (char **a = h->argv; a && *a; a++)
+        free(*a);
+    free(h->argv);
+    free(h->cwd);
+    free(h->targets);
+    free(h->groups);
+    *h = (struct baro_header){0};
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks of a job whose members were named otherwise (--pid, --cgroup): a member that fits a rule gets its task.
+ *
+ * The process that selects reports processes of the whole machine. It can be faster than what finds members, so what it
+ * reports of a process that is none is kept for WAIT. It can also be slower than the end of a process: exit records are
+ * held for HOLD.
+ */
+#include <poll.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "recorder/job/task.h"
+#include "recorder/loop/recorder.h"
+
+#define WAIT (2 * NS_PER_SEC)
+#define WAITS_MOST 4096u
+#define HOLD (1200 * NS_PER_MS) /* the process that selects may be a second behind */
+#define LAST_MS 20 /* commands are read in batches of some milliseconds */
+#define LAST_MOST NS_PER_SEC
+#define START_SLACK (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
+
+struct label_wait {
+    struct watch_change change;
+    uint64_t until_ns;
+};
+
+/* ---- a member ---- */
+
+static bool is_near(uint64_t a, uint64_t b)
+{
+    return a <= b + START_SLACK && b <= a + START_SLACK;
+}
+
+/* start: in ticks; 0: not known, then begin_ns decides, of which 0 is not known either. */
+static bool is_same(const struct recorder *r, const struct watch_change *c, uint64_t start, uint64_t begin_ns)
+{
+    if (c->start && start)
+        return c->start == start;
+    uint64_t begin = c->start ? job_begin_ns(&r->job, c->start) : recorder_since(r, c->begin_ns);
+    return is_near(begin, start ? job_begin_ns(&r->job, start) : begin_ns);
+}
+
+struct member *label_member(const struct recorder *r, const struct watch_change *c)
+{
+    struct member *m = tree_find(&r->job.tree, c->pid);
+    if (m && is_same(r, c, m->stat_was_read ? m->row.key.start : 0, m->begin_ns))
+        return m;
+    for (m = r->job.gone; m; m = m->list_next) {
+        if (m->row.key.pid == c->pid && is_same(r, c, m->stat_was_read ? m->row.key.start : 0, m->begin_ns))
+            return m;
+    }
+    return NULL;
+}
+
+/* What it has used by now is its old task's, or none's. */
+static void label(struct recorder *r, struct member *m, const struct watch_change *c)
+{
+    unsigned task = c->what == WATCH_JOIN ? c->task : 0;
+    uint64_t now = sampler_now(&r->sampler), begin = recorder_since(r, c->begin_ns);
+    m->confirmed = true;
+    if (m->task == task)
+        return;
+    if ((m->task || c->is_late) && !member_is_gone(m) && !member_has_ended(m))
+        sampler_read_member(&r->sampler, m);
+    job_label(&r->job, m, task, begin && !c->is_late ? begin : now, c->is_late);
+    if (!member_is_gone(m))
+        member_wake(m);
+}
+
+struct baro_exit *label_held_exit(const struct recorder *r, const struct watch_change *c)
+{
+    for (size_t i = 0; i < r->n_held_exits; i++) {
+        struct baro_exit *e = r->held_exits[i].exit;
+        uint64_t begin = e->absent[EXIT_elapsed] ? 0 : e->t_ns - e->value[EXIT_elapsed];
+        if (e->key.pid != c->pid || !e->absent[EXIT_task] || !is_same(r, c, e->key.start, begin))
+            continue;
+        return e;
+    }
+    return NULL;
+}
+
+static bool try(struct recorder *r, const struct watch_change *c)
+{
+    struct member *m = label_member(r, c);
+    struct baro_exit *e = m || c->what != WATCH_JOIN ? NULL : label_held_exit(r, c);
+    if (m)
+        label(r, m, c);
+    if (e)
+        job_label_exit(&r->job, e, c->task, recorder_since(r, c->begin_ns));
+    return m || e;
+}
+
+/* ---- what is reported ---- */
+
+/* Of one process the last one counts. */
+static void forget(struct recorder *r, int32_t pid)
+{
+    for (size_t i = 0; i < r->n_label_waits; i++) {
+        if (r->label_waits[i].change.pid == pid) {
+            r->label_waits[i] = r->label_waits[--r->n_label_waits];
+            return;
+        }
+    }
+}
+
+static void keep(struct recorder *r, const struct watch_change *c)
+{
+    if (r->n_label_waits == WAITS_MOST)
+        return;
+    if (r->n_label_waits == r->cap_label_waits) {
+        size_t cap = 2 * r->cap_label_waits + 16;
+        struct label_wait *grown = realloc(r->label_waits, cap * sizeof(*grown));
+        if (!grown)
+            return;
+        r->label_waits = grown;
+        r->cap_label_waits = cap;
+    }
+    r->label_waits[r->n_label_waits++] = (struct label_wait){*c, sampler_now(&r->sampler) + WAIT};
+}
+
+/* Another process selects and has matched all: members that it did not report fit no rule any more. */
+static void sweep(struct recorder *r)
+{
+    const struct watch_change none = {.what = WATCH_LEAVE};
+    for (size_t i = 0; select_starts(r->selector) > 1 && i < r->job.tree.n; i++) {
+        struct member *m = r->job.tree.at[i];
+        if (m && record_select_sweep(r, m))
+            label(r, m, &none);
+    }
+}
+
+void label_change(struct recorder *r, const struct watch_change *c)
+{
+    sampler_advance(&r->sampler);
+    if (c->what == WATCH_READY && !r->selected)
+        sweep(r);
+    r->selected |= c->what == WATCH_READY;
+    if (c->what == WATCH_READY || !c->pid || c->task > r->job.n_tasks)
+        return;
+    forget(r, c->pid);
+    if (!try(r, c) && c->what == WATCH_JOIN)
+        keep(r, c);
+}
+
+/* ---- what waits ---- */
+
+bool label_was_member(const struct recorder *r, const struct watch_change *c)
+{
+    uint64_t begin = recorder_since(r, c->begin_ns);
+    return begin && job_was_reported(&r->job, c->pid, begin);
+}
+
+void label_turn(struct recorder *r)
+{
+    size_t kept = 0;
+    sampler_advance(&r->sampler);
+    uint64_t now = sampler_now(&r->sampler);
+    for (size_t i = 0; i < r->n_label_waits; i++) {
+        struct label_wait *w = &r->label_waits[i];
+        bool is_over = try(r, &w->change);
+        if (!is_over && now >= w->until_ns) {
+            if (label_was_member(r, &w->change))
+                job_label_missed(&r->job, w->change.task);
+            is_over = true;
+        }
+        if (!is_over)
+            r->label_waits[kept++] = *w;
+    }
+    r->n_label_waits = kept;
+    tasks_release(r, now > HOLD ? now - HOLD : 0);
+}
+
+void label_finish(struct recorder *r)
+{
+    struct pollfd p = {.fd = select_fd(r->selector), .events = POLLIN};
+    uint64_t until = clock_monotonic_ns() + LAST_MOST;
+    while (p.fd >= 0 && clock_monotonic_ns() < until && poll(&p, 1, LAST_MS) > 0) {
+        record_select_ready(r->all);
+        p.fd = select_fd(r->selector);
+    }
+    label_turn(r);
+}
+
+void label_close(struct recorder *r)
+{
+    free(r->label_waits);
+    r->label_waits = NULL;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The recorder's loop: waits for a message, an event or the next tick, and handles it. */
+#include <errno.h>
+#include <limits.h>
+#include <linux/time_types.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "recorder/loop/recorder.h"
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+int loop_open(struct recorders *a, int stop_fd, struct baro_error *err)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (a->epoll_fd < 0)
+        return error_set(err, -errno, "can't create an event loop: %s", strerror(errno));
+    if (stop_fd < 0) {
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        stop_fd = a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    }
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)stop_fd};
+    if (stop_fd < 0 || epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, stop_fd, &e) < 0)
+        return error_set(err, -errno, "can't create an event loop: %s", strerror(errno));
+    return 0;
+}
+
+/* The absolute time at which something has to be done even if no descriptor is ready. */
+static uint64_t next_due(const struct recorder *r)
+{
+    uint64_t due = r->started ? r->tick_due_ns + r->header.start_monotonic_ns : UINT64_MAX;
+    if (limits_wanted(r))
+        return 0;
+    if (r->all->drain_due_ns && r->all->drain_due_ns < due)
+        due = r->all->drain_due_ns;
+    if (r->started && r->perf_due_ns && r->perf_due_ns < due)
+        due = r->perf_due_ns;
+    if (r->options->for_ns && r->options->for_ns + r->header.start_monotonic_ns < due)
+        due = r->options->for_ns + r->header.start_monotonic_ns;
+    return due;
+}
+
+/* epoll_pwait2(2) takes one system call where a timerfd would take three. If the process is stopped and continued, or
+ * frozen and thawed, it is interrupted (signal(7)), while ppoll(2) would continue with the time that was left. It
+ * exists since 5.11; before that, or if a sandbox forbids it, the wait is rounded up to milliseconds. */
+int loop_wait(struct recorders *a, uint64_t due_ns, struct epoll_event *events, int most)
+{
+    uint64_t now = due_ns == UINT64_MAX ? 0 : clock_monotonic_ns(), left = due_ns > now ? due_ns - now : 0;
+    struct __kernel_timespec t = {(int64_t)(left / NS_PER_SEC), (int64_t)(left % NS_PER_SEC)};
+    if (!a->coarse) {
+        int n = (int)syscall(SYS_epoll_pwait2, a->epoll_fd, events, most, due_ns == UINT64_MAX ? NULL : &t, NULL,
+                             (size_t)0);
+        if (n >= 0 || errno == EINTR)
+            return n;
+        a->coarse = true;
+    }
+    uint64_t ms = (left + NS_PER_MS - 1) / NS_PER_MS;
+    return epoll_wait(a->epoll_fd, events, most, due_ns == UINT64_MAX ? -1 : ms < INT_MAX ? (int)ms : INT_MAX);
+}
+
+static void turn(struct recorder *r, bool quiet)
+{
+    if (!quiet || !event_is_silent(r->all)) {
+        wrapper_drain(r); /* so that this tick does not miss processes that the wrapper has reported */
+        if (r->finishing)
+            return;
+        event_drain(r->all);
+    }
+    wrapper_forget(r);
+    limits_find(r);
+    marks_turn(r);
+    tasks_look(r);
+    if (r->selector)
+        record_select_turn(r->all);
+    recorder_scheduled_tick(r);
+    limits_turn(r);
+    targets_check(r);
+    event_verify(r);
+}
+
+/* quiet: no descriptor was ready just before. */
+static void on_time(struct recorder *r, bool quiet)
+{
+    uint64_t now = clock_monotonic_ns();
+    if (r->all->drain_due_ns && now >= r->all->drain_due_ns)
+        event_drain(r->all);
+    if (r->started && r->perf_due_ns && now >= r->perf_due_ns)
+        event_open_late(r);
+    if (r->options->for_ns && recorder_since(r, now) >= r->options->for_ns) {
+        r->detached = true;
+        r->finishing = true;
+        return;
+    }
+    bool awake = r->resting && sampler_is_stirred(&r->sampler); /* an event was about a member */
+    if (r->started && (awake || recorder_since(r, now) >= r->tick_due_ns))
+        turn(r, quiet);
+}
+
+static void dispatch(struct recorder *r, uint64_t what)
+{
+    if (what >> 32) {
+        event_drain(r->all);
+        targets_ended(r, (size_t)(what & UINT32_MAX));
+        return;
+    }
+    int fd = (int)what;
+    if (fd == r->link_fd) {
+        wrapper_drain(r);
+    } else if (fd == r->marks.watch_fd) {
+        marks_ready(r);
+    } else if (r->selector && fd == select_fd(r->selector)) {
+        event_drain(r->all); /* so that what has ended is not taken for alive when the process after it joins */
+        record_select_ready(r->all);
+    } else if (fd == r->all->signal_fd || fd == r->under_fd) {
+        r->detached = true;
+        r->finishing = true;
+    } else {
+        r->all->listening = false; /* EPOLLONESHOT */
+        event_ready(r->all);
+    }
+}
+
+/* Zombies that nobody reaps do not keep the recording going. */
+static bool all_ended(const struct recorder *r)
+{
+    return tree_count(&r->job.tree) == r->job.ended_members;
+}
+
+bool loop_is_over(const struct recorder *r)
+{
+    if (r->finishing)
+        return true;
+    if (!r->started)
+        return false;
+    if (r->wrapper)
+        return r->wrapper_lost && all_ended(r);
+    if (recorder_selects(r->options))
+        return r->options->select->ends && r->selected && all_ended(r);
+    if (r->options->pinned)
+        return all_ended(r);
+    return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup;
+}
+
+void loop_run(struct recorders *a)
+{
+    struct recorder *r = a->only;
+    while (!loop_is_over(r)) {
+        struct epoll_event events[16];
+        int n = loop_wait(a, next_due(r), events, 16);
+        if (n < 0 && errno != EINTR)
+            return;
+        if (n == 0 && limits_wanted(r))
+            limits_find(r);
+        for (int i = 0; i < n && !r->finishing; i++)
+            dispatch(r, events[i].data.u64);
+        if (!r->finishing)
+            on_time(r, n == 0);
+    }
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks that the job itself names: `baro run --task NAME -- COMMAND` inside of a recording appends a line to
+ * $BARO_EVENTS before it starts the command. What that process starts belongs to the task, and what these start as
+ * well.
+ *
+ * The line is written before the fork, and read before exits are reported, so a process that ended meanwhile has its
+ * task as well.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "recorder/job/task.h"
+#include "recorder/loop/recorder.h"
+
+#define ROOT_WAIT (10 * NS_PER_SEC) /* without events, a new process is found by a scan */
+#define START_SLACK (20 * NS_PER_MS)
+#define HELD_MOST 4096u
+
+/* Returns its number, or 0. */
+static unsigned task_named(struct recorder *r, const char *name)
+{
+    int task = task_row_name(&r->sampler.tasks, name);
+    if (task > 0)
+        return (unsigned)task;
+    if (!r->tasks_lost++)
+        recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "too many tasks: no more are made");
+    return 0;
+}
+
+void tasks_begin(struct recorder *r)
+{
+    if (r->options->task)
+        r->job.all_task = (uint8_t)task_named(r, r->options->task);
+}
+
+static bool is_root(const struct recorder *r, const struct member *m, struct baro_key key)
+{
+    if (!m || m->row.key.pid != key.pid)
+        return false;
+    if (m->stat_was_read)
+        return m->row.key.start == key.start;
+    uint64_t begin = job_begin_ns(&r->job, key.start);
+    return begin <= m->begin_ns + START_SLACK && m->begin_ns <= begin + START_SLACK;
+}
+
+static struct member *find_root(const struct recorder *r, struct baro_key key)
+{
+    struct member *m = tree_find(&r->job.tree, key.pid);
+    if (is_root(r, m, key))
+        return m;
+    for (m = r->job.gone; m; m = m->list_next) {
+        if (is_root(r, m, key))
+            return m;
+    }
+    return NULL;
+}
+
+void tasks_run(struct recorder *r, const char *name, struct baro_key key)
+{
+    if (r->options->select)
+        return; /* rules decide which members are tasks */
+    struct member *root = find_root(r, key);
+    unsigned task = task_named(r, name);
+    if (!task)
+        return;
+    if (root)
+        job_label_below(&r->job, root, task);
+    else if (r->n_roots < TASK_ROOTS_MOST)
+        r->roots[r->n_roots++] = (struct task_root){key, task, sampler_now(&r->sampler)};
+}
+
+void tasks_ended(struct recorder *r, const char *name, int wait_status)
+{
+    unsigned task = r->options->select ? 0 : task_named(r, name);
+    if (task)
+        job_task_status(&r->job, task, wait_status);
+}
+
+/* Has a process ended that a task file names? What it has started may live on. */
+static void note_status(struct recorder *r, const struct baro_exit *e)
+{
+    const struct select_options *o = r->options->pinned ? r->options->pinned : r->options->select;
+    for (size_t i = 0; o && e->status_known && i < o->n_pins; i++) {
+        const struct pin *pin = &o->pins[i];
+        if (pin->kind == PIN_PID && pin->pid == e->key.pid && (!pin->start || pin->start == e->key.start))
+            job_task_status(&r->job, pin->task, e->status);
+    }
+}
+
+void tasks_look(struct recorder *r)
+{
+    marks_look(r);
+    uint64_t now = r->n_roots ? sampler_now(&r->sampler) : 0;
+    for (size_t i = 0; i < r->n_roots;) {
+        struct task_root *one = &r->roots[i];
+        struct member *root = find_root(r, one->key);
+        if (root)
+            job_label_below(&r->job, root, one->task);
+        if (root || now > one->since_ns + ROOT_WAIT)
+            *one = r->roots[--r->n_roots];
+        else
+            i++;
+    }
+}
+
+/* ---- exits ---- */
+
+bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e)
+{
+    note_status(r, e);
+    bool labels = r->selector && !r->job.selected && !r->finishing, has_task = !e->absent[EXIT_task];
+    bool task_is_new = has_task && r->sampler.tasks.table.n != r->tasks_on_tape;
+    if (!task_is_new && (has_task || !labels || r->n_held_exits >= HELD_MOST))
+        return false;
+    if (r->n_held_exits == r->cap_held_exits) {
+        size_t cap = 2 * r->cap_held_exits + 16;
+        struct held_exit *grown = realloc(r->held_exits, cap * sizeof(*grown));
+        if (!grown)
+            return false;
+        r->held_exits = grown;
+        r->cap_held_exits = cap;
+    }
+    struct held_exit *held = &r->held_exits[r->n_held_exits];
+    if (baro_exit_copy(e, &held->exit, NULL) < 0)
+        return false;
+    held->held_ns = sampler_now(&r->sampler);
+    r->n_held_exits++;
+    return true;
+}
+
+void tasks_written(struct recorder *r, const struct baro_sample *s)
+{
+    size_t n = s->entities[KIND_task].n;
+    if (n != r->sampler.tasks.table.n)
+        return;
+    r->tasks_on_tape = n;
+    if (!r->selector || r->finishing) /* else label_turn() does it */
+        tasks_release(r, UINT64_MAX);
+}
+
+void tasks_release(struct recorder *r, uint64_t before_ns)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < r->n_held_exits; i++) {
+        struct held_exit *held = &r->held_exits[i];
+        bool is_early = !held->exit->absent[EXIT_task] && r->sampler.tasks.table.n != r->tasks_on_tape;
+        if (is_early || held->held_ns >= before_ns) {
+            r->held_exits[kept++] = *held;
+            continue;
+        }
+        tape_writer_exit(r->writer, held->exit);
+        baro_exit_free(held->exit);
+        r->pending++;
+    }
+    r->n_held_exits = kept;
+}
+
+void tasks_close(struct recorder *r)
+{
+    while (r->n_held_exits)
+        baro_exit_free(r->held_exits[--r->n_held_exits].exit);
+    free(r->held_exits);
+    r->held_exits = NULL;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which processes of the job were OOM-killed, from the kernel's log: "Memory cgroup out of memory: Killed process 4711
+ * (cc1) ..." (mm/oom_kill.c; one line for each, never rate-limited). The log is read once, at the end, and only if
+ * SIGKILL ended a process of the job or its control group counted a kill. Nothing is reported if the log can't be read
+ * (CAP_SYSLOG if kernel.dmesg_restrict is set, no /dev/kmsg in most containers), in a PID namespace other than the
+ * initial one, whose pids the log does not have, or if the log begins after the job.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "recorder/loop/recorder.h"
+
+#define FIRST_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO */
+#define LINES_MOST 65536u
+#define READ_WITHIN (20 * NS_PER_MS)
+#define LOG_WITHIN (10 * NS_PER_MS) /* the kernel writes the line after it has sent SIGKILL */
+#define SLACK_US 1000000u           /* the log's clock (sched_clock) runs a little faster or slower than ours */
+
+void oom_note_exit(struct recorder *r, const struct baro_exit *e)
+{
+    struct oom_watch *w = &r->oom;
+    bool killed = e->status_known && WIFSIGNALED(e->status) && WTERMSIG(e->status) == SIGKILL;
+    if (e->status_known && !killed)
+        return;
+    struct oom_ended *at = &w->at[w->n++ % OOM_ENDED_MAX]; /* the latest ones */
+    w->killed += killed;
+    *at = (struct oom_ended){.pid = e->key.pid};
+    snprintf(at->name, sizeof(at->name), "%s", e->name ? e->name : "");
+}
+
+static bool in_first_namespace(const struct recorder *r)
+{
+    char name[64];
+    ssize_t n = readlinkat(r->proc_fd, "self/ns/pid", name, sizeof(name));
+    return n == sizeof(FIRST_PID_NAMESPACE) - 1 && memcmp(name, FIRST_PID_NAMESPACE, (size_t)n) == 0;
+}
+
+struct oom_log {
+    uint64_t since_us; /* on the log's clock: earlier lines are older than the job */
+    uint64_t lines, kills;
+    uint64_t own;
+    char names[96];
+    bool begins_before; /* the log has a line from before the job, so it is complete */
+    bool lost;          /* unless lines were overwritten before they were read */
+};
+
+static const struct oom_ended *ended_as(const struct recorder *r, uint64_t pid)
+{
+    size_t n = r->oom.n < OOM_ENDED_MAX ? r->oom.n : OOM_ENDED_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if ((uint64_t)r->oom.at[i].pid == pid)
+            return &r->oom.at[i];
+    }
+    return NULL;
+}
+
+/* "3,1234,98765432,-;Memory cgroup out of memory: Killed process 4711 (cc1) total-vm:..." */
+static void take_line(const struct recorder *r, struct oom_log *l, struct span line)
+{
+    static const char word[] = "ut of memory", killed[] = ": Killed process ";
+    struct span rest = line;
+    uint64_t number, us, pid;
+    if (!scan_u64(&rest, &number) || !scan_char(&rest, ',') || !scan_u64(&rest, &number) || !scan_char(&rest, ',') ||
+        !scan_u64(&rest, &us))
+        return;
+    l->begins_before |= us < l->since_us;
+    const char *out = memmem(rest.at, rest.len, word, sizeof(word) - 1),
+               *at = memmem(rest.at, rest.len, killed, sizeof(killed) - 1);
+    if (us < l->since_us || !out || !at)
+        return;
+    rest = span_of(at + sizeof(killed) - 1, (size_t)(rest.at + rest.len - at) - (sizeof(killed) - 1));
+    if (!scan_u64(&rest, &pid))
+        return;
+    l->kills++;
+    const struct oom_ended *e = ended_as(r, pid);
+    if (!e)
+        return;
+    size_t len = strlen(l->names);
+    l->own++;
+    snprintf(l->names + len, sizeof(l->names) - len, "%s%s", len ? ", " : "", e->name);
+}
+
+static void read_log(const struct recorder *r, int fd, struct oom_log *l)
+{
+    char text[8192]; /* a line of the log has at most 1 KiB, plus its continuation */
+    uint64_t until = clock_monotonic_ns() + READ_WITHIN;
+    while (!l->lost) {
+        ssize_t n = read(fd, text, sizeof(text));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        l->lost = n <= 0 || l->lines++ >= LINES_MOST || clock_monotonic_ns() > until; /* EPIPE: overwritten */
+        if (!l->lost)
+            take_line(r, l, span_of(text, (size_t)n));
+    }
+}
+
+void oom_report(struct recorder *r)
+{
+    uint64_t counted = sampler_oom_kills(&r->sampler), now = clock_monotonic_ns(),
+             start_us = r->header.start_monotonic_ns / 1000;
+    uint64_t slack = SLACK_US + now / 1000 / 1000; /* plus a thousandth of the uptime, for drift of the clocks */
+    struct oom_log l = {.since_us = start_us > slack ? start_us - slack : 0};
+    const struct timespec pause = {0, NS_PER_MS};
+    if ((!r->oom.killed && !counted) || !r->oom.n || !in_first_namespace(r))
+        return;
+    int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    for (uint64_t until = now + LOG_WITHIN;;) {
+        read_log(r, fd, &l);
+        if (l.lost || l.kills >= counted || clock_monotonic_ns() > until)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    fd_close(fd);
+    if (l.lost || !l.begins_before || l.kills < counted || r->oom.n > OOM_ENDED_MAX)
+        return;
+    recorder_event(r, BARO_EVENT_OOM, NULL, l.own, l.names);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job of an observer whose tasks are processes that are named by pid: no command decides, and nobody joins later, so
+ * no process has to select. The processes that are named are members with all that they start, as of --pid, and what
+ * is below each of them belongs to its task.
+ */
+#include <errno.h>
+
+#include "recorder/job/task.h"
+#include "recorder/loop/recorder.h"
+
+static int place_error(const struct recorder *r, const struct pin *pin, const struct baro_error *why,
+                       struct baro_error *err)
+{
+    return error_set(err, why->code, "%s:%u:%u: %s", r->options->task_file, pin->line, pin->column, why->text);
+}
+
+static int add_process(struct recorder *r, const struct pin *pin, struct baro_error *err)
+{
+    struct baro_error why = BARO_ERROR_INIT;
+    struct member *m = targets_add(r, pin->pid, &why);
+    if (m && pin->start && m->row.key.start != pin->start) {
+        error_set(&why, -ESRCH, "process %d ended before it could be read", (int)pin->pid);
+        m = NULL;
+    }
+    if (!m)
+        return place_error(r, pin, &why, err);
+    job_label(&r->job, m, pin->task, sampler_now(&r->sampler), false);
+    job_label_below(&r->job, m, pin->task);
+    return 0;
+}
+
+/* ---- going on with another recorder's tape ---- */
+
+/* A process of the last sample is a member as long as it lives, although what had started it may have ended: then
+ * nothing leads to it. */
+static void find_again(struct recorder *r, const struct baro_sample *last)
+{
+    sampler_advance(&r->sampler);
+    for (size_t i = 0; i < last->n; i++) {
+        const struct baro_process *p = last->processes[i];
+        unsigned task = job_task_before(&r->job, p);
+        if (tree_find(&r->job.tree, p->key.pid) || proc_read_start(r->proc_fd, p->key.pid) != p->key.start)
+            continue;
+        struct member *m = job_add(&r->job, p->key.pid, tree_find(&r->job.tree, p->parent.pid), BARO_ORIGIN_SCAN,
+                                   sampler_now(&r->sampler));
+        if (!m || sampler_rebase_member(&r->sampler, m) < 0)
+            continue;
+        job_label(&r->job, m, task, sampler_now(&r->sampler), false);
+        job_label_below(&r->job, m, task);
+    }
+}
+
+static int resume(struct recorder *r, struct baro_error *err)
+{
+    const struct record_resume *before = r->options->resume;
+    task_row_resume(&r->sampler.tasks, before->header, before->last);
+    find_again(r, before->last);
+    return tree_count(&r->job.tree) ? 0
+                                    : error_set(err, -ESRCH, "%s: all processes of its tasks have ended",
+                                                r->options->task_file);
+}
+
+int pinned_open(struct recorder *r, struct baro_error *err)
+{
+    const struct select_options *o = r->options->pinned;
+    int code = task_row_use(&r->sampler.tasks, o, r->root_fd, false, err);
+    if (code == 0)
+        code = record_sandboxes(r, o, err);
+    for (size_t i = 0; i < o->n_pins && code == 0; i++)
+        code = add_process(r, &o->pins[i], err);
+    return code == 0 && r->options->resume ? resume(r, err) : code;
+}

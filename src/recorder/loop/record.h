@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The recorder: one loop that handles messages of the wrapper and of the event sources, takes samples on an absolute
+ * schedule, and writes the tape. It never signals or slows the job, and never outlives it unless asked to; if the
+ * recorder fails, the job goes on.
+ */
+#ifndef RECORDER_LOOP_RECORD_H
+#define RECORDER_LOOP_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "libbaro/sample/sample.h"
+
+struct link_end;
+struct select_options;
+
+/* Callbacks for what goes onto the tape, at the time it does; NULL members are not called. */
+struct record_observer {
+    void (*header)(void *context, const struct baro_header *h);
+    void (*sample)(void *context, const struct baro_sample *s);
+    void (*exit)(void *context, const struct baro_exit *e);
+    void (*event)(void *context, const struct baro_event *e);
+    void (*limits)(void *context, const struct baro_limits *l, uint64_t t_ns);
+    void *context;
+};
+
+/* A program beside the job, whose readings become a kind of this name. */
+struct record_program {
+    const char *name, *command;
+};
+
+/* What a recorder before this one has recorded of the same job, on the same boot, and where it goes on. */
+struct record_resume {
+    const struct baro_header *header; /* of the last segment */
+    const struct baro_sample *last;   /* its last sample */
+    uint32_t segment;                 /* the one that tape_fd is */
+};
+
+struct record_options {
+    int tape_fd;            /* closed by the recorder */
+    uint64_t wanted;        /* mask of process metrics */
+    uint64_t interval_ns;   /* 0: auto */
+    uint64_t overhead_ppm;  /* 0: no limit */
+    uint64_t keep_ns, keep_bytes; /* for the header of a tape in segments; 0: no limit */
+    bool cmdline, children;
+    bool adopts;            /* run: the wrapper is a subreaper */
+    char *const *argv;      /* run: the command as given; redacted before it reaches the tape */
+    const char *cwd;        /* run: the directory in which the command starts */
+    uint64_t start_ns;      /* run: CLOCK_MONOTONIC of the start of the tape, before the command starts; 0: now */
+    const int32_t *targets; /* attach */
+    size_t n_targets;
+    bool host;              /* record the machine, too */
+    bool host_alone;        /* attach: no targets, only the machine */
+    uint64_t for_ns;        /* attach: the longest duration; 0: until the last target ends */
+    const char *cgroup;     /* attach: a control group instead of targets */
+    const struct select_options *select; /* attach: tasks of selected processes instead; NULL: none */
+    /* attach: tasks of processes that are named by pid instead (pinned.c), and the file that names
+     * them, for errors; NULL: none. Borrowed until the recording has begun. */
+    const struct select_options *pinned;
+    const char *task_file;
+    const char *task;       /* run: the whole job is a task of this name; NULL: none */
+    /* run: the command's own control group (recorder/wrapper/own.h), removed at the end; NULL or empty: none */
+    const struct own_group *own_group;
+    const struct record_program *programs; /* --collect; borrowed */
+    size_t n_programs;
+    const char *const *directories; /* --du: paths; one that is not absolute is below cwd; borrowed */
+    size_t n_directories;
+    uint64_t directories_every_ns; /* --du-every; 0: not given */
+    /* Lines that the job appends are marks and phases (recorder/marks/marks_file.h). NULL or without a descriptor:
+     * none. The recorder removes it if the wrapper was killed. */
+    const struct marks_file *marks;
+    bool no_events;         /* only scan, for tests and for users who ask for it */
+    const struct record_resume *resume; /* an observer: the job is continued; NULL: it begins */
+    int events_fd; /* run: from record_listen(); closed by the recorder */
+    struct namespaces *namespaces; /* run: from record_note_namespaces(), taken over; NULL: none */
+    struct record_observer observer;
+    /* After each sample, for a tape in segments: bytes is how long the current one is. Returns a descriptor to go on
+     * in, which the recorder takes, or a negative code. If nothing could be written to it, no_segment is called. */
+    int (*next_segment)(void *context, uint64_t t_ns, uint64_t bytes);
+    void (*no_segment)(void *context);
+    void (*on_error)(void *context, const char *line); /* one line for people */
+    void (*begun)(void *context);                      /* the header is on the tape */
+    /* The observer has got everything. The last sample and the footer are not on the tape yet, and writing them can
+     * take long, so text for people is printed here. */
+    void (*summed_up)(void *context);
+    void (*finished)(void *context, bool recorded); /* everything is on the tape; only closing is left */
+};
+
+/* Call before the command is started, and pass the options to record_run(): subscribes to process events, so that the
+ * first one is not missed. Sets events_fd; -1: there is no such event source. */
+void record_listen(struct record_options *options);
+/* Before the command is started: notes which network namespaces there are, if the metrics need it. What one that the
+ * command makes has counted is then the job's, however late the recorder begins. */
+void record_note_namespaces(struct record_options *options, struct namespaces *ret);
+
+/* Records the command that the wrapper started until the wrapper sends LINK_ENDED or, if the wrapper is lost, until the
+ * last member ends. Returns 1, 0 if nothing was started, or a negative code if nothing could be recorded. */
+int record_run(const struct record_options *options, const struct link_end *link, struct baro_error *err);
+
+struct record_end {
+    bool status_known;
+    int status;     /* wait status of the first target */
+    bool detached;  /* stopped by a signal or after for_ns; the targets live */
+};
+
+/* Records the targets and their descendants until the last target ends, INT, TERM or HUP arrives, or for_ns is over;
+ * without targets, only the machine. */
+int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err);
+
+#endif

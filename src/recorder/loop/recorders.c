@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/loop/recorders.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/fd.h"
+#include "recorder/loop/recorder.h"
+
+void recorders_init(struct recorders *a, struct recorder *only)
+{
+    *a = (struct recorders){.only = only, .epoll_fd = -1, .signal_fd = -1, .proc_fd = -1, .root_fd = -1};
+}
+
+void recorders_done(struct recorders *a)
+{
+    select_free(a->selector);
+    a->selector = NULL;
+    unread_close(a);
+    event_close(a);
+    a->epoll_fd = fd_close(a->epoll_fd);
+    a->signal_fd = fd_close(a->signal_fd);
+    a->proc_fd = fd_close(a->proc_fd);
+    a->root_fd = fd_close(a->root_fd);
+    directory_done(&a->members);
+    account_done(&a->account);
+    free(a->due);
+    a->due = NULL;
+}
+
+/* ---- which one is due first ---- */
+
+uint64_t recorders_due_ns(const struct recorder *r)
+{
+    return r->tick_due_ns + r->header.start_monotonic_ns;
+}
+
+static void put(struct recorders *a, size_t i, struct recorder *r)
+{
+    a->due[i] = r;
+    r->due_at = i;
+}
+
+void recorders_place(struct recorders *a, struct recorder *r)
+{
+    uint64_t due = recorders_due_ns(r);
+    size_t i = r->due_at;
+    for (; i && recorders_due_ns(a->due[(i - 1) / 2]) > due; i = (i - 1) / 2)
+        put(a, i, a->due[(i - 1) / 2]);
+    for (size_t child; (child = 2 * i + 1) < a->n; i = child) {
+        child += child + 1 < a->n && recorders_due_ns(a->due[child + 1]) < recorders_due_ns(a->due[child]);
+        if (recorders_due_ns(a->due[child]) >= due)
+            break;
+        put(a, i, a->due[child]);
+    }
+    put(a, i, r);
+}
+
+int recorders_add(struct recorders *a, struct recorder *r)
+{
+    if (a->n == a->cap) {
+        size_t cap = a->cap ? a->cap * 2 : 64;
+        struct recorder **grown = realloc(a->due, cap * sizeof(*grown));
+        if (!grown)
+            return -ENOMEM;
+        a->due = grown;
+        a->cap = cap;
+    }
+    put(a, a->n++, r);
+    recorders_place(a, r);
+    return 0;
+}
+
+void recorders_remove(struct recorders *a, struct recorder *r)
+{
+    struct recorder *last = a->due[--a->n];
+    if (last == r)
+        return;
+    put(a, r->due_at, last);
+    recorders_place(a, last);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks: makes the processes that the selector reports members of their jobs. Of an observer one process selects for
+ * all of its jobs.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "recorder/job/task.h"
+#include "recorder/loop/recorder.h"
+
+#define READY_WITHIN (10 * NS_PER_SEC) /* a first scan of a machine with many processes, on a busy core */
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+/* It executed a program that fits no rule, or that of another task. */
+static void leave(struct recorder *r, struct member *m)
+{
+    uint64_t now = sampler_now(&r->sampler);
+    if (sampler_read_member(&r->sampler, m) < 0)
+        return; /* it has ended */
+    job_leave(&r->job, m);
+    sampler_gone(&r->sampler, m, now);
+}
+
+/* What it had used before counts for its task as well, unless it began before the recording, or had run another program
+ * for some time. Example: a shell forks, and the child executes gulpy 0.4 ms later: these 0.4 ms are gulpy's. */
+static void set_base(struct recorder *r, struct member *m, const struct watch_change *c)
+{
+    uint64_t begin = c->begin_ns ? recorder_since(r, c->begin_ns) : job_begin_ns(&r->job, m->row.key.start);
+    if (c->is_late || begin == 0)
+        sampler_rebase_member(&r->sampler, m);
+}
+
+/* Start times are rounded down to ticks of 10 ms. */
+#define START_SLACK (20 * NS_PER_MS)
+
+/* Has that pid still the process that the change is about? A busy machine reuses a pid within seconds. */
+static bool is_there(const struct recorder *r, const struct watch_change *c)
+{
+    struct pid_stat st;
+    if (proc_read_stat(r->proc_fd, c->pid, &st) < 0)
+        return false;
+    if (c->start)
+        return st.starttime == c->start;
+    return job_begin_ns(&r->job, st.starttime) <= recorder_since(r, c->begin_ns) + START_SLACK;
+}
+
+static void join(struct recorder *r, const struct watch_change *c)
+{
+    uint64_t now = sampler_now(&r->sampler), begin = recorder_since(r, c->begin_ns);
+    bool there = is_there(r, c);
+    struct member *m = job_add(&r->job, c->pid, NULL, c->begin_ns ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, now);
+    if (!m)
+        return;
+    m->begin_ns = begin;
+    m->covered = true;
+    m->confirmed = true; /* by the process that selects now */
+    job_join(&r->job, m, c->task, begin && !c->is_late ? begin : now);
+    if (c->has_ended) {
+        job_ended(&r->job, m, recorder_since(r, c->end_ns));
+        m->end_reported = true;
+        m->status_known = c->has_status;
+        m->status = c->status;
+    }
+    if (r->all->usage)
+        event_take_stashed(r, m);
+    if (!there)
+        sampler_gone(&r->sampler, m, now);
+    if (!there || sampler_read_member(&r->sampler, m) < 0) {
+        job_resume_ended(&r->job, m, c->start);
+        return;
+    }
+    if (!sampler_resume_member(&r->sampler, m))
+        set_base(r, m, c);
+    member_wake(m);
+}
+
+/* What a process of the task starts belongs to it as well, and its own command need not fit. */
+static bool is_whole(const struct recorder *r, unsigned task)
+{
+    const struct select_options *o = &r->selection;
+    bool whole = o->rules->task[task - 1].whole;
+    for (size_t i = 0; i < o->n_pins; i++)
+        whole |= o->pins[i].task == task;
+    return whole;
+}
+
+/* Another process selects and has matched all that there are. Members that fit no rule any more executed another
+ * program meanwhile. Of a whole task that is not known. */
+static void sweep(struct recorder *r)
+{
+    if (select_starts(r->selector) == 1)
+        return;
+    sampler_advance(&r->sampler);
+    for (size_t i = r->job.tree.n; i-- > 0;) {
+        struct member *m = i < r->job.tree.n ? r->job.tree.at[i] : NULL;
+        if (m && record_select_sweep(r, m))
+            leave(r, m);
+    }
+}
+
+/* A process of a whole task belongs to it although what had started it has ended, which the process that selects does
+ * not know. */
+static void find_orphans(struct recorder *r)
+{
+    const struct baro_process *p;
+    unsigned task = 0;
+    for (size_t i = 0; (p = job_resume_next(&r->job, &i, &task)) != NULL;) {
+        const struct watch_change c = {.what = WATCH_JOIN, .task = (uint8_t)task, .pid = p->key.pid,
+                                       .start = p->key.start};
+        if (task && is_whole(r, task) && !r->job.tasks[task - 1].is_group && is_there(r, &c) &&
+            !tree_find(&r->job.tree, c.pid))
+            join(r, &c);
+    }
+}
+
+/* All processes have been matched that are there: what another recorder has recorded and is not among them has ended,
+ * and the first sample can be taken. */
+static void end_resume(struct recorder *r)
+{
+    if (!r->job.before)
+        return;
+    sampler_advance(&r->sampler);
+    find_orphans(r);
+    job_resume_end(&r->job);
+    if (!r->is_first_due)
+        return;
+    r->tick_due_ns = sampler_now(&r->sampler);
+    recorders_place(r->all, r);
+}
+
+bool record_select_sweep(const struct recorder *r, const struct member *m)
+{
+    bool unconfirmed = m->task && !m->confirmed && !m->task_over && !is_whole(r, m->task);
+    return unconfirmed && !select_is_barred(r->selector, m->row.key);
+}
+
+void record_select_change(struct recorder *r, const struct watch_change *c)
+{
+    if (!r->job.selected) {
+        label_change(r, c);
+        return;
+    }
+    if (c->what == WATCH_READY && !r->selected) {
+        sweep(r);
+        r->selected = true;
+        end_resume(r);
+    }
+    const struct sampling *g = &r->sampler.sampling;
+    if (c->what == WATCH_READY || !c->pid || c->task > r->job.n_tasks || sampling_is_own(g, c->pid) ||
+        collectors_own(&g->collectors, c->pid))
+        return;
+    sampler_advance(&r->sampler);
+    struct member *m = tree_find(&r->job.tree, c->pid);
+    bool same = m && (!c->start || !m->stat_was_read || m->row.key.start == c->start);
+    if (m && !same && c->what == WATCH_LEAVE)
+        return;
+    if (m && same && !r->selected && c->what == WATCH_JOIN && m->task == c->task) {
+        m->confirmed = true; /* it joined before the process that selects was started again */
+        return;
+    }
+    if (m)
+        leave(r, m);
+    if (c->what == WATCH_JOIN)
+        join(r, c);
+}
+
+static void watch(struct recorders *a, int fd)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)(unsigned)fd};
+    epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &e);
+}
+
+/* --under: the recording ends with that process. */
+static int watch_under(struct recorder *r, struct baro_error *err)
+{
+    int32_t under = r->options->select->under;
+    if (!under)
+        return 0;
+    r->under_fd = (int)syscall(SYS_pidfd_open, under, 0);
+    if (r->under_fd < 0 && errno == ESRCH)
+        return error_set(err, -ESRCH, "no process has the pid %d", under);
+    if (r->under_fd < 0 && errno == EINVAL)
+        return error_set(err, -EINVAL, "%d is a thread: give the pid of the process", under);
+    if (r->under_fd >= 0) /* before 5.3 the recording goes on until it is stopped */
+        watch(r->all, r->under_fd);
+    return 0;
+}
+
+/* A process that joins may have any ancestors, so no event may be dropped, and perf does not cover it. */
+static void hear_all(struct recorder *r)
+{
+    r->all->stash_long = true;
+    r->all->filter_tried = true;
+    if (r->all->forks)
+        event_open_usage(r);
+    r->perf_due_ns = 0;
+}
+
+static void on_change(void *recorders, void *owner, const struct watch_change *c)
+{
+    struct recorder *r = owner;
+    if (c->what == WATCH_UNREAD) {
+        unread_change(recorders, r, c);
+        return;
+    }
+    if (!r)
+        return;
+    record_select_change(r, c);
+    recorder_wake(r);
+}
+
+/* The process of all recorders. */
+static int open_selector(struct recorders *a, const struct recorder *r, struct baro_error *err)
+{
+    const struct select_setup setup = {
+        .proc_fd = r->proc_fd,
+        .root_fd = a->only ? r->root_fd : a->root_fd,
+        .overhead_ppm = a->only ? r->options->overhead_ppm : a->account.budget.ppm,
+        .no_events = r->options->no_events || !a->forks,
+        .many = !a->only,
+    };
+    int code = a->selector ? 0 : select_new(&a->selector, &setup, err);
+    a->account.selector = a->selector;
+    return code;
+}
+
+/* A process was started. */
+static void watch_selector(struct recorders *a)
+{
+    if (select_starts(a->selector) == a->select_starts)
+        return;
+    a->select_starts = select_starts(a->selector);
+    watch(a, select_fd(a->selector));
+}
+
+/* Adds what this recorder selects. An observer's is matched later: its job begins without members. */
+static int add_selection(struct recorder *r, struct baro_error *err)
+{
+    struct recorders *a = r->all;
+    int code = select_add(a->selector, &r->selection, r, &r->select_id, err);
+    if (!r->select_id || (code < 0 && a->only))
+        return code;
+    r->selector = r->sampler.tasks.selector = a->selector;
+    r->next_selecting = a->selecting;
+    a->selecting = r;
+    watch_selector(a);
+    return 0;
+}
+
+static int await_members(struct recorder *r, struct baro_error *err)
+{
+    uint64_t until = clock_monotonic_ns() + READY_WITHIN;
+    while (!r->selected && !select_is_stuck(r->selector) && clock_monotonic_ns() < until) {
+        struct pollfd p = {.fd = select_fd(r->selector), .events = POLLIN};
+        poll(&p, 1, 100);
+        if (select_read(r->selector, on_change, r->all) < 0)
+            return error_set(err, -EPIPE, "the process that selects has ended");
+    }
+    return 0;
+}
+
+int record_select_open(struct recorder *r, struct baro_error *err)
+{
+    r->selection = *r->options->select;
+    bool selects = recorder_selects(r->options);
+    int code = selects ? watch_under(r, err) : 0;
+    if (code == 0)
+        code = task_row_use(&r->sampler.tasks, &r->selection, r->root_fd, selects, err);
+    if (code == 0 && r->options->resume)
+        task_row_resume(&r->sampler.tasks, r->options->resume->header, r->options->resume->last);
+    if (code == 0)
+        code = record_sandboxes(r, &r->selection, err);
+    r->selection.pins = r->sampler.tasks.pins;
+    if (code == 0)
+        code = open_selector(r->all, r, err);
+    if (code == 0)
+        code = add_selection(r, err);
+    if (code < 0)
+        return code;
+    if (selects)
+        hear_all(r);
+    return r->all->only ? await_members(r, err) : 0;
+}
+
+void record_select_ready(struct recorders *a)
+{
+    if (a->selector)
+        select_read(a->selector, on_change, a); /* if it has ended, record_select_turn() says so */
+}
+
+/* ---- trouble ---- */
+
+static void note(struct recorder *r, const char *line)
+{
+    sampler_advance(&r->sampler);
+    recorder_event(r, BARO_EVENT_WARNING, NULL, 0, line);
+}
+
+/* r: whom it is about; NULL: all that select. */
+static void say(struct recorders *a, struct recorder *r, const char *line)
+{
+    for (struct recorder *one = a->selecting; one; one = one->next_selecting) {
+        if (!r || one == r)
+            note(one, line);
+    }
+    if (a->say)
+        a->say(a->say_context, line);
+    else if (a->only && a->only->options->on_error)
+        a->only->options->on_error(a->only->options->observer.context, line);
+}
+
+static void say_trouble(struct recorders *a, enum select_trouble trouble, struct baro_key hung)
+{
+    char line[160];
+    struct recorder *r = hung.pid < 0 ? select_owner(a->selector, (uint32_t)hung.start) : NULL;
+    if (trouble == SELECT_HUNG && r) {
+        snprintf(line, sizeof(line), "reading the PID file %.80s hangs: it is not followed any more",
+                 r->selection.pins[-1 - hung.pid].path);
+        say(a, r, line);
+    } else if (trouble == SELECT_HUNG && hung.pid > 0) {
+        snprintf(line, sizeof(line), "reading the command of process %d hangs: whether it belongs to a task is not "
+                 "known", (int)hung.pid);
+        say(a, NULL, line);
+    } else if (trouble == SELECT_ENDED) {
+        say(a, NULL, "the process that selects has ended or can't be started; it is tried again");
+    } else if (trouble == SELECT_GIVEN_UP) {
+        say(a, NULL, "too many processes that select hang: no more processes join a task");
+    }
+}
+
+/* Another process selects: it reports all members anew. */
+static void begin_again(struct recorder *r)
+{
+    for (size_t i = 0; i < r->job.tree.n; i++) {
+        if (r->job.tree.at[i])
+            r->job.tree.at[i]->confirmed = false;
+    }
+    r->selected = false;
+}
+
+static void note_lost(struct recorder *r, uint64_t lost)
+{
+    sampler_advance(&r->sampler);
+    job_lose(&r->job);
+    sampler_lost_events(&r->sampler, false); /* it looks at all processes again itself */
+    recorder_event(r, BARO_EVENT_LOSSY, NULL, lost, "connector of the process that selects");
+}
+
+void record_select_turn(struct recorders *a)
+{
+    struct baro_key hung = {0};
+    if (!a->selector)
+        return;
+    enum select_trouble trouble = select_turn(a->selector, &hung);
+    say_trouble(a, trouble, hung);
+    bool again = select_starts(a->selector) != a->select_starts;
+    watch_selector(a);
+    uint64_t lost = select_events_lost(a->selector);
+    for (struct recorder *r = a->selecting; r; r = r->next_selecting) {
+        if (again)
+            begin_again(r);
+        if (lost > a->select_lost)
+            note_lost(r, lost - a->select_lost);
+    }
+    a->select_lost = lost;
+    record_select_ready(a);
+    unread_turn(a);
+    if (a->only && !a->only->job.selected)
+        label_turn(a->only);
+}
+
+void record_select_close(struct recorder *r)
+{
+    struct recorders *a = r->all;
+    struct recorder **at = &a->selecting;
+    while (*at && *at != r)
+        at = &(*at)->next_selecting;
+    if (*at)
+        *at = r->next_selecting;
+    if (a->selector && r->select_id)
+        select_remove(a->selector, r->select_id);
+    if (a->only) {
+        select_free(a->selector);
+        a->selector = NULL;
+    }
+    r->selector = NULL;
+    r->under_fd = fd_close(r->under_fd);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attaching to running processes: whether it is permitted, and how the end of a target is noticed. No target is ever
+ * signalled. */
+#include <errno.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "recorder/loop/recorder.h"
+
+/* PIDFD_GET_INFO exists since 6.13; since 6.15 it returns the exit status of any process, also after it was reaped
+ * (include/uapi/linux/pidfd.h). Declared here because the headers of older distributions do not have it. */
+struct pidfd_info_v1 {
+    __u64 mask, cgroupid;
+    __u32 pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+    __s32 exit_code;
+};
+#define PIDFD_GET_INFO_V1 _IOWR(0xFF, 11, struct pidfd_info_v1)
+#define PIDFD_INFO_EXIT_BIT (1ull << 3)
+
+#define REAPED_WITHIN_MS 100u
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+static int refuse(int32_t pid, int error, struct baro_error *err)
+{
+    if (error == ENOENT || error == ESRCH)
+        return error_set(err, -ESRCH, "no process has the pid %d", pid);
+    if (error == EACCES || error == EPERM)
+        return error_set(err, -EACCES, "process %d can't be read: a container or a security module forbids it", pid);
+    return error_set(err, -error, "can't read process %d: %s", pid, strerror(error));
+}
+
+/* A target must be a process (not one of its threads) with an address space. */
+static int check(struct recorder *r, int32_t pid, struct baro_error *err)
+{
+    struct pid_status st;
+    char text[4096];
+    ssize_t n = proc_read(r->proc_fd, pid, "status", text, sizeof(text));
+    if (n < 0)
+        return refuse(pid, (int)-n, err);
+    if (pid_status_parse(span_of(text, (size_t)n), &st) == 0 && (st.valid & 1u << STATUS_TGID) &&
+        st.value[STATUS_TGID] != (uint64_t)pid)
+        return error_set(err, -EINVAL, "%d is a thread of process %d: give the pid of the process", pid,
+                         (int)st.value[STATUS_TGID]);
+    struct pid_stat stat;
+    n = proc_read(r->proc_fd, pid, "stat", text, sizeof(text));
+    if (n < 0)
+        return refuse(pid, (int)-n, err);
+    if (pid_stat_parse(span_of(text, (size_t)n), &stat) == 0 && (stat.flags & PROC_PF_KTHREAD))
+        return error_set(err, -EINVAL, "process %d is a kernel thread", pid);
+    n = proc_read(r->proc_fd, pid, "io", text, sizeof(text));
+    if (n == -ESRCH)
+        return refuse(pid, (int)-n, err);
+    return 0; /* another user's memory and I/O may not be read: these are absent, as they are with --match */
+}
+
+static int watch(struct recorder *r, size_t i, int32_t pid)
+{
+    if (!r->all->only)
+        return 0; /* an observer needs its descriptors for the files of processes */
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return errno == ENOSYS || errno == EMFILE ? 0 : -errno; /* before 5.3 its end is noticed at a tick */
+    struct epoll_event e = {.events = EPOLLIN, .data.u64 = UINT64_C(1) << 32 | i};
+    if (epoll_ctl(r->all->epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0) {
+        close(fd);
+        return 0;
+    }
+    r->target_fds[i] = fd;
+    return 0;
+}
+
+/* Makes all processes in a control group members. */
+static int open_group(struct recorder *r, struct baro_error *err)
+{
+    const char *path = r->options->cgroup;
+    sampler_advance(&r->sampler);
+    if (sampler_groups_begin(&r->sampler, &r->places->at[0], true) < 0)
+        return error_set(err, -ENOENT, "%s: the control group was removed", path);
+    const struct record_resume *resume = r->options->resume;
+    if (resume)
+        sampler_group_set_base(&r->sampler, resume->header->group_user_ns, resume->header->group_system_ns);
+    sampler_group_base(&r->sampler, &r->header.group_user_ns, &r->header.group_system_ns);
+    uint64_t before_ns;
+    bool counts = sampler_group_counts(&r->sampler, &before_ns); /* else CPU time is the sum over members */
+    snprintf(r->header.cgroup_mode, sizeof(r->header.cgroup_mode), "%s", counts ? "target" : "members");
+    if (!sampler_groups_find_members(&r->sampler))
+        return error_set(err, -ESRCH, "%s: no process is in this control group", path);
+    return 0;
+}
+
+struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *err)
+{
+    if (pid == getpid())
+        error_set(err, -EINVAL, "process %d is this recorder", pid);
+    else if (check(r, pid, err) == 0)
+        return sampler_add_target(&r->sampler, pid, err);
+    return NULL;
+}
+
+int targets_open(struct recorder *r, struct baro_error *err)
+{
+    const struct record_options *o = r->options;
+    if (o->cgroup)
+        return open_group(r, err);
+    if (o->n_targets > TARGETS_MAX)
+        return error_set(err, BARO_E_RANGE, "%zu targets, at most %u", o->n_targets, TARGETS_MAX);
+    for (size_t i = 0; i < TARGETS_MAX; i++)
+        r->target_fds[i] = -1;
+    for (size_t i = 0; i < o->n_targets; i++) {
+        int32_t pid = o->targets[i];
+        if (pid == getpid())
+            return error_set(err, -EINVAL, "process %d is this recorder", pid);
+        int code = watch(r, i, pid);
+        if (code == 0)
+            code = check(r, pid, err);
+        else
+            code = refuse(pid, -code, err);
+        if (code < 0)
+            return code;
+        const struct member *m = sampler_add_target(&r->sampler, pid, err);
+        if (!m)
+            return err ? err->code : -ESRCH;
+        r->target_keys[i] = m->row.key;
+    }
+    return 0;
+}
+
+static void take_status(struct recorder *r, struct member *m, int status, bool first)
+{
+    if (m) {
+        m->status_known = true;
+        m->status = status;
+    }
+    if (first) {
+        r->status_known = true;
+        r->status = status;
+    }
+}
+
+static struct member *target_of(const struct recorder *r, size_t i)
+{
+    struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
+    return m && m->target && baro_key_equal(m->row.key, r->target_keys[i]) ? m : NULL;
+}
+
+/* From now on the recording does not wait for its end. */
+static void end_target(struct recorder *r, struct member *m)
+{
+    job_set_target(&r->job, m, false);
+    /* When its parent reaps it is up to the parent, and may be never. What it used moves to the parent at that moment,
+     * and matters here only if the parent is a member. */
+    if (!m->parent)
+        sampler_gone(&r->sampler, m, m->end_ns);
+}
+
+/* The kernel has the status of a process that was reaped, and readable is the pidfd before that: of a zombie. A parent
+ * that waits reaps it within milliseconds, unless the machine is busy. */
+static bool read_status(int fd, bool waits, int *ret)
+{
+    const struct timespec pause = {.tv_nsec = NS_PER_MS};
+    for (unsigned i = 0; i < (waits ? REAPED_WITHIN_MS : 1); i++) {
+        struct pidfd_info_v1 info = {.mask = PIDFD_INFO_EXIT_BIT};
+        if (i)
+            nanosleep(&pause, NULL);
+        if (ioctl(fd, PIDFD_GET_INFO_V1, &info) < 0)
+            return false;
+        *ret = info.exit_code;
+        if (info.mask & PIDFD_INFO_EXIT_BIT)
+            return true;
+    }
+    return false;
+}
+
+/* The pidfd became readable: the target is a zombie or was reaped already. */
+void targets_ended(struct recorder *r, size_t i)
+{
+    struct member *m = target_of(r, i);
+    int fd = r->target_fds[i], status;
+    if (m) {
+        job_ended(&r->job, m, sampler_now(&r->sampler));
+        if (sampler_read_member(&r->sampler, m) == 0)
+            member_wake(m);
+    }
+    if (m && m->status_known)
+        take_status(r, m, m->status, i == 0);
+    else if (read_status(fd, i == 0 || r->job.targets <= 1, &status))
+        take_status(r, m, status, i == 0);
+    if (m && !member_is_gone(m))
+        end_target(r, m);
+    epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    r->target_fds[i] = fd_close(fd);
+}
+
+/* The recording of a group ends when the group was removed or when only zombies are left in it and below it. */
+static void check_group(struct recorder *r)
+{
+    if (tree_count(&r->job.tree) > r->job.ended_members)
+        return;
+    sampler_groups_find_members(&r->sampler);
+    r->finishing = tree_count(&r->job.tree) == r->job.ended_members;
+}
+
+/* Before 5.3 there is no pidfd: a zombie is noticed at a tick. */
+void targets_check(struct recorder *r)
+{
+    if (r->options->cgroup)
+        check_group(r);
+    for (size_t i = 0; i < r->options->n_targets && r->job.targets; i++) {
+        struct member *m = r->target_fds[i] < 0 ? target_of(r, i) : NULL;
+        if (m && member_has_ended(m))
+            end_target(r, m);
+    }
+}
+
+void targets_close(struct recorder *r)
+{
+    for (size_t i = 0; i < r->options->n_targets && i < TARGETS_MAX; i++)
+        r->target_fds[i] = fd_close(r->target_fds[i]);
+}

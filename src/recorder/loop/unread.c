@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs that ended before the process that selects had read their command. What the kernel reports of the end of a
+ * process (its name of 15 bytes, user and CPU time) may say to which task it belonged, or that it can't have belonged
+ * to one. Else it may have: the task counts it, with its CPU time.
+ *
+ * Both reports come in any order, so a program waits for the other one.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "recorder/job/task.h"
+#include "recorder/loop/recorder.h"
+
+#define WAIT (2 * NS_PER_SEC)
+#define UNREAD_MOST 4096u
+
+struct unread {
+    struct watch_change change;
+    struct recorder *of; /* NULL: it may belong to a task of each */
+    uint64_t until_ns;   /* CLOCK_MONOTONIC */
+};
+
+/* What is known of its end. */
+struct end {
+    const char *comm; /* NULL: not known */
+    bool has_uid, has_cpu;
+    uint32_t uid;
+    uint64_t cpu_ns, t_ns; /* t_ns: of CLOCK_MONOTONIC; 0: not known */
+};
+
+static void count(struct recorder *r, const bool may[TASKS_MOST], const struct end *end)
+{
+    for (unsigned t = 0; t < r->selection.rules->n_tasks; t++) {
+        if (may[t])
+            job_task_unread(&r->job, t + 1, end->has_cpu ? &end->cpu_ns : NULL);
+    }
+}
+
+static void judge(struct recorder *r, const struct watch_change *c, const struct end *end)
+{
+    const struct select_options *o = &r->selection;
+    const struct command command = {.cmdline = "", .exe = "", .comm = end->comm, .exe_name = "", .argv_name = "",
+                                    .has_uid = end->has_uid, .uid = end->uid};
+    bool may[TASKS_MOST];
+    unsigned task = rules_judge(o->rules, &command, may);
+    if (task && (o->under || !end->t_ns)) { /* whether it was below that process is not known */
+        may[task - 1] = true;
+        task = 0;
+    }
+    if (!task) {
+        count(r, may, end);
+        return;
+    }
+    struct watch_change join = *c;
+    join.what = WATCH_JOIN;
+    join.task = (uint8_t)task;
+    join.end_ns = c->end_ns ? c->end_ns : end->t_ns;
+    record_select_change(r, &join);
+    recorder_wake(r);
+}
+
+/* Of a process that is no member. */
+static bool find_stashed(const struct recorders *a, const struct watch_change *c, struct end *ret)
+{
+    const struct exits_event *e = event_find_stashed(a, c->pid, c->begin_ns);
+    if (e)
+        *ret = (struct end){e->has_comm ? e->comm : NULL, e->uid != UINT32_MAX, true, e->uid, e->cpu_ns, e->t_ns};
+    return e;
+}
+
+/* Of a member. Returns false if its end is not known yet. */
+static bool find_member(const struct recorder *r, const struct member *m, struct end *ret)
+{
+    const struct member_usage *u = member_usage(m);
+    if (u->source != BARO_EXIT_TASKSTATS)
+        return false;
+    *ret = (struct end){m->row.name, true, true, m->row.uid, u->cpu_ns, r->header.start_monotonic_ns + m->end_ns};
+    return true;
+}
+
+/* Of one whose exit record is held. */
+static bool find_held(const struct recorder *r, const struct watch_change *c, struct end *ret)
+{
+    const struct baro_exit *e = label_held_exit(r, c);
+    bool whole = e && e->source == BARO_EXIT_TASKSTATS;
+    if (e)
+        *ret = (struct end){whole ? e->name : NULL, whole, whole && !e->absent[EXIT_cpu], e->uid, e->value[EXIT_cpu],
+                            r->header.start_monotonic_ns + e->t_ns};
+    return e;
+}
+
+/* For one recorder. Returns false if its end is not known yet. */
+static bool resolve(struct recorder *r, const struct watch_change *c, bool last)
+{
+    struct end end = {0};
+    bool selects = r->job.selected;
+    const struct member *m = selects ? NULL : label_member(r, c);
+    bool found = m         ? find_member(r, m, &end)
+                 : selects ? find_stashed(r->all, c, &end)
+                           : find_held(r, c, &end);
+    if (!found && !last && (r->all->usage || !selects))
+        return false;
+    sampler_advance(&r->sampler);
+    if (found || m || selects || label_was_member(r, c))
+        judge(r, c, &end);
+    return true;
+}
+
+/* Did the program end before the recording began? */
+static bool is_earlier(const struct recorder *r, const struct watch_change *c)
+{
+    return c->end_ns && c->end_ns < r->header.start_monotonic_ns;
+}
+
+static bool resolve_for(struct recorders *a, const struct unread *u, bool last)
+{
+    struct end end;
+    if (a->only)
+        return resolve(a->only, &u->change, last);
+    if (!last && a->usage && !find_stashed(a, &u->change, &end))
+        return false;
+    for (struct recorder *r = a->selecting; r; r = r->next_selecting) {
+        if ((!u->of || u->of == r) && !is_earlier(r, &u->change))
+            resolve(r, &u->change, true);
+    }
+    return true;
+}
+
+static bool reserve(struct recorders *a)
+{
+    if (a->n_unread < a->cap_unread)
+        return true;
+    size_t cap = 2 * a->cap_unread + 64;
+    struct unread *grown = a->cap_unread < UNREAD_MOST ? realloc(a->unread, cap * sizeof(*grown)) : NULL;
+    a->unread = grown ? grown : a->unread;
+    a->cap_unread = grown ? cap : a->cap_unread;
+    return grown;
+}
+
+void unread_change(struct recorders *a, struct recorder *r, const struct watch_change *c)
+{
+    const struct unread u = {*c, r, clock_monotonic_ns() + WAIT};
+    if (resolve_for(a, &u, false))
+        return;
+    if (reserve(a))
+        a->unread[a->n_unread++] = u;
+    else
+        resolve_for(a, &u, true);
+}
+
+void unread_turn(struct recorders *a)
+{
+    size_t kept = 0, n = a->n_unread;
+    uint64_t now = n ? clock_monotonic_ns() : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct unread u = a->unread[i];
+        if (!resolve_for(a, &u, now >= u.until_ns))
+            a->unread[kept++] = u;
+    }
+    a->n_unread = kept;
+}
+
+void unread_finish(struct recorder *r)
+{
+    struct recorders *a = r->all;
+    size_t kept = 0;
+    for (size_t i = 0; i < a->n_unread; i++) {
+        const struct unread u = a->unread[i];
+        if ((!u.of || u.of == r) && !is_earlier(r, &u.change))
+            resolve(r, &u.change, true);
+        if (!a->only && u.of != r)
+            a->unread[kept++] = u;
+    }
+    a->n_unread = kept;
+}
+
+void unread_close(struct recorders *a)
+{
+    free(a->unread);
+    a->unread = NULL;
+    a->n_unread = a->cap_unread = 0;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/observe/jobs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "recorder/observe/state.h"
+
+#define TURN_NS (500 * NS_PER_MS)      /* between two searches for jobs */
+#define QUIET_NS (60 * NS_PER_SEC)
+#define BEGIN_NS (50 * NS_PER_MS) /* jobs are begun for so long; then samples that are due are taken */
+
+/* A search for jobs. */
+struct search {
+    struct jobs *jobs;
+    struct observer *observer;
+    uint64_t began_ns;
+    bool more;
+};
+
+/* ---- the list ---- */
+
+static int compare(const struct job_entry *e, const char *name, uint64_t id)
+{
+    int order = strcmp(e->name, name);
+    return order ? order : e->id < id ? -1 : e->id > id;
+}
+
+/* The place where it is or belongs. */
+static size_t place_of(const struct jobs *j, const char *name, uint64_t id)
+{
+    size_t from = 0, to = j->n;
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        if (compare(j->at[mid], name, id) < 0)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+static bool is_known(const struct jobs *j, const char *name, uint64_t id)
+{
+    size_t i = place_of(j, name, id);
+    return i < j->n && compare(j->at[i], name, id) == 0;
+}
+
+static bool reserve(struct jobs *j)
+{
+    if (j->n < j->cap)
+        return true;
+    size_t cap = j->cap ? j->cap * 2 : 64;
+    struct job_entry **grown = realloc(j->at, cap * sizeof(*grown));
+    if (!grown)
+        return false;
+    j->at = grown;
+    j->cap = cap;
+    return true;
+}
+
+static void insert(struct jobs *j, struct job_entry *e)
+{
+    size_t i = place_of(j, e->name, e->id);
+    memmove(j->at + i + 1, j->at + i, (j->n++ - i) * sizeof(struct job_entry *));
+    j->at[i] = e;
+}
+
+static void entry_free(struct job_entry *e)
+{
+    job_tape_close(e);
+    if (e->file)
+        task_file_done(e->file);
+    free(e->file);
+    free(e->name);
+    free(e);
+}
+
+static void on_ended(void *context, void *job)
+{
+    struct jobs *j = context;
+    struct job_entry *e = job;
+    size_t i = place_of(j, e->name, e->id);
+    if (!e->begun)
+        job_tape_discard(e);
+    task_files_ended(j, e);
+    memmove(j->at + i, j->at + i + 1, (--j->n - i) * sizeof(struct job_entry *));
+    entry_free(e);
+}
+
+/* ---- beginning ---- */
+
+/* If all tasks are processes that are named by pid, no process has to select (recorder/loop/pinned.c). */
+static void set_tasks(struct job_entry *e, const struct job_request *q)
+{
+    const struct task_file *f = q->tasks;
+    bool selects = f->rules.n > 0;
+    for (size_t i = 0; i < f->n_pins; i++)
+        selects |= f->pin[i].kind != PIN_PID;
+    e->tasks = (struct select_options){.name = e->name, .rules = &f->rules, .pins = f->pin, .n_pins = f->n_pins,
+                                       .sandboxes = f->sandbox, .n_sandboxes = f->n_sandboxes};
+    e->options.select = selects ? &e->tasks : NULL;
+    e->options.pinned = selects ? NULL : &e->tasks;
+    e->options.task_file = q->task_file;
+}
+
+static struct job_entry *entry_new(struct jobs *j, const struct job_request *q)
+{
+    struct job_entry *e = calloc(1, sizeof(*e));
+    if (!e)
+        return NULL;
+    *e = (struct job_entry){.jobs = j, .name = strdup(q->name), .id = q->id, .options = j->options->record,
+                            .segments = {.dir_fd = -1}};
+    e->options.observer.context = e;
+    e->options.host = e->options.host_alone = !q->cgroup && !q->tasks;
+    e->options.cgroup = q->cgroup ? e->name : NULL;
+    if (q->tasks)
+        set_tasks(e, q);
+    if (e->name)
+        return e;
+    free(e);
+    return NULL;
+}
+
+void jobs_say_failed(struct jobs *j, const char *line)
+{
+    uint64_t now = clock_monotonic_ns();
+    if (!j->failed_ns || now > j->failed_ns + QUIET_NS)
+        j->options->say(j->options->context, line);
+    j->failed_ns = now;
+}
+
+static int begin(struct search *s, const struct job_request *q, struct job_entry **ret, struct baro_error *err)
+{
+    struct jobs *j = s->jobs;
+    struct job_entry *e = reserve(j) ? entry_new(j, q) : NULL;
+    int code = e ? job_tape_open(e, err) : error_set(err, -ENOMEM, "out of memory");
+    bool opened = code == 0;
+    if (opened && q->tasks && e->options.resume) {
+        task_file_keep(q->tasks, e->resume.header->start_boottime_ns, e->resume.header->clk_tck);
+        e->tasks.n_pins = q->tasks->n_pins;
+    }
+    if (code == 0) {
+        code = observe_begin(s->observer, &e->options, &e->recorder, err);
+        left_release(e);
+    }
+    if (code == 0) {
+        e->options.task_file = NULL; /* borrowed until now */
+        e->file = q->tasks;
+        insert(j, e);
+        *ret = e;
+        return 0;
+    }
+    if (code == -EMFILE)
+        error_set(err, code, "%s can't be recorded: no descriptor is left (ulimit -n), and a job takes ten to thirty; "
+                  "it is tried again", q->name);
+    else if (!*err->text)
+        error_set(err, code, "%s can't be recorded: %s", q->name, strerror(-code));
+    if (opened && e->begun)
+        left_give_back(&j->left, e);
+    else if (opened)
+        job_tape_discard(e);
+    if (e)
+        entry_free(e);
+    return code;
+}
+
+/* A job that is looked for again in each turn. */
+static bool begin_found(struct search *s, const struct job_request *q)
+{
+    struct jobs *j = s->jobs;
+    struct job_entry *e;
+    struct baro_error err = BARO_ERROR_INIT;
+    if (clock_monotonic_ns() > s->began_ns + BEGIN_NS) {
+        s->more = true;
+        return false;
+    }
+    int code = begin(s, q, &e, &err);
+    if (code < 0 && code != -ESRCH && code != -ENOENT) /* a group that has become empty meanwhile is no error */
+        jobs_say_failed(j, err.text);
+    return code == 0;
+}
+
+static int begin_tasks(void *context, const struct job_request *q, struct job_entry **ret, struct baro_error *err)
+{
+    return begin(context, q, ret, err);
+}
+
+static bool is_known_group(void *context, const char *path, uint64_t inode)
+{
+    const struct search *s = context;
+    return is_known(s->jobs, path, inode);
+}
+
+static bool on_group(void *context, const char *path, uint64_t inode)
+{
+    const struct job_request q = {.name = path, .id = inode, .cgroup = path};
+    return begin_found(context, &q);
+}
+
+/* It may be misspelt, or relative to something else than the user thinks. */
+static void say_no_match(const struct jobs *j, const char *pattern)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    error_set(&line, -ENOENT,
+              "--cgroup %s: no control group matches so far; a pattern is relative to /sys/fs/cgroup, as paths in "
+              "/proc/PID/cgroup are. Each one that appears is recorded", pattern);
+    j->options->say(j->options->context, line.text);
+}
+
+static bool turn(void *context, struct observer *o)
+{
+    struct jobs *j = context;
+    const struct job_request host = {.name = "host"};
+    struct search s = {j, o, clock_monotonic_ns(), false};
+    const struct groups_search groups = {is_known_group, on_group, &s, &j->missed};
+    if (!folder_check(j, o))
+        return false;
+    missed_read(&j->missed);
+    missed_say(&j->missed, j->options, false);
+    if (j->options->host && !is_known(j, host.name, host.id))
+        begin_found(&s, &host);
+    for (size_t i = 0; i < j->options->n_patterns; i++) {
+        if (!groups_each(j->options->patterns[i], &groups) && !j->were_searched)
+            say_no_match(j, j->options->patterns[i]);
+    }
+    j->were_searched = true;
+    if (j->options->tasks_dir)
+        s.more |= task_files_turn(j, o, s.began_ns + BEGIN_NS, begin_tasks, &s);
+    total_check(j);
+    /* All jobs that live have begun: what other tapes have no end, their jobs are over. */
+    bool all_known = !j->options->tasks_dir || (j->task_files.is_listed && task_files_are_read(&j->task_files));
+    while (all_known && !s.more && j->left.n) {
+        left_close_one(&j->left, j->options->dir_fd);
+        s.more = clock_monotonic_ns() > s.began_ns + BEGIN_NS && j->left.n;
+    }
+    return s.more;
+}
+
+static void say(void *context, const char *line)
+{
+    const struct jobs *j = context;
+    j->options->say(j->options->context, line);
+}
+
+int jobs_run(const struct jobs_options *options, struct baro_error *err)
+{
+    struct jobs j = {.options = options, .task_files.reader.fd = -1, .folder_was_link = folder_is_link(options->dir)};
+    missed_init(&j.missed);
+    int code = options->tasks_dir ? lister_new(&j.task_files.lister, options->tasks_dir, err) : 0;
+    const struct observe_options o = {.overhead_ppm = options->overhead_ppm,
+                                      .no_events = options->no_events,
+                                      .turn_ns = TURN_NS,
+                                      .turn = turn,
+                                      .worker = code == 0 && options->tasks_dir
+                                                    ? lister_worker(j.task_files.lister)
+                                                    : NULL,
+                                      .say = say,
+                                      .ended = on_ended,
+                                      .context = &j};
+    left_list(&j.left, options->dir_fd);
+    if (code == 0)
+        code = observe_run(&o, err);
+    missed_read(&j.missed);
+    missed_say(&j.missed, options, true);
+    missed_done(&j.missed);
+    left_done(&j.left);
+    task_files_done(&j.task_files);
+    free(j.at);
+    return code;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process that lists the folder of `--tasks`. The folder may be on a file server that does not answer: then this
+ * process hangs and is left behind, and the observer goes on.
+ *
+ * It writes what it has found into memory that it shares with the observer, and only if that has changed; while the
+ * observer has not taken it, nothing is written.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "recorder/helper/worker.h"
+#include "recorder/observe/state.h"
+
+#define LIST_EVERY (500 * NS_PER_MS)
+#define LIST_EVERY_MOST (5 * NS_PER_SEC)
+#define LIST_SHARE 500u /* listing may take a 500th of the time */
+#define FIRST_WITHIN NS_PER_SEC
+#define STUCK_AFTER (5 * NS_PER_SEC)
+#define RETRY_NS (5 * NS_PER_SEC)
+#define BARRED_MOST (ENDING_MOST - 2) /* so that the worker can always be started once more */
+#define HASH_BEGIN 14695981039346656037u   /* FNV-1a */
+
+struct listing {
+    struct worker_shared worker;
+    _Atomic bool is_found;  /* the observer has not taken it yet, and alone reads what is below; else the worker alone
+                               writes it */
+    _Atomic bool is_paused; /* the folder itself hangs: it is not listed */
+    _Atomic uint32_t n_barred;
+    char barred[BARRED_MOST][NAME_MAX + 1]; /* files that hang: they are not read */
+    char at[NAME_MAX + 1];                  /* the file that is read now; "": the folder */
+    _Atomic uint64_t hash;                  /* of what was found last; 0: what is found is new in any case */
+    size_t n;
+    bool has_more;  /* than there is room for */
+    bool is_whole;  /* no file hangs */
+    struct task_found file[2 * TASK_FILES_MOST];
+};
+
+struct lister {
+    struct worker *worker;
+    struct listing *shared;
+    char path[PATH_MAX];
+    const char *name;  /* of the folder, for messages */
+    bool is_new;       /* it was not waited for yet */
+    uint64_t retry_ns; /* CLOCK_MONOTONIC; what hangs is not read before; 0: nothing hangs */
+    bool said_folder, said_ended, said[BARRED_MOST];
+};
+
+/* ---- the worker ---- */
+
+size_t task_stem_length(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    if (*name == '.' || !dot || (strcmp(dot, ".yaml") != 0 && strcmp(dot, ".yml") != 0))
+        return 0;
+    for (const char *c = name; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return 0;
+    }
+    return (size_t)(dot - name);
+}
+
+static uint64_t hashed(uint64_t hash, const void *bytes, size_t n)
+{
+    for (const unsigned char *b = bytes; n--; b++)
+        hash = (hash ^ *b) * 1099511628211u;
+    return hash;
+}
+
+static bool is_barred(const struct listing *l, const char *name)
+{
+    uint32_t n = atomic_load(&l->n_barred);
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(l->barred[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool read_file(struct listing *l, int dir, const char *name, struct task_found *ret)
+{
+    struct stat st;
+    size_t len = strlen(name);
+    if (!task_stem_length(name) || len > NAME_MAX)
+        return false;
+    *ret = (struct task_found){.is_unknown = is_barred(l, name)};
+    memcpy(ret->name, name, len + 1);
+    if (ret->is_unknown)
+        return true;
+    memcpy(l->at, name, len + 1);
+    worker_progress(&l->worker);
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
+        return false; /* a link is an error of whoever put it there, and is reported by what reads it */
+    ret->version = (struct task_version){st.st_ino, st.st_dev, (uint64_t)st.st_size, st.st_mtim.tv_sec,
+                                         st.st_mtim.tv_nsec, st.st_uid};
+    return true;
+}
+
+/* A folder that was removed has no files; one that can't be read now has those that it had. */
+static void list(struct listing *l, const char *path)
+{
+    l->at[0] = 0;
+    worker_progress(&l->worker);
+    DIR *d = opendir(path);
+    if (!d && errno != ENOENT)
+        return;
+    l->n = 0;
+    l->has_more = false;
+    l->is_whole = true;
+    uint64_t hash = HASH_BEGIN;
+    for (struct dirent *e; d && !l->has_more && (e = readdir(d)) != NULL;) {
+        struct task_found *f = &l->file[l->n];
+        if (read_file(l, dirfd(d), e->d_name, f)) {
+            hash = hashed(hash, f->name, strlen(f->name));
+            hash = hashed(hash, &f->version, sizeof(f->version));
+            hash = hashed(hash, &f->is_unknown, sizeof(f->is_unknown));
+            l->is_whole &= !f->is_unknown;
+            l->has_more = ++l->n == sizeof(l->file) / sizeof(*l->file);
+        }
+        l->at[0] = 0;
+    }
+    if (d)
+        closedir(d);
+    if (hash == atomic_load(&l->hash))
+        return;
+    atomic_store(&l->hash, hash);
+    atomic_store(&l->is_found, true);
+}
+
+static uint64_t cpu_now(void)
+{
+    uint64_t ns = 0;
+    clock_process_cpu_ns(0, &ns);
+    return ns;
+}
+
+static void live(const struct worker_child *c)
+{
+    struct listing *l = c->shared;
+    const struct lister *of = c->context;
+    for (;;) {
+        uint64_t before = cpu_now();
+        if (!atomic_load(&l->is_found) && !atomic_load(&l->is_paused)) {
+            atomic_store(&l->worker.busy, true);
+            list(l, of->path);
+            atomic_store(&l->worker.busy, false);
+            worker_done(c);
+        }
+        uint64_t pause = (cpu_now() - before) * LIST_SHARE;
+        pause = pause < LIST_EVERY ? LIST_EVERY : pause;
+        worker_rest(c, pause < LIST_EVERY_MOST ? pause : LIST_EVERY_MOST);
+    }
+}
+
+/* ---- the observer's side ---- */
+
+static int set_path(struct lister *l, const char *path)
+{
+    char here[PATH_MAX] = "";
+    if (*path != '/' && !getcwd(here, sizeof(here)))
+        return -errno;
+    int n = snprintf(l->path, sizeof(l->path), "%s%s%s", here, *here ? "/" : "", path);
+    return n < 0 || (size_t)n >= sizeof(l->path) ? -ENAMETOOLONG : 0;
+}
+
+int lister_new(struct lister **ret, const char *path, struct baro_error *err)
+{
+    struct lister *l = calloc(1, sizeof(*l));
+    if (!l)
+        return error_set(err, -ENOMEM, "out of memory");
+    int code = set_path(l, path);
+    if (code < 0)
+        error_set(err, code, "--tasks %s: %s", path, strerror(-code));
+    const struct worker_options o = {.shared_bytes = sizeof(struct listing), .stuck_after_ns = STUCK_AFTER,
+                                     .live = live, .context = l, .kept_fd = -1};
+    if (code == 0)
+        code = worker_new(&l->worker, &o, err);
+    if (code < 0) {
+        free(l);
+        return code;
+    }
+    l->name = path;
+    l->is_new = true;
+    l->shared = worker_shared(l->worker);
+    *ret = l;
+    return 0;
+}
+
+struct worker *lister_worker(struct lister *l)
+{
+    return l->worker;
+}
+
+/* The worker hangs in what it says to be at: that is left alone for a while. */
+static void on_hung(void *context)
+{
+    struct lister *l = context;
+    struct listing *s = l->shared;
+    uint32_t n = atomic_load(&s->n_barred);
+    l->retry_ns = clock_monotonic_ns() + RETRY_NS;
+    s->at[NAME_MAX] = 0;
+    if (!s->at[0] || n == BARRED_MOST) {
+        atomic_store(&s->is_paused, true);
+        return;
+    }
+    l->said[n] &= strcmp(s->barred[n], s->at) == 0;
+    memcpy(s->barred[n], s->at, sizeof(s->at));
+    atomic_store(&s->n_barred, n + 1);
+}
+
+static void say_hung(struct lister *l, const struct jobs_options *o)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    const struct listing *s = l->shared;
+    if (atomic_load(&s->is_paused)) {
+        error_set(&line, -ETIMEDOUT, "listing %s hangs: jobs go on, and it is tried again", l->name);
+        if (!l->said_folder)
+            o->say(o->context, line.text);
+        l->said_folder = true;
+    }
+    for (uint32_t i = 0; i < atomic_load(&s->n_barred); i++) {
+        error_set(&line, -ETIMEDOUT, "reading %s/%s hangs; it is tried again", l->name, s->barred[i]);
+        if (!l->said[i])
+            o->say(o->context, line.text);
+        l->said[i] = true;
+    }
+}
+
+/* A process that was killed ends when the file server answers; or at once, and it may hang again. */
+static void try_again(struct lister *l)
+{
+    if (!l->retry_ns || worker_left_behind(l->worker) || clock_monotonic_ns() < l->retry_ns)
+        return;
+    l->retry_ns = 0;
+    atomic_store(&l->shared->is_paused, false);
+    atomic_store(&l->shared->n_barred, 0);
+    atomic_store(&l->shared->hash, 0);
+    worker_wake(l->worker);
+}
+
+static void say_ended(struct lister *l, const struct jobs_options *o)
+{
+    struct baro_error line = BARO_ERROR_INIT;
+    error_set(&line, -ECHILD, "the process that lists %s has ended or can't be started; it is tried again", l->name);
+    if (!l->said_ended)
+        o->say(o->context, line.text);
+    l->said_ended = true;
+}
+
+const struct task_found *lister_turn(struct lister *l, const struct jobs_options *o, size_t *ret_n, bool *ret_all)
+{
+    struct listing *s = l->shared;
+    try_again(l);
+    enum worker_trouble trouble = worker_turn(l->worker, on_hung, l);
+    if (trouble == WORKER_HUNG)
+        say_hung(l, o);
+    else if (trouble == WORKER_ENDED)
+        say_ended(l, o);
+    if (l->is_new)
+        worker_wait(l->worker, FIRST_WITHIN);
+    l->is_new = false;
+    if (!atomic_load(&s->is_found))
+        return NULL;
+    if (s->is_whole)
+        l->said_folder = l->said_ended = false;
+    for (size_t i = 0; s->is_whole && i < BARRED_MOST; i++)
+        l->said[i] = false;
+    *ret_n = s->n;
+    *ret_all = !s->has_more;
+    return s->file;
+}
+
+void lister_taken(struct lister *l)
+{
+    atomic_store(&l->shared->is_found, false);
+}
+
+void lister_free(struct lister *l)
+{
+    if (l)
+        worker_free(l->worker);
+    free(l);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/observe/observer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/namespace.h"
+#include "recorder/loop/recorder.h"
+#include "recorder/sampler/schedule.h"
+
+#define TICKS_MOST 32u /* in a row; then events are read */
+#define TURNS_MOST 10u  /* but comes after ten times its period at the latest */
+#define SELECT_EVERY (500 * NS_PER_MS)
+#define TURN_SHARE 500u /* a search for jobs may take a 500th of the time */
+
+struct observer {
+    struct recorders all;
+    const struct observe_options *options;
+    uint64_t turn_due_ns;   /* CLOCK_MONOTONIC */
+    uint64_t held_until_ns; /* the budget allows no tick before that */
+    uint64_t selected_ns;   /* when the process that selects was looked after */
+    bool stopping;
+};
+
+/* No event refers to it any more. */
+static void forget(struct recorders *a, const struct recorder *r)
+{
+    struct recorder **at = &a->active;
+    size_t kept = 0;
+    while (*at && *at != r)
+        at = &(*at)->active_next;
+    if (*at)
+        *at = r->active_next;
+    for (size_t i = 0; i < a->n_deferred_execs; i++) {
+        if (a->deferred_execs[i].recorder != r)
+            a->deferred_execs[kept++] = a->deferred_execs[i];
+    }
+    a->n_deferred_execs = kept;
+}
+
+static void share_equally(struct recorders *a)
+{
+    a->account.recordings = a->n ? a->n : 1;
+}
+
+static void end(struct observer *o, struct recorder *r)
+{
+    void *job = r->options->observer.context;
+    recorder_finish(r);
+    recorder_report_finished(r);
+    forget(&o->all, r);
+    recorders_remove(&o->all, r);
+    recorder_close(r);
+    free(r);
+    share_equally(&o->all);
+    o->options->ended(o->options->context, job);
+}
+
+int observe_begin(struct observer *o, const struct record_options *job, struct recorder **ret, struct baro_error *err)
+{
+    struct recorder *r = calloc(1, sizeof(*r));
+    if (!r)
+        return error_set(err, -ENOMEM, "out of memory");
+    r->all = &o->all;
+    r->link_fd = -1;
+    int code = recorder_begin(r, job, err);
+    if (code == 0 && recorders_add(&o->all, r) < 0)
+        code = error_set(err, -ENOMEM, "out of memory");
+    share_equally(&o->all);
+    if (code == 0) {
+        *ret = r;
+        return 0;
+    }
+    forget(&o->all, r);
+    if (!r->writer)
+        fd_close(job->tape_fd);
+    recorder_close(r);
+    free(r);
+    return code;
+}
+
+void observe_end(struct observer *o, struct recorder *job)
+{
+    job->detached = true;
+    end(o, job);
+}
+
+/* ---- the loop ---- */
+
+static uint64_t select_due(const struct observer *o)
+{
+    return o->all.selecting ? o->selected_ns + SELECT_EVERY : UINT64_MAX;
+}
+
+static uint64_t next_due(const struct observer *o)
+{
+    const struct recorders *a = &o->all;
+    uint64_t due = a->n ? recorders_due_ns(a->due[0]) : UINT64_MAX;
+    if (due < o->held_until_ns)
+        due = o->held_until_ns;
+    if (a->drain_due_ns && a->drain_due_ns < due)
+        due = a->drain_due_ns;
+    if (select_due(o) < due)
+        due = select_due(o);
+    return o->turn_due_ns < due ? o->turn_due_ns : due;
+}
+
+/* When the budget allows the tick that is due. A delay below one interval is none. */
+static uint64_t paid_ns(struct recorder *r, uint64_t now_ns)
+{
+    uint64_t now = recorder_since(r, now_ns), due = r->tick_due_ns;
+    uint64_t interval = schedule_interval(r->options->interval_ns, due);
+    uint64_t next = now < due + interval ? now : due;
+    return r->header.start_monotonic_ns + sampler_wait(&r->sampler, now, next, interval);
+}
+
+static void tick(struct observer *o, struct recorder *r)
+{
+    recorder_scheduled_tick(r);
+    if (!r->resting) {
+        limits_turn(r);
+        targets_check(r);
+    }
+    recorders_place(&o->all, r);
+    if (loop_is_over(r))
+        end(o, r);
+}
+
+static void tick_due(struct observer *o)
+{
+    struct recorders *a = &o->all;
+    if (!event_is_silent(a) && a->n && recorders_due_ns(a->due[0]) <= clock_monotonic_ns())
+        event_drain(a);
+    if (a->n && recorders_due_ns(a->due[0]) <= clock_monotonic_ns())
+        record_select_ready(a);
+    for (unsigned i = 0; i < TICKS_MOST && a->n; i++) {
+        struct recorder *r = a->due[0];
+        uint64_t now = clock_monotonic_ns(), paid = now;
+        if (recorders_due_ns(r) > now)
+            return;
+        paid = paid_ns(r, now);
+        if (paid > now) {
+            r->held = true;
+            o->held_until_ns = paid;
+            return;
+        }
+        tick(o, r);
+    }
+}
+
+static void dispatch(struct observer *o, uint64_t fd)
+{
+    if (fd == (uint64_t)o->all.signal_fd) {
+        o->stopping = true;
+        return;
+    }
+    if (o->all.selector && fd == (uint64_t)(unsigned)select_fd(o->all.selector)) {
+        event_drain(&o->all); /* as in loop.c */
+        record_select_ready(&o->all);
+        return;
+    }
+    o->all.listening = false; /* EPOLLONESHOT */
+    event_ready(&o->all);
+}
+
+/* A search that finds nothing new among a thousand jobs takes some milliseconds. */
+static void take_turn(struct observer *o, uint64_t now_ns)
+{
+    uint64_t before = 0, after = 0;
+    clock_process_cpu_ns(0, &before);
+    bool more = o->options->turn(o->options->context, o);
+    clock_process_cpu_ns(0, &after);
+    uint64_t pause = (after - before) * TURN_SHARE, most = TURNS_MOST * o->options->turn_ns;
+    pause = pause > most ? most : pause < o->options->turn_ns ? o->options->turn_ns : pause;
+    o->turn_due_ns = more ? 0 : now_ns + pause;
+}
+
+static void run(struct observer *o)
+{
+    struct recorders *a = &o->all;
+    while (!o->stopping) {
+        struct epoll_event events[4];
+        int n = loop_wait(a, next_due(o), events, 4);
+        if (n < 0 && errno != EINTR)
+            return;
+        for (int i = 0; i < n; i++)
+            dispatch(o, events[i].data.u64);
+        uint64_t now = clock_monotonic_ns();
+        if (a->drain_due_ns && now >= a->drain_due_ns)
+            event_drain(a);
+        if (now >= select_due(o)) {
+            record_select_turn(a);
+            o->selected_ns = now;
+        }
+        if (now >= o->turn_due_ns)
+            take_turn(o, now);
+        tick_due(o);
+    }
+}
+
+/* ---- the beginning and the end ---- */
+
+static void route(void *context, const struct helper_reply *reply)
+{
+    struct observer *o = context;
+    void *const *about;
+    size_t n = directory_find(&o->all.members, reply->key.pid, 0, &about);
+    for (size_t i = 0; i < n; i++)
+        sampler_take_reply(&((struct recorder *)about[i])->sampler, reply);
+}
+
+static int open_all(struct observer *o, struct baro_error *err)
+{
+    struct recorders *a = &o->all;
+    recorders_init(a, NULL);
+    a->say = o->options->say;
+    a->say_context = o->options->context;
+    account_init(&a->account, o->options->overhead_ppm, clock_monotonic_ns());
+    a->account.worker = o->options->worker;
+    a->account.route = route;
+    a->account.route_context = o;
+    a->stash_long = true;
+    share_equally(a);
+    a->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    a->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (a->proc_fd < 0 || a->root_fd < 0)
+        return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
+    if (directory_init(&a->members) < 0)
+        return error_set(err, -ENOMEM, "out of memory");
+    int code = loop_open(a, -1, err);
+    if (code == 0 && !o->options->no_events)
+        event_open_all(a);
+    return code;
+}
+
+int observe_run(const struct observe_options *options, struct baro_error *err)
+{
+    struct observer o = {.options = options};
+    int code = open_all(&o, err);
+    if (code == 0)
+        run(&o);
+    while (o.all.n) {
+        struct recorder *r = o.all.due[o.all.n - 1];
+        r->leaves = !r->options->host_alone;
+        observe_end(&o, r);
+    }
+    recorders_done(&o.all);
+    return code;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process that reads a task file: one at a time. The observer waits for it within its turns only, so that a file
+ * server that hangs does not keep it from sampling.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "recorder/observe/state.h"
+
+#define READ_WITHIN (10 * NS_PER_SEC)
+#define STEP_NS 200000
+
+size_t reader_left(struct reader *r)
+{
+    for (size_t i = r->n_left; i-- > 0;) {
+        pid_t got = waitpid(r->left[i], NULL, WNOHANG);
+        if (got == r->left[i] || (got < 0 && errno != EINTR))
+            r->left[i] = r->left[--r->n_left];
+    }
+    return r->n_left;
+}
+
+int reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o)
+{
+    if (r->pid > 0)
+        return 0;
+    if (reader_left(r) == READERS_LEFT_MOST)
+        return -EBUSY;
+    snprintf(r->path, sizeof(r->path), "%s/%s", o->tasks_dir, f->name);
+    r->pid = o->read_tasks(r->path, &r->fd);
+    if (r->pid < 0)
+        return r->pid;
+    r->entry = f;
+    r->is_late = false;
+    r->began_ns = clock_monotonic_ns();
+    buf_clear(&r->lines);
+    return 0;
+}
+
+/* A process that waits for a file server may end only when that one answers. */
+static void stop(struct reader *r)
+{
+    kill(r->pid, SIGKILL);
+    r->left[r->n_left++] = r->pid; /* there is room: reader_start() */
+    r->pid = 0;
+    r->fd = fd_close(r->fd);
+    reader_left(r);
+}
+
+/* Returns false if nothing came until then. */
+static bool read_part(struct reader *r, uint64_t until_ns)
+{
+    char part[8192];
+    uint64_t now = clock_monotonic_ns(), left = until_ns > now ? until_ns - now : 0;
+    struct timespec t = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
+    struct pollfd p = {.fd = r->fd, .events = POLLIN};
+    if (ppoll(&p, 1, &t, NULL) <= 0)
+        return false;
+    ssize_t n = read(r->fd, part, sizeof(part));
+    if (n > 0 && r->lines.len < TASK_FILE_LINES_MOST)
+        buf_add(&r->lines, part, (size_t)n);
+    else if (n == 0 || (n < 0 && errno != EINTR))
+        r->fd = fd_close(r->fd);
+    return true;
+}
+
+bool reader_wait(struct reader *r, uint64_t until_ns)
+{
+    int status;
+    while (r->fd >= 0 && read_part(r, until_ns))
+        ;
+    if (r->fd >= 0 && clock_monotonic_ns() > r->began_ns + READ_WITHIN) {
+        r->is_late = true;
+        stop(r);
+        return true;
+    }
+    while (r->fd < 0) {
+        pid_t got = waitpid(r->pid, &status, WNOHANG);
+        if (got == r->pid || (got < 0 && errno != EINTR)) {
+            r->status = got == r->pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+            r->pid = 0;
+            return true;
+        }
+        if (clock_monotonic_ns() >= until_ns)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+    }
+    return false;
+}
+
+void reader_cancel(struct reader *r, const struct task_entry *f)
+{
+    if (r->entry != f)
+        return;
+    r->entry = NULL;
+    if (r->pid > 0)
+        stop(r);
+}
+
+void reader_done(struct reader *r)
+{
+    if (r->pid > 0)
+        stop(r);
+    r->pid = 0;
+    r->entry = NULL;
+    r->fd = -1;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all collectors of a recording share. Only the sampler changes it; the collectors read it and fill the sample. */
+#ifndef RECORDER_SAMPLER_SAMPLING_H
+#define RECORDER_SAMPLER_SAMPLING_H
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "kernel/proc/procfs.h"
+#include "recorder/job/job.h"
+#include "recorder/sampler/account.h"
+#include "recorder/sampler/collector.h"
+
+#define SAMPLING_TEXT 16384
+#define SAMPLING_HELPER_AFTER (100 * NS_PER_MS) /* a shorter job has no helper for the machine and its groups */
+
+struct cgroup_hierarchies;
+
+struct sampler_options {
+    int proc_fd;     /* directory descriptor of /proc; borrowed */
+    uint64_t wanted; /* mask of process metrics */
+    uint64_t overhead_ppm;
+    bool cmdline;      /* read command lines */
+    bool children;     /* descendants of members are members */
+    bool helper;       /* a helper process may be started */
+    bool host;         /* sample the machine, too */
+    bool host_at_once; /* from the first sample on; else after the job has run for some time */
+    bool host_alone;   /* there is no job */
+    int sys_fd;        /* directory descriptor of /sys; borrowed; -1: none */
+    uint32_t clk_tck;
+    uint64_t start_monotonic_ns;
+    uint64_t page_size;
+    int32_t self[3]; /* barograph's own processes, which are never members: this one first; 0: none */
+    int wake_fd;     /* waits for the helper end when this is readable; -1: none */
+    /* Called in a tick that found members gone, before their exits are reported: by then the event sources have queued
+     * the events of their ends. */
+    void (*catch_up)(void *context);
+    void *catch_up_context;
+    int root_fd;                             /* directory descriptor of "/"; borrowed */
+    const struct cgroup_hierarchies *groups; /* those that the job is in; NULL: not sampled; borrowed */
+    uint64_t memory_total;                   /* of the machine */
+    struct account *account;                 /* shared with other recordings; NULL: the sampler has its own; borrowed */
+    struct namespaces *namespaces; /* those before the job began, taken over; NULL: listed when the sampler begins */
+};
+
+/* A program whose readings are recorded (--collect). All is borrowed. */
+#define PROGRAMS_MOST 16u
+struct program_request {
+    const char *name, *command;
+    const char *folder;   /* the working directory; NULL: the current one */
+    uint64_t interval_ns; /* 0: auto */
+};
+
+struct sampling {
+    struct sampler_options options;
+    struct collectors collectors;
+    struct job *job;
+    struct account *account;
+    enum budget_level level_reported;
+    struct baro_sample sample;
+    struct baro_declared *declared[PROGRAMS_MOST]; /* kinds of programs; each belongs to its row */
+    size_t n_declared;
+    unsigned need;       /* mask of enum baro_source: needed for the wanted metrics */
+    uint32_t entity_ids; /* the last id that was given to a CPU, disk, control group ... */
+    uint64_t now_ns;     /* time of the tick */
+    uint64_t ticks;
+    uint64_t thinned;         /* reads that were left out for the budget */
+    char text[SAMPLING_TEXT]; /* buffer for reading a file; its content is used before the next read */
+};
+
+/* Now, since the tape began; now_ns is the time at which the tick began, or of the last sampler_advance(). */
+static inline uint64_t sampling_clock_ns(const struct sampling *g)
+{
+    return clock_monotonic_ns() - g->options.start_monotonic_ns;
+}
+
+/* The time on the clock of the account. */
+static inline uint64_t sampling_account_ns(const struct sampling *g, uint64_t t_ns)
+{
+    return t_ns + g->options.start_monotonic_ns - g->account->start_ns;
+}
+
+/* One of several recordings of this process. */
+static inline bool sampling_is_shared(const struct sampling *g)
+{
+    return g->account->recordings > 0;
+}
+
+/* barograph's own processes are not members. */
+static inline bool sampling_is_own(const struct sampling *g, int32_t pid)
+{
+    const int32_t *self = g->options.self;
+    return pid == self[0] || pid == self[1] || pid == self[2] || collectors_is_helper(&g->collectors, pid);
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job as the process that selects has it, and the bytes in which it is sent there. Both processes are the same
+ * program, so numbers are as in memory; a job that can't be decoded is a defect.
+ */
+#ifndef RECORDER_SELECT_JOB_H
+#define RECORDER_SELECT_JOB_H
+
+#include "base/buf.h"
+#include "recorder/select/select.h"
+
+/* A message of the recorder; a new job comes with a descriptor of a file that has its bytes. */
+struct select_order {
+    uint32_t job;
+    bool is_over; /* the job is */
+};
+
+struct select_job {
+    struct watch_job watch;
+    struct rules rules;
+    struct pins pins;
+    struct pin *pin;
+    struct cgroup_location *places; /* until pins_init() */
+    char *text; /* what rules and pins point to */
+    size_t text_len;
+};
+
+/* Appends what the process has to know of a job. */
+void select_job_encode(struct buf *ret, const struct select_options *o);
+/* The caller frees *ret with select_job_free(). Returns 0, or a negative code. */
+int select_job_decode(struct select_job **ret, uint32_t id, struct span bytes);
+void select_job_free(struct select_job *j); /* NULL allowed */
+
+#endif

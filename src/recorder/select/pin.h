@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pins: processes that belong to a task because they were named, by pid, PID file or control group, whatever their
+ * commands are. What they start belongs to the task as well.
+ *
+ * A PID file is read again and again: when it appears, or another process writes its pid to it, that process joins. A
+ * process that started after the file was written is another one, which got the pid of one that ended.
+ */
+#ifndef RECORDER_SELECT_PIN_H
+#define RECORDER_SELECT_PIN_H
+
+#include "kernel/cgroup/walk.h"
+#include "recorder/select/watch.h"
+
+struct select_shared;
+
+enum pin_kind { PIN_PID, PIN_FILE, PIN_GROUP };
+
+struct pin {
+    enum pin_kind kind;
+    uint8_t task;     /* counted from 1 */
+    int32_t pid;      /* PIN_PID, with its start time in ticks; 0: not known */
+    uint64_t start;
+    const char *path; /* of a PID file; of a control group, as --cgroup takes it; borrowed */
+    const struct cgroup_location *place; /* PIN_GROUP; borrowed */
+    unsigned line, column;               /* where it stands in a task file; 0: nowhere */
+};
+
+#define PINS_MOST 1024u
+
+/* What the process that selects has for the pins of all jobs. */
+struct pins_reading {
+    struct watch *watch;
+    int proc_fd, root_fd; /* directory descriptors of /proc and "/" */
+    struct select_shared *shared;
+    uint64_t now_ns;
+    char text[4096];
+};
+
+/* What it keeps of those of a job. The caller sets the first part. */
+struct pins {
+    const struct pin *pin;
+    size_t n;
+    struct watch_job *job;
+    bool is_read; /* it has files or groups, which are read again and again */
+    struct pin_state {
+        int32_t pid;    /* PIN_FILE: that joined last */
+        uint64_t start;
+        bool is_barred; /* reading the file hung before */
+        struct cgroup_walk *walk; /* PIN_GROUP */
+    } *state;
+};
+
+/* Returns 0 or -ENOMEM. */
+int pins_init(struct pins *p, int root_fd);
+void pins_done(struct pins *p);
+/* Pins processes, and reads files and groups. first: also those that are named by pid. After this has been called for
+ * some jobs: watch_pins_unseen(). */
+void pins_turn(struct pins *p, struct pins_reading *r, bool first);
+
+#endif

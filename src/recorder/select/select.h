@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Selecting: a helper process that follows the processes of the machine and reports which of them belong to a task. It
+ * reads command lines, which can block, so it is a process of its own.
+ *
+ * With the process connector it reads the command of each process that executes a program, once; else it scans /proc.
+ * It keeps within a share of a core: what it reads is paid from an account that grows with time. While that is
+ * overdrawn it waits, and processes that end meanwhile are never read.
+ */
+#ifndef RECORDER_SELECT_SELECT_H
+#define RECORDER_SELECT_SELECT_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "libbaro/sample/sample.h"
+#include "recorder/select/pin.h"
+#include "recorder/select/rule.h"
+#include "recorder/select/watch.h"
+
+/* A job. */
+struct select_options {
+    const char *name;      /* of the job, borrowed; NULL or "": the names of its tasks */
+    const struct rules *rules; /* borrowed */
+    const struct pin *pins;    /* borrowed */
+    size_t n_pins;
+    int32_t under;         /* only processes below this one; 0: all */
+    const struct sandbox *sandboxes; /* recorder/select/task_file.h: directories of tasks; borrowed */
+    size_t n_sandboxes;
+    bool ends;             /* the recording ends when no process of a task is left */
+};
+
+/* What holds for all jobs. */
+struct select_setup {
+    int proc_fd, root_fd;  /* directory descriptors of /proc and "/"; borrowed */
+    uint64_t overhead_ppm; /* share of a core, millionths; 0: no limit */
+    bool no_events;        /* only scan */
+    bool many;             /* jobs follow each other: the first scan is for those that come soon after the first one */
+};
+
+struct selector;
+
+/* There is no process before the first job. */
+int select_new(struct selector **ret, const struct select_setup *setup, struct baro_error *err);
+/* Adds a job, which is borrowed until select_remove(); owner is what its changes are passed to. Returns 0; an error of
+ * starting the process, which select_turn() tries again; or -ENOMEM without an id. */
+int select_add(struct selector *s, const struct select_options *job, void *owner, uint32_t *ret_id,
+               struct baro_error *err);
+void select_remove(struct selector *s, uint32_t id);
+void *select_owner(const struct selector *s, uint32_t id); /* NULL: there is no such job */
+
+int select_fd(const struct selector *s);     /* readable: select_read() has something */
+pid_t select_pid(const struct selector *s);
+uint64_t select_cpu_ns(struct selector *s);
+/* Calls fn for each change that was reported so far. owner NULL: it is about all jobs. Returns 0, or -EPIPE if the
+ * process has ended: then select_turn() starts another one. */
+typedef void select_change_fn(void *context, void *owner, const struct watch_change *c);
+int select_read(struct selector *s, select_change_fn *fn, void *context);
+/* May the process that selects have sent that? One that sends anything else is ended. Pure. */
+bool select_change_check(const struct watch_change *c);
+
+enum select_trouble {
+    SELECT_FINE,
+    SELECT_HUNG,     /* in reading the command of a process, for a second: it was killed */
+    SELECT_ENDED,    /* it was killed, or could not be started */
+    SELECT_GIVEN_UP, /* SELECT_LEFT_MOST processes hang and could not be ended: there is no other */
+};
+#define SELECT_LEFT_MOST 8u
+
+/* Looks after the process: to be called at each tick. Sends what could not be sent before. A process that hangs is
+ * killed and left behind, what it hung in is not read again, and another one is started. If it ends by itself, or the
+ * kernel refuses a fork, that is a second later, then two, up to a minute. Returns each trouble once. ret_hung: the
+ * process whose command could not be read; or pid -1 - i and start: of pin i of that job the PID file. */
+enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung);
+bool select_is_stuck(const struct selector *s);                         /* it has read one command for a second */
+bool select_is_barred(const struct selector *s, struct baro_key key);   /* its command is not read */
+uint64_t select_starts(const struct selector *s);                       /* processes that were started so far */
+uint64_t select_events_lost(const struct selector *s);                  /* so far, as events of the connector */
+/* Is each program reported that ended before its command was read? Not without events, after a loss of events, and
+ * after another process had to be started. */
+bool select_reports_unread(const struct selector *s);
+void select_end(struct selector *s);  /* tells it to end, and does not wait */
+void select_free(struct selector *s); /* NULL allowed */
+
+/* A page that both processes see. Counts are those of all processes so far. */
+struct select_shared {
+    _Atomic uint64_t since_ns; /* when it began to read a command; 0: it reads none */
+    _Atomic uint64_t start;    /* of that process, with its pid */
+    _Atomic int32_t pid;
+    _Atomic uint64_t events_lost;
+    _Atomic bool scans;
+};
+
+/* The process reports that it begins to read the command of a process, or the PID file of pin -1 - pid of the job
+ * `start`; or that it has read it. */
+void select_progress(struct select_shared *shared, int32_t pid, uint64_t start, bool begins);
+
+#define SELECT_BARRED_MOST 64u
+
+/* recorder/select/child.c: the process itself. Does not return. */
+struct select_child {
+    const struct select_setup *setup;
+    int fd; /* orders (recorder/select/job.h) come from it, and changes go to it */
+    pid_t recorder;
+    struct select_shared *shared;
+    const struct baro_key *barred;
+    size_t n_barred;
+};
+void select_child(const struct select_child *c) __attribute__((noreturn));
+
+#endif

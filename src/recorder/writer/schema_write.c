@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The schema of this library. tools/pack_schema.c compresses it while building, and compiles this for the machine that
+ * builds. */
+#include <string.h>
+
+#include "libbaro/tape/schema.h"
+
+static void write_text(struct buf *out, const char *text)
+{
+    size_t len = strnlen(text, METRIC_TEXT_MAX);
+    buf_varint(out, len);
+    buf_add(out, text, len);
+}
+
+void column_write(struct buf *out, const struct baro_metric *m, const struct tape_column *c, bool texts)
+{
+    write_text(out, m->stem);
+    write_text(out, m->name);
+    write_text(out, texts ? m->help : "");
+    write_text(out, texts ? m->file : "");
+    buf_byte(out, (uint8_t)m->unit);
+    buf_byte(out, (uint8_t)m->semantics);
+    buf_byte(out, c->scale);
+    buf_byte(out, c->falls);
+    buf_byte(out, c->predictor);
+    buf_byte(out, c->n_terms);
+    for (unsigned i = 0; i < c->n_terms; i++) {
+        buf_byte(out, c->term[i]);
+        buf_byte(out, c->minus[i]);
+    }
+}
+
+void schema_write(struct buf *out)
+{
+    struct buf row = {0};
+    buf_varint(out, KIND_COUNT);
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        struct tape_columns columns;
+        columns_of_kind((enum baro_kind)kind, &columns);
+        write_text(out, baro_kind_name((enum baro_kind)kind));
+        buf_varint(out, columns.n);
+        for (unsigned i = 0; i < columns.n; i++) {
+            buf_clear(&row);
+            /* Help and file are in every reader's own table; here they would be two thirds of what is written twice
+             * into each tape. */
+            column_write(&row, baro_metric_get(kind, (int)i), &columns.at[i], false);
+            buf_varint(out, row.len);
+            buf_add(out, row.at, row.len);
+        }
+    }
+    out->failed |= row.failed;
+    buf_done(&row);
+}

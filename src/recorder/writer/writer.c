@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/writer/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "libbaro/tape/create.h"
+#include "libbaro/tape/little.h"
+#include "recorder/writer/writer_state.h"
+
+static ssize_t real_write(void *context, int fd, const void *at, size_t len)
+{
+    (void)context;
+    return write(fd, at, len);
+}
+
+static int real_truncate(void *context, int fd, off_t len)
+{
+    (void)context;
+    return ftruncate(fd, len);
+}
+
+static int real_sync(void *context, int fd)
+{
+    (void)context;
+    return fdatasync(fd);
+}
+
+static int real_look(void *context, int fd, struct stat *ret)
+{
+    (void)context;
+    return fstat(fd, ret);
+}
+
+const struct tape_io tape_io_real = {real_write, real_truncate, real_sync, NULL, real_look};
+
+/* Level 1 with a table that fits what a tick writes, some hundred bytes: a larger one finds no more
+ * (bench/tape_density.c: 2.64 bytes with 2 KiB and with 16). */
+static bool zstd_setup(ZSTD_CCtx *z)
+{
+    return !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 1)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, 14)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_hashLog, 9)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_minMatch, 4));
+}
+
+static void random_nonce(uint8_t ret[8])
+{
+    if (getrandom(ret, 8, GRND_NONBLOCK) == 8)
+        return;
+    /* Early at boot there may be none; then what no one outside this process knows exactly. */
+    put_le64(ret, clock_monotonic_ns() * 0x9e3779b97f4a7c15ull ^ (uint64_t)clock_realtime_ns() ^ (uintptr_t)ret);
+}
+
+static int set_up(struct tape_writer *w, const struct baro_header *header)
+{
+    uint8_t nonce[8];
+    random_nonce(nonce);
+    w->seed = frame_seed(nonce);
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        columns_of_kind((enum baro_kind)kind, &w->columns[kind]);
+    w->block = calloc(1, sizeof *w->block);
+    w->index = malloc(INDEX_MAX * sizeof *w->index);
+    w->zstd = ZSTD_createCCtx();
+    if (!w->block || !w->index || !w->zstd || !zstd_setup(w->zstd))
+        return -ENOMEM;
+    return encode_preface(&w->preface, header, nonce);
+}
+
+int tape_writer_new(struct tape_writer **ret, int fd, const struct baro_header *header, const struct tape_io *io,
+                    struct baro_error *err)
+{
+    struct tape_writer *w = calloc(1, sizeof *w);
+    if (!w)
+        return error_set(err, -ENOMEM, "no memory for a tape");
+    w->fd = -1;
+    w->io = io ? *io : tape_io_real;
+    w->index_step = 1;
+    w->base_sorted = true;
+    int r = set_up(w, header);
+    if (r < 0) {
+        tape_writer_free(w);
+        return error_set(err, r, "can't prepare a tape: %s", strerror(-r));
+    }
+    /* What was written behind a whole frame is cut off; the next write must then go to the new end. */
+    int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0)
+        fcntl(fd, F_SETFL, flags | O_APPEND);
+    w->fd = fd;
+    w->network = tape_on_network(fd);
+    *ret = w;
+    return 0;
+}
+
+void tape_writer_free(struct tape_writer *w)
+{
+    if (!w)
+        return;
+    fd_close(w->fd);
+    ZSTD_freeCCtx(w->zstd);
+    buf_done(&w->preface);
+    buf_done(&w->record);
+    buf_done(&w->declaration);
+    buf_done(&w->frame);
+    buf_done(&w->bits.at);
+    buf_done(&w->pending.at);
+    entities_free(w->entities);
+    free(w->base);
+    free(w->block);
+    free(w->index);
+    free(w);
+}
+
+/* A little room: doubling would cost megabytes at 10,000 processes. */
+bool base_reserve(struct tape_writer *w, size_t n)
+{
+    if (n <= w->cap_base)
+        return true;
+    size_t cap = n + n / 32 + 16;
+    struct baseline *grown = realloc(w->base, cap * sizeof *grown);
+    if (!grown)
+        return false;
+    w->base = grown;
+    w->cap_base = cap;
+    return true;
+}
+
+/* A disk that fills up first takes a part, and only the next call says why. */
+static int write_whole(const struct tape_writer *w, int fd, const uint8_t *at, size_t len, size_t *ret_done)
+{
+    size_t done = 0;
+    while (done < len) {
+        ssize_t n = w->io.write(w->io.context, fd, at + done, len - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        *ret_done = done;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        done += (size_t)n;
+    }
+    return 0;
+}
+
+/* After a failed sync the pages may be gone (the kernel drops them), so the frame counts as lost. It is truncated, so
+ * that it is not on the tape twice. */
+static int sync_or_take_back(struct tape_writer *w, size_t len)
+{
+    if (w->io.sync(w->io.context, w->fd) == 0)
+        return 0;
+    int r = -errno;
+    /* fsync(2): such a file has nothing that could be synchronized, which says nothing of what was written. */
+    if (r == -EINVAL || r == -EOPNOTSUPP || r == -ENOSYS || r == -EROFS) {
+        w->network = false;
+        return 0;
+    }
+    if (w->io.truncate(w->io.context, w->fd, (off_t)(w->end - len)) == 0)
+        w->end -= len;
+    return r;
+}
+
+static int put(struct tape_writer *w, const uint8_t *at, size_t len)
+{
+    size_t done = 0;
+    int r = write_whole(w, w->fd, at, len, &done);
+    if (r == 0) {
+        w->end += len;
+        r = w->network ? sync_or_take_back(w, len) : 0;
+        if (r == 0)
+            parity_add(&w->parity, w->end - len, at, len);
+        return r;
+    }
+    if (done > 0 && w->io.truncate(w->io.context, w->fd, (off_t)w->end) < 0)
+        w->end += done;
+    return r;
+}
+
+static void index_block(struct tape_writer *w, uint64_t offset)
+{
+    if (w->index_skipped++ % w->index_step != 0)
+        return;
+    if (w->n_index == INDEX_MAX) {
+        for (size_t i = 0; i < INDEX_MAX / 2; i++)
+            w->index[i] = w->index[2 * i];
+        w->n_index = INDEX_MAX / 2;
+        w->index_step *= 2;
+    }
+    w->index[w->n_index++] = (struct index_entry){w->block_t_ns, offset};
+}
+
+static void count_pending(struct tape_writer *w)
+{
+    struct pending_item item;
+    for (size_t at = 0; pending_next(&w->pending, &at, &item);)
+        *(item.is_exit ? &w->n_exits : &w->n_events) += 1;
+    buf_clear(&w->pending.at);
+}
+
+static void succeed(struct tape_writer *w, const struct baro_sample *s, uint64_t offset)
+{
+    if (w->seq == 0)
+        index_block(w, offset);
+    w->seq++;
+    w->block_open = true;
+    w->failing = false;
+    w->limits_due = false;
+    count_pending(w);
+    w->n_events += w->lost_samples || w->lost_exits || w->lost_events;
+    w->lost_samples = w->lost_exits = w->lost_events = 0;
+    w->lost_code = 0;
+    if (s) {
+        w->n_samples++;
+        w->good_t_ns = s->t_ns;
+    }
+}
+
+/* The next frame begins a block: later frames can't rely on the state of this one. */
+static int fail(struct tape_writer *w, const struct baro_sample *s, int code, struct baro_error *err)
+{
+    w->failing = true;
+    w->block_open = false;
+    w->block_keyed = false;
+    w->n_base = 0;
+    w->lost_samples += s != NULL;
+    w->lost_code = code;
+    w->frame.failed = w->record.failed = w->bits.at.failed = false;
+    return error_set(err, code, "can't write the tape: %s", strerror(-code));
+}
+
+int tape_writer_start(struct tape_writer *w, struct baro_error *err)
+{
+    if (w->started)
+        return 0;
+    int r = put(w, w->preface.at, w->preface.len);
+    if (r < 0)
+        return fail(w, NULL, r, err);
+    w->started = true;
+    w->failing = false;
+    return 0;
+}
+
+/* Handles a truncation by another process: what is appended after it would be decoded with a lost state, or without a
+ * header. */
+static void look_for_cut(struct tape_writer *w)
+{
+    struct stat st;
+    if (!w->started || !w->io.look || w->io.look(w->io.context, w->fd, &st) < 0 || (uint64_t)st.st_size >= w->end)
+        return;
+    w->cut += w->end - (uint64_t)st.st_size;
+    w->end = (uint64_t)st.st_size;
+    if (w->end < w->preface.len && w->io.truncate(w->io.context, w->fd, 0) == 0) {
+        w->end = 0;
+        w->started = false;
+    }
+    while (w->n_index > 0 && w->index[w->n_index - 1].offset >= w->end)
+        w->n_index--;
+    w->parity.len = w->parity_due.len = 0;
+    w->parity.from = w->end;
+    w->block_open = w->block_keyed = false;
+    w->n_base = 0;
+    struct baro_event e = {.t_ns = w->good_t_ns, .kind = BARO_EVENT_WARNING, .text = "somebody has cut the tape off"};
+    pending_event(w, &e);
+}
+
+/* Written after a sample: the parity of 32 KiB that are complete, some way behind their end, so that one run of damaged
+ * bytes can't hit both; and once, in a tape that grows long, the copy of its front. What could not be written is tried
+ * again; the next frame then begins a block, as something may stand in between. */
+static void add_repairs(struct tape_writer *w)
+{
+    enum { COPY_AT = 256 << 10 };
+    if (w->parity.len >= PARITY_EVERY && !w->parity_due.len) {
+        w->parity_due = w->parity;
+        w->parity = (struct parity){.from = w->end};
+    }
+    bool due = w->parity_due.len && w->end >= w->parity_due.from + w->parity_due.len + PARITY_COLUMNS;
+    bool copy = !w->copied && w->end >= COPY_AT;
+    if (!due && !copy)
+        return;
+    buf_clear(&w->frame);
+    int r = due ? encode_parity(w, &w->parity_due) : 0;
+    if (r == 0 && copy)
+        r = encode_copy(w);
+    if (r == 0)
+        r = put(w, w->frame.at, w->frame.len);
+    if (r < 0) {
+        w->block_open = w->block_keyed = false;
+        w->n_base = 0;
+        w->frame.failed = false;
+        return;
+    }
+    if (due)
+        w->parity_due.len = 0;
+    w->copied |= copy;
+}
+
+int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struct baro_error *err)
+{
+    if (!s && w->pending.at.len == 0 && !w->limits_due)
+        return 0;
+    look_for_cut(w);
+    int r = tape_writer_start(w, err);
+    if (r < 0) {
+        w->lost_samples += s != NULL;
+        return r;
+    }
+    uint64_t offset = w->end;
+    r = encode_frame(w, s, s ? s->t_ns : pending_last_t(&w->pending, w->good_t_ns));
+    if (r == 0)
+        r = put(w, w->frame.at, w->frame.len);
+    if (r < 0)
+        return fail(w, s, r, err);
+    succeed(w, s, offset);
+    add_repairs(w);
+    return 0;
+}
+
+/* Many exits within one tick are written before they reach the limit of what may wait. */
+static void relieve(struct tape_writer *w)
+{
+    if (w->pending.at.len > PENDING_MAX / 2 && !w->failing)
+        tape_writer_commit(w, NULL, NULL);
+}
+
+void tape_writer_exit(struct tape_writer *w, const struct baro_exit *e)
+{
+    pending_exit(w, e);
+    relieve(w);
+}
+
+void tape_writer_event(struct tape_writer *w, const struct baro_event *e)
+{
+    pending_event(w, e);
+    relieve(w);
+}
+
+void tape_writer_limits(struct tape_writer *w, const struct baro_limits *l, uint64_t t_ns)
+{
+    w->limits = *l;
+    w->limits_t_ns = t_ns;
+    w->has_limits = w->limits_due = true;
+}
+
+int tape_writer_finish(struct tape_writer *w, struct baro_error *err)
+{
+    look_for_cut(w);
+    int r = tape_writer_commit(w, NULL, err);
+    if (r == 0)
+        r = tape_writer_start(w, err);
+    if (r < 0)
+        return r;
+    /* The copy is between the last samples and their parity. */
+    buf_clear(&w->frame);
+    r = encode_copy(w);
+    if (r == 0)
+        r = encode_parity(w, &w->parity_due);
+    if (r == 0)
+        r = encode_parity(w, &w->parity);
+    if (r == 0)
+        r = encode_footer(w);
+    if (r == 0)
+        r = put(w, w->frame.at, w->frame.len);
+    return r < 0 ? fail(w, NULL, r, err) : 0;
+}
+
+/* Everything of the file begins anew. What the writer knows of the job stays: limits, declared kinds. */
+static void begin_file(struct tape_writer *w, int fd, const struct buf *preface)
+{
+    buf_done(&w->preface);
+    w->preface = *preface;
+    fd_close(w->fd);
+    w->fd = fd;
+    w->network = tape_on_network(fd);
+    w->end = preface->len;
+    w->parity = w->parity_due = (struct parity){0};
+    parity_add(&w->parity, 0, preface->at, preface->len);
+    w->copied = w->failing = w->block_open = w->block_keyed = false;
+    w->n_base = 0;
+    w->raw = w->packed = w->raw_before = w->packed_before = 0;
+    w->n_samples = w->n_exits = w->n_events = w->n_index = 0;
+    w->index_step = 1;
+    w->index_skipped = 0;
+}
+
+int tape_writer_next(struct tape_writer *w, int fd, const struct baro_header *header, struct baro_error *err)
+{
+    struct buf preface = {0};
+    uint8_t nonce[8];
+    size_t done;
+    random_nonce(nonce);
+    int r = encode_preface(&preface, header, nonce);
+    if (r == 0)
+        r = write_whole(w, fd, preface.at, preface.len, &done);
+    if (r < 0) {
+        buf_done(&preface);
+        fd_close(fd);
+        return error_set(err, r, "can't write the next segment of the tape: %s", strerror(-r));
+    }
+    tape_writer_finish(w, NULL); /* where that fails the old file has no footer, and is whole up to its last sample */
+    begin_file(w, fd, &preface);
+    w->seed = frame_seed(nonce);
+    return 0;
+}
+
+uint64_t tape_writer_bytes(const struct tape_writer *w)
+{
+    return w->end;
+}
+
+uint64_t tape_writer_cut(const struct tape_writer *w)
+{
+    return w->cut;
+}
+
+bool tape_writer_network(const struct tape_writer *w)
+{
+    return w->network;
+}
+
+bool tape_writer_failing(const struct tape_writer *w)
+{
+    return w->failing;
+}
