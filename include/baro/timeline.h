@@ -69,10 +69,10 @@ enum baro_timeline_kind {
 struct baro_timeline_item {
     enum baro_timeline_kind kind;
     /**
-     * Of a phase and a mark its name. Of an event what happened, one of: "start", "exec" (the command executed another
+     * The name of a phase or mark; for an event what happened, one of: "start", "exec" (the command executed another
      * program), "end", "stopped" (from its stop to its continuation), "signal" (the wrapper forwarded one), "oom_kill",
      * "killed" (a process was ended by a signal that means a fault or a kill), "throttled" (by a CPU quota),
-     * "memory_limit", "memory_high", "fork_limit" (the job ran into that limit), "survivor" (a process outlived the
+     * "memory_limit", "memory_high", "fork_limit" (the job hit that limit), "survivor" (a process outlived the
      * command), "gap", "suspend", "clock_step", "lost_events", "damage", "wrapper_lost", "warning",
      * "unmatched_end" (of a phase that was not begun). Later versions may add some.
      */

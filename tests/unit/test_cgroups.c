@@ -61,7 +61,7 @@ static void what_v1_does_not_have(void **state)
     close(fd);
 }
 
-/* Of a long path the end is kept, as much as there is room for: it identifies the group. */
+/* The end of a long path is kept, as much as there is room for: it identifies the group. */
 static void long_path(void **state)
 {
     static const char pod[] = "/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice";

@@ -56,7 +56,7 @@ static void say(void *context, const char *line)
     (void)line;
 }
 
-/* Of a reading that is taken the row has the number of walks. */
+/* The row has the number of walks of a reading that is taken. */
 static uint64_t walks_after(const struct directory_reading *r)
 {
     uint32_t ids = 0;

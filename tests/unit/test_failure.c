@@ -66,7 +66,7 @@ static void test_link_error(void **state)
     assert_int_equal(f.n, 0);
 }
 
-/* Of two compilers that fail while both run the first is named; after it make started nothing. */
+/* If two compilers fail while both run, the first is named; after it make started nothing. */
 static void test_first_of_two(void **state)
 {
     struct failures f = new_failures();

@@ -355,7 +355,7 @@ static void test_limit_that_changes(void **state)
 #define POD "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod01234567_89ab_cdef_0123_456789abcdef.slice"
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-/* Of a long path a source has the end, 95 bytes of this one; a path that is not truncated is the whole path, not the
+/* A source has the end of a long path, 95 bytes of this one; a path that is not truncated is the whole path, not the
  * end of another one. */
 static void test_long_path(void **state)
 {

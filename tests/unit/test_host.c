@@ -199,7 +199,7 @@ static void falling_counters_make_no_growth(void **state)
         assert_int_equal(named(&m, BARO_KIND_CPU, "cpu0")->value[CPU_iowait], at[i].iowait * tick);
         assert_int_equal(m.seen.counter[MACHINE_BUSY].grown, at[i].busy * tick);
     }
-    /* Of all CPU time 1110, 1105, 1135, 548, 552 ticks. */
+    /* All CPU time: 1110, 1105, 1135, 548, 552 ticks. */
     assert_int_equal(m.seen.counter[MACHINE_ALL].grown, 34 * tick);
     machine_done(&m);
 }

@@ -88,7 +88,7 @@ static void a_bond_takes_existing_interfaces(void **state)
     machine_done(&m);
 }
 
-/* Of a container, too. */
+/* In a container, too. */
 static void a_bond_with_a_route(void **state)
 {
     struct host_tree m;

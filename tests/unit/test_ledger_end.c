@@ -275,7 +275,7 @@ static void what_left_the_own_group_counts(void **state)
     job_done(&j);
 }
 
-/* Of a target, the group's count is the job's, whatever its processes did elsewhere. */
+/* If a group is the target, its count is the job's, whatever its processes did elsewhere. */
 static void what_left_a_target_does_not(void **state)
 {
     static struct job j;

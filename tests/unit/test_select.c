@@ -210,7 +210,7 @@ static void test_bad_task_files(void **state)
     }
 }
 
-/* Of a program whose command was not read the kernel reports a name of 15 bytes and the user. */
+/* For a program whose command was not read, the kernel reports a name of 15 bytes and the user. */
 static void test_judged_by_name_and_user(void **state)
 {
     (void)state;

@@ -302,7 +302,7 @@ static void listeners_at_one_port(void **state)
     }
 }
 
-/* Of others is what two readings have found so. One that was opened between descriptors and sockets is not. */
+/* What two readings have found so belongs to others. One that was opened between descriptors and sockets is not. */
 static void sockets_of_others(void **state)
 {
     struct owners o;

@@ -107,8 +107,8 @@ static void test_one_after_another(void **state)
     together_done(&w.t);
 }
 
-/* Of ten that ended within the same time no mark is known: 10 ms of CPU time are enough for 160 MB each, but no process
- * had more than 45 MB. */
+/* Ten ended within the same time, and no mark of them is known: 10 ms of CPU time are enough for 160 MB each, but no
+ * process had more than 45 MB. */
 static void test_marks_that_are_not_known(void **state)
 {
     struct world w;

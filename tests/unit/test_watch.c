@@ -47,7 +47,7 @@ static void note(void *context, const struct watch_change *c)
     m->change[m->n++] = *c;
 }
 
-/* Of all tasks. */
+/* The members of all tasks. */
 static void make_whole(struct machine *m)
 {
     memset(m->job[0].whole + 1, true, sizeof(m->job[0].whole) - 1);
@@ -131,7 +131,7 @@ static void test_program_after_an_hour(void **state)
     expect(m, WATCH_JOIN, 11, 1);
 }
 
-/* Of what a member forks workers belong, and commands that it runs don't. */
+/* Workers that a member forks belong to the task; commands that it runs don't. */
 static void test_children_of_a_member(void **state)
 {
     struct machine *m = *state;

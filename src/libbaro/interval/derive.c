@@ -132,7 +132,7 @@ double derive_remainder(uint64_t counted, uint64_t total)
 
 void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value)
 {
-    /* Of the moments that lie far enough back only the latest is of use. */
+    /* Only the latest of the moments that lie far enough back is of use. */
     while (p->n > 1 && t_ns >= p->at[(p->first + 1) % DERIVE_PEAK_SLOTS].t_ns + DERIVE_PEAK_NS) {
         p->first = (p->first + 1) % DERIVE_PEAK_SLOTS;
         p->n--;

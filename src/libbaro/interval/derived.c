@@ -74,7 +74,7 @@ static const struct baro_derived table[] = {
     RATE(NET, "transmit_packets_per_second", "per second", "packets sent", NET_transmit_packets)
 
     RATE(CGROUP, "cores", "cores", "cores that all that is in it used", CGROUP_cpu)
-    SHARE(CGROUP, "cpu_throttled_periods_ratio", "ratio", "share of periods in which it ran into its CPU quota",
+    SHARE(CGROUP, "cpu_throttled_periods_ratio", "ratio", "share of periods in which it used up its CPU quota",
           IDS(CGROUP_cpu_throttled_periods), IDS(CGROUP_cpu_periods))
     RATE(CGROUP, "io_read_bytes_per_second", "bytes per second", "bytes read from devices", CGROUP_io_read)
     RATE(CGROUP, "io_write_bytes_per_second", "bytes per second", "bytes written to devices", CGROUP_io_write)

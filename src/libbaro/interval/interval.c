@@ -50,7 +50,7 @@ int baro_host_rate(const struct baro_sample *before, const struct baro_sample *n
     return rate_of(a0, before->host_ns, v0, a1, now->host_ns, v1, ret);
 }
 
-/* Of a kind that only the tape has the sample knows the metrics. */
+/* The sample knows the metrics of a kind that only the tape has. */
 static const struct baro_metric *metric_of(const struct baro_sample *s, int kind, int metric)
 {
     size_t declared = (size_t)kind - (size_t)baro_kind_count();

@@ -292,7 +292,7 @@ static uint64_t all_metrics(void)
     return PROCESS_MAX == 64 ? UINT64_MAX : (UINT64_C(1) << PROCESS_MAX) - 1;
 }
 
-/* Of each socket there is a descriptor to be read, so TCP is only recorded when it is asked for. */
+/* TCP costs the read of a descriptor per socket, so it is recorded only when asked for. */
 static uint64_t default_metrics(void)
 {
     uint64_t wanted = all_metrics();

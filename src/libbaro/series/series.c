@@ -184,7 +184,7 @@ const struct baro_bucket *baro_series_bucket(const struct baro_series *s, int cu
     return curve >= 0 && (size_t)curve < s->n_curves && i < s->n_buckets ? &s->curve[curve].at[i] : NULL;
 }
 
-/* Of an instant within the stretch. Rounding may be off by one to either side of a border. */
+/* The bucket of an instant within the stretch. Rounding may be off by one to either side of a border. */
 static size_t bucket_of(const struct baro_series *s, uint64_t t_ns)
 {
     size_t i = (size_t)((unsigned __int128)(t_ns - s->from_ns) * s->n_buckets / (s->to_ns - s->from_ns));

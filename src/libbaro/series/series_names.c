@@ -37,7 +37,7 @@ static void note_sample(struct baro_series *s, const struct baro_sample *sample)
         note(s, sample->processes[i]->id, baro_process_name(sample->processes[i]));
 }
 
-/* Of one that no sample has, the exit record has the name: series_called_at_exit(). */
+/* If no sample has the process, its exit record has the name: series_called_at_exit(). */
 static void note_exit(struct baro_series *s, const struct baro_exit *e)
 {
     if (e->sampled || last_find(&s->called, e->id))

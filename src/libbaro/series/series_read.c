@@ -245,7 +245,7 @@ static void note_bounds(struct curve *c, const struct baro_sample *sample, const
 static void read_process_values(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
                                 const struct baro_metric *m)
 {
-    /* Of no processes the sum is 0, and known. */
+    /* The sum over no processes is 0, and known. */
     c->known = derive_has_job(sample) && (c->metric == SERIES_COUNT || (!c->id && !c->name && sample->n == 0));
     struct lack lack = {0};
     for (size_t i = 0; i < sample->n; i++) {
@@ -372,7 +372,7 @@ static void close_value(const struct baro_series *s, struct curve *c, uint64_t t
 static void close_curve(const struct baro_series *s, struct curve *c, uint64_t t_ns)
 {
     if (c->counter >= 0) {
-        /* Of processes and tasks, which come and go, there is always a rate, if only 0; a counter that is absent has
+        /* Processes and tasks come and go: there is always a rate of them, if only 0; a counter that is absent has
          * none. */
         bool come_and_go = c->kind == BARO_KIND_PROCESS || c->kind == BARO_KIND_TASK;
         bool goes_on = (come_and_go && s->has_job) || c->known;

@@ -12,7 +12,7 @@ static bool is_hidden(int absent)
     return absent != BARO_PRESENT && absent != BARO_ABSENT_NOT_YET;
 }
 
-/* Of sums over processes the flags are those of the sum; of a control group there may have been more than was read,
+/* A sum over processes has the flags of the sum; a control group may have held more than was read,
  * unless the kernel's own mark of a group that was made for the job was read. */
 static unsigned memory_flags(const struct baro_summary *s, enum memory_measure measure, const struct summary_rss *rss)
 {

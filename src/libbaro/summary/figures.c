@@ -168,7 +168,7 @@ const char *summary_kernel_source(const struct baro_summary *s)
 }
 
 /*
- * Of some processes only the CPU time is known, and not how it splits (perf reports no more, and some never were
+ * For some processes only the CPU time is known, not how it splits (perf reports no more, and some never were
  * sampled at). What their split was all together follows from the job's, less the splits that are known; each command
  * takes part in that as its share of the unknown is. Example: the job has 100 ms user and 48 ms system; of make 4 and 1
  * are known; true has 24 ms of which no split is known: 24 * 96 / (96 + 47) = 16.1 ms are user, and it is called an

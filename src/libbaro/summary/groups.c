@@ -97,8 +97,8 @@ static int group_grown(const struct baro_summary *s, const struct machine_group 
     return counter->seen ? BARO_PRESENT : counter->absent;
 }
 
-/* Of groups that are above each other the one that was held back most; a job that was moved from one place to another
- * was held back in both. */
+/* Among groups that are above each other, takes the one that was held back most; a job that was moved from one place to
+ * another was held back in both. */
 int summary_throttled(const struct baro_summary *s, uint64_t *ret)
 {
     int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;
@@ -123,8 +123,8 @@ int summary_throttled(const struct baro_summary *s, uint64_t *ret)
     return absent;
 }
 
-/* Of the job's innermost group that counts it, and of those that it was in before. A controller is at one hierarchy:
- * those that count the same are above each other. */
+/* The sum of the job's innermost group that counts it, and of those that it was in before. A controller is at one
+ * hierarchy: those that count the same are above each other. */
 static int of_innermost(const struct baro_summary *s, size_t member, uint64_t *ret)
 {
     int absent = s->machine.readings ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NOT_YET;

@@ -69,7 +69,7 @@ static void take_mark(const struct baro_summary *s, struct summary_rss *r)
  * others. */
 #define UNSEEN_LEAST (10 * NS_PER_MS)
 
-/* Of processes that came and went unseen there is no mark. Example: a scan each second saw none of ten that held 50 MB
+/* Processes that came and went unseen left no mark. Example: a scan each second saw none of ten that held 50 MB
  * for 0.1 s, but 150 ms of CPU time are nobody's: enough for 2.4 GB. */
 static bool unseen_may_exceed(const struct baro_summary *s, uint64_t bytes)
 {

@@ -84,7 +84,7 @@ static void bound(const struct baro_summary *s, uint64_t counted, uint64_t likel
         ret->likely = ret->least = ret->most = o->log_own;
 }
 
-/* Of the machine, where no group of the job's counts. */
+/* The machine's count, where no group of the job's counts. */
 static int by_machine(const struct baro_summary *s, int absent, struct summary_oom_kills *ret)
 {
     const struct growth *g = &s->machine.counter[MACHINE_OOM_KILLS];

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "libbaro/summary/summary.h"
 
-/* Of the tables of holders JSON has one: of pss where that is known, else of rss. */
+/* JSON has one of the tables of holders: by pss where that is known, else by rss. */
 static bool is_in_json(const struct baro_summary *s, const struct baro_section *section)
 {
     struct baro_value v;

@@ -245,7 +245,7 @@ static void note_most(struct together *t, uint64_t always, uint64_t mark)
     t->copies = 0;
 }
 
-/* Of this process in the last sample; at: where to look first. Both are in the order of ids, but for a tape that was
+/* Finds this process in the last sample; at: where to look first. Both are in the order of ids, but for a tape that was
  * damaged. */
 static const struct together_row *last_row(const struct together *t, uint32_t id, size_t *at)
 {

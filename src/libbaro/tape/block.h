@@ -89,7 +89,7 @@ bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, 
 void attributes_write(struct buf *out, const struct baro_attribute *at, size_t n);
 /* Takes them from in; false if they are damaged. */
 bool attributes_scan(struct span *in, struct span *ret);
-/* Of what attributes_scan() gave: how many there are that are known, and the bytes of their texts. */
+/* Counts, in what attributes_scan() gave, the attributes of known types and the bytes of their texts. */
 size_t attributes_count(struct span in, size_t *ret_bytes);
 /* Fills as many attributes and bytes. */
 void attributes_fill(struct span in, struct baro_attribute *to, char *texts);

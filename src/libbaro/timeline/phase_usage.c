@@ -65,7 +65,7 @@ void usage_history_done(struct usage_history *h)
     free(h->active);
 }
 
-/* Of groups that are above each other the one that was held back most, at each reading. */
+/* Takes at each reading, among groups that are above each other, the one that was held back most. */
 static void note_throttled(struct usage_history *h, struct usage_row *row)
 {
     uint64_t most = 0;

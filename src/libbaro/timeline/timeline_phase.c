@@ -183,7 +183,7 @@ void timeline_process_ended(struct baro_timeline *t, const struct baro_exit *e)
 
 /* ---- order ---- */
 
-/* Of those that begin together the longer ones first, phases before what lies in them. */
+/* Among those that begin together the longer ones come first, and phases before what lies in them. */
 static int compare(const void *a, const void *b)
 {
     const struct timeline_item *x = *(struct timeline_item *const *)a, *y = *(struct timeline_item *const *)b;

@@ -97,7 +97,7 @@ unsigned stretch_demand_flags(const struct stretch *s)
     return stretch_demand_is_known(s) ? BARO_VALUE_ESTIMATE : flags;
 }
 
-/* Of the job and of the machine: without an own measure of the waiting this says that there was none. */
+/* Had the machine a core to spare? Then the job did not wait for one, also where its own waiting is not known. */
 static bool has_spare_cores(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns)
 {
     double busy = stretch_growth(s, e->history, CURVE_HOST_BUSY, from_ns, to_ns),
@@ -231,7 +231,7 @@ static void agree(struct stretch *job, enum curve curve, double fact, unsigned f
     job->flags[curve] = flags;
 }
 
-/* Of a job of one process the totals are those of that process, and exact; what samples have of its threads is less.
+/* The totals of a job of one process are those of that process, and exact; what samples have of its threads is less.
  * How many threads it had when it switched is known from samples alone. */
 static void agree_on_contender(struct evidence *e)
 {

@@ -185,7 +185,7 @@ static double switching_threads(struct gather *g, double threads, double switche
     return g->switching[most].threads;
 }
 
-/* Of the processes with several threads the one that gave up its CPU most often. */
+/* Finds, among processes with several threads, the one that gave up its CPU most often. */
 static void compare_contender(struct gather *g, const struct baro_process *p)
 {
     double threads = of_process(g, p, WANT_PROCESS_THREADS),

@@ -60,7 +60,7 @@ static bool cpu_quota(const struct evidence *e, const struct stretch *s, struct 
     if (g && g->quota_cores > 0)
         find_title(f, ": the quota is %s cores (cgroup %s)", words_cores(g->quota_cores, 0).at, g->name);
     if (g && g->throttled_periods > 0 && !s->phase)
-        find_title(f, ", and it ran into it in %s of %s periods", words_count(g->throttled_periods, 0).at,
+        find_title(f, ", used up in %s of %s periods", words_count(g->throttled_periods, 0).at,
                    words_count(g->periods, 0).at);
     find_title(f, ".");
     find_advice(f, "Ask for %s core%s, or start fewer threads at a time.", words_cores(cores_wanted(e, s), 0).at,

@@ -34,7 +34,7 @@ static double limit_of(const struct group *g)
     return smaller(g->memory_limit, g->memory_high);
 }
 
-/* The group with the tightest limit that was run into. */
+/* The group with the tightest limit that was hit. */
 #define LIMIT_HITS 20.0
 static const struct group *hit_group(const struct evidence *e)
 {
@@ -94,7 +94,7 @@ static bool memory_limit(const struct evidence *e, const struct stretch *s, stru
     const struct group *g = hit_group(e);
     if (!g || !(memory_pressure(s) >= PRESSURE_SHARE) || is_rereading(s, g) || is_swapping(e) || e->oom_kills >= 1)
         return false;
-    find_title(f, "It waited for memory %s of the time: the limit of %s (cgroup %s) was run into %s times.",
+    find_title(f, "It waited for memory %s of the time: it hit its limit of %s (cgroup %s) %s times.",
                words_percent(memory_pressure(s), pressure_flags(s)).at, words_bytes(limit_of(g), 0).at, g->name,
                words_count(g->limit_hits > 0 ? g->limit_hits : g->high_hits, 0).at);
     find_advice(f, "Ask for more than %s of memory, or let it hold less at a time.", words_bytes(limit_of(g), 0).at);
@@ -104,7 +104,7 @@ static bool memory_limit(const struct evidence *e, const struct stretch *s, stru
 
 static const struct baro_threshold limit_thresholds[] = {
     {"time in which threads waited for memory, as a share", PRESSURE_SHARE, BARO_UNIT_RATIO},
-    {"times that the limit was run into", LIMIT_HITS, BARO_UNIT_NONE},
+    {"times that the limit was hit", LIMIT_HITS, BARO_UNIT_NONE},
 };
 const struct rule rule_memory_limit = {
     {"memory-limit", BARO_VERDICT_PROBLEM,
@@ -135,7 +135,7 @@ static bool page_cache(const struct evidence *e, const struct stretch *s, struct
 }
 
 static const struct baro_threshold cache_thresholds[] = {
-    {"times that the limit was run into", LIMIT_HITS, BARO_UNIT_NONE},
+    {"times that the limit was hit", LIMIT_HITS, BARO_UNIT_NONE},
     {"bytes read from storage, as a multiple of the limit", CACHE_READ, BARO_UNIT_REAL},
     {"anonymous memory, as a share of the limit, at most", CACHE_ANON, BARO_UNIT_RATIO},
     {"time in which threads waited for memory, as a share", PRESSURE_SHARE, BARO_UNIT_RATIO},
@@ -251,7 +251,7 @@ static double memory_history(const struct evidence *e, const struct stretch *s, 
     return (double)(end_ns - begin_ns);
 }
 
-/* Of a memory that grows steadily each window has about its share of the growth. */
+/* If memory grows steadily, each window has about its share of the growth. */
 static bool grows_steadily(const double *memory)
 {
     double growth = memory[LEAK_WINDOWS] - memory[0], share = growth / LEAK_WINDOWS;

@@ -137,7 +137,7 @@ static bool is_named(const struct stretch *s, const struct stretch *other)
     return strcmp(s->phase, other->phase) == 0;
 }
 
-/* Of phases of one name (epochs) there is one verdict: on all of them together, else on the longest that has it. Those
+/* Phases of one name (epochs) get one verdict: on all of them together, else on the longest that has it. Those
  * before the first were judged. */
 static int apply_to_name(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e,
                          const struct stretch *phases, size_t n_phases, size_t first)

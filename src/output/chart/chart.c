@@ -148,7 +148,7 @@ static double stack_top(const struct chart *c)
     return top;
 }
 
-/* Of curves with bounds, old sums may be higher than what counts as the most. */
+/* Where curves have bounds, old sums may be higher than what counts as the most. */
 static double bounds_top(const struct chart *c, const struct chart_curve *curve)
 {
     double top = 0;

@@ -34,7 +34,7 @@ struct chart_bucket {
     bool known;
     double min, max, mean; /* mean: over the time for which it is known */
     double last;           /* that held at its end */
-    /* Of a sum only bounds are known, as in baro/series.h: min to last are the lower one, and high is the upper one. */
+    /* Only bounds of a sum are known, as in baro/series.h: min to last are the lower one, and high is the upper one. */
     bool is_bound;
     double high;
     double at_least; /* the highest lower bound within the bucket, whether it is a bound alone or not; 0: none */

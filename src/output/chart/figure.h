@@ -42,7 +42,7 @@ struct figure_options {
     unsigned commands;       /* stacks: so many commands by name, the rest as "others"; 0: 8, at most 9 */
     unsigned sets;           /* enum figure_set, or'ed; 0: FIGURE_PAGE. Without effect if ids are given */
     const char *const *ids;  /* these figures, NULL-terminated; NULL: all of the sets */
-    /* Of this tape, borrowed during the call; NULL: they are made here, which takes another walk. */
+    /* The summary of this tape, borrowed during the call; NULL: they are made here, which takes another walk. */
     const struct baro_summary *summary;
     const struct baro_timeline *timeline;
 };

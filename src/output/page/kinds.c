@@ -107,7 +107,7 @@ static int add_curves(struct kinds *k, struct chart *c, struct baro_series *s, i
     return 0;
 }
 
-/* Of a directory its size and its files; how it was walked has no chart. */
+/* A directory has charts of its size and its files, none of how it was walked. */
 static bool is_drawn(const struct kinds *k, int kind, const struct baro_metric *m)
 {
     bool any = false;

@@ -27,7 +27,7 @@ void dialect_end(struct dialect *d, struct buf *ret);
 enum baro_kind dialect_kind(const struct dialect *d);
 /* No row was made so far. */
 bool dialect_silent(const struct dialect *d);
-/* Of how many samples so far pss or uss was old, or not read of each process, where the rows have these; a dialect has
+/* In how many samples so far pss or uss was old or not read of each process, where the rows have these; a dialect has
  * no place for a mark. */
 uint64_t dialect_vague_samples(const struct dialect *d);
 

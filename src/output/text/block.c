@@ -132,7 +132,7 @@ static void cores(struct buf *b, const struct baro_summary *s)
     }
 }
 
-/* Of a job that is over soon nobody reads how long its threads waited, which is not worth a word. */
+/* Nobody reads how long the threads of a short job waited. */
 static bool delay_is_unknown(const struct baro_summary *s)
 {
     uint64_t lag = report_u64(s, "job", "run_delay_lag_ns");

@@ -85,7 +85,7 @@ void report_kills(struct buf *b, const char *before, uint64_t n, const char *aft
     buf_str(b, after);
 }
 
-/* Of the job, as certain as that is; and of what its control group counts, those of others. */
+/* OOM kills: the job's (certain, probable or possible), then those of other processes in its control group. */
 static void kills(struct lines *l, struct buf *b, const struct baro_summary *s)
 {
     struct baro_value likely = report_fact(s, "limits", "oom_kills");

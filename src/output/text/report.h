@@ -21,7 +21,7 @@ struct report_style {
 /* The block of lines at the end of a run. The summary is finished; tape: its path, NULL if it has none. */
 void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret);
 
-/* Of the verdicts that are more than notes the two heaviest, a line for each; nothing if there is none. */
+/* Writes the two heaviest verdicts that are more than notes, a line for each; nothing if there is none. */
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret);
 
 /* A line in their place that says who has them. */

@@ -55,7 +55,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Of a script of several lines the first one that is not empty. Example: bash -ec "\n make deps\n make\n" is
+/* Returns the first line of a script that is not empty. Example: bash -ec "\n make deps\n make\n" is
  * bash -ec 'make deps ...'. */
 static size_t first_line(const char **text, bool *ret_more)
 {

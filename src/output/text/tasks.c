@@ -105,7 +105,8 @@ static bool put_task(struct table *t, const struct baro_summary *s, size_t row)
     return bound;
 }
 
-/* Of the task that lacks most. Example: "12 programs ended before their command was read; these used 3 ms". */
+/* Writes the line of the task that lacks most. Example: "12 programs ended before their command was read; these used 3
+ * ms". */
 static void put_unread(const struct baro_summary *s, struct buf *ret)
 {
     size_t most = 0;

@@ -211,7 +211,7 @@ static int put_entities(struct exporting *x, struct row *row)
     return status ? status : keep(x, row);
 }
 
-/* Of a tape that grows: what is known when the row is written. */
+/* While a tape grows: what is known when the row is written. */
 static void keep_timeline(struct exporting *x, const struct baro_record *record)
 {
     if (!x->timeline || record->t_ns <= x->known_ns || record->kind != BARO_RECORD_EVENT)
@@ -346,7 +346,7 @@ static int export(struct exporting *x)
     return 0;
 }
 
-/* Of a tape that is named, with the kinds that it alone has. */
+/* Lists the kinds of the tape that was named, those included that it alone has. */
 static int list(struct cli *cli, const char *name)
 {
     struct baro_tape *tape = NULL;

@@ -79,8 +79,8 @@ static const struct baro_process *find_pid(const struct baro_sample *s, int32_t 
     return NULL;
 }
 
-/* Of an attached recording: the command of its first target, as the first samples have it; the command line comes a
- * little later than the name. */
+/* Returns, for an attached recording, the command of its first target, as the first samples have it; the command line
+ * comes a little later than the name. */
 static void find_target(struct run *r, struct baro_tape *tape)
 {
     struct baro_record record;

@@ -247,7 +247,7 @@ static int find_moment(struct show *w, uint64_t first_ns, uint64_t last_ns)
 /*
  * When all has ended the last samples have no process, several of them on a busy machine; what is asked for is the last
  * one before. It is looked for in the last second, then in the last four, and so on, because a tape is read forwards.
- * Of the machine alone no sample has any.
+ * A recording of the machine alone has none in any sample.
  */
 static int last_with_processes(struct show *w, const struct baro_sample *last, uint64_t *t_ns)
 {

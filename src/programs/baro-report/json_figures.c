@@ -48,7 +48,7 @@ static void put_curves(struct json *j, const struct chart *c)
     json_end(j, ']');
 }
 
-/* Of a limit that changed: its value in each bucket; null: there was none. */
+/* A limit that changed: its value in each bucket; null where there was none. */
 static void put_steps(struct json *j, const struct chart *c, const double *at)
 {
     json_key(j, "values");

@@ -114,7 +114,7 @@ static void task_row(const struct baro_summary *s, size_t row, struct buf *out)
     buf_str(out, " |\n");
 }
 
-/* Of all processes of the recording together, those of no task included. */
+/* The row of all processes of the recording together, those without a task included. */
 static void all_tasks(const struct baro_summary *s, struct buf *out)
 {
     struct baro_value uss = report_fact(s, "job", "uss_peak_bytes");

@@ -317,7 +317,7 @@ void api_verdicts(struct request *q)
 
 /* ---- the machine ---- */
 
-/* Of those jobs that run the one that read the machine last. Held; NULL: none. */
+/* The running job that read the machine last. Held; NULL: none. */
 static struct job *newest_reading(struct catalogue *c)
 {
     struct job_filter running = {.state = JOB_RUNNING};

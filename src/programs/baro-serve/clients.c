@@ -98,7 +98,7 @@ static size_t held_by(const struct clients *c, const struct peer *peer)
     return bytes;
 }
 
-/* Of a client whose request a worker has: no other thread changes it, and its descriptor stays open. */
+/* Called for a client whose request a worker has: no other thread changes it, and its descriptor stays open. */
 static void know_peer(struct client *one)
 {
     if (one->peer.is == PEER_UNKNOWN)

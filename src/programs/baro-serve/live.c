@@ -412,7 +412,8 @@ size_t live_count(struct live *live)
 
 /* ---- the handlers ---- */
 
-/* Of this peer, or (NULL) of all: the stream whose client took nothing for longest; NULL: each took some lately. */
+/* Returns the stream of this peer (NULL: of all peers) whose client took nothing for longest; NULL: each took some
+ * lately. */
 static struct stream *oldest_idle(struct live *live, const struct peer *peer)
 {
     struct stream *oldest = NULL;

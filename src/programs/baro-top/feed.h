@@ -18,7 +18,7 @@
 /* Samples that are shown, and those that their rates are taken from, lie so far apart at least. */
 #define FEED_STEP_NS 500000000ULL
 
-/* Of the sample that the last point of the curves was made from. */
+/* Time of the sample that the last point of the curves was made from. */
 struct feed_base {
     bool is_set;
     uint64_t t_ns, host_ns;

@@ -59,7 +59,7 @@ static void put(struct grid *g, int row, int column, int width, uint32_t point, 
         at[1] = (struct grid_cell){0, (uint8_t)style};
 }
 
-/* Of what baro_text_next() has found to be a valid character. */
+/* Takes what baro_text_next() has found to be a valid character. */
 static uint32_t decode(const char *text, size_t len)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -197,7 +197,7 @@ static const char *code_of(enum style style)
     return codes[style];
 }
 
-/* Of a row its cells without the blanks at the end. */
+/* Returns the cells of a row without the blanks at its end. */
 static int used(const struct grid *g, int row, bool color)
 {
     int n = g->columns;

@@ -325,7 +325,7 @@ static void playhead(struct view *v, struct columns_of_head c, int rows, uint64_
         grid_restyle(v->grid, row, column, column + 1, STYLE_PLAYHEAD);
 }
 
-/* Of so many rows for figures and lanes those of the lowest ranks; what is left over have the lanes, then the tall
+/* Shows the figures of lowest rank that fit into so many rows; spare rows go to the lanes, then to the tall
  * figures. */
 static int shown_figures(const struct view *v, int rows, int *ret_tall)
 {

@@ -4,7 +4,7 @@
 
 #include "programs/common/cli.h"
 
-/* Of the locale only what characters are and how wide: numbers are the same everywhere. */
+/* Takes from the locale only what characters are and how wide: numbers are written alike everywhere. */
 int main(int argc, char **argv)
 {
     if (!setlocale(LC_CTYPE, ""))

@@ -28,7 +28,7 @@ bool ending_reap(struct ending *e, pid_t pid);
 void ending_kill(struct ending *e, pid_t pid);
 /* Reaps those that have ended meanwhile. */
 void ending_reap_all(struct ending *e);
-/* Of all that were killed or reaped. */
+/* Sum over all that were killed or reaped. */
 uint64_t ending_cpu_ns(const struct ending *e);
 /* Waits for those that are about to end, else they would be left to process 1, which may not reap: up to 0.5 s on a
  * busy machine, 20 ms for one in an uninterruptible sleep. */

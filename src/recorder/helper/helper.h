@@ -18,8 +18,8 @@
 enum helper_what {
     HELPER_SMAPS = 1 << 0,
     HELPER_INFO = 1 << 1, /* full name and redacted command line */
-    /* Of the machine. The key is whatever the asker knows it by, and one that hung is not asked for again under that
-       key. */
+    /* Reads of the machine. The key is whatever the asker knows it by, and one that hung is not asked for again under
+     * that key. */
     HELPER_FS = 1 << 2,        /* path: the mount point, absolute */
     HELPER_SENSOR = 1 << 3,    /* path: as of struct sys_sensor */
     HELPER_FREQUENCY = 1 << 4, /* key.start: the first CPU of at most HELPER_FREQUENCIES; key.pid: how many */

@@ -43,7 +43,7 @@ static const struct {
     [LEDGER_IO_WCHAR] = {PROCESS_io_wchar, REAPED_IO_WCHAR},
 };
 
-/* Of what the row shows, the part that it took over from children; false: not known. A child may have been reaped since
+/* The part of the row that it took over from children; false: not known. A child may have been reaped since
  * that part was read, which shows in the page faults taken over. */
 static bool took_over(const struct member *m, unsigned reaped, uint64_t *ret)
 {

@@ -207,7 +207,7 @@ int job_resume(struct job *j, const struct baro_sample *last)
     }
     for (size_t i = 0; i < last->n; i++)
         take_back(j, last->processes[i]);
-    /* Of those that had started by then, all that are not here any more have ended. */
+    /* All that had started by then and are not here any more have ended. */
     j->ended += last->job[JOB_processes_started] - known;
     job_resume_end(j);
     return 0;

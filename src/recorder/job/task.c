@@ -139,7 +139,7 @@ static bool io_is_known(const struct job *j, const struct member *m)
     return m->left_task ? m->row.absent[PROCESS_io_rchar] == BARO_PRESENT : io_is_whole(j, m);
 }
 
-/* Of a value of its exit record, which is since the recording began. */
+/* Takes a value of its exit record, which counts since the recording began. */
 static uint64_t of_task(const struct member *m, unsigned counter, uint64_t v)
 {
     return m->task_base ? since_joined(m, counter, v + (m->base ? m->base[counter] : 0)) : v;

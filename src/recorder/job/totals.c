@@ -90,7 +90,7 @@ static void leave_out_taken(struct job *j, struct member *m)
     j->io_short = true;
 }
 
-/* Of a member of a task only what it used itself counts. The kernel does not tell its I/O apart from that of its
+/* Only what a member of a task used itself counts. The kernel does not tell its I/O apart from that of its
  * children. */
 static void own_part(const struct member *m, struct member_part *p)
 {

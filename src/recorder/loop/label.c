@@ -93,7 +93,7 @@ static bool try(struct recorder *r, const struct watch_change *c)
 
 /* ---- what is reported ---- */
 
-/* Of one process the last one counts. */
+/* A later report about a process replaces the earlier one. */
 static void forget(struct recorder *r, int32_t pid)
 {
     for (size_t i = 0; i < r->n_label_waits; i++) {

@@ -58,7 +58,7 @@ struct recorders {
     uint32_t filter_gaps;
     uint64_t filter_found, filter_ended, foreign_forks;
 
-    /* Of an observer: its recorders as a heap, first the one whose tick is due first. */
+    /* An observer's recorders as a heap; the one whose tick is due first comes first. */
     struct recorder **due;
     size_t n, cap;
     struct directory members;

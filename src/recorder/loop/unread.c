@@ -60,7 +60,7 @@ static void judge(struct recorder *r, const struct watch_change *c, const struct
     recorder_wake(r);
 }
 
-/* Of a process that is no member. */
+/* The process is no member. */
 static bool find_stashed(const struct recorders *a, const struct watch_change *c, struct end *ret)
 {
     const struct exits_event *e = event_find_stashed(a, c->pid, c->begin_ns);
@@ -69,7 +69,7 @@ static bool find_stashed(const struct recorders *a, const struct watch_change *c
     return e;
 }
 
-/* Of a member. Returns false if its end is not known yet. */
+/* The process is a member. Returns false if its end is not known yet. */
 static bool find_member(const struct recorder *r, const struct member *m, struct end *ret)
 {
     const struct member_usage *u = member_usage(m);
@@ -79,7 +79,7 @@ static bool find_member(const struct recorder *r, const struct member *m, struct
     return true;
 }
 
-/* Of one whose exit record is held. */
+/* The exit record of the process is held. */
 static bool find_held(const struct recorder *r, const struct watch_change *c, struct end *ret)
 {
     const struct baro_exit *e = label_held_exit(r, c);

@@ -22,7 +22,8 @@ struct account {
     uint64_t start_ns;          /* CLOCK_MONOTONIC; the times of budget and allowance count from here */
     uint64_t charged_own_ns;    /* CPU time of this process that was charged to the budget so far */
 
-    /* Of an observer. Each recording then reports what its own samples cost, and an equal share of everything else. */
+    /* Several recordings in one process (an observer): each reports what its own samples cost, and an equal share of
+     * everything else. */
     size_t recordings;      /* 0: there is one, and this account is its own */
     uint64_t ticks_ns;      /* CPU time of the ticks of all recordings */
     struct helper *helper;  /* for memory and commands of processes; NULL: none yet */

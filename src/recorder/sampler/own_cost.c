@@ -52,7 +52,7 @@ void own_cost_charge(struct own_cost *o, bool sampled)
                  helpers + account_take_helper(a), all > sample ? all - sample : 0);
 }
 
-/* Of what belongs to no recording, each gets an equal part. */
+/* Costs that all recordings share are split equally. */
 static void add_share(struct own_cost *o, uint64_t tick_ns)
 {
     struct account *a = o->sampling->account;

@@ -153,7 +153,7 @@ static void name_of_argument(const struct child *c, char *to, size_t cap)
     memmove(to, base, strlen(base) + 1);
 }
 
-/* Of all jobs that are wanted, the tasks that the command fits. */
+/* Finds the tasks that the command fits, in all jobs that are wanted. */
 static size_t match_jobs(struct child *c, const struct command *command, int32_t ppid)
 {
     size_t n = 0;

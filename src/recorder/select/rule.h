@@ -13,7 +13,7 @@
 #include "base/regex.h"
 
 #define RULES_MOST 255u
-/* Of all regular expressions together (base/regex.h). So many take about a second for the longest command. */
+/* Steps of all regular expressions together (base/regex.h). So many take about a second for the longest command. */
 #define RULES_STEPS_MOST 20000u
 #define TASKS_MOST 255u /* their numbers, counted from 1, are bytes */
 #define TASK_NAME_MOST 64u /* with its NUL */
@@ -78,9 +78,9 @@ void rules_done(struct rules *r);
 /* Returns the number of the first task with a rule that fits, counted from 1; 0: none. */
 unsigned rules_match(const struct rules *r, const struct command *c);
 
-/* Of a process whose command was not read, with what the kernel said at its end. comm: NULL: not known. Returns the
- * number of the task that it belonged to, counted from 1. If that can't be told: 0, and ret_may says for each task,
- * counted from 0, whether it may have belonged to it. */
+/* Decides the task of a process whose command was not read, from what the kernel said at its end. comm: NULL: not
+ * known. Returns the number of the task that it belonged to, counted from 1. If that can't be told: 0, and ret_may says
+ * for each task, counted from 0, whether it may have belonged to it. */
 unsigned rules_judge(const struct rules *r, const struct command *c, bool ret_may[TASKS_MOST]);
 
 /* Does any rule need this text? Does any need the user? */

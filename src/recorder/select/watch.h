@@ -10,9 +10,9 @@
  * reported as a member once it has lived for WATCH_PENDING without that, or has ended. Example: `python gulpy` forks
  * four workers, which are members; each `ls` that it starts is none.
  *
- * Of a whole task, what a member forks belongs to the task whatever it executes, unless its own command fits a rule of
- * a task that comes before. A process can also be pinned to a whole task (recorder/select/pin.h). A firm task is a
- * control group: its processes belong to no other.
+ * In a whole task (`children: true`), what a member forks belongs to the task whatever it executes, unless its own
+ * command fits a rule of a task that comes before. A process can also be pinned to a whole task
+ * (recorder/select/pin.h). A firm task is a control group: its processes belong to no other.
  */
 #ifndef RECORDER_SELECT_WATCH_H
 #define RECORDER_SELECT_WATCH_H

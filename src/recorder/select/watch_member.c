@@ -136,7 +136,7 @@ void watch_prune(struct watch_process *p)
     }
 }
 
-/* Of a whole task, a member stays one whatever it executes. */
+/* A member of a whole task (`children: true`) stays one whatever it executes. */
 uint8_t watch_task_of(const struct watch_member *m)
 {
     if (m->pin && m->job->firm[m->pin])

@@ -7,7 +7,7 @@
  * An overlay has no space of its own. It counts if it is the root of a container. The filesystem below it, if it is
  * mounted as well (as for /etc/hosts), has the same values and id and is dropped.
  *
- * Of a ZFS pool the mounted datasets are added up; their free space is shared. This is what users of the pool see:
+ * The mounted datasets of a ZFS pool are added up; their free space is shared. This is what users of the pool see:
  * snapshots and datasets that are not mounted are not included. Example: datasets with 10 and 5 GB used and 100 GB
  * available each: 15 GB used, 100 GB available, 115 GB in total.
  */

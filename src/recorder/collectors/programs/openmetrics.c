@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpenMetrics 1.0 text, and the Prometheus text format 0.0.4 that it comes from (prometheus.io, "Exposition formats").
- * Of the two the laxer rule is taken: what HELP, TYPE and UNIT say holds for the samples after them; a family's name
+ * The laxer rule of the two is taken: what HELP, TYPE and UNIT say holds for the samples after them; a family's name
  * stands for foo and, by its type, for foo_total, foo_bucket, foo_sum and so on. Timestamps and exemplars are skipped:
  * a reading has one time, at which it was read.
  */

@@ -67,7 +67,7 @@ static void each_socket(struct reader *r, uint64_t place, size_t n, bool ended, 
     }
 }
 
-/* Of a namespace in which no process of the job is, they are left out. */
+/* Sockets of a namespace in which no process of the job is are left out. */
 static void read_ends(struct reader *r, struct place *p)
 {
     bool done = false;

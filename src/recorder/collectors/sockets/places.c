@@ -38,7 +38,7 @@ void places_init(struct places *p, int proc_fd)
 
 enum entered { ENTERED, REFUSED, GONE };
 
-/* Of a process that has ended, or that is elsewhere now, it is GONE: the next one that is in there can be followed. */
+/* If the process has ended, or is elsewhere now, the place is GONE: the next one that is in there can be followed. */
 static enum entered go_in(const struct places *p, int32_t pid, uint64_t inode)
 {
     char path[32];
