@@ -489,16 +489,20 @@ def test_rules_without_events(observer, burn, wait_until, monkeypatch):
             wait_until(lambda: observer.newest(tape, task)["processes"] == 2, "both processes")
             wait_until(lambda: observer.newest(tape, task)["cpu_ns"] > 50e6, "CPU time of both")
     finally:
+        used = 0
         for p in (before, after):
             p.kill()
-            p.wait()
+            usage = os.wait4(p.pid, 0)[2]
+            used += usage.ru_utime + usage.ru_stime
     for tape, task in zip(tapes, "ab", strict=True):
         wait_until(lambda: observer.newest(tape, task)["processes"] == 0, "their ends")
     assert observer.stop() == []
     for tape, task in zip(tapes, "ab", strict=True):
         observer.await_end(tape)
         one = observer.tasks(tape)[task]
-        assert one["processes_started"] == one["processes_ended"] == 2 and one["cpu_is_lower_bound"]
+        assert one["processes_started"] == one["processes_ended"] == 2
+        # A scan that finds both as zombies has all.
+        assert one["cpu_is_lower_bound"] or one["cpu_ns"] > 0.95e9 * used
 
 
 @needs_connector
