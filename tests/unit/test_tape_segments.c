@@ -251,6 +251,27 @@ static void test_damaged(void **state)
     baro_tape_close(t);
 }
 
+/* What was repaired in one segment is not applied to the next one. */
+static void test_repaired(void **state)
+{
+    struct fixture *f = *state;
+    struct baro_tape *t;
+    char path[120];
+    struct stat st;
+    for (uint32_t number = 3; number < 8; number++) {
+        segment_path(f, number, path);
+        assert_int_equal(stat(path, &st), 0);
+        int fd = open(path, O_WRONLY);
+        assert_int_equal(pwrite(fd, "damaged", 7, st.st_size / 2), 7);
+        close(fd);
+    }
+    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    expect_from(t, f, 0);
+    assert_int_equal(baro_tape_rewind(t, NULL), 0);
+    expect_from(t, f, 0);
+    baro_tape_close(t);
+}
+
 /* While the newest segment has no header yet, the tape ends before it, and continues later. */
 static void test_growing(void **state)
 {
@@ -416,7 +437,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_is_one_tape), TEST(test_by_descriptor), TEST(test_each_is_a_tape), TEST(test_any_time),
         TEST(test_removed),     TEST(test_damaged),       TEST(test_growing),        TEST(test_no_room),
-        TEST(test_keep),        TEST(test_other_folders), TEST(test_stopped),
+        TEST(test_keep),        TEST(test_other_folders), TEST(test_stopped), TEST(test_repaired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

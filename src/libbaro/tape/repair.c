@@ -51,6 +51,8 @@ void repair_done(struct baro_tape *t)
     for (size_t i = 0; i < t->n_patches; i++)
         free(t->patches[i].bytes);
     free(t->patches);
+    t->patches = NULL; /* a cursor over segments goes on with another file */
+    t->n_patches = 0;
 }
 
 /* ---- by parity ---- */
