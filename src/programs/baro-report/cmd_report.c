@@ -12,6 +12,7 @@
 #include "base/span.h"
 #include "programs/baro-report/folder.h"
 #include "programs/baro-report/formats.h"
+#include "programs/baro-report/several.h"
 #include "programs/common/output.h"
 #include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
@@ -50,20 +51,40 @@ static int to_output(void *context, const char *text, size_t len)
     return output_write(context, text, len, NULL);
 }
 
-static int write_file(const struct cli *cli, const struct report_format *format, const struct report_input *in,
-                      const char *name)
+/* What the report is made from: one tape, or several. */
+struct job {
+    const struct cli *cli;
+    const struct settings *s;
+    struct report_input one; /* if several.list is NULL */
+    struct several several;
+};
+
+static int fail(const struct job *j, int code, struct baro_error *err, const char *name)
+{
+    if (code < 0 && !err->text[0])
+        error_set(err, code, "can't write %s: %s", name ? name : "to standard output", strerror(-code));
+    return code < 0 ? cli_fail(j->cli, err) : 0;
+}
+
+static int write_to(struct job *j, const struct report_format *format, baro_sink *sink, void *context,
+                    struct baro_error *err)
+{
+    return j->several.list ? format->write_several(&j->several, sink, context, err)
+                           : format->write(&j->one, sink, context, err);
+}
+
+static int write_file(struct job *j, const struct report_format *format, const char *name)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct output o;
-    int code = output_open(&o, name, in->force, false, &err);
+    int code = output_open(&o, name, j->s->force, false, &err);
     if (code >= 0)
-        code = format->write(in, to_output, &o, &err);
+        code = write_to(j, format, to_output, &o, &err);
     if (code >= 0)
         code = output_commit(&o, &err);
-    if (code < 0 && !err.text[0])
-        error_set(&err, code, "can't write %s: %s", name ? name : "to standard output", strerror(-code));
+    int status = fail(j, code, &err, name);
     output_done(&o);
-    return code < 0 ? cli_fail(cli, &err) : 0;
+    return status;
 }
 
 /* DIR/, or a folder that is there. */
@@ -74,32 +95,35 @@ static bool is_folder(const struct settings *s)
            (ends_with(s->output, "/") || (stat(s->output, &st) == 0 && S_ISDIR(st.st_mode)));
 }
 
-static int write_folder(const struct cli *cli, const struct report_input *in, const char *path)
+static int write_folder(struct job *j, const char *path)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    int code = report_folder(in, path, &err);
-    if (code < 0 && !err.text[0])
-        error_set(&err, code, "can't write %s: %s", path, strerror(-code));
-    return code < 0 ? cli_fail(cli, &err) : 0;
+    int code = j->several.list ? several_folder(&j->several, path, j->s->force, &err)
+                               : report_folder(&j->one, path, j->s->force, &err);
+    return fail(j, code, &err, path);
 }
 
-static int report(const struct cli *cli, const struct settings *s, const struct report_input *in)
+static int report(struct job *j)
 {
+    const struct settings *s = j->s;
     const struct report_format *format = choose(s);
     char name[PATH_MAX];
     if (is_folder(s))
-        return write_folder(cli, in, s->output);
+        return write_folder(j, s->output);
     if (!format)
-        return cli_failf(cli,
+        return cli_failf(j->cli,
                          "what %s should be is not clear from its name: it ends with .html, .md, .json or / (a "
                          "folder), or --format says it",
                          s->output);
+    if (j->several.list && (!s->output || !format->write_several))
+        return cli_failf(j->cli, "several tapes are one report as Markdown or JSON: -o FILE.md, -o FILE.json or -o "
+                                 "DIR/; a page has one tape");
     if (s->output)
-        return write_file(cli, format, in, strcmp(s->output, "-") == 0 ? NULL : s->output);
-    default_name(in->path, format->ending, name);
-    int status = write_file(cli, format, in, name);
+        return write_file(j, format, strcmp(s->output, "-") == 0 ? NULL : s->output);
+    default_name(j->one.path, format->ending, name);
+    int status = write_file(j, format, name);
     if (status == 0)
-        cli_note(cli, "wrote %s", name);
+        cli_note(j->cli, "wrote %s", name);
     return status;
 }
 
@@ -109,34 +133,65 @@ static int append(void *context, const char *text, size_t len)
 }
 
 /* The Markdown behind what is in the job summary of GitHub Actions already. */
-static int add_to_github(const struct cli *cli, const struct report_input *in)
+static int add_to_github(struct job *j)
 {
     struct baro_error err = BARO_ERROR_INIT;
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (!path || !*path)
-        return cli_failf(cli, "--github: GITHUB_STEP_SUMMARY is not set; GitHub Actions sets it, or use -o FILE.md");
+        return cli_failf(j->cli, "--github: GITHUB_STEP_SUMMARY is not set; GitHub Actions sets it, or use -o FILE.md");
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
-        return cli_failf(cli, "can't open %s: %s", path, strerror(errno));
-    int code = report_markdown(in, append, &fd, &err);
+        return cli_failf(j->cli, "can't open %s: %s", path, strerror(errno));
+    int code = j->several.list ? several_markdown(&j->several, append, &fd, &err)
+                               : report_markdown(&j->one, append, &fd, &err);
     close(fd);
-    if (code < 0 && !err.text[0])
-        error_set(&err, code, "can't write %s: %s", path, strerror(-code));
-    return code < 0 ? cli_fail(cli, &err) : 0;
+    return fail(j, code, &err, path);
+}
+
+static int make(struct job *j)
+{
+    const struct settings *s = j->s;
+    if (s->github && (s->output || s->report_format >= 0))
+        return cli_failf(j->cli, "--github and %s exclude each other", s->output ? "-o" : "--format");
+    return s->github ? add_to_github(j) : report(j);
+}
+
+static int report_one(struct job *j, const char *operand)
+{
+    struct reader_path path;
+    int status = reader_open(j->cli, operand, &j->one.tape, &path);
+    if (status)
+        return status;
+    j->one.path = path.at;
+    j->one.name = path_base_name(path.at);
+    j->one.zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(j->one.tape)));
+    status = make(j);
+    baro_tape_close(j->one.tape);
+    return status;
+}
+
+/* A report without one of the tapes is written, but it is no success. */
+static int report_several(struct job *j, struct tape_list *list)
+{
+    j->several.list = list;
+    int status = make(j);
+    for (size_t i = 0; i < list->n && j->several.read; i++) {
+        if (list->at[i].is_unread)
+            status = cli_failf(j->cli, "not in the report: %s", list->at[i].reason.text);
+    }
+    return status;
 }
 
 int cmd_report(struct cli *cli, const struct settings *s, char **argv)
 {
-    struct reader_path path;
-    struct report_input in = {.path = path.at, .force = s->force};
-    int status = reader_open(cli, argv[0], &in.tape, &path);
-    if (status)
-        return status;
-    in.zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(in.tape)));
-    if (s->github && (s->output || s->report_format >= 0))
-        status = cli_failf(cli, "--github and %s exclude each other", s->output ? "-o" : "--format");
+    struct job j = {.cli = cli, .s = s};
+    struct tape_list list = {0};
+    struct baro_error err = BARO_ERROR_INIT;
+    int status = 0;
+    if (tape_list_read(&list, argv, &err) < 0)
+        status = cli_fail(cli, &err);
     else
-        status = s->github ? add_to_github(cli, &in) : report(cli, s, &in);
-    baro_tape_close(in.tape);
+        status = list.is_several ? report_several(&j, &list) : report_one(&j, argv[0]);
+    tape_list_done(&list);
     return status;
 }

@@ -22,6 +22,10 @@ void document_done(struct document *d);
 /* A fact of a phase: its value by name; absent if there is no such fact. */
 struct baro_value document_phase(const struct document *d, size_t item, const char *name);
 
+/* markdown.c: what is read, as Markdown. */
+void document_markdown(const struct document *d, struct buf *ret);
+/* json.c: what is read, as one object. Returns 0 or a negative code. */
+int document_json(const struct document *d, struct json *j, struct baro_error *err);
 /* json_figures.c: the member "figures" of an object that is open. Returns 0 or a negative code. */
 int document_json_figures(const struct document *d, struct json *j, struct baro_error *err);
 

@@ -14,6 +14,7 @@
 #include "output/chart/figure.h"
 #include "programs/baro-report/document.h"
 #include "programs/baro-report/folder_page.h"
+#include "programs/baro-report/several.h"
 
 #define WIDTH 900u /* CSS pixels; a PNG has twice as many: 1800 */
 #define HEIGHT 375u
@@ -21,7 +22,7 @@
 #define SCALE 2
 
 struct folder {
-    const struct report_input *in;
+    bool force;
     char path[4096];      /* without a slash at its end */
     char temporary[4128]; /* made beside it */
     int fd;               /* of the temporary one; -1: there is none */
@@ -48,14 +49,16 @@ static int write_whole(const struct folder *f, const char *name, const struct bu
     return code < 0 ? fail(f, code) : 0;
 }
 
-static int picture(const struct folder *f, const struct chart *c, struct folder_picture *ret)
+static int picture(const struct folder *f, const struct chart *c, size_t number, struct folder_picture *ret)
 {
     bool png = chart_has_png(), low = strcmp(c->id, "instance_count") == 0;
     struct chart_picture p = {.width = WIDTH, .height = low ? HEIGHT_LOW : HEIGHT, .scale = SCALE, .has_title = true,
                               .has_time = true, .has_legend = true, .has_spans = true, .standalone = true};
     struct buf b = {0};
+    char before[24];
     int code = 0;
-    snprintf(ret->name, sizeof(ret->name), "%s.%s", c->id, png ? "png" : "svg");
+    snprintf(before, sizeof(before), "%zu_", number);
+    snprintf(ret->name, sizeof(ret->name), "%s%s.%s", number ? before : "", c->id, png ? "png" : "svg");
     ret->chart = c;
     if (png)
         code = chart_png(c, &p, &b, f->err);
@@ -78,50 +81,27 @@ static int pictures(const struct folder *f, const struct figures *figures, struc
         if (info->set != FIGURE_SEED && (c->absent || !chart_top(c)))
             continue;
         if (page->n < FOLDER_PICTURES)
-            code = picture(f, c, &page->picture[page->n++]);
+            code = picture(f, c, page->number, &page->picture[page->n++]);
     }
     return code;
-}
-
-static int to_buffer(void *context, const char *text, size_t len)
-{
-    buf_add(context, text, len);
-    return 0;
 }
 
 /* The report as Markdown, and the figures behind it. */
-static int write_page(const struct folder *f, const struct folder_page *page)
+static int fill(const struct document *d, void *context, struct buf *text, struct baro_error *err)
 {
-    struct buf text = {0};
-    int code = baro_tape_rewind(f->in->tape, f->err);
-    if (code >= 0)
-        code = report_markdown(f->in, to_buffer, &text, f->err);
-    if (code >= 0) {
-        folder_page(page, &text);
-        code = write_whole(f, "report.md", &text);
-    }
-    buf_done(&text);
-    return code;
-}
-
-static int fill(const struct folder *f)
-{
-    struct document d;
+    const struct folder *f = context;
     struct figures *figures = NULL;
-    int code = document_read(&d, f->in, f->err);
+    struct figure_options options = {.buckets = WIDTH / 2, .sets = FIGURE_PAGE | FIGURE_SEED, .summary = d->summary,
+                                     .timeline = d->timeline};
+    int code = figures_of_tape(d->in->tape, &options, &figures, err);
     if (code < 0)
         return code;
-    struct figure_options options = {.buckets = WIDTH / 2, .sets = FIGURE_PAGE | FIGURE_SEED, .summary = d.summary,
-                                     .timeline = d.timeline};
-    code = figures_of_tape(f->in->tape, &options, &figures, f->err);
-    struct folder_page page = {.in = f->in, .summary = d.summary, .figures = figures};
-    if (code >= 0)
-        code = pictures(f, figures, &page);
-    if (code >= 0)
-        code = write_page(f, &page);
+    struct folder_page page = {.number = d->in->number, .summary = d->summary, .figures = figures};
+    code = pictures(f, figures, &page);
+    document_markdown(d, text);
+    folder_page(&page, text);
     figures_free(figures);
-    document_done(&d);
-    return code;
+    return code < 0 ? SEVERAL_STOP : 0;
 }
 
 /* ---- the folder ---- */
@@ -165,7 +145,7 @@ static int check(const struct folder *f)
         return errno == ENOENT ? 0 : fail(f, -errno);
     if (!S_ISDIR(st.st_mode))
         return error_set(f->err, -ENOTDIR, "%s is not a folder; it is not replaced", f->path);
-    if (!f->in->force && !is_empty(f->path))
+    if (!f->force && !is_empty(f->path))
         return error_set(f->err, -EEXIST, "%s/ exists and is not empty; --force replaces the files of a report in it",
                          f->path);
     return 1;
@@ -184,35 +164,63 @@ static int commit(const struct folder *f)
 {
     if (rename(f->temporary, f->path) == 0)
         return 0;
-    if (!f->in->force || (errno != EEXIST && errno != ENOTEMPTY))
+    if (!f->force || (errno != EEXIST && errno != ENOTEMPTY))
         return fail(f, -errno);
     int code = move_files(f, f->path);
     return code < 0 ? fail(f, code) : 0;
 }
 
-int report_folder(const struct report_input *in, const char *path, struct baro_error *err)
+static int begin_at(struct folder *f, const char *path)
 {
-    struct folder f = {.in = in, .fd = -1, .err = err};
     size_t n = strlen(path);
     while (n > 1 && path[n - 1] == '/')
         n--;
-    if (n >= sizeof(f.path))
-        return error_set(err, -ENAMETOOLONG, "the name of the folder is too long");
-    memcpy(f.path, path, n);
-    int code = check(&f);
+    if (n >= sizeof(f->path))
+        return error_set(f->err, -ENAMETOOLONG, "the name of the folder is too long");
+    memcpy(f->path, path, n);
+    int code = check(f);
+    return code < 0 ? code : begin(f);
+}
+
+/* code: of what was done so far. */
+static int finish(struct folder *f, int code, struct buf *text)
+{
     if (code >= 0)
-        code = begin(&f);
+        code = write_whole(f, "report.md", text);
     if (code >= 0)
-        code = fill(&f);
-    if (code >= 0)
-        code = commit(&f);
-    if (f.fd >= 0) {
+        code = commit(f);
+    if (f->fd >= 0) {
         /* If it has its name now, it is not found under this one any more. */
         struct stat st;
-        if (stat(f.temporary, &st) == 0)
-            move_files(&f, NULL);
-        close(f.fd);
-        rmdir(f.temporary);
+        if (stat(f->temporary, &st) == 0)
+            move_files(f, NULL);
+        close(f->fd);
+        rmdir(f->temporary);
     }
+    buf_done(text);
     return code;
+}
+
+int report_folder(const struct report_input *in, const char *path, bool force, struct baro_error *err)
+{
+    struct folder f = {.force = force, .fd = -1, .err = err};
+    struct document d;
+    struct buf text = {0};
+    int code = begin_at(&f, path);
+    if (code >= 0 && (code = document_read(&d, in, err)) >= 0) {
+        code = fill(&d, &f, &text, err);
+        code = code > 0 ? err->code : code;
+        document_done(&d);
+    }
+    return finish(&f, code, &text);
+}
+
+int several_folder(struct several *s, const char *path, bool force, struct baro_error *err)
+{
+    struct folder f = {.force = force, .fd = -1, .err = err};
+    struct buf text = {0};
+    int code = begin_at(&f, path);
+    if (code >= 0)
+        code = several_sections(s, fill, &f, &text, err);
+    return finish(&f, code, &text);
 }

@@ -8,8 +8,10 @@
 /*
  * Writes report.md and its pictures: PNG, or SVG where there is no cairo. They are made in a folder beside it, which
  * gets its name when all is written: after a failure there is nothing. A folder that is there must be empty, unless
- * in->force: then files of the same names are replaced. Returns 0 or a negative code with its text in err.
+ * force: then files of the same names are replaced. Returns 0 or a negative code with its text in err.
  */
-int report_folder(const struct report_input *in, const char *path, struct baro_error *err);
+int report_folder(const struct report_input *in, const char *path, bool force, struct baro_error *err);
+/* The same of several tapes: the numbers of tapes are in the names of pictures. */
+int several_folder(struct several *s, const char *path, bool force, struct baro_error *err);
 
 #endif

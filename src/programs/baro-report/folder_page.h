@@ -14,7 +14,7 @@ struct folder_picture {
 };
 
 struct folder_page {
-    const struct report_input *in;
+    size_t number; /* of the tape in a report of several; 0: it is alone */
     const struct baro_summary *summary;
     const struct figures *figures;
     struct folder_picture picture[FOLDER_PICTURES];

@@ -85,6 +85,18 @@ static int put_summary(struct json *j, const struct document *d, struct baro_err
     return r;
 }
 
+int document_json(const struct document *d, struct json *j, struct baro_error *err)
+{
+    json_begin(j, '{');
+    member_u64(j, "version", 1);
+    int r = put_summary(j, d, err);
+    put_timeline(j, d->timeline);
+    if (r >= 0)
+        r = document_json_figures(d, j, err);
+    json_end(j, '}');
+    return r >= 0 && j->out->failed ? error_set(err, -ENOMEM, "out of memory") : r;
+}
+
 int report_json(const struct report_input *in, baro_sink *sink, void *context, struct baro_error *err)
 {
     struct document d;
@@ -93,15 +105,9 @@ int report_json(const struct report_input *in, baro_sink *sink, void *context, s
     int r = document_read(&d, in, err);
     if (r < 0)
         return r;
-    json_begin(&j, '{');
-    member_u64(&j, "version", 1);
-    r = put_summary(&j, &d, err);
-    put_timeline(&j, d.timeline);
+    r = document_json(&d, &j, err);
     if (r >= 0)
-        r = document_json_figures(&d, &j, err);
-    json_end(&j, '}');
-    if (r >= 0)
-        r = out.failed ? error_set(err, -ENOMEM, "out of memory") : sink(context, (const char *)out.at, out.len);
+        r = sink(context, (const char *)out.at, out.len);
     buf_done(&out);
     document_done(&d);
     return r;

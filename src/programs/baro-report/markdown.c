@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fmt.h"
-#include "base/span.h"
 #include "output/text/lines.h"
 #include "output/text/read.h"
 #include "output/text/report.h"
@@ -21,7 +20,6 @@
 #define COMMANDS_SHOWN 10u
 #define PHASES_SHOWN 40u
 #define CURVES_WIDTH 88u
-#define TITLE_BYTES 100u
 
 struct page {
     const struct document *d;
@@ -61,25 +59,15 @@ static void place_and_time(struct page *p)
     buf_done(&b);
 }
 
-/* In a heading there is room for so much. Returns whether the end is missing. */
-static bool put_title(struct page *p, const struct buf *title)
-{
-    size_t n = title->failed ? 0 : title->len;
-    bool is_cut = n > TITLE_BYTES;
-    for (n = is_cut ? TITLE_BYTES : n; is_cut && n && (title->at[n] & 0xc0) == 0x80; n--)
-        ;
-    markdown_code(p->out, (const char *)title->at, n, false);
-    buf_str(p->out, is_cut ? "…" : "");
-    return is_cut;
-}
-
 static void head(struct page *p)
 {
     struct buf title = {0}, result = {0};
     report_title(p->s, &title);
     report_result(p->s, p->style.running, &result);
     buf_str(p->out, "## ");
-    p->is_cut = put_title(p, &title);
+    if (p->d->in->number)
+        buf_printf(p->out, "%zu. ", p->d->in->number);
+    p->is_cut = markdown_title(p->out, &title, false);
     buf_str(p->out, "\n\n**");
     put_escaped(p, &result);
     buf_str(p->out, "** · **");
@@ -285,12 +273,30 @@ static void commands(struct page *p)
 
 static void foot(struct page *p)
 {
-    const char *name = path_base_name(p->d->in->path);
+    const char *name = p->d->in->name;
     buf_str(p->out, "<sub>barograph ");
     markdown_text(p->out, baro_header_version(p->d->header), strlen(baro_header_version(p->d->header)));
     buf_str(p->out, " · ");
     markdown_code(p->out, name, strlen(name), false);
     buf_str(p->out, "</sub>\n");
+}
+
+void document_markdown(const struct document *d, struct buf *ret)
+{
+    struct page p = {.d = d, .s = d->summary, .out = ret};
+    p.style = (struct report_style){.width = 400,
+                                    .utf8 = true,
+                                    .running = baro_tape_state(d->in->tape) == BARO_TAPE_RUNNING,
+                                    .zone = d->in->zone};
+    head(&p);
+    verdicts(&p);
+    curves(&p);
+    figures(&p);
+    phases(&p);
+    markdown_tasks(p.s, ret);
+    commands(&p);
+    notes(&p);
+    foot(&p);
 }
 
 int report_markdown(const struct report_input *in, baro_sink *sink, void *context, struct baro_error *err)
@@ -300,20 +306,7 @@ int report_markdown(const struct report_input *in, baro_sink *sink, void *contex
     int r = document_read(&d, in, err);
     if (r < 0)
         return r;
-    struct page p = {.d = &d, .s = d.summary, .out = &out};
-    p.style = (struct report_style){.width = 400,
-                                    .utf8 = true,
-                                    .running = baro_tape_state(in->tape) == BARO_TAPE_RUNNING,
-                                    .zone = in->zone};
-    head(&p);
-    verdicts(&p);
-    curves(&p);
-    figures(&p);
-    phases(&p);
-    markdown_tasks(p.s, &out);
-    commands(&p);
-    notes(&p);
-    foot(&p);
+    document_markdown(&d, &out);
     r = out.failed ? error_set(err, -ENOMEM, "out of memory") : sink(context, (const char *)out.at, out.len);
     buf_done(&out);
     document_done(&d);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define TITLE_BYTES 100u
+
 static bool is_word(unsigned char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
@@ -45,6 +47,17 @@ void markdown_code(struct buf *b, const char *at, size_t len, bool in_table)
         buf_byte(b, '`');
     b->failed = b->failed || escaped.failed;
     buf_done(&escaped);
+}
+
+bool markdown_title(struct buf *b, const struct buf *title, bool in_table)
+{
+    size_t n = title->failed ? 0 : title->len;
+    bool is_cut = n > TITLE_BYTES;
+    for (n = is_cut ? TITLE_BYTES : n; is_cut && n && (title->at[n] & 0xc0) == 0x80; n--)
+        ;
+    markdown_code(b, (const char *)title->at, n, in_table);
+    buf_str(b, is_cut ? "…" : "");
+    return is_cut;
 }
 
 /*

@@ -10,6 +10,9 @@
 
 /* A name or a command line as code; raw bytes. in_table: it stands in a cell of a table. */
 void markdown_code(struct buf *b, const char *at, size_t len, bool in_table);
+/* The same of the title of a recording, cut to what a heading or a cell has room for. Returns whether it was cut.
+ */
+bool markdown_title(struct buf *b, const struct buf *title, bool in_table);
 /* A part of a sentence; raw bytes. */
 void markdown_text(struct buf *b, const char *at, size_t len);
 /* The same of text that is escaped already (text_escaped). */

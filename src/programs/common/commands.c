@@ -213,17 +213,22 @@ const struct cli_command cli_commands[] = {
      .failed = CLI_FAILED,
      .operands_max = 1},
     {.name = "report",
-     .operands = "[TAPE]",
+     .operands = "[TAPE|DIR...]",
      .summary = "a report to look at: an HTML page, Markdown, JSON or a folder with pictures",
      .about = "Writes a report of the recording. By default it is one HTML file that needs no other file and no "
               "network, so it can be mailed. It can also be Markdown (for pull requests and job summaries), JSON, or "
-              "a folder with Markdown and pictures. The name of the output determines the format.\n\n" ONE_TAPE_SAYS,
+              "a folder with Markdown and pictures. The name of the output determines the format.\n\n"
+              "Several tapes, or all tapes in the folder DIR, are one report as Markdown or JSON, or a folder: a table "
+              "with a row for each tape, the CPU time and the processes of all together, then the report of each. What "
+              "a recording within another recording used is in both, and so counts twice. A tape that can't be read is "
+              "named there with the reason; then the exit status is 2.\n\n" ONE_TAPE_SAYS,
      .examples = "baro report -o build.html\tthe last run as a page\n"
-                 "baro report -o build/ tests.baro\ta folder with Markdown and pictures",
+                 "baro report -o build/ tests.baro\ta folder with Markdown and pictures\n"
+                 "baro report -o parts.md log/*/job.baro\tone report of several tapes",
      .options = options_report,
      .function = cmd_report,
      .failed = CLI_FAILED,
-     .operands_max = 1,
+     .operands_max = -1,
      .program = "baro-report"},
     {.name = "plot",
      .operands = "[TAPE...] [FIGURE|METRIC]",

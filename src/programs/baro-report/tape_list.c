@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-report/tape_list.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "baro/baro.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "base/span.h"
+
+static bool is_listed(const struct tape_list *l, const struct listed_tape *t)
+{
+    for (size_t i = 0; t->is_there && i < l->n; i++) {
+        if (l->at[i].is_there && l->at[i].device == t->device && l->at[i].inode == t->inode)
+            return true;
+    }
+    return false;
+}
+
+static int add(struct tape_list *l, const char *path, struct baro_error *err)
+{
+    struct listed_tape t = {.path = NULL};
+    struct stat st;
+    if (*path != '@' && stat(path, &st) == 0) {
+        t.is_there = true;
+        t.device = st.st_dev;
+        t.inode = st.st_ino;
+    }
+    if (is_listed(l, &t))
+        return 0;
+    struct listed_tape *at = array_room(l->at, l->n, &l->cap, sizeof(*at));
+    t.path = strdup(path);
+    l->at = at ? at : l->at;
+    if (!at || !t.path) {
+        free(t.path);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    l->at[l->n++] = t;
+    return 0;
+}
+
+/* 000001.baro, ...: a part of a tape. */
+static bool is_segment(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+    return digits >= 6 && strcmp(name + digits, ".baro") == 0;
+}
+
+static bool has_tapes(const struct baro_runs *runs)
+{
+    for (size_t i = 0; i < baro_runs_count(runs); i++) {
+        if (!is_segment(baro_runs_name(runs, i)))
+            return true;
+    }
+    return false;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct listed_tape *)a)->path, ((const struct listed_tape *)b)->path);
+}
+
+/* A folder with segments alone is a tape. What can't be listed will not open either, which says why. */
+static int add_folder(struct tape_list *l, char *path, struct baro_error *err)
+{
+    struct baro_runs *runs;
+    size_t from = l->n;
+    int code = 0;
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = 0;
+    if (baro_runs_list_folder(&runs, path, NULL) < 0)
+        return add(l, path, err);
+    bool is_folder = has_tapes(runs);
+    for (size_t i = 0; is_folder && i < baro_runs_count(runs) && code >= 0; i++)
+        code = add(l, baro_runs_path(runs, i), err);
+    baro_runs_free(runs);
+    if (l->n > from)
+        qsort(l->at + from, l->n - from, sizeof(*l->at), by_path);
+    l->is_several = l->is_several || is_folder;
+    return is_folder ? code : add(l, path, err);
+}
+
+static int add_operand(struct tape_list *l, const char *operand, struct baro_error *err)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    struct baro_error reason = BARO_ERROR_INIT;
+    if (baro_runs_resolve(operand, path, sizeof(path), &reason) < 0) {
+        int code = add(l, operand ? operand : "@last", err);
+        if (code >= 0) {
+            l->at[l->n - 1].is_unread = true;
+            l->at[l->n - 1].reason = reason;
+        }
+        return code;
+    }
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(l, path, err) : add(l, path, err);
+}
+
+/* Names that tell the tapes from each other: log/a/job.baro and log/b/job.baro are a/job.baro and b/job.baro. */
+static void name_them(struct tape_list *l)
+{
+    const char *first = l->n ? l->at[0].path : "";
+    size_t common = (size_t)(path_base_name(first) - first);
+    for (size_t i = 1; i < l->n; i++) {
+        size_t same = 0;
+        while (same < common && l->at[i].path[same] == first[same])
+            same++;
+        while (same && first[same - 1] != '/')
+            same--;
+        common = same;
+    }
+    for (size_t i = 0; i < l->n; i++)
+        l->at[i].name = l->at[i].path + common;
+}
+
+int tape_list_read(struct tape_list *ret, char **operands, struct baro_error *err)
+{
+    int code = operands[0] ? 0 : add_operand(ret, NULL, err);
+    for (size_t i = 0; operands[i] && code >= 0; i++)
+        code = add_operand(ret, operands[i], err);
+    ret->is_several = ret->is_several || (operands[0] && operands[1]);
+    name_them(ret);
+    return code;
+}
+
+void tape_list_done(struct tape_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->at[i].path);
+    free(l->at);
+    *l = (struct tape_list){0};
+}

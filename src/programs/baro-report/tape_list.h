@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tapes that a report is made from, as they were named. None of them is open. */
+#ifndef PROGRAMS_BARO_REPORT_TAPE_LIST_H
+#define PROGRAMS_BARO_REPORT_TAPE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "baro/error.h"
+
+struct listed_tape {
+    char *path;
+    const char *name; /* the end of the path: without the folder that all tapes have in common */
+    bool is_there;    /* then these two are known */
+    dev_t device;
+    ino_t inode;
+    bool is_unread;           /* it could not be read */
+    struct baro_error reason; /* why not */
+};
+
+struct tape_list {
+    struct listed_tape *at;
+    size_t n, cap;
+    bool is_several; /* a report of several tapes was asked for, also if there is only one */
+};
+
+/* Operands are tapes and folders of tapes, NULL-terminated; none is the newest kept run. The tapes of a folder come in
+ * the order of their names, which for kept runs is that of time. A tape that is named twice counts once. Returns 0, or
+ * a negative code with its text in err; to be freed in both cases. */
+int tape_list_read(struct tape_list *ret, char **operands, struct baro_error *err);
+void tape_list_done(struct tape_list *l);
+
+#endif

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baro report of several tapes: a table, what they used together, and the report of each."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from jobs import BURN, PYTHON, burn
+from readers import HOSTILE_NAME, call, good, one_line, tape  # noqa: F401
+
+
+def cells(page):
+    """The rows of the table of tapes."""
+    table = page.split("\n\n")[1].splitlines()[2:]
+    return [[c.strip() for c in re.split(r"(?<!\\)\|", row)[1:-1]] for row in table]
+
+
+@pytest.fixture
+def three(run, work):
+    """Two whole tapes of the same name in folders of their own, and a damaged one."""
+    paths = [work / "log" / name / "job.baro" for name in ("a", "b", "c")]
+    for path, status in zip(paths, (0, 3)):
+        path.parent.mkdir(parents=True)
+        run.record(path, [PYTHON, "-c", f"{BURN.format(0.1)}exit({status})"], status=status)
+    paths[2].parent.mkdir()
+    paths[2].write_bytes(paths[0].read_bytes()[:100])
+    return paths
+
+
+@pytest.fixture
+def running(run, work):
+    path = work / "log" / "running.baro"
+    path.parent.mkdir(exist_ok=True)
+    p = run.popen("run", "-q", "-o", path, "--", "sleep", "600")
+    run.await_samples(path)
+    yield path
+    p.send_signal(signal.SIGTERM)
+    p.wait()
+
+
+def test_markdown(baro, run, work, three, running):
+    r = call(baro, "report", *three, running, "-o", work / "all.md")
+    one_line(r, 2, "not in the report", "c/job.baro")
+    page = (work / "all.md").read_text()
+    rows = cells(page)
+    assert page.startswith("# 4 tapes\n")
+    assert [row[1] for row in rows] == ["`a/job.baro`", "`b/job.baro`", "`c/job.baro`", "`running.baro`"]
+    assert [row[-1] for row in rows] == ["exit 0", "exit 3", "", "running"]
+    assert rows[2][2].startswith("not read: ") and "c/job.baro" in rows[2][2]
+    assert "1 of 4 tapes could not be read, and the sums are without it. 1 is still being recorded." in page
+    # The sections are those of one tape, with a number before the heading; the tape that can't be read has none.
+    assert re.findall(r"^## (\d)\. ", page, re.M) == ["1", "2", "4"]
+    alone = good(baro, "report", three[1], "-F", "markdown", "-o", "-").decode()
+    heading, rest = alone.split("\n", 1)
+    assert heading.replace("## ", "## 2. ", 1) + "\n" + rest.replace("`job.baro`", "`b/job.baro`") in page
+
+
+def test_json(baro, run, three, running):
+    r = call(baro, "report", *three, running, "-F", "json", "-o", "-")
+    assert r.returncode == 2 and r.stderr.count(b"\n") == 1
+    report = json.loads(r.stdout)
+    tapes, totals = report["tapes"], report["totals"]
+    assert [t["path"] for t in tapes] == [str(p) for p in (*three, running)]
+    assert [t["report"] is None for t in tapes] == [t["error"] is not None for t in tapes] == [False, False, True, False]
+    # Each is the report of that tape alone.
+    for t, path in list(zip(tapes, three))[:2]:
+        assert t["report"] == json.loads(good(baro, "report", path, "-F", "json", "-o", "-"))
+    jobs = [t["report"]["summary"]["job"] for t in tapes if t["report"]]
+    assert (totals["tapes"], totals["tapes_read"], totals["tapes_running"]) == (4, 3, 1)
+    assert totals["cpu_ns"] == sum(j["cpu_ns"] for j in jobs) and totals["cpu_ns"] >= 2e8
+    assert totals["processes_started"] == sum(j["processes_started"] for j in jobs)
+    assert totals["rss_peak_most_bytes"] == max(j["rss_peak_bytes"] for j in jobs)
+    for name in ("cpu_is_lower_bound", "processes_started_is_lower_bound"):
+        assert totals[name] == any(j[name] for j in jobs)
+
+
+def test_folder_of_tapes(baro, run, work, three):
+    """All that a folder has, in the order of names, each once, with the pictures of each."""
+    runs = work / "runs"
+    runs.mkdir()
+    for name, path in zip(("x.baro", "y.baro", "z.baro"), three):
+        (runs / name).write_bytes(path.read_bytes())
+    one_line(call(baro, "report", f"{runs}/", runs / "x.baro", "-o", f"{work}/d/"), 2, "z.baro")
+    page = (work / "d" / "report.md").read_text()
+    assert [row[1] for row in cells(page)] == ["`x.baro`", "`y.baro`", "`z.baro`"]
+    files = {p.name for p in (work / "d").iterdir()}
+    assert files == {"report.md", *re.findall(r"\]\(([0-9a-z_]+\.(?:png|svg))\)", page)}
+    first, second = ({n[2:] for n in files if n.startswith(f"{i}_")} for i in (1, 2))
+    assert first & second >= {n for n in first if n.startswith(("aggregate_cpu.", "aggregate_uss.", "cpu_time."))} != set()
+    (runs / "z.baro").unlink()
+    good(baro, "report", runs, "-o", work / "two.md")
+    assert len(cells((work / "two.md").read_text())) == 2
+    # A folder with one tape is still a report of several.
+    (runs / "y.baro").unlink()
+    assert len(json.loads(good(baro, "report", runs, "-F", "json", "-o", "-"))["tapes"]) == 1
+
+
+def test_segments_are_one_tape(baro, run, work):
+    tape_folder = work / "kept.baro"
+    run.record(tape_folder, burn(0.1), "--keep", "1h")
+    assert (tape_folder / "000001.baro").exists()
+    assert "summary" in json.loads(good(baro, "report", tape_folder, "-F", "json", "-o", "-"))
+    both = json.loads(good(baro, "report", tape_folder, f"{tape_folder}/", work, "-F", "json", "-o", "-"))
+    assert [t["path"] for t in both["tapes"]] == [str(tape_folder)]
+
+
+def test_nothing_to_report(baro, work, three):
+    (work / "empty").mkdir()
+    for output in ("all.md", "all.json", "all/"):
+        r = call(baro, "report", three[2], work / "missing.baro", "@99", work / "empty", "-o", f"{work}/{output}")
+        one_line(r, 2, "none of the 4 tapes can be read")
+    assert call(baro, "report", three[2], work / "empty", "-F", "json", "-o", "-").stdout == b""
+    one_line(call(baro, "report", *three[:2]), 2, "-o FILE.md")
+    one_line(call(baro, "report", *three[:2], "-o", work / "all.html"), 2, "a page has one tape")
+    assert sorted(p.name for p in work.iterdir() if p.name.startswith("all")) == []
+
+
+def test_hostile_names(baro, work, tape):  # noqa: F811
+    name = b"a|`b`\n\x1b[31m.baro"
+    other = bytes(work) + b"/" + name
+    with open(other, "wb") as f:
+        f.write(tape.read_bytes())
+    r = subprocess.run([baro, "report", str(tape), other, "-F", "markdown", "-o", "-"], capture_output=True, timeout=60)
+    assert r.returncode == 0 and b"\x1b" not in r.stdout and HOSTILE_NAME not in r.stdout
+    assert len(cells(r.stdout.decode())) == 2 and all(len(row) == 9 for row in cells(r.stdout.decode()))
+
+
+def test_job_summary_of_github(baro, work, three):
+    summary = work / "summary.md"
+    summary.write_text("before\n")
+    good(baro, "report", *three[:2], "--github", env={**os.environ, "GITHUB_STEP_SUMMARY": str(summary)})
+    assert summary.read_text().startswith("before\n# 2 tapes\n")
