@@ -251,6 +251,44 @@ static void one_that_a_child_may_have_had(void **state)
     owners_done(&o);
 }
 
+/* A reading is asked for when no fork is known, and done late: the parent has a child by then, which accepts. A reading
+ * that was asked for after the end decides. */
+static void one_that_ended_after_the_reading_was_asked_for(void **state)
+{
+    (void)state;
+    for (uint32_t is_forked = 0; is_forked < 2; is_forked++) {
+        struct owners o;
+        assert_int_equal(owners_init(&o), 0);
+        o.ends_known = true;
+        for (uint64_t asked_ns = 100; asked_ns < 400; asked_ns += 100) {
+            uint32_t forks = asked_ns == 300 ? is_forked : 0;
+            o.known_ns = asked_ns;
+            owners_begin(&o, (struct owner_asked[]){{.key = parent, .forks = forks}, {.key = child, .parent = parent}},
+                         1 + forks);
+            owners_hold(&o, 0, 70);
+            if (forks)
+                owners_hold(&o, 1, 70);
+            if (asked_ns < 300 || forks)
+                listens(&o, 1, 70, 0, 80);
+            o.ends_ns = 150;
+            if (asked_ns == 100)
+                end_at(&o, 11, 4, 80);
+            o.ends_ns = 250;
+            if (asked_ns == 200)
+                end_at(&o, 12, 4, 80);
+            owners_end(&o);
+            owners_look(&o);
+            assert_int_equal(o.sent, asked_ns == 100 ? 7 : 14);
+            assert_int_equal(o.at[0].is_unsettled, asked_ns < 300);
+            assert_int_equal(o.at[0].sent, asked_ns == 100 ? 0 : asked_ns == 300 && !is_forked ? 14 : 7);
+        }
+        assert_int_equal(o.at[0].is_short, is_forked);
+        assert_int_equal(o.n == 2 && o.at[1].is_short, is_forked);
+        assert_false(o.is_bound);
+        owners_done(&o);
+    }
+}
+
 /* Without events: it has ended, and may have had a child that was not seen. */
 static void one_of_a_server_that_has_ended(void **state)
 {
@@ -461,6 +499,7 @@ int main(void)
         cmocka_unit_test(one_that_was_accepted_counts_for_who_listens),
         cmocka_unit_test(one_that_several_may_have_accepted),
         cmocka_unit_test(one_that_a_child_may_have_had),
+        cmocka_unit_test(one_that_ended_after_the_reading_was_asked_for),
         cmocka_unit_test(one_of_a_server_that_has_ended),
         cmocka_unit_test(listeners_at_one_port),
         cmocka_unit_test(sockets_of_others),

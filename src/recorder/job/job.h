@@ -89,6 +89,7 @@ struct job {
     bool open;
     /* orphans become children of the wrapper, which reports each one: the counters of orphans are not lost */
     bool adopts;
+    const uint64_t *events_ns; /* CLOCK_MONOTONIC: events until then were read; NULL: never */
     bool events; /* an event source reports forks and exits, so counts are exact unless lossy */
     /* that source also reports the kernel's counters of each process that ends (taskstats) */
     bool ends_reported;

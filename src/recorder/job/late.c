@@ -14,7 +14,7 @@
 static bool is_open(const struct member *m)
 {
     return m->row.absent[PROCESS_tcp_connections] == BARO_PRESENT &&
-           (value(m, PROCESS_tcp_connections) || value(m, PROCESS_tcp_listening));
+           (value(m, PROCESS_tcp_connections) || value(m, PROCESS_tcp_listening) || m->tcp_unsettled);
 }
 
 bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns)

@@ -219,6 +219,7 @@ struct member {
     bool io_accounted : 1; /* gone: reaped_io.c has handled it */
     bool tcp_whole : 1;    /* it has ended, and the row has what its sockets did to the end of each */
     bool tcp_short : 1;    /* connections that it may have accepted count for no process */
+    bool tcp_unsettled : 1; /* connections that it may have accepted do not count for it yet */
     bool confirmed : 1;    /* matched since the process that selects was started again */
     bool task_over : 1;    /* it no longer counts as a living process of its task */
     bool left_task : 1;    /* gone: it did not end, but is no member any more */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the event sources, and passes each event to the recorders that it is about: the only one, or those of the jobs
  * that the process, or the parent of a new one, is a member of. */
+#include "base/clock.h"
 #include "recorder/loop/recorder.h"
 
 /* This recorder's times are those of now, except within its own tick. */
@@ -52,6 +53,7 @@ static void on_usage(void *context, const struct exits_event *e)
 
 int event_read(struct recorders *a)
 {
+    a->events_ns = clock_monotonic_ns();
     int events = exits_drain(a->forks, on_forks, a);
     if (a->usage && a->usage != a->forks)
         exits_drain(a->usage, on_usage, a);

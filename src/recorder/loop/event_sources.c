@@ -233,7 +233,7 @@ void event_drain(struct recorders *a)
  * it was opened for has ended. */
 bool event_is_silent(const struct recorders *a)
 {
-    return a->listening && exits_kind(a->forks) != EXITS_PERF;
+    return a->listening && !a->reads_sockets && exits_kind(a->forks) != EXITS_PERF;
 }
 
 /* Without a usage source, which reports names, a process that executes a program must be read before it ends. The first
@@ -337,6 +337,8 @@ void event_count_pids(struct recorder *r, int32_t pid)
 void event_open(struct recorder *r)
 {
     struct exits_source *source;
+    r->job.events_ns = &r->all->events_ns;
+    r->all->reads_sockets |= (metric_need(r->options->wanted) & BARO_SOURCE_SOCK_DIAG) != 0;
     name_source(r->header.event_source, sizeof(r->header.event_source), "scan");
     name_source(r->header.exit_source, sizeof(r->header.exit_source), r->wrapper ? "wait4" : "none");
     sampler_scan_always(&r->sampler, true);

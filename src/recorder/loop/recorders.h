@@ -38,6 +38,8 @@ struct recorders {
     bool usage_tried;
     bool unpollable;         /* the descriptor of forks can't be added to the epoll */
     bool listening;          /* the epoll reports the next event */
+    uint64_t events_ns;      /* absolute: all events until then were read */
+    bool reads_sockets;      /* a reading of sockets depends on which forks are known */
     uint64_t drain_due_ns;   /* absolute; 0: nothing to drain */
     uint64_t drain_delay_ns; /* the longest that the buffer allows */
     unsigned foreign;        /* drains in a row without an event of a member */

@@ -7,6 +7,7 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,7 @@ static void read_ends(struct reader *r, struct place *p)
     int n;
     while (p->ends_known && (n = netlink_receive(p->ends_fd, &r->batch)) != 0) {
         worker_progress(&r->shared->worker);
+        r->owners.ends_ns = clock_monotonic_ns();
         if (n > 0) {
             r->ends += (size_t)n;
             if (p->reading && !r->owners.base)
@@ -178,6 +180,7 @@ static void publish(struct reader *r, uint64_t cpu_ns)
     t->is_bound = o->is_bound || r->denied || r->places.denied || !o->ends_known || owners_pending(o);
     t->net_is_bound = t->net_is_bound || r->denied;
     t->any = o->any;
+    t->unsettled = listeners_any_unsettled(o->listeners);
     t->denied = r->places.denied || r->denied;
     t->cpu_ns = cpu_ns;
     t->n = (uint32_t)o->n;
@@ -197,6 +200,7 @@ static void read_all(struct reader *r)
     r->owners.base = first && r->options->attached;
     if (first)
         read_all_ends(r); /* if the recording attaches, they were before it */
+    r->owners.known_ns = r->asked.known_ns;
     owners_begin(&r->owners, r->asked.of, r->asked.n);
     read_processes(r);
     for (size_t i = 0; i < r->places.n && (r->owners.holders.n || r->owners.n_sockets); i++) {
@@ -231,7 +235,7 @@ static bool copy_asked(struct reader *r)
 {
     struct sockets_shared *from = r->shared;
     uint32_t turn = r->asked_seen, again = r->asked_seen;
-    if (!worker_copy(&r->asked.n, &from->asked.n, sizeof(r->asked.n), &from->asked_turn, &turn) ||
+    if (!worker_copy(&r->asked, &from->asked, offsetof(struct sockets_asked, of), &from->asked_turn, &turn) ||
         r->asked.n > OWNERS_MOST ||
         !worker_copy(r->asked.of, from->asked.of, r->asked.n * sizeof(*r->asked.of), &from->asked_turn, &again) ||
         turn != again)

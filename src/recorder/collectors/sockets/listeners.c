@@ -48,8 +48,10 @@ void listeners_keep(struct listeners *l, uint32_t reading)
     size_t n = 0;
     memset(l->of, 0, sizeof(l->of));
     for (size_t i = 0; i < l->n; i++) {
-        if (l->at[i].reading != reading)
+        bool is_closed = l->at[i].reading != reading;
+        if (is_closed && !listeners_unsettled(&l->at[i].before) && !listeners_unsettled(&l->at[i].now))
             continue;
+        l->at[i].is_closed = is_closed;
         l->at[n] = l->at[i];
         link_one(l, n++);
     }
@@ -59,7 +61,7 @@ void listeners_keep(struct listeners *l, uint32_t reading)
 
 static bool is_at(const struct listener *one, const struct diag_socket *s)
 {
-    return one->place == s->place && one->port == s->port && one->family == s->family;
+    return !one->is_closed && one->place == s->place && one->port == s->port && one->family == s->family;
 }
 
 /* The kernel prefers the one with this very address to one that listens at any. Several may share it: none counts if
@@ -86,11 +88,25 @@ const struct listener *listeners_same(const struct listeners *l, const struct li
 {
     for (size_t i = last ? last->next : l->of[one->port % LISTENERS_HASH]; i; i = l->at[i - 1].next) {
         const struct listener *same = &l->at[i - 1];
-        if (same->place == one->place && same->port == one->port && same->family == one->family &&
-            !memcmp(same->address, one->address, sizeof(one->address)))
+        if ((same == one || !same->is_closed) && same->place == one->place && same->port == one->port &&
+            same->family == one->family && !memcmp(same->address, one->address, sizeof(one->address)))
             return same;
     }
     return NULL;
+}
+
+bool listeners_unsettled(const struct unsettled *u)
+{
+    return u->sent || u->received;
+}
+
+bool listeners_any_unsettled(const struct listeners *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        if (listeners_unsettled(&l->at[i].before) || listeners_unsettled(&l->at[i].now))
+            return true;
+    }
+    return false;
 }
 
 uint32_t listeners_holder(const struct listeners *l, const struct listener *one)

@@ -4,9 +4,10 @@
  * reported, but it has the address at which it was accepted: it counts for the process that listens there. Example: a
  * web server is asked 200 times a second, and its sockets are read ten times a second.
  *
- * What such connections did is kept with the listener until the next reading says who held it meanwhile. Example: a
- * process listens, is read, and forks a server, which accepts; the parent is the client. Both hold it at the next
- * reading: what the server has sent, 1.8 MB, is that of neither, and the job's. Pure.
+ * What such connections did is kept with the listener until a reading says who held it meanwhile. Example: a process
+ * listens, is read, and forks a server, which accepts; the parent is the client. Both hold it at the next reading: what
+ * the server has sent, 1.8 MB, is that of neither, and the job's. A reading knows the forks up to some time before it
+ * was asked for, and may be done much later: only what ended before that time is decided by it. Pure.
  */
 #ifndef RECORDER_COLLECTORS_SOCKETS_LISTENERS_H
 #define RECORDER_COLLECTORS_SOCKETS_LISTENERS_H
@@ -21,6 +22,13 @@
 #define OWNER_UNSURE (UINT32_MAX - 2)  /* the same, but it may have been opened after descriptors were read */
 #define OWNER_SHARED (UINT32_MAX - 3)  /* several processes of the job hold it */
 
+/* By connections that were not seen, and count for no process yet. */
+struct unsettled {
+    uint64_t sent, received;
+    uint64_t until_ns;  /* when the report of the last one of them was received */
+    bool is_nobodys;    /* several processes may have accepted them */
+};
+
 struct listener {
     uint64_t place, cookie;
     uint8_t address[16];
@@ -30,7 +38,8 @@ struct listener {
     uint32_t owner; /* index, or OWNER_...: at its last reading */
     uint32_t owner_before; /* at the reading before, if it was there */
     uint32_t reading;
-    uint64_t sent, received; /* by connections that were not seen, and count for no process yet */
+    bool is_closed;               /* it is kept for what is not settled */
+    struct unsettled before, now; /* that were reported before this reading was asked for, and since */
 };
 
 struct listeners {
@@ -44,11 +53,14 @@ struct listeners {
 void listeners_note(struct listeners *l, const struct diag_socket *s, uint32_t owner, uint32_t reading);
 /* Another reading begins, and owners have other indexes. */
 void listeners_move(struct listeners *l, const uint32_t *moved_to);
-/* Forgets those that this reading did not have. */
+/* Forgets those that this reading did not have, if all is settled. */
 void listeners_keep(struct listeners *l, uint32_t reading);
 /* Which one has accepted this socket, or one of those that share its address (SO_REUSEPORT); NULL: not known, or that
  * of no process of the job. */
 struct listener *listeners_find(struct listeners *l, const struct diag_socket *s);
+/* Connections that were not seen, and count for no process yet. */
+bool listeners_unsettled(const struct unsettled *u);
+bool listeners_any_unsettled(const struct listeners *l);
 /* Who alone has held it, and those that share its address, at both readings: an index, OWNER_NONE or OWNER_SHARED. */
 uint32_t listeners_holder(const struct listeners *l, const struct listener *one);
 /* Those that share its address, itself among them: the first, and the next one. */

@@ -123,8 +123,9 @@ void owners_ended(struct owners *o, const struct diag_socket *now)
     if (l) {
         o->sent += now->sent;
         o->received += now->received;
-        l->sent += now->sent;
-        l->received += now->received;
+        l->now.sent += now->sent;
+        l->now.received += now->received;
+        l->now.until_ns = o->ends_ns;
         return;
     }
     o->unattributed_sent += now->sent;
@@ -164,6 +165,18 @@ static void go_on(struct owner *o, const struct owner *before)
     o->shared = before->shared;
 }
 
+/* What was reported before forks were asked for is settled by this reading, and what is reported later by another. */
+static void part_unsettled(struct owners *o)
+{
+    for (size_t i = 0; i < o->listeners->n; i++) {
+        struct listener *l = &o->listeners->at[i];
+        if (listeners_unsettled(&l->before) || l->now.until_ns > o->known_ns)
+            continue;
+        l->before = l->now;
+        l->now = (struct unsettled){0};
+    }
+}
+
 int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n)
 {
     o->is_bound = o->is_bound || n > OWNERS_MOST;
@@ -184,6 +197,7 @@ int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n)
             o->socket[i].owner = o->moved_to[o->socket[i].owner];
     }
     listeners_move(o->listeners, o->moved_to);
+    part_unsettled(o);
     struct owner *swap = o->at;
     o->at = o->next;
     o->next = swap;
@@ -265,12 +279,15 @@ static bool may_have_held(const struct owners *o, const struct owner *one, const
            (l->owner_before < o->n && baro_key_equal(parent, o->at[l->owner_before].key));
 }
 
-static void nobody_has(struct owners *o, const struct listener *l)
+static void each_that_may_have(struct owners *o, const struct listener *l, bool is_settled)
 {
     const struct listener *same = NULL;
     while ((same = listeners_same(o->listeners, l, same))) {
-        for (size_t i = 0; i < o->n; i++)
-            o->at[i].is_short |= may_have_held(o, &o->at[i], same);
+        for (size_t i = 0; i < o->n; i++) {
+            bool may = may_have_held(o, &o->at[i], same);
+            o->at[i].is_short |= may && is_settled;
+            o->at[i].is_unsettled |= may && !is_settled;
+        }
     }
 }
 
@@ -279,19 +296,34 @@ static bool may_have_forked(const struct owner *one)
     return one->has_forked || (one->is_blind && one->absent == BARO_ABSENT_GONE);
 }
 
-/* Those that listened at the last reading and at this one are known: who accepted may be as well. */
+/* Those that held it at the last reading and at this one are known. */
+static void settle_one(struct owners *o, const struct listener *l, struct unsettled *u)
+{
+    if (!listeners_unsettled(u))
+        return;
+    uint32_t holder = listeners_holder(o->listeners, l);
+    u->is_nobodys |= holder >= o->n || may_have_forked(&o->at[holder]);
+    if (u->is_nobodys)
+        each_that_may_have(o, l, true);
+    if (u->until_ns > o->known_ns) {
+        each_that_may_have(o, l, false);
+        return;
+    }
+    if (!u->is_nobodys) {
+        o->at[holder].sent += u->sent;
+        o->at[holder].received += u->received;
+    }
+    *u = (struct unsettled){0};
+}
+
 static void settle(struct owners *o)
 {
+    for (size_t i = 0; i < o->n; i++)
+        o->at[i].is_unsettled = false;
     for (size_t i = 0; i < o->listeners->n; i++) {
         struct listener *l = &o->listeners->at[i];
-        uint32_t holder = l->sent || l->received ? listeners_holder(o->listeners, l) : OWNER_NONE;
-        if (holder < o->n && !may_have_forked(&o->at[holder])) {
-            o->at[holder].sent += l->sent;
-            o->at[holder].received += l->received;
-        } else if (l->sent || l->received) {
-            nobody_has(o, l);
-        }
-        l->sent = l->received = 0;
+        settle_one(o, l, &l->before);
+        settle_one(o, l, &l->now);
     }
 }
 
@@ -324,7 +356,7 @@ void owners_look(struct owners *o)
 {
     settle(o);
     for (size_t i = 0; i < o->n; i++)
-        o->at[i].whole = o->ends_known;
+        o->at[i].whole = o->ends_known && !o->at[i].is_unsettled;
     for (size_t i = 0; i < o->cap_sockets; i++) {
         if (o->socket[i].cookie && o->socket[i].owner < o->n)
             o->at[o->socket[i].owner].whole = false;

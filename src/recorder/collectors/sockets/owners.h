@@ -9,7 +9,8 @@
  *
  * A socket that ends before it was seen counts for the process that listens at its address, if one of the job does. If
  * several hold what listens there, or its holder had a child meanwhile, which may have held it, it counts for the job
- * alone, and the sums of these processes may be too small (owner.is_short). One that was seen at two readings, and that
+ * alone, and the sums of these processes may be too small (owner.is_short). Until it is known whether there was such a
+ * child, it counts for the job alone, too (owner.is_unsettled). One that was seen at two readings, and that
  * no process of the job had open, is not the job's.
  */
 #ifndef RECORDER_COLLECTORS_SOCKETS_OWNERS_H
@@ -40,6 +41,7 @@ struct owner {
     uint8_t is_new;     /* it was not there at the reading before */
     uint8_t has_forked; /* a child of it began since the reading before */
     uint8_t is_short;   /* connections that it may have accepted count for no process */
+    uint8_t is_unsettled; /* connections that it may have accepted do not count for it yet */
     uint8_t is_blind;
     uint64_t forks;
     uint64_t shared; /* listeners that it has held together with others: a bit for each, by cookie % 64 */
@@ -62,6 +64,8 @@ struct owners {
     struct holders holders; /* of this reading */
     struct listeners *listeners;
     uint32_t reading;
+    uint64_t known_ns; /* when this reading was asked for, all forks until then were known */
+    uint64_t ends_ns;  /* ends are received now */
     bool ends_known; /* the kernel reports what a socket had sent and received when it ended */
     bool unsure;     /* some process's descriptors can't be read: who holds a socket is not known */
     bool base;       /* what sockets have at this reading was before the recording */
@@ -75,11 +79,12 @@ struct owners {
 int owners_init(struct owners *o);
 void owners_done(struct owners *o);
 
-/* A socket ended. */
+/* A socket ended; ends_ns is up to date. */
 void owners_ended(struct owners *o, const struct diag_socket *s);
 
-/* A reading: owners_begin() with all processes and what is known of them if they are new here, owners_hold() for each
- * socket that one has open, owners_socket() for each socket of the machine, owners_end(). Returns -ENOMEM, or 0. */
+/* A reading: owners_begin(), when known_ns is that of the request, with all processes and what is known of them if they
+ * are new here, owners_hold() for each socket that one has open, owners_socket() for each socket of the machine,
+ * owners_end(). Returns -ENOMEM, or 0. */
 int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n);
 int owners_hold(struct owners *o, size_t owner, uint32_t inode);
 int owners_socket(struct owners *o, const struct diag_socket *s);

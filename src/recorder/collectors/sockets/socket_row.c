@@ -56,6 +56,17 @@ static struct owner_asked asked_of(const struct job *j, const struct member *m)
                                 .is_blind = is_blind};
 }
 
+/* Forks until then are known. Children were listed in this tick; events may not be read in each. */
+static uint64_t known_ns(const struct socket_row *r)
+{
+    const struct job *j = r->sampling->job;
+    if (j->closing && tree_count(&j->tree) == j->ended_members)
+        return UINT64_MAX; /* nobody is left who could fork */
+    if (j->events)
+        return j->events_ns ? *j->events_ns : 0;
+    return j->closing ? 0 : r->sampling->now_ns + r->sampling->options.start_monotonic_ns;
+}
+
 /* Those that have ended and whose exit is not reported yet are among them: their sockets may end later. */
 static void ask(struct socket_row *r)
 {
@@ -73,7 +84,7 @@ static void ask(struct socket_row *r)
     }
     for (const struct job_late *one = j->late; one && n < OWNERS_MOST; one = one->next)
         asked[n++] = asked_of(j, one->member);
-    sockets_ask_end(r->sockets, n);
+    sockets_ask_end(r->sockets, n, known_ns(r));
     r->asked_ns = r->sampling->now_ns;
 }
 
@@ -155,8 +166,10 @@ static bool take(struct socket_row *r)
         return false;
     for (uint32_t i = 0; i < r->totals.n; i++) {
         struct member *m = find(r->sampling->job, rows[i].key);
-        if (m)
+        if (m) {
             m->tcp_short |= rows[i].is_short;
+            m->tcp_unsettled = rows[i].is_unsettled;
+        }
         if (m && rows[i].absent == BARO_ABSENT_GONE)
             take_ended(m, &rows[i], r->totals.is_bound);
         else if (m)
@@ -189,11 +202,34 @@ static bool read_last(struct socket_row *r)
     return false;
 }
 
+/* What can't be settled any more counts for no process. */
+static void give_up_unsettled(struct socket_row *r)
+{
+    const struct tree *tree = &r->sampling->job->tree;
+    for (size_t i = 0; i < tree->n; i++) {
+        if (tree->at[i])
+            tree->at[i]->tcp_short |= tree->at[i]->tcp_unsettled;
+    }
+}
+
+/* If processes live on, one more reading says whether they had forked by the first one. */
+static bool read_to_the_end(struct socket_row *r)
+{
+    const struct sampler_options *o = &r->sampling->options;
+    bool done = read_last(r);
+    if (done && r->totals.unsettled && r->sampling->job->events && o->catch_up) {
+        o->catch_up(o->catch_up_context);
+        done = read_last(r);
+    }
+    give_up_unsettled(r);
+    return done;
+}
+
 void socket_row_close(struct socket_row *r)
 {
     if (!r->sockets)
         return;
-    r->closed = read_last(r);
+    r->closed = read_to_the_end(r);
     job_late_report(r->sampling->job, r->sampling->now_ns);
 }
 

@@ -62,9 +62,10 @@ struct owner_asked *sockets_ask_begin(struct sockets *s)
     return shared_of(s)->asked.of;
 }
 
-void sockets_ask_end(struct sockets *s, size_t n)
+void sockets_ask_end(struct sockets *s, size_t n, uint64_t known_ns)
 {
     shared_of(s)->asked.n = n;
+    shared_of(s)->asked.known_ns = known_ns;
     worker_write_end(&shared_of(s)->asked_turn);
     worker_wake(s->worker);
 }

@@ -40,6 +40,7 @@ struct sockets_totals { /* bytes and no bool, as in struct owner */
     uint8_t is_bound;           /* sent and received may be too small */
     uint8_t net_is_bound;       /* net_sent and net_received may be */
     uint8_t any, denied;        /* some process had a socket; some process or namespace may not be read */
+    uint8_t unsettled;          /* connections ended of which a later request says whose they were */
     uint32_t n;                 /* processes */
     uint32_t asked;             /* which request it answers */
 };
@@ -59,9 +60,10 @@ struct sockets;
 int sockets_new(struct sockets **ret, const struct sockets_options *options, struct baro_error *err);
 /* Adds to all that is counted what another recorder has counted. Before the first reading. */
 void sockets_resume(struct sockets *s, const struct sockets_totals *before);
-/* Asks for a reading of n processes, which are written in between; there is room for OWNERS_MOST. */
+/* Asks for a reading of n processes, which are written in between; there is room for OWNERS_MOST. known_ns: the forks
+ * until then are known, on CLOCK_MONOTONIC. */
 struct owner_asked *sockets_ask_begin(struct sockets *s);
-void sockets_ask_end(struct sockets *s, size_t n);
+void sockets_ask_end(struct sockets *s, size_t n, uint64_t known_ns);
 /* Takes the last reading. Returns false if there is none that was not taken; the rows are valid until the next call. */
 bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct owner **ret_rows);
 enum worker_trouble sockets_turn(struct sockets *s);

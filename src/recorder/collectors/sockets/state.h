@@ -8,6 +8,7 @@
 
 struct sockets_asked {
     size_t n;
+    uint64_t known_ns; /* CLOCK_MONOTONIC: forks until then are known; UINT64_MAX: all that will ever be */
     struct owner_asked of[OWNERS_MOST];
 };
 
