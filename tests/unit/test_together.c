@@ -127,6 +127,28 @@ static void test_marks_that_are_not_known(void **state)
     together_done(&w.t);
 }
 
+/* Three grow to 126 MB and end; two of them have given up their memory when they are read, and their marks are those of
+ * the sample before. */
+static void test_memory_that_was_given_up(void **state)
+{
+    struct world w;
+    bool unsure;
+    (void)state;
+    begin(&w);
+    for (int second = 1; second <= 2; second++) {
+        for (uint32_t i = 1; i < 4; i++) {
+            bool is_ending = second == 2 && i > 1;
+            uint64_t mark = (second == 1 || is_ending ? 45 : 126) * MB;
+            put(&w, i, 0, is_ending ? 0 : mark, mark, second == 1 ? 1000 : 40000);
+            w.p[w.s.n - 1].value[PROCESS_cpu] = second * 100000000u;
+        }
+        take(&w, (uint64_t)second * SECOND);
+    }
+    assert_int_equal(together_most(&w.t, 126 * MB, &unsure), 3 * 126 * MB);
+    assert_true(unsure);
+    together_done(&w.t);
+}
+
 /* A program of 500 MB forks ten that execute programs of 2 MB between two samples: each held a copy until then, which
  * is in no mark but that of wait4(2). */
 static void test_copies_of_a_parent(void **state)
@@ -184,7 +206,7 @@ int main(void)
         cmocka_unit_test(test_ten_at_once),
         cmocka_unit_test(test_one_after_another),
         cmocka_unit_test(test_marks_that_are_not_known),
-        cmocka_unit_test(test_copies_of_a_parent),
+        cmocka_unit_test(test_memory_that_was_given_up), cmocka_unit_test(test_copies_of_a_parent),
         cmocka_unit_test(test_living_without_a_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,12 +102,19 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
 
 /* ---- the processes of a sample ---- */
 
+/* It is ending and has given up its memory, but is no zombie yet: its mark is that of an earlier reading. Example:
+ * 45 MB at the last sample, 126 MB before it ended; now rss is 0, and the mark still 45 MB. */
+static bool is_emptied(const struct baro_process *p)
+{
+    return p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] == 0;
+}
+
 static struct together_row row_of_process(const struct baro_process *p)
 {
     bool threads = p->absent[PROCESS_threads] == BARO_PRESENT && p->value[PROCESS_threads] > 1;
     struct together_row r = {.id = p->id,
                              .pid = p->key.pid,
-                             .is_zombie = p->value[PROCESS_state] == 'Z' && !threads,
+                             .is_zombie = (p->value[PROCESS_state] == 'Z' && !threads) || is_emptied(p),
                              .rss = p->value[PROCESS_rss],
                              .mark = p->value[PROCESS_rss_peak],
                              .faults = p->value[PROCESS_faults_minor] + p->value[PROCESS_faults_major],
