@@ -131,11 +131,12 @@ uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t s
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
     if (sure <= sum)
         return 0;
-    uint64_t more = sure - sum;
+    uint64_t more = sure - sum, rounded = j->wrapper.reaped * WAIT4_ROUNDING_NS;
     /* How much of perf's count may be too much is assumed. On a busy machine it can be twice that. */
-    if (is_closed(j) && more <= j->wrapper.reaped * WAIT4_ROUNDING_NS + j->unsure_ended_ns)
+    if (is_closed(j) && more > rounded && more <= rounded + j->unsure_ended_ns)
         return 0;
-    if (is_closed(j)) {
+    /* wait4(2) cuts off what is less than a microsecond: the total is the sum of its parts, and exact. */
+    if (is_closed(j) && more > rounded) {
         note_missing(j);
         more = missing(j, more);
     }
