@@ -219,7 +219,7 @@ def test_attached_processes_have_what_they_used_since(baro, work, wait_until):
             for ends in (False, True):
                 tape = work / f"{ends}.baro"
                 recorder = subprocess.Popen([baro, "record", "-q", "-i", "50ms", "-o", tape, "--pid", str(target.pid)])
-                wait_until(lambda: tape.exists() and len(good(baro, "export", "-e", "job", tape).splitlines()) > 3)
+                wait_until(lambda: tape.exists() and tape.stat().st_size and len(good(baro, "export", "-e", "job", tape).splitlines()) > 3)
                 if ends:
                     target.stdin.close()
                     target.wait(10)
