@@ -115,7 +115,8 @@ def test_printed(run, work):
     assert "\x1b" not in text and "sleep 0.3" in text and "exit 0" in text
     for command in run.summary(tape)["commands"]:
         row = re.search(rf"^.* {re.escape(command['name'] or '?')}$", text.split(" COMMAND")[2], re.M)
-        assert row and f" {command['processes']} " in row[0], (command, text)
+        count = ("\u2265" if command["processes_is_lower_bound"] else " ") + str(command["processes"])
+        assert row and f"{count} " in row[0], (command, text)
     text = run("top", "--once", "-n", "1", "--at", "start", tape, status=0).stdout
     assert " at +" in text.split("\n")[0] and len(re.findall(r"^ +\d+ [A-Za-z] ", text, re.M)) == 1, text
     wrong = run("top", "--once", "--at", "yesterday", tape, status=2)

@@ -181,6 +181,11 @@ def check_counts(cells, s, job_name, accounts):
     n = len({a["pid"] for a in accounts})
     if job_name != "pid namespace":  # pids of two namespaces
         cells.compare(job, "processes_started", n, n)
+        cells.compare(job, "processes_ended", n, n)
+        for name, count in collections.Counter(a["name"] for a in accounts).items():
+            row = next((c for c in s["commands"] if c["name"] == name), None)
+            if row:  # check_commands() has the others
+                cells.compare(row, "processes", count, count, name)
     if job_name in AT_ONCE:
         processes, threads = AT_ONCE[job_name]
         cells.compare(job, "processes_peak", processes, processes)

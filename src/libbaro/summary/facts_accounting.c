@@ -15,6 +15,7 @@ void fact_command_processes(const struct baro_summary *s, int of, size_t row, st
 {
     (void)of;
     ret->u64 = summary_command(s, row)->processes;
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, summary_command_may_have_more(s, summary_command(s, row)));
 }
 
 static bool tcp_is_bound(const struct baro_summary *s, const struct command *c)
@@ -24,19 +25,27 @@ static bool tcp_is_bound(const struct baro_summary *s, const struct command *c)
     return c->covered[COMMAND_TCP_SENT] && !s->tcp_is_whole && is_short;
 }
 
+/* Less than this is within what a reading of the clock may miss. */
+static bool is_much(uint64_t part, uint64_t all)
+{
+    return part > 5 * NS_PER_MS + all / 100;
+}
+
+/* Processes of this name may be among those that were not seen, or whose name is not known, and have used something.
+ * Example: of a job of 350 ms three sh have 20 ms, and 193 ms are those of one whose name is not known. */
+static bool lacks_some(const struct baro_summary *s, const struct command *c)
+{
+    uint64_t others = s->rest_ns + (*c->name ? s->nameless_ns : 0);
+    return summary_command_may_have_more(s, c) && is_much(others, c->value[COMMAND_CPU]);
+}
+
 /* Example: of python3, which has ended, 248 MB were read, and no process of the job had more than 248 MB: that is its
  * peak. If wait4(2) says that one had 258 MB, 248 are a lower bound. */
 static bool rss_is_bound(const struct baro_summary *s, const struct command *c)
 {
     bool is_largest = s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
                       !summary_mark_is_bound(s) && c->value[COMMAND_RSS_PEAK] >= s->job[JOB_process_rss_peak];
-    return !is_largest && (c->rss_is_short || c->covered[COMMAND_RSS_PEAK] < c->processes);
-}
-
-/* Less than this is within what a reading of the clock may miss. */
-static bool is_much(uint64_t part, uint64_t all)
-{
-    return part > 5 * NS_PER_MS + all / 100;
+    return !is_largest && (c->rss_is_short || c->covered[COMMAND_RSS_PEAK] < c->processes || lacks_some(s, c));
 }
 
 /* It may be too much: what is unsure of it counts, and is not small. Or too little: perf's clock does not count the
@@ -54,10 +63,10 @@ static bool is_bound(const struct baro_summary *s, const struct command *c, int 
     case COMMAND_RSS_PEAK:
         return rss_is_bound(s, c);
     case COMMAND_CPU:
-        return c->cpu_is_short || c->covered[of] < c->processes;
+        return c->cpu_is_short || c->covered[of] < c->processes || lacks_some(s, c);
     case COMMAND_IO_READ:
     case COMMAND_IO_WRITE:
-        return command_io_is_bound(c);
+        return command_io_is_bound(c) || lacks_some(s, c);
     case COMMAND_TCP_SENT:
     case COMMAND_TCP_RECEIVED:
         return tcp_is_bound(s, c);

@@ -117,6 +117,13 @@ bool summary_processes_are_bound(const struct baro_summary *s)
            remainder * (double)s->job[JOB_cpu] > (double)UNKNOWN_LEAST;
 }
 
+/* Example: of three processes one ended before its name was read. It may be another sh or not, so "2 sh" is a lower
+ * bound. */
+bool summary_command_may_have_more(const struct baro_summary *s, const struct command *c)
+{
+    return summary_processes_are_bound(s) || (s->nameless && *c->name);
+}
+
 bool summary_processes_peak_is_bound(const struct baro_summary *s)
 {
     bool scanned = strcmp(s->event_source, "scan") == 0;

@@ -103,7 +103,10 @@ static void take_off_excess(struct baro_summary *s)
 static void note_rest(struct baro_summary *s)
 {
     uint64_t user = 0, system = 0;
+    s->nameless = s->nameless_ns = 0;
     for (uint32_t i = 0; i < s->commands.n; i++) {
+        s->nameless += *s->counted[i].name ? 0 : s->counted[i].processes;
+        s->nameless_ns += *s->counted[i].name ? 0 : s->counted[i].value[COMMAND_CPU];
         user += s->counted[i].value[COMMAND_CPU_USER];
         system += s->counted[i].value[COMMAND_CPU_SYSTEM];
     }

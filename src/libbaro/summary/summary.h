@@ -168,6 +168,8 @@ struct baro_summary {
     struct command *counted; /* a copy of commands in which those that live are counted as well */
     uint32_t *order;         /* into counted, most CPU time first; those without processes left out */
     size_t n_order;
+    uint64_t nameless;    /* processes whose name is not known, */
+    uint64_t nameless_ns; /* and their CPU time */
     bool tcp_is_exact; /* of the job */
     bool tcp_is_whole; /* all of it is attributed to processes */
     uint64_t rest_ns; /* of the job's CPU time what no command has */
@@ -216,6 +218,8 @@ bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind 
 bool summary_processes_are_bound(const struct baro_summary *s);
 /* Without events all may be known that began, and yet not how many of them lived at one time. */
 bool summary_processes_peak_is_bound(const struct baro_summary *s);
+/* Of processes of this name there may have been more than were counted. */
+bool summary_command_may_have_more(const struct baro_summary *s, const struct command *c);
 int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret); /* that were started */
 /* Is the job charged with more writes to storage than it passed to write(2), and than the machine's disks wrote? */
 bool summary_writes_are_estimate(const struct baro_summary *s);

@@ -202,9 +202,8 @@ static void read_commands(struct evidence *e, const struct baro_summary *s)
     e->n_all_commands = baro_summary_rows(s, section);
     for (size_t i = 0; i < e->n_all_commands && i < COMMANDS_MOST; i++, e->n_commands = i) {
         struct heavy *one = &e->command[i];
-        unsigned none;
         one->name = text(s, name, i);
-        one->processes = number(s, processes, i, &none);
+        one->processes = number(s, processes, i, &one->processes_flags);
         one->cpu_ns = number(s, cpu, i, &one->flags);
     }
 }

@@ -97,7 +97,7 @@ struct group {
 struct heavy {
     const char *name;
     double processes, cpu_ns;
-    unsigned flags; /* of its CPU time */
+    unsigned flags, processes_flags; /* of its CPU time; of its processes */
 };
 #define COMMANDS_MOST 3u
 

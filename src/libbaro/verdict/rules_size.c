@@ -23,7 +23,7 @@ static bool many_processes(const struct evidence *e, const struct stretch *s, st
                "them",
                words_count(FACT(e, processes_started)).at, words_duration(each, flags).at);
     if (e->n_commands)
-        find_title(f, " (%s of them are %s)", words_count(e->command[0].processes, e->flags.processes_started).at,
+        find_title(f, " (%s of them are %s)", words_count(e->command[0].processes, e->command[0].processes_flags).at,
                    e->command[0].name);
     find_title(f, ".");
     find_advice(f, "Let each process do more: a builtin instead of a command, xargs instead of a loop, one interpreter "
@@ -61,9 +61,9 @@ static bool dominates(const struct evidence *e, const struct stretch *s, struct 
     find_title(f, "%s used %s of the CPU time: %s in %s process%s.", first->name,
                words_percent(first->cpu_ns / e->cpu_ns, first->flags | inverted(e->flags.cpu_ns)).at,
                words_duration(first->cpu_ns, first->flags).at,
-               words_count(first->processes, e->flags.processes_started).at, first->processes >= 2 ? "es" : "");
+               words_count(first->processes, first->processes_flags).at, first->processes >= 2 ? "es" : "");
     find_number(f, "commands.0.cpu_ns", first->cpu_ns, first->flags, BARO_UNIT_NS);
-    find_number(f, "commands.0.processes", first->processes, e->flags.processes_started, BARO_UNIT_NONE);
+    find_number(f, "commands.0.processes", first->processes, first->processes_flags, BARO_UNIT_NONE);
     find_number(f, "job.cpu_ns", FACT(e, cpu_ns), BARO_UNIT_NS);
     return true;
 }

@@ -13,7 +13,7 @@
 struct figures {
     uint64_t processes, cpu_ns, rss_bytes, tcp_bytes[2];
     bool has_cpu, has_rss;
-    unsigned cpu_flags, rss_flags, tcp_flags;
+    unsigned process_flags, cpu_flags, rss_flags, tcp_flags;
 };
 
 static const char *const tcp_facts[] = {"tcp_sent_bytes", "tcp_received_bytes"};
@@ -22,8 +22,10 @@ static const char *const tcp_facts[] = {"tcp_sent_bytes", "tcp_received_bytes"};
 static void add_figures(struct figures *f, const struct baro_summary *s, size_t i)
 {
     struct baro_value cpu = report_row(s, "commands", "cpu_ns", i),
-                      rss = report_row(s, "commands", "rss_peak_bytes", i);
-    f->processes += report_row(s, "commands", "processes", i).u64;
+                      rss = report_row(s, "commands", "rss_peak_bytes", i),
+                      processes = report_row(s, "commands", "processes", i);
+    f->processes += processes.u64;
+    f->process_flags |= processes.flags;
     f->cpu_ns += cpu.u64;
     f->rss_bytes = rss.u64 > f->rss_bytes ? rss.u64 : f->rss_bytes;
     f->has_cpu = f->has_cpu || !cpu.absent;
@@ -69,7 +71,7 @@ static void put_tcp(struct cells *c, const struct figures *f)
 static void put_figures(struct cells *c, const struct figures *f, uint64_t total)
 {
     struct buf b = {0};
-    fmt_count(&b, f->processes);
+    put_marked(&b, f->process_flags, f->processes, fmt_count);
     cells_put(c, 1, &b);
     bool has_cpu = put_known(&b, f->has_cpu, f->cpu_flags, f->cpu_ns, fmt_duration);
     cells_put(c, 2, &b);
@@ -160,7 +162,7 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     if (any_has(rows, n, '?'))
         put_note(l, "? not known: ended before it was read");
     if (any_has(rows, n, '>'))
-        put_note(l, "> at least: without what processes used after they, or their sockets, were read last");
+        put_note(l, "> at least: without processes that were not seen, and what others used after they were read last");
     if (any_has(rows, n, '~'))
         put_note(l, "~ about: perf or taskstats may have counted a little more or less");
 }
