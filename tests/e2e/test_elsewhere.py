@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests in other places: in containers, on a machine that hides processes of other users, on another
-architecture. All are slow; each is also a script.
+"""Runs the tests in other places: in containers, on a machine that hides processes of other users, with other compilers,
+on another architecture. All are slow; each is also a script.
 """
 
 import os
@@ -49,3 +49,12 @@ def test_hidepid(baro):
 
 def test_arm64(baro):
     ran([SOURCE / "tools/arm64-check.sh", baro])
+
+
+@pytest.mark.parametrize("suite, compiler", [("trixie", "gcc"), ("trixie", "clang-19")])
+def test_distro(suite, compiler):
+    ran([SOURCE / "tools/distro-check.sh", suite, compiler])
+
+
+def test_tidy(baro):
+    ran([SOURCE / "tools/check-tidy", pathlib.Path(baro).parent])

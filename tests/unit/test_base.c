@@ -182,7 +182,7 @@ static void test_limit(void **state)
         struct buf b = {0};
         fmt_limit(&b, cases[i].bytes);
         buf_byte(&b, 0);
-        assert_string_equal(b.at, cases[i].text);
+        assert_string_equal((char *)b.at, cases[i].text);
         buf_done(&b);
     }
 }

@@ -603,7 +603,7 @@ static void test_last_name(void **state)
 /* A table of the last values has those that are alive and no more, whatever number has ended. */
 static void test_ended_are_not_kept(void **state)
 {
-    enum { MANY = 20000 };
+    const uint32_t MANY = 20000;
     char path[64];
     snprintf(path, sizeof path, "/tmp/test_series_ended.%d.baro", (int)getpid());
     struct tape_writer *w = new_tape(path, NULL);

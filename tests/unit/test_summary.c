@@ -497,7 +497,7 @@ static void test_safe_csv(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         char name[32];
         struct baro_process p = {.name = strcpy(name, names[i][0])};
-        const struct row row = {.entity = BARO_KIND_PROCESS, .process = &p};
+        const struct row row = {.process = &p};
         p.value[PROCESS_nice] = (uint64_t)-5;
         for (int safe = 0; safe < 2; safe++) {
             buf_clear(&text);

@@ -110,7 +110,7 @@
 /* Since which kernel: a number, and as it ends the help. */
 #define SINCE_ALWAYS 0
 #define HELP_ALWAYS ""
-#define SINCE_LINUX(major, minor) (major) * 1000 + (minor)
+#define SINCE_LINUX(major, minor) ((major) * 1000 + (minor))
 #define HELP_LINUX(major, minor) "; since Linux " #major "." #minor
 #define SINCE_LINUX_V2(major, minor) SINCE_LINUX(major, minor)
 #define HELP_LINUX_V2(major, minor) HELP_LINUX(major, minor) " in v2"
@@ -120,9 +120,7 @@
 
 struct registered {
     struct baro_metric is;
-    struct { /* what it is read from, for people; of a control group: in v2, in v1 */
-        const char *file, *v2, *v1;
-    } from;
+    const char *from[3]; /* what it is read from, for people; of a control group: also in v2, in v1 */
     int since;
 };
 
@@ -184,7 +182,7 @@ const char *baro_metric_cgroup_file(int kind, int id, int version)
 {
     if (!baro_metric_get(kind, id))
         return NULL;
-    return version == 2 ? kinds[kind].at[id].from.v2 : version == 1 ? kinds[kind].at[id].from.v1 : NULL;
+    return version == 2 ? kinds[kind].at[id].from[1] : version == 1 ? kinds[kind].at[id].from[2] : NULL;
 }
 
 int baro_metric_find(int kind, const char *name, size_t len)

@@ -276,7 +276,7 @@ static void marks(const struct drawing *d)
     const struct layout *l = d->l;
     for (size_t i = 0; i < d->c->n_marks; i++) {
         const struct chart_mark *m = &d->c->marks[i];
-        double x = x_of(d, (double)m->t_ns), y = y_of(d, m->value), room = l->width;
+        double x = x_of(d, (double)m->t_ns), y = y_of(d, m->value);
         bool left = x - l->x > l->width * 0.6;
         struct buf b = {0};
         shown_text(m->text, &b);
@@ -287,7 +287,7 @@ static void marks(const struct drawing *d)
         if (below - y > 4) /* the curve is lower: a line leads to it */
             straight(d, x, y + 3, x, below, INK_TEXT, STROKE_GRID);
         d->to->dot(d->to, x, y, 3, (struct ink){.kind = INK_TEXT});
-        room = (left ? x - l->x : l->x + l->width - x) - 8;
+        double room = (left ? x - l->x : l->x + l->width - x) - 8;
         size_t fit = text_fit((const char *)b.at, b.len, TEXT_SIZE, room);
         double label_y = y - l->y > 26 ? y - 7 : y + 15;
         for (size_t k = 0; k < d->c->n_limits; k++) {

@@ -31,7 +31,7 @@ struct bars {
     uint64_t end_ns; /* of the time axis */
 };
 
-int bars_make(struct bars *b, const struct lives *l); /* 0 or -ENOMEM */
+int bars_make(struct bars *out, const struct lives *l); /* 0 or -ENOMEM */
 void bars_done(struct bars *b);
 
 #endif

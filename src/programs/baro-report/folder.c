@@ -78,7 +78,7 @@ static int pictures(const struct folder *f, const struct figures *figures, struc
         const struct chart *c = figures_chart(figures, i);
         const struct figure_info *info = figure_get((size_t)figure_find(c->id));
         /* The six plots are always there, as those who look for them expect. */
-        if (info->set != FIGURE_SEED && (c->absent || !chart_top(c)))
+        if (info->set != FIGURE_SEED && (c->absent || chart_top(c) <= 0))
             continue;
         if (page->n < FOLDER_PICTURES)
             code = picture(f, c, page->number, &page->picture[page->n++]);

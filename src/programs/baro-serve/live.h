@@ -28,7 +28,7 @@ void live_jobs(struct request *q);
 size_t live_count(struct live *live);
 
 /* For the thread of the connections. */
-ssize_t live_read(void *stream, uint64_t at, char *to, size_t most);
-void live_close(void *stream);
+ssize_t live_read(void *context, uint64_t at, char *to, size_t most);
+void live_close(void *context);
 
 #endif

@@ -21,8 +21,6 @@
 #define REPORT_NS (60 * NS_PER_SEC)       /* that making it may take */
 #define CHUNK 65536u
 
-extern char **environ;
-
 static void constant(struct request *q, const char *type, const char *text)
 {
     q->status = 200;

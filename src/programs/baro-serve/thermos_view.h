@@ -46,7 +46,7 @@ struct view {
 };
 
 /* What it has is valid until view_done(). */
-void view_begin(struct catalogue *c, struct job *job, struct view *ret);
+void view_begin(struct catalogue *c, struct job *job, struct view *v);
 void view_done(struct view *v);
 
 /* Those of one owner; NULL: there are none. */

@@ -77,9 +77,10 @@ static int make_absolute(const struct check *c, struct item *item)
                               item->text, c->d->path);
     *slash = 0;
     char **grown = realloc(c->job->own_texts, (c->job->n_own_texts + 1) * sizeof(*grown));
+    if (grown)
+        c->job->own_texts = grown;
     if (!grown || asprintf(&whole, "%s/%s", folder, item->text) < 0)
         return error_set(c->d->err, -ENOMEM, "out of memory");
-    c->job->own_texts = grown;
     c->job->own_texts[c->job->n_own_texts++] = whole;
     item->text = whole;
     return 0;

@@ -74,8 +74,8 @@ int cli_unknown(const struct cli *cli, const char *word);
 int cli_run(struct cli *cli, struct settings *settings, char **argv);
 /* main() of a program that reads tapes: argv[1] is the command, one that this program has. */
 int cli_reader_main(int argc, char **argv);
-void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *ret);
-void cli_overview(const struct cli *cli, struct buf *ret);
+void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *b);
+void cli_overview(const struct cli *cli, struct buf *b);
 
 /* cmd_run() and cmd_record() read s->record only: it is complete and checked (units, metrics, pids). cmd_run() is
  * called before anything was printed or opened, so stdio has nothing buffered; argv is the command. It returns 125 for

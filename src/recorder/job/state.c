@@ -28,7 +28,7 @@ bool state_change(struct job *j, struct member *m, enum member_state to)
     if (!may)
         return false;
     j->ended_members += member_has_ended(m) ? UINT64_MAX : 0; /* less 1 */
-    m->state = to;
+    m->state = (uint8_t)to;
     j->ended_members += member_has_ended(m);
     return true;
 }

@@ -135,7 +135,7 @@ void event_ready(struct recorders *a);
 void event_activate(struct recorder *r); /* the current drain has an event of this one */
 void event_catch_up(void *recorder); /* reads events within a tick; for struct sampler_options */
 void event_close(struct recorders *a);
-void event_use(struct recorder *r, struct exits_source *forks); /* uses it as the source of forks from now on */
+void event_use(struct recorder *r, struct exits_source *source); /* uses it as the source of forks from now on */
 
 /* event_filter.c: lets the kernel drop foreign events */
 void event_filter(struct recorder *r, int events); /* after a drain that returned so many events */
@@ -199,7 +199,7 @@ void unread_close(struct recorders *a);
 
 /* tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */
-void tasks_run(struct recorder *r, const char *name, struct baro_key root);
+void tasks_run(struct recorder *r, const char *name, struct baro_key key);
 /* The command of `run --task` has ended with that wait status. */
 void tasks_ended(struct recorder *r, const char *name, int wait_status);
 /* After events were read, and before exits are reported: reads new lines, and finds the processes of earlier ones. */

@@ -223,8 +223,9 @@ static void authority_mark(struct marks *m, const char *p, const char *end, bool
     if (end - p > URL_MAX)
         end = p + URL_MAX;
     const char *stop = find_any(p, end, "\"'<>`"), *host_end = find_any(p, stop, "/?#");
-    const char *at = host_end > p ? memrchr(p, '@', (size_t)(host_end - p)) : NULL;
-    const char *colon = memchr(p, ':', (size_t)(host_end - p));
+    if (host_end <= p)
+        return;
+    const char *at = memrchr(p, '@', (size_t)(host_end - p)), *colon = memchr(p, ':', (size_t)(host_end - p));
     if (at) {
         userinfo_mark(m, p, at, script);
         return;

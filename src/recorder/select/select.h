@@ -106,6 +106,6 @@ struct select_child {
     const struct baro_key *barred;
     size_t n_barred;
 };
-void select_child(const struct select_child *c) __attribute__((noreturn));
+void select_child(const struct select_child *of) __attribute__((noreturn));
 
 #endif

@@ -85,7 +85,7 @@ struct tape_writer {
 /* encode.c: makes w->frame, with head. s may be NULL. Returns 0 or -errno. */
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns);
 /* All that is before the first block. */
-int encode_preface(struct buf *ret, const struct baro_header *h, const uint8_t nonce[8]);
+int encode_preface(struct buf *b, const struct baro_header *h, const uint8_t nonce[8]);
 /* Appends to w->frame. */
 int encode_footer(struct tape_writer *w);
 int encode_copy(struct tape_writer *w);

@@ -206,8 +206,8 @@ static void read_all(struct reader *r)
     for (size_t i = 0; i < r->places.n && (r->owners.holders.n || r->owners.n_sockets); i++) {
         if (!r->places.at[i].reading)
             continue;
-        bool both = dump(r, &r->places.at[i], AF_INET) & dump(r, &r->places.at[i], AF_INET6);
-        any |= both;
+        bool ipv4 = dump(r, &r->places.at[i], AF_INET), ipv6 = dump(r, &r->places.at[i], AF_INET6);
+        any |= ipv4 && ipv6;
     }
     r->owners.base = false;
     read_all_ends(r); /* when it is known who listens */

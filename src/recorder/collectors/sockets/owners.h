@@ -80,14 +80,14 @@ int owners_init(struct owners *o);
 void owners_done(struct owners *o);
 
 /* A socket ended; ends_ns is up to date. */
-void owners_ended(struct owners *o, const struct diag_socket *s);
+void owners_ended(struct owners *o, const struct diag_socket *now);
 
 /* A reading: owners_begin(), when known_ns is that of the request, with all processes and what is known of them if they
  * are new here, owners_hold() for each socket that one has open, owners_socket() for each socket of the machine,
  * owners_end(). Returns -ENOMEM, or 0. */
 int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n);
 int owners_hold(struct owners *o, size_t owner, uint32_t inode);
-int owners_socket(struct owners *o, const struct diag_socket *s);
+int owners_socket(struct owners *o, const struct diag_socket *now);
 void owners_end(struct owners *o);
 /* Sockets that were not seen any more, and whose end was not reported yet. */
 size_t owners_pending(const struct owners *o);
