@@ -3,10 +3,12 @@
 The truth is what the processes themselves say: their own CPU clocks, and the bytes that they passed to write(2)."""
 
 import json
+import shutil
 import subprocess
 import textwrap
 
 import pytest
+from conftest import beside
 from jobs import PYTHON
 
 # Each line of `said` is what one process has used: ns of CPU time, bytes written.
@@ -101,6 +103,20 @@ def test_a_total_is_not_below_its_parts(run_both, work, tape, source, way, inter
     # As root each end is reported with all that the process has used.
     if s["accounting"]["exit_source"] == "taskstats" and not s["accounting"]["lossy_intervals"]:
         assert near(total["cpu_ns"], cpu) and total["io_wchar_bytes"] >= written - 1024 * len(said), (total, said)
+
+
+@pytest.mark.parametrize("group", ["none", "auto"])
+def test_a_split_is_not_below_its_parts(run_both, baro, work, tape, group):
+    """User and system time are scaled from ticks for each process, and for all that was waited for, anew."""
+    program = str(shutil.copy(beside(baro, "account"), work / "account"))
+    steps = ["threads=4,15", "grow=60", "free"] * 3
+    run_both.record(tape, [program, str(work), *steps], "--cgroup", group)
+    s = run_both.summary(tape)
+    exits = run_both.export(tape, "exit")
+    for key in ("cpu_ns", "cpu_user_ns", "cpu_system_ns"):
+        assert sum(c[key] or 0 for c in s["commands"]) <= s["job"][key], (key, s)
+        assert max(e[key] or 0 for e in exits) <= s["job"][key] + max(e["cpu_unsure_ns"] or 0 for e in exits), (key, s)
+    assert s["job"]["cpu_user_ns"] + s["job"]["cpu_system_ns"] == s["job"]["cpu_ns"], s
 
 
 def test_io_by_command_is_their_own(run_both, tape, source, sanitized):

@@ -297,10 +297,11 @@ static void test_a_part_is_no_more_than_the_whole(void **state)
     struct baro_value user, system, cpu;
     s->job[JOB_cpu_user] = 930 * MS; /* "ld" has 937.5 of 1,250 ms */
     s->job[JOB_cpu_system] = 1470 * MS;
+    baro_summary_finish(s);
     baro_summary_value(s, baro_summary_fact_find("commands", "cpu_ns"), 0, &cpu);
     baro_summary_value(s, baro_summary_fact_find("commands", "cpu_user_ns"), 0, &user);
     baro_summary_value(s, baro_summary_fact_find("commands", "cpu_system_ns"), 0, &system);
-    assert_int_equal(user.u64, 930 * MS);
+    assert_true(user.u64 <= 930 * MS);
     assert_int_equal(user.u64 + system.u64, cpu.u64);
     assert_true(user.flags & BARO_VALUE_ESTIMATE && system.flags & BARO_VALUE_ESTIMATE);
     expect(s, &(struct expected){"commands", "cpu_split_is_estimate", 0, .u64 = 1});

@@ -328,6 +328,8 @@ static void check_sums(const struct job *j)
         if (member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own && !m->cpu_final)
             own = member_usage(m)->cpu_ns;
         all.counted += own - (m->base ? m->base[BASE_CPU] : 0);
+        all.split[0] += m->row.value[PROCESS_cpu_user] - (m->base ? m->base[BASE_CPU_USER] : 0);
+        all.split[1] += m->row.value[PROCESS_cpu_system] - (m->base ? m->base[BASE_CPU_SYSTEM] : 0);
         all.unsure += own - seen < member_usage(m)->cpu_unsure_ns ? own - seen : member_usage(m)->cpu_unsure_ns;
         all.reap_pending += member_is_reap_pending(m) ? own + m->row.value[PROCESS_children_cpu_user] +
                                                             m->row.value[PROCESS_children_cpu_system]

@@ -292,6 +292,26 @@ static void what_left_a_target_does_not(void **state)
     job_done(&j);
 }
 
+/* wait4(2) and the child's own stat scale the split from ticks apart: the job has at least what the child has. */
+static void the_split_is_that_of_the_parts(void **state)
+{
+    static struct job j;
+    struct member *command, *child;
+    uint64_t value[JOB_MAX];
+    (void)state;
+    begin_pair(&j, &command, &child);
+    put(child, PROCESS_cpu_user, 70 * MS);
+    put(child, PROCESS_cpu_system, 10 * MS);
+    job_gone(&j, child, 19 * MS, 20 * MS);
+    end_command(&j, command, 68 * MS);
+    j.wrapper.total[LEDGER_CPU_SYSTEM] = 13 * MS;
+    close_pair(&j, value);
+    assert_int_equal(value[JOB_cpu], 81 * MS);
+    assert_int_equal(value[JOB_cpu_user], 70 * MS);
+    assert_int_equal(value[JOB_cpu_system], 11 * MS);
+    job_done(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +323,7 @@ int main(void)
         cmocka_unit_test(exits_in_their_order),
         cmocka_unit_test(what_left_the_own_group_counts),
         cmocka_unit_test(what_left_a_target_does_not),
+        cmocka_unit_test(the_split_is_that_of_the_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

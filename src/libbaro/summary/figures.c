@@ -181,12 +181,13 @@ const char *summary_kernel_source(const struct baro_summary *s)
  * are known; true has 24 ms of which no split is known: 24 * 96 / (96 + 47) = 16.1 ms are user, and it is called an
  * estimate.
  */
-static void split_of(const struct baro_summary *s, const struct command *c, struct summary_split *ret)
+void summary_command_split(const struct baro_summary *s, const struct command *c, struct summary_split *ret)
 {
     uint64_t user = c->value[COMMAND_CPU_USER], system = c->value[COMMAND_CPU_SYSTEM], cpu = c->value[COMMAND_CPU];
     uint64_t unknown = cpu > user + system ? cpu - user - system : 0;
     *ret = (struct summary_split){.user_ns = user,
                                   .system_ns = system,
+                                  .is_estimate = c->split_is_fitted,
                                   .absent = c->covered[COMMAND_CPU] ? BARO_PRESENT : c->absent[COMMAND_CPU]};
     if (ret->absent != BARO_PRESENT || !unknown)
         return;
@@ -203,25 +204,6 @@ static void split_of(const struct baro_summary *s, const struct command *c, stru
     double part = (double)unknown * (rest_user / rest); /* rounded, it may be more than a number of a tape can be */
     ret->user_ns = user + (part < (double)unknown ? (uint64_t)part : unknown);
     ret->system_ns = cpu - ret->user_ns;
-}
-
-/* The kernel scales user and system time from ticks for the job and for each process anew: a part may come out larger
- * than the whole. Example: a Java program has 4.04 s of user time, and the job with it 4.00 s. */
-static void fit_split(const struct baro_summary *s, uint64_t cpu, struct summary_split *split)
-{
-    uint64_t user = s->job[JOB_cpu_user], system = s->job[JOB_cpu_system];
-    if (s->job_absent[JOB_cpu_user] != BARO_PRESENT || s->job_absent[JOB_cpu_system] != BARO_PRESENT ||
-        split->absent != BARO_PRESENT || cpu > user + system || (split->user_ns <= user && split->system_ns <= system))
-        return;
-    split->user_ns = split->user_ns > user ? user : cpu - system;
-    split->system_ns = cpu - split->user_ns;
-    split->is_estimate = true;
-}
-
-void summary_command_split(const struct baro_summary *s, const struct command *c, struct summary_split *ret)
-{
-    split_of(s, c, ret);
-    fit_split(s, c->value[COMMAND_CPU], ret);
 }
 
 const struct command *summary_command(const struct baro_summary *s, size_t i)

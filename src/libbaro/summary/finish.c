@@ -114,6 +114,38 @@ static void note_rest(struct baro_summary *s)
     s->rest_system_ns = less(s->job[JOB_cpu_system], system);
 }
 
+/*
+ * The kernel scales user and system time from ticks for the job and for each process anew: a part of all processes may
+ * come out larger than that of the job. What is too much is of the other part. Example: java has 4.04 s of user time
+ * and 0.10 s of system time, the job with it 4.00 and 0.20 s: java has 4.00 and 0.14.
+ */
+static void fit_part(struct baro_summary *s, enum command_value part, enum command_value other, uint64_t whole)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->commands.n; i++)
+        sum += s->counted[i].value[part];
+    uint64_t excess = less(sum, whole);
+    for (uint32_t i = 0; i < s->commands.n && excess; i++) {
+        uint64_t *v = s->counted[i].value, off = part_of(v[part], (double)excess / (double)sum);
+        off += off < v[part];
+        v[part] -= off;
+        v[other] += off;
+        s->counted[i].split_is_fitted = s->counted[i].split_is_fitted || off > v[COMMAND_CPU] / 1000;
+    }
+}
+
+static void fit_splits(struct baro_summary *s)
+{
+    uint64_t cpu = 0, user = s->job[JOB_cpu_user], system = s->job[JOB_cpu_system];
+    for (uint32_t i = 0; i < s->commands.n; i++)
+        cpu += s->counted[i].value[COMMAND_CPU];
+    if (s->job_absent[JOB_cpu_user] != BARO_PRESENT || s->job_absent[JOB_cpu_system] != BARO_PRESENT ||
+        cpu > user + system)
+        return;
+    fit_part(s, COMMAND_CPU_USER, COMMAND_CPU_SYSTEM, user);
+    fit_part(s, COMMAND_CPU_SYSTEM, COMMAND_CPU_USER, system);
+}
+
 /* If the processes, most of which have lower bounds, add up to what the job has exactly, each bound is exact. Example:
  * the job received 5 MB in all; of curl, which has ended, 5 MB were seen, of sh and make 0: that is all. */
 static void note_tcp(struct baro_summary *s)
@@ -160,6 +192,7 @@ void summary_finish(struct baro_summary *s)
             count_alive(s, &s->alive[i]);
     }
     take_off_excess(s);
+    fit_splits(s);
     note_rest(s);
     note_tcp(s);
     order_commands(s);

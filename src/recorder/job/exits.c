@@ -65,7 +65,10 @@ static void values_of_usage(struct baro_exit *e, const struct member *m)
         split = u->has_split ? u->user_ns + u->system_ns : split;
         put(e, EXIT_cpu, u->cpu_ns);
         if (split) {
+            /* Neither part falls below what was read last: job_totals() has it. */
             uint64_t user_ns = (uint64_t)((double)u->cpu_ns * ((double)user / (double)split));
+            uint64_t least = value(m, PROCESS_cpu_user), most = least + reported_cpu(m);
+            user_ns = user_ns < least ? least : user_ns > most ? most : user_ns;
             put(e, EXIT_cpu_user, user_ns);
             put(e, EXIT_cpu_system, u->cpu_ns - user_ns);
         } else { /* nothing of it was used yet when it was last read */
@@ -261,6 +264,8 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     j->unsampled += !m->sampled;
     if (!e.absent[EXIT_cpu])
         j->counted_ended_ns += e.value[EXIT_cpu];
+    j->split_ended[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];
+    j->split_ended[1] += e.absent[EXIT_cpu_system] ? 0 : e.value[EXIT_cpu_system];
     j->unsure_ended_ns += e.absent[EXIT_cpu] ? 0 : own_unsure(m);
     j->rss_peak_short |= e.absent[EXIT_rss_peak] || e.value[EXIT_rss_peak_is_lower_bound];
     if (!e.absent[EXIT_rss_peak])

@@ -104,6 +104,12 @@ static void own_part(const struct member *m, struct member_part *p)
     p->ledger[LEDGER_FAULTS_MAJOR] = since_base(m, BASE_FAULTS_MAJOR, value(m, PROCESS_faults_major));
 }
 
+static void own_split(const struct member *m, uint64_t ret[2])
+{
+    ret[0] = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
+    ret[1] = since_base(m, BASE_CPU_SYSTEM, value(m, PROCESS_cpu_system));
+}
+
 static struct member_part part_of(const struct job *j, const struct member *m)
 {
     struct member_part p = {
@@ -119,6 +125,7 @@ static struct member_part part_of(const struct job *j, const struct member *m)
         .rss = value(m, PROCESS_rss),
         .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
     };
+    own_split(m, p.split);
     if (is_own_alone(j))
         own_part(m, &p);
     for (int c = 0; c < LEDGER_MAX && !is_own_alone(j) && !member_is_reap_pending(m); c++)
@@ -132,6 +139,8 @@ static void replace(struct member_part *all, struct member_part *old, const stru
     for (int c = 0; c < LEDGER_MAX; c++)
         all->ledger[c] += new->ledger[c] - old->ledger[c];
     all->counted += new->counted - old->counted;
+    all->split[0] += new->split[0] - old->split[0];
+    all->split[1] += new->split[1] - old->split[1];
     all->unsure += new->unsure - old->unsure;
     all->reap_pending += new->reap_pending - old->reap_pending;
     all->run_delay += new->run_delay - old->run_delay;
@@ -202,6 +211,32 @@ static void shrink_bound(uint64_t added, uint64_t waiting, uint64_t *bound)
 {
     added -= added < waiting ? added : waiting;
     *bound -= added < *bound ? added : *bound;
+}
+
+/*
+ * The kernel scales the parts in user mode and in the kernel from ticks, for each process and for each sum anew, so
+ * they differ. The total's parts are at least those of the processes by name. Example: wait4(2) has 330 ms and 32 ms,
+ * the process's own stat scaled 331 and 31: 331 and 31. Where these are more than the total (perf), it is split as they
+ * are.
+ */
+static void fit_split(const struct job *j, uint64_t total[LEDGER_MAX])
+{
+    uint64_t least[2] = {j->split_ended[0] + j->sums.split[0], j->split_ended[1] + j->sums.split[1]};
+    uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
+    for (const struct member *m = j->gone; m; m = m->list_next) {
+        uint64_t one[2];
+        own_split(m, one);
+        least[0] += one[0];
+        least[1] += one[1];
+    }
+    if (least[0] + least[1] > sum) {
+        least[0] = (uint64_t)((double)sum * ((double)least[0] / (double)(least[0] + least[1])));
+        least[1] = sum - least[0];
+    }
+    total[LEDGER_CPU_USER] = max_u64(total[LEDGER_CPU_USER], least[0]);
+    if (sum - total[LEDGER_CPU_USER] < least[1])
+        total[LEDGER_CPU_USER] = sum - least[1];
+    total[LEDGER_CPU_SYSTEM] = sum - total[LEDGER_CPU_USER];
 }
 
 static bool is_in_group_count(const struct job *j, const struct member *m)
@@ -283,6 +318,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         shrink_bound(added, waiting + j->sums.reap_pending + j->unclaimed_ns, &bound);
     }
     closure_raise(j, total);
+    fit_split(j, total);
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)
         j->published[c] = max_u64(j->published[c], total[c]);

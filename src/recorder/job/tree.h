@@ -60,6 +60,7 @@ struct member_usage {
 struct member_part {
     uint64_t ledger[LEDGER_MAX]; /* 0 while it is REAP_PENDING: its parent has the counters */
     uint64_t counted;            /* own CPU time since attach: attributed to this process */
+    uint64_t split[2];           /* the parts of it that are known: user mode, kernel */
     uint64_t unsure;             /* the part of it that may be too much: own_unsure() */
     /* own CPU time and that of its reaped children, while it is REAP_PENDING; else 0 */
     uint64_t reap_pending;
