@@ -65,7 +65,8 @@ enum baro_absent {
     BARO_ABSENT_NOT_YET,     /**< not read so far: its turn has not come */
     BARO_ABSENT_THINNED,     /**< left out to stay within the overhead budget */
     BARO_ABSENT_TIMEOUT,     /**< the read did not return in time */
-    BARO_ABSENT_UNKNOWN      /**< no source has the value */
+    BARO_ABSENT_UNKNOWN,     /**< no source has the value */
+    BARO_ABSENT_SHARED       /**< counted with another process, whose address space it uses (CLONE_VM) */
 };
 
 /** Which kernel interface a metric is read from; one bit each, so that wanted metrics make a mask of reads. */

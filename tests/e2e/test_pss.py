@@ -254,3 +254,54 @@ def test_sharer_of_another_program_and_parent(run, tape, work, env):
         assert after[-1]["t_ns"] not in marked and after[-1]["pss_bytes"] > truth, after[-1]
     fresh = [r["uss_bytes"] for r in after if r["t_ns"] not in marked and r["uss_bytes"] is not None]
     assert all(abs(uss - truth) < truth / 12 for uss in fresh), after
+
+
+
+CLONES = r"""
+    #define _GNU_SOURCE
+    #include <sched.h>
+    #include <signal.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static int child(void *execute)
+    {
+        if (execute)
+            execlp("sleep", "sleep", "0.3", NULL);
+        return (int)sleep(1);
+    }
+    /* With an argument the process that holds the memory ends before those that it cloned. */
+    int main(int argc, char **argv)
+    {
+        char *held = malloc(100 << 20);
+        int pid[3];
+        if (argc > 1 && fork())
+            return wait(NULL) < 0 || usleep(600000);
+        memset(held, 1, 100 << 20);
+        for (int i = 0; i < 3; i++)
+            pid[i] = clone(child, (char *)malloc(65536) + 65536, CLONE_VM | SIGCHLD, i ? NULL : held);
+        usleep(400000);
+        for (int i = 0; i < 3 && argc == 1; i++) {
+            kill(pid[i], SIGTERM);
+            waitpid(pid[i], NULL, 0);
+        }
+        _exit(0);
+    }
+"""
+
+
+@pytest.mark.parametrize("argv", [[], ["owner-ends"]], ids=["owner-stays", "owner-ends"])
+def test_an_address_space_of_several_processes_counts_once(run, tape, compiled, argv):
+    """A process holds 100 MB. Two that it cloned with CLONE_VM use the same; a third one executes a program."""
+    run("run", "-q", "-i", "50ms", "-o", tape, "--", compiled("clones", CLONES), *argv, status=0)
+    job, rows = run.summary(tape)["job"], run.export(tape)
+    assert 100 << 20 < job["rss_peak_bytes"] < 115 << 20
+    assert not job["rss_peak_is_lower_bound"] or argv
+    held = {}
+    for row in rows:
+        held.setdefault(row["time"], []).append(row["rss_bytes"])
+    assert all(sum(int(rss or 0) for rss in sample) < 115 << 20 for sample in held.values())
+    assert max(sample.count(None) for sample in held.values()) >= 2
+    slept = [int(row["rss_bytes"]) for row in rows if row["name"] == "sleep"]
+    assert slept and max(slept) < 8 << 20

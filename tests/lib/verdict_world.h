@@ -215,7 +215,7 @@ static void make_many_processes(struct world *w)
 {
     w->e.processes_started = 52104;
     w->e.cpu_ns = 94e9;
-    w->e.command[0] = (struct heavy){"sed", 41203, 71e9, 0};
+    w->e.command[0] = (struct heavy){"sed", 41203, 71e9, 0, 0};
     w->e.n_commands = 1;
 }
 
@@ -251,7 +251,7 @@ static void make_idle(struct world *w)
 static void make_dominates(struct world *w)
 {
     w->e.cpu_ns = 44e9;
-    w->e.command[0] = (struct heavy){"cc1", 812, 41e9, 0};
+    w->e.command[0] = (struct heavy){"cc1", 812, 41e9, 0, 0};
     w->e.n_commands = 1;
     w->e.n_all_commands = 9;
 }

@@ -24,11 +24,13 @@ static uint64_t value_at(unsigned tick, unsigned process, unsigned metric)
     }
 }
 
+enum { V1_ABSENT = 8 }; /* reasons as of format 1 */
+
 static uint8_t absent_at(unsigned tick, unsigned process, unsigned metric)
 {
     if ((metric + process) % 7 != 0 || tick < metric % 5)
         return 0;
-    return (uint8_t)(1 + (metric + tick / 4) % (ABSENT_COUNT - 1));
+    return (uint8_t)(1 + (metric + tick / 4) % V1_ABSENT);
 }
 
 /* The kinds as of format 1: later ones may have more columns. */

@@ -3,8 +3,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stddef.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "baro/metric.h"
 #include "base/dir.h"
@@ -68,6 +71,11 @@ int proc_open(int root_fd, int32_t pid, const char *what, int flags)
         return r;
     int fd = openat(root_fd, path, O_RDONLY | O_CLOEXEC | flags);
     return fd < 0 ? -errno : fd;
+}
+
+bool proc_same_memory(int32_t a, int32_t b)
+{
+    return syscall(SYS_kcmp, (pid_t)a, (pid_t)b, KCMP_VM, 0ul, 0ul) == 0;
 }
 
 /* ---- directories ---- */

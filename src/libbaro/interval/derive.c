@@ -5,10 +5,15 @@
 #include "libbaro/sample/sample.h"
 
 /* A zombie has no memory and no files. */
-bool derive_holds_nothing(const struct baro_process *p)
+static bool holds_nothing(const struct baro_process *p)
 {
     return p->absent[PROCESS_state] == BARO_PRESENT && p->value[PROCESS_state] == 'Z' &&
            p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] == 0;
+}
+
+bool derive_adds_nothing(const struct baro_process *p, int metric)
+{
+    return p->absent[metric] == BARO_ABSENT_SHARED || (p->absent[metric] != BARO_PRESENT && holds_nothing(p));
 }
 
 void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric)
@@ -17,7 +22,7 @@ void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum p
         sum->members++;
         sum->covered++;
         sum->value += p->value[metric];
-    } else if (!derive_holds_nothing(p)) {
+    } else if (!derive_adds_nothing(p, (int)metric)) {
         sum->members++;
         sum->absent = p->absent[metric];
         sum->lacking += p->absent[PROCESS_rss] == BARO_PRESENT ? p->value[PROCESS_rss] : 0;

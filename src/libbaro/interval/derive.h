@@ -24,8 +24,9 @@ struct derive_sum {
     int absent;     /* enum baro_absent: none had it, for this reason (that of the last one); 0: value counts */
 };
 
-/* Is it what is left of a process, which holds nothing and owes no value? */
-bool derive_holds_nothing(const struct baro_process *p);
+/* Does it lack the value, and add nothing to a sum all the same? It is what is left of a process, which holds nothing,
+ * or its memory counts with another process. */
+bool derive_adds_nothing(const struct baro_process *p, int metric);
 
 struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric metric);
 /* Adds one process to a sum; a sum begins as all zero and is closed by derive_sum_close(). */

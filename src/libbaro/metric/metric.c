@@ -227,7 +227,7 @@ const char *baro_absent_name(enum baro_absent reason)
         [BARO_ABSENT_UNSUPPORTED] = "unsupported", [BARO_ABSENT_DENIED] = "denied",
         [BARO_ABSENT_GONE] = "gone",          [BARO_ABSENT_NOT_YET] = "not yet",
         [BARO_ABSENT_THINNED] = "thinned",    [BARO_ABSENT_TIMEOUT] = "timeout",
-        [BARO_ABSENT_UNKNOWN] = "unknown",
+        [BARO_ABSENT_UNKNOWN] = "unknown",    [BARO_ABSENT_SHARED] = "shared",
     };
     return (unsigned)reason < ABSENT_COUNT ? names[reason] : "unknown";
 }

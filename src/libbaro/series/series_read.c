@@ -228,7 +228,7 @@ struct lack {
 
 static void note_lack(struct lack *lack, const struct baro_process *p, int metric)
 {
-    if (p->absent[metric] == BARO_PRESENT || derive_holds_nothing(p))
+    if (p->absent[metric] == BARO_PRESENT || derive_adds_nothing(p, metric))
         return;
     lack->any = true;
     lack->most += most_of_process(p, metric);

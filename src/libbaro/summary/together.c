@@ -103,10 +103,12 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
 /* ---- the processes of a sample ---- */
 
 /* It is ending and has given up its memory, but is no zombie yet: its mark is that of an earlier reading. Example:
- * 45 MB at the last sample, 126 MB before it ended; now rss is 0, and the mark still 45 MB. */
+ * 45 MB at the last sample, 126 MB before it ended; now rss is 0, and the mark still 45 MB. Or its memory is that of
+ * another process, whose mark counts. */
 static bool is_emptied(const struct baro_process *p)
 {
-    return p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] == 0;
+    return p->absent[PROCESS_rss] == BARO_ABSENT_SHARED ||
+           (p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] == 0);
 }
 
 static struct together_row row_of_process(const struct baro_process *p)
@@ -149,7 +151,7 @@ static uint64_t add_process(struct together *t, const struct baro_process *p, co
         return 0;
     }
     l.known = held_most(now, before);
-    t->is_unread |= p->absent[PROCESS_rss_peak] != BARO_PRESENT && !derive_holds_nothing(p);
+    t->is_unread |= p->absent[PROCESS_rss_peak] != BARO_PRESENT && !derive_adds_nothing(p, PROCESS_rss_peak);
     if (begin_ns <= t->sampled_ns)
         return l.known;
     note_copy(t, p->parent.pid, now->mark);

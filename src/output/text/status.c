@@ -23,6 +23,8 @@ const char *report_reason(int absent)
         return "left out to stay within the overhead budget";
     case BARO_ABSENT_TIMEOUT:
         return "the read did not return in time";
+    case BARO_ABSENT_SHARED:
+        return "counted with the process whose address space it uses";
     default:
         return "no source has it";
     }

@@ -254,6 +254,8 @@ struct member {
         uint8_t info_tries;
         bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
         bool has_threads : 1; /* it was read when it had several threads */
+        bool memory_checked : 1; /* it was asked whether its parent has the same address space */
+        struct baro_key memory_owner; /* whose address space it uses; pid 0: its own, or that is not known yet */
         char comm[16];
     } note;
 };

@@ -111,6 +111,8 @@ static void put_comm(struct member *m, const char *comm)
  * mark of 63 MB was read, and stat shows 258 MB since. */
 void process_set_rss(struct member *m, uint64_t rss)
 {
+    if (m->note.memory_owner.pid)
+        return;
     set(m, PROCESS_rss, rss);
     if (rss > m->row.value[PROCESS_rss_peak])
         set(m, PROCESS_rss_peak, rss);
@@ -133,7 +135,8 @@ static void forget_memory(struct member *m)
     static const enum process_metric ids[] = {PROCESS_pss,      PROCESS_uss,      PROCESS_swap,
                                               PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
-        if (m->row.absent[ids[i]] == BARO_PRESENT || m->row.absent[ids[i]] == BARO_ABSENT_GONE)
+        if (m->row.absent[ids[i]] == BARO_PRESENT || m->row.absent[ids[i]] == BARO_ABSENT_GONE ||
+            m->row.absent[ids[i]] == BARO_ABSENT_SHARED)
             set(m, ids[i], 0);
     }
     set(m, PROCESS_rss, 0);
@@ -169,6 +172,26 @@ static bool may_execute(const struct processes *p, const struct member *m, const
            p->sampling->now_ns < begin_ns + EXECUTES_WITHIN && clock_ns < EXECUTES_BEFORE;
 }
 
+static const enum process_metric memory_metrics[] = {
+    PROCESS_rss,      PROCESS_rss_peak, PROCESS_pss,       PROCESS_uss,
+    PROCESS_swap,     PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem,
+};
+
+/* The memory of a process that uses the address space of another one is counted there. Read again with the next tick:
+ * when that one ends, nothing of this one changes. */
+static void put_shared_memory(struct processes *p, struct member *m, const struct pid_stat *st)
+{
+    bool was_shared = m->note.memory_owner.pid > 0, is_shared = memory_is_shared(p, m, st);
+    for (size_t i = 0; i < sizeof(memory_metrics) / sizeof(*memory_metrics) && is_shared != was_shared; i++)
+        unset(m, memory_metrics[i], is_shared ? BARO_ABSENT_SHARED : BARO_ABSENT_NOT_YET);
+    if (is_shared != was_shared)
+        m->note.smaps_barred = is_shared;
+    if (is_shared)
+        member_wake(m);
+    else if (was_shared)
+        m->note.stat_rss = m->note.status_key = m->note.smaps_key = UINT64_MAX; /* all of it is read again */
+}
+
 static void put_stat(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     member_moved(m);
@@ -196,6 +219,7 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
     }
     if (st->state == 'Z')
         memory_left(p->memory, m);
+    put_shared_memory(p, m, st);
     put_rss(m, st->rss * p->sampling->options.page_size);
     set(m, PROCESS_virtual, st->vsize);
     if (st->state == 'Z')
@@ -274,6 +298,8 @@ static void read_status(struct processes *p, struct member *m)
     bool hollow = ok && !(st.valid & 1u << STATUS_VM_RSS);
     for (size_t i = 0; i < sizeof(status_metrics) / sizeof(*status_metrics); i++) {
         enum process_metric id = status_metrics[i].metric;
+        if (m->note.memory_owner.pid)
+            continue;
         if (ok && (st.valid & 1u << status_metrics[i].field))
             set(m, id, st.value[status_metrics[i].field]);
         else if (hollow && id == PROCESS_rss_peak && m->row.absent[id] == BARO_PRESENT)

@@ -24,6 +24,9 @@ enum process_depth {
 /* When all of it is read that is wanted, if it runs by then or reads are pending. */
 uint64_t process_due_ns(const struct processes *p, const struct member *m);
 
+/* Does the process use the address space of another member, where its memory is counted? Sets note.memory_owner. */
+bool memory_is_shared(struct processes *p, struct member *m, const struct pid_stat *st);
+
 int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum process_depth depth);
 
 /* Reads what the member took over from reaped children into reaped_io.now, if it fits the row's values. Returns false

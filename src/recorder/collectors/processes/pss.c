@@ -226,6 +226,8 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
 {
     static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
     const uint64_t values[] = {reply->pss, reply->uss, y->sampling->now_ns};
+    if (m->note.memory_owner.pid)
+        return;
     m->note.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
                            reply->smaps_absent == BARO_ABSENT_UNSUPPORTED || reply->smaps_absent == BARO_ABSENT_TIMEOUT;
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z')
