@@ -34,7 +34,7 @@ static uint8_t absent_at(unsigned tick, unsigned id, unsigned metric)
 {
     if ((metric + id) % 7 != 0 || tick < metric % 5)
         return 0;
-    return (uint8_t)(1 + (metric + tick / 4) % (ABSENT_COUNT - 1));
+    return (uint8_t)(1 + (metric + tick / 4) % 8 /* reasons as of format 1 */);
 }
 
 /* The kinds as of this tape: later libraries may have more columns, and more kinds. Two entities of each, of which the
