@@ -64,9 +64,20 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct listed_tape *)a)->path, ((const struct listed_tape *)b)->path);
 }
 
+static int add_unread(struct tape_list *l, const char *path, const struct baro_error *reason, struct baro_error *err)
+{
+    int code = add(l, path, err);
+    if (code >= 0) {
+        l->at[l->n - 1].is_unread = true;
+        l->at[l->n - 1].reason = *reason;
+    }
+    return code;
+}
+
 /* A folder with segments alone is a tape. What can't be listed will not open either, which says why. */
 static int add_folder(struct tape_list *l, char *path, struct baro_error *err)
 {
+    struct baro_error reason = BARO_ERROR_INIT;
     struct baro_runs *runs;
     size_t from = l->n;
     int code = 0;
@@ -77,11 +88,17 @@ static int add_folder(struct tape_list *l, char *path, struct baro_error *err)
     bool is_folder = has_tapes(runs);
     for (size_t i = 0; is_folder && i < baro_runs_count(runs) && code >= 0; i++)
         code = add(l, baro_runs_path(runs, i), err);
-    baro_runs_free(runs);
     if (l->n > from)
         qsort(l->at + from, l->n - from, sizeof(*l->at), by_path);
     l->is_several = l->is_several || is_folder;
-    return is_folder ? code : add(l, path, err);
+    if (!baro_runs_count(runs)) {
+        error_set(&reason, -ENOENT, "no tape in %s", path);
+        code = add_unread(l, path, &reason, err);
+    } else if (!is_folder) {
+        code = add(l, path, err);
+    }
+    baro_runs_free(runs);
+    return code;
 }
 
 static int add_operand(struct tape_list *l, const char *operand, struct baro_error *err)
@@ -89,14 +106,8 @@ static int add_operand(struct tape_list *l, const char *operand, struct baro_err
     char path[PATH_MAX];
     struct stat st;
     struct baro_error reason = BARO_ERROR_INIT;
-    if (baro_runs_resolve(operand, path, sizeof(path), &reason) < 0) {
-        int code = add(l, operand ? operand : "@last", err);
-        if (code >= 0) {
-            l->at[l->n - 1].is_unread = true;
-            l->at[l->n - 1].reason = reason;
-        }
-        return code;
-    }
+    if (baro_runs_resolve(operand, path, sizeof(path), &reason) < 0)
+        return add_unread(l, operand ? operand : "@last", &reason, err);
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(l, path, err) : add(l, path, err);
 }
 
