@@ -54,7 +54,7 @@ BARO_API int baro_cpu_busy_ns(const struct baro_entity *cpu, uint64_t *ret);
 /** A sum over the living processes of a sample. */
 struct baro_sum {
     uint64_t value;
-    size_t members; /**< processes that count: all but zombies, which hold nothing */
+    size_t members; /**< processes that count: not zombies, which hold nothing, nor BARO_ABSENT_SHARED */
     size_t covered; /**< of them, those whose value is known. Fewer than members: value is a lower bound */
 };
 /**

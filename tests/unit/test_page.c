@@ -96,6 +96,36 @@ static void test_lives_are_thinned(void **state)
     baro_tape_close(t);
 }
 
+/* Of two processes one has no rss: the sum of that moment is a lower bound. */
+static void test_sum_that_lacks_a_process(void **state)
+{
+    static struct moments m;
+    static const struct baro_header header;
+    struct baro_process known = {.id = 1, .key = {100, 1}, .name = "a"},
+                        unknown = {.id = 2, .key = {101, 1}, .name = "b"};
+    struct baro_process *all[] = {&known, &unknown};
+    struct baro_sample sample = {.processes = all, .n = 2, .t_ns = 5};
+    struct baro_record r = {.kind = BARO_RECORD_SAMPLE, .t_ns = 5, .u.sample = &sample};
+    struct lives l;
+    (void)state;
+    for (int shared = 0; shared < 2; shared++) {
+        known.value[PROCESS_rss] = 4096;
+        unknown.absent[PROCESS_rss] = shared ? BARO_ABSENT_SHARED : BARO_ABSENT_DENIED;
+        lives_init(&l, &header);
+        moments_init(&m, &l, 10);
+        lives_add(&l, &r);
+        moments_add(&m, &r);
+        assert_false(m.failed);
+        const struct moment *at = m.at;
+        while (!at->n && at < m.at + m.n - 1)
+            at++;
+        assert_int_equal(at->rss_bytes, 4096);
+        assert_int_equal(at->rss_is_bound, !shared);
+        moments_done(&m);
+        lives_done(&l);
+    }
+}
+
 static int into(void *context, const char *at, size_t len)
 {
     buf_add(context, at, len);
@@ -127,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lives_are_thinned),
+        cmocka_unit_test(test_sum_that_lacks_a_process),
         cmocka_unit_test(test_page_has_the_heaviest),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -184,6 +184,8 @@ static void put_moment(const struct moment *m, const struct chosen *c, struct js
     json_begin(j, '{');
     json_key(j, "t_ns");
     json_u64(j, m->t_ns);
+    json_key(j, "rss_is_lower_bound");
+    json_bool(j, m->rss_is_bound);
     json_key(j, "more");
     json_begin(j, '[');
     json_u64(j, m->more);

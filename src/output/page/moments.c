@@ -96,7 +96,7 @@ static uint32_t keep_heaviest(struct moment *at, struct moment_row *row, uint32_
     return MOMENT_ROWS_MOST;
 }
 
-static void store(struct moments *m, struct moment *at, uint64_t t_ns, uint64_t rss, uint32_t n)
+static void store(struct moments *m, struct moment *at, uint64_t t_ns, const struct baro_sum *rss, uint32_t n)
 {
     at->more = 0;
     at->more_rss_bytes = at->more_millicores = 0;
@@ -116,7 +116,8 @@ static void store(struct moments *m, struct moment *at, uint64_t t_ns, uint64_t 
     m->rows -= at->n;
     at->n = n;
     at->t_ns = t_ns;
-    at->rss_bytes = rss;
+    at->rss_bytes = rss->value;
+    at->rss_is_bound = rss->covered < rss->members;
 }
 
 /* Two neighbours become one: the one with more memory. */
@@ -165,7 +166,7 @@ void moments_add(struct moments *m, const struct baro_record *r)
         row.millicores = m->now[row.life].sample == m->sample ? m->now[row.life].millicores : 0;
         m->room[rows++] = row;
     }
-    store(m, at, r->t_ns, sum.value, rows);
+    store(m, at, r->t_ns, &sum, rows);
     while (m->rows > MOMENTS_ROWS_MOST && m->n > 16)
         halve(m);
 }

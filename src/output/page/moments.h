@@ -23,6 +23,7 @@ struct moment_row {
 
 struct moment {
     uint64_t t_ns, rss_bytes; /* rss: of all processes */
+    bool rss_is_bound;        /* the rss of some process is not known */
     uint32_t n, room;
     uint32_t more; /* processes that are not in rows */
     uint64_t more_rss_bytes, more_millicores;

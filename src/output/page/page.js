@@ -339,7 +339,7 @@
     const m = M[i], all = sum(m);
     pinned = m.t_ns;
     $("h2", tree).firstChild.textContent = "Processes at " + since(m.t_ns);
-    $(".tree-sum", tree).textContent = since(m.t_ns) + ": " + count(all.n) + " processes, " + bytes(all.rss) + " rss, " + (all.cores < 10 ? all.cores.toFixed(2) : all.cores.toFixed(1)) + " cores";
+    $(".tree-sum", tree).textContent = since(m.t_ns) + ": " + count(all.n) + " processes, " + (m.rss_is_lower_bound ? "at least " : "") + bytes(all.rss) + " rss, " + (all.cores < 10 ? all.cores.toFixed(2) : all.cores.toFixed(1)) + " cores";
     const rows = forest(m).map(r => {
       const row = make("tr", { "data-k": text(r.i) }), first = make("td");
       first.append(make("span", { class: "branch" }, r.branch), ...titled(r.i));

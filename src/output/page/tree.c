@@ -72,7 +72,7 @@ void page_tree(struct page *p)
     for (uint32_t k = 0; k < m->n; k++)
         millicores += m->row[k].millicores;
     fmt_count(html, m->n + m->more);
-    buf_str(html, " processes, ");
+    buf_str(html, m->rss_is_bound ? " processes, at least " : " processes, ");
     fmt_bytes(html, m->rss_bytes);
     buf_str(html, " rss, ");
     fmt_decimal(html, (double)(millicores + m->more_millicores) / 1000, 2);
