@@ -24,9 +24,9 @@
 
 struct proc {
     struct baro_process row;
-    double weight;          /* of its activity */
-    uint64_t utime, stime;  /* precise, ns */
-    double share;           /* of user time */
+    double weight;         /* of its activity */
+    uint64_t utime, stime; /* precise, ns */
+    double share;          /* of user time */
 };
 
 static uint64_t state = 88172645463325252ull;
@@ -145,10 +145,17 @@ static void work(struct proc *p, uint64_t now)
 static void put_job(struct baro_sample *s, const struct proc *procs, size_t n)
 {
     static const int of[][2] = {
-        {JOB_cpu, PROCESS_cpu},           {JOB_cpu_user, PROCESS_cpu_user},   {JOB_cpu_system, PROCESS_cpu_system},
-        {JOB_run_delay, PROCESS_run_delay}, {JOB_io_read, PROCESS_io_read},   {JOB_io_write, PROCESS_io_write},
-        {JOB_io_rchar, PROCESS_io_rchar}, {JOB_io_wchar, PROCESS_io_wchar},   {JOB_faults_minor, PROCESS_faults_minor},
-        {JOB_cpu_counted, PROCESS_cpu},   {JOB_switches_voluntary, PROCESS_switches_voluntary},
+        {JOB_cpu, PROCESS_cpu},
+        {JOB_cpu_user, PROCESS_cpu_user},
+        {JOB_cpu_system, PROCESS_cpu_system},
+        {JOB_run_delay, PROCESS_run_delay},
+        {JOB_io_read, PROCESS_io_read},
+        {JOB_io_write, PROCESS_io_write},
+        {JOB_io_rchar, PROCESS_io_rchar},
+        {JOB_io_wchar, PROCESS_io_wchar},
+        {JOB_faults_minor, PROCESS_faults_minor},
+        {JOB_cpu_counted, PROCESS_cpu},
+        {JOB_switches_voluntary, PROCESS_switches_voluntary},
     };
     for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
         s->job[of[k][0]] = 0;

@@ -62,8 +62,8 @@ static uint64_t read_run(struct baro_tape *tape, unsigned n)
 
 static uint64_t resolve(unsigned n)
 {
-    static const char *const names[] = {NULL, "@last", "@1", "@4", "@5", "@0", "@", "@-1", "@1x",
-                                        "@18446744073709551617", "x.baro", ""};
+    static const char *const names[] = {
+        NULL, "@last", "@1", "@4", "@5", "@0", "@", "@-1", "@1x", "@18446744073709551617", "x.baro", ""};
     char path[PATH_MAX + 32];
     size_t size = n % 7 ? sizeof(path) : n % 64;
     int code = baro_runs_resolve(names[n % (sizeof(names) / sizeof(*names))], path, size, NULL);

@@ -28,7 +28,7 @@ struct reading {
     unsigned flags;
     int fd;
     struct baro_tape *tape;
-    const struct baro_sample *now; /* the record that the cursor read last, if it has not moved since */
+    const struct baro_sample *now;  /* the record that the cursor read last, if it has not moved since */
     struct baro_sample *held[HELD]; /* copies: they outlive the cursor */
     uint64_t first_ns, last_ns;
     struct baro_error err;
@@ -352,9 +352,8 @@ static void kept_runs(struct reading *x, unsigned n)
 
 /* ---- inputs ---- */
 static void (*const calls[])(struct reading *x, unsigned n) = {
-    next, seek, at,      previous, copy,     compare,  find,  next,
-    seek, at, rewind_tape, go_on,  front,    open_again, series, summary, timeline, verdicts,
-    kept_runs, spoil,
+    next,        seek,  at,    previous,   copy,   compare, find,     next,     seek,      at,
+    rewind_tape, go_on, front, open_again, series, summary, timeline, verdicts, kept_runs, spoil,
 };
 
 static void play(struct reading *x, const uint8_t *call, size_t n)

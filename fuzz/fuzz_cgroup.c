@@ -35,28 +35,14 @@ static void files(unsigned which, struct span text)
     } u;
     uint64_t sum = 0;
     switch (which) {
-    case 0:
-        cgroup_cpu_stat_parse(text, &u.cpu);
-        return;
-    case 1:
-        cgroup_cpuacct_stat_parse(text, 10000000, &u.cpu);
-        return;
+    case 0: cgroup_cpu_stat_parse(text, &u.cpu); return;
+    case 1: cgroup_cpuacct_stat_parse(text, 10000000, &u.cpu); return;
     case 2:
-    case 3:
-        cgroup_memory_stat_parse(text, which == 3, &u.memory);
-        return;
-    case 4:
-        cgroup_memory_events_parse(text, &u.events);
-        return;
-    case 5:
-        cgroup_io_stat_parse(text, even, &sum, &u.io);
-        return;
-    case 6:
-        cgroup_blkio_parse(text, true, even, &sum, &u.io);
-        return;
-    default:
-        pid_limits_parse(text, &u.limits);
-        return;
+    case 3: cgroup_memory_stat_parse(text, which == 3, &u.memory); return;
+    case 4: cgroup_memory_events_parse(text, &u.events); return;
+    case 5: cgroup_io_stat_parse(text, even, &sum, &u.io); return;
+    case 6: cgroup_blkio_parse(text, true, even, &sum, &u.io); return;
+    default: pid_limits_parse(text, &u.limits); return;
     }
 }
 
@@ -68,21 +54,11 @@ static void single(unsigned which, struct span text)
         if (cgroup_value_parse(text, &v) == 0 && v > CGROUP_V1_NO_LIMIT && v != CGROUP_NO_LIMIT)
             abort();
         return;
-    case 9:
-        cgroup_cpus_parse(text, &v);
-        return;
-    case 10:
-        cgroup_cpu_max_parse(text, &v);
-        return;
-    case 11:
-        cgroup_pids_events_parse(text, &v);
-        return;
-    case 12:
-        cgroup_cpu_cfs_parse(text, span_str("100000\n"), &v);
-        return;
-    default:
-        memberships(text);
-        return;
+    case 9: cgroup_cpus_parse(text, &v); return;
+    case 10: cgroup_cpu_max_parse(text, &v); return;
+    case 11: cgroup_pids_events_parse(text, &v); return;
+    case 12: cgroup_cpu_cfs_parse(text, span_str("100000\n"), &v); return;
+    default: memberships(text); return;
     }
 }
 

@@ -53,15 +53,10 @@ static void fuzz_groups(struct span s)
         bool known;
         uint32_t status;
         switch ((uint8_t)s.at[i + 1] % 5) {
-        case 0:
-            groups_process(&g, tgid);
-            break;
+        case 0: groups_process(&g, tgid); break;
         case 1:
-        case 2:
-            groups_thread(&g, tgid);
-            break;
-        default:
-            groups_end(&g, tgid, s.at[i + 1] & 1, 0, &known, &status);
+        case 2: groups_thread(&g, tgid); break;
+        default: groups_end(&g, tgid, s.at[i + 1] & 1, 0, &known, &status);
         }
         if (g.n > 256)
             abort();
@@ -76,17 +71,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct span rest = span_of(data + 1, size - 1);
     switch (data[0] % 4) {
-    case 0:
-        fuzz_datagram(rest);
-        break;
-    case 1:
-        fuzz_ring(rest);
-        break;
-    case 2:
-        fuzz_groups(rest);
-        break;
-    default:
-        cpu_list_parse(rest, cpus, 16);
+    case 0: fuzz_datagram(rest); break;
+    case 1: fuzz_ring(rest); break;
+    case 2: fuzz_groups(rest); break;
+    default: cpu_list_parse(rest, cpus, 16);
     }
     return 0;
 }

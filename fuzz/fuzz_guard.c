@@ -46,9 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data + 1, size - 1);
     text[size - 1] = 0;
     switch (data[0] % 4) {
-    case 0:
-        check_host(&g, text);
-        break;
+    case 0: check_host(&g, text); break;
     case 1:
         if (guard_cookie(&g, text) && !strstr(text, GUARD_COOKIE "=" SESSION))
             abort();
@@ -57,9 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (guard_bearer(&g, text) && !strstr(text, " " TOKEN))
             abort();
         break;
-    default:
-        check_headers(text);
-        break;
+    default: check_headers(text); break;
     }
     free(text);
     return 0;

@@ -150,13 +150,23 @@ static void messages(struct span in)
     int pair[2], proc_fd = open("/", O_PATH | O_CLOEXEC);
     must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
     all = (struct recorders){.usage_tried = true, .only = &r, .epoll_fd = -1};
-    r = (struct recorder){.all = &all, .options = &options, .proc_fd = proc_fd, .link_fd = pair[0], .started = true,
-                          .command = 7, .wrapper = 6};
+    r = (struct recorder){.all = &all,
+                          .options = &options,
+                          .proc_fd = proc_fd,
+                          .link_fd = pair[0],
+                          .started = true,
+                          .command = 7,
+                          .wrapper = 6};
     must(job_init(&r.job, &sink, true, 0, 100) == 0);
     r.job.adopts = true;
-    const struct sampler_options so = {.proc_fd = proc_fd, .wanted = UINT64_MAX >> (64 - PROCESS_MAX),
-                                       .children = true, .page_size = 4096, .wake_fd = -1, .sys_fd = -1,
-                                       .clk_tck = 100, .root_fd = -1};
+    const struct sampler_options so = {.proc_fd = proc_fd,
+                                       .wanted = UINT64_MAX >> (64 - PROCESS_MAX),
+                                       .children = true,
+                                       .page_size = 4096,
+                                       .wake_fd = -1,
+                                       .sys_fd = -1,
+                                       .clk_tck = 100,
+                                       .root_fd = -1};
     must(sampler_init(&r.sampler, &r.job, &so, NULL) == 0);
     struct member *command = job_add(&r.job, 7, NULL, BARO_ORIGIN_TARGET, 0);
     must(command && job_add(&r.job, 8, command, BARO_ORIGIN_SCAN, 1));

@@ -67,33 +67,15 @@ static void parse(unsigned which, struct span text)
         uint64_t number;
     } u;
     switch (which) {
-    case 0:
-        proc_stat_parse(text, &u.stat, on_cpu, NULL);
-        return;
-    case 1:
-        proc_loadavg_parse(text, &u.load);
-        return;
-    case 2:
-        proc_uptime_parse(text, &u.number);
-        return;
-    case 3:
-        proc_meminfo_parse(text, &u.mem);
-        return;
-    case 4:
-        proc_vmstat_parse(text, &u.vm);
-        return;
-    case 5:
-        proc_pressure_parse(text, &u.pressure);
-        return;
-    case 6:
-        proc_cpuinfo_parse(text, &u.cpu, on_clock, NULL);
-        return;
-    case 7:
-        sys_list_parse(text, on_range, NULL);
-        return;
-    default:
-        lists(which - 8, text);
-        return;
+    case 0: proc_stat_parse(text, &u.stat, on_cpu, NULL); return;
+    case 1: proc_loadavg_parse(text, &u.load); return;
+    case 2: proc_uptime_parse(text, &u.number); return;
+    case 3: proc_meminfo_parse(text, &u.mem); return;
+    case 4: proc_vmstat_parse(text, &u.vm); return;
+    case 5: proc_pressure_parse(text, &u.pressure); return;
+    case 6: proc_cpuinfo_parse(text, &u.cpu, on_clock, NULL); return;
+    case 7: sys_list_parse(text, on_range, NULL); return;
+    default: lists(which - 8, text); return;
     }
 }
 

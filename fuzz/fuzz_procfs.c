@@ -69,27 +69,13 @@ static void parse(unsigned which, struct span text)
         if (pid_stat_parse(text, &u.stat) == 0 && strlen(u.stat.comm) >= sizeof(u.stat.comm))
             abort();
         return;
-    case 1:
-        pid_status_parse(text, &u.status);
-        return;
-    case 2:
-        pid_io_parse(text, &u.io);
-        return;
-    case 3:
-        pid_smaps_parse(text, &u.smaps);
-        return;
-    case 4:
-        pid_schedstat_parse(text, &u.schedstat);
-        return;
-    case 5:
-        pid_children_parse(text, add, &sum);
-        return;
-    case 6:
-        proc_stat_parse(text, &u.proc, NULL, NULL);
-        return;
-    default:
-        proc_meminfo_parse(text, &u.memory);
-        return;
+    case 1: pid_status_parse(text, &u.status); return;
+    case 2: pid_io_parse(text, &u.io); return;
+    case 3: pid_smaps_parse(text, &u.smaps); return;
+    case 4: pid_schedstat_parse(text, &u.schedstat); return;
+    case 5: pid_children_parse(text, add, &sum); return;
+    case 6: proc_stat_parse(text, &u.proc, NULL, NULL); return;
+    default: proc_meminfo_parse(text, &u.memory); return;
     }
 }
 

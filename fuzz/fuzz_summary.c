@@ -49,7 +49,7 @@ static void text(struct input *in, char *ret, size_t cap)
 }
 
 #define ROWS 4
-#define PARTS 2   /* of the machine, of each kind */
+#define PARTS 2 /* of the machine, of each kind */
 #define VALUES 64
 #define DIALECTS 5
 
@@ -207,7 +207,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char command[40], *argv[] = {command, NULL};
     uint8_t how = byte(&in);
     text(&in, command, sizeof(command));
-    struct baro_header h = {.mode = how & 8 ? BARO_MODE_ATTACH : BARO_MODE_RUN, .argv = argv, .cpus = how,
+    struct baro_header h = {.mode = how & 8 ? BARO_MODE_ATTACH : BARO_MODE_RUN,
+                            .argv = argv,
+                            .cpus = how,
                             .start_realtime_ns = (int64_t)number(&in)};
     if (how & 16)
         limits(&in, &h.limits);

@@ -161,10 +161,15 @@ static void ended(struct story *s)
     const struct world *w = s->world;
     const struct baro_process *p = w->n ? w->at[below(s, w->n)] : NULL;
     char *name = text(s, 4096), *cmdline = take(s) % 2 ? text(s, 4096) : NULL;
-    struct baro_exit e = {.t_ns = number(s), .key = {(int32_t)number(s), number(s)}, .uid = (uint32_t)number(s),
+    struct baro_exit e = {.t_ns = number(s),
+                          .key = {(int32_t)number(s), number(s)},
+                          .uid = (uint32_t)number(s),
                           .origin = (enum baro_origin)below(s, ORIGIN_COUNT),
                           .source = (enum baro_exit_source)below(s, EXIT_SOURCE_COUNT),
-                          .sampled = take(s) % 2, .status_known = take(s) % 2, .name = name, .cmdline = cmdline};
+                          .sampled = take(s) % 2,
+                          .status_known = take(s) % 2,
+                          .name = name,
+                          .cmdline = cmdline};
     e.parent = (struct baro_key){(int32_t)number(s), number(s)};
     e.status = e.status_known ? (int)number(s) : 0;
     e.id = (uint32_t)(number(s) | 1);
@@ -204,9 +209,13 @@ static void happened(struct story *s)
 {
     struct baro_attribute at[ATTRIBUTES_MAX];
     char *words = text(s, 4096);
-    struct baro_event e = {.t_ns = number(s), .kind = (enum baro_event_kind)below(s, EVENT_KIND_COUNT),
-                           .key = {(int32_t)number(s), number(s)}, .number = number(s), .text = words,
-                           .n_attributes = take(s) % (ATTRIBUTES_MAX + 1), .attribute = at};
+    struct baro_event e = {.t_ns = number(s),
+                           .kind = (enum baro_event_kind)below(s, EVENT_KIND_COUNT),
+                           .key = {(int32_t)number(s), number(s)},
+                           .number = number(s),
+                           .text = words,
+                           .n_attributes = take(s) % (ATTRIBUTES_MAX + 1),
+                           .attribute = at};
     for (size_t i = 0; i < e.n_attributes; i++)
         at[i] = attribute(s);
     tape_writer_event(s->w, &e);
@@ -220,7 +229,9 @@ static void happened(struct story *s)
 
 static void limit(struct story *s)
 {
-    struct baro_limits l = {.memory_bytes = number(s), .cores_ppm = number(s), .pids = number(s),
+    struct baro_limits l = {.memory_bytes = number(s),
+                            .cores_ppm = number(s),
+                            .pids = number(s),
                             .memory_absent = (uint8_t)below(s, ABSENT_COUNT),
                             .cores_absent = (uint8_t)below(s, ABSENT_COUNT),
                             .pids_absent = (uint8_t)below(s, ABSENT_COUNT)};
@@ -267,8 +278,8 @@ static void other(struct story *s)
 static void step(struct story *s)
 {
     struct baro_sample *v = &s->world->sample;
-    static void (*const operations[])(struct story *) = {tick, born, died, change, change, ended, happened, limit,
-                                                         machine, other};
+    static void (*const operations[])(struct story *) = {tick,  born,     died,  change,  change,
+                                                         ended, happened, limit, machine, other};
     size_t known = sizeof(operations) / sizeof(*operations), what = take(s) % (known + 4);
     if (what < known) {
         operations[what](s);

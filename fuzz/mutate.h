@@ -28,8 +28,8 @@ uint64_t rng_number(struct rng *r); /* mostly one at which arithmetic goes wrong
 
 struct piece {
     uint8_t type, seq;
-    bool unpacked;           /* of a block: t_ns, raw and bits are used in place of payload */
-    uint64_t offset;         /* in the seed; 0: it was not there */
+    bool unpacked;   /* of a block: t_ns, raw and bits are used in place of payload */
+    uint64_t offset; /* in the seed; 0: it was not there */
     uint64_t t_ns;
     struct buf payload, raw, bits;
     uint32_t bits_len_added; /* the length of the bits is written as so much more than it is */
@@ -50,7 +50,7 @@ void parts_done(struct parts *p);
 void parts_insert(struct parts *p, size_t to, const struct piece *from);
 void parts_remove(struct parts *p, size_t i);
 struct piece *parts_find(struct parts *p, enum frame_type type,
-    struct rng *r); /* one of that type; NULL: there is none */
+                         struct rng *r); /* one of that type; NULL: there is none */
 
 void buf_replace(struct buf *b, size_t at, size_t cut, const void *with, size_t len);
 bool schema_unpack(const struct buf *payload, struct buf *ret);

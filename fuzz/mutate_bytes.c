@@ -20,10 +20,12 @@ size_t rng_below(struct rng *r, size_t n)
 
 uint64_t rng_number(struct rng *r)
 {
+    /* clang-format off */
     static const uint64_t telling[] = {0, 1, 2, 3, 127, 128, 255, 256, 65535, 65536, 1000000000, INT32_MAX, 1u << 31,
         UINT32_MAX, 1ull << 32,
                                        1ull << 53, INT64_MAX - 1, INT64_MAX, 1ull << 63, (1ull << 63) + 1,
                                            UINT64_MAX - 1, UINT64_MAX};
+    /* clang-format on */
     size_t i = rng_below(r, sizeof(telling) / sizeof(*telling) + 2);
     uint64_t any = rng_next(r);
     return i < sizeof(telling) / sizeof(*telling) ? telling[i] : any >> rng_below(r, 64);
@@ -46,15 +48,9 @@ ptrdiff_t mutate_bytes(struct buf *b, size_t from, size_t to, struct rng *r)
     if (from >= to)
         return 0;
     switch (rng_below(r, 7)) {
-    case 0:
-        b->at[at] ^= (uint8_t)(1u << rng_below(r, 8));
-        break;
-    case 1:
-        b->at[at] = telling[rng_below(r, sizeof(telling))];
-        break;
-    case 2:
-        b->at[at] = (uint8_t)rng_next(r);
-        break;
+    case 0: b->at[at] ^= (uint8_t)(1u << rng_below(r, 8)); break;
+    case 1: b->at[at] = telling[rng_below(r, sizeof(telling))]; break;
+    case 2: b->at[at] = (uint8_t)rng_next(r); break;
     case 3: /* a number in place of what may be one */
         while (cut < left && cut < 9 && b->at[at + cut] & 0x80)
             cut++;
@@ -65,12 +61,8 @@ ptrdiff_t mutate_bytes(struct buf *b, size_t from, size_t to, struct rng *r)
         cut = 1 + rng_below(r, left < 16 ? left : 16);
         cut = cut < left ? cut : left;
         break;
-    case 5:
-        add_run(&with, r, rng_one_in(r, 8) ? 5000 : 20);
-        break;
-    default: /* once more */
-        cut = 0;
-        buf_add(&with, b->at + at, left < 40 ? left : 1 + rng_below(r, 40));
+    case 5: add_run(&with, r, rng_one_in(r, 8) ? 5000 : 20); break;
+    default: /* once more */ cut = 0; buf_add(&with, b->at + at, left < 40 ? left : 1 + rng_below(r, 40));
     }
     if (cut || with.len)
         buf_replace(b, at, cut, with.at, with.len);
@@ -92,9 +84,11 @@ static bool is_text(const struct buf *b, size_t at, size_t to)
 
 ptrdiff_t mutate_text(struct buf *b, size_t from, size_t to, struct rng *r)
 {
+    /* clang-format off */
     static const char *const harmful[] = {"", "\x1b[2J\x1b]0;x\a", "\n\r\t", "a\0b", "\xff\xfe",
         "\xe2\x80\xae" "evil", "\"',;=@+-", "../../../etc/passwd",
                                           "\xc2\x9b" "31m", "%s%n%s", "\\x1b", "cpu0", "-1", "18446744073709551616"};
+    /* clang-format on */
     size_t was = b->len, start = from + rng_below(r, to - from), at = start;
     if (from >= to)
         return 0;
@@ -137,7 +131,7 @@ static void swallow(struct buf *file, struct rng *r)
     }
     if (first)
         frame_seal(file->at + first, (enum frame_type)file->at[first + 4], file->at[first + 5],
-            (uint32_t)(end - first - FRAME_HEAD_SIZE), seed);
+                   (uint32_t)(end - first - FRAME_HEAD_SIZE), seed);
 }
 
 static void damage_run(struct buf *file, struct rng *r)
@@ -176,23 +170,14 @@ void mutate_file(struct buf *file, struct rng *r)
     if (file->len <= TAPE_PREAMBLE_SIZE)
         return;
     switch (rng_below(r, 6)) {
-    case 0:
-        file->len = rng_below(r, file->len);
-        break;
+    case 0: file->len = rng_below(r, file->len); break;
     case 1:
         for (size_t n = 1 + rng_below(r, 8); n > 0 && file->len; n--)
             mutate_bytes(file, 0, file->len, r);
         break;
-    case 2:
-        damage_run(file, r);
-        break;
-    case 3:
-        preamble(file, r);
-        break;
-    case 4:
-        head_field(file, r);
-        break;
-    default:
-        swallow(file, r);
+    case 2: damage_run(file, r); break;
+    case 3: preamble(file, r); break;
+    case 4: head_field(file, r); break;
+    default: swallow(file, r);
     }
 }

@@ -13,10 +13,14 @@ static void level_order(struct parts *p, struct parts *other, struct rng *r)
     switch (rng_below(r, 5)) {
     case 0:
         for (size_t n = rng_one_in(r, 8) ? 1 + rng_below(r, 500) : 1; n > 0; n--)
-            parts_insert(p, i, &(struct piece){.type = p->at[i].type, .seq = p->at[i].seq,
-                .unpacked = p->at[i].unpacked, .t_ns = p->at[i].t_ns,
-                                               .payload = p->at[i].payload, .raw = p->at[i].raw,
-                                                   .bits = p->at[i].bits});
+            parts_insert(p, i,
+                         &(struct piece){.type = p->at[i].type,
+                                         .seq = p->at[i].seq,
+                                         .unpacked = p->at[i].unpacked,
+                                         .t_ns = p->at[i].t_ns,
+                                         .payload = p->at[i].payload,
+                                         .raw = p->at[i].raw,
+                                         .bits = p->at[i].bits});
         break;
     case 1:
         parts_insert(p, i, strange);
@@ -51,14 +55,9 @@ static void level_head(struct parts *p, struct parts *other, struct rng *r)
     struct piece *one = &p->at[rng_below(r, p->n)];
     (void)other;
     switch (rng_below(r, 3)) {
-    case 0:
-        one->type = (uint8_t)rng_below(r, rng_one_in(r, 4) ? 256 : 9);
-        break;
-    case 1:
-        one->seq = (uint8_t)rng_number(r);
-        break;
-    default:
-        one->len_cut = (uint32_t)(1 + rng_below(r, rng_one_in(r, 2) ? 8 : one->payload.len + 1));
+    case 0: one->type = (uint8_t)rng_below(r, rng_one_in(r, 4) ? 256 : 9); break;
+    case 1: one->seq = (uint8_t)rng_number(r); break;
+    default: one->len_cut = (uint32_t)(1 + rng_below(r, rng_one_in(r, 2) ? 8 : one->payload.len + 1));
     }
 }
 
@@ -87,9 +86,7 @@ static void add_field(struct buf *out, uint64_t number, struct span value, struc
         buf_add(&v, value.at, value.len);
         mutate_text(&v, 0, v.len, r);
         break;
-    default:
-        buf_add(&v, value.at, value.len);
-        mutate_bytes(&v, 0, v.len, r);
+    default: buf_add(&v, value.at, value.len); mutate_bytes(&v, 0, v.len, r);
     }
     if (rng_one_in(r, 10))
         number = rng_below(r, 45);
@@ -141,7 +138,7 @@ struct place {
 
 /* Finds a column, where its kind begins, and the position of the number of that kind's columns. */
 static bool find_column(const struct buf *s, struct rng *r, struct place *ret_column, size_t *ret_kind,
-    size_t *ret_count)
+                        size_t *ret_count)
 {
     struct span in = span_of(s->at, s->len);
     uint64_t kinds, len, columns;
@@ -220,14 +217,9 @@ static void change_schema(struct buf *s, struct rng *r)
         count = rng_one_in(r, 3) ? 0 : count;
         s->at[count] = (uint8_t)rng_number(r);
         break;
-    case 3:
-        mutate_text(s, kind, count, r);
-        break;
-    case 4:
-        mutate_bytes(s, 0, s->len, r);
-        break;
-    default:
-        change_column(s, c, r);
+    case 3: mutate_text(s, kind, count, r); break;
+    case 4: mutate_bytes(s, 0, s->len, r); break;
+    default: change_column(s, c, r);
     }
     buf_done(&copy);
 }
@@ -320,26 +312,17 @@ static void level_records(struct parts *p, struct parts *other, struct rng *r)
     size_t record = at.len_at - 1;
     struct buf copy = {0};
     switch (rng_below(r, 9)) {
-    case 0:
-        one->raw.at[record] = (uint8_t)rng_below(r, rng_one_in(r, 4) ? 256 : 9);
-        break;
-    case 1:
-        buf_replace(&one->raw, record, at.to - record, NULL, 0);
-        break;
+    case 0: one->raw.at[record] = (uint8_t)rng_below(r, rng_one_in(r, 4) ? 256 : 9); break;
+    case 1: buf_replace(&one->raw, record, at.to - record, NULL, 0); break;
     case 2:
         if (find_record(&strange->raw, r, &there)) {
             buf_add(&copy, strange->raw.at + there.len_at - 1, there.to - there.len_at + 1);
             buf_replace(&one->raw, record, 0, copy.at, copy.len);
         }
         break;
-    case 3:
-        add_padding(&one->raw, record, r);
-        break;
-    case 4:
-        one->raw.len = rng_below(r, one->raw.len);
-        break;
-    default:
-        change_body(&one->raw, at, r);
+    case 3: add_padding(&one->raw, record, r); break;
+    case 4: one->raw.len = rng_below(r, one->raw.len); break;
+    default: change_body(&one->raw, at, r);
     }
     buf_done(&copy);
 }
@@ -352,12 +335,8 @@ static void level_bits(struct parts *p, struct parts *other, struct rng *r)
     if (!one)
         return;
     switch (rng_below(r, 5)) {
-    case 0:
-        one->bits_len_added = (uint32_t)rng_number(r);
-        break;
-    case 1:
-        one->bits.len = rng_below(r, one->bits.len + 1);
-        break;
+    case 0: one->bits_len_added = (uint32_t)rng_number(r); break;
+    case 1: one->bits.len = rng_below(r, one->bits.len + 1); break;
     case 2:
         if (one->bits.len)
             memset(one->bits.at, rng_one_in(r, 2) ? 0 : 0xff, one->bits.len);
@@ -394,8 +373,8 @@ static void level_rest(struct parts *p, struct parts *other, struct rng *r)
 void mutate_parts(struct parts *p, struct parts *other, struct rng *r)
 {
     static void (*const levels[])(struct parts *, struct parts *, struct rng *) = {
-        level_order, level_head, level_payload, level_header, level_schema, level_schema, level_records, level_records,
-        level_records, level_bits, level_bits, level_time, level_rest};
+        level_order,   level_head,    level_payload, level_header, level_schema, level_schema, level_records,
+        level_records, level_records, level_bits,    level_bits,   level_time,   level_rest};
     do {
         levels[rng_below(r, sizeof(levels) / sizeof(*levels))](p, other, r);
     } while (p->n > 2 && rng_one_in(r, 3));

@@ -128,6 +128,7 @@ static int summary(const char *path)
 
 /* ---- commands ---- */
 enum { WORDS = 8 };
+/* clang-format off */
 static const struct {
     const char *name;
     int (*function)(const char *path);
@@ -157,6 +158,7 @@ static const struct {
     {"ls --json", NULL, {"ls", "--json", ""}}, /* "": without the path; it lists the folder */
     {"ls", NULL, {"ls", ""}},
 };
+/* clang-format on */
 
 size_t readers_count(void)
 {

@@ -31,9 +31,10 @@
 #endif
 
 #ifdef WITH_ASAN
-enum { MEMORY_MOST = 1024 }; /* with the memory that ASan needs */
+enum { MEMORY_MOST = 1024 };           /* with the memory that ASan needs */
 __attribute__((visibility("default"))) /* ASan looks for it */
-const char *__asan_default_options(void);
+const char *
+__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "quarantine_size_mb=16:max_allocation_size_mb=512";
@@ -56,7 +57,7 @@ struct work {
     size_t n_seeds;
     bool as_they_are; /* the mutants are the seeds */
     uint64_t seed;
-    size_t commands;  /* how many of them each mutant is given to, in turn; 0: all */
+    size_t commands; /* how many of them each mutant is given to, in turn; 0: all */
     const char *keep;
     char folder[64], path[128], log[128];
     struct progress *progress;
@@ -214,8 +215,8 @@ static void count_good(const struct work *w, const struct buf *mutant)
 static void child(const struct work *w, size_t from, size_t to)
 {
     struct buf mutant = {0};
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC), log = open(w->log,
-        O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC),
+        log = open(w->log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     if (null < 0 || log < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(log, 2) < 0)
         _exit(4);
     for (size_t i = from; i < to; i++) {
@@ -252,8 +253,10 @@ static void tell(struct work *w, int status)
     struct buf mutant = {0}, log = {0};
     char kept[4096];
     snprintf(kept, sizeof(kept), "%s/mutant-%llu-%zu.baro", w->keep, (unsigned long long)w->seed, p->mutant);
-    fprintf(stderr, "mutant %zu, %s: ", p->mutant, p->reader < readers_count() ? reader_name(p->reader)
-        : p->finished ? "leaks" : "before or behind the readers");
+    fprintf(stderr, "mutant %zu, %s: ", p->mutant,
+            p->reader < readers_count() ? reader_name(p->reader)
+            : p->finished               ? "leaks"
+                                        : "before or behind the readers");
     say_why(p, status);
     int fd = open(w->log, O_RDONLY | O_CLOEXEC);
     if (read_file(fd, &log))
@@ -309,7 +312,7 @@ static bool prepare(struct work *w)
 static int usage(void)
 {
     fprintf(stderr,
-        "usage: mutate_tapes [-n COUNT] [-f FIRST] [-s SEED] [-k COMMANDS] [-o FOLDER] TAPE... | -r FILE...\n");
+            "usage: mutate_tapes [-n COUNT] [-f FIRST] [-s SEED] [-k COMMANDS] [-o FOLDER] TAPE... | -r FILE...\n");
     return 2;
 }
 
@@ -334,26 +337,13 @@ int main(int argc, char **argv)
     w.seed = 1;
     while ((option = getopt(argc, argv, "n:f:s:k:o:r")) != -1) {
         switch (option) {
-        case 'n':
-            count = strtoull(optarg, NULL, 10);
-            break;
-        case 'f':
-            first = strtoull(optarg, NULL, 10);
-            break;
-        case 's':
-            w.seed = strtoull(optarg, NULL, 10);
-            break;
-        case 'k':
-            w.commands = strtoull(optarg, NULL, 10);
-            break;
-        case 'o':
-            w.keep = optarg;
-            break;
-        case 'r':
-            w.as_they_are = true;
-            break;
-        default:
-            return usage();
+        case 'n': count = strtoull(optarg, NULL, 10); break;
+        case 'f': first = strtoull(optarg, NULL, 10); break;
+        case 's': w.seed = strtoull(optarg, NULL, 10); break;
+        case 'k': w.commands = strtoull(optarg, NULL, 10); break;
+        case 'o': w.keep = optarg; break;
+        case 'r': w.as_they_are = true; break;
+        default: return usage();
         }
     }
     for (int i = optind; i < argc; i++) {
@@ -369,8 +359,7 @@ int main(int argc, char **argv)
     rmdir(w.folder);
     for (size_t i = 0; i < w.n_seeds; i++)
         buf_done(&w.seeds[i]);
-    printf("%zu mutants of %zu tapes through %zu readers: %zu opened, %zu with samples; %zu failed\n", count,
-        w.n_seeds, readers_count(),
-           w.progress->opened, w.progress->samples, w.failures);
+    printf("%zu mutants of %zu tapes through %zu readers: %zu opened, %zu with samples; %zu failed\n", count, w.n_seeds,
+           readers_count(), w.progress->opened, w.progress->samples, w.failures);
     return w.failures ? 1 : 0;
 }

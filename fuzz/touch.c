@@ -6,14 +6,14 @@
 static uint64_t touch_process(const struct baro_tape *t, const struct baro_process *p)
 {
     const char *cmdline = baro_process_cmdline(p);
-    uint64_t sum = strlen(baro_process_name(p)) + (cmdline ? strlen(cmdline)
-        : (size_t)baro_process_cmdline_absent(p)), v = 0;
+    uint64_t sum = strlen(baro_process_name(p)) + (cmdline ? strlen(cmdline) : (size_t)baro_process_cmdline_absent(p)),
+             v = 0;
     char shown[16];
     sum += baro_text_escape(baro_process_name(p), strlen(baro_process_name(p)), shown, sizeof(shown)) + strlen(shown);
-    sum += baro_process_id(p) + (uint64_t)baro_process_pid(p) + baro_process_start_ticks(p)
-        + (uint64_t)baro_process_ppid(p);
-    sum += baro_process_parent_start_ticks(p) + baro_process_uid(p) + baro_process_first_ns(p)
-        + baro_process_read_ns(p);
+    sum += baro_process_id(p) + (uint64_t)baro_process_pid(p) + baro_process_start_ticks(p) +
+           (uint64_t)baro_process_ppid(p);
+    sum +=
+        baro_process_parent_start_ticks(p) + baro_process_uid(p) + baro_process_first_ns(p) + baro_process_read_ns(p);
     sum += strlen(baro_origin_name(baro_process_origin(p)));
     static const int several[] = {0, -1, 3, 1000, 3};
     uint64_t value[5];
@@ -34,8 +34,8 @@ static uint64_t touch_entity(const struct baro_tape *t, const struct baro_entity
     uint64_t sum = strlen(baro_entity_name(e)) + strlen(baro_entity_label(e)) + baro_entity_id(e), v = 0;
     struct baro_attribute a;
     int kind = baro_entity_kind(e);
-    sum += (uint64_t)baro_entity_owner(e) + (uint64_t)baro_entity_owner_pid(e) + baro_entity_owner_id(e)
-        + baro_entity_owner_start_ticks(e) + (uint64_t)baro_entity_read_ns(e, &v) + v;
+    sum += (uint64_t)baro_entity_owner(e) + (uint64_t)baro_entity_owner_pid(e) + baro_entity_owner_id(e) +
+           baro_entity_owner_start_ticks(e) + (uint64_t)baro_entity_read_ns(e, &v) + v;
     for (size_t i = 0; baro_entity_attribute(e, i, &a) == 0; i++)
         sum += touch_attribute(&a) + (uint64_t)baro_entity_attribute_find(e, a.name, &a);
     for (int metric = -1; metric <= baro_tape_metric_count(t, kind); metric++) {
@@ -84,10 +84,10 @@ static uint64_t touch_exit(const struct baro_tape *t, const struct baro_exit *e)
     const char *cmdline = baro_exit_cmdline(e);
     uint64_t sum = strlen(baro_exit_name(e)) + (cmdline ? strlen(cmdline) : 0), v = 0;
     int status = 0;
-    sum += baro_exit_id(e) + (uint64_t)baro_exit_pid(e) + baro_exit_uid(e)
-        + strlen(baro_origin_name(baro_exit_origin(e)));
-    sum += strlen(baro_exit_source_name(baro_exit_source_of(e))) + (uint64_t)baro_exit_status(e, &status)
-        + (uint64_t)status;
+    sum +=
+        baro_exit_id(e) + (uint64_t)baro_exit_pid(e) + baro_exit_uid(e) + strlen(baro_origin_name(baro_exit_origin(e)));
+    sum += strlen(baro_exit_source_name(baro_exit_source_of(e))) + (uint64_t)baro_exit_status(e, &status) +
+           (uint64_t)status;
     for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_EXIT); metric++)
         sum += (uint64_t)baro_exit_value(e, metric, &v) + v;
     return sum;
@@ -96,8 +96,8 @@ static uint64_t touch_exit(const struct baro_tape *t, const struct baro_exit *e)
 static uint64_t touch_event(const struct baro_event *e)
 {
     struct baro_attribute a;
-    uint64_t sum = strlen(baro_event_text(e)) + strlen(baro_event_name(e)) + baro_event_number(e)
-        + (uint64_t)baro_event_pid(e);
+    uint64_t sum =
+        strlen(baro_event_text(e)) + strlen(baro_event_name(e)) + baro_event_number(e) + (uint64_t)baro_event_pid(e);
     for (size_t i = 0; baro_event_attribute(e, i, &a) == 0; i++)
         sum += touch_attribute(&a);
     return sum + (uint64_t)baro_event_attribute_find(e, "mode", &a);

@@ -18,7 +18,10 @@ int main(int argc, char **argv)
     size_t n = ZSTD_compress(packed, cap, schema.at, schema.len, 19);
     if (ZSTD_isError(n))
         return 1;
-    fprintf(out, "#include \"libbaro/tape/schema.h\"\n\nconst size_t schema_packed_len = %zu;\nconst uint8_t schema_packed[] = {", n);
+    fprintf(out,
+            "#include \"libbaro/tape/schema.h\"\n\nconst size_t schema_packed_len = %zu;\nconst uint8_t "
+            "schema_packed[] = {",
+            n);
     for (size_t i = 0; i < n; i++)
         fprintf(out, "%s%u,", i % 24 ? "" : "\n", packed[i]);
     fprintf(out, "\n};\n");

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the guest of tools/qemu-check.sh records, each made to suffer from one thing. Linked statically: the guest has no interpreter.
+ * What the guest of tools/qemu-check.sh records, each made to suffer from one thing. Linked statically: the guest has
+ * no interpreter.
  *
  *   burn SECONDS            computes
- *   hold MB SECONDS         touches MB of memory, as far as it gets in that time, then computes for half of what is left of it
- *   write FILE MB           writes to a disk of whole megabytes, past the page cache, over and over if it is smaller
- *   reread FILE SECONDS     reads all pages of a mapped file over and over, twice at least
- *   delegate FOLDER         marks a control group as delegated, as systemd does (busybox can't set an extended attribute)
+ *   hold MB SECONDS         touches MB of memory, as far as it gets in that time, then computes for half of what is
+ * left of it write FILE MB           writes to a disk of whole megabytes, past the page cache, over and over if it is
+ * smaller reread FILE SECONDS     reads all pages of a mapped file over and over, twice at least delegate FOLDER marks
+ * a control group as delegated, as systemd does (busybox can't set an extended attribute)
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -37,7 +37,13 @@ struct baro_error {
     char text[256]; /**< one line for people, NUL-terminated */
 };
 
-#define BARO_ERROR_INIT {0, {0}}
+#define BARO_ERROR_INIT                                                                                                \
+    {                                                                                                                  \
+        0,                                                                                                             \
+        {                                                                                                              \
+            0                                                                                                          \
+        }                                                                                                              \
+    }
 
 #ifdef __cplusplus
 }

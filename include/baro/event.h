@@ -46,7 +46,7 @@ enum baro_event_kind {
     BARO_EVENT_SOURCE, /**< an event source was opened later. forks (1: it tells forks, too), source */
     BARO_EVENT_OOM, /**< the kernel's log was read for OOM kills. victims: processes of the job that it names; names: of
                        the first ones */
-    BARO_EVENT_MARK, /**< a moment that the job named. name, and whatever attributes it was given */
+    BARO_EVENT_MARK,        /**< a moment that the job named. name, and whatever attributes it was given */
     BARO_EVENT_PHASE_BEGIN, /**< a phase of the job began. name, and whatever attributes it was given; id: of this phase
                                among others of its name */
     BARO_EVENT_PHASE_END    /**< a phase ended: the last that was begun with this name and id. name, id, whatever

@@ -37,8 +37,8 @@ BARO_API const char *const *baro_header_argv(const struct baro_header *h);
  * name but its command.
  */
 BARO_API const char *baro_header_name(const struct baro_header *h);
-BARO_API const char *baro_header_cwd(const struct baro_header *h);  /**< working directory of the command */
-BARO_API uint32_t baro_header_uid(const struct baro_header *h);     /**< real user id of the recorder */
+BARO_API const char *baro_header_cwd(const struct baro_header *h); /**< working directory of the command */
+BARO_API uint32_t baro_header_uid(const struct baro_header *h);    /**< real user id of the recorder */
 /** @return how many pids were named as targets; 0 for `baro run`. */
 BARO_API size_t baro_header_target_count(const struct baro_header *h);
 /** @return the pid of target @p i, or 0 if there is no such target. */
@@ -47,7 +47,7 @@ BARO_API int32_t baro_header_target(const struct baro_header *h, size_t i);
 BARO_API const char *baro_header_cgroup_mode(const struct baro_header *h);
 
 /* ---- how it was recorded ---- */
-BARO_API const char *baro_header_version(const struct baro_header *h);      /**< of barograph that wrote the tape */
+BARO_API const char *baro_header_version(const struct baro_header *h); /**< of barograph that wrote the tape */
 BARO_API uint64_t
 baro_header_interval_ns(const struct baro_header *h); /**< between two samples; 0: chosen as it went */
 BARO_API uint64_t baro_header_overhead_ppm(const struct baro_header *h); /**< budget: millionths of a core; 0: none */
@@ -90,11 +90,11 @@ BARO_API const char *baro_header_boot_id(const struct baro_header *h);         /
 BARO_API uint32_t baro_header_clock_ticks(const struct baro_header *h);
 
 /* ---- where ---- */
-BARO_API const char *baro_header_host(const struct baro_header *h);      /**< host name */
-BARO_API const char *baro_header_kernel(const struct baro_header *h);    /**< release, as `uname -r` */
-BARO_API const char *baro_header_machine(const struct baro_header *h);   /**< "x86_64", "aarch64", ... */
+BARO_API const char *baro_header_host(const struct baro_header *h);    /**< host name */
+BARO_API const char *baro_header_kernel(const struct baro_header *h);  /**< release, as `uname -r` */
+BARO_API const char *baro_header_machine(const struct baro_header *h); /**< "x86_64", "aarch64", ... */
 BARO_API const char *baro_header_cpu_model(const struct baro_header *h);
-BARO_API uint32_t baro_header_cpus(const struct baro_header *h);         /**< online */
+BARO_API uint32_t baro_header_cpus(const struct baro_header *h); /**< online */
 BARO_API uint32_t baro_header_numa_nodes(const struct baro_header *h);
 BARO_API uint64_t baro_header_page_bytes(const struct baro_header *h);
 BARO_API uint64_t baro_header_memory_bytes(const struct baro_header *h); /**< MemTotal of /proc/meminfo */

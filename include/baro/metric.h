@@ -36,13 +36,13 @@ enum baro_kind {
 };
 
 enum baro_unit {
-    BARO_UNIT_NONE,  /**< a plain count */
-    BARO_UNIT_NS,    /**< nanoseconds */
-    BARO_UNIT_BYTES, /**< bytes */
-    BARO_UNIT_RATIO, /**< parts per million of 1 as stored; 0..1 as shown */
-    BARO_UNIT_CHAR,  /**< one ASCII character, such as the state of a process */
-    BARO_UNIT_SIGNED, /**< a two's complement count, such as nice */
-    BARO_UNIT_HERTZ,  /**< hertz */
+    BARO_UNIT_NONE,    /**< a plain count */
+    BARO_UNIT_NS,      /**< nanoseconds */
+    BARO_UNIT_BYTES,   /**< bytes */
+    BARO_UNIT_RATIO,   /**< parts per million of 1 as stored; 0..1 as shown */
+    BARO_UNIT_CHAR,    /**< one ASCII character, such as the state of a process */
+    BARO_UNIT_SIGNED,  /**< a two's complement count, such as nice */
+    BARO_UNIT_HERTZ,   /**< hertz */
     BARO_UNIT_CELSIUS, /**< degrees; thousandths of one as stored, in two's complement */
     BARO_UNIT_DECIMAL, /**< a plain number with a fraction, such as a load average: millionths as stored */
     BARO_UNIT_REAL,    /**< the bits of an IEEE 754 double; the unit, if there is one, is part of the metric's name */
@@ -72,18 +72,18 @@ enum baro_absent {
 /** Which kernel interface a metric is read from; one bit each, so that wanted metrics make a mask of reads. */
 enum baro_source {
     BARO_SOURCE_NONE = 0,
-    BARO_SOURCE_CLOCK = 1 << 0,     /**< clock_gettime(2) on the CPU clock of the process */
-    BARO_SOURCE_STAT = 1 << 1,      /**< /proc/PID/stat */
-    BARO_SOURCE_STATUS = 1 << 2,    /**< /proc/PID/status */
-    BARO_SOURCE_IO = 1 << 3,        /**< /proc/PID/io */
-    BARO_SOURCE_FD = 1 << 4,        /**< /proc/PID/fd: st_size since 6.2, else its entries */
-    BARO_SOURCE_SCHEDSTAT = 1 << 5, /**< /proc/PID/task/TID/schedstat */
-    BARO_SOURCE_SMAPS = 1 << 6,     /**< /proc/PID/smaps_rollup */
-    BARO_SOURCE_TASKS = 1 << 7,     /**< /proc/PID/task/TID/status, summed over threads */
-    BARO_SOURCE_TREE = 1 << 8,      /**< barograph's own view of the tree */
-    BARO_SOURCE_LEDGER = 1 << 9,    /**< the job's ledger: members, and what was reaped */
-    BARO_SOURCE_EXIT = 1 << 10,     /**< wait4(2), taskstats, perf or the last sample of the process */
-    BARO_SOURCE_SELF = 1 << 11,     /**< barograph's measure of itself */
+    BARO_SOURCE_CLOCK = 1 << 0,        /**< clock_gettime(2) on the CPU clock of the process */
+    BARO_SOURCE_STAT = 1 << 1,         /**< /proc/PID/stat */
+    BARO_SOURCE_STATUS = 1 << 2,       /**< /proc/PID/status */
+    BARO_SOURCE_IO = 1 << 3,           /**< /proc/PID/io */
+    BARO_SOURCE_FD = 1 << 4,           /**< /proc/PID/fd: st_size since 6.2, else its entries */
+    BARO_SOURCE_SCHEDSTAT = 1 << 5,    /**< /proc/PID/task/TID/schedstat */
+    BARO_SOURCE_SMAPS = 1 << 6,        /**< /proc/PID/smaps_rollup */
+    BARO_SOURCE_TASKS = 1 << 7,        /**< /proc/PID/task/TID/status, summed over threads */
+    BARO_SOURCE_TREE = 1 << 8,         /**< barograph's own view of the tree */
+    BARO_SOURCE_LEDGER = 1 << 9,       /**< the job's ledger: members, and what was reaped */
+    BARO_SOURCE_EXIT = 1 << 10,        /**< wait4(2), taskstats, perf or the last sample of the process */
+    BARO_SOURCE_SELF = 1 << 11,        /**< barograph's measure of itself */
     BARO_SOURCE_PROC_STAT = 1 << 12,   /**< /proc/stat */
     BARO_SOURCE_LOADAVG = 1 << 13,     /**< /proc/loadavg */
     BARO_SOURCE_MEMINFO = 1 << 14,     /**< /proc/meminfo */
@@ -104,10 +104,10 @@ enum baro_source {
 };
 
 struct baro_metric {
-    const char *stem;   /**< e.g. "cpu_user" */
-    const char *name;   /**< stem and unit as in CSV, JSON and Python, e.g. "cpu_user_ns" */
-    const char *help;   /**< one sentence */
-    const char *file;   /**< the kernel interface, e.g. "/proc/PID/stat" */
+    const char *stem; /**< e.g. "cpu_user" */
+    const char *name; /**< stem and unit as in CSV, JSON and Python, e.g. "cpu_user_ns" */
+    const char *help; /**< one sentence */
+    const char *file; /**< the kernel interface, e.g. "/proc/PID/stat" */
     enum baro_unit unit;
     enum baro_semantics semantics;
     unsigned source; /**< enum baro_source */

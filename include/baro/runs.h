@@ -115,15 +115,15 @@ BARO_API int baro_runs_remove(const char *path, unsigned flags, struct baro_erro
 
 /** How a recording ended. */
 struct baro_tape_end {
-    size_t size;       /**< set by the caller: sizeof(struct baro_tape_end); later versions add members at the end */
-    uint64_t last_ns;  /**< when the last sample was, in nanoseconds since the tape began; 0: there is none */
-    uint64_t end_ns;   /**< the later of the last sample and the end of the command */
-    int status;        /**< as wait4(2) gives it, if status_known */
-    bool ended;        /**< the command or the last target ended */
+    size_t size;      /**< set by the caller: sizeof(struct baro_tape_end); later versions add members at the end */
+    uint64_t last_ns; /**< when the last sample was, in nanoseconds since the tape began; 0: there is none */
+    uint64_t end_ns;  /**< the later of the last sample and the end of the command */
+    int status;       /**< as wait4(2) gives it, if status_known */
+    bool ended;       /**< the command or the last target ended */
     bool status_known;
     /** The recorder was told to stop while the job lived. An observer may go on with such a tape: it is not `ended`. */
     bool detached;
-    bool complete;     /**< the tape has the footer that a recorder writes last */
+    bool complete; /**< the tape has the footer that a recorder writes last */
 };
 
 /**

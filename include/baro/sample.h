@@ -43,11 +43,11 @@ enum baro_origin {
 /** Where the values of an exit come from. */
 enum baro_exit_source {
     BARO_EXIT_LAST_SAMPLE, /**< the last sample of the living process: lower bounds */
-    BARO_EXIT_EVENT,     /**< the same; an event reported the end itself */
-    BARO_EXIT_PERF,      /**< perf_event_open(2): CPU time without the teardown of the process */
-    BARO_EXIT_TASKSTATS, /**< taskstats: CPU time without the last slice and the teardown */
-    BARO_EXIT_ZOMBIE,    /**< /proc read after its end: complete */
-    BARO_EXIT_WAIT4      /**< wait4(2) of the wrapper: complete */
+    BARO_EXIT_EVENT,       /**< the same; an event reported the end itself */
+    BARO_EXIT_PERF,        /**< perf_event_open(2): CPU time without the teardown of the process */
+    BARO_EXIT_TASKSTATS,   /**< taskstats: CPU time without the last slice and the teardown */
+    BARO_EXIT_ZOMBIE,      /**< /proc read after its end: complete */
+    BARO_EXIT_WAIT4        /**< wait4(2) of the wrapper: complete */
 };
 
 /* ---- the instant ---- */

@@ -70,8 +70,8 @@ BARO_API void baro_series_free(struct baro_series *s);
  * @param metric an id of baro_tape_metric() or baro_metric_find().
  * @return the number of the curve, from 0 on; BARO_E_RANGE for a kind or metric that has no series; -ENOMEM.
  */
-BARO_API int baro_series_add_value(struct baro_series *s, int kind, uint32_t id, const char *name,
-                                   int metric, struct baro_error *err);
+BARO_API int baro_series_add_value(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
+                                   struct baro_error *err);
 /**
  * Adds a curve of the growth of a counter per second, in its unit per second. Of processes, what each used up to its
  * end is in it, also of those that no sample saw: it comes from their exits, and lies between the last sample of the

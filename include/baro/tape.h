@@ -28,8 +28,8 @@
 extern "C" {
 #endif
 
-struct baro_tape;    /**< a cursor */
-struct baro_limits;  /**< what the job may have */
+struct baro_tape;   /**< a cursor */
+struct baro_limits; /**< what the job may have */
 
 enum baro_record_kind {
     BARO_RECORD_NONE,   /**< nothing more for now: the end, or (of a growing tape) not yet */

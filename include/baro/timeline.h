@@ -83,10 +83,10 @@ struct baro_timeline_item {
     bool is_open;              /**< a phase that has not ended; end_ns is the end of the job or of the tape so far */
     bool is_problem;           /**< an event that users should know about: the job was held back or killed, or data
                                     are missing */
-    uint64_t error_ns; /**< begin_ns may be late by that much: when the line was written is not known better */
-    int depth;         /**< of a phase: the lane to draw it in. 0: the outermost; no two phases of a lane overlap */
-    ptrdiff_t parent;  /**< of a phase and a mark: the position of the innermost phase in which it began; -1: none */
-    int32_t pid;       /**< the process that it is about, or that reported it; 0: none, or not known */
+    uint64_t error_ns;         /**< begin_ns may be late by that much: when the line was written is not known better */
+    int depth;            /**< of a phase: the lane to draw it in. 0: the outermost; no two phases of a lane overlap */
+    ptrdiff_t parent;     /**< of a phase and a mark: the position of the innermost phase in which it began; -1: none */
+    int32_t pid;          /**< the process that it is about, or that reported it; 0: none, or not known */
     uint64_t start_ticks; /**< its start time in clock ticks since boot; 0: not known */
     size_t attribute_count;
     const struct baro_attribute *attribute; /**< what was given with a phase (begin and end) or a mark */

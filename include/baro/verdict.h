@@ -49,7 +49,7 @@ BARO_API const char *baro_verdict_weight_name(enum baro_verdict_weight weight);
 /* ---- rules: the same for all tapes ---- */
 /** A number that decides whether a rule makes a verdict. */
 struct baro_threshold {
-    const char *help;     /**< what is compared with it: "CPU time lost to throttling, as a share of the time" */
+    const char *help; /**< what is compared with it: "CPU time lost to throttling, as a share of the time" */
     double value;
     enum baro_unit unit; /**< BARO_UNIT_RATIO: 0 to 1 */
 };
@@ -71,22 +71,22 @@ BARO_API const struct baro_rule *baro_verdict_rule(int i);
 /* ---- verdicts of a tape ---- */
 /** A number that a verdict rests on. */
 struct baro_evidence {
-    const char *name;    /**< a fact of baro/summary.h such as "limits.throttled_ns"; or a name without a dot */
-    double value;        /**< in its unit; a ratio from 0 to 1 */
+    const char *name; /**< a fact of baro/summary.h such as "limits.throttled_ns"; or a name without a dot */
+    double value;     /**< in its unit; a ratio from 0 to 1 */
     enum baro_unit unit;
-    unsigned flags;      /**< enum baro_value_flag: how exact it is */
+    unsigned flags; /**< enum baro_value_flag: how exact it is */
     /** The value for people, after its mark: "at least 9.8 s"; or text such as "cgroup /a": the value is NAN then. */
     const char *text;
 };
 
 /** Members may be added at the end: take what baro_verdicts_get() returns, make no arrays. */
 struct baro_verdict {
-    const char *rule;    /**< name of its rule */
+    const char *rule; /**< name of its rule */
     enum baro_verdict_weight weight;
-    const char *title;   /**< what was found: one sentence */
-    const char *advice;  /**< what to do about it: one sentence, or "" */
-    const char *phase;   /**< the phase that it is about; NULL: the whole job */
-    uint64_t begin_ns;   /**< the time that it is about, since the tape began */
+    const char *title;  /**< what was found: one sentence */
+    const char *advice; /**< what to do about it: one sentence, or "" */
+    const char *phase;  /**< the phase that it is about; NULL: the whole job */
+    uint64_t begin_ns;  /**< the time that it is about, since the tape began */
     uint64_t end_ns;
     const struct baro_evidence *evidence;
     size_t evidence_count;

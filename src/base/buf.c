@@ -106,11 +106,13 @@ void buf_u64(struct buf *b, uint64_t v)
  * small. */
 static unsigned digits_of(uint64_t v)
 {
+    /* clang-format off */
     static const uint64_t powers[] = {
         0,           10,           100,           1000,           10000,           100000,           1000000,
         10000000,    100000000,    1000000000,    10000000000,    100000000000,    1000000000000,    10000000000000,
         100000000000000, 1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
         10000000000000000000u};
+    /* clang-format on */
     unsigned guess = (64 - (unsigned)__builtin_clzll(v | 1)) * 1233 >> 12;
     return guess + (v >= powers[guess]);
 }

@@ -16,11 +16,11 @@ static inline uint64_t whole_of(double v)
     return !(v > 0) ? 0 : v >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)v;
 }
 
-void fmt_bytes(struct buf *b, uint64_t bytes);    /* "412 MB", "2.31 GB": decimal units, three digits */
+void fmt_bytes(struct buf *b, uint64_t bytes); /* "412 MB", "2.31 GB": decimal units, three digits */
 /* A limit, in the unit in which it was set: "300 MiB" of 314,572,800 bytes, "500 MB" of 500,000,000. */
 void fmt_limit(struct buf *b, uint64_t bytes);
-void fmt_duration(struct buf *b, uint64_t ns);    /* "41.3 s", "5 min 12 s", "2 h 03 min", "3.1 ms" */
-void fmt_count(struct buf *b, uint64_t n);        /* "4,812" */
+void fmt_duration(struct buf *b, uint64_t ns);         /* "41.3 s", "5 min 12 s", "2 h 03 min", "3.1 ms" */
+void fmt_count(struct buf *b, uint64_t n);             /* "4,812" */
 void fmt_decimal(struct buf *b, double v, int digits); /* '.' in every locale */
 /* A time in UTC. Not struct tm, because gmtime_r(3) reads the file of the local time zone first. */
 struct utc {

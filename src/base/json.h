@@ -15,10 +15,10 @@
 
 struct json {
     struct buf *out;
-    bool pretty;            /* a line for each member of the first two levels */
+    bool pretty; /* a line for each member of the first two levels */
     unsigned depth;
-    bool some[JSON_DEPTH];  /* this level has a member already */
-    bool named;             /* the name of the member was written, its value follows */
+    bool some[JSON_DEPTH]; /* this level has a member already */
+    bool named;            /* the name of the member was written, its value follows */
 };
 
 void json_begin(struct json *j, char bracket); /* '{' or '[' */
@@ -28,7 +28,7 @@ void json_null(struct json *j);
 void json_bool(struct json *j, bool v);
 void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
-void json_double(struct json *j, double v); /* what is not finite becomes null */
+void json_double(struct json *j, double v);                /* what is not finite becomes null */
 void json_raw(struct json *j, const char *at, size_t len); /* a value that is JSON already */
 /* A value that somebody else wrote as JSON (json_is_value()): characters that control a terminal are escaped, and NaN
  * and infinite numbers become null. */

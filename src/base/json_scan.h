@@ -7,7 +7,7 @@
 
 #define JSON_LEVELS_MOST 16u /* of a value that is kept as text: "1" has none, "[]" has one */
 
-void json_blanks(struct span *s); /* skips blanks, tabs and ends of lines */
+void json_blanks(struct span *s);          /* skips blanks, tabs and ends of lines */
 bool json_next_is(struct span *s, char c); /* the byte c, after blanks */
 /* A string, unescaped into room for cap bytes. What does not fit is cut off (*ret_len is cap then); NUL and half a pair
  * of surrogates become U+FFFD. */

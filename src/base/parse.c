@@ -22,12 +22,14 @@ static const struct unit durations[] = {
 };
 
 /* "K" for 1000 is not SI, but people write it. */
+/* clang-format off */
 static const struct unit sizes[] = {
     {"", 1},           {"B", 1},           {"k", 1000},          {"K", 1000},          {"kB", 1000},
     {"KB", 1000},      {"M", 1000000},     {"MB", 1000000},      {"G", 1000000000},    {"GB", 1000000000},
     {"T", 1000000000000}, {"TB", 1000000000000}, {"Ki", 1ull << 10}, {"KiB", 1ull << 10}, {"Mi", 1ull << 20},
     {"MiB", 1ull << 20}, {"Gi", 1ull << 30}, {"GiB", 1ull << 30}, {"Ti", 1ull << 40},  {"TiB", 1ull << 40},
 };
+/* clang-format on */
 
 static const struct unit *unit_find(struct span word, const struct unit *units, size_t n)
 {

@@ -8,10 +8,12 @@
 
 __extension__ typedef unsigned __int128 wide;
 
+/* clang-format off */
 static const uint64_t powers[] = {
     1,         10,         100,         1000,         10000,         100000,         1000000,         10000000,
     100000000, 1000000000, 10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000,
     10000000000000000, 100000000000000000};
+/* clang-format on */
 
 /* Powers of ten that are exact as doubles. */
 static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -50,7 +52,7 @@ static char *write_digits(char *at, uint64_t digits, int places)
         places--;
     }
     int n = (int)(buf_put_u64(text, digits) - text), before = n - places; /* digits before the point */
-    if (before > -4 && before <= 0) { /* 0.0001234 */
+    if (before > -4 && before <= 0) {                                     /* 0.0001234 */
         memcpy(at, "0.000", 5);
         memcpy(at + 2 - before, text, (size_t)n);
         return at + 2 - before + n;

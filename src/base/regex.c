@@ -170,8 +170,8 @@ static bool is_place(const char *at, enum step_what *ret)
     static const struct {
         char c;
         enum step_what what;
-    } letters[] = {{'`', STEP_BEGIN},   {'\'', STEP_END}, {'<', STEP_WORD_BEGIN}, {'>', STEP_WORD_END},
-                   {'b', STEP_EDGE}, {'B', STEP_INSIDE}};
+    } letters[] = {{'`', STEP_BEGIN},    {'\'', STEP_END}, {'<', STEP_WORD_BEGIN},
+                   {'>', STEP_WORD_END}, {'b', STEP_EDGE}, {'B', STEP_INSIDE}};
     *ret = *at == '^' ? STEP_BEGIN : STEP_END;
     if (*at == '^' || *at == '$')
         return true;
@@ -199,25 +199,15 @@ static bool escaped(struct reading_regex *m)
 static bool atom(struct reading_regex *m)
 {
     switch (*m->at) {
-    case '(':
-        m->at++;
-        return group(m);
-    case '[':
-        m->at++;
-        return set_of(m, regex_bracket(m->r, &m->at));
-    case '.':
-        m->at++;
-        return append(m, STEP_ANY, 0, 0);
-    case '\\':
-        m->at++;
-        return escaped(m);
+    case '(': m->at++; return group(m);
+    case '[': m->at++; return set_of(m, regex_bracket(m->r, &m->at));
+    case '.': m->at++; return append(m, STEP_ANY, 0, 0);
+    case '\\': m->at++; return escaped(m);
     case '*':
     case '+':
     case '?':
-    case '{':
-        return fail(m, REGEX_NOTHING);
-    default:
-        return one_character(m);
+    case '{': return fail(m, REGEX_NOTHING);
+    default: return one_character(m);
     }
 }
 

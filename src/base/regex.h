@@ -19,8 +19,8 @@
 #include "base/error.h"
 #include "base/span.h"
 
-#define REGEX_MOST 10000u      /* steps; each takes 28 bytes */
-#define REGEX_DEPTH_MOST 200u  /* groups within each other */
+#define REGEX_MOST 10000u     /* steps; each takes 28 bytes */
+#define REGEX_DEPTH_MOST 200u /* groups within each other */
 #define REGEX_IGNORE_CASE 1u
 
 struct regex;

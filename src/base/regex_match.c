@@ -63,12 +63,9 @@ static bool holds(enum step_what what, uint32_t before, uint32_t after)
         return after == REGEX_NO_CHAR;
     bool was = regex_is_word(before), is = regex_is_word(after);
     switch (what) {
-    case STEP_WORD_BEGIN:
-        return !was && is;
-    case STEP_WORD_END:
-        return was && !is;
-    default:
-        return (was != is) == (what == STEP_EDGE);
+    case STEP_WORD_BEGIN: return !was && is;
+    case STEP_WORD_END: return was && !is;
+    default: return (was != is) == (what == STEP_EDGE);
     }
 }
 

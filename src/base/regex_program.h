@@ -36,15 +36,15 @@ struct regex_range {
 
 struct regex_set {
     bool is_negated;
-    uint32_t classes; /* a bit for each of regex_classes */
-    size_t first, n;  /* of the ranges of the expression */
+    uint32_t classes;  /* a bit for each of regex_classes */
+    size_t first, n;   /* of the ranges of the expression */
     uint64_t ascii[2]; /* all of the above for characters below 128 */
 };
 
 struct regex {
     bool ignores_case;
-    bool begins_anywhere;  /* it may match without a character */
-    bool skips[256];       /* bytes that are characters of ASCII with which it can't begin */
+    bool begins_anywhere; /* it may match without a character */
+    bool skips[256];      /* bytes that are characters of ASCII with which it can't begin */
     struct step *step;
     size_t n, cap;
     struct regex_range *range;

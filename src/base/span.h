@@ -59,17 +59,17 @@ bool span_starts(struct span s, const char *prefix);
 bool span_has_word(struct span list, const char *word); /* one of the words between blanks, tabs and newlines */
 
 /* Each returns true and advances, or false and leaves *s alone. Overflow is a failure. */
-bool scan_u64(struct span *s, uint64_t *ret);          /* decimal digits */
-bool scan_i64(struct span *s, int64_t *ret);           /* an optional '-' and digits */
-bool scan_char(struct span *s, char c);                /* the byte c */
-bool scan_word(struct span *s, struct span *ret);      /* bytes up to blank, tab or newline; at least one */
-bool scan_line(struct span *s, struct span *ret);      /* up to '\n' or the end, which is consumed; false at the end */
-void scan_blanks(struct span *s);                      /* skips blanks and tabs */
+bool scan_u64(struct span *s, uint64_t *ret);     /* decimal digits */
+bool scan_i64(struct span *s, int64_t *ret);      /* an optional '-' and digits */
+bool scan_char(struct span *s, char c);           /* the byte c */
+bool scan_word(struct span *s, struct span *ret); /* bytes up to blank, tab or newline; at least one */
+bool scan_line(struct span *s, struct span *ret); /* up to '\n' or the end, which is consumed; false at the end */
+void scan_blanks(struct span *s);                 /* skips blanks and tabs */
 /* A list of ranges as the kernel writes sets of CPUs and nodes, "0-3,8": calls fn (may be NULL) for each. The list may
  * be empty. */
 bool scan_ranges(struct span *s, void (*fn)(void *context, uint32_t first, uint32_t last), void *context,
                  uint64_t *ret_count);
-bool scan_varint(struct span *s, uint64_t *ret);       /* LEB128 of 10 bytes at most */
+bool scan_varint(struct span *s, uint64_t *ret); /* LEB128 of 10 bytes at most */
 bool scan_zigzag(struct span *s, int64_t *ret);
 
 #endif

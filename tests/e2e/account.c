@@ -213,9 +213,8 @@ static void meet(long n)
                        pss = number_in("/proc/self/smaps_rollup", "\nPss:"),
                        clean = number_in("/proc/self/smaps_rollup", "Private_Clean:"),
                        dirty = number_in("/proc/self/smaps_rollup", "Private_Dirty:");
-    line(text,
-         snprintf(text, sizeof(text), "{\"met\": %d, \"pid\": %d, \"rss\": %llu, \"pss\": %llu, \"uss\": %llu}\n",
-                  round, (int)getpid(), rss << 10, pss << 10, (clean + dirty) << 10));
+    line(text, snprintf(text, sizeof(text), "{\"met\": %d, \"pid\": %d, \"rss\": %llu, \"pss\": %llu, \"uss\": %llu}\n",
+                        round, (int)getpid(), rss << 10, pss << 10, (clean + dirty) << 10));
 }
 
 static void write_account(void)

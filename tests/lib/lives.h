@@ -49,10 +49,10 @@ struct kernel {
     uint64_t number, seed, clock;
     struct process at[PROCESSES];
     int n;
-    uint64_t truth, lost; /* all CPU time that was used; what the kernel added to no other process */
-    uint64_t lost_ends;   /* processes that ended so */
-    bool all_reap;        /* no process ignores SIGCHLD */
-    bool has_steal;       /* the records of ends have up to STEAL too much */
+    uint64_t truth, lost;         /* all CPU time that was used; what the kernel added to no other process */
+    uint64_t lost_ends;           /* processes that ended so */
+    bool all_reap;                /* no process ignores SIGCHLD */
+    bool has_steal;               /* the records of ends have up to STEAL too much */
     uint64_t truth_before, ticks; /* truth at the start of the last tick */
     struct job job;
     uint64_t exits, exit_cpu, forks;
@@ -144,8 +144,7 @@ static void told_by_wrapper(struct kernel *k, struct process *p)
     member_make_usage(m)->cpu_ns = p->own_user + p->own_system;
     job_reaped(&k->job, m, now(k));
     gather(k, m);
-    job_settle(&k->job, now(k), read_again,
-               k); /* as its children's successor, before its usage moves to the wrapper */
+    job_settle(&k->job, now(k), read_again, k); /* as its children's successor, before its usage moves to the wrapper */
     job_gone(&k->job, m, now(k), now(k));
 }
 
@@ -154,10 +153,9 @@ static void send(struct kernel *k, const struct process *p)
     k->dropped += k->n_messages == SOCKET;
     if (k->n_messages == SOCKET)
         return;
-    k->message[k->n_messages++] =
-        (struct message){p->pid,         p->start,         now(k),           p->own_user,   p->own_system,
-                         p->reaped_user, p->reaped_system, p->reaped_faults, k->total_user, k->total_system,
-                         p->ignores};
+    k->message[k->n_messages++] = (struct message){p->pid,        p->start,        now(k),           p->own_user,
+                                                   p->own_system, p->reaped_user,  p->reaped_system, p->reaped_faults,
+                                                   k->total_user, k->total_system, p->ignores};
 }
 
 static void let_go(const struct kernel *k, struct process *p)

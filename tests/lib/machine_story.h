@@ -20,7 +20,7 @@ struct machine_story {
     uint8_t absent[9][64];
     char names[10][24];
     int n;
-    const char *inner;  /* the path of the job's group; NULL: "/pod/job" */
+    const char *inner; /* the path of the job's group; NULL: "/pod/job" */
 };
 
 static inline void machine_story_header(struct baro_header *h)
@@ -69,9 +69,11 @@ static inline void machine_begin(struct machine_story *m)
     memset(m, 0, sizeof(*m));
     memset(s->job_absent, BARO_ABSENT_NOT_YET, sizeof(s->job_absent));
     memset(s->host_absent, BARO_ABSENT_UNSUPPORTED, sizeof(s->host_absent));
+    /* clang-format off */
     const enum job_metric have[] = {JOB_cpu, JOB_cpu_user, JOB_cpu_system, JOB_cpu_counted, JOB_io_read, JOB_io_write,
                                     JOB_process_rss_peak, JOB_processes, JOB_processes_peak, JOB_processes_started,
                                     JOB_processes_ended, JOB_processes_unsampled};
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(have) / sizeof(*have); i++)
         s->job_absent[have[i]] = BARO_PRESENT;
     machine_entity(m, m->disks[0] = &m->disk[0], BARO_KIND_DISK, "nvme0n1");

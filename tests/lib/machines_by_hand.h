@@ -23,10 +23,22 @@ struct by_hand {
 #define PAGE 4096ull
 #define MS 1000000ull
 #define US 1000ull
-#define HOST(machine, stem, value) {machine, BARO_KIND_HOST, "", HOST_##stem, value, BARO_PRESENT}
-#define HOST_NONE(machine, stem, why) {machine, BARO_KIND_HOST, "", HOST_##stem, 0, BARO_ABSENT_##why}
-#define OF(machine, KIND, name, stem, value) {machine, BARO_KIND_##KIND, name, KIND##_##stem, value, BARO_PRESENT}
-#define NONE(machine, KIND, name, stem, why) {machine, BARO_KIND_##KIND, name, KIND##_##stem, 0, BARO_ABSENT_##why}
+#define HOST(machine, stem, value)                                                                                     \
+    {                                                                                                                  \
+        machine, BARO_KIND_HOST, "", HOST_##stem, value, BARO_PRESENT                                                  \
+    }
+#define HOST_NONE(machine, stem, why)                                                                                  \
+    {                                                                                                                  \
+        machine, BARO_KIND_HOST, "", HOST_##stem, 0, BARO_ABSENT_##why                                                 \
+    }
+#define OF(machine, KIND, name, stem, value)                                                                           \
+    {                                                                                                                  \
+        machine, BARO_KIND_##KIND, name, KIND##_##stem, value, BARO_PRESENT                                            \
+    }
+#define NONE(machine, KIND, name, stem, why)                                                                           \
+    {                                                                                                                  \
+        machine, BARO_KIND_##KIND, name, KIND##_##stem, 0, BARO_ABSENT_##why                                           \
+    }
 
 #define VM "6.18-x86_64-vm-hybrid"
 #define QEMU "6.1-x86_64-qemu-v2"

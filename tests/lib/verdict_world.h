@@ -228,7 +228,11 @@ static void make_failed(struct world *w)
 {
     static const struct failure why = {
         .first = {.process = {4711, 1}, .t_ns = 58900000000, .status_known = true, .status = 1 << 8, .name = "ld"},
-        .is_of_child = true, .above = "make -C src", .after = "collect2, gcc, make", .n_after = 3, .n_named = 3,
+        .is_of_child = true,
+        .above = "make -C src",
+        .after = "collect2, gcc, make",
+        .n_after = 3,
+        .n_named = 3,
         .n_before = 104};
     w->e.exit_status = 2;
     w->e.failure = &why;

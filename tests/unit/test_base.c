@@ -174,9 +174,14 @@ static void test_limit(void **state)
     static const struct {
         uint64_t bytes;
         const char *text;
-    } cases[] = {{300 << 20, "300 MiB"},        {8ull << 30, "8 GiB"},          {2000ull << 20, "2,000 MiB"},
-                 {500000000, "500 MB"},         {8191000000, "8.19 GB"},        {16384000000, "16.4 GB"},
-                 {4096, "4.10 kB"},             {0, "0 B"}};
+    } cases[] = {{300 << 20, "300 MiB"},
+                 {8ull << 30, "8 GiB"},
+                 {2000ull << 20, "2,000 MiB"},
+                 {500000000, "500 MB"},
+                 {8191000000, "8.19 GB"},
+                 {16384000000, "16.4 GB"},
+                 {4096, "4.10 kB"},
+                 {0, "0 B"}};
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct buf b = {0};
@@ -199,11 +204,10 @@ static void test_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limit),        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_points),
-        cmocka_unit_test(test_utc),      cmocka_unit_test(test_text),        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_crc),      cmocka_unit_test(test_time_namespaces), cmocka_unit_test(test_own_proc),
+        cmocka_unit_test(test_limit),    cmocka_unit_test(test_whole), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_points),   cmocka_unit_test(test_utc),   cmocka_unit_test(test_text),
+        cmocka_unit_test(test_words),    cmocka_unit_test(test_crc),   cmocka_unit_test(test_time_namespaces),
+        cmocka_unit_test(test_own_proc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

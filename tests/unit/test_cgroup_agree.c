@@ -29,9 +29,9 @@ static void world_new(struct world *w)
 {
     files_make(w->dir);
     files_put(w->dir, "proc/self/mountinfo",
-             "31 23 0:31 / /cg/memory rw - cgroup cgroup rw,memory\n"
-             "32 23 0:32 / /cg/cpuacct rw - cgroup cgroup rw,cpuacct\n"
-             "33 23 0:33 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+              "31 23 0:31 / /cg/memory rw - cgroup cgroup rw,memory\n"
+              "32 23 0:32 / /cg/cpuacct rw - cgroup cgroup rw,cpuacct\n"
+              "33 23 0:33 / /cg/unified rw - cgroup2 cgroup2 rw\n");
     w->root_fd = open(w->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     assert_true(w->root_fd >= 0);
 }
@@ -160,8 +160,8 @@ static void part_is_mounted(void **state)
     (void)state;
     world_new(&w);
     files_put(w.dir, "proc/self/mountinfo",
-             "31 23 0:31 /docker/c1 /cg/memory rw - cgroup cgroup rw,memory\n"
-             "32 23 0:32 /docker/c1 /cg/cpuacct rw - cgroup cgroup rw,cpuacct\n");
+              "31 23 0:31 /docker/c1 /cg/memory rw - cgroup cgroup rw,memory\n"
+              "32 23 0:32 /docker/c1 /cg/cpuacct rw - cgroup cgroup rw,cpuacct\n");
     group(&w, "memory", "/a", "7\n");
     group(&w, "cpuacct", "/a", "7\n");
     process(&w, 7, "/docker/c1/a", "/docker/c1/a", "/");
@@ -194,8 +194,9 @@ static void the_root(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_group), cmocka_unit_test(no_process_is_dropped), cmocka_unit_test(two_groups),
-        cmocka_unit_test(processes_come_and_go), cmocka_unit_test(part_is_mounted), cmocka_unit_test(the_root),
+        cmocka_unit_test(one_group),       cmocka_unit_test(no_process_is_dropped),
+        cmocka_unit_test(two_groups),      cmocka_unit_test(processes_come_and_go),
+        cmocka_unit_test(part_is_mounted), cmocka_unit_test(the_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

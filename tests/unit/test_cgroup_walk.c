@@ -287,8 +287,8 @@ static void the_group_is_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(come_and_go),     cmocka_unit_test(very_many), cmocka_unit_test(more_than_a_thousand),
-        cmocka_unit_test(few_descriptors), cmocka_unit_test(very_deep), cmocka_unit_test(of_v1),
+        cmocka_unit_test(come_and_go),       cmocka_unit_test(very_many),      cmocka_unit_test(more_than_a_thousand),
+        cmocka_unit_test(few_descriptors),   cmocka_unit_test(very_deep),      cmocka_unit_test(of_v1),
         cmocka_unit_test(the_group_is_gone), cmocka_unit_test(the_same_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,8 +102,12 @@ static void test_time_ticks(void **state)
 /* Ten buckets from 0 to 10 s with this value; bucket 3 is not known, and bucket 7 has a peak within. */
 static void make(struct chart *c, enum chart_unit unit, enum chart_shape shape, const char *name)
 {
-    *c = (struct chart){.id = strdup("x"), .title = strdup("Title"), .help = strdup("Help"), .unit = unit,
-                        .to_ns = 10 * SECOND, .buckets = 10};
+    *c = (struct chart){.id = strdup("x"),
+                        .title = strdup("Title"),
+                        .help = strdup("Help"),
+                        .unit = unit,
+                        .to_ns = 10 * SECOND,
+                        .buckets = 10};
     struct chart_curve *curve = chart_add_curve(c, name, shape, 0);
     assert_non_null(curve);
     for (size_t i = 0; i < 10; i++)
@@ -113,8 +117,13 @@ static void make(struct chart *c, enum chart_unit unit, enum chart_shape shape, 
     chart_finish(c);
 }
 
-static const struct chart_picture picture = {.width = 400, .height = 200, .scale = 2, .has_title = true,
-                                             .has_time = true, .has_legend = true, .standalone = true};
+static const struct chart_picture picture = {.width = 400,
+                                             .height = 200,
+                                             .scale = 2,
+                                             .has_title = true,
+                                             .has_time = true,
+                                             .has_legend = true,
+                                             .standalone = true};
 
 static char *svg_of(const struct chart *c)
 {
@@ -223,7 +232,7 @@ static void test_svg_escapes(void **state)
     assert_null(strchr(svg, 0xff));
     assert_non_null(strstr(svg,
                            "data-curve=\"&lt;/svg&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;\\x01\\xff"
-                                "\\xef\\xbf\\xbf\""));
+                           "\\xef\\xbf\\xbf\""));
     free(svg);
     chart_done(&c);
 }
@@ -338,12 +347,17 @@ static void test_flat_and_below_a_mark(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_value_ticks),   cmocka_unit_test(test_time_ticks),
-        cmocka_unit_test(test_curve_numbers), cmocka_unit_test(test_svg_keeps_peaks_and_gaps),
-        cmocka_unit_test(test_svg_escapes),   cmocka_unit_test(test_terminal),
+        cmocka_unit_test(test_value_ticks),
+        cmocka_unit_test(test_time_ticks),
+        cmocka_unit_test(test_curve_numbers),
+        cmocka_unit_test(test_svg_keeps_peaks_and_gaps),
+        cmocka_unit_test(test_svg_escapes),
+        cmocka_unit_test(test_terminal),
         cmocka_unit_test(test_png),
-        cmocka_unit_test(test_phase_colors),  cmocka_unit_test(test_limit_that_changed),
-        cmocka_unit_test(test_terminal_phases), cmocka_unit_test(test_flat_and_below_a_mark),
+        cmocka_unit_test(test_phase_colors),
+        cmocka_unit_test(test_limit_that_changed),
+        cmocka_unit_test(test_terminal_phases),
+        cmocka_unit_test(test_flat_and_below_a_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,9 +106,8 @@ static void samples_wait_until_they_are_paid_for(void **state)
             uint64_t spent = play(&b, 10 * NS_PER_MS, costs[i], ten, &most);
             assert_true(spent <= allowed + costs[i]);
             assert_true(spent >= allowed / 2 || spent == costs[i] * 999); /* and few are left out without need */
-            assert_true(i == 0 ||
-                        most <= NS_PER_SEC / 1000000 * ppm * 5 / 4 +
-                                    costs[i]); /* with the cheapest ones the start's allowance lasts longer */
+            assert_true(i == 0 || most <= NS_PER_SEC / 1000000 * ppm * 5 / 4 +
+                                              costs[i]); /* with the cheapest ones the start's allowance lasts longer */
         }
     }
     budget_init(&b, 0); /* no limit */
@@ -205,7 +204,7 @@ static void smaps_are_paid_for(void **state)
     assert_false(allowance_take(&a, &b, 310 * NS_PER_MS, 30 * NS_PER_MS, true));  /* once, */
     assert_false(allowance_take(&a, &b, 3310 * NS_PER_MS, 30 * NS_PER_MS, true)); /* paid back: 15 ms in 3 s */
     assert_true(allowance_take(&a, &b, 9310 * NS_PER_MS, 30 * NS_PER_MS,
-                                  false)); /* a cost that can never be afforded is paid when the account is full */
+                               false)); /* a cost that can never be afforded is paid when the account is full */
     assert_false(allowance_take(&a, &b, 9310 * NS_PER_MS, NS_PER_MS, false));
 }
 
@@ -268,8 +267,12 @@ static void turn(struct collectors *c, uint64_t now_ns, enum budget_level level,
 static void collectors_run_in_turn(void **state)
 {
     static struct collectors c;
-    static const struct collector each = {.name = "each", .tick = count_tick, .is_quiet = count_quiet,
-                                          .finish = count_finish, .close = count_close, .helper = count_helper};
+    static const struct collector each = {.name = "each",
+                                          .tick = count_tick,
+                                          .is_quiet = count_quiet,
+                                          .finish = count_finish,
+                                          .close = count_close,
+                                          .helper = count_helper};
     static const struct collector periodic = {.name = "periodic", .tick = count_tick, .period_ns = 100 * NS_PER_MS};
     struct counting a = {.quiet = true}, b = {.reads = true};
     (void)state;
@@ -335,7 +338,7 @@ static void collectors_report_what_they_serve_and_leave_out(void **state)
                         "pss and uss only at peaks; all but stat once a second at most");
 }
 
-#define STATUS(pid, anon, file) \
+#define STATUS(pid, anon, file)                                                                                        \
     "Name:\tbaro\nTgid:\t" #pid "\nVmRSS:\t9999 kB\nRssAnon:\t" anon " kB\nRssFile:\t" file " kB\nRssShmem:\t4 kB\n"
 
 /* CPU time and memory of barograph's own processes: a process that has ended adds 0, and one that can't be read makes

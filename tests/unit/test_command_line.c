@@ -47,7 +47,9 @@ static void test_label_is_cut_at_a_character(void **state)
 {
     (void)state;
     struct command_line c;
-    command_line_read("x a\xc3\xa4" "b", SIZE_MAX, &c);
+    command_line_read("x a\xc3\xa4"
+                      "b",
+                      SIZE_MAX, &c);
     assert_int_equal(command_line_label(&c, 2).len, 1);
     assert_int_equal(command_line_label(&c, 3).len, 3);
     command_line_read("abc def", 5, &c);

@@ -222,10 +222,14 @@ static void test_drawn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stretches_of_a_millisecond), cmocka_unit_test(test_stretches_are_joined),
-        cmocka_unit_test(test_attached),                   cmocka_unit_test(test_times_without_end),
-        cmocka_unit_test(test_end_of_job),                 cmocka_unit_test(test_more_than_the_machine),
-        cmocka_unit_test(test_none),                       cmocka_unit_test(test_drawn),
+        cmocka_unit_test(test_stretches_of_a_millisecond),
+        cmocka_unit_test(test_stretches_are_joined),
+        cmocka_unit_test(test_attached),
+        cmocka_unit_test(test_times_without_end),
+        cmocka_unit_test(test_end_of_job),
+        cmocka_unit_test(test_more_than_the_machine),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

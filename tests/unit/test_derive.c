@@ -23,8 +23,8 @@ static void test_rate(void **state)
     assert_true(r == 500);
     assert_int_equal(derive_rate(1000000000, 10, 3000000000, 10, &r), 0);
     assert_true(r == 0);
-    assert_int_equal(derive_rate(0, 10, 1, 9, &r), BARO_ABSENT_UNKNOWN);  /* fell: another counter */
-    assert_int_equal(derive_rate(5, 1, 5, 2, &r), BARO_ABSENT_UNKNOWN);   /* no time passed */
+    assert_int_equal(derive_rate(0, 10, 1, 9, &r), BARO_ABSENT_UNKNOWN); /* fell: another counter */
+    assert_int_equal(derive_rate(5, 1, 5, 2, &r), BARO_ABSENT_UNKNOWN);  /* no time passed */
     assert_int_equal(derive_rate(6, 1, 5, 2, &r), BARO_ABSENT_UNKNOWN);
     assert_int_equal(derive_rate(0, 0, 2000000000, UINT64_MAX, &r), 0);
     assert_true(r == (double)UINT64_MAX / 2);
@@ -160,10 +160,12 @@ static void same_as_printf(double v)
 
 static void test_doubles_as_printf(void **state)
 {
+    /* clang-format off */
     static const double values[] = {1e-6, 9.999999999999999e-7, 9.99999999999999e-5, 0.0001, 0.00012345, 0.001, 0.1,
                                     0.3, 0.1 + 0.2, 0.99999999999999989, 1, 9.9999999999999982, 10, 100, 123.456,
                                     99999999999999.984, 999999999999999.88, 1e15, 1e300, 5e-324, 2.5, 1024, -0.25, -3e9,
                                     1.0 / 3, 2.0 / 3, 1e-5 / 3};
+    /* clang-format on */
     (void)state;
     for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
         same_as_printf(values[i]);
@@ -209,9 +211,10 @@ static void test_json_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rate),          cmocka_unit_test(test_remainder),  cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_peak_over_100_ms), cmocka_unit_test(test_peak_ring), cmocka_unit_test(test_json_numbers),
-        cmocka_unit_test(test_json_text),       cmocka_unit_test(test_doubles_as_printf),
+        cmocka_unit_test(test_rate),      cmocka_unit_test(test_remainder),
+        cmocka_unit_test(test_sum),       cmocka_unit_test(test_peak_over_100_ms),
+        cmocka_unit_test(test_peak_ring), cmocka_unit_test(test_json_numbers),
+        cmocka_unit_test(test_json_text), cmocka_unit_test(test_doubles_as_printf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

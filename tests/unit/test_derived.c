@@ -101,8 +101,8 @@ static void test_process(void **state)
     assert_int_equal(baro_process_derived(&before, &now, io_read, &v), BARO_ABSENT_DENIED); /* the later reason */
     now.absent[PROCESS_io_read] = BARO_PRESENT;
     assert_int_equal(baro_process_derived(&before, &now, io_read, &v), BARO_ABSENT_NOT_YET);
-    assert_int_equal(baro_process_derived(&now, &before, cores, &v), BARO_ABSENT_UNKNOWN);  /* it fell */
-    assert_int_equal(baro_process_derived(&now, &now, cores, &v), BARO_ABSENT_UNKNOWN);     /* no time passed */
+    assert_int_equal(baro_process_derived(&now, &before, cores, &v), BARO_ABSENT_UNKNOWN); /* it fell */
+    assert_int_equal(baro_process_derived(&now, &now, cores, &v), BARO_ABSENT_UNKNOWN);    /* no time passed */
     assert_int_equal(baro_process_derived(&before, &now, -1, &v), BARO_ABSENT_UNSUPPORTED);
     assert_int_equal(baro_process_derived(&before, &now, baro_derived_count(BARO_KIND_PROCESS), &v),
                      BARO_ABSENT_UNSUPPORTED);
@@ -184,8 +184,12 @@ static void test_disk(void **state)
         const char *name;
         double value;
     } expected[] = {
-        {"read_bytes_per_second", 8192}, {"reads_per_second", 2}, {"writes_per_second", 0},
-        {"busy_ratio", 0.25},            {"queue_mean", 3},       {"read_mean_ns", 3000000},
+        {"read_bytes_per_second", 8192},
+        {"reads_per_second", 2},
+        {"writes_per_second", 0},
+        {"busy_ratio", 0.25},
+        {"queue_mean", 3},
+        {"read_mean_ns", 3000000},
     };
     double v = -1;
     (void)state;

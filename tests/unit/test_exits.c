@@ -313,7 +313,7 @@ static void cpu_of_one_that_never_slept(void **state)
     set(&stats, 272, &none, 8);
     message(&b, 21, &stats);
     assert_int_equal(taskstats_parse(span_of(b.at, b.len), &r), 0);
-    assert_int_equal(r.usage.cpu_ns, 2000000 - 333); /* lifetime minus waiting time */
+    assert_int_equal(r.usage.cpu_ns, 2000000 - 333);                  /* lifetime minus waiting time */
     assert_int_equal(r.usage.cpu_unsure_ns, 2000000 - 333 - 1000001); /* less what was counted */
     set(&stats, 72, &counted, 8);
     message(&b, 21, &stats);
@@ -362,8 +362,8 @@ static void taskstats_of_every_version(void **state)
     static const struct {
         uint16_t version;
         size_t len, shift;
-    } versions[] = {{8, 328, 0}, {9, 344, 0}, {10, 352, 0}, {11, 368, 0}, {12, 400, 0}, {13, 416, 0}, {14, 432, 0},
-                    {15, 488, 24}, {15, 544, 48}, {16, 560, 0}, {17, 800, 0}};
+    } versions[] = {{8, 328, 0},  {9, 344, 0},   {10, 352, 0},  {11, 368, 0}, {12, 400, 0}, {13, 416, 0},
+                    {14, 432, 0}, {15, 488, 24}, {15, 544, 48}, {16, 560, 0}, {17, 800, 0}};
     struct buf b = {0}, stats = {0};
     for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
         struct taskstats_record r;

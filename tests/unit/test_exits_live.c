@@ -75,7 +75,7 @@ static void need(int code, const struct baro_error *err)
 /* ---- events that were reported ---- */
 
 struct events_of {
-    pid_t only;                     /* the process that it is about */
+    pid_t only; /* the process that it is about */
     uint64_t kinds[EVENT_LOST + 1];
     uint64_t lost, cpu_ns;
     struct exits_event last_exit;
@@ -318,7 +318,9 @@ static void filter_drops_foreign_events_body(void)
     CHECK(exits_filter_has(f, ours.only) && exits_filter_has(f, inner));
     CHECK(foreign.only % 65536 == getpid() % 65536 || !exits_filter_has(f, foreign.only) ||
           foreign.only % 65536 == inner % 65536);
-    struct several { struct events_of *at[3]; } several = {{&foreign, &ours, &below}};
+    struct several {
+        struct events_of *at[3];
+    } several = {{&foreign, &ours, &below}};
     AWAIT(s, on_several, &several, ours.kinds[EVENT_EXIT] || ours.lost);
     skip_if_lost(ours.lost);
     CHECK(ours.kinds[EVENT_FORK] == 1 && ours.kinds[EVENT_EXIT] == 1);

@@ -324,7 +324,11 @@ static void test_finished_again_and_again(void **state)
     struct baro_process p = {.id = 7, .key = {50, 5}, .name = "a"}, q = {.id = 9, .key = {51, 6}, .name = "b"};
     struct baro_process *rows[] = {&p, &q};
     struct baro_sample sample = {.n = 2, .processes = rows};
-    struct baro_exit end = {.id = 9, .key = {51, 6}, .name = "b", .t_ns = 3500 * MS, .source = BARO_EXIT_EVENT,
+    struct baro_exit end = {.id = 9,
+                            .key = {51, 6},
+                            .name = "b",
+                            .t_ns = 3500 * MS,
+                            .source = BARO_EXIT_EVENT,
                             .value = {[EXIT_cpu] = 70 * MS}};
     struct baro_record exit = {.kind = BARO_RECORD_EXIT, .t_ns = end.t_ns, .u.exit = &end};
     (void)state;
@@ -366,8 +370,12 @@ static void test_one_without_a_name(void **state)
     story_header(&h);
     assert_int_equal(baro_summary_new(&s, &h, NULL), 0);
     for (uint32_t i = 0; i < COUNT(names); i++) {
-        struct baro_exit end = {.id = i + 1, .key = {50 + (int32_t)i, 5}, .name = names[i], .t_ns = 500 * MS,
-                                .source = BARO_EXIT_TASKSTATS, .value = {[EXIT_cpu] = 40 * MS}};
+        struct baro_exit end = {.id = i + 1,
+                                .key = {50 + (int32_t)i, 5},
+                                .name = names[i],
+                                .t_ns = 500 * MS,
+                                .source = BARO_EXIT_TASKSTATS,
+                                .value = {[EXIT_cpu] = 40 * MS}};
         struct baro_record exit = {.kind = BARO_RECORD_EXIT, .t_ns = end.t_ns, .u.exit = &end};
         baro_summary_add(s, &exit);
     }
@@ -419,10 +427,14 @@ int main(void)
     int fd = mkstemp(path);
     void *at = path;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table_is_whole),      cmocka_unit_test(test_units_are_in_names),
-        cmocka_unit_test_prestate(test_story, at),  cmocka_unit_test(test_machine_story),
-        cmocka_unit_test(test_what_does_not_exist), cmocka_unit_test(test_finished_again_and_again),
-        cmocka_unit_test(test_targets_and_signals), cmocka_unit_test(test_one_without_a_name),
+        cmocka_unit_test(test_table_is_whole),
+        cmocka_unit_test(test_units_are_in_names),
+        cmocka_unit_test_prestate(test_story, at),
+        cmocka_unit_test(test_machine_story),
+        cmocka_unit_test(test_what_does_not_exist),
+        cmocka_unit_test(test_finished_again_and_again),
+        cmocka_unit_test(test_targets_and_signals),
+        cmocka_unit_test(test_one_without_a_name),
         cmocka_unit_test_prestate(test_flags_are_those_of_values, at),
         cmocka_unit_test_prestate(test_a_part_is_no_more_than_the_whole, at),
     };

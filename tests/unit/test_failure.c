@@ -15,15 +15,19 @@
 
 #define COMMAND 100 /* pid of the job's command */
 #define WRAPPER 1
-#define SECONDS(s) ((uint64_t)((s) * 1e9))
+#define SECONDS(s) ((uint64_t)((s)*1e9))
 
 enum { NOT_KNOWN = -1 };
 
 /* A process from `from` to `to` seconds; status as of wait4(2). */
 static void ended(struct failures *f, int pid, int ppid, double from, double to, int status, const char *name)
 {
-    struct baro_exit e = {.t_ns = SECONDS(to), .key = {pid, 5}, .parent = {ppid, 5}, .status_known = status >= 0,
-                          .status = status >= 0 ? status : 0, .name = name};
+    struct baro_exit e = {.t_ns = SECONDS(to),
+                          .key = {pid, 5},
+                          .parent = {ppid, 5},
+                          .status_known = status >= 0,
+                          .status = status >= 0 ? status : 0,
+                          .name = name};
     e.value[EXIT_elapsed] = SECONDS(to) - SECONDS(from);
     failures_add(f, &e);
 }
@@ -189,8 +193,13 @@ static void test_long_texts(void **state)
 {
     struct failures f = new_failures();
     char command[400];
-    struct baro_exit e = {.t_ns = 5, .key = {1200, 5}, .parent = {1199, 5}, .status_known = true, .status = STATUS(1),
-                          .name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", .cmdline = command};
+    struct baro_exit e = {.t_ns = 5,
+                          .key = {1200, 5},
+                          .parent = {1199, 5},
+                          .status_known = true,
+                          .status = STATUS(1),
+                          .name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                          .cmdline = command};
     (void)state;
     for (size_t i = 0; i < sizeof(command) - 1; i += 3)
         memcpy(command + i, "\xe2\x82\xac", 3); /* euro signs */
@@ -212,8 +221,13 @@ static void test_long_texts(void **state)
 static void test_lost_parent(void **state)
 {
     struct failures f = new_failures();
-    struct baro_exit e = {.t_ns = SECONDS(1.5), .key = {103, 5}, .parent = {COMMAND, 5}, .status_known = true,
-                          .status = STATUS(1), .name = "cc1", .cmdline = "/usr/lib/gcc/12/cc1 -quiet a.c -o /tmp/a.s"};
+    struct baro_exit e = {.t_ns = SECONDS(1.5),
+                          .key = {103, 5},
+                          .parent = {COMMAND, 5},
+                          .status_known = true,
+                          .status = STATUS(1),
+                          .name = "cc1",
+                          .cmdline = "/usr/lib/gcc/12/cc1 -quiet a.c -o /tmp/a.s"};
     (void)state;
     ended(&f, 101, COMMAND, 0.1, 0.2, STATUS(1), "false");
     ended(&f, 102, 0, 0.3, 0.4, STATUS(1), "false");
@@ -228,12 +242,17 @@ static void test_lost_parent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_link_error),   cmocka_unit_test(test_first_of_two),
-        cmocka_unit_test(test_probes_do_not_count), cmocka_unit_test(test_by_itself),
-        cmocka_unit_test(test_trap),         cmocka_unit_test(test_closed_pipe),
-        cmocka_unit_test(test_timeout),      cmocka_unit_test(test_not_known),
+        cmocka_unit_test(test_link_error),
+        cmocka_unit_test(test_first_of_two),
+        cmocka_unit_test(test_probes_do_not_count),
+        cmocka_unit_test(test_by_itself),
+        cmocka_unit_test(test_trap),
+        cmocka_unit_test(test_closed_pipe),
+        cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_not_known),
         cmocka_unit_test(test_lost_parent),
-        cmocka_unit_test(test_bounded),      cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_long_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

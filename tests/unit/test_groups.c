@@ -285,10 +285,10 @@ static void test_peak_at_the_limit(void **state)
         uint64_t mark[2], hits[2];
         double ratio;
     } of[] = {
-        {"v1 memory", {20, 64}, {3, 9}, 1}, {"v2", {20, 64}, {3, 9}, 1},
-        {"v1 memory", {64, 64}, {3, 9}, 1}, {"v2", {64, 64}, {3, 9}, 0.5},          /* a group below reached its own */
-        {"v1 memory", {64, 64}, {9, 9}, 0.5}, {"v1 memory", {60, 60}, {3, 9}, 60.0 / 64},
-        {"v1 memory", {90, 90}, {3, 9}, 1},                                       /* from a time with another limit */
+        {"v1 memory", {20, 64}, {3, 9}, 1},    {"v2", {20, 64}, {3, 9}, 1},
+        {"v1 memory", {64, 64}, {3, 9}, 1},    {"v2", {64, 64}, {3, 9}, 0.5}, /* a group below reached its own */
+        {"v1 memory", {64, 64}, {9, 9}, 0.5},  {"v1 memory", {60, 60}, {3, 9}, 60.0 / 64},
+        {"v1 memory", {90, 90}, {3, 9}, 1}, /* from a time with another limit */
         {"v1 memory", {40, 48}, {0, 0}, 0.75},
     };
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
@@ -367,7 +367,7 @@ static void test_long_path(void **state)
                                     other = {.memory_bytes = 64 * MB, .memory_source = "cgroup .../x memory.max"};
     static const struct {
         const struct baro_limits *l;
-        char *path, *not;
+        char *path, *not ;
     } of[] = {{&pod, POD "/cri-containerd-" ID ".scope", POD},
               {&above, "/b c", "/b c/b c"},
               {&above, "/b c", "/b"},

@@ -21,11 +21,13 @@ static const char *const hosts[] = {"build7", "perf.example.org"};
 
 static void test_hosts_that_are_known(void **state)
 {
+    /* clang-format off */
     static const char *const good[] = {
         "localhost", "LOCALHOST", "LocalHost:2276", "localhost:1", "localhost:65535", "127.0.0.1", "127.0.0.1:2276",
         "10.1.2.3:80", "255.255.255.255", "[::1]", "[::1]:2276", "[fe80::1:2]:80", "[::ffff:127.0.0.1]:1", "build7",
         "BUILD7:2276", "perf.example.org:443",
     };
+    /* clang-format on */
     struct guard g = {.hosts = hosts, .n_hosts = 2};
     (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
@@ -34,6 +36,7 @@ static void test_hosts_that_are_known(void **state)
 
 static void test_hosts_that_are_foreign(void **state)
 {
+    /* clang-format off */
     static const char *const bad[] = {
         /* names of others, and what only looks like one of ours */
         "evil.example", "localhost.evil.example", "evil.localhost", "localhost.", "localhos", "localhostx", "build",
@@ -52,6 +55,7 @@ static void test_hosts_that_are_foreign(void **state)
         "[1111:2222:3333:4444:5555:6666:7777:8888:9999]",
         "[0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000001]",
     };
+    /* clang-format on */
     struct guard g = {.hosts = hosts, .n_hosts = 2};
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -97,15 +101,22 @@ static const char *fault_of(const char *const *names)
 
 static void test_headers_that_can_be_read_in_two_ways(void **state)
 {
+    /* clang-format off */
     static const char *const bad[][4] = {
         {"Host", "Host"}, {"Host", "Accept", "hOST"}, {"Host", "Content-Length", "content-length"},
         {"Host", "Transfer-Encoding", "Transfer-Encoding"}, {"Host", "Content-Length", "Transfer-Encoding"},
         {"Host", "Content-Length "}, {"Host\t"}, {" Host"}, {"Host", ""}, {"Host", "X\x01"}, {"Host", "X\xc3\xa9"},
         {"Host", "X:Y"}, {"Host", "(X)"},
     };
+    /* clang-format on */
     static const char *const good[][4] = {
-        {NULL}, {"Host"}, {"Host", "Content-Length"}, {"Host", "Transfer-Encoding"}, {"Host", "Accept", "Accept"},
-        {"Host", "X-_.!#$%&'*+^`|~09azAZ"}, {"Hosts", "Host"},
+        {NULL},
+        {"Host"},
+        {"Host", "Content-Length"},
+        {"Host", "Transfer-Encoding"},
+        {"Host", "Accept", "Accept"},
+        {"Host", "X-_.!#$%&'*+^`|~09azAZ"},
+        {"Hosts", "Host"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -130,6 +141,7 @@ static void test_without_a_token_all_may_ask(void **state)
 static void test_authorization(void **state)
 {
     struct guard g = {.token = TOKEN, .session = "feedface"};
+    /* clang-format off */
     static const char *const bad[] = {
         "", "Bearer", "Bearer ", "Bearer  ", TOKEN, "Basic " TOKEN, "Bearer" TOKEN, "Bearer\t" TOKEN, " Bearer " TOKEN,
         "Bearer " TOKEN " ", "Bearer " TOKEN "\n", "Bearer " TOKEN "x", "Bearer 0123456789abcde",
@@ -137,6 +149,7 @@ static void test_authorization(void **state)
         "Bearer x" TOKEN, "Bearer \"" TOKEN "\"", "Bearer feedface", "Bearer " TOKEN ", Bearer " TOKEN, "Token " TOKEN,
         "Bearer 1123456789abcdef", "Bearer 0123456789abcdeg",
     };
+    /* clang-format on */
     (void)state;
     assert_true(guard_bearer(&g, "Bearer " TOKEN));
     assert_true(guard_bearer(&g, "bearer  " TOKEN)); /* RFC 9110: the scheme's case does not matter */
@@ -159,6 +172,7 @@ static void test_cookies(void **state)
         ";;  ;" GUARD_COOKIE "=00112233445566778899aabbccddeeff;",
         GUARD_COOKIE "=wrong; " GUARD_COOKIE "=00112233445566778899aabbccddeeff",
     };
+    /* clang-format off */
     static const char *const bad[] = {
         "", ";", "=", "a", GUARD_COOKIE, GUARD_COOKIE "=", GUARD_COOKIE "=;", GUARD_COOKIE "=" TOKEN,
         GUARD_COOKIE "=00112233445566778899aabbccddeef", GUARD_COOKIE "=00112233445566778899aabbccddeeff0",
@@ -167,6 +181,7 @@ static void test_cookies(void **state)
         "x" GUARD_COOKIE "=00112233445566778899aabbccddeeff", "a=" GUARD_COOKIE "=00112233445566778899aabbccddeeff",
         "00112233445566778899aabbccddeeff", GUARD_COOKIE "=0011223344556677,8899aabbccddeeff",
     };
+    /* clang-format on */
     (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
         assert_true(guard_cookie(&g, good[i]));
@@ -196,10 +211,12 @@ static int init_with(const char *text, size_t len, struct guard *g)
 
 static void test_token_files(void **state)
 {
+    /* clang-format off */
     static const char *const bad[] = {
         "", "\n", "\r\n" TOKEN "\n", "0123456789abcde\n", "0123456789 abcdef\n", "0123456789abcdef\t\n",
         "0123456789abcd\xc3\xa9\n", "0123456789abcdef\x7f\n", "0123456789abcdef\x01\n", " 0123456789abcdef\n",
     };
+    /* clang-format on */
     struct guard g;
     char text[GUARD_TOKEN_MOST + 2];
     (void)state;

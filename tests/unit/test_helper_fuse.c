@@ -183,7 +183,7 @@ static void body(const char *dir)
         CHECK(s.at[i].smaps_absent == (i == 1 ? BARO_ABSENT_TIMEOUT : BARO_PRESENT));
     CHECK(helper_pid(h) != first);
     CHECK(kill(first, 0) == 0); /* SIGKILL had no effect: it still sleeps */
-    helper_free(h);               /* and no process waits for it */
+    helper_free(h);             /* and no process waits for it */
     CHECK(kill(first, 0) == 0);
     kill(server, SIGKILL); /* ends its sleep */
     while (wait(NULL) > 0)

@@ -113,8 +113,9 @@ static void interfaces(void **state)
  * it. */
 static void all_of_them(void **state)
 {
-    static const char *const paths[] = {"stat", "loadavg", "uptime", "meminfo", "vmstat", "diskstats", "net/dev",
-                                        "pressure/cpu", "pressure/memory", "pressure/io", "pressure/irq"};
+    static const char *const paths[] = {"stat",        "loadavg", "uptime",       "meminfo",         "vmstat",
+                                        "diskstats",   "net/dev", "pressure/cpu", "pressure/memory", "pressure/io",
+                                        "pressure/irq"};
     struct host_tree m;
     char path[64];
     (void)state;

@@ -122,8 +122,10 @@ static void a_containers_only_interface_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_of_interfaces_count_once), cmocka_unit_test(a_bond_takes_existing_interfaces),
-        cmocka_unit_test(a_bond_with_a_route), cmocka_unit_test(a_containers_only_interface_counts),
+        cmocka_unit_test(bytes_of_interfaces_count_once),
+        cmocka_unit_test(a_bond_takes_existing_interfaces),
+        cmocka_unit_test(a_bond_with_a_route),
+        cmocka_unit_test(a_containers_only_interface_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

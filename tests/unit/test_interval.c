@@ -16,8 +16,7 @@
 #define SECOND 1000000000ull
 
 /* The machine had been up for 1000 s when the tape began. */
-static const struct baro_header header = {
-    .mode = BARO_MODE_ATTACH, .clk_tck = 100, .start_boottime_ns = 1000 * SECOND};
+static const struct baro_header header = {.mode = BARO_MODE_ATTACH, .clk_tck = 100, .start_boottime_ns = 1000 * SECOND};
 static const struct baro_sample first = {.t_ns = 10 * SECOND}, second = {.t_ns = 12 * SECOND};
 static const struct baro_interval between = {&header, &first, &second};
 

@@ -315,14 +315,10 @@ static void the_split_is_that_of_the_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(child_of_a_zombie_counts_once),
-        cmocka_unit_test(stolen_time_is_not_of_the_job),
-        cmocka_unit_test(ignored_child_found_at_the_end),
-        cmocka_unit_test(left_child_is_reported_by_the_wrapper),
-        cmocka_unit_test(child_of_the_first_of_a_namespace),
-        cmocka_unit_test(exits_in_their_order),
-        cmocka_unit_test(what_left_the_own_group_counts),
-        cmocka_unit_test(what_left_a_target_does_not),
+        cmocka_unit_test(child_of_a_zombie_counts_once),     cmocka_unit_test(stolen_time_is_not_of_the_job),
+        cmocka_unit_test(ignored_child_found_at_the_end),    cmocka_unit_test(left_child_is_reported_by_the_wrapper),
+        cmocka_unit_test(child_of_the_first_of_a_namespace), cmocka_unit_test(exits_in_their_order),
+        cmocka_unit_test(what_left_the_own_group_counts),    cmocka_unit_test(what_left_a_target_does_not),
         cmocka_unit_test(the_split_is_that_of_the_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

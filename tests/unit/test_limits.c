@@ -101,7 +101,7 @@ static void systemd_v2(void **state)
     assert_string_equal(l.cores_source, "cgroup /user.slice/user-1000.slice/session-3.scope cpuset.cpus.effective");
     assert_int_equal(l.pids, 10813);
     assert_string_equal(l.pids_source, "cgroup /user.slice/user-1000.slice pids.max");
-    expect_known(&l, 0, 0, 0); /* all groups up to the root are visible */
+    expect_known(&l, 0, 0, 0);                       /* all groups up to the root are visible */
     limits_of("6.1-x86_64-v2-systemd", 4000, 4, &l); /* all CPUs that exist */
     assert_int_equal(l.cores_ppm, 0);
 }
@@ -458,12 +458,12 @@ static void kubernetes_env(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hybrid), cmocka_unit_test(systemd_v2),
-        cmocka_unit_test(docker_v1), cmocka_unit_test(docker_v1_elsewhere),
-        cmocka_unit_test(kubernetes_v1), cmocka_unit_test(kubernetes_v1_quickly),
-        cmocka_unit_test(docker_v2), cmocka_unit_test(kubernetes_v2),
-        cmocka_unit_test(lxcfs), cmocka_unit_test(nothing_visible),
-        cmocka_unit_test(by_path), cmocka_unit_test(slurm),
+        cmocka_unit_test(hybrid),         cmocka_unit_test(systemd_v2),
+        cmocka_unit_test(docker_v1),      cmocka_unit_test(docker_v1_elsewhere),
+        cmocka_unit_test(kubernetes_v1),  cmocka_unit_test(kubernetes_v1_quickly),
+        cmocka_unit_test(docker_v2),      cmocka_unit_test(kubernetes_v2),
+        cmocka_unit_test(lxcfs),          cmocka_unit_test(nothing_visible),
+        cmocka_unit_test(by_path),        cmocka_unit_test(slurm),
         cmocka_unit_test(kubernetes_env), cmocka_unit_test(hidden),
         cmocka_unit_test(partly_visible), cmocka_unit_test(many_groups),
     };

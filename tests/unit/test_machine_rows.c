@@ -35,8 +35,12 @@ static void set_up_machine(struct machine_of_two *m, struct baro_sample *s)
     for (unsigned i = 0; i < 2; i++) {
         memset(m->cpu_absent[i], BARO_ABSENT_UNSUPPORTED, CPU_MAX);
         memset(m->disk_absent[i], BARO_ABSENT_DENIED, DISK_MAX);
-        m->cpus[i] = (struct baro_entity){.id = i + 1, .kind = BARO_KIND_CPU, .name = i ? "cpu1" : "cpu0", .label = "",
-                                          .value = m->cpu[i], .absent = m->cpu_absent[i]};
+        m->cpus[i] = (struct baro_entity){.id = i + 1,
+                                          .kind = BARO_KIND_CPU,
+                                          .name = i ? "cpu1" : "cpu0",
+                                          .label = "",
+                                          .value = m->cpu[i],
+                                          .absent = m->cpu_absent[i]};
         /* Two disks after one another with the same name; the second one's label is hostile. */
         m->disks[i] = (struct baro_entity){.id = i + 3,
                                            .kind = BARO_KIND_DISK,
@@ -47,8 +51,12 @@ static void set_up_machine(struct machine_of_two *m, struct baro_sample *s)
         m->cpu_at[i] = &m->cpus[i];
     }
     memset(m->sensor_absent, BARO_ABSENT_NOT_YET, SENSOR_MAX);
-    m->sensors[0] = (struct baro_entity){.id = 5, .kind = BARO_KIND_SENSOR, .name = "k10temp/Tctl", .label = "",
-                                         .value = m->sensor, .absent = m->sensor_absent};
+    m->sensors[0] = (struct baro_entity){.id = 5,
+                                         .kind = BARO_KIND_SENSOR,
+                                         .name = "k10temp/Tctl",
+                                         .label = "",
+                                         .value = m->sensor,
+                                         .absent = m->sensor_absent};
     m->disk_at[0] = &m->disks[0];
     m->sensor_at[0] = &m->sensors[0];
     s->entities[BARO_KIND_CPU] = (struct baro_entities){.n = 2, .at = m->cpu_at};

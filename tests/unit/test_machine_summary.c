@@ -246,7 +246,7 @@ static void test_hidden_limits(void **state)
 }
 
 static void fill_sample(struct baro_sample *s, uint64_t t_ns, uint64_t mb, struct baro_entity *group, uint64_t kills,
-                 uint64_t throttled_ms)
+                        uint64_t throttled_ms)
 {
     s->t_ns = s->host_ns = t_ns;
     s->has_host = true;

@@ -84,9 +84,11 @@ static void test_json(void **state)
 static void test_as_written(void **state)
 {
     (void)state;
+    /* clang-format off */
     static const char *const kept[] = {"18446744073709551616", "-9223372036854775809", "1e400", "-1E+999", "NaN",
                                        "Infinity", "-Infinity", "null", "\"a\\u0000b\"", "\"\\ud800\"",
                                        "[1.10,-0,{\"a\":1,\"a\":2}]", "\"\\udc00\\ud800\"", "{}", "[]"};
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
         char line[128];
         snprintf(line, sizeof(line), "{\"mark\": \"m\", \"k\": %s}", kept[i]);
@@ -105,9 +107,9 @@ static void test_as_written(void **state)
     assert_string_equal(json("duration_ns"), "5");
     assert_string_equal(json("id"), "\"x\"");
     assert_string_equal(json("written_ts"), "\"now\"");
-    static const char *const bad[] = {"[1,]", "[,1]", "{\"a\"}", "{\"a\":}", "{a:1}", "[1 2]", "01", "1.",
-                                      ".5", "+1", "1e", "nul", "[}", "{]", "'a'", "\"\\x\"", "\"\t\"", "[1",
-                                      "--1", "-", "[1]]", "nan", ""};
+    static const char *const bad[] = {"[1,]",   "[,1]", "{\"a\"}", "{\"a\":}", "{a:1}", "[1 2]", "01",  "1.",
+                                      ".5",     "+1",   "1e",      "nul",      "[}",    "{]",    "'a'", "\"\\x\"",
+                                      "\"\t\"", "[1",   "--1",     "-",        "[1]]",  "nan",   ""};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         char line[128];
         snprintf(line, sizeof(line), "{\"mark\": \"m\", \"k\": %s}", bad[i]);
@@ -278,8 +280,9 @@ static void test_runlog_members(void **state)
     assert_string_equal(json("data"), "{\"a\":1}");
     assert_string_equal(json("id"), "\"x\"");
     assert_string_equal(m.id, "");
-    static const char *const beside[] = {"\"data\": 5", "\"data\": null", "\"data\": {}", "\"data\": {\"\": 1}",
-                                         "\"data\": {\"a\": 1}, \"level\": 3", "\"level\": 3"};
+    static const char *const beside[] = {
+        "\"data\": 5", "\"data\": null", "\"data\": {}", "\"data\": {\"\": 1}", "\"data\": {\"a\": 1}, \"level\": 3",
+        "\"level\": 3"};
     for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++) {
         char line[256];
         snprintf(line, sizeof(line), "{" TS "\"type\": \"event\", \"event\": \"e\", %s}", beside[i]);
@@ -312,8 +315,8 @@ static void test_runlog_members(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text), cmocka_unit_test(test_json),   cmocka_unit_test(test_edges_and_times),
-        cmocka_unit_test(test_cut),  cmocka_unit_test(test_limits), cmocka_unit_test(test_runlog),
+        cmocka_unit_test(test_text),       cmocka_unit_test(test_json),     cmocka_unit_test(test_edges_and_times),
+        cmocka_unit_test(test_cut),        cmocka_unit_test(test_limits),   cmocka_unit_test(test_runlog),
         cmocka_unit_test(test_as_written), cmocka_unit_test(test_left_out), cmocka_unit_test(test_runlog_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,9 +83,15 @@ struct interface {
 };
 
 #define SYS "sys/class/net/"
-#define TAP "tun_flags\0" "0x5002\n"
-#define TUN "tun_flags\0" "0x5001\n"
-#define KIND(what) "uevent\0" "DEVTYPE=" what "\n"
+#define TAP                                                                                                            \
+    "tun_flags\0"                                                                                                      \
+    "0x5002\n"
+#define TUN                                                                                                            \
+    "tun_flags\0"                                                                                                      \
+    "0x5001\n"
+#define KIND(what)                                                                                                     \
+    "uevent\0"                                                                                                         \
+    "DEVTYPE=" what "\n"
 #define PORT "brport/x\0"
 #define BRIDGE "bridge/x\0"
 #define HARDWARE "device/x\0"
@@ -251,7 +257,12 @@ static void neither_hardware_nor_pair(void **state)
                                                     {TUN, "type\0"
                                                           "65534\n"},
                                                     false}};
-    static const struct interface vpn[] = {{"wg0", 2, 2, {KIND("wireguard"), "type\0" "65534\n"}, true}};
+    static const struct interface vpn[] = {{"wg0",
+                                            2,
+                                            2,
+                                            {KIND("wireguard"), "type\0"
+                                                                "65534\n"},
+                                            true}};
     static const struct interface nothing[] = {
         {"docker0", 3, 3, {BRIDGE}, false}, {"veth1", 5, 4, {PORT}, false}, {"veth2", 7, 6, {PORT}, false}};
     (void)state;

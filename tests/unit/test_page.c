@@ -31,8 +31,12 @@ static void write_many(const char *path)
     for (uint32_t i = 0; i < PROCESSES; i++) {
         bool heavy = is_heavy(i);
         snprintf(name, sizeof name, heavy ? "heavy-%u" : "light", i / EVERY);
-        struct baro_exit e = {.t_ns = SECOND + i * (SECOND / 1000), .id = i + 2, .key = {(int32_t)i + 101, i + 8},
-                              .parent = {100, 7}, .name = name, .status_known = true};
+        struct baro_exit e = {.t_ns = SECOND + i * (SECOND / 1000),
+                              .id = i + 2,
+                              .key = {(int32_t)i + 101, i + 8},
+                              .parent = {100, 7},
+                              .name = name,
+                              .status_known = true};
         e.status = i == 5 || i == PROCESSES - 1 ? 256 : 0;
         e.value[EXIT_cpu] = heavy ? SECOND : SECOND / 1000 + i;
         e.value[EXIT_rss_peak] = 1000000;

@@ -209,6 +209,7 @@ static double number(const char *text)
 /* Against strtod(3), which is right in the C locale. */
 static void test_numbers(void **state)
 {
+    /* clang-format off */
     static const char *const texts[] = {
         "0", "-0", "1", "-1", "0.1", "0.30000000000000004", "123456.789e-3", "1e3", "1.7976931348623157e308",
         "9007199254740993", "9007199254740992.5", "9007199254740993.5", "18446744073709551615",
@@ -218,6 +219,7 @@ static void test_numbers(void **state)
         "1e-400", "1.7976931348623158e308", "1.00000000000000000000", "9007199254740993.0000000000000000000000001",
         "1e22", "1e23", "123456789012345678901234567890123456789012345678901234567890",
     };
+    /* clang-format on */
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         assert_true(number(texts[i]) == strtod(texts[i], NULL));

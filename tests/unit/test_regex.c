@@ -105,7 +105,7 @@ static void test_fits(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *fits, *not;
+        const char *text, *fits, *not ;
     } cases[] = {
         {"b+c", "abbc", "ac"},
         {"^(ab|cd)*$", "abcdab", "aba"},
@@ -140,8 +140,8 @@ static void test_fits(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         if (*cases[i].fits && !fits(cases[i].text, 0, cases[i].fits))
             fail_msg("%s does not fit %s", cases[i].text, cases[i].fits);
-        if (cases[i].not && fits(cases[i].text, 0, cases[i].not))
-            fail_msg("%s fits %s", cases[i].text, cases[i].not);
+        if (cases[i].not &&fits(cases[i].text, 0, cases[i].not ))
+            fail_msg("%s fits %s", cases[i].text, cases[i].not );
     }
     assert_true(fits("^aB[c-d][[:upper:]]$", REGEX_IGNORE_CASE, "AbDx"));
     assert_false(fits("^[^a]$", REGEX_IGNORE_CASE, "A"));
@@ -151,8 +151,8 @@ static void test_fits(void **state)
 static void test_hostile(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"x.*foo", "a.*a.{20}c", "(a|x)*a(a|x){20}c", "(a*)*b", "(a|aa)+b",
-                                        "((a?){1,50}){1,50}b", "(a*a*a*a*)*b", "(x+x+)+y"};
+    static const char *const texts[] = {"x.*foo",   "a.*a.{20}c",          "(a|x)*a(a|x){20}c", "(a*)*b",
+                                        "(a|aa)+b", "((a?){1,50}){1,50}b", "(a*a*a*a*)*b",      "(x+x+)+y"};
     const size_t len = 32768;
     char *subject = malloc(len + 1);
     assert_non_null(subject);
@@ -225,8 +225,8 @@ static void put(struct text *t, const char *part)
 
 static void put_regex(struct text *t, unsigned depth)
 {
-    static const char *const atoms[] = {"a", "b", "-", ".", "[ab]", "[^a]", "[a-c]", "[[:alpha:]]", "[]a]", "[a-]",
-                                        "\\w", "\\W", "\\s", "\\S", "\\.", "()", "}", "[[=a=]]"};
+    static const char *const atoms[] = {"a",    "b",   "-",   ".",   "[ab]", "[^a]", "[a-c]", "[[:alpha:]]", "[]a]",
+                                        "[a-]", "\\w", "\\W", "\\s", "\\S",  "\\.",  "()",    "}",           "[[=a=]]"};
     static const char *const ops[] = {"*", "+", "?", "{2}", "{0,1}", "{1,3}", "{2,}", "{0}", "{,2}", "", "", "", ""};
     for (unsigned n = 1 + chosen(t, 3); n; n--) {
         if (depth && chosen(t, 3) == 0) {

@@ -23,9 +23,18 @@
 
 /* ---- rules ---- */
 
-#define COMMAND(cmdline, exe, comm, exe_name, argv_name) {cmdline, exe, comm, exe_name, argv_name, true, 1000, NULL}
-#define REGEX(name, regex) {.task = name, .text = regex}
-#define NAMED(name) {.text = name, .is_name = true}
+#define COMMAND(cmdline, exe, comm, exe_name, argv_name)                                                               \
+    {                                                                                                                  \
+        cmdline, exe, comm, exe_name, argv_name, true, 1000, NULL                                                      \
+    }
+#define REGEX(name, regex)                                                                                             \
+    {                                                                                                                  \
+        .task = name, .text = regex                                                                                    \
+    }
+#define NAMED(name)                                                                                                    \
+    {                                                                                                                  \
+        .text = name, .is_name = true                                                                                  \
+    }
 
 static const struct command gulpy = COMMAND("/usr/bin/python3 /opt/gulpy -a 1", "/usr/bin/python3.11", "gulpy",
                                             "python3.11", "python3"),
@@ -47,8 +56,8 @@ static struct rules made(enum match_on on, const struct rule_request *requests, 
 static void test_first_rule_wins(void **state)
 {
     (void)state;
-    const struct rule_request requests[] = {
-        REGEX("gul", "\\bgulpy\\b"), REGEX(NULL, "python3"), REGEX("gul", "^-bash$")};
+    const struct rule_request requests[] = {REGEX("gul", "\\bgulpy\\b"), REGEX(NULL, "python3"),
+                                            REGEX("gul", "^-bash$")};
     struct rules r = made(MATCH_CMDLINE, requests, 3);
     assert_int_equal(r.n_tasks, 2); /* rules of one name are one task */
     assert_string_equal(r.task[1].name, "python3");
@@ -229,10 +238,8 @@ static void test_judged_by_name_and_user(void **state)
     } cases[] = {
         {"gulpy", true, 0, 1, "0000"}, /* it fits */
         {"fmpy", true, 0, 0, "1100"},  /* its executable may be called gulpy; else it is the second one's */
-        {"make", true, 0, 0, "1001"},
-        {"make", true, 65534, 0, "1011"},
-        {"make", false, 0, 0, "1011"},
-        {NULL, false, 0, 0, "1111"},
+        {"make", true, 0, 0, "1001"},  {"make", true, 65534, 0, "1011"},
+        {"make", false, 0, 0, "1011"}, {NULL, false, 0, 0, "1111"},
     };
     struct rules r = {0};
     for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++)

@@ -210,6 +210,13 @@ static int add_task_uss(struct baro_series *s)
     return baro_series_add_value(s, BARO_KIND_TASK, 0, "web", TASK_uss, NULL);
 }
 
+static struct baro_entity web_task(uint64_t value[TASK_MAX], uint8_t absent[TASK_MAX])
+{
+    struct baro_entity web = {.kind = BARO_KIND_TASK, .n_values = TASK_MAX, .value = value, .absent = absent};
+    web.id = 9, web.name = (char *)"web", web.label = (char *)"";
+    return web;
+}
+
 /* As above for a task: at 1 s it has the uss of one of its two processes; at 2 s a process of no task has none; at 3 s
  * what was read is old. */
 static void test_bounds_of_a_task(void **state)
@@ -221,8 +228,7 @@ static void test_bounds_of_a_task(void **state)
     struct baro_process *both[] = {&web, &worker};
     uint64_t value[TASK_MAX] = {[TASK_uss] = 40};
     uint8_t absent[TASK_MAX] = {0};
-    struct baro_entity task = {.id = 9, .kind = BARO_KIND_TASK, .name = (char *)"web", .label = (char *)"",
-                               .n_values = TASK_MAX, .value = value, .absent = absent};
+    struct baro_entity task = web_task(value, absent);
     struct baro_entity *tasks[] = {&task};
     struct baro_sample s = {.t_ns = 1 * SECOND, .n = 2, .processes = both};
     (void)state;
@@ -270,8 +276,7 @@ static void test_growth_of_a_task(void **state)
     int curve;
     uint64_t value[2][TASK_MAX] = {{[TASK_cpu] = SECOND * 4 / 10}, {[TASK_cpu] = SECOND / 10}};
     uint8_t absent[TASK_MAX] = {0};
-    struct baro_entity web = {.id = 9, .kind = BARO_KIND_TASK, .name = (char *)"web", .label = (char *)"",
-                              .n_values = TASK_MAX, .value = value[0], .absent = absent}, late = web;
+    struct baro_entity web = web_task(value[0], absent), late = web;
     struct baro_entity *tasks[] = {&web, &late};
     struct baro_sample s = {.t_ns = 1 * SECOND};
     (void)state;

@@ -14,14 +14,17 @@
 
 #define ESTABLISHED 1
 #define LISTEN 10
-#define AFTER(k, s, r) {.key = k, .sent = s, .received = r}
+#define AFTER(k, s, r)                                                                                                 \
+    {                                                                                                                  \
+        .key = k, .sent = s, .received = r                                                                             \
+    }
 
 static const struct baro_key parent = {100, 5000}, child = {90, 6000}, late = {110, 7000};
 
 static struct diag_socket one(uint64_t cookie, uint32_t inode, uint64_t sent, uint64_t received)
 {
-    return (struct diag_socket){.cookie = cookie, .inode = inode, .state = ESTABLISHED, .has_bytes = true,
-                                .sent = sent, .received = received};
+    return (struct diag_socket){
+        .cookie = cookie, .inode = inode, .state = ESTABLISHED, .has_bytes = true, .sent = sent, .received = received};
 }
 
 static void see(struct owners *o, uint64_t cookie, uint32_t inode, uint64_t sent, uint64_t received)
@@ -200,16 +203,16 @@ static void one_that_several_may_have_accepted(void **state)
     owners_look(&o);
     assert_int_equal(o.at[0].sent, 7);
     assert_false(o.at[0].is_short);
-    owners_begin(&o, (struct owner_asked[]){{.key = parent, .forks = 1}, {.key = child, .parent = parent},
-                                            {.key = late}}, 3);
+    owners_begin(
+        &o, (struct owner_asked[]){{.key = parent, .forks = 1}, {.key = child, .parent = parent}, {.key = late}}, 3);
     owners_hold(&o, 0, 70);
     owners_hold(&o, 1, 70);
     listens(&o, 1, 70, 0, 80);
     end_at(&o, 12, 4, 80);
     owners_end(&o);
     owners_look(&o);
-    owners_begin(&o, (struct owner_asked[]){{.key = parent, .forks = 1}, {.key = child, .parent = parent},
-                                            {.key = late}}, 3);
+    owners_begin(
+        &o, (struct owner_asked[]){{.key = parent, .forks = 1}, {.key = child, .parent = parent}, {.key = late}}, 3);
     owners_hold(&o, 1, 70); /* the parent has closed it, after the end of another one or before */
     listens(&o, 1, 70, 0, 80);
     end_at(&o, 13, 4, 80);
@@ -324,8 +327,8 @@ static void listeners_at_one_port(void **state)
         owners_hold(&o, 0, 70);
         owners_hold(&o, 1, 71);
         listens(&o, 1, 70, 0, 80);
-        owners_socket(&o, &(struct diag_socket){.cookie = 2, .inode = 71, .state = LISTEN, .port = 80,
-                                                .family = is_shared ? 0 : 10});
+        owners_socket(&o, &(struct diag_socket){
+                              .cookie = 2, .inode = 71, .state = LISTEN, .port = 80, .family = is_shared ? 0 : 10});
         s.port = 80;
         s.family = is_shared ? 0 : 10;
         owners_ended(&o, &s);
@@ -438,8 +441,8 @@ static size_t message(unsigned char *to, size_t info)
 {
     struct inet_diag_msg m = {.idiag_family = 2, .idiag_state = ESTABLISHED, .idiag_inode = 4711};
     struct nlattr other = {sizeof(other) + 1, INET_DIAG_SHUTDOWN}, a = {(uint16_t)(sizeof(a) + info), INET_DIAG_INFO};
-    struct tcp_info t = {.tcpi_bytes_acked = 501, .tcpi_bytes_received = 70, .tcpi_bytes_sent = 600,
-                         .tcpi_bytes_retrans = 100};
+    struct tcp_info t = {
+        .tcpi_bytes_acked = 501, .tcpi_bytes_received = 70, .tcpi_bytes_sent = 600, .tcpi_bytes_retrans = 100};
     m.id.idiag_cookie[0] = 5;
     m.id.idiag_cookie[1] = 1;
     memcpy(to, &m, sizeof(m));

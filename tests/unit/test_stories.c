@@ -29,7 +29,7 @@
 struct story {
     const char *name;
     char dir[64];
-    int at;              /* tN exists */
+    int at; /* tN exists */
     uint32_t ids;
     int proc_fd, sys_fd;
     struct host *host;

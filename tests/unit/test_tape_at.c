@@ -247,7 +247,7 @@ static void test_sources(void **state)
     expect_all(f, t);
     baro_tape_close(t);
     for (size_t n = 0; n < size; n += n < 100 ? 1 : 997) { /* cut off anywhere: an error, or fewer records */
-        unsigned char *part = malloc(n ? n : 1); /* of its own, so that a sanitizer sees a read behind it */
+        unsigned char *part = malloc(n ? n : 1);           /* of its own, so that a sanitizer sees a read behind it */
         struct baro_record r;
         memcpy(part, data, n);
         if (baro_tape_open_memory(&t, part, n, NULL) == 0) {
@@ -498,9 +498,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),        cmocka_unit_test(test_previous), cmocka_unit_test(test_at),
-        cmocka_unit_test(test_interpolate), cmocka_unit_test(test_range),    cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_changed),     cmocka_unit_test(test_attributes), cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_copy),        cmocka_unit_test(test_previous),      cmocka_unit_test(test_at),
+        cmocka_unit_test(test_interpolate), cmocka_unit_test(test_range),         cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_changed),     cmocka_unit_test(test_attributes),    cmocka_unit_test(test_follow),
         cmocka_unit_test(test_values),      cmocka_unit_test(test_without_index),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -454,9 +454,10 @@ static void test_cut_while_open(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_flip_anywhere), cmocka_unit_test(test_torn_middle),
-        cmocka_unit_test(test_not_a_tape),   cmocka_unit_test(test_newer),         cmocka_unit_test(test_bomb),
-        cmocka_unit_test(test_follow),       cmocka_unit_test(test_unknown_metric),
+        cmocka_unit_test(test_cut_anywhere),   cmocka_unit_test(test_flip_anywhere),
+        cmocka_unit_test(test_torn_middle),    cmocka_unit_test(test_not_a_tape),
+        cmocka_unit_test(test_newer),          cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_follow),         cmocka_unit_test(test_unknown_metric),
         cmocka_unit_test(test_cut_while_open),
     };
     snprintf(path, sizeof path, "/tmp/test_tape_damage.%d.baro", (int)getpid());

@@ -23,15 +23,24 @@ static uint64_t real(double v)
     return stored;
 }
 
-static const struct baro_metric depth = {
-    .stem = "depth", .name = "depth", .help = "jobs that wait", .file = "", .unit = BARO_UNIT_REAL,
-    .semantics = BARO_SEM_GAUGE};
-static const struct baro_metric done = {
-    .stem = "done", .name = "done_total", .help = "", .file = "", .unit = BARO_UNIT_REAL,
-    .semantics = BARO_SEM_COUNTER};
-static const struct baro_metric bytes = {
-    .stem = "sent", .name = "sent_bytes", .help = "", .file = "", .unit = BARO_UNIT_BYTES,
-    .semantics = BARO_SEM_COUNTER};
+static const struct baro_metric depth = {.stem = "depth",
+                                         .name = "depth",
+                                         .help = "jobs that wait",
+                                         .file = "",
+                                         .unit = BARO_UNIT_REAL,
+                                         .semantics = BARO_SEM_GAUGE};
+static const struct baro_metric done = {.stem = "done",
+                                        .name = "done_total",
+                                        .help = "",
+                                        .file = "",
+                                        .unit = BARO_UNIT_REAL,
+                                        .semantics = BARO_SEM_COUNTER};
+static const struct baro_metric bytes = {.stem = "sent",
+                                         .name = "sent_bytes",
+                                         .help = "",
+                                         .file = "",
+                                         .unit = BARO_UNIT_BYTES,
+                                         .semantics = BARO_SEM_COUNTER};
 
 /* Two queues that are read every two seconds, from second 2 on; sent_bytes is there from second 10 on. */
 static void write_queues(const char *name)
@@ -42,8 +51,14 @@ static void write_queues(const char *name)
     uint64_t value[2][3];
     uint8_t absent[2][3] = {{0}};
     struct baro_entity queue[2] = {
-        {.id = 1, .name = "high", .value = value[0], .absent = absent[0], .n_attributes = 2, .attribute = labels,
-         .owner = {BARO_OWNER_PROCESS, {815, 4711}, 0}, .info_version = 1},
+        {.id = 1,
+         .name = "high",
+         .value = value[0],
+         .absent = absent[0],
+         .n_attributes = 2,
+         .attribute = labels,
+         .owner = {BARO_OWNER_PROCESS, {815, 4711}, 0},
+         .info_version = 1},
         {.id = 2, .name = "low", .value = value[1], .absent = absent[1], .owner = {.kind = BARO_OWNER_ENTITY, .id = 1}},
     };
     struct baro_entity *rows[] = {&queue[0], &queue[1]};
@@ -420,9 +435,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_api),   cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_derived),          cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_names), cmocka_unit_test(test_event_attributes),
+        cmocka_unit_test(test_api),    cmocka_unit_test(test_golden), cmocka_unit_test(test_derived),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_names),  cmocka_unit_test(test_event_attributes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -16,10 +16,10 @@ static char path[64];
 
 /* ---- a file that fails ---- */
 struct fake {
-    int fail_in;       /* write() calls until it begins to fail; -1: never */
-    int fail_for;      /* calls that it then fails for; -1: for ever */
+    int fail_in;  /* write() calls until it begins to fail; -1: never */
+    int fail_for; /* calls that it then fails for; -1: for ever */
     int code;
-    size_t short_by;   /* the first of them writes this much less than all instead, if that is more than none */
+    size_t short_by; /* the first of them writes this much less than all instead, if that is more than none */
     bool no_truncate;
     struct world *random; /* fails at random */
     unsigned failed;
@@ -379,9 +379,14 @@ static void test_storm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_disk), cmocka_unit_test(test_no_truncate), cmocka_unit_test(test_never_again),
-        cmocka_unit_test(test_at_random), cmocka_unit_test(test_dev_full),    cmocka_unit_test(test_create),
-        cmocka_unit_test(test_storm),     cmocka_unit_test(test_sync_that_is_not_there),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_no_truncate),
+        cmocka_unit_test(test_never_again),
+        cmocka_unit_test(test_at_random),
+        cmocka_unit_test(test_dev_full),
+        cmocka_unit_test(test_create),
+        cmocka_unit_test(test_storm),
+        cmocka_unit_test(test_sync_that_is_not_there),
         cmocka_unit_test(test_allocates_nothing),
     };
     snprintf(path, sizeof path, "/tmp/test_tape_fail.%d.baro", (int)getpid());

@@ -101,9 +101,18 @@ static void make_golden(const char *path)
             list[i] = &p[tick < 8 ? i : (i + 1) % LIVING];
         }
         if (tick == 8) {
-            struct baro_exit e = {.t_ns = s.t_ns - 2, .id = 1, .key = p[0].key, .parent = p[0].parent, .uid = 1000,
-                                  .origin = BARO_ORIGIN_EVENT, .source = BARO_EXIT_WAIT4, .sampled = true,
-                                  .status_known = true, .status = 256, .name = "cc", .cmdline = "cc"};
+            struct baro_exit e = {.t_ns = s.t_ns - 2,
+                                  .id = 1,
+                                  .key = p[0].key,
+                                  .parent = p[0].parent,
+                                  .uid = 1000,
+                                  .origin = BARO_ORIGIN_EVENT,
+                                  .source = BARO_EXIT_WAIT4,
+                                  .sampled = true,
+                                  .status_known = true,
+                                  .status = 256,
+                                  .name = "cc",
+                                  .cmdline = "cc"};
             struct baro_event v = {
                 .t_ns = s.t_ns - 1, .kind = BARO_EVENT_STOP, .key = p[1].key, .number = 19, .text = "why"};
             fill(e.value, e.absent, V1_EXIT, tick, 7);

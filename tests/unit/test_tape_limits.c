@@ -224,10 +224,10 @@ static void test_full_disk(void **state)
 static void test_fields(void **state)
 {
     static const char text[] = "\x1a\x03\x00\x00\x01" /* 26: 65536 bytes */
-                               "\x1b\x09RLIMIT_AS"     /* 27 */
-                               "\x7f\x02zz"            /* unknown */
-                               "\x24\x01\x03"          /* 36: denied */
-                               "\x25\x01\x63";         /* 37: a reason of a newer writer */
+                               "\x1b\x09RLIMIT_AS"    /* 27 */
+                               "\x7f\x02zz"           /* unknown */
+                               "\x24\x01\x03"         /* 36: denied */
+                               "\x25\x01\x63";        /* 37: a reason of a newer writer */
     struct baro_limits l, untouched = {.pids = 5};
     (void)state;
     assert_true(limits_scan(span_of(text, sizeof(text) - 1), &l));

@@ -104,8 +104,13 @@ static void fill_reading(struct baro_sample *s, struct room *room, unsigned read
             unsigned id = id_at(reading, k, i);
             snprintf(room->name[k][i], sizeof room->name[k][i], "%s %u", baro_kind_name(kinds[k].kind), id);
             room->entity[k][i] = (struct baro_entity){
-                .id = id, .kind = kinds[k].kind, .name = room->name[k][i], .label = reading < 8 ? "" : "later \xff",
-                .info_version = reading < 8 ? 1 : 2, .value = room->value[k][i], .absent = room->absent[k][i],
+                .id = id,
+                .kind = kinds[k].kind,
+                .name = room->name[k][i],
+                .label = reading < 8 ? "" : "later \xff",
+                .info_version = reading < 8 ? 1 : 2,
+                .value = room->value[k][i],
+                .absent = room->absent[k][i],
             };
             fill(room->value[k][i], room->absent[k][i], kinds[k].columns, reading, id);
             room->at[k][i] = &room->entity[k][i];
@@ -378,7 +383,9 @@ static void test_too_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden), cmocka_unit_test(test_unknown_kinds), cmocka_unit_test(test_unknown_metric),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_unknown_kinds),
+        cmocka_unit_test(test_unknown_metric),
         cmocka_unit_test(test_too_many),
     };
     snprintf(path, sizeof path, "/tmp/test_tape_machine.%d.baro", (int)getpid());

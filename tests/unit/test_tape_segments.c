@@ -28,8 +28,14 @@ struct fixture {
 
 static struct baro_header header_of(uint32_t segment)
 {
-    return (struct baro_header){.version = "0.1.0", .host = "h", .clk_tck = 100, .wanted = UINT32_MAX, .argv = argv,
-                                .start_monotonic_ns = 5, .segment = segment, .keep_bytes = 1 << 20};
+    return (struct baro_header){.version = "0.1.0",
+                                .host = "h",
+                                .clk_tck = 100,
+                                .wanted = UINT32_MAX,
+                                .argv = argv,
+                                .start_monotonic_ns = 5,
+                                .segment = segment,
+                                .keep_bytes = 1 << 20};
 }
 
 static int create(const struct fixture *f, uint32_t number)
@@ -437,7 +443,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_is_one_tape), TEST(test_by_descriptor), TEST(test_each_is_a_tape), TEST(test_any_time),
         TEST(test_removed),     TEST(test_damaged),       TEST(test_growing),        TEST(test_no_room),
-        TEST(test_keep),        TEST(test_other_folders), TEST(test_stopped), TEST(test_repaired),
+        TEST(test_keep),        TEST(test_other_folders), TEST(test_stopped),        TEST(test_repaired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

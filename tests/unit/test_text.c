@@ -26,9 +26,9 @@ static const struct {
     {"\xc2\x9b", 2, "\\xc2\\x9b"},                                                       /* C1: CSI */
     {"\xc2\xa0", 2, "\xc2\xa0"},
     {"\xe2\x80\xa8\xe2\x80\xae\xd8\x9c", 8, "\\xe2\\x80\\xa8\\xe2\\x80\\xae\\xd8\\x9c"}, /* U+2028, U+202E, U+61C */
-    {"\xff\xc3", 2, "\\xff\\xc3"},                       /* no UTF-8; a character without its end */
+    {"\xff\xc3", 2, "\\xff\\xc3"},                            /* no UTF-8; a character without its end */
     {"\xc0\xaf\xed\xa0\x80", 5, "\\xc0\\xaf\\xed\\xa0\\x80"}, /* longer than needed; a surrogate */
-    {"\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"},     /* beyond U+10FFFF */
+    {"\xf4\x90\x80\x80", 4, "\\xf4\\x90\\x80\\x80"},          /* beyond U+10FFFF */
 };
 
 static void test_escape(void **state)

@@ -173,11 +173,19 @@ static void test_ids(void **state)
                                 c = text_of("id", "3");
     const struct baro_key key[3] = {{200, 50}, {201, 51}, {202, 52}};
     sample(w, 1, 0, 1);
-    struct baro_event e = {.t_ns = 1 * SECOND, .kind = BARO_EVENT_PHASE_BEGIN, .key = key[0], .text = "cc",
-                           .n_attributes = 2, .attribute = a};
+    struct baro_event e = {.t_ns = 1 * SECOND,
+                           .kind = BARO_EVENT_PHASE_BEGIN,
+                           .key = key[0],
+                           .text = "cc",
+                           .n_attributes = 2,
+                           .attribute = a};
     tape_writer_event(w, &e);
-    e = (struct baro_event){.t_ns = 2 * SECOND, .kind = BARO_EVENT_PHASE_BEGIN, .key = key[1], .text = "cc",
-                            .n_attributes = 1, .attribute = &b};
+    e = (struct baro_event){.t_ns = 2 * SECOND,
+                            .kind = BARO_EVENT_PHASE_BEGIN,
+                            .key = key[1],
+                            .text = "cc",
+                            .n_attributes = 1,
+                            .attribute = &b};
     tape_writer_event(w, &e);
     struct baro_exit gone = {.t_ns = 1 * SECOND, .id = 6, .key = {201, 0}, .name = "another"};
     tape_writer_exit(w, &gone);
@@ -194,8 +202,12 @@ static void test_ids(void **state)
     gone.key = key[2];
     gone.t_ns = 5500 * MS;
     tape_writer_exit(w, &gone);
-    e = (struct baro_event){.t_ns = 5 * SECOND, .kind = BARO_EVENT_PHASE_BEGIN, .key = key[2], .text = "late",
-                            .n_attributes = 1, .attribute = &c};
+    e = (struct baro_event){.t_ns = 5 * SECOND,
+                            .kind = BARO_EVENT_PHASE_BEGIN,
+                            .key = key[2],
+                            .text = "late",
+                            .n_attributes = 1,
+                            .attribute = &c};
     tape_writer_event(w, &e);
     sample(w, 6 * SECOND, 0, 1);
     finish(w);
@@ -318,13 +330,12 @@ static void test_written(void **state)
 {
     (void)state;
     struct tape_writer *w = new_tape(path, NULL);
-    const struct baro_attribute at[] = {
-        {.name = "duration_ns", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3 * SECOND},
-        text_of("written_ts", "1999-01-02"),
-        {.name = "written_seconds", .type = BARO_ATTRIBUTE_REAL, .real = 3.0000001},
-        {.name = "attributes_beside", .type = BARO_ATTRIBUTE_BOOLEAN, .u64 = 1},
-        {.name = "duration_ns", .type = BARO_ATTRIBUTE_JSON, .text = "7"},
-        {.name = "by", .type = BARO_ATTRIBUTE_JSON, .text = "{\"a\":[null]}"}};
+    const struct baro_attribute at[] = {{.name = "duration_ns", .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = 3 * SECOND},
+                                        text_of("written_ts", "1999-01-02"),
+                                        {.name = "written_seconds", .type = BARO_ATTRIBUTE_REAL, .real = 3.0000001},
+                                        {.name = "attributes_beside", .type = BARO_ATTRIBUTE_BOOLEAN, .u64 = 1},
+                                        {.name = "duration_ns", .type = BARO_ATTRIBUTE_JSON, .text = "7"},
+                                        {.name = "by", .type = BARO_ATTRIBUTE_JSON, .text = "{\"a\":[null]}"}};
     event_with(w, BARO_EVENT_PHASE_END, 5 * SECOND, "fit", at, 6);
     finish(w);
     struct baro_timeline *t = timeline();
@@ -357,11 +368,11 @@ static void test_events(void **state)
     event(w, BARO_EVENT_SUSPEND, 7 * SECOND, 3600 * SECOND, "the machine slept");
     event(w, BARO_EVENT_CLOCK_STEP, 8 * SECOND, (uint64_t)(-5 * (int64_t)SECOND), "");
     event(w, BARO_EVENT_LOSSY, 9 * SECOND, 1, "connector");
-    struct baro_exit dead = {.t_ns = 10 * SECOND, .id = 3, .key = {102, 8}, .name = "worker", .status_known = true,
-                             .status = SIGSEGV};
+    struct baro_exit dead = {
+        .t_ns = 10 * SECOND, .id = 3, .key = {102, 8}, .name = "worker", .status_known = true, .status = SIGSEGV};
     tape_writer_exit(w, &dead);
-    dead = (struct baro_exit){.t_ns = 11 * SECOND, .id = 4, .key = {100, 7}, .name = "python3", .status_known = true,
-                              .status = SIGKILL};
+    dead = (struct baro_exit){
+        .t_ns = 11 * SECOND, .id = 4, .key = {100, 7}, .name = "python3", .status_known = true, .status = SIGKILL};
     tape_writer_exit(w, &dead);
     event(w, BARO_EVENT_END, 11 * SECOND, SIGKILL, "");
     finish(w);
@@ -397,8 +408,12 @@ static void write_group(struct tape_writer *w, uint64_t t_ns, uint64_t throttled
 {
     uint64_t value[CGROUP_MAX] = {0};
     uint8_t absent[CGROUP_MAX];
-    struct baro_entity g = {.id = 5, .kind = BARO_KIND_CGROUP, .name = (char *)"/job", .label = (char *)"v2",
-                            .value = value, .absent = absent};
+    struct baro_entity g = {.id = 5,
+                            .kind = BARO_KIND_CGROUP,
+                            .name = (char *)"/job",
+                            .label = (char *)"v2",
+                            .value = value,
+                            .absent = absent};
     struct baro_entity *all[] = {&g};
     struct baro_sample s = {.t_ns = t_ns, .has_host = true, .host_ns = t_ns};
     memset(absent, BARO_ABSENT_UNSUPPORTED, sizeof(absent));
@@ -424,15 +439,14 @@ static void test_groups(void **state)
     phase(w, false, 4 * SECOND, "busy");
     write_group(w, 5 * SECOND, 1000 * MS, 0);
     write_group(w, 6 * SECOND, 1000 * MS, 0);
-    struct baro_exit dead = {.t_ns = 6500 * MS, .id = 3, .key = {102, 8}, .name = "python3", .status_known = true,
-                             .status = SIGKILL};
+    struct baro_exit dead = {
+        .t_ns = 6500 * MS, .id = 3, .key = {102, 8}, .name = "python3", .status_known = true, .status = SIGKILL};
     tape_writer_exit(w, &dead);
     write_group(w, 7 * SECOND, 1700 * MS, 1);
     finish(w);
     struct baro_timeline *t = timeline();
     assert_int_equal(baro_timeline_count(t), 4);
-    const struct baro_timeline_item *v =
-        item(t, 0, BARO_TIMELINE_EVENT, "throttled", 1 * SECOND, 4 * SECOND);
+    const struct baro_timeline_item *v = item(t, 0, BARO_TIMELINE_EVENT, "throttled", 1 * SECOND, 4 * SECOND);
     assert_string_equal(v->text, "throttled 900 ms by its CPU quota");
     assert_true(v->is_problem);
     item(t, 1, BARO_TIMELINE_PHASE, "busy", 2 * SECOND, 4 * SECOND);
@@ -492,8 +506,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_phases), cmocka_unit_test(test_ids),    cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_whole),  cmocka_unit_test(test_events), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_phases), cmocka_unit_test(test_ids),     cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_whole),  cmocka_unit_test(test_events),  cmocka_unit_test(test_groups),
         cmocka_unit_test(test_many),   cmocka_unit_test(test_written),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -206,7 +206,8 @@ int main(void)
         cmocka_unit_test(test_ten_at_once),
         cmocka_unit_test(test_one_after_another),
         cmocka_unit_test(test_marks_that_are_not_known),
-        cmocka_unit_test(test_memory_that_was_given_up), cmocka_unit_test(test_copies_of_a_parent),
+        cmocka_unit_test(test_memory_that_was_given_up),
+        cmocka_unit_test(test_copies_of_a_parent),
         cmocka_unit_test(test_living_without_a_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,11 @@ static void commit(struct tape_writer *w, struct baro_sample *s)
 
 static void exits(struct tape_writer *w, uint32_t id, int32_t pid, int32_t ppid, const char *name, uint64_t cpu_ns)
 {
-    struct baro_exit end = {.t_ns = 3 * SECOND, .id = id, .key = {pid, 8}, .parent = {ppid, 7}, .name = (char *)name,
+    struct baro_exit end = {.t_ns = 3 * SECOND,
+                            .id = id,
+                            .key = {pid, 8},
+                            .parent = {ppid, 7},
+                            .name = (char *)name,
                             .origin = BARO_ORIGIN_EVENT};
     end.value[EXIT_cpu] = cpu_ns;
     tape_writer_exit(w, &end);
@@ -144,11 +148,15 @@ static void write_job(void)
     struct baro_process make = {.id = 1, .key = {100, 7}, .name = (char *)"make", .cmdline = (char *)"/bin/make -j2"},
                         sh = {.id = 2, .key = {101, 8}, .parent = {100, 7}, .name = (char *)"sh"},
                         cc = {.id = 3, .key = {102, 8}, .parent = {100, 7}, .name = (char *)"cc"},
-                        ld = {.id = 5, .key = {104, 9}, .parent = {101, 8}, .name = (char *)"ld",
-                              .first_ns = 2500000000, .origin = BARO_ORIGIN_EVENT};
+                        ld = {.id = 5,
+                              .key = {104, 9},
+                              .parent = {101, 8},
+                              .name = (char *)"ld",
+                              .first_ns = 2500000000,
+                              .origin = BARO_ORIGIN_EVENT};
     struct baro_process *early[] = {&make, &sh, &cc}, *late[] = {&make, &sh, &ld};
-    struct baro_sample s = {.t_ns = 2 * SECOND, .n = 3, .processes = early,
-                            .job_absent[JOB_tcp_sent] = BARO_ABSENT_NOT_ASKED};
+    struct baro_sample s = {
+        .t_ns = 2 * SECOND, .n = 3, .processes = early, .job_absent[JOB_tcp_sent] = BARO_ABSENT_NOT_ASKED};
     make.value[PROCESS_rss] = 100;
     sh.value[PROCESS_rss] = 5;
     ld.value[PROCESS_rss] = 7;
@@ -185,8 +193,7 @@ static void begin(struct scene *w)
     assert_int_equal(feed_read(&w->feed, 0, &err), 0);
     baro_summary_finish(w->feed.summary);
     assert_int_equal(baro_timeline_finish(w->feed.timeline, &err), 0);
-    assert_int_equal(
-        model_read(&w->model, baro_tape_header(w->feed.tape), &w->feed.newest, &w->feed.metric), 0);
+    assert_int_equal(model_read(&w->model, baro_tape_header(w->feed.tape), &w->feed.newest, &w->feed.metric), 0);
     assert_int_equal(model_arrange(&w->model, &w->ui.wish), 0);
     w->ui.first_ns = w->feed.first_ns;
     w->ui.last_ns = w->feed.last_ns;
@@ -560,14 +567,21 @@ static void test_every_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grid),   cmocka_unit_test(test_numbers_stand_at_the_right),
-        cmocka_unit_test(test_curves_keep_peaks), cmocka_unit_test(test_spark),
-        cmocka_unit_test(test_totals), cmocka_unit_test(test_order_of_many),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_numbers_stand_at_the_right),
+        cmocka_unit_test(test_curves_keep_peaks),
+        cmocka_unit_test(test_spark),
+        cmocka_unit_test(test_totals),
+        cmocka_unit_test(test_order_of_many),
         cmocka_unit_test(test_sums_that_are_lower_bounds),
-        cmocka_unit_test(test_io_of_children_is_not_the_parents), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_memory_in_the_head), cmocka_unit_test(test_phases_and_marks),
-        cmocka_unit_test(test_sign_of_the_order), cmocka_unit_test(test_filter_and_fold),
-        cmocka_unit_test(test_time_keys), cmocka_unit_test(test_every_size),
+        cmocka_unit_test(test_io_of_children_is_not_the_parents),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory_in_the_head),
+        cmocka_unit_test(test_phases_and_marks),
+        cmocka_unit_test(test_sign_of_the_order),
+        cmocka_unit_test(test_filter_and_fold),
+        cmocka_unit_test(test_time_keys),
+        cmocka_unit_test(test_every_size),
     };
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         setlocale(LC_CTYPE, "en_US.UTF-8");

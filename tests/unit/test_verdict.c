@@ -201,15 +201,15 @@ static void test_thresholds(void **state)
         {"lock-contention", OF(contender.threads), 2, 1},
         {"lock-contention", OF(contender.read_write_bytes), 2.4e6, 2.41e6},
         {"lock-contention", OF_GROWN(CURVE_RUN_DELAY), 210e9, 211e9}, /* 280 s of 4 cores */
-        {"cpu-neighbour", OF(host_others_cores), 0.5, 0.49}, /* 50 s: what was lost to others is no more */
+        {"cpu-neighbour", OF(host_others_cores), 0.5, 0.49},          /* 50 s: what was lost to others is no more */
         {"cpu-neighbour", OF(host_mean_cores), 3.2, 3.1},
         {"cpu-neighbour", OF_GROWN(CURVE_RUN_DELAY), 50e9, 49e9}, /* 200 s of CPU time */
         {"cpu-steal", OF(host_steal_ratio), 0.05, 0.049},
         {"memory-near-limit", OF(memory_peak_ratio), 0.9, 0.89},
         {"one-core", OF(cores), 2, 1},
-        {"one-core", OF_GROWN(CURVE_RUN_DELAY), 30e9, 31e9},        /* 90 s of CPU time */
+        {"one-core", OF_GROWN(CURVE_RUN_DELAY), 30e9, 31e9},     /* 90 s of CPU time */
         {"many-processes", OF(processes_started), 23500, 23400}, /* 94 s of CPU time */
-        {"few-cores", OF_GROWN(CURVE_RUN_DELAY), 210e9, 209e9},     /* 390 s of CPU time */
+        {"few-cores", OF_GROWN(CURVE_RUN_DELAY), 210e9, 209e9},  /* 390 s of CPU time */
         {"few-cores", OF_GROWN(CURVE_CPU), 320e9, 100e9},
         {"failed", OF(exit_status), 1, 0},
         {"network-wait", OF_GROWN(CURVE_SWITCHES), 500, 499},
@@ -298,10 +298,9 @@ static void test_cores_to_ask_for(void **state)
         {0.31, 2.5, NAN, 2, NAN, 2}, /* how many it may use is not known */
         {0.31, 2.5, 4, 2, NAN, 2},   /* more than there are */
         {0.31, 2.5, 2, 2, 0.97, 1},  /* it never used more than one */
-        {0.31, 2.5, 4, 4, 1.9, 2},
-        {1.9, 0, 4, 4, 2, 2},
-        {1.95, 6, 2, 2, 2, 2},       /* few-cores, on a machine that has no more */
-        {1.95, 6, 2, 16, 2, 8},      /* few-cores, by a limit */
+        {0.31, 2.5, 4, 4, 1.9, 2},   {1.9, 0, 4, 4, 2, 2},
+        {1.95, 6, 2, 2, 2, 2},  /* few-cores, on a machine that has no more */
+        {1.95, 6, 2, 16, 2, 8}, /* few-cores, by a limit */
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -563,15 +562,10 @@ static struct words words_of_threshold(const struct baro_threshold *t)
 {
     struct words w;
     switch (t->unit) {
-    case BARO_UNIT_NS:
-        return words_duration(t->value, 0);
-    case BARO_UNIT_BYTES:
-        return words_bytes(t->value, 0);
-    case BARO_UNIT_RATIO:
-        return words_percent(t->value, 0);
-    default:
-        snprintf(w.at, sizeof(w.at), "%g", t->value);
-        return w;
+    case BARO_UNIT_NS: return words_duration(t->value, 0);
+    case BARO_UNIT_BYTES: return words_bytes(t->value, 0);
+    case BARO_UNIT_RATIO: return words_percent(t->value, 0);
+    default: snprintf(w.at, sizeof(w.at), "%g", t->value); return w;
     }
 }
 
@@ -636,14 +630,22 @@ static void test_document(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),      cmocka_unit_test(test_each),   cmocka_unit_test(test_no_other),
-        cmocka_unit_test(test_marks_of_quoted_numbers), cmocka_unit_test(test_words_with_marks),
-        cmocka_unit_test(test_thresholds), cmocka_unit_test(test_tail),   cmocka_unit_test(test_leak),
-        cmocka_unit_test(test_cores_to_ask_for), cmocka_unit_test(test_few_cores_of_the_machine),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_each),
+        cmocka_unit_test(test_no_other),
+        cmocka_unit_test(test_marks_of_quoted_numbers),
+        cmocka_unit_test(test_words_with_marks),
+        cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_tail),
+        cmocka_unit_test(test_leak),
+        cmocka_unit_test(test_cores_to_ask_for),
+        cmocka_unit_test(test_few_cores_of_the_machine),
         cmocka_unit_test(test_group_that_was_not_read_near_its_limit),
-        cmocka_unit_test(test_history),    cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_history),
+        cmocka_unit_test(test_phases),
         cmocka_unit_test(test_phases_of_one_name),
-        cmocka_unit_test(test_short_phases_together), cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_short_phases_together),
+        cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

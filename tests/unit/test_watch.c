@@ -249,7 +249,7 @@ static void test_pins(void **state)
     assert_true(m->n == 5 && m->change[4].task == 3 && m->change[4].pid == 20);
     m->task[20] = 1;
     watch_exec(w, 20, 6);
-    watch_settle(w); /* a process of a group belongs to no other task */
+    watch_settle(w);      /* a process of a group belongs to no other task */
     watch_pins_unseen(w); /* its groups were not read */
     assert_int_equal(m->n, 5);
     j->is_walked = true;

@@ -41,7 +41,11 @@ static void expect_words(const struct baro_summary *s, struct report_style style
     buf_done(&text);
 }
 
-#define PLAIN (struct report_style){.width = 100}
+#define PLAIN                                                                                                          \
+    (struct report_style)                                                                                              \
+    {                                                                                                                  \
+        .width = 100                                                                                                   \
+    }
 
 /* 12 ms to start and 10 ms in the second after that: more than one percent of a core, and why. */
 static void test_words_of_short_run(void **state)
@@ -132,8 +136,8 @@ static void test_words_of_left_out(void **state)
 static void test_words_of_mapped_files(void **state)
 {
     struct baro_header h = {.version = "0"};
-    struct baro_sample sample = {
-        .t_ns = MS, .job = {[JOB_io_rchar] = 45 * MB, [JOB_io_read] = 231 * MB, [JOB_io_write] = 4 * MB}};
+    struct baro_sample sample = {.t_ns = MS,
+                                 .job = {[JOB_io_rchar] = 45 * MB, [JOB_io_read] = 231 * MB, [JOB_io_write] = 4 * MB}};
     (void)state;
     struct baro_summary *s = summary_of(&h, &sample, 2000 * MS);
     expect_words(s, PLAIN, "read() 45.0 MB", true);
@@ -174,12 +178,9 @@ static void test_words_of_disks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words_of_short_run),
-        cmocka_unit_test(test_words_without_end),
-        cmocka_unit_test(test_words_of_sharers),
-        cmocka_unit_test(test_words_of_disks),
-        cmocka_unit_test(test_words_of_left_out),
-        cmocka_unit_test(test_words_of_mapped_files),
+        cmocka_unit_test(test_words_of_short_run), cmocka_unit_test(test_words_without_end),
+        cmocka_unit_test(test_words_of_sharers),   cmocka_unit_test(test_words_of_disks),
+        cmocka_unit_test(test_words_of_left_out),  cmocka_unit_test(test_words_of_mapped_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,10 +154,10 @@ static bool in_initial_namespace(int root_fd)
 
 struct search {
     int root_fd;
-    bool initial;           /* no namespace hides ancestors */
-    int32_t pid;            /* 0: no process to check */
+    bool initial; /* no namespace hides ancestors */
+    int32_t pid;  /* 0: no process to check */
     struct cgroup_location best;
-    size_t best_root;       /* length of the mount's root: the shorter, the more ancestors are visible */
+    size_t best_root; /* length of the mount's root: the shorter, the more ancestors are visible */
     bool found;
 };
 

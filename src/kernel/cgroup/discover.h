@@ -13,7 +13,12 @@
 #include "kernel/cgroup/cgroup.h"
 
 enum cgroup_controller {
-    CGROUP_AT_CPU, CGROUP_AT_CPUACCT, CGROUP_AT_CPUSET, CGROUP_AT_MEMORY, CGROUP_AT_IO, CGROUP_AT_PIDS,
+    CGROUP_AT_CPU,
+    CGROUP_AT_CPUACCT,
+    CGROUP_AT_CPUSET,
+    CGROUP_AT_MEMORY,
+    CGROUP_AT_IO,
+    CGROUP_AT_PIDS,
     CGROUP_AT_UNIFIED, /* what every v2 group has without a controller: CPU time, pressure */
     CGROUP_AT_MAX
 };
@@ -34,8 +39,8 @@ struct cgroup_location {
 struct cgroup_hierarchies {
     size_t n;
     struct cgroup_location at[CGROUP_AT_MAX];
-    int8_t of[CGROUP_AT_MAX];   /* index into at[]; -1: no visible hierarchy has this controller */
-    uint32_t hidden;            /* bit per controller: the process is in a group whose directory is not visible */
+    int8_t of[CGROUP_AT_MAX]; /* index into at[]; -1: no visible hierarchy has this controller */
+    uint32_t hidden;          /* bit per controller: the process is in a group whose directory is not visible */
 };
 
 /* Fills *ret (some 16 KB) with what is found, which may be nothing. pid 0: this process. root_fd is a descriptor of

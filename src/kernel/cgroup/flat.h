@@ -8,7 +8,7 @@
 struct flat_key {
     const char *text; /* followed by a blank in the file */
     uint8_t len, field;
-    uint32_t scale;   /* the value is multiplied by this */
+    uint32_t scale; /* the value is multiplied by this */
 };
 
 #define FLAT_KEY(text, field, scale)                                                                                   \

@@ -7,7 +7,7 @@
 #include "kernel/cgroup/discover.h"
 
 struct cgroup_meter {
-    int fd, split_fd;           /* -1: none */
+    int fd, split_fd; /* -1: none */
     bool v2;
     uint64_t ns_per_tick;
 };

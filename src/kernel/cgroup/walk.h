@@ -16,7 +16,7 @@ struct cgroup_walked {
     bool parent_of; /* a group below it is or was known */
 };
 struct cgroup_walk {
-    int root_fd;                /* borrowed */
+    int root_fd; /* borrowed */
     bool v2;
     char dir[CGROUP_DIR_MAX]; /* below root_fd */
     struct cgroup_walked *at;

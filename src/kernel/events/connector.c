@@ -186,8 +186,7 @@ static bool translate(struct connector *c, const struct connector_event *e, stru
         ret->status = (int32_t)status;
         return true;
     case CONNECTOR_ACK:
-    case CONNECTOR_OTHER:
-        break;
+    case CONNECTOR_OTHER: break;
     }
     return false;
 }

@@ -56,9 +56,7 @@ static int parse_body(uint32_t what, struct span body, struct connector_event *e
             memcpy(e->comm, body.at + 2 * sizeof(uint32_t), sizeof(e->comm));
         }
         return 0;
-    default:
-        e->what = CONNECTOR_OTHER;
-        return 0;
+    default: e->what = CONNECTOR_OTHER; return 0;
     }
 }
 

@@ -20,8 +20,8 @@ enum connector_what {
 struct connector_event {
     enum connector_what what;
     uint32_t cpu, seq, ack;
-    uint64_t t_ns;        /* CLOCK_MONOTONIC: ktime_get_ns() */
-    int32_t tid, tgid;    /* fork: of the child */
+    uint64_t t_ns;     /* CLOCK_MONOTONIC: ktime_get_ns() */
+    int32_t tid, tgid; /* fork: of the child */
     /* fork: of the task that forked (with CLONE_PARENT: of the child's real parent) */
     int32_t parent_tgid;
     uint32_t status; /* exit: wait status; ack: errno */

@@ -30,9 +30,9 @@ struct exits_event {
     int32_t pid, ppid;
     uint64_t t_ns; /* CLOCK_MONOTONIC: time of the event if the source reports it, else time of reading */
     bool has_comm, has_status, has_usage;
-    char comm[64]; /* NUL-terminated raw bytes */
-    int32_t status; /* wait status */
-    uint32_t uid;   /* the real one; UINT32_MAX: not known */
+    char comm[64];                                                   /* NUL-terminated raw bytes */
+    int32_t status;                                                  /* wait status */
+    uint32_t uid;                                                    /* the real one; UINT32_MAX: not known */
     uint64_t elapsed_ns, cpu_ns, user_ns, system_ns, rss_peak_bytes; /* taskstats: totals of the thread group */
     /* The part of cpu_ns that a hypervisor or an interrupt may have had. The scheduler counts that for no process. */
     uint64_t cpu_unsure_ns;

@@ -269,7 +269,7 @@ int exits_filter_attach(struct exits_filter *f, struct exits_source *s)
     a.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
     a.insns = (uint64_t)(uintptr_t)program;
     a.insn_cnt = (uint32_t)n;
-    a.license = (uint64_t)(uintptr_t)"Apache-2.0";
+    a.license = (uint64_t)(uintptr_t) "Apache-2.0";
     int fd = bpf_call(BPF_PROG_LOAD, &a);
     if (fd < 0)
         return fd;

@@ -128,25 +128,23 @@ static int report_comm(struct perf *p, const struct perf_record *r, exits_event_
 
 static int report_record(struct perf *p, const struct perf_record *r, exits_event_fn *fn, void *context)
 {
-    struct exits_event e = {.kind = EVENT_USAGE, .pid = r->pid, .t_ns = r->t_ns, .has_usage = true,
-                            .cpu_ns = r->value, .cpu_unsure_ns = unsure_of(r->value)};
+    struct exits_event e = {.kind = EVENT_USAGE,
+                            .pid = r->pid,
+                            .t_ns = r->t_ns,
+                            .has_usage = true,
+                            .cpu_ns = r->value,
+                            .cpu_unsure_ns = unsure_of(r->value)};
     switch (r->what) {
-    case PERF_FORKED:
-        return report_fork(p, r, fn, context);
-    case PERF_EXITED:
-        return report_exit(p, r, fn, context);
+    case PERF_FORKED: return report_fork(p, r, fn, context);
+    case PERF_EXITED: return report_exit(p, r, fn, context);
     case PERF_NAMED:
-    case PERF_EXECUTED:
-        return report_comm(p, r, fn, context);
+    case PERF_EXECUTED: return report_comm(p, r, fn, context);
     case PERF_USED:
         p->has_read = true;
         /* There is one record per CPU; it is 0 for CPUs that the thread did not run on. */
         return r->value && !is_among(p->ended, r->tid) ? report(&e, fn, context) : 0;
-    case PERF_MISSED:
-        p->lost++;
-        return 0;
-    case PERF_OTHER:
-        break;
+    case PERF_MISSED: p->lost++; return 0;
+    case PERF_OTHER: break;
     }
     return 0;
 }

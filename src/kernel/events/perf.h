@@ -38,7 +38,7 @@ struct perf {
     /* Processes of which a thread ended that was not attached, before the first READ record. */
     int32_t unread[PERF_ENDED];
     size_t unread_at;
-    bool has_read; /* this kernel writes READ records */
+    bool has_read;           /* this kernel writes READ records */
     struct perf_ring *rings; /* SETS times n_cpus */
     uint64_t lost;           /* losses not reported yet */
 };

@@ -70,8 +70,7 @@ int perf_parse(struct span record, struct perf_record *ret)
             return BARO_E_SYNTAX;
         r.value = span_u64(body, 8);
         break;
-    default:
-        break;
+    default: break;
     }
     if (code == 0)
         *ret = r;

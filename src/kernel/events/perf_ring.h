@@ -20,11 +20,11 @@ struct ring_seen {
 };
 
 struct perf_ring {
-    int fd;       /* of the event that owns the ring; not closed here; -1: not mapped */
-    void *pages;  /* struct perf_event_mmap_page, then the data */
-    size_t size;  /* bytes of data, a power of two */
+    int fd;              /* of the event that owns the ring; not closed here; -1: not mapped */
+    void *pages;         /* struct perf_event_mmap_page, then the data */
+    size_t size;         /* bytes of data, a power of two */
     uint64_t head, tail; /* in bytes since the ring was mapped */
-    bool has_next; /* next is the parsed record at the tail, text its bytes */
+    bool has_next;       /* next is the parsed record at the tail, text its bytes */
     struct perf_record next;
     unsigned char text[RING_RECORD_MOST];
     struct ring_seen seen[RING_SEEN];

@@ -11,12 +11,9 @@ enum exits_source_kind exits_kind(const struct exits_source *s)
 const char *exits_name(const struct exits_source *s)
 {
     switch (s->kind) {
-    case EXITS_CONNECTOR:
-        return "connector";
-    case EXITS_PERF:
-        return "perf";
-    case EXITS_TASKSTATS:
-        return "taskstats";
+    case EXITS_CONNECTOR: return "connector";
+    case EXITS_PERF: return "perf";
+    case EXITS_TASKSTATS: return "taskstats";
     }
     return "";
 }

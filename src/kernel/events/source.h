@@ -12,8 +12,8 @@ struct exits_source {
     int (*drain)(struct exits_source *s, exits_event_fn *fn, void *context);
     uint64_t (*capacity)(const struct exits_source *s);
     void (*close)(struct exits_source *s); /* frees s and all but fd */
-    int64_t clock_offset_ns; /* added to the kernel's times to get those of the caller's time namespace */
-    bool filtered; /* a filter is attached: sequence numbers have gaps */
+    int64_t clock_offset_ns;               /* added to the kernel's times to get those of the caller's time namespace */
+    bool filtered;                         /* a filter is attached: sequence numbers have gaps */
 };
 
 #endif

@@ -36,7 +36,7 @@
 #define DATAGRAM 2048u         /* two structs of version 16 with their headers are 1,180 bytes */
 #define BATCHES_PER_DRAIN 256u /* 8,192 events: a machine that forks faster than we read must not keep us here */
 #define OVERFLOWS_PER_DRAIN 8u
-#define GROUPS_MAX 512u        /* living groups of which a thread has ended */
+#define GROUPS_MAX 512u /* living groups of which a thread has ended */
 
 /* The sum over the ended threads of a group that still lives. */
 struct partial {
@@ -276,8 +276,8 @@ int exits_taskstats_open(struct exits_source **ret, struct baro_error *err)
     struct listener *t = calloc(1, sizeof(*t));
     if (!t)
         return error_set(err, -ENOMEM, "out of memory");
-    t->base = (struct exits_source){
-        EXITS_TASKSTATS, -1, taskstats_drain, taskstats_capacity, taskstats_close, 0, false};
+    t->base =
+        (struct exits_source){EXITS_TASKSTATS, -1, taskstats_drain, taskstats_capacity, taskstats_close, 0, false};
     t->batch = (struct netlink_batch){.slot = DATAGRAM, .at = t->text};
     int code = netlink_open(NETLINK_GENERIC, 0, BUFFER_BYTES, &step);
     if (code < 0) {

@@ -59,7 +59,7 @@ static int find_shift(struct span stats, int32_t pid, size_t *ret)
     return BARO_E_SYNTAX;
 }
 
-#define TICK_MOST 10000000u         /* ns: HZ is at least 100 */
+#define TICK_MOST 10000000u        /* ns: HZ is at least 100 */
 #define LIFE_MOST (10 * TICK_MOST) /* of a process whose CPU time is corrected */
 
 /* The scheduler adds to the CPU time at each tick and when a time slice ends. The last slice has not ended when the

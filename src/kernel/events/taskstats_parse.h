@@ -21,11 +21,11 @@ struct taskstats_usage {
 };
 
 struct taskstats_record {
-    int32_t pid;      /* of the thread that ended */
-    int32_t tgid;     /* of its group; 0: not known (before version 12, unless it was the last thread of several) */
-    bool has_group;   /* version 12: tgid and last are known */
-    bool last;        /* the group ended with it */
-    bool has_total;   /* total_cpu_ns is that of the whole group */
+    int32_t pid;    /* of the thread that ended */
+    int32_t tgid;   /* of its group; 0: not known (before version 12, unless it was the last thread of several) */
+    bool has_group; /* version 12: tgid and last are known */
+    bool last;      /* the group ended with it */
+    bool has_total; /* total_cpu_ns is that of the whole group */
     uint64_t total_cpu_ns;
     uint32_t version, uid, status;
     uint64_t elapsed_ns; /* of the group if has_group, else of the thread */

@@ -48,7 +48,7 @@ enum proc_stat_field {
 struct proc_stat {
     uint32_t valid;
     uint64_t value[PROC_STAT_MAX];
-    uint32_t cpus;            /* number of lines of single CPUs, which are those online */
+    uint32_t cpus; /* number of lines of single CPUs, which are those online */
 };
 typedef void proc_cpu_fn(void *context, const struct proc_cpu *cpu);
 /* Calls fn (may be NULL) for each cpu line, the sum first. CPUs that are offline have no line. Only the sum of the
@@ -114,7 +114,7 @@ enum vmstat_field {
 struct proc_vmstat {
     uint32_t valid;
     uint64_t value[VM_MAX];
-    size_t end;               /* offset of the end of the last line that is used */
+    size_t end; /* offset of the end of the last line that is used */
 };
 int proc_vmstat_parse(struct span text, struct proc_vmstat *ret);
 

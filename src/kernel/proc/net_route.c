@@ -7,7 +7,7 @@
 #include "kernel/proc/machine.h"
 #include "kernel/proc/text.h"
 
-#define ROUTE_UP 0x1u       /* include/uapi/linux/route.h */
+#define ROUTE_UP 0x1u /* include/uapi/linux/route.h */
 #define ROUTE_REJECT 0x200u
 #define MASK_OF_ONE 0xFFFFFFFFu
 #define LENGTH_OF_ONE 128u

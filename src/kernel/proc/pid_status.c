@@ -49,24 +49,15 @@ static const struct key keys_n[] = {COUNT("nonvoluntary_ctxt_switches:", STATUS_
 static const struct key *keys_for(char first)
 {
     switch (first) {
-    case 'V':
-        return keys_vm;
-    case 'R':
-        return keys_rss;
-    case 'T':
-        return keys_t;
-    case 'P':
-        return keys_p;
-    case 'U':
-        return keys_u;
-    case 'K':
-        return keys_k;
-    case 'v':
-        return keys_v;
-    case 'n':
-        return keys_n;
-    default:
-        return NULL;
+    case 'V': return keys_vm;
+    case 'R': return keys_rss;
+    case 'T': return keys_t;
+    case 'P': return keys_p;
+    case 'U': return keys_u;
+    case 'K': return keys_k;
+    case 'v': return keys_v;
+    case 'n': return keys_n;
+    default: return NULL;
     }
 }
 

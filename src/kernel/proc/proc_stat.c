@@ -12,12 +12,9 @@ static const struct {
     size_t len;
 } keys[PROC_STAT_MAX] = {
 #define KEY(field, text) [field] = {text, sizeof(text) - 1}
-    KEY(PROC_STAT_SWITCHES, "ctxt "),
-    KEY(PROC_STAT_INTERRUPTS, "intr "),
-    KEY(PROC_STAT_BTIME, "btime "),
-    KEY(PROC_STAT_FORKS, "processes "),
-    KEY(PROC_STAT_RUNNING, "procs_running "),
-    KEY(PROC_STAT_BLOCKED, "procs_blocked "),
+    KEY(PROC_STAT_SWITCHES, "ctxt "),         KEY(PROC_STAT_INTERRUPTS, "intr "),
+    KEY(PROC_STAT_BTIME, "btime "),           KEY(PROC_STAT_FORKS, "processes "),
+    KEY(PROC_STAT_RUNNING, "procs_running "), KEY(PROC_STAT_BLOCKED, "procs_blocked "),
 #undef KEY
 };
 

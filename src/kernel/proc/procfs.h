@@ -20,22 +20,22 @@
 
 /* /proc/PID/stat; comments give the field numbers of proc(5). Fields up to 24 are required. */
 struct pid_stat {
-    int32_t pid;             /* 1 */
-    char comm[64];           /* 2, raw bytes, NUL-terminated; ends at the last ')' of the file */
-    char state;              /* 3 */
-    int32_t ppid;            /* 4 */
-    int32_t pgrp, session;   /* 5, 6 */
-    uint32_t flags;          /* 9: PF_KTHREAD 0x00200000 */
+    int32_t pid;                               /* 1 */
+    char comm[64];                             /* 2, raw bytes, NUL-terminated; ends at the last ')' of the file */
+    char state;                                /* 3 */
+    int32_t ppid;                              /* 4 */
+    int32_t pgrp, session;                     /* 5, 6 */
+    uint32_t flags;                            /* 9: PF_KTHREAD 0x00200000 */
     uint64_t minflt, cminflt, majflt, cmajflt; /* 10-13 */
-    uint64_t utime, stime;   /* 14, 15: ticks */
-    uint64_t cutime, cstime; /* 16, 17: ticks, saturated at 0 */
-    int64_t nice;            /* 19 */
-    uint64_t num_threads;    /* 20 */
-    uint64_t starttime;      /* 22: ticks since boot */
-    uint64_t vsize;          /* 23: bytes */
-    uint64_t rss;            /* 24: pages, saturated at 0 */
-    uint64_t sigignore;      /* 33: ignored signals, bit n - 1 for signal n up to 31; 0 if it is not there */
-    int32_t exit_code;       /* 52: wait status; valid if has_exit_code (since 3.5; 0 without ptrace access) */
+    uint64_t utime, stime;                     /* 14, 15: ticks */
+    uint64_t cutime, cstime;                   /* 16, 17: ticks, saturated at 0 */
+    int64_t nice;                              /* 19 */
+    uint64_t num_threads;                      /* 20 */
+    uint64_t starttime;                        /* 22: ticks since boot */
+    uint64_t vsize;                            /* 23: bytes */
+    uint64_t rss;                              /* 24: pages, saturated at 0 */
+    uint64_t sigignore; /* 33: ignored signals, bit n - 1 for signal n up to 31; 0 if it is not there */
+    int32_t exit_code;  /* 52: wait status; valid if has_exit_code (since 3.5; 0 without ptrace access) */
     bool has_exit_code;
 };
 #define PROC_PF_EXITING 0x00000004u /* set at the start of do_exit() */
@@ -60,7 +60,7 @@ enum pid_status_field {
     STATUS_MAX
 };
 struct pid_status {
-    uint32_t valid; /* bit per enum pid_status_field */
+    uint32_t valid;             /* bit per enum pid_status_field */
     uint64_t value[STATUS_MAX]; /* STATUS_UID: the real uid */
 };
 int pid_status_parse(struct span text, struct pid_status *ret);

@@ -170,12 +170,9 @@ int proc_absent(int error)
 {
     switch (error) {
     case ENOENT:
-    case ESRCH:
-        return BARO_ABSENT_GONE;
+    case ESRCH: return BARO_ABSENT_GONE;
     case EACCES:
-    case EPERM:
-        return BARO_ABSENT_DENIED;
-    default:
-        return BARO_ABSENT_UNSUPPORTED;
+    case EPERM: return BARO_ABSENT_DENIED;
+    default: return BARO_ABSENT_UNSUPPORTED;
     }
 }

@@ -30,10 +30,10 @@ int64_t sys_list_parse(struct span text, void (*fn)(void *context, uint32_t firs
 /* ---- block.c ---- */
 struct sys_block {
     bool partition;
-    bool counted;       /* a disk with hardware and no other disk below it: its I/O is no other disk's, too */
-    uint64_t size;      /* bytes */
-    uint64_t sequence;  /* diskseq (5.15+), unique since boot; 0: not known */
-    char label[96];     /* model, or the devices below it */
+    bool counted;      /* a disk with hardware and no other disk below it: its I/O is no other disk's, too */
+    uint64_t size;     /* bytes */
+    uint64_t sequence; /* diskseq (5.15+), unique since boot; 0: not known */
+    char label[96];    /* model, or the devices below it */
 };
 /* Returns 0, or -errno if there is no such device in /sys. */
 int sys_block_read(int sys_fd, const char *name, struct sys_block *ret);
@@ -43,16 +43,16 @@ int sys_block_read(int sys_fd, const char *name, struct sys_block *ret);
  */
 enum sys_net_way {
     SYS_NET_NO_WAY,
-    SYS_NET_TUNNEL,     /* its packets leave through another interface as well */
-    SYS_NET_OTHER,      /* a tap, which may be a guest's; a dummy */
-    SYS_NET_PORT,       /* a port of a bridge whose other end is in another namespace */
-    SYS_NET_ELSEWHERE,  /* its other end is in another namespace, or is an interface here that refers to it */
+    SYS_NET_TUNNEL,    /* its packets leave through another interface as well */
+    SYS_NET_OTHER,     /* a tap, which may be a guest's; a dummy */
+    SYS_NET_PORT,      /* a port of a bridge whose other end is in another namespace */
+    SYS_NET_ELSEWHERE, /* its other end is in another namespace, or is an interface here that refers to it */
 };
 struct sys_net {
-    uint32_t index;     /* unique in the life of this namespace; 0: not known */
-    bool hardware;      /* it has a device below it */
-    bool own;           /* as far as its own files show, no other interface counts its bytes, too */
-    bool may_lead;      /* neither hardware nor a bond or team or a member of one: call sys_net_way() */
+    uint32_t index; /* unique in the life of this namespace; 0: not known */
+    bool hardware;  /* it has a device below it */
+    bool own;       /* as far as its own files show, no other interface counts its bytes, too */
+    bool may_lead;  /* neither hardware nor a bond or team or a member of one: call sys_net_way() */
 };
 int sys_net_read(int sys_fd, const char *name, struct sys_net *ret);
 /* For an interface with may_lead; for others only *ret_link is valid. Reads some ten files, and is needed only where
@@ -64,7 +64,7 @@ uint64_t sys_net_master(int sys_fd, const char *name);
 
 /* ---- hwmon.c ---- */
 struct sys_sensor {
-    char name[64];      /* chip/label */
+    char name[64]; /* chip/label */
     char path[96]; /* hwmon: ".../temp1", to which "_input" or "_crit" is appended; or the thermal zone */
     bool zone;
 };

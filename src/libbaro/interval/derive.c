@@ -73,10 +73,8 @@ int derive_adds_up(enum process_metric metric)
     case PROCESS_swap:
     case PROCESS_virtual:
     case PROCESS_threads:
-    case PROCESS_fds:
-        return 1;
-    default:
-        return 0; /* counters are the ledger's; marks, times, nice and letters don't add */
+    case PROCESS_fds: return 1;
+    default: return 0; /* counters are the ledger's; marks, times, nice and letters don't add */
     }
 }
 

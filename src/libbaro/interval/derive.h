@@ -18,10 +18,10 @@ struct baro_sample;
 /* A sum over the living processes of one sample. Where not all of them had the value it is a lower bound. */
 struct derive_sum {
     uint64_t value;
-    size_t members; /* that could have had the value */
-    size_t covered; /* that had it */
+    size_t members;   /* that could have had the value */
+    size_t covered;   /* that had it */
     uint64_t lacking; /* rss of those that did not: of pss and uss they have no more than that */
-    int absent;     /* enum baro_absent: none had it, for this reason (that of the last one); 0: value counts */
+    int absent;       /* enum baro_absent: none had it, for this reason (that of the last one); 0: value counts */
 };
 
 /* Does it lack the value, and add nothing to a sum all the same? It is what is left of a process, which holds nothing,

@@ -16,6 +16,7 @@
 #define CPU_ALL CPU_idle, CPU_iowait, CPU_steal, CPU_BUSY
 
 /* In the order of the kinds. A new one comes at the end of its kind: its number is what a program may have kept. */
+/* clang-format off */
 static const struct baro_derived table[] = {
     RATE(PROCESS, "cores", "cores", "cores that it used", PROCESS_cpu)
     RATE(PROCESS, "io_read_bytes_per_second", "bytes per second",
@@ -97,6 +98,7 @@ static const struct baro_derived table[] = {
     RATE(TASK, "io_write_bytes_per_second", "bytes per second",
          "bytes sent to storage, with those of children that were waited for", TASK_io_write)
 };
+/* clang-format on */
 #define ROWS (sizeof(table) / sizeof(*table))
 
 /* ---- the table ---- */
@@ -142,16 +144,11 @@ struct reading {
 static int value_of(const struct reading *r, int metric, uint64_t *ret)
 {
     switch (r->kind) {
-    case BARO_KIND_PROCESS:
-        return baro_process_value(r->process, metric, ret);
-    case BARO_KIND_JOB:
-        return baro_sample_job(r->sample, metric, ret);
-    case BARO_KIND_RECORDER:
-        return baro_sample_recorder(r->sample, metric, ret);
-    case BARO_KIND_HOST:
-        return baro_sample_host(r->sample, metric, ret);
-    default:
-        return baro_entity_value(r->entity, metric, ret);
+    case BARO_KIND_PROCESS: return baro_process_value(r->process, metric, ret);
+    case BARO_KIND_JOB: return baro_sample_job(r->sample, metric, ret);
+    case BARO_KIND_RECORDER: return baro_sample_recorder(r->sample, metric, ret);
+    case BARO_KIND_HOST: return baro_sample_host(r->sample, metric, ret);
+    default: return baro_entity_value(r->entity, metric, ret);
     }
 }
 

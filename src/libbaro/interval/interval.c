@@ -204,14 +204,10 @@ int baro_interval_process_derived(const struct baro_interval *between, const str
 static int exit_metric_of(int process_metric)
 {
     switch (process_metric) {
-    case PROCESS_cpu:
-        return EXIT_cpu;
-    case PROCESS_io_read:
-        return EXIT_io_read;
-    case PROCESS_io_write:
-        return EXIT_io_write;
-    default:
-        return -1;
+    case PROCESS_cpu: return EXIT_cpu;
+    case PROCESS_io_read: return EXIT_io_read;
+    case PROCESS_io_write: return EXIT_io_write;
+    default: return -1;
     }
 }
 
@@ -219,8 +215,8 @@ static int exit_metric_of(int process_metric)
  * small. */
 static bool ran_before(const struct baro_header *h, const struct baro_process *p)
 {
-    return p && (begin_of(h, p->key.start) == 0 || (p->origin == BARO_ORIGIN_TARGET &&
-                                                    (!h || baro_header_mode(h) == BARO_MODE_ATTACH)));
+    return p && (begin_of(h, p->key.start) == 0 ||
+                 (p->origin == BARO_ORIGIN_TARGET && (!h || baro_header_mode(h) == BARO_MODE_ATTACH)));
 }
 
 static bool is_lower_bound(const struct baro_interval *between, const struct baro_process *before,
@@ -234,7 +230,7 @@ static bool is_lower_bound(const struct baro_interval *between, const struct bar
 }
 
 int baro_interval_exit_derived(const struct baro_interval *between, const struct baro_process *before,
-                       const struct baro_exit *end, int derived, struct baro_use *ret)
+                               const struct baro_exit *end, int derived, struct baro_use *ret)
 {
     int of_process = counter_of(derived), metric = exit_metric_of(of_process), absent;
     uint64_t v0 = 0, v1 = 0;

@@ -14,7 +14,9 @@
 #define METRIC_ID_(kind, stem) kind##_##stem
 #define METRIC_ID(kind, stem) METRIC_ID_(kind, stem)
 #define METRIC(stem, ...) METRIC_ID(KIND, stem),
-#define KIND_BEGIN(name) enum name##_metric {
+#define KIND_BEGIN(name)                                                                                               \
+    enum name##_metric                                                                                                 \
+    {
 #define KIND_END(name, time)                                                                                           \
     METRIC_ID(KIND, MAX)                                                                                               \
     }                                                                                                                  \

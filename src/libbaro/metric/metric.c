@@ -110,7 +110,7 @@
 /* Since which kernel: a number, and as it ends the help. */
 #define SINCE_ALWAYS 0
 #define HELP_ALWAYS ""
-#define SINCE_LINUX(major, minor) ((major) * 1000 + (minor))
+#define SINCE_LINUX(major, minor) ((major)*1000 + (minor))
 #define HELP_LINUX(major, minor) "; since Linux " #major "." #minor
 #define SINCE_LINUX_V2(major, minor) SINCE_LINUX(major, minor)
 #define HELP_LINUX_V2(major, minor) HELP_LINUX(major, minor) " in v2"
@@ -150,8 +150,13 @@ static const struct {
     int count, time;
 } kinds[KIND_COUNT] = {
 #define METRIC(...)
-#define KIND_BEGIN(name) {#name, name##_metrics,
-#define KIND_END(name, time) METRIC_ID(KIND, MAX), METRIC_ID(KIND, time)},
+#define KIND_BEGIN(name)                                                                                               \
+    {                                                                                                                  \
+#name, name##_metrics,
+#define KIND_END(name, time)                                                                                           \
+    METRIC_ID(KIND, MAX), METRIC_ID(KIND, time)                                                                        \
+    }                                                                                                                  \
+    ,
 #include "libbaro/metric/kinds.def"
 #undef KIND_END
 #undef KIND_BEGIN
@@ -223,11 +228,16 @@ const char *baro_kind_name(int kind)
 const char *baro_absent_name(enum baro_absent reason)
 {
     static const char *const names[ABSENT_COUNT] = {
-        [BARO_PRESENT] = "present",           [BARO_ABSENT_NOT_ASKED] = "not asked",
-        [BARO_ABSENT_UNSUPPORTED] = "unsupported", [BARO_ABSENT_DENIED] = "denied",
-        [BARO_ABSENT_GONE] = "gone",          [BARO_ABSENT_NOT_YET] = "not yet",
-        [BARO_ABSENT_THINNED] = "thinned",    [BARO_ABSENT_TIMEOUT] = "timeout",
-        [BARO_ABSENT_UNKNOWN] = "unknown",    [BARO_ABSENT_SHARED] = "shared",
+        [BARO_PRESENT] = "present",
+        [BARO_ABSENT_NOT_ASKED] = "not asked",
+        [BARO_ABSENT_UNSUPPORTED] = "unsupported",
+        [BARO_ABSENT_DENIED] = "denied",
+        [BARO_ABSENT_GONE] = "gone",
+        [BARO_ABSENT_NOT_YET] = "not yet",
+        [BARO_ABSENT_THINNED] = "thinned",
+        [BARO_ABSENT_TIMEOUT] = "timeout",
+        [BARO_ABSENT_UNKNOWN] = "unknown",
+        [BARO_ABSENT_SHARED] = "shared",
     };
     return (unsigned)reason < ABSENT_COUNT ? names[reason] : "unknown";
 }
@@ -235,18 +245,12 @@ const char *baro_absent_name(enum baro_absent reason)
 const char *baro_unit_name(enum baro_unit unit)
 {
     switch (unit) {
-    case BARO_UNIT_NS:
-        return "ns";
-    case BARO_UNIT_BYTES:
-        return "bytes";
-    case BARO_UNIT_RATIO:
-        return "ratio";
-    case BARO_UNIT_HERTZ:
-        return "hertz";
-    case BARO_UNIT_CELSIUS:
-        return "celsius";
-    default:
-        return "";
+    case BARO_UNIT_NS: return "ns";
+    case BARO_UNIT_BYTES: return "bytes";
+    case BARO_UNIT_RATIO: return "ratio";
+    case BARO_UNIT_HERTZ: return "hertz";
+    case BARO_UNIT_CELSIUS: return "celsius";
+    default: return "";
     }
 }
 
@@ -255,17 +259,11 @@ double baro_metric_real(const struct baro_metric *m, uint64_t stored)
     double real;
     switch (m->unit) {
     case BARO_UNIT_RATIO:
-    case BARO_UNIT_DECIMAL:
-        return (double)stored / 1e6;
-    case BARO_UNIT_CELSIUS:
-        return (double)(int64_t)stored / 1e3;
-    case BARO_UNIT_SIGNED:
-        return (double)(int64_t)stored;
-    case BARO_UNIT_REAL:
-        memcpy(&real, &stored, sizeof(real));
-        return real;
-    default:
-        return (double)stored;
+    case BARO_UNIT_DECIMAL: return (double)stored / 1e6;
+    case BARO_UNIT_CELSIUS: return (double)(int64_t)stored / 1e3;
+    case BARO_UNIT_SIGNED: return (double)(int64_t)stored;
+    case BARO_UNIT_REAL: memcpy(&real, &stored, sizeof(real)); return real;
+    default: return (double)stored;
     }
 }
 

@@ -42,26 +42,26 @@ struct baro_extra {
 };
 
 struct baro_process {
-    uint32_t id;              /* unique within a tape, from 1; never used twice */
+    uint32_t id; /* unique within a tape, from 1; never used twice */
     struct baro_key key;
-    struct baro_key parent;   /* the current parent: it changes when the process is adopted */
-    uint32_t uid;             /* real uid, UINT32_MAX where not known */
+    struct baro_key parent; /* the current parent: it changes when the process is adopted */
+    uint32_t uid;           /* real uid, UINT32_MAX where not known */
     enum baro_origin origin;
     uint64_t first_ns; /* when it became known */
     /* when its values were last read, except pss and uss (see smaps_at) */
     uint64_t read_ns;
-    uint32_t info_version;    /* grows with each change of name, cmdline, uid or parent */
-    char *name;               /* full name; "" where not known */
-    char *cmdline; /* arguments separated by single spaces in shell quoting, redacted; NULL where not known */
-    uint8_t cmdline_absent;   /* enum baro_absent */
+    uint32_t info_version;  /* grows with each change of name, cmdline, uid or parent */
+    char *name;             /* full name; "" where not known */
+    char *cmdline;          /* arguments separated by single spaces in shell quoting, redacted; NULL where not known */
+    uint8_t cmdline_absent; /* enum baro_absent */
     uint64_t value[PROCESS_MAX];
-    uint8_t absent[PROCESS_MAX]; /* enum baro_absent; value is 0 where this is not BARO_PRESENT */
+    uint8_t absent[PROCESS_MAX];    /* enum baro_absent; value is 0 where this is not BARO_PRESENT */
     const struct baro_extra *extra; /* of a tape; NULL elsewhere */
 };
 
 struct baro_exit {
-    uint64_t t_ns;       /* when it ended, or when it was found gone */
-    uint32_t id;         /* the process's id; also given to processes that no sample saw */
+    uint64_t t_ns; /* when it ended, or when it was found gone */
+    uint32_t id;   /* the process's id; also given to processes that no sample saw */
     struct baro_key key;
     struct baro_key parent;
     uint32_t uid;
@@ -69,7 +69,7 @@ struct baro_exit {
     enum baro_exit_source source;
     bool sampled; /* it is in at least one sample */
     bool status_known;
-    int status;          /* wait status as of wait4(2), valid if status_known */
+    int status; /* wait status as of wait4(2), valid if status_known */
     const char *name;
     const char *cmdline; /* NULL where not known */
     uint64_t value[EXIT_MAX];
@@ -116,19 +116,18 @@ enum {
 
 /* One CPU, disk, filesystem, interface, sensor or control group; or a row of a kind that was declared. */
 struct baro_entity {
-    uint32_t
-        id; /* unique within a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
-    int kind;               /* enum baro_kind; of declared kinds that of baro_tape_kind_find(), and 0 elsewhere */
-    char *name;             /* "cpu0", "nvme0n1", "/home", "eth0" */
-    char *label;            /* more about it, such as the model; "" */
+    uint32_t id; /* unique in a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
+    int kind;    /* enum baro_kind; of declared kinds that of baro_tape_kind_find(), and 0 elsewhere */
+    char *name;  /* "cpu0", "nvme0n1", "/home", "eth0" */
+    char *label; /* more about it, such as the model; "" */
     struct baro_entity_owner owner;         /* as the attributes not of the kinds up to BARO_KIND_CGROUP */
     size_t n_attributes;                    /* ATTRIBUTES_MAX at most */
     const struct baro_attribute *attribute; /* such as the labels of OpenMetrics */
-    uint32_t info_version;  /* grows with each change of label, owner or attributes */
-    uint64_t read_ns;       /* of a tape: when its values were read; elsewhere the list's time says it */
-    size_t n_values;        /* of a tape: how many there are */
-    uint64_t *value;        /* one for each metric of its kind */
-    uint8_t *absent;        /* as many */
+    uint32_t info_version;                  /* grows with each change of label, owner or attributes */
+    uint64_t read_ns;               /* of a tape: when its values were read; elsewhere the list's time says it */
+    size_t n_values;                /* of a tape: how many there are */
+    uint64_t *value;                /* one for each metric of its kind */
+    uint8_t *absent;                /* as many */
     const struct baro_extra *extra; /* of a tape; NULL elsewhere */
 };
 
@@ -141,7 +140,7 @@ struct baro_entities {
 /* A kind that the registry does not have: it is declared while a recording lasts (--collect), or a newer barograph
  * wrote the tape. */
 struct baro_declared {
-    const char *name; /* "jobqueue", ...: KIND_NAME_MAX bytes at most */
+    const char *name;                        /* "jobqueue", ...: KIND_NAME_MAX bytes at most */
     const struct baro_metric *const *metric; /* its columns; there may be more later, 128 at most */
     size_t n_metrics;
     struct baro_entities rows; /* each with n_metrics values */
@@ -153,13 +152,13 @@ struct baro_sample {
     uint8_t job_absent[JOB_MAX];
     uint64_t self[RECORDER_MAX];
     uint8_t self_absent[RECORDER_MAX];
-    bool lossy;                        /* events were lost since the sample before */
-    size_t n;                          /* living members */
+    bool lossy;                            /* events were lost since the sample before */
+    size_t n;                              /* living members */
     struct baro_process *const *processes; /* order: parents before children; borrowed */
     const uint64_t
         *moved; /* a bit for each: it may have changed since the sample before; NULL: all may have; borrowed */
     uint64_t
-        removals; /* with moved: how many have left the list so far. If none did since, who is new stands at its end */
+        removals; /* with moved: how many have left the list so far. If none did since, new ones stand at its end */
     const struct baro_extra *job_extra, *self_extra, *host_extra; /* of a tape; NULL elsewhere */
     /* The machine, which is not read for every sample: its values at host_ns. */
     bool has_host; /* the machine was read at least once */
@@ -181,7 +180,7 @@ struct baro_sample {
 struct baro_limits {
     uint64_t memory_bytes;
     char memory_source[128];
-    uint64_t cores_ppm;         /* millionths of a core */
+    uint64_t cores_ppm; /* millionths of a core */
     char cores_source[128];
     uint64_t pids;
     char pids_source[128];
@@ -196,39 +195,39 @@ bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b)
 
 struct baro_header {
     enum baro_mode mode;
-    char version[32];           /* of barograph that wrote it */
+    char version[32]; /* of barograph that wrote it */
     char host[65];
-    char kernel[65];            /* release */
-    char machine[65];           /* x86_64, aarch64, ... */
+    char kernel[65];  /* release */
+    char machine[65]; /* x86_64, aarch64, ... */
     char boot_id[37];
-    int64_t start_realtime_ns;  /* since the epoch; UTC */
+    int64_t start_realtime_ns; /* since the epoch; UTC */
     uint64_t start_monotonic_ns;
     uint64_t start_boottime_ns;
-    uint64_t interval_ns;       /* 0: auto */
-    uint64_t overhead_ppm;      /* budget as parts per million of a core; 0: off */
-    uint64_t wanted;            /* mask of process metrics that were asked for */
+    uint64_t interval_ns;  /* 0: auto */
+    uint64_t overhead_ppm; /* budget as parts per million of a core; 0: off */
+    uint64_t wanted;       /* mask of process metrics that were asked for */
     uint32_t clk_tck;
-    uint32_t cpus;              /* online */
+    uint32_t cpus; /* online */
     uint64_t page_size;
-    uint64_t memory_total;      /* bytes */
-    struct baro_limits limits;  /* of tapes that have no record of them; where that is still to come, not yet known */
+    uint64_t memory_total;     /* bytes */
+    struct baro_limits limits; /* of tapes that have no record of them; where that is still to come, not yet known */
     char cpu_model[128];
     uint32_t numa_nodes;
     char cgroup_mode[16]; /* of run: "own", "none"; of record --cgroup "target", or "members" where the group counts no
                              CPU time; else "" */
     uint32_t uid;
-    char **argv;                /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
+    char **argv; /* the command redacted (run) or of the first target; NULL-terminated; may be empty */
     char *cwd;
-    char event_source[16];      /* "connector", "perf", "scan" */
-    char exit_source[16];       /* "taskstats", "perf", "wait4", "none" */
-    int32_t *targets;           /* attach: pids */
+    char event_source[16]; /* "connector", "perf", "scan" */
+    char exit_source[16];  /* "taskstats", "perf", "wait4", "none" */
+    int32_t *targets;      /* attach: pids */
     size_t n_targets;
     /* identity among many tapes; empty where the environment says nothing */
     char job_id[64], step_id[64], rank[32];
-    char name[256];             /* what the user calls it: of a recording of tasks; "": it has none */
+    char name[256]; /* what the user calls it: of a recording of tasks; "": it has none */
     /* the recorder, so that a reader on the same boot can see whether it lives; 0: not known */
     struct baro_key recorder;
-    uint64_t pid_namespace;     /* inode of /proc/PID/ns/pid: where the recorder's pid means it */
+    uint64_t pid_namespace; /* inode of /proc/PID/ns/pid: where the recorder's pid means it */
     /* a tape in segments: which of them this is, from 1 on, and how much is kept; 0: a tape in one file; no limit */
     uint32_t segment;
     uint64_t keep_ns, keep_bytes;
@@ -236,10 +235,10 @@ struct baro_header {
     uint64_t group_user_ns, group_system_ns;
     /* the same of control groups that tasks name, in the order of the tasks */
     struct header_group {
-        uint64_t inode;              /* of the file that has the count: which group it is */
-        uint64_t user_ns, system_ns; /* that it had used before */
+        uint64_t inode;                              /* of the file that has the count: which group it is */
+        uint64_t user_ns, system_ns;                 /* that it had used before */
         uint64_t carried_user_ns, carried_system_ns; /* what another group of that name had used in the recording */
-    } *groups;
+    } * groups;
     size_t n_groups;
 };
 

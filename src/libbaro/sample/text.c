@@ -37,15 +37,18 @@ size_t baro_text_escape(const char *text, size_t len, char *ret, size_t size)
 }
 
 /* sigabbrev_np() came with glibc 2.32. Numbers differ between architectures, so they are never written here. */
-#define NAME(n) {n, #n}
+#define NAME(n)                                                                                                        \
+    {                                                                                                                  \
+        n, #n                                                                                                          \
+    }
 static const struct {
     int number;
     const char *name;
 } signals[] = {
-    NAME(SIGHUP),  NAME(SIGINT),    NAME(SIGQUIT), NAME(SIGILL),    NAME(SIGTRAP), NAME(SIGABRT), NAME(SIGBUS),
-    NAME(SIGFPE),  NAME(SIGKILL),   NAME(SIGUSR1), NAME(SIGSEGV),   NAME(SIGUSR2), NAME(SIGPIPE), NAME(SIGALRM),
-    NAME(SIGTERM), NAME(SIGSTKFLT), NAME(SIGCHLD), NAME(SIGCONT),   NAME(SIGSTOP), NAME(SIGTSTP), NAME(SIGTTIN),
-    NAME(SIGTTOU), NAME(SIGURG),    NAME(SIGXCPU), NAME(SIGXFSZ),   NAME(SIGVTALRM), NAME(SIGPROF), NAME(SIGWINCH),
+    NAME(SIGHUP),  NAME(SIGINT),    NAME(SIGQUIT), NAME(SIGILL),  NAME(SIGTRAP),   NAME(SIGABRT), NAME(SIGBUS),
+    NAME(SIGFPE),  NAME(SIGKILL),   NAME(SIGUSR1), NAME(SIGSEGV), NAME(SIGUSR2),   NAME(SIGPIPE), NAME(SIGALRM),
+    NAME(SIGTERM), NAME(SIGSTKFLT), NAME(SIGCHLD), NAME(SIGCONT), NAME(SIGSTOP),   NAME(SIGTSTP), NAME(SIGTTIN),
+    NAME(SIGTTOU), NAME(SIGURG),    NAME(SIGXCPU), NAME(SIGXFSZ), NAME(SIGVTALRM), NAME(SIGPROF), NAME(SIGWINCH),
     NAME(SIGIO),   NAME(SIGPWR),    NAME(SIGSYS),
 };
 

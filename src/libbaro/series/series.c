@@ -139,10 +139,9 @@ int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const cha
     int counter = add_term(s, kind, metric, true, false);
     if (counter < 0)
         return error_set(err, counter, "out of memory");
-    return add(s,
-               (struct curve){
-                   .kind = kind, .id = one ? 0 : id, .metric = metric, .counter = counter, .scale = SCALE_RATE},
-               one ? NULL : name, err);
+    return add(
+        s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = counter, .scale = SCALE_RATE},
+        one ? NULL : name, err);
 }
 
 int baro_series_add_derived(struct baro_series *s, int kind, uint32_t id, const char *name, int derived,
@@ -153,7 +152,10 @@ int baro_series_add_derived(struct baro_series *s, int kind, uint32_t id, const 
         return error_set(err, BARO_E_RANGE, "there is no such derived metric");
     bool one = series_one_of_a_kind(kind);
     bool of_time = baro_metric_get(kind, d->from[0])->unit == BARO_UNIT_NS;
-    struct curve c = {.kind = kind, .id = one ? 0 : id, .metric = d->from[0], .share = d->per != NULL,
+    struct curve c = {.kind = kind,
+                      .id = one ? 0 : id,
+                      .metric = d->from[0],
+                      .share = d->per != NULL,
                       .scale = d->per || of_time ? 1 : SCALE_RATE};
     int r = 0;
     for (size_t i = 0; i < d->n_from && r >= 0; i++) {

@@ -8,7 +8,7 @@
 #include "libbaro/interval/stretches.h"
 
 #define SERIES_NEVER UINT64_MAX
-#define SERIES_COUNT (-2)  /* as the metric of a curve of values: how many there are */
+#define SERIES_COUNT (-2) /* as the metric of a curve of values: how many there are */
 
 /* A curve that a counter is part of. */
 struct term {
@@ -30,24 +30,24 @@ struct counter {
 struct curve {
     int kind;
     uint32_t id;
-    char *name; /* NULL: any */
+    char *name;      /* NULL: any */
     uint32_t called; /* of processes: number of the name, from 1 on; 0: any */
     int metric;
-    int counter; /* index of the first; -1: a curve of values */
-    double scale; /* of growth per nanosecond */
-    bool share;   /* growth is divided by that of other counters, not by time */
-    double per;   /* the growth of these */
+    int counter;      /* index of the first; -1: a curve of values */
+    double scale;     /* of growth per nanosecond */
+    bool share;       /* growth is divided by that of other counters, not by time */
+    double per;       /* the growth of these */
     uint64_t read_ns; /* as of a counter */
     struct baro_bucket *at;
-    bool has;         /* values: one holds since since_ns. Rates: growth is counted since then */
+    bool has; /* values: one holds since since_ns. Rates: growth is counted since then */
     uint64_t since_ns;
-    double value;     /* that holds, or that grew since then */
-    bool known;       /* in the sample that is being read */
-    double now;       /* values: of that sample */
+    double value; /* that holds, or that grew since then */
+    bool known;   /* in the sample that is being read */
+    double now;   /* values: of that sample */
     struct bounds {
-        bool unsure;   /* it is a sum that is not whole, or old: baro_bucket.unsure_ns */
+        bool unsure; /* it is a sum that is not whole, or old: baro_bucket.unsure_ns */
         double high, at_least;
-    } bounds, bounds_now; /* of value, and of now */
+    } bounds, bounds_now;  /* of value, and of now */
     struct stretches held; /* rates: growth that no bucket has so far */
 };
 
@@ -61,11 +61,11 @@ struct baro_series {
     struct counter *counter;
     size_t n_counters;
     const struct baro_tape *tape;
-    bool begun;         /* a sample was read */
-    bool has_job;       /* the sample that is being read is of a job, and not of the machine alone */
-    bool from_begin;    /* the walk began with the tape's first record: tasks had used nothing before it */
-    bool from_start;    /* the first one is the tape's first: what processes had used then is of this recording */
-    bool failed;        /* out of memory */
+    bool begun;      /* a sample was read */
+    bool has_job;    /* the sample that is being read is of a job, and not of the machine alone */
+    bool from_begin; /* the walk began with the tape's first record: tasks had used nothing before it */
+    bool from_start; /* the first one is the tape's first: what processes had used then is of this recording */
+    bool failed;     /* out of memory */
 };
 
 bool series_one_of_a_kind(int kind);

@@ -160,8 +160,7 @@ static void read_entities(struct baro_series *s, int counter, const struct baro_
         uint64_t v;
         const struct who who = {.id = e->id, .name = baro_entity_name(e)};
         if (baro_entity_value(e, c->metric, &v) == BARO_PRESENT)
-            read_counter(s, counter, &who, c->read_ns, v,
-                         c->kind == BARO_KIND_TASK && (s->begun || s->from_begin));
+            read_counter(s, counter, &who, c->read_ns, v, c->kind == BARO_KIND_TASK && (s->begun || s->from_begin));
     }
 }
 
@@ -238,8 +237,8 @@ static void note_lack(struct lack *lack, const struct baro_process *p, int metri
 static void note_bounds(struct curve *c, const struct baro_sample *sample, const struct lack *lack, int metric)
 {
     bool is_old = (metric == PROCESS_pss || metric == PROCESS_uss) && derive_is_stale(sample);
-    c->bounds_now = (struct bounds){.unsure = lack->any || is_old, .high = c->now + lack->most,
-                                    .at_least = is_old ? 0 : c->now};
+    c->bounds_now =
+        (struct bounds){.unsure = lack->any || is_old, .high = c->now + lack->most, .at_least = is_old ? 0 : c->now};
 }
 
 static void read_process_values(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
@@ -343,7 +342,7 @@ static void raise_most(struct curve *c, const struct baro_sample *sample)
 static void spread_growth(const struct baro_series *s, struct curve *c, const struct stretch_grown *grown)
 {
     series_spread(s, c, grown->begin_ns, grown->end_ns,
-           grown->growth * c->scale / (double)(grown->end_ns - grown->begin_ns));
+                  grown->growth * c->scale / (double)(grown->end_ns - grown->begin_ns));
 }
 
 /* What grew since since_ns, as a rate over that time. */

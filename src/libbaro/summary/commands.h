@@ -48,7 +48,7 @@ struct command {
 struct commands {
     struct command *at;
     uint32_t n, cap;
-    uint32_t *slot;   /* hash table of index + 1; a power of two, at most half full */
+    uint32_t *slot; /* hash table of index + 1; a power of two, at most half full */
     uint32_t slots;
     bool overflowed;
 };

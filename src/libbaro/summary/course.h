@@ -27,7 +27,7 @@ struct course {
         uint64_t last_ns, last_value; /* of the last sample that had it */
     } since[COURSE_GROWTHS];
     struct stretch_grown latest[COURSE_GROWTHS]; /* the latest stretch that grown[] has; none: end_ns is 0 */
-    double limit[COURSE_GROWTHS];                 /* of stretches: what there can be per nanosecond */
+    double limit[COURSE_GROWTHS];                /* of stretches: what there can be per nanosecond */
     struct course_held {
         bool known;
         uint64_t t_ns, value; /* the last value, and its sample */

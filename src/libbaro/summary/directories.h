@@ -14,7 +14,7 @@ struct directories_last {
         char *path;
         uint64_t value[DIRECTORY_MAX];
         uint8_t absent[DIRECTORY_MAX];
-    } *at;
+    } * at;
     size_t n;
 };
 

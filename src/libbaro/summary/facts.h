@@ -25,13 +25,7 @@ enum {
 enum { TARGET_PID, TARGET_NAME };
 enum { EXIT_STATUS, EXIT_SIGNAL, EXIT_WAIT_STATUS, EXIT_CORE, EXIT_DETACHED };
 enum { CORES_MEAN, CORES_PEAK };
-enum {
-    RSS_PEAK,
-    RSS_AT_MOST,
-    RSS_HOLDER,
-    RSS_IS_OF_PROCESS,
-    RSS_IS_UNSAMPLED
-};
+enum { RSS_PEAK, RSS_AT_MOST, RSS_HOLDER, RSS_IS_OF_PROCESS, RSS_IS_UNSAMPLED };
 enum { SURVIVORS, SURVIVOR_NAME };
 enum { HOLDER_NAME, HOLDER_PROCESSES, HOLDER_BYTES };
 enum {
@@ -84,8 +78,8 @@ fact_getter fact_argument, fact_head, fact_target, fact_exit, fact_job, fact_cor
 fact_getter fact_memory_limit, fact_cores_limit, fact_pids_limit, fact_oom_kills, fact_refused, fact_held_from,
     fact_host, fact_gauge, fact_grown, fact_share;
 /* facts_accounting.c */
-fact_getter fact_accounting, fact_command, fact_command_name, fact_command_processes, fact_command_split,
-    fact_recorder, fact_recorder_mean, fact_own_cost, fact_tape;
+fact_getter fact_accounting, fact_command, fact_command_name, fact_command_processes, fact_command_split, fact_recorder,
+    fact_recorder_mean, fact_own_cost, fact_tape;
 /* facts_tasks.c */
 fact_getter fact_task, fact_task_text, fact_task_uss_mean, fact_task_cores, fact_task_tcp;
 /* directories.c */

@@ -20,8 +20,8 @@ void fact_command_processes(const struct baro_summary *s, int of, size_t row, st
 
 static bool tcp_is_bound(const struct baro_summary *s, const struct command *c)
 {
-    bool is_short = !s->tcp_is_exact || s->tcp_is_of_living || c->tcp_is_short ||
-                    c->covered[COMMAND_TCP_SENT] < c->processes;
+    bool is_short =
+        !s->tcp_is_exact || s->tcp_is_of_living || c->tcp_is_short || c->covered[COMMAND_TCP_SENT] < c->processes;
     return c->covered[COMMAND_TCP_SENT] && !s->tcp_is_whole && is_short;
 }
 
@@ -60,18 +60,13 @@ static bool cpu_is_estimate(const struct baro_summary *s, const struct command *
 static bool is_bound(const struct baro_summary *s, const struct command *c, int of)
 {
     switch (of) {
-    case COMMAND_RSS_PEAK:
-        return rss_is_bound(s, c);
-    case COMMAND_CPU:
-        return c->cpu_is_short || c->covered[of] < c->processes || lacks_some(s, c);
+    case COMMAND_RSS_PEAK: return rss_is_bound(s, c);
+    case COMMAND_CPU: return c->cpu_is_short || c->covered[of] < c->processes || lacks_some(s, c);
     case COMMAND_IO_READ:
-    case COMMAND_IO_WRITE:
-        return command_io_is_bound(c) || lacks_some(s, c);
+    case COMMAND_IO_WRITE: return command_io_is_bound(c) || lacks_some(s, c);
     case COMMAND_TCP_SENT:
-    case COMMAND_TCP_RECEIVED:
-        return tcp_is_bound(s, c);
-    default:
-        return c->covered[of] < c->processes;
+    case COMMAND_TCP_RECEIVED: return tcp_is_bound(s, c);
+    default: return c->covered[of] < c->processes;
     }
 }
 
@@ -102,9 +97,7 @@ void fact_accounting(const struct baro_summary *s, int of, size_t row, struct ba
     int absent;
     (void)row;
     switch (of) {
-    case ACCOUNTING_KERNEL_SOURCE:
-        ret->text = summary_kernel_source(s);
-        break;
+    case ACCOUNTING_KERNEL_SOURCE: ret->text = summary_kernel_source(s); break;
     case ACCOUNTING_EVENT_SOURCE:
         value_text(ret, *s->event_source ? BARO_PRESENT : BARO_ABSENT_NONE, s->event_source);
         break;
@@ -171,23 +164,11 @@ void fact_tape(const struct baro_summary *s, int of, size_t row, struct baro_val
 {
     (void)row;
     switch (of) {
-    case TAPE_GAP:
-        ret->u64 = s->gap_ns;
-        break;
-    case TAPE_GAPS:
-        ret->u64 = s->gaps;
-        break;
-    case TAPE_DAMAGE:
-        ret->u64 = s->damaged_bytes;
-        break;
-    case TAPE_WRAPPER_LOST:
-        ret->u64 = s->wrapper_lost;
-        break;
-    case TAPE_WARNINGS:
-        ret->u64 = s->warnings;
-        break;
-    case TAPE_WARNING:
-        value_text(ret, s->warnings ? BARO_PRESENT : BARO_ABSENT_NONE, s->warning);
-        break;
+    case TAPE_GAP: ret->u64 = s->gap_ns; break;
+    case TAPE_GAPS: ret->u64 = s->gaps; break;
+    case TAPE_DAMAGE: ret->u64 = s->damaged_bytes; break;
+    case TAPE_WRAPPER_LOST: ret->u64 = s->wrapper_lost; break;
+    case TAPE_WARNINGS: ret->u64 = s->warnings; break;
+    case TAPE_WARNING: value_text(ret, s->warnings ? BARO_PRESENT : BARO_ABSENT_NONE, s->warning); break;
     }
 }

@@ -15,12 +15,8 @@ void fact_course(const struct baro_summary *s, int of, size_t row, struct baro_v
 {
     const struct course *c = &s->course;
     switch (of) {
-    case COURSE_BEGIN:
-        ret->u64 = c->origin_ns + row * c->width_ns;
-        break;
-    case COURSE_WIDTH:
-        ret->u64 = c->width_ns;
-        break;
+    case COURSE_BEGIN: ret->u64 = c->origin_ns + row * c->width_ns; break;
+    case COURSE_WIDTH: ret->u64 = c->width_ns; break;
     case COURSE_CORES:
         value_real(ret, c->since[COURSE_CPU].known ? s->job_absent[JOB_cpu] : BARO_ABSENT_UNKNOWN,
                    per_second(c, COURSE_CPU, row) / 1e9);

@@ -22,39 +22,19 @@ void fact_head(const struct baro_summary *s, int of, size_t row, struct baro_val
 {
     (void)row;
     switch (of) {
-    case HEAD_NAME:
-        value_text(ret, s->name[0] ? BARO_PRESENT : BARO_ABSENT_NONE, s->name);
-        break;
-    case HEAD_MODE:
-        ret->text = s->mode == BARO_MODE_ATTACH ? "attach" : "run";
-        break;
-    case HEAD_CGROUP:
-        value_text(ret, s->cgroup_mode[0] ? BARO_PRESENT : BARO_ABSENT_NONE, cgroup_of(s));
-        break;
-    case HEAD_CPUS:
-        ret->u64 = s->cpus;
-        break;
-    case HEAD_START:
-        ret->i64 = s->start_realtime_ns;
-        break;
+    case HEAD_NAME: value_text(ret, s->name[0] ? BARO_PRESENT : BARO_ABSENT_NONE, s->name); break;
+    case HEAD_MODE: ret->text = s->mode == BARO_MODE_ATTACH ? "attach" : "run"; break;
+    case HEAD_CGROUP: value_text(ret, s->cgroup_mode[0] ? BARO_PRESENT : BARO_ABSENT_NONE, cgroup_of(s)); break;
+    case HEAD_CPUS: ret->u64 = s->cpus; break;
+    case HEAD_START: ret->i64 = s->start_realtime_ns; break;
     case HEAD_WALL:
         value_u64(ret, s->samples || s->ended ? BARO_PRESENT : BARO_ABSENT_NOT_YET, summary_wall_ns(s));
         break;
-    case HEAD_START_NS:
-        value_u64(ret, s->started ? BARO_PRESENT : BARO_ABSENT_NOT_YET, s->start_ns);
-        break;
-    case HEAD_REMOVED:
-        value_u64(ret, s->removed && s->samples ? BARO_PRESENT : BARO_ABSENT_NONE, s->first_ns);
-        break;
-    case HEAD_SUSPENDED:
-        ret->u64 = s->suspended_ns;
-        break;
-    case HEAD_CLOCK_STEPS:
-        ret->u64 = s->clock_steps;
-        break;
-    case HEAD_INCOMPLETE:
-        ret->u64 = s->failed;
-        break;
+    case HEAD_START_NS: value_u64(ret, s->started ? BARO_PRESENT : BARO_ABSENT_NOT_YET, s->start_ns); break;
+    case HEAD_REMOVED: value_u64(ret, s->removed && s->samples ? BARO_PRESENT : BARO_ABSENT_NONE, s->first_ns); break;
+    case HEAD_SUSPENDED: ret->u64 = s->suspended_ns; break;
+    case HEAD_CLOCK_STEPS: ret->u64 = s->clock_steps; break;
+    case HEAD_INCOMPLETE: ret->u64 = s->failed; break;
     }
 }
 
@@ -72,21 +52,13 @@ void fact_exit(const struct baro_summary *s, int of, size_t row, struct baro_val
     bool killed = absent == BARO_PRESENT && WIFSIGNALED(status);
     (void)row;
     switch (of) {
-    case EXIT_STATUS:
-        value_u64(ret, killed ? BARO_ABSENT_NONE : absent, (uint64_t)WEXITSTATUS(status));
-        break;
+    case EXIT_STATUS: value_u64(ret, killed ? BARO_ABSENT_NONE : absent, (uint64_t)WEXITSTATUS(status)); break;
     case EXIT_SIGNAL:
         value_text(ret, absent == BARO_PRESENT && !killed ? BARO_ABSENT_NONE : absent, s->exit_signal);
         break;
-    case EXIT_WAIT_STATUS:
-        value_u64(ret, absent, (uint64_t)status);
-        break;
-    case EXIT_CORE:
-        value_u64(ret, absent, killed && WCOREDUMP(status));
-        break;
-    case EXIT_DETACHED:
-        ret->u64 = s->detached;
-        break;
+    case EXIT_WAIT_STATUS: value_u64(ret, absent, (uint64_t)status); break;
+    case EXIT_CORE: value_u64(ret, absent, killed && WCOREDUMP(status)); break;
+    case EXIT_DETACHED: ret->u64 = s->detached; break;
     }
 }
 
@@ -99,13 +71,11 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
     uint64_t flag;
     switch (metric) {
     case JOB_cpu_user:
-    case JOB_cpu_system:
-        return fact_cpu_is_bound(s); /* though it is 0 itself */
+    case JOB_cpu_system: return fact_cpu_is_bound(s); /* though it is 0 itself */
     case JOB_cpu:
         return v && (strcmp(source, "ledger") == 0 ||
                      (summary_job(s, JOB_cpu_is_lower_bound, &flag) == BARO_PRESENT && flag));
-    case JOB_run_delay:
-        return true;
+    case JOB_run_delay: return true;
     case JOB_faults_minor:
     case JOB_faults_major:
     case JOB_switches_voluntary:
@@ -116,18 +86,13 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
     case JOB_io_write:
     case JOB_io_rchar:
     case JOB_io_wchar:
-    case JOB_io_cancelled_write:
-        return summary_job(s, JOB_io_is_lower_bound, &flag) == BARO_PRESENT && flag;
+    case JOB_io_cancelled_write: return summary_job(s, JOB_io_is_lower_bound, &flag) == BARO_PRESENT && flag;
     case JOB_tcp_sent:
-    case JOB_tcp_received:
-        return summary_job(s, JOB_tcp_is_lower_bound, &flag) == BARO_PRESENT && flag;
+    case JOB_tcp_received: return summary_job(s, JOB_tcp_is_lower_bound, &flag) == BARO_PRESENT && flag;
     case JOB_net_sent:
-    case JOB_net_received:
-        return summary_job(s, JOB_net_is_lower_bound, &flag) == BARO_PRESENT && flag;
-    case JOB_process_rss_peak:
-        return summary_mark_is_bound(s);
-    default:
-        return false;
+    case JOB_net_received: return summary_job(s, JOB_net_is_lower_bound, &flag) == BARO_PRESENT && flag;
+    case JOB_process_rss_peak: return summary_mark_is_bound(s);
+    default: return false;
     }
 }
 
@@ -278,15 +243,9 @@ void fact_rss(const struct baro_summary *s, int of, size_t row, struct baro_valu
         value_u64(ret, rss.at_most_absent, rss.at_most);
         value_flag(ret, BARO_VALUE_ESTIMATE, rss.at_most_unsure);
         break;
-    case RSS_HOLDER:
-        holder_name(s, &rss, ret);
-        break;
-    case RSS_IS_OF_PROCESS:
-        ret->u64 = rss.of_process;
-        break;
-    case RSS_IS_UNSAMPLED:
-        ret->u64 = rss.unsampled;
-        break;
+    case RSS_HOLDER: holder_name(s, &rss, ret); break;
+    case RSS_IS_OF_PROCESS: ret->u64 = rss.of_process; break;
+    case RSS_IS_UNSAMPLED: ret->u64 = rss.unsampled; break;
     }
 }
 

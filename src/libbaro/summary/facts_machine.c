@@ -53,11 +53,11 @@ static void memory_peak(const struct baro_summary *s, int of, struct baro_value 
 
 /* What the facts of memory, cores and processes have in common. */
 struct limit {
-    bool is_real;         /* cores: real has it, else u64 */
+    bool is_real; /* cores: real has it, else u64 */
     double real;
-    uint64_t u64;         /* the least that is known to bound it; 0: nothing does */
-    const char *source;   /* what sets it */
-    int absent;           /* why it is not known to be the tightest one */
+    uint64_t u64;       /* the least that is known to bound it; 0: nothing does */
+    const char *source; /* what sets it */
+    int absent;         /* why it is not known to be the tightest one */
     int source_absent;
 };
 
@@ -74,20 +74,11 @@ static bool limit_fact(const struct limit *l, int of, struct baro_value *ret)
 {
     bool bounded = l->is_real ? l->real > 0 : l->u64 > 0;
     switch (of) {
-    case LIMIT_VALUE:
-        put_limit(l, l->absent, ret);
-        return true;
-    case LIMIT_SOURCE:
-        value_text(ret, l->source_absent, l->source);
-        return true;
-    case LIMIT_AT_MOST:
-        put_limit(l, bounded ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, ret);
-        return true;
-    case LIMIT_AT_MOST_SOURCE:
-        ret->text = l->source;
-        return true;
-    default:
-        return false;
+    case LIMIT_VALUE: put_limit(l, l->absent, ret); return true;
+    case LIMIT_SOURCE: value_text(ret, l->source_absent, l->source); return true;
+    case LIMIT_AT_MOST: put_limit(l, bounded ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, ret); return true;
+    case LIMIT_AT_MOST_SOURCE: ret->text = l->source; return true;
+    default: return false;
     }
 }
 
@@ -223,9 +214,10 @@ static void host_real(const struct baro_summary *s, int of, struct baro_value *r
         absent = of == HOST_CORES_MEAN   ? summary_machine_cores_mean(s, &v)
                  : of == HOST_CORES_PEAK ? summary_machine_cores_peak(s, &v)
                  : of == HOST_OTHERS     ? summary_machine_others(s, &v)
-                                         : summary_machine_share(s, of == HOST_USER   ? MACHINE_USER
-                                                                    : of == HOST_IDLE ? MACHINE_IDLE
-                                                                                      : MACHINE_STEAL,
+                                         : summary_machine_share(s,
+                                                             of == HOST_USER   ? MACHINE_USER
+                                                                 : of == HOST_IDLE ? MACHINE_IDLE
+                                                                                   : MACHINE_STEAL,
                                                                  &v);
     }
     value_real(ret, absent, v);
@@ -238,16 +230,11 @@ void fact_host(const struct baro_summary *s, int of, size_t row, struct baro_val
     case HOST_NAME:
     case HOST_KERNEL:
     case HOST_MACHINE:
-    case HOST_CPU_MODEL:
-        host_text(s, of, ret);
-        break;
+    case HOST_CPU_MODEL: host_text(s, of, ret); break;
     case HOST_NUMA_NODES:
     case HOST_WATCHED:
     case HOST_CORES:
-    case HOST_MEMORY_TOTAL:
-        host_number(s, of, ret);
-        break;
-    default:
-        host_real(s, of, ret);
+    case HOST_MEMORY_TOTAL: host_number(s, of, ret); break;
+    default: host_real(s, of, ret);
     }
 }

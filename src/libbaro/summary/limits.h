@@ -20,10 +20,10 @@ int summary_pids_unknown(const struct baro_summary *s);
 
 /* What counts against the memory limit, and the most of it that the job held. */
 enum memory_measure {
-    MEMORY_CGROUP,  /* of the control group that the job is: such a limit counts page cache as well */
+    MEMORY_CGROUP, /* of the control group that the job is: such a limit counts page cache as well */
     MEMORY_PSS,
     MEMORY_RSS,
-    MEMORY_PROCESS, /* largest mark of one process: it was higher between samples than all of them at any */
+    MEMORY_PROCESS,       /* largest mark of one process: it was higher between samples than all of them at any */
     MEMORY_ADDRESS_SPACE, /* largest of one process in any sample: what RLIMIT_AS limits */
 };
 int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure);

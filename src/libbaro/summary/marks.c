@@ -84,8 +84,8 @@ static uint64_t largest_mark(const struct baro_summary *s)
 {
     if (s->job_absent[JOB_process_rss_most] == BARO_PRESENT && s->job[JOB_process_rss_most])
         return s->job[JOB_process_rss_most];
-    bool is_exact = s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
-                    !summary_mark_is_bound(s);
+    bool is_exact =
+        s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT && !summary_mark_is_bound(s);
     return is_exact && s->job[JOB_process_rss_peak] ? s->job[JOB_process_rss_peak] : UINT64_MAX;
 }
 

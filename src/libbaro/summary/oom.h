@@ -19,10 +19,10 @@
 struct summary_oom {
     uint64_t end_ns[OOM_TIMES]; /* when SIGKILL ended a process of the job; the first ones */
     size_t n;
-    uint64_t ended;             /* all that it ended */
-    bool status_unknown;                /* of some processes it is not known what ended them */
-    bool logged;                /* the kernel's log was read, and is whole */
-    uint64_t log_own;           /* processes of the job that it names */
+    uint64_t ended;      /* all that it ended */
+    bool status_unknown; /* of some processes it is not known what ended them */
+    bool logged;         /* the kernel's log was read, and is whole */
+    uint64_t log_own;    /* processes of the job that it names */
 };
 
 struct baro_summary;

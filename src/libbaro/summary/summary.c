@@ -19,9 +19,14 @@ static const enum process_metric of_process[COMMAND_MAX] = {
     [COMMAND_TCP_RECEIVED] = PROCESS_tcp_received,
 };
 static const enum exit_metric of_exit[COMMAND_MAX] = {
-    [COMMAND_CPU] = EXIT_cpu,         [COMMAND_CPU_USER] = EXIT_cpu_user, [COMMAND_CPU_SYSTEM] = EXIT_cpu_system,
-    [COMMAND_IO_READ] = EXIT_own_io_read, [COMMAND_IO_WRITE] = EXIT_own_io_write, [COMMAND_RSS_PEAK] = EXIT_rss_peak,
-    [COMMAND_TCP_SENT] = EXIT_tcp_sent,     [COMMAND_TCP_RECEIVED] = EXIT_tcp_received,
+    [COMMAND_CPU] = EXIT_cpu,
+    [COMMAND_CPU_USER] = EXIT_cpu_user,
+    [COMMAND_CPU_SYSTEM] = EXIT_cpu_system,
+    [COMMAND_IO_READ] = EXIT_own_io_read,
+    [COMMAND_IO_WRITE] = EXIT_own_io_write,
+    [COMMAND_RSS_PEAK] = EXIT_rss_peak,
+    [COMMAND_TCP_SENT] = EXIT_tcp_sent,
+    [COMMAND_TCP_RECEIVED] = EXIT_tcp_received,
 };
 static const enum process_metric of_peak[PEAK_MAX] = {
     [PEAK_RSS] = PROCESS_rss,   [PEAK_PSS] = PROCESS_pss,         [PEAK_USS] = PROCESS_uss,
@@ -302,8 +307,8 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
         e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;
     s->commands.at[command].cpu_unsure_ns += unsure_of(e);
     s->commands.at[command].cpu_is_of_perf |= e->source == BARO_EXIT_PERF;
-    s->commands.at[command].io_is_short |= e->absent[EXIT_own_io_is_lower_bound] != BARO_PRESENT ||
-                                           e->value[EXIT_own_io_is_lower_bound];
+    s->commands.at[command].io_is_short |=
+        e->absent[EXIT_own_io_is_lower_bound] != BARO_PRESENT || e->value[EXIT_own_io_is_lower_bound];
     s->commands.at[command].tcp_is_short |=
         e->absent[EXIT_tcp_is_lower_bound] == BARO_PRESENT && e->value[EXIT_tcp_is_lower_bound];
     s->commands.at[command].rss_is_short |= !summary_mark_is_final(e);
@@ -349,26 +354,16 @@ static void on_end(struct baro_summary *s, const struct baro_event *e)
 void summary_add_event(struct baro_summary *s, const struct baro_event *e)
 {
     switch (e->kind) {
-    case BARO_EVENT_START:
-        on_start(s, e);
-        break;
-    case BARO_EVENT_END:
-        on_end(s, e);
-        break;
+    case BARO_EVENT_START: on_start(s, e); break;
+    case BARO_EVENT_END: on_end(s, e); break;
     case BARO_EVENT_GAP:
         s->gaps++;
         s->gap_ns += e->number;
         s->is_resumed |= strcmp(baro_event_text(e), GAP_NO_OBSERVER) == 0;
         break;
-    case BARO_EVENT_SUSPEND:
-        s->suspended_ns += e->number;
-        break;
-    case BARO_EVENT_CLOCK_STEP:
-        s->clock_steps++;
-        break;
-    case BARO_EVENT_THINNED:
-        copy_text(s->thinned, sizeof(s->thinned), e->text);
-        break;
+    case BARO_EVENT_SUSPEND: s->suspended_ns += e->number; break;
+    case BARO_EVENT_CLOCK_STEP: s->clock_steps++; break;
+    case BARO_EVENT_THINNED: copy_text(s->thinned, sizeof(s->thinned), e->text); break;
     case BARO_EVENT_SURVIVOR:
         s->survivors++;
         copy_text(s->survivor, sizeof(s->survivor), e->text);
@@ -377,19 +372,14 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
         s->warnings++;
         copy_text(s->warning, sizeof(s->warning), e->text);
         break;
-    case BARO_EVENT_OOM:
-        oom_add_event(&s->oom, e);
-        break;
-    case BARO_EVENT_WRAPPER_LOST:
-        s->wrapper_lost = true;
-        break;
+    case BARO_EVENT_OOM: oom_add_event(&s->oom, e); break;
+    case BARO_EVENT_WRAPPER_LOST: s->wrapper_lost = true; break;
     case BARO_EVENT_SOURCE:
         if (e->number)
             copy_text(s->event_source, sizeof(s->event_source), e->text);
         else
             copy_text(s->exit_source, sizeof(s->exit_source), e->text);
         break;
-    default:
-        break;
+    default: break;
     }
 }

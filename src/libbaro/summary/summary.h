@@ -75,9 +75,9 @@ struct summary_rss {
     uint64_t at_most;    /* by these marks */
     int at_most_absent;  /* enum baro_absent: none where value is no lower bound */
     bool at_most_unsure; /* some processes, or their last marks, are not known */
-    uint64_t mark;   /* the largest of any one process; 0: not known */
-    bool has_holder; /* it is known whose that is: */
-    uint32_t holder; /* index into commands */
+    uint64_t mark;       /* the largest of any one process; 0: not known */
+    bool has_holder;     /* it is known whose that is: */
+    uint32_t holder;     /* index into commands */
 };
 
 /* What is held against limits: since they were others, or from the start if they never were. */
@@ -134,7 +134,7 @@ struct baro_summary {
 
     /* what happened */
     uint64_t gaps, gap_ns, suspended_ns, clock_steps, survivors, warnings, lossy_samples;
-    bool is_resumed; /* another recorder went on with the tape */
+    bool is_resumed;                              /* another recorder went on with the tape */
     char thinned[96], survivor[64], warning[160]; /* the last text of each */
 
     /* values */
@@ -168,12 +168,12 @@ struct baro_summary {
     struct command *counted; /* a copy of commands in which those that live are counted as well */
     uint32_t *order;         /* into counted, most CPU time first; those without processes left out */
     size_t n_order;
-    uint64_t nameless;    /* processes whose name is not known, */
-    uint64_t nameless_ns; /* and their CPU time */
-    bool tcp_is_exact; /* of the job */
-    bool tcp_is_whole; /* all of it is attributed to processes */
-    uint64_t rest_ns; /* of the job's CPU time what no command has */
-    bool tcp_is_of_living; /* the rest is that of processes that live, since no other one lacks any */
+    uint64_t nameless;                     /* processes whose name is not known, */
+    uint64_t nameless_ns;                  /* and their CPU time */
+    bool tcp_is_exact;                     /* of the job */
+    bool tcp_is_whole;                     /* all of it is attributed to processes */
+    uint64_t rest_ns;                      /* of the job's CPU time what no command has */
+    bool tcp_is_of_living;                 /* the rest is that of processes that live, since no other one lacks any */
     uint64_t rest_user_ns, rest_system_ns; /* of the job's CPU time what no process's own split has */
 };
 

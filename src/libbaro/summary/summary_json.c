@@ -34,21 +34,11 @@ static void write_value(struct json *j, const struct baro_fact *fact, const stru
         return;
     }
     switch (fact->type) {
-    case BARO_FACT_UNSIGNED:
-        json_u64(j, v->u64);
-        break;
-    case BARO_FACT_SIGNED:
-        json_i64(j, v->i64);
-        break;
-    case BARO_FACT_REAL:
-        json_double(j, v->real);
-        break;
-    case BARO_FACT_BOOLEAN:
-        json_bool(j, v->u64 != 0);
-        break;
-    case BARO_FACT_TEXT:
-        json_text(j, v->text);
-        break;
+    case BARO_FACT_UNSIGNED: json_u64(j, v->u64); break;
+    case BARO_FACT_SIGNED: json_i64(j, v->i64); break;
+    case BARO_FACT_REAL: json_double(j, v->real); break;
+    case BARO_FACT_BOOLEAN: json_bool(j, v->u64 != 0); break;
+    case BARO_FACT_TEXT: json_text(j, v->text); break;
     case BARO_FACT_TIME:
         fmt_time_utc(&time, v->i64);
         json_text_n(j, (const char *)time.at, time.len);

@@ -21,20 +21,11 @@ void baro_summary_free(struct baro_summary *summary)
 void baro_summary_add(struct baro_summary *summary, const struct baro_record *record)
 {
     switch (record->kind) {
-    case BARO_RECORD_SAMPLE:
-        summary_add_sample(summary, record->u.sample);
-        break;
-    case BARO_RECORD_EXIT:
-        summary_add_exit(summary, record->u.exit);
-        break;
-    case BARO_RECORD_EVENT:
-        summary_add_event(summary, record->u.event);
-        break;
-    case BARO_RECORD_LIMITS:
-        summary_add_limits(summary, record->u.limits, record->t_ns);
-        break;
-    default:
-        break;
+    case BARO_RECORD_SAMPLE: summary_add_sample(summary, record->u.sample); break;
+    case BARO_RECORD_EXIT: summary_add_exit(summary, record->u.exit); break;
+    case BARO_RECORD_EVENT: summary_add_event(summary, record->u.event); break;
+    case BARO_RECORD_LIMITS: summary_add_limits(summary, record->u.limits, record->t_ns); break;
+    default: break;
     }
 }
 

@@ -58,9 +58,8 @@ static struct task_row *task_of(struct tasks *t, const struct baro_entity *e)
         return NULL;
     t->at = grown;
     struct task_row *one = &t->at[t->n];
-    *one = (struct task_row){.id = baro_entity_id(e),
-                             .name = strdup(baro_entity_name(e)),
-                             .label = strdup(baro_entity_label(e))};
+    *one = (struct task_row){
+        .id = baro_entity_id(e), .name = strdup(baro_entity_name(e)), .label = strdup(baro_entity_label(e))};
     memset(one->absent, BARO_ABSENT_NOT_YET, sizeof(one->absent));
     t->n++;
     return one;

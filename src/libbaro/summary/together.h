@@ -63,7 +63,7 @@ struct together {
     uint64_t copies;      /* since the last sample: what children held as copies of their parents, beyond their marks */
     uint64_t copies_most; /* the most of that, up to any sample */
     bool is_unread;       /* a process had no mark: it may have held more than the sample says */
-    bool failed;    /* out of memory */
+    bool failed;          /* out of memory */
 };
 
 /* is_final: the mark of the exit is the one that it ended with. attached: what a process had used before the recording

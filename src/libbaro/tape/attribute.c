@@ -42,18 +42,12 @@ static size_t size_of(const struct baro_attribute *a)
         return 0;
     size_t head = text_size(a->name) + 1;
     switch (a->type) {
-    case BARO_ATTRIBUTE_UNSIGNED:
-        return head + varint_size(a->u64);
-    case BARO_ATTRIBUTE_SIGNED:
-        return head + varint_size(zigzag(a->i64));
-    case BARO_ATTRIBUTE_TEXT:
-        return strlen(text_of(a)) > ATTRIBUTE_TEXT_MAX ? 0 : head + text_size(text_of(a));
-    case BARO_ATTRIBUTE_JSON:
-        return !is_json(span_str(text_of(a))) ? 0 : head + text_size(text_of(a));
-    case BARO_ATTRIBUTE_REAL:
-        return head + sizeof(uint64_t);
-    case BARO_ATTRIBUTE_BOOLEAN:
-        return head + 1;
+    case BARO_ATTRIBUTE_UNSIGNED: return head + varint_size(a->u64);
+    case BARO_ATTRIBUTE_SIGNED: return head + varint_size(zigzag(a->i64));
+    case BARO_ATTRIBUTE_TEXT: return strlen(text_of(a)) > ATTRIBUTE_TEXT_MAX ? 0 : head + text_size(text_of(a));
+    case BARO_ATTRIBUTE_JSON: return !is_json(span_str(text_of(a))) ? 0 : head + text_size(text_of(a));
+    case BARO_ATTRIBUTE_REAL: return head + sizeof(uint64_t);
+    case BARO_ATTRIBUTE_BOOLEAN: return head + 1;
     }
     return 0;
 }
@@ -71,24 +65,16 @@ static void write_one(struct buf *out, const struct baro_attribute *a)
     write_text(out, a->name);
     buf_byte(out, (uint8_t)a->type);
     switch (a->type) {
-    case BARO_ATTRIBUTE_UNSIGNED:
-        buf_varint(out, a->u64);
-        break;
-    case BARO_ATTRIBUTE_SIGNED:
-        buf_zigzag(out, a->i64);
-        break;
+    case BARO_ATTRIBUTE_UNSIGNED: buf_varint(out, a->u64); break;
+    case BARO_ATTRIBUTE_SIGNED: buf_zigzag(out, a->i64); break;
     case BARO_ATTRIBUTE_TEXT:
-    case BARO_ATTRIBUTE_JSON:
-        write_text(out, text_of(a));
-        break;
+    case BARO_ATTRIBUTE_JSON: write_text(out, text_of(a)); break;
     case BARO_ATTRIBUTE_REAL:
         memcpy(&real_bits, &a->real, sizeof real_bits);
         put_le64(real, real_bits);
         buf_add(out, real, sizeof real);
         break;
-    case BARO_ATTRIBUTE_BOOLEAN:
-        buf_varint(out, a->u64 != 0);
-        break;
+    case BARO_ATTRIBUTE_BOOLEAN: buf_varint(out, a->u64 != 0); break;
     }
 }
 
@@ -134,24 +120,18 @@ static bool scan_one(struct span in, struct span *ret_name, struct baro_attribut
     *ret = (struct baro_attribute){.type = (enum baro_attribute_type)type};
     *ret_text = span_of("", 0);
     switch (type) {
-    case BARO_ATTRIBUTE_UNSIGNED:
-        return scan_varint(&in, &ret->u64);
-    case BARO_ATTRIBUTE_SIGNED:
-        return scan_zigzag(&in, &ret->i64);
-    case BARO_ATTRIBUTE_TEXT:
-        return scan_text(&in, ret_text) && ret_text->len <= ATTRIBUTE_TEXT_MAX;
-    case BARO_ATTRIBUTE_JSON:
-        return scan_text(&in, ret_text) && is_json(*ret_text);
+    case BARO_ATTRIBUTE_UNSIGNED: return scan_varint(&in, &ret->u64);
+    case BARO_ATTRIBUTE_SIGNED: return scan_zigzag(&in, &ret->i64);
+    case BARO_ATTRIBUTE_TEXT: return scan_text(&in, ret_text) && ret_text->len <= ATTRIBUTE_TEXT_MAX;
+    case BARO_ATTRIBUTE_JSON: return scan_text(&in, ret_text) && is_json(*ret_text);
     case BARO_ATTRIBUTE_REAL:
         if (in.len < sizeof real_bits)
             return false;
         real_bits = get_le64((const uint8_t *)in.at);
         memcpy(&ret->real, &real_bits, sizeof ret->real);
         return true;
-    case BARO_ATTRIBUTE_BOOLEAN:
-        return scan_varint(&in, &ret->u64) && ret->u64 <= 1;
-    default:
-        return false;
+    case BARO_ATTRIBUTE_BOOLEAN: return scan_varint(&in, &ret->u64) && ret->u64 <= 1;
+    default: return false;
     }
 }
 

@@ -16,9 +16,8 @@ struct block {
     uint64_t t_ns, step_ns; /* of the last sample; its distance to the one before */
     uint32_t id;
     int32_t pid;
-    uint64_t start, first_ns; /* of the last info or exit */
-    uint64_t
-        fresh_value[COLUMNS_MAX]; /* the last new process, with counters as 0; the next new one differs from it */
+    uint64_t start, first_ns;          /* of the last info or exit */
+    uint64_t fresh_value[COLUMNS_MAX]; /* the last new process, with counters as 0; the next new one differs from it */
     uint8_t fresh_absent[COLUMNS_MAX];
     uint16_t gap_size, run_size; /* of the numbers in rows */
     struct shapes process, fresh, job, recorder, exit;

@@ -58,9 +58,8 @@ bool block_holds(struct baro_tape *t, size_t i)
 {
     struct frame_head head;
     const uint8_t *payload;
-    return i >= t->n_indexed ||
-           (file_peek(t, t->blocks[i].offset, 8, &head, &payload) == FRAME_GOOD && head.type == FRAME_BLOCK &&
-            head.len >= 8 && get_le64(payload) == t->blocks[i].t_ns);
+    return i >= t->n_indexed || (file_peek(t, t->blocks[i].offset, 8, &head, &payload) == FRAME_GOOD &&
+                                 head.type == FRAME_BLOCK && head.len >= 8 && get_le64(payload) == t->blocks[i].t_ns);
 }
 
 /* No block is known any more; the next walk begins at this offset. */

@@ -11,11 +11,11 @@
 #include "base/error.h"
 
 struct tape_file {
-    int dir_fd;                   /* O_PATH; -1: the tape has no name */
+    int dir_fd; /* O_PATH; -1: the tape has no name */
     char name[NAME_MAX + 1];
     char temporary[NAME_MAX +
                    1]; /* its temporary name until it replaces another tape; "": it has its own name already */
-    struct stat file;             /* which file it is; only device and inode are used */
+    struct stat file;  /* which file it is; only device and inode are used */
 };
 
 /* Creates a tape with mode 0600 and locks it. It never follows a link and never writes over a file. replace: an

@@ -31,8 +31,8 @@ struct tape_process {
 };
 
 struct tape_entity {
-    struct baro_entity e;  /* first: lists point to it */
-    struct extras *extra;  /* NULL if the tape has none */
+    struct baro_entity e; /* first: lists point to it */
+    struct extras *extra; /* NULL if the tape has none */
     struct tape_entity *next_free;
     uint64_t values[]; /* followed by as many reasons (uint8_t) */
 };
@@ -72,15 +72,15 @@ struct tape_segments {
 struct baro_tape {
     int fd;
     struct tape_segments *segments; /* NULL: the tape is one file */
-    const uint8_t *memory;  /* the whole tape, borrowed; NULL: it is read through fd */
-    uint64_t size;          /* of the file when it was read last */
-    int inotify_fd;         /* inotify descriptor, readable when the tape was written to; -1: none */
-    int watch;              /* of the file, on it */
-    uint64_t seen_size;     /* wait.c: its size at the last wait */
-    uint64_t grown_ns;      /* wait.c: when it had last grown; 0: never waited for */
-    bool abandoned;         /* its recorder is gone, and it has no end mark */
-    uint64_t present;       /* bytes on disk: a sparse file has fewer than its size */
-    uint64_t wasted;        /* bytes that were read for frames that turned out not to be frames */
+    const uint8_t *memory;          /* the whole tape, borrowed; NULL: it is read through fd */
+    uint64_t size;                  /* of the file when it was read last */
+    int inotify_fd;                 /* inotify descriptor, readable when the tape was written to; -1: none */
+    int watch;                      /* of the file, on it */
+    uint64_t seen_size;             /* wait.c: its size at the last wait */
+    uint64_t grown_ns;              /* wait.c: when it had last grown; 0: never waited for */
+    bool abandoned;                 /* its recorder is gone, and it has no end mark */
+    uint64_t present;               /* bytes on disk: a sparse file has fewer than its size */
+    uint64_t wasted;                /* bytes that were read for frames that turned out not to be frames */
     /* CPU time of this thread from which on reads fail with -ETIME; 0: no limit */
     uint64_t cpu_until_ns;
     uint64_t pos;     /* offset of the next frame */
@@ -93,7 +93,7 @@ struct baro_tape {
     bool front_repaired; /* a repair of the front was tried */
     /* the damaged bytes lay between two frames of a block, as far as is known: the block may go on */
     bool may_go_on;
-    struct buf window;      /* bytes of the file from window_at on */
+    struct buf window; /* bytes of the file from window_at on */
     uint64_t window_at;
     uint64_t scan_end; /* no good frame begins between pos and this offset */
 
@@ -101,8 +101,8 @@ struct baro_tape {
     struct schema schema;
 
     ZSTD_DCtx *zstd;
-    struct buf raw;         /* one frame, decompressed */
-    struct buf low;         /* the low-order bits of the frame */
+    struct buf raw; /* one frame, decompressed */
+    struct buf low; /* the low-order bits of the frame */
     struct bits_in bits;
     struct span rest;                 /* the records of the frame that were not delivered yet */
     uint64_t frame_size;              /* size of that frame in the file */
@@ -121,15 +121,15 @@ struct baro_tape {
     struct baro_declared *declared[SCHEMA_KINDS + DECLARED_MAX]; /* the sample's view of them */
     uint64_t entity_weight; /* weight of the rows in records of their own: see WEIGHT_MAX */
     struct baro_sample sample;
-    uint64_t *moved;        /* for the sample: a bit for each process that has a row in it */
-    size_t cap_moved;       /* bits */
-    uint64_t sample_ns;     /* time of the last sample that was delivered */
+    uint64_t *moved;    /* for the sample: a bit for each process that has a row in it */
+    size_t cap_moved;   /* bits */
+    uint64_t sample_ns; /* time of the last sample that was delivered */
     bool sample_given;
     struct extras job_extra, self_extra, exit_extra;
     struct baro_exit exit;
     struct baro_event event;
-    struct buf text;        /* of the exit or event */
-    struct buf attributes;  /* of the event, with their texts */
+    struct buf text;           /* of the exit or event */
+    struct buf attributes;     /* of the event, with their texts */
     struct baro_limits limits; /* the limits read last; those of the header before any were read */
     bool limits_delivered;
 
@@ -138,7 +138,7 @@ struct baro_tape {
 
     struct tape_block *blocks; /* for seeking */
     size_t n_blocks, cap_blocks;
-    size_t n_indexed; /* the first ones are those of the tape's index */
+    size_t n_indexed;            /* the first ones are those of the tape's index */
     uint64_t known_from, walked; /* the blocks between these offsets are known */
     bool index_tried;
 };
@@ -179,7 +179,7 @@ uint64_t file_rest(const struct baro_tape *t, uint64_t at);
 /* Makes known the last block that begins up to t_ns and the one behind it. Blocks before need not be known. */
 int blocks_find(struct baro_tape *t, uint64_t t_ns);
 int blocks_find_all(struct baro_tape *t);
-int blocks_find_anew(struct baro_tape *t); /* all, without what is known and without the index */
+int blocks_find_anew(struct baro_tape *t);  /* all, without what is known and without the index */
 int blocks_read_index(struct baro_tape *t); /* if there is one and it was not read yet */
 /* Is there a block of that time where the index says? Asked of an entry when it is used: to ask all of them when the
  * tape is opened reads a page of the file for each. */

@@ -13,8 +13,8 @@ static uint64_t allowed(const struct baro_tape *t)
 {
     uint64_t block = BLOCK_RAW_FREE + BLOCK_RAW_RATIO * t->packed_total - t->raw_total;
     uint64_t tape = TAPE_RAW_FREE + BLOCK_RAW_RATIO * t->packed_read;
-    tape = tape > t->raw_read ? tape - t->raw_read
-                              : 0; /* a tape of thousands of blocks, each within the limit of one */
+    tape =
+        tape > t->raw_read ? tape - t->raw_read : 0; /* a tape of thousands of blocks, each within the limit of one */
     block = block < tape ? block : tape;
     return block < FRAME_RAW_MAX ? block : FRAME_RAW_MAX;
 }

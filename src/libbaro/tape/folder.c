@@ -15,9 +15,9 @@ enum { LINKS_MOST = 40 }; /* as in path_resolution(7) */
 #define PROC_MAGIC 0x9fa0
 
 struct walk {
-    int fd;                    /* where we are */
-    char rest[2 * PATH_MAX];   /* the way that is left */
-    uid_t owner[LINKS_MOST];   /* of links of others that were followed */
+    int fd;                  /* where we are */
+    char rest[2 * PATH_MAX]; /* the way that is left */
+    uid_t owner[LINKS_MOST]; /* of links of others that were followed */
     unsigned links, foreign;
 };
 

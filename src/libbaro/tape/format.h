@@ -12,8 +12,8 @@
 #define TAPE_MAGIC "\211BARO\r\n\032"
 #define TAPE_MAGIC_SIZE 8
 #define TAPE_PREAMBLE_SIZE 24
-#define TAPE_FORMAT 1       /* what this library writes */
-#define TAPE_NEEDS 1        /* the oldest reader that understands it */
+#define TAPE_FORMAT 1 /* what this library writes */
+#define TAPE_NEEDS 1  /* the oldest reader that understands it */
 
 #define FRAME_SYNC "\xb2\xe5\x9a\x0d"
 #define FRAME_SYNC_SIZE 4
@@ -22,7 +22,7 @@
 
 #define TAPE_END_MARK "BAROEND\n"
 #define TAPE_END_MARK_SIZE 8
-#define TAPE_END_SIZE 12    /* length of the footer's frame, end mark */
+#define TAPE_END_SIZE 12 /* length of the footer's frame, end mark */
 
 /* How many bytes the frames of one block may have when decompressed, so that a small file can't use much memory. */
 #define BLOCK_RAW_FREE (1u << 20)

@@ -27,8 +27,8 @@ static int check(const struct candidate *c, bool running_too, struct baro_error 
     int code = baro_tape_open_fd(&tape, c->fd, c->path, &why);
     size_t n = strlen(c->path);
     bool named = n > 5 && strcmp(c->path + n - 5, ".baro") == 0 && S_ISREG(c->st.st_mode);
-    bool running = code >= 0 && !running_too &&
-                   (S_ISDIR(c->st.st_mode) ? segments_in_work(c->fd) : tape_in_work(c->fd));
+    bool running =
+        code >= 0 && !running_too && (S_ISDIR(c->st.st_mode) ? segments_in_work(c->fd) : tape_in_work(c->fd));
     baro_tape_close(tape);
     if (code == BARO_E_VERSION || code == BARO_E_CORRUPT || (code == BARO_E_EMPTY && named))
         return 0;

@@ -62,8 +62,8 @@ struct damage {
     uint64_t from;        /* offset of the covered bytes */
     uint8_t *data;
     size_t len, columns;
-    uint8_t *wrong;        /* the XOR of the errors in each column; all belong to one run of damaged bytes */
-    size_t first, width;   /* the run's first column and its length */
+    uint8_t *wrong;      /* the XOR of the errors in each column; all belong to one run of damaged bytes */
+    size_t first, width; /* the run's first column and its length */
 };
 
 /* Finds the run of damaged bytes: it begins after the longest cyclic sequence of columns without errors. */

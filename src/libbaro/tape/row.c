@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-
 static bool both_present(struct row_values old, struct row_values new, unsigned c)
 {
     return !old.absent[c] && !new.absent[c];
@@ -48,14 +47,10 @@ static uint64_t predict(const struct tape_columns *c, unsigned i, struct row_val
         return 0;
     uint64_t before = old.value[i];
     switch (col->predictor) {
-    case PREDICT_SUM:
-        return predict_sum(col, old, new, before);
-    case PREDICT_SHARE:
-        return predict_share(old, new, col->term[0], before);
-    case PREDICT_PEAK:
-        return predict_peak(col, new, before);
-    default:
-        return before;
+    case PREDICT_SUM: return predict_sum(col, old, new, before);
+    case PREDICT_SHARE: return predict_share(old, new, col->term[0], before);
+    case PREDICT_PEAK: return predict_peak(col, new, before);
+    default: return before;
     }
 }
 

@@ -237,8 +237,8 @@ int schema_scan(struct span in, struct schema *ret)
 static bool same_column(const struct tape_kind *k, unsigned i, const struct tape_column *c, const struct texts *t)
 {
     const struct baro_metric *m = k->more[i];
-    return memcmp(&k->columns.at[i], c, sizeof *c) == 0 && span_equal(t->name, m->name) &&
-           unit_of(t) == m->unit && semantics_of(t) == m->semantics;
+    return memcmp(&k->columns.at[i], c, sizeof *c) == 0 && span_equal(t->name, m->name) && unit_of(t) == m->unit &&
+           semantics_of(t) == m->semantics;
 }
 
 /* A declaration that is damaged leaves nothing. */
@@ -293,8 +293,12 @@ int schema_declare(struct span in, struct schema *s, unsigned *ret_kind, bool *r
 
 static struct baro_metric *copy_metric(const struct baro_metric *m)
 {
-    struct texts t = {.stem = span_str(m->stem), .name = span_str(m->name), .help = span_str(m->help),
-                      .file = span_str(m->file), .unit = m->unit, .semantics = m->semantics};
+    struct texts t = {.stem = span_str(m->stem),
+                      .name = span_str(m->name),
+                      .help = span_str(m->help),
+                      .file = span_str(m->file),
+                      .unit = m->unit,
+                      .semantics = m->semantics};
     return make_metric(&t);
 }
 

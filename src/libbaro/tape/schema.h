@@ -14,7 +14,7 @@ enum { SCHEMA_KINDS = 64, DECLARED_MAX = 64, TAPE_KINDS_MAX = KIND_COUNT + SCHEM
 
 /* One kind as read: the tape's columns and the metrics that they are. */
 struct tape_kind {
-    char *name;                  /* NULL: of the registry */
+    char *name; /* NULL: of the registry */
     struct tape_columns columns;
     uint8_t metric[COLUMNS_MAX]; /* id of the metric of each column; ids from n_own on are in struct baro_extra */
     /* How many values an entity of it has: the registry's metrics; of a kind that only the tape has the columns, which

@@ -18,8 +18,14 @@ enum getter {
     GET_RSS
 };
 
-#define COUNTER(name, unit, of, help) {{-1, name, help, BARO_FACT_UNSIGNED, BARO_UNIT_##unit, true}, GET_COUNTER, of}
-#define PEAK(name, unit, of, help) {{-1, name, help, BARO_FACT_UNSIGNED, BARO_UNIT_##unit, true}, GET_PEAK, of}
+#define COUNTER(name, unit, of, help)                                                                                  \
+    {                                                                                                                  \
+        {-1, name, help, BARO_FACT_UNSIGNED, BARO_UNIT_##unit, true}, GET_COUNTER, of                                  \
+    }
+#define PEAK(name, unit, of, help)                                                                                     \
+    {                                                                                                                  \
+        {-1, name, help, BARO_FACT_UNSIGNED, BARO_UNIT_##unit, true}, GET_PEAK, of                                     \
+    }
 
 static const struct {
     struct baro_fact fact;
@@ -181,33 +187,15 @@ static void get_rss(const struct phase_usage *u, struct baro_value *ret)
 int usage_value(const struct phase_usage *u, uint64_t wall_ns, int fact, struct baro_value *ret)
 {
     switch (facts[fact].get) {
-    case GET_WALL:
-        value_u64(ret, BARO_PRESENT, wall_ns);
-        break;
-    case GET_SAMPLES:
-        value_u64(ret, BARO_PRESENT, u->samples);
-        break;
-    case GET_COUNTER:
-        get_counter(u, facts[fact].of, wall_ns, ret);
-        break;
-    case GET_DELAY:
-        get_delay(u, wall_ns, ret);
-        break;
-    case GET_SWITCHES:
-        get_switches(u, facts[fact].of, wall_ns, ret);
-        break;
-    case GET_CORES_MEAN:
-        get_cores_mean(u, wall_ns, ret);
-        break;
-    case GET_CORES_PEAK:
-        get_cores_peak(u, wall_ns, ret);
-        break;
-    case GET_PEAK:
-        get_peak(u, facts[fact].of, ret);
-        break;
-    case GET_RSS:
-        get_rss(u, ret);
-        break;
+    case GET_WALL: value_u64(ret, BARO_PRESENT, wall_ns); break;
+    case GET_SAMPLES: value_u64(ret, BARO_PRESENT, u->samples); break;
+    case GET_COUNTER: get_counter(u, facts[fact].of, wall_ns, ret); break;
+    case GET_DELAY: get_delay(u, wall_ns, ret); break;
+    case GET_SWITCHES: get_switches(u, facts[fact].of, wall_ns, ret); break;
+    case GET_CORES_MEAN: get_cores_mean(u, wall_ns, ret); break;
+    case GET_CORES_PEAK: get_cores_peak(u, wall_ns, ret); break;
+    case GET_PEAK: get_peak(u, facts[fact].of, ret); break;
+    case GET_RSS: get_rss(u, ret); break;
     }
     return ret->absent;
 }

@@ -104,11 +104,9 @@ static void note_gauges(struct usage_row *row, const struct baro_sample *s)
     for (int k = 0; k < USAGE_PROCESSES; k++) {
         derive_sum_close(&sum[k], s);
         bool is_stale = (k == USAGE_PSS || k == USAGE_USS) && derive_is_stale(s);
-        row->gauge[k] =
-            (struct usage_sum){sum[k].value, (uint8_t)sum[k].absent, is_stale};
+        row->gauge[k] = (struct usage_sum){sum[k].value, (uint8_t)sum[k].absent, is_stale};
     }
-    row->gauge[USAGE_PROCESSES] =
-        (struct usage_sum){s->job[JOB_processes], s->job_absent[JOB_processes], false};
+    row->gauge[USAGE_PROCESSES] = (struct usage_sum){s->job[JOB_processes], s->job_absent[JOB_processes], false};
 }
 
 static void fill(struct usage_history *h, struct usage_row *row, const struct baro_sample *s)
@@ -198,9 +196,8 @@ static void feed(struct phase_usage *u, const struct usage_row *a, const struct 
         reach_edge(u, a, b, u->end_ns);
     if (b->t_ns >= u->begin_ns && b->t_ns <= u->end_ns)
         reach_row(u, b);
-    part = a->machine_ns && a->machine_ns < b->machine_ns
-               ? overlap(u, a->machine_ns, b->machine_ns, &u->covered_ns[1])
-               : 0;
+    part = a->machine_ns && a->machine_ns < b->machine_ns ? overlap(u, a->machine_ns, b->machine_ns, &u->covered_ns[1])
+                                                          : 0;
     for (int i = USAGE_OF_MACHINE; part > 0 && i < USAGE_COUNTERS; i++)
         count(u, i, a, b, part);
 }

@@ -11,7 +11,7 @@
 #include "libbaro/sample/sample.h"
 #include "libbaro/summary/machine.h"
 
-#define USAGE_ROWS 256u /* a power of two */
+#define USAGE_ROWS 256u       /* a power of two */
 #define USAGE_OPEN UINT64_MAX /* the end of a phase that has not ended */
 
 enum usage_counter {
@@ -87,9 +87,9 @@ struct phase_usage {
     double grown[USAGE_COUNTERS], error[USAGE_COUNTERS];
     uint8_t missing[USAGE_COUNTERS]; /* why some growth is not known; 0: all is */
     bool counted[USAGE_COUNTERS];
-    struct usage_peak peak[USAGE_GAUGES];      /* of the samples during the phase */
-    struct usage_peak edge[USAGE_GAUGES];      /* on the line between two samples, where the phase begins and ends */
-    uint64_t process_rss;                      /* the largest mark of a process that lived within the phase */
+    struct usage_peak peak[USAGE_GAUGES]; /* of the samples during the phase */
+    struct usage_peak edge[USAGE_GAUGES]; /* on the line between two samples, where the phase begins and ends */
+    uint64_t process_rss;                 /* the largest mark of a process that lived within the phase */
     struct derive_peak cores;
 };
 

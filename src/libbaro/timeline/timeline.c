@@ -39,9 +39,14 @@ struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timelin
         t->failed = true;
         return NULL;
     }
-    i->view = (struct baro_timeline_item){
-        .kind = kind, .name = name, .text = name, .begin_ns = t_ns, .end_ns = t_ns, .parent = -1, .id = t->n_all,
-        .written_ts = ""};
+    i->view = (struct baro_timeline_item){.kind = kind,
+                                          .name = name,
+                                          .text = name,
+                                          .begin_ns = t_ns,
+                                          .end_ns = t_ns,
+                                          .parent = -1,
+                                          .id = t->n_all,
+                                          .written_ts = ""};
     i->id = "";
     t->all[t->n_all++] = i;
     return i;
@@ -53,22 +58,12 @@ static void text_of_attribute(struct buf *b, const struct baro_attribute *a)
 {
     buf_printf(b, " %s=", a->name);
     switch (a->type) {
-    case BARO_ATTRIBUTE_UNSIGNED:
-        buf_u64(b, a->u64);
-        break;
-    case BARO_ATTRIBUTE_SIGNED:
-        buf_printf(b, "%lld", (long long)a->i64);
-        break;
+    case BARO_ATTRIBUTE_UNSIGNED: buf_u64(b, a->u64); break;
+    case BARO_ATTRIBUTE_SIGNED: buf_printf(b, "%lld", (long long)a->i64); break;
     case BARO_ATTRIBUTE_TEXT:
-    case BARO_ATTRIBUTE_JSON:
-        buf_str(b, a->text);
-        break;
-    case BARO_ATTRIBUTE_REAL:
-        json_double(&(struct json){.out = b}, a->real);
-        break;
-    case BARO_ATTRIBUTE_BOOLEAN:
-        buf_str(b, a->u64 ? "true" : "false");
-        break;
+    case BARO_ATTRIBUTE_JSON: buf_str(b, a->text); break;
+    case BARO_ATTRIBUTE_REAL: json_double(&(struct json){.out = b}, a->real); break;
+    case BARO_ATTRIBUTE_BOOLEAN: buf_str(b, a->u64 ? "true" : "false"); break;
     }
 }
 
@@ -225,8 +220,8 @@ void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const s
     for (size_t k = 0; k < n; k++)
         (is_status(i, &all[k]) ? text_of_status : text_of_attribute)(&text, &all[k]);
     buf_byte(&text, 0);
-    if (text.failed || !set_block(i, more->text, (char *)text.at,
-                                  id && id->type == BARO_ATTRIBUTE_TEXT ? id->text : i->id, all, n))
+    if (text.failed ||
+        !set_block(i, more->text, (char *)text.at, id && id->type == BARO_ATTRIBUTE_TEXT ? id->text : i->id, all, n))
         t->failed = true;
     buf_done(&text);
 }
@@ -268,20 +263,11 @@ static void add(struct baro_timeline *t, const struct baro_record *r)
     if (r->t_ns > t->last_ns && r->kind != BARO_RECORD_NONE)
         t->last_ns = r->t_ns;
     switch (r->kind) {
-    case BARO_RECORD_SAMPLE:
-        timeline_add_sample(t, r->u.sample);
-        break;
-    case BARO_RECORD_EXIT:
-        timeline_add_exit(t, r->u.exit);
-        break;
-    case BARO_RECORD_EVENT:
-        timeline_add_event(t, r->u.event);
-        break;
-    case BARO_RECORD_DAMAGE:
-        timeline_add_damage(t, t->last_ns);
-        break;
-    default:
-        break;
+    case BARO_RECORD_SAMPLE: timeline_add_sample(t, r->u.sample); break;
+    case BARO_RECORD_EXIT: timeline_add_exit(t, r->u.exit); break;
+    case BARO_RECORD_EVENT: timeline_add_event(t, r->u.event); break;
+    case BARO_RECORD_DAMAGE: timeline_add_damage(t, t->last_ns); break;
+    default: break;
     }
 }
 

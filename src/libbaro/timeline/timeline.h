@@ -69,7 +69,7 @@ struct baro_timeline {
     struct timeline_held held[HELD_MAX];
     uint64_t held_ns; /* the last reading of the groups */
     struct timeline_killed killed;
-    struct timeline_item *stopped; /* the command is stopped since then; NULL: it is not */
+    struct timeline_item *stopped;               /* the command is stopped since then; NULL: it is not */
     struct timeline_ended ended[TIMELINE_ENDED]; /* a ring */
     size_t n_ended;
     struct baro_key command;

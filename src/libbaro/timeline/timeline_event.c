@@ -168,61 +168,26 @@ void timeline_add_event(struct baro_timeline *t, const struct baro_event *e)
 {
     summary_add_event(t->summary, e);
     switch (e->kind) {
-    case BARO_EVENT_START:
-        on_start(t, e);
-        break;
-    case BARO_EVENT_EXEC:
-        on_exec(t, e);
-        break;
-    case BARO_EVENT_END:
-        on_end(t, e);
-        break;
-    case BARO_EVENT_SIGNAL:
-        on_signal(t, e);
-        break;
-    case BARO_EVENT_STOP:
-        on_stop(t, e);
-        break;
-    case BARO_EVENT_CONT:
-        on_cont(t, e);
-        break;
-    case BARO_EVENT_GAP:
-        on_gap(t, e);
-        break;
-    case BARO_EVENT_SUSPEND:
-        on_suspend(t, e);
-        break;
-    case BARO_EVENT_CLOCK_STEP:
-        on_clock_step(t, e);
-        break;
-    case BARO_EVENT_LOSSY:
-        on_lossy(t, e);
-        break;
-    case BARO_EVENT_WARNING:
-        on_text(t, e, "warning", "", true);
-        break;
-    case BARO_EVENT_WRAPPER_LOST:
-        on_text(t, e, "wrapper_lost", "", true);
-        break;
-    case BARO_EVENT_SURVIVOR:
-        on_text(t, e, "survivor", "outlived the command: ", false);
-        break;
-    case BARO_EVENT_OOM:
-        on_oom(t, e);
-        break;
-    case BARO_EVENT_MARK:
-        timeline_add_mark(t, e);
-        break;
-    case BARO_EVENT_PHASE_BEGIN:
-        timeline_add_begin(t, e);
-        break;
-    case BARO_EVENT_PHASE_END:
-        timeline_add_end(t, e);
-        break;
+    case BARO_EVENT_START: on_start(t, e); break;
+    case BARO_EVENT_EXEC: on_exec(t, e); break;
+    case BARO_EVENT_END: on_end(t, e); break;
+    case BARO_EVENT_SIGNAL: on_signal(t, e); break;
+    case BARO_EVENT_STOP: on_stop(t, e); break;
+    case BARO_EVENT_CONT: on_cont(t, e); break;
+    case BARO_EVENT_GAP: on_gap(t, e); break;
+    case BARO_EVENT_SUSPEND: on_suspend(t, e); break;
+    case BARO_EVENT_CLOCK_STEP: on_clock_step(t, e); break;
+    case BARO_EVENT_LOSSY: on_lossy(t, e); break;
+    case BARO_EVENT_WARNING: on_text(t, e, "warning", "", true); break;
+    case BARO_EVENT_WRAPPER_LOST: on_text(t, e, "wrapper_lost", "", true); break;
+    case BARO_EVENT_SURVIVOR: on_text(t, e, "survivor", "outlived the command: ", false); break;
+    case BARO_EVENT_OOM: on_oom(t, e); break;
+    case BARO_EVENT_MARK: timeline_add_mark(t, e); break;
+    case BARO_EVENT_PHASE_BEGIN: timeline_add_begin(t, e); break;
+    case BARO_EVENT_PHASE_END: timeline_add_end(t, e); break;
     case BARO_EVENT_MISSED:
     case BARO_EVENT_THINNED:
-    case BARO_EVENT_SOURCE:
-        break;
+    case BARO_EVENT_SOURCE: break;
     }
 }
 
@@ -241,10 +206,8 @@ static bool is_fault(int number)
     case SIGSYS:
     case SIGTRAP:
     case SIGXCPU:
-    case SIGXFSZ:
-        return true;
-    default:
-        return false;
+    case SIGXFSZ: return true;
+    default: return false;
     }
 }
 

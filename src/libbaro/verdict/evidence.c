@@ -79,10 +79,10 @@ double stretch_demand(const struct stretch *s)
     return (s->grown[CURVE_CPU] + s->grown[CURVE_RUN_DELAY]) / s->wall_ns;
 }
 
-#define READ_SHARE 0.8  /* of the CPU time */
+#define READ_SHARE 0.8    /* of the CPU time */
 #define UNREAD_CORES 0.02 /* what used so few cores did not wait for long */
-#define READ_EDGE 0.05  /* of the time of a stretch: between the last reading and its end */
-#define SPARE_CORES 0.25 /* of the cores: while so many are idle nobody waits for one */
+#define READ_EDGE 0.05    /* of the time of a stretch: between the last reading and its end */
+#define SPARE_CORES 0.25  /* of the cores: while so many are idle nobody waits for one */
 
 bool stretch_demand_is_known(const struct stretch *s)
 {
@@ -180,12 +180,9 @@ static double number(const struct baro_summary *s, int fact, size_t row, unsigne
         return NAN;
     *ret_flags = v.flags;
     switch (baro_summary_fact(fact)->type) {
-    case BARO_FACT_REAL:
-        return v.real;
-    case BARO_FACT_SIGNED:
-        return (double)v.i64;
-    default:
-        return (double)v.u64;
+    case BARO_FACT_REAL: return v.real;
+    case BARO_FACT_SIGNED: return (double)v.i64;
+    default: return (double)v.u64;
     }
 }
 
@@ -238,8 +235,8 @@ static void agree_on_contender(struct evidence *e)
     if (e->processes_started != 1 || !(e->threads_peak >= 2) || c->switches > e->switches || !e->n_commands)
         return;
     double threads = c->threads >= 2 ? c->threads : e->threads_peak;
-    *c = (struct contender){e->command[0].name, threads, e->switches, e->cpu_ns, e->job.grown[CURVE_CALLED],
-                            e->flags.switches};
+    *c = (struct contender){e->command[0].name,         threads,          e->switches, e->cpu_ns,
+                            e->job.grown[CURVE_CALLED], e->flags.switches};
 }
 
 void evidence_agree(struct evidence *e)

@@ -41,9 +41,9 @@ struct failure_end {
 
 /* Why a process failed. */
 struct failure {
-    struct failure_end first; /* the process that failed first: itself, if no child did just before */
+    struct failure_end first;    /* the process that failed first: itself, if no child did just before */
     bool is_of_child;            /* `first` is not the process itself */
-    bool is_probable;         /* a process between them went on for a moment, or has a status that is not known */
+    bool is_probable;            /* a process between them went on for a moment, or has a status that is not known */
     char above[FAILURE_COMMAND]; /* command line of the nearest process above `first`; not of the job's command */
     char after[FAILURE_AFTER];   /* those between, from below: "collect2, gcc, make" */
     unsigned n_after, n_named;   /* how many they are, and how many are named in it */
@@ -67,7 +67,7 @@ struct failure_family {
 struct failures {
     struct failure_process command;
     bool has_failed, is_partial; /* is_partial: of some process the status or the parent is not known */
-    struct failure of_command; /* where has_failed */
+    struct failure of_command;   /* where has_failed */
     struct failure_family family[FAILURE_FAMILIES];
     unsigned n;
 };

@@ -108,14 +108,10 @@ static struct words words_of_unit(double value, unsigned flags, enum baro_unit u
 {
     struct buf b;
     switch (unit) {
-    case BARO_UNIT_NS:
-        return words_duration(value, flags);
-    case BARO_UNIT_BYTES:
-        return words_bytes(value, flags);
-    case BARO_UNIT_RATIO:
-        return words_percent(value, flags);
-    case BARO_UNIT_NONE:
-        return words_count(value, flags);
+    case BARO_UNIT_NS: return words_duration(value, flags);
+    case BARO_UNIT_BYTES: return words_bytes(value, flags);
+    case BARO_UNIT_RATIO: return words_percent(value, flags);
+    case BARO_UNIT_NONE: return words_count(value, flags);
     default:
         b = marked(flags);
         fmt_decimal(&b, value, 2);

@@ -198,11 +198,12 @@ static void compare_contender(struct gather *g, const struct baro_process *p)
     }
     g->contender_id = baro_process_id(p);
     snprintf(g->contender_name, HISTORY_NAME_ROOM, "%s", baro_process_name(p));
-    g->contender =
-        (struct contender){g->contender_name, switching_threads(g, threads, switches - before), switches,
-                           of_process(g, p, WANT_PROCESS_CPU),
-                           of_process(g, p, WANT_PROCESS_IO_RCHAR) + of_process(g, p, WANT_PROCESS_IO_WCHAR),
-                           BARO_VALUE_LOWER_BOUND /* up to its last sample */};
+    g->contender = (struct contender){g->contender_name,
+                                      switching_threads(g, threads, switches - before),
+                                      switches,
+                                      of_process(g, p, WANT_PROCESS_CPU),
+                                      of_process(g, p, WANT_PROCESS_IO_RCHAR) + of_process(g, p, WANT_PROCESS_IO_WCHAR),
+                                      BARO_VALUE_LOWER_BOUND /* up to its last sample */};
 }
 
 static void look_at_processes(struct gather *g, const struct baro_sample *s, struct history_point *p)
@@ -338,8 +339,7 @@ static void add_event(struct gather *g, const struct baro_event *e)
         if (baro_event_attribute_find(e, "names", &names) == 0 && names.text)
             snprintf(g->victims, sizeof(g->victims), "%s", names.text);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 

@@ -38,7 +38,7 @@ enum want {
 
 struct gather {
     struct history history;
-    bool has_start; /* baro_header_has_start() */
+    bool has_start;                     /* baro_header_has_start() */
     uint64_t start_ns, end_ns, last_ns; /* the command's start and end; the last record */
     bool started, ended;
     double blocked_ns;                       /* curves that are summed up here */

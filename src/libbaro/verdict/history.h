@@ -20,8 +20,8 @@ enum curve {
     CURVE_CPU,
     CURVE_RUN_DELAY, /* at the samples whose value is new: gather.c */
     CURVE_DELAY_CPU, /* the part of CURVE_CPU in which it is known how long threads waited */
-    CURVE_SWITCHES, /* voluntary */
-    CURVE_READ,     /* bytes fetched from storage */
+    CURVE_SWITCHES,  /* voluntary */
+    CURVE_READ,      /* bytes fetched from storage */
     CURVE_WRITTEN,
     CURVE_CALLED, /* bytes passed to read(2), write(2) and the like */
     CURVE_FAULTS, /* major */

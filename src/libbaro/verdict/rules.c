@@ -49,12 +49,9 @@ const struct baro_rule *baro_verdict_rule(int i)
 const char *baro_verdict_weight_name(enum baro_verdict_weight weight)
 {
     switch (weight) {
-    case BARO_VERDICT_PROBLEM:
-        return "problem";
-    case BARO_VERDICT_ADVICE:
-        return "advice";
-    case BARO_VERDICT_NOTE:
-        return "note";
+    case BARO_VERDICT_PROBLEM: return "problem";
+    case BARO_VERDICT_ADVICE: return "advice";
+    case BARO_VERDICT_NOTE: return "note";
     }
     return "unknown";
 }

@@ -168,8 +168,7 @@ static void find_process(struct finding *f, const struct failure_end *end)
 static void find_end(struct finding *f, const struct failure_end *end)
 {
     if (WIFSIGNALED(end->status))
-        find_title(f, "%s%s", of_signal(WTERMSIG(end->status)).at,
-                   WCOREDUMP(end->status) ? " and a core dump" : "");
+        find_title(f, "%s%s", of_signal(WTERMSIG(end->status)).at, WCOREDUMP(end->status) ? " and a core dump" : "");
     else
         find_title(f, "status %d", WEXITSTATUS(end->status));
     find_title(f, " at +%s", words_duration((double)end->t_ns, 0).at);
@@ -198,8 +197,8 @@ static void find_before(struct finding *f, const struct failure *why)
         return;
     unsigned flags = why->before_is_bound ? BARO_VALUE_LOWER_BOUND : 0;
     find_title(f, " Before that %s %s failed, and what had started %s went on",
-               words_count((double)why->n_before, flags).at,
-               why->n_before == 1 ? "process had" : "processes had", why->n_before == 1 ? "it" : "them");
+               words_count((double)why->n_before, flags).at, why->n_before == 1 ? "process had" : "processes had",
+               why->n_before == 1 ? "it" : "them");
     if (why->before.process.pid) {
         find_title(f, why->n_before == 1 ? ": " : "; the last was ");
         find_process(f, &why->before);

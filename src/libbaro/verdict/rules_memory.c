@@ -125,8 +125,8 @@ static bool page_cache(const struct evidence *e, const struct stretch *s, struct
                "It read %s from storage, %s times its memory limit of %s (cgroup %s), and waited for that %s of the "
                "time: files that it reads again were probably dropped from the page cache meanwhile.",
                words_bytes(GROWN(s, CURVE_READ)).at,
-               words_count(s->grown[CURVE_READ] / limit_of(g), s->flags[CURVE_READ]).at,
-               words_bytes(limit_of(g), 0).at, g->name,
+               words_count(s->grown[CURVE_READ] / limit_of(g), s->flags[CURVE_READ]).at, words_bytes(limit_of(g), 0).at,
+               g->name,
                words_percent(waited, waited > memory_pressure(s) ? s->flags[CURVE_BLOCKED] : pressure_flags(s)).at);
     find_advice(f, "Ask for memory for its files as well, or let it read each file once.");
     find_limit(e, s, g, f);
@@ -276,8 +276,7 @@ static bool leak(const struct evidence *e, const struct stretch *s, struct findi
     if (!(growth >= LEAK_BYTES && growth >= LEAK_GROWTH * memory[0]) || !grows_steadily(memory))
         return false;
     find_title(f, "Its memory grew steadily to its end, by %s a second, up to %s",
-               words_bytes(rate, BARO_VALUE_ESTIMATE).at,
-               words_bytes(memory[LEAK_WINDOWS], BARO_VALUE_ESTIMATE).at);
+               words_bytes(rate, BARO_VALUE_ESTIMATE).at, words_bytes(memory[LEAK_WINDOWS], BARO_VALUE_ESTIMATE).at);
     if (*e->holder)
         find_title(f, "; most was held by %s", e->holder);
     find_title(f, ".");

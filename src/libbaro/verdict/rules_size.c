@@ -60,8 +60,8 @@ static bool dominates(const struct evidence *e, const struct stretch *s, struct 
         return false;
     find_title(f, "%s used %s of the CPU time: %s in %s process%s.", first->name,
                words_percent(first->cpu_ns / e->cpu_ns, first->flags | inverted(e->flags.cpu_ns)).at,
-               words_duration(first->cpu_ns, first->flags).at,
-               words_count(first->processes, first->processes_flags).at, first->processes >= 2 ? "es" : "");
+               words_duration(first->cpu_ns, first->flags).at, words_count(first->processes, first->processes_flags).at,
+               first->processes >= 2 ? "es" : "");
     find_number(f, "commands.0.cpu_ns", first->cpu_ns, first->flags, BARO_UNIT_NS);
     find_number(f, "commands.0.processes", first->processes, first->processes_flags, BARO_UNIT_NONE);
     find_number(f, "job.cpu_ns", FACT(e, cpu_ns), BARO_UNIT_NS);

@@ -89,8 +89,7 @@ bool is_contended(const struct evidence *e, const struct stretch *s)
            packets = isnan(s->grown[CURVE_PACKETS]) ? 0 : s->grown[CURVE_PACKETS];
     return !s->phase && c->threads >= 2 && per_second(s, c->switches) >= LOCK_SWITCHES &&
            stretch_demand(s) <= LOCK_DEMAND * threads && stretch_demand_is_known(s) &&
-           c->read_write_bytes <= LOCK_BYTES * c->switches &&
-           packets <= LOCK_PACKETS * c->switches;
+           c->read_write_bytes <= LOCK_BYTES * c->switches && packets <= LOCK_PACKETS * c->switches;
 }
 
 static bool lock_contention(const struct evidence *e, const struct stretch *s, struct finding *f)
@@ -135,9 +134,8 @@ const struct rule rule_lock_contention = {
 
 static bool is_idle(const struct evidence *e, const struct stretch *s)
 {
-    return stretch_demand(s) <= IDLE_DEMAND && stretch_demand_is_known(s) &&
-           !is_waiting_for_storage(e, s) && !is_short_of_memory(e, s) &&
-           !is_throttled(e, s);
+    return stretch_demand(s) <= IDLE_DEMAND && stretch_demand_is_known(s) && !is_waiting_for_storage(e, s) &&
+           !is_short_of_memory(e, s) && !is_throttled(e, s);
 }
 
 static bool is_network(const struct stretch *s)

@@ -11,7 +11,6 @@
 #include "libbaro/verdict/phases.h"
 #include "libbaro/verdict/rule.h"
 
-
 struct baro_verdicts {
     struct gather gather;
     struct baro_timeline *timeline;

@@ -45,9 +45,9 @@ size_t text_fit(const char *at, size_t len, double size, double width);
 struct layout {
     double x, y, width, height; /* of the plot */
     double legend_y, spans_y;
-    double lane;                /* height of a lane of phases */
+    double lane; /* height of a lane of phases */
     struct chart_ticks values, times;
-    double top;                 /* the value at the upper edge */
+    double top; /* the value at the upper edge */
 };
 void chart_lay_out(const struct chart *c, const struct chart_picture *p, struct layout *ret);
 void chart_draw(const struct chart *c, const struct chart_picture *p, const struct layout *l, struct canvas *canvas);

@@ -41,11 +41,11 @@ struct chart_bucket {
 };
 
 enum chart_shape {
-    CHART_LINE,   /* mean as a line, in a band from min to max */
-    CHART_AREA,   /* the same, filled down to 0 */
-    CHART_STACK,  /* area on top of the stacked curves before it */
-    CHART_TOTAL,  /* the sum of the stacked curves: drawn as a thin line over them, with its peaks. Not in the legend */
-    CHART_DASHED  /* a dashed line, as for a curve to compare with */
+    CHART_LINE,  /* mean as a line, in a band from min to max */
+    CHART_AREA,  /* the same, filled down to 0 */
+    CHART_STACK, /* area on top of the stacked curves before it */
+    CHART_TOTAL, /* the sum of the stacked curves: drawn as a thin line over them, with its peaks. Not in the legend */
+    CHART_DASHED /* a dashed line, as for a curve to compare with */
 };
 
 #define CHART_COLORS 10u       /* colours of curves: tell them apart in all usual kinds of colour blindness */
@@ -66,9 +66,9 @@ struct chart_curve {
 
 /* A horizontal line, such as a memory limit. One that is far above all values is named in the legend, and not drawn. */
 struct chart_limit {
-    char *name; /* "limit", "memory of the machine" */
+    char *name;   /* "limit", "memory of the machine" */
     double value; /* the last one */
-    double *at; /* of each bucket; 0: there was none. NULL: it was the same in all of them */
+    double *at;   /* of each bucket; 0: there was none. NULL: it was the same in all of them */
 };
 
 /* A limit as it is drawn: a line for each stretch of buckets in which it was the same. */
@@ -157,7 +157,7 @@ void chart_limit_text(const struct chart *c, const struct chart_limit *limit, st
 #define CHART_TICKS_MAX 24u
 #define CHART_TICK_TEXT 24u
 struct chart_tick {
-    double at; /* a value, or nanoseconds since the tape began */
+    double at;                  /* a value, or nanoseconds since the tape began */
     char text[CHART_TICK_TEXT]; /* without the unit where the first tick alone says it */
 };
 struct chart_ticks {
@@ -191,9 +191,9 @@ struct chart_picture {
     bool has_title;         /* the title stands above the plot */
     bool has_time;          /* ticks of time have their texts: of charts below each other the last one needs them */
     bool has_legend;
-    bool has_spans;         /* phases, marks and events are drawn */
-    bool standalone;        /* SVG: a file of its own, with xmlns and its own style. Else it stands in a page that has
-                               chart_svg_style() in its style sheet */
+    bool has_spans;  /* phases, marks and events are drawn */
+    bool standalone; /* SVG: a file of its own, with xmlns and its own style. Else it stands in a page that has
+                        chart_svg_style() in its style sheet */
 };
 
 /*

@@ -122,8 +122,8 @@ static int add_figure(struct making *m, const struct figure_row *row)
     for (size_t i = 0; i < curves; i++) {
         const struct curve_row *c = &row->curve[i];
         if (c->shape == CHART_TOTAL && row->others) {
-            struct chart_curve *others = chart_add_curve(&m->figures->charts[chart], row->others, CHART_STACK,
-                                                         CHART_COLOR_OTHERS);
+            struct chart_curve *others =
+                chart_add_curve(&m->figures->charts[chart], row->others, CHART_STACK, CHART_COLOR_OTHERS);
             if (!others)
                 return m->failed = -12;
         }

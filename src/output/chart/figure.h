@@ -54,7 +54,7 @@ struct figures;
 int figures_of_tape(struct baro_tape *tape, const struct figure_options *options, struct figures **ret,
                     struct baro_error *err);
 size_t figures_count(const struct figures *f);
-const struct chart *figures_chart(const struct figures *f, size_t i); /* borrowed until figures_free() */
+const struct chart *figures_chart(const struct figures *f, size_t i);      /* borrowed until figures_free() */
 const struct chart *figures_find(const struct figures *f, const char *id); /* NULL: it was not made */
 void figures_free(struct figures *f);
 

@@ -12,7 +12,7 @@ struct found {
     enum chart_unit unit;
     const char *help;
     char id[96], title[256];
-    const char *what; /* as the user named it */
+    const char *what;   /* as the user named it */
     const char *entity; /* NULL: all */
 };
 
@@ -21,8 +21,11 @@ static enum chart_unit unit_of_word(const char *word)
     static const struct {
         const char *word;
         enum chart_unit unit;
-    } units[] = {{"cores", CHART_CORES}, {"ratio", CHART_RATIO}, {"bytes per second", CHART_BYTES_PER_SECOND},
-                 {"per second", CHART_PER_SECOND}, {"ns", CHART_SECONDS}};
+    } units[] = {{"cores", CHART_CORES},
+                 {"ratio", CHART_RATIO},
+                 {"bytes per second", CHART_BYTES_PER_SECOND},
+                 {"per second", CHART_PER_SECOND},
+                 {"ns", CHART_SECONDS}};
     for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
         if (strcmp(units[i].word, word) == 0)
             return units[i].unit;
@@ -116,8 +119,10 @@ static int add_metric(struct making *m, void *context)
 {
     struct found *f = context;
     if (!find(m->tape, f->what, f))
-        return error_set(m->err, BARO_E_RANGE, "there is no figure and no metric %s: `baro plot --list` and "
-                                               "`baro metrics` list them", f->what);
+        return error_set(m->err, BARO_E_RANGE,
+                         "there is no figure and no metric %s: `baro plot --list` and "
+                         "`baro metrics` list them",
+                         f->what);
     name_it(m->tape, f);
     int chart = making_chart(m, f->id, f->title, f->help, f->unit);
     if (chart < 0)

@@ -6,6 +6,7 @@
 
 #define ALL_OTHERS "all others"
 
+/* clang-format off */
 const struct figure_row figure_rows[] = {
     {{"cpu_tasks", "CPU by task (cores)", "Cores that the processes of each task used", CHART_CORES, FIGURE_PAGE},
      {{"", BARO_KIND_PROCESS, "cores", ROW_DERIVED, CHART_STACK, true},
@@ -132,6 +133,7 @@ const struct figure_row figure_rows[] = {
      {{"started", BARO_KIND_JOB, "processes_started", ROW_RATE, CHART_AREA, false}},
      ORDER_CPU, false, NULL, decorate_peak},
 };
+/* clang-format on */
 const size_t figure_rows_count = sizeof(figure_rows) / sizeof(*figure_rows);
 
 size_t figure_count(void)

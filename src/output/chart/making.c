@@ -20,8 +20,14 @@ int making_chart(struct making *m, const char *id, const char *title, const char
     }
     f->charts = grown;
     struct chart *c = &grown[f->n];
-    *c = (struct chart){.id = strdup(id), .title = strdup(title), .help = strdup(help), .unit = unit,
-                        .from_ns = m->from_ns, .to_ns = m->to_ns, .start_ns = m->start_ns, .buckets = m->buckets};
+    *c = (struct chart){.id = strdup(id),
+                        .title = strdup(title),
+                        .help = strdup(help),
+                        .unit = unit,
+                        .from_ns = m->from_ns,
+                        .to_ns = m->to_ns,
+                        .start_ns = m->start_ns,
+                        .buckets = m->buckets};
     f->n++;
     if (!c->id || !c->title || !c->help)
         m->failed = -ENOMEM;
@@ -111,15 +117,23 @@ static void fill(const struct making *m, const struct feed *feed)
         if (feed->cumulative) {
             double before = so_far;
             so_far += known ? from->mean * feed->scale * (double)from->covered_ns / 1e9 : 0;
-            *to = (struct chart_bucket){.known = known, .min = before, .max = so_far, .mean = (before + so_far) / 2,
-                                        .last = so_far};
+            *to = (struct chart_bucket){
+                .known = known, .min = before, .max = so_far, .mean = (before + so_far) / 2, .last = so_far};
         } else if (known) {
-            *to = (struct chart_bucket){.known = true, .min = of(feed, from->min), .max = of(feed, from->max),
-                                        .mean = of(feed, from->mean), .last = of(feed, from->last)};
+            *to = (struct chart_bucket){.known = true,
+                                        .min = of(feed, from->min),
+                                        .max = of(feed, from->max),
+                                        .mean = of(feed, from->mean),
+                                        .last = of(feed, from->last)};
         } else if (unsure) {
             double low = of(feed, from->low);
-            *to = (struct chart_bucket){.known = true, .min = low, .max = low, .mean = low, .last = low,
-                                        .is_bound = true, .high = of(feed, from->high)};
+            *to = (struct chart_bucket){.known = true,
+                                        .min = low,
+                                        .max = low,
+                                        .mean = low,
+                                        .last = low,
+                                        .is_bound = true,
+                                        .high = of(feed, from->high)};
         }
         to->at_least = from && !feed->cumulative ? of(feed, from->at_least) : 0;
     }
@@ -145,8 +159,8 @@ static void fill_others(const struct chart *c, struct chart_curve *others, const
         if (!known)
             continue;
         mean = above_zero(total->at[i].mean - mean);
-        others->at[i] = (struct chart_bucket){.known = true, .min = mean, .max = mean, .mean = mean,
-                                              .last = above_zero(total->at[i].last - last)};
+        others->at[i] = (struct chart_bucket){
+            .known = true, .min = mean, .max = mean, .mean = mean, .last = above_zero(total->at[i].last - last)};
     }
 }
 

@@ -12,7 +12,7 @@
 #include "output/chart/rows.h"
 
 #define FIGURES_MOST 12u
-#define CURVES_MOST 8u   /* of one number */
+#define CURVES_MOST 8u /* of one number */
 #define POINTS_LEAST 2u
 #define NAME_MOST 64u
 #define LEAST 1e-300 /* axes go down to this */
@@ -61,10 +61,15 @@ static struct chart *begin_chart(struct figures *f, const char *name, const stru
     char id[32];
     struct chart *c = &f->charts[f->n];
     snprintf(id, sizeof(id), "mark-%zu", f->n);
-    *c = (struct chart){.id = strdup(id), .title = strdup(name),
+    *c = (struct chart){.id = strdup(id),
+                        .title = strdup(name),
                         .help = strdup("A number that the job gives with its marks"),
-                        .unit = CHART_NUMBER, .from_ns = like->from_ns, .to_ns = like->to_ns,
-                        .start_ns = like->start_ns, .buckets = like->buckets, .spans = like->spans};
+                        .unit = CHART_NUMBER,
+                        .from_ns = like->from_ns,
+                        .to_ns = like->to_ns,
+                        .start_ns = like->start_ns,
+                        .buckets = like->buckets,
+                        .spans = like->spans};
     f->n++;
     return c->id && c->title && c->help ? c : NULL;
 }

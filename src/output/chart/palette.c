@@ -9,12 +9,12 @@ const unsigned chart_palette[2][CHART_COLORS + 1] = {
 
 unsigned ink_rgb(struct ink ink, bool dark)
 {
-    static const unsigned light_inks[] = {[INK_TEXT] = 0x24292f, [INK_MUTED] = 0x6b7280, [INK_GRID] = 0xe5e7eb,
-                                          [INK_AXIS] = 0x9ca3af, [INK_LIMIT] = 0xb42318, [INK_BAD] = 0xb42318,
-                                          [INK_GAP] = 0xd1d5db};
-    static const unsigned dark_inks[] = {[INK_TEXT] = 0xe6e8eb, [INK_MUTED] = 0x9aa2ad, [INK_GRID] = 0x2f343b,
-                                         [INK_AXIS] = 0x5b626c, [INK_LIMIT] = 0xff8a7a, [INK_BAD] = 0xff8a7a,
-                                         [INK_GAP] = 0x3a4048};
+    static const unsigned light_inks[] = {
+        [INK_TEXT] = 0x24292f,  [INK_MUTED] = 0x6b7280, [INK_GRID] = 0xe5e7eb, [INK_AXIS] = 0x9ca3af,
+        [INK_LIMIT] = 0xb42318, [INK_BAD] = 0xb42318,   [INK_GAP] = 0xd1d5db};
+    static const unsigned dark_inks[] = {
+        [INK_TEXT] = 0xe6e8eb,  [INK_MUTED] = 0x9aa2ad, [INK_GRID] = 0x2f343b, [INK_AXIS] = 0x5b626c,
+        [INK_LIMIT] = 0xff8a7a, [INK_BAD] = 0xff8a7a,   [INK_GAP] = 0x3a4048};
     if (ink.kind == INK_CURVE || ink.kind == INK_PHASE)
         return chart_palette[dark][ink.color <= CHART_COLORS ? ink.color : CHART_COLORS];
     return (dark ? dark_inks : light_inks)[ink.kind];

@@ -160,9 +160,16 @@ int chart_png(const struct chart *c, const struct chart_picture *p, struct buf *
     double scale = p->scale > 0 ? p->scale : 1;
     cairo_surface_t *surface =
         cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)(p->width * scale + 0.5), (int)(p->height * scale + 0.5));
-    struct png png = {.canvas = {.begin = begin, .end = end, .move = move, .line = line, .stroke = stroke, .fill = fill,
-                                 .dot = dot, .text = text},
-                      .cr = cairo_create(surface), .dark = p->dark};
+    struct png png = {.canvas = {.begin = begin,
+                                 .end = end,
+                                 .move = move,
+                                 .line = line,
+                                 .stroke = stroke,
+                                 .fill = fill,
+                                 .dot = dot,
+                                 .text = text},
+                      .cr = cairo_create(surface),
+                      .dark = p->dark};
     struct layout l;
     cairo_scale(png.cr, scale, scale);
     set_back(&png.canvas);

@@ -6,11 +6,11 @@
 #include "output/chart/figure.h"
 
 enum row_how {
-    ROW_VALUE,      /* a gauge */
-    ROW_RATE,       /* a counter's growth per second */
-    ROW_DERIVED,    /* a derived metric */
-    ROW_COUNT,      /* how many there are */
-    ROW_CUMULATIVE  /* a counter's growth since the start of the chart */
+    ROW_VALUE,     /* a gauge */
+    ROW_RATE,      /* a counter's growth per second */
+    ROW_DERIVED,   /* a derived metric */
+    ROW_COUNT,     /* how many there are */
+    ROW_CUMULATIVE /* a counter's growth since the start of the chart */
 };
 
 /* One curve, or with `by_command` one for each of the heaviest commands and one for all others. */
@@ -102,7 +102,7 @@ struct making {
     struct baro_tape *tape;
     const struct baro_summary *summary;
     const struct baro_timeline *timeline;
-    struct baro_summary *own_summary;   /* made here, as the options have none */
+    struct baro_summary *own_summary; /* made here, as the options have none */
     struct baro_timeline *own_timeline;
     const struct figure_options *options;
     struct limit_history limits;

@@ -77,8 +77,8 @@ static void begin_curve(struct svg *s, const struct chart_curve *curve)
 
 static void begin_span(struct svg *s, const struct chart_span *span)
 {
-    static const char *const kinds[] = {[CHART_PHASE] = "phase", [CHART_MARK] = "mark", [CHART_EVENT] = "event",
-                                        [CHART_GAP] = "gap"};
+    static const char *const kinds[] = {
+        [CHART_PHASE] = "phase", [CHART_MARK] = "mark", [CHART_EVENT] = "event", [CHART_GAP] = "gap"};
     buf_printf(s->out, "<g data-span=\"%s\"", kinds[span->kind]);
     attribute_ns(s, "data-begin-ns", span->begin_ns);
     attribute_ns(s, "data-end-ns", span->end_ns);
@@ -97,8 +97,11 @@ static void begin(struct canvas *c, enum part part, const void *data)
         begin_span(s, data);
         return;
     }
-    static const char *const classes[] = {[PART_GRID] = "grid", [PART_LIMIT] = "limit", [PART_MARK] = "mark",
-                                          [PART_SPANS] = "spans", [PART_LEGEND] = "legend"};
+    static const char *const classes[] = {[PART_GRID] = "grid",
+                                          [PART_LIMIT] = "limit",
+                                          [PART_MARK] = "mark",
+                                          [PART_SPANS] = "spans",
+                                          [PART_LEGEND] = "legend"};
     buf_printf(s->out, "<g class=\"%s\"", classes[part]);
     if (part == PART_LIMIT) {
         const struct chart_limit *limit = data;
@@ -202,15 +205,15 @@ static void write_path(struct svg *s, const char *class, struct ink ink, bool cl
 
 static void stroke(struct canvas *c, struct ink ink, enum stroke how)
 {
-    static const char *const classes[] = {[STROKE_LINE] = "l", [STROKE_THIN] = "l n", [STROKE_DASHED] = "l d",
-                                          [STROKE_GRID] = "l n"};
+    static const char *const classes[] = {
+        [STROKE_LINE] = "l", [STROKE_THIN] = "l n", [STROKE_DASHED] = "l d", [STROKE_GRID] = "l n"};
     write_path((struct svg *)c, classes[how], ink, false);
 }
 
 static void fill(struct canvas *c, struct ink ink, enum fill how)
 {
-    static const char *const classes[] = {[FILL_SOLID] = "f", [FILL_AREA] = "f a", [FILL_BAND] = "f e",
-                                          [FILL_SPAN] = "f s"};
+    static const char *const classes[] = {
+        [FILL_SOLID] = "f", [FILL_AREA] = "f a", [FILL_BAND] = "f e", [FILL_SPAN] = "f s"};
     write_path((struct svg *)c, classes[how], ink, true);
 }
 
@@ -231,8 +234,8 @@ static void dot(struct canvas *c, double x, double y, double radius, struct ink 
 static void text(struct canvas *c, double x, double y, enum anchor anchor, struct ink ink, bool bold, bool halo,
                  const char *at, size_t len)
 {
-    static const char *const anchors[] = {[ANCHOR_START] = "", [ANCHOR_MIDDLE] = " text-anchor=\"middle\"",
-                                          [ANCHOR_END] = " text-anchor=\"end\""};
+    static const char *const anchors[] = {
+        [ANCHOR_START] = "", [ANCHOR_MIDDLE] = " text-anchor=\"middle\"", [ANCHOR_END] = " text-anchor=\"end\""};
     struct svg *s = (struct svg *)c;
     buf_str(s->out, "<text class=\"");
     ink_class(s, ink);
@@ -291,9 +294,16 @@ static void root(struct svg *s, const struct chart_picture *p, const struct layo
 void chart_svg(const struct chart *c, const struct chart_picture *p, struct buf *ret)
 {
     struct layout l;
-    struct svg s = {.canvas = {.begin = begin, .end = end, .move = move, .line = line, .stroke = stroke, .fill = fill,
-                               .dot = dot, .text = text},
-                    .chart = c, .out = ret};
+    struct svg s = {.canvas = {.begin = begin,
+                               .end = end,
+                               .move = move,
+                               .line = line,
+                               .stroke = stroke,
+                               .fill = fill,
+                               .dot = dot,
+                               .text = text},
+                    .chart = c,
+                    .out = ret};
     chart_lay_out(c, p, &l);
     root(&s, p, &l);
     if (p->standalone) {

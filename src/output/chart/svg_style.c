@@ -10,9 +10,8 @@ static const struct {
     enum ink_kind ink;
     const char *fills, *strokes; /* selectors of what has it */
 } inks[] = {
-    {"text", INK_TEXT, ".t", NULL},         {"muted", INK_MUTED, ".m", NULL},
-    {"grid", INK_GRID, NULL, ".l.g"},       {"axis", INK_AXIS, NULL, ".l.x"},
-    {"limit", INK_LIMIT, "text.b", ".l.b"}, {"gap", INK_GAP, ".f.gap", NULL},
+    {"text", INK_TEXT, ".t", NULL},   {"muted", INK_MUTED, ".m", NULL},       {"grid", INK_GRID, NULL, ".l.g"},
+    {"axis", INK_AXIS, NULL, ".l.x"}, {"limit", INK_LIMIT, "text.b", ".l.b"}, {"gap", INK_GAP, ".f.gap", NULL},
 };
 #define INKS (sizeof(inks) / sizeof(*inks))
 

@@ -167,9 +167,9 @@ static void points(const struct grid *g, struct buf *ret)
             buf_byte(ret, ' ');
         else
             grid_colored(ret, g, at[col] == '!' ? GRID_LIMIT : grid_color(0),
-                         !g->t->utf8       ? plain
+                         !g->t->utf8      ? plain
                          : at[col] == '!' ? "\342\226\262"
-                                           : "\342\227\206");
+                                          : "\342\227\206");
     }
     if (end)
         buf_byte(ret, '\n');

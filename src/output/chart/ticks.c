@@ -11,10 +11,16 @@
 const char *chart_unit_name(enum chart_unit unit)
 {
     static const char *const names[] = {
-        [CHART_COUNT] = "",          [CHART_CORES] = "cores",  [CHART_BYTES] = "bytes",
-        [CHART_BYTES_PER_SECOND] = "bytes per second",         [CHART_PER_SECOND] = "per second",
-        [CHART_RATIO] = "ratio",     [CHART_SECONDS] = "seconds",
-        [CHART_CELSIUS] = "celsius", [CHART_HERTZ] = "hertz",  [CHART_NUMBER] = "",
+        [CHART_COUNT] = "",
+        [CHART_CORES] = "cores",
+        [CHART_BYTES] = "bytes",
+        [CHART_BYTES_PER_SECOND] = "bytes per second",
+        [CHART_PER_SECOND] = "per second",
+        [CHART_RATIO] = "ratio",
+        [CHART_SECONDS] = "seconds",
+        [CHART_CELSIUS] = "celsius",
+        [CHART_HERTZ] = "hertz",
+        [CHART_NUMBER] = "",
     };
     return names[unit];
 }
@@ -89,9 +95,7 @@ void chart_value_text(enum chart_unit unit, double value, struct buf *ret)
         number_text(value * 100, ret);
         buf_str(ret, " %");
         break;
-    case CHART_SECONDS:
-        fmt_duration(ret, (uint64_t)(clamp(value * 1e9)));
-        break;
+    case CHART_SECONDS: fmt_duration(ret, (uint64_t)(clamp(value * 1e9))); break;
     case CHART_CELSIUS:
         fmt_decimal(ret, value, 1);
         buf_str(ret, " \302\260C");
@@ -108,9 +112,7 @@ void chart_value_text(enum chart_unit unit, double value, struct buf *ret)
         else
             number_text(value, ret);
         break;
-    default:
-        number_text(value, ret);
-        buf_str(ret, unit == CHART_PER_SECOND ? "/s" : "");
+    default: number_text(value, ret); buf_str(ret, unit == CHART_PER_SECOND ? "/s" : "");
     }
 }
 
@@ -147,21 +149,20 @@ static struct scale scale_of(enum chart_unit unit, double end)
     }
     struct scale one = {.by = 1};
     snprintf(one.text, sizeof(one.text), "%s",
-             unit == CHART_PER_SECOND ? "/s" : unit == CHART_CELSIUS ? " \302\260C" : "");
+             unit == CHART_PER_SECOND ? "/s"
+             : unit == CHART_CELSIUS  ? " \302\260C"
+                                      : "");
     switch (unit) {
-    case CHART_RATIO:
-        return (struct scale){0.01, " %"};
+    case CHART_RATIO: return (struct scale){0.01, " %"};
     case CHART_PER_SECOND:
         return end >= 1e7 ? (struct scale){1e6, " M/s"} : end >= 1e4 ? (struct scale){1e3, " k/s"} : one;
-    case CHART_HERTZ:
-        return (struct scale){1e9, " GHz"};
+    case CHART_HERTZ: return (struct scale){1e9, " GHz"};
     case CHART_SECONDS:
-        return end >= 7200 ? (struct scale){3600, " h"}
+        return end >= 7200  ? (struct scale){3600, " h"}
                : end >= 120 ? (struct scale){60, " min"}
-               : end >= 1  ? (struct scale){1, " s"}
-                           : (struct scale){1e-3, " ms"};
-    case CHART_COUNT:
-        return end >= 1e7 ? (struct scale){1e6, " M"} : end >= 1e5 ? (struct scale){1e3, " k"} : one;
+               : end >= 1   ? (struct scale){1, " s"}
+                            : (struct scale){1e-3, " ms"};
+    case CHART_COUNT: return end >= 1e7 ? (struct scale){1e6, " M"} : end >= 1e5 ? (struct scale){1e3, " k"} : one;
     case CHART_NUMBER:
         if (has_power(end)) {
             int power = (int)floor(log10(end));
@@ -169,8 +170,7 @@ static struct scale scale_of(enum chart_unit unit, double end)
             snprintf(one.text, sizeof(one.text), "e%d", power);
         }
         return one;
-    default:
-        return one;
+    default: return one;
     }
 }
 
@@ -219,6 +219,7 @@ void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct cha
 
 /* ---- time ---- */
 
+/* clang-format off */
 static const uint64_t time_steps[] = {
     1000, 10000, 100000, NS_PER_MS, 2 * NS_PER_MS, 5 * NS_PER_MS, 10 * NS_PER_MS, 20 * NS_PER_MS,
     50 * NS_PER_MS, 100 * NS_PER_MS, 200 * NS_PER_MS, 500 * NS_PER_MS, NS_PER_SEC, 2 * NS_PER_SEC,
@@ -227,6 +228,7 @@ static const uint64_t time_steps[] = {
     7200 * NS_PER_SEC, 10800 * NS_PER_SEC, 21600 * NS_PER_SEC, 43200 * NS_PER_SEC, 86400 * NS_PER_SEC,
     172800 * NS_PER_SEC, 604800 * NS_PER_SEC, 2592000 * NS_PER_SEC, 31536000 * NS_PER_SEC,
 };
+/* clang-format on */
 #define TIME_STEPS (sizeof(time_steps) / sizeof(*time_steps))
 
 struct clock {

@@ -17,8 +17,8 @@ static bool is_digit(char c)
 /* Does a unit begin here? Its length; 0: no. */
 static size_t unit_at(const char *at, size_t len)
 {
-    static const char *const units[] = {"ns",  "µs",  "ms",  "s",   "min", "h",   "B",    "kB",    "MB", "GB",
-                                        "TB",  "PB",  "EB",  "KiB", "MiB", "GiB", "TiB",  "%",     "°C", "GHz",
+    static const char *const units[] = {"ns",  "µs",  "ms",  "s",    "min",  "h",    "B",    "kB",   "MB", "GB",
+                                        "TB",  "PB",  "EB",  "KiB",  "MiB",  "GiB",  "TiB",  "%",    "°C", "GHz",
                                         "pss", "rss", "uss", "kB/s", "MB/s", "GB/s", "core", "cores"};
     for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
         size_t n = strlen(units[i]);

@@ -48,18 +48,12 @@ static enum chart_unit unit_of(const struct baro_metric *m)
 {
     bool is_rate = m->semantics == BARO_SEM_COUNTER;
     switch (m->unit) {
-    case BARO_UNIT_NS:
-        return is_rate ? CHART_CORES : CHART_SECONDS;
-    case BARO_UNIT_BYTES:
-        return is_rate ? CHART_BYTES_PER_SECOND : CHART_BYTES;
-    case BARO_UNIT_RATIO:
-        return CHART_RATIO;
-    case BARO_UNIT_HERTZ:
-        return CHART_HERTZ;
-    case BARO_UNIT_CELSIUS:
-        return CHART_CELSIUS;
-    default:
-        return is_rate ? CHART_PER_SECOND : CHART_COUNT;
+    case BARO_UNIT_NS: return is_rate ? CHART_CORES : CHART_SECONDS;
+    case BARO_UNIT_BYTES: return is_rate ? CHART_BYTES_PER_SECOND : CHART_BYTES;
+    case BARO_UNIT_RATIO: return CHART_RATIO;
+    case BARO_UNIT_HERTZ: return CHART_HERTZ;
+    case BARO_UNIT_CELSIUS: return CHART_CELSIUS;
+    default: return is_rate ? CHART_PER_SECOND : CHART_COUNT;
     }
 }
 

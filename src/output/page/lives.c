@@ -67,8 +67,8 @@ static struct life *born(struct lives *l, uint32_t id)
         l->failed = true;
         return NULL;
     }
-    l->at[l->n] = (struct life){.parent = LIFE_NONE, .name = NAMES_NONE, .cmdline = NAMES_NONE, .label = NAMES_NONE,
-                                  .begin_ns = UINT64_MAX};
+    l->at[l->n] = (struct life){
+        .parent = LIFE_NONE, .name = NAMES_NONE, .cmdline = NAMES_NONE, .label = NAMES_NONE, .begin_ns = UINT64_MAX};
     return &l->at[l->n++];
 }
 

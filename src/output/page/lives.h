@@ -13,8 +13,8 @@
 #define LIVES_BY_CPU 20000u
 #define LIVES_BY_OTHER 5000u /* by memory, and by how long they lived */
 #define LIVES_FAILED 100u
-#define LIVES_MOST 400000u  /* those beyond are left out at once */
-#define LIVES_CMDLINE 401u  /* bytes; a page shows fewer */
+#define LIVES_MOST 400000u /* those beyond are left out at once */
+#define LIVES_CMDLINE 401u /* bytes; a page shows fewer */
 #define LIFE_NONE UINT32_MAX
 
 enum life_has {
@@ -39,9 +39,9 @@ struct life {
     uint64_t start_ticks, parent_start_ticks;
     uint64_t begin_ns, end_ns; /* since the tape began. Of one that has not ended, end_ns is the last sample */
     uint64_t cpu_ns, rss_peak_bytes;
-    uint64_t read_bytes, write_bytes; /* its own, without that of children that it waited for */
+    uint64_t read_bytes, write_bytes;                        /* its own, without that of children that it waited for */
     uint64_t base_cpu_ns, base_read_bytes, base_write_bytes; /* attached: what it had used before the recording */
-    uint64_t read_ns; /* when it was read last */
+    uint64_t read_ns;                                        /* when it was read last */
 };
 
 struct lives {
@@ -49,7 +49,7 @@ struct lives {
     uint32_t n, room;
     uint64_t left_out, left_out_failed, left_out_cpu_ns; /* processes that are not here; those with a status but 0 */
     size_t thin_at, thin_at_bytes;                       /* when lives_are_many() */
-    uint64_t end_ns;   /* of the last record */
+    uint64_t end_ns;                                     /* of the last record */
     struct names names;
     struct numbers by_id; /* positions by the id that the tape gives a process */
     uint32_t *order;      /* after lives_finish(): all positions, each process after its parent, siblings by begin */

@@ -27,7 +27,7 @@ struct page {
     struct bars bars;
     struct kinds kinds;
     struct figures *figures;
-    struct figures *numbers; /* of marks */
+    struct figures *numbers;           /* of marks */
     struct chart_spans spans;          /* none: the page draws phases in a lane above the charts */
     uint64_t from_ns, to_ns, start_ns; /* the time axis of all charts, and where its 0 is */
     baro_sink *sink;

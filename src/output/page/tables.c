@@ -108,10 +108,9 @@ static void phases(struct page *p)
 static void task(struct page *p, size_t row)
 {
     static const char *const names[] = {
-        "processes_started", "cpu_ns",         "cpu_user_ns",    "cpu_system_ns",
-        "cores_mean",        "cores_peak",     "rss_peak_bytes", "pss_peak_bytes",
-        "uss_peak_bytes",    "process_uss_peak_bytes", "io_read_bytes",  "io_write_bytes",
-        "active_ns",
+        "processes_started", "cpu_ns",         "cpu_user_ns",    "cpu_system_ns",  "cores_mean",
+        "cores_peak",        "rss_peak_bytes", "pss_peak_bytes", "uss_peak_bytes", "process_uss_peak_bytes",
+        "io_read_bytes",     "io_write_bytes", "active_ns",
     };
     struct baro_value v;
     baro_summary_value(p->summary, baro_summary_fact_find("tasks", "name"), row, &v);
@@ -162,9 +161,9 @@ static bool has_tcp(const struct page *p, const char *section)
 
 static void command(struct page *p, size_t row, bool tcp)
 {
-    static const char *const names[] = {"processes",      "cpu_ns",        "cpu_user_ns",   "cpu_system_ns",
-                                        "rss_peak_bytes", "io_read_bytes", "io_write_bytes", "tcp_sent_bytes",
-                                        "tcp_received_bytes"};
+    static const char *const names[] = {"processes",      "cpu_ns",         "cpu_user_ns",
+                                        "cpu_system_ns",  "rss_peak_bytes", "io_read_bytes",
+                                        "io_write_bytes", "tcp_sent_bytes", "tcp_received_bytes"};
     size_t n = sizeof(names) / sizeof(*names) - (tcp ? 0 : 2);
     struct baro_value v;
     baro_summary_value(p->summary, baro_summary_fact_find("commands", "name"), row, &v);

@@ -17,7 +17,7 @@ enum {
     OF_ENTITY = 32, /* of a kind of this library */
     OF_OTHER = 64,  /* of a kind that only the tape has */
     OF_ALL = 127,
-    CORES = 128     /* of a kind of which cores can be derived */
+    CORES = 128 /* of a kind of which cores can be derived */
 };
 #define WHO (OF_PROCESS | OF_EXIT)
 #define ENTITIES (OF_ENTITY | OF_OTHER)
@@ -62,20 +62,13 @@ static unsigned rows_of(int kind)
 {
     unsigned cores = baro_derived_find(kind, "cores", strlen("cores")) >= 0 ? CORES : 0;
     switch (kind) {
-    case ROW_EVENT:
-        return OF_EVENT;
-    case BARO_KIND_PROCESS:
-        return OF_PROCESS | cores;
-    case BARO_KIND_JOB:
-        return OF_JOB | cores;
-    case BARO_KIND_EXIT:
-        return OF_EXIT;
-    case BARO_KIND_RECORDER:
-        return 0;
-    case BARO_KIND_HOST:
-        return OF_HOST | cores;
-    default:
-        return kind < BARO_KIND_DIRECTORY ? OF_ENTITY | cores : OF_OTHER;
+    case ROW_EVENT: return OF_EVENT;
+    case BARO_KIND_PROCESS: return OF_PROCESS | cores;
+    case BARO_KIND_JOB: return OF_JOB | cores;
+    case BARO_KIND_EXIT: return OF_EXIT;
+    case BARO_KIND_RECORDER: return 0;
+    case BARO_KIND_HOST: return OF_HOST | cores;
+    default: return kind < BARO_KIND_DIRECTORY ? OF_ENTITY | cores : OF_OTHER;
     }
 }
 

@@ -31,16 +31,16 @@ struct dialect {
     const struct baro_header *header;
     struct dialect_each *each; /* NULL: its rows are not of single processes */
     struct instant before;
-    bool begun;      /* there is one before */
-    bool ended;      /* where the original would have ended */
+    bool begun; /* there is one before */
+    bool ended; /* where the original would have ended */
     bool silent;
     uint64_t vague_samples;
-    uint64_t first_ns; /* when the machine was read first */
-    bool left_out;   /* the last row was, and the next one has its growth */
+    uint64_t first_ns;      /* when the machine was read first */
+    bool left_out;          /* the last row was, and the next one has its growth */
     struct instant waiting; /* that row: if there is no other one, it is written at the end */
     int32_t pid;
     uint64_t tick_ns;
-    int metric[DIALECT_COLUMNS];     /* ids of the columns' metrics */
+    int metric[DIALECT_COLUMNS];      /* ids of the columns' metrics */
     int fs_total, fs_available, idle; /* of others that are computed with */
 };
 
@@ -52,18 +52,12 @@ static int metric_of(enum baro_kind kind, const char *stem)
 static enum baro_kind kind_of(enum dialect_from from)
 {
     switch (from) {
-    case FROM_JOB:
-        return BARO_KIND_JOB;
-    case FROM_SUM:
-        return BARO_KIND_PROCESS;
-    case FROM_FS:
-        return BARO_KIND_FS;
-    case FROM_DISK:
-        return BARO_KIND_DISK;
-    case FROM_NET:
-        return BARO_KIND_NET;
-    default:
-        return BARO_KIND_HOST;
+    case FROM_JOB: return BARO_KIND_JOB;
+    case FROM_SUM: return BARO_KIND_PROCESS;
+    case FROM_FS: return BARO_KIND_FS;
+    case FROM_DISK: return BARO_KIND_DISK;
+    case FROM_NET: return BARO_KIND_NET;
+    default: return BARO_KIND_HOST;
     }
 }
 
@@ -290,36 +284,24 @@ static struct dialect_value value_of(const struct dialect *d, size_t column, con
     int metric = d->metric[column];
     size_t n = baro_sample_count(s);
     switch (from) {
-    case FROM_PID:
-        return (struct dialect_value){(uint64_t)d->pid, d->pid ? BARO_PRESENT : BARO_ABSENT_UNKNOWN};
-    case FROM_CHILDREN:
-        return (struct dialect_value){n ? n - 1 : 0, BARO_PRESENT};
-    case FROM_JOB:
-        return job_of(s, metric);
-    case FROM_SUM:
-        return sum_of(s, metric);
-    case FROM_HOST:
-        return host_of(s, metric);
-    case FROM_USER:
-        return user_of(s);
-    case FROM_SYSTEM:
-        return system_of(s);
-    case FROM_CACHED:
-        return cached_of(s);
-    case FROM_TAKEN:
-        return taken_of(s);
-    case FROM_FS_TAKEN:
-        return fs_taken_of(d, s);
+    case FROM_PID: return (struct dialect_value){(uint64_t)d->pid, d->pid ? BARO_PRESENT : BARO_ABSENT_UNKNOWN};
+    case FROM_CHILDREN: return (struct dialect_value){n ? n - 1 : 0, BARO_PRESENT};
+    case FROM_JOB: return job_of(s, metric);
+    case FROM_SUM: return sum_of(s, metric);
+    case FROM_HOST: return host_of(s, metric);
+    case FROM_USER: return user_of(s);
+    case FROM_SYSTEM: return system_of(s);
+    case FROM_CACHED: return cached_of(s);
+    case FROM_TAKEN: return taken_of(s);
+    case FROM_FS_TAKEN: return fs_taken_of(d, s);
     case FROM_FS:
     case FROM_DISK:
-    case FROM_NET:
-        return sum_over(s, kind_of(from), metric);
+    case FROM_NET: return sum_over(s, kind_of(from), metric);
     case FROM_TIME:
     case FROM_NOTHING:
     case FROM_TASK: /* of single processes */
     case FROM_PROCESS:
-    case FROM_CORES:
-        break;
+    case FROM_CORES: break;
     }
     return (struct dialect_value){0, BARO_ABSENT_UNSUPPORTED};
 }
@@ -405,45 +387,28 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
     uint64_t n;
     int absent;
     switch (d->table->columns[i].form) {
-    case FORM_EPOCH:
-        form_epoch(b, realtime_ns);
-        return BARO_PRESENT;
-    case FORM_EPOCH_MS:
-        form_epoch_ms(b, realtime_ns);
-        return BARO_PRESENT;
-    case FORM_ISO:
-        form_iso(b, realtime_ns);
-        return BARO_PRESENT;
+    case FORM_EPOCH: form_epoch(b, realtime_ns); return BARO_PRESENT;
+    case FORM_EPOCH_MS: form_epoch_ms(b, realtime_ns); return BARO_PRESENT;
+    case FORM_ISO: form_iso(b, realtime_ns); return BARO_PRESENT;
     case FORM_COUNT:
         if (d->table->columns[i].from != FROM_NOTHING || !d->table->nan)
             return put_number(b, v->absent, v->v);
         buf_str(b, "nan");
         return BARO_PRESENT;
-    case FORM_KIB:
-        return put_number(b, v->absent, v->v / 1024);
-    case FORM_GIB:
-        return put_part(b, v, (double)(1u << 30), 2);
-    case FORM_MIB:
-        return put_part(b, v, (double)(1u << 20), 4);
-    case FORM_GB:
-        return put_part(b, v, 1e9, 2);
-    case FORM_GROWN:
-        absent = growth(v, &d->before.column[i], &n);
-        return put_number(b, absent, n);
+    case FORM_KIB: return put_number(b, v->absent, v->v / 1024);
+    case FORM_GIB: return put_part(b, v, (double)(1u << 30), 2);
+    case FORM_MIB: return put_part(b, v, (double)(1u << 20), 4);
+    case FORM_GB: return put_part(b, v, 1e9, 2);
+    case FORM_GROWN: absent = growth(v, &d->before.column[i], &n); return put_number(b, absent, n);
     case FORM_GROWN_S:
         absent = growth(v, &d->before.column[i], &n);
         return put_part(b, &(struct dialect_value){n, absent}, 1e9, 6);
-    case FORM_TICKS:
-        absent = ticks(d, v, &d->before.column[i], &n);
-        return put_number(b, absent, n);
-    case FORM_CORES:
-        return put_cores(d, now, b);
-    case FORM_PERCENT:
-        return put_percent(d, now, i, b);
+    case FORM_TICKS: absent = ticks(d, v, &d->before.column[i], &n); return put_number(b, absent, n);
+    case FORM_CORES: return put_cores(d, now, b);
+    case FORM_PERCENT: return put_percent(d, now, i, b);
     case FORM_TEXT: /* of single processes */
     case FORM_SECONDS:
-    case FORM_OF_CORE:
-        break;
+    case FORM_OF_CORE: break;
     }
     return BARO_ABSENT_UNSUPPORTED;
 }

@@ -23,14 +23,14 @@ struct dialect_each {
     struct baro_sample *before; /* NULL: there was none */
     struct place *places;       /* its processes, by id */
     size_t n_places;
-    struct baro_exit **ended;   /* since then */
+    struct baro_exit **ended; /* since then */
     size_t n_ended, cap_ended;
-    struct missed {             /* gone from the samples, as a ring: the end may be reported later */
+    struct missed { /* gone from the samples, as a ring: the end may be reported later */
         uint32_t id;
         uint64_t user, system;
     } missed[MISSED];
     size_t n_missed;
-    bool has_tasks;             /* then processes of no task have no rows */
+    bool has_tasks; /* then processes of no task have no rows */
 };
 
 /* Who a row is of: a living process, or the exit of one. */
@@ -266,25 +266,13 @@ static bool put(const struct dialect_each *d, const struct baro_sample *s, uint6
                 size_t i, struct buf *b)
 {
     switch (d->table->columns[i].form) {
-    case FORM_EPOCH:
-        form_epoch(b, baro_header_realtime_ns(d->header, t_ns));
-        return true;
-    case FORM_TEXT:
-        put_task(d, s, of, b);
-        return true;
-    case FORM_COUNT:
-        buf_u64(b, (uint64_t)of->pid);
-        return true;
-    case FORM_OF_CORE:
-        put_cores(d, s, of, d->of_process[i], b);
-        return true;
-    case FORM_SECONDS:
-        return put_seconds(d, of, i, b);
-    case FORM_KIB:
-        put_memory(d, of, i, b);
-        return true;
-    default:
-        return false;
+    case FORM_EPOCH: form_epoch(b, baro_header_realtime_ns(d->header, t_ns)); return true;
+    case FORM_TEXT: put_task(d, s, of, b); return true;
+    case FORM_COUNT: buf_u64(b, (uint64_t)of->pid); return true;
+    case FORM_OF_CORE: put_cores(d, s, of, d->of_process[i], b); return true;
+    case FORM_SECONDS: return put_seconds(d, of, i, b);
+    case FORM_KIB: put_memory(d, of, i, b); return true;
+    default: return false;
     }
 }
 

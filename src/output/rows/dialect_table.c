@@ -5,13 +5,15 @@
 
 #include "output/rows/dialect.h"
 
-const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "spare-cores-0.5", "pytyche-cpu", "oasislmf",
-                                     NULL};
+const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "spare-cores-0.5",
+                                     "pytyche-cpu", "oasislmf",           NULL};
 
 /* GPUs are not recorded. */
 #define GPUS(vram)                                                                                                     \
     {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT}, {vram, FROM_NOTHING, NULL, FORM_COUNT},                             \
-        {"gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT}
+    {                                                                                                                  \
+        "gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT                                                                 \
+    }
 
 /* Spare Cores resource-tracker, PidTracker: as it writes, and corrected. */
 static const struct dialect_column pid_tracker[] = {

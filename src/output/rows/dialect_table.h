@@ -13,7 +13,7 @@ enum dialect_from {
     FROM_PID,      /* of the command, or of the first target */
     FROM_CHILDREN, /* processes of the job except that one */
     FROM_JOB,
-    FROM_SUM,      /* over the processes of the job */
+    FROM_SUM, /* over the processes of the job */
     FROM_HOST,
     FROM_USER,     /* the machine's CPU time in user mode, nice, and guests */
     FROM_SYSTEM,   /* in the kernel and in interrupts */
@@ -35,17 +35,17 @@ enum dialect_form {
     FORM_ISO,      /* UTC, to the millisecond, with +00:00 */
     FORM_COUNT,
     FORM_KIB,
-    FORM_GIB,      /* two decimals */
-    FORM_MIB,      /* four decimals */
-    FORM_GB,       /* of 10^9 bytes, two decimals */
-    FORM_GROWN,    /* by how much it grew since the row before */
-    FORM_TICKS,    /* the same of a time, in clock ticks */
-    FORM_GROWN_S,  /* the same in seconds, six decimals */
-    FORM_CORES,    /* growth of all columns of these two forms over the time since the row before, four decimals */
-    FORM_PERCENT,  /* its growth as a share of all CPU time, one decimal */
+    FORM_GIB,     /* two decimals */
+    FORM_MIB,     /* four decimals */
+    FORM_GB,      /* of 10^9 bytes, two decimals */
+    FORM_GROWN,   /* by how much it grew since the row before */
+    FORM_TICKS,   /* the same of a time, in clock ticks */
+    FORM_GROWN_S, /* the same in seconds, six decimals */
+    FORM_CORES,   /* growth of all columns of these two forms over the time since the row before, four decimals */
+    FORM_PERCENT, /* its growth as a share of all CPU time, one decimal */
     FORM_TEXT,
-    FORM_SECONDS,  /* three decimals */
-    FORM_OF_CORE,  /* cores as percent of one, one decimal */
+    FORM_SECONDS, /* three decimals */
+    FORM_OF_CORE, /* cores as percent of one, one decimal */
 };
 
 struct dialect_column {
@@ -57,13 +57,13 @@ struct dialect_column {
 
 struct dialect_table {
     const char *name;
-    enum baro_kind kind;  /* BARO_KIND_PROCESS, BARO_KIND_HOST */
-    bool quoted;          /* everything but numbers stands in quotes, also the empty text of what is absent */
-    bool nan;             /* what is not recorded is written as nan: readers of the original fail on an empty cell */
-    bool whole;           /* no row where a value is absent */
-    bool each;            /* process: a row for each process, not for the job as a whole */
-    bool last;            /* process: a row also for what came after the last sample of a living one */
-    const char *end;      /* of a line */
+    enum baro_kind kind; /* BARO_KIND_PROCESS, BARO_KIND_HOST */
+    bool quoted;         /* everything but numbers stands in quotes, also the empty text of what is absent */
+    bool nan;            /* what is not recorded is written as nan: readers of the original fail on an empty cell */
+    bool whole;          /* no row where a value is absent */
+    bool each;           /* process: a row for each process, not for the job as a whole */
+    bool last;           /* process: a row also for what came after the last sample of a living one */
+    const char *end;     /* of a line */
     const struct dialect_column *columns;
     size_t n;
 };

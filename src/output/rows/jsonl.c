@@ -4,27 +4,13 @@
 static void value(struct json *j, const struct cell *c)
 {
     switch (c->kind) {
-    case CELL_ABSENT:
-        json_null(j);
-        break;
-    case CELL_U64:
-        json_u64(j, c->u64);
-        break;
-    case CELL_I64:
-        json_i64(j, c->i64);
-        break;
-    case CELL_REAL:
-        json_double(j, c->real);
-        break;
-    case CELL_BOOL:
-        json_bool(j, c->u64 != 0);
-        break;
-    case CELL_JSON:
-        json_raw(j, c->text, c->len);
-        break;
-    case CELL_TEXT:
-        json_text_n(j, c->text, c->len);
-        break;
+    case CELL_ABSENT: json_null(j); break;
+    case CELL_U64: json_u64(j, c->u64); break;
+    case CELL_I64: json_i64(j, c->i64); break;
+    case CELL_REAL: json_double(j, c->real); break;
+    case CELL_BOOL: json_bool(j, c->u64 != 0); break;
+    case CELL_JSON: json_raw(j, c->text, c->len); break;
+    case CELL_TEXT: json_text_n(j, c->text, c->len); break;
     }
 }
 

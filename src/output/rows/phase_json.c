@@ -4,22 +4,12 @@
 static void value_of(struct json *j, enum baro_fact_type type, const struct baro_value *v)
 {
     switch (type) {
-    case BARO_FACT_UNSIGNED:
-        json_u64(j, v->u64);
-        break;
-    case BARO_FACT_BOOLEAN:
-        json_bool(j, v->u64 != 0);
-        break;
+    case BARO_FACT_UNSIGNED: json_u64(j, v->u64); break;
+    case BARO_FACT_BOOLEAN: json_bool(j, v->u64 != 0); break;
     case BARO_FACT_SIGNED:
-    case BARO_FACT_TIME:
-        json_i64(j, v->i64);
-        break;
-    case BARO_FACT_REAL:
-        json_double(j, v->real);
-        break;
-    case BARO_FACT_TEXT:
-        json_text(j, v->text);
-        break;
+    case BARO_FACT_TIME: json_i64(j, v->i64); break;
+    case BARO_FACT_REAL: json_double(j, v->real); break;
+    case BARO_FACT_TEXT: json_text(j, v->text); break;
     }
 }
 
@@ -68,26 +58,13 @@ void json_attribute(const struct baro_attribute *a, struct json *j)
 {
     json_key(j, a->name);
     switch (a->type) {
-    case BARO_ATTRIBUTE_UNSIGNED:
-        json_u64(j, a->u64);
-        break;
-    case BARO_ATTRIBUTE_SIGNED:
-        json_i64(j, a->i64);
-        break;
-    case BARO_ATTRIBUTE_REAL:
-        json_double(j, a->real);
-        break;
-    case BARO_ATTRIBUTE_TEXT:
-        json_text(j, a->text);
-        break;
-    case BARO_ATTRIBUTE_BOOLEAN:
-        json_bool(j, a->u64);
-        break;
-    case BARO_ATTRIBUTE_JSON:
-        json_embed(j, a->text);
-        break;
-    default:
-        json_null(j); /* of a later version */
+    case BARO_ATTRIBUTE_UNSIGNED: json_u64(j, a->u64); break;
+    case BARO_ATTRIBUTE_SIGNED: json_i64(j, a->i64); break;
+    case BARO_ATTRIBUTE_REAL: json_double(j, a->real); break;
+    case BARO_ATTRIBUTE_TEXT: json_text(j, a->text); break;
+    case BARO_ATTRIBUTE_BOOLEAN: json_bool(j, a->u64); break;
+    case BARO_ATTRIBUTE_JSON: json_embed(j, a->text); break;
+    default: json_null(j); /* of a later version */
     }
 }
 

@@ -95,8 +95,7 @@ static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t 
         c->kind = CELL_REAL;
         c->real = (double)(int64_t)v / 1e3;
         break;
-    default:
-        put_u64(c, v);
+    default: put_u64(c, v);
     }
 }
 
@@ -242,22 +241,12 @@ static void write_attribute(struct buf *b, const struct baro_attribute *a)
     buf_str(b, a->name);
     buf_byte(b, '=');
     switch (a->type) {
-    case BARO_ATTRIBUTE_UNSIGNED:
-        buf_u64(b, a->u64);
-        break;
-    case BARO_ATTRIBUTE_SIGNED:
-        json_i64(&number, a->i64);
-        break;
-    case BARO_ATTRIBUTE_REAL:
-        json_double(&number, a->real);
-        break;
+    case BARO_ATTRIBUTE_UNSIGNED: buf_u64(b, a->u64); break;
+    case BARO_ATTRIBUTE_SIGNED: json_i64(&number, a->i64); break;
+    case BARO_ATTRIBUTE_REAL: json_double(&number, a->real); break;
     case BARO_ATTRIBUTE_TEXT:
-    case BARO_ATTRIBUTE_JSON:
-        buf_str(b, a->text);
-        break;
-    case BARO_ATTRIBUTE_BOOLEAN:
-        buf_str(b, a->u64 ? "true" : "false");
-        break;
+    case BARO_ATTRIBUTE_JSON: buf_str(b, a->text); break;
+    case BARO_ATTRIBUTE_BOOLEAN: buf_str(b, a->u64 ? "true" : "false"); break;
     }
 }
 
@@ -356,29 +345,14 @@ static void put_end(struct cell *ret, const struct row *r, enum column_kind kind
 {
     switch (kind) {
     case COLUMN_STATUS:
-    case COLUMN_SIGNAL:
-        put_exit(ret, r, kind);
-        break;
-    case COLUMN_SOURCE:
-        put_text(ret, baro_exit_source_name(baro_exit_source_of(r->exit)));
-        break;
-    case COLUMN_SAMPLED:
-        put_flag(ret, baro_exit_sampled(r->exit));
-        break;
-    case COLUMN_EVENT:
-        put_text(ret, baro_event_name(r->event));
-        break;
-    case COLUMN_NUMBER:
-        put_number(ret, r->event);
-        break;
-    case COLUMN_TEXT:
-        put_text(ret, baro_event_text(r->event));
-        break;
-    case COLUMN_GIVEN:
-        put_given(ret, r);
-        break;
-    default:
-        break;
+    case COLUMN_SIGNAL: put_exit(ret, r, kind); break;
+    case COLUMN_SOURCE: put_text(ret, baro_exit_source_name(baro_exit_source_of(r->exit))); break;
+    case COLUMN_SAMPLED: put_flag(ret, baro_exit_sampled(r->exit)); break;
+    case COLUMN_EVENT: put_text(ret, baro_event_name(r->event)); break;
+    case COLUMN_NUMBER: put_number(ret, r->event); break;
+    case COLUMN_TEXT: put_text(ret, baro_event_text(r->event)); break;
+    case COLUMN_GIVEN: put_given(ret, r); break;
+    default: break;
     }
 }
 
@@ -388,63 +362,25 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
     ret->kind = CELL_ABSENT;
     ret->absent = BARO_ABSENT_UNKNOWN;
     switch (c->kind) {
-    case COLUMN_TIME:
-        put_time(ret, r);
-        break;
-    case COLUMN_T:
-        put_u64(ret, r->t_ns);
-        break;
-    case COLUMN_PID:
-        put_known(ret, (uint64_t)pid_of(r), 0);
-        break;
-    case COLUMN_START:
-        put_known(ret, start_of(r), 0);
-        break;
-    case COLUMN_PPID:
-        put_u64(ret, (uint64_t)ppid_of(r));
-        break;
-    case COLUMN_UID:
-        put_known(ret, uid_of(r), UINT32_MAX);
-        break;
-    case COLUMN_USER:
-        put_user(ret, r, uid_of(r));
-        break;
-    case COLUMN_NAME:
-        put_name(ret, r);
-        break;
-    case COLUMN_LABEL:
-        put_text(ret, baro_entity_label(r->entity));
-        break;
-    case COLUMN_ATTRIBUTES:
-        put_attributes(ret, r);
-        break;
-    case COLUMN_PHASE:
-        put_phase(ret, r);
-        break;
-    case COLUMN_OWNER:
-        put_known(ret, (uint64_t)baro_entity_owner_pid(r->entity), 0);
-        break;
-    case COLUMN_CMDLINE:
-        put_cmdline(ret, r);
-        break;
-    case COLUMN_AGE:
-        put_age(ret, r);
-        break;
-    case COLUMN_CORES:
-        put_real(ret, r->cores_absent, r->cores);
-        break;
-    case COLUMN_DERIVED:
-        put_derived(ret, r, c->id);
-        break;
-    case COLUMN_ID:
-        put_u64(ret, baro_entity_id(r->entity));
-        break;
-    case COLUMN_LOSSY:
-        put_flag(ret, baro_sample_lossy(r->sample));
-        break;
-    case COLUMN_BOUNDS:
-        row_bounds(r, ret);
-        break;
+    case COLUMN_TIME: put_time(ret, r); break;
+    case COLUMN_T: put_u64(ret, r->t_ns); break;
+    case COLUMN_PID: put_known(ret, (uint64_t)pid_of(r), 0); break;
+    case COLUMN_START: put_known(ret, start_of(r), 0); break;
+    case COLUMN_PPID: put_u64(ret, (uint64_t)ppid_of(r)); break;
+    case COLUMN_UID: put_known(ret, uid_of(r), UINT32_MAX); break;
+    case COLUMN_USER: put_user(ret, r, uid_of(r)); break;
+    case COLUMN_NAME: put_name(ret, r); break;
+    case COLUMN_LABEL: put_text(ret, baro_entity_label(r->entity)); break;
+    case COLUMN_ATTRIBUTES: put_attributes(ret, r); break;
+    case COLUMN_PHASE: put_phase(ret, r); break;
+    case COLUMN_OWNER: put_known(ret, (uint64_t)baro_entity_owner_pid(r->entity), 0); break;
+    case COLUMN_CMDLINE: put_cmdline(ret, r); break;
+    case COLUMN_AGE: put_age(ret, r); break;
+    case COLUMN_CORES: put_real(ret, r->cores_absent, r->cores); break;
+    case COLUMN_DERIVED: put_derived(ret, r, c->id); break;
+    case COLUMN_ID: put_u64(ret, baro_entity_id(r->entity)); break;
+    case COLUMN_LOSSY: put_flag(ret, baro_sample_lossy(r->sample)); break;
+    case COLUMN_BOUNDS: row_bounds(r, ret); break;
     case COLUMN_ORIGIN:
         put_text(ret, baro_origin_name(r->process ? baro_process_origin(r->process) : baro_exit_origin(r->exit)));
         break;
@@ -455,7 +391,6 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
         else
             put_value(ret, c->describes->unit, columns->absent[i], columns->value[i]);
         break;
-    default:
-        put_end(ret, r, c->kind);
+    default: put_end(ret, r, c->kind);
     }
 }

@@ -41,27 +41,27 @@ enum column_kind {
     COLUMN_GIVEN,      /* of a mark or phase, as JSON: {"loss": 0.12} */
     COLUMN_PHASE,      /* the innermost phase that the row lies in */
     COLUMN_OWNER,      /* pid of the process that an entity belongs to */
-    COLUMN_CORES,  /* CPU time per second since the previous row of the same process, CPU or control group, or of the
-                      job or the host */
-    COLUMN_LOSSY,  /* events were lost since the previous sample */
-    COLUMN_STATUS, /* exit: the status, if it ended by one */
-    COLUMN_SIGNAL, /* exit: the signal, if one ended it */
-    COLUMN_SOURCE, /* exit: where its values come from */
-    COLUMN_ORIGIN, /* how the recorder found it */
+    COLUMN_CORES,   /* CPU time per second since the previous row of the same process, CPU or control group, or of the
+                       job or the host */
+    COLUMN_LOSSY,   /* events were lost since the previous sample */
+    COLUMN_STATUS,  /* exit: the status, if it ended by one */
+    COLUMN_SIGNAL,  /* exit: the signal, if one ended it */
+    COLUMN_SOURCE,  /* exit: where its values come from */
+    COLUMN_ORIGIN,  /* how the recorder found it */
     COLUMN_SAMPLED, /* exit: at least one sample has it */
     COLUMN_EVENT,   /* event: its kind */
     COLUMN_NUMBER,
     COLUMN_TEXT,
-    COLUMN_METRIC, /* of the row's own kind */
-    COLUMN_SUM,    /* job: the sum of a metric over its processes */
+    COLUMN_METRIC,  /* of the row's own kind */
+    COLUMN_SUM,     /* job: the sum of a metric over its processes */
     COLUMN_DERIVED, /* baro_derived_get(): from the row and the previous one of the same process, entity, ... */
-    COLUMN_BOUNDS, /* job: the names of those sums that lack the value of a process */
+    COLUMN_BOUNDS,  /* job: the names of those sums that lack the value of a process */
 };
 
 struct column {
     enum column_kind kind;
-    int id;           /* of the metric; COLUMN_DERIVED: the number of the derived metric; else -1 */
-    const char *name; /* borrowed from the table or the tape */
+    int id;                              /* of the metric; COLUMN_DERIVED: the number of the derived metric; else -1 */
+    const char *name;                    /* borrowed from the table or the tape */
     const struct baro_metric *describes; /* COLUMN_METRIC, COLUMN_SUM */
 };
 
@@ -69,8 +69,8 @@ struct columns {
     int kind; /* of the rows */
     struct column *at;
     size_t n;
-    bool cores; /* one of them is COLUMN_CORES */
-    bool phase; /* one of them is COLUMN_PHASE */
+    bool cores;   /* one of them is COLUMN_CORES */
+    bool phase;   /* one of them is COLUMN_PHASE */
     bool derived; /* one of them is COLUMN_DERIVED: row_memory_keep() has to be called */
     /* For row_read(): the columns' metrics, and room for the values of a row. */
     int *metric;
@@ -109,9 +109,9 @@ struct row {
     const struct baro_entity *entity_before;
     const char *(*user)(void *context, uint32_t uid); /* NULL: users are shown as numbers */
     void *user_context;
-    const struct row_names *names; /* of entities that values name; NULL: those of the sample are enough */
-    struct row_time *time;     /* NULL: the text of times is not kept */
-    struct buf *attributes;    /* room for their text, and for other lists; NULL: these are absent */
+    const struct row_names *names;        /* of entities that values name; NULL: those of the sample are enough */
+    struct row_time *time;                /* NULL: the text of times is not kept */
+    struct buf *attributes;               /* room for their text, and for other lists; NULL: these are absent */
     const struct baro_timeline *timeline; /* NULL: phases are absent */
 };
 

@@ -17,8 +17,8 @@ struct row_memory {
     struct last_table cpu;
     uint64_t t_ns, before_ns; /* of the rows now, and of those before; before_ns: UINT64_MAX if there were none */
     int process_cpu, job_cpu, cgroup_cpu, task_cpu; /* ids of metrics */
-    struct baro_sample *before;           /* whose rows came before; NULL: there were none */
-    struct last_table place;              /* where each process or entity stands in it, by id */
+    struct baro_sample *before;                     /* whose rows came before; NULL: there were none */
+    struct last_table place;                        /* where each process or entity stands in it, by id */
 };
 
 static int find(enum baro_kind kind, const char *stem)
@@ -56,23 +56,16 @@ static int cpu_of(const struct row *r, uint32_t *ret_id, uint64_t *ret)
     case BARO_KIND_PROCESS:
         *ret_id = baro_process_id(r->process);
         return baro_process_value(r->process, r->memory->process_cpu, ret);
-    case BARO_KIND_JOB:
-        *ret_id = ID_JOB;
-        return baro_sample_job(r->sample, r->memory->job_cpu, ret);
-    case BARO_KIND_HOST:
-        *ret_id = ID_HOST;
-        return baro_host_busy_ns(r->sample, ret);
-    case BARO_KIND_CPU:
-        *ret_id = baro_entity_id(r->entity);
-        return baro_cpu_busy_ns(r->entity, ret);
+    case BARO_KIND_JOB: *ret_id = ID_JOB; return baro_sample_job(r->sample, r->memory->job_cpu, ret);
+    case BARO_KIND_HOST: *ret_id = ID_HOST; return baro_host_busy_ns(r->sample, ret);
+    case BARO_KIND_CPU: *ret_id = baro_entity_id(r->entity); return baro_cpu_busy_ns(r->entity, ret);
     case BARO_KIND_CGROUP:
         *ret_id = baro_entity_id(r->entity);
         return baro_entity_value(r->entity, r->memory->cgroup_cpu, ret);
     case BARO_KIND_TASK:
         *ret_id = baro_entity_id(r->entity);
         return baro_entity_value(r->entity, r->memory->task_cpu, ret);
-    default:
-        return BARO_ABSENT_UNSUPPORTED;
+    default: return BARO_ABSENT_UNSUPPORTED;
     }
 }
 
@@ -163,9 +156,8 @@ int row_derived(const struct row *r, int derived, double *ret)
         return r->process_before ? baro_process_derived(r->process_before, r->process, derived, ret)
                                  : BARO_ABSENT_NOT_YET;
     if (r->entity)
-        return r->entity_before
-                   ? baro_entity_derived(r->before, r->entity_before, r->sample, r->entity, derived, ret)
-                   : BARO_ABSENT_NOT_YET;
+        return r->entity_before ? baro_entity_derived(r->before, r->entity_before, r->sample, r->entity, derived, ret)
+                                : BARO_ABSENT_NOT_YET;
     return r->before ? baro_sample_derived(r->before, r->sample, r->kind, derived, ret) : BARO_ABSENT_NOT_YET;
 }
 

@@ -92,26 +92,13 @@ static void put_key(struct buf *b, const char *key)
 static void put_value(struct buf *b, const struct baro_attribute *a)
 {
     switch (a->type) {
-    case BARO_ATTRIBUTE_UNSIGNED:
-        buf_u64(b, a->u64);
-        break;
-    case BARO_ATTRIBUTE_SIGNED:
-        buf_printf(b, "%lld", (long long)a->i64);
-        break;
-    case BARO_ATTRIBUTE_REAL:
-        put_real(b, a->real);
-        break;
-    case BARO_ATTRIBUTE_TEXT:
-        put_text(b, a->text);
-        break;
-    case BARO_ATTRIBUTE_BOOLEAN:
-        buf_str(b, a->u64 ? "true" : "false");
-        break;
-    case BARO_ATTRIBUTE_JSON:
-        buf_python_json(b, a->text);
-        break;
-    default:
-        buf_str(b, "null"); /* of a later version */
+    case BARO_ATTRIBUTE_UNSIGNED: buf_u64(b, a->u64); break;
+    case BARO_ATTRIBUTE_SIGNED: buf_printf(b, "%lld", (long long)a->i64); break;
+    case BARO_ATTRIBUTE_REAL: put_real(b, a->real); break;
+    case BARO_ATTRIBUTE_TEXT: put_text(b, a->text); break;
+    case BARO_ATTRIBUTE_BOOLEAN: buf_str(b, a->u64 ? "true" : "false"); break;
+    case BARO_ATTRIBUTE_JSON: buf_python_json(b, a->text); break;
+    default: buf_str(b, "null"); /* of a later version */
     }
 }
 

@@ -21,10 +21,11 @@ int trace_bars_init(struct trace_bars *b, const struct baro_tape *tape, struct b
                            "pid,start_ticks,ppid,uid,cmdline,status,signal,source,cpu,cpu_user,cpu_system,run_delay,"
                            "rss_peak,io_read,io_write,io_is_lower_bound,faults_major",
                            tape, NULL, err);
-    return r ? r : columns_choose(&b->process, BARO_KIND_PROCESS,
-                                  "pid,start_ticks,ppid,uid,cmdline,cpu,cpu_user,cpu_system,run_delay,rss_peak,"
-                                  "io_read,io_write,faults_major",
-                                  tape, NULL, err);
+    return r ? r
+             : columns_choose(&b->process, BARO_KIND_PROCESS,
+                              "pid,start_ticks,ppid,uid,cmdline,cpu,cpu_user,cpu_system,run_delay,rss_peak,"
+                              "io_read,io_write,faults_major",
+                              tape, NULL, err);
 }
 
 void trace_bars_done(struct trace_bars *b)

@@ -78,14 +78,10 @@ static int read_value(const struct baro_sample *s, enum from from, int metric, u
     struct baro_sum sum;
     int absent;
     switch (from) {
-    case FROM_JOB:
-        return baro_sample_job(s, metric, ret);
-    case FROM_RECORDER:
-        return baro_sample_recorder(s, metric, ret);
-    case FROM_HOST:
-        return baro_sample_host(s, metric, ret);
-    case FROM_BUSY:
-        return baro_host_busy_ns(s, ret);
+    case FROM_JOB: return baro_sample_job(s, metric, ret);
+    case FROM_RECORDER: return baro_sample_recorder(s, metric, ret);
+    case FROM_HOST: return baro_sample_host(s, metric, ret);
+    case FROM_BUSY: return baro_host_busy_ns(s, ret);
     default:
         absent = baro_sample_sum(s, metric, &sum);
         if (absent == BARO_PRESENT)
@@ -118,8 +114,7 @@ static void put_rate(struct trace_course *course, const struct trace_counter *co
         return;
     if (course->has) {
         double growth = value > course->before ? (double)(value - course->before) : 0;
-        put(course, counter, course->since_ns,
-            growth * counter->scale * 1e9 / (double)(t_ns - course->since_ns), o);
+        put(course, counter, course->since_ns, growth * counter->scale * 1e9 / (double)(t_ns - course->since_ns), o);
     }
     course->has = true;
     course->before = value;

@@ -67,7 +67,7 @@ struct trace_counters {
         uint64_t before, since_ns; /* of a rate: the value then */
         double last;               /* what was written last */
     } course[TRACE_COUNTERS_MAX];
-    bool from_start; /* the tape begins with the job: its counters were 0 then */
+    bool from_start;  /* the tape begins with the job: its counters were 0 then */
     uint64_t host_ns; /* when the machine was read last */
     bool host_read;
 };

@@ -59,10 +59,8 @@ enum report_result report_result(const struct baro_summary *s, bool running, str
 
 static void head(struct lines *l, const struct baro_summary *s)
 {
-    static const enum lines_tone tones[] = {[REPORT_GOOD] = TONE_GOOD,
-                                            [REPORT_BAD] = TONE_BAD,
-                                            [REPORT_CUT_OFF] = TONE_WARN,
-                                            [REPORT_OTHER] = TONE_PLAIN};
+    static const enum lines_tone tones[] = {
+        [REPORT_GOOD] = TONE_GOOD, [REPORT_BAD] = TONE_BAD, [REPORT_CUT_OFF] = TONE_WARN, [REPORT_OTHER] = TONE_PLAIN};
     struct buf end = {0}, title = {0};
     enum lines_tone tone = tones[report_result(s, l->style.running, &end)];
     report_title(s, &title);

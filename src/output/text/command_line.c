@@ -2,11 +2,11 @@
 #include "output/text/command_line.h"
 
 /* What a compiler reads, and what an interpreter does; both by the end of the name. */
-static const char *const sources[] = {".c",  ".cc", ".cpp", ".cxx", ".C",  ".c++", ".m",    ".mm", ".i",   ".ii",
-                                      ".s",  ".S",  ".asm", ".f",   ".f90", ".F90", ".rs",  ".go", ".zig", ".swift",
-                                      ".d",  ".java", ".kt", ".scala", ".cs", ".hs", ".ml", ".cu", ".tex", ".proto"};
-static const char *const scripts[] = {".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua", ".R",
-                                      ".jl", ".sh", ".bash", ".tcl", ".exs", ".jar"};
+static const char *const sources[] = {".c", ".cc",   ".cpp", ".cxx",   ".C",   ".c++", ".m",  ".mm", ".i",   ".ii",
+                                      ".s", ".S",    ".asm", ".f",     ".f90", ".F90", ".rs", ".go", ".zig", ".swift",
+                                      ".d", ".java", ".kt",  ".scala", ".cs",  ".hs",  ".ml", ".cu", ".tex", ".proto"};
+static const char *const scripts[] = {".py",  ".js", ".mjs", ".cjs", ".ts",   ".rb",  ".pl",  ".php",
+                                      ".lua", ".R",  ".jl",  ".sh",  ".bash", ".tcl", ".exs", ".jar"};
 
 static bool ends_with(struct span word, const char *ending)
 {
@@ -73,8 +73,8 @@ void command_line_read(const char *line, size_t len, struct command_line *ret)
     if (*line == '/')
         ret->program = base_name(ret->program);
     left = ret->rest;
-    f.has_folder = span_equal(ret->program, "make") || span_equal(ret->program, "gmake") ||
-                   span_equal(ret->program, "ninja");
+    f.has_folder =
+        span_equal(ret->program, "make") || span_equal(ret->program, "gmake") || span_equal(ret->program, "ninja");
     for (scan_blanks(&left); scan_word(&left, &word); scan_blanks(&left), before = word)
         take_word(&f, before.at ? before : span_of("", 0), word);
     if (f.crate.at) {

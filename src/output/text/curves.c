@@ -16,9 +16,9 @@
 struct curve {
     const char *label, *fact;
     enum lines_tone tone;
-    bool most;                 /* of a cell the largest value is drawn; else the mean over its time */
-    double cell[CELLS_MOST];   /* below 0: not known */
-    double full;               /* what a full block stands for */
+    bool most;               /* of a cell the largest value is drawn; else the mean over its time */
+    double cell[CELLS_MOST]; /* below 0: not known */
+    double full;             /* what a full block stands for */
 };
 
 struct span_ns {
@@ -155,9 +155,9 @@ static void io(struct lines *l, const struct baro_summary *s, unsigned cells)
 /* The time axis: at most one label in 12 columns. */
 static uint64_t step_of(uint64_t wall_ns, unsigned cells)
 {
-    static const uint64_t steps_ms[] = {
-        100,    200,    500,    1000,    2000,    5000,    10000,    15000,    30000,    60000,   120000,
-        300000, 600000, 900000, 1800000, 3600000, 7200000, 10800000, 21600000, 43200000, 86400000};
+    static const uint64_t steps_ms[] = {100,     200,     500,     1000,     2000,     5000,     10000,
+                                        15000,   30000,   60000,   120000,   300000,   600000,   900000,
+                                        1800000, 3600000, 7200000, 10800000, 21600000, 43200000, 86400000};
     size_t n = sizeof(steps_ms) / sizeof(*steps_ms), i = 0;
     uint64_t least = (uint64_t)((unsigned __int128)wall_ns * 12 / cells);
     while (i + 1 < n && steps_ms[i] * NS_PER_MS < least)

@@ -80,9 +80,9 @@ static void directory(struct lines *l, const struct baro_summary *s, size_t i)
     buf_byte(&b, ':');
     buf_byte(&b, ' ');
     if (used.absent)
-        buf_printf(&b, "not known: %s", used.absent == BARO_ABSENT_UNKNOWN
-                                            ? "not a directory, or it could not be read"
-                                            : report_reason(used.absent));
+        buf_printf(&b, "not known: %s",
+                   used.absent == BARO_ABSENT_UNKNOWN ? "not a directory, or it could not be read"
+                                                      : report_reason(used.absent));
     else
         sizes(l, &b, s, i);
     lines_part(l, &b);

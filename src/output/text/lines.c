@@ -27,8 +27,8 @@ unsigned lines_columns(const char *at, size_t len)
 void lines_tone(struct lines *l, enum lines_tone tone)
 {
     static const char *const codes[] = {
-        [TONE_PLAIN] = "\033[0m",  [TONE_STRONG] = "\033[1m", [TONE_GOOD] = "\033[32m",
-        [TONE_BAD] = "\033[1;31m", [TONE_WARN] = "\033[33m",  [TONE_FAINT] = "\033[2m",
+        [TONE_PLAIN] = "\033[0m",  [TONE_STRONG] = "\033[1m",  [TONE_GOOD] = "\033[32m",
+        [TONE_BAD] = "\033[1;31m", [TONE_WARN] = "\033[33m",   [TONE_FAINT] = "\033[2m",
         [TONE_CPU] = "\033[32m",   [TONE_MEMORY] = "\033[35m", [TONE_IO] = "\033[36m",
     };
     if (l->style.color)

@@ -8,14 +8,13 @@
 
 #define LINES_INDENT 13u /* columns before the text of a line */
 
-enum lines_tone { TONE_PLAIN, TONE_STRONG, TONE_GOOD, TONE_BAD, TONE_WARN, TONE_FAINT,
-                  TONE_CPU, TONE_MEMORY, TONE_IO };
+enum lines_tone { TONE_PLAIN, TONE_STRONG, TONE_GOOD, TONE_BAD, TONE_WARN, TONE_FAINT, TONE_CPU, TONE_MEMORY, TONE_IO };
 
 struct lines {
     struct buf *out;
     struct report_style style;
-    unsigned column; /* where the line has come to */
-    unsigned parts;  /* on this line */
+    unsigned column;     /* where the line has come to */
+    unsigned parts;      /* on this line */
     report_visit *visit; /* takes parts as data, and nothing is written to out; or NULL */
     void *context;
     const char *label; /* of this line, for visit */

@@ -9,24 +9,15 @@
 const char *report_reason(int absent)
 {
     switch (absent) {
-    case BARO_ABSENT_NOT_ASKED:
-        return "not asked for";
-    case BARO_ABSENT_UNSUPPORTED:
-        return "this kernel or machine does not have it";
-    case BARO_ABSENT_DENIED:
-        return "this user may not read it";
-    case BARO_ABSENT_GONE:
-        return "it ended before it was read";
-    case BARO_ABSENT_NOT_YET:
-        return "not read yet";
-    case BARO_ABSENT_THINNED:
-        return "left out to stay within the overhead budget";
-    case BARO_ABSENT_TIMEOUT:
-        return "the read did not return in time";
-    case BARO_ABSENT_SHARED:
-        return "counted with the process whose address space it uses";
-    default:
-        return "no source has it";
+    case BARO_ABSENT_NOT_ASKED: return "not asked for";
+    case BARO_ABSENT_UNSUPPORTED: return "this kernel or machine does not have it";
+    case BARO_ABSENT_DENIED: return "this user may not read it";
+    case BARO_ABSENT_GONE: return "it ended before it was read";
+    case BARO_ABSENT_NOT_YET: return "not read yet";
+    case BARO_ABSENT_THINNED: return "left out to stay within the overhead budget";
+    case BARO_ABSENT_TIMEOUT: return "the read did not return in time";
+    case BARO_ABSENT_SHARED: return "counted with the process whose address space it uses";
+    default: return "no source has it";
     }
 }
 

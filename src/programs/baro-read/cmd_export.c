@@ -21,14 +21,14 @@
 struct exporting {
     struct cli *cli;
     const struct settings *settings;
-    const char *output;   /* NULL: standard output */
+    const char *output; /* NULL: standard output */
     struct baro_tape *tape;
     const char *path;
-    int kind;             /* of the rows */
+    int kind; /* of the rows */
     struct columns columns;
-    struct dialect *dialect; /* NULL: rows of our own */
-    struct trace *trace;     /* NULL: rows */
-    struct runlog *runlog;   /* the same */
+    struct dialect *dialect;        /* NULL: rows of our own */
+    struct trace *trace;            /* NULL: rows */
+    struct runlog *runlog;          /* the same */
     struct baro_timeline *timeline; /* where a column is the phase */
     struct row_memory *memory;
     struct users users;
@@ -38,10 +38,10 @@ struct exporting {
     struct output out;
     struct buf text;
     uint64_t end_ns, shown_ns; /* of the tape; 0: no progress is shown; and when it was last */
-    bool progressed;      /* progress was written */
-    bool any_read;        /* rows of entities were written, the last ones as they were at read_ns */
+    bool progressed;           /* progress was written */
+    bool any_read;             /* rows of entities were written, the last ones as they were at read_ns */
     uint64_t read_ns;
-    uint64_t known_ns;    /* the timeline has what was on the tape up to then */
+    uint64_t known_ns; /* the timeline has what was on the tape up to then */
     struct baro_error err;
 };
 
@@ -81,8 +81,8 @@ static void progress_end(const struct exporting *x)
 static bool onto_itself(const struct exporting *x)
 {
     struct stat tape, output;
-    return x->output && stat(x->path, &tape) == 0 && stat(x->output, &output) == 0 &&
-           tape.st_dev == output.st_dev && tape.st_ino == output.st_ino;
+    return x->output && stat(x->path, &tape) == 0 && stat(x->output, &output) == 0 && tape.st_dev == output.st_dev &&
+           tape.st_ino == output.st_ino;
 }
 
 static int choose(struct exporting *x)
@@ -141,10 +141,7 @@ static int choose_dialect(struct exporting *x)
 static int choose_whole(struct exporting *x)
 {
     const struct settings *s = x->settings;
-    const char *other = s->columns        ? "--columns"
-                        : s->entity       ? "--entity"
-                        : s->dialect >= 0 ? "--dialect"
-                                          : NULL;
+    const char *other = s->columns ? "--columns" : s->entity ? "--entity" : s->dialect >= 0 ? "--dialect" : NULL;
     if (other)
         return cli_failf(x->cli, "%s and --format %s exclude each other: a %s", other,
                          s->format == FORMAT_TRACE ? "trace" : "runlog",
@@ -233,10 +230,16 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     keep_timeline(x, record);
     if (record->kind == BARO_RECORD_SAMPLE)
         row_names_note(&x->names, record->u.sample);
-    struct row row = {.kind = x->kind, .header = baro_tape_header(x->tape), .t_ns = record->t_ns,
+    struct row row = {.kind = x->kind,
+                      .header = baro_tape_header(x->tape),
+                      .t_ns = record->t_ns,
                       .memory = x->columns.cores || x->columns.derived ? x->memory : NULL,
-                      .user = users_name, .user_context = &x->users,
-                      .names = &x->names, .time = &x->time, .attributes = &x->attributes, .timeline = x->timeline};
+                      .user = users_name,
+                      .user_context = &x->users,
+                      .names = &x->names,
+                      .time = &x->time,
+                      .attributes = &x->attributes,
+                      .timeline = x->timeline};
     if (record->kind == BARO_RECORD_EXIT && x->kind == BARO_KIND_EXIT) {
         row.exit = record->u.exit;
         return put(x, &row);
@@ -317,8 +320,8 @@ static int export(struct exporting *x)
     if (x->columns.phase && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
     uint64_t first_ns;
-    if (x->columns.phase && (baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0 ||
-                             baro_tape_rewind(x->tape, &x->err) < 0))
+    if (x->columns.phase &&
+        (baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0 || baro_tape_rewind(x->tape, &x->err) < 0))
         x->known_ns = 0;
     progress_begin(x);
     int status = rows(x);
@@ -335,9 +338,10 @@ static int export(struct exporting *x)
                                                             : "no sample has a process");
     uint64_t vague = x->dialect ? dialect_vague_samples(x->dialect) : 0;
     if (vague)
-        cli_note(x->cli, "pss and uss in the rows of %llu sample%s are older than the row or not of all processes: "
-                 "`baro export -e job --columns t_ns,lower_bounds,pss_stale` says which", (unsigned long long)vague,
-                 vague == 1 ? "" : "s");
+        cli_note(x->cli,
+                 "pss and uss in the rows of %llu sample%s are older than the row or not of all processes: "
+                 "`baro export -e job --columns t_ns,lower_bounds,pss_stale` says which",
+                 (unsigned long long)vague, vague == 1 ? "" : "s");
     if (x->settings->follow && baro_tape_state(x->tape) == BARO_TAPE_CUT_OFF)
         cli_note(x->cli, "no recorder writes %s any more; it has no end", x->path);
     if (baro_tape_damage(x->tape))
@@ -381,7 +385,9 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     else if (s->safe && s->format != FORMAT_CSV)
         status = cli_failf(
             cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format %s out",
-            s->format == FORMAT_JSONL ? "jsonl" : s->format == FORMAT_TRACE ? "trace" : "runlog");
+            s->format == FORMAT_JSONL   ? "jsonl"
+            : s->format == FORMAT_TRACE ? "trace"
+                                        : "runlog");
     else if (s->format == FORMAT_TRACE || s->format == FORMAT_RUNLOG)
         status = choose_whole(&x);
     else

@@ -11,8 +11,8 @@
 #include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
 
-#define COMMAND_MOST 300u /* --json has it whole */
-#define TARGET_SAMPLES 32u /* that are searched for the command line of a target */
+#define COMMAND_MOST 300u           /* --json has it whole */
+#define TARGET_SAMPLES 32u          /* that are searched for the command line of a target */
 #define EACH_MOST (200 * NS_PER_MS) /* of CPU time for one tape; an emulated CPU took more than 50 ms for 6 kB */
 
 struct run {
@@ -22,7 +22,7 @@ struct run {
     const struct baro_header *header; /* NULL: it can't be read */
     struct baro_tape_end end;
     enum baro_tape_state state;
-    struct buf target;   /* attached: its command */
+    struct buf target; /* attached: its command */
     const char *error;
 };
 

@@ -40,7 +40,7 @@ static void ids_as_json(struct json *j, const char *key, int kind, const int *id
 static void derived_as_json(struct json *j, const struct baro_derived *d)
 {
     const char *const members[][2] = {
-        {"kind", baro_kind_name(d->kind)}, {"name", d->name},    {"stem", d->name}, {"unit", d->unit},
+        {"kind", baro_kind_name(d->kind)}, {"name", d->name},     {"stem", d->name}, {"unit", d->unit},
         {"semantics", "derived"},          {"source", "derived"}, {"help", d->help},
     };
     json_begin(j, '{');

@@ -47,8 +47,10 @@ static void descend(struct forest *f, const struct kin *kin, size_t *place, cons
     for (;;) {
         size_t parent = kin[i].parent;
         f->at[f->n] = (struct forest_node){
-            .process = baro_sample_process(s, i), .depth = parent == NONE ? 0 : f->at[place[parent]].depth + 1,
-            .last = kin[i].next == NONE, .parent = parent == NONE ? NONE : place[parent],
+            .process = baro_sample_process(s, i),
+            .depth = parent == NONE ? 0 : f->at[place[parent]].depth + 1,
+            .last = kin[i].next == NONE,
+            .parent = parent == NONE ? NONE : place[parent],
         };
         place[i] = f->n++;
         if (kin[i].first != NONE) {

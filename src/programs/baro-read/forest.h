@@ -11,8 +11,8 @@
 struct forest_node {
     const struct baro_process *process;
     unsigned depth;
-    bool last;          /* of its siblings */
-    size_t parent;      /* index of its parent's node; SIZE_MAX: none */
+    bool last;     /* of its siblings */
+    size_t parent; /* index of its parent's node; SIZE_MAX: none */
 };
 
 struct forest {

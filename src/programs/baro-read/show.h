@@ -20,11 +20,11 @@ struct show {
     struct baro_tape *tape;
     const char *path;
     struct row_memory *memory, *of_tasks; /* apart: ids of entities are those of processes, too */
-    uint64_t before_ns;  /* the sample that rates are taken from; UINT64_MAX: none */
+    uint64_t before_ns;                   /* the sample that rates are taken from; UINT64_MAX: none */
     int64_t asked_ns;
     uint64_t tolerance_ns; /* a sample so much later is the one that was asked for */
     bool asked;
-    long zone;           /* seconds east of UTC */
+    long zone;                  /* seconds east of UTC */
     struct show_metrics metric; /* their ids */
     struct show_phases phases;
     bool any_not_known, any_name; /* in the table: signs that a legend explains */

@@ -65,9 +65,8 @@ int show_tasks_missing(const struct cli *cli, const struct baro_sample *s, const
     }
     buf_byte(&names, 0);
     int status = names.failed ? cli_failf(cli, "out of memory")
-                 : n          ? cli_failf(cli, "--task %s: there is no such task; the tape has %s", name,
-                                          (const char *)names.at)
-                              : cli_failf(cli, "--task %s: %s has no tasks", name, path);
+                 : n ? cli_failf(cli, "--task %s: there is no such task; the tape has %s", name, (const char *)names.at)
+                     : cli_failf(cli, "--task %s: %s has no tasks", name, path);
     buf_done(&names);
     return status;
 }
@@ -128,8 +127,8 @@ void show_tasks_text(const struct baro_tape *tape, const struct baro_record *rec
                      const char *only, struct buf *b)
 {
     const struct baro_sample *s = record->u.sample;
-    struct row row = {.kind = BARO_KIND_TASK, .header = baro_tape_header(tape), .t_ns = record->t_ns, .sample = s,
-                      .memory = memory};
+    struct row row = {
+        .kind = BARO_KIND_TASK, .header = baro_tape_header(tape), .t_ns = record->t_ns, .sample = s, .memory = memory};
     size_t n = baro_sample_entity_count(s, BARO_KIND_TASK), left = 0;
     for (size_t i = 0; i < n; i++) {
         row.entity = baro_sample_entity(s, BARO_KIND_TASK, i);

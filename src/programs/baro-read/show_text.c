@@ -103,8 +103,12 @@ struct line {
 static void fill_line(struct show *w, const struct baro_record *record, const struct forest *f, size_t i,
                       struct line *ret)
 {
-    struct row row = {.kind = BARO_KIND_PROCESS, .header = baro_tape_header(w->tape), .t_ns = record->t_ns,
-                      .sample = record->u.sample, .process = f->at[i].process, .memory = w->memory};
+    struct row row = {.kind = BARO_KIND_PROCESS,
+                      .header = baro_tape_header(w->tape),
+                      .t_ns = record->t_ns,
+                      .sample = record->u.sample,
+                      .process = f->at[i].process,
+                      .memory = w->memory};
     row_begin(&row);
     *ret = (struct line){
         .node = i, .cores = row.cores_absent == BARO_PRESENT ? row.cores : 0, .cores_absent = row.cores_absent};
@@ -189,9 +193,9 @@ static void say_which(struct show *w, const struct baro_record *record, struct b
     buf_str(b, ", ");
     fmt_time_zone(b, baro_header_realtime_ns(h, record->t_ns), w->zone, true);
     if (!w->asked) {
-        buf_str(b, w->settings->follow                ? ": the newest sample"
+        buf_str(b, w->settings->follow                       ? ": the newest sample"
                    : show_has_processes(w, record->u.sample) ? ": the last sample with processes"
-                                                      : ": the last sample");
+                                                             : ": the last sample");
     } else {
         int64_t off = show_off_by(w, record);
         uint64_t distance = off < 0 ? 0 - (uint64_t)off : (uint64_t)off;
@@ -213,7 +217,10 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
 {
     const struct baro_sample *s = record->u.sample;
     uint64_t v, bound = 0;
-    struct row row = {.kind = BARO_KIND_JOB, .header = baro_tape_header(w->tape), .t_ns = record->t_ns, .sample = s,
+    struct row row = {.kind = BARO_KIND_JOB,
+                      .header = baro_tape_header(w->tape),
+                      .t_ns = record->t_ns,
+                      .sample = s,
                       .memory = w->memory};
     row_begin(&row);
     fmt_count(b, baro_sample_count(s));

@@ -16,8 +16,12 @@
 
 static const struct {
     const char *title, *fact;
-} shown[] = {{"cpu", "cpu_ns"},          {"cores", "cores_mean"},         {"rss", "rss_peak_bytes"},
-             {"read()", "io_rchar_bytes"}, {"write()", "io_wchar_bytes"},    {"waited", "run_delay_ns"},
+} shown[] = {{"cpu", "cpu_ns"},
+             {"cores", "cores_mean"},
+             {"rss", "rss_peak_bytes"},
+             {"read()", "io_rchar_bytes"},
+             {"write()", "io_wchar_bytes"},
+             {"waited", "run_delay_ns"},
              {"procs", "processes_peak"}};
 #define SHOWN (sizeof(shown) / sizeof(*shown))
 

@@ -57,8 +57,7 @@ static int open_one(struct plot *p, const char *name)
     if (status)
         return status;
     p->n++;
-    if (baro_summary_of_tape(one->tape, &one->summary, &err) < 0 ||
-        baro_tape_range(one->tape, &first, &last, &err) < 0)
+    if (baro_summary_of_tape(one->tape, &one->summary, &err) < 0 || baro_tape_range(one->tape, &first, &last, &err) < 0)
         return cli_fail(p->cli, &err);
     one->start_ns = fact_ns(one->summary, "start_ns");
     one->end_ns = one->start_ns + fact_ns(one->summary, "wall_ns");
@@ -112,13 +111,21 @@ static int make(struct plot *p, const char *what)
     uint64_t from, to;
     int status = stretch(p, &from, &to);
     bool host_only = report_is_host_only(p->one[0].summary);
-    const char *const ids[] = {what ? what : host_only ? "host_cpu" : "cpu",
-                               what ? NULL : host_only ? "host_memory" : "memory", NULL};
+    const char *const ids[] = {what        ? what
+                               : host_only ? "host_cpu"
+                                           : "cpu",
+                               what        ? NULL
+                               : host_only ? "host_memory"
+                                           : "memory",
+                               NULL};
     for (size_t i = 0; i < p->n && !status; i++) {
         struct plotted *one = &p->one[i];
         struct baro_error err = BARO_ERROR_INIT;
-        struct figure_options options = {.from_ns = one->start_ns + from, .to_ns = one->start_ns + to,
-                                         .buckets = p->buckets, .ids = ids, .summary = one->summary};
+        struct figure_options options = {.from_ns = one->start_ns + from,
+                                         .to_ns = one->start_ns + to,
+                                         .buckets = p->buckets,
+                                         .ids = ids,
+                                         .summary = one->summary};
         int r = figure_find(ids[0]) >= 0 ? figures_of_tape(one->tape, &options, &one->figures, &err)
                                          : figures_of_metric(one->tape, what, &options, &one->figures, &err);
         status = r < 0 ? cli_fail(p->cli, &err) : 0;
@@ -141,9 +148,14 @@ static const struct chart_curve *main_curve(const struct chart *c)
 static int overlay(const struct plot *p, size_t figure, struct chart *ret)
 {
     const struct chart *first = figures_chart(p->one[0].figures, figure);
-    *ret = (struct chart){.id = strdup(first->id), .title = strdup(first->title), .help = strdup(first->help),
-                          .unit = first->unit, .from_ns = first->from_ns, .to_ns = first->to_ns,
-                          .start_ns = first->start_ns, .buckets = first->buckets};
+    *ret = (struct chart){.id = strdup(first->id),
+                          .title = strdup(first->title),
+                          .help = strdup(first->help),
+                          .unit = first->unit,
+                          .from_ns = first->from_ns,
+                          .to_ns = first->to_ns,
+                          .start_ns = first->start_ns,
+                          .buckets = first->buckets};
     if (!ret->id || !ret->title || !ret->help)
         return cli_failf(p->cli, "out of memory");
     bool any = false;
@@ -256,14 +268,20 @@ static int choose(struct plot *p)
     if (p->format == PLOT_PNG && !chart_has_png())
         return cli_failf(p->cli, "this baro was built without cairo and can't write PNG: -o FILE.svg");
     p->picture = (struct chart_picture){.width = width ? width : WIDTH_PIXELS,
-                                        .height = s->height ? s->height : HEIGHT_PIXELS, .scale = 2,
-                                        .has_title = true, .has_time = true, .has_legend = true, .has_spans = true,
+                                        .height = s->height ? s->height : HEIGHT_PIXELS,
+                                        .scale = 2,
+                                        .has_title = true,
+                                        .has_time = true,
+                                        .has_legend = true,
+                                        .has_spans = true,
                                         .standalone = true};
     if (p->format != PLOT_TEXT && (p->picture.width < WIDTH_LEAST || p->picture.height < HEIGHT_LEAST))
         return cli_failf(p->cli, "--width, --height: a picture needs %u by %u pixels or more", WIDTH_LEAST,
                          HEIGHT_LEAST);
-    p->terminal = (struct chart_terminal){.width = width ? width : p->cli->width, .height = s->height,
-                                          .utf8 = p->cli->utf8, .color = p->cli->color && !s->output};
+    p->terminal = (struct chart_terminal){.width = width ? width : p->cli->width,
+                                          .height = s->height,
+                                          .utf8 = p->cli->utf8,
+                                          .color = p->cli->color && !s->output};
     p->buckets = p->format == PLOT_TEXT ? 2 * (size_t)p->terminal.width : p->picture.width / 2;
     return 0;
 }

@@ -191,7 +191,7 @@ int cmd_report(struct cli *cli, const struct settings *s, char **argv)
     if (tape_list_read(&list, argv, &err) < 0)
         status = cli_fail(cli, &err);
     else
-        status = list.is_several           ? report_several(&j, &list)
+        status = list.is_several        ? report_several(&j, &list)
                  : list.at[0].is_unread ? cli_fail(cli, &list.at[0].reason)
                                         : report_one(&j, argv[0]);
     tape_list_done(&list);

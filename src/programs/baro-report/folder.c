@@ -52,8 +52,14 @@ static int write_whole(const struct folder *f, const char *name, const struct bu
 static int picture(const struct folder *f, const struct chart *c, size_t number, struct folder_picture *ret)
 {
     bool png = chart_has_png(), low = strcmp(c->id, "instance_count") == 0;
-    struct chart_picture p = {.width = WIDTH, .height = low ? HEIGHT_LOW : HEIGHT, .scale = SCALE, .has_title = true,
-                              .has_time = true, .has_legend = true, .has_spans = true, .standalone = true};
+    struct chart_picture p = {.width = WIDTH,
+                              .height = low ? HEIGHT_LOW : HEIGHT,
+                              .scale = SCALE,
+                              .has_title = true,
+                              .has_time = true,
+                              .has_legend = true,
+                              .has_spans = true,
+                              .standalone = true};
     struct buf b = {0};
     char before[24];
     int code = 0;
@@ -91,8 +97,8 @@ static int fill(const struct document *d, void *context, struct buf *text, struc
 {
     const struct folder *f = context;
     struct figures *figures = NULL;
-    struct figure_options options = {.buckets = WIDTH / 2, .sets = FIGURE_PAGE | FIGURE_SEED, .summary = d->summary,
-                                     .timeline = d->timeline};
+    struct figure_options options = {
+        .buckets = WIDTH / 2, .sets = FIGURE_PAGE | FIGURE_SEED, .summary = d->summary, .timeline = d->timeline};
     int code = figures_of_tape(d->in->tape, &options, &figures, err);
     if (code < 0)
         return code;

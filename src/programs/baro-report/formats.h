@@ -22,8 +22,8 @@ struct several;
 typedef int report_several_function(struct several *s, baro_sink *sink, void *context, struct baro_error *err);
 
 struct report_format {
-    const char *name;       /* of --format, in the order of report_format_names */
-    const char *ending;     /* of the names of such files, with the dot */
+    const char *name;   /* of --format, in the order of report_format_names */
+    const char *ending; /* of the names of such files, with the dot */
     report_function *write;
     report_several_function *write_several; /* NULL: it has one tape */
 };

@@ -284,10 +284,8 @@ static void foot(struct page *p)
 void document_markdown(const struct document *d, struct buf *ret)
 {
     struct page p = {.d = d, .s = d->summary, .out = ret};
-    p.style = (struct report_style){.width = 400,
-                                    .utf8 = true,
-                                    .running = baro_tape_state(d->in->tape) == BARO_TAPE_RUNNING,
-                                    .zone = d->in->zone};
+    p.style = (struct report_style){
+        .width = 400, .utf8 = true, .running = baro_tape_state(d->in->tape) == BARO_TAPE_RUNNING, .zone = d->in->zone};
     head(&p);
     verdicts(&p);
     curves(&p);

@@ -9,8 +9,8 @@
 /* The sum of a fact over tapes. */
 struct several_sum {
     uint64_t value;
-    unsigned flags;  /* of the values in it; BARO_VALUE_LOWER_BOUND also if a tape has none */
-    size_t of;       /* so many tapes have one */
+    unsigned flags; /* of the values in it; BARO_VALUE_LOWER_BOUND also if a tape has none */
+    size_t of;      /* so many tapes have one */
 };
 
 struct several {

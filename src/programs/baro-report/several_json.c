@@ -71,7 +71,8 @@ static void put_totals(struct json *j, const struct several *s)
 static int pass_on(const struct several *s, struct buf *b, baro_sink *sink, void *context, struct baro_error *err)
 {
     int r = b->failed ? error_set(err, -ENOMEM, "out of memory")
-                      : s->read ? sink(context, (const char *)b->at, b->len) : 0;
+            : s->read ? sink(context, (const char *)b->at, b->len)
+                      : 0;
     if (s->read)
         buf_clear(b);
     return r;

@@ -123,8 +123,10 @@ int several_sections(struct several *s, several_section *section, void *context,
     if (r >= 0)
         r = several_finish(s, err);
     if (r >= 0) {
-        buf_printf(ret, "# %zu %s\n\n| | tape | command | started | took | cpu | peak rss | processes | result |\n"
-                        "|--:|---|---|---|--:|--:|--:|--:|---|\n", s->list->n, s->list->n == 1 ? "tape" : "tapes");
+        buf_printf(ret,
+                   "# %zu %s\n\n| | tape | command | started | took | cpu | peak rss | processes | result |\n"
+                   "|--:|---|---|---|--:|--:|--:|--:|---|\n",
+                   s->list->n, s->list->n == 1 ? "tape" : "tapes");
         size_t from = ret->len;
         buf_add(ret, t.rows.at, t.rows.len);
         markdown_legend(ret, from);

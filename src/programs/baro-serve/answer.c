@@ -20,8 +20,10 @@
 static void add_headers(struct request *q, struct MHD_Response *r)
 {
     static const char *const always[][2] = {
-        {"X-Content-Type-Options", "nosniff"},     {"X-Frame-Options", "DENY"},
-        {"Referrer-Policy", "no-referrer"},        {"Cross-Origin-Resource-Policy", "same-origin"},
+        {"X-Content-Type-Options", "nosniff"},
+        {"X-Frame-Options", "DENY"},
+        {"Referrer-Policy", "no-referrer"},
+        {"Cross-Origin-Resource-Policy", "same-origin"},
         {"Cross-Origin-Opener-Policy", "same-origin"},
     };
     char cookie[160];

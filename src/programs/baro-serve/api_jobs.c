@@ -171,8 +171,9 @@ static bool read_filter(struct request *q, struct job_filter *f)
         f->state = strcmp(state, job_state_name((enum job_state)i)) == 0 ? i : f->state;
     if (!state || f->state >= 0 || f->is_over)
         return true;
-    request_fail(q, 400, "bad_parameter", "state is one of new, running, ended, cut_off, unreadable, and over: all "
-                                          "that do not run");
+    request_fail(q, 400, "bad_parameter",
+                 "state is one of new, running, ended, cut_off, unreadable, and over: all "
+                 "that do not run");
     return false;
 }
 
@@ -253,8 +254,7 @@ static bool is_known(struct request *q)
     enum job_state state = job_state(q->server->catalogue, q->job);
     if (state != JOB_ENDED)
         return false;
-    snprintf(version, sizeof(version), "%" PRIx64 "-%" PRIx64 "-" BARO_VERSION, (uint64_t)q->job->inode,
-             q->job->bytes);
+    snprintf(version, sizeof(version), "%" PRIx64 "-%" PRIx64 "-" BARO_VERSION, (uint64_t)q->job->inode, q->job->bytes);
     return request_unchanged(q, version);
 }
 
@@ -273,8 +273,8 @@ void api_job(struct request *q)
         json_key(&j, "job");
         json_raw(&j, (const char *)row.at, row.len);
         json_key(&j, "summary");
-        json_raw(&j, (const char *)summary.at, summary.len && summary.at[summary.len - 1] == '\n' ? summary.len - 1
-                                                                                                : summary.len);
+        json_raw(&j, (const char *)summary.at,
+                 summary.len && summary.at[summary.len - 1] == '\n' ? summary.len - 1 : summary.len);
         json_end(&j, '}');
         q->out.failed = q->out.failed || summary.failed || row.failed;
         request_json_end(q);

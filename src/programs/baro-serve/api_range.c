@@ -172,8 +172,7 @@ static bool choose(struct range *r)
         return false;
     }
     for (size_t i = 0; i < q->n_params; i++) {
-        if (strcmp(q->param[i].name, "metric") == 0 &&
-            !choose_curve(r, q->param[i].value ? q->param[i].value : ""))
+        if (strcmp(q->param[i].name, "metric") == 0 && !choose_curve(r, q->param[i].value ? q->param[i].value : ""))
             return false;
     }
     if (!r->n)

@@ -63,9 +63,16 @@ static size_t count_of(const struct baro_sample *s, int kind)
 static struct row row_at(struct listing *l, const struct baro_sample *s, size_t i, const struct baro_tape *tape)
 {
     int kind = l->columns.kind;
-    struct row r = {.kind = kind, .header = baro_tape_header(tape), .t_ns = baro_sample_t_ns(s), .sample = s,
-                    .memory = l->memory, .time = &l->time, .names = &l->names, .attributes = &l->attributes,
-                    .user = users_name, .user_context = &l->users};
+    struct row r = {.kind = kind,
+                    .header = baro_tape_header(tape),
+                    .t_ns = baro_sample_t_ns(s),
+                    .sample = s,
+                    .memory = l->memory,
+                    .time = &l->time,
+                    .names = &l->names,
+                    .attributes = &l->attributes,
+                    .user = users_name,
+                    .user_context = &l->users};
     if (kind == BARO_KIND_PROCESS)
         r.process = baro_sample_process(s, i);
     else
@@ -95,9 +102,7 @@ static void take_place(struct listing *l, struct place *p, struct row *r)
     row_read(r, &l->sort);
     row_cell(r, &l->sort, 0, &c);
     p->is_absent = c.kind == CELL_ABSENT;
-    p->number = c.kind == CELL_REAL  ? c.real
-                : c.kind == CELL_I64 ? (double)c.i64
-                                     : (double)c.u64;
+    p->number = c.kind == CELL_REAL ? c.real : c.kind == CELL_I64 ? (double)c.i64 : (double)c.u64;
     bool in_row = (c.text >= c.room && c.text < c.room + sizeof(c.room)) || c.text == (const char *)l->attributes.at;
     p->text = c.kind == CELL_TEXT && !in_row ? c.text : NULL;
     if (c.kind == CELL_TEXT && in_row) /* the state of a process: one character; a user without a name: a number */

@@ -20,8 +20,11 @@ const char *job_id(const struct job *job)
 
 const char *job_state_name(enum job_state state)
 {
-    static const char *const names[] = {[JOB_NEW] = "new", [JOB_RUNNING] = "running", [JOB_ENDED] = "ended",
-                                        [JOB_CUT_OFF] = "cut_off", [JOB_UNREADABLE] = "unreadable"};
+    static const char *const names[] = {[JOB_NEW] = "new",
+                                        [JOB_RUNNING] = "running",
+                                        [JOB_ENDED] = "ended",
+                                        [JOB_CUT_OFF] = "cut_off",
+                                        [JOB_UNREADABLE] = "unreadable"};
     return names[state];
 }
 
@@ -78,8 +81,7 @@ static bool fits(const struct job *job, const struct job_filter *f)
 {
     if ((f->is_over && job->state == JOB_RUNNING) || (f->no_machine && job->is_machine))
         return false;
-    return (f->state < 0 || (int)job->state == f->state) && job->version > f->since &&
-           job->turned > f->turned_since &&
+    return (f->state < 0 || (int)job->state == f->state) && job->version > f->since && job->turned > f->turned_since &&
            (!f->search || strcasestr(job->id, f->search) || (job->title && strcasestr(job->title, f->search)));
 }
 

@@ -29,18 +29,18 @@ struct job {
     unsigned holders;
     enum job_state state;
     uint64_t bytes;
-    int64_t start_ns;     /* since 1970 */
-    uint64_t version;     /* of the catalogue, when the row was changed last, */
-    uint64_t turned;      /* and when more than its figures were: its state, or whether it has them */
-    char *row;            /* a JSON object: what the list of jobs has of it */
-    char *title;          /* its command */
-    bool is_machine;      /* a recording of the machine, without any process */
-    bool is_summed;       /* the row has the figures of the whole tape */
+    int64_t start_ns; /* since 1970 */
+    uint64_t version; /* of the catalogue, when the row was changed last, */
+    uint64_t turned;  /* and when more than its figures were: its state, or whether it has them */
+    char *row;        /* a JSON object: what the list of jobs has of it */
+    char *title;      /* its command */
+    bool is_machine;  /* a recording of the machine, without any process */
+    bool is_summed;   /* the row has the figures of the whole tape */
 
     /* of the catalogue's thread */
-    uint64_t listing;     /* the last one that it was in */
-    uint64_t check_ns;    /* CLOCK_MONOTONIC: when it is read next, if it was not written before */
-    int watch;            /* of touched.h; negative: none */
+    uint64_t listing;  /* the last one that it was in */
+    uint64_t check_ns; /* CLOCK_MONOTONIC: when it is read next, if it was not written before */
+    int watch;         /* of touched.h; negative: none */
 
     /* under its own lock: of a job that runs, and of one that ended a moment ago */
     pthread_mutex_t lock;
@@ -76,11 +76,11 @@ struct job *catalogue_find(struct catalogue *c, const char *id);
 void job_release(struct catalogue *c, struct job *job);
 
 struct job_filter {
-    int state;          /* enum job_state; -1: any */
-    const char *search; /* part of the command or the id; NULL: any */
+    int state;                    /* enum job_state; -1: any */
+    const char *search;           /* part of the command or the id; NULL: any */
     uint64_t since, turned_since; /* changed after this version, and more than its figures after that */
-    bool is_over;       /* only those that do not run */
-    bool no_machine;    /* no recordings of the machine alone */
+    bool is_over;                 /* only those that do not run */
+    bool no_machine;              /* no recordings of the machine alone */
 };
 struct job_list {
     struct job **at; /* held; the newest first */

@@ -15,8 +15,8 @@ struct removed {
 };
 
 struct catalogue {
-    char *folder;  /* as it was given; NULL: the kept runs */
-    char *listed;  /* the path of the folder */
+    char *folder; /* as it was given; NULL: the kept runs */
+    char *listed; /* the path of the folder */
     enum catalogue_announced announced;
     pthread_mutex_t lock;
     struct job **jobs; /* sorted: the newest first */
@@ -32,9 +32,9 @@ struct catalogue {
     pthread_t thread;
     int stop_fd, watch_fd;
     struct touched touched; /* which tapes of jobs that run were written */
-    uint64_t listing;  /* how often the folder was listed */
-    uint64_t list_ns;  /* when it is listed next, */
-    unsigned soon;     /* and how often soon, because something has changed: a new tape is empty at first */
+    uint64_t listing;       /* how often the folder was listed */
+    uint64_t list_ns;       /* when it is listed next, */
+    unsigned soon;          /* and how often soon, because something has changed: a new tape is empty at first */
     uint64_t tick_ns;
 };
 

@@ -14,9 +14,9 @@
 #define HEADER_NS (10 * NS_PER_SEC)  /* for all of a header, however slowly it comes */
 #define ANSWER_NS (120 * NS_PER_SEC) /* for making an answer and taking it */
 #define IDLE_NS (30 * NS_PER_SEC)
-#define CROWDED_NS (NS_PER_SEC / 4)  /* for a header and for idling, where most connections are taken */
-#define STUCK_NS (2 * NS_PER_SEC)    /* for taking nothing of a large answer, where a quarter of the budget is used */
-#define SMALL_BYTES 65536u           /* of an answer that needs no budget */
+#define CROWDED_NS (NS_PER_SEC / 4) /* for a header and for idling, where most connections are taken */
+#define STUCK_NS (2 * NS_PER_SEC)   /* for taking nothing of a large answer, where a quarter of the budget is used */
+#define SMALL_BYTES 65536u          /* of an answer that needs no budget */
 
 int clients_init(struct clients *c, size_t most, size_t unsent_most)
 {
@@ -153,14 +153,10 @@ void clients_took(struct clients *c, struct client *one)
 static uint64_t allowed_ns(enum client_phase phase, bool crowded)
 {
     switch (phase) {
-    case CLIENT_HEADER:
-        return crowded ? CROWDED_NS : HEADER_NS;
-    case CLIENT_IDLE:
-        return crowded ? CROWDED_NS : IDLE_NS;
-    case CLIENT_ANSWER:
-        return ANSWER_NS;
-    case CLIENT_STREAM:
-        break;
+    case CLIENT_HEADER: return crowded ? CROWDED_NS : HEADER_NS;
+    case CLIENT_IDLE: return crowded ? CROWDED_NS : IDLE_NS;
+    case CLIENT_ANSWER: return ANSWER_NS;
+    case CLIENT_STREAM: break;
     }
     return UINT64_MAX;
 }

@@ -14,10 +14,10 @@
 #include "programs/baro-serve/peer.h"
 
 enum client_phase {
-    CLIENT_HEADER,  /* of its first request nothing, or not all, has come */
-    CLIENT_ANSWER,  /* its request is worked on, or it takes the answer */
-    CLIENT_STREAM,  /* it takes events; it may do so for ever, if it goes on taking them */
-    CLIENT_IDLE     /* between two requests */
+    CLIENT_HEADER, /* of its first request nothing, or not all, has come */
+    CLIENT_ANSWER, /* its request is worked on, or it takes the answer */
+    CLIENT_STREAM, /* it takes events; it may do so for ever, if it goes on taking them */
+    CLIENT_IDLE    /* between two requests */
 };
 
 struct client {
@@ -35,7 +35,7 @@ struct clients {
     struct client *first;
     size_t n, most;
     size_t unsent, unsent_most; /* bytes of all answers that were not taken: held, and allowed */
-    int wake_fd; /* eventfd: written when the first one has come, or many */
+    int wake_fd;                /* eventfd: written when the first one has come, or many */
 };
 
 int clients_init(struct clients *c, size_t most, size_t unsent_most);

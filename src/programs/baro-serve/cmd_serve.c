@@ -23,7 +23,9 @@
 #define CHECK_MS 250
 #define END_S 5
 #define UNSENT_BYTES 64000000u
-#define MAPPED_BYTES 131072 /* what is larger is a mapping of its own, which goes back to the kernel when it is freed */
+#define MAPPED_BYTES                                                                                                   \
+    131072 /* what is larger is a mapping of its own, which goes back to the kernel when it is freed                   \
+            */
 #define ARENAS 2
 
 /* Tells systemd (sd_notify(3)) how things are, where it has asked for that. */
@@ -76,8 +78,8 @@ static int block_signals(void)
 
 static void wait_for_end(struct server *s, int signals)
 {
-    struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = s->clients.wake_fd, .events = POLLIN},
-                           {.fd = -1, .events = POLLIN}};
+    struct pollfd fds[] = {
+        {.fd = signals, .events = POLLIN}, {.fd = s->clients.wake_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
     uint64_t any;
     size_t n = 0;
     while (!(fds[0].revents & POLLIN)) {

@@ -15,15 +15,15 @@
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
 
-#define JOBS 2000u       /* at most, the newest */
-#define TASKS 256u       /* of each job */
-#define ENTITIES 512u    /* of each kind */
+#define JOBS 2000u    /* at most, the newest */
+#define TASKS 256u    /* of each job */
+#define ENTITIES 512u /* of each kind */
 
 struct scrape {
     struct request *q;
     struct families text;
     struct job_list jobs;
-    struct job *host;        /* the one that read the machine last; NULL: no job has read it */
+    struct job *host; /* the one that read the machine last; NULL: no job has read it */
     uint64_t left_out;
 };
 
@@ -220,8 +220,8 @@ static void add_server(struct scrape *s)
     add_one(s, "baro_serve_connections", "", false, (double)server->clients.n, "connections at this moment");
     add_one(s, "baro_serve_streams", "", false, (double)live_count(server->live), "clients that get events");
     add_one(s, "baro_serve_cpu_seconds", "seconds", true, cpu, "CPU time of the server");
-    add_one(s, "baro_serve_uptime_seconds", "seconds", false,
-            (double)(clock_monotonic_ns() - server->start_ns) / 1e9, "time since the server was started");
+    add_one(s, "baro_serve_uptime_seconds", "seconds", false, (double)(clock_monotonic_ns() - server->start_ns) / 1e9,
+            "time since the server was started");
     add_one(s, "baro_serve_series_left_out", "", false, (double)s->left_out,
             "values that are not here because there would be too many");
 }
@@ -287,7 +287,7 @@ void exposition(struct request *q)
     job_list_done(q->server->catalogue, &s.jobs);
     buf_str(s.text.out, s.text.is_open_metrics ? "# EOF\n" : "");
     q->type = s.text.is_open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-                                : "text/plain; version=0.0.4; charset=utf-8";
+                                     : "text/plain; version=0.0.4; charset=utf-8";
     q->status = 200;
     if (q->out.failed) {
         buf_done(&q->out);

@@ -67,15 +67,10 @@ struct family family_of(const char *kind, const struct baro_metric *m)
     case BARO_UNIT_BYTES:
     case BARO_UNIT_RATIO:
     case BARO_UNIT_HERTZ:
-    case BARO_UNIT_CELSIUS:
-        f.unit = baro_unit_name(m->unit);
-        break;
+    case BARO_UNIT_CELSIUS: f.unit = baro_unit_name(m->unit); break;
     case BARO_UNIT_CHAR:
-    case BARO_UNIT_ENTITY:
-        f.is_there = false;
-        break;
-    default:
-        break;
+    case BARO_UNIT_ENTITY: f.is_there = false; break;
+    default: break;
     }
     snprintf(f.name, sizeof(f.name), "baro_%s_%s%s%s", kind, m->stem, *f.unit ? "_" : "", f.unit);
     return f;

@@ -7,12 +7,12 @@
 #include "base/error.h"
 #include "programs/baro-serve/row.h"
 
-#define HEAD_NS (200 * NS_PER_MS)    /* of CPU time, for the head of a tape, */
-#define READ_NS (2 * NS_PER_SEC)     /* for all of it, or for what is new of one that runs */
-#define RATE_NS (NS_PER_SEC / 2)     /* rates are of so long at least: of 10 ms they would say little */
-#define JUDGE_NS (10 * NS_PER_SEC)   /* rules are applied so often while a job runs: they cost as much as 50 records */
-#define STILL_NS NS_PER_SEC          /* without growth for so long: is it still written? */
-#define KEPT_NS (300 * NS_PER_SEC)   /* the last samples of a job that has ended, for those who ask seldom */
+#define HEAD_NS (200 * NS_PER_MS)  /* of CPU time, for the head of a tape, */
+#define READ_NS (2 * NS_PER_SEC)   /* for all of it, or for what is new of one that runs */
+#define RATE_NS (NS_PER_SEC / 2)   /* rates are of so long at least: of 10 ms they would say little */
+#define JUDGE_NS (10 * NS_PER_SEC) /* rules are applied so often while a job runs: they cost as much as 50 records */
+#define STILL_NS NS_PER_SEC        /* without growth for so long: is it still written? */
+#define KEPT_NS (300 * NS_PER_SEC) /* the last samples of a job that has ended, for those who ask seldom */
 
 void found_done(struct found *f)
 {

@@ -70,8 +70,7 @@ static bool is_word(const char *at, size_t len, const char *word)
 
 static bool is_token(const char *text)
 {
-    static const char good[] =
-        "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    static const char good[] = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     return *text && !text[strspn(text, good)];
 }
 
@@ -85,12 +84,12 @@ void guard_header(struct guard_headers *h, const char *name)
 
 const char *guard_headers_fault(const struct guard_headers *h)
 {
-    return h->is_wrong                   ? "the name of a header has a character that none may have"
-           : h->hosts > 1                ? "the request has more than one Host"
-           : h->lengths > 1              ? "the request has more than one Content-Length"
-           : h->encodings > 1            ? "the request has more than one Transfer-Encoding"
-           : h->lengths && h->encodings  ? "the request has Content-Length and Transfer-Encoding"
-                                         : NULL;
+    return h->is_wrong                  ? "the name of a header has a character that none may have"
+           : h->hosts > 1               ? "the request has more than one Host"
+           : h->lengths > 1             ? "the request has more than one Content-Length"
+           : h->encodings > 1           ? "the request has more than one Transfer-Encoding"
+           : h->lengths && h->encodings ? "the request has Content-Length and Transfer-Encoding"
+                                        : NULL;
 }
 
 bool guard_host(const struct guard *g, const char *host)

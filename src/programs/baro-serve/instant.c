@@ -89,8 +89,14 @@ void instant_free(struct instant_writer *w)
 
 static struct row row_of(struct instant_writer *w, const struct part *p, const struct baro_sample *s)
 {
-    return (struct row){.kind = p->kind, .header = w->header, .t_ns = baro_sample_t_ns(s), .sample = s,
-                        .memory = p->memory, .names = &w->names, .time = &w->time, .attributes = &w->attributes};
+    return (struct row){.kind = p->kind,
+                        .header = w->header,
+                        .t_ns = baro_sample_t_ns(s),
+                        .sample = s,
+                        .memory = p->memory,
+                        .names = &w->names,
+                        .time = &w->time,
+                        .attributes = &w->attributes};
 }
 
 static void write_one(struct instant_writer *w, struct part *p, const struct baro_sample *s, struct json *j)
@@ -159,15 +165,25 @@ void instant_write(struct instant_writer *w, const struct baro_sample *s, struct
 
 void instant_event(struct instant_writer *w, const struct columns *c, const struct baro_event *e, struct json *j)
 {
-    struct row r = {.kind = ROW_EVENT, .header = w->header, .t_ns = baro_event_t_ns(e), .event = e, .time = &w->time,
-                    .names = &w->names, .attributes = &w->attributes};
+    struct row r = {.kind = ROW_EVENT,
+                    .header = w->header,
+                    .t_ns = baro_event_t_ns(e),
+                    .event = e,
+                    .time = &w->time,
+                    .names = &w->names,
+                    .attributes = &w->attributes};
     json_row(c, &r, j);
 }
 
 void instant_exit(struct instant_writer *w, const struct columns *c, const struct baro_exit *e, struct json *j)
 {
-    struct row r = {.kind = BARO_KIND_EXIT, .header = w->header, .t_ns = baro_exit_t_ns(e), .exit = e,
-                    .time = &w->time, .names = &w->names, .attributes = &w->attributes};
+    struct row r = {.kind = BARO_KIND_EXIT,
+                    .header = w->header,
+                    .t_ns = baro_exit_t_ns(e),
+                    .exit = e,
+                    .time = &w->time,
+                    .names = &w->names,
+                    .attributes = &w->attributes};
     json_row(c, &r, j);
 }
 
@@ -223,8 +239,11 @@ static bool pick_of(struct request *q, enum baro_at *ret)
     static const struct {
         const char *name;
         enum baro_at at;
-    } picks[] = {{"before", BARO_AT_BEFORE}, {"nearest", BARO_AT_NEAREST}, {"after", BARO_AT_AFTER},
-                 {"exact", BARO_AT_EXACT}, {"interpolate", BARO_AT_INTERPOLATE}};
+    } picks[] = {{"before", BARO_AT_BEFORE},
+                 {"nearest", BARO_AT_NEAREST},
+                 {"after", BARO_AT_AFTER},
+                 {"exact", BARO_AT_EXACT},
+                 {"interpolate", BARO_AT_INTERPOLATE}};
     const char *text = request_param(q, "pick");
     *ret = BARO_AT_BEFORE;
     for (size_t i = 0; text && i < sizeof(picks) / sizeof(*picks); i++) {

@@ -15,11 +15,11 @@
 #include "programs/baro-serve/catalogue_in.h"
 #include "programs/baro-serve/follow.h"
 
-#define TICK_MS 1000          /* how often jobs that run are read, if they were written */
-#define LIST_MS 5000          /* how often the folder is listed without a reason: a tape can be empty for long */
+#define TICK_MS 1000               /* how often jobs that run are read, if they were written */
+#define LIST_MS 5000               /* how often the folder is listed without a reason: a tape can be empty for long */
 #define SETTLE_NS (2 * NS_PER_SEC) /* after it was written, and */
 #define CHECK_NS (10 * NS_PER_SEC) /* after it was not, it is read without a reason: is its recorder still there? */
-#define NICE 5                /* reading tapes leaves the CPU to others */
+#define NICE 5                     /* reading tapes leaves the CPU to others */
 
 static bool is_newer(const struct job *x, const struct job *y)
 {
@@ -272,4 +272,3 @@ void catalogue_stop(struct catalogue *c)
     pthread_join(c->thread, NULL);
     catalogue_free(c);
 }
-

@@ -16,7 +16,7 @@ struct kind_families {
     struct one_family {
         struct family family;
         struct buf values;
-    } *at;
+    } * at;
     struct buf labels;
 };
 

@@ -14,7 +14,9 @@
 #include "base/span.h"
 
 #define BACKLOG 511
-#define SEND_BYTES 131072 /* that the kernel holds of an answer; left to it, 4 MB for each client that does not read */
+#define SEND_BYTES                                                                                                     \
+    131072 /* that the kernel holds of an answer; left to it, 4 MB for each client that does not read                  \
+            */
 
 union address {
     struct sockaddr any;
@@ -25,8 +27,10 @@ union address {
 
 static int wrong(const char *text, struct baro_error *err)
 {
-    return error_set(err, BARO_E_SYNTAX, "can't listen on '%s': write ADDR:PORT with a numeric address, *:PORT or "
-                     "unix:PATH", text);
+    return error_set(err, BARO_E_SYNTAX,
+                     "can't listen on '%s': write ADDR:PORT with a numeric address, *:PORT or "
+                     "unix:PATH",
+                     text);
 }
 
 /* Returns the length of the address, or a negative code. */

@@ -12,8 +12,8 @@
 
 struct listener {
     int fd;
-    bool is_local;    /* only this machine can reach it */
-    char url[160];    /* for people */
+    bool is_local;                                          /* only this machine can reach it */
+    char url[160];                                          /* for people */
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* of a Unix socket; "": it is none */
 };
 

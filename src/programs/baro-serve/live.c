@@ -43,16 +43,16 @@ struct stream {
     struct instant_writer *writer;
     struct columns exits, events;
     bool with_exits;
-    uint64_t t_ns, records;    /* the last sample that was sent, and how many records behind it */
+    uint64_t t_ns, records;     /* the last sample that was sent, and how many records behind it */
     uint64_t asked_ns, rows_ns; /* the list: when it was asked for, and when all that changed is sent next */
     uint64_t version, turned;   /* of the list: what was sent of rows, and of jobs that come and go */
     uint64_t sent_ns;
-    bool is_over;              /* nothing more will be made */
+    bool is_over; /* nothing more will be made */
 
     /* under the lock */
     struct buf out;
     size_t sent;
-    uint64_t taken_ns; /* when the client last took something */
+    uint64_t taken_ns;                     /* when the client last took something */
     bool is_suspended, is_gone, is_closed; /* gone: its place is free, and its connection ends or has ended */
 };
 
@@ -216,8 +216,7 @@ static void fill_jobs(struct stream *s, uint64_t now_ns, struct buf *out)
 {
     struct catalogue *c = s->live->catalogue;
     bool all = now_ns >= s->rows_ns;
-    struct job_filter changed = {.state = -1, .since = all ? s->version : 0,
-                                .turned_since = all ? 0 : s->turned};
+    struct job_filter changed = {.state = -1, .since = all ? s->version : 0, .turned_since = all ? 0 : s->turned};
     struct job_list list;
     struct buf row = {0};
     if (now_ns - s->asked_ns < JOBS_NS)
@@ -419,8 +418,8 @@ static struct stream *oldest_idle(struct live *live, const struct peer *peer)
     struct stream *oldest = NULL;
     uint64_t now_ns = clock_monotonic_ns();
     for (struct stream *s = live->first; s; s = s->next) {
-        if (!s->is_gone && now_ns - s->taken_ns >= TAKEN_NS &&
-            (!peer || peer_same(&s->peer, peer)) && (!oldest || s->taken_ns < oldest->taken_ns))
+        if (!s->is_gone && now_ns - s->taken_ns >= TAKEN_NS && (!peer || peer_same(&s->peer, peer)) &&
+            (!oldest || s->taken_ns < oldest->taken_ns))
             oldest = s;
     }
     return oldest;
@@ -443,8 +442,7 @@ static bool make_room(struct live *live, const struct peer *peer)
 static void add_stream(struct request *q, struct stream *s)
 {
     struct live *live = q->server->live;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(q->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(q->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     s->live = live;
     s->connection = q->connection;
     s->fd = info ? info->connect_fd : -1;

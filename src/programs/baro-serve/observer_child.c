@@ -52,8 +52,10 @@ int observing_init(struct observing *o, const struct cli *cli, const char *folde
     if (!s->observes)
         return 0;
     if (!find_program(o->program))
-        return error_set(err, -ENOENT, "--cgroup and --tasks: the program baro, which records, is neither beside "
-                                       "baro-serve nor in %s from there", BARO_BIN);
+        return error_set(err, -ENOENT,
+                         "--cgroup and --tasks: the program baro, which records, is neither beside "
+                         "baro-serve nor in %s from there",
+                         BARO_BIN);
     o->argv[n++] = "baro";
     o->argv[n++] = "observe";
     o->argv[n++] = "--dir";

@@ -19,8 +19,8 @@ struct observing {
     bool is_wanted;
     char program[PATH_MAX];
     const char *argv[SETTINGS_OBSERVE_MAX + 5];
-    pid_t pid;  /* 0: it does not run */
-    int pid_fd; /* readable when it has ended; -1: there is none */
+    pid_t pid;                             /* 0: it does not run */
+    int pid_fd;                            /* readable when it has ended; -1: there is none */
     uint64_t started_ns, due_ns, pause_ns; /* CLOCK_MONOTONIC; before the next start */
     /* read by other threads */
     atomic_bool is_running;

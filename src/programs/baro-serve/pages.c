@@ -17,8 +17,8 @@
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
 
-#define REPORT_BYTES (64u << 20)          /* of a report, at most */
-#define REPORT_NS (60 * NS_PER_SEC)       /* that making it may take */
+#define REPORT_BYTES (64u << 20)    /* of a report, at most */
+#define REPORT_NS (60 * NS_PER_SEC) /* that making it may take */
 #define CHUNK 65536u
 
 static void constant(struct request *q, const char *type, const char *text)
@@ -75,8 +75,9 @@ static bool reporter(char ret[PATH_MAX])
 static int start(const char *tape, int out, pid_t *ret)
 {
     char program[PATH_MAX];
-    char *const argv[] = {(char *)"baro-report", (char *)"report", (char *)"--format", (char *)"html",
-                          (char *)"-o", (char *)"-", (char *)"--", (char *)tape, NULL};
+    char *const argv[] = {(char *)"baro-report", (char *)"report", (char *)"--format",
+                          (char *)"html",        (char *)"-o",     (char *)"-",
+                          (char *)"--",          (char *)tape,     NULL};
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none;

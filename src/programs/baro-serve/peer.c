@@ -43,11 +43,12 @@ static void set_end(const union address *a, __be16 *port, __be32 address[4])
 /* Whose socket is at the other end of a connection within this machine? One question of sock_diag(7). */
 static bool user_of(const union address *peer, const union address *own, uint32_t *ret)
 {
-    struct question ask = {.head = {.nlmsg_len = sizeof(ask), .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                                    .nlmsg_flags = NLM_F_REQUEST},
-                           .body = {.sdiag_family = (uint8_t)peer->any.sa_family, .sdiag_protocol = IPPROTO_TCP,
-                                    .idiag_states = UINT32_MAX,
-                                    .id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}};
+    struct question ask = {
+        .head = {.nlmsg_len = sizeof(ask), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
+        .body = {.sdiag_family = (uint8_t)peer->any.sa_family,
+                 .sdiag_protocol = IPPROTO_TCP,
+                 .idiag_states = UINT32_MAX,
+                 .id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}}};
     struct timeval patience = {.tv_sec = 1};
     struct reply got;
     set_end(peer, &ask.body.id.idiag_sport, ask.body.id.idiag_src);
@@ -57,8 +58,7 @@ static bool user_of(const union address *peer, const union address *own, uint32_
         return false;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     bool has = send(fd, &ask, sizeof(ask), 0) == (ssize_t)sizeof(ask) &&
-               recv(fd, &got, sizeof(got), 0) >= (ssize_t)sizeof(got) &&
-               got.head.nlmsg_type == SOCK_DIAG_BY_FAMILY;
+               recv(fd, &got, sizeof(got), 0) >= (ssize_t)sizeof(got) && got.head.nlmsg_type == SOCK_DIAG_BY_FAMILY;
     fd_close(fd);
     if (has)
         *ret = got.body.idiag_uid;

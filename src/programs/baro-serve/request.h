@@ -18,7 +18,7 @@ struct stream;
 struct MHD_Connection;
 
 #define REQUEST_PARAMS 16u
-#define REQUEST_PARTS 3u /* of a path that stand for something */
+#define REQUEST_PARTS 3u              /* of a path that stand for something */
 #define REQUEST_CPU_NS 10000000000ULL /* that a request may spend on a tape */
 
 struct param {
@@ -29,22 +29,22 @@ struct request {
     struct server *server;
     struct MHD_Connection *connection;
     const struct route *route;
-    struct job *job;                  /* held while the request lives; NULL: none is named */
-    char part[REQUEST_PARTS][4096];   /* what stands for {id}, {kind}, ... in the path */
+    struct job *job;                /* held while the request lives; NULL: none is named */
+    char part[REQUEST_PARTS][4096]; /* what stands for {id}, {kind}, ... in the path */
     struct param param[REQUEST_PARAMS];
     size_t n_params;
     const char *accept, *last_event_id, *if_none_match; /* of the connection; NULL: not there */
 
-    unsigned status;                  /* 0: not yet */
-    const char *type;                 /* of the content; NULL: JSON */
-    char etag[96];                    /* "": none */
+    unsigned status;  /* 0: not yet */
+    const char *type; /* of the content; NULL: JSON */
+    char etag[96];    /* "": none */
     struct buf out;
-    const char *text;                 /* a constant answer in place of out */
-    struct stream *stream;            /* in place of both: what is sent as it comes */
-    bool closes;                      /* the connection ends with the answer: the next request may begin anywhere */
-    bool is_frozen;                   /* the answer has a policy of its own for scripts: a report */
-    bool is_done;                     /* for the thread of the connections: there is an answer */
-    struct request *next;             /* in a queue of the workers */
+    const char *text;      /* a constant answer in place of out */
+    struct stream *stream; /* in place of both: what is sent as it comes */
+    bool closes;           /* the connection ends with the answer: the next request may begin anywhere */
+    bool is_frozen;        /* the answer has a policy of its own for scripts: a report */
+    bool is_done;          /* for the thread of the connections: there is an answer */
+    struct request *next;  /* in a queue of the workers */
 };
 
 /* An error as JSON. status is of HTTP, code a word for programs. */

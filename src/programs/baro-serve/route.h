@@ -14,7 +14,7 @@ struct route {
                          for a word */
     void (*handle)(struct request *q);
     const char *params[ROUTE_PARAMS]; /* that it takes; others are refused */
-    bool is_large; /* it reads much of a tape, or its answer can be large */
+    bool is_large;                    /* it reads much of a tape, or its answer can be large */
 };
 
 extern const struct route routes[]; /* ended by a row without a path */

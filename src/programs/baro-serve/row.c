@@ -78,8 +78,8 @@ static void write_now(struct json *j, const struct job *job)
     uint64_t v = 0;
     double cores = 0;
     int derived = baro_derived_find(BARO_KIND_JOB, "cores", strlen("cores"));
-    int absent = job->before ? baro_sample_derived(job->before, job->now, BARO_KIND_JOB, derived, &cores)
-                             : BARO_ABSENT_NOT_YET;
+    int absent =
+        job->before ? baro_sample_derived(job->before, job->now, BARO_KIND_JOB, derived, &cores) : BARO_ABSENT_NOT_YET;
     json_begin(j, '{');
     json_key(j, "t_ns");
     json_u64(j, baro_sample_t_ns(job->now));

@@ -17,10 +17,10 @@
 #include "programs/baro-serve/answer.h"
 #include "programs/baro-serve/route.h"
 
-#define MEMORY_BYTES 16384u  /* of a connection: its header and what is being sent; a longer header is refused */
-#define STALLED_S 30u        /* a client that takes nothing for so long is gone */
+#define MEMORY_BYTES 16384u /* of a connection: its header and what is being sent; a longer header is refused */
+#define STALLED_S 30u       /* a client that takes nothing for so long is gone */
 #define STACK_BYTES 524288u
-#define STOP_MS 2000         /* for answers that are owed */
+#define STOP_MS 2000 /* for answers that are owed */
 #define STOP_STEP_MS 10
 
 static struct client *client_of(struct MHD_Connection *c)
@@ -83,8 +83,9 @@ static bool is_allowed_host(const struct server *s, struct request *q)
     if (!host)
         request_fail(q, 400, "no_host", "the request has no Host");
     else
-        request_fail(q, 421, "foreign_host", "this server does not answer for the host that the request names; "
-                                             "baro serve --allow-host NAME allows one");
+        request_fail(q, 421, "foreign_host",
+                     "this server does not answer for the host that the request names; "
+                     "baro serve --allow-host NAME allows one");
     return false;
 }
 
@@ -100,8 +101,9 @@ static bool is_allowed_client(const struct server *s, struct request *q, const c
     if (guard_bearer(&s->guard, header(q, MHD_HTTP_HEADER_AUTHORIZATION)) ||
         guard_cookie(&s->guard, header(q, MHD_HTTP_HEADER_COOKIE)))
         return true;
-    request_fail(q, 401, "no_token", "this server asks for a token: Authorization: Bearer TOKEN, or ?token=TOKEN once "
-                                     "in a browser");
+    request_fail(q, 401, "no_token",
+                 "this server asks for a token: Authorization: Bearer TOKEN, or ?token=TOKEN once "
+                 "in a browser");
     return false;
 }
 
@@ -214,8 +216,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *c, const
     return MHD_YES;
 }
 
-static void on_completed(void *context, struct MHD_Connection *c, void **request,
-                         enum MHD_RequestTerminationCode code)
+static void on_completed(void *context, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode code)
 {
     struct server *s = context;
     struct request *q = *request;

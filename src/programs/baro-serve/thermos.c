@@ -112,7 +112,8 @@ static void write_process(const struct view *v, const struct named *p, struct js
 static bool filter_of(const char *which, struct job_filter *ret)
 {
     *ret = (struct job_filter){.state = strcmp(which, "active") == 0 ? (int)JOB_RUNNING : -1,
-                               .is_over = strcmp(which, "finished") == 0, .no_machine = true};
+                               .is_over = strcmp(which, "finished") == 0,
+                               .no_machine = true};
     return ret->state >= 0 || ret->is_over || strcmp(which, "all") == 0;
 }
 

@@ -73,8 +73,8 @@ static int disk_of(const struct view *v, const struct baro_entity *task, uint64_
     int unread = baro_metric_find(BARO_KIND_DIRECTORY, "unread", 6);
     int absent = BARO_ABSENT_UNKNOWN;
     size_t n;
-    const struct owned *o = task ? view_owned(&v->directories, baro_entity_id(task), &n)
-                                 : view_owned(&v->all_directories, 0, &n);
+    const struct owned *o =
+        task ? view_owned(&v->directories, baro_entity_id(task), &n) : view_owned(&v->all_directories, 0, &n);
     const char *outer = NULL;
     *ret = 0;
     for (size_t i = 0; i < n; i++) {
@@ -138,7 +138,10 @@ void observer_put_used(struct json *j, const struct view *v, const struct baro_e
     static const struct {
         const char *name, *stem;
         double unit;
-    } values[] = {{"ram", "rss", 1}, {"rss", "rss", 1}, {"user", "cpu_user", 1e9}, {"system", "cpu_system", 1e9},
+    } values[] = {{"ram", "rss", 1},
+                  {"rss", "rss", 1},
+                  {"user", "cpu_user", 1e9},
+                  {"system", "cpu_system", 1e9},
                   {"threads", "threads", 1}};
     double cores = 0;
     uint64_t disk = 0;

@@ -58,8 +58,12 @@ static void take_job(struct view *v)
 {
     struct named *p = &v->named[v->n++];
     bool is_known = v->end.ended && v->end.status_known;
-    *p = (struct named){.name = escaped(v->title), .has_begun = true, .lives = v->state == JOB_RUNNING,
-                        .has_status = is_known, .begin_s = (double)v->start_ns / 1e9, .end_s = view_end_s(v)};
+    *p = (struct named){.name = escaped(v->title),
+                        .has_begun = true,
+                        .lives = v->state == JOB_RUNNING,
+                        .has_status = is_known,
+                        .begin_s = (double)v->start_ns / 1e9,
+                        .end_s = view_end_s(v)};
     if (is_known && WIFSIGNALED(v->end.status))
         p->signal = WTERMSIG(v->end.status);
     else if (is_known)

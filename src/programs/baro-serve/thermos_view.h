@@ -16,8 +16,8 @@ struct named {
     const struct baro_entity *task; /* NULL: the job itself */
     bool has_begun, lives;
     bool has_status;
-    int code, signal;       /* exit code; the signal that ended it, 0: none */
-    double begin_s, end_s;  /* since 1970 */
+    int code, signal;      /* exit code; the signal that ended it, 0: none */
+    double begin_s, end_s; /* since 1970 */
 };
 
 /* Processes or entities of a sample, sorted by what they belong to: of each task only its own are looked at. */
@@ -36,8 +36,8 @@ struct view {
     struct job *job;
     enum job_state state;
     struct baro_tape_end end;
-    char *title, *user;     /* NULL: not known */
-    int64_t start_ns;       /* since 1970 */
+    char *title, *user;               /* NULL: not known */
+    int64_t start_ns;                 /* since 1970 */
     struct baro_sample *now, *before; /* the last one, and one that is half a second older; NULL: there is none */
     struct named named[VIEW_NAMES];
     size_t n;

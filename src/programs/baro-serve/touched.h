@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct touched {
-    int fd; /* negative: none */
+    int fd;  /* negative: none */
     int *at; /* watches, sorted */
     size_t n, room;
     bool all; /* events were lost */

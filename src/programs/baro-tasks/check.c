@@ -49,8 +49,9 @@ static int check_pid(const struct check *c, const yaml_node_t *at)
 {
     int32_t pid;
     bool is_one = document_is_bare(at) && parse_pid(document_text(at), &pid, NULL) == 0;
-    return is_one ? 0 : document_error(c->d, at, "pid is %s; give the number of a process in digits, without quotes",
-                                       at->type == YAML_SCALAR_NODE ? document_text(at) : document_type(at));
+    return is_one ? 0
+                  : document_error(c->d, at, "pid is %s; give the number of a process in digits, without quotes",
+                                   at->type == YAML_SCALAR_NODE ? document_text(at) : document_type(at));
 }
 
 static int check_regex(const struct check *c, const yaml_node_t *at)
@@ -215,8 +216,8 @@ static int take_user(const struct check *c, const yaml_node_t *at)
     return 0;
 }
 
-static const char *const task_keys[] = {"pid",   "pidfile",  "cgroup",   "match", "exact", "sandbox",
-                                        "children", "match-on", "user", NULL};
+static const char *const task_keys[] = {"pid",     "pidfile",  "cgroup",   "match", "exact",
+                                        "sandbox", "children", "match-on", "user",  NULL};
 
 static int take_task_key(const struct check *c, const yaml_node_t *key, const yaml_node_t *value)
 {
@@ -234,8 +235,10 @@ static int take_task_key(const struct check *c, const yaml_node_t *key, const ya
     const char *near = opt_nearest(name, task_keys);
     if (near)
         return document_error(c->d, key, "a task has no key %.40s; did you mean %s?", name, near);
-    return document_error(c->d, key, "a task has no key %.40s; it has pid, pidfile, cgroup, match, exact, match-on, "
-                          "children, user and sandbox", name);
+    return document_error(c->d, key,
+                          "a task has no key %.40s; it has pid, pidfile, cgroup, match, exact, match-on, "
+                          "children, user and sandbox",
+                          name);
 }
 
 /* ---- mappings ---- */
@@ -291,8 +294,10 @@ static int check_whole(const struct check *c, const struct task *t, const yaml_n
         return document_error(c->d, t->at, "task %s has no processes; give it pid, pidfile, cgroup, match or exact",
                               t->name);
     if (t->n[ITEM_CGROUP] && (rules || named))
-        return document_error(c->d, key_of(c, map, "cgroup"), "task %s has a cgroup and other processes; make them "
-                              "two tasks, as what a cgroup used is the kernel's count", t->name);
+        return document_error(c->d, key_of(c, map, "cgroup"),
+                              "task %s has a cgroup and other processes; make them "
+                              "two tasks, as what a cgroup used is the kernel's count",
+                              t->name);
     for (size_t i = 0; i < sizeof(of_rules) / sizeof(*of_rules); i++) {
         const yaml_node_t *key = key_of(c, map, of_rules[i]);
         if (key && !(i == 0 ? t->n[ITEM_MATCH] : rules))

@@ -78,8 +78,9 @@ static int open_in_folder(const struct document *d)
     int n = slash ? snprintf(path, sizeof(path), "%.*s/", (int)(slash - d->path), d->path)
                   : snprintf(path, sizeof(path), ".");
     int dir = n < (int)sizeof(path) ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    int fd = dir < 0 ? -1 : openat(dir, slash ? slash + 1 : d->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC |
-                                   O_NOCTTY);
+    int fd = dir < 0
+                 ? -1
+                 : openat(dir, slash ? slash + 1 : d->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     int code = fd < 0 || fstat(dir, &folder) < 0 || fstat(fd, &st) < 0 ? -errno : 0;
     if (dir >= 0)
         close(dir);

@@ -32,7 +32,7 @@ void document_done(struct document *d);
 
 /* Sets the error at this node. Returns a negative code. */
 __attribute__((format(printf, 3, 4))) int document_error(const struct document *d, const yaml_node_t *at,
-                                                          const char *format, ...);
+                                                         const char *format, ...);
 /* The same for an error of what the node says, which is escaped already, and what to do. */
 int document_error_why(const struct document *d, const yaml_node_t *at, const struct baro_error *why,
                        const char *advice);

@@ -78,21 +78,12 @@ static int compare(const void *a, const void *b, void *context)
         order = more(p->cores, q->cores);
         order = order ? order : more((double)p->rss, (double)q->rss);
         break;
-    case SORT_CPU:
-        order = (x->cpu_ns < y->cpu_ns) - (x->cpu_ns > y->cpu_ns);
-        break;
-    case SORT_MEMORY:
-        order = (p->rss < q->rss) - (p->rss > q->rss);
-        break;
-    case SORT_IO:
-        order = more(p->read + p->write, q->read + q->write);
-        break;
-    case SORT_NAME:
-        order = strcmp(baro_process_name(x->process), baro_process_name(y->process));
-        break;
+    case SORT_CPU: order = (x->cpu_ns < y->cpu_ns) - (x->cpu_ns > y->cpu_ns); break;
+    case SORT_MEMORY: order = (p->rss < q->rss) - (p->rss > q->rss); break;
+    case SORT_IO: order = more(p->read + p->write, q->read + q->write); break;
+    case SORT_NAME: order = strcmp(baro_process_name(x->process), baro_process_name(y->process)); break;
     case SORT_PID:
-    case SORTS:
-        break;
+    case SORTS: break;
     }
     if (!order) {
         int32_t i = baro_process_pid(x->process), j = baro_process_pid(y->process);

@@ -15,10 +15,10 @@
 #include "programs/baro-top/view.h"
 #include "programs/common/moment.h"
 
-#define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
-#define FINISH_PAUSE 2000 /* times as long as finishing the summary took, until it is finished again, */
+#define ONCE_ROWS 25                    /* processes that are printed, unless the user says how many */
+#define FINISH_PAUSE 2000               /* times as long as finishing the summary took, until it is finished again, */
 #define FINISH_MOST_NS (5 * NS_PER_SEC) /* and so long at most */
-#define OPEN_MOST_NS 20000000ULL /* of CPU time, to see whether a kept tape is still written */
+#define OPEN_MOST_NS 20000000ULL        /* of CPU time, to see whether a kept tape is still written */
 
 /* Finishing takes time for each living process: of a job with very many, facts may be some seconds old. Example: 1 ms
  * for 10,000 processes, and so every 2 s. At the end of the recording all of it is there. */

@@ -17,22 +17,31 @@ static struct fact_ids find_facts(void)
 {
     const char *s = "commands";
     return (struct fact_ids){
-        baro_summary_fact_find(s, "name"),           baro_summary_fact_find(s, "processes"),
-        baro_summary_fact_find(s, "cpu_ns"),         baro_summary_fact_find(s, "rss_peak_bytes"),
-        baro_summary_fact_find(s, "io_read_bytes"),  baro_summary_fact_find(s, "io_write_bytes"),
+        baro_summary_fact_find(s, "name"),          baro_summary_fact_find(s, "processes"),
+        baro_summary_fact_find(s, "cpu_ns"),        baro_summary_fact_find(s, "rss_peak_bytes"),
+        baro_summary_fact_find(s, "io_read_bytes"), baro_summary_fact_find(s, "io_write_bytes"),
     };
 }
 
 /* In the order of the columns. */
-enum { COMMANDS_NOW, COMMANDS_LIVE, COMMANDS_CPU, COMMANDS_SHARE, COMMANDS_ALL, COMMANDS_PEAK, COMMANDS_READ,
-       COMMANDS_WRITE, COMMANDS_COLUMNS };
+enum {
+    COMMANDS_NOW,
+    COMMANDS_LIVE,
+    COMMANDS_CPU,
+    COMMANDS_SHARE,
+    COMMANDS_ALL,
+    COMMANDS_PEAK,
+    COMMANDS_READ,
+    COMMANDS_WRITE,
+    COMMANDS_COLUMNS
+};
 
 static const struct {
     const char *title;
     int width, least; /* least: how wide the box has to be */
 } columns[COMMANDS_COLUMNS] = {
-    {"CORES", 6, 30}, {"LIVE", 6, 58}, {"CPU", 11, 0}, {"SHARE", 5, 64}, {"ALL", 8, 0}, {"PEAK RSS", 8, 48},
-    {"READ", 8, 80},  {"WRITTEN", 8, 90},
+    {"CORES", 6, 30}, {"LIVE", 6, 58},     {"CPU", 11, 0},  {"SHARE", 5, 64},
+    {"ALL", 8, 0},    {"PEAK RSS", 8, 48}, {"READ", 8, 80}, {"WRITTEN", 8, 90},
 };
 
 size_t view_commands_count(const struct view *v)
@@ -69,28 +78,16 @@ static enum style put_cell(const struct view *v, struct buf *b, int c, const str
         cell_mark(b, v->grid->utf8, now && now->is_least && v->model->between.before ? BARO_VALUE_LOWER_BOUND : 0);
         cell_cores(b, now ? now->cores : 0);
         return now && now->cores >= 0.005 ? STYLE_CPU : STYLE_FAINT;
-    case COMMANDS_LIVE:
-        fmt_count(b, now ? now->living : 0);
-        return now && now->living ? STYLE_PLAIN : STYLE_FAINT;
-    case COMMANDS_CPU:
-        put(b, v, cpu, fmt_duration);
-        return STYLE_PLAIN;
+    case COMMANDS_LIVE: fmt_count(b, now ? now->living : 0); return now && now->living ? STYLE_PLAIN : STYLE_FAINT;
+    case COMMANDS_CPU: put(b, v, cpu, fmt_duration); return STYLE_PLAIN;
     case COMMANDS_SHARE:
         if (all.u64 && !cpu.absent)
             buf_printf(b, "%u %%", (unsigned)((double)cpu.u64 / (double)all.u64 * 100 + 0.5));
         return STYLE_PLAIN;
-    case COMMANDS_ALL:
-        put(b, v, value_of(v, f->processes, row), fmt_count);
-        return STYLE_PLAIN;
-    case COMMANDS_PEAK:
-        put(b, v, value_of(v, f->rss, row), fmt_bytes);
-        return STYLE_MEMORY;
-    case COMMANDS_READ:
-        put(b, v, value_of(v, f->read, row), fmt_bytes);
-        return STYLE_READ;
-    default:
-        put(b, v, value_of(v, f->write, row), fmt_bytes);
-        return STYLE_WRITE;
+    case COMMANDS_ALL: put(b, v, value_of(v, f->processes, row), fmt_count); return STYLE_PLAIN;
+    case COMMANDS_PEAK: put(b, v, value_of(v, f->rss, row), fmt_bytes); return STYLE_MEMORY;
+    case COMMANDS_READ: put(b, v, value_of(v, f->read, row), fmt_bytes); return STYLE_READ;
+    default: put(b, v, value_of(v, f->write, row), fmt_bytes); return STYLE_WRITE;
     }
 }
 

@@ -14,8 +14,8 @@
 
 enum curve {
     CURVE_CORES,
-    CURVE_RSS, /* sums over the processes */
-    CURVE_PSS, /* where all of them have one */
+    CURVE_RSS,   /* sums over the processes */
+    CURVE_PSS,   /* where all of them have one */
     CURVE_GROUP, /* of the job's control group */
     CURVE_READ,
     CURVE_WRITE,
@@ -32,7 +32,7 @@ enum curve {
 struct curves {
     uint64_t bin_ns, last_ns;
     int n_bins;
-    float bin[CURVES][CURVES_BINS]; /* NaN: not known */
+    float bin[CURVES][CURVES_BINS];   /* NaN: not known */
     uint64_t point_ns[CURVES_POINTS]; /* a ring of the last samples */
     float point[CURVES][CURVES_POINTS];
     unsigned n_points; /* that ever were */

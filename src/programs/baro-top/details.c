@@ -46,21 +46,11 @@ static void wrapped(struct sheet *s, const char *text)
 static void put_value(struct buf *b, const struct baro_metric *m, uint64_t value)
 {
     switch (m->unit) {
-    case BARO_UNIT_NS:
-        fmt_duration(b, value);
-        break;
-    case BARO_UNIT_BYTES:
-        fmt_bytes(b, value);
-        break;
-    case BARO_UNIT_CHAR:
-        buf_byte(b, value > ' ' && value < 127 ? (uint8_t)value : '?');
-        break;
-    case BARO_UNIT_NONE:
-        fmt_count(b, value);
-        break;
-    default:
-        fmt_decimal(b, baro_metric_real(m, value), m->unit == BARO_UNIT_SIGNED ? 0 : 3);
-        break;
+    case BARO_UNIT_NS: fmt_duration(b, value); break;
+    case BARO_UNIT_BYTES: fmt_bytes(b, value); break;
+    case BARO_UNIT_CHAR: buf_byte(b, value > ' ' && value < 127 ? (uint8_t)value : '?'); break;
+    case BARO_UNIT_NONE: fmt_count(b, value); break;
+    default: fmt_decimal(b, baro_metric_real(m, value), m->unit == BARO_UNIT_SIGNED ? 0 : 3); break;
     }
 }
 
@@ -137,8 +127,7 @@ static void who(struct sheet *s, const struct baro_process *p)
     if (baro_process_cmdline(p)) {
         wrapped(s, baro_process_cmdline(p));
     } else {
-        buf_printf(&b, "command line: - (%s)",
-                   baro_absent_name((enum baro_absent)baro_process_cmdline_absent(p)));
+        buf_printf(&b, "command line: - (%s)", baro_absent_name((enum baro_absent)baro_process_cmdline_absent(p)));
         text_line(s, STYLE_FAINT, &b);
     }
     s->row++;

@@ -58,8 +58,8 @@ static uint64_t host_value(const struct baro_sample *s, int metric)
 
 static struct feed_base base_of(const struct feed *f, const struct baro_sample *s, uint64_t t_ns)
 {
-    struct feed_base b = {.is_set = true, .t_ns = t_ns, .pressure = {NAN, NAN, NAN}, .memory = {NAN, NAN, NAN},
-                          .processes = NAN};
+    struct feed_base b = {
+        .is_set = true, .t_ns = t_ns, .pressure = {NAN, NAN, NAN}, .memory = {NAN, NAN, NAN}, .processes = NAN};
     if (baro_sample_host_ns(s, &b.host_ns) != BARO_PRESENT)
         b.host_ns = 0;
     b.cpu_ns = job_value(s, f->metric.job.cpu);
@@ -184,9 +184,7 @@ static int take(struct feed *f, const struct baro_record *r, struct baro_error *
     if (r->kind == BARO_RECORD_SAMPLE)
         return take_sample(f, r, err);
     if (r->kind == BARO_RECORD_EXIT && f->is_read)
-        return instant_add_exit(&f->next, r->u.exit) == 0
-                   ? 0
-                   : error_set(err, -ENOMEM, "out of memory");
+        return instant_add_exit(&f->next, r->u.exit) == 0 ? 0 : error_set(err, -ENOMEM, "out of memory");
     return 0;
 }
 

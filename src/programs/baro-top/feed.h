@@ -23,8 +23,8 @@ struct feed_base {
     bool is_set;
     uint64_t t_ns, host_ns;
     uint64_t cpu_ns, read_bytes, write_bytes;
-    uint64_t pressure_ns[3]; /* at host_ns: the machine is read less often than the job */
-    float pressure[3];       /* the last growth of these */
+    uint64_t pressure_ns[3];           /* at host_ns: the machine is read less often than the job */
+    float pressure[3];                 /* the last growth of these */
     float memory[MEASURES], processes; /* the most since then */
 };
 
@@ -41,7 +41,7 @@ struct feed {
     uint64_t first_ns, last_ns; /* of the samples */
     uint64_t work_ns;           /* the last sample in which the job had processes */
     bool has_sample;
-    bool is_read;               /* all that was there has been read */
+    bool is_read; /* all that was there has been read */
 };
 
 /* Opens the tape at f->path. Returns 0 or a negative code. */

@@ -82,7 +82,7 @@ static int width_of(uint32_t point)
 /* How one character, or one byte that is none, is written: at most 16 ASCII characters, or one of any width. */
 struct glyph {
     char ascii[16];
-    int columns; /* of it all */
+    int columns;    /* of it all */
     uint32_t point; /* 0: ascii */
 };
 
@@ -188,11 +188,11 @@ int grid_columns_of(const struct grid *g, const char *at, size_t len)
 static const char *code_of(enum style style)
 {
     static const char *const codes[STYLES] = {
-        [STYLE_PLAIN] = "0",      [STYLE_STRONG] = "0;1",    [STYLE_FAINT] = "0;2",     [STYLE_LABEL] = "0;36",
-        [STYLE_GOOD] = "0;32",    [STYLE_WARN] = "0;33",     [STYLE_BAD] = "0;1;31",    [STYLE_CPU] = "0;32",
-        [STYLE_MEMORY] = "0;34",  [STYLE_READ] = "0;36",     [STYLE_WRITE] = "0;35",    [STYLE_COUNT] = "0;33",
-        [STYLE_PRESSURE] = "0;31", [STYLE_PHASE] = "0;7;36", [STYLE_HEADING] = "0;7",   [STYLE_SORTED] = "0;1;7",
-        [STYLE_KEY] = "0;1",      [STYLE_SELECTED] = "0;7",  [STYLE_PLAYHEAD] = "0;7",
+        [STYLE_PLAIN] = "0",       [STYLE_STRONG] = "0;1",   [STYLE_FAINT] = "0;2",    [STYLE_LABEL] = "0;36",
+        [STYLE_GOOD] = "0;32",     [STYLE_WARN] = "0;33",    [STYLE_BAD] = "0;1;31",   [STYLE_CPU] = "0;32",
+        [STYLE_MEMORY] = "0;34",   [STYLE_READ] = "0;36",    [STYLE_WRITE] = "0;35",   [STYLE_COUNT] = "0;33",
+        [STYLE_PRESSURE] = "0;31", [STYLE_PHASE] = "0;7;36", [STYLE_HEADING] = "0;7",  [STYLE_SORTED] = "0;1;7",
+        [STYLE_KEY] = "0;1",       [STYLE_SELECTED] = "0;7", [STYLE_PLAYHEAD] = "0;7",
     };
     return codes[style];
 }

@@ -15,7 +15,7 @@ enum style {
     STYLE_PLAIN,
     STYLE_STRONG,
     STYLE_FAINT,
-    STYLE_LABEL,    /* the name of a figure */
+    STYLE_LABEL, /* the name of a figure */
     STYLE_GOOD,
     STYLE_WARN,
     STYLE_BAD,
@@ -23,7 +23,7 @@ enum style {
     STYLE_MEMORY,
     STYLE_READ,
     STYLE_WRITE,
-    STYLE_COUNT,    /* of processes */
+    STYLE_COUNT, /* of processes */
     STYLE_PRESSURE,
     STYLE_PHASE,
     STYLE_HEADING,  /* the titles of a table */

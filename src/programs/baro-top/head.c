@@ -191,7 +191,7 @@ static int last_pressure(const struct view *v, int i, double *ret)
     float value;
     uint64_t t_ns = v->instant->now ? baro_sample_t_ns(v->instant->now) : 0;
     curves_read(&v->feed->curves, (enum curve)(CURVE_PRESSURE_CPU + i), t_ns ? t_ns - 1 : 0, t_ns ? t_ns : 1, &value,
-                 1);
+                1);
     *ret = value;
     return isnan(value) ? BARO_ABSENT_NOT_YET : BARO_PRESENT;
 }
@@ -255,8 +255,10 @@ static void title(struct view *v)
     const struct ui *u = v->ui;
     const bool running = v->feed->state == BARO_TAPE_RUNNING;
     enum report_result result = report_result(v->feed->summary, running, &end);
-    enum style style = result == REPORT_GOOD ? STYLE_GOOD : result == REPORT_BAD ? STYLE_BAD
-                       : result == REPORT_CUT_OFF ? STYLE_WARN : STYLE_CPU;
+    enum style style = result == REPORT_GOOD      ? STYLE_GOOD
+                       : result == REPORT_BAD     ? STYLE_BAD
+                       : result == REPORT_CUT_OFF ? STYLE_WARN
+                                                  : STYLE_CPU;
     buf_str(&end, g->utf8 ? " · " : " - ");
     if (!u->live) {
         style = STYLE_WARN;
@@ -289,7 +291,9 @@ static void draw_figure(struct view *v, const struct figure *f, struct box box, 
     const bool is_brief = c.value < 8;
     enum curve which = f->label ? f->curve : head_memory_curve(v);
     grid_text(g, box.row, 1, c.value, STYLE_LABEL,
-              !f->label ? head_memory_label(v, is_brief) : is_brief ? f->brief : f->label);
+              !f->label  ? head_memory_label(v, is_brief)
+              : is_brief ? f->brief
+                         : f->label);
     f->value(v, &b, &style);
     grid_take(g, box.row, c.value, c.curve - 1, style, &b);
     if (n > 3) {

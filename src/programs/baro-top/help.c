@@ -50,7 +50,7 @@ void view_help(struct view *v, struct box box)
     for (int i = 0; i < LINES; i++) {
         int row = i % down, part = i / down;
         if (row < box.rows)
-            draw_line(v, box.row + row, box.column + 1 + part * (width / 2),
-                      box.column + (part + 1) * (width / across), i);
+            draw_line(v, box.row + row, box.column + 1 + part * (width / 2), box.column + (part + 1) * (width / across),
+                      i);
     }
 }

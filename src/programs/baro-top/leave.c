@@ -32,8 +32,11 @@ static void put_view(struct top *t, struct buf *ret)
 static void put_summary(struct top *t, struct buf *ret)
 {
     struct baro_value start;
-    struct report_style style = {.width = (unsigned)t->grid.columns, .utf8 = t->cli->utf8, .color = t->cli->color,
-                                 .curves = true, .timeline = t->feed.timeline};
+    struct report_style style = {.width = (unsigned)t->grid.columns,
+                                 .utf8 = t->cli->utf8,
+                                 .color = t->cli->color,
+                                 .curves = true,
+                                 .timeline = t->feed.timeline};
     baro_summary_finish(t->feed.summary);
     baro_summary_value(t->feed.summary, baro_summary_fact_find("", "start"), 0, &start);
     style.zone = zone_east(start.i64);

@@ -31,8 +31,8 @@ struct loop {
     bool is_behind;    /* not all of it was read yet */
     bool is_changed;   /* what is shown is not what is drawn */
     bool is_over;
-    bool is_job_over;  /* beside a job */
-    int signal;        /* that ends the program; 0: none */
+    bool is_job_over; /* beside a job */
+    int signal;       /* that ends the program; 0: none */
 };
 
 static const int taken_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGCONT, SIGWINCH};
@@ -90,12 +90,8 @@ static void on_signal(struct loop *l, int signal)
         terminal_resume(&l->terminal);
         l->is_changed = true;
         break;
-    case SIGWINCH:
-        l->is_changed = true;
-        break;
-    default:
-        l->signal = signal;
-        l->is_over = true;
+    case SIGWINCH: l->is_changed = true; break;
+    default: l->signal = signal; l->is_over = true;
     }
 }
 
@@ -135,27 +131,19 @@ static int act(struct loop *l, enum action action)
     struct top *t = l->top;
     l->is_changed = l->is_changed || action != ACTION_NONE;
     switch (action) {
-    case ACTION_ARRANGE:
-        return model_arrange(&t->model, &t->ui.wish);
-    case ACTION_MOVE:
-        return top_move(t);
+    case ACTION_ARRANGE: return model_arrange(&t->model, &t->ui.wish);
+    case ACTION_MOVE: return top_move(t);
     case ACTION_BACK:
-    case ACTION_ON:
-        return step(t, action == ACTION_ON);
-    case ACTION_GO:
-        return go(t, t->ui.input);
-    case ACTION_PEAK:
-        return go(t, "peak");
+    case ACTION_ON: return step(t, action == ACTION_ON);
+    case ACTION_GO: return go(t, t->ui.input);
+    case ACTION_PEAK: return go(t, "peak");
     case ACTION_MOUSE:
         terminal_mouse(&l->terminal, t->ui.mouse);
         say(&t->ui, t->ui.mouse ? "the mouse selects rows and scrolls; w: the terminal selects text again"
                                 : "the mouse selects text of the terminal");
         return 0;
-    case ACTION_QUIT:
-        l->is_over = true;
-        return 0;
-    default:
-        return 0;
+    case ACTION_QUIT: l->is_over = true; return 0;
+    default: return 0;
     }
 }
 

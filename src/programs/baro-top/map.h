@@ -10,7 +10,7 @@ struct map {
     struct {
         uint32_t key; /* 0: free */
         uint32_t value;
-    } *at;
+    } * at;
     size_t mask, cap;
 };
 

@@ -163,8 +163,12 @@ static void add_node(struct model *m, const struct instant *i, const struct metr
 {
     size_t at = m->n++, before = find_before(m, i->before, baro_process_id(p), guess);
     struct node *node = &m->at[at];
-    *node = (struct node){.process = p, .id = baro_process_id(p), .first = MODEL_NONE, .last = MODEL_NONE,
-                          .next = MODEL_NONE, .parent = map_get(&m->by_pid, (uint32_t)baro_process_ppid(p))};
+    *node = (struct node){.process = p,
+                          .id = baro_process_id(p),
+                          .first = MODEL_NONE,
+                          .last = MODEL_NONE,
+                          .next = MODEL_NONE,
+                          .parent = map_get(&m->by_pid, (uint32_t)baro_process_ppid(p))};
     const struct baro_process *earlier = before == MODEL_NONE ? NULL : baro_sample_process(i->before, before);
     take_figures(node, &m->between, earlier, metric);
     node->tree = node->own;
@@ -234,8 +238,7 @@ static void add_up(struct model *m)
     }
 }
 
-int model_read(struct model *m, const struct baro_header *header, const struct instant *i,
-               const struct metrics *metric)
+int model_read(struct model *m, const struct baro_header *header, const struct instant *i, const struct metrics *metric)
 {
     size_t n = i->now ? baro_sample_count(i->now) : 0, guess = 0;
     m->last_command = MODEL_NONE;

@@ -60,8 +60,8 @@ struct wish {
     bool folds_all;         /* each with children is folded, but those in the list */
     const uint32_t *folded; /* ids, sorted; with folds_all those that are not */
     size_t n_folded;
-    const char *filter;     /* "": none */
-    struct regex *regex;    /* NULL: the filter is text to be found as it stands */
+    const char *filter;  /* "": none */
+    struct regex *regex; /* NULL: the filter is text to be found as it stands */
 };
 
 struct model {
@@ -73,8 +73,8 @@ struct model {
     struct command_now *command;
     size_t n_commands, cap_commands;
     struct baro_interval between; /* what is used is used in this time */
-    size_t *order, *spare;  /* for sorting */
-    size_t last_command;    /* that a process was added to; MODEL_NONE: none */
+    size_t *order, *spare;        /* for sorting */
+    size_t last_command;          /* that a process was added to; MODEL_NONE: none */
     bool has_by_id;
     struct map by_pid, by_id, by_ended_pid, by_name;
 };

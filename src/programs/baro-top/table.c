@@ -8,11 +8,13 @@
 
 #define BRANCH_MOST 12u /* levels that are drawn */
 
+/* clang-format off */
 enum column_id {
     COLUMN_PID, COLUMN_TASK, COLUMN_USER, COLUMN_STATE, COLUMN_THREADS, COLUMN_FDS, COLUMN_CORES, COLUMN_CORES_TREE,
     COLUMN_CPU, COLUMN_RSS, COLUMN_RSS_TREE, COLUMN_PSS, COLUMN_READ, COLUMN_WRITE, COLUMN_SENT, COLUMN_RECEIVED,
     COLUMNS
 };
+/* clang-format on */
 
 struct column {
     const char *title, *ascii;
@@ -97,26 +99,16 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
     const struct metrics *m = &v->feed->metric;
     uint64_t state, pss;
     switch (c) {
-    case COLUMN_PID:
-        buf_printf(b, "%d", baro_process_pid(p));
-        return STYLE_PLAIN;
-    case COLUMN_USER:
-        cell_user(v, b, p);
-        return STYLE_FAINT;
-    case COLUMN_TASK:
-        buf_str(b, model_task(v->model, p));
-        return STYLE_PLAIN;
+    case COLUMN_PID: buf_printf(b, "%d", baro_process_pid(p)); return STYLE_PLAIN;
+    case COLUMN_USER: cell_user(v, b, p); return STYLE_FAINT;
+    case COLUMN_TASK: buf_str(b, model_task(v->model, p)); return STYLE_PLAIN;
     case COLUMN_STATE:
         if (baro_process_value(p, m->process.state, &state) != BARO_PRESENT)
             state = '-';
         buf_byte(b, state > ' ' && state < 127 ? (uint8_t)state : '?');
         return state == 'R' ? STYLE_GOOD : state == 'D' ? STYLE_BAD : STYLE_FAINT;
-    case COLUMN_THREADS:
-        cell_value(v, b, p, m->process.threads, false);
-        return STYLE_PLAIN;
-    case COLUMN_FDS:
-        cell_value(v, b, p, m->process.fds, false);
-        return STYLE_PLAIN;
+    case COLUMN_THREADS: cell_value(v, b, p, m->process.threads, false); return STYLE_PLAIN;
+    case COLUMN_FDS: cell_value(v, b, p, m->process.fds, false); return STYLE_PLAIN;
     case COLUMN_CORES:
         if (node->cores_absent)
             cell_absent(b, node->cores_absent);
@@ -131,12 +123,8 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
         cell_mark(b, v->grid->utf8, node->tree.cores_is_least ? BARO_VALUE_LOWER_BOUND : 0);
         cell_cores(b, node->tree.cores);
         return node->tree.cores >= 0.005 ? STYLE_CPU : STYLE_FAINT;
-    case COLUMN_CPU:
-        fmt_duration(b, node->cpu_ns);
-        return STYLE_PLAIN;
-    case COLUMN_RSS:
-        cell_value(v, b, p, m->process.rss, true);
-        return STYLE_MEMORY;
+    case COLUMN_CPU: fmt_duration(b, node->cpu_ns); return STYLE_PLAIN;
+    case COLUMN_RSS: cell_value(v, b, p, m->process.rss, true); return STYLE_MEMORY;
     case COLUMN_RSS_TREE:
         cell_mark(b, v->grid->utf8, node->tree.rss_is_least ? BARO_VALUE_LOWER_BOUND : 0);
         fmt_bytes(b, node->tree.rss);
@@ -159,8 +147,7 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
     case COLUMN_RECEIVED:
         cell_value(v, b, p, c == COLUMN_SENT ? m->process.tcp_sent : m->process.tcp_received, true);
         return c == COLUMN_SENT ? STYLE_WRITE : STYLE_READ;
-    default:
-        return STYLE_PLAIN;
+    default: return STYLE_PLAIN;
     }
 }
 
@@ -179,8 +166,8 @@ static int draw_branch(struct view *v, int row, int column, int end, struct mode
     }
     if (n == 1) {
         const struct node *node = &m->at[path[0]];
-        column = grid_text(v->grid, row, column, end, style,
-                           node->is_last ? (utf8 ? "└─" : "`-") : (utf8 ? "├─" : "|-"));
+        column =
+            grid_text(v->grid, row, column, end, style, node->is_last ? (utf8 ? "└─" : "`-") : (utf8 ? "├─" : "|-"));
     }
     return column;
 }
@@ -195,8 +182,8 @@ static void draw_command(struct view *v, int row, int column, int end, struct mo
     if (v->ui->wish.is_tree)
         column = draw_branch(v, row, column, end, r, faint);
     if (node->is_folded && v->ui->wish.is_tree)
-        column = grid_printf(v->grid, row, column, end, style == STYLE_SELECTED ? style : STYLE_WARN, "[+%u] ",
-                             node->below);
+        column =
+            grid_printf(v->grid, row, column, end, style == STYLE_SELECTED ? style : STYLE_WARN, "[+%u] ", node->below);
     if (!line || !*line) {
         grid_printf(v->grid, row, column, end, style, "[%s]", *name ? name : "?");
         return;
@@ -291,8 +278,10 @@ static bool has_tcp(const struct view *v)
 void view_processes(struct view *v, struct box box)
 {
     bool shown[COLUMNS], is_tree = v->ui->wish.is_tree, tcp = has_tcp(v);
-    const bool absent[COLUMNS] = {[COLUMN_CORES_TREE] = !is_tree, [COLUMN_RSS_TREE] = !is_tree,
-                                  [COLUMN_TASK] = !view_tasks_count(v), [COLUMN_SENT] = !tcp,
+    const bool absent[COLUMNS] = {[COLUMN_CORES_TREE] = !is_tree,
+                                  [COLUMN_RSS_TREE] = !is_tree,
+                                  [COLUMN_TASK] = !view_tasks_count(v),
+                                  [COLUMN_SENT] = !tcp,
                                   [COLUMN_RECEIVED] = !tcp};
     choose(box.end - box.column, absent, shown);
     draw_titles(v, box, shown);
@@ -301,7 +290,7 @@ void view_processes(struct view *v, struct box box)
         draw_row(v, box, box.row + i, top + (size_t)i - 1, shown);
     if (v->model->n_rows == 0 && box.rows > 1)
         grid_text(v->grid, box.row + 1, box.column + 1, box.end, STYLE_FAINT,
-                  !v->instant->now              ? "no sample yet"
+                  !v->instant->now                ? "no sample yet"
                   : *v->ui->filter && v->model->n ? "no process matches the filter"
-                                                : "no process lives at this moment");
+                                                  : "no process lives at this moment");
 }

@@ -195,6 +195,7 @@ void terminal_draw(struct terminal *t, const struct grid *g)
 
 static uint32_t translate(wint_t key)
 {
+    /* clang-format off */
     static const struct {
         wint_t curses;
         uint32_t key;
@@ -205,6 +206,7 @@ static uint32_t translate(wint_t key)
         {KEY_NPAGE, KEY_IS_PAGE_DOWN}, {KEY_BACKSPACE, KEY_IS_BACKSPACE}, {KEY_ENTER, KEY_IS_ENTER},
         {KEY_FIND, KEY_IS_HOME},    {KEY_SELECT, KEY_IS_END},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         if (keys[i].curses == key)
             return keys[i].key;

@@ -7,9 +7,9 @@
 #include "programs/baro-top/ui.h"
 
 struct terminal {
-    void *screen;       /* of ncurses */
-    void *in, *out;     /* FILE */
-    struct grid shown;  /* what stands on the terminal */
+    void *screen;      /* of ncurses */
+    void *in, *out;    /* FILE */
+    struct grid shown; /* what stands on the terminal */
     bool is_suspended;
     bool color;
 };

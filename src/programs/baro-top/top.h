@@ -17,11 +17,11 @@ struct top {
     struct model model;
     struct ui ui;
     struct grid grid;
-    struct instant past;          /* the moment that is shown, unless it is the newest */
-    const struct instant *shown;  /* past or feed.newest */
-    uint64_t finish_ns;           /* when the summary is to be finished again */
+    struct instant past;         /* the moment that is shown, unless it is the newest */
+    const struct instant *shown; /* past or feed.newest */
+    uint64_t finish_ns;          /* when the summary is to be finished again */
     struct users users;
-    bool is_quiet;                /* beside a job: no summary at its end */
+    bool is_quiet; /* beside a job: no summary at its end */
     struct baro_error err;
 };
 

@@ -80,30 +80,15 @@ static bool move_rows(struct ui *u, const struct model *m, uint32_t key)
     size_t row = u->row[u->tab], page = u->page ? u->page : 1;
     switch (key) {
     case KEY_IS_UP:
-    case 'k':
-        select_row(u, m, row ? row - 1 : 0);
-        return true;
+    case 'k': select_row(u, m, row ? row - 1 : 0); return true;
     case KEY_IS_DOWN:
-    case 'j':
-        select_row(u, m, row + 1);
-        return true;
-    case KEY_IS_PAGE_UP:
-        select_row(u, m, row > page ? row - page : 0);
-        return true;
-    case KEY_IS_PAGE_DOWN:
-        select_row(u, m, row + page);
-        return true;
-    case '^':
-        select_row(u, m, 0);
-        return true;
-    case '$':
-        select_row(u, m, last_of(u));
-        return true;
-    case KEY_IS_CLICK:
-        select_row(u, m, u->top[u->tab] + (size_t)u->click_row);
-        return true;
-    default:
-        return false;
+    case 'j': select_row(u, m, row + 1); return true;
+    case KEY_IS_PAGE_UP: select_row(u, m, row > page ? row - page : 0); return true;
+    case KEY_IS_PAGE_DOWN: select_row(u, m, row + page); return true;
+    case '^': select_row(u, m, 0); return true;
+    case '$': select_row(u, m, last_of(u)); return true;
+    case KEY_IS_CLICK: select_row(u, m, u->top[u->tab] + (size_t)u->click_row); return true;
+    default: return false;
     }
 }
 
@@ -178,29 +163,20 @@ static enum action step(struct ui *u, bool back, bool far)
 static enum action move_time(struct ui *u, uint32_t key)
 {
     switch (key) {
-    case KEY_IS_LEFT:
-        return step(u, true, false);
-    case KEY_IS_RIGHT:
-        return step(u, false, false);
+    case KEY_IS_LEFT: return step(u, true, false);
+    case KEY_IS_RIGHT: return step(u, false, false);
     case KEY_IS_FAR_LEFT:
-    case '[':
-        return step(u, true, true);
+    case '[': return step(u, true, true);
     case KEY_IS_FAR_RIGHT:
-    case ']':
-        return step(u, false, true);
-    case KEY_IS_HOME:
-        return go_to(u, u->first_ns);
-    case KEY_IS_END:
-        u->live = true;
-        return ACTION_MOVE;
+    case ']': return step(u, false, true);
+    case KEY_IS_HOME: return go_to(u, u->first_ns);
+    case KEY_IS_END: u->live = true; return ACTION_MOVE;
     case ' ':
         u->live = !u->live;
         u->at_ns = u->last_ns;
         return ACTION_MOVE;
-    case ',':
-        return ACTION_BACK;
-    case '.':
-        return ACTION_ON;
+    case ',': return ACTION_BACK;
+    case '.': return ACTION_ON;
     default:
         if (key >= '0' && key <= '9')
             return go_to(u, u->first_ns + (u->last_ns - u->first_ns) / 10 * (key - '0'));
@@ -315,38 +291,25 @@ static enum action toggle(bool *what, enum action then)
 static enum action command_key(struct ui *u, const struct model *m, uint32_t key)
 {
     switch (key) {
-    case 'q':
-        return ACTION_QUIT;
+    case 'q': return ACTION_QUIT;
     case '?':
-    case 'h':
-        return toggle(&u->help, ACTION_DRAW);
-    case KEY_IS_ESCAPE:
-        return escape(u);
-    case KEY_IS_TAB:
-        u->tab = ui_next_tab(u);
-        return ACTION_ARRANGE;
+    case 'h': return toggle(&u->help, ACTION_DRAW);
+    case KEY_IS_ESCAPE: return escape(u);
+    case KEY_IS_TAB: u->tab = ui_next_tab(u); return ACTION_ARRANGE;
     case KEY_IS_ENTER:
         u->details_top = 0;
         if (u->tab == TAB_PROCESSES && u->row[u->tab] < m->n_rows)
             u->selected = m->at[m->row[u->row[u->tab]].node].id;
         return u->tab == TAB_PROCESSES ? toggle(&u->details, ACTION_DRAW) : ACTION_NONE;
-    case '/':
-        return begin_input(u, PROMPT_FILTER);
-    case 'g':
-        return begin_input(u, PROMPT_TIME);
-    case 'P':
-        return ACTION_PEAK;
-    case 'T':
-        return toggle(&u->wish.is_tree, ACTION_ARRANGE);
+    case '/': return begin_input(u, PROMPT_FILTER);
+    case 'g': return begin_input(u, PROMPT_TIME);
+    case 'P': return ACTION_PEAK;
+    case 'T': return toggle(&u->wish.is_tree, ACTION_ARRANGE);
     case 'f':
-    case 'F':
-        return fold(u, m, key == 'F');
-    case 'z':
-        return toggle(&u->recent, ACTION_DRAW);
-    case 'w':
-        return toggle(&u->mouse, ACTION_MOUSE);
-    default:
-        return ACTION_NONE;
+    case 'F': return fold(u, m, key == 'F');
+    case 'z': return toggle(&u->recent, ACTION_DRAW);
+    case 'w': return toggle(&u->mouse, ACTION_MOUSE);
+    default: return ACTION_NONE;
     }
 }
 

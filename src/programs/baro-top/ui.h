@@ -11,7 +11,7 @@ enum key {
     KEY_IS_DOWN,
     KEY_IS_LEFT,
     KEY_IS_RIGHT,
-    KEY_IS_FAR_LEFT,  /* with shift or control */
+    KEY_IS_FAR_LEFT, /* with shift or control */
     KEY_IS_FAR_RIGHT,
     KEY_IS_HOME,
     KEY_IS_END,
@@ -29,7 +29,7 @@ enum prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_TIME };
 
 /* What a key asks for beyond a change of what is drawn. */
 enum action {
-    ACTION_NONE,    /* nothing has changed */
+    ACTION_NONE, /* nothing has changed */
     ACTION_DRAW,
     ACTION_ARRANGE, /* other rows, or another order */
     ACTION_MOVE,    /* to another moment: ui.live, ui.at_ns */
@@ -51,20 +51,20 @@ struct ui {
     char input[UI_INPUT];
     uint32_t *folded;
     size_t cap_folded;
-    uint32_t selected;   /* the process of the selected row; 0: none yet */
-    size_t row[TABS];    /* the selected row */
-    size_t top[TABS];    /* the first row that is drawn */
-    bool live;           /* follows the newest sample */
-    uint64_t at_ns;      /* else: the moment that is shown */
-    bool recent;         /* curves have the last two minutes, not all of it */
+    uint32_t selected; /* the process of the selected row; 0: none yet */
+    size_t row[TABS];  /* the selected row */
+    size_t top[TABS];  /* the first row that is drawn */
+    bool live;         /* follows the newest sample */
+    uint64_t at_ns;    /* else: the moment that is shown */
+    bool recent;       /* curves have the last two minutes, not all of it */
     bool help, details;
     size_t details_top;
     bool mouse;
-    int click_row;       /* of the table */
-    char message[160];   /* in the last line until the next key */
+    int click_row;     /* of the table */
+    char message[160]; /* in the last line until the next key */
     /* Set by who draws: */
-    size_t rows[TABS];   /* how many there are; without tasks the list of tasks is left out */
-    size_t page;         /* how many are drawn */
+    size_t rows[TABS]; /* how many there are; without tasks the list of tasks is left out */
+    size_t page;       /* how many are drawn */
     size_t details_rows;
     uint64_t first_ns, last_ns; /* of the recording */
 };

@@ -109,8 +109,7 @@ static void draw_foot(struct view *v, int row)
         column = grid_text(g, row, column, g->columns - 1, STYLE_PLAIN, u->input);
         grid_point(g, row, column, STYLE_PLAYHEAD, ' ', ' ');
         if (u->prompt == PROMPT_FILTER && *u->filter && !u->wish.regex)
-            grid_text(g, row, column + 2, g->columns, STYLE_WARN,
-                      "not a regular expression: looked for as it stands");
+            grid_text(g, row, column + 2, g->columns, STYLE_WARN, "not a regular expression: looked for as it stands");
         return;
     }
     if (*u->message) {

@@ -42,8 +42,9 @@ int beside_start(const struct cli *cli, int tape_fd, bool quiet, int *ret_fd, st
 {
     int ends[2], status;
     if (isatty(STDOUT_FILENO) || isatty(STDERR_FILENO))
-        return error_set(err, -EINVAL, "--top needs the terminal: let the command write elsewhere, such as "
-                                       "`baro run --top -- make >log 2>&1`");
+        return error_set(err, -EINVAL,
+                         "--top needs the terminal: let the command write elsewhere, such as "
+                         "`baro run --top -- make >log 2>&1`");
     int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (terminal < 0)
         return error_set(err, -errno, "--top: there is no terminal: %s", strerror(errno));

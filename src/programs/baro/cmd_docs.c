@@ -293,14 +293,10 @@ static const char *json_type(const struct baro_fact *fact)
 {
     switch (fact->type) {
     case BARO_FACT_UNSIGNED:
-    case BARO_FACT_SIGNED:
-        return "integer";
-    case BARO_FACT_REAL:
-        return "number";
-    case BARO_FACT_BOOLEAN:
-        return "boolean";
-    default:
-        return "string";
+    case BARO_FACT_SIGNED: return "integer";
+    case BARO_FACT_REAL: return "number";
+    case BARO_FACT_BOOLEAN: return "boolean";
+    default: return "string";
     }
 }
 

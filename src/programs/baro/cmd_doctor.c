@@ -10,7 +10,7 @@
 #include "programs/common/cli.h"
 
 struct doctor_finding *findings_add(struct findings *f, const char *topic, const char *what, enum finding_state state,
-                             const char *format, ...)
+                                    const char *format, ...)
 {
     struct doctor_finding *one = &f->at[f->n < FINDINGS_MAX ? f->n++ : FINDINGS_MAX - 1];
     va_list arguments;

@@ -52,7 +52,9 @@ static int check_targets(struct cli *cli, const struct record_settings *s)
     bool selects = select->n_rules > 0;
     if (select->file && (selects || select->has_uid || select->under || select->children || select->on))
         return cli_failf(cli, "--task and --%s: one of them; the tasks of a file have keys for that",
-                         selects ? "match" : select->under ? "under" : "user");
+                         selects         ? "match"
+                         : select->under ? "under"
+                                         : "user");
     if (!selects && (select->has_uid || select->under || select->children || select->on))
         return cli_failf(cli, "--user, --under, --children and --match-on go with --match, --name or --exact");
     if (!s->n_pids && !s->cgroup && !s->machine && !selects && !select->file)
@@ -112,7 +114,7 @@ static int make_rules(const struct select_settings *s, struct rules *ret, struct
         const struct rule_setting *rule = &s->rules[i];
         snprintf(name, sizeof(name), "%.*s", rule->name_len, rule->name ? rule->name : "");
         const struct rule_request request = {rule->name ? name : NULL, rule->text, rule->is_name,
-                                             (enum match_on)s->on, s->has_uid, s->uid};
+                                             (enum match_on)s->on,     s->has_uid, s->uid};
         code = rules_add(ret, &request, err);
     }
     for (size_t i = 0; i < ret->n_tasks; i++)
@@ -130,9 +132,14 @@ static int make_selection(const struct select_settings *s, struct task_file *fil
     bool only_pids = !file->rules.n && file->n_pins;
     for (size_t i = 0; i < file->n_pins; i++)
         only_pids = only_pids && file->pin[i].kind == PIN_PID;
-    *ret = (struct select_options){.name = file->job, .rules = &file->rules, .pins = file->pin,
-                                   .n_pins = file->n_pins, .sandboxes = file->sandbox,
-                                   .n_sandboxes = file->n_sandboxes, .under = s->under, .ends = only_pids};
+    *ret = (struct select_options){.name = file->job,
+                                   .rules = &file->rules,
+                                   .pins = file->pin,
+                                   .n_pins = file->n_pins,
+                                   .sandboxes = file->sandbox,
+                                   .n_sandboxes = file->n_sandboxes,
+                                   .under = s->under,
+                                   .ends = only_pids};
     return code;
 }
 

@@ -24,8 +24,8 @@ struct findings {
 };
 
 __attribute__((format(printf, 5, 6))) struct doctor_finding *findings_add(struct findings *f, const char *topic,
-                                                                   const char *what, enum finding_state state,
-                                                                   const char *format, ...);
+                                                                          const char *what, enum finding_state state,
+                                                                          const char *format, ...);
 __attribute__((format(printf, 2, 3))) void finding_grant(struct doctor_finding *f, const char *format, ...);
 
 void doctor_place(struct findings *f);     /* kernel, namespaces, user, where runs are kept */

@@ -152,9 +152,9 @@ static void pressure_of(struct look *l, int cpu_code)
         const char *irq = read_text(l, "/proc/pressure/irq") == 0
                               ? ", interrupts"
                               : "; not for interrupts (6.1 and CONFIG_IRQ_TIME_ACCOUNTING)";
-        struct doctor_finding *one = findings_add(l->f, "machine", "pressure", missing ? FOUND_PARTLY : FOUND_YES,
-                                           "time spent waiting for %s%s%s%s", had.failed ? "" : (const char *)had.at,
-                                           irq, missing ? "; not to be read: " : "", missing ? missing : "");
+        struct doctor_finding *one = findings_add(
+            l->f, "machine", "pressure", missing ? FOUND_PARTLY : FOUND_YES, "time spent waiting for %s%s%s%s",
+            had.failed ? "" : (const char *)had.at, irq, missing ? "; not to be read: " : "", missing ? missing : "");
         if (missing)
             finding_grant(one, "running baro outside of the container, or a kernel that has %s", missing);
     }

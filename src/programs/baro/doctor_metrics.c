@@ -96,8 +96,7 @@ static bool any_outstanding(const struct tried *t)
 {
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int id = 0; id < baro_metric_count(kind); id++) {
-            if (is_served(&t->sampler.sampling.collectors, kind, id) &&
-                row_of(t, (enum baro_kind)kind, id).outstanding)
+            if (is_served(&t->sampler.sampling.collectors, kind, id) && row_of(t, (enum baro_kind)kind, id).outstanding)
                 return true;
         }
     }

@@ -16,9 +16,8 @@ static void bytes(struct findings *f, int code)
                      "--metrics default,tcp");
         return;
     }
-    struct doctor_finding *one =
-        findings_add(f, TOPIC, "sockets", FOUND_NO, "sock_diag: %s",
-                     code == -ENODATA ? "it has no counters of bytes" : strerror(-code));
+    struct doctor_finding *one = findings_add(f, TOPIC, "sockets", FOUND_NO, "sock_diag: %s",
+                                              code == -ENODATA ? "it has no counters of bytes" : strerror(-code));
     finding_grant(one, "%s",
                   code == -ENODATA ? "a kernel of 4.1 or later"
                                    : "a kernel with CONFIG_INET_DIAG, and a container that allows NETLINK_SOCK_DIAG");

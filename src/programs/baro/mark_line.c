@@ -112,14 +112,11 @@ int mark_line_append(struct buf *b)
 const char *mark_line_why(int code)
 {
     switch (code) {
-    case -ENOENT:
-        return "this is not within a recording (BARO_EVENTS names no file)";
+    case -ENOENT: return "this is not within a recording (BARO_EVENTS names no file)";
     case -EACCES:
-    case -EPERM:
-        return "this user may not write to the file that BARO_EVENTS names";
+    case -EPERM: return "this user may not write to the file that BARO_EVENTS names";
     case -ESRCH:
         return "no recorder reads the file that BARO_EVENTS names (baro record --events FILE reads one of yours)";
-    default:
-        return strerror(-code);
+    default: return strerror(-code);
     }
 }

@@ -208,10 +208,11 @@ void settings_init(struct settings *s)
          .offset = AT(record.interval_ns),                                                                             \
          .parse = take_interval,                                                                                       \
          .help = "time between samples: auto (the default), or 10ms to 1h",                                            \
-         .more = "auto samples densely at first: the interval is a hundredth of the time since the start, but at "     \
-                 "least 10 ms and at most 1 s. So a run of any length has a curve. The interval is longer where "      \
-                 "sampling would cost more than --overhead allows, and up to 1 s while the job is idle. Units are ns, "\
-                 "us, ms, s, min, h and d."},                                                                          \
+         .more =                                                                                                       \
+             "auto samples densely at first: the interval is a hundredth of the time since the start, but at "         \
+             "least 10 ms and at most 1 s. So a run of any length has a curve. The interval is longer where "          \
+             "sampling would cost more than --overhead allows, and up to 1 s while the job is idle. Units are ns, "    \
+             "us, ms, s, min, h and d."},                                                                              \
         {.name = "metrics",                                                                                            \
          .letter = 'm',                                                                                                \
          .argument = "LIST",                                                                                           \
@@ -220,25 +221,27 @@ void settings_init(struct settings *s)
          .parse = take_metrics,                                                                                        \
          .completes = OPT_A_METRIC,                                                                                    \
          .help = "record these metrics of processes, e.g. cpu,rss or -pss,-uss (default: all but tcp)",                \
-         .more = "baro metrics lists them. A leading - removes a metric; a list that begins with one starts from the " \
-                 "default. tcp stands for tcp_sent, tcp_received, tcp_connections and tcp_listening: default,tcp "     \
-                 "adds them, and the job's TCP traffic. They are not in the default, as each descriptor is looked at. "\
-                 "A metric that is not in the list is not read. The job's totals need cpu, faults, rss, state and "    \
-                 "threads: these are always recorded."},                                                               \
+         .more =                                                                                                       \
+             "baro metrics lists them. A leading - removes a metric; a list that begins with one starts from the "     \
+             "default. tcp stands for tcp_sent, tcp_received, tcp_connections and tcp_listening: default,tcp "         \
+             "adds them, and the job's TCP traffic. They are not in the default, as each descriptor is looked at. "    \
+             "A metric that is not in the list is not read. The job's totals need cpu, faults, rss, state and "        \
+             "threads: these are always recorded."},                                                                   \
         {.name = "collect",                                                                                            \
          .argument = "NAME=COMMAND",                                                                                   \
          .type = OPT_PARSED,                                                                                           \
          .offset = AT(record),                                                                                         \
          .parse = take_collect,                                                                                        \
          .help = "run COMMAND beside the job and record what it prints; can be given more than once",                  \
-         .more = "sh runs COMMAND. It prints readings, as many as it likes: OpenMetrics text that ends with a line "   \
-                 "\"# EOF\", or one JSON object for each. They are rows of a kind called NAME: baro export --entity "  \
-                 "NAME. If COMMAND ends after a reading, it is started again one second after its last start, or at "  \
-                 "each --interval. If it fails, it is started again after 1 s, then 2 s, and so on up to a minute. It "\
-                 "can't affect the job, and is ended with the recording. Its environment has BARO_INTERVAL (seconds "  \
-                 "between readings) and BARO_PID (the first process of the job). At most 128 columns and 4096 rows "   \
-                 "are kept; what is left out is reported. What it uses counts as a cost of the recording, but not "    \
-                 "against --overhead."},                                                                               \
+         .more =                                                                                                       \
+             "sh runs COMMAND. It prints readings, as many as it likes: OpenMetrics text that ends with a line "       \
+             "\"# EOF\", or one JSON object for each. They are rows of a kind called NAME: baro export --entity "      \
+             "NAME. If COMMAND ends after a reading, it is started again one second after its last start, or at "      \
+             "each --interval. If it fails, it is started again after 1 s, then 2 s, and so on up to a minute. It "    \
+             "can't affect the job, and is ended with the recording. Its environment has BARO_INTERVAL (seconds "      \
+             "between readings) and BARO_PID (the first process of the job). At most 128 columns and 4096 rows "       \
+             "are kept; what is left out is reported. What it uses counts as a cost of the recording, but not "        \
+             "against --overhead."},                                                                                   \
         {.name = "du",                                                                                                 \
          .argument = "DIR",                                                                                            \
          .type = OPT_PARSED,                                                                                           \
@@ -384,7 +387,9 @@ const struct opt options_record[] = {
      .more = "FILE is a regular file. It is created if it does not exist. Its lines are as in $BARO_EVENTS "
              "(baro-mark(1)). Lines that were in it before are not recorded. With BARO_EVENTS=FILE in the environment, "
              "baro mark and baro phase write to it."},
-    {.name = "no-children", .type = OPT_FALSE, .offset = AT(record.children),
+    {.name = "no-children",
+     .type = OPT_FALSE,
+     .offset = AT(record.children),
      .help = "do not record descendants, nor what they use"},
     RECORDING,
     {.name = "no-host",

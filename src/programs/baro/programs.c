@@ -62,8 +62,10 @@ int programs_execute(struct cli *cli, char **argv)
     argv[0] = program;
     int error = execute(program, argv);
     if (error == ENOENT)
-        return cli_failf(cli, "the program %s, which has this command, is not installed: it belongs in %s beside the "
-                              "folder of baro, or in that folder", program, BARO_LIBEXEC);
+        return cli_failf(cli,
+                         "the program %s, which has this command, is not installed: it belongs in %s beside the "
+                         "folder of baro, or in that folder",
+                         program, BARO_LIBEXEC);
     return cli_failf(cli, "can't execute %s: %s", program, strerror(error));
 }
 

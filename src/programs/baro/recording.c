@@ -168,9 +168,12 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
                    struct baro_error *err)
 {
     const char *name;
-    *r = (struct recording){
-        .cli = cli, .settings = s, .tape_fd = -1, .stderr_fd = STDERR_FILENO, .file = {.dir_fd = -1},
-        .segments = {.dir_fd = -1}};
+    *r = (struct recording){.cli = cli,
+                            .settings = s,
+                            .tape_fd = -1,
+                            .stderr_fd = STDERR_FILENO,
+                            .file = {.dir_fd = -1},
+                            .segments = {.dir_fd = -1}};
     if (!s->output)
         return open_kept(r, command, err);
     r->announced = announced_name(command);
@@ -180,9 +183,8 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
     int dir_fd = folder_of((const char *)r->path.at, &name, err);
     if (dir_fd < 0)
         return dir_fd;
-    r->tape_fd = in_segments(s)
-                     ? create_segments(r, dir_fd, name, s->force, err)
-                     : tape_file_create(&r->file, dir_fd, name, (const char *)r->path.at, s->force, err);
+    r->tape_fd = in_segments(s) ? create_segments(r, dir_fd, name, s->force, err)
+                                : tape_file_create(&r->file, dir_fd, name, (const char *)r->path.at, s->force, err);
     return r->tape_fd < 0 ? r->tape_fd : 0;
 }
 

@@ -13,22 +13,22 @@
 struct recording {
     const struct cli *cli;
     const struct record_settings *settings;
-    struct buf path;      /* absolute, NUL-terminated; of the tape */
+    struct buf path; /* absolute, NUL-terminated; of the tape */
     struct tape_file file;
     struct segments_writer segments; /* with --keep; file is then the folder */
     bool segment_reported;           /* that no segment can be made was said */
-    struct buf dir;       /* of the kept runs; empty if -o was given */
+    struct buf dir;                  /* of the kept runs; empty if -o was given */
     int tape_fd;
-    bool begun;           /* its header is in the file */
-    bool reported;        /* the summary was printed */
-    bool moved, removed;  /* by another process while it was written */
-    int again_errno;      /* why another could not be made; 0: there is one */
-    uint64_t look_ns;     /* when it is looked for next */
-    char *announced;      /* the name under which the run is announced; NULL: it was, or can't be */
-    bool kept;            /* among the kept runs */
+    bool begun;          /* its header is in the file */
+    bool reported;       /* the summary was printed */
+    bool moved, removed; /* by another process while it was written */
+    int again_errno;     /* why another could not be made; 0: there is one */
+    uint64_t look_ns;    /* when it is looked for next */
+    char *announced;     /* the name under which the run is announced; NULL: it was, or can't be */
+    bool kept;           /* among the kept runs */
     bool pruned;
     const struct link_end *link; /* in the recorder of run: to the wrapper, which prints; else NULL */
-    int stderr_fd;        /* for lines to people; -1: none */
+    int stderr_fd;               /* for lines to people; -1: none */
     struct baro_summary *summary;
     struct judge judge;
     struct record_program programs[SETTINGS_PROGRAMS_MAX];

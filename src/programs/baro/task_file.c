@@ -15,14 +15,14 @@
 #include "base/fd.h"
 #include "programs/baro/programs.h"
 
-#define CHILD_STACK 65536 /* two paths, and what libc takes */
+#define CHILD_STACK 65536   /* two paths, and what libc takes */
 #ifdef __SANITIZE_ADDRESS__ /* it takes what the child leaves on its stack for the parent's */
 #define CHILD_FLAGS SIGCHLD
 #else
 #define CHILD_FLAGS (CLONE_VM | CLONE_VFORK | SIGCHLD)
 #endif
 
-#define CPU_MOST 5             /* seconds */
+#define CPU_MOST 5                /* seconds */
 #define MEMORY_MOST (256ul << 20) /* a file of a megabyte takes some 50 */
 
 struct reader_start {

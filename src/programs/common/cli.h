@@ -27,27 +27,27 @@ struct cli_command {
     const char *about;    /* paragraphs for help and the man page, separated by an empty line; "- " begins an item */
     const char *examples; /* lines of a command line, a tab, and what it does; NULL: none */
     const struct opt *options;
-    cli_function *function; /* NULL: another program has it (programs/baro/programs.h) */
-    int failed;           /* exit status of a failure of our own */
+    cli_function *function;         /* NULL: another program has it (programs/baro/programs.h) */
+    int failed;                     /* exit status of a failure of our own */
     int operands_min, operands_max; /* -1: any number */
-    bool stop_early;      /* options end at the first operand */
+    bool stop_early;                /* options end at the first operand */
     bool hidden;
-    bool kept;            /* it uses the folder of kept runs */
-    const char *program;  /* the program in libexec that has it, if function is NULL; NULL: baro-read */
+    bool kept;           /* it uses the folder of kept runs */
+    const char *program; /* the program in libexec that has it, if function is NULL; NULL: baro-read */
 };
 
 struct cli {
     const struct cli_command *command;
-    bool tty;       /* standard output is a terminal */
-    bool tty_err;   /* standard error is one */
-    bool utf8;      /* the locale can show more than ASCII */
-    bool color;     /* standard output may be coloured */
-    bool color_err; /* standard error may be */
-    unsigned width, width_err; /* columns of each */
+    bool tty;                    /* standard output is a terminal */
+    bool tty_err;                /* standard error is one */
+    bool utf8;                   /* the locale can show more than ASCII */
+    bool color;                  /* standard output may be coloured */
+    bool color_err;              /* standard error may be */
+    unsigned width, width_err;   /* columns of each */
     const struct filter *filter; /* of run: system calls that must not be made; NULL elsewhere */
-    bool mute;                 /* nothing may be written to standard error: such a filter */
-    bool no_terminal;          /* the terminal may not be asked: such a filter */
-    unsigned height;           /* lines of standard output; 0: not a terminal, or not known */
+    bool mute;                   /* nothing may be written to standard error: such a filter */
+    bool no_terminal;            /* the terminal may not be asked: such a filter */
+    unsigned height;             /* lines of standard output; 0: not a terminal, or not known */
 };
 
 /* One line on standard error: "baro COMMAND: text". Returns the command's status for failures. */

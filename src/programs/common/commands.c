@@ -10,17 +10,17 @@
 #define ONE_TAPE_SAYS TAPE_SAYS " Without TAPE it is @last. A tape can be read while it is being written."
 
 #define TASK_FILE_SAYS                                                                                                 \
-    "A task file is YAML. tasks: has a key for each task, its name, and below what the task is made of. name: is " \
-    "the job's. Each key but the last three takes one value or a list.\n\n"                                           \
-    "- pid: processes by number, with their descendants\n"                                                            \
+    "A task file is YAML. tasks: has a key for each task, its name, and below what the task is made of. name: is "     \
+    "the job's. Each key but the last three takes one value or a list.\n\n"                                            \
+    "- pid: processes by number, with their descendants\n"                                                             \
     "- pidfile: files with the number of a process. A file that appears or changes later is followed. A process that " \
-    "started after its file was written is another one, and is not recorded\n"                                        \
-    "- cgroup: the processes of control groups and of those below. What the task used is the kernel's count\n"        \
-    "- match, exact: processes whose command fits, as of record --match and --exact\n"                                \
-    "- sandbox: directories whose size belongs to the task\n"                                                         \
-    "- match-on: what match is matched with: cmdline (the default), exe or comm\n"                                    \
-    "- children: true if what a process that fits starts belongs to the task, too\n"                                  \
-    "- user: only processes of this user fit\n\n"                                                                     \
+    "started after its file was written is another one, and is not recorded\n"                                         \
+    "- cgroup: the processes of control groups and of those below. What the task used is the kernel's count\n"         \
+    "- match, exact: processes whose command fits, as of record --match and --exact\n"                                 \
+    "- sandbox: directories whose size belongs to the task\n"                                                          \
+    "- match-on: what match is matched with: cmdline (the default), exe or comm\n"                                     \
+    "- children: true if what a process that fits starts belongs to the task, too\n"                                   \
+    "- user: only processes of this user fit\n\n"                                                                      \
     "A process belongs to one task: to that of its control group; else to the first task in the file that it fits or " \
     "that it was named for. Of two named processes above it, the nearer one counts. Relative paths are from the "      \
     "folder of the file."
@@ -129,12 +129,11 @@ const struct cli_command cli_commands[] = {
     {.name = "phase",
      .operands = "NAME [KEY=VALUE...] -- COMMAND [ARGUMENT...]",
      .summary = "run a command as a phase of the job",
-     .about =
-         "Runs COMMAND as a phase of the recording in which it is called. The phase NAME begins and ends with the "
-         "command. Its attributes are those that are given, and the exit status. Phases can nest and overlap.\n\n"
-         "baro phase ends as COMMAND ended: with the same status, or by the same signal. It forwards signals and "
-         "stops with the command, as baro run does.\n\n"
-         "Outside of a recording it prints a note and runs COMMAND.",
+     .about = "Runs COMMAND as a phase of the recording in which it is called. The phase NAME begins and ends with the "
+              "command. Its attributes are those that are given, and the exit status. Phases can nest and overlap.\n\n"
+              "baro phase ends as COMMAND ended: with the same status, or by the same signal. It forwards signals and "
+              "stops with the command, as baro run does.\n\n"
+              "Outside of a recording it prints a note and runs COMMAND.",
      .examples = "baro phase load file=a.csv -- ./load.sh a.csv\tinside of a job; `baro summary --by phase` then "
                  "shows what the phase used",
      .options = options_phase,
@@ -157,9 +156,9 @@ const struct cli_command cli_commands[] = {
     {.name = "show",
      .operands = "[TAPE]",
      .summary = "the tree of processes at one moment",
-     .about = "Prints the tree of processes at one moment, and what each process used. The values are those of one "
-              "sample, and its time is printed. Rates are over the interval that ends with this sample.\n\n"
-              ONE_TAPE_SAYS,
+     .about =
+         "Prints the tree of processes at one moment, and what each process used. The values are those of one "
+         "sample, and its time is printed. Rates are over the interval that ends with this sample.\n\n" ONE_TAPE_SAYS,
      .examples = "baro show --at peak\twhen the job used most memory\n"
                  "baro show --follow\tnow, again and again",
      .options = options_show,

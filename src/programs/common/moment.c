@@ -16,9 +16,9 @@
 
 static int wrong(const char *text, struct baro_error *err)
 {
-    return error_set(
-        err, BARO_E_SYNTAX,
-        "invalid time '%s': write +90s, -10s, 50%%, start, end, peak, 12:30:05 or 2026-11-21T12:30:05Z", text);
+    return error_set(err, BARO_E_SYNTAX,
+                     "invalid time '%s': write +90s, -10s, 50%%, start, end, peak, 12:30:05 or 2026-11-21T12:30:05Z",
+                     text);
 }
 
 /* Exactly n digits. */

@@ -109,23 +109,18 @@ static int take(const struct opt *o, const char *argument, void *settings, bool 
     struct baro_error inner = BARO_ERROR_INIT;
     switch (o->type) {
     case OPT_TRUE:
-    case OPT_FALSE:
-        *(bool *)at = o->type == OPT_TRUE;
-        return 0;
+    case OPT_FALSE: *(bool *)at = o->type == OPT_TRUE; return 0;
     case OPT_TEXT:
         if (!*argument)
             return error_set(err, BARO_E_SYNTAX, "--%s: its %s is empty", o->name, o->argument);
         *(const char **)at = argument;
         return 0;
-    case OPT_CHOICE:
-        return choose(o, at, argument, err);
+    case OPT_CHOICE: return choose(o, at, argument, err);
     case OPT_PARSED: {
         int code = o->parse(at, argument, &inner);
         return code < 0 ? error_set(err, code, "--%s: %s", o->name, inner.text) : 0;
     }
-    case OPT_HELP:
-        *ret_help = true;
-        return 0;
+    case OPT_HELP: *ret_help = true; return 0;
     }
     return -EINVAL;
 }

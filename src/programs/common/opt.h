@@ -14,28 +14,28 @@
 #include "base/error.h"
 
 enum opt_type {
-    OPT_TRUE,     /* no argument; bool becomes true */
-    OPT_FALSE,    /* no argument; bool becomes false */
-    OPT_TEXT,     /* const char * */
-    OPT_CHOICE,   /* int: index into choices */
-    OPT_PARSED,   /* parse() puts it where it belongs */
-    OPT_HELP,     /* the caller prints the help */
+    OPT_TRUE,   /* no argument; bool becomes true */
+    OPT_FALSE,  /* no argument; bool becomes false */
+    OPT_TEXT,   /* const char * */
+    OPT_CHOICE, /* int: index into choices */
+    OPT_PARSED, /* parse() puts it where it belongs */
+    OPT_HELP,   /* the caller prints the help */
 };
 
 /* What a shell may offer as the argument. */
 enum opt_completes { OPT_ANYTHING, OPT_A_FILE, OPT_A_METRIC, OPT_A_PID };
 
 struct opt {
-    const char *name;       /* without the dashes */
-    char letter;            /* 0: no short form */
-    const char *argument;   /* NULL: takes none */
+    const char *name;     /* without the dashes */
+    char letter;          /* 0: no short form */
+    const char *argument; /* NULL: takes none */
     enum opt_type type;
-    size_t offset;          /* into the settings */
-    const char *help;       /* one sentence, lower case, no full stop */
-    const char *const *choices; /* OPT_CHOICE: NULL-terminated */
+    size_t offset;                                                        /* into the settings */
+    const char *help;                                                     /* one sentence, lower case, no full stop */
+    const char *const *choices;                                           /* OPT_CHOICE: NULL-terminated */
     int (*parse)(void *at, const char *argument, struct baro_error *err); /* at: settings + offset */
     enum opt_completes completes;
-    const char *more;       /* for the man page: what one line can't say; NULL: nothing */
+    const char *more; /* for the man page: what one line can't say; NULL: nothing */
 };
 
 /*

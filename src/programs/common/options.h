@@ -25,8 +25,17 @@ int take_keep(void *at, const char *text, struct baro_error *err);     /* at: st
 int take_total(void *at, const char *text, struct baro_error *err);    /* at: bytes */
 
 #define AT(member) offsetof(struct settings, member)
-#define END {.name = NULL}
-#define HELP {.name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"}
-#define JSON_OPTION {.name = "json", .type = OPT_TRUE, .offset = AT(json), .help = "write JSON"}
+#define END                                                                                                            \
+    {                                                                                                                  \
+        .name = NULL                                                                                                   \
+    }
+#define HELP                                                                                                           \
+    {                                                                                                                  \
+        .name = "help", .letter = 'h', .type = OPT_HELP, .help = "print this help"                                     \
+    }
+#define JSON_OPTION                                                                                                    \
+    {                                                                                                                  \
+        .name = "json", .type = OPT_TRUE, .offset = AT(json), .help = "write JSON"                                     \
+    }
 
 #endif

@@ -13,8 +13,8 @@
 
 struct output {
     int fd;
-    const char *path;  /* NULL: standard output */
-    bool force, named; /* named: it stands in place already */
+    const char *path;     /* NULL: standard output */
+    bool force, named;    /* named: it stands in place already */
     char temporary[4096]; /* its name until then; "" if it has none */
 };
 

@@ -25,9 +25,8 @@ void settings_init_reading(struct settings *s)
 
 static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", NULL};
 static const char *const bys[] = {"phase", "task", NULL};
-static const char *const kinds[] = {"process", "job", "event", "exit",   "host",   "cpu",
-                                       "disk",    "fs",  "net",   "sensor", "cgroup", "task",
-                                       "directory", NULL};
+static const char *const kinds[] = {"process", "job", "event",  "exit",   "host", "cpu",       "disk",
+                                    "fs",      "net", "sensor", "cgroup", "task", "directory", NULL};
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_summary[] = {
@@ -81,7 +80,10 @@ const struct opt options_show[] = {
 };
 
 const struct opt options_top[] = {
-    {.name = "once", .type = OPT_TRUE, .offset = AT(once), .help = "print the view once, and end",
+    {.name = "once",
+     .type = OPT_TRUE,
+     .offset = AT(once),
+     .help = "print the view once, and end",
      .more = "This is the default if standard output is not a terminal."},
     {.name = "at",
      .letter = 'a',
@@ -254,9 +256,16 @@ const struct opt options_plot[] = {
 };
 
 const struct opt options_ls[] = {
-    {.name = "lines", .letter = 'n', .argument = "N", .type = OPT_PARSED, .offset = AT(count), .parse = take_count,
+    {.name = "lines",
+     .letter = 'n',
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(count),
+     .parse = take_count,
      .help = "list the newest N, or all (default: as many as fit the terminal; without a terminal all)"},
-    JSON_OPTION, HELP, END,
+    JSON_OPTION,
+    HELP,
+    END,
 };
 
 const struct opt options_rm[] = {
@@ -266,7 +275,8 @@ const struct opt options_rm[] = {
      .type = OPT_TRUE,
      .offset = AT(yes),
      .help = "confirm --all; with names, remove also what is still being recorded"},
-    HELP, END,
+    HELP,
+    END,
 };
 
 const struct opt options_tasks[] = {
@@ -377,49 +387,98 @@ static int pass_every(void *at, const char *text, struct baro_error *err)
 }
 
 const struct opt options_serve[] = {
-    {.name = "listen", .letter = 'l', .argument = "ADDRESS", .type = OPT_PARSED, .offset = AT(serve),
+    {.name = "listen",
+     .letter = 'l',
+     .argument = "ADDRESS",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
      .parse = take_listen,
      .help = "listen on ADDR:PORT or unix:PATH; repeatable (default: 127.0.0.1:2276)",
      .more = "ADDR is a numeric address ([::1]:2276 for IPv6), localhost, or * for all. Port 0 takes a free one; the "
              "URL is printed at the start. Only the user that started it can connect to a Unix socket."},
-    {.name = "token-file", .argument = "FILE", .type = OPT_TEXT, .offset = AT(serve.token_file),
+    {.name = "token-file",
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(serve.token_file),
      .completes = OPT_A_FILE,
      .help = "ask clients for the token in FILE; required unless it listens on this machine alone",
      .more = "The token is the first line of FILE, 16 characters or more. Clients send it as 'Authorization: Bearer "
              "TOKEN'. A browser opens the page once with ?token=TOKEN and gets a cookie."},
-    {.name = "allow-host", .argument = "NAME", .type = OPT_PARSED, .offset = AT(serve), .parse = take_host,
+    {.name = "allow-host",
+     .argument = "NAME",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = take_host,
      .help = "answer requests whose Host is NAME; repeatable",
      .more = "Without it only numeric addresses and localhost are answered: a page of another site could otherwise "
              "have its own name point here and read the answers (DNS rebinding)."},
-    {.name = "clients", .argument = "N", .type = OPT_PARSED, .offset = AT(serve.clients), .parse = take_clients,
+    {.name = "clients",
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(serve.clients),
+     .parse = take_clients,
      .help = "serve so many connections at once at most (default: 256)"},
-    {.name = "unsent", .argument = "SIZE", .type = OPT_PARSED, .offset = AT(serve.unsent_bytes), .parse = take_total,
+    {.name = "unsent",
+     .argument = "SIZE",
+     .type = OPT_PARSED,
+     .offset = AT(serve.unsent_bytes),
+     .parse = take_total,
      .help = "hold answers that clients have not taken within SIZE together (default: 64MB)",
      .more = "A request whose answer would be more is refused with status 503. One user or address gets half of it. "
              "Answers of 64 KiB and less do not count."},
-    {.name = "metrics-processes", .argument = "N", .type = OPT_PARSED, .offset = AT(serve.metrics_processes),
+    {.name = "metrics-processes",
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(serve.metrics_processes),
      .parse = take_processes,
      .help = "/metrics also has the N processes of each job that use most CPU (default: 0)"},
-    {.name = "announced", .type = OPT_TRUE, .offset = AT(serve.announced),
+    {.name = "announced",
+     .type = OPT_TRUE,
+     .offset = AT(serve.announced),
      .help = "list also the runs of this machine whose tapes are elsewhere, as without DIR"},
-    {.name = "cgroup", .argument = "PATTERN", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_pattern,
+    {.name = "cgroup",
+     .argument = "PATTERN",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_pattern,
      .completes = OPT_A_FILE,
      .help = "record each control group that matches onto a tape in DIR, by baro observe; repeatable",
      .more = "baro observe runs while the server does. If it ends before, it is started again after 1 s, then after "
              "2 s, 4 s, up to a minute. PATTERN is as for baro observe."},
-    {.name = "tasks", .argument = "TASKS", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_tasks,
+    {.name = "tasks",
+     .argument = "TASKS",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_tasks,
      .completes = OPT_A_FILE,
      .help = "record the job of each task file in the folder TASKS in the same way"},
-    {.name = "keep", .argument = "TIME|SIZE", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_keep,
+    {.name = "keep",
+     .argument = "TIME|SIZE",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_keep,
      .help = "with --cgroup or --tasks: keep only the newest part of each tape, e.g. 1d or 64MB"},
-    {.name = "total", .argument = "SIZE", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_total,
+    {.name = "total",
+     .argument = "SIZE",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_total,
      .help = "with --cgroup or --tasks: keep all tapes in DIR together within SIZE, e.g. 2GB (default: no limit)"},
-    {.name = "interval", .letter = 'i', .argument = "TIME", .type = OPT_PARSED, .offset = AT(serve),
+    {.name = "interval",
+     .letter = 'i',
+     .argument = "TIME",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
      .parse = pass_interval,
      .help = "with --cgroup or --tasks: time between two samples of a job: auto (the default), or 10ms to 1h"},
-    {.name = "du-every", .argument = "TIME", .type = OPT_PARSED, .offset = AT(serve), .parse = pass_every,
+    {.name = "du-every",
+     .argument = "TIME",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_every,
      .help = "with --tasks: time between two walks of the sandboxes of tasks: 1s to 24h (default: 60s, or longer)"},
-    HELP, END,
+    HELP,
+    END,
 };
 
 const struct opt options_metrics[] = {JSON_OPTION, HELP, END};

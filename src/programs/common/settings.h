@@ -23,38 +23,38 @@ struct select_settings {
     struct rule_setting {
         const char *name, *text; /* name: of the task, not terminated; NULL: the text is its name */
         int name_len;
-        bool is_name;            /* --exact */
+        bool is_name; /* --exact */
     } rules[SETTINGS_RULES_MAX];
     int n_rules;
-    int on;                      /* what is matched: enum match_on */
+    int on; /* what is matched: enum match_on */
     bool children, has_uid;
     uint32_t uid;
-    int32_t under;               /* 0: any */
-    const char *file;            /* --task; NULL: none */
+    int32_t under;    /* 0: any */
+    const char *file; /* --task; NULL: none */
 };
 
 struct record_settings {
-    const char *output;    /* -o FILE; NULL: a new one among the kept runs */
-    bool force;            /* replace an existing output */
+    const char *output;           /* -o FILE; NULL: a new one among the kept runs */
+    bool force;                   /* replace an existing output */
     uint64_t keep_ns, keep_bytes; /* --keep; 0: not given */
-    bool quiet;            /* no summary at the end */
-    bool top;              /* run: the live view beside the command */
-    uint64_t interval_ns;  /* 0: auto */
-    uint64_t wanted;       /* mask of process metrics */
-    bool cmdline;          /* keep command lines */
-    uint64_t overhead_ppm; /* of a core; 0: no limit */
-    bool subreaper;        /* run: adopt orphans */
-    const char *task;      /* run: --task NAME; NULL: none */
-    bool host;             /* the machine is recorded, too */
-    bool machine;          /* record: --host was given: the machine, with no process if none was named */
-    uint64_t for_ns;       /* record: for so long; 0: until it is over */
-    bool children;         /* record: descendants too */
+    bool quiet;                   /* no summary at the end */
+    bool top;                     /* run: the live view beside the command */
+    uint64_t interval_ns;         /* 0: auto */
+    uint64_t wanted;              /* mask of process metrics */
+    bool cmdline;                 /* keep command lines */
+    uint64_t overhead_ppm;        /* of a core; 0: no limit */
+    bool subreaper;               /* run: adopt orphans */
+    const char *task;             /* run: --task NAME; NULL: none */
+    bool host;                    /* the machine is recorded, too */
+    bool machine;                 /* record: --host was given: the machine, with no process if none was named */
+    uint64_t for_ns;              /* record: for so long; 0: until it is over */
+    bool children;                /* record: descendants too */
     int32_t pids[SETTINGS_PIDS_MAX];
     int n_pids;
-    const char *cgroup;    /* record: a control group */
+    const char *cgroup; /* record: a control group */
     struct select_settings select;
-    const char *events;    /* record: a file whose lines are marks and phases */
-    int own_group;         /* run: enum own_mode */
+    const char *events; /* record: a file whose lines are marks and phases */
+    int own_group;      /* run: enum own_mode */
     struct program_setting programs[SETTINGS_PROGRAMS_MAX];
     int n_programs;
     const char *directories[SETTINGS_DIRECTORIES_MAX]; /* --du */
@@ -64,10 +64,10 @@ struct record_settings {
 
 #define SETTINGS_PATTERNS_MAX 64
 struct observe_settings {
-    const char *dir; /* of the tapes; NULL: that of the user */
+    const char *dir;                             /* of the tapes; NULL: that of the user */
     const char *patterns[SETTINGS_PATTERNS_MAX]; /* of control groups */
     int n_patterns;
-    const char *tasks; /* a folder of task files; NULL: none */
+    const char *tasks;    /* a folder of task files; NULL: none */
     uint64_t total_bytes; /* of all tapes; 0: no limit */
 };
 
@@ -78,16 +78,16 @@ struct observe_settings {
 struct serve_settings {
     const char *listen[SETTINGS_LISTEN_MAX]; /* none: the default */
     int n_listen;
-    const char *hosts[SETTINGS_HOSTS_MAX];   /* names that a Host header may have besides those of this machine */
+    const char *hosts[SETTINGS_HOSTS_MAX]; /* names that a Host header may have besides those of this machine */
     int n_hosts;
-    const char *token_file;                  /* NULL: none */
-    uint32_t clients;                        /* connections at once; 0: the default */
-    uint64_t unsent_bytes;                   /* of answers that clients have not taken; 0: the default */
-    uint32_t metrics_processes;              /* processes of each job in /metrics */
+    const char *token_file;                    /* NULL: none */
+    uint32_t clients;                          /* connections at once; 0: the default */
+    uint64_t unsent_bytes;                     /* of answers that clients have not taken; 0: the default */
+    uint32_t metrics_processes;                /* processes of each job in /metrics */
     const char *observe[SETTINGS_OBSERVE_MAX]; /* arguments of the baro observe that it starts */
     int n_observe;
-    bool announced;                          /* with a folder, list the announced runs as well */
-    bool observes;                           /* a control group or a folder of task files is among them */
+    bool announced; /* with a folder, list the announced runs as well */
+    bool observes;  /* a control group or a folder of task files is among them */
 };
 
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };
@@ -100,28 +100,28 @@ struct settings {
     struct serve_settings serve;
     bool json;
     bool in_folder;
-    bool begins, ends;     /* mark: the edge of a phase */
-    int by;                /* summary: enum settings_by */
+    bool begins, ends; /* mark: the edge of a phase */
+    int by;            /* summary: enum settings_by */
     bool follow;
     bool yes, all;
-    bool metrics;          /* doctor: each of them */
-    uint32_t count;        /* ls, show: so many lines at most; UINT32_MAX: all; 0: what fits */
+    bool metrics;   /* doctor: each of them */
+    uint32_t count; /* ls, show: so many lines at most; UINT32_MAX: all; 0: what fits */
     bool force;
-    const char *output;    /* NULL: standard output */
-    const char *at;        /* show, top: when */
-    const char *task;      /* show: this one alone; NULL: all */
-    bool once;             /* top: print and end */
-    int pick;              /* show: enum baro_pick, which sample */
+    const char *output;     /* NULL: standard output */
+    const char *at;         /* show, top: when */
+    const char *task;       /* show: this one alone; NULL: all */
+    bool once;              /* top: print and end */
+    int pick;               /* show: enum baro_pick, which sample */
     unsigned width, height; /* plot: in pixels or columns and lines; 0: what fits */
-    const char *from, *to; /* plot: the stretch of time */
-    bool list;             /* plot: the figures */
-    int format;            /* export */
-    bool github;           /* report: append to the job summary of GitHub Actions */
-    int report_format;     /* -1: by the end of the output's name */
-    const char *entity;    /* export: the name of a kind; NULL: process, or what the dialect is of */
-    bool safe;             /* export: no text in CSV is a formula */
-    const char *columns;   /* NULL: all */
-    int dialect;           /* index into dialect_names; -1: none */
+    const char *from, *to;  /* plot: the stretch of time */
+    bool list;              /* plot: the figures */
+    int format;             /* export */
+    bool github;            /* report: append to the job summary of GitHub Actions */
+    int report_format;      /* -1: by the end of the output's name */
+    const char *entity;     /* export: the name of a kind; NULL: process, or what the dialect is of */
+    bool safe;              /* export: no text in CSV is a formula */
+    const char *columns;    /* NULL: all */
+    int dialect;            /* index into dialect_names; -1: none */
 };
 
 /* What holds where no option says otherwise: of all commands, and of those that read tapes. */

@@ -89,8 +89,8 @@ int cli_fail(const struct cli *cli, const struct baro_error *err)
     return cli->command ? cli->command->failed : CLI_FAILED;
 }
 
-__attribute__((format(printf, 3, 0)))
-static void set_text(struct baro_error *err, int code, const char *format, va_list arguments)
+__attribute__((format(printf, 3, 0))) static void set_text(struct baro_error *err, int code, const char *format,
+                                                           va_list arguments)
 {
     char text[sizeof(err->text)];
     vsnprintf(text, sizeof(text), format, arguments);

@@ -17,7 +17,7 @@
  * group with a quota of CPU time may stop it for 100 ms and more. */
 #define ENDS_WITHIN (500 * NS_PER_MS)
 #define ASLEEP_MOST (20 * NS_PER_MS) /* in an uninterruptible sleep, which may last for ever */
-#define ENDING_CPU (20 * NS_PER_MS) /* CPU time it may use meanwhile; else it is still at a read that takes long */
+#define ENDING_CPU (20 * NS_PER_MS)  /* CPU time it may use meanwhile; else it is still at a read that takes long */
 #define POLL_NS 100000
 
 bool ending_reap(struct ending *e, pid_t pid)

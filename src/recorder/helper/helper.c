@@ -22,7 +22,7 @@
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
 #define LATE_CHECK (50 * NS_PER_MS) /* how often one that is late and does not hang is checked */
-#define LOOKS 2u /* the clock of a process that runs stands still between two ticks of the kernel */
+#define LOOKS 2u                    /* the clock of a process that runs stands still between two ticks of the kernel */
 /* A fork that is refused is counted by the control group that refused it, where it passes for one of the job
  * (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
 #define RETRY_FIRST NS_PER_SEC
@@ -48,8 +48,8 @@ struct helper {
     struct ending ending; /* those that were killed */
     uint64_t cpu_ns;      /* of pid, at its last reading */
     struct ending_late late;
-    unsigned looks;        /* at its clock that may tell something new */
-    uint64_t refused;      /* forks */
+    unsigned looks;              /* at its clock that may tell something new */
+    uint64_t refused;            /* forks */
     uint64_t retry_ns, pause_ns; /* not before; how long it was put off */
 
     unsigned char packet[HELPER_PACKET_BYTES];
@@ -293,8 +293,8 @@ static int take_packet(struct helper *h, size_t len, bool *ret_sound, helper_rep
     *ret_sound = true;
     while (len && *ret_sound) {
         n += deliver_failed(h, fn, context);
-        *ret_sound = h->first < h->sent && helper_wire_next(&at, &len, &serial, &reply) &&
-                     serial == h->serial + h->first;
+        *ret_sound =
+            h->first < h->sent && helper_wire_next(&at, &len, &serial, &reply) && serial == h->serial + h->first;
         if (*ret_sound) {
             deliver(h, &reply, fn, context);
             n++;

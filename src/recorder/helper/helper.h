@@ -46,7 +46,7 @@ typedef void helper_reply_fn(void *context, const struct helper_reply *reply);
 
 struct helper_request {
     struct baro_key key;
-    uint32_t what; /* enum helper_what */
+    uint32_t what;    /* enum helper_what */
     const char *path; /* of HELPER_FS, HELPER_SENSOR and HELPER_GROUP: borrowed until it is answered */
     /* Gets the reply, whichever caller collects it; NULL: the function of that caller. */
     helper_reply_fn *fn;
@@ -55,15 +55,14 @@ struct helper_request {
 
 struct helper_reply {
     struct baro_key key;
-    uint32_t what;      /* what of it was tried */
+    uint32_t what;                                     /* what of it was tried */
     uint8_t smaps_absent, name_absent, cmdline_absent; /* enum baro_absent, BARO_PRESENT if there */
     uint64_t pss, uss;
-    uint64_t spent_ns;  /* wall time of the smaps read: how long the target's mmap lock was held, at most */
+    uint64_t spent_ns;          /* wall time of the smaps read: how long the target's mmap lock was held, at most */
     const char *name, *cmdline; /* borrowed until the next call */
     uint8_t host_absent;
-    uint64_t
-        host[HELPER_VALUES];    /* of HELPER_FS: bytes and counts; of HELPER_SENSOR: millidegrees in two's complement */
-    const void *data;           /* of HELPER_FREQUENCY: struct helper_frequency, not aligned; of HELPER_GROUP: text */
+    uint64_t host[HELPER_VALUES]; /* HELPER_FS: bytes and counts; HELPER_SENSOR: millidegrees in two's complement */
+    const void *data;             /* of HELPER_FREQUENCY: struct helper_frequency, not aligned; of HELPER_GROUP: text */
     size_t data_len;
 };
 
@@ -90,7 +89,7 @@ void helper_start(struct helper *h);
 int helper_ask(struct helper *h, const struct helper_request *requests, size_t n, uint64_t deadline_ns, int wake_fd,
                helper_reply_fn *fn, void *context);
 int helper_collect(struct helper *h, helper_reply_fn *fn, void *context);
-bool helper_busy(const struct helper *h); /* replies are outstanding */
+bool helper_busy(const struct helper *h);    /* replies are outstanding */
 size_t helper_left_behind(struct helper *h); /* helpers that hang still and were abandoned */
 /* A helper that was refused (EAGAIN: too many processes) is tried for again a second later, then two, up to a minute.
  * Meanwhile what is asked for is answered with BARO_ABSENT_NOT_YET, and may be asked for again. */

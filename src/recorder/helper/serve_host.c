@@ -15,16 +15,12 @@ static uint8_t reason(int error)
 {
     switch (error) {
     case EACCES:
-    case EPERM:
-        return BARO_ABSENT_DENIED;
+    case EPERM: return BARO_ABSENT_DENIED;
     case ENOENT:
-    case ENODEV:
-        return BARO_ABSENT_GONE;
+    case ENODEV: return BARO_ABSENT_GONE;
     case ETIMEDOUT:
-    case EAGAIN:
-        return BARO_ABSENT_TIMEOUT;
-    default:
-        return BARO_ABSENT_UNKNOWN; /* EIO of a server that went away, ENODATA or EINVAL of a sensor that is off */
+    case EAGAIN: return BARO_ABSENT_TIMEOUT;
+    default: return BARO_ABSENT_UNKNOWN; /* EIO of a server that went away, ENODATA or EINVAL of a sensor that is off */
     }
 }
 

@@ -27,8 +27,8 @@ struct worker {
     struct worker_shared *shared;
     pid_t pid; /* 0: none */
     int fd;
-    uint64_t cpu_ns;               /* of pid, as read last */
-    uint64_t progress, still_ns;   /* as seen at the last turn; for how long it has been the same */
+    uint64_t cpu_ns;             /* of pid, as read last */
+    uint64_t progress, still_ns; /* as seen at the last turn; for how long it has been the same */
     uint64_t turn_ns, retry_ns, pause_ns;
     uint64_t refused;
     struct ending_late late;
@@ -39,9 +39,9 @@ struct worker {
 int worker_new(struct worker **ret, const struct worker_options *options, struct baro_error *err)
 {
     struct worker *w = calloc(1, sizeof(*w));
-    void *at = w ? mmap(NULL, options->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
-                        -1, 0)
-                 : MAP_FAILED;
+    void *at =
+        w ? mmap(NULL, options->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+          : MAP_FAILED;
     if (at == MAP_FAILED) {
         free(w);
         return error_set(err, -ENOMEM, "out of memory");

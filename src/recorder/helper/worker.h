@@ -19,7 +19,6 @@
 #include "base/error.h"
 #include "recorder/helper/ending.h"
 
-
 /* The shared memory begins with this. The worker says here that it is alive. */
 struct worker_shared {
     _Atomic bool busy;         /* it is at work, and not waiting for its time */
@@ -61,12 +60,12 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
 void worker_wake(struct worker *w);
 /* Waits until the worker has called worker_done(), at most this long. Returns whether it has. */
 bool worker_wait(struct worker *w, uint64_t most_ns);
-size_t worker_left_behind(struct worker *w); /* those that hang still */
-pid_t worker_pid(const struct worker *w);    /* 0: none */
-uint64_t worker_cpu_ns(struct worker *w);    /* of all so far */
+size_t worker_left_behind(struct worker *w);     /* those that hang still */
+pid_t worker_pid(const struct worker *w);        /* 0: none */
+uint64_t worker_cpu_ns(struct worker *w);        /* of all so far */
 uint64_t worker_refused(const struct worker *w); /* forks that the kernel refused */
-void worker_end(struct worker *w);           /* kills it and does not wait; none is started afterwards. NULL allowed */
-void worker_free(struct worker *w);          /* NULL allowed */
+void worker_end(struct worker *w);  /* kills it and does not wait; none is started afterwards. NULL allowed */
+void worker_free(struct worker *w); /* NULL allowed */
 
 /* ---- in the worker ---- */
 

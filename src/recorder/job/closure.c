@@ -20,16 +20,11 @@
 static uint64_t reported_io(const struct member_usage *u, enum ledger_counter c)
 {
     switch (c) {
-    case LEDGER_IO_READ:
-        return u->io_read;
-    case LEDGER_IO_WRITE:
-        return u->io_write;
-    case LEDGER_IO_RCHAR:
-        return u->io_rchar;
-    case LEDGER_IO_WCHAR:
-        return u->io_wchar;
-    default:
-        return 0;
+    case LEDGER_IO_READ: return u->io_read;
+    case LEDGER_IO_WRITE: return u->io_write;
+    case LEDGER_IO_RCHAR: return u->io_rchar;
+    case LEDGER_IO_WCHAR: return u->io_wchar;
+    default: return 0;
     }
 }
 

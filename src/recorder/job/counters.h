@@ -20,42 +20,27 @@ static inline uint64_t value(const struct member *m, enum process_metric id)
 static inline uint64_t reaped_of(const struct member *m, enum ledger_counter c)
 {
     switch (c) {
-    case LEDGER_CPU_USER:
-        return value(m, PROCESS_children_cpu_user);
-    case LEDGER_CPU_SYSTEM:
-        return value(m, PROCESS_children_cpu_system);
-    case LEDGER_FAULTS_MINOR:
-        return value(m, PROCESS_children_faults_minor);
-    case LEDGER_FAULTS_MAJOR:
-        return value(m, PROCESS_children_faults_major);
-    case LEDGER_IO_READ:
-        return value(m, PROCESS_io_read);
-    case LEDGER_IO_WRITE:
-        return value(m, PROCESS_io_write);
-    case LEDGER_IO_RCHAR:
-        return value(m, PROCESS_io_rchar);
-    case LEDGER_IO_WCHAR:
-        return value(m, PROCESS_io_wchar);
-    case LEDGER_IO_CANCELLED_WRITE:
-        return value(m, PROCESS_io_cancelled_write);
-    default:
-        return 0;
+    case LEDGER_CPU_USER: return value(m, PROCESS_children_cpu_user);
+    case LEDGER_CPU_SYSTEM: return value(m, PROCESS_children_cpu_system);
+    case LEDGER_FAULTS_MINOR: return value(m, PROCESS_children_faults_minor);
+    case LEDGER_FAULTS_MAJOR: return value(m, PROCESS_children_faults_major);
+    case LEDGER_IO_READ: return value(m, PROCESS_io_read);
+    case LEDGER_IO_WRITE: return value(m, PROCESS_io_write);
+    case LEDGER_IO_RCHAR: return value(m, PROCESS_io_rchar);
+    case LEDGER_IO_WCHAR: return value(m, PROCESS_io_wchar);
+    case LEDGER_IO_CANCELLED_WRITE: return value(m, PROCESS_io_cancelled_write);
+    default: return 0;
     }
 }
 
 static inline uint64_t own_of(const struct member *m, enum ledger_counter c)
 {
     switch (c) {
-    case LEDGER_CPU_USER:
-        return value(m, PROCESS_cpu_user);
-    case LEDGER_CPU_SYSTEM:
-        return value(m, PROCESS_cpu_system);
-    case LEDGER_FAULTS_MINOR:
-        return value(m, PROCESS_faults_minor);
-    case LEDGER_FAULTS_MAJOR:
-        return value(m, PROCESS_faults_major);
-    default:
-        return 0; /* /proc/PID/io adds both: reaped_of() */
+    case LEDGER_CPU_USER: return value(m, PROCESS_cpu_user);
+    case LEDGER_CPU_SYSTEM: return value(m, PROCESS_cpu_system);
+    case LEDGER_FAULTS_MINOR: return value(m, PROCESS_faults_minor);
+    case LEDGER_FAULTS_MAJOR: return value(m, PROCESS_faults_major);
+    default: return 0; /* /proc/PID/io adds both: reaped_of() */
     }
 }
 

@@ -181,9 +181,17 @@ static void fill_mark(const struct member *m, struct baro_exit *e)
 static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     *e = (struct baro_exit){
-        .t_ns = m->end_ns, .id = m->row.id, .key = m->row.key, .parent = m->row.parent, .uid = m->row.uid,
-        .origin = m->row.origin, .sampled = m->sampled, .status_known = m->status_known, .status = m->status,
-        .name = m->name_is_parents && !m->named ? "" : m->row.name, .cmdline = m->row.cmdline,
+        .t_ns = m->end_ns,
+        .id = m->row.id,
+        .key = m->row.key,
+        .parent = m->row.parent,
+        .uid = m->row.uid,
+        .origin = m->row.origin,
+        .sampled = m->sampled,
+        .status_known = m->status_known,
+        .status = m->status,
+        .name = m->name_is_parents && !m->named ? "" : m->row.name,
+        .cmdline = m->row.cmdline,
     };
     e->source = m->end_reported ? BARO_EXIT_EVENT : BARO_EXIT_LAST_SAMPLE;
     if (member_usage(m)->source)

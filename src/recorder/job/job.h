@@ -34,7 +34,7 @@ struct job_wrapper {
     int32_t pid; /* 0: no wrapper (attached), or it was lost */
     uint64_t total[LEDGER_MAX];
     uint64_t switches_voluntary, switches_involuntary;
-    uint64_t maxrss, floor_rss;  /* bytes */
+    uint64_t maxrss, floor_rss; /* bytes */
     /* io_unknown: of the reaped processes, those whose I/O is not completely in total[LEDGER_IO_...] */
     uint64_t reaped, io_unknown;
 };
@@ -90,7 +90,7 @@ struct job {
     /* orphans become children of the wrapper, which reports each one: the counters of orphans are not lost */
     bool adopts;
     const uint64_t *events_ns; /* CLOCK_MONOTONIC: events until then were read; NULL: never */
-    bool events; /* an event source reports forks and exits, so counts are exact unless lossy */
+    bool events;               /* an event source reports forks and exits, so counts are exact unless lossy */
     /* that source also reports the kernel's counters of each process that ends (taskstats) */
     bool ends_reported;
     /* that source covers single processes (perf): a member without member.covered may have forked without an event */
@@ -101,11 +101,11 @@ struct job {
     bool unseen_known;
     uint64_t unseen;
 
-    struct member *gone;             /* members that wait for job_settle() */
-    size_t n_gone, n_held;           /* n_held: of these, those that the last job_settle() held back */
-    bool gone_unforked;              /* of these, one may have been found before the event of its fork was read */
+    struct member *gone;   /* members that wait for job_settle() */
+    size_t n_gone, n_held; /* n_held: of these, those that the last job_settle() held back */
+    bool gone_unforked;    /* of these, one may have been found before the event of its fork was read */
     struct job_late *late;
-    bool sockets; /* job_late_report() is called, and exits with open connections wait for it */
+    bool sockets;                    /* job_late_report() is called, and exits with open connections wait for it */
     struct job_unclaimed *unclaimed; /* oldest first; valid: [first, n) */
     /* dropped_unclaimed: how many were dropped from the front; unclaimed[0] has this number + 1 */
     size_t first_unclaimed, n_unclaimed, cap_unclaimed, dropped_unclaimed;
@@ -128,14 +128,14 @@ struct job {
     size_t n_tasks;
     struct job_before *before; /* resume.c: processes that are not found again yet; NULL: all are */
     bool resumed;              /* another recorder has recorded it before */
-    bool selected;    /* each member belongs to a task, and the job's totals are the sums of tasks */
+    bool selected;             /* each member belongs to a task, and the job's totals are the sums of tasks */
     bool alone;       /* children of members are not members, and what a member takes over from them is not the job's */
     uint8_t all_task; /* the task of each member that has no other; 0: none */
     bool commands_unknown; /* how many programs ended before their command was read */
-    size_t targets;       /* living members that the user named */
-    size_t ended_members; /* members that have ended and are not reaped yet: they no longer count as living */
+    size_t targets;        /* living members that the user named */
+    size_t ended_members;  /* members that have ended and are not reaped yet: they no longer count as living */
     /* the exits that were reported last, by pid: none is reported twice */
-    struct job_reported reported[JOB_REPORTED]; /* the last ones: number n is at (n - 1) % JOB_REPORTED */
+    struct job_reported reported[JOB_REPORTED];     /* the last ones: number n is at (n - 1) % JOB_REPORTED */
     uint64_t n_reported, reported_of[JOB_REPORTED]; /* by the hash of a pid: the number of the last one; 0: none */
     uint64_t started, ended, unsampled, peak;
     uint64_t counted_ended_ns; /* CPU time attributed to ended processes */
@@ -146,13 +146,13 @@ struct job {
     uint64_t own_ended[LEDGER_MAX];
     /* of those that a parent which has ended is assumed to have reaped: CPU time, and the part that may be too much */
     uint64_t assumed_ns, assumed_unsure_ns;
-    bool assumed_short; /* of one of these the CPU time is not known to its end */
-    bool rss_peak_short;       /* one has ended whose mark at its end is not known */
+    bool assumed_short;  /* of one of these the CPU time is not known to its end */
+    bool rss_peak_short; /* one has ended whose mark at its end is not known */
     /* of ended members; lower bounds */
     uint64_t ended_run_delay, ended_switches[2];
     uint64_t ended_delay_cpu; /* their CPU time up to the moment when their run delay was read */
-    uint64_t known;       /* mask of enum job_metric: known for at least one process at some time */
-    uint8_t why[JOB_MAX]; /* else: the reason that the last process gave */
+    uint64_t known;           /* mask of enum job_metric: known for at least one process at some time */
+    uint8_t why[JOB_MAX];     /* else: the reason that the last process gave */
 };
 
 int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck);

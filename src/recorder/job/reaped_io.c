@@ -13,8 +13,10 @@
 #include "recorder/job/counters.h"
 
 static const enum process_metric metrics[REAPED_FAULTS] = {
-    [REAPED_IO_READ] = PROCESS_io_read,   [REAPED_IO_WRITE] = PROCESS_io_write,
-    [REAPED_IO_RCHAR] = PROCESS_io_rchar, [REAPED_IO_WCHAR] = PROCESS_io_wchar,
+    [REAPED_IO_READ] = PROCESS_io_read,
+    [REAPED_IO_WRITE] = PROCESS_io_write,
+    [REAPED_IO_RCHAR] = PROCESS_io_rchar,
+    [REAPED_IO_WCHAR] = PROCESS_io_wchar,
     [REAPED_IO_CANCELLED_WRITE] = PROCESS_io_cancelled_write,
 };
 

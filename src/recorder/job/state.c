@@ -68,8 +68,8 @@ static void check_sums(const struct job *j)
         JOB_CHECK(all.ledger[c] == j->sums.ledger[c]);
     JOB_CHECK(all.counted == j->sums.counted && all.unsure == j->sums.unsure);
     JOB_CHECK(all.reap_pending == j->sums.reap_pending);
-    JOB_CHECK(all.run_delay == j->sums.run_delay && all.delay_cpu == j->sums.delay_cpu &&
-               all.rss == j->sums.rss && all.parents == j->sums.parents);
+    JOB_CHECK(all.run_delay == j->sums.run_delay && all.delay_cpu == j->sums.delay_cpu && all.rss == j->sums.rss &&
+              all.parents == j->sums.parents);
 }
 
 void state_check(const struct job *j)

@@ -181,8 +181,8 @@ void task_settle(struct job *j)
         for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR && !m->io_in_parent; c++)
             j->carried[c] += since_base(m, c, reaped_of(m, c));
         for (enum ledger_counter c = LEDGER_FAULTS_MINOR; c < LEDGER_MAX; c++)
-            j->carried[c] += since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR),
-                                        max_u64(own_of(m, c), reported(m, c)));
+            j->carried[c] +=
+                since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR), max_u64(own_of(m, c), reported(m, c)));
     }
 }
 
@@ -430,8 +430,8 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     v[TASK_processes_io_unread] += t->io_unread; /* to the living whose I/O can't be read */
     v[TASK_commands_unread] = t->commands_unread;
     v[TASK_commands_unread_cpu] = t->commands_unread_cpu;
-    bool unknown = t->has_rules || j->selected ? j->commands_unknown || j->resumed || t->is_group
-                                               : !j->events || j->lossy;
+    bool unknown =
+        t->has_rules || j->selected ? j->commands_unknown || j->resumed || t->is_group : !j->events || j->lossy;
     absent[TASK_commands_unread] = unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     absent[TASK_commands_unread_cpu] = unknown || t->commands_unsized ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     task_tcp_finish(t, v, absent);

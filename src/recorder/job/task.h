@@ -17,8 +17,8 @@
 #define TASK_SPANS 32u
 
 struct job_task {
-    uint32_t id;        /* of the entity */
-    uint32_t id_before; /* the same on the tape of another recorder, with which this one goes on; 0: none */
+    uint32_t id;              /* of the entity */
+    uint32_t id_before;       /* the same on the tape of another recorder, with which this one goes on; 0: none */
     uint64_t ended[TASK_MAX]; /* counters of the processes that have ended or left */
     uint64_t io_published[4]; /* the sums of I/O as they were written last: they never fall */
     uint64_t user_published, system_published; /* the same of CPU time */
@@ -28,20 +28,20 @@ struct job_task {
     uint64_t living, peak;
     uint64_t rss_peak, uss_peak;
     uint64_t begin_ns, active_ns;
-    uint64_t since_ns; /* while it has living processes: since when */
-    uint64_t until_ns; /* the latest end so far */
+    uint64_t since_ns;        /* while it has living processes: since when */
+    uint64_t until_ns;        /* the latest end so far */
     uint64_t commands_unread; /* programs that ended before their command was read, and may have belonged to it */
     uint64_t commands_unread_cpu, commands_unsized; /* CPU time of these; how many of whom it is not known */
     struct task_span {
         uint64_t begin_ns, end_ns;
     } spans[TASK_SPANS]; /* the last ones in which processes lived, as a ring */
     unsigned next_span;
-    bool has_status;   /* the command of `run --task`, or the process that was named, has ended with */
-    int wait_status;   /* this (wait4(2)); of several the one that ended last */
-    bool has_rules;    /* else processes are named, and no command decides */
-    bool is_group;     /* its processes are those of control groups, whose own count is exact */
-    bool group_short;  /* that count lacks what another group of the same name used */
-    struct job_group group_now;       /* that count, since the recording began */
+    bool has_status;                   /* the command of `run --task`, or the process that was named, has ended with */
+    int wait_status;                   /* this (wait4(2)); of several the one that ended last */
+    bool has_rules;                    /* else processes are named, and no command decides */
+    bool is_group;                     /* its processes are those of control groups, whose own count is exact */
+    bool group_short;                  /* that count lacks what another group of the same name used */
+    struct job_group group_now;        /* that count, since the recording began */
     uint64_t extra_user, extra_system; /* of it what the processes that are known did not use; may wrap */
 };
 

@@ -38,9 +38,9 @@ static void count_unread(const struct baro_sample *last, const struct baro_entit
 
 void job_task_resume(struct job *j, unsigned task, const struct baro_sample *last, const struct baro_entity *then)
 {
-    static const enum task_metric sums[] = {TASK_cpu,      TASK_cpu_user, TASK_run_delay, TASK_io_read,
-                                            TASK_io_write, TASK_io_rchar, TASK_io_wchar,  TASK_tcp_sent,
-                                            TASK_tcp_received};
+    static const enum task_metric sums[] = {TASK_cpu,      TASK_cpu_user, TASK_run_delay,
+                                            TASK_io_read,  TASK_io_write, TASK_io_rchar,
+                                            TASK_io_wchar, TASK_tcp_sent, TASK_tcp_received};
     struct job_task *t = &j->tasks[task - 1];
     uint64_t io_unread, tcp_unread, begin = then_of(then, TASK_begin);
     count_unread(last, then, &io_unread, &tcp_unread);

@@ -332,8 +332,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     uint64_t delay_cpu = j->ended_delay_cpu + j->sums.delay_cpu;
     ret_value[JOB_run_delay_lag] = ret_value[JOB_cpu] > delay_cpu ? ret_value[JOB_cpu] - delay_cpu : 0;
     bool may_miss = may_miss_children(j);
-    ret_value[JOB_io_is_lower_bound] =
-        j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
+    ret_value[JOB_io_is_lower_bound] = j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
     ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->cpu_short || may_miss);
     ret_value[JOB_counts_are_lower_bounds] = j->unreaped || may_miss;
     if (ret_value[JOB_cpu_is_lower_bound])

@@ -66,7 +66,7 @@ struct member_part {
     uint64_t reap_pending;
     uint64_t run_delay, switches[2], rss;
     uint64_t delay_cpu; /* own CPU time up to the moment when run_delay was read */
-    uint64_t parents; /* 1: it has or had children */
+    uint64_t parents;   /* 1: it has or had children */
 };
 
 /* job_settle(): the children of one successor that are gone. lost: how many; without_cpu: of these, those whose CPU
@@ -75,7 +75,7 @@ struct settlement {
     struct member *successor;
     struct settlement *next;
     size_t lost, without_cpu;
-    bool not_whole; /* of one of them the CPU time may not be known to its end */
+    bool not_whole;                /* of one of them the CPU time may not be known to its end */
     uint64_t expected[LEDGER_MAX]; /* what the successor must have gained from them */
     uint64_t faults;               /* minor page faults that it must have gained: at least one for each child */
     uint64_t known, weight, share;
@@ -145,7 +145,7 @@ struct reaped_io {
     uint8_t tries;   /* reads of now[] in this job_settle() */
     bool wanted : 1; /* a child has ended: now[] is to be read */
     bool known : 1;
-    bool lost : 1;                /* done[] is not known: children ended while now[] could not be read */
+    bool lost : 1; /* done[] is not known: children ended while now[] could not be read */
 };
 
 struct member {
@@ -155,10 +155,10 @@ struct member {
     struct member *first_child, *sibling_next, *sibling_prev;
     struct member *hash_next;
     struct member *directory_next; /* of recorder/job/member_index.h */
-    uint32_t index;              /* into tree.at */
-    uint32_t n_children;         /* living ones */
-    struct member *list_next;    /* of the list of gone members, or of free ones */
-    struct member *touched_next; /* recorder/loop: of the list of members that events were about */
+    uint32_t index;                /* into tree.at */
+    uint32_t n_children;           /* living ones */
+    struct member *list_next;      /* of the list of gone members, or of free ones */
+    struct member *touched_next;   /* recorder/loop: of the list of members that events were about */
     struct member_part part;
     /* A gone member: its parent when it went, which may be gone as well. A living member: its parent until that one
      * went, valid only if that was in this epoch of the tree. (A child that is found gone after its parent may have
@@ -170,9 +170,9 @@ struct member {
     /* BASE_MAX values at attach, which are not part of this recording; NULL: all 0 */
     uint64_t *base;
     uint64_t *task_base; /* the same at the time when it joined its task; NULL: `base` */
-    uint64_t begin_ns; /* when the process began, since the tape began; 0: before, or not known */
-    uint64_t end_ns;   /* when it ended: from an event, or first seen as a zombie; 0: neither */
-    uint64_t gone_ns;  /* when it was found gone */
+    uint64_t begin_ns;   /* when the process began, since the tape began; 0: before, or not known */
+    uint64_t end_ns;     /* when it ended: from an event, or first seen as a zombie; 0: neither */
+    uint64_t gone_ns;    /* when it was found gone */
     /* recorder/loop: when it executed a program that was not reported yet; 0: none */
     uint64_t executed_ns;
     uint64_t reap_pending_ns; /* when its pid was first found gone, while it is REAP_PENDING */
@@ -181,7 +181,7 @@ struct member {
     /* CPU time gained from children beyond what is known of them, in ns; below 0: more is known than the parent shows
      * in ticks so far */
     int64_t pool;
-    uint8_t state;              /* enum member_state; member_state() */
+    uint8_t state; /* enum member_state; member_state() */
     /* not all of its children were read: its counters may contain more than is known of them */
     bool unsure : 1;
     /* a child of it is gone, and the event of that child's end was not read yet */
@@ -201,60 +201,60 @@ struct member {
     bool read_pending : 1;
     /* recorder/collectors: all children were listed that it had when the last birth was seen */
     bool children_listed : 1;
-    bool stat_was_read : 1;         /* at least once: key.start is known */
-    bool sampled : 1;           /* it is in at least one sample */
-    bool target : 1;            /* named by the user */
-    bool came : 1;              /* found in the job's control group; it may have been moved there */
-    bool listed : 1;            /* found in it at least once */
-    uint8_t unlisted : 2;       /* how often the group was listed since without it; 2 at most */
-    bool touched : 1;           /* recorder/loop: since the last drain */
-    bool named : 1;             /* recorder/loop: its name is from an event */
-    bool followed : 1;          /* recorder/loop: perf was attached to it, or reported its fork */
+    bool stat_was_read : 1;   /* at least once: key.start is known */
+    bool sampled : 1;         /* it is in at least one sample */
+    bool target : 1;          /* named by the user */
+    bool came : 1;            /* found in the job's control group; it may have been moved there */
+    bool listed : 1;          /* found in it at least once */
+    uint8_t unlisted : 2;     /* how often the group was listed since without it; 2 at most */
+    bool touched : 1;         /* recorder/loop: since the last drain */
+    bool named : 1;           /* recorder/loop: its name is from an event */
+    bool followed : 1;        /* recorder/loop: perf was attached to it, or reported its fork */
     bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
     bool covered : 1;
     bool end_reported : 1; /* its end was reported by an event or by the wrapper */
-    bool force : 1;    /* to be read although the gate is closed: member_wake() */
+    bool force : 1;        /* to be read although the gate is closed: member_wake() */
     bool status_known : 1;
-    bool io_final : 1;     /* the row has its final I/O counters */
-    bool io_accounted : 1; /* gone: reaped_io.c has handled it */
-    bool tcp_whole : 1;    /* it has ended, and the row has what its sockets did to the end of each */
-    bool tcp_short : 1;    /* connections that it may have accepted count for no process */
+    bool io_final : 1;      /* the row has its final I/O counters */
+    bool io_accounted : 1;  /* gone: reaped_io.c has handled it */
+    bool tcp_whole : 1;     /* it has ended, and the row has what its sockets did to the end of each */
+    bool tcp_short : 1;     /* connections that it may have accepted count for no process */
     bool tcp_unsettled : 1; /* connections that it may have accepted do not count for it yet */
-    bool confirmed : 1;    /* matched since the process that selects was started again */
-    bool task_over : 1;    /* it no longer counts as a living process of its task */
-    bool left_task : 1;    /* gone: it did not end, but is no member any more */
+    bool confirmed : 1;     /* matched since the process that selects was started again */
+    bool task_over : 1;     /* it no longer counts as a living process of its task */
+    bool left_task : 1;     /* gone: it did not end, but is no member any more */
     /* gone: its parent was a member of the same task, which takes over its I/O when it reaps it */
     bool io_in_parent : 1;
-    uint8_t task;          /* the task that it belongs to, counted from 1; 0: none */
-    uint8_t below;         /* the task of what it starts from now on; 0: none */
+    uint8_t task;  /* the task that it belongs to, counted from 1; 0: none */
+    uint8_t below; /* the task of what it starts from now on; 0: none */
     int status;
     struct member_usage *end_usage; /* what was reported of its end; NULL: nothing. See member_usage() */
 
     /* used by recorder/collectors alone; zero when the member is made */
     struct {
-        uint64_t clock_ns;      /* its CPU clock when its values were last read */
-        uint64_t due_read_ns; /* when all was read that was due: process_due_ns() */
+        uint64_t clock_ns;                   /* its CPU clock when its values were last read */
+        uint64_t due_read_ns;                /* when all was read that was due: process_due_ns() */
         uint64_t thread_sum[THREAD_SUM_MAX]; /* of its living threads, when they were last read */
         uint64_t delay_ns, delay_cpu_ns;     /* when its run delay was last read, and its CPU time then */
-        uint64_t smaps_ns;      /* when smaps was last read; 0: never */
-        uint64_t smaps_key;     /* faults and stat_rss when smaps was last read */
-        uint64_t scanned_clock_ns; /* its CPU clock when its children were last listed */
-        uint64_t stat_rss;         /* as stat showed it, which may be less than the row's rss */
-        uint64_t status_key;    /* faults and stat_rss when status was last read */
-        uint32_t smaps_asked;   /* tick in which the helper was last asked for smaps */
-        uint32_t smaps_cost_us; /* moving average, rounded up */
-        uint32_t fds_at;        /* index + 1 of its slot in the descriptor cache; 0: none */
-        uint32_t read_tick;     /* the last tick in which it was read */
+        uint64_t smaps_ns;                   /* when smaps was last read; 0: never */
+        uint64_t smaps_key;                  /* faults and stat_rss when smaps was last read */
+        uint64_t scanned_clock_ns;           /* its CPU clock when its children were last listed */
+        uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
+        uint64_t status_key;                 /* faults and stat_rss when status was last read */
+        uint32_t smaps_asked;                /* tick in which the helper was last asked for smaps */
+        uint32_t smaps_cost_us;              /* moving average, rounded up */
+        uint32_t fds_at;                     /* index + 1 of its slot in the descriptor cache; 0: none */
+        uint32_t read_tick;                  /* the last tick in which it was read */
         /* memory.c: KiB that had moved among the processes that share memory with it when smaps was last read */
         uint32_t shared_kib;
         uint32_t files_kib;   /* the same of files, among all members */
         uint32_t smaps_files; /* KiB that it had of files and shared memory by then */
-        uint16_t reads; /* ticks in a row in which it was read, up to read_tick */
+        uint16_t reads;       /* ticks in a row in which it was read, up to read_tick */
         uint8_t info_tries;
         bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
-        bool has_threads : 1; /* it was read when it had several threads */
-        bool memory_checked : 1; /* it was asked whether its parent has the same address space */
+        bool has_threads : 1;         /* it was read when it had several threads */
+        bool memory_checked : 1;      /* it was asked whether its parent has the same address space */
         struct baro_key memory_owner; /* whose address space it uses; pid 0: its own, or that is not known yet */
         char comm[16];
     } note;
@@ -263,9 +263,9 @@ struct member {
 struct tree {
     struct member **at;         /* in order; NULL where one was removed, until tree_compact() */
     struct baro_process **rows; /* the same, for a sample */
-    struct gate *gates;     /* the same */
-    uint64_t *moved;        /* the same, a bit each: the member may have changed since the last sample */
-    uint64_t removals;      /* members removed so far */
+    struct gate *gates;         /* the same */
+    uint64_t *moved;            /* the same, a bit each: the member may have changed since the last sample */
+    uint64_t removals;          /* members removed so far */
     size_t n, cap, holes;
     struct member **hash;
     size_t hash_size;
@@ -274,7 +274,7 @@ struct tree {
     struct settlement *free_settlements;
     struct member_usage *free_usages, spare_usage;
     uint32_t last_id;
-    uint64_t epoch; /* members that are removed are kept until the epoch ends */
+    uint64_t epoch;              /* members that are removed are kept until the epoch ends */
     struct directory *directory; /* in which its members are, too; NULL: none. Borrowed; set before the first one */
     void *owner;                 /* for who uses the directory */
 };

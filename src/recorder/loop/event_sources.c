@@ -296,9 +296,8 @@ void record_listen(struct record_options *options)
 
 void record_note_namespaces(struct record_options *options, struct namespaces *ret)
 {
-    int fd = metric_need(options->wanted) & BARO_SOURCE_SOCK_DIAG
-                 ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)
-                 : -1;
+    int fd =
+        metric_need(options->wanted) & BARO_SOURCE_SOCK_DIAG ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
     namespaces_list(ret, fd);

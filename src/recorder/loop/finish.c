@@ -120,10 +120,10 @@ void recorder_finish(struct recorder *r)
             job_task_status(&r->job, r->job.all_task, r->status);
         if (!r->leaves)
             job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
-                  (uint64_t)(uint32_t)r->status,
-                  r->status_known ? ""
-                  : r->detached   ? "detached"
-                                  : "unknown");
+                      (uint64_t)(uint32_t)r->status,
+                      r->status_known ? ""
+                      : r->detached   ? "detached"
+                                      : "unknown");
         recorder_last_tick(r);
     }
     sampler_kill_helpers(&r->sampler);

@@ -204,9 +204,13 @@ static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
 {
     bool attached = o->n_targets || o->cgroup || o->select || o->pinned || o->host_alone;
-    *h = (struct baro_header){.mode = attached ? BARO_MODE_ATTACH : BARO_MODE_RUN, .interval_ns = o->interval_ns,
-                                .keep_ns = o->keep_ns, .keep_bytes = o->keep_bytes, .segment = o->next_segment ? 1 : 0,
-                              .overhead_ppm = o->overhead_ppm, .wanted = o->wanted};
+    *h = (struct baro_header){.mode = attached ? BARO_MODE_ATTACH : BARO_MODE_RUN,
+                              .interval_ns = o->interval_ns,
+                              .keep_ns = o->keep_ns,
+                              .keep_bytes = o->keep_bytes,
+                              .segment = o->next_segment ? 1 : 0,
+                              .overhead_ppm = o->overhead_ppm,
+                              .wanted = o->wanted};
     uint64_t passed = clock_monotonic_ns() - now_monotonic_ns;
     h->start_monotonic_ns = now_monotonic_ns;
     h->start_boottime_ns = clock_boottime_ns() - passed;

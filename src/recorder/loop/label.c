@@ -16,7 +16,7 @@
 #define WAIT (2 * NS_PER_SEC)
 #define WAITS_MOST 4096u
 #define HOLD (1200 * NS_PER_MS) /* the process that selects may be a second behind */
-#define LAST_MS 20 /* commands are read in batches of some milliseconds */
+#define LAST_MS 20              /* commands are read in batches of some milliseconds */
 #define LAST_MOST NS_PER_SEC
 #define START_SLACK (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
 

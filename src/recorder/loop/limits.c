@@ -44,7 +44,7 @@ struct limits_watch {
     uint64_t due_ns, wait_ns; /* since the tape began */
     uint64_t bounds_due_ns;   /* bounds are not read before that */
     size_t membership_len;
-    char membership[4096];    /* text of /proc/PID/cgroup when the places were found */
+    char membership[4096]; /* text of /proc/PID/cgroup when the places were found */
 };
 
 /* The process whose limits are the command's: the wrapper, because the recorder has raised some of its own. */

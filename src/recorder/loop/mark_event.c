@@ -47,8 +47,8 @@ static size_t put_meaning(const struct mark *m, const struct mark_came *came, st
 {
     size_t n = 0;
     if (m->kind == MARK_WHOLE)
-        to[n++] = (struct baro_attribute){
-            .name = ATTRIBUTE_DURATION, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = m->duration_ns};
+        to[n++] =
+            (struct baro_attribute){.name = ATTRIBUTE_DURATION, .type = BARO_ATTRIBUTE_UNSIGNED, .u64 = m->duration_ns};
     else if (*m->id)
         to[n++] = (struct baro_attribute){.name = ATTRIBUTE_PHASE_ID, .type = BARO_ATTRIBUTE_TEXT, .text = m->id};
     if (m->clock == MARK_UNTIMED && came->error_ns)

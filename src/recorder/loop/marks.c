@@ -16,10 +16,10 @@
 #include "recorder/marks/mark.h"
 #include "recorder/marks/marks_file.h"
 
-#define MARKS_READ 65536u          /* bytes in one turn */
-#define MARKS_BEHIND (4u << 20)    /* a reader that is further behind leaves lines out */
-#define MARKS_FREE (1u << 20)      /* so many bytes that were read are given back at once */
-#define TAIL 64u                   /* bytes that were read last */
+#define MARKS_READ 65536u       /* bytes in one turn */
+#define MARKS_BEHIND (4u << 20) /* a reader that is further behind leaves lines out */
+#define MARKS_FREE (1u << 20)   /* so many bytes that were read are given back at once */
+#define TAIL 64u                /* bytes that were read last */
 #define BUFFER (2 * MARK_LINE)
 #define LINES_AT_ONCE 4096u
 #define LINES_PER_SECOND 1000u
@@ -75,11 +75,8 @@ static void take_line(struct recorder *r, struct span line, const struct mark_ca
         note_left_out(m, &m->buffer->mark);
         mark_put(r, &m->buffer->mark, came);
         break;
-    case MARK_BAD:
-        note_bad(m, line);
-        break;
-    case MARK_EMPTY:
-        break;
+    case MARK_BAD: note_bad(m, line); break;
+    case MARK_EMPTY: break;
     }
 }
 

@@ -20,22 +20,22 @@ struct recorder;
 struct mark;
 
 struct marks {
-    int fd, watch_fd; /* -1: there is no file; nothing reports that it was written to */
-    bool watched;     /* it was tried to watch it */
-    bool armed;       /* the next write wakes the recorder */
-    bool edge;        /* an edge of a phase was read since the last sample */
-    uint64_t offset;  /* of the file, up to which it was read */
-    uint64_t freed;   /* up to which it was given back to the file system */
+    int fd, watch_fd;        /* -1: there is no file; nothing reports that it was written to */
+    bool watched;            /* it was tried to watch it */
+    bool armed;              /* the next write wakes the recorder */
+    bool edge;               /* an edge of a phase was read since the last sample */
+    uint64_t offset;         /* of the file, up to which it was read */
+    uint64_t freed;          /* up to which it was given back to the file system */
     struct timespec written; /* the file's time of modification when it was read */
     bool modified;           /* it was written to since */
-    uint64_t read_ns; /* when it was read last: all that was read since came later */
+    uint64_t read_ns;        /* when it was read last: all that was read since came later */
     /* A bucket of lines that may be taken: see take_token() */
     uint64_t tokens, tokens_ns;
     struct marks_buffer *buffer; /* allocated when the first line comes */
     bool skipping;               /* the rest of a line that is too long */
     uint64_t lost_lines, lost_bytes, bad_lines;
     uint64_t rewritten; /* times that it was truncated or overwritten */
-    uint64_t left_out; /* values of good lines */
+    uint64_t left_out;  /* values of good lines */
     char first_bad[48], first_left_out[208];
     bool removed, failed;
 };

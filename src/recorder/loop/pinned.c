@@ -56,9 +56,9 @@ static int resume(struct recorder *r, struct baro_error *err)
     const struct record_resume *before = r->options->resume;
     task_row_resume(&r->sampler.tasks, before->header, before->last);
     find_again(r, before->last);
-    return tree_count(&r->job.tree) ? 0
-                                    : error_set(err, -ESRCH, "%s: all processes of its tasks have ended",
-                                                r->options->task_file);
+    return tree_count(&r->job.tree)
+               ? 0
+               : error_set(err, -ESRCH, "%s: all processes of its tasks have ended", r->options->task_file);
 }
 
 int pinned_open(struct recorder *r, struct baro_error *err)

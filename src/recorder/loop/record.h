@@ -40,10 +40,10 @@ struct record_resume {
 };
 
 struct record_options {
-    int tape_fd;            /* closed by the recorder */
-    uint64_t wanted;        /* mask of process metrics */
-    uint64_t interval_ns;   /* 0: auto */
-    uint64_t overhead_ppm;  /* 0: no limit */
+    int tape_fd;                  /* closed by the recorder */
+    uint64_t wanted;              /* mask of process metrics */
+    uint64_t interval_ns;         /* 0: auto */
+    uint64_t overhead_ppm;        /* 0: no limit */
     uint64_t keep_ns, keep_bytes; /* for the header of a tape in segments; 0: no limit */
     bool cmdline, children;
     bool adopts;            /* run: the wrapper is a subreaper */
@@ -52,16 +52,16 @@ struct record_options {
     uint64_t start_ns;      /* run: CLOCK_MONOTONIC of the start of the tape, before the command starts; 0: now */
     const int32_t *targets; /* attach */
     size_t n_targets;
-    bool host;              /* record the machine, too */
-    bool host_alone;        /* attach: no targets, only the machine */
-    uint64_t for_ns;        /* attach: the longest duration; 0: until the last target ends */
-    const char *cgroup;     /* attach: a control group instead of targets */
+    bool host;                           /* record the machine, too */
+    bool host_alone;                     /* attach: no targets, only the machine */
+    uint64_t for_ns;                     /* attach: the longest duration; 0: until the last target ends */
+    const char *cgroup;                  /* attach: a control group instead of targets */
     const struct select_options *select; /* attach: tasks of selected processes instead; NULL: none */
     /* attach: tasks of processes that are named by pid instead (pinned.c), and the file that names
      * them, for errors; NULL: none. Borrowed until the recording has begun. */
     const struct select_options *pinned;
     const char *task_file;
-    const char *task;       /* run: the whole job is a task of this name; NULL: none */
+    const char *task; /* run: the whole job is a task of this name; NULL: none */
     /* run: the command's own control group (recorder/wrapper/own.h), removed at the end; NULL or empty: none */
     const struct own_group *own_group;
     const struct record_program *programs; /* --collect; borrowed */
@@ -72,10 +72,10 @@ struct record_options {
     /* Lines that the job appends are marks and phases (recorder/marks/marks_file.h). NULL or without a descriptor:
      * none. The recorder removes it if the wrapper was killed. */
     const struct marks_file *marks;
-    bool no_events;         /* only scan, for tests and for users who ask for it */
+    bool no_events;                     /* only scan, for tests and for users who ask for it */
     const struct record_resume *resume; /* an observer: the job is continued; NULL: it begins */
-    int events_fd; /* run: from record_listen(); closed by the recorder */
-    struct namespaces *namespaces; /* run: from record_note_namespaces(), taken over; NULL: none */
+    int events_fd;                      /* run: from record_listen(); closed by the recorder */
+    struct namespaces *namespaces;      /* run: from record_note_namespaces(), taken over; NULL: none */
     struct record_observer observer;
     /* After each sample, for a tape in segments: bytes is how long the current one is. Returns a descriptor to go on
      * in, which the recorder takes, or a negative code. If nothing could be written to it, no_segment is called. */
@@ -102,8 +102,8 @@ int record_run(const struct record_options *options, const struct link_end *link
 
 struct record_end {
     bool status_known;
-    int status;     /* wait status of the first target */
-    bool detached;  /* stopped by a signal or after for_ns; the targets live */
+    int status;    /* wait status of the first target */
+    bool detached; /* stopped by a signal or after for_ns; the targets live */
 };
 
 /* Records the targets and their descendants until the last target ends, INT, TERM or HUP arrives, or for_ns is over;

@@ -381,9 +381,7 @@ static bool descriptors_left(void)
 
 static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
-    uint64_t now = o->resume    ? o->resume->header->start_monotonic_ns
-                   : o->start_ns ? o->start_ns
-                                 : clock_monotonic_ns();
+    uint64_t now = o->resume ? o->resume->header->start_monotonic_ns : o->start_ns ? o->start_ns : clock_monotonic_ns();
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->target_fds[i] = -1;

@@ -47,31 +47,31 @@ struct recorder {
     struct member *touched, *touched_last; /* an event was about them since the last drain */
     struct recorder *active_next;          /* the next one with such members */
     bool active;
-    size_t due_at; /* its place among the recorders of an observer */
-    bool leaves;   /* an observer stops while the job lives: another one may go on with it */
-    bool is_first_due; /* the first sample was not taken yet: its members have to join first */
-    bool held;     /* the budget did not allow its tick when it was due */
-    uint64_t perf_due_ns;        /* when perf is opened, so that the command does not wait for it; 0: never, or done */
-    size_t n_attached;           /* processes that perf is attached to */
-    bool perf_partly;            /* perf could not be attached to some member */
-    uint64_t event_forks;        /* members added because of a fork event */
-    uint64_t found;              /* members added otherwise, at the last check */
+    size_t due_at;        /* its place among the recorders of an observer */
+    bool leaves;          /* an observer stops while the job lives: another one may go on with it */
+    bool is_first_due;    /* the first sample was not taken yet: its members have to join first */
+    bool held;            /* the budget did not allow its tick when it was due */
+    uint64_t perf_due_ns; /* when perf is opened, so that the command does not wait for it; 0: never, or done */
+    size_t n_attached;    /* processes that perf is attached to */
+    bool perf_partly;     /* perf could not be attached to some member */
+    uint64_t event_forks; /* members added because of a fork event */
+    uint64_t found;       /* members added otherwise, at the last check */
 
-    uint64_t tick_due_ns;        /* since the tape began */
-    uint64_t sampled_ns;         /* the last sample */
-    uint64_t quiet_ns;           /* the last sample in which the CPU clock of a member had advanced */
-    uint64_t checked_ns;         /* the last idle check since then */
-    bool resting;                /* the job is idle: only its CPU clocks are checked */
-    bool begun;                  /* the header is on the tape */
-    bool foreign_proc;           /* /proc is of another PID namespace and is not read */
+    uint64_t tick_due_ns; /* since the tape began */
+    uint64_t sampled_ns;  /* the last sample */
+    uint64_t quiet_ns;    /* the last sample in which the CPU clock of a member had advanced */
+    uint64_t checked_ns;  /* the last idle check since then */
+    bool resting;         /* the job is idle: only its CPU clocks are checked */
+    bool begun;           /* the header is on the tape */
+    bool foreign_proc;    /* /proc is of another PID namespace and is not read */
     bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
     struct oom_watch oom;
     struct marks marks;
-    struct selector *selector; /* that of all recorders; NULL: processes are not selected */
+    struct selector *selector;       /* that of all recorders; NULL: processes are not selected */
     struct select_options selection; /* what it selects */
     uint32_t select_id;
     struct recorder *next_selecting;
-    bool selected;             /* all processes that were there have been matched */
+    bool selected; /* all processes that were there have been matched */
     struct task_root {
         struct baro_key key;
         unsigned task;
@@ -84,10 +84,10 @@ struct recorder {
     struct held_exit {
         struct baro_exit *exit;
         uint64_t held_ns;
-    } *held_exits;
+    } * held_exits;
     size_t n_held_exits, cap_held_exits;
-    uint64_t tasks_lost;       /* lines that named a task and could not be followed */
-    int under_fd;              /* pidfd of --under; -1: none */
+    uint64_t tasks_lost; /* lines that named a task and could not be followed */
+    int under_fd;        /* pidfd of --under; -1: none */
     bool status_known;
     int status;
     uint64_t end_ns;         /* when the command, or the last target, ended */
@@ -126,25 +126,25 @@ void event_take_stashed(struct recorder *r, struct member *m); /* usage that was
 
 /* event_sources.c: opens and reads the event sources */
 void event_open(struct recorder *r);
-void event_open_all(struct recorders *a); /* of an observer, before its first job */
-void event_open_usage(struct recorder *r); /* after the first fork: an exit will follow */
+void event_open_all(struct recorders *a);               /* of an observer, before its first job */
+void event_open_usage(struct recorder *r);              /* after the first fork: an exit will follow */
 void event_count_pids(struct recorder *r, int32_t pid); /* before the job can fork unobserved; 0: processes are there */
 void event_drain(struct recorders *a);
 bool event_is_silent(const struct recorders *a); /* no event is queued: one would have woken the recorder */
 void event_ready(struct recorders *a);
 void event_activate(struct recorder *r); /* the current drain has an event of this one */
-void event_catch_up(void *recorder); /* reads events within a tick; for struct sampler_options */
+void event_catch_up(void *recorder);     /* reads events within a tick; for struct sampler_options */
 void event_close(struct recorders *a);
 void event_use(struct recorder *r, struct exits_source *source); /* uses it as the source of forks from now on */
 
 /* event_filter.c: lets the kernel drop foreign events */
-void event_filter(struct recorder *r, int events); /* after a drain that returned so many events */
+void event_filter(struct recorder *r, int events);       /* after a drain that returned so many events */
 void event_filter_fork(struct recorder *r, int32_t pid); /* the fork of a member was read */
-void event_filter_usage(struct recorders *a); /* a source of usage was opened */
+void event_filter_usage(struct recorders *a);            /* a source of usage was opened */
 
 /* event_perf.c: perf, which has to be attached to each member */
 void event_open_late(struct recorder *r);
-void event_verify(struct recorder *r); /* after members were found otherwise: had perf reported their forks? */
+void event_verify(struct recorder *r);          /* after members were found otherwise: had perf reported their forks? */
 void event_check_survivors(struct recorder *r); /* at the end: may living members have forked unobserved? */
 
 /* wrapper.c: messages of the wrapper */
@@ -193,7 +193,7 @@ bool label_was_member(const struct recorder *r, const struct watch_change *c); /
 
 /* unread.c: programs that ended before their command was read */
 void unread_change(struct recorders *a, struct recorder *r, const struct watch_change *c); /* r NULL: for all */
-void unread_turn(struct recorders *a); /* before each tick, or, of an observer, in each turn */
+void unread_turn(struct recorders *a);  /* before each tick, or, of an observer, in each turn */
 void unread_finish(struct recorder *r); /* for this recorder nothing more is waited for */
 void unread_close(struct recorders *a);
 
@@ -216,9 +216,9 @@ int limits_prepare(struct recorder *r, struct baro_error *err);
 void limits_without_groups(struct recorder *r); /* reads only the limits of the groups, not their values */
 bool limits_placed(const struct recorder *r);   /* are the job's groups known already? */
 void limits_settle(struct recorder *r);
-bool limits_wanted(const struct recorder *r);   /* the limits were not read yet, and could be now */
-void limits_find(struct recorder *r);           /* reads them for the first time, unless that was done */
-void limits_turn(struct recorder *r);           /* after a tick: reads them again if it is time */
+bool limits_wanted(const struct recorder *r); /* the limits were not read yet, and could be now */
+void limits_find(struct recorder *r);         /* reads them for the first time, unless that was done */
+void limits_turn(struct recorder *r);         /* after a tick: reads them again if it is time */
 void limits_close(struct recorder *r);
 
 /* loop.c */
@@ -241,7 +241,7 @@ void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct 
 void recorder_tick(struct recorder *r);
 void recorder_flush(struct recorder *r);       /* events that were reported since the last tick go to the tape */
 void recorder_sample_soon(struct recorder *r); /* at the edge of a phase: at once, within limits */
-void recorder_last_tick(struct recorder *r); /* the observer gets the sample before it is written to the tape */
+void recorder_last_tick(struct recorder *r);   /* the observer gets the sample before it is written to the tape */
 void recorder_first_tick(struct recorder *r);
 void recorder_scheduled_tick(struct recorder *r);
 void recorder_wake(struct recorder *r); /* after events: an idle job of an observer is sampled if they changed it */

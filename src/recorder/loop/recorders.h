@@ -69,10 +69,10 @@ struct recorders {
     unsigned checks; /* of idle jobs */
     int proc_fd, root_fd;
 
-    struct selector *selector;  /* select.c; NULL: no recorder has tasks of selected processes */
-    struct recorder *selecting; /* those that have */
+    struct selector *selector;           /* select.c; NULL: no recorder has tasks of selected processes */
+    struct recorder *selecting;          /* those that have */
     uint64_t select_starts, select_lost; /* of its processes, and events that they lost, as reported so far */
-    struct unread *unread; /* unread.c */
+    struct unread *unread;               /* unread.c */
     size_t n_unread, cap_unread;
     void (*say)(void *context, const char *line); /* of an observer: a line for people */
     void *say_context;

@@ -115,8 +115,8 @@ static void find_orphans(struct recorder *r)
     const struct baro_process *p;
     unsigned task = 0;
     for (size_t i = 0; (p = job_resume_next(&r->job, &i, &task)) != NULL;) {
-        const struct watch_change c = {.what = WATCH_JOIN, .task = (uint8_t)task, .pid = p->key.pid,
-                                       .start = p->key.start};
+        const struct watch_change c = {
+            .what = WATCH_JOIN, .task = (uint8_t)task, .pid = p->key.pid, .start = p->key.start};
         if (task && is_whole(r, task) && !r->job.tasks[task - 1].is_group && is_there(r, &c) &&
             !tree_find(&r->job.tree, c.pid))
             join(r, &c);
@@ -328,8 +328,10 @@ static void say_trouble(struct recorders *a, enum select_trouble trouble, struct
                  r->selection.pins[-1 - hung.pid].path);
         say(a, r, line);
     } else if (trouble == SELECT_HUNG && hung.pid > 0) {
-        snprintf(line, sizeof(line), "reading the command of process %d hangs: whether it belongs to a task is not "
-                 "known", (int)hung.pid);
+        snprintf(line, sizeof(line),
+                 "reading the command of process %d hangs: whether it belongs to a task is not "
+                 "known",
+                 (int)hung.pid);
         say(a, NULL, line);
     } else if (trouble == SELECT_ENDED) {
         say(a, NULL, "the process that selects has ended or can't be started; it is tried again");

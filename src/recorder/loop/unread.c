@@ -40,8 +40,13 @@ static void count(struct recorder *r, const bool may[TASKS_MOST], const struct e
 static void judge(struct recorder *r, const struct watch_change *c, const struct end *end)
 {
     const struct select_options *o = &r->selection;
-    const struct command command = {.cmdline = "", .exe = "", .comm = end->comm, .exe_name = "", .argv_name = "",
-                                    .has_uid = end->has_uid, .uid = end->uid};
+    const struct command command = {.cmdline = "",
+                                    .exe = "",
+                                    .comm = end->comm,
+                                    .exe_name = "",
+                                    .argv_name = "",
+                                    .has_uid = end->has_uid,
+                                    .uid = end->uid};
     bool may[TASKS_MOST];
     unsigned task = rules_judge(o->rules, &command, may);
     if (task && (o->under || !end->t_ns)) { /* whether it was below that process is not known */
@@ -85,7 +90,11 @@ static bool find_held(const struct recorder *r, const struct watch_change *c, st
     const struct baro_exit *e = label_held_exit(r, c);
     bool whole = e && e->source == BARO_EXIT_TASKSTATS;
     if (e)
-        *ret = (struct end){whole ? e->name : NULL, whole, whole && !e->absent[EXIT_cpu], e->uid, e->value[EXIT_cpu],
+        *ret = (struct end){whole ? e->name : NULL,
+                            whole,
+                            whole && !e->absent[EXIT_cpu],
+                            e->uid,
+                            e->value[EXIT_cpu],
                             r->header.start_monotonic_ns + e->t_ns};
     return e;
 }
@@ -96,9 +105,7 @@ static bool resolve(struct recorder *r, const struct watch_change *c, bool last)
     struct end end = {0};
     bool selects = r->job.selected;
     const struct member *m = selects ? NULL : label_member(r, c);
-    bool found = m         ? find_member(r, m, &end)
-                 : selects ? find_stashed(r->all, c, &end)
-                           : find_held(r, c, &end);
+    bool found = m ? find_member(r, m, &end) : selects ? find_stashed(r->all, c, &end) : find_held(r, c, &end);
     if (!found && !last && (r->all->usage || !selects))
         return false;
     sampler_advance(&r->sampler);

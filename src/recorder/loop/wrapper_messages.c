@@ -36,8 +36,8 @@ static void take_totals(struct recorder *r, const struct link_message *l)
     w->floor_rss = l->floor_rss_bytes;
     w->reaped = l->total_reaped;
     w->io_unknown = l->total_io_unknown;
-    static const enum job_metric from_wait4[] = {JOB_cpu_user, JOB_cpu_system, JOB_faults_minor, JOB_faults_major,
-                                                 JOB_switches_voluntary, JOB_switches_involuntary};
+    static const enum job_metric from_wait4[] = {JOB_cpu_user,     JOB_cpu_system,         JOB_faults_minor,
+                                                 JOB_faults_major, JOB_switches_voluntary, JOB_switches_involuntary};
     for (size_t i = 0; w->reaped && i < sizeof(from_wait4) / sizeof(*from_wait4); i++)
         r->job.known |= UINT64_C(1) << from_wait4[i];
     static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR,
@@ -205,25 +205,15 @@ static void on_message(struct recorder *r, const struct link_message *l)
 {
     struct member *m = tree_find(&r->job.tree, r->command);
     switch (l->kind) {
-    case LINK_STARTED:
-        on_started(r, l);
-        break;
+    case LINK_STARTED: on_started(r, l); break;
     case LINK_FAILED:
         r->finishing = true;
         recorder_event(r, BARO_EVENT_WARNING, NULL, (uint64_t)l->number, "the command could not be executed");
         break;
-    case LINK_REAPED:
-        on_reaped(r, l);
-        break;
-    case LINK_SIGNAL:
-        recorder_event(r, BARO_EVENT_SIGNAL, m, (uint64_t)l->number, "");
-        break;
-    case LINK_STOPPED:
-        recorder_event(r, BARO_EVENT_STOP, m, (uint64_t)l->number, "");
-        break;
-    case LINK_CONTINUED:
-        recorder_event(r, BARO_EVENT_CONT, m, 0, "");
-        break;
+    case LINK_REAPED: on_reaped(r, l); break;
+    case LINK_SIGNAL: recorder_event(r, BARO_EVENT_SIGNAL, m, (uint64_t)l->number, ""); break;
+    case LINK_STOPPED: recorder_event(r, BARO_EVENT_STOP, m, (uint64_t)l->number, ""); break;
+    case LINK_CONTINUED: recorder_event(r, BARO_EVENT_CONT, m, 0, ""); break;
     case LINK_ENDED:
         take_totals(r, l);
         if (!r->status_known && r->started) { /* LINK_REAPED of the command was lost: the socket was full */
@@ -232,8 +222,7 @@ static void on_message(struct recorder *r, const struct link_message *l)
         }
         r->finishing = true;
         break;
-    default:
-        break;
+    default: break;
     }
 }
 

@@ -17,7 +17,7 @@
 
 struct member {
     char key[MARK_ATTRIBUTE_NAME];
-    bool has_name; /* the key can be the name of an attribute */
+    bool has_name;           /* the key can be the name of an attribute */
     struct span name, value; /* as they are written */
     unsigned levels;
 };
@@ -215,8 +215,8 @@ static void add(struct mark *m, const struct member *v)
 
 /* Those up to MARK name the mark, the last one of them. */
 enum { BEGIN, END, PHASE, RUN_TASK, TASK_END, MARK, NAME, TYPE, EVENT, TS, SECONDS, DATA, WORDS };
-static const char *const words[WORDS] = {"begin", "end",   "phase", "run_task", "task_end", "mark",
-                                         "name",  "type",  "event", "ts",       "seconds",  "data"};
+static const char *const words[WORDS] = {"begin", "end",  "phase", "run_task", "task_end", "mark",
+                                         "name",  "type", "event", "ts",       "seconds",  "data"};
 
 enum form { OF_OURS, LOG_PHASE, LOG_EVENT };
 
@@ -373,9 +373,9 @@ static void settle_process(struct mark *m)
 
 static void begin_ours(struct mark *m, const struct line *l)
 {
-    static const enum mark_kind kinds[] = {[BEGIN] = MARK_BEGIN,   [END] = MARK_END,
-                                           [PHASE] = MARK_WHOLE,   [RUN_TASK] = MARK_TASK,
-                                           [TASK_END] = MARK_TASK_END, [MARK] = MARK_POINT, [NAME] = MARK_POINT};
+    static const enum mark_kind kinds[] = {
+        [BEGIN] = MARK_BEGIN,       [END] = MARK_END,    [PHASE] = MARK_WHOLE, [RUN_TASK] = MARK_TASK,
+        [TASK_END] = MARK_TASK_END, [MARK] = MARK_POINT, [NAME] = MARK_POINT};
     m->name = l->named_by < WORDS ? keep_name(m, words[l->named_by], l->value[l->named_by]) : "";
     m->kind = l->named_by < WORDS ? kinds[l->named_by] : MARK_POINT;
     if (m->kind == MARK_WHOLE && !scan_seconds(l->value[SECONDS], &m->seconds))

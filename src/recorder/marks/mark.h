@@ -30,11 +30,11 @@
 #include "baro/attribute.h"
 #include "base/span.h"
 
-#define MARK_LINE 16384u /* the longest line; what is beyond is left out */
-#define MARK_NAME 1024u  /* bytes of a name, with its NUL; what is beyond is left out */
-#define MARK_ATTRIBUTES 30u     /* of a phase as a whole and of lines of a RunLog MARK_ATTRIBUTES_LOG */
+#define MARK_LINE 16384u    /* the longest line; what is beyond is left out */
+#define MARK_NAME 1024u     /* bytes of a name, with its NUL; what is beyond is left out */
+#define MARK_ATTRIBUTES 30u /* of a phase as a whole and of lines of a RunLog MARK_ATTRIBUTES_LOG */
 #define MARK_ATTRIBUTES_LOG 28u
-#define MARK_ATTRIBUTE_NAME 256u /* with its NUL; a longer one is left out with its value */
+#define MARK_ATTRIBUTE_NAME 256u  /* with its NUL; a longer one is left out with its value */
 #define MARK_ATTRIBUTE_TEXT 4096u /* with its NUL; a longer one is kept as JSON */
 #define MARK_LEFT_OUT 64u
 
@@ -44,16 +44,16 @@ enum mark_clock { MARK_UNTIMED, MARK_MONOTONIC, MARK_REALTIME };
 struct mark {
     enum mark_kind kind;
     enum mark_clock clock;
-    uint64_t time_ns;     /* on that clock */
-    uint64_t duration_ns; /* of MARK_WHOLE */
-    int wait_status;      /* of MARK_TASK_END */
+    uint64_t time_ns;      /* on that clock */
+    uint64_t duration_ns;  /* of MARK_WHOLE */
+    int wait_status;       /* of MARK_TASK_END */
     const char *name, *id; /* "" if there is none */
-    int32_t pid;          /* with start_ticks; 0: not given */
+    int32_t pid;           /* with start_ticks; 0: not given */
     uint64_t start_ticks;
-    const char *ts;       /* of a line of a RunLog, as it was written; "" */
+    const char *ts;                /* of a line of a RunLog, as it was written; "" */
     struct baro_attribute seconds; /* of MARK_WHOLE, as they were written */
-    bool beside;          /* of an event of a RunLog: its attributes stood beside "data", or are "data" as one */
-    size_t n_attributes, left_out; /* left out: members that can't be kept */
+    bool beside; /* of an event of a RunLog: its attributes stood beside "data", or are "data" as one */
+    size_t n_attributes, left_out;      /* left out: members that can't be kept */
     char first_left_out[MARK_LEFT_OUT]; /* the name of the first of them, cut to this length; may be no UTF-8 */
     const char *why_left_out;
     struct baro_attribute attribute[MARK_ATTRIBUTES];

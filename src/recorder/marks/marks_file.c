@@ -92,8 +92,8 @@ static int make_file(struct marks_file *f, const char *folder, bool below_else)
     f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (f->fd < 0)
         return -errno;
-    bool swept = flock(f->fd, LOCK_SH | LOCK_NB) < 0 ? errno == EWOULDBLOCK
-                                                     : fstat(f->fd, &st) == 0 && st.st_nlink == 0;
+    bool swept =
+        flock(f->fd, LOCK_SH | LOCK_NB) < 0 ? errno == EWOULDBLOCK : fstat(f->fd, &st) == 0 && st.st_nlink == 0;
     if (!swept && (marks_file_lock(f->fd) == 0 || !below_else))
         return 0; /* also where no file system knows locks */
     if (!swept)

@@ -63,11 +63,15 @@ bool folder_check(struct jobs *j, struct observer *observer)
         return false;
     int code = open_again(j, &why);
     if (code == 0)
-        error_set(&line, -ENOENT, "the folder of the tapes, %s, was removed or replaced: each job begins a new tape in "
-                  "the folder that is there now", o->dir);
+        error_set(&line, -ENOENT,
+                  "the folder of the tapes, %s, was removed or replaced: each job begins a new tape in "
+                  "the folder that is there now",
+                  o->dir);
     else
-        error_set(&line, code, "the folder of the tapes, %s, was removed or replaced: no new job is recorded, and it "
-                  "is tried again (%s)", o->dir, why.text);
+        error_set(&line, code,
+                  "the folder of the tapes, %s, was removed or replaced: no new job is recorded, and it "
+                  "is tried again (%s)",
+                  o->dir, why.text);
     if (code == 0 || !j->folder_retry_ns)
         o->say(o->context, line.text);
     j->folder_retry_ns = code == 0 ? 0 : now + RETRY_NS;

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "recorder/observe/state.h"
 
-#define TURN_NS (500 * NS_PER_MS)      /* between two searches for jobs */
+#define TURN_NS (500 * NS_PER_MS) /* between two searches for jobs */
 #define QUIET_NS (60 * NS_PER_SEC)
 #define BEGIN_NS (50 * NS_PER_MS) /* jobs are begun for so long; then samples that are due are taken */
 
@@ -99,8 +99,12 @@ static void set_tasks(struct job_entry *e, const struct job_request *q)
     bool selects = f->rules.n > 0;
     for (size_t i = 0; i < f->n_pins; i++)
         selects |= f->pin[i].kind != PIN_PID;
-    e->tasks = (struct select_options){.name = e->name, .rules = &f->rules, .pins = f->pin, .n_pins = f->n_pins,
-                                       .sandboxes = f->sandbox, .n_sandboxes = f->n_sandboxes};
+    e->tasks = (struct select_options){.name = e->name,
+                                       .rules = &f->rules,
+                                       .pins = f->pin,
+                                       .n_pins = f->n_pins,
+                                       .sandboxes = f->sandbox,
+                                       .n_sandboxes = f->n_sandboxes};
     e->options.select = selects ? &e->tasks : NULL;
     e->options.pinned = selects ? NULL : &e->tasks;
     e->options.task_file = q->task_file;
@@ -111,8 +115,8 @@ static struct job_entry *entry_new(struct jobs *j, const struct job_request *q)
     struct job_entry *e = calloc(1, sizeof(*e));
     if (!e)
         return NULL;
-    *e = (struct job_entry){.jobs = j, .name = strdup(q->name), .id = q->id, .options = j->options->record,
-                            .segments = {.dir_fd = -1}};
+    *e = (struct job_entry){
+        .jobs = j, .name = strdup(q->name), .id = q->id, .options = j->options->record, .segments = {.dir_fd = -1}};
     e->options.observer.context = e;
     e->options.host = e->options.host_alone = !q->cgroup && !q->tasks;
     e->options.cgroup = q->cgroup ? e->name : NULL;
@@ -154,8 +158,10 @@ static int begin(struct search *s, const struct job_request *q, struct job_entry
         return 0;
     }
     if (code == -EMFILE)
-        error_set(err, code, "%s can't be recorded: no descriptor is left (ulimit -n), and a job takes ten to thirty; "
-                  "it is tried again", q->name);
+        error_set(err, code,
+                  "%s can't be recorded: no descriptor is left (ulimit -n), and a job takes ten to thirty; "
+                  "it is tried again",
+                  q->name);
     else if (!*err->text)
         error_set(err, code, "%s can't be recorded: %s", q->name, strerror(-code));
     if (opened && e->begun)
@@ -206,7 +212,8 @@ static void say_no_match(const struct jobs *j, const char *pattern)
     struct baro_error line = BARO_ERROR_INIT;
     error_set(&line, -ENOENT,
               "--cgroup %s: no control group matches so far; a pattern is relative to /sys/fs/cgroup, as paths in "
-              "/proc/PID/cgroup are. Each one that appears is recorded", pattern);
+              "/proc/PID/cgroup are. Each one that appears is recorded",
+              pattern);
     j->options->say(j->options->context, line.text);
 }
 
@@ -254,9 +261,8 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
                                       .no_events = options->no_events,
                                       .turn_ns = TURN_NS,
                                       .turn = turn,
-                                      .worker = code == 0 && options->tasks_dir
-                                                    ? lister_worker(j.task_files.lister)
-                                                    : NULL,
+                                      .worker =
+                                          code == 0 && options->tasks_dir ? lister_worker(j.task_files.lister) : NULL,
                                       .say = say,
                                       .ended = on_ended,
                                       .context = &j};

@@ -175,8 +175,8 @@ int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
     l->at[i] = l->at[--l->n];
     const struct segments *list = &e->segments.list;
     e->newest = open_newest(&e->segments);
-    e->resume = (struct record_resume){baro_tape_header(e->newest ? e->newest : e->before), last,
-                                       list->at[list->n - 1].number};
+    e->resume =
+        (struct record_resume){baro_tape_header(e->newest ? e->newest : e->before), last, list->at[list->n - 1].number};
     e->options.resume = &e->resume;
     return fd;
 }

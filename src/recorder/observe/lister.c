@@ -26,8 +26,8 @@
 #define FIRST_WITHIN NS_PER_SEC
 #define STUCK_AFTER (5 * NS_PER_SEC)
 #define RETRY_NS (5 * NS_PER_SEC)
-#define BARRED_MOST (ENDING_MOST - 2) /* so that the worker can always be started once more */
-#define HASH_BEGIN 14695981039346656037u   /* FNV-1a */
+#define BARRED_MOST (ENDING_MOST - 2)    /* so that the worker can always be started once more */
+#define HASH_BEGIN 14695981039346656037u /* FNV-1a */
 
 struct listing {
     struct worker_shared worker;
@@ -39,8 +39,8 @@ struct listing {
     char at[NAME_MAX + 1];                  /* the file that is read now; "": the folder */
     _Atomic uint64_t hash;                  /* of what was found last; 0: what is found is new in any case */
     size_t n;
-    bool has_more;  /* than there is room for */
-    bool is_whole;  /* no file hangs */
+    bool has_more; /* than there is room for */
+    bool is_whole; /* no file hangs */
     struct task_found file[2 * TASK_FILES_MOST];
 };
 
@@ -99,8 +99,8 @@ static bool read_file(struct listing *l, int dir, const char *name, struct task_
     worker_progress(&l->worker);
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
         return false; /* a link is an error of whoever put it there, and is reported by what reads it */
-    ret->version = (struct task_version){st.st_ino, st.st_dev, (uint64_t)st.st_size, st.st_mtim.tv_sec,
-                                         st.st_mtim.tv_nsec, st.st_uid};
+    ret->version = (struct task_version){st.st_ino,         st.st_dev,          (uint64_t)st.st_size,
+                                         st.st_mtim.tv_sec, st.st_mtim.tv_nsec, st.st_uid};
     return true;
 }
 
@@ -179,8 +179,11 @@ int lister_new(struct lister **ret, const char *path, struct baro_error *err)
     int code = set_path(l, path);
     if (code < 0)
         error_set(err, code, "--tasks %s: %s", path, strerror(-code));
-    const struct worker_options o = {.shared_bytes = sizeof(struct listing), .stuck_after_ns = STUCK_AFTER,
-                                     .live = live, .context = l, .kept_fd = -1};
+    const struct worker_options o = {.shared_bytes = sizeof(struct listing),
+                                     .stuck_after_ns = STUCK_AFTER,
+                                     .live = live,
+                                     .context = l,
+                                     .kept_fd = -1};
     if (code == 0)
         code = worker_new(&l->worker, &o, err);
     if (code < 0) {

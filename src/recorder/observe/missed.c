@@ -139,9 +139,10 @@ void missed_say(struct missed *m, const struct jobs_options *o, bool at_end)
         return;
     m->due_ns = now + SAY_EVERY;
     m->said = m->count;
-    error_set(&line, -ENOENT, "control groups that match and were removed before they could be recorded, so far: "
-              "%s%llu; what ran in them is on no tape", m->is_lower_bound ? "at least " : "",
-              (unsigned long long)m->count);
+    error_set(&line, -ENOENT,
+              "control groups that match and were removed before they could be recorded, so far: "
+              "%s%llu; what ran in them is on no tape",
+              m->is_lower_bound ? "at least " : "", (unsigned long long)m->count);
     o->say(o->context, line.text);
 }
 

@@ -14,7 +14,7 @@
 #include "recorder/sampler/schedule.h"
 
 #define TICKS_MOST 32u /* in a row; then events are read */
-#define TURNS_MOST 10u  /* but comes after ten times its period at the latest */
+#define TURNS_MOST 10u /* but comes after ten times its period at the latest */
 #define SELECT_EVERY (500 * NS_PER_MS)
 #define TURN_SHARE 500u /* a search for jobs may take a 500th of the time */
 

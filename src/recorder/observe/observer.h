@@ -19,7 +19,7 @@ struct observe_options {
     /* Called at once and then each turn_ns: looks for jobs to begin and to end. Returns whether it has more to do,
      * which it does after the samples that are due. */
     bool (*turn)(void *context, struct observer *o);
-    struct worker *worker; /* of the caller: its CPU time is part of the cost; NULL: none */
+    struct worker *worker;                        /* of the caller: its CPU time is part of the cost; NULL: none */
     void (*say)(void *context, const char *line); /* one line for people, about no job in particular */
     /* A job is over, and everything is on its tape. job: the context of its record_options.observer, which can be freed
      * now. */

@@ -18,7 +18,7 @@ struct lister;
 struct job_entry {
     struct jobs *jobs;
     struct recorder *recorder;
-    char *name;  /* what it is known by: the path of a control group, or the name of a job of tasks */
+    char *name; /* what it is known by: the path of a control group, or the name of a job of tasks */
     /* The inode of its control group, as another group may have had the same name; or which version of a task file it
      * is. */
     uint64_t id;
@@ -53,27 +53,27 @@ struct task_version {
 struct task_entry {
     char *name;
     struct task_version version;
-    bool seen;      /* in the search that is going on */
-    bool is_unread; /* this version of it was not read yet */
-    struct job_entry *job; /* NULL: it has an error, or the job is over */
-    uint64_t retry_ns;     /* CLOCK_MONOTONIC; when it is tried again; 0: never */
-    struct pin pin;        /* the control group that it waits for; line 0: reading it hung */
-    char *group;           /* that control group */
+    bool seen;                       /* in the search that is going on */
+    bool is_unread;                  /* this version of it was not read yet */
+    struct job_entry *job;           /* NULL: it has an error, or the job is over */
+    uint64_t retry_ns;               /* CLOCK_MONOTONIC; when it is tried again; 0: never */
+    struct pin pin;                  /* the control group that it waits for; line 0: reading it hung */
+    char *group;                     /* that control group */
     unsigned said_line, said_column; /* the last place in it for which that was said */
-    unsigned n_hung; /* how often reading it took too long; it comes after those with less */
+    unsigned n_hung;                 /* how often reading it took too long; it comes after those with less */
 };
 
 /* The process that reads one of them. One that hangs is killed and left behind: it may end much later. */
 #define READERS_LEFT_MOST 8u
 struct reader {
-    pid_t pid; /* 0: none */
-    int fd;    /* -1: all was read, or it was killed */
+    pid_t pid;                /* 0: none */
+    int fd;                   /* -1: all was read, or it was killed */
     struct task_entry *entry; /* NULL: it has changed meanwhile */
     char path[PATH_MAX];
     struct buf lines;
     int status;
     bool is_late;
-    uint64_t began_ns; /* CLOCK_MONOTONIC */
+    uint64_t began_ns;             /* CLOCK_MONOTONIC */
     pid_t left[READERS_LEFT_MOST]; /* that were killed and have not ended yet */
     size_t n_left;
 };
@@ -99,7 +99,7 @@ struct missed {
     struct missed_folder {
         int wd;
         char *path, *pattern; /* of the names of groups in it */
-    } *at;
+    } * at;
     size_t n, cap;
     struct paths pending; /* groups that were made and have not been recorded */
     struct paths begun;   /* in the last search, whose event was not read by then */
@@ -118,7 +118,7 @@ struct jobs {
     bool folder_was_link;
     uint64_t folder_retry_ns; /* CLOCK_MONOTONIC; 0: the folder is there */
     uint64_t failed_ns;       /* CLOCK_MONOTONIC; when a job could not be recorded */
-    uint64_t total_due_ns; /* CLOCK_MONOTONIC */
+    uint64_t total_due_ns;    /* CLOCK_MONOTONIC */
     bool total_reported;
     bool were_searched; /* once, for control groups that match */
 };
@@ -165,7 +165,7 @@ size_t groups_each(const char *pattern, const struct groups_search *s);
 /* task_files.c: one turn, until about until_ns. Returns whether there are more files to read now. */
 bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context);
 bool task_files_are_read(const struct task_files *t); /* each that is there now */
-void task_files_again(struct task_files *t); /* jobs that are recorded are to begin once more */
+void task_files_again(struct task_files *t);          /* jobs that are recorded are to begin once more */
 void task_files_ended(struct jobs *j, const struct job_entry *e);
 void task_files_done(struct task_files *t);
 
@@ -187,8 +187,8 @@ void lister_free(struct lister *l); /* NULL allowed */
 /* reader.c */
 /* Unless one is at work. Returns 0 or a negative code; -EBUSY: too many hang. */
 int reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o);
-size_t reader_left(struct reader *r); /* Returns how many hang. */
-bool reader_wait(struct reader *r, uint64_t until_ns); /* Returns whether it has ended by then. */
+size_t reader_left(struct reader *r);                             /* Returns how many hang. */
+bool reader_wait(struct reader *r, uint64_t until_ns);            /* Returns whether it has ended by then. */
 void reader_cancel(struct reader *r, const struct task_entry *f); /* it does not matter any more what it reads of f */
 void reader_done(struct reader *r);
 
@@ -201,7 +201,7 @@ int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
 bool left_has(const struct left_tapes *l, int dir_fd, const char *ending); /* is there one? */
 void left_release(struct job_entry *e);
 void left_give_back(struct left_tapes *l, struct job_entry *e); /* it could not begin */
-void left_close_one(struct left_tapes *l, int dir_fd); /* one whose job is over */
+void left_close_one(struct left_tapes *l, int dir_fd);          /* one whose job is over */
 
 /* total.c */
 void total_check(struct jobs *j);
@@ -210,7 +210,7 @@ void total_check(struct jobs *j);
 int job_tape_open(struct job_entry *e, struct baro_error *err); /* sets options.tape_fd and what writes the segments */
 /* Has another observer left a tape of this job, with which this one can go on? */
 bool job_tape_is_left(const struct jobs *j, const struct job_request *q);
-void job_tape_discard(struct job_entry *e);                     /* nothing was recorded */
+void job_tape_discard(struct job_entry *e); /* nothing was recorded */
 void job_tape_close(struct job_entry *e);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define RETRY_NS (2 * NS_PER_SEC)
 #define RETRY_HUNG_NS (20 * NS_PER_SEC)
-#define HUNG_DOUBLES 8u /* to an hour and 25 minutes */
+#define HUNG_DOUBLES 8u     /* to an hour and 25 minutes */
 #define PATIENCE NS_PER_SEC /* one that takes longer is waited for less often */
 
 static bool is_same(const struct task_version *a, const struct task_version *b)
@@ -134,13 +134,13 @@ static void list(struct jobs *j, struct observer *o)
 
 /* ---- a file ---- */
 
-static int begin(const struct jobs *j, struct task_file *file, struct task_entry *f, const char *path,
-                 job_begin_fn *fn, void *context, struct baro_error *err)
+static int begin(const struct jobs *j, struct task_file *file, struct task_entry *f, const char *path, job_begin_fn *fn,
+                 void *context, struct baro_error *err)
 {
     char stem[256] = "";
     memcpy(stem, f->name, task_stem_length(f->name) < sizeof(stem) ? task_stem_length(f->name) : 0);
-    const struct job_request q = {.name = *file->job ? file->job : stem, .id = id_of(&f->version), .tasks = file,
-                                  .task_file = path};
+    const struct job_request q = {
+        .name = *file->job ? file->job : stem, .id = id_of(&f->version), .tasks = file, .task_file = path};
     int code = task_file_find(file, path, false, err);
     if (code == -ESRCH && job_tape_is_left(j, &q))
         code = task_file_find(file, path, true, err);
@@ -225,8 +225,8 @@ static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *c
     }
     f->n_hung = 0;
     struct task_file *file = calloc(1, sizeof(*file));
-    int code = file ? task_file_take(file, r->path, &r->lines, r->status, &err)
-                    : error_set(&err, -ENOMEM, "out of memory");
+    int code =
+        file ? task_file_take(file, r->path, &r->lines, r->status, &err) : error_set(&err, -ENOMEM, "out of memory");
     if (code == 0)
         code = begin(j, file, f, r->path, fn, context, &err);
     if (code == 0)

@@ -123,28 +123,16 @@ static void value_mark(struct marks *m, enum rule_how how, struct span value, bo
     switch (how) {
     case HOW_WHOLE:
     case HOW_POSITIONAL:
-    case HOW_TELLING:
-        mark(m, value.at, value.at + value.len);
-        return;
+    case HOW_TELLING: mark(m, value.at, value.at + value.len); return;
     case HOW_UNLESS_FILE:
         if (!value_is_harmless(TELLS_SECRET, value, script))
             mark(m, value.at, value.at + value.len);
         return;
-    case HOW_COLON:
-        mark_after(m, value, ':', script);
-        return;
-    case HOW_PERCENT:
-        mark_after(m, value, '%', script);
-        return;
-    case HOW_COMMA:
-        mark_after(m, value, ',', script);
-        return;
-    case HOW_ASSIGNED:
-        mark_after(m, value, '=', script);
-        return;
-    case HOW_SLASH:
-        mark_slash(m, value);
-        return;
+    case HOW_COLON: mark_after(m, value, ':', script); return;
+    case HOW_PERCENT: mark_after(m, value, '%', script); return;
+    case HOW_COMMA: mark_after(m, value, ',', script); return;
+    case HOW_ASSIGNED: mark_after(m, value, '=', script); return;
+    case HOW_SLASH: mark_slash(m, value); return;
     }
 }
 
@@ -203,14 +191,10 @@ static bool is_positional(const struct redact_rule *r, struct span program, stru
     struct span name = path_base(before);
     bool behind_word = is_word(before) && !(name.len == program.len && memcmp(name.at, program.at, name.len) == 0);
     switch ((enum rule_how)r->how) {
-    case HOW_POSITIONAL:
-        return is_word(argument) && behind_word;
-    case HOW_TELLING:
-        return !is_flag(argument) && tells_without_dash(before);
-    case HOW_ASSIGNED:
-        return is_word(argument) && !is_flag(before) && memchr(argument.at, '=', argument.len);
-    default:
-        return is_word(argument);
+    case HOW_POSITIONAL: return is_word(argument) && behind_word;
+    case HOW_TELLING: return !is_flag(argument) && tells_without_dash(before);
+    case HOW_ASSIGNED: return is_word(argument) && !is_flag(before) && memchr(argument.at, '=', argument.len);
+    default: return is_word(argument);
     }
 }
 

@@ -89,7 +89,7 @@ static void words_split(struct span key, struct words *w)
 static const char *const secret_words[] = {
     "pass",        "pw",       "pwd",      "secret", "secrets", "token",   "psk",    "passwords",   "credential",
     "credentials", "passwort", "kennwort", "otp",    "totp",    "jwt",     "bearer", "requirepass", "masterauth",
-    "setcookie",   "apikeys",  "pat",      "passin", "passout", "webhook", "psw",         NULL,
+    "setcookie",   "apikeys",  "pat",      "passin", "passout", "webhook", "psw",    NULL,
 };
 /* Ends of names without a separator between their words: dbpassword, authtoken. */
 static const char *const secret_ends[] = {
@@ -185,9 +185,9 @@ static const char *const fillers[] = {"value", "text",      "string", "data", "b
                                       "plain", "plaintext", "raw",    "hex",  "literal", NULL};
 /* Words that end with "pass" and are no passwords. */
 static const char *const other_passes[] = {
-    "bypass",    "compass",  "encompass",  "trespass",   "surpass",  "overpass", "underpass", "firstpass", "secondpass",
-    "multipass", "twopass",  "singlepass", "renderpass", "lowpass",  "highpass", "bandpass",  "allpass",   "onepass",
-    "npass",     "prepass",  "testpass",   "lastpass",   "gopass",   "postpass", "midpass",   NULL,
+    "bypass",    "compass", "encompass",  "trespass",   "surpass", "overpass", "underpass", "firstpass", "secondpass",
+    "multipass", "twopass", "singlepass", "renderpass", "lowpass", "highpass", "bandpass",  "allpass",   "onepass",
+    "npass",     "prepass", "testpass",   "lastpass",   "gopass",  "postpass", "midpass",   NULL,
 };
 /* First words of "WORD key" that are public keys, or that say where something is. */
 static const char *const plain_keys[] = {

@@ -77,20 +77,14 @@ static const char *value_end(const struct pair *p, const char *value)
     switch (p->before) {
     case '&':
     case '?':
-    case '[':
-        return until(value, p->end, "&#\"'", true);
+    case '[': return until(value, p->end, "&#\"'", true);
     case ',':
-    case '{':
-        return until(value, p->end, ",}\"'", true);
-    case ';':
-        return until(value, p->end, ";\"'", false);
-    case '=':
-        return p->blanks ? until(value, p->end, "\"'", true) : p->end;
+    case '{': return until(value, p->end, ",}\"'", true);
+    case ';': return until(value, p->end, ";\"'", false);
+    case '=': return p->blanks ? until(value, p->end, "\"'", true) : p->end;
     case '"':
-    case '\'':
-        return until(value, p->end, p->before == '"' ? "\"" : "'", false);
-    default:
-        return until(value, p->end, "\"'", true);
+    case '\'': return until(value, p->end, p->before == '"' ? "\"" : "'", false);
+    default: return until(value, p->end, "\"'", true);
     }
 }
 

@@ -385,8 +385,8 @@ const char *const redact_prose[] = {
 };
 
 const char *const redact_drinkers[] = {
-    "-S",      "chpasswd",     "--password-stdin", "--passphrase-fd", "--with-token",
-    "--stdin", "--pass-stdin", "--passwd-on-stdin", "passwd",           "--key-file=-",    NULL,
+    "-S",           "chpasswd",          "--password-stdin", "--passphrase-fd", "--with-token", "--stdin",
+    "--pass-stdin", "--passwd-on-stdin", "passwd",           "--key-file=-",    NULL,
 };
 
 const struct shape redact_shapes[] = {

@@ -280,9 +280,8 @@ static bool is_version(const char *p, const char *end)
  * look similar. */
 static void bare_mark(struct marks *m, const char *start, const char *at, const char *end, bool script)
 {
-    static const char *const others[] = {"mailto", "sip",  "sips", "npm",    "acct", "xmpp",      "jsr",
-                                         "tel",    "file", "pkg",  "docker", "oci",  "workspace",
-                                         "jdbc", NULL};
+    static const char *const others[] = {"mailto", "sip", "sips",   "npm", "acct",      "xmpp", "jsr", "tel",
+                                         "file",   "pkg", "docker", "oci", "workspace", "jdbc", NULL};
     const char *from = at;
     while (from > start && !is_space(from[-1]) && !strchr("\"'=,;@<>|", from[-1]))
         from--;

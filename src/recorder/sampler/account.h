@@ -24,11 +24,11 @@ struct account {
 
     /* Several recordings in one process (an observer): each reports what its own samples cost, and an equal share of
      * everything else. */
-    size_t recordings;      /* 0: there is one, and this account is its own */
-    uint64_t ticks_ns;      /* CPU time of the ticks of all recordings */
-    struct helper *helper;  /* for memory and commands of processes; NULL: none yet */
-    struct helper *files;   /* for files of control groups; NULL: none yet */
-    bool no_helper, no_files; /* creating one failed */
+    size_t recordings;         /* 0: there is one, and this account is its own */
+    uint64_t ticks_ns;         /* CPU time of the ticks of all recordings */
+    struct helper *helper;     /* for memory and commands of processes; NULL: none yet */
+    struct helper *files;      /* for files of control groups; NULL: none yet */
+    bool no_helper, no_files;  /* creating one failed */
     struct selector *selector; /* the process that selects; borrowed; NULL: none yet */
     struct worker *worker;     /* another process of the observer; borrowed; NULL: none */
     uint64_t charged_helper_ns;

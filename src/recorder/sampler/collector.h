@@ -35,7 +35,7 @@ struct collector_cost {
 /* The functions get the row's state. All but tick may be NULL. */
 struct collector {
     const char *name;
-    uint32_t kinds;     /* COLLECTOR_KIND() of each kind that it fills */
+    uint32_t kinds; /* COLLECTOR_KIND() of each kind that it fills */
     /* enum baro_source: of its kinds it serves the metrics that are read from these sources; 0: all */
     unsigned sources;
     /* the shortest time between two turns; longer if turns are costly: schedule_period(). 0: a turn with each sample */

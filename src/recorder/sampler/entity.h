@@ -6,7 +6,7 @@
 #include "libbaro/sample/sample.h"
 
 struct entity_table {
-    int kind; /* enum kind */
+    int kind;                /* enum kind */
     struct baro_entity **at; /* in the order in which they were found */
     size_t n, cap;
 };

@@ -133,9 +133,7 @@ static void add_memory(struct sampling *g, int32_t pid, struct memory_sum *sum)
     if (n >= 0 && pid_status_parse(span_of(g->text, (size_t)n), &st) == 0 && (st.valid & 1u << STATUS_TGID)) {
         bool split = st.valid & 1u << STATUS_RSS_ANON; /* before 4.5 there is VmRSS alone; a zombie has neither */
         uint64_t files = split ? st.value[STATUS_RSS_FILE] + st.value[STATUS_RSS_SHMEM] : 0;
-        sum->own += split                              ? st.value[STATUS_RSS_ANON]
-                    : st.valid & 1u << STATUS_VM_RSS ? st.value[STATUS_VM_RSS]
-                                                     : 0;
+        sum->own += split ? st.value[STATUS_RSS_ANON] : st.valid & 1u << STATUS_VM_RSS ? st.value[STATUS_VM_RSS] : 0;
         sum->files = files > sum->files ? files : sum->files;
     } else if (pid && ((n != -ESRCH && n != -ENOENT) || pid == g->options.self[0])) {
         sum->absent = n == -EACCES || n == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;

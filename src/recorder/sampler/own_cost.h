@@ -12,15 +12,15 @@ struct own_cost {
     uint8_t rss_absent;
     uint64_t missed, left_out; /* samples that came too late; samples that the budget did not allow */
     uint64_t sample_time_ns, sample_cpu_ns;
-    uint64_t began_cpu_ns;                    /* CPU time of this process when the last tick began */
-    uint64_t own_cpu_ns, helpers_cpu_ns;      /* CPU time of this process and of helpers, as read last */
-    uint64_t cpu_ns;                          /* CPU time of all processes of barograph */
-    uint64_t unbudgeted_ns;                   /* CPU time of programs that the user asked for */
-    uint64_t charged_rest_ns;                 /* charged to the budget so far: all other processes */
-    uint64_t share_ns, shared_seen_ns;        /* of an observer: this recording's share of what they have in common */
-    uint64_t refused;                         /* refused forks of helpers */
-    uint64_t refused_here;                    /* of these, those in a control group that the job is in, too */
-    uint64_t refused_noted;                   /* refused_here when the groups were last read */
+    uint64_t began_cpu_ns;               /* CPU time of this process when the last tick began */
+    uint64_t own_cpu_ns, helpers_cpu_ns; /* CPU time of this process and of helpers, as read last */
+    uint64_t cpu_ns;                     /* CPU time of all processes of barograph */
+    uint64_t unbudgeted_ns;              /* CPU time of programs that the user asked for */
+    uint64_t charged_rest_ns;            /* charged to the budget so far: all other processes */
+    uint64_t share_ns, shared_seen_ns;   /* of an observer: this recording's share of what they have in common */
+    uint64_t refused;                    /* refused forks of helpers */
+    uint64_t refused_here;               /* of these, those in a control group that the job is in, too */
+    uint64_t refused_noted;              /* refused_here when the groups were last read */
 };
 
 void own_cost_init(struct own_cost *o, struct sampling *sampling);

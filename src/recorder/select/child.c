@@ -19,11 +19,11 @@
 #include "recorder/helper/detach.h"
 #include "recorder/select/job.h"
 
-#define BURST (20 * NS_PER_MS)      /* CPU time that may be used at once */
-#define WAIT_MOST NS_PER_SEC        /* a wait for the account: the buffer of the connector has to last for it */
+#define BURST (20 * NS_PER_MS) /* CPU time that may be used at once */
+#define WAIT_MOST NS_PER_SEC   /* a wait for the account: the buffer of the connector has to last for it */
 #define SCAN_WAIT_MOST (10 * NS_PER_SEC)
 #define SCAN_EVERY (100 * NS_PER_MS)
-#define BATCH (2 * NS_PER_MS)       /* between two drains in a burst of events */
+#define BATCH (2 * NS_PER_MS) /* between two drains in a burst of events */
 #define ANCESTORS_MOST 64
 
 #define FIRST_PAUSE (200 * NS_PER_MS) /* no job has come for so long: the first scan begins */
@@ -42,12 +42,12 @@ struct child {
     struct watch_fit *fits; /* of the process that was read last */
     size_t n_jobs, cap_jobs, n_new;
     bool needs_cmdline, needs_exe, needs_user; /* of any job */
-    struct exits_source *events; /* NULL: scanning */
-    bool lost;                   /* events were lost: all is to be matched again */
+    struct exits_source *events;               /* NULL: scanning */
+    bool lost;                                 /* events were lost: all is to be matched again */
     struct pins_reading pins;
     uint64_t pins_due_ns; /* UINT64_MAX: there is none to be read again */
     size_t n_read_pins;
-    uint64_t new_due_ns; /* before that, no processes are matched for new jobs */
+    uint64_t new_due_ns;         /* before that, no processes are matched for new jobs */
     int32_t own[ANCESTORS_MOST]; /* the recorder and what it was started by: never members */
     size_t n_own;
     int64_t account_ns; /* CPU time that may be used; below 0: wait */
@@ -116,8 +116,7 @@ static void read_exe(struct child *c, int32_t pid)
     c->exe[0] = 0;
     buf_printf(&path, "%d/exe", (int)pid);
     buf_byte(&path, 0);
-    ssize_t n = path.failed ? -1
-                            : readlinkat(c->setup->proc_fd, (const char *)path.at, c->exe, sizeof(c->exe) - 1);
+    ssize_t n = path.failed ? -1 : readlinkat(c->setup->proc_fd, (const char *)path.at, c->exe, sizeof(c->exe) - 1);
     buf_done(&path);
     c->exe[n > 0 ? n : 0] = 0;
     size_t cut = sizeof(deleted) - 1, len = strlen(c->exe);
@@ -182,8 +181,8 @@ static size_t match(struct child *c, int32_t pid, const struct pid_stat *st)
     if (c->needs_exe)
         read_exe(c, pid);
     name_of_argument(c, argv_name, sizeof(argv_name));
-    const struct command command = {c->cmdline, c->exe, comm, path_base_name(c->exe), argv_name, has_uid, uid,
-                                    c->script};
+    const struct command command = {c->cmdline, c->exe,  comm, path_base_name(c->exe),
+                                    argv_name,  has_uid, uid,  c->script};
     return match_jobs(c, &command, st->ppid);
 }
 
@@ -505,8 +504,8 @@ static void run(struct child *c)
 static int prepare(struct child *c)
 {
     const struct select_setup *o = c->setup;
-    c->pins = (struct pins_reading){.watch = &c->watch, .proc_fd = o->proc_fd, .root_fd = o->root_fd,
-                                    .shared = c->of->shared};
+    c->pins = (struct pins_reading){
+        .watch = &c->watch, .proc_fd = o->proc_fd, .root_fd = o->root_fd, .shared = c->of->shared};
     c->pins_due_ns = UINT64_MAX;
     return watch_init(&c->watch, look, change, c);
 }

@@ -33,7 +33,7 @@ static int find(struct pin *pin, bool goes_on, struct baro_error *err)
     if (pin->kind == PIN_FILE)
         return 0; /* it may appear later */
     int fd = open(below, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int code = fd < 0                  ? error_set(err, -errno, "can't open %s: %s", below, strerror(errno))
+    int code = fd < 0                 ? error_set(err, -errno, "can't open %s: %s", below, strerror(errno))
                : pin->kind == PIN_PID ? find_pid(pin, fd, err)
                                       : find_group(pin, fd, err);
     fd_close(fd);

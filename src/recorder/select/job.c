@@ -102,12 +102,12 @@ static bool take_rules(struct select_job *j, struct span numbers, uint32_t n, si
         const char *text = next_text(j, at);
         if (!take(&numbers, &r, sizeof(r)) || !text || r.task >= j->rules.n_tasks)
             return false;
-        const struct rule_request request = {j->rules.task[r.task].name, text, r.is_name, (enum match_on)r.on,
-                                             r.has_uid, r.uid};
+        const struct rule_request request = {j->rules.task[r.task].name, text,      r.is_name,
+                                             (enum match_on)r.on,        r.has_uid, r.uid};
         if (rules_add(&j->rules, &request, NULL) < 0)
             return false;
-        j->watch.first_rule = !j->watch.first_rule || r.task + 1 < j->watch.first_rule ? (uint8_t)(r.task + 1)
-                                                                                       : j->watch.first_rule;
+        j->watch.first_rule =
+            !j->watch.first_rule || r.task + 1 < j->watch.first_rule ? (uint8_t)(r.task + 1) : j->watch.first_rule;
     }
     return true;
 }
@@ -120,8 +120,8 @@ static bool take_pins(struct select_job *j, struct span numbers, uint32_t n, siz
         const char *text = next_text(j, at);
         if (!take(&numbers, &p, sizeof(p)) || !text || p.kind > PIN_GROUP || !p.task)
             return false;
-        j->pin[i] = (struct pin){.kind = (enum pin_kind)p.kind, .task = p.task, .pid = p.pid, .start = p.start,
-                                 .path = text};
+        j->pin[i] =
+            (struct pin){.kind = (enum pin_kind)p.kind, .task = p.task, .pid = p.pid, .start = p.start, .path = text};
         j->watch.whole[p.task] = true;
         if (p.kind != PIN_GROUP)
             continue;

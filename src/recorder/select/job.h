@@ -21,7 +21,7 @@ struct select_job {
     struct pins pins;
     struct pin *pin;
     struct cgroup_location *places; /* until pins_init() */
-    char *text; /* what rules and pins point to */
+    char *text;                     /* what rules and pins point to */
     size_t text_len;
 };
 

@@ -18,10 +18,10 @@ enum pin_kind { PIN_PID, PIN_FILE, PIN_GROUP };
 
 struct pin {
     enum pin_kind kind;
-    uint8_t task;     /* counted from 1 */
-    int32_t pid;      /* PIN_PID, with its start time in ticks; 0: not known */
+    uint8_t task; /* counted from 1 */
+    int32_t pid;  /* PIN_PID, with its start time in ticks; 0: not known */
     uint64_t start;
-    const char *path; /* of a PID file; of a control group, as --cgroup takes it; borrowed */
+    const char *path;                    /* of a PID file; of a control group, as --cgroup takes it; borrowed */
     const struct cgroup_location *place; /* PIN_GROUP; borrowed */
     unsigned line, column;               /* where it stands in a task file; 0: nowhere */
 };
@@ -44,11 +44,11 @@ struct pins {
     struct watch_job *job;
     bool is_read; /* it has files or groups, which are read again and again */
     struct pin_state {
-        int32_t pid;    /* PIN_FILE: that joined last */
+        int32_t pid; /* PIN_FILE: that joined last */
         uint64_t start;
-        bool is_barred; /* reading the file hung before */
+        bool is_barred;           /* reading the file hung before */
         struct cgroup_walk *walk; /* PIN_GROUP */
-    } *state;
+    } * state;
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -37,14 +37,19 @@ static int make_regex(struct rule *rule, size_t steps, struct baro_error *err)
     if (code < 0 || steps + regex_size(rule->regex) <= RULES_STEPS_MOST)
         return code;
     regex_free(rule->regex);
-    return error_set(err, BARO_E_RANGE, "the regular expressions are too large together, or repeat too much: they "
-                     "have more than %u steps", RULES_STEPS_MOST);
+    return error_set(err, BARO_E_RANGE,
+                     "the regular expressions are too large together, or repeat too much: they "
+                     "have more than %u steps",
+                     RULES_STEPS_MOST);
 }
 
 int rules_add(struct rules *r, const struct rule_request *request, struct baro_error *err)
 {
-    struct rule rule = {.text = request->text, .is_name = request->is_name, .on = request->on,
-                        .has_uid = request->has_uid, .uid = request->uid};
+    struct rule rule = {.text = request->text,
+                        .is_name = request->is_name,
+                        .on = request->on,
+                        .has_uid = request->has_uid,
+                        .uid = request->uid};
     if (r->n == RULES_MOST)
         return error_set(err, BARO_E_RANGE, "more than %u rules", RULES_MOST);
     if (!*request->text)

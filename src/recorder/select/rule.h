@@ -15,8 +15,8 @@
 #define RULES_MOST 255u
 /* Steps of all regular expressions together (base/regex.h). So many take about a second for the longest command. */
 #define RULES_STEPS_MOST 20000u
-#define TASKS_MOST 255u /* their numbers, counted from 1, are bytes */
-#define TASK_NAME_MOST 64u /* with its NUL */
+#define TASKS_MOST 255u     /* their numbers, counted from 1, are bytes */
+#define TASK_NAME_MOST 64u  /* with its NUL */
 #define COMMAND_MOST 32768u /* of a command line that is longer the beginning is matched */
 
 /* What a regular expression is matched with. */
@@ -54,7 +54,7 @@ struct rules {
     struct rule_task {
         char name[TASK_NAME_MOST];
         bool whole; /* what a process of the task starts belongs to the task, too */
-    } *task;        /* in the order in which they were added */
+    } * task;       /* in the order in which they were added */
     size_t n_tasks, cap_tasks;
     size_t steps; /* of all regular expressions */
 };

@@ -82,8 +82,8 @@ static int send_order(const struct selector *s, const struct select_order *order
     if (fd >= 0) {
         m.msg_control = &control;
         m.msg_controllen = sizeof(control);
-        control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET,
-                                          .cmsg_type = SCM_RIGHTS};
+        control.header =
+            (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
         memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
     }
     return sendmsg(s->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;

@@ -20,14 +20,14 @@
 
 /* A job. */
 struct select_options {
-    const char *name;      /* of the job, borrowed; NULL or "": the names of its tasks */
+    const char *name;          /* of the job, borrowed; NULL or "": the names of its tasks */
     const struct rules *rules; /* borrowed */
     const struct pin *pins;    /* borrowed */
     size_t n_pins;
-    int32_t under;         /* only processes below this one; 0: all */
+    int32_t under;                   /* only processes below this one; 0: all */
     const struct sandbox *sandboxes; /* recorder/select/task_file.h: directories of tasks; borrowed */
     size_t n_sandboxes;
-    bool ends;             /* the recording ends when no process of a task is left */
+    bool ends; /* the recording ends when no process of a task is left */
 };
 
 /* What holds for all jobs. */
@@ -49,7 +49,7 @@ int select_add(struct selector *s, const struct select_options *job, void *owner
 void select_remove(struct selector *s, uint32_t id);
 void *select_owner(const struct selector *s, uint32_t id); /* NULL: there is no such job */
 
-int select_fd(const struct selector *s);     /* readable: select_read() has something */
+int select_fd(const struct selector *s); /* readable: select_read() has something */
 pid_t select_pid(const struct selector *s);
 uint64_t select_cpu_ns(struct selector *s);
 /* Calls fn for each change that was reported so far. owner NULL: it is about all jobs. Returns 0, or -EPIPE if the
@@ -72,10 +72,10 @@ enum select_trouble {
  * kernel refuses a fork, that is a second later, then two, up to a minute. Returns each trouble once. ret_hung: the
  * process whose command could not be read; or pid -1 - i and start: of pin i of that job the PID file. */
 enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung);
-bool select_is_stuck(const struct selector *s);                         /* it has read one command for a second */
-bool select_is_barred(const struct selector *s, struct baro_key key);   /* its command is not read */
-uint64_t select_starts(const struct selector *s);                       /* processes that were started so far */
-uint64_t select_events_lost(const struct selector *s);                  /* so far, as events of the connector */
+bool select_is_stuck(const struct selector *s);                       /* it has read one command for a second */
+bool select_is_barred(const struct selector *s, struct baro_key key); /* its command is not read */
+uint64_t select_starts(const struct selector *s);                     /* processes that were started so far */
+uint64_t select_events_lost(const struct selector *s);                /* so far, as events of the connector */
 /* Is each program reported that ended before its command was read? Not without events, after a loss of events, and
  * after another process had to be started. */
 bool select_reports_unread(const struct selector *s);

@@ -107,8 +107,9 @@ static int take_rule(struct reading_lines *r, const struct line *l, bool is_name
 {
     struct baro_error why = BARO_ERROR_INIT;
     struct rules *rules = &r->file->rules;
-    const struct rule_request request = {rules->task[r->task].name, l->text, is_name, on_of(r->of_task.on),
-                                         r->of_task.has_uid, (uint32_t)r->of_task.uid};
+    const struct rule_request request = {
+        rules->task[r->task].name, l->text, is_name, on_of(r->of_task.on), r->of_task.has_uid,
+        (uint32_t)r->of_task.uid};
     int code = rules_add(rules, &request, &why);
     if (rules->n == 1) {
         r->file->rule_line = (unsigned)l->line;
@@ -130,9 +131,12 @@ static int take_pin(struct reading_lines *r, const struct line *l, enum pin_kind
     if (!pins)
         return place_error(r, l, "out of memory");
     f->pin = pins;
-    f->pin[f->n_pins++] = (struct pin){.kind = kind, .task = (uint8_t)(r->task + 1),
-        .pid = (int32_t)pid, .path = l->text, .line = (unsigned)l->line,
-        .column = (unsigned)l->column};
+    f->pin[f->n_pins++] = (struct pin){.kind = kind,
+                                       .task = (uint8_t)(r->task + 1),
+                                       .pid = (int32_t)pid,
+                                       .path = l->text,
+                                       .line = (unsigned)l->line,
+                                       .column = (unsigned)l->column};
     return 0;
 }
 
@@ -145,8 +149,7 @@ static int take_sandbox(struct reading_lines *r, const struct line *l)
     if (!sandboxes)
         return place_error(r, l, "out of memory");
     f->sandbox = sandboxes;
-    f->sandbox[f->n_sandboxes++] =
-        (struct sandbox){(unsigned)r->task, l->text, (unsigned)l->line, (unsigned)l->column};
+    f->sandbox[f->n_sandboxes++] = (struct sandbox){(unsigned)r->task, l->text, (unsigned)l->line, (unsigned)l->column};
     return 0;
 }
 
@@ -218,11 +221,14 @@ int task_file_parse(struct task_file *ret, const char *path, struct span lines, 
 int task_file_take(struct task_file *ret, const char *path, const struct buf *lines, int status, struct baro_error *err)
 {
     if (status == TASK_FILE_NOT_READ && !lines->len)
-        return error_set(err, -ENOENT, "the program baro-tasks, which reads task files, is not installed: it belongs "
+        return error_set(err, -ENOENT,
+                         "the program baro-tasks, which reads task files, is not installed: it belongs "
                          "to a build with libyaml");
     if (lines->failed || !lines->len)
-        return error_set(err, BARO_E_SYNTAX, "%s can't be read: baro-tasks was killed, or took more than 5 s of "
-                         "CPU time", path);
+        return error_set(err, BARO_E_SYNTAX,
+                         "%s can't be read: baro-tasks was killed, or took more than 5 s of "
+                         "CPU time",
+                         path);
     return task_file_parse(ret, path, span_of((const char *)lines->at, lines->len), err);
 }
 

@@ -30,11 +30,11 @@ struct task_file {
         unsigned task; /* counted from 0 */
         const char *path;
         unsigned line, column;
-    } *sandbox;
+    } * sandbox;
     size_t n_sandboxes, cap_sandboxes;
     unsigned rule_line, rule_column; /* of the first rule; 0: there is none */
-    const struct pin *not_there; /* a control group that task_file_find() did not find; NULL: none */
-    char *text; /* what all of these point to */
+    const struct pin *not_there;     /* a control group that task_file_find() did not find; NULL: none */
+    char *text;                      /* what all of these point to */
 };
 
 /* Returns 0 or a negative code. path: of the task file, for errors. task_file_done() in any case. */

@@ -43,8 +43,13 @@ static bool is_in_any_task(const struct watch_process *p)
 /* end_ns: 0 if the event of its end was not read yet. Mostly it is in no task: then one report is for all jobs. */
 static void report_unread(struct watch *w, const struct watch_process *p, uint64_t end_ns)
 {
-    struct watch_change change = {.job = WATCH_ALL, .what = WATCH_UNREAD, .has_ended = true, .pid = p->pid,
-                                  .start = p->start, .begin_ns = p->begin_ns, .end_ns = end_ns};
+    struct watch_change change = {.job = WATCH_ALL,
+                                  .what = WATCH_UNREAD,
+                                  .has_ended = true,
+                                  .pid = p->pid,
+                                  .start = p->start,
+                                  .begin_ns = p->begin_ns,
+                                  .end_ns = end_ns};
     if (!w->n_with_rules)
         return;
     if (!w->any_under && !is_in_any_task(p)) {

@@ -25,9 +25,9 @@
 #define WATCH_PENDING 200000000ull
 
 enum watch_what {
-    WATCH_JOIN,  /* the process belongs to a task from now on, or to another one than before */
-    WATCH_LEAVE, /* it executed a program that fits no rule */
-    WATCH_READY, /* of a job: all processes that there are have been matched once */
+    WATCH_JOIN,   /* the process belongs to a task from now on, or to another one than before */
+    WATCH_LEAVE,  /* it executed a program that fits no rule */
+    WATCH_READY,  /* of a job: all processes that there are have been matched once */
     WATCH_UNREAD, /* it executed a program and ended before that was matched: it may have fitted */
 };
 
@@ -35,9 +35,9 @@ enum watch_what {
 
 /* A change of membership. Times are of CLOCK_MONOTONIC; 0: not known. */
 struct watch_change {
-    uint32_t job; /* its id, or WATCH_ALL */
-    uint8_t what; /* enum watch_what */
-    uint8_t task; /* counted from 1 */
+    uint32_t job;                  /* its id, or WATCH_ALL */
+    uint8_t what;                  /* enum watch_what */
+    uint8_t task;                  /* counted from 1 */
     uint8_t has_ended, has_status; /* bytes and no bool: another process may have written them */
     /* It had run another program for WATCH_LATE, or was in a task before: what it used until then does not belong to
      * this task. */
@@ -51,13 +51,13 @@ struct watch_change {
 
 /* A job. The caller sets what is not said to be otherwise, before watch_add(). */
 struct watch_job {
-    uint32_t id; /* not WATCH_ALL */
+    uint32_t id;                /* not WATCH_ALL */
     bool whole[256], firm[256]; /* by number of a task */
-    bool any_whole; /* set by watch_add() */
-    uint8_t first_rule; /* the first task that has rules; 0: none has */
-    int32_t under;      /* the processes that belong to a task are below this one; 0: anywhere */
-    bool is_new;        /* set by watch_add(): not all processes were matched for it yet */
-    bool is_walked;     /* its control groups are being read */
+    bool any_whole;             /* set by watch_add() */
+    uint8_t first_rule;         /* the first task that has rules; 0: none has */
+    int32_t under;              /* the processes that belong to a task are below this one; 0: anywhere */
+    bool is_new;                /* set by watch_add(): not all processes were matched for it yet */
+    bool is_walked;             /* its control groups are being read */
 };
 
 /* What a process is in a job. */
@@ -76,13 +76,13 @@ struct watch_member {
 struct watch_process {
     int32_t pid, ppid;
     struct watch_member *members; /* one for each job that it has to do with: mostly none */
-    uint8_t again;    /* how often it was matched again */
-    bool is_seen;     /* by the scan that is going on */
-    uint64_t start;    /* in ticks; 0: not known */
-    uint64_t executed_ns; /* when it executed a program that was not matched yet; 0: none */
-    uint64_t begin_ns; /* when it was forked; 0: not known */
-    uint64_t due_ns;  /* when it is reported, or matched again; 0: never */
-    struct watch_process *next; /* with the same hash */
+    uint8_t again;                /* how often it was matched again */
+    bool is_seen;                 /* by the scan that is going on */
+    uint64_t start;               /* in ticks; 0: not known */
+    uint64_t executed_ns;         /* when it executed a program that was not matched yet; 0: none */
+    uint64_t begin_ns;            /* when it was forked; 0: not known */
+    uint64_t due_ns;              /* when it is reported, or matched again; 0: never */
+    struct watch_process *next;   /* with the same hash */
 };
 
 typedef void watch_change_fn(void *context, const struct watch_change *c);
@@ -95,7 +95,7 @@ struct watch_look {
     const struct watch_fit {
         struct watch_job *job;
         uint8_t task; /* counted from 1 */
-    } *fits;
+    } * fits;
     size_t n_fits;
 };
 /* Matches the command for the jobs that watch_wants() wants. Returns false if the process can't be read any more. */
@@ -106,17 +106,17 @@ struct watch {
     size_t hash_size, n;
     struct watch_job **jobs; /* borrowed */
     size_t n_jobs, cap_jobs;
-    size_t n_with_rules;     /* of these jobs */
+    size_t n_with_rules; /* of these jobs */
     bool any_whole, any_under;
     bool only_new;                /* processes are being matched for new jobs */
     const struct watch_job *only; /* a process is being matched for this job; NULL: for all */
-    bool scans;    /* no events: what a process executes is seen because it is matched again, in turn */
-    bool scanned;  /* a scan has ended */
-    bool anew;     /* the scan that is going on matches all processes, not only new ones */
-    uint64_t due_ns; /* the earliest one of all processes; UINT64_MAX: none */
-    int32_t *executed; /* pids of processes that executed a program since watch_settle() */
+    bool scans;                   /* no events: what a process executes is seen because it is matched again, in turn */
+    bool scanned;                 /* a scan has ended */
+    bool anew;                    /* the scan that is going on matches all processes, not only new ones */
+    uint64_t due_ns;              /* the earliest one of all processes; UINT64_MAX: none */
+    int32_t *executed;            /* pids of processes that executed a program since watch_settle() */
     size_t n_executed, cap_executed;
-    uint64_t matched;  /* processes that were matched so far */
+    uint64_t matched; /* processes that were matched so far */
     watch_match_fn *match;
     watch_change_fn *change;
     void *context;

@@ -78,8 +78,12 @@ void watch_drop_process(struct watch *w, struct watch_process *p)
 
 int watch_init(struct watch *w, watch_match_fn *match, watch_change_fn *change, void *context)
 {
-    *w = (struct watch){.hash = calloc(FIRST_HASH, sizeof(struct watch_process *)), .hash_size = FIRST_HASH,
-                        .due_ns = UINT64_MAX, .match = match, .change = change, .context = context};
+    *w = (struct watch){.hash = calloc(FIRST_HASH, sizeof(struct watch_process *)),
+                        .hash_size = FIRST_HASH,
+                        .due_ns = UINT64_MAX,
+                        .match = match,
+                        .change = change,
+                        .context = context};
     return w->hash ? 0 : -ENOMEM;
 }
 

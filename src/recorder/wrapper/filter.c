@@ -349,7 +349,7 @@ static void try_stack(void)
 struct probe {
     const char *name; /* of the system call, for messages */
     void (*call)(void);
-    unsigned lack;    /* 0: there can be no wrapper without this call */
+    unsigned lack; /* 0: there can be no wrapper without this call */
 };
 
 static const struct probe probes[] = {

@@ -12,9 +12,9 @@
 
 /* What is left out because a probe was killed. */
 enum filter_lack {
-    FILTER_MESSAGES = 1u << 0, /* write(2): nothing can be printed */
-    FILTER_TERMINAL = 1u << 1, /* the terminal's size is not read */
-    FILTER_EVENTS = 1u << 2,   /* no process connector and no other event source; each of them needs a socket */
+    FILTER_MESSAGES = 1u << 0,    /* write(2): nothing can be printed */
+    FILTER_TERMINAL = 1u << 1,    /* the terminal's size is not read */
+    FILTER_EVENTS = 1u << 2,      /* no process connector and no other event source; each of them needs a socket */
     FILTER_OWN_GROUP = 1u << 3,   /* no control group for the command alone */
     FILTER_CLOSE_RANGE = 1u << 4, /* descriptors are closed one by one */
     FILTER_READ_FOLDER = 1u << 5, /* ... up to RLIMIT_NOFILE, because /proc/self/fd can't be read */

@@ -16,10 +16,10 @@
 enum link_kind {
     /* The command was executed: pid, t_ns. number has a bit for each directory of its own control group it is in. */
     LINK_STARTED = 1,
-    LINK_FAILED,      /* it could not be executed: number is the errno; nothing to record */
-    LINK_REAPED,      /* a child was reaped: the command itself or an adopted orphan */
-    LINK_SIGNAL,      /* signal number was forwarded to the command */
-    LINK_STOPPED,     /* the command was stopped by signal number */
+    LINK_FAILED,  /* it could not be executed: number is the errno; nothing to record */
+    LINK_REAPED,  /* a child was reaped: the command itself or an adopted orphan */
+    LINK_SIGNAL,  /* signal number was forwarded to the command */
+    LINK_STOPPED, /* the command was stopped by signal number */
     LINK_CONTINUED,
     LINK_ENDED, /* the command has ended and every zombie was reaped: finish now */
 };

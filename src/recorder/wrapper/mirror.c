@@ -28,11 +28,11 @@
 #include "recorder/wrapper/wrapper.h"
 
 #define CHECK_NS (20 * NS_PER_MS) /* interval of checks whether the command goes on; a pidfd reports its end */
-#define SETTLE_NS NS_PER_MS  /* the kernel reports a stop some microseconds before the last thread has stopped */
+#define SETTLE_NS NS_PER_MS       /* the kernel reports a stop some microseconds before the last thread has stopped */
 #define SETTLE_CHECKS 50u
-#define STATE_EVERY 50u      /* checks; the clock alone would do */
-#define WATCHERS_MOST 3u     /* for one stop, in case they are killed */
-#define CANT_WATCH 2         /* exit status of a watcher that can read neither clock nor state of the command */
+#define STATE_EVERY 50u  /* checks; the clock alone would do */
+#define WATCHERS_MOST 3u /* for one stop, in case they are killed */
+#define CANT_WATCH 2     /* exit status of a watcher that can read neither clock nor state of the command */
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -43,8 +43,8 @@
 struct watched {
     const struct filter *filter;
     pid_t wrapper, command;
-    int end_fd;      /* a pidfd; -1: before Linux 5.3 */
-    bool has_proc;   /* /proc is of this PID namespace */
+    int end_fd;    /* a pidfd; -1: before Linux 5.3 */
+    bool has_proc; /* /proc is of this PID namespace */
     bool has_clock;
     uint64_t cpu_ns; /* does not change while the command is stopped */
 };

@@ -229,8 +229,7 @@ int own_make(struct own_group *g, enum own_mode mode, struct baro_error *err)
     if (mode == OWN_OWN) {
         any_places(g);
         if (!g->n)
-            return error_set(err, -ENOENT,
-                             "no control group of its own: no mounted hierarchy counts CPU time");
+            return error_set(err, -ENOENT, "no control group of its own: no mounted hierarchy counts CPU time");
     }
     int code = make_all(g);
     if (code == 0)

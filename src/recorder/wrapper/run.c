@@ -71,12 +71,8 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, const stru
                                    run_recorder *recorder_main, void *context)
 {
     const struct link_end end = {.fd = link, .wrapper = w->self, .write_hangs_at = w->write_hangs_at};
-    int keep[6 + OWN_MOST] = {link,
-                              options->tape_fd,
-                              options->segments_fd,
-                              options->events_fd,
-                              options->folder_fd,
-                              marks_fd(options->marks)};
+    int keep[6 + OWN_MOST] = {
+        link, options->tape_fd, options->segments_fd, options->events_fd, options->folder_fd, marks_fd(options->marks)};
     size_t count = 6 + locks_of(options->own, keep + 6);
 
     recorder_unbind(options->filter);

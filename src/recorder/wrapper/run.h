@@ -25,9 +25,9 @@ struct run_options {
     int events_fd;         /* the same */
     /* For BARO_EVENTS; its descriptor is the recorder's. NULL or without one: the variable is left as it is. */
     const struct marks_file *marks;
-    int segments_fd;       /* for the recorder: of a tape that is a folder; -1: none */
-    int folder_fd;         /* of the tape's directory, kept open by both; -1: none */
-    int beside_fd;         /* kept open by the wrapper alone (programs/baro/beside.h); -1: none */
+    int segments_fd; /* for the recorder: of a tape that is a folder; -1: none */
+    int folder_fd;   /* of the tape's directory, kept open by both; -1: none */
+    int beside_fd;   /* kept open by the wrapper alone (programs/baro/beside.h); -1: none */
     /* Nothing can be recorded, because of error, and this process will become the command; may be NULL. */
     void (*becoming)(void *context, int error);
     const struct own_group *own; /* the command's own control group (recorder/wrapper/own.h); NULL or empty: none */
@@ -36,11 +36,11 @@ struct run_options {
 };
 
 struct run_result {
-    int wait_status;     /* from wait4(2); valid if exec_errno is 0 */
-    int exec_errno;      /* why the command could not be executed; 0: it was */
-    bool recorder_lost;  /* it could not be started, ended early, or did not finish within the grace period */
-    bool recorder_stays; /* lost, but its process still exists: stopped, or in a call that does not return */
-    int recorder_errno;  /* why it could not be started; 0: it was */
+    int wait_status;               /* from wait4(2); valid if exec_errno is 0 */
+    int exec_errno;                /* why the command could not be executed; 0: it was */
+    bool recorder_lost;            /* it could not be started, ended early, or did not finish within the grace period */
+    bool recorder_stays;           /* lost, but its process still exists: stopped, or in a call that does not return */
+    int recorder_errno;            /* why it could not be started; 0: it was */
     uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: just before clone; when its end was seen */
     const struct filter *filter;   /* of the options */
     int stderr_fd;                 /* close-on-exec copy of stderr for last messages; -1: no descriptor was left */

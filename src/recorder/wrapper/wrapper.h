@@ -18,10 +18,10 @@
 struct wrapper {
     int link, stderr_fd, folder_fd, beside_fd, marks_fd;
     volatile uint64_t *write_hangs_at; /* of struct link_end */
-    pid_t self, recorder, command; /* 0: none */
-    pid_t watcher;       /* of a mirrored stop (mirror.c); 0: none */
-    int stopped_by;      /* the signal that stopped the command, if the stop is mirrored; 0: none */
-    unsigned watchers;   /* started for this stop so far */
+    pid_t self, recorder, command;     /* 0: none */
+    pid_t watcher;                     /* of a mirrored stop (mirror.c); 0: none */
+    int stopped_by;                    /* the signal that stopped the command, if the stop is mirrored; 0: none */
+    unsigned watchers;                 /* started for this stop so far */
     bool session_leader;
     bool recorder_ended, command_ended;
     bool recorder_done;             /* it reported that everything is written */
@@ -55,8 +55,8 @@ void signal_reset(int signal);
 void signal_handle(struct wrapper *w, const siginfo_t *info);
 
 /* mirror.c: stops */
-void mirror_update(struct wrapper *w); /* stops or continues as the command did */
-void mirror_end(struct wrapper *w);    /* the wrapper is no longer to be stopped */
+void mirror_update(struct wrapper *w);         /* stops or continues as the command did */
+void mirror_end(struct wrapper *w);            /* the wrapper is no longer to be stopped */
 bool mirror_has_news(const struct wrapper *w); /* has the command stopped, continued or ended since the last update? */
 
 /* reap.c */
@@ -78,7 +78,7 @@ struct spawn {
     int death_signal;
     int was_subreaper;
     struct itimerval timers[3];
-    volatile int exec_errno;   /* written by the child, in our memory */
+    volatile int exec_errno; /* written by the child, in our memory */
     const struct filter *filter;
     const struct own_group *own; /* the command's own control group; NULL or empty: none */
     volatile unsigned entered;   /* a bit for each directory of it that the command is in */

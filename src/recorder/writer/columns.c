@@ -37,20 +37,17 @@ static uint8_t machine_scale(enum baro_kind kind, int id)
     case BARO_UNIT_NS:
         if (m->source & (BARO_SOURCE_PROC_STAT | BARO_SOURCE_UPTIME))
             return TICKS;
-        return m->source == BARO_SOURCE_DISKSTATS                             ? MILLISECONDS
-               : m->source & (BARO_SOURCE_PRESSURE | BARO_SOURCE_CGROUP)      ? THOUSANDS
-                                                                              : 0;
+        return m->source == BARO_SOURCE_DISKSTATS                        ? MILLISECONDS
+               : m->source & (BARO_SOURCE_PRESSURE | BARO_SOURCE_CGROUP) ? THOUSANDS
+                                                                         : 0;
     case BARO_UNIT_BYTES:
         if (m->source & BARO_SOURCE_NETDEV)
             return 0;
         return m->source & BARO_SOURCE_DISKSTATS ? 9 : 12;
     case BARO_UNIT_HERTZ:
-    case BARO_UNIT_CELSIUS:
-        return THOUSANDS;
-    case BARO_UNIT_DECIMAL:
-        return HUNDREDTHS;
-    default:
-        return 0;
+    case BARO_UNIT_CELSIUS: return THOUSANDS;
+    case BARO_UNIT_DECIMAL: return HUNDREDTHS;
+    default: return 0;
     }
 }
 
@@ -123,20 +120,13 @@ static void cgroup_columns(struct tape_columns *c)
 static void machine_columns(enum baro_kind kind, struct tape_columns *c)
 {
     switch (kind) {
-    case BARO_KIND_HOST:
-        host_columns(c);
-        break;
+    case BARO_KIND_HOST: host_columns(c); break;
     case BARO_KIND_DISK:
         of_sum(&c->at[DISK_queue_time], PREDICT_SUM, 2, (const uint8_t[]){DISK_read_time, DISK_write_time}, 2);
         break;
-    case BARO_KIND_FS:
-        of_sum(&c->at[FS_available], PREDICT_SUM, 2, (const uint8_t[]){FS_total, FS_used}, 1);
-        break;
-    case BARO_KIND_CGROUP:
-        cgroup_columns(c);
-        break;
-    default:
-        break;
+    case BARO_KIND_FS: of_sum(&c->at[FS_available], PREDICT_SUM, 2, (const uint8_t[]){FS_total, FS_used}, 1); break;
+    case BARO_KIND_CGROUP: cgroup_columns(c); break;
+    default: break;
     }
 }
 

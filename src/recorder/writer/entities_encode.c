@@ -17,11 +17,11 @@ struct kind_rows {
     struct kind_block block;
     const struct tape_columns *c;
     struct tape_columns *own; /* c of a declared kind */
-    bool usable;         /* declared kinds: its name is one that a reader takes */
-    bool declared;       /* in this block */
-    bool written;        /* in this block */
-    bool dropped;        /* for the rest of this block */
-    uint64_t read_ns;    /* of the last record */
+    bool usable;              /* declared kinds: its name is one that a reader takes */
+    bool declared;            /* in this block */
+    bool written;             /* in this block */
+    bool dropped;             /* for the rest of this block */
+    uint64_t read_ns;         /* of the last record */
     struct entity_base *at;
     uint64_t *value;
     uint8_t *absent;
@@ -40,9 +40,9 @@ struct kind_walk {
     struct tape_writer *w;
     struct kind_rows *rows;
     const struct tape_columns *c;
-    bool whole;        /* infos have owner and attributes */
+    bool whole; /* infos have owner and attributes */
     uint64_t read_ns;
-    size_t next;       /* position that a gap counts from */
+    size_t next; /* position that a gap counts from */
 };
 
 static void rows_free(struct kind_rows *k)
@@ -121,9 +121,8 @@ static bool reserve(struct kind_rows *k, size_t n)
 static bool same(const struct kind_rows *k, size_t i, const struct baro_entity *e)
 {
     size_t at = i * k->c->n;
-    return k->at[i].info_version == e->info_version &&
-           row_same((struct row_values){&k->value[at], &k->absent[at]}, (struct row_values){e->value, e->absent},
-                    k->c->n);
+    return k->at[i].info_version == e->info_version && row_same((struct row_values){&k->value[at], &k->absent[at]},
+                                                                (struct row_values){e->value, e->absent}, k->c->n);
 }
 
 static bool unchanged(const struct kind_rows *k, const struct baro_entities *e)

@@ -35,37 +35,37 @@ struct pending {
 struct tape_writer {
     int fd;
     struct tape_io io;
-    bool network;         /* fdatasync after each frame */
-    uint64_t cut;         /* bytes that another process cut off the file */
-    bool started;         /* preamble, header and schema are in the file */
+    bool network; /* fdatasync after each frame */
+    uint64_t cut; /* bytes that another process cut off the file */
+    bool started; /* preamble, header and schema are in the file */
     bool failing;
-    struct frame_seed seed;        /* of the CRCs */
+    struct frame_seed seed;           /* of the CRCs */
     struct parity parity, parity_due; /* of the frames written last; and one that is complete but not written yet */
-    bool copied;          /* the second copy of the front is written */
-    uint64_t end;         /* of the last whole frame, and of bytes after it that could not be truncated */
+    bool copied;                      /* the second copy of the front is written */
+    uint64_t end;                     /* of the last whole frame, and of bytes after it that could not be truncated */
 
     ZSTD_CCtx *zstd;
-    struct buf preface;   /* until it is written */
+    struct buf preface; /* until it is written */
     struct buf record, frame;
     struct buf declaration; /* of one kind, while it is written */
-    struct bits bits;     /* of the frame */
+    struct bits bits;       /* of the frame */
     struct tape_columns columns[KIND_COUNT];
 
     struct baseline *base; /* in the order of the last sample */
     size_t n_base, cap_base;
-    bool base_sorted;     /* ids ascend */
-    uint64_t removals;    /* of the last sample */
+    bool base_sorted;               /* ids ascend */
+    uint64_t removals;              /* of the last sample */
     struct entity_writer *entities; /* NULL until a sample has some */
     uint64_t job[JOB_MAX], self[RECORDER_MAX];
     uint8_t job_absent[JOB_MAX], self_absent[RECORDER_MAX];
 
     struct block *block;
-    bool block_open;      /* the next frame may continue it */
-    bool block_keyed;     /* it has a sample */
+    bool block_open;  /* the next frame may continue it */
+    bool block_keyed; /* it has a sample */
     uint8_t seq;
     uint64_t block_t_ns, key_bytes, delta_bytes;
-    uint64_t raw, packed; /* bytes of this block so far */
-    uint64_t raw_frame;   /* raw, when this frame began */
+    uint64_t raw, packed;               /* bytes of this block so far */
+    uint64_t raw_frame;                 /* raw, when this frame began */
     uint64_t raw_before, packed_before; /* of those before it */
 
     struct pending pending;
@@ -74,7 +74,7 @@ struct tape_writer {
     bool has_limits, limits_due;
     uint64_t lost_samples, lost_exits, lost_events;
     int lost_code;
-    uint64_t good_t_ns;   /* of the last sample that reached the file */
+    uint64_t good_t_ns; /* of the last sample that reached the file */
     uint64_t n_samples, n_exits, n_events;
 
     struct index_entry *index;

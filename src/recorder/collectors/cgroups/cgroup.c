@@ -175,13 +175,10 @@ static enum baro_absent reason(int error)
 {
     switch (error) {
     case EACCES:
-    case EPERM:
-        return BARO_ABSENT_DENIED;
+    case EPERM: return BARO_ABSENT_DENIED;
     case ENOENT:
-    case EOPNOTSUPP: /* pressure information is disabled */
-        return BARO_ABSENT_UNSUPPORTED;
-    default:
-        return BARO_ABSENT_UNKNOWN;
+    case EOPNOTSUPP: /* pressure information is disabled */ return BARO_ABSENT_UNSUPPORTED;
+    default: return BARO_ABSENT_UNKNOWN;
     }
 }
 

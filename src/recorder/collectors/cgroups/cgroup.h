@@ -18,12 +18,12 @@ struct cgroups;
 struct helper;
 
 struct cgroups_options {
-    int root_fd;                /* directory descriptor of "/"; borrowed */
-    uint64_t ns_per_tick;       /* the unit of v1's cpuacct.stat */
-    uint64_t memory_total;      /* of the machine; a limit at or above it is no limit; 0: not known */
-    bool helper;                /* a helper reads what may take seconds (cgroups_use()); false: it is read here */
-    bool patient;               /* the first and the last tick may wait some milliseconds for the helper */
-    uint32_t *ids;              /* the last id that was given to an entity of any kind; borrowed */
+    int root_fd;           /* directory descriptor of "/"; borrowed */
+    uint64_t ns_per_tick;  /* the unit of v1's cpuacct.stat */
+    uint64_t memory_total; /* of the machine; a limit at or above it is no limit; 0: not known */
+    bool helper;           /* a helper reads what may take seconds (cgroups_use()); false: it is read here */
+    bool patient;          /* the first and the last tick may wait some milliseconds for the helper */
+    uint32_t *ids;         /* the last id that was given to an entity of any kind; borrowed */
 };
 
 /* Opens these groups, as far as they exist. If none does, *ret is NULL, which is no error. Returns 0 or -ENOMEM. */

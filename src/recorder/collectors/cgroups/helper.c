@@ -98,12 +98,11 @@ void groups_ask(struct cgroups *g, bool last)
             (l->hung && helper_left_behind(g->slow) >= STUCK_MOST))
             continue;
         l->asked = true;
-        requests[n++] = (struct helper_request){
-            .key = {(int32_t)g->at[i].entity->id, g->serial + l->tries},
-            .what = HELPER_GROUP,
-            .path = l->path,
-            .fn = on_reply,
-            .context = g};
+        requests[n++] = (struct helper_request){.key = {(int32_t)g->at[i].entity->id, g->serial + l->tries},
+                                                .what = HELPER_GROUP,
+                                                .path = l->path,
+                                                .fn = on_reply,
+                                                .context = g};
     }
     uint64_t deadline = g->options.patient ? (g->ticks == 1 ? FIRST_DEADLINE : last ? LAST_DEADLINE : 0) : 0;
     if (n && helper_ask(g->slow, requests, n, deadline, -1, on_reply, g) < 0) {

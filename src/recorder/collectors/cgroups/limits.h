@@ -13,14 +13,14 @@
 #include "recorder/collectors/cgroups/bounds.h"
 
 struct limits_place {
-    int root_fd;                        /* directory descriptor of "/" */
+    int root_fd;       /* directory descriptor of "/" */
     int32_t pid;       /* the process; 0: this one */
     uint32_t cpus;     /* of the machine, online */
     uint32_t affinity; /* CPUs that the scheduler allows; 0: read from /proc/PID/status */
     /* Its ulimits and its real uid; NULL: read from /proc/PID/limits and status. */
     const struct pid_limits *ulimits;
     uint32_t uid;
-    uint64_t memory_total;              /* of the machine, bytes; 0: not known */
+    uint64_t memory_total;                   /* of the machine, bytes; 0: not known */
     const struct cgroup_hierarchies *groups; /* the job's; NULL: they could not be found */
     int groups_error;                        /* if groups is NULL: the negative code; 0: the reason is not known */
     const struct cgroup_bounds *bounds;      /* the groups' limits, if they were read before; NULL: read them */

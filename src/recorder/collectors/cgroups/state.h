@@ -7,15 +7,15 @@
 #include "recorder/collectors/cgroups/files.h"
 #include "recorder/helper/helper.h"
 
-#define GROUPS_MAX 16u      /* the job's own groups and ancestors with a limit: a deep tree has about five */
-#define TEXT 65536u         /* io.stat has a line of about 100 bytes per device */
+#define GROUPS_MAX 16u           /* the job's own groups and ancestors with a limit: a deep tree has about five */
+#define TEXT 65536u              /* io.stat has a line of about 100 bytes per device */
 #define SLOW_NS (4 * NS_PER_SEC) /* for limits, which change rarely */
 #define OF_ITS_TIME 500u         /* reading a file may take 1/500 of the time */
 
 /* The file of a group that the helper reads. */
 struct group_left {
-    char *path;             /* absolute; NULL: there is none */
-    size_t file;            /* index into group_files */
+    char *path;  /* absolute; NULL: there is none */
+    size_t file; /* index into group_files */
     bool asked, hung;
     uint32_t tries;
     uint64_t due_ns;
@@ -40,11 +40,11 @@ struct cgroups {
     struct entity_table table;
     struct cgroup_state at[GROUPS_MAX];
     size_t n;
-    bool v2[CGROUP_AT_MAX];     /* is this controller in the v2 hierarchy? */
-    struct cgroup_device *device;      /* devices that have been in I/O files so far */
+    bool v2[CGROUP_AT_MAX];       /* is this controller in the v2 hierarchy? */
+    struct cgroup_device *device; /* devices that have been in I/O files so far */
     size_t n_devices, cap_devices, next_device;
-    struct helper *slow;   /* borrowed; NULL: none yet */
-    uint64_t serial; /* a hung read is barred by its key: those of other jobs with the same helper have others */
+    struct helper *slow; /* borrowed; NULL: none yet */
+    uint64_t serial;     /* a hung read is barred by its key: those of other jobs with the same helper have others */
     uint64_t now_ns, ticks;
     uint64_t oom_first, oom_last; /* the first group's count of kills: as read first, and last */
     bool oom_seen;

@@ -17,11 +17,11 @@
 #include "kernel/proc/machine.h"
 #include "recorder/collectors/directories/state.h"
 
-#define STEPS 64u               /* between two looks at the clock */
+#define STEPS 64u                  /* between two looks at the clock */
 #define WORK_LEAST (4 * NS_PER_MS) /* before a rest */
 #define REST_MOST NS_PER_SEC
 #define REST_PER_CPU 9u
-#define DEPTH_MOST 8u /* walks that rest while another one goes on */
+#define DEPTH_MOST 8u                /* walks that rest while another one goes on */
 #define AGAIN_AFTER (5 * NS_PER_SEC) /* a directory that is not there, or may not be read */
 #define MOUNTINFO_MOST (256u << 10)
 
@@ -35,7 +35,7 @@ struct walker {
     struct directories_shared *shared;
     unsigned steps;
     uint64_t from_ns, from_cpu_ns; /* when it went on after a rest */
-    bool is_last; /* this is the last walk */
+    bool is_last;                  /* this is the last walk */
     /* A directory that is due is walked while a larger one rests: that one is not walked again meanwhile. */
     bool walking[DIRECTORIES_MOST];
     size_t at; /* which is walked */
@@ -86,17 +86,12 @@ static bool on_step(void *context, const struct walk_sums *so_far)
 static uint32_t reason(int error)
 {
     switch (error) {
-    case 0:
-        return BARO_PRESENT;
-    case ENOENT:
-        return BARO_ABSENT_GONE;
+    case 0: return BARO_PRESENT;
+    case ENOENT: return BARO_ABSENT_GONE;
     case EACCES:
-    case EPERM:
-        return BARO_ABSENT_DENIED;
-    case ETIMEDOUT:
-        return BARO_ABSENT_TIMEOUT;
-    default:
-        return BARO_ABSENT_UNKNOWN;
+    case EPERM: return BARO_ABSENT_DENIED;
+    case ETIMEDOUT: return BARO_ABSENT_TIMEOUT;
+    default: return BARO_ABSENT_UNKNOWN;
     }
 }
 

@@ -15,7 +15,7 @@
 #define DIRECTORIES_MOST 256u
 
 struct directories_options {
-    uint64_t every_ns; /* from the begin of one walk to that of the next; 0: DIRECTORIES_EVERY, or longer */
+    uint64_t every_ns;     /* from the begin of one walk to that of the next; 0: DIRECTORIES_EVERY, or longer */
     uint64_t overhead_ppm; /* without every_ns: walks take at most this share of a core, millionths; 0: any */
     uint64_t start_monotonic_ns;
     uint32_t *entity_ids; /* the last id given to an entity of this recording; borrowed */

@@ -13,8 +13,8 @@
 
 /* The result of a walk. Times are of CLOCK_MONOTONIC. */
 struct directory_reading {
-    uint32_t absent; /* enum baro_absent; of the sums */
-    int32_t error;   /* errno */
+    uint32_t absent;           /* enum baro_absent; of the sums */
+    int32_t error;             /* errno */
     uint64_t begin_ns, end_ns; /* 0: there was none so far */
     uint64_t cpu_ns;
     struct walk_sums sums;
@@ -22,16 +22,16 @@ struct directory_reading {
 };
 
 struct directory_slot {
-    _Atomic uint32_t turn; /* odd while now is written */
+    _Atomic uint32_t turn;          /* odd while now is written */
     _Atomic uint64_t not_before_ns; /* it hung: it is not walked before */
-    _Atomic uint64_t found; /* entries that the walk has found that is going on; 0: none is */
+    _Atomic uint64_t found;         /* entries that the walk has found that is going on; 0: none is */
     struct directory_reading now;
 };
 
 struct directories_shared {
     struct worker_shared worker;
-    _Atomic bool last;      /* the last walk of all was asked for */
-    _Atomic uint32_t at;    /* the directory that is walked, counted from 1; 0: none */
+    _Atomic bool last;   /* the last walk of all was asked for */
+    _Atomic uint32_t at; /* the directory that is walked, counted from 1; 0: none */
     struct directory_slot slot[DIRECTORIES_MOST];
 };
 

@@ -275,11 +275,10 @@ void fs_request(struct host *h)
             f->outstanding = 0;
             for (size_t k = 0; k < f->n_parts; k++) {
                 f->part[k].answered = false;
-                f->outstanding += host_ask(
-                    h, (struct helper_request){
-                           .key = {(int32_t)f->entity->id, (uint64_t)f->tries << 32 | k},
-                           .what = HELPER_FS,
-                           .path = f->part[k].point});
+                f->outstanding +=
+                    host_ask(h, (struct helper_request){.key = {(int32_t)f->entity->id, (uint64_t)f->tries << 32 | k},
+                                                        .what = HELPER_FS,
+                                                        .path = f->part[k].point});
             }
         }
     }

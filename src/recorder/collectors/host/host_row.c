@@ -65,8 +65,7 @@ static void cost(void *state, struct collector_cost *ret)
 {
     struct host_row *r = state;
     if (r->host)
-        *ret = (struct collector_cost){.cpu_ns = host_helper_cpu_ns(r->host),
-                                        .refused = host_helper_refused(r->host)};
+        *ret = (struct collector_cost){.cpu_ns = host_helper_cpu_ns(r->host), .refused = host_helper_refused(r->host)};
 }
 
 static void finish(void *state)

@@ -37,15 +37,15 @@ enum { TOTAL_READ, TOTAL_WRITE, TOTAL_READS, TOTAL_WRITES, DEVICE_TOTALS };
 
 struct host_device {
     char name[64];
-    uint32_t major, minor;       /* of a disk */
-    uint64_t identity;           /* diskseq, ifindex; 0: not known */
-    uint64_t master;             /* sys_net_master() */
-    struct baro_entity *entity;  /* NULL: a partition, or an unused device such as a loop device */
-    bool unused;                 /* no medium and no I/O so far */
-    bool known;                  /* its properties were read from /sys */
+    uint32_t major, minor;      /* of a disk */
+    uint64_t identity;          /* diskseq, ifindex; 0: not known */
+    uint64_t master;            /* sys_net_master() */
+    struct baro_entity *entity; /* NULL: a partition, or an unused device such as a loop device */
+    bool unused;                /* no medium and no I/O so far */
+    bool known;                 /* its properties were read from /sys */
     bool counted;
-    bool may_lead;               /* of an interface: struct sys_net */
-    uint32_t link;               /* from sys_net_way(), if that was called */
+    bool may_lead; /* of an interface: struct sys_net */
+    uint32_t link; /* from sys_net_way(), if that was called */
     enum sys_net_way way;
     /* a route to a network, or the default route, uses it; only read if there are several candidates */
     bool route, route_all;
@@ -55,8 +55,8 @@ struct host_device {
 };
 
 struct devices {
-    struct host_device *at;   /* in the order of the file */
-    size_t n, cap, next; /* next: where the next device is expected */
+    struct host_device *at; /* in the order of the file */
+    size_t n, cap, next;    /* next: where the next device is expected */
     uint64_t total[DEVICE_TOTALS];
     bool unknown; /* for some device it is not known whether it counts */
 };
@@ -73,9 +73,9 @@ struct fs_part {
 struct fs {
     uint32_t major, minor;
     char *source, *type;
-    bool pool, by_source;        /* grouped by the name of the source: btrfs, ZFS */
-    bool local;                  /* on a local device: it does not hang because of a server */
-    bool asked, hung, twin;      /* twin: another entry shows the same filesystem */
+    bool pool, by_source;   /* grouped by the name of the source: btrfs, ZFS */
+    bool local;             /* on a local device: it does not hang because of a server */
+    bool asked, hung, twin; /* twin: another entry shows the same filesystem */
     uint32_t tries;
     uint64_t due_ns;
     struct fs_part *part;
@@ -105,7 +105,7 @@ struct host {
     uint8_t absent[HOST_MAX];
     struct entity_table table[KIND_COUNT];
 
-    struct baro_entity **cpu;    /* by number */
+    struct baro_entity **cpu; /* by number */
     uint64_t *cpu_seen_tick;
     size_t cap_cpus;
     bool new_cpus;      /* their properties were not read from /sys yet */

@@ -10,8 +10,8 @@
 #include "kernel/proc/machine.h"
 
 #define PIDS_CHECKED 1024 /* each takes a system call: of more, all that are not known count as missed */
-#define PIDS_PER_MS 10u     /* threads that a core can start */
-#define UNSEEN_MOST 1000u   /* a larger bound says nothing */
+#define PIDS_PER_MS 10u   /* threads that a core can start */
+#define UNSEEN_MOST 1000u /* a larger bound says nothing */
 /* The children of members are listed twice within this time (CLOCKS in scan.c), and orphans are the wrapper's. What
  * lives that long and is no member is none of the job's. Each costs some system calls per tick until then. */
 #define WAIT (200 * NS_PER_MS)

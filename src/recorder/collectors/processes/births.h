@@ -18,9 +18,9 @@
 struct births {
     struct sampling *sampling;
     bool tried, counting;
-    int fd;           /* /proc/loadavg, whose last field is the last pid given; -1: not usable */
-    int32_t last;     /* what became of pids up to this one is known */
-    uint64_t last_ns; /* when that one was read */
+    int fd;            /* /proc/loadavg, whose last field is the last pid given; -1: not usable */
+    int32_t last;      /* what became of pids up to this one is known */
+    uint64_t last_ns;  /* when that one was read */
     uint64_t round_ns; /* all pids may have been given out within this time */
     struct {
         int32_t pid;

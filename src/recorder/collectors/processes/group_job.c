@@ -26,7 +26,7 @@ int group_job_begin(struct group_job *w, const struct cgroup_location *place, bo
     w->is_on = true;
     w->is_target = since_now;
     g->options.children &= !since_now; /* the group lists them, unless they were moved to another one */
-    g->job->open = since_now; /* processes may be moved into the group */
+    g->job->open = since_now;          /* processes may be moved into the group */
     cgroup_walk_init(&w->walk, g->options.root_fd, place);
     w->walk_error = cgroup_walk_groups(&w->walk);
     if (w->walk_error < 0)

@@ -10,7 +10,7 @@
 
 struct group_job {
     struct sampling *sampling;
-    bool is_on; /* false: the job is no control group, and the other fields are not used */
+    bool is_on;     /* false: the job is no control group, and the other fields are not used */
     bool is_target; /* what leaves it is no part of the job; false: it was made for the command */
     bool left_out_reported;
     bool any_left; /* for group_job_next_left() */

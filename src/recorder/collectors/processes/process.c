@@ -164,8 +164,7 @@ static bool is_released(const struct pid_stat *st)
 #define PF_FORKNOEXEC 0x40u
 #define EXECUTES_WITHIN (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
 #define EXECUTES_BEFORE (2 * NS_PER_MS)  /* of CPU time: who has used more has work of its own */
-static bool may_execute(const struct processes *p, const struct member *m, const struct pid_stat *st,
-                        uint64_t clock_ns)
+static bool may_execute(const struct processes *p, const struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
     return !m->followed && (st->flags & PF_FORKNOEXEC) && st->state != 'Z' && begin_ns &&
@@ -173,8 +172,8 @@ static bool may_execute(const struct processes *p, const struct member *m, const
 }
 
 static const enum process_metric memory_metrics[] = {
-    PROCESS_rss,      PROCESS_rss_peak, PROCESS_pss,       PROCESS_uss,
-    PROCESS_swap,     PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem,
+    PROCESS_rss,  PROCESS_rss_peak, PROCESS_pss,      PROCESS_uss,
+    PROCESS_swap, PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem,
 };
 
 /* The memory of a process that uses the address space of another one is counted there. Read again with the next tick:

@@ -21,9 +21,9 @@
 #define INFO_TRIES 3u
 #define STALE_PART 16u /* a possible error of less than a sixteenth is not worth a read */
 #define STALE_MANY 1000u
-#define FILES_LEAST (4u << 20)   /* so much of a file must be shared with a process of another program and parent */
-#define FILES_AGE NS_PER_SEC     /* a read for the sake of such a process comes this long after the last one */
-#define REQUESTS_MOST 2048u /* in one batch: waiting requests take memory in both processes */
+#define FILES_LEAST (4u << 20) /* so much of a file must be shared with a process of another program and parent */
+#define FILES_AGE NS_PER_SEC   /* a read for the sake of such a process comes this long after the last one */
+#define REQUESTS_MOST 2048u    /* in one batch: waiting requests take memory in both processes */
 
 static uint64_t estimate(const struct member *m)
 {

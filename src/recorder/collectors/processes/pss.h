@@ -27,10 +27,10 @@ struct memory {
     /* KiB of files that came to be shared, or no longer are, in the whole job; and without those that were found since
      * the helper was asked and that its replies do not explain */
     uint32_t files, files_asked;
-    bool shared_moved;             /* changed since stale members were last counted */
-    bool moved_since_asked;        /* changed since the helper was asked: its reply may be older */
-    uint64_t shared_ns;            /* when stale members were last counted */
-    uint64_t stale_since_ns;       /* since when stale is not 0 */
+    bool shared_moved;       /* changed since stale members were last counted */
+    bool moved_since_asked;  /* changed since the helper was asked: its reply may be older */
+    uint64_t shared_ns;      /* when stale members were last counted */
+    uint64_t stale_since_ns; /* since when stale is not 0 */
     /* members whose pss is older than a change of memory that they may share; 0: the sum of pss is right within a
      * sixteenth */
     uint64_t stale;

@@ -13,7 +13,7 @@
 struct scan {
     struct sampling *sampling;
     struct threads threads; /* of their own part of the budget: children are listed per thread */
-    bool always; /* no event source: each tick lists the children of members that ran */
+    bool always;            /* no event source: each tick lists the children of members that ran */
     /* the next tick lists the children of all members: events were lost, or the last time was a while ago */
     bool once;
     bool no_children_file; /* the kernel has no CONFIG_PROC_CHILDREN */
@@ -23,7 +23,7 @@ struct scan {
     int32_t last_pid;     /* given out in our PID namespace; 0: not known */
     uint64_t born_ns;     /* the tick that first saw it */
     uint64_t last_pid_ns; /* the last tick that read the last pid */
-    uint64_t scanned_ns;        /* the last tick that listed the children of all members */
+    uint64_t scanned_ns;  /* the last tick that listed the children of all members */
 };
 
 void scan_init(struct scan *n, struct sampling *sampling);

@@ -86,10 +86,9 @@ int task_row_use(struct task_row *r, const struct select_options *o, int root_fd
     for (size_t i = 0; i < n; i++) {
         struct buf label = {0};
         label_of(o, i, &label);
-        const struct baro_entity *e = label.failed ? NULL
-                                                   : entity_add(&r->table, &r->sampling->entity_ids,
-                                                                rules->task[i].name,
-                                                                (const char *)label.at);
+        const struct baro_entity *e =
+            label.failed ? NULL
+                         : entity_add(&r->table, &r->sampling->entity_ids, rules->task[i].name, (const char *)label.at);
         buf_done(&label);
         if (!e)
             return error_set(err, -ENOMEM, "out of memory");
@@ -135,8 +134,8 @@ static const struct header_group *groups_before(const struct task_row *r, const 
 
 static bool is_same_group(const struct task_group *g, const struct header_group *before)
 {
-    return before && g->inode && g->inode == before->inode && g->base.user_ns + g->base.system_ns >=
-                                                                  before->user_ns + before->system_ns;
+    return before && g->inode && g->inode == before->inode &&
+           g->base.user_ns + g->base.system_ns >= before->user_ns + before->system_ns;
 }
 
 /* All groups of the task are those that the tape has: what they used between the two recorders counts. */
@@ -218,9 +217,9 @@ int task_row_groups(const struct task_row *r, struct baro_header *ret)
 static bool grow(struct task_row *r)
 {
     size_t n = r->table.n + 1;
-    uint64_t (*value)[TASK_MAX] = realloc(r->value, n * sizeof(*value));
+    uint64_t(*value)[TASK_MAX] = realloc(r->value, n * sizeof(*value));
     r->value = value ? value : r->value;
-    uint8_t (*absent)[TASK_MAX] = realloc(r->absent, n * sizeof(*absent));
+    uint8_t(*absent)[TASK_MAX] = realloc(r->absent, n * sizeof(*absent));
     r->absent = absent ? absent : r->absent;
     return value && absent;
 }

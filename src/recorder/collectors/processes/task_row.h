@@ -13,10 +13,10 @@ struct task_group {
     struct cgroup_hierarchies places;
     struct cgroup_meter meter;
     struct cgroup_reading base, last;
-    uint64_t counted_ns; /* as read last */
+    uint64_t counted_ns;           /* as read last */
     struct cgroup_reading carried; /* what another group of that name had used in this recording */
     uint64_t inode;                /* which group it is: of the file that has its count */
-    size_t task; /* counted from 0 */
+    size_t task;                   /* counted from 0 */
     struct task_group *next;
 };
 

@@ -181,8 +181,7 @@ static bool take_value(struct json *j, struct span *s, const char *path, unsigne
 
 /* ---- rows ---- */
 
-static bool on_label(struct json *j, struct span *s, const char *key, size_t key_len, const char *path,
-                     unsigned depth)
+static bool on_label(struct json *j, struct span *s, const char *key, size_t key_len, const char *path, unsigned depth)
 {
     char name[READING_NAME];
     struct span text;
@@ -213,8 +212,7 @@ static bool take_pid(struct json *j, struct span *s)
     return add_label(j, "pid", span_of(digits.at, (size_t)(s->at - digits.at)), false);
 }
 
-static bool on_member(struct json *j, struct span *s, const char *key, size_t key_len, const char *path,
-                      unsigned depth)
+static bool on_member(struct json *j, struct span *s, const char *key, size_t key_len, const char *path, unsigned depth)
 {
     struct reading_object *o = j->row;
     struct reading_cell cell;
@@ -325,8 +323,7 @@ static bool on_description(struct json *j, struct span *s, const char *key, size
     return true;
 }
 
-static bool on_metric(struct json *j, struct span *s, const char *key, size_t key_len, const char *path,
-                      unsigned depth)
+static bool on_metric(struct json *j, struct span *s, const char *key, size_t key_len, const char *path, unsigned depth)
 {
     struct reading_parser *p = j->p;
     if (p->n_declared == READING_COLUMNS)
@@ -339,8 +336,7 @@ static bool on_metric(struct json *j, struct span *s, const char *key, size_t ke
     return true;
 }
 
-static bool on_header(struct json *j, struct span *s, const char *key, size_t key_len, const char *path,
-                      unsigned depth)
+static bool on_header(struct json *j, struct span *s, const char *key, size_t key_len, const char *path, unsigned depth)
 {
     struct span word = span_of(key, key_len);
     struct reading_cell version;

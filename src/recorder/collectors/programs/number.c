@@ -6,9 +6,9 @@
  */
 #include "recorder/collectors/programs/reading.h"
 
-#define WHOLE_POWER 19    /* 2^64 times 10^19 fits into 128 bits */
-#define PLACES_MOST 38    /* 10^38 fits as well */
-#define EXACT_POWER 21    /* m / 10^21: 128 bits by 70, so the quotient has 57 bits or more */
+#define WHOLE_POWER 19 /* 2^64 times 10^19 fits into 128 bits */
+#define PLACES_MOST 38 /* 10^38 fits as well */
+#define EXACT_POWER 21 /* m / 10^21: 128 bits by 70, so the quotient has 57 bits or more */
 #define POWER_MOST 400
 #define INFINITE_POWER 309
 #define ZERO_POWER (-363) /* 2^128 times that is less than half of the least double */
@@ -16,8 +16,8 @@
 __extension__ typedef unsigned __int128 wide;
 
 struct decimal {
-    wide digits;      /* the first ones, as many as fit */
-    int power;        /* of ten */
+    wide digits;               /* the first ones, as many as fit */
+    int power;                 /* of ten */
     bool negative, full, more; /* more: there were other digits than 0 behind them */
 };
 
@@ -27,8 +27,8 @@ static bool scan_digits(struct span *s, struct decimal *d, bool fraction)
     for (; s->len && *s->at >= '0' && *s->at <= '9'; s->at++, s->len--) {
         unsigned digit = (unsigned)(*s->at - '0');
         wide next;
-        d->full = d->full || __builtin_mul_overflow(d->digits, 10u, &next) ||
-                  __builtin_add_overflow(next, digit, &next);
+        d->full =
+            d->full || __builtin_mul_overflow(d->digits, 10u, &next) || __builtin_add_overflow(next, digit, &next);
         if (!d->full) {
             d->digits = next;
             d->power -= fraction;

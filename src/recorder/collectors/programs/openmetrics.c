@@ -165,8 +165,8 @@ static struct span suffix_of(const struct family *f, struct span name)
 
 static bool is_of(const struct family *f, struct span name)
 {
-    static const char *const suffixes[] = {"", "_total", "_bucket", "_sum", "_count", "_created", "_info", "_gsum",
-                                           "_gcount"};
+    static const char *const suffixes[] = {"",         "_total", "_bucket", "_sum",   "_count",
+                                           "_created", "_info",  "_gsum",   "_gcount"};
     struct span s = suffix_of(f, name);
     for (size_t i = 0; s.len != SIZE_MAX && i < sizeof(suffixes) / sizeof(*suffixes); i++) {
         if (span_equal(s, suffixes[i]))
@@ -191,9 +191,7 @@ static void take_type(struct family *f, struct span type)
 {
     f->distribution = span_equal(type, "histogram") || span_equal(type, "summary");
     f->typed = !span_equal(type, "unknown") && !span_equal(type, "untyped");
-    f->type = span_equal(type, "counter") ? READING_COUNTER
-              : span_equal(type, "info")  ? READING_INFO
-                                          : READING_GAUGE;
+    f->type = span_equal(type, "counter") ? READING_COUNTER : span_equal(type, "info") ? READING_INFO : READING_GAUGE;
 }
 
 /* "# TYPE name type" and the like; any other line that begins with # is a comment. Returns whether it is "# EOF". */
@@ -251,8 +249,7 @@ static void take_sample(struct reading_parser *p, const struct family *f, struct
     if (!is_of(f, sample->name))
         f = &none;
     int column = reading_column(p, sample->name, type_of(f, sample->name), f->help);
-    int row = column < 0 ? -1
-                         : reading_row(p, span_of("", 0), sample->label, sample->n_labels, owner_of(sample));
+    int row = column < 0 ? -1 : reading_row(p, span_of("", 0), sample->label, sample->n_labels, owner_of(sample));
     reading_put(p, row, column, value);
 }
 

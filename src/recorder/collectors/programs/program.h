@@ -36,13 +36,13 @@ enum program_failure {
 #define PROGRAM_WORDS 200u
 struct program_status {
     uint32_t starts, failures, readings;
-    uint32_t silences;  /* times that it printed no reading for the deadline */
-    uint32_t too_long;  /* readings over READING_BYTES */
-    uint32_t bad_lines; /* could not be understood */
-    uint32_t cut;       /* rows, columns and values beyond the limits */
-    uint32_t version;   /* of the wire, as it said */
+    uint32_t silences;   /* times that it printed no reading for the deadline */
+    uint32_t too_long;   /* readings over READING_BYTES */
+    uint32_t bad_lines;  /* could not be understood */
+    uint32_t cut;        /* rows, columns and values beyond the limits */
+    uint32_t version;    /* of the wire, as it said */
     uint32_t unfinished; /* bytes that it has printed of a reading without an end */
-    uint8_t failure;    /* enum program_failure: the last one */
+    uint8_t failure;     /* enum program_failure: the last one */
     int32_t wait_status, error_number;
     char words[PROGRAM_WORDS]; /* the last line that it wrote to standard error */
     char bad[READING_SAMPLE];  /* the first line that could not be understood */
@@ -63,8 +63,8 @@ const struct reading *program_take(struct program *p);
 /* What is known of it by now. Borrowed; changes with the next call. */
 const struct program_status *program_status(struct program *p);
 
-pid_t program_pid(const struct program *p);  /* of the helper process, 0: none */
-uint64_t program_cpu_ns(struct program *p);  /* of the helper process, and of commands that have ended */
+pid_t program_pid(const struct program *p); /* of the helper process, 0: none */
+uint64_t program_cpu_ns(struct program *p); /* of the helper process, and of commands that have ended */
 
 /* Tells the helper process to end the command, and does not wait. */
 void program_end(struct program *p);

@@ -35,8 +35,8 @@
 #define BYTES_PER_SEC (1u << 20)
 #define BYTES_AT_ONCE (4u << 20)
 #define BYTES_LEAST (64u << 10)
-#define ROUND (64u << 10) /* bytes of a pipe before anything else has its turn */
-#define GRACE (100 * NS_PER_MS)  /* from SIGTERM to SIGKILL */
+#define ROUND (64u << 10)       /* bytes of a pipe before anything else has its turn */
+#define GRACE (100 * NS_PER_MS) /* from SIGTERM to SIGKILL */
 #define KILLED_WITHIN (300 * NS_PER_MS)
 #define LOOK 500000 /* ns */
 
@@ -48,20 +48,20 @@ struct runner {
     struct reading_parser *parser;
     uint32_t slot;
     int control_fd, signal_fd, out_fd, err_fd;
-    pid_t pid; /* of the command; 0: it does not run */
+    pid_t pid;          /* of the command; 0: it does not run */
     bool ended, halted; /* halted: it is not started again */
     int wait_status;
-    bool repeats; /* it ended after its reading when it was last started */
-    bool silent;  /* and that was said */
-    uint32_t readings; /* since it was started */
+    bool repeats;                                        /* it ended after its reading when it was last started */
+    bool silent;                                         /* and that was said */
+    uint32_t readings;                                   /* since it was started */
     uint64_t started_ns, reading_ns, start_ns, pause_ns; /* start_ns: when it is to be started */
 
     char *text; /* READING_BYTES */
     size_t len;
     struct reading_frame frame;
-    bool skipping; /* the rest of a reading that was too long */
-    uint64_t first_ns; /* when the first byte of text came */
-    uint64_t bytes, bytes_ns; /* that may be read, as of bytes_ns */
+    bool skipping;             /* the rest of a reading that was too long */
+    uint64_t first_ns;         /* when the first byte of text came */
+    uint64_t bytes, bytes_ns;  /* that may be read, as of bytes_ns */
     char words[PROGRAM_WORDS]; /* a line of standard error that has not ended yet */
     size_t n_words;
 };
@@ -134,7 +134,7 @@ static void fail(struct runner *r, enum program_failure why)
     r->status.failure = (uint8_t)why;
     r->status.wait_status = r->wait_status;
     r->pause_ns = !r->pause_ns || (r->started_ns && now - r->started_ns >= LIVED) ? PAUSE_FIRST
-                  : r->pause_ns < PAUSE_MOST                                     ? r->pause_ns * 2
+                  : r->pause_ns < PAUSE_MOST                                      ? r->pause_ns * 2
                                                                                   : PAUSE_MOST;
     r->start_ns = now + r->pause_ns;
     r->repeats = false;
@@ -301,8 +301,7 @@ static void take_pieces(struct runner *r, bool ended)
     size_t begin = 0, n;
     if (r->skipping)
         r->frame.text = true;
-    while (begin < r->len &&
-           (n = reading_next(&r->frame, span_of(r->text + begin, r->len - begin), ended)) > 0) {
+    while (begin < r->len && (n = reading_next(&r->frame, span_of(r->text + begin, r->len - begin), ended)) > 0) {
         struct span piece = span_of(r->text + begin, n);
         begin += n;
         r->frame = (struct reading_frame){0};

@@ -60,21 +60,13 @@ int program_row_new(struct program_row **ret, struct sampling *sampling, const s
 static void put_failure(struct buf *b, const struct program_status *s)
 {
     switch (s->failure) {
-    case PROGRAM_EMPTY:
-        buf_str(b, "ended with status 0 and had printed no reading");
-        break;
-    case PROGRAM_LATE:
-        buf_str(b, "was killed: it did not end, as it had before");
-        break;
-    case PROGRAM_REFUSED:
-        buf_printf(b, "could not be started: %s", strerror(s->error_number));
-        break;
+    case PROGRAM_EMPTY: buf_str(b, "ended with status 0 and had printed no reading"); break;
+    case PROGRAM_LATE: buf_str(b, "was killed: it did not end, as it had before"); break;
+    case PROGRAM_REFUSED: buf_printf(b, "could not be started: %s", strerror(s->error_number)); break;
     case PROGRAM_VERSION:
         buf_printf(b, "was ended: it speaks version %u, and this barograph knows %u", s->version, READING_VERSION);
         break;
-    case PROGRAM_LOST:
-        buf_str(b, "was lost: somebody killed the process that runs it");
-        break;
+    case PROGRAM_LOST: buf_str(b, "was lost: somebody killed the process that runs it"); break;
     default:
         if (WIFSIGNALED(s->wait_status))
             buf_printf(b, "was ended by signal %d", WTERMSIG(s->wait_status));

@@ -225,8 +225,8 @@ static int set_attributes(struct baro_entity *e, const struct reading *r, const 
             buf_done(&b);
             return -ENOMEM;
         }
-        attribute[i] = (struct baro_attribute){
-            .name = (char *)b.at, .type = BARO_ATTRIBUTE_TEXT, .text = (char *)b.at + text};
+        attribute[i] =
+            (struct baro_attribute){.name = (char *)b.at, .type = BARO_ATTRIBUTE_TEXT, .text = (char *)b.at + text};
         e->n_attributes = i + 1;
     }
     e->info_version++;

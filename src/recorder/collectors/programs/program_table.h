@@ -15,9 +15,9 @@ typedef uint64_t program_start_fn(void *context, int32_t pid);
 
 /* What there was no room for, or did not fit. */
 struct program_left_out {
-    uint32_t columns, rows;           /* of the reading that had the most of them */
-    uint64_t values;                  /* of all readings: not of their unit, such as -5 bytes */
-    char first_column[READING_NAME];  /* the first column that was left out */
+    uint32_t columns, rows;          /* of the reading that had the most of them */
+    uint64_t values;                 /* of all readings: not of their unit, such as -5 bytes */
+    char first_column[READING_NAME]; /* the first column that was left out */
 };
 
 struct program_table {

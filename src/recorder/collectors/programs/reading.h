@@ -18,13 +18,13 @@
 #define READING_COLUMNS 512u
 #define READING_ROWS 4096u
 #define READING_CELLS 65536u
-#define READING_TEXT (1u << 20)       /* bytes of names and labels */
-#define READING_BYTES (1u << 20)      /* of the printed text; a longer one is no reading */
-#define READING_NAME 128u             /* of a column or a label, with its NUL */
-#define READING_LABELS 32u            /* of a row */
-#define READING_ROW_NAME 1024u        /* with its NUL */
-#define READING_HELP 256u             /* with its NUL */
-#define READING_SAMPLE 96u            /* of a bad line, with its NUL */
+#define READING_TEXT (1u << 20)  /* bytes of names and labels */
+#define READING_BYTES (1u << 20) /* of the printed text; a longer one is no reading */
+#define READING_NAME 128u        /* of a column or a label, with its NUL */
+#define READING_LABELS 32u       /* of a row */
+#define READING_ROW_NAME 1024u   /* with its NUL */
+#define READING_HELP 256u        /* with its NUL */
+#define READING_SAMPLE 96u       /* of a bad line, with its NUL */
 
 enum reading_type { READING_GAUGE, READING_COUNTER, READING_INFO };
 
@@ -38,7 +38,7 @@ struct reading_row {
     uint32_t name;
     uint32_t labels; /* n_labels pairs of strings, name and value, one after the other */
     uint16_t n_labels;
-    int32_t pid;     /* of the process that it belongs to; 0: none; READING_JOB: the job */
+    int32_t pid; /* of the process that it belongs to; 0: none; READING_JOB: the job */
 };
 #define READING_JOB (-1)
 

@@ -9,13 +9,13 @@
 #include "base/span.h"
 
 struct diag_socket {
-    uint64_t place;  /* network namespace; set by who received the message */
-    uint64_t cookie; /* no other socket of this boot has it */
+    uint64_t place;      /* network namespace; set by who received the message */
+    uint64_t cookie;     /* no other socket of this boot has it */
     uint8_t address[16]; /* its own; all 0: any */
     uint16_t port;       /* its own */
     uint8_t family;      /* AF_INET, AF_INET6; that of the socket that has accepted it */
-    uint32_t inode;  /* 0: no process has it open any more */
-    uint8_t state;   /* TCP_ESTABLISHED, ... */
+    uint32_t inode;      /* 0: no process has it open any more */
+    uint8_t state;       /* TCP_ESTABLISHED, ... */
     bool has_bytes;
     uint64_t sent, received; /* payload; what was sent again counts once */
 };

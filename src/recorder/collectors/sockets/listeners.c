@@ -28,8 +28,13 @@ void listeners_note(struct listeners *l, const struct diag_socket *s, uint32_t o
     if (l->is_full)
         return;
     struct listener *one = &l->at[l->n];
-    *one = (struct listener){.place = s->place, .cookie = s->cookie, .port = s->port, .family = s->family,
-                             .owner = owner, .owner_before = owner, .reading = reading};
+    *one = (struct listener){.place = s->place,
+                             .cookie = s->cookie,
+                             .port = s->port,
+                             .family = s->family,
+                             .owner = owner,
+                             .owner_before = owner,
+                             .reading = reading};
     memcpy(one->address, s->address, sizeof(one->address));
     link_one(l, l->n++);
 }

@@ -25,8 +25,8 @@
 /* By connections that were not seen, and count for no process yet. */
 struct unsettled {
     uint64_t sent, received;
-    uint64_t until_ns;  /* when the report of the last one of them was received */
-    bool is_nobodys;    /* several processes may have accepted them */
+    uint64_t until_ns; /* when the report of the last one of them was received */
+    bool is_nobodys;   /* several processes may have accepted them */
 };
 
 struct listener {
@@ -34,8 +34,8 @@ struct listener {
     uint8_t address[16];
     uint16_t port;
     uint8_t family;
-    uint16_t next;  /* index + 1 of another one with the same hash; 0: none */
-    uint32_t owner; /* index, or OWNER_...: at its last reading */
+    uint16_t next;         /* index + 1 of another one with the same hash; 0: none */
+    uint32_t owner;        /* index, or OWNER_...: at its last reading */
     uint32_t owner_before; /* at the reading before, if it was there */
     uint32_t reading;
     bool is_closed;               /* it is kept for what is not settled */

@@ -186,9 +186,9 @@ int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n)
     qsort(o->next, n, sizeof(*o->next), by_start);
     for (size_t old = 0, new = 0; old < o->n; old++) {
         while (new < n && by_start(&o->next[new], &o->at[old]) < 0)
-            new++;
-        bool is_there = new < n && by_start(&o->next[new], &o->at[old]) == 0;
-        o->moved_to[old] = is_there ? (uint32_t)new : OWNER_NONE;
+            new ++;
+        bool is_there = new < n &&by_start(&o->next[new], &o->at[old]) == 0;
+        o->moved_to[old] = is_there ? (uint32_t) new : OWNER_NONE;
         if (is_there)
             go_on(&o->next[new], &o->at[old]);
     }

@@ -36,11 +36,11 @@ struct owner {
     struct baro_key key;
     uint64_t sent, received;
     uint32_t connections, listening;
-    uint8_t absent; /* enum baro_absent: its descriptors can't be read, or not yet; gone: it has ended */
-    uint8_t whole;      /* none of its sockets is left whose end was not reported */
-    uint8_t is_new;     /* it was not there at the reading before */
-    uint8_t has_forked; /* a child of it began since the reading before */
-    uint8_t is_short;   /* connections that it may have accepted count for no process */
+    uint8_t absent;       /* enum baro_absent: its descriptors can't be read, or not yet; gone: it has ended */
+    uint8_t whole;        /* none of its sockets is left whose end was not reported */
+    uint8_t is_new;       /* it was not there at the reading before */
+    uint8_t has_forked;   /* a child of it began since the reading before */
+    uint8_t is_short;     /* connections that it may have accepted count for no process */
     uint8_t is_unsettled; /* connections that it may have accepted do not count for it yet */
     uint8_t is_blind;
     uint64_t forks;
@@ -51,14 +51,14 @@ struct owner {
 struct owners_socket {
     uint64_t cookie; /* 0: free */
     uint64_t sent, received;
-    uint32_t owner; /* index, or OWNER_... */
+    uint32_t owner;   /* index, or OWNER_... */
     uint32_t reading; /* in which it was seen last */
 };
 
 struct owners {
     struct owner *at, *next; /* in the order in which the processes started; next: room for the next reading */
     size_t n;
-    uint32_t *moved_to; /* where each one is in the next reading */
+    uint32_t *moved_to;           /* where each one is in the next reading */
     struct owners_socket *socket; /* by cookie */
     size_t n_sockets, cap_sockets;
     struct holders holders; /* of this reading */
@@ -66,14 +66,14 @@ struct owners {
     uint32_t reading;
     uint64_t known_ns; /* when this reading was asked for, all forks until then were known */
     uint64_t ends_ns;  /* ends are received now */
-    bool ends_known; /* the kernel reports what a socket had sent and received when it ended */
-    bool unsure;     /* some process's descriptors can't be read: who holds a socket is not known */
-    bool base;       /* what sockets have at this reading was before the recording */
+    bool ends_known;   /* the kernel reports what a socket had sent and received when it ended */
+    bool unsure;       /* some process's descriptors can't be read: who holds a socket is not known */
+    bool base;         /* what sockets have at this reading was before the recording */
     /* of all sockets so far, those of processes that have ended included */
     uint64_t sent, received;
     uint64_t unattributed_sent, unattributed_received; /* of sockets that ended before it was known whose they were */
-    bool is_bound; /* some bytes may be missing */
-    bool any;      /* some process had a socket */
+    bool is_bound;                                     /* some bytes may be missing */
+    bool any;                                          /* some process had a socket */
 };
 
 int owners_init(struct owners *o);

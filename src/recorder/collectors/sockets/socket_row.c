@@ -3,7 +3,7 @@
 
 #define PERIOD_LEAST (100 * NS_PER_MS)
 #define PERIOD_MOST (20 * NS_PER_SEC)
-#define REPORTS_MOST 256u /* more than a socket holds, and a worker that is damaged may send on */
+#define REPORTS_MOST 256u          /* more than a socket holds, and a worker that is damaged may send on */
 #define LAST_MOST (50 * NS_PER_MS) /* how long the last reading is waited for */
 
 void socket_row_init(struct socket_row *r, struct sampling *sampling)

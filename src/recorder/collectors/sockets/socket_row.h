@@ -12,8 +12,8 @@ struct socket_row {
     struct sockets_totals totals;
     uint64_t due_ns;
     uint64_t asked_ns, read_ns; /* when the last reading was asked for, and the one that was taken */
-    bool read;   /* totals is valid */
-    bool closed; /* the last reading was taken */
+    bool read;                  /* totals is valid */
+    bool closed;                /* the last reading was taken */
 };
 
 extern const struct collector socket_collector;

@@ -16,7 +16,7 @@ struct namespaces {
     struct {
         uint64_t inode, cookie; /* cookie 0: not known */
         int32_t pid;            /* a process that was in it; 0: none */
-    } *at;
+    } * at;
     size_t n, cap;
 };
 
@@ -67,7 +67,7 @@ void sockets_ask_end(struct sockets *s, size_t n, uint64_t known_ns);
 /* Takes the last reading. Returns false if there is none that was not taken; the rows are valid until the next call. */
 bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct owner **ret_rows);
 enum worker_trouble sockets_turn(struct sockets *s);
-bool sockets_is_answered(const struct sockets *s); /* what was taken last answers what was asked for last */
+bool sockets_is_answered(const struct sockets *s);      /* what was taken last answers what was asked for last */
 bool sockets_wait(struct sockets *s, uint64_t most_ns); /* for the reading that was asked for */
 struct worker *sockets_worker(struct sockets *s);
 void sockets_free(struct sockets *s); /* NULL allowed */

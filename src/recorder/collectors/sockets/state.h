@@ -42,7 +42,7 @@ uint64_t namespace_cookie(int socket_fd); /* of that which the socket is in; 0: 
 #define PLACES_MOST 16u
 #define LEFT_MOST 64u
 struct place {
-    uint64_t inode, cookie; /* as in struct namespaces */
+    uint64_t inode, cookie;      /* as in struct namespaces */
     int ask_fd, ends_fd, dev_fd; /* dev_fd: /proc/PID/net/dev of a process that was in it, which may have ended */
     bool ends_known, refused;    /* refused: it may not be entered */
     uint32_t reading;            /* in which a process was in it */
