@@ -54,7 +54,7 @@ lint: all ## layers, style, headers, exports, shell scripts
 	@tools/run-suites lint@$(BUILD)
 
 fmt: ## clang-format over the sources
-	@clang-format -i $$(find src include tests fuzz bench -name '*.[ch]')
+	@clang-format-14 -i $$(find src include tests fuzz bench examples tools -name '*.[ch]')
 
 docs: all ## docs/metrics.md, docs/json.md, man pages and completion from baro's tables
 	@tools/docs.sh $(BUILD)

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 import pytest
 from conftest import Cgroup
@@ -170,7 +169,7 @@ def test_record_a_group_that_processes_leave(run, tape, work, cgroup, groups, wa
     wait_until(lambda: len(other.pids()) == 3, "those that leave")
     moved = set(other.pids())
     wait_until(lambda: moved & {r["pid"] for r in run.export(tape)}, "one of them as a member")
-    last = lambda: max(r["t_ns"] for r in run.export(tape, "job"))  # noqa: E731
+    last = lambda: max(r["t_ns"] for r in run.export(tape, "job"))
     wait_until(
         lambda: not moved & {r["pid"] for r in run.export(tape) if r["t_ns"] == last()}, "the end of their membership"
     )

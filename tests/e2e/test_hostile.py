@@ -2,7 +2,6 @@
 """Tapes made to do harm: readers end, after little CPU time, whatever the tape contains."""
 
 import json
-import os
 import resource
 import struct
 import subprocess

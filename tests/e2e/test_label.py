@@ -74,7 +74,7 @@ def go(p):
 @needs_connector
 @pytest.mark.parametrize("events", [True, False])
 def test_members_of_a_group_that_fit_are_tasks(
-    labelled, tool, cgroup, waiting, wait_until, monkeypatch, events  # noqa: F811
+    labelled, tool, cgroup, waiting, wait_until, monkeypatch, events
 ):
     if not events:
         monkeypatch.setenv("BARO_NO_EVENTS", "1")
@@ -104,7 +104,7 @@ def test_members_of_a_group_that_fit_are_tasks(
 
 
 @needs_connector
-def test_short_processes_against_a_group(labelled, tool, groups, waiting):  # noqa: F811
+def test_short_processes_against_a_group(labelled, tool, groups, waiting):
     """All are labelled: those that end between two samples as well."""
     gul, made = tool("gul", "#!/bin/sh\ni=0; while [ $i -lt 3000 ]; do i=$((i+1)); done"), groups()
     shell = waiting(f"for i in $(seq 100); do /bin/true; sh -c 'echo 0 >{made.path}/cgroup.procs; exec {gul}'; done")
@@ -124,7 +124,7 @@ def test_short_processes_against_a_group(labelled, tool, groups, waiting):  # no
 
 
 @needs_connector
-def test_a_member_changes_its_task_and_leaves(labelled, tool, work, wait_until):  # noqa: F811
+def test_a_member_changes_its_task_and_leaves(labelled, tool, work, wait_until):
     first, second, foreign = tool("gul", EXECUTES), tool("fmp", EXECUTES), tool("other", BURN)
     p = subprocess.Popen([first, work / "go", second, work / "go2", foreign, "0.3"])
     try:

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from test_cgroup import v1  # noqa: F401: a fixture
+from test_cgroup import v1  # noqa: F401 (a fixture)
 from test_oom import ends_are_known
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -43,7 +43,7 @@ def named(group):
 
 
 @root
-def test_moved_at_its_start(run, tape, v1):  # noqa: F811
+def test_moved_at_its_start(run, tape, v1):
     group = v1("memory")
     group.write("memory.limit_in_bytes", 200 << 20)
     run.record(
@@ -61,7 +61,7 @@ def test_moved_at_its_start(run, tape, v1):  # noqa: F811
 
 @root
 @pytest.mark.long
-def test_moved_later(run, tape, v1, wait_until):  # noqa: F811
+def test_moved_later(run, tape, v1, wait_until):
     """A job moves from one group to another: the limits and the peaks are those of the second group; OOM kills are of
     both."""
     first, second = v1("memory"), v1("memory")
@@ -94,7 +94,7 @@ def test_moved_later(run, tape, v1, wait_until):  # noqa: F811
 
 @root
 @pytest.mark.parametrize("whose", ["run", "record --cgroup"])
-def test_limit_is_raised_meanwhile(run, tape, v1, wait_until, whose):  # noqa: F811
+def test_limit_is_raised_meanwhile(run, tape, v1, wait_until, whose):
     """No process moves, and the limit of the group is raised, as `systemctl set-property` does it. The peak before that
     says nothing about the new limit."""
     group = v1("memory")
@@ -183,7 +183,7 @@ def test_data_size(run, tape):
     ],
     ids=["another namespace", "not mounted", "mounted over"],
 )
-def test_hidden_limits(baro, tape, run, v1, how):  # noqa: F811
+def test_hidden_limits(baro, tape, run, v1, how):
     group = v1("memory")
     group.write("memory.limit_in_bytes", 300 << 20)
     r = subprocess.run(

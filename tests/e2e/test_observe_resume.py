@@ -43,7 +43,7 @@ def cpu_ns(pid):
 
 
 @pytest.fixture
-def busy(work, tool, started, wait_until):  # noqa: F811
+def busy(work, tool, started, wait_until):
     """busy(name, how, group): a process that runs until stop(), and lives until close()."""
 
     os.mkfifo(work / "close")
@@ -78,7 +78,7 @@ def busy(work, tool, started, wait_until):  # noqa: F811
     return Busy()
 
 
-def kill_and_start(observer):  # noqa: F811
+def kill_and_start(observer):
     observer.p.kill()
     observer.p.communicate()
     observer.start()
@@ -107,7 +107,7 @@ def assert_continuous(run, tape, gaps):
 
 @needs_connector
 @pytest.mark.long
-def test_killed_again_and_again(run, observer, busy, work, groups, wait_until):  # noqa: F811
+def test_killed_again_and_again(run, observer, busy, work, groups, wait_until):
     """What lives through it counts to the last nanosecond, a control group as the kernel counts it, and what ended
     between two observers is never counted twice, and is marked as missing."""
     group, inside = groups(), groups()
@@ -157,7 +157,7 @@ def test_killed_again_and_again(run, observer, busy, work, groups, wait_until): 
 
 
 @needs_connector
-def test_an_exit_has_what_was_used_under_both_observers(run, observer, busy, wait_until):  # noqa: F811
+def test_an_exit_has_what_was_used_under_both_observers(run, observer, busy, wait_until):
     """What one used that ran before the recording began is known since the restart alone, and marked."""
     earlier = busy("old")
     observer.put("n.yaml", f"tasks:\n  old: {{match: old{busy.word}}}\n  new: {{match: new{busy.word}}}\n")
@@ -182,7 +182,7 @@ def test_an_exit_has_what_was_used_under_both_observers(run, observer, busy, wai
     assert commands[later.name]["processes_is_lower_bound"]  # others of its name may have come and gone in between
 
 
-def test_what_ends_in_between_is_marked(run, observer, busy, wait_until):  # noqa: F811
+def test_what_ends_in_between_is_marked(run, observer, busy, wait_until):
     """Its CPU time by the last sample stays, and the task's is a lower bound. A file that has changed is another job.
     """
     first, second = busy("gulp"), busy("gulp")
@@ -217,7 +217,7 @@ def test_what_ends_in_between_is_marked(run, observer, busy, wait_until):  # noq
     assert observer.stop() == []
 
 
-def test_named_processes_that_end_in_between(run, observer, shell, wait_until):  # noqa: F811
+def test_named_processes_that_end_in_between(run, observer, shell, wait_until):
     """What they had started goes on, although nothing leads to it; when nothing is left, the tape gets its end."""
     outer = shell("sleep 1000 & echo $!; read line", stdout=subprocess.PIPE, text=True)
     other = shell("exit")
@@ -259,7 +259,7 @@ def test_named_processes_that_end_in_between(run, observer, shell, wait_until): 
     assert observer.tapes("n") == [tape]
 
 
-def test_stopped_and_started_again(run, observer, shell, wait_until):  # noqa: F811
+def test_stopped_and_started_again(run, observer, shell, wait_until):
     sleeper = shell(f"again{os.getpid()}=")
     observer.put("n.yaml", f"tasks: {{a: {{pid: {sleeper.pid}}}}}\n")
     observer.put("m.yaml", f"tasks: {{a: {{match: 'again{os.getpid()}=$'}}}}\n")
@@ -279,7 +279,7 @@ def test_stopped_and_started_again(run, observer, shell, wait_until):  # noqa: F
     observer.stop()
 
 
-def test_a_control_group_of_the_same_name(run, observer, shell, groups, wait_until):  # noqa: F811
+def test_a_control_group_of_the_same_name(run, observer, shell, groups, wait_until):
     """What both groups used counts, and the sum is a lower bound."""
     parent = groups()
     path = parent.path / "web"
@@ -287,7 +287,7 @@ def test_a_control_group_of_the_same_name(run, observer, shell, groups, wait_unt
     def burn_in_it():
         path.mkdir()
         code = "import time\nwhile time.process_time() < 0.1: pass"
-        enter = lambda: (path / "cgroup.procs").write_text("0")  # noqa: E731
+        enter = lambda: (path / "cgroup.procs").write_text("0")
         assert subprocess.run([sys.executable, "-S", "-c", code], preexec_fn=enter, check=False).returncode == 0
         stat = dict(line.split() for line in (path / "cpu.stat").read_text().splitlines())
         return int(stat["usage_usec"]) * 1000
@@ -313,7 +313,7 @@ def test_a_control_group_of_the_same_name(run, observer, shell, groups, wait_unt
     path.rmdir()
 
 
-def test_readers(run, observer, busy, wait_until):  # noqa: F811
+def test_readers(run, observer, busy, wait_until):
     """Each reader takes a tape with a gap."""
     busy("gulp")
     observer.put("n.yaml", f"tasks: {{gulp: {{match: gulp{busy.word}}}}}\n")

@@ -68,7 +68,7 @@ def observer(baro, run, work, wait_until):
 
 
 @pytest.fixture
-def burn(tool):  # noqa: F811
+def burn(tool):
     """burn(name): a program of a name of its own; run("0.1") burns 0.1 s of CPU time."""
 
     def make(name):
@@ -104,7 +104,7 @@ def children_of(process):
 
 
 @needs_connector
-def test_processes_and_groups(run, observer, shell, tool, groups, wait_until):  # noqa: F811
+def test_processes_and_groups(run, observer, shell, tool, groups, wait_until):
     """The task of a group has used what the kernel counted; that of a pid, what it started. Removing the file ends the
     tape."""
     group, gul = groups(), tool("gul")
@@ -145,7 +145,7 @@ def test_processes_and_groups(run, observer, shell, tool, groups, wait_until):  
 
 @needs_connector
 @pytest.mark.parametrize("rules", ["", ", other: {match: no such program}"])
-def test_a_process_that_leaves_its_group(run, observer, shell, tool, groups, wait_until, rules):  # noqa: F811
+def test_a_process_that_leaves_its_group(run, observer, shell, tool, groups, wait_until, rules):
     """It leaves the job: what it used in the group stays, as the kernel counted it, and what it uses in another one is
     on no tape. It is the same whether the file has rules or not."""
     group, other, gul = groups(), groups(), tool("gul")

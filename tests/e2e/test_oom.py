@@ -38,7 +38,7 @@ def via(request):
 
 
 @pytest.fixture
-def group(v1):  # noqa: F811
+def group(v1):
     g = v1("memory")
     g.write("memory.limit_in_bytes", LIMIT)
     if "oom_kill " not in g.read("memory.oom_control"):

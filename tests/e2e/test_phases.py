@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases and marks: lines of $BARO_EVENTS, `baro mark`, `baro phase`, and how readers show them."""
 
-import datetime
 import fcntl
 import json
 import os

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from jobs import script
-from test_cgroup import v1  # noqa: F401: a fixture
+from test_cgroup import v1  # noqa: F401 (a fixture)
 from wrapping import helpers
 
 MB = 1_000_000
@@ -138,7 +138,7 @@ def test_sharer_outside_of_the_job(run, tape):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
-def test_a_helper_that_waits_for_a_cpu(run, tape, work, v1, wait_until):  # noqa: F811
+def test_a_helper_that_waits_for_a_cpu(run, tape, work, v1, wait_until):
     """With 1 ms of CPU time per second, a read that takes 4 ms of it takes 4 s. The helper process does not hang, and
     is not replaced."""
     group = v1("cpu")

@@ -54,7 +54,7 @@ def refusals(group):
     return int(group.read("pids.events").split()[1])
 
 
-def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):  # noqa: F811
+def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):
     """v1 counts threads in another group than memory, and what was refused before the job does not count."""
     group, forker = v1("pids"), compiled("forker", FORKER)
     group.write("pids.max", 20)
@@ -88,7 +88,7 @@ def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):  # 
     assert f"{int(out)} forks refused: at most 20 threads by cgroup" in err
 
 
-def test_group_full_before_the_job_began(run, tape, v1):  # noqa: F811
+def test_group_full_before_the_job_began(run, tape, v1):
     """Forks that the recorder itself is refused in a full group are not the job's, and it does not retry at once."""
     group = v1("pids")
     group.write("pids.max", 3)
@@ -99,7 +99,7 @@ def test_group_full_before_the_job_began(run, tape, v1):  # noqa: F811
     assert "refused" not in text
 
 
-def test_refused_helper_is_started_again(run, tape, v1, wait_until):  # noqa: F811
+def test_refused_helper_is_started_again(run, tape, v1, wait_until):
     group = v1("pids")
     group.write("pids.max", 3)
     p = run.popen("run", "-q", "-o", tape, "--", "sleep", "2.75", before=group.enter)
@@ -110,7 +110,7 @@ def test_refused_helper_is_started_again(run, tape, v1, wait_until):  # noqa: F8
     assert any(row["cmdline"] == "sleep 2.75" and row["pss_bytes"] for row in rows), rows[-1]
 
 
-def test_groups_with_limits_are_read_first(run, work, v1, compiled):  # noqa: F811
+def test_groups_with_limits_are_read_first(run, work, v1, compiled):
     """They are read before the machine, because forks of a job may be refused at once. On a machine that is busy with
     other work even that can be too late; not always."""
     if len(os.sched_getaffinity(0)) < 2:
@@ -140,7 +140,7 @@ def test_forks_in_an_own_group(run, tape, work, compiled):
     assert "forks refused" in done.stderr
 
 
-def test_own_group_without_memory_controller(run, tape, v1):  # noqa: F811
+def test_own_group_without_memory_controller(run, tape, v1):
     """The memory of a group above does not stand in for it."""
     group = v1("memory")
     read_only = f'mount -o remount,bind,ro {mount_of("memory")}'
@@ -167,7 +167,7 @@ def test_own_group_without_memory_controller(run, tape, v1):  # noqa: F811
 
 
 @pytest.mark.parametrize("own", ["none", "own"])
-def test_peak_at_the_limit_is_full(run, tape, work, v1, own):  # noqa: F811
+def test_peak_at_the_limit_is_full(run, tape, work, v1, own):
     """A process is killed between two readings; once the peak rises to the limit for it, once it was there already."""
     group = v1("memory")
     group.write("memory.limit_in_bytes", 64 << 20)
@@ -181,7 +181,7 @@ def test_peak_at_the_limit_is_full(run, tape, work, v1, own):  # noqa: F811
         assert "100 %" in done.stderr and "1 process OOM-killed" in done.stderr
 
 
-def test_record_a_memory_group(run, tape, work, v1, wait_until):  # noqa: F811
+def test_record_a_memory_group(run, tape, work, v1, wait_until):
     """Given by its path below /sys/fs/cgroup. It does not count CPU time, and is the job all the same."""
     group = v1("memory")
     if pathlib.Path("/sys/fs/cgroup") not in group.path.parents:

@@ -16,7 +16,7 @@ def size_of(path):
     return struct.unpack(">II", data[16:24])
 
 
-def test_pictures_and_page(baro, work, tape):  # noqa: F811
+def test_pictures_and_page(baro, work, tape):
     folder = work / "d"
     assert good(baro, "report", tape, "-o", f"{folder}/") == b""
     page = (folder / "report.md").read_text()
@@ -32,7 +32,7 @@ def test_pictures_and_page(baro, work, tape):  # noqa: F811
     assert [p.name for p in work.iterdir() if p.name.endswith(".part")] == []
 
 
-def test_complete_or_not_at_all(baro, work, tape):  # noqa: F811
+def test_complete_or_not_at_all(baro, work, tape):
     folder = work / "d"
     folder.mkdir()
     good(baro, "report", tape, "-o", folder)  # an empty one is filled
@@ -50,7 +50,7 @@ def test_complete_or_not_at_all(baro, work, tape):  # noqa: F811
     assert not (work / "no").exists() and not [p for p in work.iterdir() if p.name.endswith(".part")]
 
 
-def test_full_disk_leaves_nothing(baro, work, tape):  # noqa: F811
+def test_full_disk_leaves_nothing(baro, work, tape):
     """A limit on the size of files simulates the full disk: the larger pictures can't be written."""
     r = subprocess.run(
         ["sh", "-c", 'trap "" XFSZ; ulimit -f 16; exec "$@"', "sh", baro, "report", str(tape), "-o", f"{work}/d/"],

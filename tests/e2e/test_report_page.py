@@ -123,10 +123,10 @@ def check_safe(page, text):
 
 def outer_svgs(text):
     """Returns the SVG elements of a page that are in no other SVG element."""
-    depth = 0
+    depth = begin = 0
     for match in re.finditer(r"<svg[\s>]|</svg>", text[: text.index('<script type="application/json"')]):
         if match[0] != "</svg>":
-            begin = match.start() if depth == 0 else begin
+            begin = begin if depth else match.start()
             depth += 1
         else:
             depth -= 1

@@ -121,7 +121,7 @@ def test_nothing_to_report(baro, work, three):
     assert sorted(p.name for p in work.iterdir() if p.name.startswith("all")) == []
 
 
-def test_hostile_names(baro, work, tape):  # noqa: F811
+def test_hostile_names(baro, work, tape):
     name = b"a|`b`\n\x1b[31m.baro"
     other = bytes(work) + b"/" + name
     with open(other, "wb") as f:

@@ -17,7 +17,7 @@ def tasks_of(run, tape):
     return {t["name"]: t for t in out["tasks"]}
 
 
-def test_tasks_of_a_job(run_both, tape, tool):  # noqa: F811
+def test_tasks_of_a_job(run_both, tape, tool):
     run, gul = run_both, tool("gul")
     baro = run.binary
     run.record(tape, f"{baro} run --task a -- {gul} 0.2 && {baro} run --task b -- sh -c '{gul} 0.1; "
@@ -36,7 +36,7 @@ def test_tasks_of_a_job(run_both, tape, tool):  # noqa: F811
     assert counts["a"] == 2 and counts["b"] == 3 and set(counts) == {"a", "b", None}
 
 
-def test_against_control_groups(run, tape, tool, groups):  # noqa: F811
+def test_against_control_groups(run, tape, tool, groups):
     """The task of a name is what the kernel counted for the groups in which its commands ran."""
     if os.geteuid() != 0:
         pytest.skip("makes control groups")
@@ -78,7 +78,7 @@ def test_without_events(run, tape, wait_until, monkeypatch):
     assert task["processes_started"] == 1 and task["processes_started_is_lower_bound"]
 
 
-def test_outside_of_a_recording(run, tape, tool):  # noqa: F811
+def test_outside_of_a_recording(run, tape, tool):
     """Then it makes one, whose one task it is."""
     run("run", "-q", "-o", tape, "--task", "solo", "--", "sh", "-c", f"{tool('gul')} 0.1; :", status=0)
     tasks = tasks_of(run, tape)

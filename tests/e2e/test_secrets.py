@@ -102,7 +102,7 @@ def test_mounts_and_host(run, tape, work):
 
 @pytest.mark.parametrize("how", ["run", "record"])
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
-def test_control_groups(run, tape, v1, how):  # noqa: F811
+def test_control_groups(run, tape, v1, how):
     name = "baro-e2e-" + next(tempfile._get_candidate_names()) + ":token=" + CANARY.format("GROUP")
     group = v1("memory", name)
     group.write("memory.limit_in_bytes", 100 << 20)

@@ -203,7 +203,7 @@ def test_bad_parameters(serve, kept):
         assert error["code"] == "bad_parameter" and error["message"], path
 
 
-def test_range_of_a_job_that_has_just_begun(serve, running):  # noqa: F811
+def test_range_of_a_job_that_has_just_begun(serve, running):
     running("cat", options=("--interval", "1h"))  # one sample
     s = serve()
     s.summed(1)

@@ -6,7 +6,6 @@ place.
 import json
 import os
 import pathlib
-import signal
 import subprocess
 
 import pytest
@@ -37,7 +36,7 @@ def task_file(work):
 
 
 @needs_connector
-def test_pids_files_groups_and_commands(recording, tool, groups, task_file, work, wait_until):  # noqa: F811
+def test_pids_files_groups_and_commands(recording, tool, groups, task_file, work, wait_until):
     gul, fmp, web = tool("gul"), tool("fmp"), tool("web")
     two = tool("two", BURNS_TWICE)
     group = groups()
@@ -89,7 +88,7 @@ def test_ends_with_the_processes_that_are_named(run, tape, task_file):
     assert [t["name"] for t in tasks] == ["a"] and tasks[0]["processes_started"] >= 1
 
 
-def test_sandboxes_are_directories(recording, task_file, work, wait_until):  # noqa: F811
+def test_sandboxes_are_directories(recording, task_file, work, wait_until):
     (work / "box").mkdir()
     (work / "box" / "file").write_bytes(b"x" * 100_000)
     r = recording("--task", task_file("tasks: {a: {match: no such program, sandbox: box}}"))
@@ -111,7 +110,7 @@ def test_a_sandbox_is_shown_with_its_task(run, tape, task_file, work, started):
 
 
 @needs_connector
-def test_a_pid_file_changes(recording, task_file, work, wait_until):  # noqa: F811
+def test_a_pid_file_changes(recording, task_file, work, wait_until):
     """The next process joins, and the one before stays in the task until it ends."""
     path = task_file("tasks:\n  daemon:\n    pidfile: d.pid\n")
     r = recording("--task", path)
@@ -137,7 +136,7 @@ def test_a_pid_file_changes(recording, task_file, work, wait_until):  # noqa: F8
 
 
 @needs_connector
-def test_a_process_enters_a_group_and_leaves_it(recording, groups, task_file, tool, work, wait_until):  # noqa: F811
+def test_a_process_enters_a_group_and_leaves_it(recording, groups, task_file, tool, work, wait_until):
     group = groups()
     r = recording("--task", task_file(f"tasks: {{web: {{cgroup: {group.path}}}}}"))
     process = subprocess.Popen([tool("gul"), "1000"])
@@ -154,7 +153,7 @@ def test_a_process_enters_a_group_and_leaves_it(recording, groups, task_file, to
     assert r.stop()["web"]["cpu_ns"] == kernel
 
 
-def test_an_earlier_task_takes_what_it_fits(recording, tool, task_file, work, wait_until):  # noqa: F811
+def test_an_earlier_task_takes_what_it_fits(recording, tool, task_file, work, wait_until):
     gul = tool("gul")
     shell = subprocess.Popen(["sh", "-c", f"read line; {gul} 1000 & read line; kill $!; wait"], stdin=subprocess.PIPE)
     r = recording("--task", task_file(f"tasks: {{gul: {{exact: {gul.name}}}, rest: {{pid: {shell.pid}}}}}"))

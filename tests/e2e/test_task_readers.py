@@ -276,7 +276,7 @@ HOSTILE = [
 def test_hostile_names(tools, work, tape):
     t = tools(*HOSTILE)
     t.stop()
-    read = lambda *args: plain(t.run(*args, status=0, text=False).stdout.replace(b"\r\n", b"\n"))  # noqa: E731
+    read = lambda *args: plain(t.run(*args, status=0, text=False).stdout.replace(b"\r\n", b"\n"))
     names = {unescape(x["name"]) for x in strict(read("summary", "--json", tape))["tasks"]}
     assert names == set(HOSTILE)
     text = (["summary", "--by", "task"], ["summary"], ["show", "--at", "50%"], ["plot", "cpu_tasks"], ["top", "--once"])

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from wrapping import children, comm, PATIENCE, read_when, shell, state, until, wrap
+from wrapping import children, comm, PATIENCE, read_when, state, until, wrap  # noqa: F401 (a fixture)
 
 
 # ---- a terminal ----

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from conftest import PATIENCE
-from readers import tape as hostile_tape  # a fixture
+from readers import tape as hostile_tape  # noqa: F401 (a fixture)
 
 STTY = "stty -a | md5sum"
 

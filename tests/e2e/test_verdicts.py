@@ -16,7 +16,6 @@ import subprocess
 import tempfile
 import textwrap
 import threading
-import time
 
 import pytest
 from conftest import Cgroup, _cgroup2_mounts

@@ -13,7 +13,7 @@ import sys
 import pytest
 from conftest import unshared
 
-from wrapping import own_group, PATIENCE, PROBE, read_when, run, shell, state, stopped_by, until, WAIT_FOR_STOP, wrap
+from wrapping import own_group, PATIENCE, PROBE, read_when, run, shell, state, stopped_by, until, WAIT_FOR_STOP, wrap  # noqa: F401 (a fixture)
 
 
 # ---- how the command ends --------------------------------------------------------------------------------------------

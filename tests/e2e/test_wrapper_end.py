@@ -7,7 +7,6 @@ import os
 import pathlib
 import resource
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -240,7 +239,7 @@ def nothing_recorded(stderr):
 @pytest.mark.parametrize("options", [[], ["-o", "t.baro"]], ids=["kept", "output"])
 def test_three_descriptors(run_both, static, work, options):
     command = [static("nine", NINE)]
-    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))  # noqa: E731
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
     done = run_both("run", *options, "--", *command, before=limit, status=9)
     nothing_recorded(done.stderr)
     assert not (work / "t.baro").exists()
@@ -259,7 +258,7 @@ def test_four_descriptors(run_ordinary):
 @pytest.mark.parametrize("options", [[], ["-q"], ["--cgroup", "none", "-o", "t.baro"]], ids=["plain", "quiet", "output"])
 def test_no_more_processes(run_ordinary, work, processes, options):
     """The command replaces baro."""
-    limit = lambda: resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))  # noqa: E731
+    limit = lambda: resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
     command = ["sh", "-c", 'echo "$PPID"; exit 17']
     done = run_ordinary("run", *options, "--", *command, before=limit, status=17)
     assert int(done.stdout) == os.getpid()

@@ -26,7 +26,7 @@ from wrapping import (
     stopped_by,
     until,
     WAIT_FOR_STOP,
-    wrap,
+    wrap,  # noqa: F401 (a fixture)
     WRAPPERS,
 )
 
