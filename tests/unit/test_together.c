@@ -149,6 +149,55 @@ static void test_memory_that_was_given_up(void **state)
     together_done(&w.t);
 }
 
+/* One of 2 MB ends in 400 us of CPU time, without a page fault; its parent has not waited for it. It held no more than
+ * 2 MB, and counts once: as a zombie, or with its exit. */
+static void test_zombies(void **state)
+{
+    (void)state;
+    for (int is_known_before = 0; is_known_before < 2; is_known_before++) {
+        struct world w;
+        bool unsure;
+        begin(&w);
+        for (uint64_t second = 1; second <= 3; second++) {
+            put(&w, 1, 0, 100 * MB, 100 * MB, 1000);
+            put(&w, 2, 0, second == 1 ? 2 * MB : 0, 2 * MB, 500);
+            w.p[1].value[PROCESS_cpu] = second == 1 ? 100000 : 500000;
+            w.p[1].value[PROCESS_state] = second == 1 ? 'S' : 'Z';
+            take(&w, second * SECOND);
+            if ((second == 1) == is_known_before)
+                end(&w, 2, 0, second * SECOND + SECOND / 2, 2 * MB, 500000);
+        }
+        assert_int_equal(together_most(&w.t, 100 * MB, &unsure), 102 * MB);
+        together_done(&w.t);
+    }
+}
+
+/* A child that shares the address space of 100 MB (vfork) adds nothing; one that executes a program of 50 MB after that
+ * does. */
+static void test_shared_address_spaces(void **state)
+{
+    (void)state;
+    for (int executes = 0; executes < 2; executes++) {
+        struct world w;
+        bool unsure;
+        begin(&w);
+        for (uint64_t second = 1; second <= 3; second++) {
+            put(&w, 1, 0, 100 * MB, 100 * MB, 1000);
+            if (second == 2) {
+                put(&w, 2, SECOND + 1, 100 * MB, 100 * MB, 1);
+                w.p[1].parent.pid = 1;
+                w.p[1].absent[PROCESS_rss] = w.p[1].absent[PROCESS_rss_peak] = BARO_ABSENT_SHARED;
+            }
+            take(&w, second * SECOND);
+            if (second == 2 && executes)
+                end(&w, 2, SECOND + 1, 2 * SECOND + SECOND / 2, 50 * MB, 500000);
+        }
+        assert_int_equal(together_most(&w.t, 100 * MB, &unsure), (executes ? 150 : 100) * MB);
+        assert_false(unsure);
+        together_done(&w.t);
+    }
+}
+
 /* A program of 500 MB forks ten that execute programs of 2 MB between two samples: each held a copy until then, which
  * is in no mark but that of wait4(2). */
 static void test_copies_of_a_parent(void **state)
@@ -207,6 +256,8 @@ int main(void)
         cmocka_unit_test(test_one_after_another),
         cmocka_unit_test(test_marks_that_are_not_known),
         cmocka_unit_test(test_memory_that_was_given_up),
+        cmocka_unit_test(test_zombies),
+        cmocka_unit_test(test_shared_address_spaces),
         cmocka_unit_test(test_copies_of_a_parent),
         cmocka_unit_test(test_living_without_a_mark),
     };

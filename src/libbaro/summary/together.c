@@ -39,7 +39,7 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static const struct together_row *row_of(const struct together *t, uint32_t id)
+static struct together_row *row_of(const struct together *t, uint32_t id)
 {
     const struct together_row key = {.id = id};
     return t->n_rows ? bsearch(&key, t->row, t->n_rows, sizeof(*t->row), by_id) : NULL;
@@ -80,11 +80,13 @@ static uint64_t ran_ns(const struct together *t, const struct baro_exit *e, cons
 
 void together_add_exit(struct together *t, const struct baro_exit *e, bool is_final, bool attached)
 {
-    const struct together_row *row = row_of(t, e->id);
+    struct together_row *row = row_of(t, e->id);
     uint64_t rss = row ? row->rss : 0;
     struct together_life l = {.begin_ns = row ? 0 : t->sampled_ns, .end_ns = e->t_ns};
     if (row && row->is_zombie)
         return; /* it was counted when it ended */
+    if (row)
+        row->is_zombie = true; /* until its parent waits for it, samples have it as a zombie */
     if (has(e, EXIT_elapsed) && e->value[EXIT_elapsed] <= e->t_ns)
         l.begin_ns = e->t_ns - e->value[EXIT_elapsed];
     if (is_final) {
@@ -103,12 +105,17 @@ void together_add_exit(struct together *t, const struct baro_exit *e, bool is_fi
 /* ---- the processes of a sample ---- */
 
 /* It is ending and has given up its memory, but is no zombie yet: its mark is that of an earlier reading. Example:
- * 45 MB at the last sample, 126 MB before it ended; now rss is 0, and the mark still 45 MB. Or its memory is that of
- * another process, whose mark counts. */
+ * 45 MB at the last sample, 126 MB before it ended; now rss is 0, and the mark still 45 MB. */
 static bool is_emptied(const struct baro_process *p)
 {
-    return p->absent[PROCESS_rss] == BARO_ABSENT_SHARED ||
-           (p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] == 0);
+    return p->absent[PROCESS_rss] == BARO_PRESENT && p->value[PROCESS_rss] == 0;
+}
+
+/* Its memory is that of another process, whose mark counts. It may execute a program and end before the next sample:
+ * then its exit counts, as of a process that had nothing so far. */
+static bool is_sharing(const struct baro_process *p)
+{
+    return p->absent[PROCESS_rss] == BARO_ABSENT_SHARED;
 }
 
 static struct together_row row_of_process(const struct baro_process *p)
@@ -117,8 +124,8 @@ static struct together_row row_of_process(const struct baro_process *p)
     struct together_row r = {.id = p->id,
                              .pid = p->key.pid,
                              .is_zombie = (p->value[PROCESS_state] == 'Z' && !threads) || is_emptied(p),
-                             .rss = p->value[PROCESS_rss],
-                             .mark = p->value[PROCESS_rss_peak],
+                             .rss = is_sharing(p) ? 0 : p->value[PROCESS_rss],
+                             .mark = is_sharing(p) ? 0 : p->value[PROCESS_rss_peak],
                              .faults = p->value[PROCESS_faults_minor] + p->value[PROCESS_faults_major],
                              .cpu_ns = p->value[PROCESS_cpu]};
     r.mark = largest(r.mark, r.rss);
@@ -135,6 +142,17 @@ static uint64_t held_most(const struct together_row *now, const struct together_
     return least(now->mark, grown(largest(now->rss, before->rss), now->faults - before->faults, FAULT_MOST));
 }
 
+/* What it held at most before it ended: memory takes time and page faults. */
+static uint64_t ended_most(const struct together_row *now, const struct together_row *before)
+{
+    static const struct together_row none;
+    const struct together_row *had = before ? before : &none;
+    uint64_t by_time = grown(had->rss, now->cpu_ns - least(now->cpu_ns, had->cpu_ns), TOGETHER_GROWTH_MOST);
+    if (now->faults < had->faults || !now->faults)
+        return by_time;
+    return least(by_time, grown(had->rss, now->faults - had->faults, FAULT_MOST));
+}
+
 /* Returns what it held at most, if it was there all the time; else it becomes one of the lives. */
 static uint64_t add_process(struct together *t, const struct baro_process *p, const struct together_row *now,
                             const struct together_row *before, const struct derive_ticks *ticks, uint64_t t_ns)
@@ -145,8 +163,7 @@ static uint64_t add_process(struct together *t, const struct baro_process *p, co
         return 0;
     if (now->is_zombie) {
         l.end_ns = t_ns;
-        l.unsure = grown(before ? before->rss : 0, now->cpu_ns - least(now->cpu_ns, before ? before->cpu_ns : 0),
-                         TOGETHER_GROWTH_MOST);
+        l.unsure = ended_most(now, before);
         add_life(t, &l);
         return 0;
     }
@@ -154,7 +171,8 @@ static uint64_t add_process(struct together *t, const struct baro_process *p, co
     t->is_unread |= p->absent[PROCESS_rss_peak] != BARO_PRESENT && !derive_adds_nothing(p, PROCESS_rss_peak);
     if (begin_ns <= t->sampled_ns)
         return l.known;
-    note_copy(t, p->parent.pid, now->mark);
+    if (!is_sharing(p))
+        note_copy(t, p->parent.pid, now->mark);
     add_life(t, &l);
     return 0;
 }
