@@ -116,3 +116,12 @@ def test_end_of_a_process_of_others(run, tape):
     assert s["limits"]["memory_peak_at_most_bytes"] == most
     for verdict in s["verdicts"]:
         assert verdict["rule"] != "right-size" or most or "held at least" in verdict["title"], verdict
+
+
+@pytest.mark.parametrize("source", ["scan"], indirect=True)
+def test_a_list_of_children_does_not_add_those_before(run, tape, source):
+    """One child after the other: a list has the next one before it is known that the last one has ended."""
+    run.record(tape, "for i in 1 2 3 4 5 6; do sleep 0.07; done", "-i", "50ms")
+    job = run.summary(tape)["job"]
+    assert job["processes_started"] > 2
+    assert job["processes_peak"] == 2

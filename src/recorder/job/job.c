@@ -43,11 +43,24 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     if (j->tasks && !j->selected)
         job_inherit(j, m, parent);
     j->started++;
-    uint64_t now = tree_count(&j->tree) - j->ended_members;
-    now += parent && member_has_ended(parent); /* it was alive when it forked: both events came late */
-    if (now > j->peak)
-        j->peak = now;
+    if (origin != BARO_ORIGIN_SCAN) {
+        uint64_t now = tree_count(&j->tree) - j->ended_members;
+        now += parent && member_has_ended(parent); /* it was alive when it forked: both events came late */
+        j->peak = max_u64(j->peak, now);
+    }
     return m;
+}
+
+/* Events come in the order of time, so each fork may be a new peak. A list has a child and knows nothing of the end of
+ * the one before it: a peak is then the count after the members were read. Example: `sleep 1; sleep 1` in a shell, with
+ * lists alone, are two processes at once and never three. A child that was listed in this tick and had ended when it
+ * was read counts as well. */
+static void note_end(struct job *j, const struct member *m, uint64_t end_ns)
+{
+    if (member_state(m) != MEMBER_ALIVE || m->row.origin != BARO_ORIGIN_SCAN || m->row.first_ns != end_ns)
+        return;
+    j->brief++;
+    task_ended_at_once(j, m);
 }
 
 uint64_t job_begin_ns(const struct job *j, uint64_t start)
@@ -64,6 +77,7 @@ bool job_began_before(const struct job *j, uint64_t start, uint64_t t_ns)
 
 void job_ended(struct job *j, struct member *m, uint64_t end_ns)
 {
+    note_end(j, m, end_ns);
     if (member_state(m) == MEMBER_ALIVE)
         state_change(j, m, MEMBER_ENDED);
     if (!m->end_ns)
@@ -147,6 +161,7 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     bool final = member_is_final(m);
     if (member_is_gone(m))
         return;
+    note_end(j, m, end_ns);
     m->gone_ns = noticed_ns;
     m->absorbed |= !final && !m->parent && j->adopts;
     if (!m->end_ns)

@@ -138,6 +138,7 @@ struct job {
     struct job_reported reported[JOB_REPORTED];     /* the last ones: number n is at (n - 1) % JOB_REPORTED */
     uint64_t n_reported, reported_of[JOB_REPORTED]; /* by the hash of a pid: the number of the last one; 0: none */
     uint64_t started, ended, unsampled, peak;
+    uint64_t brief;            /* found by a list in this tick, and ended when they were read */
     uint64_t counted_ended_ns; /* CPU time attributed to ended processes */
     uint64_t split_ended[2];   /* the parts of it in user mode and in the kernel, as far as they are known */
     uint64_t unsure_ended_ns;  /* the part of it that may be too much: own_unsure() */

@@ -47,7 +47,8 @@ void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns)
     t->started++;
     if (!t->living++)
         t->since_ns = max_u64(begin_ns, t->until_ns); /* what lies before was counted */
-    t->peak = max_u64(t->peak, t->living);
+    if (m->row.origin != BARO_ORIGIN_SCAN)
+        t->peak = max_u64(t->peak, t->living);
     member_moved(m);
 }
 
@@ -80,6 +81,13 @@ void task_ended(struct job *j, struct member *m, uint64_t end_ns)
     t->until_ns = max_u64(t->until_ns, end_ns);
     if (--t->living == 0)
         task_add_span(t, t->since_ns, t->until_ns);
+}
+
+void task_ended_at_once(struct job *j, const struct member *m)
+{
+    struct job_task *t = task_of(j, m);
+    if (t && !m->task_over)
+        t->brief++;
 }
 
 void task_revived(struct job *j, struct member *m)
@@ -423,6 +431,8 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     v[TASK_process_rss_peak] = t->rss_peak;
     v[TASK_process_uss_peak] = t->uss_peak;
     v[TASK_processes] = t->living;
+    t->peak = max_u64(t->peak, t->living + t->brief);
+    t->brief = 0;
     v[TASK_processes_peak] = t->peak;
     v[TASK_processes_started] = t->started;
     v[TASK_processes_ended] = t->gone;

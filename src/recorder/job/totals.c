@@ -338,7 +338,8 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     if (ret_value[JOB_cpu_is_lower_bound])
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
     uint64_t now = tree_count(&j->tree) - j->ended_members;
-    j->peak = max_u64(j->peak, now);
+    j->peak = max_u64(j->peak, now + j->brief);
+    j->brief = 0;
     ret_value[JOB_processes] = now;
     ret_value[JOB_processes_peak] = j->peak;
     ret_value[JOB_processes_started] = j->started;

@@ -8,8 +8,8 @@
  * a thread that lives, 106 and 107 have ended: two processes at most were not seen. If 106 and 107 were known as
  * members, too, none was missed, and the number of processes is exact.
  *
- * A pid that a program chose itself (set_tid of clone3(2), as CRIU does) is not given out: a process with the pid of one
- * that has ended is seen only if a list of children has it.
+ * A pid that a program chose itself (set_tid of clone3(2), as CRIU does) is not given out: a process with the pid of
+ * one that has ended is seen only if a list of children has it.
  */
 #ifndef RECORDER_COLLECTORS_PROCESSES_BIRTHS_H
 #define RECORDER_COLLECTORS_PROCESSES_BIRTHS_H
