@@ -163,6 +163,7 @@ def test_an_exit_has_what_was_used_under_both_observers(run, observer, busy, wai
     observer.put("n.yaml", f"tasks:\n  old: {{match: old{busy.word}}}\n  new: {{match: new{busy.word}}}\n")
     observer.start()
     tape = observer.tape("n")
+    wait_until(lambda: observer.newest(tape, "old")["cpu_ns"], "a recording that has begun")
     later = busy("new")
     for task in ("old", "new"):
         wait_until(lambda task=task: observer.newest(tape, task)["cpu_ns"] > 50e6, "some CPU time")
