@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "libbaro/tape/create.h"
 #include "recorder/writer/writer.h"
 
 struct proc {

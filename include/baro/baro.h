@@ -12,6 +12,7 @@
 #define BARO_BARO_H
 
 #include "baro/attribute.h"
+#include "baro/columns.h"
 #include "baro/error.h"
 #include "baro/event.h"
 #include "baro/header.h"

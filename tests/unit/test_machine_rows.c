@@ -111,7 +111,7 @@ static void expect_rows(int kind, bool csv, const char *list, const char *expect
     uint64_t last = UINT64_MAX, at;
     assert_int_equal(baro_tape_open(&t, path, NULL), 0);
     assert_int_equal(columns_choose(&c, kind, list, t, NULL, NULL), 0);
-    struct row_memory *memory = row_memory_new();
+    struct baro_previous *memory = row_previous_new();
     while (baro_tape_next(t, &r, NULL) > 0) {
         assert_int_equal(baro_sample_host_ns(r.u.sample, &at), 0);
         struct row row = {
@@ -129,7 +129,7 @@ static void expect_rows(int kind, bool csv, const char *list, const char *expect
     }
     buf_byte(&text, 0);
     assert_string_equal((char *)text.at, expected);
-    row_memory_free(memory);
+    baro_previous_free(memory);
     columns_done(&c);
     baro_tape_close(t);
     buf_done(&text);

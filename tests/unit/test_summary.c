@@ -412,7 +412,7 @@ static void export(const char *path, int kind, bool csv, const char *list, struc
     struct baro_record r;
     assert_int_equal(baro_tape_open(&tape, path, &err), 0);
     assert_int_equal(columns_choose(&c, kind, list, tape, NULL, &err), 0);
-    struct row_memory *memory = row_memory_new();
+    struct baro_previous *memory = row_previous_new();
     struct buf room = {0};
     buf_clear(text);
     if (csv)
@@ -437,7 +437,7 @@ static void export(const char *path, int kind, bool csv, const char *list, struc
             }
         }
     }
-    row_memory_free(memory);
+    baro_previous_free(memory);
     buf_done(&room);
     columns_done(&c);
     baro_tape_close(tape);
@@ -480,8 +480,12 @@ static void test_safe_csv(void **state)
         {"\n=1", "\\x0a=1", "\\x0a=1"},
         {"", "", ""},
     };
-    struct column at[] = {{.kind = COLUMN_NAME, .name = "name"},
-                          {.kind = COLUMN_METRIC, .id = PROCESS_nice, .name = "=nice"}};
+    const struct baro_column name_column = {.kind = BARO_COLUMN_NAME, .name = "name"};
+    const struct baro_column nice_column = {.kind = BARO_COLUMN_METRIC,
+                                            .id = PROCESS_nice,
+                                            .name = "=nice",
+                                            .metric = baro_metric_get(BARO_KIND_PROCESS, PROCESS_nice)};
+    const struct baro_column *at[] = {&name_column, &nice_column};
     int metric[] = {-1, PROCESS_nice};
     uint64_t value[2];
     uint8_t absent[2];
@@ -490,7 +494,6 @@ static void test_safe_csv(void **state)
     struct buf text = {0};
     char expected[64];
     (void)state;
-    at[1].describes = baro_metric_get(BARO_KIND_PROCESS, PROCESS_nice);
     csv_header(&c, true, &text);
     buf_byte(&text, 0);
     assert_string_equal((char *)text.at, "name,'=nice\n");
@@ -528,7 +531,7 @@ static void test_columns(void **state)
     columns_done(&c);
     assert_int_equal(columns_choose(&c, BARO_KIND_JOB, "rss,rss_bytes,cpu_ns", tape, unknown, &err), 0);
     assert_int_equal(c.n, 3);
-    assert_string_equal(c.at[0].name, "rss_bytes");
+    assert_string_equal(c.at[0]->name, "rss_bytes");
     columns_done(&c);
     baro_tape_close(tape);
 }

@@ -67,7 +67,7 @@ void csv_header(const struct columns *c, bool safe, struct buf *ret)
 {
     for (size_t i = 0; i < c->n; i++) {
         buf_str(ret, i ? "," : "");
-        csv_text(ret, c->at[i].name, strlen(c->at[i].name), safe);
+        csv_text(ret, c->at[i]->name, strlen(c->at[i]->name), safe);
     }
     buf_byte(ret, '\n');
 }

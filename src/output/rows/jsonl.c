@@ -22,7 +22,7 @@ void json_row(const struct columns *c, const struct row *r, struct json *json)
     json_begin(json, '{');
     for (size_t i = 0; i < c->n; i++) {
         row_cell(r, c, i, &cell);
-        json_key(json, c->at[i].name);
+        json_key(json, c->at[i]->name);
         value(json, &cell);
         any = any || (cell.kind == CELL_ABSENT && cell.absent != BARO_PRESENT);
     }
@@ -33,7 +33,7 @@ void json_row(const struct columns *c, const struct row *r, struct json *json)
             row_cell(r, c, i, &cell);
             if (cell.kind != CELL_ABSENT || cell.absent == BARO_PRESENT)
                 continue;
-            json_key(json, c->at[i].name);
+            json_key(json, c->at[i]->name);
             json_text(json, baro_absent_name((enum baro_absent)cell.absent));
         }
         json_end(json, '}');

@@ -6,8 +6,6 @@
 #include <sys/wait.h>
 
 #include "base/fmt.h"
-#include "base/json.h"
-#include "output/rows/encode.h"
 
 /* ---- cells ---- */
 
@@ -99,6 +97,46 @@ static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t 
     }
 }
 
+/* ---- comparison with the previous row ---- */
+
+struct baro_previous *row_previous_new(void)
+{
+    struct baro_previous *m;
+    return baro_previous_new(&m) == 0 ? m : NULL;
+}
+
+int row_derived(const struct row *r, int derived, double *ret)
+{
+    if (r->kind == BARO_KIND_PROCESS)
+        return r->process_before ? baro_process_derived(r->process_before, r->process, derived, ret)
+                                 : BARO_ABSENT_NOT_YET;
+    if (r->entity)
+        return r->entity_before ? baro_entity_derived(r->before, r->entity_before, r->sample, r->entity, derived, ret)
+                                : BARO_ABSENT_NOT_YET;
+    return r->before ? baro_sample_derived(r->before, r->sample, r->kind, derived, ret) : BARO_ABSENT_NOT_YET;
+}
+
+static int cores_of(struct row *r)
+{
+    if (r->process)
+        return baro_previous_process(r->memory, r->header, r->t_ns, r->process, &r->cores);
+    if (r->entity)
+        return baro_previous_entity(r->memory, r->header, r->t_ns, r->entity, &r->cores);
+    return r->sample ? baro_previous_sample(r->memory, r->header, r->t_ns, r->sample, r->kind, &r->cores)
+                     : BARO_ABSENT_UNSUPPORTED;
+}
+
+void row_begin(struct row *r)
+{
+    r->cores = 0;
+    r->cores_absent = BARO_ABSENT_NOT_YET;
+    r->before = r->memory ? baro_previous_kept(r->memory) : NULL;
+    r->process_before = r->before && r->process ? baro_previous_kept_process(r->memory, r->process) : NULL;
+    r->entity_before = r->before && r->entity ? baro_previous_kept_entity(r->memory, r->entity) : NULL;
+    if (r->memory)
+        r->cores_absent = cores_of(r);
+}
+
 /* ---- names of entities ---- */
 
 static const struct baro_entity *task_at(const struct baro_sample *s, size_t i)
@@ -152,7 +190,7 @@ static void read_one_by_one(const struct row *r, const struct columns *c)
     for (size_t i = 0; i < c->n; i++) {
         c->value[i] = 0;
         c->absent[i] = BARO_ABSENT_UNSUPPORTED;
-        if (c->at[i].kind == COLUMN_SUM)
+        if (c->at[i]->kind == BARO_COLUMN_SUM || c->at[i]->kind == BARO_COLUMN_SUM_REASON)
             c->absent[i] = (uint8_t)sum_of(r->sample, c->metric[i], &c->value[i]);
         else if (r->kind == BARO_KIND_JOB)
             c->absent[i] = (uint8_t)baro_sample_job(r->sample, c->metric[i], &c->value[i]);
@@ -173,17 +211,17 @@ void row_read(const struct row *r, const struct columns *c)
         read_one_by_one(r, c);
 }
 
-static void put_exit(struct cell *cell, const struct row *r, enum column_kind kind)
+static void put_exit(struct cell *cell, const struct row *r, enum baro_column_kind kind)
 {
     int status, absent = baro_exit_status(r->exit, &status);
     if (absent != BARO_PRESENT) {
         put_absent(cell, absent);
-    } else if (WIFSIGNALED(status) != (kind == COLUMN_SIGNAL)) {
+    } else if (WIFSIGNALED(status) != (kind == BARO_COLUMN_SIGNAL)) {
         put_text(cell, ""); /* it ended the other way */
         cell->kind = CELL_ABSENT;
         cell->absent = BARO_PRESENT;
     } else {
-        put_u64(cell, (uint64_t)(kind == COLUMN_SIGNAL ? WTERMSIG(status) : WEXITSTATUS(status)));
+        put_u64(cell, (uint64_t)(kind == BARO_COLUMN_SIGNAL ? WTERMSIG(status) : WEXITSTATUS(status)));
     }
 }
 
@@ -234,59 +272,57 @@ static void put_name(struct cell *cell, const struct row *r)
                                 : baro_exit_name(r->exit));
 }
 
-static void write_attribute(struct buf *b, const struct baro_attribute *a)
+/* A text that the library puts together. Returns whether there was memory for it. */
+static bool put_made(struct cell *cell, struct buf *b, size_t (*make)(const void *of, char *ret, size_t size),
+                     const void *of)
 {
-    struct json number = {.out = b};
-    buf_str(b, b->len ? ", " : "");
-    buf_str(b, a->name);
-    buf_byte(b, '=');
-    switch (a->type) {
-    case BARO_ATTRIBUTE_UNSIGNED: buf_u64(b, a->u64); break;
-    case BARO_ATTRIBUTE_SIGNED: json_i64(&number, a->i64); break;
-    case BARO_ATTRIBUTE_REAL: json_double(&number, a->real); break;
-    case BARO_ATTRIBUTE_TEXT:
-    case BARO_ATTRIBUTE_JSON: buf_str(b, a->text); break;
-    case BARO_ATTRIBUTE_BOOLEAN: buf_str(b, a->u64 ? "true" : "false"); break;
-    }
-}
-
-static void put_attributes(struct cell *cell, const struct row *r)
-{
-    struct baro_attribute a;
-    struct buf *b = r->attributes;
+    enum { MOSTLY = 256 };
     if (!b)
-        return;
+        return false;
     buf_clear(b);
-    for (size_t i = 0; baro_entity_attribute(r->entity, i, &a) == 0; i++)
-        write_attribute(b, &a);
-    if (b->failed)
-        return;
+    if (!buf_reserve(b, MOSTLY))
+        return false;
+    size_t room = b->cap, len = make(of, (char *)b->at, room);
+    if (len >= room && !buf_reserve(b, len + 1))
+        return false;
+    if (len >= room)
+        make(of, (char *)b->at, len + 1);
     cell->kind = CELL_TEXT;
-    cell->text = b->len ? (const char *)b->at : "";
-    cell->len = b->len;
+    cell->text = (const char *)b->at;
+    cell->len = len;
+    return true;
 }
 
-/* What a mark or a phase was given besides its name, which is its first attribute. */
+static size_t attributes_text(const void *of, char *ret, size_t size)
+{
+    return baro_entity_attributes_text(of, ret, size);
+}
+
+static size_t given_json(const void *of, char *ret, size_t size)
+{
+    return baro_event_given_json(of, ret, size);
+}
+
+static size_t bounds_text(const void *of, char *ret, size_t size)
+{
+    return baro_sample_bounds_text(of, ret, size);
+}
+
+/* What a mark or a phase was given besides its name. */
 static void put_given(struct cell *cell, const struct row *r)
 {
-    enum baro_event_kind kind = baro_event_kind_of(r->event);
-    bool named = kind == BARO_EVENT_MARK || kind == BARO_EVENT_PHASE_BEGIN || kind == BARO_EVENT_PHASE_END;
-    size_t n = named ? baro_event_attribute_count(r->event) : 0;
-    struct json json = {.out = r->attributes};
-    struct baro_attribute a;
+    if (put_made(cell, r->attributes, given_json, r->event) && cell->len)
+        cell->kind = CELL_JSON;
+    else
+        cell->kind = CELL_ABSENT;
     cell->absent = BARO_PRESENT; /* there is none, and none is missing */
-    if (!r->attributes || n < 2)
-        return;
-    buf_clear(r->attributes);
-    json_begin(&json, '{');
-    for (size_t i = 1; i < n && baro_event_attribute(r->event, i, &a) == 0; i++)
-        json_attribute(&a, &json);
-    json_end(&json, '}');
-    if (r->attributes->failed)
-        return;
-    cell->kind = CELL_JSON;
-    cell->text = (const char *)r->attributes->at;
-    cell->len = r->attributes->len - 1; /* without the end of the line */
+}
+
+static void put_reason(struct cell *cell, int absent)
+{
+    cell->absent = BARO_PRESENT;
+    if (absent != BARO_PRESENT)
+        put_text(cell, baro_absent_name((enum baro_absent)absent));
 }
 
 static void put_phase(struct cell *cell, const struct row *r)
@@ -341,56 +377,58 @@ static void put_number(struct cell *ret, const struct baro_event *e)
 }
 
 /* Columns of exits and events only. */
-static void put_end(struct cell *ret, const struct row *r, enum column_kind kind)
+static void put_end(struct cell *ret, const struct row *r, enum baro_column_kind kind)
 {
     switch (kind) {
-    case COLUMN_STATUS:
-    case COLUMN_SIGNAL: put_exit(ret, r, kind); break;
-    case COLUMN_SOURCE: put_text(ret, baro_exit_source_name(baro_exit_source_of(r->exit))); break;
-    case COLUMN_SAMPLED: put_flag(ret, baro_exit_sampled(r->exit)); break;
-    case COLUMN_EVENT: put_text(ret, baro_event_name(r->event)); break;
-    case COLUMN_NUMBER: put_number(ret, r->event); break;
-    case COLUMN_TEXT: put_text(ret, baro_event_text(r->event)); break;
-    case COLUMN_GIVEN: put_given(ret, r); break;
+    case BARO_COLUMN_STATUS:
+    case BARO_COLUMN_SIGNAL: put_exit(ret, r, kind); break;
+    case BARO_COLUMN_SOURCE: put_text(ret, baro_exit_source_name(baro_exit_source_of(r->exit))); break;
+    case BARO_COLUMN_SAMPLED: put_flag(ret, baro_exit_sampled(r->exit)); break;
+    case BARO_COLUMN_EVENT: put_text(ret, baro_event_name(r->event)); break;
+    case BARO_COLUMN_NUMBER: put_number(ret, r->event); break;
+    case BARO_COLUMN_TEXT: put_text(ret, baro_event_text(r->event)); break;
+    case BARO_COLUMN_GIVEN: put_given(ret, r); break;
     default: break;
     }
 }
 
 void row_cell(const struct row *r, const struct columns *columns, size_t i, struct cell *ret)
 {
-    const struct column *c = &columns->at[i];
+    const struct baro_column *c = columns->at[i];
     ret->kind = CELL_ABSENT;
     ret->absent = BARO_ABSENT_UNKNOWN;
     switch (c->kind) {
-    case COLUMN_TIME: put_time(ret, r); break;
-    case COLUMN_T: put_u64(ret, r->t_ns); break;
-    case COLUMN_PID: put_known(ret, (uint64_t)pid_of(r), 0); break;
-    case COLUMN_START: put_known(ret, start_of(r), 0); break;
-    case COLUMN_PPID: put_u64(ret, (uint64_t)ppid_of(r)); break;
-    case COLUMN_UID: put_known(ret, uid_of(r), UINT32_MAX); break;
-    case COLUMN_USER: put_user(ret, r, uid_of(r)); break;
-    case COLUMN_NAME: put_name(ret, r); break;
-    case COLUMN_LABEL: put_text(ret, baro_entity_label(r->entity)); break;
-    case COLUMN_ATTRIBUTES: put_attributes(ret, r); break;
-    case COLUMN_PHASE: put_phase(ret, r); break;
-    case COLUMN_OWNER: put_known(ret, (uint64_t)baro_entity_owner_pid(r->entity), 0); break;
-    case COLUMN_CMDLINE: put_cmdline(ret, r); break;
-    case COLUMN_AGE: put_age(ret, r); break;
-    case COLUMN_CORES: put_real(ret, r->cores_absent, r->cores); break;
-    case COLUMN_DERIVED: put_derived(ret, r, c->id); break;
-    case COLUMN_ID: put_u64(ret, baro_entity_id(r->entity)); break;
-    case COLUMN_LOSSY: put_flag(ret, baro_sample_lossy(r->sample)); break;
-    case COLUMN_BOUNDS: row_bounds(r, ret); break;
-    case COLUMN_ORIGIN:
+    case BARO_COLUMN_TIME: put_time(ret, r); break;
+    case BARO_COLUMN_T: put_u64(ret, r->t_ns); break;
+    case BARO_COLUMN_PID: put_known(ret, (uint64_t)pid_of(r), 0); break;
+    case BARO_COLUMN_START: put_known(ret, start_of(r), 0); break;
+    case BARO_COLUMN_PPID: put_u64(ret, (uint64_t)ppid_of(r)); break;
+    case BARO_COLUMN_UID: put_known(ret, uid_of(r), UINT32_MAX); break;
+    case BARO_COLUMN_USER: put_user(ret, r, uid_of(r)); break;
+    case BARO_COLUMN_NAME: put_name(ret, r); break;
+    case BARO_COLUMN_LABEL: put_text(ret, baro_entity_label(r->entity)); break;
+    case BARO_COLUMN_ATTRIBUTES: put_made(ret, r->attributes, attributes_text, r->entity); break;
+    case BARO_COLUMN_PHASE: put_phase(ret, r); break;
+    case BARO_COLUMN_OWNER: put_known(ret, (uint64_t)baro_entity_owner_pid(r->entity), 0); break;
+    case BARO_COLUMN_CMDLINE: put_cmdline(ret, r); break;
+    case BARO_COLUMN_AGE: put_age(ret, r); break;
+    case BARO_COLUMN_CORES: put_real(ret, r->cores_absent, r->cores); break;
+    case BARO_COLUMN_DERIVED: put_derived(ret, r, c->id); break;
+    case BARO_COLUMN_ID: put_u64(ret, baro_entity_id(r->entity)); break;
+    case BARO_COLUMN_LOSSY: put_flag(ret, baro_sample_lossy(r->sample)); break;
+    case BARO_COLUMN_BOUNDS: put_made(ret, r->attributes, bounds_text, r->sample); break;
+    case BARO_COLUMN_ORIGIN:
         put_text(ret, baro_origin_name(r->process ? baro_process_origin(r->process) : baro_exit_origin(r->exit)));
         break;
-    case COLUMN_METRIC:
-    case COLUMN_SUM:
-        if (c->describes->unit == BARO_UNIT_ENTITY && columns->absent[i] == BARO_PRESENT)
+    case BARO_COLUMN_METRIC:
+    case BARO_COLUMN_SUM:
+        if (c->metric->unit == BARO_UNIT_ENTITY && columns->absent[i] == BARO_PRESENT)
             put_entity(ret, r, columns->value[i]);
         else
-            put_value(ret, c->describes->unit, columns->absent[i], columns->value[i]);
+            put_value(ret, c->metric->unit, columns->absent[i], columns->value[i]);
         break;
+    case BARO_COLUMN_REASON:
+    case BARO_COLUMN_SUM_REASON: put_reason(ret, columns->absent[i]); break;
     default: put_end(ret, r, c->kind);
     }
 }

@@ -16,7 +16,7 @@
 #include "base/buf.h"
 
 /* Whose rows: an enum baro_kind, or a kind of the tape's own; or events, which have no metrics and so no kind. */
-#define ROW_EVENT (-1)
+#define ROW_EVENT BARO_ROWS_EVENT
 #define ROW_NO_SUCH (-2)
 
 /* Finds what rows a word means: "event" or the name of a kind. ROW_NO_SUCH: none that a tape has rows of. */
@@ -24,54 +24,14 @@ int row_kind_find(const char *name, const struct baro_tape *tape);
 /* The names that it takes: fills at most cap - 1 and ends with NULL. */
 void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap);
 
-enum column_kind {
-    COLUMN_TIME, /* UTC, RFC 3339 */
-    COLUMN_T,    /* ns since the tape began */
-    COLUMN_PID,
-    COLUMN_START, /* clock ticks since boot: with the pid the identity of a process */
-    COLUMN_PPID,
-    COLUMN_UID,
-    COLUMN_USER,
-    COLUMN_NAME,
-    COLUMN_CMDLINE,
-    COLUMN_AGE, /* ns since the values were read */
-    COLUMN_ID,  /* of an entity: differs for two of the same name of which one replaced the other */
-    COLUMN_LABEL,
-    COLUMN_ATTRIBUTES, /* of an entity, as text: "device=0, mode=fast" */
-    COLUMN_GIVEN,      /* of a mark or phase, as JSON: {"loss": 0.12} */
-    COLUMN_PHASE,      /* the innermost phase that the row lies in */
-    COLUMN_OWNER,      /* pid of the process that an entity belongs to */
-    COLUMN_CORES,   /* CPU time per second since the previous row of the same process, CPU or control group, or of the
-                       job or the host */
-    COLUMN_LOSSY,   /* events were lost since the previous sample */
-    COLUMN_STATUS,  /* exit: the status, if it ended by one */
-    COLUMN_SIGNAL,  /* exit: the signal, if one ended it */
-    COLUMN_SOURCE,  /* exit: where its values come from */
-    COLUMN_ORIGIN,  /* how the recorder found it */
-    COLUMN_SAMPLED, /* exit: at least one sample has it */
-    COLUMN_EVENT,   /* event: its kind */
-    COLUMN_NUMBER,
-    COLUMN_TEXT,
-    COLUMN_METRIC,  /* of the row's own kind */
-    COLUMN_SUM,     /* job: the sum of a metric over its processes */
-    COLUMN_DERIVED, /* baro_derived_get(): from the row and the previous one of the same process, entity, ... */
-    COLUMN_BOUNDS,  /* job: the names of those sums that lack the value of a process */
-};
-
-struct column {
-    enum column_kind kind;
-    int id;                              /* of the metric; COLUMN_DERIVED: the number of the derived metric; else -1 */
-    const char *name;                    /* borrowed from the table or the tape */
-    const struct baro_metric *describes; /* COLUMN_METRIC, COLUMN_SUM */
-};
-
 struct columns {
     int kind; /* of the rows */
-    struct column *at;
+    const struct baro_column **at;
     size_t n;
-    bool cores;   /* one of them is COLUMN_CORES */
-    bool phase;   /* one of them is COLUMN_PHASE */
-    bool derived; /* one of them is COLUMN_DERIVED: row_memory_keep() has to be called */
+    struct baro_columns *chosen;
+    bool cores;   /* one of them is BARO_COLUMN_CORES */
+    bool phase;   /* one of them is BARO_COLUMN_PHASE */
+    bool derived; /* one of them is BARO_COLUMN_DERIVED: baro_previous_keep() has to be called */
     /* For row_read(): the columns' metrics, and room for the values of a row. */
     int *metric;
     uint64_t *value;
@@ -86,11 +46,7 @@ void columns_done(struct columns *c);
 /* All names that columns_choose() takes, for suggestions: fills at most cap - 1 and ends with NULL. */
 void columns_names(int kind, const struct baro_tape *tape, const char **ret, size_t cap);
 
-struct row_memory; /* values of previous rows, for rates */
-struct row_memory *row_memory_new(void);
-void row_memory_free(struct row_memory *m);
-/* For derived metrics: called when all rows of a sample are done, with the kind that they are of. 0 or -ENOMEM. */
-int row_memory_keep(struct row_memory *m, const struct baro_sample *s, int kind);
+struct baro_previous *row_previous_new(void); /* NULL: out of memory, and rows have no rates */
 
 struct row {
     int kind; /* what it is a row of, as above */
@@ -101,10 +57,11 @@ struct row {
     const struct baro_process *process;
     const struct baro_exit *exit;
     const struct baro_event *event;
-    struct row_memory *memory; /* NULL: no rates */
-    double cores;              /* set by row_begin() */
+    struct baro_previous *memory; /* NULL: no rates */
+    double cores;                 /* set by row_begin() */
     int cores_absent;
-    const struct baro_sample *before; /* the same: what row_memory_keep() kept, and who the row is of in it, or NULL */
+    const struct baro_sample
+        *before; /* the same: what baro_previous_keep() kept, and who the row is of in it, or NULL */
     const struct baro_process *process_before;
     const struct baro_entity *entity_before;
     const char *(*user)(void *context, uint32_t uid); /* NULL: users are shown as numbers */
@@ -157,7 +114,5 @@ int row_derived(const struct row *r, int derived, double *ret);
 /* The cells of a row: row_read() first, then each. */
 void row_read(const struct row *r, const struct columns *c);
 void row_cell(const struct row *r, const struct columns *c, size_t i, struct cell *ret);
-/* Those sums of a job's row that are lower bounds, as "pss_bytes uss_bytes" (COLUMN_BOUNDS). */
-void row_bounds(const struct row *r, struct cell *ret);
 
 #endif

@@ -30,7 +30,7 @@ struct exporting {
     struct trace *trace;            /* NULL: rows */
     struct runlog *runlog;          /* the same */
     struct baro_timeline *timeline; /* where a column is the phase */
-    struct row_memory *memory;
+    struct baro_previous *memory;
     struct users users;
     struct row_names names;
     struct row_time time;
@@ -176,7 +176,7 @@ static int put(struct exporting *x, struct row *row)
 /* When all rows of a sample are written. */
 static int keep(struct exporting *x, const struct row *row)
 {
-    if (!x->columns.derived || row_memory_keep(x->memory, row->sample, row->kind) == 0)
+    if (!x->columns.derived || baro_previous_keep(x->memory, row->sample, row->kind) == 0)
         return 0;
     return cli_failf(x->cli, "out of memory");
 }
@@ -379,7 +379,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     int status = reader_open(cli, argv[0], &x.tape, &path);
     if (status)
         return status;
-    x.memory = row_memory_new();
+    x.memory = row_previous_new();
     if (onto_itself(&x))
         status = cli_failf(cli, "%s is the tape itself; it is left alone", output);
     else if (s->safe && s->format != FORMAT_CSV)
@@ -403,7 +403,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     runlog_free(x.runlog);
     baro_timeline_free(x.timeline);
     columns_done(&x.columns);
-    row_memory_free(x.memory);
+    baro_previous_free(x.memory);
     buf_done(&x.text);
     buf_done(&x.attributes);
     baro_tape_close(x.tape);

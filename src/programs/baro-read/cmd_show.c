@@ -104,10 +104,10 @@ static void remember(struct show *w, const struct baro_record *record, int kind)
 static int go_to(struct show *w, uint64_t t_ns, struct baro_record *ret)
 {
     int code;
-    row_memory_free(w->memory);
-    row_memory_free(w->of_tasks);
-    w->memory = row_memory_new();
-    w->of_tasks = row_memory_new();
+    baro_previous_free(w->memory);
+    baro_previous_free(w->of_tasks);
+    w->memory = row_previous_new();
+    w->of_tasks = row_previous_new();
     w->before_ns = UINT64_MAX;
     code = show_machine_before(w->tape, t_ns, w->memory, &w->err);
     if (code < 0)
@@ -313,8 +313,8 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
     if (status)
         return status;
     status = show(&w);
-    row_memory_free(w.memory);
-    row_memory_free(w.of_tasks);
+    baro_previous_free(w.memory);
+    baro_previous_free(w.of_tasks);
     show_phases_done(&w.phases);
     baro_tape_close(w.tape);
     return status;

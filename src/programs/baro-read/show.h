@@ -19,8 +19,8 @@ struct show {
     const struct settings *settings;
     struct baro_tape *tape;
     const char *path;
-    struct row_memory *memory, *of_tasks; /* apart: ids of entities are those of processes, too */
-    uint64_t before_ns;                   /* the sample that rates are taken from; UINT64_MAX: none */
+    struct baro_previous *memory, *of_tasks; /* apart: ids of entities are those of processes, too */
+    uint64_t before_ns;                      /* the sample that rates are taken from; UINT64_MAX: none */
     int64_t asked_ns;
     uint64_t tolerance_ns; /* a sample so much later is the one that was asked for */
     bool asked;

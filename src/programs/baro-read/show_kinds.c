@@ -101,7 +101,7 @@ void show_kinds_text(const struct baro_tape *tape, const struct baro_record *rec
 }
 
 int show_kind_json(const struct baro_tape *tape, const struct baro_record *record, int kind, const char *only,
-                   struct row_memory *memory, struct json *j, struct baro_error *err)
+                   struct baro_previous *memory, struct json *j, struct baro_error *err)
 {
     const struct baro_sample *s = record->u.sample;
     struct buf attributes = {0};

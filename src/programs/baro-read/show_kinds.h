@@ -17,6 +17,6 @@ int show_kinds_json(const struct baro_tape *tape, const struct baro_record *reco
 /* The value of a member: the entities of a kind, or those called `only`. memory: for rates, or NULL. Returns 0 or a
  * negative code. */
 int show_kind_json(const struct baro_tape *tape, const struct baro_record *record, int kind, const char *only,
-                   struct row_memory *memory, struct json *j, struct baro_error *err);
+                   struct baro_previous *memory, struct json *j, struct baro_error *err);
 
 #endif

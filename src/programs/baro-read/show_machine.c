@@ -9,7 +9,7 @@
 
 #define READINGS_BACK 8 /* a reading may have a time a little later than its sample */
 
-static bool row_of(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+static bool row_of(const struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
                    struct row *ret)
 {
     *ret = (struct row){
@@ -17,7 +17,7 @@ static bool row_of(const struct baro_tape *tape, const struct baro_record *recor
     return baro_sample_host_ns(record->u.sample, &ret->t_ns) == BARO_PRESENT;
 }
 
-int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct row_memory *memory, struct baro_error *err)
+int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct baro_previous *memory, struct baro_error *err)
 {
     struct baro_record record;
     struct row row;
@@ -52,7 +52,7 @@ static void bytes(struct buf *b, const struct baro_sample *s, const char *stem)
         buf_byte(b, '?');
 }
 
-void show_machine_line(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+void show_machine_line(const struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
                        struct buf *b)
 {
     const struct baro_sample *s = record->u.sample;
@@ -92,7 +92,7 @@ void show_machine_line(const struct baro_tape *tape, const struct baro_record *r
     buf_byte(b, '\n');
 }
 
-int show_machine_json(struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+int show_machine_json(struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
                       struct json *j, struct baro_error *err)
 {
     struct columns columns;

@@ -123,7 +123,7 @@ static void line(const struct row *row, struct buf *b)
     buf_byte(b, '\n');
 }
 
-void show_tasks_text(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+void show_tasks_text(const struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
                      const char *only, struct buf *b)
 {
     const struct baro_sample *s = record->u.sample;

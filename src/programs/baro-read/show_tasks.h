@@ -10,7 +10,7 @@
 
 /* A line for each task, or for the one with this name; nothing if there is none. memory: has the sample that rates are
  * taken from. */
-void show_tasks_text(const struct baro_tape *tape, const struct baro_record *record, struct row_memory *memory,
+void show_tasks_text(const struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
                      const char *only, struct buf *b);
 /* The name of the task of a process as a cell; "-": it belongs to none. */
 void show_task_cell(const struct baro_sample *s, const struct baro_process *p, struct table *t);

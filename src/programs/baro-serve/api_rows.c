@@ -45,7 +45,7 @@ struct listing {
     struct request *q;
     struct instant i;
     struct columns columns, sort;
-    struct row_memory *memory;
+    struct baro_previous *memory;
     struct row_time time;
     struct row_names names;
     struct buf attributes;
@@ -113,7 +113,7 @@ static void take_place(struct listing *l, struct place *p, struct row *r)
 static bool read_rows(struct listing *l, const struct baro_tape *tape)
 {
     int kind = l->columns.kind;
-    l->memory = row_memory_new();
+    l->memory = row_previous_new();
     l->n = count_of(l->i.now, kind);
     l->places = calloc(l->n + 1, sizeof(*l->places));
     if (!l->memory || !l->places)
@@ -122,7 +122,7 @@ static bool read_rows(struct listing *l, const struct baro_tape *tape)
         struct row r = row_at(l, l->i.before, i, tape);
         row_begin(&r);
     }
-    if (l->i.before && row_memory_keep(l->memory, l->i.before, kind) < 0)
+    if (l->i.before && baro_previous_keep(l->memory, l->i.before, kind) < 0)
         return false;
     row_names_note(&l->names, l->i.now);
     return true;
@@ -195,7 +195,7 @@ static void list_rows(struct request *q, struct baro_tape *tape, int kind, const
     instant_done(&l.i);
     columns_done(&l.columns);
     columns_done(&l.sort);
-    row_memory_free(l.memory);
+    baro_previous_free(l.memory);
     buf_done(&l.attributes);
     free(l.places);
 }

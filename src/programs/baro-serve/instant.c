@@ -15,7 +15,7 @@
 struct part {
     int kind;
     struct columns columns;
-    struct row_memory *memory;
+    struct baro_previous *memory;
 };
 
 struct instant_writer {
@@ -34,7 +34,7 @@ int instant_columns(struct columns *ret, int kind, const char *list, const struc
     if (code < 0 || (list && *list) || kind < 0 || kind == BARO_KIND_EXIT)
         return code;
     for (size_t i = 0; i < ret->n; i++)
-        buf_printf(&all, "%s%s", i ? "," : "", ret->at[i].name);
+        buf_printf(&all, "%s%s", i ? "," : "", ret->at[i]->name);
     for (int i = 0; i < baro_derived_count(kind); i++) {
         const char *name = baro_derived_get(kind, i)->name;
         if (strcmp(name, "cores") != 0)
@@ -51,14 +51,14 @@ int instant_columns(struct columns *ret, int kind, const char *list, const struc
 static int part_init(struct part *p, int kind, const struct baro_tape *tape)
 {
     p->kind = kind;
-    p->memory = row_memory_new();
+    p->memory = row_previous_new();
     return p->memory ? instant_columns(&p->columns, kind, NULL, tape, NULL) : -ENOMEM;
 }
 
 static void part_done(struct part *p)
 {
     columns_done(&p->columns);
-    row_memory_free(p->memory);
+    baro_previous_free(p->memory);
 }
 
 struct instant_writer *instant_new(struct baro_tape *tape)
@@ -107,7 +107,7 @@ static void write_one(struct instant_writer *w, struct part *p, const struct bar
     row_begin(&r);
     if (j)
         json_row(&p->columns, &r, j);
-    row_memory_keep(p->memory, s, p->kind);
+    baro_previous_keep(p->memory, s, p->kind);
 }
 
 static void write_all(struct instant_writer *w, const struct part *p, const struct baro_sample *s, struct json *j)
@@ -123,7 +123,7 @@ static void write_all(struct instant_writer *w, const struct part *p, const stru
     }
     if (j)
         json_end(j, ']');
-    row_memory_keep(p->memory, s, p->kind);
+    baro_previous_keep(p->memory, s, p->kind);
 }
 
 void instant_note(struct instant_writer *w, const struct baro_sample *s)

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The columns that rows may have, and a selection of them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "libbaro/columns/columns.h"
+
+/* Kinds of rows by what they have besides metrics. */
+enum {
+    OF_PROCESS = 1,
+    OF_EXIT = 2,
+    OF_JOB = 4,
+    OF_EVENT = 8,
+    OF_HOST = 16,
+    OF_ENTITY = 32, /* of a kind of this library */
+    OF_OTHER = 64,  /* of a kind that only the tape has */
+    OF_ALL = 127,
+    CORES = 128 /* of a kind of which cores can be derived */
+};
+#define WHO (OF_PROCESS | OF_EXIT)
+#define ENTITIES (OF_ENTITY | OF_OTHER)
+
+static const struct {
+    const char *name, *alias;
+    enum baro_column_kind kind;
+    unsigned rows;
+    bool shown; /* also where it was not asked for */
+} identities[] = {
+    {"time", NULL, BARO_COLUMN_TIME, OF_ALL, true},
+    {"t_ns", "t", BARO_COLUMN_T, OF_ALL, true},
+    {"event", "kind", BARO_COLUMN_EVENT, OF_EVENT, true},
+    {"pid", NULL, BARO_COLUMN_PID, WHO | OF_EVENT, true},
+    {"start_ticks", "start", BARO_COLUMN_START, WHO | OF_EVENT, true},
+    {"ppid", "parent", BARO_COLUMN_PPID, WHO, true},
+    {"uid", NULL, BARO_COLUMN_UID, WHO, true},
+    {"user", NULL, BARO_COLUMN_USER, WHO, false},
+    {"id", NULL, BARO_COLUMN_ID, ENTITIES, false},
+    {"name", NULL, BARO_COLUMN_NAME, WHO | ENTITIES, true},
+    {"label", NULL, BARO_COLUMN_LABEL, ENTITIES, true},
+    {"attributes", NULL, BARO_COLUMN_ATTRIBUTES, OF_OTHER, true},
+    {"owner_pid", NULL, BARO_COLUMN_OWNER, OF_OTHER, false},
+    {"cmdline", "command", BARO_COLUMN_CMDLINE, WHO, true},
+    {"age_ns", "age", BARO_COLUMN_AGE, OF_PROCESS, false},
+    {"status", NULL, BARO_COLUMN_STATUS, OF_EXIT, true},
+    {"signal", NULL, BARO_COLUMN_SIGNAL, OF_EXIT, true},
+    {"source", NULL, BARO_COLUMN_SOURCE, OF_EXIT, true},
+    {"origin", NULL, BARO_COLUMN_ORIGIN, WHO, false},
+    {"sampled", NULL, BARO_COLUMN_SAMPLED, OF_EXIT, true},
+    {"number", NULL, BARO_COLUMN_NUMBER, OF_EVENT, true},
+    {"text", NULL, BARO_COLUMN_TEXT, OF_EVENT, true},
+    {"attributes", NULL, BARO_COLUMN_GIVEN, OF_EVENT, true},
+    {"phase", NULL, BARO_COLUMN_PHASE, OF_ALL, false},
+    {"lossy", NULL, BARO_COLUMN_LOSSY, OF_JOB, true},
+    {"lower_bounds", NULL, BARO_COLUMN_BOUNDS, OF_JOB, true},
+    {"cores", NULL, BARO_COLUMN_CORES, CORES, true},
+};
+#define IDENTITIES (sizeof(identities) / sizeof(*identities))
+#define REASON "_absent"
+
+static unsigned rows_of(int kind)
+{
+    unsigned cores = baro_derived_find(kind, "cores", strlen("cores")) >= 0 ? CORES : 0;
+    switch (kind) {
+    case BARO_ROWS_EVENT: return OF_EVENT;
+    case BARO_KIND_PROCESS: return OF_PROCESS | cores;
+    case BARO_KIND_JOB: return OF_JOB | cores;
+    case BARO_KIND_EXIT: return OF_EXIT;
+    case BARO_KIND_RECORDER: return 0;
+    case BARO_KIND_HOST: return OF_HOST | cores;
+    default: return kind < BARO_KIND_DIRECTORY ? OF_ENTITY | cores : OF_OTHER;
+    }
+}
+
+static bool has_rows(const struct baro_tape *tape, int rows)
+{
+    return rows == BARO_ROWS_EVENT || (rows >= 0 && rows < baro_tape_kind_count(tape) && rows_of(rows));
+}
+
+int baro_rows_find(const struct baro_tape *tape, const char *name)
+{
+    if (strcmp(name, "event") == 0)
+        return BARO_ROWS_EVENT;
+    int kind = baro_tape_kind_find(tape, name);
+    return kind >= 0 && rows_of(kind) ? kind : BARO_E_RANGE;
+}
+
+static int add(struct baro_columns *c, struct baro_column column)
+{
+    if ((c->n & (c->n - 1)) == 0) { /* at each power of two */
+        struct baro_column *at = realloc(c->at, (c->n ? 2 * c->n : 1) * sizeof(*at));
+        if (!at)
+            return -ENOMEM;
+        c->at = at;
+    }
+    c->at[c->n++] = column;
+    return 0;
+}
+
+static int add_metric(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
+{
+    const struct baro_metric *m = baro_tape_metric(tape, kind, id);
+    return add(c, (struct baro_column){m->name, as, id, m});
+}
+
+/* The name of a reason is no metric's name: it is the selection's own. */
+static int add_reason(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
+{
+    const struct baro_metric *m = baro_tape_metric(tape, kind, id);
+    size_t len = strlen(m->name);
+    struct column_name *name = malloc(sizeof(*name) + len + sizeof(REASON));
+    if (!name)
+        return -ENOMEM;
+    memcpy(name->text, m->name, len);
+    memcpy(name->text + len, REASON, sizeof(REASON));
+    name->next = c->names;
+    c->names = name;
+    return add(c, (struct baro_column){name->text, as, id, m});
+}
+
+/* Metrics that only the tape's writer knew, whose ids follow those of the library, were asked for. */
+static bool asked(const struct baro_tape *tape, int kind, int id)
+{
+    return kind != BARO_KIND_PROCESS || id >= baro_metric_count(BARO_KIND_PROCESS) ||
+           baro_header_wants(baro_tape_header(tape), id);
+}
+
+static int add_all(struct baro_columns *c, const struct baro_tape *tape)
+{
+    int code = 0, kind = c->rows;
+    for (size_t i = 0; i < IDENTITIES && code == 0; i++) {
+        if (identities[i].shown && (identities[i].rows & rows_of(kind)))
+            code = add(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
+    }
+    for (int id = 0; kind >= 0 && code == 0 && id < baro_tape_metric_count(tape, kind); id++) {
+        if (asked(tape, kind, id))
+            code = add_metric(c, tape, kind, id, BARO_COLUMN_METRIC);
+    }
+    for (int id = 0; kind == BARO_KIND_JOB && code == 0 && id < baro_metric_count(BARO_KIND_PROCESS); id++) {
+        if (baro_metric_adds_up(id) && asked(tape, BARO_KIND_PROCESS, id))
+            code = add_metric(c, tape, BARO_KIND_PROCESS, id, BARO_COLUMN_SUM);
+    }
+    return code;
+}
+
+/* The metric or the sum that a word names. Returns its id or -1. */
+static int find_metric(const struct baro_columns *c, const struct baro_tape *tape, struct span word, bool *ret_sum)
+{
+    int id = c->rows < 0 ? -1 : baro_tape_metric_find(tape, c->rows, word.at, word.len);
+    *ret_sum = false;
+    if (id >= 0 || c->rows != BARO_KIND_JOB)
+        return id;
+    id = baro_tape_metric_find(tape, BARO_KIND_PROCESS, word.at, word.len);
+    *ret_sum = baro_metric_adds_up(id);
+    return *ret_sum ? id : -1;
+}
+
+/* 1: added, 0: no such column, negative: error */
+static int add_value(struct baro_columns *c, const struct baro_tape *tape, struct span word)
+{
+    const size_t tail = strlen(REASON);
+    bool is_sum;
+    int id = find_metric(c, tape, word, &is_sum), kind = is_sum ? BARO_KIND_PROCESS : c->rows, code;
+    if (id >= 0) {
+        code = add_metric(c, tape, kind, id, is_sum ? BARO_COLUMN_SUM : BARO_COLUMN_METRIC);
+        return code < 0 ? code : 1;
+    }
+    id = c->rows < 0 ? -1 : baro_derived_find(c->rows, word.at, word.len);
+    if (id >= 0) {
+        code = add(c, (struct baro_column){baro_derived_get(c->rows, id)->name, BARO_COLUMN_DERIVED, id, NULL});
+        return code < 0 ? code : 1;
+    }
+    if (word.len <= tail || memcmp(word.at + word.len - tail, REASON, tail) != 0)
+        return 0;
+    id = find_metric(c, tape, span_of(word.at, word.len - tail), &is_sum);
+    if (id < 0)
+        return 0;
+    kind = is_sum ? BARO_KIND_PROCESS : c->rows;
+    code = add_reason(c, tape, kind, id, is_sum ? BARO_COLUMN_SUM_REASON : BARO_COLUMN_REASON);
+    return code < 0 ? code : 1;
+}
+
+static int add_named(struct baro_columns *c, const struct baro_tape *tape, struct span word)
+{
+    for (size_t i = 0; i < IDENTITIES; i++) {
+        bool named =
+            span_equal(word, identities[i].name) || (identities[i].alias && span_equal(word, identities[i].alias));
+        if (!named || !(identities[i].rows & rows_of(c->rows)))
+            continue;
+        int code = add(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
+        return code < 0 ? code : 1;
+    }
+    return add_value(c, tape, word);
+}
+
+static int add_list(struct baro_columns *c, const char *list, const struct baro_tape *tape, struct baro_error *err)
+{
+    for (;;) {
+        struct span word = span_of(list, strcspn(list, ","));
+        int code = add_named(c, tape, word);
+        if (code == 0)
+            return error_set(err, BARO_E_SYNTAX, "there is no column '%.*s' in these rows",
+                             word.len < 64 ? (int)word.len : 63, word.at);
+        if (code < 0)
+            return code;
+        list += word.len;
+        if (!*list)
+            return 0;
+        list++;
+    }
+}
+
+int baro_columns_new(struct baro_columns **ret, const struct baro_tape *tape, int rows, const char *list,
+                     struct baro_error *err)
+{
+    if (!has_rows(tape, rows))
+        return error_set(err, BARO_E_RANGE, "a tape has no rows of the kind %d", rows);
+    struct baro_columns *c = calloc(1, sizeof(*c));
+    int code = c ? 0 : -ENOMEM;
+    if (c)
+        c->rows = rows;
+    if (code == 0)
+        code = list ? add_list(c, list, tape, err) : add_all(c, tape);
+    if (code == 0) {
+        *ret = c;
+        return 0;
+    }
+    baro_columns_free(c);
+    return code == -ENOMEM ? error_set(err, code, "out of memory") : code;
+}
+
+void baro_columns_free(struct baro_columns *c)
+{
+    if (!c)
+        return;
+    while (c->names) {
+        struct column_name *name = c->names;
+        c->names = name->next;
+        free(name);
+    }
+    free(c->at);
+    free(c);
+}
+
+size_t baro_columns_count(const struct baro_columns *c)
+{
+    return c->n;
+}
+
+const struct baro_column *baro_columns_get(const struct baro_columns *c, size_t i)
+{
+    return i < c->n ? &c->at[i] : NULL;
+}
+
+/* ---- names ---- */
+
+struct names {
+    const char **at;
+    size_t n, room;
+};
+
+static void note(struct names *names, const char *name)
+{
+    if (names->n < names->room)
+        names->at[names->n] = name;
+    names->n++;
+}
+
+static void note_metric(struct names *names, const struct baro_metric *m)
+{
+    note(names, m->name);
+    note(names, m->stem);
+}
+
+size_t baro_columns_names(const struct baro_tape *tape, int rows, const char **ret, size_t n)
+{
+    struct names names = {ret, 0, n};
+    if (!has_rows(tape, rows))
+        return 0;
+    for (size_t i = 0; i < IDENTITIES; i++) {
+        if (identities[i].rows & rows_of(rows))
+            note(&names, identities[i].name);
+    }
+    for (int id = 0; rows >= 0 && id < baro_tape_metric_count(tape, rows); id++)
+        note_metric(&names, baro_tape_metric(tape, rows, id));
+    for (int i = 0; rows >= 0 && i < baro_derived_count(rows); i++)
+        note(&names, baro_derived_get(rows, i)->name);
+    for (int id = 0; rows == BARO_KIND_JOB && id < baro_metric_count(BARO_KIND_PROCESS); id++) {
+        if (baro_metric_adds_up(id))
+            note_metric(&names, baro_metric_get(BARO_KIND_PROCESS, id));
+    }
+    return names.n;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A selection of columns, from the inside. */
+#ifndef LIBBARO_COLUMNS_COLUMNS_H
+#define LIBBARO_COLUMNS_COLUMNS_H
+
+#include "baro/columns.h"
+#include "baro/interval.h"
+
+struct column_name {
+    struct column_name *next;
+    char text[];
+};
+
+struct baro_columns {
+    int rows; /* a kind, or BARO_ROWS_EVENT */
+    size_t n;
+    struct baro_column *at;
+    struct column_name *names; /* of columns whose name is neither the library's nor the tape's */
+};
+
+#endif
