@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
+#include "programs/baro/background.h"
 #include "programs/baro/recording.h"
 #include "programs/baro/task_file.h"
 #include "recorder/marks/marks_file.h"
@@ -143,18 +144,45 @@ static int make_selection(const struct select_settings *s, struct task_file *fil
     return code;
 }
 
+struct begun {
+    struct recording *recording;
+    const struct marks_file *marks;
+};
+
+static void report_begun(void *context)
+{
+    const struct begun *b = context;
+    background_report(b->recording->path.len ? (const char *)b->recording->path.at : "", b->marks);
+    b->recording->stderr_fd = -1;
+}
+
+static int open_marks(const struct record_settings *s, struct marks_file *ret, struct baro_error *err)
+{
+    *ret = (struct marks_file){.fd = -1};
+    if (s->events)
+        return open_events(s->events, ret, err);
+    if (s->background && marks_file_make(ret) < 0)
+        *ret = (struct marks_file){.fd = -1}; /* the job is recorded without marks */
+    return 0;
+}
+
 static int record(struct cli *cli, const struct record_settings *s, const char *name,
                   const struct select_options *selection)
 {
     struct recording recording;
     struct record_options options;
     struct record_end end;
-    struct marks_file marks = {.fd = -1};
+    struct marks_file marks;
     struct baro_error err = BARO_ERROR_INIT;
-    if (s->events && open_events(s->events, &marks, &err) < 0)
+    if (open_marks(s, &marks, &err) < 0)
         return cli_fail(cli, &err);
-    if (recording_open(&recording, cli, s, name, &err) < 0)
+    if (recording_open(&recording, cli, s, name, &err) < 0) {
+        marks_file_remove(&marks);
         return cli_fail(cli, &err);
+    }
+    const struct begun begun = {&recording, &marks};
+    recording.first_sample = s->background ? report_begun : NULL;
+    recording.first_sample_context = (void *)&begun;
     recording_options(&recording, &options);
     options.marks = &marks;
     options.targets = s->pids;
@@ -169,6 +197,8 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
     else
         recording_tidy(&recording);
     recording_done(&recording);
+    marks_file_sweep(&marks);
+    marks_file_remove(&marks);
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 
@@ -181,6 +211,8 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
     int code = check_targets(cli, &s->record);
     if (code)
         return code;
+    if (s->record.background && background_begin(cli->filter, &err) < 0)
+        return cli_fail(cli, &err);
     struct task_file *file = calloc(1, sizeof(*file));
     if (!file)
         return cli_failf(cli, "out of memory");

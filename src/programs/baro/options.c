@@ -391,6 +391,15 @@ const struct opt options_record[] = {
      .type = OPT_FALSE,
      .offset = AT(record.children),
      .help = "do not record descendants, nor what they use"},
+    {.name = "background",
+     .type = OPT_TRUE,
+     .offset = AT(record.background),
+     .help = "return at once and record in the background; when it has begun, print a line of JSON",
+     .more = "The line has the recorder's pid and start_ticks, the path of the tape, and events: the file of --events, "
+             "else one that is made for this recording and removed at its end, for BARO_EVENTS. It is printed after "
+             "the first sample, and standard output is closed then: line=$(baro record --background --pid $$) waits "
+             "for it. If nothing can be recorded there is no line, and standard error says why; the exit status is 0 "
+             "in both cases. No summary is printed. SIGTERM to that pid ends the recording."},
     RECORDING,
     {.name = "no-host",
      .type = OPT_FALSE,

@@ -193,7 +193,7 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
 static void on_header(void *context, const struct baro_header *h)
 {
     struct recording *r = context;
-    if (!r->settings->quiet)
+    if (!r->settings->quiet && !r->settings->background)
         baro_summary_new(&r->summary, h, NULL);
 }
 
@@ -299,6 +299,9 @@ static void on_sample(void *context, const struct baro_sample *s)
     if (s->t_ns > PRUNE_AFTER)
         prune(r);
     publish(r);
+    if (r->first_sample)
+        r->first_sample(r->first_sample_context);
+    r->first_sample = NULL;
     if (s->t_ns < r->look_ns)
         return;
     r->look_ns = s->t_ns + NS_PER_SEC;

@@ -27,8 +27,10 @@ struct recording {
     char *announced;     /* the name under which the run is announced; NULL: it was, or can't be */
     bool kept;           /* among the kept runs */
     bool pruned;
-    const struct link_end *link; /* in the recorder of run: to the wrapper, which prints; else NULL */
-    int stderr_fd;               /* for lines to people; -1: none */
+    const struct link_end *link;         /* in the recorder of run: to the wrapper, which prints; else NULL */
+    int stderr_fd;                       /* for lines to people; -1: none */
+    void (*first_sample)(void *context); /* it is on the tape, and the tape has its name; NULL: not called */
+    void *first_sample_context;
     struct baro_summary *summary;
     struct judge judge;
     struct record_program programs[SETTINGS_PROGRAMS_MAX];

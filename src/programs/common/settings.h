@@ -38,6 +38,7 @@ struct record_settings {
     bool force;                   /* replace an existing output */
     uint64_t keep_ns, keep_bytes; /* --keep; 0: not given */
     bool quiet;                   /* no summary at the end */
+    bool background;              /* record: the recorder is a process that nobody waits for */
     bool top;                     /* run: the live view beside the command */
     uint64_t interval_ns;         /* 0: auto */
     uint64_t wanted;              /* mask of process metrics */

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""record --background: a recorder that is nobody's child, and holds nothing of the program that started it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from conftest import poll
+
+# A program that starts a recorder of itself, as the Python package does: it reaps the process that it started before it
+# reads the line.
+STARTS = """
+import json, os, subprocess, sys
+r, w = os.pipe()
+held = os.open(sys.argv[1], os.O_RDONLY)
+os.set_inheritable(held, True)
+p = subprocess.Popen([sys.argv[1], "record", "--background", "--pid", str(os.getpid()), "-o", sys.argv[2]], stdout=w,
+                     close_fds=False)
+p.wait()
+os.close(w)
+line = os.fdopen(r).readline()
+try:
+    os.waitpid(-1, os.WNOHANG)
+    print("a child is left")
+except ChildProcessError:
+    pass
+with open(json.loads(line)["events"], "a") as events:
+    events.write("hello\\n")
+print(line, end="", flush=True)
+sys.stdin.read()
+os._exit(7)
+"""
+
+
+def start(run, tape):
+    job = subprocess.Popen([sys.executable, "-c", STARTS, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                           text=True)
+    return job, json.loads(job.stdout.readline())
+
+
+def is_gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            return stat.read().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_it_is_nobodys_child_and_ends_with_its_target(run, tape):
+    job, line = start(run, tape)
+    with open(f"/proc/{line['pid']}/stat", encoding="ascii") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    assert int(fields[1]) != job.pid and int(fields[3]) == line["pid"]  # its parent; a session of its own
+    assert int(fields[19]) == line["start_ticks"]
+    held = {os.readlink(f"/proc/{line['pid']}/fd/{fd}") for fd in (0, 1, 2)}
+    assert held == {"/dev/null"}
+    assert run.binary not in [os.readlink(f"/proc/{line['pid']}/fd/{n}") for n in os.listdir(f"/proc/{line['pid']}/fd")]
+    assert line["tape"] == str(tape) and os.path.exists(line["events"])
+    job.communicate()
+    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
+    summary = run.summary(tape)
+    assert summary["job"]["processes_started"] == 1, "the process that started the recorder is none of the job"
+    assert [e["name"] for e in run.export(tape, "event") if e["event"] == "mark"] == ["hello"]
+    assert not os.path.exists(line["events"])
+
+
+def test_sigterm_ends_it(run, tape):
+    job, line = start(run, tape)
+    os.kill(line["pid"], signal.SIGTERM)
+    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
+    assert job.poll() is None
+    run.await_end(tape)
+    assert not os.path.exists(line["events"])
+    job.communicate()
+
+
+def test_it_says_why_nothing_is_recorded(run, tape):
+    done = run("record", "--background", "--pid", 999_999_999 % 4_194_304, "-o", tape)
+    assert done.stdout == ""
+    assert "no process has the pid" in done.stderr
+    assert not tape.exists()
