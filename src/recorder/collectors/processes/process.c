@@ -216,7 +216,8 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
         lose_memory(m);
         return;
     }
-    if (st->state == 'Z')
+    /* One that is ending gives up its memory before it is a zombie. What it shared is in its row until here. */
+    if (st->state == 'Z' || (!st->rss && m->row.value[PROCESS_rss]))
         memory_left(p->memory, m);
     put_shared_memory(p, m, st);
     put_rss(m, st->rss * p->sampling->options.page_size);
