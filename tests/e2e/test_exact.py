@@ -170,3 +170,30 @@ def test_overflow_is_reported_and_repaired(run_ordinary, tape, work, wait_until)
     exits = run_ordinary.export(tape, "exit")
     assert any(e["status"] == 7 for e in exits) or len(exits) > 100
     assert s["accounting"]["cpu_counted_ns"] <= s["job"]["cpu_ns"] * 1.005
+
+
+def test_a_child_has_the_name_of_the_program_that_forked_it(run_both, compiled, tape):
+    """Its parent executed that program less than a millisecond before, and the child lives for less than that."""
+    program = compiled("forks", """
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(int argc, char **argv)
+        {
+            if (argc > 2)
+                execv(argv[1], (char *[]){argv[1], argv[2], NULL});
+            if (fork() == 0)
+                _exit(0);
+            wait(NULL);
+            usleep(argc > 1 ? 60000 : 0);
+            return 0;
+        }
+        """)
+    other = compiled("other", "int main(void) { return 0; }")
+    os.remove(other)
+    os.link(program, other)
+    for _ in range(5):
+        run_both.record(tape, [program, other, "1"], "--force")
+        found = commands(run_both.summary(tape))
+        assert found["other"]["processes"] <= 2
+        if not found["other"]["processes_is_lower_bound"]:
+            assert found["other"]["processes"] == 2 and "forks" not in found, found

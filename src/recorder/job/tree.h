@@ -210,6 +210,7 @@ struct member {
     bool touched : 1;         /* recorder/loop: since the last drain */
     bool named : 1;           /* recorder/loop: its name is from an event */
     bool followed : 1;        /* recorder/loop: perf was attached to it, or reported its fork */
+    bool name_is_late : 1;    /* its parent had executed a program whose name was not read when it forked this one */
     bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
     bool covered : 1;

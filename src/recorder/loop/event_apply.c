@@ -113,6 +113,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     }
     m->row.uid = parent->row.uid;
     member_set_name(m, parent->row.name); /* until it executes a program */
+    m->name_is_late = parent->name_is_late || (parent->executed_ns && !parent->named);
     event_touch(r, m);
 }
 
@@ -130,12 +131,25 @@ static void on_end(struct recorder *r, struct member *m, const struct exits_even
     event_touch(r, m);
 }
 
+/* It executes one more program, and the name of the one before was not read: nor is that of its children known. */
+static void lose_late_names(struct member *m)
+{
+    for (struct member *child = m->first_child; child && m->executed_ns; child = child->sibling_next) {
+        if (child->name_is_late)
+            member_set_name(child, "");
+        child->name_is_late = false;
+    }
+}
+
 static void on_name(struct recorder *r, struct member *m, const struct exits_event *e, bool executed)
 {
     process_renamed(m);
     m->covered = true;
-    if (executed)
+    if (executed) {
+        lose_late_names(m);
         m->executed_ns = recorder_since(r, e->t_ns) | 1;
+        m->named = m->name_is_late = false;
+    }
     if (e->has_comm) {
         member_note_comm(m, e->comm);
         process_set_name(m, e->comm);

@@ -84,9 +84,27 @@ static void read_executed(struct recorder *r, struct member *m)
         report_exec(r, m);
 }
 
+/* The name of its parent is read first, if that has executed no other program since. Example: 20 executes `make` at
+ * 1.2 ms and forks 21 at 2.0 ms, and both events are read at 2.3 ms, when 21 has ended: its name is that of 20 as read
+ * now. If 20 had executed `cc` at 2.1 ms, the name of 21 would not be known: lose_late_names(). */
+static void take_late_name(struct recorder *r, struct member *m)
+{
+    struct member *parent = m->parent;
+    m->name_is_late = false;
+    if (m->stat_was_read || m->named || m->executed_ns)
+        return;
+    if (parent && parent->name_is_late)
+        member_set_name(parent, "");
+    if (parent && parent->executed_ns && sampler_read_member(&r->sampler, parent) == 0)
+        report_exec(r, parent);
+    member_set_name(m, parent && !parent->executed_ns ? parent->row.name : "");
+}
+
 static void read_touched_member(struct recorder *r, struct member *m)
 {
     uint64_t clock_ns;
+    if (m->name_is_late)
+        take_late_name(r, m);
     if (member_is_gone(m)) {
         if (m->executed_ns && (m->stat_was_read || m->named)) /* otherwise it still has its parent's name */
             report_exec(r, m);
