@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 from conftest import beside
-from jobs import PYTHON
+from jobs import PYTHON, commands
 
 # Each line of `said` is what one process has used: ns of CPU time, bytes written.
 COMMON = """
@@ -170,3 +170,41 @@ def test_without_children(run_both, work, tape, source, started):
     assert [c["processes"] for c in s["commands"]] == [1]
     assert s["job"]["io_wchar_bytes"] <= (1 << 20) + 4096, s["job"]
     assert s["job"]["io_wchar_bytes"] >= 1 << 20 or s["job"]["io_is_lower_bound"]
+
+
+FREEING = """
+    #include <signal.h>
+    #include <stdlib.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    int main(int argc, char **argv)
+    {
+        size_t n = 300 << 20;
+        signal(SIGCHLD, argc > 1 ? SIG_IGN : SIG_DFL);
+        for (int i = 0; i < 2; i++) {
+            if (fork() == 0) {
+                volatile char *at = malloc(n);
+                for (size_t k = 0; k < n; k += 4096)
+                    at[k] = 1;
+                _exit(0);
+            }
+            while (wait(NULL) > 0)
+                ;
+        }
+        return 0;
+    }
+    """
+
+
+@pytest.mark.parametrize("argv", [[], ["ignores"]], ids=["waits", "ignores"])
+def test_what_freeing_memory_takes(run_both, truth, compiled, tape, argv):
+    """taskstats reports a process before its memory is freed, which takes a tenth of its CPU time here. Its parent takes
+    that over, unless it ignores SIGCHLD."""
+    truth.record(tape, [compiled("freeing", FREEING), *argv])
+    s = run_both.summary(tape)
+    job, command = s["job"], commands(s)["freeing"]
+    if not job["cpu_is_lower_bound"]:
+        truth.check(s, 0.01)
+    assert job["cpu_ns"] <= truth.most_ns() * 1.01 + truth.slack_ns
+    if not command["cpu_is_lower_bound"] and not command["cpu_is_estimate"]:
+        assert command["cpu_ns"] >= truth.most_ns() * 0.97 - 10_000_000, (command, job)

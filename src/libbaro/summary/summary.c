@@ -291,6 +291,17 @@ static uint64_t unsure_of(const struct baro_exit *e)
     return e->value[EXIT_cpu_unsure] < e->value[EXIT_cpu] ? e->value[EXIT_cpu_unsure] : e->value[EXIT_cpu];
 }
 
+/* The kernel writes the records of taskstats and perf before it frees the memory of a process: 0.2 us per page and
+ * more. The parent takes over the time for it. */
+#define TEARDOWN_NS 200000u
+#define TEARDOWN_NS_PER_PAGE 200u
+static uint64_t teardown_of(const struct baro_exit *e)
+{
+    if (e->source != BARO_EXIT_TASKSTATS && e->source != BARO_EXIT_PERF)
+        return 0;
+    return TEARDOWN_NS + (e->absent[EXIT_rss_peak] ? 0 : e->value[EXIT_rss_peak] / 4096 * TEARDOWN_NS_PER_PAGE);
+}
+
 void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
 {
     uint64_t value[COMMAND_MAX];
@@ -306,6 +317,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     s->commands.at[command].cpu_is_short |=
         e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;
     s->commands.at[command].cpu_unsure_ns += unsure_of(e);
+    s->commands.at[command].teardown_ns += teardown_of(e);
     s->commands.at[command].cpu_is_of_perf |= e->source == BARO_EXIT_PERF;
     s->commands.at[command].io_is_short |=
         e->absent[EXIT_own_io_is_lower_bound] != BARO_PRESENT || e->value[EXIT_own_io_is_lower_bound];

@@ -119,6 +119,7 @@ struct job {
     /* the same of CPU time: a process has ended that the kernel added to no other one, and its last values are from
      * before its end */
     bool cpu_short;
+    uint64_t teardown_ns;  /* expected cost of the teardowns that no count has */
     bool ignores_children; /* some member was seen to ignore SIGCHLD */
     /* a process that has ended is in no other one's counters, as far as closure.c has noticed */
     bool unreaped;

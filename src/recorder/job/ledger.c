@@ -233,14 +233,18 @@ static bool is_left(const struct member *m)
  * SIGCHLD counts as well.
  *
  * Example: a shell ignores SIGCHLD, and its child computes for 80 ms between two samples. The record of taskstats has
- * the 80 ms, which are carried. Without that record they are missing. */
+ * the 80 ms, which are carried. Without that record they are missing. With it, the teardown is missing: of a child of
+ * 400 MB the record had 154 of 188 ms. */
 static void note_short(struct job *j, const struct settlement *list)
 {
     for (const struct member *m = j->gone; m; m = m->list_next) {
         bool is_lost = (!nearest_living(m) && !j->adopts && !m->absorbed) || is_left(m);
         j->io_short |= is_lost && !io_is_whole(j, m);
-        j->cpu_short |= (is_lost || is_ignored(m)) && !ledger_is_whole(j, m);
         j->unreaped |= is_lost || is_ignored(m);
+        if (!is_lost && !is_ignored(m))
+            continue;
+        j->cpu_short |= !ledger_is_whole(j, m);
+        j->teardown_ns += member_is_final(m) ? 0 : weight_of(m);
     }
     for (const struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};

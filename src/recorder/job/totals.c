@@ -5,6 +5,8 @@
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 
+#define TEARDOWN_PART 128u /* less than this part of the CPU time is not worth a mark */
+
 static const struct totals_sum sums[] = {
     /* job metrics that are made of process metrics; the first LEDGER_MAX in the order of enum ledger_counter */
     {JOB_cpu_user, PROCESS_cpu_user},
@@ -333,7 +335,8 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_run_delay_lag] = ret_value[JOB_cpu] > delay_cpu ? ret_value[JOB_cpu] - delay_cpu : 0;
     bool may_miss = may_miss_children(j);
     ret_value[JOB_io_is_lower_bound] = j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
-    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->cpu_short || may_miss);
+    bool lacks_teardown = j->teardown_ns > ret_value[JOB_cpu] / TEARDOWN_PART;
+    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->cpu_short || may_miss || lacks_teardown);
     ret_value[JOB_counts_are_lower_bounds] = j->unreaped || may_miss;
     if (ret_value[JOB_cpu_is_lower_bound])
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
