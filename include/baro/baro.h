@@ -11,6 +11,7 @@
 #ifndef BARO_BARO_H
 #define BARO_BARO_H
 
+#include "baro/arrow.h"
 #include "baro/attribute.h"
 #include "baro/columns.h"
 #include "baro/error.h"

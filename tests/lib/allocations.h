@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts allocations: glibc lets a program replace its allocator. Not with a sanitizer, which has an allocator of its
- * own. */
+/* Counts allocations, and lets one fail: glibc lets a program replace its allocator. Not with a sanitizer, which has an
+ * allocator of its own. */
 #ifndef LIB_ALLOCATIONS_H
 #define LIB_ALLOCATIONS_H
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #if defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
@@ -13,6 +15,7 @@
 #endif
 
 static unsigned long allocations;
+static unsigned long allocations_until_failure; /* the one that fails, counted from 1; 0: none */
 
 #if COUNTS_ALLOCATIONS
 /* glibc's own, under the names by which they can be replaced. */
@@ -20,22 +23,28 @@ extern void *__libc_malloc(size_t n);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *at, size_t n);
 
-void *malloc(size_t n)
+static bool allocation_fails(void)
 {
     allocations++;
-    return __libc_malloc(n);
+    if (!allocations_until_failure || --allocations_until_failure)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *malloc(size_t n)
+{
+    return allocation_fails() ? NULL : __libc_malloc(n);
 }
 
 void *calloc(size_t n, size_t size)
 {
-    allocations++;
-    return __libc_calloc(n, size);
+    return allocation_fails() ? NULL : __libc_calloc(n, size);
 }
 
 void *realloc(void *at, size_t n)
 {
-    allocations++;
-    return __libc_realloc(at, n);
+    return allocation_fails() ? NULL : __libc_realloc(at, n);
 }
 #endif
 

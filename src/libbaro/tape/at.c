@@ -68,17 +68,11 @@ int baro_tape_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct ba
     return 1;
 }
 
-static int open_again(const struct baro_tape *t, struct baro_tape **ret, struct baro_error *err)
-{
-    return t->memory ? baro_tape_open_memory(ret, t->memory, (size_t)t->size, err)
-                     : baro_tape_open_fd(ret, t->segments ? t->segments->dir_fd : t->fd, NULL, err);
-}
-
 int baro_tape_range(struct baro_tape *t, uint64_t *ret_first_ns, uint64_t *ret_last_ns, struct baro_error *err)
 {
     struct baro_tape *other;
     struct baro_record record;
-    int r = open_again(t, &other, err);
+    int r = tape_open_again(&other, t, PART_EVENTS, err);
     if (r < 0)
         return r;
     r = next_sample(other, &record, err);
@@ -96,7 +90,7 @@ int baro_tape_read_kinds(struct baro_tape *t, struct baro_error *err)
 {
     struct baro_tape *other;
     struct baro_record record;
-    int r = open_again(t, &other, err);
+    int r = tape_open_again(&other, t, PART_ALL, err);
     if (r < 0)
         return r;
     r = baro_tape_seek(other, UINT64_MAX, &record, err);

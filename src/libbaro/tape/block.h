@@ -81,6 +81,9 @@ bool entity_info_scan(struct span *in, uint32_t *last_id, bool whole, struct ent
 /* Values go to value and absent, of the tape's columns, which are zero before. */
 bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct tape_columns *c,
                struct baro_exit *ret, struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent);
+/* Takes the bits of an exit, so that those behind them can be read. Whose exit it is, is not known: the processes
+ * before it in the block were not read. */
+bool exit_skip(struct span *in, struct bits_in *bits, struct block *b, const struct tape_columns *c);
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text,
                 struct span *ret_attributes);
 

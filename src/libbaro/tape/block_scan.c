@@ -174,6 +174,26 @@ bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const str
            row_scan_values(in, bits, c, &b->exit, &row, value, absent);
 }
 
+bool exit_skip(struct span *in, struct bits_in *bits, struct block *b, const struct tape_columns *c)
+{
+    enum { NUMBERS = 6 }; /* time and identities */
+    uint64_t value[COLUMNS_MAX] = {0};
+    uint8_t absent[COLUMNS_MAX] = {0};
+    struct exit_texts texts;
+    struct baro_exit exit;
+    struct tape_row row;
+    int64_t v;
+    bool run, ok = true;
+    for (unsigned i = 0; ok && i < NUMBERS; i++)
+        ok = scan_zigzag(in, &v);
+    if (!ok || !scan_exit_facts(in, &exit, &texts.known))
+        return false;
+    if (!texts.known && (!scan_text(in, &texts.name) || !scan_cmdline(in, &texts.form, &texts.cmdline)))
+        return false;
+    return row_scan_shape(in, bits, c, &b->exit, &row, &run) && !run &&
+           row_scan_values(in, bits, c, &b->exit, &row, value, absent);
+}
+
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text,
                 struct span *ret_attributes)
 {

@@ -220,6 +220,17 @@ int tape_open_fd(struct baro_tape **ret, int fd, const char *path, uint64_t cpu_
     return r;
 }
 
+int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum tape_part part, struct baro_error *err)
+{
+    int fd = tape->memory ? -1 : fcntl(tape->segments ? tape->segments->dir_fd : tape->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0 && !tape->memory)
+        return error_set(err, -errno, "can't read the tape: %s", strerror(errno));
+    int r = open_cursor(ret, fd, tape->memory, tape->memory ? tape->size : 0, "the tape", 0, err);
+    if (r == 0)
+        (*ret)->part = part;
+    return r;
+}
+
 void baro_tape_close(struct baro_tape *t)
 {
     if (!t)

@@ -69,8 +69,17 @@ struct tape_segments {
     bool stay;              /* at the end of this one nothing else is read */
 };
 
+/* What a cursor decodes: a frame has the values of exits, the job, processes and entities one behind the other, and
+ * what stands behind the last one that is wanted need not be decoded. */
+enum tape_part {
+    PART_ALL,
+    PART_JOB,   /* samples with job and recorder alone, events, limits; no exits */
+    PART_EVENTS /* events and limits; of samples the times alone */
+};
+
 struct baro_tape {
     int fd;
+    enum tape_part part;
     struct tape_segments *segments; /* NULL: the tape is one file */
     const uint8_t *memory;          /* the whole tape, borrowed; NULL: it is read through fd */
     uint64_t size;                  /* of the file when it was read last */
@@ -143,6 +152,9 @@ struct baro_tape {
     bool index_tried;
 };
 
+/* cursor.c: another cursor on the same tape, before its first record, that decodes a part of it. It needs nothing of
+ * the first one but the memory that a tape in memory lies in. */
+int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum tape_part part, struct baro_error *err);
 /* cursor.c: reads what is before the first block of the file. Returns 0 or a negative code. */
 int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err);
 /* wait.c: a path that leads to the open file. */

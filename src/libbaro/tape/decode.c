@@ -110,6 +110,12 @@ static bool scan_record(struct span *in, unsigned *ret_tag, struct span *ret)
     return true;
 }
 
+/* What a sample has besides job and recorder. */
+static bool is_of_sample(unsigned tag)
+{
+    return tag == RECORD_ROWS || tag == RECORD_MACHINE || tag == RECORD_DECLARE || tag == RECORD_ENTITIES;
+}
+
 static int next_sample(struct baro_tape *t, struct span body, struct baro_record *ret)
 {
     size_t next = 0;
@@ -119,7 +125,9 @@ static int next_sample(struct baro_tape *t, struct span body, struct baro_record
         struct span before = t->rest;
         if (!scan_record(&t->rest, &tag, &body))
             return BARO_E_CORRUPT;
-        if (tag == RECORD_ROWS) {
+        if (t->part != PART_ALL && is_of_sample(tag)) {
+            continue;
+        } else if (tag == RECORD_ROWS) {
             r = state_rows(t, body, &next);
         } else if (tag == RECORD_MACHINE) {
             r = state_machine(t, body);
@@ -206,6 +214,13 @@ static int next_exit(struct baro_tape *t, struct span body, struct baro_record *
     return 1;
 }
 
+/* The bits of a sample are behind those of the exits in its frame. */
+static int skip_exit(struct baro_tape *t, struct span body)
+{
+    const struct tape_columns *c = &t->schema.kind[BARO_KIND_EXIT]->columns;
+    return t->part == PART_EVENTS || exit_skip(&body, &t->bits, &t->block, c) ? 0 : BARO_E_CORRUPT;
+}
+
 static bool set_attributes(struct baro_tape *t, struct span from)
 {
     size_t bytes, n = attributes_count(from, &bytes), size = n * sizeof(struct baro_attribute);
@@ -272,12 +287,12 @@ int decode_next(struct baro_tape *t, struct baro_record *ret)
         if (tag == RECORD_SAMPLE)
             r = next_sample(t, body, ret);
         else if (tag == RECORD_EXIT)
-            r = next_exit(t, body, ret);
+            r = t->part == PART_ALL ? next_exit(t, body, ret) : skip_exit(t, body);
         else if (tag == RECORD_EVENT)
             r = next_event(t, body, ret);
         else if (tag == RECORD_LIMITS)
             r = next_limits(t, body, ret);
-        else if (tag == RECORD_ROWS || tag == RECORD_MACHINE || tag == RECORD_DECLARE || tag == RECORD_ENTITIES)
+        else if (is_of_sample(tag))
             r = BARO_E_CORRUPT;
         if (r != 0)
             return r;

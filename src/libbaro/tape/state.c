@@ -169,6 +169,8 @@ int state_sample(struct baro_tape *t, struct span body)
     s->t_ns = b->t_ns;
     s->lossy = body.at[0] & 1;
     body = span_of(body.at + 1, body.len - 1);
+    if (t->part == PART_EVENTS)
+        return 0;
     if (!scan_entity(t, &body, BARO_KIND_JOB, &b->job, first, s->job, s->job_absent, &t->job_extra) ||
         !scan_entity(t, &body, BARO_KIND_RECORDER, &b->recorder, first, s->self, s->self_absent, &t->self_extra))
         return BARO_E_CORRUPT;
@@ -176,6 +178,8 @@ int state_sample(struct baro_tape *t, struct span body)
     view_extras(&t->self_extra, t->schema.kind[BARO_KIND_RECORDER]);
     s->job_extra = &t->job_extra.view;
     s->self_extra = &t->self_extra.view;
+    if (t->part == PART_JOB)
+        return 0;
     if (!scan_gone(t, &body))
         return BARO_E_CORRUPT;
     if (t->n > 0)

@@ -320,9 +320,10 @@ static int export(struct exporting *x)
     if (x->columns.phase && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
     uint64_t first_ns;
-    if (x->columns.phase &&
-        (baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0 || baro_tape_rewind(x->tape, &x->err) < 0))
+    if (x->columns.phase && baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0)
         x->known_ns = 0;
+    if (x->columns.phase && baro_tape_rewind(x->tape, &x->err) < 0)
+        return cli_fail(x->cli, &x->err);
     progress_begin(x);
     int status = rows(x);
     if (!status)

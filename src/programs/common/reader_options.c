@@ -148,7 +148,9 @@ const struct opt options_export[] = {
      .type = OPT_TEXT,
      .offset = AT(columns),
      .completes = OPT_A_METRIC,
-     .help = "these columns, in this order, e.g. time,pid,name,rss (default: all that are recorded, and cores)"},
+     .help = "these columns, in this order, e.g. time,pid,name,rss (default: all that are recorded, and cores)",
+     .more = "The command `baro metrics` lists them. Each metric has a second column with the reason why it is absent: "
+             "that of pss_bytes is pss_bytes_absent."},
     {.name = "list", .type = OPT_TRUE, .offset = AT(list), .help = "list formats, dialects and kinds of rows"},
     {.name = "output",
      .letter = 'o',

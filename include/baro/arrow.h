@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * Rows of a tape as an Arrow stream: pyarrow, pandas, polars, DuckDB and all else that takes the Arrow C stream
+ * interface reads them, without a copy and without text in between. No Arrow library is needed here: the interface is
+ * three structs and their rules.
+ *
+ * Columns are those of baro/columns.h, and so those of `baro export`; numbers are the same as in its CSV. Their types:
+ *
+ * | column | type |
+ * |---|---|
+ * | `time` | timestamp[ns, UTC] |
+ * | `t_ns` and other offsets from the beginning of the tape | int64 |
+ * | pids, exit status, signal | int32 |
+ * | uid, id | uint32 |
+ * | counts, bytes, nanoseconds, hertz | uint64: cast them to int64 before subtracting |
+ * | metrics that can be below 0, the number of an event | int64 |
+ * | ratios (0 to 1), degrees, decimals, cores, derived metrics | float64 |
+ * | flags | bool |
+ * | all text | dictionary<int32, utf8>, escaped as baro/text.h says |
+ *
+ * What is absent is null; the column `NAME_absent` has the reason, if it is asked for. The metadata of a field has, as
+ * far as there is something to say: `unit`, `semantics`, `help`, `source` (the kernel interface), and `absent` where no
+ * row has the metric, because it was not asked for. That of the whole has `kind`.
+ *
+ * Lifetimes and threads: a stream has a cursor of its own and needs nothing of the cursor that it was made from, which
+ * may be moved or closed meanwhile; only a tape that was opened in memory has to stay there until the stream is
+ * released. A stream belongs to one thread at a time. Schemas and arrays that it has delivered do not depend on it, or
+ * on each other: each may be moved to another thread and is released once, by whoever has it.
+ */
+#ifndef BARO_ARROW_H
+#define BARO_ARROW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baro/columns.h"
+#include "baro/tape.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The Arrow C data interface. Other headers may have the same structs: whichever comes first defines them. */
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+/** The type of an array. */
+struct ArrowSchema {
+    const char *format;   /**< of an array of a dictionary that of its numbers */
+    const char *name;     /**< may be NULL */
+    const char *metadata; /**< pairs of texts with their lengths; NULL: none */
+    int64_t flags;        /**< ARROW_FLAG_... */
+    int64_t n_children;   /**< of a struct: its fields */
+    struct ArrowSchema **children;
+    struct ArrowSchema *dictionary;              /**< the type of the values that the numbers stand for */
+    void (*release)(struct ArrowSchema *schema); /**< NULL: it was released, or moved elsewhere */
+    void *private_data;
+};
+
+/** The values of an array. */
+struct ArrowArray {
+    int64_t length;
+    int64_t null_count;
+    int64_t offset; /**< of its first value in the buffers */
+    int64_t n_buffers;
+    int64_t n_children;
+    const void **buffers; /**< the first: a bit for each value, 1 where there is one; NULL: there are no nulls */
+    struct ArrowArray **children;
+    struct ArrowArray *dictionary;
+    void (*release)(struct ArrowArray *array); /**< NULL: it was released, or moved elsewhere */
+    void *private_data;
+};
+#endif
+
+/* The Arrow C stream interface. */
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+/** Arrays of the same type, one after the other. */
+struct ArrowArrayStream {
+    int (*get_schema)(struct ArrowArrayStream *stream, struct ArrowSchema *out); /**< 0 or an errno */
+    int (*get_next)(struct ArrowArrayStream *stream, struct ArrowArray *out);    /**< at the end out is released */
+    const char *(*get_last_error)(struct ArrowArrayStream *stream); /**< of the last call that failed; NULL: none */
+    void (*release)(struct ArrowArrayStream *stream);
+    void *private_data;
+};
+#endif
+
+/** What else a stream may be asked for. Later versions may add members at the end. */
+struct baro_arrow_options {
+    size_t size;       /**< sizeof(struct baro_arrow_options) of the program */
+    uint64_t from_ns;  /**< rows whose time (column `t_ns`) is at least this */
+    uint64_t to_ns;    /**< and at most this; UINT64_MAX: to the end */
+    size_t batch_rows; /**< most rows of an array; 0: 65536. It has fewer if their text takes more than 16 MiB */
+    const char *(*user)(void *context, uint32_t uid); /**< names a user; NULL: `user` is the number, as text */
+    void *user_context;
+};
+
+#define BARO_ARROW_OPTIONS_INIT                                                                                        \
+    {                                                                                                                  \
+        sizeof(struct baro_arrow_options), 0, UINT64_MAX, 0, NULL, NULL                                                \
+    }
+
+/**
+ * Makes a stream of rows. It reads the tape as the stream is read: memory is bounded by one array, the cursor, and for
+ * derived metrics two samples. It ends where the tape ends when it comes there; damage is stepped over, as by
+ * baro_tape_next().
+ *
+ * What was not asked for is not decoded where the format permits that: rows of the job without sums over processes, and
+ * events, are read without the processes of their samples.
+ * @param rows a kind, or BARO_ROWS_EVENT: baro_rows_find()
+ * @param columns a list as baro_columns_new() takes it; NULL: as `baro export` without --columns.
+ * @param options NULL: all rows.
+ * @param ret the stream, to be released with ret->release(ret); left alone on failure.
+ * @return 0; BARO_E_SYNTAX, BARO_E_RANGE as baro_columns_new(); a negative code as baro_tape_open().
+ */
+BARO_API int baro_tape_arrow(const struct baro_tape *tape, int rows, const char *columns,
+                             const struct baro_arrow_options *options, struct ArrowArrayStream *ret,
+                             struct baro_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/arrow/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baro/text.h"
+
+enum { FIRST_ROOM = 1024, FIRST_WORDS = 16, FIRST_SLOTS = 64 };
+
+static size_t bytes_of(enum column_type type, size_t n)
+{
+    switch (type) {
+    case TYPE_BOOL: return (n + 7) / 8;
+    case TYPE_I32:
+    case TYPE_U32:
+    case TYPE_TEXT: return n * 4;
+    default: return n * 8;
+    }
+}
+
+/* ---- dictionary ---- */
+
+static void dictionary_done(struct dictionary *d)
+{
+    buf_done(&d->bytes);
+    free(d->end);
+    free(d->slot);
+    *d = (struct dictionary){0};
+}
+
+static uint64_t hash(const char *at, size_t len)
+{
+    uint64_t h = len * 0x9e3779b97f4a7c15u, word;
+    for (; len >= 8; at += 8, len -= 8) {
+        memcpy(&word, at, 8);
+        h = (h ^ word) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    word = 0;
+    memcpy(&word, at, len);
+    h = (h ^ word) * 0xff51afd7ed558ccdu;
+    return h ^ h >> 32;
+}
+
+static struct span word_of(const struct dictionary *d, size_t i)
+{
+    return span_of(d->bytes.at + d->end[i], (size_t)(d->end[i + 1] - d->end[i]));
+}
+
+/* The slot of a text, or the free one that it is to have. */
+static uint32_t *slot_of(const struct dictionary *d, const char *at, size_t len)
+{
+    for (uint64_t h = hash(at, len);; h++) {
+        uint32_t *slot = &d->slot[h & (d->slots - 1)];
+        if (!*slot)
+            return slot;
+        struct span word = word_of(d, *slot - 1);
+        if (word.len == len && memcmp(word.at, at, len) == 0)
+            return slot;
+    }
+}
+
+static bool grow_slots(struct dictionary *d)
+{
+    size_t slots = d->slots ? 2 * d->slots : FIRST_SLOTS;
+    uint32_t *slot = calloc(slots, sizeof(*slot));
+    if (!slot)
+        return false;
+    free(d->slot);
+    d->slot = slot;
+    d->slots = slots;
+    for (size_t i = 0; i < d->n; i++) {
+        struct span word = word_of(d, i);
+        *slot_of(d, word.at, word.len) = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+static bool reserve_word(struct dictionary *d)
+{
+    if (2 * (d->n + 1) > d->slots && !grow_slots(d))
+        return false;
+    if (d->end && d->n < d->cap)
+        return true;
+    size_t cap = d->cap ? 2 * d->cap : FIRST_WORDS;
+    int32_t *end = realloc(d->end, (cap + 1) * sizeof(*end));
+    if (!end)
+        return false;
+    end[0] = 0;
+    d->end = end;
+    d->cap = cap;
+    return true;
+}
+
+static int32_t find_word(struct dictionary *d, const char *at, size_t len)
+{
+    if (!reserve_word(d))
+        return -1;
+    uint32_t *slot = slot_of(d, at, len);
+    if (*slot)
+        return (int32_t)*slot - 1;
+    buf_add(&d->bytes, at, len);
+    if (d->bytes.failed || d->bytes.len > INT32_MAX)
+        return -1;
+    d->end[++d->n] = (int32_t)d->bytes.len;
+    *slot = (uint32_t)d->n;
+    return (int32_t)d->n - 1;
+}
+
+/* ---- values ---- */
+
+void column_begin(struct column *c)
+{
+    c->n = c->nulls = 0;
+    memset(c->of_char, 0xff, sizeof(c->of_char));
+}
+
+void column_done(struct column *c)
+{
+    free(c->data);
+    free(c->valid);
+    free(c->hint);
+    dictionary_done(&c->words);
+}
+
+bool column_reserve(struct column *c, size_t more)
+{
+    if (c->data && c->n + more <= c->cap)
+        return true;
+    size_t cap = c->cap ? c->cap : FIRST_ROOM;
+    while (cap < c->n + more)
+        cap *= 2;
+    void *data = realloc(c->data, bytes_of(c->type, cap));
+    if (data)
+        c->data = data;
+    uint8_t *valid = data && c->valid ? realloc(c->valid, cap / 8) : NULL;
+    if (!data || (c->valid && !valid))
+        return false;
+    c->valid = valid;
+    c->cap = cap;
+    return true;
+}
+
+static void mark(struct column *c, bool is_there)
+{
+    const uint8_t bit = (uint8_t)(1u << c->n % 8);
+    if (c->valid)
+        c->valid[c->n / 8] = (uint8_t)(is_there ? c->valid[c->n / 8] | bit : c->valid[c->n / 8] & ~bit);
+}
+
+void column_null(struct column *c)
+{
+    if (!c->valid) {
+        c->valid = malloc(c->cap / 8);
+        if (!c->valid) {
+            c->failed = true;
+            return;
+        }
+        memset(c->valid, 0xff, c->cap / 8);
+    }
+    mark(c, false);
+    c->nulls++;
+    if (c->type == TYPE_BOOL)
+        ((uint8_t *)c->data)[c->n / 8] &= (uint8_t) ~(1u << c->n % 8);
+    else if (bytes_of(c->type, 1) == 4)
+        ((uint32_t *)c->data)[c->n] = 0;
+    else
+        ((uint64_t *)c->data)[c->n] = 0;
+    c->n++;
+}
+
+void column_i64(struct column *c, int64_t v)
+{
+    mark(c, true);
+    if (bytes_of(c->type, 1) == 4)
+        ((uint32_t *)c->data)[c->n++] = (uint32_t)v;
+    else
+        ((int64_t *)c->data)[c->n++] = v;
+}
+
+void column_f64(struct column *c, double v)
+{
+    mark(c, true);
+    ((double *)c->data)[c->n++] = v;
+}
+
+void column_bool(struct column *c, bool v)
+{
+    uint8_t *byte = &((uint8_t *)c->data)[c->n / 8], bit = (uint8_t)(1u << c->n % 8);
+    mark(c, true);
+    *byte = (uint8_t)(v ? *byte | bit : *byte & ~bit);
+    c->n++;
+}
+
+void column_number(struct column *c, int32_t number)
+{
+    mark(c, true);
+    ((int32_t *)c->data)[c->n++] = number;
+}
+
+/* Printable ASCII without a backslash is not changed by escaping. */
+static bool is_plain(const char *at, size_t len)
+{
+    bool plain = true;
+    for (size_t i = 0; i < len; i++)
+        plain &= at[i] >= ' ' && at[i] <= '~' && at[i] != '\\';
+    return plain;
+}
+
+int32_t column_word(struct column *c, const char *at, size_t len)
+{
+    int32_t number = -1;
+    if (is_plain(at, len)) {
+        number = find_word(&c->words, at, len);
+    } else {
+        size_t size = baro_text_escape(at, len, NULL, 0) + 1;
+        char *escaped = malloc(size);
+        if (escaped)
+            number = find_word(&c->words, escaped, baro_text_escape(at, len, escaped, size));
+        free(escaped);
+    }
+    c->failed = c->failed || number < 0;
+    return number;
+}
+
+void column_json(struct column *c, const char *at, size_t len)
+{
+    int32_t number = find_word(&c->words, at, len);
+    c->failed = c->failed || number < 0;
+    if (number >= 0)
+        column_number(c, number);
+}
+
+void column_text(struct column *c, const char *at, size_t len)
+{
+    int32_t number = column_word(c, at, len);
+    if (number >= 0)
+        column_number(c, number);
+}
+
+/* ---- arrays ---- */
+
+/* What an array owns besides its children and its dictionary. */
+struct owned {
+    const void *buffers[3];
+    struct ArrowArray dictionary;
+    struct ArrowArray *children[];
+};
+
+static void release(struct ArrowArray *a)
+{
+    struct owned *o = a->private_data;
+    for (int64_t i = 0; i < a->n_children; i++) {
+        if (a->children[i]->release)
+            a->children[i]->release(a->children[i]);
+        free(a->children[i]);
+    }
+    if (a->dictionary && a->dictionary->release)
+        a->dictionary->release(a->dictionary);
+    for (int64_t i = 0; i < a->n_buffers; i++)
+        free((void *)o->buffers[i]);
+    free(o);
+    a->release = NULL;
+}
+
+static struct owned *array_init(struct ArrowArray *ret, size_t length, int64_t n_buffers, size_t n_children)
+{
+    struct owned *o = calloc(1, sizeof(*o) + n_children * sizeof(struct ArrowArray *));
+    if (!o)
+        return NULL;
+    *ret = (struct ArrowArray){.length = (int64_t)length,
+                               .n_buffers = n_buffers,
+                               .buffers = o->buffers,
+                               .children = n_children ? o->children : NULL,
+                               .release = release,
+                               .private_data = o};
+    return o;
+}
+
+/* An array of texts: it takes what the dictionary has. */
+static int take_words(struct dictionary *d, struct ArrowArray *ret)
+{
+    if (!reserve_word(d)) /* an empty one has offsets, too */
+        return -ENOMEM;
+    struct owned *o = array_init(ret, d->n, 3, 0);
+    if (!o)
+        return -ENOMEM;
+    o->buffers[1] = d->end;
+    o->buffers[2] = d->bytes.at ? d->bytes.at : calloc(1, 8);
+    free(d->slot);
+    *d = (struct dictionary){0};
+    return 0;
+}
+
+int column_take(struct column *c, struct ArrowArray *ret)
+{
+    if (c->failed || !column_reserve(c, 0))
+        return -ENOMEM;
+    struct owned *o = array_init(ret, c->n, 2, 0);
+    if (!o)
+        return -ENOMEM;
+    if (c->type == TYPE_TEXT && take_words(&c->words, &o->dictionary) < 0) {
+        ret->release(ret);
+        return -ENOMEM;
+    }
+    ret->dictionary = c->type == TYPE_TEXT ? &o->dictionary : NULL;
+    ret->null_count = (int64_t)c->nulls;
+    o->buffers[0] = c->valid;
+    o->buffers[1] = c->data;
+    c->valid = NULL;
+    c->data = NULL;
+    return 0;
+}
+
+int columns_take(struct column *c, size_t n, size_t rows, struct ArrowArray *ret)
+{
+    struct ArrowArray whole;
+    struct owned *o = array_init(&whole, rows, 1, n);
+    int code = o ? 0 : -ENOMEM;
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        struct ArrowArray *child = calloc(1, sizeof(*child));
+        code = child ? column_take(&c[i], child) : -ENOMEM;
+        if (code < 0)
+            free(child);
+        else
+            o->children[whole.n_children++] = child;
+    }
+    if (code == 0)
+        *ret = whole;
+    else if (o)
+        whole.release(&whole);
+    return code;
+}

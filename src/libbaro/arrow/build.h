@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Columns of a batch while they are filled, and as arrays. */
+#ifndef LIBBARO_ARROW_BUILD_H
+#define LIBBARO_ARROW_BUILD_H
+
+#include <stdbool.h>
+
+#include "baro/arrow.h"
+#include "base/buf.h"
+
+enum column_type {
+    TYPE_TIME, /* timestamp[ns, UTC] */
+    TYPE_I32,
+    TYPE_U32,
+    TYPE_I64,
+    TYPE_U64,
+    TYPE_F64,
+    TYPE_BOOL,
+    TYPE_TEXT /* numbers of a dictionary */
+};
+
+/* The texts of a column in one batch. Each batch has its own: so memory is bounded, however many a tape has. */
+struct dictionary {
+    struct buf bytes; /* all texts, one behind the other */
+    int32_t *end;     /* of each; before the first one stands 0 */
+    size_t n, cap;
+    uint32_t *slot; /* 1 + the number of a text, by its hash; 0: free */
+    size_t slots;
+};
+
+struct column {
+    const struct baro_column *is;
+    enum column_type type;
+    void *data;     /* of TYPE_BOOL bits */
+    uint8_t *valid; /* bits; NULL as long as there are no nulls */
+    size_t n, cap, nulls;
+    struct dictionary words;
+    int32_t of_char[256]; /* the numbers of texts of one character; -1: none so far */
+    struct hint *hint;    /* processes: the numbers of their texts, by their places in a sample */
+    size_t n_hints;
+    bool failed; /* without memory */
+};
+
+/* The text of a process that stood at a place of the last sample. */
+struct hint {
+    uint32_t id, version, batch;
+    int32_t number;
+};
+
+/* Begins a batch: the column is empty. */
+void column_begin(struct column *c);
+void column_done(struct column *c);
+/* Makes room for more values. Returns false without memory. */
+bool column_reserve(struct column *c, size_t more);
+
+/* Add a value. There has to be room. */
+void column_null(struct column *c);
+void column_i64(struct column *c, int64_t v); /* of all types of integers, as far as it fits */
+void column_f64(struct column *c, double v);
+void column_bool(struct column *c, bool v);
+void column_number(struct column *c, int32_t number); /* of a text */
+void column_text(struct column *c, const char *at, size_t len);
+void column_json(struct column *c, const char *at, size_t len); /* as it is */
+/* The number of a text, escaped; -1 without memory. */
+int32_t column_word(struct column *c, const char *at, size_t len);
+
+/* Makes an array of what the column holds, which is empty then. Returns 0 or -ENOMEM. */
+int column_take(struct column *c, struct ArrowArray *ret);
+/* Makes an array of all of them. */
+int columns_take(struct column *c, size_t n, size_t rows, struct ArrowArray *ret);
+
+/* schema.c. Returns 0 or -ENOMEM. kind: the name of the kind of the rows. */
+int arrow_schema(const struct column *c, size_t n, const struct baro_header *header, int rows, const char *kind,
+                 struct ArrowSchema *ret);
+enum column_type arrow_type(const struct baro_column *c);
+
+#endif

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/arrow/fill.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "baro/interval.h"
+
+/* ---- one value ---- */
+
+static void put_str(struct column *c, const char *text)
+{
+    column_text(c, text, strlen(text));
+}
+
+static void put_known(struct column *c, uint64_t v, uint64_t unknown)
+{
+    if (v == unknown)
+        column_null(c);
+    else
+        column_i64(c, (int64_t)v);
+}
+
+/* The name of a task, in the sample or among those of earlier samples; NULL: not known. */
+static const char *task_name(const struct filling *f, const struct baro_sample *s, uint64_t id)
+{
+    const struct baro_entities *tasks = s ? sample_entities(s, BARO_KIND_TASK) : NULL;
+    for (size_t i = 0; tasks && i < tasks->n; i++) {
+        if (tasks->at[i]->id == id)
+            return baro_entity_name(tasks->at[i]);
+    }
+    for (size_t i = 0; i < f->n_names; i++) {
+        if (f->names[i].id == id)
+            return f->names[i].text;
+    }
+    return NULL;
+}
+
+static void put_entity(struct column *c, const struct filling *f, const struct baro_sample *s, uint64_t id)
+{
+    char number[24];
+    const char *name = task_name(f, s, id);
+    if (!name) {
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)id);
+        name = number;
+    }
+    put_str(c, name);
+}
+
+static void put_char(struct column *c, uint64_t v)
+{
+    const char text[2] = {(char)v, 0};
+    int32_t *number = &c->of_char[(unsigned char)text[0]];
+    if (*number < 0)
+        *number = column_word(c, text, strlen(text));
+    if (*number >= 0)
+        column_number(c, *number);
+}
+
+/* A stored value that is there, in the form in which its unit is shown. */
+static void put_value(struct column *c, const struct filling *f, const struct baro_sample *s, uint64_t v)
+{
+    double real;
+    switch (c->is->metric->unit) {
+    case BARO_UNIT_CHAR: put_char(c, v); break;
+    case BARO_UNIT_ENTITY: put_entity(c, f, s, v); break;
+    case BARO_UNIT_RATIO:
+    case BARO_UNIT_DECIMAL: column_f64(c, (double)v / 1e6); break;
+    case BARO_UNIT_CELSIUS: column_f64(c, (double)(int64_t)v / 1e3); break;
+    case BARO_UNIT_REAL:
+        memcpy(&real, &v, sizeof(real));
+        if (isfinite(real)) /* as in text: JSON and CSV have no others */
+            column_f64(c, real);
+        else
+            column_null(c);
+        break;
+    default: column_i64(c, (int64_t)v);
+    }
+}
+
+static void put_user(struct column *c, const struct filling *f, uint32_t uid)
+{
+    char number[16];
+    const char *name = uid != UINT32_MAX && f->user ? f->user(f->user_context, uid) : NULL;
+    if (uid == UINT32_MAX) {
+        column_null(c);
+        return;
+    }
+    snprintf(number, sizeof(number), "%u", uid);
+    put_str(c, name ? name : number);
+}
+
+static void put_status(struct column *c, const struct baro_exit *e)
+{
+    bool by_signal = e->status_known && WIFSIGNALED(e->status);
+    if (!e->status_known || by_signal != (c->is->kind == BARO_COLUMN_SIGNAL))
+        column_null(c);
+    else
+        column_i64(c, by_signal ? WTERMSIG(e->status) : WEXITSTATUS(e->status));
+}
+
+static void put_number(struct column *c, const struct baro_event *e)
+{
+    bool is_signed = e->n_attributes > 0 && e->attribute[0].type == BARO_ATTRIBUTE_SIGNED;
+    if (is_signed)
+        column_i64(c, e->attribute[0].i64);
+    else if (e->number <= INT64_MAX)
+        column_i64(c, (int64_t)e->number);
+    else
+        column_null(c);
+}
+
+static void put_phase(struct column *c, const struct filling *f, uint64_t t_ns)
+{
+    ptrdiff_t i = f->timeline ? baro_timeline_phase_at(f->timeline, t_ns) : -1;
+    if (i < 0)
+        column_null(c);
+    else
+        put_str(c, baro_timeline_get(f->timeline, (size_t)i)->name);
+}
+
+/* A text that the library puts together: it is in the room then. */
+static size_t make_text(struct column *c, struct filling *f, size_t (*make)(const void *of, char *ret, size_t size),
+                        const void *of)
+{
+    size_t len = make(of, (char *)f->text.at, f->text.cap);
+    buf_clear(&f->text);
+    if (len < f->text.cap)
+        return len;
+    c->failed = !buf_reserve(&f->text, len + 1);
+    return c->failed ? 0 : make(of, (char *)f->text.at, f->text.cap);
+}
+
+static void put_made(struct column *c, struct filling *f, size_t (*make)(const void *of, char *ret, size_t size),
+                     const void *of)
+{
+    size_t len = make_text(c, f, make, of);
+    if (!c->failed)
+        column_text(c, (const char *)f->text.at, len);
+}
+
+static size_t attributes_text(const void *of, char *ret, size_t size)
+{
+    return baro_entity_attributes_text(of, ret, size);
+}
+
+static size_t given_json(const void *of, char *ret, size_t size)
+{
+    return baro_event_given_json(of, ret, size);
+}
+
+static size_t bounds_text(const void *of, char *ret, size_t size)
+{
+    return baro_sample_bounds_text(of, ret, size);
+}
+
+static void put_given(struct column *c, struct filling *f, const struct baro_event *e)
+{
+    size_t len = make_text(c, f, given_json, e);
+    if (len)
+        column_json(c, (const char *)f->text.at, len);
+    else
+        column_null(c);
+}
+
+/* ---- processes ---- */
+
+/* The number of a text of a process. Most of them stood at the same place of the sample before, with the same text. */
+static int32_t word_of_process(struct column *c, const struct filling *f, const struct baro_process *p, size_t place,
+                               const char *text)
+{
+    if (place >= c->n_hints) {
+        size_t n = place + CHUNK_ROWS + c->n_hints;
+        struct hint *hint = realloc(c->hint, n * sizeof(*hint));
+        if (!hint) {
+            c->failed = true;
+            return -1;
+        }
+        memset(hint + c->n_hints, 0, (n - c->n_hints) * sizeof(*hint));
+        c->hint = hint;
+        c->n_hints = n;
+    }
+    struct hint *h = &c->hint[place];
+    if (h->id != p->id || h->version != p->info_version || h->batch != f->batch)
+        *h = (struct hint){p->id, p->info_version, f->batch, column_word(c, text, strlen(text))};
+    return h->number;
+}
+
+static void put_process_text(struct column *c, const struct filling *f, const struct baro_process *p, size_t place,
+                             const char *text)
+{
+    int32_t number = text ? word_of_process(c, f, p, place, text) : 0;
+    if (!text)
+        column_null(c);
+    else if (number >= 0)
+        column_number(c, number);
+}
+
+static void put_age(struct column *c, uint64_t t_ns, uint64_t read_ns)
+{
+    if (!read_ns && t_ns) /* see BARO_COLUMN_AGE of older tapes in output/rows */
+        column_null(c);
+    else
+        column_i64(c, (int64_t)(t_ns > read_ns ? t_ns - read_ns : 0));
+}
+
+static void put_process(struct column *c, struct filling *f, const struct chunk *k, size_t i)
+{
+    const struct baro_process *p = k->process[i];
+    switch (c->is->kind) {
+    case BARO_COLUMN_PID: put_known(c, (uint64_t)p->key.pid, 0); break;
+    case BARO_COLUMN_START: put_known(c, p->key.start, 0); break;
+    case BARO_COLUMN_PPID: column_i64(c, p->parent.pid); break;
+    case BARO_COLUMN_UID: put_known(c, p->uid, UINT32_MAX); break;
+    case BARO_COLUMN_USER: put_user(c, f, p->uid); break;
+    case BARO_COLUMN_NAME: put_process_text(c, f, p, k->first + i, baro_process_name(p)); break;
+    case BARO_COLUMN_CMDLINE: put_process_text(c, f, p, k->first + i, p->cmdline); break;
+    case BARO_COLUMN_AGE: put_age(c, k->t_ns, p->read_ns); break;
+    case BARO_COLUMN_ORIGIN: put_str(c, baro_origin_name(p->origin)); break;
+    default: column_null(c);
+    }
+}
+
+/* ---- other rows ---- */
+
+static void put_exit(struct column *c, struct filling *f, const struct baro_exit *e)
+{
+    switch (c->is->kind) {
+    case BARO_COLUMN_PID: put_known(c, (uint64_t)e->key.pid, 0); break;
+    case BARO_COLUMN_START: put_known(c, e->key.start, 0); break;
+    case BARO_COLUMN_PPID: column_i64(c, e->parent.pid); break;
+    case BARO_COLUMN_UID: put_known(c, e->uid, UINT32_MAX); break;
+    case BARO_COLUMN_USER: put_user(c, f, e->uid); break;
+    case BARO_COLUMN_NAME: put_str(c, baro_exit_name(e)); break;
+    case BARO_COLUMN_CMDLINE:
+        if (e->cmdline)
+            put_str(c, e->cmdline);
+        else
+            column_null(c);
+        break;
+    case BARO_COLUMN_STATUS:
+    case BARO_COLUMN_SIGNAL: put_status(c, e); break;
+    case BARO_COLUMN_SOURCE: put_str(c, baro_exit_source_name(e->source)); break;
+    case BARO_COLUMN_ORIGIN: put_str(c, baro_origin_name(e->origin)); break;
+    case BARO_COLUMN_SAMPLED: column_bool(c, e->sampled); break;
+    default: column_null(c);
+    }
+}
+
+static void put_event(struct column *c, struct filling *f, const struct baro_event *e)
+{
+    switch (c->is->kind) {
+    case BARO_COLUMN_PID: put_known(c, (uint64_t)e->key.pid, 0); break;
+    case BARO_COLUMN_START: put_known(c, e->key.start, 0); break;
+    case BARO_COLUMN_EVENT: put_str(c, baro_event_name(e)); break;
+    case BARO_COLUMN_NUMBER: put_number(c, e); break;
+    case BARO_COLUMN_TEXT: put_str(c, baro_event_text(e)); break;
+    case BARO_COLUMN_GIVEN: put_given(c, f, e); break;
+    default: column_null(c);
+    }
+}
+
+static void put_entity_row(struct column *c, struct filling *f, const struct baro_entity *e)
+{
+    switch (c->is->kind) {
+    case BARO_COLUMN_ID: column_i64(c, e->id); break;
+    case BARO_COLUMN_NAME: put_str(c, baro_entity_name(e)); break;
+    case BARO_COLUMN_LABEL: put_str(c, baro_entity_label(e)); break;
+    case BARO_COLUMN_ATTRIBUTES: put_made(c, f, attributes_text, e); break;
+    case BARO_COLUMN_OWNER: put_known(c, (uint64_t)baro_entity_owner_pid(e), 0); break;
+    default: column_null(c);
+    }
+}
+
+static void put_identity(struct column *c, struct filling *f, const struct chunk *k, size_t i)
+{
+    if (k->process)
+        put_process(c, f, k, i);
+    else if (k->entity)
+        put_entity_row(c, f, k->entity[i]);
+    else if (k->exit)
+        put_exit(c, f, k->exit);
+    else if (k->event)
+        put_event(c, f, k->event);
+    else if (c->is->kind == BARO_COLUMN_LOSSY)
+        column_bool(c, k->sample->lossy);
+    else if (c->is->kind == BARO_COLUMN_BOUNDS)
+        put_made(c, f, bounds_text, k->sample);
+    else
+        column_null(c);
+}
+
+/* ---- metrics ---- */
+
+static int value_of(const struct chunk *k, size_t i, const struct baro_column *is, uint64_t *ret)
+{
+    struct baro_sum sum;
+    if (k->process)
+        return baro_process_value(k->process[i], is->id, ret);
+    if (k->entity)
+        return baro_entity_value(k->entity[i], is->id, ret);
+    if (k->exit)
+        return baro_exit_value(k->exit, is->id, ret);
+    if (is->kind == BARO_COLUMN_SUM || is->kind == BARO_COLUMN_SUM_REASON) {
+        int absent = baro_sample_sum(k->sample, is->id, &sum);
+        *ret = absent == BARO_PRESENT ? sum.value : 0;
+        return absent;
+    }
+    return k->kind == BARO_KIND_JOB ? baro_sample_job(k->sample, is->id, ret)
+                                    : baro_sample_host(k->sample, is->id, ret);
+}
+
+/* Integers of processes, which most values are. */
+static void fill_numbers(const struct chunk *k, struct column *c)
+{
+    const unsigned id = (unsigned)c->is->id;
+    uint64_t *to = (uint64_t *)c->data + c->n;
+    size_t nulls = 0;
+    for (size_t i = 0; i < k->n; i++) {
+        to[i] = k->process[i]->value[id]; /* 0 where it is absent */
+        nulls += k->process[i]->absent[id] != BARO_PRESENT;
+    }
+    if (!c->valid && nulls == 0) {
+        c->n += k->n;
+        return;
+    }
+    for (size_t i = 0; i < k->n; i++) {
+        if (k->process[i]->absent[id] == BARO_PRESENT)
+            column_i64(c, (int64_t)to[i]);
+        else
+            column_null(c);
+    }
+}
+
+static void fill_metric(const struct chunk *k, const struct filling *f, struct column *c)
+{
+    if (k->process && c->is->id < PROCESS_MAX && (c->type == TYPE_U64 || c->type == TYPE_I64)) {
+        fill_numbers(k, c);
+        return;
+    }
+    for (size_t i = 0; i < k->n; i++) {
+        uint64_t v = 0;
+        if (value_of(k, i, c->is, &v) == BARO_PRESENT)
+            put_value(c, f, k->sample, v);
+        else
+            column_null(c);
+    }
+}
+
+static void fill_reason(const struct chunk *k, struct column *c)
+{
+    for (size_t i = 0; i < k->n; i++) {
+        uint64_t v;
+        int absent = value_of(k, i, c->is, &v);
+        if (absent == BARO_PRESENT)
+            column_null(c);
+        else
+            put_str(c, baro_absent_name((enum baro_absent)absent));
+    }
+}
+
+/* ---- comparison with the row before ---- */
+
+static int cores_of(const struct chunk *k, const struct filling *f, size_t i, double *ret)
+{
+    if (k->process)
+        return baro_previous_process(f->previous, f->header, k->t_ns, k->process[i], ret);
+    if (k->entity)
+        return baro_previous_entity(f->previous, f->header, k->t_ns, k->entity[i], ret);
+    return k->sample ? baro_previous_sample(f->previous, f->header, k->t_ns, k->sample, k->kind, ret)
+                     : BARO_ABSENT_UNSUPPORTED;
+}
+
+void chunk_compare(struct chunk *k, struct filling *f)
+{
+    for (size_t i = 0; f->previous && i < k->n; i++)
+        k->cores_absent[i] = (uint8_t)cores_of(k, f, i, &k->cores[i]);
+}
+
+static int derived_of(const struct chunk *k, const struct filling *f, size_t i, int derived, double *ret)
+{
+    const struct baro_sample *kept = f->previous ? baro_previous_kept(f->previous) : NULL;
+    if (!kept)
+        return BARO_ABSENT_NOT_YET;
+    if (k->process) {
+        const struct baro_process *before = baro_previous_kept_process(f->previous, k->process[i]);
+        return before ? baro_process_derived(before, k->process[i], derived, ret) : BARO_ABSENT_NOT_YET;
+    }
+    if (k->entity) {
+        const struct baro_entity *before = baro_previous_kept_entity(f->previous, k->entity[i]);
+        return before ? baro_entity_derived(kept, before, k->sample, k->entity[i], derived, ret) : BARO_ABSENT_NOT_YET;
+    }
+    return k->sample ? baro_sample_derived(kept, k->sample, k->kind, derived, ret) : BARO_ABSENT_UNSUPPORTED;
+}
+
+static void put_real(struct column *c, int absent, double v)
+{
+    if (absent == BARO_PRESENT && isfinite(v))
+        column_f64(c, v);
+    else
+        column_null(c);
+}
+
+/* ---- columns ---- */
+
+static void fill_time(const struct chunk *k, const struct filling *f, struct column *c)
+{
+    const int64_t t = c->is->kind == BARO_COLUMN_T ? (int64_t)k->t_ns : baro_header_realtime_ns(f->header, k->t_ns);
+    for (size_t i = 0; i < k->n; i++)
+        column_i64(c, t);
+}
+
+void chunk_fill(struct chunk *k, struct filling *f, struct column *c)
+{
+    double v = 0;
+    int absent;
+    c->failed = c->failed || !column_reserve(c, k->n);
+    if (c->failed)
+        return;
+    switch (c->is->kind) {
+    case BARO_COLUMN_TIME:
+    case BARO_COLUMN_T: fill_time(k, f, c); return;
+    case BARO_COLUMN_METRIC:
+    case BARO_COLUMN_SUM: fill_metric(k, f, c); return;
+    case BARO_COLUMN_REASON:
+    case BARO_COLUMN_SUM_REASON: fill_reason(k, c); return;
+    default: break;
+    }
+    for (size_t i = 0; i < k->n; i++) {
+        if (c->is->kind == BARO_COLUMN_CORES) {
+            put_real(c, f->previous ? k->cores_absent[i] : BARO_ABSENT_UNKNOWN, k->cores[i]);
+        } else if (c->is->kind == BARO_COLUMN_DERIVED) {
+            absent = derived_of(k, f, i, c->is->id, &v);
+            put_real(c, absent, v);
+        } else if (c->is->kind == BARO_COLUMN_PHASE) {
+            put_phase(c, f, k->t_ns);
+        } else {
+            put_identity(c, f, k, i);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The values of rows, column by column. */
+#ifndef LIBBARO_ARROW_FILL_H
+#define LIBBARO_ARROW_FILL_H
+
+#include "baro/timeline.h"
+#include "libbaro/arrow/build.h"
+#include "libbaro/sample/sample.h"
+
+/* Rows are filled in so many at a time: their values stay in the cache while the columns take them. */
+enum { CHUNK_ROWS = 256, TASK_NAMES = 64 };
+
+/* What rows share, and what is remembered from row to row. */
+struct filling {
+    const struct baro_header *header;
+    struct baro_previous *previous; /* NULL: no column needs the row before */
+    struct baro_timeline *timeline; /* NULL: no column is the phase */
+    const char *(*user)(void *context, uint32_t uid);
+    void *user_context;
+    struct buf text; /* room */
+    uint32_t batch;  /* the number of the batch */
+    /* Names of tasks, for rows that have no sample. */
+    size_t n_names;
+    struct {
+        uint32_t id;
+        char text[64];
+    } names[TASK_NAMES];
+};
+
+/* Rows of one time: of processes or entities CHUNK_ROWS at most, else one. */
+struct chunk {
+    int kind;
+    uint64_t t_ns;
+    size_t n, first; /* first: its place in the sample */
+    const struct baro_sample *sample;
+    struct baro_process *const *process; /* n of them, as entity; or NULL */
+    struct baro_entity *const *entity;
+    const struct baro_exit *exit;
+    const struct baro_event *event;
+    double cores[CHUNK_ROWS]; /* chunk_compare() sets them */
+    uint8_t cores_absent[CHUNK_ROWS];
+};
+
+/* Compares the rows with those before: once for each, in their order, also of rows that no column takes. */
+void chunk_compare(struct chunk *k, struct filling *f);
+/* Adds a value for each row. */
+void chunk_fill(struct chunk *k, struct filling *f, struct column *c);
+
+#endif

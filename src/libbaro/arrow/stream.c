@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stream: it walks over a tape and makes arrays of the rows. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "libbaro/arrow/fill.h"
+#include "libbaro/tape/cursor.h"
+
+enum { BATCH_ROWS = 65536, TEXT_ROOM = 1024, TEXT_MOST = 16 << 20 };
+
+struct stream {
+    struct baro_tape *tape; /* its own cursor */
+    struct baro_columns *chosen;
+    int rows; /* a kind, or BARO_ROWS_EVENT */
+    uint64_t from_ns, to_ns;
+    size_t batch_rows;
+    bool begun, ended, derived;
+    struct filling filling;
+    /* The record whose rows are taken: those from next to n - 1 are left. keep: its sample is kept when all are taken.
+     */
+    struct baro_record record;
+    uint64_t t_ns; /* of these rows */
+    size_t next, n;
+    bool keep;
+    bool any_read; /* rows of the machine or of entities were taken, the last ones as they were at read_ns */
+    uint64_t read_ns;
+    struct baro_error err;
+    size_t n_columns;
+    struct column column[];
+};
+
+/* ---- the rows of a record ---- */
+
+/* The machine and entities are not read with every sample. */
+static size_t entity_rows(struct stream *s, const struct baro_sample *sample)
+{
+    uint64_t at;
+    int absent =
+        s->rows == BARO_KIND_HOST ? baro_sample_host_ns(sample, &at) : baro_sample_entities_ns(sample, s->rows, &at);
+    if (absent != BARO_PRESENT || (s->any_read && at == s->read_ns))
+        return 0;
+    s->any_read = s->keep = true;
+    s->read_ns = s->t_ns = at;
+    return s->rows == BARO_KIND_HOST ? 1 : baro_sample_entity_count(sample, s->rows);
+}
+
+static void note_tasks(struct filling *f, const struct baro_sample *sample)
+{
+    const struct baro_entities *tasks = sample_entities(sample, BARO_KIND_TASK);
+    for (; tasks && f->n_names < TASK_NAMES && f->n_names < tasks->n; f->n_names++) {
+        f->names[f->n_names].id = tasks->at[f->n_names]->id;
+        snprintf(f->names[f->n_names].text, sizeof(f->names->text), "%s", baro_entity_name(tasks->at[f->n_names]));
+    }
+}
+
+static bool is_of_samples(int rows)
+{
+    return rows != BARO_ROWS_EVENT && rows != BARO_KIND_EXIT;
+}
+
+static size_t rows_of(struct stream *s, const struct baro_record *r)
+{
+    const bool wanted = r->t_ns >= s->from_ns && r->t_ns <= s->to_ns;
+    s->t_ns = r->t_ns;
+    s->keep = false;
+    if (r->kind == BARO_RECORD_SAMPLE)
+        note_tasks(&s->filling, r->u.sample);
+    if (r->kind == BARO_RECORD_EXIT)
+        return s->rows == BARO_KIND_EXIT && wanted;
+    if (r->kind == BARO_RECORD_EVENT)
+        return s->rows == BARO_ROWS_EVENT && wanted;
+    if (r->kind != BARO_RECORD_SAMPLE || !is_of_samples(s->rows))
+        return 0;
+    if (s->rows != BARO_KIND_PROCESS && s->rows != BARO_KIND_JOB)
+        return entity_rows(s, r->u.sample);
+    s->keep = true;
+    return s->rows == BARO_KIND_JOB ? 1 : baro_sample_count(r->u.sample);
+}
+
+/* The first record: the last sample before the range, with which the first rows in it are compared. What happens before
+ * the first sample has no sample to begin with. */
+static int first_record(struct stream *s, struct baro_record *ret)
+{
+    int r = s->from_ns ? baro_tape_seek(s->tape, s->from_ns - 1, ret, &s->err) : 0;
+    if (r < 0 || (r > 0 && ret->t_ns < s->from_ns))
+        return r;
+    r = baro_tape_rewind(s->tape, &s->err);
+    return r < 0 ? r : baro_tape_next(s->tape, ret, &s->err);
+}
+
+/* When all rows of a record are taken. */
+static int keep_record(struct stream *s)
+{
+    const bool keep = s->keep && s->derived;
+    s->keep = false;
+    return keep ? baro_previous_keep(s->filling.previous, s->record.u.sample, s->rows) : 0;
+}
+
+/* Goes to the next record that has rows. Returns 1, 0 at the end, or a negative code. A reading of the machine or of
+ * entities may be older than the sample that has it: the first sample behind the range is the last one with rows. Exits
+ * and events may be later on the tape than they happened: they are looked for to its end. */
+static int next_record(struct stream *s)
+{
+    int r = 1;
+    s->n = 0;
+    while (s->n == 0 && r > 0 && !s->ended) {
+        if (keep_record(s) < 0)
+            return error_set(&s->err, -ENOMEM, "out of memory");
+        r = s->begun ? baro_tape_next(s->tape, &s->record, &s->err) : first_record(s, &s->record);
+        s->begun = true;
+        if (r <= 0)
+            break;
+        s->ended = s->record.kind == BARO_RECORD_SAMPLE && s->record.t_ns > s->to_ns && is_of_samples(s->rows);
+        if (s->ended && (s->rows == BARO_KIND_PROCESS || s->rows == BARO_KIND_JOB))
+            break;
+        s->n = rows_of(s, &s->record);
+    }
+    s->next = 0;
+    s->ended = s->ended || r == 0;
+    return r < 0 ? r : s->n > 0;
+}
+
+/* ---- batches ---- */
+
+static struct chunk next_chunk(struct stream *s, size_t most)
+{
+    const struct baro_record *r = &s->record;
+    size_t n = s->n - s->next;
+    n = n < most ? n : most;
+    struct chunk k = {.kind = s->rows, .t_ns = s->t_ns, .n = n < CHUNK_ROWS ? n : CHUNK_ROWS, .first = s->next};
+    if (s->rows == BARO_KIND_EXIT)
+        k.exit = r->u.exit;
+    else if (s->rows == BARO_ROWS_EVENT)
+        k.event = r->u.event;
+    else
+        k.sample = r->u.sample;
+    if (s->rows == BARO_KIND_PROCESS)
+        k.process = r->u.sample->processes + s->next;
+    else if (k.sample && s->rows != BARO_KIND_JOB && s->rows != BARO_KIND_HOST)
+        k.entity = sample_entities(k.sample, s->rows)->at + s->next;
+    s->next += k.n;
+    return k;
+}
+
+/* Text that the columns hold, in bytes. A column without memory counts as full. */
+static size_t text_of(const struct stream *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_columns; i++)
+        n += s->column[i].failed ? TEXT_MOST : s->column[i].words.bytes.len;
+    return n;
+}
+
+/* Fills the columns. Returns the number of rows or a negative code. */
+static int64_t fill(struct stream *s)
+{
+    size_t rows = 0;
+    s->filling.batch++;
+    for (size_t i = 0; i < s->n_columns; i++)
+        column_begin(&s->column[i]);
+    while (rows < s->batch_rows && text_of(s) < TEXT_MOST) {
+        int r = s->next < s->n ? 1 : next_record(s);
+        if (r < 0)
+            return r;
+        if (r == 0)
+            break;
+        struct chunk k = next_chunk(s, s->batch_rows - rows);
+        chunk_compare(&k, &s->filling);
+        if (s->t_ns < s->from_ns || s->t_ns > s->to_ns)
+            continue;
+        for (size_t i = 0; i < s->n_columns; i++)
+            chunk_fill(&k, &s->filling, &s->column[i]);
+        rows += k.n;
+    }
+    return (int64_t)rows;
+}
+
+/* ---- the interface ---- */
+
+static int errno_of(int code)
+{
+    return code < 0 && code > -4096 ? -code : EIO;
+}
+
+static int fail(struct stream *s, int code)
+{
+    if (!s->err.text[0])
+        error_set(&s->err, code, "%s", code == -ENOMEM ? "out of memory" : "can't read the tape");
+    s->err.code = code;
+    return errno_of(code);
+}
+
+static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
+{
+    struct stream *s = stream->private_data;
+    const char *kind = s->rows == BARO_ROWS_EVENT ? "event" : baro_tape_kind_name(s->tape, s->rows);
+    int r = arrow_schema(s->column, s->n_columns, s->filling.header, s->rows, kind, out);
+    return r < 0 ? fail(s, r) : 0;
+}
+
+static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+    struct stream *s = stream->private_data;
+    if (s->err.code)
+        return errno_of(s->err.code);
+    int64_t rows = fill(s);
+    if (rows == 0) {
+        *out = (struct ArrowArray){0};
+        return 0;
+    }
+    int r = rows < 0 ? (int)rows : columns_take(s->column, s->n_columns, (size_t)rows, out);
+    return r < 0 ? fail(s, r) : 0;
+}
+
+static const char *get_last_error(struct ArrowArrayStream *stream)
+{
+    const struct stream *s = stream->private_data;
+    return s->err.code ? s->err.text : NULL;
+}
+
+static void stream_free(struct stream *s)
+{
+    for (size_t i = 0; i < s->n_columns; i++)
+        column_done(&s->column[i]);
+    baro_columns_free(s->chosen);
+    baro_previous_free(s->filling.previous);
+    baro_timeline_free(s->filling.timeline);
+    buf_done(&s->filling.text);
+    baro_tape_close(s->tape);
+    free(s);
+}
+
+static void release(struct ArrowArrayStream *stream)
+{
+    stream_free(stream->private_data);
+    stream->release = NULL;
+}
+
+/* ---- making one ---- */
+
+static bool of_job_alone(const struct baro_column *c)
+{
+    switch (c->kind) {
+    case BARO_COLUMN_TIME:
+    case BARO_COLUMN_T:
+    case BARO_COLUMN_PHASE:
+    case BARO_COLUMN_LOSSY:
+    case BARO_COLUMN_CORES:
+    case BARO_COLUMN_DERIVED:
+    case BARO_COLUMN_REASON: return true;
+    case BARO_COLUMN_METRIC: return c->metric->unit != BARO_UNIT_ENTITY;
+    default: return false; /* sums, and which of them lack a process */
+    }
+}
+
+/* What has to be decoded for these columns. */
+static enum tape_part part_of(int rows, const struct baro_columns *c)
+{
+    bool alone = rows == BARO_KIND_JOB;
+    for (size_t i = 0; alone && i < baro_columns_count(c); i++)
+        alone = of_job_alone(baro_columns_get(c, i));
+    return rows == BARO_ROWS_EVENT ? PART_EVENTS : alone ? PART_JOB : PART_ALL;
+}
+
+static int make(struct stream **ret, struct baro_tape *tape, struct baro_columns *chosen, int rows,
+                struct baro_error *err)
+{
+    size_t n = baro_columns_count(chosen);
+    struct stream *s = calloc(1, sizeof(*s) + n * sizeof(struct column));
+    if (!s || !buf_reserve(&s->filling.text, TEXT_ROOM)) {
+        free(s);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
+    s->tape = tape;
+    s->chosen = chosen;
+    s->rows = rows;
+    s->filling.header = baro_tape_header(tape);
+    s->n_columns = n;
+    for (size_t i = 0; i < n; i++) {
+        s->column[i].is = baro_columns_get(chosen, i);
+        s->column[i].type = arrow_type(s->column[i].is);
+    }
+    *ret = s;
+    return 0;
+}
+
+static bool has(const struct stream *s, enum baro_column_kind kind)
+{
+    for (size_t i = 0; i < s->n_columns; i++) {
+        if (s->column[i].is->kind == kind)
+            return true;
+    }
+    return false;
+}
+
+static int prepare(struct stream *s, const struct baro_tape *tape, struct baro_error *err)
+{
+    struct baro_tape *other;
+    s->derived = has(s, BARO_COLUMN_DERIVED);
+    if ((s->derived || has(s, BARO_COLUMN_CORES)) && baro_previous_new(&s->filling.previous) < 0)
+        return error_set(err, -ENOMEM, "out of memory");
+    if (!has(s, BARO_COLUMN_PHASE))
+        return 0;
+    int r = tape_open_again(&other, tape, PART_ALL, err);
+    if (r < 0)
+        return r;
+    r = baro_timeline_of_tape(other, &s->filling.timeline, err);
+    baro_tape_close(other);
+    return r;
+}
+
+static void take_options(struct stream *s, const struct baro_arrow_options *options)
+{
+    struct baro_arrow_options o = BARO_ARROW_OPTIONS_INIT;
+    if (options)
+        memcpy(&o, options, options->size < sizeof(o) ? options->size : sizeof(o));
+    s->from_ns = o.from_ns;
+    s->to_ns = o.to_ns;
+    s->batch_rows = o.batch_rows ? o.batch_rows : BATCH_ROWS;
+    s->filling.user = o.user;
+    s->filling.user_context = o.user_context;
+}
+
+int baro_tape_arrow(const struct baro_tape *tape, int rows, const char *columns,
+                    const struct baro_arrow_options *options, struct ArrowArrayStream *ret, struct baro_error *err)
+{
+    struct baro_tape *own = NULL;
+    struct baro_columns *chosen = NULL;
+    struct stream *s = NULL;
+    int r = tape_open_again(&own, tape, PART_ALL, err);
+    if (r == 0 && rows > BARO_KIND_DIRECTORY) /* its columns are declared on the tape */
+        r = baro_tape_read_kinds(own, err);
+    if (r == 0)
+        r = baro_columns_new(&chosen, own, rows, columns, err);
+    if (r == 0)
+        r = make(&s, own, chosen, rows, err);
+    if (r < 0) {
+        baro_columns_free(chosen);
+        baro_tape_close(own);
+        return r;
+    }
+    own->part = part_of(rows, chosen);
+    take_options(s, options);
+    r = prepare(s, tape, err);
+    if (r < 0) {
+        stream_free(s);
+        return r;
+    }
+    *ret = (struct ArrowArrayStream){get_schema, get_next, get_last_error, release, s};
+    return 0;
+}

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows as Arrow are the rows of `baro export`: all kinds, all columns, all values."""
+
+import csv
+import datetime
+import fcntl
+import io
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import arrow_reader
+import pytest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+TAPES = sorted((SOURCE / "tests/tape").glob("*.baro"))
+JOB = (
+    "for i in 1 2 3; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3'; done; "
+    "echo '{\"mark\": \"half\", \"loss\": 0.12, \"words\": \"a\\\"b\"}' >> $BARO_EVENTS; sleep 0.3 & kill -9 $!; sleep 0.3"
+)
+
+pytestmark = pytest.mark.not_sanitized("Python would have to be linked with the sanitizer's library")
+
+
+@pytest.fixture(scope="module")
+def library(baro):
+    path = pathlib.Path(baro).parent / "libbaro.so.0"
+    if not path.exists():
+        pytest.skip("there is no shared library beside the binary")
+    return path
+
+
+def utc(ns):
+    when = datetime.datetime.fromtimestamp(ns // 10**9, datetime.timezone.utc)
+    return f"{when:%Y-%m-%dT%H:%M:%S}.{ns % 10**9 // 10**6:03d}Z"
+
+
+def same(text, value, form):
+    """Does a cell of CSV have this value?"""
+    if value is None or value == "":
+        return text == ""
+    if form == "tsn:UTC":
+        return text == utc(value)
+    if form == "b":
+        return text == str(int(value))
+    if form == "g":
+        return math.isclose(float(text), value, rel_tol=1e-14, abs_tol=0)
+    return text == str(value)
+
+
+def compare(run, library, tape, kind, columns=None, **options):
+    """All rows of a kind, as CSV and as Arrow. Returns the table."""
+    chosen = ["--columns", columns] if columns else []
+    text = run("export", "--entity", kind, *chosen, tape, status=0).stdout
+    names, *rows = csv.reader(io.StringIO(text))
+    table = arrow_reader.Table(library, tape, kind, columns, **options)
+    assert table.names == names
+    assert table.about["kind"] == kind
+    assert sum(table.batches) == len(rows)
+    for name, form, column, i in zip(names, table.formats, table.columns, range(len(names))):
+        for row, value in zip(rows, column):
+            assert same(row[i], value, form), f"{kind}.{name}: {row[i]!r} and {value!r}"
+    return table
+
+
+def kinds_of(run, tape):
+    text = run("export", "--list", tape, status=0).stdout
+    return [line.split()[0] for line in text.split("kinds of rows", 1)[1].splitlines()[1:]]
+
+
+def every_column(run, tape, kind):
+    """The names of all columns that the rows may have, those included that nobody gets without asking."""
+    names = run("export", "--entity", kind, tape, status=0).stdout.splitlines()[0].split(",")
+    more = {
+        "process": "age_ns,origin,phase,io_read_bytes_per_second,cpu_ns_absent,pss_bytes_absent",
+        "job": "phase,io_read_bytes_per_second,cpu_ns_absent,pss_bytes_absent",
+        "exit": "origin,phase,cpu_ns_absent",
+        "event": "phase",
+        "disk": "id,phase,read_bytes_per_second",
+    }
+    return ",".join([*names, *more.get(kind, "id,phase" if kind != "host" else "phase").split(",")])
+
+
+@pytest.mark.parametrize("tape", TAPES, ids=lambda tape: tape.stem)
+def test_tapes_of_every_version(run, library, tape):
+    for kind in kinds_of(run, tape):
+        compare(run, library, tape, kind)
+        compare(run, library, tape, kind, every_column(run, tape, kind), batch_rows=7)
+
+
+def test_recorded(run, library, tape, work):
+    """A job with processes that end in all ways, marks, and the machine."""
+    run.record(tape, JOB, "--metrics", "all", "--interval", "50ms", status=0)
+    rows = {}
+    for kind in kinds_of(run, tape):
+        table = compare(run, library, tape, kind, every_column(run, tape, kind))
+        rows[kind] = len(table.rows())
+    assert all(rows[kind] for kind in ("process", "job", "exit", "event", "host", "cpu"))
+    given = compare(run, library, tape, "event", "event,attributes").columns[1]
+    assert {"loss": 0.12, "words": 'a"b'} in [json.loads(text) for text in given if text]
+
+
+def test_declared_kinds_and_tasks(run, library, tape, work):
+    program = work / "rows"
+    program.write_text('#!/bin/sh\necho \'queue_length{queue="a, \\"b\\""} 3\'; echo "# EOF"\n')
+    program.chmod(0o755)
+    run.record(
+        tape, "baro_task() { sleep 0.2; }; baro_task; sleep 0.3", "--collect", f"queue={program}", "--interval", "50ms"
+    )
+    assert "queue" in kinds_of(run, tape)
+    for kind in kinds_of(run, tape):
+        compare(run, library, tape, kind)
+
+
+def test_segments(run, library, work):
+    """A tape that is a folder."""
+    folder = work / "kept.baro"
+    run.record(folder, JOB, "--keep", "1h", "--interval", "20ms")
+    for kind in ("process", "job", "exit", "event"):
+        compare(run, library, folder, kind)
+
+
+def test_ranges_are_parts_of_the_whole(run, library, tape):
+    run.record(tape, JOB, "--interval", "20ms")
+    for kind in ("process", "job", "exit", "event", "host", "cpu"):
+        columns = "t_ns" + (",cores" if kind in ("process", "job", "host", "cpu") else "")
+        whole = arrow_reader.Table(library, tape, kind, columns).rows()
+        last = max([row[0] for row in whole], default=0)
+        parts = []
+        for from_ns, to_ns in ((0, last // 3), (last // 3 + 1, last // 2), (last // 2 + 1, 2**64 - 1)):
+            part = arrow_reader.Table(library, tape, kind, columns, from_ns, to_ns).rows()
+            assert part == [row for row in whole if from_ns <= row[0] <= to_ns]
+            parts += part
+        assert sorted(map(str, parts)) == sorted(map(str, whole))
+
+
+def test_metadata(run, library, tape):
+    run.record(tape, "sleep 0.1")
+    table = arrow_reader.Table(library, tape, "process", "cpu,rss,t,tcp_sent,cores")
+    cpu, rss, t, tcp, cores = table.metadata
+    assert cpu["unit"] == "ns" and cpu["semantics"] == "counter" and cpu["help"] and cpu["source"]
+    assert rss["unit"] == "bytes" and rss["semantics"] == "gauge" and "absent" not in rss
+    assert t == {"unit": "ns"}
+    assert tcp["absent"] == "not asked"
+    assert cores["unit"] == "cores"
+
+
+def test_users_are_numbers_without_a_function_that_names_them(run, library, tape):
+    run.record(tape, "true", "--interval", "20ms")
+    for uid, user in arrow_reader.Table(library, tape, "exit", "uid,user").rows():
+        assert user == (None if uid is None else str(uid))
+
+
+def test_unknown_column(library):
+    with pytest.raises(ValueError, match="no column 'wrong'"):
+        arrow_reader.Table(library, TAPES[0], "job", "t_ns,wrong")
+
+
+def test_every_row_of_a_tape_without_samples(run):
+    """Rows with a phase are looked for from the beginning, also where no sample gives the tape a range."""
+    tape = SOURCE / "tests/tape/v1-attributes.baro"
+    rows = run.export(tape, "event")
+    assert rows and len(run.export(tape, "event", "--columns", "t_ns,phase")) == len(rows)
+
+
+# ---- libraries that read Arrow ------------------------------------------------------------------------------------------
+
+PACKAGES = ["pyarrow", "polars", "duckdb", "pandas"]
+
+
+@pytest.fixture(scope="module")
+def python():
+    """A Python with the libraries: this one, or that of a virtual environment outside the repository, which is made
+    where PyPI can be reached and stays for later runs."""
+    check = f"import {', '.join(PACKAGES)}"
+    if subprocess.run([sys.executable, "-c", check], capture_output=True).returncode == 0:
+        return sys.executable
+    name = f"barograph-arrow-{os.getuid()}-{sys.version_info[0]}.{sys.version_info[1]}"
+    folder = pathlib.Path(tempfile.gettempdir()) / name
+    made = folder / "bin/python"
+    with open(f"{folder}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if made.exists() and subprocess.run([made, "-c", check], capture_output=True).returncode == 0:
+            return made
+        install = [made, "-m", "pip", "install", "-q", "--retries", "0", "--timeout", "10", *PACKAGES]
+        for argv in ([sys.executable, "-m", "venv", "--clear", folder], install):
+            try:
+                done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+            except subprocess.TimeoutExpired:
+                pytest.skip("PyPI is too slow")
+            if done.returncode != 0:
+                pytest.skip(f"no {', '.join(PACKAGES)}: {done.stderr.strip()[-200:]}")
+    return made
+
+
+READ_ALL = """
+import importlib.util, json, sys
+import duckdb, pandas, polars, pyarrow
+
+source, library, tape = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("rows", source)
+example = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(example)
+lib = example.load(library)
+columns = "time,t_ns,pid,name,rss,state,cores"
+
+
+def rows(columns=columns):
+    return example.Rows(lib, tape, "process", columns)
+
+
+table = pyarrow.table(rows())
+table.validate(full=True)
+for kind in sys.stdin.read().split():
+    pyarrow.table(example.Rows(lib, tape, kind)).validate(full=True)
+unread = rows().__arrow_c_stream__()  # a stream that nobody reads
+process = rows()
+by_sql = "select count(*), count(rss_bytes), sum(rss_bytes)::bigint, count(distinct name), count(distinct state) from process"
+frame, polar = pandas.DataFrame.from_arrow(rows()), polars.DataFrame(rows())
+print(json.dumps({
+    "pyarrow": [table.num_rows, table["rss_bytes"].length() - table["rss_bytes"].null_count,
+                pyarrow.compute.sum(table["rss_bytes"]).as_py(), len(set(table["name"].to_pylist())),
+                len(set(table["state"].to_pylist()))],
+    "pandas": [len(frame), int(frame["rss_bytes"].count()), int(frame["rss_bytes"].sum()), frame["name"].nunique(),
+               frame["state"].nunique()],
+    "polars": [polar.height, polar.height - polar["rss_bytes"].null_count(), polar["rss_bytes"].sum(),
+               polar["name"].n_unique(), polar["state"].n_unique()],
+    "duckdb": list(duckdb.sql(by_sql).fetchall()[0]),
+    "time": str(table.schema.field("time").type),
+}))
+"""
+
+
+def test_libraries(run, library, tape, python):
+    run.record(tape, JOB, "--interval", "20ms")
+    rows = run.export(tape)
+    rss = [row["rss_bytes"] for row in rows if row["rss_bytes"] is not None]
+    expected = [len(rows), len(rss), sum(rss), len({row["name"] for row in rows}), len({row["state"] for row in rows})]
+    done = subprocess.run(
+        [python, "-c", READ_ALL, SOURCE / "examples/arrow.py", library, tape],
+        input=" ".join(kinds_of(run, tape)),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found.pop("time") == "timestamp[ns, tz=UTC]"
+    assert found == {name: expected for name in ("pyarrow", "pandas", "polars", "duckdb")}
+
+
+def test_example(run, library, tape, python):
+    run.record(tape, JOB, "--interval", "20ms")
+    query = "select count(*) as n, max(pid) as pid from process"
+    done = subprocess.run(
+        [python, SOURCE / "examples/arrow.py", tape, query, library], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    rows = run.export(tape)
+    assert done.stdout == f"n,pid\n{len(rows)},{max(row['pid'] for row in rows)}\n"

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The structs of the Arrow interfaces, walked by hand: types, validity bits, dictionaries, releases, errors. That all
+ * values are those of the CSV is the business of tests/e2e/test_arrow.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "allocations.h"
+#include "baro/baro.h"
+
+static void path_of(const char *name, char ret[512])
+{
+    snprintf(ret, 512, "%s/../tape/%s", getenv("BARO_FIXTURES"), name);
+}
+
+static struct baro_tape *open_tape(const char *name)
+{
+    char path[512];
+    struct baro_tape *tape;
+    path_of(name, path);
+    assert_int_equal(baro_tape_open(&tape, path, NULL), 0);
+    return tape;
+}
+
+/* The tape is closed at once: a stream does not need it. */
+static struct ArrowArrayStream stream_of(const char *name, int rows, const char *columns,
+                                         const struct baro_arrow_options *options)
+{
+    struct baro_tape *tape = open_tape(name);
+    struct ArrowArrayStream s;
+    struct baro_error err;
+    assert_int_equal(baro_tape_arrow(tape, rows, columns, options, &s, &err), 0);
+    baro_tape_close(tape);
+    return s;
+}
+
+static bool is_valid(const struct ArrowArray *a, int64_t i)
+{
+    const uint8_t *bits = a->buffers[0];
+    return !bits || bits[i / 8] >> i % 8 & 1;
+}
+
+static const void *data(const struct ArrowArray *a)
+{
+    return a->buffers[1];
+}
+
+/* The text of row i, in room for 512 bytes; NULL if it is null. */
+static const char *text(const struct ArrowArray *a, int64_t i, char room[512])
+{
+    if (!is_valid(a, i))
+        return NULL;
+    const struct ArrowArray *words = a->dictionary;
+    int32_t number = ((const int32_t *)data(a))[i];
+    const int32_t *end = words->buffers[1];
+    const char *bytes = words->buffers[2];
+    assert_in_range(number, 0, words->length - 1);
+    assert_int_equal(end[0], 0);
+    memcpy(room, bytes + end[number], (size_t)(end[number + 1] - end[number]));
+    room[end[number + 1] - end[number]] = 0;
+    return room;
+}
+
+/* The value of a key; NULL: there is none. */
+static const char *metadata(const struct ArrowSchema *s, const char *key, char room[512])
+{
+    const char *at = s->metadata;
+    int32_t n = 0, len;
+    if (at)
+        memcpy(&n, at, 4);
+    at += 4;
+    while (n-- > 0) {
+        memcpy(&len, at, 4);
+        bool found = len == (int32_t)strlen(key) && memcmp(at + 4, key, (size_t)len) == 0;
+        at += 4 + len;
+        memcpy(&len, at, 4);
+        if (found) {
+            memcpy(room, at + 4, (size_t)len);
+            room[len] = 0;
+            return room;
+        }
+        at += 4 + len;
+    }
+    return NULL;
+}
+
+static void test_schema(void **state)
+{
+    static const struct {
+        const char *name, *format, *unit, *semantics, *words;
+    } expected[] = {
+        {"time", "tsn:UTC", NULL, NULL, NULL},
+        {"t_ns", "l", "ns", NULL, NULL},
+        {"pid", "i", NULL, NULL, NULL},
+        {"uid", "I", NULL, NULL, NULL},
+        {"name", "i", NULL, NULL, "u"},
+        {"cpu_ns", "L", "ns", "counter", NULL},
+        {"rss_bytes", "L", "bytes", "gauge", NULL},
+        {"nice", "l", NULL, "gauge", NULL},
+        {"state", "i", NULL, "info", "u"},
+        {"cores", "g", "cores", "gauge", NULL},
+        {"rss_bytes_absent", "i", NULL, NULL, "u"},
+        {"io_read_bytes_per_second", "g", "bytes per second", "gauge", NULL},
+    };
+    enum { N = sizeof(expected) / sizeof(*expected) };
+    struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_PROCESS,
+                                          "time,t,pid,uid,name,cpu,rss,nice,state,cores,rss_absent,"
+                                          "io_read_bytes_per_second",
+                                          NULL);
+    struct ArrowSchema schema, again;
+    char room[512];
+    (void)state;
+    assert_int_equal(s.get_schema(&s, &schema), 0);
+    assert_int_equal(s.get_schema(&s, &again), 0); /* as often as one likes */
+    s.release(&s);
+    assert_null(s.release);
+    again.release(&again);
+    assert_null(again.release);
+    assert_string_equal(schema.format, "+s");
+    assert_string_equal(metadata(&schema, "kind", room), "process");
+    assert_int_equal(schema.n_children, N);
+    for (int i = 0; i < N; i++) {
+        const struct ArrowSchema *f = schema.children[i];
+        assert_string_equal(f->name, expected[i].name);
+        assert_string_equal(f->format, expected[i].format);
+        assert_int_equal(f->flags, ARROW_FLAG_NULLABLE);
+        assert_int_equal(f->n_children, 0);
+        if (expected[i].unit)
+            assert_string_equal(metadata(f, "unit", room), expected[i].unit);
+        else
+            assert_null(metadata(f, "unit", room));
+        if (expected[i].semantics)
+            assert_string_equal(metadata(f, "semantics", room), expected[i].semantics);
+        assert_int_equal(f->dictionary != NULL, expected[i].words != NULL);
+        if (f->dictionary)
+            assert_string_equal(f->dictionary->format, expected[i].words);
+    }
+    assert_string_equal(metadata(schema.children[6], "source", room), "/proc/PID/stat");
+    assert_string_equal(metadata(schema.children[6], "absent", room), "not asked"); /* the tape has 2 metrics */
+    schema.release(&schema);
+    assert_null(schema.release);
+}
+
+/* What the cursor says of the same tape, row by row. */
+static void test_values(void **state)
+{
+    struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_PROCESS, "t,pid,cpu,name,cpu_absent", NULL);
+    struct baro_tape *tape = open_tape("v1-small.baro");
+    struct baro_record r;
+    struct ArrowArray a, end;
+    char room[512];
+    int64_t row = 0, nulls = 0;
+    (void)state;
+    assert_int_equal(s.get_next(&s, &a), 0);
+    assert_int_equal(a.n_children, 5);
+    assert_int_equal(a.n_buffers, 1);
+    assert_int_equal(a.offset, 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(a.children[i]->length, a.length);
+    while (baro_tape_next(tape, &r, NULL) > 0) {
+        for (size_t i = 0; r.kind == BARO_RECORD_SAMPLE && i < baro_sample_count(r.u.sample); i++, row++) {
+            const struct baro_process *p = baro_sample_process(r.u.sample, i);
+            uint64_t cpu = 0;
+            int absent = baro_process_value(p, baro_metric_find(BARO_KIND_PROCESS, "cpu", 3), &cpu);
+            nulls += absent != BARO_PRESENT;
+            assert_int_equal(((const int64_t *)data(a.children[0]))[row], r.t_ns);
+            assert_int_equal(((const int32_t *)data(a.children[1]))[row], baro_process_pid(p));
+            assert_int_equal(is_valid(a.children[2], row), absent == BARO_PRESENT);
+            assert_int_equal(((const uint64_t *)data(a.children[2]))[row], cpu);
+            const char *name = text(a.children[3], row, room);
+            assert_string_equal(name, r.t_ns < 6000000047ull ? "cc" : "cc1 \\xff");
+            const char *why = text(a.children[4], row, room);
+            assert_int_equal(why != NULL, absent != BARO_PRESENT);
+            if (why)
+                assert_string_equal(why, baro_absent_name((enum baro_absent)absent));
+        }
+    }
+    assert_int_equal(row, a.length);
+    assert_true(nulls > 0);
+    assert_int_equal(a.children[2]->null_count, nulls);
+    assert_int_equal(a.children[3]->dictionary->length, 2);
+    assert_int_equal(s.get_next(&s, &end), 0);
+    assert_null(end.release);
+    assert_int_equal(s.get_next(&s, &end), 0); /* the end stays the end */
+    assert_null(end.release);
+    assert_null(s.get_last_error(&s));
+    s.release(&s);
+    a.release(&a); /* an array does not need its stream */
+    assert_null(a.release);
+    baro_tape_close(tape);
+}
+
+/* A consumer takes a child out of a batch: it marks it as released there, and releases it on its own. */
+static void test_moved_child(void **state)
+{
+    struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_PROCESS, "name,pid", NULL);
+    struct ArrowArray a, child;
+    char room[512];
+    (void)state;
+    assert_int_equal(s.get_next(&s, &a), 0);
+    child = *a.children[0];
+    a.children[0]->release = NULL;
+    a.release(&a);
+    s.release(&s);
+    assert_string_equal(text(&child, 0, room), "cc");
+    child.release(&child);
+    assert_null(child.release);
+}
+
+static int64_t count(struct ArrowArrayStream *s, int64_t most)
+{
+    struct ArrowArray a;
+    int64_t rows = 0;
+    for (;;) {
+        assert_int_equal(s->get_next(s, &a), 0);
+        if (!a.release)
+            return rows;
+        assert_in_range(a.length, 1, most);
+        rows += a.length;
+        a.release(&a);
+    }
+}
+
+static void test_batches(void **state)
+{
+    (void)state;
+    for (size_t n = 1; n < 40; n++) {
+        struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
+        options.batch_rows = n;
+        struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_PROCESS, NULL, &options);
+        assert_int_equal(count(&s, (int64_t)n), 32);
+        s.release(&s);
+    }
+}
+
+/* Released before its end, and before it was read at all. */
+static void test_early_release(void **state)
+{
+    struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
+    struct ArrowArrayStream s;
+    struct ArrowArray a;
+    (void)state;
+    options.batch_rows = 3;
+    s = stream_of("v1-small.baro", BARO_KIND_PROCESS, NULL, &options);
+    assert_int_equal(s.get_next(&s, &a), 0);
+    s.release(&s);
+    assert_int_equal(a.length, 3);
+    a.release(&a);
+    s = stream_of("v1-small.baro", BARO_KIND_JOB, NULL, NULL);
+    s.release(&s);
+}
+
+/* Ranges are cut out of the whole, and what is compared with the row before is the same. */
+static void test_range(void **state)
+{
+    struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
+    struct ArrowArrayStream s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t,cores", NULL);
+    struct ArrowArray all, a;
+    (void)state;
+    assert_int_equal(s.get_next(&s, &all), 0);
+    s.release(&s);
+    const int64_t *t = data(all.children[0]);
+    const double *cores = data(all.children[1]);
+    for (int64_t from = 0; from < all.length; from++) {
+        options.from_ns = (uint64_t)t[from];
+        options.to_ns = (uint64_t)t[from < all.length - 2 ? from + 2 : all.length - 1];
+        s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t,cores", &options);
+        assert_int_equal(s.get_next(&s, &a), 0);
+        assert_int_equal(a.length, from < all.length - 2 ? 3 : all.length - from);
+        for (int64_t i = 0; i < a.length; i++) {
+            assert_int_equal(((const int64_t *)data(a.children[0]))[i], t[from + i]);
+            assert_int_equal(is_valid(a.children[1], i), is_valid(all.children[1], from + i));
+            assert_memory_equal((const double *)data(a.children[1]) + i, &cores[from + i], sizeof(double));
+        }
+        a.release(&a);
+        s.release(&s);
+    }
+    options.from_ns = (uint64_t)t[all.length - 1] + 1;
+    options.to_ns = UINT64_MAX;
+    s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t", &options);
+    assert_int_equal(count(&s, 1), 0);
+    s.release(&s);
+    options.size = 8; /* a program that knew no other member */
+    s = stream_of("v1-machine.baro", BARO_KIND_JOB, "t", &options);
+    assert_int_equal(count(&s, 100), all.length);
+    s.release(&s);
+    all.release(&all);
+}
+
+/* Of the job without sums, and of events, the processes are not decoded; what is read is the same. */
+static void test_projection(void **state)
+{
+    static const char *const tapes[] = {"v1-small.baro", "v1-machine.baro", "v1-entities.baro", "v1-limits.baro"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(tapes) / sizeof(*tapes); i++) {
+        struct ArrowArrayStream part = stream_of(tapes[i], BARO_KIND_JOB, "t,cpu,processes,lossy,cores", NULL);
+        struct ArrowArrayStream all = stream_of(tapes[i], BARO_KIND_JOB, "t,cpu,processes,lossy,cores,rss", NULL);
+        struct ArrowArray a, b;
+        assert_int_equal(part.get_next(&part, &a), 0);
+        assert_int_equal(all.get_next(&all, &b), 0);
+        assert_int_equal(a.length, b.length);
+        for (int64_t row = 0; row < a.length; row++) {
+            for (int c = 0; c < 5; c++) {
+                assert_int_equal(is_valid(a.children[c], row), is_valid(b.children[c], row));
+                if (c != 3)
+                    assert_memory_equal((const uint64_t *)data(a.children[c]) + row,
+                                        (const uint64_t *)data(b.children[c]) + row, 8);
+            }
+        }
+        a.release(&a);
+        b.release(&b);
+        part.release(&part);
+        all.release(&all);
+    }
+}
+
+static void test_errors(void **state)
+{
+    struct baro_tape *tape = open_tape("v1-small.baro");
+    struct ArrowArrayStream s = {.private_data = tape};
+    struct baro_error err;
+    (void)state;
+    assert_int_equal(baro_tape_arrow(tape, BARO_KIND_PROCESS, "t,no_such", NULL, &s, &err), BARO_E_SYNTAX);
+    assert_non_null(strstr(err.text, "'no_such'"));
+    assert_int_equal(baro_tape_arrow(tape, BARO_KIND_RECORDER, NULL, NULL, &s, &err), BARO_E_RANGE);
+    assert_int_equal(baro_tape_arrow(tape, 99, NULL, NULL, &s, NULL), BARO_E_RANGE);
+    assert_int_equal(baro_tape_arrow(tape, -2, NULL, NULL, &s, NULL), BARO_E_RANGE);
+    assert_ptr_equal(s.private_data, tape); /* left alone */
+    baro_tape_close(tape);
+}
+
+/* A tape in memory whose rows are cut off: what is whole is read. */
+static void test_torn_tape(void **state)
+{
+    static char bytes[1 << 16];
+    char path[512];
+    struct baro_tape *tape;
+    struct ArrowArrayStream s;
+    (void)state;
+    path_of("v1-small.baro", path);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    size_t size = fread(bytes, 1, sizeof(bytes), f);
+    fclose(f);
+    for (size_t n = size; n > 0; n -= n < 97 ? n : 97) {
+        if (baro_tape_open_memory(&tape, bytes, n, NULL) < 0)
+            continue;
+        assert_int_equal(baro_tape_arrow(tape, BARO_KIND_PROCESS, NULL, NULL, &s, NULL), 0);
+        baro_tape_close(tape);
+        assert_in_range(count(&s, 32), 0, 32);
+        s.release(&s);
+    }
+}
+
+#if COUNTS_ALLOCATIONS
+/* Each allocation fails once: a code and a text, and what was there is freed. */
+static void test_without_memory(void **state)
+{
+    struct baro_tape *tape = open_tape("v1-small.baro");
+    unsigned failures = 0;
+    (void)state;
+    for (unsigned long n = 1;; n++) {
+        struct ArrowArrayStream s;
+        struct ArrowArray a = {0};
+        struct ArrowSchema schema = {0};
+        allocations_until_failure = n;
+        int code =
+            baro_tape_arrow(tape, BARO_KIND_PROCESS, "t,name,cpu,cores,io_read_bytes_per_second", NULL, &s, NULL);
+        bool made = code == 0;
+        if (made && (code = s.get_schema(&s, &schema)) == 0)
+            code = s.get_next(&s, &a);
+        bool none_failed = allocations_until_failure > 0;
+        allocations_until_failure = 0;
+        if (code != 0) {
+            failures++;
+            assert_true(made ? code == ENOMEM : code == -ENOMEM);
+            if (made)
+                assert_non_null(s.get_last_error(&s));
+        }
+        if (a.release)
+            a.release(&a);
+        if (schema.release)
+            schema.release(&schema);
+        if (made)
+            s.release(&s);
+        if (none_failed)
+            break;
+    }
+    assert_true(failures > 20);
+    baro_tape_close(tape);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_schema),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_moved_child),
+        cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_early_release),
+        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_projection),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_torn_tape),
+#if COUNTS_ALLOCATIONS
+        cmocka_unit_test(test_without_memory),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
