@@ -59,8 +59,7 @@ void background_report(const char *tape, const struct marks_file *marks)
     json_text(&j, *tape ? tape : NULL);
     json_key(&j, "events");
     json_text(&j, marks && *marks->path ? marks->path : NULL);
-    json_end(&j, '}');
-    buf_byte(&line, '\n');
+    json_end(&j, '}'); /* with a newline */
     if (!line.failed)
         fd_write_all(STDOUT_FILENO, line.at, line.len, NULL);
     buf_done(&line);

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""barograph: what a Python program, and all that it starts, uses of a machine.
+
+    import barograph
+
+    with barograph.record() as rec:
+        with rec.phase("fit"):
+            model.fit(x, y)
+        rec.mark("epoch", loss=0.1)
+    print(rec.summary.job.rss_peak_bytes, rec.verdicts)
+
+    tape = barograph.open("@last")
+
+Nothing is imported before it is used.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING without the import, which takes longer than all else here
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .errors import (
+        AccessError,
+        ArgumentError,
+        ClosedError,
+        Error,
+        LinuxOnlyError,
+        NotATapeError,
+        NotInstalledError,
+        RecordingError,
+        RecordingWarning,
+        TapeNotFoundError,
+    )
+    from .recorder import Recording, available, mark, phase, record
+    from .runner import CompletedRun, run
+    from ._runs import Run, Runs, runs
+    from .sample import Event, Exit, Now, Process, Sample
+    from .series import Series
+    from .summary import Summary, Verdict
+    from .tape import Header, Tape
+    from .timeline import Mark, Phase
+    from .values import Absent
+
+    open = Tape
+
+__all__ = [
+    "Absent",
+    "AccessError",
+    "ArgumentError",
+    "ClosedError",
+    "CompletedRun",
+    "Error",
+    "Event",
+    "Exit",
+    "Header",
+    "LinuxOnlyError",
+    "Mark",
+    "NotATapeError",
+    "NotInstalledError",
+    "Now",
+    "Phase",
+    "Process",
+    "Recording",
+    "RecordingError",
+    "RecordingWarning",
+    "Run",
+    "Runs",
+    "Sample",
+    "Series",
+    "Summary",
+    "Tape",
+    "TapeNotFoundError",
+    "Verdict",
+    "__version__",
+    "available",
+    "mark",
+    "open",
+    "phase",
+    "record",
+    "run",
+    "runs",
+]
+
+_PLACES = {
+    "errors": (
+        "AccessError",
+        "ArgumentError",
+        "ClosedError",
+        "Error",
+        "LinuxOnlyError",
+        "NotATapeError",
+        "NotInstalledError",
+        "RecordingError",
+        "RecordingWarning",
+        "TapeNotFoundError",
+    ),
+    "recorder": ("Recording", "available", "mark", "phase", "record"),
+    "runner": ("CompletedRun", "run"),
+    "_runs": ("Run", "Runs", "runs"),
+    "sample": ("Event", "Exit", "Now", "Process", "Sample"),
+    "series": ("Series",),
+    "summary": ("Summary", "Verdict"),
+    "tape": ("Header", "Tape"),
+    "timeline": ("Mark", "Phase"),
+    "values": ("Absent",),
+}
+_WHERE = {name: module for module, names in _PLACES.items() for name in names}
+_WHERE["open"] = "tape"
+
+
+def __getattr__(name: str) -> Any:
+    module = _WHERE.get(name)
+    if module is None:
+        raise AttributeError(f"module 'barograph' has no attribute {name!r}")
+    from importlib import import_module
+
+    # A submodule that is imported becomes an attribute of its package: of `runs` it is the function that is wanted.
+    found = import_module(f"barograph.{module}")
+    for each in _PLACES[module]:
+        globals()[each] = getattr(found, each)
+    if name == "open":
+        globals()[name] = found.Tape
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,745 @@
+# SPDX-License-Identifier: Apache-2.0
+# Made from include/baro/*.h by python/tools/make_abi.py; do not edit.
+"""libbaro's public API as ctypes has it: constants, structs, and the prototype of each function."""
+
+from __future__ import annotations
+
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    Union,
+    c_bool,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_ssize_t,
+    c_uint,
+    c_uint32,
+    c_uint64,
+    c_uint8,
+    c_void_p,
+)
+from typing import Any
+
+BARO_VERSION = "0.1.0"
+BARO_ROWS_EVENT = -1
+BARO_ABSENT_NONE = -1
+BARO_TEXT_NEXT_SIZE = 5
+
+# enum baro_attribute_type
+BARO_ATTRIBUTE_UNSIGNED = 0
+BARO_ATTRIBUTE_SIGNED = 1
+BARO_ATTRIBUTE_TEXT = 2
+BARO_ATTRIBUTE_REAL = 3
+BARO_ATTRIBUTE_BOOLEAN = 4
+BARO_ATTRIBUTE_JSON = 5
+
+# enum baro_code
+BARO_E_NOT_TAPE = -5001
+BARO_E_VERSION = -5002
+BARO_E_CORRUPT = -5003
+BARO_E_EMPTY = -5004
+BARO_E_SYNTAX = -5005
+BARO_E_RANGE = -5006
+BARO_E_ENDED = -5007
+
+# enum baro_kind
+BARO_KIND_PROCESS = 0
+BARO_KIND_JOB = 1
+BARO_KIND_EXIT = 2
+BARO_KIND_RECORDER = 3
+BARO_KIND_HOST = 4
+BARO_KIND_CPU = 5
+BARO_KIND_DISK = 6
+BARO_KIND_FS = 7
+BARO_KIND_NET = 8
+BARO_KIND_SENSOR = 9
+BARO_KIND_CGROUP = 10
+BARO_KIND_TASK = 11
+BARO_KIND_DIRECTORY = 12
+
+# enum baro_unit
+BARO_UNIT_NONE = 0
+BARO_UNIT_NS = 1
+BARO_UNIT_BYTES = 2
+BARO_UNIT_RATIO = 3
+BARO_UNIT_CHAR = 4
+BARO_UNIT_SIGNED = 5
+BARO_UNIT_HERTZ = 6
+BARO_UNIT_CELSIUS = 7
+BARO_UNIT_DECIMAL = 8
+BARO_UNIT_REAL = 9
+BARO_UNIT_ENTITY = 10
+
+# enum baro_semantics
+BARO_SEM_COUNTER = 0
+BARO_SEM_GAUGE = 1
+BARO_SEM_INFO = 2
+
+# enum baro_absent
+BARO_PRESENT = 0
+BARO_ABSENT_NOT_ASKED = 1
+BARO_ABSENT_UNSUPPORTED = 2
+BARO_ABSENT_DENIED = 3
+BARO_ABSENT_GONE = 4
+BARO_ABSENT_NOT_YET = 5
+BARO_ABSENT_THINNED = 6
+BARO_ABSENT_TIMEOUT = 7
+BARO_ABSENT_UNKNOWN = 8
+BARO_ABSENT_SHARED = 9
+
+# enum baro_source
+BARO_SOURCE_NONE = 0
+BARO_SOURCE_CLOCK = 1
+BARO_SOURCE_STAT = 2
+BARO_SOURCE_STATUS = 4
+BARO_SOURCE_IO = 8
+BARO_SOURCE_FD = 16
+BARO_SOURCE_SCHEDSTAT = 32
+BARO_SOURCE_SMAPS = 64
+BARO_SOURCE_TASKS = 128
+BARO_SOURCE_TREE = 256
+BARO_SOURCE_LEDGER = 512
+BARO_SOURCE_EXIT = 1024
+BARO_SOURCE_SELF = 2048
+BARO_SOURCE_PROC_STAT = 4096
+BARO_SOURCE_LOADAVG = 8192
+BARO_SOURCE_MEMINFO = 16384
+BARO_SOURCE_VMSTAT = 32768
+BARO_SOURCE_DISKSTATS = 65536
+BARO_SOURCE_NETDEV = 131072
+BARO_SOURCE_PRESSURE = 262144
+BARO_SOURCE_UPTIME = 524288
+BARO_SOURCE_STATVFS = 1048576
+BARO_SOURCE_SYS_BLOCK = 2097152
+BARO_SOURCE_SYS_NET = 4194304
+BARO_SOURCE_SYS_CPUFREQ = 8388608
+BARO_SOURCE_SYS_NODE = 16777216
+BARO_SOURCE_HWMON = 33554432
+BARO_SOURCE_CGROUP = 67108864
+BARO_SOURCE_WALK = 134217728
+BARO_SOURCE_SOCK_DIAG = 268435456
+
+# enum baro_event_kind
+BARO_EVENT_START = 0
+BARO_EVENT_EXEC = 1
+BARO_EVENT_SIGNAL = 2
+BARO_EVENT_STOP = 3
+BARO_EVENT_CONT = 4
+BARO_EVENT_GAP = 5
+BARO_EVENT_MISSED = 6
+BARO_EVENT_LOSSY = 7
+BARO_EVENT_THINNED = 8
+BARO_EVENT_CLOCK_STEP = 9
+BARO_EVENT_SUSPEND = 10
+BARO_EVENT_WARNING = 11
+BARO_EVENT_WRAPPER_LOST = 12
+BARO_EVENT_SURVIVOR = 13
+BARO_EVENT_END = 14
+BARO_EVENT_SOURCE = 15
+BARO_EVENT_OOM = 16
+BARO_EVENT_MARK = 17
+BARO_EVENT_PHASE_BEGIN = 18
+BARO_EVENT_PHASE_END = 19
+
+# enum baro_origin
+BARO_ORIGIN_TARGET = 0
+BARO_ORIGIN_EVENT = 1
+BARO_ORIGIN_SCAN = 2
+BARO_ORIGIN_ADOPTED = 3
+
+# enum baro_exit_source
+BARO_EXIT_LAST_SAMPLE = 0
+BARO_EXIT_EVENT = 1
+BARO_EXIT_PERF = 2
+BARO_EXIT_TASKSTATS = 3
+BARO_EXIT_ZOMBIE = 4
+BARO_EXIT_WAIT4 = 5
+
+# enum baro_owner
+BARO_OWNER_NONE = 0
+BARO_OWNER_JOB = 1
+BARO_OWNER_PROCESS = 2
+BARO_OWNER_ENTITY = 3
+
+# enum baro_mode
+BARO_MODE_RUN = 0
+BARO_MODE_ATTACH = 1
+
+# enum baro_record_kind
+BARO_RECORD_NONE = 0
+BARO_RECORD_SAMPLE = 1
+BARO_RECORD_EXIT = 2
+BARO_RECORD_EVENT = 3
+BARO_RECORD_DAMAGE = 4
+BARO_RECORD_LIMITS = 5
+
+# enum baro_at
+BARO_AT_EXACT = 0
+BARO_AT_BEFORE = 1
+BARO_AT_AFTER = 2
+BARO_AT_NEAREST = 3
+BARO_AT_INTERPOLATE = 4
+
+# enum baro_tape_state
+BARO_TAPE_RUNNING = 0
+BARO_TAPE_ENDED = 1
+BARO_TAPE_CUT_OFF = 2
+
+# enum baro_column_kind
+BARO_COLUMN_TIME = 0
+BARO_COLUMN_T = 1
+BARO_COLUMN_PID = 2
+BARO_COLUMN_START = 3
+BARO_COLUMN_PPID = 4
+BARO_COLUMN_UID = 5
+BARO_COLUMN_USER = 6
+BARO_COLUMN_NAME = 7
+BARO_COLUMN_CMDLINE = 8
+BARO_COLUMN_AGE = 9
+BARO_COLUMN_ID = 10
+BARO_COLUMN_LABEL = 11
+BARO_COLUMN_ATTRIBUTES = 12
+BARO_COLUMN_GIVEN = 13
+BARO_COLUMN_PHASE = 14
+BARO_COLUMN_OWNER = 15
+BARO_COLUMN_CORES = 16
+BARO_COLUMN_LOSSY = 17
+BARO_COLUMN_STATUS = 18
+BARO_COLUMN_SIGNAL = 19
+BARO_COLUMN_SOURCE = 20
+BARO_COLUMN_ORIGIN = 21
+BARO_COLUMN_SAMPLED = 22
+BARO_COLUMN_EVENT = 23
+BARO_COLUMN_NUMBER = 24
+BARO_COLUMN_TEXT = 25
+BARO_COLUMN_BOUNDS = 26
+BARO_COLUMN_METRIC = 27
+BARO_COLUMN_SUM = 28
+BARO_COLUMN_DERIVED = 29
+BARO_COLUMN_REASON = 30
+BARO_COLUMN_SUM_REASON = 31
+
+# enum baro_runs_flags
+BARO_RUNS_EMPTY = 1
+
+# enum baro_remove_flags
+BARO_REMOVE_RUNNING = 1
+
+# enum baro_fact_type
+BARO_FACT_UNSIGNED = 0
+BARO_FACT_SIGNED = 1
+BARO_FACT_REAL = 2
+BARO_FACT_BOOLEAN = 3
+BARO_FACT_TEXT = 4
+BARO_FACT_TIME = 5
+
+# enum baro_value_flag
+BARO_VALUE_LOWER_BOUND = 1
+BARO_VALUE_ESTIMATE = 2
+BARO_VALUE_UPPER_BOUND = 4
+
+# enum baro_mark
+BARO_MARK_WORDS = 0
+BARO_MARK_ASCII = 1
+BARO_MARK_SYMBOL = 2
+
+# enum baro_timeline_kind
+BARO_TIMELINE_PHASE = 0
+BARO_TIMELINE_MARK = 1
+BARO_TIMELINE_EVENT = 2
+
+# enum baro_verdict_weight
+BARO_VERDICT_PROBLEM = 0
+BARO_VERDICT_ADVICE = 1
+BARO_VERDICT_NOTE = 2
+
+baro_sink = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
+
+
+class baro_attribute(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("type", c_int),
+        ("u64", c_uint64),
+        ("i64", c_int64),
+        ("text", c_char_p),
+        ("real", c_double),
+    ]
+
+
+class baro_error(Structure):
+    _fields_ = [
+        ("code", c_int),
+        ("text", c_char * 256),
+    ]
+
+
+class baro_metric(Structure):
+    _fields_ = [
+        ("stem", c_char_p),
+        ("name", c_char_p),
+        ("help", c_char_p),
+        ("file", c_char_p),
+        ("unit", c_int),
+        ("semantics", c_int),
+        ("source", c_uint),
+    ]
+
+
+class baro_record_u(Union):
+    _fields_ = [
+        ("sample", c_void_p),
+        ("exit", c_void_p),
+        ("event", c_void_p),
+        ("limits", c_void_p),
+    ]
+
+
+class baro_record(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("t_ns", c_uint64),
+        ("u", baro_record_u),
+    ]
+
+
+class baro_column(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("kind", c_int),
+        ("id", c_int),
+        ("metric", POINTER(baro_metric)),
+    ]
+
+
+class baro_sum(Structure):
+    _fields_ = [
+        ("value", c_uint64),
+        ("members", c_size_t),
+        ("covered", c_size_t),
+    ]
+
+
+class baro_interval(Structure):
+    _fields_ = [
+        ("header", c_void_p),
+        ("before", c_void_p),
+        ("now", c_void_p),
+    ]
+
+
+class baro_use(Structure):
+    _fields_ = [
+        ("growth", c_uint64),
+        ("rate", c_double),
+        ("is_lower_bound", c_bool),
+    ]
+
+
+class baro_derived(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("name", c_char_p),
+        ("unit", c_char_p),
+        ("help", c_char_p),
+        ("from", POINTER(c_int)),
+        ("n_from", c_size_t),
+        ("per", POINTER(c_int)),
+        ("n_per", c_size_t),
+    ]
+
+
+class baro_tape_end(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("last_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("status", c_int),
+        ("ended", c_bool),
+        ("status_known", c_bool),
+        ("detached", c_bool),
+        ("complete", c_bool),
+    ]
+
+
+class baro_bucket(Structure):
+    _fields_ = [
+        ("covered_ns", c_uint64),
+        ("points", c_uint64),
+        ("min", c_double),
+        ("max", c_double),
+        ("mean", c_double),
+        ("last", c_double),
+        ("unsure_ns", c_uint64),
+        ("low", c_double),
+        ("high", c_double),
+        ("at_least", c_double),
+    ]
+
+
+class baro_fact(Structure):
+    _fields_ = [
+        ("section", c_int),
+        ("name", c_char_p),
+        ("help", c_char_p),
+        ("type", c_int),
+        ("unit", c_int),
+        ("in_json", c_bool),
+    ]
+
+
+class baro_section(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("help", c_char_p),
+        ("is_table", c_bool),
+        ("first_fact", c_int),
+        ("fact_count", c_int),
+    ]
+
+
+class baro_value(Structure):
+    _fields_ = [
+        ("absent", c_int),
+        ("flags", c_uint),
+        ("u64", c_uint64),
+        ("i64", c_int64),
+        ("real", c_double),
+        ("text", c_char_p),
+    ]
+
+
+class baro_timeline_item(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("name", c_char_p),
+        ("text", c_char_p),
+        ("begin_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("is_open", c_bool),
+        ("is_problem", c_bool),
+        ("error_ns", c_uint64),
+        ("depth", c_int),
+        ("parent", c_ssize_t),
+        ("pid", c_int32),
+        ("start_ticks", c_uint64),
+        ("attribute_count", c_size_t),
+        ("attribute", POINTER(baro_attribute)),
+        ("duration_ns", c_uint64),
+        ("id", c_size_t),
+        ("written_ts", c_char_p),
+        ("written_seconds", baro_attribute),
+        ("attributes_beside", c_bool),
+    ]
+
+
+class baro_threshold(Structure):
+    _fields_ = [
+        ("help", c_char_p),
+        ("value", c_double),
+        ("unit", c_int),
+    ]
+
+
+class baro_rule(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("weight", c_int),
+        ("help", c_char_p),
+        ("thresholds", POINTER(baro_threshold)),
+        ("threshold_count", c_size_t),
+    ]
+
+
+class baro_evidence(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("value", c_double),
+        ("unit", c_int),
+        ("flags", c_uint),
+        ("text", c_char_p),
+    ]
+
+
+class baro_verdict(Structure):
+    _fields_ = [
+        ("rule", c_char_p),
+        ("weight", c_int),
+        ("title", c_char_p),
+        ("advice", c_char_p),
+        ("phase", c_char_p),
+        ("begin_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("evidence", POINTER(baro_evidence)),
+        ("evidence_count", c_size_t),
+    ]
+
+
+# name: (what it returns, what it takes)
+PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "baro_kind_count": (c_int, ()),
+    "baro_kind_find": (c_int, (c_char_p,)),
+    "baro_metric_count": (c_int, (c_int,)),
+    "baro_metric_get": (POINTER(baro_metric), (c_int, c_int)),
+    "baro_metric_since": (c_int, (c_int, c_int)),
+    "baro_metric_cgroup_file": (c_char_p, (c_int, c_int, c_int)),
+    "baro_metric_find": (c_int, (c_int, c_char_p, c_size_t)),
+    "baro_metric_real": (c_double, (POINTER(baro_metric), c_uint64)),
+    "baro_kind_name": (c_char_p, (c_int,)),
+    "baro_absent_name": (c_char_p, (c_int,)),
+    "baro_unit_name": (c_char_p, (c_int,)),
+    "baro_semantics_name": (c_char_p, (c_int,)),
+    "baro_event_kind_of": (c_int, (c_void_p,)),
+    "baro_event_name": (c_char_p, (c_void_p,)),
+    "baro_event_kind_name": (c_char_p, (c_int,)),
+    "baro_event_t_ns": (c_uint64, (c_void_p,)),
+    "baro_event_pid": (c_int32, (c_void_p,)),
+    "baro_event_start_ticks": (c_uint64, (c_void_p,)),
+    "baro_event_attribute_count": (c_size_t, (c_void_p,)),
+    "baro_event_attribute": (c_int, (c_void_p, c_size_t, POINTER(baro_attribute))),
+    "baro_event_attribute_find": (c_int, (c_void_p, c_char_p, POINTER(baro_attribute))),
+    "baro_event_number": (c_uint64, (c_void_p,)),
+    "baro_event_text": (c_char_p, (c_void_p,)),
+    "baro_sample_t_ns": (c_uint64, (c_void_p,)),
+    "baro_sample_lossy": (c_bool, (c_void_p,)),
+    "baro_sample_job": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
+    "baro_sample_recorder": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
+    "baro_sample_copy": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_sample_free": (None, (c_void_p,)),
+    "baro_sample_count": (c_size_t, (c_void_p,)),
+    "baro_sample_process": (c_void_p, (c_void_p, c_size_t)),
+    "baro_sample_find": (c_void_p, (c_void_p, c_int32, c_uint64)),
+    "baro_sample_find_id": (c_void_p, (c_void_p, c_uint32)),
+    "baro_sample_next_changed": (c_size_t, (c_void_p, c_size_t)),
+    "baro_process_id": (c_uint32, (c_void_p,)),
+    "baro_process_pid": (c_int32, (c_void_p,)),
+    "baro_process_start_ticks": (c_uint64, (c_void_p,)),
+    "baro_process_ppid": (c_int32, (c_void_p,)),
+    "baro_process_parent_start_ticks": (c_uint64, (c_void_p,)),
+    "baro_process_uid": (c_uint32, (c_void_p,)),
+    "baro_process_origin": (c_int, (c_void_p,)),
+    "baro_process_name": (c_char_p, (c_void_p,)),
+    "baro_process_cmdline": (c_char_p, (c_void_p,)),
+    "baro_process_cmdline_absent": (c_int, (c_void_p,)),
+    "baro_process_first_ns": (c_uint64, (c_void_p,)),
+    "baro_process_read_ns": (c_uint64, (c_void_p,)),
+    "baro_process_smaps_ns": (c_int, (c_void_p, POINTER(c_uint64))),
+    "baro_process_value": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
+    "baro_process_values": (c_size_t, (c_void_p, POINTER(c_int), c_size_t, POINTER(c_uint64), POINTER(c_uint8))),
+    "baro_sample_host_ns": (c_int, (c_void_p, POINTER(c_uint64))),
+    "baro_sample_host": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
+    "baro_sample_entities_ns": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
+    "baro_sample_entity_count": (c_size_t, (c_void_p, c_int)),
+    "baro_sample_entity": (c_void_p, (c_void_p, c_int, c_size_t)),
+    "baro_entity_id": (c_uint32, (c_void_p,)),
+    "baro_entity_kind": (c_int, (c_void_p,)),
+    "baro_entity_name": (c_char_p, (c_void_p,)),
+    "baro_entity_label": (c_char_p, (c_void_p,)),
+    "baro_entity_read_ns": (c_int, (c_void_p, POINTER(c_uint64))),
+    "baro_entity_value": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
+    "baro_entity_values": (c_size_t, (c_void_p, POINTER(c_int), c_size_t, POINTER(c_uint64), POINTER(c_uint8))),
+    "baro_entity_owner": (c_int, (c_void_p,)),
+    "baro_entity_owner_pid": (c_int32, (c_void_p,)),
+    "baro_entity_owner_start_ticks": (c_uint64, (c_void_p,)),
+    "baro_entity_owner_id": (c_uint32, (c_void_p,)),
+    "baro_entity_attribute_count": (c_size_t, (c_void_p,)),
+    "baro_entity_attribute": (c_int, (c_void_p, c_size_t, POINTER(baro_attribute))),
+    "baro_entity_attribute_find": (c_int, (c_void_p, c_char_p, POINTER(baro_attribute))),
+    "baro_exit_t_ns": (c_uint64, (c_void_p,)),
+    "baro_exit_id": (c_uint32, (c_void_p,)),
+    "baro_exit_pid": (c_int32, (c_void_p,)),
+    "baro_exit_start_ticks": (c_uint64, (c_void_p,)),
+    "baro_exit_ppid": (c_int32, (c_void_p,)),
+    "baro_exit_parent_start_ticks": (c_uint64, (c_void_p,)),
+    "baro_exit_uid": (c_uint32, (c_void_p,)),
+    "baro_exit_origin": (c_int, (c_void_p,)),
+    "baro_exit_source_of": (c_int, (c_void_p,)),
+    "baro_exit_sampled": (c_bool, (c_void_p,)),
+    "baro_exit_name": (c_char_p, (c_void_p,)),
+    "baro_exit_cmdline": (c_char_p, (c_void_p,)),
+    "baro_exit_status": (c_int, (c_void_p, POINTER(c_int))),
+    "baro_exit_value": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
+    "baro_exit_values": (c_size_t, (c_void_p, POINTER(c_int), c_size_t, POINTER(c_uint64), POINTER(c_uint8))),
+    "baro_exit_copy": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_exit_free": (None, (c_void_p,)),
+    "baro_origin_name": (c_char_p, (c_int,)),
+    "baro_exit_source_name": (c_char_p, (c_int,)),
+    "baro_header_mode": (c_int, (c_void_p,)),
+    "baro_header_argv": (POINTER(c_char_p), (c_void_p,)),
+    "baro_header_name": (c_char_p, (c_void_p,)),
+    "baro_header_cwd": (c_char_p, (c_void_p,)),
+    "baro_header_uid": (c_uint32, (c_void_p,)),
+    "baro_header_target_count": (c_size_t, (c_void_p,)),
+    "baro_header_target": (c_int32, (c_void_p, c_size_t)),
+    "baro_header_cgroup_mode": (c_char_p, (c_void_p,)),
+    "baro_header_version": (c_char_p, (c_void_p,)),
+    "baro_header_interval_ns": (c_uint64, (c_void_p,)),
+    "baro_header_overhead_ppm": (c_uint64, (c_void_p,)),
+    "baro_header_wants": (c_bool, (c_void_p, c_int)),
+    "baro_header_recorder_pid": (c_int32, (c_void_p,)),
+    "baro_header_recorder_start_ticks": (c_uint64, (c_void_p,)),
+    "baro_header_segment": (c_uint32, (c_void_p,)),
+    "baro_header_has_start": (c_bool, (c_void_p,)),
+    "baro_header_keep_ns": (c_uint64, (c_void_p,)),
+    "baro_header_keep_bytes": (c_uint64, (c_void_p,)),
+    "baro_header_event_source": (c_char_p, (c_void_p,)),
+    "baro_header_exit_source": (c_char_p, (c_void_p,)),
+    "baro_header_start_realtime_ns": (c_int64, (c_void_p,)),
+    "baro_header_realtime_ns": (c_int64, (c_void_p, c_uint64)),
+    "baro_header_start_monotonic_ns": (c_uint64, (c_void_p,)),
+    "baro_header_start_boottime_ns": (c_uint64, (c_void_p,)),
+    "baro_header_boot_id": (c_char_p, (c_void_p,)),
+    "baro_header_clock_ticks": (c_uint32, (c_void_p,)),
+    "baro_header_host": (c_char_p, (c_void_p,)),
+    "baro_header_kernel": (c_char_p, (c_void_p,)),
+    "baro_header_machine": (c_char_p, (c_void_p,)),
+    "baro_header_cpu_model": (c_char_p, (c_void_p,)),
+    "baro_header_cpus": (c_uint32, (c_void_p,)),
+    "baro_header_numa_nodes": (c_uint32, (c_void_p,)),
+    "baro_header_page_bytes": (c_uint64, (c_void_p,)),
+    "baro_header_memory_bytes": (c_uint64, (c_void_p,)),
+    "baro_header_job_id": (c_char_p, (c_void_p,)),
+    "baro_header_step_id": (c_char_p, (c_void_p,)),
+    "baro_header_rank": (c_char_p, (c_void_p,)),
+    "baro_tape_open": (c_int, (POINTER(c_void_p), c_char_p, POINTER(baro_error))),
+    "baro_tape_open_fd": (c_int, (POINTER(c_void_p), c_int, c_char_p, POINTER(baro_error))),
+    "baro_tape_open_memory": (c_int, (POINTER(c_void_p), c_void_p, c_size_t, POINTER(baro_error))),
+    "baro_tape_limit_cpu": (None, (c_void_p, c_uint64)),
+    "baro_tape_close": (None, (c_void_p,)),
+    "baro_tape_next": (c_int, (c_void_p, POINTER(baro_record), POINTER(baro_error))),
+    "baro_tape_seek": (c_int, (c_void_p, c_uint64, POINTER(baro_record), POINTER(baro_error))),
+    "baro_tape_previous": (c_int, (c_void_p, POINTER(baro_record), POINTER(baro_error))),
+    "baro_tape_at": (c_int, (c_void_p, c_uint64, c_int, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_tape_range": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(baro_error))),
+    "baro_tape_rewind": (c_int, (c_void_p, POINTER(baro_error))),
+    "baro_tape_complete": (c_bool, (c_void_p,)),
+    "baro_tape_state": (c_int, (c_void_p,)),
+    "baro_tape_state_name": (c_char_p, (c_int,)),
+    "baro_tape_wait": (c_int, (c_void_p, c_int, POINTER(baro_error))),
+    "baro_tape_poll_fd": (c_int, (c_void_p,)),
+    "baro_tape_damage": (c_uint64, (c_void_p,)),
+    "baro_tape_header": (c_void_p, (c_void_p,)),
+    "baro_tape_kind_count": (c_int, (c_void_p,)),
+    "baro_tape_kind_name": (c_char_p, (c_void_p, c_int)),
+    "baro_tape_kind_find": (c_int, (c_void_p, c_char_p)),
+    "baro_tape_read_kinds": (c_int, (c_void_p, POINTER(baro_error))),
+    "baro_tape_metric_count": (c_int, (c_void_p, c_int)),
+    "baro_tape_metric": (POINTER(baro_metric), (c_void_p, c_int, c_int)),
+    "baro_tape_metric_find": (c_int, (c_void_p, c_int, c_char_p, c_size_t)),
+    "baro_tape_limits": (c_void_p, (c_void_p,)),
+    "baro_limits_memory_bytes": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_char_p))),
+    "baro_limits_cores_ppm": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_char_p))),
+    "baro_limits_pids": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_char_p))),
+    "baro_rows_find": (c_int, (c_void_p, c_char_p)),
+    "baro_columns_new": (c_int, (POINTER(c_void_p), c_void_p, c_int, c_char_p, POINTER(baro_error))),
+    "baro_columns_free": (None, (c_void_p,)),
+    "baro_columns_count": (c_size_t, (c_void_p,)),
+    "baro_columns_get": (POINTER(baro_column), (c_void_p, c_size_t)),
+    "baro_columns_names": (c_size_t, (c_void_p, c_int, POINTER(c_char_p), c_size_t)),
+    "baro_entity_attributes_text": (c_size_t, (c_void_p, c_char_p, c_size_t)),
+    "baro_event_given_json": (c_size_t, (c_void_p, c_char_p, c_size_t)),
+    "baro_sample_bounds_text": (c_size_t, (c_void_p, c_char_p, c_size_t)),
+    "baro_previous_new": (c_int, (POINTER(c_void_p),)),
+    "baro_previous_free": (None, (c_void_p,)),
+    "baro_previous_process": (c_int, (c_void_p, c_void_p, c_uint64, c_void_p, POINTER(c_double))),
+    "baro_previous_entity": (c_int, (c_void_p, c_void_p, c_uint64, c_void_p, POINTER(c_double))),
+    "baro_previous_sample": (c_int, (c_void_p, c_void_p, c_uint64, c_void_p, c_int, POINTER(c_double))),
+    "baro_previous_keep": (c_int, (c_void_p, c_void_p, c_int)),
+    "baro_previous_kept": (c_void_p, (c_void_p,)),
+    "baro_previous_kept_process": (c_void_p, (c_void_p, c_void_p)),
+    "baro_previous_kept_entity": (c_void_p, (c_void_p, c_void_p)),
+    "baro_sample_columns": (c_size_t, (c_void_p, c_int, POINTER(c_int), c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)), POINTER(POINTER(c_uint8)))),
+    "baro_process_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
+    "baro_job_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
+    "baro_host_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
+    "baro_entity_rate": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_double))),
+    "baro_host_busy_ns": (c_int, (c_void_p, POINTER(c_uint64))),
+    "baro_cpu_busy_ns": (c_int, (c_void_p, POINTER(c_uint64))),
+    "baro_sample_sum": (c_int, (c_void_p, c_int, POINTER(baro_sum))),
+    "baro_metric_adds_up": (c_bool, (c_int,)),
+    "baro_interval_process_rate": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
+    "baro_interval_process_derived": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
+    "baro_interval_exit_derived": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
+    "baro_process_began_after": (c_bool, (c_void_p, c_void_p, c_uint64)),
+    "baro_process_begin_ns": (c_uint64, (c_void_p, c_uint64, c_uint64)),
+    "baro_derived_count": (c_int, (c_int,)),
+    "baro_derived_get": (POINTER(baro_derived), (c_int, c_int)),
+    "baro_derived_find": (c_int, (c_int, c_char_p, c_size_t)),
+    "baro_process_derived": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
+    "baro_sample_derived": (c_int, (c_void_p, c_void_p, c_int, c_int, POINTER(c_double))),
+    "baro_entity_derived": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_double))),
+    "baro_runs_list": (c_int, (POINTER(c_void_p), c_uint, POINTER(baro_error))),
+    "baro_runs_list_folder": (c_int, (POINTER(c_void_p), c_char_p, POINTER(baro_error))),
+    "baro_runs_list_announced": (c_int, (POINTER(c_void_p), POINTER(baro_error))),
+    "baro_runs_free": (None, (c_void_p,)),
+    "baro_runs_folder": (c_char_p, (c_void_p,)),
+    "baro_runs_note": (c_char_p, (c_void_p,)),
+    "baro_runs_count": (c_size_t, (c_void_p,)),
+    "baro_runs_name": (c_char_p, (c_void_p, c_size_t)),
+    "baro_runs_path": (c_char_p, (c_void_p, c_size_t)),
+    "baro_runs_bytes": (c_uint64, (c_void_p, c_size_t)),
+    "baro_runs_open": (c_int, (c_void_p, c_size_t, c_uint64, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_runs_resolve": (c_int, (c_char_p, c_char_p, c_size_t, POINTER(baro_error))),
+    "baro_runs_remove": (c_int, (c_char_p, c_uint, POINTER(baro_error))),
+    "baro_tape_read_end": (c_int, (c_void_p, POINTER(baro_tape_end), POINTER(baro_error))),
+    "baro_series_new": (c_int, (POINTER(c_void_p), c_uint64, c_uint64, c_size_t, POINTER(baro_error))),
+    "baro_series_free": (None, (c_void_p,)),
+    "baro_series_add_value": (c_int, (c_void_p, c_int, c_uint32, c_char_p, c_int, POINTER(baro_error))),
+    "baro_series_add_rate": (c_int, (c_void_p, c_int, c_uint32, c_char_p, c_int, POINTER(baro_error))),
+    "baro_series_add_derived": (c_int, (c_void_p, c_int, c_uint32, c_char_p, c_int, POINTER(baro_error))),
+    "baro_series_add_count": (c_int, (c_void_p, c_int, c_char_p, POINTER(baro_error))),
+    "baro_series_read": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
+    "baro_series_bucket_ns": (c_uint64, (c_void_p, c_size_t)),
+    "baro_series_bucket": (POINTER(baro_bucket), (c_void_p, c_int, c_size_t)),
+    "baro_summary_of_tape": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_summary_free": (None, (c_void_p,)),
+    "baro_summary_new": (c_int, (POINTER(c_void_p), c_void_p, POINTER(baro_error))),
+    "baro_summary_add": (None, (c_void_p, POINTER(baro_record))),
+    "baro_summary_add_tape": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
+    "baro_summary_finish": (None, (c_void_p,)),
+    "baro_summary_section_count": (c_int, ()),
+    "baro_summary_section": (POINTER(baro_section), (c_int,)),
+    "baro_summary_section_find": (c_int, (c_char_p,)),
+    "baro_summary_fact_count": (c_int, ()),
+    "baro_summary_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_summary_fact_find": (c_int, (c_char_p, c_char_p)),
+    "baro_value_mark": (c_char_p, (c_uint, c_int)),
+    "baro_summary_rows": (c_size_t, (c_void_p, c_int)),
+    "baro_summary_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
+    "baro_summary_json": (c_int, (c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
+    "baro_text_escape": (c_size_t, (c_char_p, c_size_t, c_char_p, c_size_t)),
+    "baro_text_next": (c_size_t, (c_char_p, c_size_t, c_char_p)),
+    "baro_signal_name": (c_char_p, (c_int,)),
+    "baro_timeline_of_tape": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_timeline_free": (None, (c_void_p,)),
+    "baro_timeline_new": (c_int, (POINTER(c_void_p), c_void_p, POINTER(baro_error))),
+    "baro_timeline_add": (None, (c_void_p, POINTER(baro_record))),
+    "baro_timeline_finish": (c_int, (c_void_p, POINTER(baro_error))),
+    "baro_timeline_count": (c_size_t, (c_void_p,)),
+    "baro_timeline_get": (POINTER(baro_timeline_item), (c_void_p, c_size_t)),
+    "baro_timeline_phase_at": (c_ssize_t, (c_void_p, c_uint64)),
+    "baro_timeline_lanes": (c_int, (c_void_p,)),
+    "baro_timeline_fact_count": (c_int, ()),
+    "baro_timeline_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_timeline_fact_find": (c_int, (c_char_p,)),
+    "baro_timeline_value": (c_int, (c_void_p, c_size_t, c_int, POINTER(baro_value))),
+    "baro_verdict_weight_name": (c_char_p, (c_int,)),
+    "baro_verdict_rule_count": (c_int, ()),
+    "baro_verdict_rule": (POINTER(baro_rule), (c_int,)),
+    "baro_verdicts_of_tape": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_verdicts_free": (None, (c_void_p,)),
+    "baro_verdicts_count": (c_size_t, (c_void_p,)),
+    "baro_verdicts_get": (POINTER(baro_verdict), (c_void_p, c_size_t)),
+    "baro_verdicts_json": (c_int, (c_void_p, c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
+    "baro_verdicts_new": (c_int, (POINTER(c_void_p), c_void_p, POINTER(baro_error))),
+    "baro_verdicts_add": (None, (c_void_p, POINTER(baro_record))),
+    "baro_verdicts_add_tape": (c_int, (c_void_p, c_void_p, c_void_p, POINTER(baro_error))),
+    "baro_verdicts_finish": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
+    "baro_version": (c_char_p, ()),
+}

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marks and phases: lines that are appended to the file which a recorder reads (baro-mark(1)). A line is one write(2),
+which neither blocks nor fails, whatever became of the recorder."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import stat
+import time
+from json.encoder import encode_basestring_ascii as quoted
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Callable, TypeVar
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
+_RESERVED = frozenset(
+    ("mark", "begin", "end", "phase", "id", "time", "monotonic", "monotonic_ns", "pid", "start_ticks", "ts", "type",
+     "run_task", "task_end")
+)  # fmt: skip
+_INFINITY = float("inf")
+_numbers = itertools.count(1)
+_now_ns = time.monotonic_ns
+
+
+def start_ticks(pid: int | str = "self") -> int:
+    """When a process began; with the pid its identity. 0: not known."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+class _Self:
+    """Which process this is, as members of a line."""
+
+    def __init__(self) -> None:
+        self.line = ""
+        os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        self.line = ""
+
+    def get(self) -> str:
+        ticks = start_ticks()
+        self.line = f', "pid": {os.getpid()}, "start_ticks": {ticks}}}\n' if ticks else "}\n"
+        return self.line
+
+
+_self = _Self() if hasattr(os, "register_at_fork") else None
+
+
+def _json(value: Any) -> str:
+    """Anything: what JSON has no word for is written as text."""
+    import json
+
+    def other(given: Any) -> Any:
+        plain = getattr(given, "tolist", None)  # of numpy, and of tensors
+        return plain() if plain is not None else str(given)
+
+    try:
+        return json.dumps(value, default=other)
+    except (TypeError, ValueError, RecursionError):
+        return quoted(str(value))
+
+
+def _attributes(given: dict[str, Any]) -> str:
+    parts = []
+    for name, value in given.items():
+        kind = type(value)
+        if kind is float:
+            if value - value == 0.0:
+                text = float.__repr__(value)
+            else:
+                text = "NaN" if value != value else "Infinity" if value == _INFINITY else "-Infinity"
+        elif kind is int:
+            text = int.__repr__(value)
+        elif kind is str:
+            text = quoted(value)
+        elif kind is bool:
+            text = "true" if value else "false"
+        else:
+            text = _json(value)
+        # These names have a meaning of their own in a line.
+        parts.append(f", {quoted(name + '_' if name in _RESERVED else name)}: {text}")
+    return "".join(parts)
+
+
+def line_of(edge: str, name: str, attributes: dict[str, Any]) -> bytes:
+    more = _attributes(attributes) if attributes else ""
+    own = (_self.line or _self.get()) if _self else "}\n"
+    return f'{{"{edge}": {quoted(name)}, "monotonic_ns": {_now_ns()}{more}{own}'.encode("ascii")
+
+
+def open_events(path: str) -> int:
+    """The file of $BARO_EVENTS, which is there as long as a recorder reads it; -1 if it is not."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:
+        return -1
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    return -1
+
+
+class Phase:
+    """A phase of the job: `with rec.phase("fit"):`, `async with`, or `@rec.phase("fit")`."""
+
+    def __init__(self, put: Callable[[bytes], None], name: str, attributes: dict[str, Any]) -> None:
+        self._put, self.name, self.attributes = put, str(name), attributes
+        self._ids: list[str] = []
+
+    def begin(self) -> Phase:
+        self._ids.append(f"{os.getpid()}-{next(_numbers)}")
+        # "id" tells it from others of its name, which may run at the same time.
+        self._put(self._with_id(line_of("begin", self.name, self.attributes), self._ids[-1]))
+        return self
+
+    def end(self, **attributes: Any) -> None:
+        if self._ids:
+            self._put(self._with_id(line_of("end", self.name, attributes), self._ids.pop()))
+
+    @staticmethod
+    def _with_id(line: bytes, number: str) -> bytes:
+        return b'{"id": "%s", %s' % (number.encode(), line[1:])
+
+    def __enter__(self) -> Phase:
+        return self.begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.end()
+        else:
+            self.end(error=kind.__name__)
+
+    async def __aenter__(self) -> Phase:
+        return self.begin()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def __call__(self, function: _F) -> _F:
+        from ._decorate import decorated
+
+        return decorated(function, lambda: Phase(self._put, self.name, self.attributes))

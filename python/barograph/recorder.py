@@ -1,0 +1,527 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recording: `with record():`. The recorder is the program baro, a process that is no child of this one: nothing runs in
+this interpreter, and nothing is lost when it is killed. Nothing large is imported here, and libbaro only to read."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import signal
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+
+from . import _marks, _where
+from .errors import LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Callable, TypeVar
+
+    from .sample import Now
+    from .summary import Summary, Verdict
+    from .tape import Tape
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
+
+_BEGINS_WITHIN = 10.0  # seconds; only a machine that hangs takes so long
+_ENDS_WITHIN = 30.0
+_LEFT_OUT = ("LD_", "PYTHON", "MALLOC_", "ASAN_", "BARO_EVENTS", "BARO_TAPE", "BARO_PID")  # not for the recorder
+_VARIABLES = ("BARO_EVENTS", "BARO_TAPE", "BARO_PID")
+
+_active: list[Recording] = []  # of this process, the innermost last
+_outer: dict[str, int] = {}  # $BARO_EVENTS and its descriptor
+
+
+def _forget() -> None:
+    """In a forked child: the recordings are the parent's. Marks go to its recorder all the same."""
+    for recording in _active:
+        recording._in_child()
+    _active.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def available() -> bool:
+    """Can anything be recorded here?"""
+    return _where.is_linux() and bool(_where.baro())
+
+
+def _program() -> str:
+    if not _where.is_linux():
+        raise LinuxOnlyError("Linux only: barograph records what Linux counts")
+    path = _where.baro()
+    if not path:
+        raise NotInstalledError("the program baro is not installed: it is neither in this package nor in PATH")
+    return path
+
+
+def _time(value: Any) -> str:
+    return value if isinstance(value, str) else f"{int(value * 1e9)}ns"
+
+
+class _Recorder:
+    """The process, which is not our child."""
+
+    def __init__(self, line: bytes) -> None:
+        import json
+
+        begun = json.loads(line)
+        self.pid: int = begun["pid"]
+        self._ticks: int = begun["start_ticks"]
+        self.tape: str | None = begun["tape"]
+        self.events: str | None = begun["events"]
+        self.fd = -1
+        if hasattr(os, "pidfd_open"):
+            try:
+                self.fd = os.pidfd_open(self.pid)  # since Linux 5.3
+            except OSError:
+                pass
+            if self.fd >= 0 and self._is_gone():
+                self.close()
+
+    def _is_gone(self) -> bool:
+        try:
+            with open(f"/proc/{self.pid}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return True
+        return int(fields[19]) != self._ticks or fields[0] == b"Z"
+
+    @property
+    def has_ended(self) -> bool:
+        if self.fd < 0:
+            return self._is_gone()
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def stop(self) -> None:
+        """Tells it to end; it takes a last sample and ends by itself."""
+        try:
+            if self.fd >= 0:
+                signal.pidfd_send_signal(self.fd, signal.SIGTERM)
+            elif not self._is_gone():
+                os.kill(self.pid, signal.SIGTERM)
+        except OSError:
+            pass
+
+    def wait(self, seconds: float) -> bool:
+        if self.fd >= 0:
+            poll = select.poll()
+            poll.register(self.fd, select.POLLIN)
+            return bool(poll.poll(seconds * 1000))
+        end = time.monotonic() + seconds
+        while not self._is_gone():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.001)
+        return True
+
+    def close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
+
+
+class Recording:
+    """What record() returns: a context manager (with, async with), a decorator, and a pair of start() and stop()."""
+
+    def __init__(self, arguments: list[str], *, own: bool, strict: bool, again: Callable[[], Recording] | None) -> None:
+        self._arguments = arguments
+        self._own, self._strict, self._again = own, strict, again
+        self._recorder: _Recorder | None = None
+        self._owner = 0
+        self._fd = -1  # where marks go
+        self._depth = 0
+        self._saved: dict[str, str | None] = {}
+        self._tape: Tape | None = None
+        self.path: str | None = None
+        """The tape; None if nothing is recorded."""
+
+    # ---- start and stop ----
+
+    @property
+    def active(self) -> bool:
+        """Is it recording?"""
+        return self._recorder is not None and not self._recorder.has_ended
+
+    def start(self) -> Recording:
+        """Begins; the first sample is taken before it returns. Does nothing if it records already."""
+        if self._recorder is not None:
+            return self
+        try:
+            fd = self._spawn()
+        except OSError as error:
+            self._failed(str(error))
+            return self
+        said = b""
+        try:
+            said = self._read(fd)
+        finally:
+            os.close(fd)
+        self._begun(said)
+        return self
+
+    def _spawn(self) -> int:
+        """Returns the end of a pipe from which the recorder's report is read."""
+        program = _program()
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(_LEFT_OUT)}
+        ours, theirs = os.pipe()
+        try:
+            actions = [
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, theirs, 1),
+                (os.POSIX_SPAWN_DUP2, theirs, 2),
+            ]
+            pid = os.posix_spawn(
+                program,
+                [program, "record", "--background", *self._arguments],
+                environment,
+                file_actions=actions,
+                setsigmask=(),
+                setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD),
+            )
+        except OSError as error:
+            os.close(ours)
+            raise NotInstalledError(f"can't execute {program}: {error.strerror}") from None
+        finally:
+            os.close(theirs)
+        try:
+            os.waitpid(pid, 0)  # it ends at once: the recorder is a child of its own, and waits until it was reaped
+        except ChildProcessError:
+            pass  # somebody else waits for any child, or SIGCHLD is ignored
+        except BaseException:
+            os.close(ours)
+            raise
+        return ours
+
+    @staticmethod
+    def _read(fd: int) -> bytes:
+        poll, said = select.poll(), b""
+        poll.register(fd, select.POLLIN)
+        end = time.monotonic() + _BEGINS_WITHIN
+        while True:
+            left = end - time.monotonic()
+            if left <= 0 or not poll.poll(left * 1000):
+                return said + b"baro record: it has not begun after 10 s"
+            got = os.read(fd, 65536)
+            said += got
+            if not got or (b"\n{" in b"\n" + said and said.endswith(b"}\n")):
+                return said
+
+    def _begun(self, said: bytes) -> None:
+        lines = said.decode("utf-8", "replace").splitlines()
+        notes = [line for line in lines if line.strip() and not line.startswith("{")]
+        found = [line for line in lines if line.startswith("{")]
+        if not found:
+            self._failed(" ".join(notes) or "the recorder ended without a word")
+            return
+        self._recorder = _Recorder(found[-1].encode())
+        for note in notes:
+            warnings.warn(note, RecordingWarning, stacklevel=4)
+        self._owner = os.getpid()
+        self.path = self._recorder.tape
+        self._tape = None
+        events = self._recorder.events
+        self._fd = _marks.open_events(events) if events else -1
+        _active.append(self)
+        if self._own:
+            for name, value in zip(_VARIABLES, (events, self.path, str(self._owner))):
+                self._saved[name] = os.environ.get(name)
+                if value is not None:
+                    os.environ[name] = value
+
+    def _failed(self, why: str) -> None:
+        if self._strict:
+            raise RecordingError(f"nothing is recorded: {why}")
+        warnings.warn(f"nothing is recorded: {why}", RecordingWarning, stacklevel=4)
+
+    def stop(self) -> Recording:
+        """Takes a last sample and ends the recording: `rec.stop().summary`. May be called again; in a forked child it
+        does nothing."""
+        if self._is_ours():
+            assert self._recorder is not None
+            self._recorder.stop()
+            self._ended(self._recorder.wait(_ENDS_WITHIN))
+        return self
+
+    def _is_ours(self) -> bool:
+        return self._recorder is not None and self._owner == os.getpid()
+
+    def _ended(self, in_time: bool) -> None:
+        if not in_time:
+            warnings.warn(f"the recorder has not ended yet; the tape is {self.path}", RecordingWarning, stacklevel=4)
+        assert self._recorder is not None
+        self._recorder.close()
+        self._recorder = None
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+        if self in _active:
+            _active.remove(self)
+        for name, value in self._saved.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._saved = {}
+
+    def _in_child(self) -> None:
+        """A fork: this recording is not the child's to stop. Its own copies of descriptors are closed."""
+        if self._recorder is not None:
+            self._recorder.close()
+            self._recorder = None
+        self._saved = {}
+        # The descriptor for marks stays: rec.mark() in a worker goes to the same tape.
+
+    def __enter__(self) -> Recording:
+        self._depth += 1
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self.stop()
+
+    async def __aenter__(self) -> Recording:
+        self._depth += 1
+        await self.astart()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            await self.astop()
+
+    async def astart(self) -> Recording:
+        """start() that lets other tasks run meanwhile."""
+        if self._recorder is not None:
+            return self
+        try:
+            fd = self._spawn()
+        except OSError as error:
+            self._failed(str(error))
+            return self
+        try:
+            await _readable(fd, _BEGINS_WITHIN)
+            said = self._read(fd)
+        finally:
+            os.close(fd)
+        self._begun(said)
+        return self
+
+    async def astop(self) -> Recording:
+        """stop() that lets other tasks run meanwhile."""
+        if self._is_ours():
+            assert self._recorder is not None
+            self._recorder.stop()
+            if self._recorder.fd >= 0:
+                await _readable(self._recorder.fd, _ENDS_WITHIN)
+            self._ended(self._recorder.wait(_ENDS_WITHIN))
+        return self
+
+    def __call__(self, function: _F) -> _F:
+        """As a decorator: each call is a recording of its own."""
+        from ._decorate import decorated
+
+        return decorated(function, self._again or (lambda: self))
+
+    # ---- what the job says ----
+
+    def mark(self, name: str, /, **attributes: Any) -> None:
+        """Names this moment; attributes are numbers, texts, anything that JSON has. A few microseconds. (A name that a
+        line of $BARO_EVENTS has itself, such as `time`, gets an underscore behind it.)"""
+        if self._fd >= 0:
+            try:
+                os.write(self._fd, _marks.line_of("mark", name, attributes))
+            except OSError:
+                pass
+
+    def phase(self, name: str, /, **attributes: Any) -> _marks.Phase:
+        """A phase: `with rec.phase("fit"):`, also `async with`, or as a decorator."""
+        return _marks.Phase(self._put, name, attributes)
+
+    def _put(self, line: bytes) -> None:
+        if self._fd >= 0:
+            try:
+                os.write(self._fd, line)
+            except OSError:
+                pass
+
+    # ---- what is on the tape by now ----
+
+    @property
+    def tape(self) -> Tape:
+        """The tape, also while it is written."""
+        if self._tape is None:
+            from .tape import Tape
+
+            if self.path is None:
+                raise RecordingError("nothing is recorded: there is no tape")
+            self._tape = Tape(self.path)
+        return self._tape
+
+    @property
+    def now(self) -> Now | None:
+        """What the job uses at this moment: `rec.now.cores`, `rec.now.rss_bytes`, its newest sample. None where nothing
+        is recorded."""
+        return self.tape.now() if self.path is not None else None
+
+    @property
+    def summary(self) -> Summary:
+        return self.tape.summary
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return self.tape.verdicts
+
+    def report(self, path: str | os.PathLike[str], *, force: bool = False) -> str:
+        """Writes a report: a page (.html), Markdown (.md) or data (.json)."""
+        return self.tape.report(path, force=force)
+
+    def _repr_html_(self) -> str | None:
+        return self.tape._repr_html_() if self.path is not None else None
+
+    def __repr__(self) -> str:
+        state = "recording" if self.active else "stopped" if self.path else "not recording"
+        return f"<Recording {self.path or ''} {state}>"
+
+
+async def _readable(fd: int, seconds: float) -> None:
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(fd, ready.set)
+    try:
+        await asyncio.wait_for(ready.wait(), seconds)
+    except asyncio.TimeoutError:
+        pass
+    finally:
+        loop.remove_reader(fd)
+
+
+def _options(
+    path: str | None,
+    interval: str | float,
+    tasks: Mapping[str, str] | None,
+    metrics: str | Iterable[str] | None,
+    collect: Mapping[str, str] | None,
+    du: Iterable[str | os.PathLike[str]],
+    keep: str | None,
+    overhead: str | None,
+    host: bool,
+    cmdline: bool,
+    force: bool,
+) -> list[str]:
+    """Options that run() and record() share."""
+    options = [] if path is None else ["-o", path]
+    options += ["--interval", _time(interval)]
+    for name, command in (collect or {}).items():
+        options += ["--collect", f"{name}={command}"]
+    for folder in du:
+        options += ["--du", os.fspath(folder)]
+    if metrics is not None:
+        options += ["--metrics", metrics if isinstance(metrics, str) else ",".join(metrics)]
+    if keep is not None:
+        options += ["--keep", keep]
+    if overhead is not None:
+        options += ["--overhead", overhead]
+    for name, pattern in (tasks or {}).items():
+        options += ["--name", f"{name}={pattern}"]
+    options += [] if host else ["--no-host"]
+    options += [] if cmdline else ["--no-cmdline"]
+    return [*options, "--force"] if force else options
+
+
+def record(
+    path: str | os.PathLike[str] | Callable[..., Any] | None = None,
+    *,
+    interval: str | float = "auto",
+    tasks: Mapping[str, str] | None = None,
+    children: bool = True,
+    pid: int | Iterable[int] | None = None,
+    metrics: str | Iterable[str] | None = None,
+    collect: Mapping[str, str] | None = None,
+    du: Iterable[str | os.PathLike[str]] = (),
+    keep: str | None = None,
+    overhead: str | None = None,
+    host: bool = True,
+    cmdline: bool = True,
+    force: bool = False,
+    strict: bool = False,
+) -> Any:
+    """Records this process and what it starts, or other processes.
+
+        with barograph.record() as rec: ...           async with as well
+        @barograph.record                             each call; functions, coroutines, generators
+        rec = barograph.record("run.baro").start(); ...; rec.stop()
+
+    path: of the tape, which must not exist (force=True: is replaced); without it, it is among the kept runs.
+    interval: between samples, in seconds or as "250ms"; "auto" begins densely. tasks: {name: regular expression of a
+    command}. children: also what the process starts. pid: other processes instead. metrics: as `baro record --metrics`.
+    collect: {name: command whose output is recorded}. du: folders whose size is recorded. keep: only the newest part, as
+    "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well. cmdline: command lines as well.
+
+    If nothing can be recorded, a RecordingWarning says why and the program goes on; strict=True makes it an error.
+    """
+    if callable(path):
+        return record()(path)
+    tape = None if path is None else os.fspath(path)
+
+    def make(again: Callable[[], Recording] | None) -> Recording:
+        pids = [os.getpid()] if pid is None else [pid] if isinstance(pid, int) else list(pid)
+        options = [o for number in pids for o in ("--pid", str(number))]
+        options += _options(tape, interval, tasks, metrics, collect, du, keep, overhead, host, cmdline, force)
+        options += [] if children else ["--no-children"]
+        return Recording(options, own=pid is None, strict=strict, again=again)
+
+    return make(lambda: make(None))
+
+
+# ---- without an object: the recording in which this process is ----
+
+
+def _put(line: bytes) -> None:
+    if _active:
+        _active[-1]._put(line)
+        return
+    path = os.environ.get("BARO_EVENTS")
+    if not path:
+        return
+    fd = _outer.get(path, -1)
+    if fd < 0:
+        fd = _marks.open_events(path)
+        if fd < 0:
+            return
+        for old in _outer.values():
+            os.close(old)
+        _outer.clear()
+        _outer[path] = fd
+    try:
+        os.write(fd, line)
+    except OSError as error:
+        if error.errno == errno.EBADF:
+            _outer.clear()
+
+
+def mark(name: str, /, **attributes: Any) -> None:
+    """Names this moment in the recording in which this process is: its own, or that of `baro run` or of a parent. Does
+    nothing outside of one."""
+    _put(_marks.line_of("mark", name, attributes))
+
+
+def phase(name: str, /, **attributes: Any) -> _marks.Phase:
+    """A phase of the recording in which this process is."""
+    return _marks.Phase(_put, name, attributes)
+
+

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""run(): subprocess.run() with a tape."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+
+from . import _where
+from .errors import Error, LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
+from .recorder import _options
+
+if TYPE_CHECKING:
+    from .tape import Tape
+
+    _Base = subprocess.CompletedProcess[Any]
+else:
+    _Base = subprocess.CompletedProcess
+
+
+class CompletedRun(_Base):
+    """A subprocess.CompletedProcess with `.tape`; None where nothing was recorded."""
+
+    tape_path: str | None = None
+
+    @property
+    def tape(self) -> Tape | None:
+        from .tape import Tape
+
+        return Tape(self.tape_path) if self.tape_path and os.path.exists(self.tape_path) else None
+
+
+def _new_path(command: str) -> str:
+    """A name among the kept runs, as `baro run` makes it."""
+    from ._runs import runs
+
+    now_ns = time.time_ns()
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now_ns // 1_000_000_000))
+    safe = "".join(c if c.isalnum() or c in "._+" else "_" for c in os.path.basename(command))[:32] or "run"
+    name = f"{stamp}.{now_ns // 1000 % 1_000_000:06d}Z-{safe}-{os.getpid()}.baro"
+    return os.path.join(runs().folder, name)
+
+
+def _kill_command(tape: str) -> None:
+    """SIGKILL to the wrapper would leave the command running: it is the command that is killed, and the wrapper ends as
+    it did."""
+    from .tape import Tape
+
+    try:
+        for event in Tape(tape).records():
+            if getattr(event, "kind", "") == "start":
+                os.kill(event.pid, signal.SIGKILL)  # type: ignore[union-attr]
+                return
+    except (Error, OSError):
+        pass
+
+
+def run(
+    args: Sequence[str | os.PathLike[str]] | str,
+    *,
+    tape: str | os.PathLike[str] | None = None,
+    interval: str | float = "auto",
+    task: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    collect: Mapping[str, str] | None = None,
+    du: Iterable[str | os.PathLike[str]] = (),
+    keep: str | None = None,
+    overhead: str | None = None,
+    host: bool = True,
+    cmdline: bool = True,
+    force: bool = False,
+    strict: bool = False,
+    shell: bool = False,
+    input: Any = None,
+    capture_output: bool = False,
+    timeout: float | None = None,
+    check: bool = False,
+    **kwargs: Any,
+) -> CompletedRun:
+    """Runs a command as subprocess.run() does, records it from its first instruction to its end, and returns a
+    CompletedProcess that has `.tape` besides."""
+    argv = ["/bin/sh", "-c", args] if shell else [args] if isinstance(args, str) else [os.fspath(a) for a in args]
+    command = [str(a) for a in argv]
+    if "/" not in command[0] and not shutil.which(command[0], path=(kwargs.get("env") or os.environ).get("PATH")):
+        raise FileNotFoundError(2, "No such file or directory", command[0])
+    path: str | None = None
+    prefix: list[str] = []
+    try:
+        if not _where.is_linux():
+            raise LinuxOnlyError("Linux only")
+        program = _where.baro()
+        if not program or not os.access(program, os.X_OK):
+            raise NotInstalledError("the program baro is not installed")
+        path = os.path.abspath(os.fspath(tape)) if tape is not None else _new_path(command[0])
+        options = _options(path, interval, None, metrics, collect, du, keep, overhead, host, cmdline, force)
+        prefix = [program, "run", "-q", *options, *(["--task", task] if task else []), "--"]
+    except Error as error:
+        if strict:
+            raise RecordingError(f"nothing is recorded: {error}") from None
+        warnings.warn(f"nothing is recorded: {error}", RecordingWarning, stacklevel=2)
+    if input is not None:
+        kwargs["stdin"] = subprocess.PIPE
+    if capture_output:
+        kwargs["stdout"] = kwargs["stderr"] = subprocess.PIPE
+
+    def kill(process: subprocess.Popen[Any]) -> None:
+        if path is None:
+            process.kill()
+        else:
+            _kill_command(path)
+
+    with subprocess.Popen([*prefix, *command], **kwargs) as process:
+        try:
+            out, err = process.communicate(input, timeout=timeout)
+        except subprocess.TimeoutExpired as late:
+            kill(process)
+            process.wait()
+            late.cmd = args
+            raise
+        except BaseException:
+            kill(process)
+            raise
+    done = CompletedRun(args, process.returncode, out, err)
+    done.tape_path = path
+    if check and process.returncode:
+        failed = subprocess.CalledProcessError(process.returncode, args, out, err)
+        failed.tape = done.tape  # type: ignore[attr-defined]
+        raise failed
+    return done

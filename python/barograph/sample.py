@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tape holds: samples, and what happened between them."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+from collections.abc import Iterator
+
+from . import _abi
+from ._lib import NEW, Handle, lib, make, text
+from ._metrics import Registry, absent, attribute
+from .values import Absent, Real, Value, plain
+
+_PROCESS, _JOB, _EXIT = _abi.BARO_KIND_PROCESS, _abi.BARO_KIND_JOB, _abi.BARO_KIND_EXIT
+_HOST, _RECORDER = _abi.BARO_KIND_HOST, _abi.BARO_KIND_RECORDER
+_NO_USER = 0xFFFFFFFF
+
+
+class Values:
+    """Metrics as attributes: `process.rss_bytes`. An absent one is an Absent, never 0."""
+
+    _owner: Handle
+    _registry: Registry
+    _kind: int
+
+    def _read(self, metric: int, ret: Any) -> int:
+        raise NotImplementedError
+
+    def __getattr__(self, name: str) -> Value:
+        metric = None if name.startswith("_") else self._registry.of(self._kind).get(name)
+        if metric is None:
+            raise AttributeError(f"{type(self).__name__} has no metric {name}; metrics() lists them")
+        stored = ctypes.c_uint64()
+        with self._owner.lock:
+            reason = self._read(metric.id, ctypes.byref(stored))
+        return absent(reason, name) if reason else metric.value(stored.value)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._registry.of(self._kind)]
+
+    def metrics(self) -> list[str]:
+        """The names that it may have."""
+        return list(self._registry.of(self._kind))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A metric, or the default where it is absent."""
+        value = getattr(self, name)
+        return default if isinstance(value, Absent) else value
+
+    def to_dict(self) -> dict[str, Any]:
+        """All metrics; None where one is absent."""
+        return {name: plain(getattr(self, name)) for name in self.metrics()}
+
+
+class Process(Values):
+    """A process at one instant."""
+
+    _kind = _PROCESS
+
+    def __init__(self, sample: Sample, pointer: int) -> None:
+        self._sample, self._pointer = sample, pointer
+        self._owner, self._registry = sample._handle, sample._registry
+
+    def _read(self, metric: int, ret: Any) -> int:
+        return int(lib.baro_process_value(self._pointer, metric, ret))
+
+    @property
+    def id(self) -> int:
+        """Tells it from all other processes of the tape."""
+        return int(lib.baro_process_id(self._pointer))
+
+    @property
+    def pid(self) -> int:
+        return int(lib.baro_process_pid(self._pointer))
+
+    @property
+    def start_ticks(self) -> int:
+        return int(lib.baro_process_start_ticks(self._pointer))
+
+    @property
+    def ppid(self) -> int:
+        return int(lib.baro_process_ppid(self._pointer))
+
+    @property
+    def uid(self) -> int | None:
+        uid = lib.baro_process_uid(self._pointer)
+        return None if uid == _NO_USER else int(uid)
+
+    @property
+    def name(self) -> str:
+        return text(lib.baro_process_name(self._pointer))
+
+    @property
+    def cmdline(self) -> str | None:
+        """Its command line, quoted as a shell needs it and without secrets; None if it is not known."""
+        line = lib.baro_process_cmdline(self._pointer)
+        return None if line is None else text(line)
+
+    @property
+    def origin(self) -> str:
+        return text(lib.baro_origin_name(lib.baro_process_origin(self._pointer)))
+
+    def __repr__(self) -> str:
+        return f"<Process {self.pid} {self.name}>"
+
+
+class Entity(Values):
+    """A CPU, disk, filesystem, interface, control group, task, ... at one instant."""
+
+    def __init__(self, sample: Sample, kind: int, pointer: int) -> None:
+        self._sample, self._kind, self._pointer = sample, kind, pointer
+        self._owner, self._registry = sample._handle, sample._registry
+
+    def _read(self, metric: int, ret: Any) -> int:
+        return int(lib.baro_entity_value(self._pointer, metric, ret))
+
+    @property
+    def id(self) -> int:
+        return int(lib.baro_entity_id(self._pointer))
+
+    @property
+    def name(self) -> str:
+        return text(lib.baro_entity_name(self._pointer))
+
+    @property
+    def label(self) -> str:
+        return text(lib.baro_entity_label(self._pointer))
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        row, found = _abi.baro_attribute(), {}
+        for i in range(lib.baro_entity_attribute_count(self._pointer)):
+            if lib.baro_entity_attribute(self._pointer, i, ctypes.byref(row)) == 0:
+                found[text(row.name)] = attribute(row)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Entity {self.name}>"
+
+
+class _One(Values):
+    """The job, the machine or the recorder at one instant."""
+
+    def __init__(self, sample: Sample, kind: int, function: Any) -> None:
+        self._sample, self._kind, self._function = sample, kind, function
+        self._owner, self._registry = sample._handle, sample._registry
+
+    def _read(self, metric: int, ret: Any) -> int:
+        return int(self._function(self._sample._handle.pointer, metric, ret))
+
+
+class Sample:
+    """All values at one instant: of the job, its processes, the machine and the recorder."""
+
+    def __init__(self, pointer: int, registry: Registry, header_start_ns: int) -> None:
+        self._handle = Handle(pointer, lib.baro_sample_free, "the sample")
+        self._registry = registry
+        self._start_ns = header_start_ns
+
+    @classmethod
+    def copy_of(cls, borrowed: int, registry: Registry, header_start_ns: int) -> Sample:
+        return cls(make(lib.baro_sample_copy, borrowed, NEW), registry, header_start_ns)
+
+    @property
+    def t_ns(self) -> int:
+        """Nanoseconds since the tape began."""
+        return int(lib.baro_sample_t_ns(self._handle.pointer))
+
+    @property
+    def t(self) -> float:
+        """Seconds since the tape began."""
+        return self.t_ns / 1e9
+
+    @property
+    def time_ns(self) -> int:
+        """Nanoseconds since 1970, UTC."""
+        return self._start_ns + self.t_ns
+
+    @property
+    def job(self) -> Values:
+        return _One(self, _JOB, lib.baro_sample_job)
+
+    @property
+    def host(self) -> Values:
+        return _One(self, _HOST, lib.baro_sample_host)
+
+    @property
+    def recorder(self) -> Values:
+        return _One(self, _RECORDER, lib.baro_sample_recorder)
+
+    @property
+    def processes(self) -> list[Process]:
+        """The living processes; parents before their children."""
+        pointer = self._handle.pointer
+        return [Process(self, lib.baro_sample_process(pointer, i)) for i in range(lib.baro_sample_count(pointer))]
+
+    def process(self, pid: int) -> Process | None:
+        found = lib.baro_sample_find(self._handle.pointer, pid, 0)
+        return Process(self, found) if found else None
+
+    def entities(self, kind: str) -> list[Entity]:
+        """Those of a kind: "cpu", "disk", "fs", "net", "cgroup", "task", ..."""
+        number = self._registry.kind(kind)
+        pointer = self._handle.pointer
+        count = lib.baro_sample_entity_count(pointer, number) if number >= 0 else 0
+        return [Entity(self, number, lib.baro_sample_entity(pointer, number, i)) for i in range(count)]
+
+    def sum(self, metric: str) -> Value:
+        """Adds up a metric over the living processes: rss_bytes, pss_bytes, threads, ..."""
+        row = self._registry.of(_PROCESS).get(metric)
+        if row is None:
+            raise AttributeError(f"processes have no metric {metric}")
+        found = _abi.baro_sum()
+        reason = lib.baro_sample_sum(self._handle.pointer, row.id, ctypes.byref(found))
+        if reason:
+            return absent(reason, metric)
+        value = row.value(found.value)
+        if found.covered < found.members and not isinstance(value, (bool, Absent)) and hasattr(value, "flags"):
+            value.flags = _abi.BARO_VALUE_LOWER_BOUND
+        return value
+
+    def __repr__(self) -> str:
+        return f"<Sample at {self.t:.3f} s, {lib.baro_sample_count(self._handle.pointer)} processes>"
+
+
+class Now:
+    """What a job uses at this moment: its newest sample, and rates since the one before."""
+
+    def __init__(self, sample: Sample, before: Sample | None) -> None:
+        self.sample, self.before = sample, before
+
+    def rate(self, derived: str, kind: int = _JOB) -> Real | Absent:
+        """A derived metric of the job, such as io_read_bytes_per_second."""
+        number = lib.baro_derived_find(kind, derived.encode(), len(derived.encode()))
+        if number < 0:
+            raise AttributeError(f"there is no derived metric {derived}")
+        if self.before is None:
+            return Absent("not yet", derived)
+        value = ctypes.c_double()
+        reason = lib.baro_sample_derived(
+            self.before._handle.pointer, self.sample._handle.pointer, kind, number, ctypes.byref(value)
+        )
+        return absent(reason, derived) if reason else Real(value.value)
+
+    @property
+    def t(self) -> float:
+        return self.sample.t
+
+    @property
+    def cores(self) -> Real | Absent:
+        """Cores in use."""
+        return self.rate("cores")
+
+    @property
+    def rss_bytes(self) -> Value:
+        """Memory of all its processes."""
+        return self.sample.sum("rss_bytes")
+
+    @property
+    def cpu_ns(self) -> Value:
+        return self.sample.job.cpu_ns
+
+    @property
+    def processes(self) -> list[Process]:
+        return self.sample.processes
+
+    def __repr__(self) -> str:
+        cores, rss = self.cores, self.rss_bytes
+        memory = f"{int(rss) / 1e6:.1f} MB" if isinstance(rss, int) else repr(rss)
+        used = f"{float(cores):.2f} cores" if isinstance(cores, float) else f"cores {cores!r}"
+        return f"<Now at {self.t:.2f} s: {used}, {memory} rss, {len(self.processes)} processes>"
+
+
+class Exit(Values):
+    """The end of a process, and what it had used."""
+
+    _kind = _EXIT
+
+    def __init__(self, borrowed: int, registry: Registry) -> None:
+        self._owner = self._handle = Handle(make(lib.baro_exit_copy, borrowed, NEW), lib.baro_exit_free, "the exit")
+        self._registry = registry
+
+    def _read(self, metric: int, ret: Any) -> int:
+        return int(lib.baro_exit_value(self._handle.pointer, metric, ret))
+
+    @property
+    def t_ns(self) -> int:
+        return int(lib.baro_exit_t_ns(self._handle.pointer))
+
+    @property
+    def t(self) -> float:
+        return self.t_ns / 1e9
+
+    @property
+    def id(self) -> int:
+        return int(lib.baro_exit_id(self._handle.pointer))
+
+    @property
+    def pid(self) -> int:
+        return int(lib.baro_exit_pid(self._handle.pointer))
+
+    @property
+    def start_ticks(self) -> int:
+        return int(lib.baro_exit_start_ticks(self._handle.pointer))
+
+    @property
+    def ppid(self) -> int:
+        return int(lib.baro_exit_ppid(self._handle.pointer))
+
+    @property
+    def name(self) -> str:
+        return text(lib.baro_exit_name(self._handle.pointer))
+
+    @property
+    def cmdline(self) -> str | None:
+        line = lib.baro_exit_cmdline(self._handle.pointer)
+        return None if line is None else text(line)
+
+    @property
+    def source(self) -> str:
+        """Where the values come from: "wait4", "taskstats", "perf", "zombie", "event" or "last_look"."""
+        return text(lib.baro_exit_source_name(lib.baro_exit_source_of(self._handle.pointer)))
+
+    @property
+    def wait_status(self) -> int | Absent:
+        """As wait4(2) gives it."""
+        status = ctypes.c_int()
+        reason = lib.baro_exit_status(self._handle.pointer, ctypes.byref(status))
+        return absent(reason, "wait_status") if reason else status.value
+
+    @property
+    def returncode(self) -> int | Absent:
+        """As subprocess has it: the exit status, or the negated number of the signal that ended the process."""
+        status = self.wait_status
+        if isinstance(status, Absent):
+            return status
+        return -(status & 0x7F) if status & 0x7F else status >> 8 & 0xFF
+
+    def __repr__(self) -> str:
+        return f"<Exit of {self.pid} {self.name}: {self.returncode!r}>"
+
+
+class Event:
+    """Something that happened between samples: start, exec, mark, phase_begin, oom, gap, ..."""
+
+    __slots__ = ("attributes", "kind", "number", "pid", "start_ticks", "t_ns", "text")
+
+    def __init__(self, borrowed: int) -> None:
+        self.kind = text(lib.baro_event_name(borrowed))
+        self.t_ns = int(lib.baro_event_t_ns(borrowed))
+        self.pid = int(lib.baro_event_pid(borrowed))
+        self.start_ticks = int(lib.baro_event_start_ticks(borrowed))
+        self.number = int(lib.baro_event_number(borrowed))
+        self.text = text(lib.baro_event_text(borrowed))
+        self.attributes: dict[str, Any] = {}
+        row = _abi.baro_attribute()
+        for i in range(lib.baro_event_attribute_count(borrowed)):
+            if lib.baro_event_attribute(borrowed, i, ctypes.byref(row)) == 0:
+                self.attributes[text(row.name)] = attribute(row)
+
+    @property
+    def t(self) -> float:
+        return self.t_ns / 1e9
+
+    @property
+    def name(self) -> str:
+        """Of a mark or phase; of a process that began to execute another program."""
+        return str(self.attributes.get("name", ""))
+
+    def __repr__(self) -> str:
+        return f"<Event {self.kind} at {self.t:.3f} s {self.attributes}>"
+
+
+class Limits:
+    """What the job may have, from this moment on. 0 where there is no limit below what the machine has."""
+
+    __slots__ = ("cores", "cores_source", "memory_bytes", "memory_source", "pids", "pids_source", "t_ns")
+
+    def __init__(self, borrowed: int, t_ns: int) -> None:
+        self.t_ns = t_ns
+        memory, self.memory_source = self._read(lib.baro_limits_memory_bytes, borrowed, "memory_bytes")
+        cores, self.cores_source = self._read(lib.baro_limits_cores_ppm, borrowed, "cores")
+        pids, self.pids_source = self._read(lib.baro_limits_pids, borrowed, "pids")
+        self.memory_bytes: int | Absent = memory
+        self.cores: float | Absent = cores if isinstance(cores, Absent) else cores / 1e6
+        self.pids: int | Absent = pids
+
+    @staticmethod
+    def _read(function: Any, borrowed: int, name: str) -> tuple[int | Absent, str]:
+        value, source = ctypes.c_uint64(), ctypes.c_char_p()
+        reason = function(borrowed, ctypes.byref(value), ctypes.byref(source))
+        return (absent(reason, name) if reason else value.value), text(source.value)
+
+    @property
+    def t(self) -> float:
+        return self.t_ns / 1e9
+
+    def __repr__(self) -> str:
+        return f"<Limits at {self.t:.3f} s: memory {self.memory_bytes!r}, cores {self.cores!r}, pids {self.pids!r}>"
+
+
+class Damage:
+    """Bytes of the tape that had to be stepped over."""
+
+    __slots__ = ("t_ns",)
+
+    def __init__(self, t_ns: int) -> None:
+        self.t_ns = t_ns
+
+    def __repr__(self) -> str:
+        return f"<Damage at {self.t_ns / 1e9:.3f} s>"
+
+
+def iterate(values: Values) -> Iterator[tuple[str, Value]]:
+    for name in values.metrics():
+        yield name, getattr(values, name)

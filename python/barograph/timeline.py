@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Phases and marks that the job named, notable events, and what the job used during each phase."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from . import _abi
+from ._lib import NEW, Handle, lib, make, text
+from ._metrics import attribute
+from .summary import Row, fact_value
+from .values import Value
+
+
+class Item:
+    """A phase, a mark, or something notable that happened."""
+
+    def __init__(self, row: Any) -> None:
+        self.name, self.text = text(row.name), text(row.text)
+        self.begin_ns, self.end_ns = int(row.begin_ns), int(row.end_ns)
+        self.is_problem = bool(row.is_problem)
+        self.error_ns = int(row.error_ns)
+        self.pid, self.start_ticks = int(row.pid), int(row.start_ticks)
+        self.id = int(row.id)
+        self.attributes: dict[str, Any] = {
+            text(row.attribute[i].name): attribute(row.attribute[i]) for i in range(row.attribute_count)
+        }
+
+    @property
+    def begin(self) -> float:
+        """Seconds since the tape began."""
+        return self.begin_ns / 1e9
+
+    @property
+    def end(self) -> float:
+        return self.end_ns / 1e9
+
+    @property
+    def duration(self) -> float:
+        """In seconds."""
+        return (self.end_ns - self.begin_ns) / 1e9
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.text!r} at {self.begin:.3f} s>"
+
+
+class Mark(Item):
+    """A moment that the job named."""
+
+
+class Notable(Item):
+    """What happened to the job or the recording: "oom_kill", "throttled", "gap", ...; `is_problem` says which matter."""
+
+
+class Phase(Item):
+    """A phase of the job, with what the job used during it: `phase.cpu_ns`, `phase.rss_peak_bytes`, ..."""
+
+    def __init__(self, row: Any, used: Row) -> None:
+        super().__init__(row)
+        self.is_open = bool(row.is_open)
+        self.depth = int(row.depth)
+        self.parent: Phase | None = None
+        self.used = used
+
+    def __getattr__(self, name: str) -> Value:
+        used = self.__dict__.get("used")
+        if used is None or name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(used, name)  # type: ignore[no-any-return]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name for name, _ in self.used)]
+
+    def __repr__(self) -> str:
+        end = "open" if self.is_open else f"{self.duration:.3f} s"
+        return f"<Phase {self.text!r} at {self.begin:.3f} s, {end}>"
+
+
+class Timeline:
+    """All of them, in order of time."""
+
+    def __init__(self, tape: int) -> None:
+        handle = Handle(make(lib.baro_timeline_of_tape, tape, NEW), lib.baro_timeline_free, "the timeline")
+        facts = [lib.baro_timeline_fact(f).contents for f in range(lib.baro_timeline_fact_count())]
+        helps = {text(f.name): text(f.help) for f in facts}
+        rows = [lib.baro_timeline_get(handle.pointer, i).contents for i in range(lib.baro_timeline_count(handle.pointer))]
+        self.items: list[Item] = []
+        value = _abi.baro_value()
+        for i, row in enumerate(rows):
+            if row.kind != _abi.BARO_TIMELINE_PHASE:
+                self.items.append((Mark if row.kind == _abi.BARO_TIMELINE_MARK else Notable)(row))
+                continue
+            used = {}
+            for f, fact in enumerate(facts):
+                lib.baro_timeline_value(handle.pointer, i, f, ctypes.byref(value))
+                used[text(fact.name)] = fact_value(value, fact)
+            self.items.append(Phase(row, Row(used, helps)))
+        for item, row in zip(self.items, rows):
+            parent = self.items[row.parent] if row.parent >= 0 else None
+            if isinstance(item, Phase) and isinstance(parent, Phase):
+                item.parent = parent
+
+    @property
+    def phases(self) -> list[Phase]:
+        return [i for i in self.items if isinstance(i, Phase)]
+
+    @property
+    def marks(self) -> list[Mark]:
+        return [i for i in self.items if isinstance(i, Mark)]
+
+    @property
+    def notable(self) -> list[Notable]:
+        return [i for i in self.items if isinstance(i, Notable)]

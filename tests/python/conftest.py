@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the Python package: the one of this checkout with the build that $BARO names, or, with BAROGRAPH_INSTALLED=1,
+the one that is installed (python/tools/check_wheel.py runs them so, outside of the tree).
+
+Nothing here asserts a duration. What is to be seen from outside of an interpreter runs in one of its own: script()."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+INSTALLED = os.environ.get("BAROGRAPH_INSTALLED") == "1"
+PATIENCE = 120  # seconds for what is sure to come
+
+if not INSTALLED:
+    _build = pathlib.Path(os.environ.get("BARO", SOURCE / "build" / "baro")).resolve().parent
+    os.environ["BAROGRAPH_BARO"] = str(_build / "baro")
+    os.environ["BAROGRAPH_LIBBARO"] = str(_build / "libbaro.so.0")
+    os.environ["PYTHONPATH"] = str(SOURCE / "python")
+    sys.path.insert(0, str(SOURCE / "python"))
+
+if not sys.platform.startswith("linux"):
+    collect_ignore_glob = ["test_*.py"]
+
+
+def pytest_report_header(config):
+    import barograph
+
+    return f"barograph of {os.path.dirname(barograph.__file__)}"
+
+
+@pytest.fixture(autouse=True)
+def isolated(tmp_path, monkeypatch):
+    """The runs of tests are not the user's."""
+    for name in ("BARO_EVENTS", "BARO_TAPE", "BARO_PID", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("BARO_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("BARO_ANNOUNCED", "")
+    monkeypatch.chdir(tmp_path)
+
+
+def poll(condition, what="the condition"):
+    end = time.monotonic() + PATIENCE
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            pytest.fail(f"waited {PATIENCE} s for {what}")
+        time.sleep(0.01)
+
+
+class Script:
+    """A program in an interpreter of its own."""
+
+    def __init__(self, text, *arguments, **options):
+        options.setdefault("stdin", subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(text), *map(str, arguments)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+        )  # fmt: skip
+
+    def line(self):
+        got = self.process.stdout.readline()
+        if not got:
+            pytest.fail(f"it ended: {self.process.stderr.read()}")
+        return got.rstrip("\n")
+
+    def end(self, status=0):
+        out, err = self.process.communicate(timeout=PATIENCE)
+        assert self.process.returncode == status, err
+        return out
+
+
+@pytest.fixture
+def script():
+    begun = []
+
+    def begin(text, *arguments, **options):
+        begun.append(Script(text, *arguments, **options))
+        return begun[-1]
+
+    yield begin
+    for each in begun:
+        if each.process.poll() is None:
+            each.process.kill()
+        each.process.communicate()
+
+
+def ended(path):
+    """Waits until a tape is complete, and opens it."""
+    import barograph
+
+    def look():
+        try:
+            tape = barograph.open(path)
+        except barograph.NotATapeError:
+            return None
+        return tape if tape.state == "ended" else None
+
+    return poll(look, f"the end of {path}")

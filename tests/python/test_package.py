@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package itself: what is imported when, where things are found, and that its table is what the headers say."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import INSTALLED, SOURCE
+
+import barograph
+
+
+def python(*arguments, **options):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, **options)
+
+
+def modules_of(code):
+    done = python("-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; before = set(sys.modules); {code}; "
+                  "print(*sorted(set(sys.modules) - before))")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_nothing_is_imported_before_it_is_used():
+    assert modules_of("import barograph") == {"barograph", "__future__"}
+    assert not {"ctypes", "subprocess", "asyncio", "inspect", "typing"} & modules_of("import barograph; barograph.record")
+
+
+def test_the_program_needs_os_and_sys_alone():
+    """It stands in front of short commands."""
+    assert modules_of("import barograph.__main__") - modules_of("import os, sys") == {"barograph", "barograph.__main__", "barograph._where", "__future__"}
+
+
+def test_python_dash_m_is_baro():
+    done = python("-m", "barograph", "--version")
+    assert done.stdout.split()[0] == "baro", done.stderr
+    assert done.stdout.split()[1] == barograph.__version__
+    assert python("-m", "barograph", "run", "-q", "-o", "t.baro", "--", "sh", "-c", "exit 7").returncode == 7
+    assert barograph.open("t.baro").summary.exit.status == 7
+
+
+def test_where():
+    done = python("-m", "barograph", "--where")
+    assert os.access(done.stdout.strip(), os.X_OK)
+
+
+def test_all_names_are_there():
+    for name in barograph.__all__:
+        assert getattr(barograph, name) is not None
+    with pytest.raises(AttributeError):
+        barograph.nothing  # noqa: B018
+
+
+@pytest.mark.skipif(INSTALLED, reason="needs the tree")
+def test_the_table_of_prototypes_is_that_of_the_headers():
+    done = python(str(SOURCE / "python" / "tools" / "make_abi.py"), "--check")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(INSTALLED, reason="needs the tree")
+def test_versions_agree():
+    header = (SOURCE / "include" / "baro" / "version.h").read_text()
+    assert f'"{barograph.__version__}"' in header
+
+
+def test_an_override_that_is_not_there_is_said(monkeypatch):
+    code = "import barograph\ntry:\n    barograph.open('x')\nexcept barograph.NotInstalledError as e:\n    print(e)"
+    done = python("-c", code, env={**os.environ, "BAROGRAPH_LIBBARO": "/nonexistent/libbaro.so.0"})
+    assert "can't be loaded" in done.stdout, done.stderr
+
+
+def test_a_library_of_another_version_is_said(tmp_path):
+    made = tmp_path / "other.c"
+    made.write_text('const char *baro_version(void) { return "9.9.9"; }\n')
+    library = tmp_path / "libbaro.so.0"
+    try:
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, made], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("there is no compiler")
+    code = "import barograph\ntry:\n    barograph.open('x')\nexcept barograph.NotInstalledError as e:\n    print(e)"
+    done = python("-W", "always", "-c", code, env={**os.environ, "BAROGRAPH_LIBBARO": str(library)})
+    assert "is libbaro 9.9.9, this package is of" in done.stderr
+    assert "has no baro_tape_open()" in done.stdout
+
+
+def test_elsewhere_it_imports_and_says_linux_only():
+    code = (
+        "import sys; sys.platform = 'darwin'\n"
+        "import barograph\n"
+        "assert not barograph.available()\n"
+        "for f in (lambda: barograph.open('x'), lambda: barograph.record(strict=True).start()):\n"
+        "    try: f()\n"
+        "    except barograph.Error as e: print(type(e).__name__, e)\n"
+    )
+    done = python("-c", code)
+    assert "LinuxOnlyError Linux only" in done.stdout, done.stderr
+    assert "RecordingError nothing is recorded: Linux only" in done.stdout
+
+
+def test_it_is_typed():
+    mypy = pytest.importorskip("mypy.api")
+    out, _, status = mypy.run(["--strict", os.path.dirname(barograph.__file__)])
+    assert status == 0, out

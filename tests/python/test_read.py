@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading tapes: the same numbers as `baro`, absent values with their reasons, growing tapes, many runs."""
+
+import asyncio
+import datetime
+import gc
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import weakref
+
+import pytest
+from conftest import INSTALLED, SOURCE
+
+import barograph
+from barograph import _where
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A tape of a few processes, with a phase."""
+    made = tmp_path_factory.mktemp("tape") / "t.baro"
+    code = (
+        "import subprocess, time, barograph\n"
+        "with barograph.phase('work', n=1):\n"
+        "    for i in range(3): subprocess.run(['sh', '-c', 'exit %d' % i])\n"
+        "    end = time.process_time() + 0.3\n"
+        "    while time.process_time() < end: pass\n"
+        "barograph.mark('half', loss=0.5)\n"
+        "held = bytearray(50_000_000)\n"
+        "time.sleep(0.2)\n"
+    )
+    done = barograph.run([sys.executable, "-c", code], tape=made, interval="10ms", overhead="off")
+    assert done.returncode == 0
+    return str(made)
+
+
+@pytest.fixture
+def tape(path):
+    return barograph.open(path)
+
+
+def baro(*arguments):
+    return subprocess.run([_where.baro(), *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def test_header(tape):
+    header = tape.header
+    assert header.argv[0] == sys.executable and header.mode == "run" and header.has_start
+    assert header.host == os.uname().nodename and header.cpus >= 1 and header.uid == os.getuid()
+    assert abs((datetime.datetime.now().astimezone() - header.start).total_seconds()) < 3600
+
+
+def test_the_summary_is_that_of_baro(tape, path):
+    said = json.loads(baro("summary", "--json", path))
+    assert tape.summary.to_dict() == {k: v for k, v in said.items() if k != "verdicts"}
+    for section in ("job", "limits", "exit"):
+        for name, value in getattr(tape.summary, section):
+            if name in said[section]:
+                expected = said[section][name]
+                got = value.reason if isinstance(value, barograph.Absent) and expected is not None else value
+                if isinstance(value, barograph.Absent):
+                    assert expected is None, name
+                else:
+                    assert got == pytest.approx(expected) if isinstance(expected, float) else got == expected, name
+    assert [str(c.name) for c in tape.commands] == [c["name"] for c in said["commands"]]
+    assert tape.summary.wall_ns == said["wall_ns"] and tape.summary.cpus == said["cpus"]
+    assert tape.summary.host.pressure is tape.summary["host.pressure"]
+    assert [(v.rule, v.title) for v in tape.verdicts] == [(v["rule"], v["title"]) for v in said["verdicts"]]
+
+
+def test_absent_is_not_zero(tape):
+    value = tape.summary.job.tcp_sent_bytes
+    assert isinstance(value, barograph.Absent) and not value and value.reason == "not asked"
+    for wrong in (lambda: value + 1, lambda: value > 0, lambda: float(value), lambda: sum([value]), lambda: f"{value:.1f}"):
+        with pytest.raises(TypeError, match="tcp_sent_bytes is absent"):
+            wrong()
+    assert tape.summary.job.get("tcp_sent_bytes", -1) == -1
+    assert tape.summary.job.to_dict()["tcp_sent_bytes"] is None
+    assert "absent" in f"{value}"
+
+
+def test_values_know_how_exact_they_are(tape):
+    value = tape.summary.job.cpu_ns
+    assert isinstance(value, int) and value > 300_000_000
+    assert value.is_lower_bound == tape.summary.to_dict()["job"]["cpu_is_lower_bound"]
+    assert pickle.loads(pickle.dumps(value)).flags == value.flags
+    from barograph.values import LOWER_BOUND, Real, Whole
+
+    assert repr(Whole(3, LOWER_BOUND)) == "at least 3" and str(Real(0.5)) == "0.5"
+    assert json.dumps(Whole(3, LOWER_BOUND)) == "3"
+
+
+def test_processes_and_exits(tape, path):
+    rows = [json.loads(line) for line in baro("export", "--entity", "exit", "--format", "jsonl", path).splitlines()]
+    assert [(e.pid, e.name, e.get("cpu_ns")) for e in tape.exits] == [(r["pid"], r["name"], r["cpu_ns"]) for r in rows]
+    processes = {p.pid: p for p in tape.processes}
+    assert len(processes) == tape.summary.job.processes_started
+    for e in tape.exits:
+        p = processes[e.pid]
+        assert p.end_ns == e.t_ns and (not e.get("cpu_ns") or p.cpu_ns == e.cpu_ns)
+    shells = [p for p in tape.processes if p.name == "sh"]
+    assert {p.returncode for p in shells if isinstance(p.returncode, int)} <= {0, 1, 2}
+    main = tape.processes[0]
+    assert main.rss_peak_bytes > 50_000_000 and main.returncode == 0
+    assert set(main.to_dict()) >= {"pid", "name", "cpu_ns", "begin_ns"}
+
+
+def test_timeline(tape):
+    (phase,) = tape.phases
+    assert phase.name == "work" and phase.attributes == {"n": 1} and phase.cpu_ns > 250_000_000
+    assert phase.processes_started >= 1 and phase.duration > 0.25
+    (mark,) = tape.marks
+    assert mark.name == "half" and mark.attributes == {"loss": 0.5} and mark.begin >= phase.end
+    assert {n.name for n in tape.notable} >= {"start", "end"}
+    with pytest.raises(AttributeError):
+        phase.no_such_fact  # noqa: B018
+
+
+def test_instants(tape):
+    peak = tape.at("peak")
+    assert peak.sum("rss_bytes") > 50_000_000
+    first, last = tape.at("start"), tape.at("end")
+    assert first.t_ns == tape.range_ns[0] and last.t_ns == tape.range_ns[1]
+    assert first.t < tape.at("50%").t < last.t and tape.at("-0.1").t < last.t
+    assert tape.at(0.1).t_ns == pytest.approx(100_000_000, abs=60_000_000)
+    assert tape.at(0.1, "before").t <= 0.1 <= tape.at(0.1, "after").t
+    assert tape.at(tape.header.start + datetime.timedelta(seconds=0.2)).t > first.t
+    assert tape.at(1e6, "exact") is None
+    with pytest.raises(barograph.ArgumentError):
+        tape.at("soon")
+    (process,) = [p for p in peak.processes if p.rss_bytes > 50_000_000]
+    assert peak.process(process.pid).id == process.id
+    assert process.cmdline and process.state in ("R", "S", "D") and process.threads == 1
+    assert peak.host.cpus >= 1 and peak.entities("cpu")[0].name == "cpu0"
+    assert peak.recorder.samples > 0
+    with pytest.raises(AttributeError):
+        process.no_such_metric  # noqa: B018
+
+
+def test_an_instant_outlives_its_tape(path):
+    tape = barograph.open(path)
+    sample = tape.at("peak")
+    process = sample.processes[0]
+    tape.close()
+    gone = weakref.ref(tape)
+    del tape, sample
+    gc.collect()
+    assert gone() is None
+    assert process.rss_bytes > 0 and process.name
+
+
+def test_a_closed_tape_is_said(path):
+    with barograph.open(path) as tape:
+        pass
+    for use in (lambda: tape.summary, lambda: tape.at("peak"), lambda: next(iter(tape)), lambda: tape.state):
+        with pytest.raises(barograph.ClosedError, match="is closed"):
+            use()
+
+
+def test_series(tape):
+    cores = tape.series("cores", 50)
+    assert len(cores) == len(cores.t) == 50 and cores.unit == "cores"
+    assert 0.5 < cores.peak <= os.cpu_count() * 1.2
+    assert tape.summary.job.cores_peak / 2 < cores.peak < tape.summary.job.cores_peak * 1.5
+    assert max(v for v in tape.series("rss", 20).most if v is not None) > 50_000_000
+    name = tape.processes[0].name
+    assert tape.series(f"process.rss@{name}").peak > 50_000_000
+    assert tape.series("host.memory_used_bytes", 5).unit == "bytes"
+    assert tape.series("process.count").peak >= 1
+    assert tape.series("cpu.busy_ratio@cpu0", 10).unit == "ratio"
+    assert len(tape.series("cores", 10, start=0.1, end=0.2)) == 10
+    for wrong in ("nothing", "nothing.at_all", "job.nothing"):
+        with pytest.raises(barograph.ArgumentError, match="nothing"):
+            tape.series(wrong)
+
+
+def test_iteration(tape):
+    samples = list(tape)
+    assert [s.t_ns for s in samples] == sorted(s.t_ns for s in samples)
+    assert len(samples) == tape.summary.recorder.samples
+    assert samples[0].job.cpu_ns <= samples[-1].job.cpu_ns
+    kinds = {type(r).__name__ for r in tape.records()}
+    assert {"Sample", "Exit", "Event"} <= kinds
+    a, b = iter(tape), iter(tape)
+    assert next(a).t_ns == next(b).t_ns, "each iteration has a position of its own"
+
+
+def test_iteration_keeps_the_tape(path):
+    records = barograph.open(path).records()
+    gc.collect()
+    assert len(list(records)) > 3
+
+
+def test_a_growing_tape():
+    job = subprocess.Popen(["sleep", "1000"])
+    try:
+        rec = barograph.record("g.baro", pid=job.pid, interval="20ms", strict=True).start()
+        tape = rec.tape
+        assert tape.state == "running"
+        seen = []
+        for sample in tape.follow(timeout=60):
+            seen.append(sample.t_ns)
+            if len(seen) == 5:
+                rec.stop()
+        assert seen == sorted(set(seen)) and len(seen) >= 5
+        assert tape.state == "ended"
+        assert seen == [s.t_ns for s in tape]
+    finally:
+        job.kill()
+        job.wait()
+
+
+def test_a_growing_tape_with_asyncio():
+    async def main():
+        async with barograph.record("g.baro", interval="20ms", strict=True) as rec:
+            n = 0
+            async for _ in rec.tape:
+                n += 1
+                if n == 5:
+                    break
+            await rec.astop()
+            return n, [s async for s in rec.tape]
+
+    n, samples = asyncio.run(main())
+    assert n == 5 and len(samples) >= 5
+
+
+def test_one_tape_in_many_threads(tape):
+    found = []
+
+    def use():
+        for _ in range(3):
+            found.append((int(tape.summary.job.cpu_ns), len(tape.processes), len(list(tape)), tape.at("peak").t_ns))
+
+    threads = [threading.Thread(target=use) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(found) == 12 and len(set(found)) == 1
+
+
+def test_nothing_leaks(path):
+    def use():
+        tape = barograph.open(path)
+        return tape.summary, tape.processes, list(tape), tape.series("cores"), tape.timeline, tape.verdicts
+
+    def fds():
+        return len(os.listdir("/proc/self/fd"))
+
+    use()
+    before = fds()
+    for _ in range(10):
+        use()
+    assert fds() == before
+
+
+def test_from_memory_and_from_a_descriptor(path, tape):
+    with open(path, "rb") as file:
+        data = file.read()
+        of_fd = barograph.Tape.from_fd(file.fileno(), "mine")
+    of_memory = barograph.Tape.from_bytes(data)
+    for each in (of_fd, of_memory):
+        assert each.summary.job.cpu_ns == tape.summary.job.cpu_ns and len(list(each)) == len(list(tape))
+    del data
+    gc.collect()
+    assert of_memory.at("peak").t_ns == tape.at("peak").t_ns
+
+
+def test_errors_have_the_librarys_text(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nothing.baro"):
+        barograph.open("nothing.baro")
+    with pytest.raises(barograph.TapeNotFoundError):
+        barograph.open("@last")
+    with pytest.raises(barograph.ArgumentError):
+        barograph.open("@first")
+    (tmp_path / "x.baro").write_text("no tape at all, but long enough to be looked at" * 100)
+    with pytest.raises(barograph.NotATapeError, match="x.baro") as error:
+        barograph.open(tmp_path / "x.baro")
+    assert isinstance(error.value, (OSError, ValueError)) and error.value.code == -5001
+    with pytest.raises(barograph.NotATapeError):
+        barograph.Tape.from_bytes(b"")
+
+
+def test_torn_at_every_place(path):
+    """A tape that is cut off is read up to there."""
+    with open(path, "rb") as file:
+        data = file.read()
+    counts = []
+    for end in range(0, len(data), max(1, len(data) // 50)):
+        try:
+            counts.append(len(list(barograph.Tape.from_bytes(data[:end]))))
+        except barograph.NotATapeError:
+            assert not counts
+    assert counts == sorted(counts) and counts[-1] > 3
+
+
+@pytest.mark.skipif(INSTALLED, reason="needs the tree")
+def test_tapes_of_every_version():
+    tapes = sorted((SOURCE / "tests" / "tape").rglob("*.baro"))
+    assert tapes
+    for each in tapes:
+        try:
+            tape = barograph.open(each)
+        except barograph.Error:
+            continue
+        assert isinstance(tape.summary.to_dict(), dict)
+        for sample in tape:
+            sample.job.to_dict(), sample.host.to_dict(), [p.to_dict() for p in sample.processes]
+        assert tape.timeline.items is not None and tape.verdicts is not None and tape.processes is not None
+
+
+def test_runs(tmp_path):
+    for status in (0, 1, 2):
+        barograph.run(["sh", "-c", f"exit {status}"])
+    runs = barograph.runs()
+    assert len(runs) == 3 and runs[0].path == barograph.open("@1").path
+    rows = runs.to_dicts()
+    assert [r["exit_status"] for r in rows] == [2, 1, 0] and rows[0]["processes_started"] == 1
+    failed = runs.filter(lambda r: r.summary.exit.status)
+    assert [r.number for r in failed] == [1, 2]
+    assert len(runs[1:]) == 2
+    (tmp_path / "runs" / "20200101T000000.000000Z-x-1.baro").write_text("broken")
+    assert "error" in barograph.runs().to_dicts()[-1]
+    assert len(barograph.runs(tmp_path / "runs")) == 4
+
+
+def test_reports_and_notebooks(tape, tmp_path):
+    page = tape.report(tmp_path / "r.html")
+    assert "<html" in open(page).read().lower()
+    with pytest.raises(barograph.Error, match="r.html"):
+        tape.report(tmp_path / "r.html")
+    tape.report(tmp_path / "r.html", force=True)
+    shown = tape._repr_html_()
+    assert "<script" not in shown and shown.count("data:image/svg+xml") == 2 and len(shown) < 70_000
+    assert "prefers-color-scheme" in tape.plot("memory")
+    with pytest.raises(barograph.Error):
+        tape.plot("no-such-figure")

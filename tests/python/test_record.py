@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recording from inside an interpreter: what is on the tape, and that the interpreter has nothing of it."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import threading
+import time
+import warnings
+
+import pytest
+from conftest import ended, poll
+
+import barograph
+
+BUSY = """
+import time
+def busy(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+"""
+
+
+def descriptors():
+    return {os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")}
+
+
+def no_child_is_left():
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_block_is_recorded():
+    before = descriptors()
+    with barograph.record("t.baro", strict=True) as rec:
+        assert rec.active
+        no_child_is_left()
+        with rec.phase("fit", rows=3):
+            end = time.process_time() + 0.2
+            while time.process_time() < end:
+                pass
+        rec.mark("epoch", loss=0.25, step=7, name="first", good=True, more=[1, {"a": None}], time=1.5)
+        subprocess.run(["sh", "-c", "exit 3"], check=False)
+        now = rec.now
+        assert now is not None and [p.pid for p in now.processes] == [os.getpid()]
+    no_child_is_left()
+    assert descriptors() == before
+    assert not rec.active
+    tape = rec.tape
+    assert tape.path == os.path.abspath("t.baro") and tape.state == "ended"
+    assert tape.header.targets == [os.getpid()]
+    assert tape.summary.job.cpu_ns >= 150_000_000
+    assert tape.summary.exit.is_detached is True
+    (phase,) = tape.phases
+    assert phase.name == "fit" and phase.attributes == {"rows": 3} and not phase.is_open
+    assert phase.cpu_ns >= 100_000_000
+    (mark,) = tape.marks
+    assert mark.attributes == {"loss": 0.25, "step": 7, "name": "first", "good": True, "more": [1, {"a": None}], "time_": 1.5}
+    assert mark.pid == os.getpid()
+    assert [e.returncode for e in tape.exits] == [3]
+
+
+def test_the_recorder_is_not_in_the_job():
+    with barograph.record("t.baro", strict=True):
+        pass
+    assert [p.pid for p in barograph.open("t.baro").processes] == [os.getpid()]
+    assert barograph.open("t.baro").summary.job.processes_started == 1
+
+
+def test_start_and_stop_may_be_called_twice():
+    rec = barograph.record("t.baro", strict=True)
+    assert rec.start() is rec and rec.start() is rec
+    assert rec.stop() is rec and rec.stop() is rec
+    assert rec.summary.job.processes_started == 1
+
+
+def test_nested_and_side_by_side():
+    with barograph.record("a.baro", strict=True) as a:
+        with barograph.record("b.baro", strict=True) as b:
+            barograph.mark("inner")
+            b.mark("b")
+            a.mark("a")
+            assert os.environ["BARO_TAPE"] == b.path
+        barograph.mark("outer")
+        assert os.environ["BARO_TAPE"] == a.path
+    assert "BARO_TAPE" not in os.environ
+    assert [m.name for m in b.tape.marks] == ["inner", "b"]
+    assert [m.name for m in a.tape.marks] == ["a", "outer"]
+    barograph.mark("nowhere")
+
+
+def test_many_at_once():
+    recordings = [barograph.record(f"{i}.baro", strict=True).start() for i in range(20)]
+    for i, rec in enumerate(recordings):
+        rec.mark(f"m{i}")
+    for rec in recordings[::2] + recordings[1::2]:
+        rec.stop()
+    assert [[m.name for m in rec.tape.marks] for rec in recordings] == [[f"m{i}"] for i in range(20)]
+    no_child_is_left()
+
+
+def test_from_threads():
+    def one(i):
+        with barograph.record(f"{i}.baro", strict=True) as rec:
+            rec.mark(f"m{i}")
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert [[m.name for m in barograph.open(f"{i}.baro").marks] for i in range(8)] == [[f"m{i}"] for i in range(8)]
+
+
+def test_nothing_grows():
+    before = descriptors()
+    for _ in range(100):
+        barograph.record("t.baro", force=True, strict=True).start().stop()
+    assert descriptors() == before
+    no_child_is_left()
+
+
+def test_decorators():
+    @barograph.record
+    def plain(x):
+        """Its text."""
+        return x + 1
+
+    @barograph.record()
+    async def coroutine(x):
+        await asyncio.sleep(0)
+        return x + 2
+
+    @barograph.record()
+    def generator(x):
+        got = yield x
+        yield got
+
+    @barograph.record()
+    async def stream(x):
+        got = yield x
+        try:
+            yield got
+        except KeyError:
+            yield "caught"
+
+    assert plain(1) == 2 and plain.__doc__ == "Its text." and plain(2) == 3
+    assert asyncio.run(coroutine(1)) == 3
+    g = generator(5)
+    assert next(g) == 5 and g.send("sent") == "sent"
+    g.close()
+
+    async def drive():
+        s = stream(7)
+        return [await s.__anext__(), await s.asend("sent"), await s.athrow(KeyError())]
+
+    assert asyncio.run(drive()) == [7, "sent", "caught"]
+    assert len(barograph.runs()) == 5, "each call is a recording of its own"
+
+
+def test_async_with():
+    async def main():
+        turns = 0
+
+        async def other():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.ensure_future(other())
+        async with barograph.record("t.baro", strict=True) as rec:
+            async with rec.phase("part"):
+                await asyncio.sleep(0.01)
+        task.cancel()
+        return turns
+
+    assert asyncio.run(main()) > 2
+    assert [p.name for p in barograph.open("t.baro").phases] == ["part"]
+
+
+def test_phases_say_what_failed():
+    with barograph.record("t.baro", strict=True) as rec:
+        with pytest.raises(ValueError), rec.phase("bad"):
+            raise ValueError("no")
+
+        @rec.phase("called")
+        def called():
+            return 5
+
+        assert called() == 5 and called() == 5
+    assert [(p.name, p.attributes) for p in rec.tape.phases] == [("bad", {"error": "ValueError"}), ("called", {}), ("called", {})]
+
+
+def test_an_exception_leaves_with_its_tape():
+    with pytest.raises(KeyError):
+        with barograph.record("t.baro", strict=True):
+            raise KeyError("x")
+    assert barograph.open("t.baro").state == "ended"
+
+
+def test_of_other_processes():
+    job = subprocess.Popen(["sleep", "1000"])
+    try:
+        with barograph.record("t.baro", pid=job.pid, strict=True) as rec:
+            assert "BARO_TAPE" not in os.environ
+        assert rec.tape.header.targets == [job.pid]
+    finally:
+        job.kill()
+        job.wait()
+
+
+def test_tasks_and_options():
+    with barograph.record("t.baro", tasks={"sleepers": "^sleep"}, interval=0.01, metrics="cpu,rss", cmdline=False, host=False,
+                          overhead="off", strict=True) as rec:  # fmt: skip
+        subprocess.run(["sleep", "0.1"], check=True)
+    assert [str(t.name) for t in rec.tape.tasks] == ["sleepers"]
+    assert rec.tape.header.interval_ns == 10_000_000
+    process = next(iter(rec.tape)).processes[0]
+    assert not process.pss_bytes and process.pss_bytes.reason == "not asked"
+
+
+def test_without_children():
+    with barograph.record("t.baro", children=False, strict=True):
+        subprocess.run(["true"], check=True)
+    assert [p.pid for p in barograph.open("t.baro").processes] == [os.getpid()]
+
+
+# ---- what can't be recorded ----
+
+
+def test_the_program_goes_on_where_nothing_can_be_recorded(tmp_path):
+    (tmp_path / "t.baro").write_text("mine")
+    with pytest.warns(barograph.RecordingWarning, match="t.baro"):
+        with barograph.record("t.baro") as rec:
+            rec.mark("x")
+            with rec.phase("y"):
+                pass
+            assert rec.now is None
+    assert (tmp_path / "t.baro").read_text() == "mine" and rec.path is None
+    with pytest.raises(barograph.RecordingError, match="t.baro"):
+        barograph.record("t.baro", strict=True).start()
+    with pytest.raises(barograph.RecordingError):
+        rec.tape  # noqa: B018
+    no_child_is_left()
+
+
+def test_without_the_program(monkeypatch):
+    monkeypatch.setenv("BAROGRAPH_BARO", "/nonexistent/baro")
+    with pytest.warns(barograph.RecordingWarning, match="/nonexistent/baro"):
+        with barograph.record():
+            pass
+    with pytest.raises(barograph.RecordingError):
+        barograph.record(strict=True).start()
+
+
+def test_of_a_process_that_is_gone():
+    job = subprocess.Popen(["true"])
+    job.wait()
+    with pytest.raises(barograph.RecordingError, match="no process has the pid"):
+        barograph.record(pid=job.pid, strict=True).start()
+
+
+def test_a_recorder_that_was_killed():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with barograph.record("t.baro", strict=True) as rec:
+            os.kill(rec.tape.header.recorder_pid, signal.SIGKILL)
+            poll(lambda: not rec.active, "the end of the recorder")
+            rec.mark("still no error")
+    assert barograph.open("t.baro").state == "cut off"
+
+
+# ---- how an interpreter ends ----
+
+ENDS = {
+    "kill": ("os.kill(os.getpid(), signal.SIGKILL)", -9),
+    "_exit": ("os._exit(5)", 5),
+    "exit": ("sys.exit(6)", 6),
+    "abort": ("os.abort()", -6),
+    "error": ("raise ValueError", 1),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_the_tape_is_whole_however_the_interpreter_ends(script, how):
+    code, status = ENDS[how]
+    job = script(BUSY + f"""
+import barograph, os, signal, sys
+rec = barograph.record("t.baro", strict=True).start()
+rec.mark("before")
+busy(0.05)
+{code}
+""", preexec_fn=lambda: __import__("resource").setrlimit(4, (0, 0)))
+    job.end(status)
+    tape = ended("t.baro")
+    assert [m.name for m in tape.marks] == ["before"]
+    assert tape.summary.job.cpu_ns >= 30_000_000
+
+
+def test_exec(script):
+    job = script("""
+import barograph, os
+barograph.record("t.baro", strict=True).start()
+os.execv("/bin/sh", ["sh", "-c", "exit 4"])
+""")
+    job.end(4)
+    tape = ended("t.baro")
+    assert "exec" in [e.kind for e in tape.events]
+    assert len(tape.processes) == 1
+
+
+def test_a_fork_does_not_stop_its_parents_recording(script):
+    job = script("""
+import barograph, os, sys
+with barograph.record("t.baro", strict=True) as rec:
+    pid = os.fork()
+    if pid == 0:
+        rec.mark("in the child")
+        barograph.mark("of the environment")
+        assert not rec.active
+        sys.exit(3)                      # leaves the block, and runs what atexit has
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 3 if hasattr(os, "waitstatus_to_exitcode") else True
+    assert rec.active
+    rec.mark("in the parent")
+""")
+    job.end(0)
+    tape = barograph.open("t.baro")
+    assert sorted(m.name for m in tape.marks) == ["in the child", "in the parent", "of the environment"]
+    child = next(p for p in tape.processes if p.pid != job.process.pid)
+    assert {m.pid for m in tape.marks if m.name != "in the parent"} == {child.pid}
+
+
+def test_workers_of_multiprocessing(script):
+    job = script("""
+import multiprocessing, sys
+import barograph
+def work(i):
+    barograph.mark("worked", i=i)
+    return i * i
+if __name__ == "__main__":
+    with barograph.record("t.baro", strict=True) as rec:
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(pool.map(work, range(4)))
+""")
+    assert "[0, 1, 4, 9]" in job.end(0)
+    assert sorted(m.attributes["i"] for m in barograph.open("t.baro").marks) == [0, 1, 2, 3]
+
+
+def test_interrupt(script):
+    """^C is for the program: the recorder is in a session of its own."""
+    job = script("""
+import barograph, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with barograph.record("t.baro", strict=True):
+    print("ready", flush=True)
+    time.sleep(100)
+""", start_new_session=True)
+    assert job.line() == "ready"
+    os.killpg(job.process.pid, signal.SIGINT)
+    job.process.wait(60)
+    assert barograph.open("t.baro").state == "ended"
+
+
+def test_marks_inside_of_baro_run(script):
+    done = barograph.run(
+        [__import__("sys").executable, "-c", "import barograph\nwith barograph.phase('p'):\n    barograph.mark('m', x=1)"],
+        tape="t.baro", check=True,
+    )  # fmt: skip
+    assert [m.attributes for m in done.tape.marks] == [{"x": 1}]
+    assert [p.name for p in done.tape.phases] == ["p"]
+
+
+# ---- run() ----
+
+
+def test_run_is_subprocess_run():
+    done = barograph.run(["sh", "-c", "cat; echo err >&2; exit 3"], input="in", capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "in", "err\n")
+    assert done.args[0] == "sh"
+    assert done.tape.summary.exit.status == 3 and done.tape.header.argv[0] == "sh"
+    assert barograph.open("@last").path == done.tape.path
+    assert barograph.run("exit 4", shell=True).returncode == 4
+    with pytest.raises(FileNotFoundError):
+        barograph.run(["no-such-command-at-all"])
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        barograph.run(["false"], check=True)
+    assert failed.value.tape.summary.exit.status == 1
+
+
+def test_run_ends_what_takes_too_long():
+    with pytest.raises(subprocess.TimeoutExpired):
+        barograph.run(["sleep", "1000"], timeout=0.3, tape="t.baro")
+    assert ended("t.baro").summary.exit.signal == "SIGKILL"
+
+
+def test_run_without_the_program(monkeypatch):
+    monkeypatch.setenv("BAROGRAPH_BARO", "/nonexistent/baro")
+    with pytest.warns(barograph.RecordingWarning):
+        done = barograph.run(["sh", "-c", "exit 3"])
+    assert done.returncode == 3 and done.tape is None
