@@ -123,6 +123,13 @@ BARO_API int baro_tape_arrow(const struct baro_tape *tape, int rows, const char 
                              const struct baro_arrow_options *options, struct ArrowArrayStream *ret,
                              struct baro_error *err);
 
+/**
+ * For the Arrow PyCapsule interface: the destructor of a PyCapsule called "arrow_array_stream". It releases the stream,
+ * if nobody took it, and frees it: the struct is in memory from malloc(3). It does nothing where there is no Python.
+ * @param capsule a PyObject *.
+ */
+BARO_API void baro_arrow_capsule_free(void *capsule);
+
 #ifdef __cplusplus
 }
 #endif

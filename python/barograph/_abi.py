@@ -318,6 +318,56 @@ class baro_column(Structure):
     ]
 
 
+class ArrowSchema(Structure):
+    _fields_ = [
+        ("format", c_char_p),
+        ("name", c_char_p),
+        ("metadata", c_char_p),
+        ("flags", c_int64),
+        ("n_children", c_int64),
+        ("children", c_void_p),
+        ("dictionary", c_void_p),
+        ("release", c_void_p),
+        ("private_data", c_void_p),
+    ]
+
+
+class ArrowArray(Structure):
+    _fields_ = [
+        ("length", c_int64),
+        ("null_count", c_int64),
+        ("offset", c_int64),
+        ("n_buffers", c_int64),
+        ("n_children", c_int64),
+        ("buffers", POINTER(c_void_p)),
+        ("children", c_void_p),
+        ("dictionary", c_void_p),
+        ("release", c_void_p),
+        ("private_data", c_void_p),
+    ]
+
+
+class ArrowArrayStream(Structure):
+    _fields_ = [
+        ("get_schema", c_void_p),
+        ("get_next", c_void_p),
+        ("get_last_error", c_void_p),
+        ("release", c_void_p),
+        ("private_data", c_void_p),
+    ]
+
+
+class baro_arrow_options(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("from_ns", c_uint64),
+        ("to_ns", c_uint64),
+        ("batch_rows", c_size_t),
+        ("user", c_void_p),
+        ("user_context", c_void_p),
+    ]
+
+
 class baro_sum(Structure):
     _fields_ = [
         ("value", c_uint64),
@@ -655,6 +705,8 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_previous_kept_process": (c_void_p, (c_void_p, c_void_p)),
     "baro_previous_kept_entity": (c_void_p, (c_void_p, c_void_p)),
     "baro_sample_columns": (c_size_t, (c_void_p, c_int, POINTER(c_int), c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)), POINTER(POINTER(c_uint8)))),
+    "baro_tape_arrow": (c_int, (c_void_p, c_int, c_char_p, POINTER(baro_arrow_options), POINTER(ArrowArrayStream), POINTER(baro_error))),
+    "baro_arrow_capsule_free": (None, (c_void_p,)),
     "baro_process_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
     "baro_job_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
     "baro_host_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),

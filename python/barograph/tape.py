@@ -11,7 +11,7 @@ import select
 import time
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Union
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 
 from . import _abi, series
 from ._lib import NEW, Handle, call, lib, make, raw, text
@@ -24,6 +24,7 @@ from .values import instant
 
 if TYPE_CHECKING:
     from .processes import ProcessOfTape
+    from .rows import Rows
 
 Record = Union[Sample, Exit, Event, Limits, Damage]
 Moment = Union[str, float, int, datetime.datetime]
@@ -404,6 +405,26 @@ class Tape:
         async for record in self.arecords():
             if isinstance(record, Sample):
                 yield record
+
+    # ---- rows ----
+
+    def rows(
+        self,
+        kind: str,
+        columns: str | Iterable[str] | None = None,
+        *,
+        start: float | None = None,
+        end: float | None = None,
+        batch_rows: int = 0,
+    ) -> Rows:
+        """The rows that `baro export` writes, as Arrow: for pyarrow.table(), polars.DataFrame(), DuckDB, ...
+
+        kind: "process", "job", "exit", "event", "host", "cpu", "disk", ... columns: names, or names separated by commas;
+        without them those of `baro export`. start and end are seconds since the tape began.
+        """
+        from .rows import Rows
+
+        return Rows(self, kind, columns, start, end, batch_rows)
 
     # ---- the rest ----
 

@@ -93,9 +93,14 @@ def fields_of(body, structs, callbacks, name, out):
             member = declaration.split()[1]
             fields.append((member, f"{name}_{member}"))
             continue
+        pointer = re.fullmatch(r"[\w\s*]+\(\*(\w+)\)\(.*\)", declaration, re.S)
+        if pointer:
+            fields.append((pointer[1], "c_void_p"))
+            continue
         first, *more = declaration.split(",")
         kind, member, length = split_declarator(first)
-        ctype = type_of(kind, structs, callbacks)
+        # A struct can't name itself before it is made: a pointer to one of its own is a plain pointer.
+        ctype = "c_void_p" if f"struct {name} " in kind else type_of(kind, structs, callbacks)
         for each in [member, *(m.strip() for m in more)]:
             fields.append((each, f"{ctype} * {length}" if length else ctype))
     return fields

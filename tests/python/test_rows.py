@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows as Arrow: the same as `baro export`, with every library that is at hand, and nothing is left behind."""
+
+import ctypes
+import csv
+import gc
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+import barograph
+from barograph import _where
+
+COLUMNS = "t_ns,pid,name,cpu_ns,rss_bytes,cores,state"
+
+
+@pytest.fixture(scope="module")
+def tape(tmp_path_factory):
+    made = tmp_path_factory.mktemp("rows") / "t.baro"
+    code = "import subprocess, time\nfor i in range(5): subprocess.run(['sleep', '0.03'])"
+    barograph.run([sys.executable, "-c", code], tape=made, interval="10ms", overhead="off")
+    return barograph.open(made)
+
+
+def exported(tape, kind, columns):
+    out = subprocess.run(
+        [_where.baro(), "export", "--entity", kind, "-c", columns, tape.path], capture_output=True, text=True, check=True
+    ).stdout
+    return list(csv.DictReader(io.StringIO(out)))
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_without_a_library(tape):
+    expected = exported(tape, "process", COLUMNS)
+    rows = tape.rows("process", COLUMNS).to_dicts()
+    assert len(rows) == len(expected) > 10
+    for got, want in zip(rows, expected):
+        assert list(got) == COLUMNS.split(",")
+        for name, value in got.items():
+            if isinstance(value, float):
+                assert value == pytest.approx(float(want[name]), rel=1e-6, abs=1e-6)
+            else:
+                assert ("" if value is None else str(value)) == want[name], name
+    small = tape.rows("process", COLUMNS, batch_rows=3).to_dicts()
+    assert small == rows
+    assert tape.rows("process").columns[:3] == ["time", "t_ns", "pid"]
+    for kind in ("job", "exit", "event", "host", "cpu"):
+        assert tape.rows(kind).to_dicts()
+
+
+def test_a_part(tape):
+    middle = tape.rows("job", ["t_ns", "cpu"], start=0.05, end=0.1).to_dict()
+    assert middle["t_ns"] and all(50_000_000 <= t <= 100_000_000 for t in middle["t_ns"])
+
+
+def test_errors(tape):
+    with pytest.raises(barograph.ArgumentError, match="nothing"):
+        tape.rows("nothing")
+    with pytest.raises(barograph.ArgumentError, match="no_column"):
+        tape.rows("job", "no_column")
+
+
+def test_a_capsule_that_nobody_takes(tape):
+    before = descriptors()
+    for _ in range(20):
+        capsule = tape.rows("process").__arrow_c_stream__()
+        assert type(capsule).__name__ == "PyCapsule"
+    cycle = [capsule]
+    cycle.append(cycle)
+    del capsule, cycle
+    gc.collect()
+    assert descriptors() == before
+
+
+def test_a_capsule_that_is_left_at_the_end(tape):
+    code = f"import barograph, sys\nsys.kept = barograph.open({tape.path!r}).rows('job').__arrow_c_stream__()"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", "import sys, builtins\n" + code.replace("sys.kept", "builtins.kept")],
+                          check=False).returncode == 0  # fmt: skip
+
+
+def test_libraries_that_take_arrow(tape):
+    want = sum(int(r["cpu_ns"] or 0) for r in exported(tape, "process", COLUMNS))
+    rows = tape.rows("process", COLUMNS)
+    tried = 0
+    before = descriptors()
+    try:
+        import pyarrow
+
+        assert pyarrow.table(rows).column("cpu_ns").to_pylist() == rows.to_dict()["cpu_ns"]
+        assert pyarrow.RecordBatchReader.from_stream(rows).read_all().num_rows == len(rows.to_dicts())
+        tried += 1
+    except ImportError:
+        pass
+    try:
+        import polars
+
+        assert polars.DataFrame(rows)["cpu_ns"].sum() == want
+        tried += 1
+    except ImportError:
+        pass
+    try:
+        import duckdb
+
+        assert duckdb.sql("select sum(cpu_ns) from rows").fetchall() == [(want,)]
+        tried += 1
+    except ImportError:
+        pass
+    try:
+        import pandas
+
+        if hasattr(pandas.DataFrame, "from_arrow"):
+            assert pandas.DataFrame.from_arrow(rows)["cpu_ns"].sum() == want
+            tried += 1
+    except ImportError:
+        pass
+    gc.collect()
+    if not tried:
+        pytest.skip("no library that takes Arrow")
+    assert descriptors() <= before + 2  # libraries open their own
+
+
+def test_the_structs_are_those_of_arrow():
+    from barograph import _abi
+
+    assert [ctypes.sizeof(s) for s in (_abi.ArrowSchema, _abi.ArrowArray, _abi.ArrowArrayStream)] == [72, 80, 40]
