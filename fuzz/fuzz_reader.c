@@ -43,6 +43,7 @@ static void read_all(const char *path)
         sink += touch_record(tape, &r);
         last_ns = r.t_ns;
     }
+    sink += touch_arrow(tape);
     if (baro_tape_seek(tape, last_ns / 2, &r, &err) > 0)
         sink += touch_record(tape, &r);
     if (baro_tape_rewind(tape, &err) == 0 && baro_summary_of_tape(tape, &summary, &err) == 0) {

@@ -18,6 +18,7 @@ static int walk(const char *path)
     uint64_t sum = touch_front(t);
     while (baro_tape_next(t, &r, NULL) == 1)
         sum += touch_record(t, &r);
+    sum += touch_arrow(t);
     sum += baro_tape_damage(t) + baro_tape_complete(t) + (uint64_t)baro_tape_state(t);
     (void)sum;
     baro_tape_close(t);

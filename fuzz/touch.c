@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "touch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t touch_process(const struct baro_tape *t, const struct baro_process *p)
@@ -133,5 +134,56 @@ uint64_t touch_front(struct baro_tape *t)
         for (int metric = 0; metric < baro_tape_metric_count(t, kind); metric++)
             sum += strlen(baro_tape_metric(t, kind, metric)->help);
     }
+    return sum;
+}
+
+static uint64_t touch_array(const struct ArrowArray *a)
+{
+    uint64_t sum = (uint64_t)a->length + (uint64_t)a->null_count;
+    for (int64_t i = 0; i < a->n_children; i++) {
+        const struct ArrowArray *child = a->children[i], *words = child->dictionary;
+        const int32_t *number = child->buffers[1], *end = words ? words->buffers[1] : NULL;
+        const uint8_t *valid = child->buffers[0];
+        if (child->length != a->length)
+            abort();
+        for (int64_t row = 0; words && row < a->length; row++) {
+            if (valid && !(valid[row / 8] >> row % 8 & 1))
+                continue;
+            if (number[row] < 0 || number[row] >= words->length || end[number[row]] > end[number[row] + 1])
+                abort();
+            sum += (uint64_t)end[number[row] + 1];
+        }
+    }
+    return sum;
+}
+
+static uint64_t touch_stream(struct ArrowArrayStream *s)
+{
+    struct ArrowSchema schema;
+    struct ArrowArray a;
+    uint64_t sum = 0;
+    if (s->get_schema(s, &schema) == 0) {
+        sum += (uint64_t)schema.n_children;
+        schema.release(&schema);
+    }
+    while (s->get_next(s, &a) == 0 && a.release) {
+        sum += touch_array(&a);
+        a.release(&a);
+    }
+    sum += baro_arrow_damage(s);
+    s->release(s);
+    return sum;
+}
+
+uint64_t touch_arrow(const struct baro_tape *t)
+{
+    uint64_t sum = 0;
+    struct ArrowArrayStream s;
+    for (int rows = BARO_ROWS_EVENT; rows <= baro_tape_kind_count(t); rows++) {
+        if (baro_tape_arrow(t, rows, NULL, NULL, &s, NULL) == 0)
+            sum += touch_stream(&s);
+    }
+    if (baro_tape_arrow(t, BARO_KIND_JOB, "t,cpu,cores,phase", NULL, &s, NULL) == 0)
+        sum += touch_stream(&s);
     return sum;
 }

@@ -8,6 +8,8 @@
 uint64_t touch_front(struct baro_tape *t); /* header, kinds and metrics */
 uint64_t touch_attribute(const struct baro_attribute *a);
 uint64_t touch_sample(const struct baro_tape *t, const struct baro_sample *s);
+/* Reads all rows of the tape as Arrow arrays. */
+uint64_t touch_arrow(const struct baro_tape *t);
 uint64_t touch_record(const struct baro_tape *t, const struct baro_record *r);
 
 #endif

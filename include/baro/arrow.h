@@ -130,6 +130,13 @@ BARO_API int baro_tape_arrow(const struct baro_tape *tape, int rows, const char 
  */
 BARO_API void baro_arrow_capsule_free(void *capsule);
 
+/**
+ * Tells whether the rows are all that the tape had.
+ * @param stream one that baro_tape_arrow() made, not released.
+ * @return how many bytes of the tape it has stepped over so far because they were damaged.
+ */
+BARO_API uint64_t baro_arrow_damage(const struct ArrowArrayStream *stream);
+
 #ifdef __cplusplus
 }
 #endif

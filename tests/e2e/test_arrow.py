@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import arrow_file
 import arrow_reader
 import pytest
 
@@ -167,6 +168,52 @@ def test_every_row_of_a_tape_without_samples(run):
     assert rows and len(run.export(tape, "event", "--columns", "t_ns,phase")) == len(rows)
 
 
+# ---- baro export --format arrow ----------------------------------------------------------------------------------------
+
+
+def test_file_has_what_the_stream_has(run, library, tape, work):
+    run.record(tape, JOB, "--interval", "20ms")
+    for path in [tape, *TAPES]:
+        for kind in kinds_of(run, path):
+            done = run("export", "--format", "arrow", "--entity", kind, path, status=0, text=False)
+            names, metadata, rows = arrow_file.read(done.stdout)
+            table = arrow_reader.Table(library, path, kind)
+            assert names == table.names
+            assert metadata == table.metadata
+            assert rows == table.rows()
+
+
+def test_file_of_many_batches(run, tape):
+    """Mostly more rows than a batch has: texts are numbered anew in each."""
+    run.record(tape, "for i in $(seq 300); do sleep 3 & done; wait", "--interval", "10ms", "--overhead", "off")
+    columns = "t_ns,pid,name,state,user"
+    done = run("export", "--format", "arrow", "--columns", columns, tape, status=0, text=False)
+    rows = [tuple(row.values()) for row in run.export(tape, "process", "--columns", columns)]
+    names, _, found = arrow_file.read(done.stdout)
+    assert names == columns.split(",")
+    assert found == [row[:5] for row in rows]
+
+
+def test_file_to_a_path_and_what_does_not_fit(run, tape, work):
+    run.record(tape, "true", "--interval", "20ms")
+    made = work / "rows.arrows"
+    run("export", "--format", "arrow", "-e", "job", "-o", made, tape, status=0)
+    assert made.read_bytes() == run("export", "--format", "arrow", "-e", "job", tape, text=False).stdout
+    for option in (["--follow"], ["--safe"], ["--dialect", "spare-cores"]):
+        done = run("export", "--format", "arrow", *option, tape, status=2)
+        assert option[0] in done.stderr and done.stdout == ""
+
+
+def test_damage_is_told(run, tape, work):
+    run.record(tape, "sleep 0.5", "--interval", "10ms")
+    data = bytearray(tape.read_bytes())
+    middle = len(data) // 2
+    data[middle:middle + 3000] = bytes(3000)
+    tape.write_bytes(data)
+    told = [run("export", "--format", form, tape, status=0, text=False).stderr for form in ("csv", "arrow")]
+    assert told[0] == told[1]
+
+
 # ---- libraries that read Arrow ------------------------------------------------------------------------------------------
 
 PACKAGES = ["pyarrow", "polars", "duckdb", "pandas"]
@@ -201,7 +248,7 @@ READ_ALL = """
 import importlib.util, json, sys
 import duckdb, pandas, polars, pyarrow
 
-source, library, tape = sys.argv[1:]
+source, library, tape = sys.argv[1:4]
 spec = importlib.util.spec_from_file_location("rows", source)
 example = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(example)
@@ -219,6 +266,9 @@ for kind in sys.stdin.read().split():
     pyarrow.table(example.Rows(lib, tape, kind)).validate(full=True)
 unread = rows().__arrow_c_stream__()  # a stream that nobody reads
 process = rows()
+files = json.loads(sys.argv[4])
+for path, kind in files:
+    assert pyarrow.ipc.open_stream(path).read_all().equals(pyarrow.table(example.Rows(lib, tape, kind)), check_metadata=True)
 by_sql = "select count(*), count(rss_bytes), sum(rss_bytes)::bigint, count(distinct name), count(distinct state) from process"
 frame, polar = pandas.DataFrame.from_arrow(rows()), polars.DataFrame(rows())
 print(json.dumps({
@@ -235,13 +285,16 @@ print(json.dumps({
 """
 
 
-def test_libraries(run, library, tape, python):
+def test_libraries(run, library, tape, python, work):
     run.record(tape, JOB, "--interval", "20ms")
+    files = [(str(work / f"{kind}.arrows"), kind) for kind in ("process", "job", "exit", "event", "host")]
+    for path, kind in files:
+        run("export", "--format", "arrow", "-e", kind, "-o", path, tape, status=0)
     rows = run.export(tape)
     rss = [row["rss_bytes"] for row in rows if row["rss_bytes"] is not None]
     expected = [len(rows), len(rss), sum(rss), len({row["name"] for row in rows}), len({row["state"] for row in rows})]
     done = subprocess.run(
-        [python, "-c", READ_ALL, SOURCE / "examples/arrow.py", library, tape],
+        [python, "-c", READ_ALL, SOURCE / "examples/arrow.py", library, tape, json.dumps(files)],
         input=" ".join(kinds_of(run, tape)),
         capture_output=True,
         text=True,

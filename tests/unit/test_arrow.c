@@ -197,6 +197,34 @@ static void test_values(void **state)
     baro_tape_close(tape);
 }
 
+/* Bits behind the last value are 0: what a program writes to a file has no stale memory of ours in it. */
+static void test_no_stale_bits(void **state)
+{
+    struct baro_arrow_options options = BARO_ARROW_OPTIONS_INIT;
+    void *dirt[64];
+    (void)state;
+    for (size_t n = 1; n < 12; n++) {
+        struct ArrowArray a;
+        for (size_t i = 0; i < 64; i++) {
+            dirt[i] = malloc(128);
+            memset(dirt[i], 0xff, 128);
+        }
+        for (size_t i = 0; i < 64; i++)
+            free(dirt[i]);
+        options.batch_rows = n;
+        struct ArrowArrayStream s = stream_of("v1-small.baro", BARO_KIND_JOB, "lossy,cpu", &options);
+        assert_int_equal(s.get_next(&s, &a), 0);
+        assert_int_equal(a.length, n);
+        for (int c = 0; n % 8 && c < 2; c++) {
+            const uint8_t *bits = c ? a.children[c]->buffers[0] : data(a.children[c]);
+            if (bits)
+                assert_int_equal(bits[n / 8] >> n % 8, 0);
+        }
+        a.release(&a);
+        s.release(&s);
+    }
+}
+
 /* A consumer takes a child out of a batch: it marks it as released there, and releases it on its own. */
 static void test_moved_child(void **state)
 {
@@ -403,6 +431,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schema),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_no_stale_bits),
         cmocka_unit_test(test_moved_child),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_early_release),

@@ -143,27 +143,43 @@ bool column_reserve(struct column *c, size_t more)
     return true;
 }
 
+/* Sets a bit. The others of its byte are 0 until they are set: what is behind the last value is never stale memory. */
+static void set_bit(uint8_t *bits, size_t i, bool v)
+{
+    if (i % 8 == 0)
+        bits[i / 8] = 0;
+    bits[i / 8] |= (uint8_t)((unsigned)v << i % 8);
+}
+
 static void mark(struct column *c, bool is_there)
 {
-    const uint8_t bit = (uint8_t)(1u << c->n % 8);
     if (c->valid)
-        c->valid[c->n / 8] = (uint8_t)(is_there ? c->valid[c->n / 8] | bit : c->valid[c->n / 8] & ~bit);
+        set_bit(c->valid, c->n, is_there);
+}
+
+/* From the first null on there are bits: all values before it are there. */
+static bool need_valid(struct column *c)
+{
+    if (c->valid)
+        return true;
+    c->valid = malloc(c->cap / 8);
+    if (!c->valid)
+        return false;
+    memset(c->valid, 0xff, c->n / 8 + 1);
+    c->valid[c->n / 8] = (uint8_t)((1u << c->n % 8) - 1);
+    return true;
 }
 
 void column_null(struct column *c)
 {
-    if (!c->valid) {
-        c->valid = malloc(c->cap / 8);
-        if (!c->valid) {
-            c->failed = true;
-            return;
-        }
-        memset(c->valid, 0xff, c->cap / 8);
+    if (!need_valid(c)) {
+        c->failed = true;
+        return;
     }
     mark(c, false);
     c->nulls++;
     if (c->type == TYPE_BOOL)
-        ((uint8_t *)c->data)[c->n / 8] &= (uint8_t) ~(1u << c->n % 8);
+        set_bit(c->data, c->n, false);
     else if (bytes_of(c->type, 1) == 4)
         ((uint32_t *)c->data)[c->n] = 0;
     else
@@ -188,9 +204,8 @@ void column_f64(struct column *c, double v)
 
 void column_bool(struct column *c, bool v)
 {
-    uint8_t *byte = &((uint8_t *)c->data)[c->n / 8], bit = (uint8_t)(1u << c->n % 8);
     mark(c, true);
-    *byte = (uint8_t)(v ? *byte | bit : *byte & ~bit);
+    set_bit(c->data, c->n, v);
     c->n++;
 }
 

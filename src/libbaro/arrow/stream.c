@@ -215,6 +215,12 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
     return r < 0 ? fail(s, r) : 0;
 }
 
+uint64_t baro_arrow_damage(const struct ArrowArrayStream *stream)
+{
+    const struct stream *s = stream->private_data;
+    return baro_tape_damage(s->tape);
+}
+
 static const char *get_last_error(struct ArrowArrayStream *stream)
 {
     const struct stream *s = stream->private_data;

@@ -12,6 +12,7 @@
 #include "output/rows/escaped.h"
 #include "output/rows/runlog.h"
 #include "output/rows/trace.h"
+#include "programs/baro-read/export_arrow.h"
 #include "programs/baro-read/export_list.h"
 #include "programs/common/output.h"
 #include "programs/common/tape_args.h"
@@ -42,6 +43,7 @@ struct exporting {
     bool any_read;             /* rows of entities were written, the last ones as they were at read_ns */
     uint64_t read_ns;
     uint64_t known_ns; /* the timeline has what was on the tape up to then */
+    uint64_t damage;   /* bytes that another cursor stepped over */
     struct baro_error err;
 };
 
@@ -263,6 +265,15 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     return status ? status : keep(x, &row);
 }
 
+/* Arrays, made by a cursor of their own. */
+static int arrow_rows(struct exporting *x)
+{
+    struct export_arrow rows = {x->tape, x->kind, x->settings->columns, users_name, &x->users, 0};
+    int r = export_arrow(&rows, &x->out, &x->err);
+    x->damage = rows.damage;
+    return r < 0 ? cli_fail(x->cli, &x->err) : 0;
+}
+
 static int rows(struct exporting *x)
 {
     struct baro_record record;
@@ -317,7 +328,8 @@ static int export(struct exporting *x)
         dialect_header(x->dialect, &x->text);
     else if (x->settings->format == FORMAT_CSV && !x->runlog)
         csv_header(&x->columns, x->settings->safe, &x->text);
-    if (x->columns.phase && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
+    const bool arrow = x->settings->format == FORMAT_ARROW;
+    if (x->columns.phase && !arrow && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
     uint64_t first_ns;
     if (x->columns.phase && baro_tape_range(x->tape, &first_ns, &x->known_ns, NULL) <= 0)
@@ -325,7 +337,7 @@ static int export(struct exporting *x)
     if (x->columns.phase && baro_tape_rewind(x->tape, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
     progress_begin(x);
-    int status = rows(x);
+    int status = arrow ? arrow_rows(x) : rows(x);
     if (!status)
         status = end_whole(x);
     progress_end(x);
@@ -345,9 +357,9 @@ static int export(struct exporting *x)
                  (unsigned long long)vague, vague == 1 ? "" : "s");
     if (x->settings->follow && baro_tape_state(x->tape) == BARO_TAPE_CUT_OFF)
         cli_note(x->cli, "no recorder writes %s any more; it has no end", x->path);
-    if (baro_tape_damage(x->tape))
-        cli_note(x->cli, "%llu bytes of the tape are damaged and were left out",
-                 (unsigned long long)baro_tape_damage(x->tape));
+    uint64_t damage = arrow ? x->damage : baro_tape_damage(x->tape);
+    if (damage)
+        cli_note(x->cli, "%llu bytes of the tape are damaged and were left out", (unsigned long long)damage);
     return 0;
 }
 
@@ -370,6 +382,12 @@ static int list(struct cli *cli, const char *name)
     return status;
 }
 
+static const char *format_name(enum settings_format format)
+{
+    static const char *const names[] = {"csv", "jsonl", "trace", "runlog", "arrow"};
+    return names[format];
+}
+
 int cmd_export(struct cli *cli, const struct settings *s, char **argv)
 {
     struct reader_path path;
@@ -386,9 +404,9 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     else if (s->safe && s->format != FORMAT_CSV)
         status = cli_failf(
             cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format %s out",
-            s->format == FORMAT_JSONL   ? "jsonl"
-            : s->format == FORMAT_TRACE ? "trace"
-                                        : "runlog");
+            format_name(s->format));
+    else if (s->follow && s->format == FORMAT_ARROW)
+        status = cli_failf(cli, "--follow and --format arrow exclude each other: its arrays are of many rows");
     else if (s->format == FORMAT_TRACE || s->format == FORMAT_RUNLOG)
         status = choose_whole(&x);
     else

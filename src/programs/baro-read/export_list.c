@@ -17,6 +17,7 @@ static const struct entry formats[] = {
     {"jsonl", "the same as a JSON object a line; what is absent has its reason"},
     {"trace", "the whole tape for ui.perfetto.dev and chrome://tracing (docs/trace.md)"},
     {"runlog", "marks and phases as RunLog writes them"},
+    {"arrow", "the rows as a stream of Arrow IPC messages, for pandas, polars, DuckDB, ... (docs/arrow.md)"},
 };
 
 static const struct entry dialects[] = {
