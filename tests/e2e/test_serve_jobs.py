@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import urllib.parse
 
@@ -258,6 +259,21 @@ def test_ids_with_any_bytes(serve, run, work):
         assert list(s.json("/j/task?task_id=" + urllib.parse.quote(i, safe=""))) == [i]
     assert s.ask("/api/v1/jobs/a%FF")[0] == 404
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", s.ask("/metrics")[2])
+
+
+def test_a_file_system_that_hangs_before_the_start(baro, hanging):
+    """A signal ends the server while the folder is listed for the first time. (The kernel can't end a process that
+    waits for FUSE until that answers.)"""
+    hanging.send_signal(signal.SIGUSR1)
+    try:
+        argv = [baro, "serve", "--listen", "127.0.0.1:0", hanging.folder]
+        p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        hanging.held()
+        p.terminate()
+    finally:
+        hanging.resume()
+    assert p.communicate(timeout=60) == (b"", b"")
+    assert p.returncode == -signal.SIGTERM
 
 
 def test_a_file_system_that_hangs(serve, hanging, running):

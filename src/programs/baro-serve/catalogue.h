@@ -62,9 +62,10 @@ struct catalogue;
 /* Which of the runs that are announced on this machine are listed, too: those of the server's user, or of all users. */
 enum catalogue_announced { ANNOUNCED_NONE, ANNOUNCED_OWN, ANNOUNCED_ALL };
 
-/* folder NULL: the kept runs. Returns 0 or a negative code. */
-int catalogue_start(struct catalogue **ret, const char *folder, enum catalogue_announced announced,
-                    struct baro_error *err);
+/* folder NULL: the kept runs. Returns 0 or a negative code; an error if the folder can't be listed. */
+int catalogue_open(struct catalogue **ret, const char *folder, struct baro_error *err);
+/* Starts the thread. When this returns the folder has been listed, unless its file system takes long. */
+int catalogue_start(struct catalogue *c, enum catalogue_announced announced, struct baro_error *err);
 void catalogue_stop(struct catalogue *c);
 
 const char *catalogue_folder(const struct catalogue *c);

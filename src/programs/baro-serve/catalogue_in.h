@@ -24,9 +24,12 @@ struct catalogue {
     uint64_t version;
     struct removed removed[REMOVED_KEPT];
     size_t n_removed; /* since the start */
+    bool was_listed;  /* once at least, or it was tried */
     char error[256];
     const char *waits; /* what its thread reads: the folder, or the tape of this job; NULL: nothing */
     uint64_t waits_ns; /* CLOCK_MONOTONIC: since when */
+
+    bool runs; /* its thread does */
 
     /* of its thread */
     pthread_t thread;

@@ -141,6 +141,9 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     struct baro_error err = BARO_ERROR_INIT;
     return_memory();
     fd_raise_limit(); /* each connection takes a descriptor, each tape that is read one or two */
+    /* The file system of the folder may hang, and then a signal ends us: nothing has to be cleaned up so far. */
+    if (catalogue_open(&s->catalogue, folder, &err) < 0)
+        return cli_fail(cli, &err);
     int signals = block_signals();
     int code = signals < 0 ? error_set(&err, signals, "can't wait for signals: %s", strerror(-signals)) : 0;
     if (code == 0)
@@ -151,7 +154,7 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
         code = clients_init(&s->clients, s->settings->clients ? s->settings->clients : CLIENTS,
                             s->settings->unsent_bytes ? s->settings->unsent_bytes : UNSENT_BYTES);
     if (code == 0)
-        code = catalogue_start(&s->catalogue, folder, announced(s, folder), &err);
+        code = catalogue_start(s->catalogue, announced(s, folder), &err);
     if (code == 0)
         code = observing_init(&s->observing, cli, folder, s->settings, &err);
     if (code == 0)

@@ -174,6 +174,7 @@ void folder_read(struct catalogue *c)
     }
     pthread_mutex_lock(&c->lock);
     snprintf(c->error, sizeof(c->error), "%s", code < 0 ? err.text : "");
+    c->was_listed = true;
     if (code >= 0 && all.at && sorted)
         note_all(c, &all, sorted);
     pthread_mutex_unlock(&c->lock);

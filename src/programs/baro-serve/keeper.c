@@ -15,8 +15,10 @@
 #include "programs/baro-serve/catalogue_in.h"
 #include "programs/baro-serve/follow.h"
 
-#define TICK_MS 1000               /* how often jobs that run are read, if they were written */
-#define LIST_MS 5000               /* how often the folder is listed without a reason: a tape can be empty for long */
+#define TICK_MS 1000       /* how often jobs that run are read, if they were written */
+#define LIST_MS 5000       /* how often the folder is listed without a reason: a tape can be empty for long */
+#define FIRST_LIST_MS 2000 /* so long the server waits for the first list: its file system may hang */
+#define FIRST_STEP_MS 2
 #define SETTLE_NS (2 * NS_PER_SEC) /* after it was written, and */
 #define CHECK_NS (10 * NS_PER_SEC) /* after it was not, it is read without a reason: is its recorder still there? */
 #define NICE 5                     /* reading tapes leaves the CPU to others */
@@ -245,19 +247,13 @@ static void catalogue_free(struct catalogue *c)
     free(c);
 }
 
-int catalogue_start(struct catalogue **ret, const char *folder, enum catalogue_announced announced,
-                    struct baro_error *err)
+int catalogue_open(struct catalogue **ret, const char *folder, struct baro_error *err)
 {
     struct catalogue *c = calloc(1, sizeof(*c));
     if (!c)
         return error_set(err, -ENOMEM, "out of memory");
     pthread_mutex_init(&c->lock, NULL);
-    c->announced = announced;
     int code = begin(c, folder, err);
-    if (code >= 0)
-        folder_read(c);
-    if (code >= 0 && (code = -pthread_create(&c->thread, NULL, run, c)) < 0)
-        error_set(err, code, "can't start a thread: %s", strerror(-code));
     if (code < 0) {
         catalogue_free(c);
         return code;
@@ -266,9 +262,30 @@ int catalogue_start(struct catalogue **ret, const char *folder, enum catalogue_a
     return 0;
 }
 
+static bool was_listed(struct catalogue *c)
+{
+    pthread_mutex_lock(&c->lock);
+    bool was_listed = c->was_listed;
+    pthread_mutex_unlock(&c->lock);
+    return was_listed;
+}
+
+int catalogue_start(struct catalogue *c, enum catalogue_announced announced, struct baro_error *err)
+{
+    c->announced = announced;
+    int code = -pthread_create(&c->thread, NULL, run, c);
+    if (code < 0)
+        return error_set(err, code, "can't start a thread: %s", strerror(-code));
+    c->runs = true;
+    for (int ms = 0; ms < FIRST_LIST_MS && !was_listed(c); ms += FIRST_STEP_MS)
+        poll(NULL, 0, FIRST_STEP_MS);
+    return 0;
+}
+
 void catalogue_stop(struct catalogue *c)
 {
     eventfd_write(c->stop_fd, 1);
-    pthread_join(c->thread, NULL);
+    if (c->runs)
+        pthread_join(c->thread, NULL);
     catalogue_free(c);
 }
