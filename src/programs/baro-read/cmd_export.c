@@ -14,6 +14,7 @@
 #include "output/rows/trace.h"
 #include "programs/baro-read/export_arrow.h"
 #include "programs/baro-read/export_list.h"
+#include "programs/baro-read/export_sqlite.h"
 #include "programs/common/output.h"
 #include "programs/common/tape_args.h"
 
@@ -384,7 +385,7 @@ static int list(struct cli *cli, const char *name)
 
 static const char *format_name(enum settings_format format)
 {
-    static const char *const names[] = {"csv", "jsonl", "trace", "runlog", "arrow"};
+    static const char *const names[] = {"csv", "jsonl", "trace", "runlog", "arrow", "sqlite"};
     return names[format];
 }
 
@@ -405,15 +406,20 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
         status = cli_failf(
             cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format %s out",
             format_name(s->format));
-    else if (s->follow && s->format == FORMAT_ARROW)
-        status = cli_failf(cli, "--follow and --format arrow exclude each other: its arrays are of many rows");
+    else if (s->follow && (s->format == FORMAT_ARROW || s->format == FORMAT_SQLITE))
+        status = cli_failf(cli, "--follow and --format %s exclude each other: it is written when all rows are there",
+                           format_name(s->format));
+    else if (s->format == FORMAT_SQLITE && !output)
+        status = cli_failf(cli, "--format sqlite writes a file: -o FILE says which");
     else if (s->format == FORMAT_TRACE || s->format == FORMAT_RUNLOG)
         status = choose_whole(&x);
     else
         status = choose_kind(&x);
     if (!status && !x.trace && !x.runlog)
         status = s->dialect >= 0 ? choose_dialect(&x) : choose(&x);
-    if (!status) {
+    if (!status && s->format == FORMAT_SQLITE) {
+        status = export_sqlite(cli, s, argv[0]);
+    } else if (!status) {
         status = output_open(&x.out, output, s->force, s->follow, &x.err) < 0 ? cli_fail(cli, &x.err) : export(&x);
         output_done(&x.out);
     }

@@ -28,6 +28,16 @@ static int folder_of(const char *path, char *ret, size_t cap)
     return 0;
 }
 
+static int open_temporary(struct output *o)
+{
+    snprintf(o->temporary, sizeof(o->temporary), "%s.%d.part", o->path, (int)getpid());
+    o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (o->fd >= 0)
+        return 0;
+    o->temporary[0] = 0;
+    return -errno;
+}
+
 static int open_nameless(struct output *o)
 {
     char folder[4096];
@@ -37,30 +47,29 @@ static int open_nameless(struct output *o)
     o->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     if (o->fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT))
         return o->fd < 0 ? -errno : 0;
-    /* Not every file system has files without a name. */
-    snprintf(o->temporary, sizeof(o->temporary), "%s.%d.part", o->path, (int)getpid());
-    o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (o->fd >= 0)
-        return 0;
-    o->temporary[0] = 0;
-    return -errno;
+    return open_temporary(o); /* not every file system has files without a name */
+}
+
+/* Whether the path may be written to. */
+static int check_path(struct output *o, const char *path, bool force, bool *ret_there, struct baro_error *err)
+{
+    struct stat st;
+    *o = (struct output){.fd = -1, .path = path, .force = force};
+    *ret_there = lstat(path, &st) == 0;
+    if (*ret_there && !force)
+        return fail(path, EEXIST, err);
+    if (*ret_there && !S_ISREG(st.st_mode))
+        return error_set(err, -EINVAL, "%s is not a regular file; it is not replaced", path);
+    return 0;
 }
 
 int output_open(struct output *o, const char *path, bool force, bool streamed, struct baro_error *err)
 {
-    struct stat st;
-    *o = (struct output){.fd = STDOUT_FILENO, .path = path, .force = force};
-    if (!path)
-        return 0;
-    bool there = lstat(path, &st) == 0;
-    if (there && !force) {
-        o->fd = -1;
-        return fail(path, EEXIST, err);
-    }
-    if (there && !S_ISREG(st.st_mode)) {
-        o->fd = -1;
-        return error_set(err, -EINVAL, "%s is not a regular file; it is not replaced", path);
-    }
+    bool there;
+    *o = (struct output){.fd = STDOUT_FILENO};
+    int code = path ? check_path(o, path, force, &there, err) : 0;
+    if (!path || code < 0)
+        return code;
     if (streamed) {
         o->named = true;
         if (there)
@@ -68,7 +77,17 @@ int output_open(struct output *o, const char *path, bool force, bool streamed, s
         o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         return o->fd < 0 ? fail(path, errno, err) : 0;
     }
-    int code = open_nameless(o);
+    code = open_nameless(o);
+    return code < 0 ? fail(path, -code, err) : 0;
+}
+
+int output_open_by_name(struct output *o, const char *path, bool force, struct baro_error *err)
+{
+    bool there;
+    int code = check_path(o, path, force, &there, err);
+    if (code < 0)
+        return code;
+    code = strlen(path) < sizeof(o->temporary) - 32 ? open_temporary(o) : -ENAMETOOLONG;
     return code < 0 ? fail(path, -code, err) : 0;
 }
 

@@ -20,6 +20,8 @@ struct output {
 
 /* path NULL is standard output. streamed: readers want to see it grow, so it has its name from the start. */
 int output_open(struct output *o, const char *path, bool force, bool streamed, struct baro_error *err);
+/* The same for what another library writes: by the name `temporary`. */
+int output_open_by_name(struct output *o, const char *path, bool force, struct baro_error *err);
 int output_write(struct output *o, const void *at, size_t len, struct baro_error *err);
 /* Puts it in place. */
 int output_commit(struct output *o, struct baro_error *err);

@@ -23,7 +23,7 @@ void settings_init_reading(struct settings *s)
     *s = (struct settings){.dialect = -1, .report_format = -1, .by = BY_NOTHING};
 }
 
-static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", "arrow", NULL};
+static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", "arrow", "sqlite", NULL};
 static const char *const bys[] = {"phase", "task", NULL};
 static const char *const kinds[] = {"process", "job", "event",  "exit",   "host", "cpu",       "disk",
                                     "fs",      "net", "sensor", "cgroup", "task", "directory", NULL};
@@ -111,7 +111,8 @@ const struct opt options_export[] = {
      .offset = AT(format),
      .choices = formats,
      .help = "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, runlog: marks "
-             "and phases as RunLog writes them, or arrow: rows for pandas, polars and DuckDB (Arrow IPC stream)",
+             "and phases as RunLog writes them, arrow: rows for pandas, polars and DuckDB (an Arrow IPC stream), or "
+             "sqlite: a database with a table for each kind of rows",
      .more = "In a trace each process is a bar from its start to its end, values of the job and of the machine are "
              "counters, and events are marked. It is JSON in the Trace Event Format; docs/trace.md describes it."},
     {.name = "safe",

@@ -93,7 +93,7 @@ struct serve_settings {
 
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };
 
-enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE, FORMAT_RUNLOG, FORMAT_ARROW };
+enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE, FORMAT_RUNLOG, FORMAT_ARROW, FORMAT_SQLITE };
 
 struct settings {
     struct record_settings record;

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-sqlite/database.h"
+
+#include <errno.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "baro/header.h"
+#include "baro/text.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/fmt.h"
+
+struct database {
+    sqlite3 *db;
+    sqlite3_stmt *meaning; /* adds a row to the table baro_columns */
+    char time[40];         /* the text of the time that the row before had */
+    size_t time_len;
+    int64_t time_ns;
+};
+
+static int failed(const struct database *d, struct baro_error *err)
+{
+    int code = sqlite3_errcode(d->db);
+    return error_set(err,
+                     code == SQLITE_FULL    ? -ENOSPC
+                     : code == SQLITE_NOMEM ? -ENOMEM
+                                            : -EIO,
+                     "sqlite: %s", sqlite3_errmsg(d->db));
+}
+
+static int run(const struct database *d, const char *sql, struct baro_error *err)
+{
+    return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(d, err);
+}
+
+/* The file is new, and is thrown away if this program does not come to its end: no journal is needed. */
+int database_open(struct database **ret, const char *path, struct baro_error *err)
+{
+    struct database *d = calloc(1, sizeof(*d));
+    if (!d)
+        return error_set(err, -ENOMEM, "out of memory");
+    int r = sqlite3_open(path, &d->db) == SQLITE_OK ? 0 : failed(d, err);
+    if (r == 0)
+        r = run(d,
+                "pragma journal_mode = off; pragma synchronous = off; begin;"
+                "create table baro_columns (kind text, name text, unit text, semantics text, help text, source text);"
+                "create table baro_tape (name text primary key, value) without rowid;",
+                err);
+    if (r == 0 &&
+        sqlite3_prepare_v2(d->db, "insert into baro_columns values (?, ?, ?, ?, ?, ?)", -1, &d->meaning, NULL))
+        r = failed(d, err);
+    if (r < 0)
+        database_close(d);
+    else
+        *ret = d;
+    return r;
+}
+
+void database_close(struct database *d)
+{
+    if (!d)
+        return;
+    sqlite3_finalize(d->meaning);
+    sqlite3_close(d->db);
+    free(d);
+}
+
+int database_finish(struct database *d, struct baro_error *err)
+{
+    return run(d, "commit", err);
+}
+
+/* ---- tables ---- */
+
+static void put_name(struct buf *sql, const char *name)
+{
+    buf_byte(sql, '"');
+    for (; *name; name++) {
+        buf_str(sql, *name == '"' ? "\"" : "");
+        buf_byte(sql, (uint8_t)*name);
+    }
+    buf_byte(sql, '"');
+}
+
+static const char *type_of(const struct ArrowSchema *f)
+{
+    if (f->dictionary || f->format[0] == 't')
+        return "text";
+    return f->format[0] == 'g' ? "real" : "integer";
+}
+
+static int make_table(const struct database *d, const char *name, const struct ArrowSchema *schema,
+                      struct baro_error *err)
+{
+    struct buf sql = {0};
+    buf_str(&sql, "create table ");
+    put_name(&sql, name);
+    for (int64_t i = 0; i < schema->n_children; i++) {
+        buf_str(&sql, i ? ", " : " (");
+        put_name(&sql, schema->children[i]->name);
+        buf_printf(&sql, " %s", type_of(schema->children[i]));
+    }
+    buf_str(&sql, ")");
+    buf_byte(&sql, 0);
+    int r = sql.failed ? error_set(err, -ENOMEM, "out of memory") : run(d, (const char *)sql.at, err);
+    buf_done(&sql);
+    return r;
+}
+
+static int prepare_insert(const struct database *d, const char *name, int64_t n, sqlite3_stmt **ret,
+                          struct baro_error *err)
+{
+    struct buf sql = {0};
+    buf_str(&sql, "insert into ");
+    put_name(&sql, name);
+    for (int64_t i = 0; i < n; i++)
+        buf_str(&sql, i ? ", ?" : " values (?");
+    buf_str(&sql, ")");
+    buf_byte(&sql, 0);
+    int r = sql.failed ? error_set(err, -ENOMEM, "out of memory") : 0;
+    if (r == 0 && sqlite3_prepare_v2(d->db, (const char *)sql.at, -1, ret, NULL) != SQLITE_OK)
+        r = failed(d, err);
+    buf_done(&sql);
+    return r;
+}
+
+/* ---- what columns mean ---- */
+
+/* Binds the value of a key of a field's metadata, if it is there. */
+static void bind_metadata(sqlite3_stmt *s, int at, const char *metadata, const char *key)
+{
+    int32_t n = 0, len, value_len;
+    if (metadata)
+        memcpy(&n, metadata, sizeof(n));
+    for (metadata += sizeof(n); n > 0; n--) {
+        memcpy(&len, metadata, sizeof(len));
+        const char *value = metadata + sizeof(len) + len;
+        memcpy(&value_len, value, sizeof(value_len));
+        if ((size_t)len == strlen(key) && memcmp(metadata + sizeof(len), key, (size_t)len) == 0)
+            sqlite3_bind_text(s, at, value + sizeof(value_len), value_len, SQLITE_TRANSIENT);
+        metadata = value + sizeof(value_len) + value_len;
+    }
+}
+
+static int add_meanings(const struct database *d, const char *kind, const struct ArrowSchema *schema,
+                        struct baro_error *err)
+{
+    static const char *const keys[] = {"unit", "semantics", "help", "source"};
+    for (int64_t i = 0; i < schema->n_children; i++) {
+        sqlite3_reset(d->meaning);
+        sqlite3_clear_bindings(d->meaning);
+        sqlite3_bind_text(d->meaning, 1, kind, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_text(d->meaning, 2, schema->children[i]->name, -1, SQLITE_TRANSIENT);
+        for (int k = 0; k < 4; k++)
+            bind_metadata(d->meaning, 3 + k, schema->children[i]->metadata, keys[k]);
+        if (sqlite3_step(d->meaning) != SQLITE_DONE)
+            return failed(d, err);
+    }
+    return 0;
+}
+
+/* ---- rows ---- */
+
+static bool has_bit(const void *bits, int64_t i)
+{
+    return ((const uint8_t *)bits)[i / 8] >> i % 8 & 1;
+}
+
+/* As CSV has it, and as SQLite's own functions for times take it. Rows of a sample have the same time. */
+static void bind_time(struct database *d, sqlite3_stmt *s, int at, int64_t ns)
+{
+    if (!d->time_len || ns != d->time_ns) {
+        struct buf b = {0};
+        fmt_time_utc(&b, ns);
+        d->time_len = b.failed || b.len > sizeof(d->time) ? 0 : b.len;
+        memcpy(d->time, d->time_len ? b.at : (const unsigned char *)"", d->time_len);
+        d->time_ns = ns;
+        buf_done(&b);
+    }
+    sqlite3_bind_text(s, at, d->time, (int)d->time_len, SQLITE_TRANSIENT);
+}
+
+/* SQLite's integers have a sign: what is beyond them is written as text, digit for digit. */
+static void bind_u64(sqlite3_stmt *s, int at, uint64_t v)
+{
+    unsigned char text[BUF_U64_MOST];
+    if (v <= INT64_MAX)
+        sqlite3_bind_int64(s, at, (int64_t)v);
+    else
+        sqlite3_bind_text(s, at, (const char *)text, (int)(buf_put_u64(text, v) - text), SQLITE_TRANSIENT);
+}
+
+static void bind_word(sqlite3_stmt *s, int at, const struct ArrowArray *words, int32_t number)
+{
+    const int32_t *end = words->buffers[1];
+    const char *bytes = words->buffers[2];
+    sqlite3_bind_text(s, at, bytes + end[number], end[number + 1] - end[number], SQLITE_STATIC);
+}
+
+static void bind(struct database *d, sqlite3_stmt *s, int at, const struct ArrowSchema *f, const struct ArrowArray *a,
+                 int64_t row)
+{
+    const void *data = a->buffers[1];
+    if (a->buffers[0] && !has_bit(a->buffers[0], row)) {
+        sqlite3_bind_null(s, at);
+        return;
+    }
+    if (f->dictionary) {
+        bind_word(s, at, a->dictionary, ((const int32_t *)data)[row]);
+        return;
+    }
+    switch (f->format[0]) {
+    case 'b': sqlite3_bind_int(s, at, has_bit(data, row)); break;
+    case 'g': sqlite3_bind_double(s, at, ((const double *)data)[row]); break;
+    case 'i': sqlite3_bind_int(s, at, ((const int32_t *)data)[row]); break;
+    case 'I': sqlite3_bind_int64(s, at, ((const uint32_t *)data)[row]); break;
+    case 'L': bind_u64(s, at, ((const uint64_t *)data)[row]); break;
+    case 't': bind_time(d, s, at, ((const int64_t *)data)[row]); break;
+    default: sqlite3_bind_int64(s, at, ((const int64_t *)data)[row]);
+    }
+}
+
+static int add_rows(struct database *d, sqlite3_stmt *insert, const struct ArrowSchema *schema,
+                    const struct ArrowArray *a, struct baro_error *err)
+{
+    for (int64_t row = 0; row < a->length; row++) {
+        for (int64_t i = 0; i < a->n_children; i++)
+            bind(d, insert, (int)i + 1, schema->children[i], a->children[i], row);
+        if (sqlite3_step(insert) != SQLITE_DONE)
+            return failed(d, err);
+        sqlite3_reset(insert);
+    }
+    return 0;
+}
+
+static int add_all(struct database *d, sqlite3_stmt *insert, const struct ArrowSchema *schema,
+                   struct ArrowArrayStream *rows, struct baro_error *err)
+{
+    for (;;) {
+        struct ArrowArray a;
+        int code = rows->get_next(rows, &a);
+        if (code)
+            return error_set(err, -code, "%s", rows->get_last_error(rows));
+        if (!a.release)
+            return 0;
+        int r = add_rows(d, insert, schema, &a, err);
+        a.release(&a);
+        if (r < 0)
+            return r;
+    }
+}
+
+int database_add(struct database *d, const char *name, struct ArrowArrayStream *rows, struct baro_error *err)
+{
+    struct ArrowSchema schema;
+    sqlite3_stmt *insert = NULL;
+    int code = rows->get_schema(rows, &schema);
+    if (code)
+        return error_set(err, -code, "%s", rows->get_last_error(rows));
+    int r = make_table(d, name, &schema, err);
+    if (r == 0)
+        r = add_meanings(d, name, &schema, err);
+    if (r == 0)
+        r = prepare_insert(d, name, schema.n_children, &insert, err);
+    if (r == 0)
+        r = add_all(d, insert, &schema, rows, err);
+    sqlite3_finalize(insert);
+    schema.release(&schema);
+    return r;
+}
+
+/* ---- the tape as a whole ---- */
+
+static void bind_escaped(sqlite3_stmt *s, const char *text, size_t len)
+{
+    size_t size = baro_text_escape(text, len, NULL, 0) + 1;
+    char *escaped = malloc(size);
+    if (escaped)
+        sqlite3_bind_text(s, 2, escaped, (int)baro_text_escape(text, len, escaped, size), free);
+}
+
+static void bind_command(sqlite3_stmt *s, const struct baro_header *h)
+{
+    struct buf b = {0};
+    for (const char *const *word = baro_header_argv(h); *word; word++) {
+        buf_str(&b, b.len ? " " : "");
+        buf_str(&b, *word);
+    }
+    if (!b.failed)
+        bind_escaped(s, b.len ? (const char *)b.at : "", b.len);
+    buf_done(&b);
+}
+
+static void bind_fact(struct database *d, sqlite3_stmt *s, size_t i, const struct baro_header *h)
+{
+    const char *const texts[] = {baro_header_version(h), baro_header_host(h), baro_header_kernel(h),
+                                 baro_header_machine(h), baro_header_name(h), baro_header_job_id(h)};
+    const size_t n = sizeof(texts) / sizeof(*texts);
+    if (i < n)
+        bind_escaped(s, texts[i], strlen(texts[i]));
+    else if (i == n)
+        bind_command(s, h);
+    else if (i == n + 1)
+        bind_time(d, s, 2, baro_header_start_realtime_ns(h));
+    else
+        bind_u64(s, 2, i == n + 2 ? baro_header_cpus(h) : baro_header_memory_bytes(h));
+}
+
+int database_describe(struct database *d, const struct baro_tape *tape, struct baro_error *err)
+{
+    static const char *const names[] = {"version", "host",    "kernel", "machine", "name",
+                                        "job_id",  "command", "start",  "cpus",    "memory_bytes"};
+    sqlite3_stmt *insert;
+    int r = 0;
+    if (sqlite3_prepare_v2(d->db, "insert into baro_tape values (?, ?)", -1, &insert, NULL) != SQLITE_OK)
+        return failed(d, err);
+    for (size_t i = 0; r == 0 && i < sizeof(names) / sizeof(*names); i++) {
+        sqlite3_reset(insert);
+        sqlite3_bind_text(insert, 1, names[i], -1, SQLITE_STATIC);
+        bind_fact(d, insert, i, baro_tape_header(tape));
+        r = sqlite3_step(insert) == SQLITE_DONE ? 0 : failed(d, err);
+    }
+    sqlite3_finalize(insert);
+    return r;
+}
