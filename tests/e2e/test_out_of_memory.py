@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that read tapes, with one failed allocation after the other: all of the output or one line, never a part."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+# The N-th allocation fails; with FAIL_ALL all from there on. The readers call __libc_malloc() themselves.
+FAIL = """
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <errno.h>
+    #include <fcntl.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <unistd.h>
+    static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t), *(*real_realloc)(void *, size_t);
+    static long count, at;
+    static int counts, all;
+    static void find(void) /* other libraries may allocate before the constructor runs */
+    {
+        real_malloc = dlsym(RTLD_NEXT, "__libc_malloc");
+        real_calloc = dlsym(RTLD_NEXT, "__libc_calloc");
+        real_realloc = dlsym(RTLD_NEXT, "__libc_realloc");
+    }
+    __attribute__((constructor)) static void begin(void)
+    {
+        find();
+        at = atol(getenv("FAIL_AT"));
+        all = getenv("FAIL_ALL") != NULL;
+        counts = 1;
+    }
+    __attribute__((destructor)) static void end(void)
+    {
+        char text[32];
+        int n = snprintf(text, sizeof(text), "%ld", count), fd = open(getenv("FAIL_COUNT"), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (write(fd, text, n) < 0)
+            abort();
+    }
+    static int fails(void)
+    {
+        if (!real_malloc)
+            find();
+        long n = counts ? __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) : 0;
+        errno = ENOMEM;
+        return n && at && (n == at || (all && n > at));
+    }
+    void *__libc_malloc(size_t n) { return fails() ? NULL : real_malloc(n); }
+    void *__libc_calloc(size_t n, size_t size) { return fails() ? NULL : real_calloc(n, size); }
+    void *__libc_realloc(void *p, size_t n) { return fails() ? NULL : real_realloc(p, n); }
+    """
+
+COMMANDS = {
+    "summary": ["baro-read", "summary"],
+    "summary of JSON": ["baro-read", "summary", "--json"],
+    "show": ["baro-read", "show"],
+    "show of JSON": ["baro-read", "show", "--json"],
+    "export": ["baro-read", "export"],
+    "export of the job": ["baro-read", "export", "-e", "job", "--format", "jsonl"],
+    "export of exits": ["baro-read", "export", "-e", "exit"],
+    "dialect": ["baro-read", "export", "-d", "spare-cores"],
+    "trace": ["baro-read", "export", "--format", "trace"],
+    "report": ["baro-report", "report", "-o", "-"],
+    "plot": ["baro-report", "plot"],
+}
+QUICK = {"export of the job": 31, "summary": 41}  # every so many-th allocation fails
+
+
+@pytest.mark.not_sanitized("a sanitizer has an allocator of its own")
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in COMMANDS])
+def test_a_failed_allocation(run, baro, tape, work, name):
+    run.record(tape, ["sh", "-c", "for i in 1 2 3 4; do sleep 0.03 & done; wait"], "-i", "10ms")
+    (work / "fail.c").write_text(FAIL)
+    done = subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", work / "fail.so", work / "fail.c", "-ldl"], check=False)
+    program, *argv = COMMANDS[name]
+    program = pathlib.Path(baro).with_name(program)
+    if done.returncode or not program.exists():
+        pytest.skip(f"no {program}, or no shared library can be made")
+
+    def execute(at, every=False):
+        env = os.environ | {"LD_PRELOAD": str(work / "fail.so"), "FAIL_AT": str(at), "FAIL_COUNT": str(work / "count")}
+        return subprocess.run(
+            [program, *argv, tape], capture_output=True, timeout=60, env=env | ({"FAIL_ALL": "1"} if every else {})
+        )
+
+    whole = execute(0)
+    allocations = int((work / "count").read_text())
+    assert whole.returncode == 0 and allocations > 50
+    step = 1 if os.environ.get("BARO_FULL") == "1" else QUICK[name]
+    for at in range(1, allocations, step):
+        for every in (False, True):
+            cut = execute(at, every)
+            assert (cut.returncode, cut.stderr) == (2, b"baro: out of memory\n"), (at, cut)
+            assert whole.stdout.startswith(cut.stdout)
