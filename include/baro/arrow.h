@@ -25,8 +25,9 @@
  *
  * Lifetimes and threads: a stream has a cursor of its own and needs nothing of the cursor that it was made from, which
  * may be moved or closed meanwhile; only a tape that was opened in memory has to stay there until the stream is
- * released. A stream belongs to one thread at a time. Schemas and arrays that it has delivered do not depend on it, or
- * on each other: each may be moved to another thread and is released once, by whoever has it.
+ * released. baro_tape_limit_cpu() of that cursor does not limit the stream. A stream belongs to one thread at a time.
+ * Schemas and arrays that it has delivered do not depend on it, or on each other: each may be moved to another thread
+ * and is released once, by whoever has it.
  */
 #ifndef BARO_ARROW_H
 #define BARO_ARROW_H

@@ -73,6 +73,17 @@ static void fill(const struct source *from, int column, size_t first, size_t n, 
     }
 }
 
+/* Metrics of processes that this library knows, which most columns are: without a call for each value. */
+static void fill_processes(const struct source *from, int metric, size_t first, size_t n, uint64_t *value,
+                           uint8_t *absent)
+{
+    struct baro_process *const *p = from->s->processes + first;
+    for (size_t i = 0; value && i < n; i++)
+        value[i] = p[i]->value[metric]; /* 0 where it is absent */
+    for (size_t i = 0; absent && i < n; i++)
+        absent[i] = p[i]->absent[metric];
+}
+
 size_t baro_sample_columns(const struct baro_sample *s, int kind, const int *columns, size_t n, size_t first,
                            size_t rows, uint64_t *const *ret_value, uint8_t *const *ret_absent)
 {
@@ -80,7 +91,10 @@ size_t baro_sample_columns(const struct baro_sample *s, int kind, const int *col
     if (first >= from.n)
         return 0;
     rows = rows < from.n - first ? rows : from.n - first;
-    for (size_t c = 0; c < n; c++)
-        fill(&from, columns[c], first, rows, ret_value[c], ret_absent ? ret_absent[c] : NULL);
+    for (size_t c = 0; c < n; c++) {
+        const bool is_plain = kind == BARO_KIND_PROCESS && columns[c] >= 0 && columns[c] < PROCESS_MAX;
+        (is_plain ? fill_processes : fill)(&from, columns[c], first, rows, ret_value[c],
+                                           ret_absent ? ret_absent[c] : NULL);
+    }
     return rows;
 }
