@@ -50,7 +50,12 @@ static uint32_t by_table(uint32_t crc, const unsigned char *at, size_t len)
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t len)
+#if defined(__clang__)
+#define WITH_CRC32 "sse4.2,crc32" /* clang 22 has the instruction apart */
+#else
+#define WITH_CRC32 "sse4.2"
+#endif
+__attribute__((target(WITH_CRC32))) static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t len)
 {
     uint64_t wide = crc;
     for (; len >= 8; at += 8, len -= 8) {

@@ -36,7 +36,7 @@ def library(baro):
 
 
 def utc(ns):
-    when = datetime.datetime.fromtimestamp(ns // 10**9, datetime.timezone.utc)
+    when = datetime.datetime.fromtimestamp(ns // 10**9, datetime.UTC)
     return f"{when:%Y-%m-%dT%H:%M:%S}.{ns % 10**9 // 10**6:03d}Z"
 
 

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PEP 517 backend of the package barograph: meson builds the tree, and this packs it. README.md says how and why.
+
+Config settings (`pip install -C NAME=VALUE`): zig=1 compiles with PyPI's ziglang for glibc 2.28; zstd=FOLDER has zstd.c,
+zstd.h and zstd_errors.h, without it the system's libzstd.a is taken; jobs=N.
+"""
+
+import base64
+import csv
+import hashlib
+import io
+import os
+import pathlib
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+SOURCE = PACKAGE / "source" if (PACKAGE / "source" / "meson.build").exists() else PACKAGE.parent
+GLIBC = (2, 28)  # what zig builds for; earlier ones lack statx(2), memfd_create(2) and getrandom(2)
+LEFT_OUT = ["-Dcairo=disabled", "-Dtop=disabled", "-Dyaml=disabled", "-Dserve=disabled", "-Dfuzz=off", "-Dtests=false"]
+PROGRAMS = ("baro-read", "baro-report", "baro-top")
+OF_GLIBC = re.compile(r"(libc|libm|libpthread|libdl|librt|libutil|ld-linux[\w-]*|libgcc_s)\.so\.\d+")
+ZSTD_MESON = """project('zstd', 'c', version: '%s')
+lib = static_library('zstd', 'zstd.c', pic: true, c_args: ['-w', '-DZSTD_DISABLE_ASM', '-DDEBUGLEVEL=0'],
+  gnu_symbol_visibility: 'hidden')
+dep = declare_dependency(link_with: lib, include_directories: include_directories('.'))
+meson.override_dependency('libzstd', dep)
+"""
+ZSTD_WRAP = "[wrap-file]\ndirectory = zstd\n[provide]\nlibzstd = dep\n"
+
+
+def version():
+    text = (SOURCE / "include" / "baro" / "version.h").read_text(encoding="utf-8")
+    return re.search(r'^#define BARO_VERSION "(.*)"$', text, re.M)[1]
+
+
+def run(*argv, **options):
+    done = subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, argv))}\n{done.stdout.decode(errors='replace')[-4000:]}")
+    return done.stdout.decode(errors="replace")
+
+
+# ---- the tree ----
+
+
+def copy_source(to):
+    """What is committed or would be; a subproject can't be put into the tree itself."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=SOURCE, capture_output=True, check=False)
+    if listed.returncode or not listed.stdout:
+        shutil.copytree(SOURCE, to, ignore=shutil.ignore_patterns("build*", ".git", "dist"))
+        return
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        path = SOURCE / name
+        if path.is_file() and not name.startswith(("tests/", "python/", "bench/", "docs/pictures/")):
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, to / name)
+
+
+def add_zstd(source, zstd):
+    """As a subproject of meson."""
+    folder = source / "subprojects" / "zstd"
+    folder.mkdir(parents=True)
+    for name in ("zstd.c", "zstd.h", "zstd_errors.h"):
+        shutil.copy2(zstd / name, folder / name)
+    header = (folder / "zstd.h").read_text(encoding="utf-8", errors="replace")
+    found = ".".join(re.search(rf"#define ZSTD_VERSION_{part}\s+(\d+)", header)[1] for part in ("MAJOR", "MINOR", "RELEASE"))
+    (folder / "meson.build").write_text(ZSTD_MESON % found, encoding="utf-8")
+    (source / "subprojects" / "zstd.wrap").write_text(ZSTD_WRAP, encoding="utf-8")
+    return found
+
+
+def zig_file(work):
+    """A compiler for meson: zig with the oldest glibc that will do."""
+    import ziglang
+
+    zig = os.path.join(os.path.dirname(ziglang.__file__), "zig")
+    machine = os.uname().machine
+    compiler = work / "zig-cc"
+    target = f"cc -target {machine}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}"
+    compiler.write_text(
+        "#!/bin/sh\n# zig preprocesses its input only where it is told the language before it.\n"
+        f'for a; do [ "$a" = - ] && exec "{zig}" {target} -xc "$@"; done\nexec "{zig}" {target} "$@"\n',
+        encoding="utf-8",
+    )
+    compiler.chmod(0o755)
+    native = work / "zig.ini"
+    native.write_text(
+        f"[binaries]\nc = '{compiler}'\nar = ['{zig}', 'ar']\nstrip = 'strip'\npkg-config = 'false'\n", encoding="utf-8"
+    )
+    return native
+
+
+def meson(folder, source, targets, jobs, *options):
+    run("meson", "setup", folder, source, "--prefix=/usr", "--libdir=lib", *LEFT_OUT, *options)
+    run("ninja", "-C", folder, f"-j{jobs}", *targets)
+
+
+def put(built, to):
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(built, to)
+    to.chmod(0o755)
+    run("strip", to)
+
+
+def build_tree(work, settings):
+    """Returns the folder that has bin, libexec and lib, and what is inside of them besides barograph."""
+    source, tree = work / "source", work / "tree"
+    copy_source(source)
+    jobs = int(settings.get("jobs") or len(os.sched_getaffinity(0)))
+    # The static program is the system compiler's: it needs nothing of the system that it runs on.
+    meson(work / "static", source, ["baro"], jobs, "-Dstatic=true")
+    put(work / "static" / "baro", tree / "bin" / "baro")
+    if interpreter_of(tree / "bin" / "baro"):
+        sys.exit("barograph: baro is not static: a static libc and libzstd.a are needed")
+    options, inside = [], []
+    zstd = settings.get("zstd")
+    if zstd:
+        inside.append(("zstd", add_zstd(source, pathlib.Path(zstd)), "BSD-3-Clause"))
+        options += ["--wrap-mode=forcefallback"]
+    else:
+        options += ["-Dprefer_static=true"]
+    if settings.get("zig"):
+        options += ["--native-file", str(zig_file(work))]
+    library = f"libbaro.so.{version()}"
+    meson(work / "shared", source, [library, *PROGRAMS, "baro"], jobs, "-Dstatic=false", *options)
+    staged = work / "staged"
+    run("meson", "install", "-C", work / "shared", "--no-rebuild", "--tags", "runtime", "--destdir", staged)
+    put(staged / "usr" / "lib" / library, tree / "lib" / "libbaro.so.0")
+    for name in PROGRAMS:
+        put(staged / "usr" / "libexec" / "barograph" / name, tree / "libexec" / "barograph" / name)
+    return tree, inside
+
+
+# ---- what the files need ----
+
+
+def interpreter_of(path):
+    return "INTERP" in run("readelf", "-lW", path)
+
+
+def needs_of(path):
+    """(the libraries, the newest version of glibc)"""
+    libraries = re.findall(r"\(NEEDED\).*\[(.*?)\]", run("readelf", "-dW", path))
+    versions = [tuple(map(int, v.split("."))) for v in re.findall(r"Name: GLIBC_([\d.]+)", run("readelf", "-VW", path))]
+    return libraries, max(versions, default=(0,))
+
+
+def platform_of(tree):
+    """The tag, and why it is no better."""
+    machine, floor, others = os.uname().machine, (2, 5), []
+    for path in filter(pathlib.Path.is_file, sorted(tree.rglob("*"))):
+        libraries, newest = needs_of(path)
+        others += [f"{path.name} needs {n}" for n in libraries if n != "libbaro.so.0" and not OF_GLIBC.fullmatch(n)]
+        floor = max(floor, newest[:2])
+    return f"linux_{machine}" if others else f"manylinux_{floor[0]}_{floor[1]}_{machine}", others
+
+
+# ---- packing ----
+
+
+def metadata():
+    text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    project = (PACKAGE / "pyproject.toml").read_text(encoding="utf-8")
+
+    def of(key):
+        return re.search(rf'^{key} = "(.*)"$', project, re.M)[1]
+
+    lines = ["Metadata-Version: 2.4", "Name: barograph", f"Version: {version()}", f"Summary: {of('description')}"]
+    lines += ["License-Expression: Apache-2.0", "License-File: LICENSE", f"Requires-Python: {of('requires-python')}"]
+    keywords = re.search(r"^keywords = \[(.*?)\]", project, re.M | re.S)[1]
+    lines.append("Keywords: " + ",".join(re.findall(r'"(.*?)"', keywords)))
+    classifiers = re.search(r"^classifiers = \[(.*?)\]", project, re.M | re.S)[1]
+    lines += [f"Classifier: {c}" for c in re.findall(r'"(.*?)"', classifiers)]
+    return "\n".join([*lines, "Description-Content-Type: text/markdown", "", text])
+
+
+def entry_points():
+    project = (PACKAGE / "pyproject.toml").read_text(encoding="utf-8")
+    text = ""
+    for section, body in re.findall(r"^\[project\.(scripts|entry-points\.\w+)\]\n((?:[^\[\n].*\n|\n)*)", project, re.M):
+        group = "console_scripts" if section == "scripts" else section.partition(".")[2]
+        text += f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in re.findall(r'^([\w-]+) = "(.*)"$', body, re.M)) + "\n"
+    return text
+
+
+def sbom(inside):
+    """What is in the files besides barograph (CycloneDX)."""
+    import json
+
+    parts = [
+        {"type": "library", "name": n, "version": v, "licenses": [{"expression": terms}], "bom-ref": n} for n, v, terms in inside
+    ]
+    root = {"type": "application", "name": "barograph", "version": version(), "bom-ref": "barograph"}
+    return json.dumps(
+        {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": root}, "components": parts}, indent=1
+    )
+
+
+def moment():
+    """That of the newest change, so that a build can be repeated."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if not given:
+        done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=SOURCE, capture_output=True, text=True, check=False)
+        given = done.stdout.strip() if done.returncode == 0 else ""
+    return time.gmtime(max(int(given or 0), 315532800))[:6]  # a zip file begins with 1980
+
+
+class Wheel:
+    def __init__(self, path, when):
+        self.zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9)
+        self.when, self.rows = when, []
+
+    def add(self, name, data, mode=0o644):
+        info = zipfile.ZipInfo(name, self.when)
+        info.external_attr = (stat.S_IFREG | mode) << 16
+        info.compress_type = zipfile.ZIP_DEFLATED
+        self.zip.writestr(info, data)
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        self.rows.append((name, f"sha256={digest}", len(data)))
+
+    def close(self, record):
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows([*self.rows, (record, "", "")])
+        self.zip.writestr(zipfile.ZipInfo(record, self.when), out.getvalue())
+        self.zip.close()
+
+
+def python_files():
+    for path in sorted((PACKAGE / "barograph").rglob("*")):
+        if path.is_file() and path.suffix in (".py", ".pyi", ".typed") or path.name == "py.typed":
+            yield path
+
+
+def dist_info(wheel, tag, inside):
+    info = f"barograph-{version()}.dist-info"
+    license_text = next(p for p in (SOURCE / "LICENSE", PACKAGE / "LICENSE") if p.exists()).read_bytes()
+    wheel.add(f"{info}/METADATA", metadata().encode())
+    wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: barograph\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
+    wheel.add(f"{info}/entry_points.txt", entry_points().encode())
+    wheel.add(f"{info}/licenses/LICENSE", license_text)
+    wheel.add(f"{info}/sboms/barograph.cdx.json", sbom(inside).encode())
+    wheel.close(f"{info}/RECORD")
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    if not sys.platform.startswith("linux"):
+        sys.exit("barograph: Linux only: it records what Linux counts")
+    with tempfile.TemporaryDirectory(prefix="barograph-") as folder:
+        tree, inside = build_tree(pathlib.Path(folder), config_settings or {})
+        platform, why = platform_of(tree)
+        if why:
+            print(f"barograph: the wheel is for this system alone: {'; '.join(why)}")
+        name = f"barograph-{version()}-py3-none-{platform}.whl"
+        wheel = Wheel(os.path.join(wheel_directory, name), moment())
+        for path in python_files():
+            wheel.add(str(path.relative_to(PACKAGE)), path.read_bytes())
+        for path in filter(pathlib.Path.is_file, sorted(tree.rglob("*"))):
+            wheel.add(f"barograph/_tree/{path.relative_to(tree)}", path.read_bytes(), 0o755)
+        dist_info(wheel, f"py3-none-{platform}", inside)
+    return name
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """The package is that of the checkout; the programs are those of its folder build."""
+    name = f"barograph-{version()}-py3-none-any.whl"
+    wheel = Wheel(os.path.join(wheel_directory, name), moment())
+    wheel.add("barograph.pth", f"{PACKAGE}\n".encode())
+    dist_info(wheel, "py3-none-any", [])
+    return name
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    base = f"barograph-{version()}"
+    with tempfile.TemporaryDirectory(prefix="barograph-") as folder:
+        root = pathlib.Path(folder) / base
+        root.mkdir()
+        copy_source(root / "source")
+        for name in ("pyproject.toml", "README.md"):
+            shutil.copy2(PACKAGE / name, root / name)
+        for name in ("barograph", "backend"):
+            shutil.copytree(PACKAGE / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "_tree"))
+        shutil.copy2(SOURCE / "LICENSE", root / "LICENSE")
+        (root / "PKG-INFO").write_text(metadata(), encoding="utf-8")
+        when = time.mktime((*moment(), 0, 0, 0)) - time.timezone
+
+        def plain(info):
+            info.uid = info.gid = 0
+            info.uname = info.gname = ""
+            info.mtime = int(when)
+            return info
+
+        with tarfile.open(os.path.join(sdist_directory, f"{base}.tar.gz"), "w:gz", format=tarfile.PAX_FORMAT) as out:
+            out.add(root, base, filter=plain)
+    return f"{base}.tar.gz"
