@@ -24,15 +24,19 @@
 
 #define PRUNE_AFTER (50 * NS_PER_MS) /* never in the way of a short command: after it then */
 
-/* The recorder holds nothing of the job's: what it has to say goes through the wrapper. */
+/* The recorder holds nothing of the job's: what it has to say goes through the wrapper. Out of memory is said as well.
+ */
 static void put(const struct recording *r, const struct buf *text, bool now)
 {
-    if (text->failed || r->cli->mute)
+    static const char none[] = "baro: out of memory\n";
+    const char *at = text->failed ? none : (const char *)text->at;
+    size_t len = text->failed ? sizeof(none) - 1 : text->len;
+    if (r->cli->mute)
         return;
     if (r->link)
-        link_say(r->link, (const char *)text->at, text->len, now);
+        link_say(r->link, at, len, now);
     else if (r->stderr_fd >= 0)
-        fd_write_all(r->stderr_fd, text->at, text->len, NULL);
+        fd_write_all(r->stderr_fd, at, len, NULL);
 }
 
 void recording_say(void *recording, const char *line)
