@@ -72,9 +72,10 @@ static const char *text(const struct ArrowArray *a, int64_t i, char room[512])
 static const char *metadata(const struct ArrowSchema *s, const char *key, char room[512])
 {
     const char *at = s->metadata;
-    int32_t n = 0, len;
-    if (at)
-        memcpy(&n, at, 4);
+    int32_t n, len;
+    if (!at)
+        return NULL;
+    memcpy(&n, at, 4);
     at += 4;
     while (n-- > 0) {
         memcpy(&len, at, 4);

@@ -80,6 +80,8 @@ static bool grow_slots(struct dictionary *d)
 
 static bool reserve_word(struct dictionary *d)
 {
+    if (!d->bytes.at && !buf_reserve(&d->bytes, 1)) /* also where all texts are empty */
+        return false;
     if (2 * (d->n + 1) > d->slots && !grow_slots(d))
         return false;
     if (d->end && d->n < d->cap)
@@ -303,7 +305,7 @@ static int take_words(struct dictionary *d, struct ArrowArray *ret)
     if (!o)
         return -ENOMEM;
     o->buffers[1] = d->end;
-    o->buffers[2] = d->bytes.at ? d->bytes.at : calloc(1, 8);
+    o->buffers[2] = d->bytes.at;
     free(d->slot);
     *d = (struct dictionary){0};
     return 0;

@@ -131,9 +131,10 @@ static int prepare_insert(const struct database *d, const char *name, int64_t n,
 /* Binds the value of a key of a field's metadata, if it is there. */
 static void bind_metadata(sqlite3_stmt *s, int at, const char *metadata, const char *key)
 {
-    int32_t n = 0, len, value_len;
-    if (metadata)
-        memcpy(&n, metadata, sizeof(n));
+    int32_t n, len, value_len;
+    if (!metadata)
+        return;
+    memcpy(&n, metadata, sizeof(n));
     for (metadata += sizeof(n); n > 0; n--) {
         memcpy(&len, metadata, sizeof(len));
         const char *value = metadata + sizeof(len) + len;
