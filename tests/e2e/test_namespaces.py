@@ -2,6 +2,7 @@
 """Recordings where /proc or the clocks belong to another namespace than baro."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -77,3 +78,27 @@ def test_time_namespace(run, tape, offset, network):
     assert all(e["elapsed_ns"] is None or e["elapsed_ns"] <= end for e in run.export(tape, "exit"))
     assert "sh" in {row["name"] for row in run.export(tape, "process")}
     assert summary["job"]["processes_started"] == 5 or summary["job"]["processes_started_is_lower_bound"]
+
+
+def test_a_root_with_nothing_but_baro(run, work):
+    """No /proc, no /sys, no shell, no library: what wait4(2) and the clocks say is recorded, and it is said why."""
+    root = work / "root"
+    (root / "tmp").mkdir(parents=True)
+    shutil.copy(run.binary, root / "baro")
+    if b"ld-linux" in (root / "baro").read_bytes()[:4096] or not shutil.which("gcc"):
+        pytest.skip("baro is not static, or no gcc")
+    source = work / "burn.c"
+    source.write_text("#include <time.h>\nint main(void) { while (clock() < CLOCKS_PER_SEC / 20) ; return 3; }\n")
+    if subprocess.run(["gcc", "-static", "-o", root / "burn", source], check=False).returncode:
+        pytest.skip("no static libc")
+
+    def inside(*argv):
+        return subprocess.run(["chroot", root, *argv], check=False, capture_output=True, text=True, timeout=60, env={})
+
+    done = inside("/baro", "run", "-o", "/tmp/t.baro", "--", "/burn")
+    assert done.returncode == 3 and "/proc is not mounted" in done.stderr and ": ," not in done.stderr, done
+    job = run.summary(root / "tmp/t.baro")["job"]
+    assert 40e6 < job["cpu_ns"] < 80e6 and job["rss_peak_bytes"] and job["processes_started"] == 1
+    assert "/proc is not mounted" in inside("/baro", "doctor").stdout
+    done = inside("/baro", "record", "--pid", "1")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -15,8 +15,11 @@ static void holders(struct lines *l, struct buf *b, const struct baro_summary *s
     size_t n = report_rows(s, table);
     for (size_t i = 0; i < n && i < HOLDERS; i++) {
         uint64_t processes = report_row(s, table, "processes", i).u64;
+        const char *name = report_row(s, table, "name", i).text;
+        if (n == 1 && !*name)
+            return;
         buf_str(b, i ? ", " : ": ");
-        lines_name(l, b, report_row(s, table, "name", i).text, 24);
+        lines_name(l, b, *name ? name : "(not known)", 24);
         if (processes > 1) {
             buf_printf(b, " %s", lines_times(l));
             fmt_count(b, processes);

@@ -35,6 +35,12 @@ static bool number_in(const char *path, int64_t *ret)
 
 static void namespaces(struct findings *f)
 {
+    if (access("/proc/version", F_OK) < 0) {
+        finding_grant(findings_add(f, "place", "namespaces", FOUND_NO,
+                                   "/proc is not mounted: only processes that baro run reaps itself are known"),
+                      "mount -t proc proc /proc");
+        return;
+    }
     bool pid = initial("/proc/self/ns/pid", INITIAL_PID), user = initial("/proc/self/ns/user", INITIAL_USER);
     if (pid && user) {
         findings_add(f, "place", "namespaces", FOUND_YES, "the initial ones, of pids and of users");

@@ -379,6 +379,11 @@ static bool descriptors_left(void)
     return getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= DESCRIPTORS_FOR_THE_MACHINE;
 }
 
+const char *recorder_lacks_proc(void)
+{
+    return access("/proc/version", F_OK) == 0 ? "/proc is that of another PID namespace" : "/proc is not mounted";
+}
+
 static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
     uint64_t now = o->resume ? o->resume->header->start_monotonic_ns : o->start_ns ? o->start_ns : clock_monotonic_ns();
@@ -393,8 +398,7 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         r->foreign_proc = true;
         r->proc_fd = fd_close(r->proc_fd);
         if (!r->wrapper)
-            return error_set(err, -ENOENT,
-                             "/proc is that of another PID namespace: mount this one's (mount -t proc proc /proc)");
+            return error_set(err, -ENOENT, "%s: mount this one's (mount -t proc proc /proc)", recorder_lacks_proc());
     }
     marks_open(r);
     int code = r->all->only ? loop_open(r->all, r->link_fd, err) : 0;

@@ -63,7 +63,7 @@ struct recorder {
     uint64_t checked_ns;  /* the last idle check since then */
     bool resting;         /* the job is idle: only its CPU clocks are checked */
     bool begun;           /* the header is on the tape */
-    bool foreign_proc;    /* /proc is of another PID namespace and is not read */
+    bool foreign_proc;    /* /proc is not mounted, or of another PID namespace, and is not read */
     bool started, finishing, wrapper_lost, link_closed, detached, trimmed;
     struct oom_watch oom;
     struct marks marks;
@@ -236,6 +236,8 @@ void recorder_close(struct recorder *r);
 void recorder_report_finished(struct recorder *r);
 /* Call before and after whatever touches the tape's file system, which may hang: shows the wrapper for how long. */
 void recorder_writes(struct recorder *r, bool begins);
+/* Why the /proc that is there can't be used: foreign_proc. */
+const char *recorder_lacks_proc(void);
 void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number,
                     const char *text);
 void recorder_tick(struct recorder *r);

@@ -2,6 +2,7 @@
 /* Handles the wrapper's messages; see recorder/wrapper/link.h. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -96,9 +97,11 @@ static void on_started(struct recorder *r, const struct link_message *l)
         if (r->options->children && !member_is_gone(m) && !r->all->forks)
             sampler_scan_children(&r->sampler, m);
     }
-    if (r->foreign_proc)
-        recorder_event(r, BARO_EVENT_WARNING, NULL, 0,
-                       "/proc is that of another PID namespace: only the processes that the wrapper reaps are known");
+    if (r->foreign_proc) {
+        char text[128];
+        snprintf(text, sizeof(text), "%s: only the processes that the wrapper reaps are known", recorder_lacks_proc());
+        recorder_event(r, BARO_EVENT_WARNING, NULL, 0, text);
+    }
     r->started = true;
     event_drain(r->all);
     recorder_first_tick(r);
