@@ -14,8 +14,9 @@
 #define COUNTS_ALLOCATIONS 1
 #endif
 
-static unsigned long allocations;
-static unsigned long allocations_until_failure; /* the one that fails, counted from 1; 0: none */
+__attribute__((unused)) static unsigned long allocations;
+/* the one that fails, counted from 1; 0: none */
+__attribute__((unused)) static unsigned long allocations_until_failure;
 
 #if COUNTS_ALLOCATIONS
 /* glibc's own, under the names by which they can be replaced. */
