@@ -8,7 +8,11 @@ import itertools
 import os
 import stat
 import time
-from json.encoder import encode_basestring_ascii as quoted
+
+try:
+    from _json import encode_basestring_ascii as quoted  # json takes 3 ms to import
+except ImportError:
+    from json.encoder import encode_basestring_ascii as quoted
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
