@@ -392,9 +392,11 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         r->target_fds[i] = -1;
     r->under_fd = r->sys_fd = r->root_fd = -1;
     r->proc_fd = r->all->only ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : r->all->proc_fd;
-    if (r->proc_fd < 0)
+    bool is_absent = r->proc_fd < 0 && errno == ENOENT && !o->host_alone;
+    if (r->proc_fd < 0 && !is_absent)
         return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
-    if (!o->host_alone && !namespace_proc_is_own(r->proc_fd)) { /* the same pid is another process there */
+    /* The same pid is another process in the /proc of another namespace. */
+    if (is_absent || (!o->host_alone && !namespace_proc_is_own(r->proc_fd))) {
         r->foreign_proc = true;
         r->proc_fd = fd_close(r->proc_fd);
         if (!r->wrapper)
