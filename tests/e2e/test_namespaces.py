@@ -100,5 +100,5 @@ def test_a_root_with_nothing_but_baro(run, work):
     job = run.summary(root / "tmp/t.baro")["job"]
     assert 40e6 < job["cpu_ns"] < 80e6 and job["rss_peak_bytes"] and job["processes_started"] == 1
     assert "/proc is not mounted" in inside("/baro", "doctor").stdout
-    done = inside("/baro", "record", "--pid", "1")
+    done = inside("/baro", "record", "--pid", "1", "-o", "/tmp/u.baro")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
