@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "baro/baro.h"
+#include "libbaro/sample/copy.h"
 #include "tape_file.h"
 
 enum { TICKS = 120 };
@@ -174,6 +175,22 @@ static void test_interpolate(void **state)
     baro_sample_free(s);
     baro_tape_close(t);
     unlink(path);
+}
+
+/* On a damaged tape a sample may be no later than the one before it. There is nothing between such two. */
+static void test_interpolate_where_time_runs_back(void **state)
+{
+    struct baro_sample earlier = {.t_ns = 5000}, later = {.t_ns = 5000}, *s = NULL;
+    (void)state;
+    assert_int_equal(sample_interpolate(&earlier, &later, 6000, &s, NULL), 0);
+    later.t_ns = 4000;
+    assert_int_equal(sample_interpolate(&earlier, &later, 6000, &s, NULL), 0);
+    assert_int_equal(sample_interpolate(&earlier, &later, 4500, &s, NULL), 0);
+    assert_null(s);
+    later.t_ns = 7000;
+    assert_int_equal(sample_interpolate(&earlier, &later, 6000, &s, NULL), 1);
+    assert_int_equal(s->t_ns, 6000);
+    baro_sample_free(s);
 }
 
 /* Several values in one call equal those of the getters of one value. */
@@ -498,10 +515,18 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),        cmocka_unit_test(test_previous),      cmocka_unit_test(test_at),
-        cmocka_unit_test(test_interpolate), cmocka_unit_test(test_range),         cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_changed),     cmocka_unit_test(test_attributes),    cmocka_unit_test(test_follow),
-        cmocka_unit_test(test_values),      cmocka_unit_test(test_without_index),
+        cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_previous),
+        cmocka_unit_test(test_at),
+        cmocka_unit_test(test_interpolate),
+        cmocka_unit_test(test_interpolate_where_time_runs_back),
+        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_without_index),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -324,6 +324,8 @@ int sample_interpolate(const struct baro_sample *earlier, const struct baro_samp
                        struct baro_sample **ret, struct baro_error *err)
 {
     struct between b = {t_ns - earlier->t_ns, later->t_ns - earlier->t_ns};
+    if (t_ns < earlier->t_ns || later->t_ns <= t_ns)
+        return 0;
     int r = baro_sample_copy(earlier, ret, err);
     if (r < 0)
         return r;
@@ -337,5 +339,5 @@ int sample_interpolate(const struct baro_sample *earlier, const struct baro_samp
     mix_processes(s, later, b);
     mix_machine(s, later, t_ns);
     mix_own_times(s, later, t_ns);
-    return 0;
+    return 1;
 }

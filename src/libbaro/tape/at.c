@@ -42,10 +42,12 @@ static int between(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct 
         return 1;
     if (how == BARO_AT_NEAREST && after.t_ns - t_ns >= t_ns - before->t_ns)
         return 1;
-    r = how == BARO_AT_NEAREST ? baro_sample_copy(after.u.sample, ret, err)
-                               : sample_interpolate(before, after.u.sample, t_ns, ret, err);
+    if (how == BARO_AT_INTERPOLATE)
+        r = sample_interpolate(before, after.u.sample, t_ns, ret, err);
+    else
+        r = baro_sample_copy(after.u.sample, ret, err) < 0 ? -ENOMEM : 1;
     baro_sample_free(before);
-    return r < 0 ? r : 1;
+    return r;
 }
 
 int baro_tape_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct baro_sample **ret, struct baro_error *err)
