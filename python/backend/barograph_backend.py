@@ -187,7 +187,7 @@ def entry_points():
     text = ""
     for section, body in re.findall(r"^\[project\.(scripts|entry-points\.\w+)\]\n((?:[^\[\n].*\n|\n)*)", project, re.M):
         group = "console_scripts" if section == "scripts" else section.partition(".")[2]
-        text += f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in re.findall(r'^([\w-]+) = "(.*)"$', body, re.M)) + "\n"
+        text += f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in re.findall(r'^"?([\w.-]+)"? = "(.*?)"', body, re.M)) + "\n"
     return text
 
 
@@ -266,6 +266,16 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
             wheel.add(f"barograph/_tree/{path.relative_to(tree)}", path.read_bytes(), 0o755)
         dist_info(wheel, f"py3-none-{platform}", inside)
     return name
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """Without it pip builds the wheel twice."""
+    info = pathlib.Path(metadata_directory) / f"barograph-{version()}.dist-info"
+    (info / "licenses").mkdir(parents=True)
+    (info / "METADATA").write_text(metadata(), encoding="utf-8")
+    (info / "entry_points.txt").write_text(entry_points(), encoding="utf-8")
+    (info / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: barograph\nRoot-Is-Purelib: false\n", encoding="utf-8")
+    return info.name
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What --baro does (pytest_plugin.py). The process that runs tests measures them; the controller of xdist, or the only
+process there is, has the recording, and gathers what the reports of tests bring."""
+
+from __future__ import annotations
+
+import bisect
+import json
+import os
+import resource
+import time
+import warnings
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from . import _marks
+from .errors import ArgumentError, Error
+from .recorder import Recording, _put, record
+from .sample import Exit, Sample
+
+_PREFIX = "baro."
+_READ_AFTER = 0.02  # seconds: a shorter test has hardly a sample, and reading the tape costs more than it
+_WAITS = 2.0  # seconds for the sample after a test that has a limit
+_SIZES = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+_TIMES = {"": 1, "s": 1, "ms": 1e-3, "us": 1e-6, "min": 60}
+
+
+def quantity(value: Any, units: dict[str, float]) -> float:
+    """ "200MB", "2 s", 3.5"""
+    if isinstance(value, (int, float)):
+        return float(value)
+    text = str(value).strip().replace(" ", "").lower()
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
+    try:
+        return float(number) * units[text[len(number) :]]
+    except (KeyError, ValueError):
+        raise ArgumentError(f"baro: {value!r} is no quantity; units are {', '.join(u for u in units if u)}") from None
+
+
+_PAGE = resource.getpagesize()
+_statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+
+
+class _Used:
+    """What a process and those that it has reaped have used so far."""
+
+    __slots__ = ("cpu", "read", "rss", "t_ns", "written")
+
+    def __init__(self) -> None:
+        self.t_ns = time.monotonic_ns()
+        own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.cpu = own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+        # Blocks of 512 bytes that reached storage, as /proc/self/io has them.
+        self.read = (own.ru_inblock + others.ru_inblock) * 512
+        self.written = (own.ru_oublock + others.ru_oublock) * 512
+        self.rss = int(os.pread(_statm, 64, 0).split()[1]) * _PAGE
+
+
+class _Follower:
+    """Reads what is new on the tape: peaks and processes below this one."""
+
+    def __init__(self, path: str, pid: int) -> None:
+        from .tape import Tape
+
+        tape = Tape(path)
+        self._cursor = tape._cursor()
+        self._start_ns = tape.header.start_monotonic_ns
+        self._own = pid
+        self._members = {self._own}
+        self.last_ns = 0
+        # In order of time (CLOCK_MONOTONIC): memory of all below, or of one that ended; processes that were seen first.
+        self._peaks: list[tuple[int, int]] = []
+        self._began: list[int] = []
+        self._seen: set[int] = set()
+
+    def read(self) -> int:
+        """Returns the time of the newest sample."""
+        while True:
+            taken = self._cursor.next()
+            if taken is None:
+                return self.last_ns
+            if isinstance(taken, Sample):
+                self._sample(taken)
+            elif isinstance(taken, Exit) and (taken.ppid in self._members or taken.pid in self._members):
+                when = self._start_ns + taken.t_ns
+                self._members.add(taken.pid)
+                self._see(taken.id, when)
+                bisect.insort(self._peaks, (when, int(taken.get("rss_peak_bytes", 0))))
+
+    def _sample(self, sample: Sample) -> None:
+        self.last_ns = self._start_ns + sample.t_ns
+        members, rss = {self._own}, 0
+        for process in sample.processes:  # parents before children
+            if process.pid != self._own and process.ppid not in members:
+                continue
+            members.add(process.pid)
+            rss += int(process.get("rss_bytes", 0))
+            if process.pid != self._own:
+                self._see(process.id, self.last_ns)
+        self._members = members
+        bisect.insort(self._peaks, (self.last_ns, rss))
+
+    def _see(self, number: int, when: int) -> None:
+        if number not in self._seen:
+            self._seen.add(number)
+            bisect.insort(self._began, when)
+
+    def between(self, begin_ns: int, end_ns: int) -> tuple[int | None, int]:
+        """(the highest memory, how many processes began)"""
+        inside = self._peaks[bisect.bisect_left(self._peaks, (begin_ns, 0)) : bisect.bisect_left(self._peaks, (end_ns + 1, 0))]
+        began = bisect.bisect_right(self._began, end_ns) - bisect.bisect_left(self._began, begin_ns)
+        return max((rss for _, rss in inside), default=None), began
+
+    def forget(self, end_ns: int) -> None:
+        del self._peaks[: bisect.bisect_left(self._peaks, (end_ns + 1, 0))]
+        del self._began[: bisect.bisect_right(self._began, end_ns)]
+
+
+class Plugin:
+    def __init__(self, config: Any) -> None:
+        self.config = config
+        self.is_worker = hasattr(config, "workerinput")
+        self.recording: Recording | None = None
+        self.rows: list[dict[str, Any]] = []
+        self._begin: _Used | None = None
+        self._follower: _Follower | None = None
+        self._follows = True
+
+    # ---- the recording ----
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        if self.is_worker:
+            return
+        tape, interval = self.config.getoption("--baro-tape"), self.config.getoption("--baro-interval")
+        self.recording = record(tape, interval=interval, force=tape is not None)
+        self.recording.start()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        if self.recording is not None:
+            self.recording.stop()
+            if self.recording.path:
+                self._look_again(self.recording.path)
+        path = None if self.is_worker else self.config.getoption("--baro-rows")
+        if path:
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in self.rows)
+
+    def _look_again(self, path: str) -> None:
+        """The tape is complete now: it has what was not on it when a test ended."""
+        try:
+            followers = {pid: _Follower(path, pid) for pid in {row["pid"] for row in self.rows}}
+            for follower in followers.values():
+                follower.read()
+        except Error as error:
+            warnings.warn(f"baro: {error}", stacklevel=1)
+            return
+        for row in self.rows:
+            follower = followers[row["pid"]]
+            follower.last_ns = 1 << 63
+            self._complete(row, follower, row["begin_ns"] + int(row["wall_s"] * 1e9))
+
+    # ---- a test ----
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, None]:
+        self._begin = begin = _Used()
+        yield
+        # One line, when it is over: a recorder takes 1,000 a second in the long run.
+        seconds = (time.monotonic_ns() - begin.t_ns) / 1e9
+        _put(_marks.line_of("phase", item.nodeid, {"seconds": seconds}))
+        self._begin = None
+
+    def _measure(self, waits: bool) -> dict[str, Any]:
+        begin, end = self._begin, _Used()
+        assert begin is not None
+        seconds = (end.t_ns - begin.t_ns) / 1e9
+        found: dict[str, Any] = {
+            "pid": os.getpid(),
+            "begin_ns": begin.t_ns,  # CLOCK_MONOTONIC
+            "wall_s": round(seconds, 6),
+            "cpu_s": round(end.cpu - begin.cpu, 6),
+            "rss_peak_bytes": max(begin.rss, end.rss),
+            "rss_peak_is_lower_bound": True,
+            "read_bytes": end.read - begin.read,
+            "written_bytes": end.written - begin.written,
+        }
+        follower = self._follow() if seconds >= _READ_AFTER or waits else None
+        if follower is None:
+            return found
+        late = time.monotonic() + _WAITS
+        while follower.read() < end.t_ns and waits and time.monotonic() < late:
+            time.sleep(0.005)
+        self._complete(found, follower, end.t_ns)
+        follower.forget(end.t_ns)
+        return found
+
+    @staticmethod
+    def _complete(found: dict[str, Any], follower: _Follower, end_ns: int) -> None:
+        """What the tape has of a test. It is written sample by sample: the end of a test may not be on it yet."""
+        peak, found["processes"] = follower.between(found["begin_ns"], end_ns)
+        found["processes_is_lower_bound"] = follower.last_ns < end_ns
+        if peak is not None:
+            found["rss_peak_bytes"] = max(peak, found["rss_peak_bytes"])
+            found["rss_peak_is_lower_bound"] = follower.last_ns < end_ns
+
+    def _follow(self) -> _Follower | None:
+        path = os.environ.get("BARO_TAPE")
+        if self._follower is None and self._follows and path:
+            try:
+                self._follower = _Follower(path, os.getpid())
+            except Error as error:
+                self._follows = False
+                warnings.warn(f"baro: {error}", stacklevel=1)
+        return self._follower
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
+        outcome = yield
+        report = outcome.get_result()
+        limits = item.get_closest_marker("baro")
+        if self._begin is None:
+            return
+        if call.when == "call" and limits is not None:
+            self._judge(item, report, limits)
+        if call.when == "teardown":
+            found = item.stash_baro if hasattr(item, "stash_baro") else self._measure(False)
+            item.user_properties += [(_PREFIX + name, value) for name, value in found.items()]
+            report.user_properties = item.user_properties
+
+    def _judge(self, item: Any, report: Any, limits: Any) -> None:
+        """Fixtures and the test itself count, and what they started."""
+        found = item.stash_baro = self._measure(True)
+        given = {"rss": ("rss_peak_bytes", _SIZES, "bytes"), "cpu": ("cpu_s", _TIMES, "s"), "processes": ("processes", {"": 1.0}, "")}
+        unknown = set(limits.kwargs) - set(given)
+        said = [f"baro: there is no limit {name}; there are {', '.join(given)}" for name in sorted(unknown)]
+        for name, (fact, units, unit) in given.items():
+            most, used = limits.kwargs.get(name), found.get(fact)
+            if most is None or used is None:
+                continue
+            if used > quantity(most, units):
+                text = f"{used:,} {unit}".strip()
+                said.append(f"baro: {name} {text} is more than {most} ({fact} of the test with its fixtures and processes)")
+        if said and report.outcome == "passed":
+            tape = os.environ.get("BARO_TAPE")
+            report.outcome = "failed"
+            report.longrepr = "\n".join([*said, f"the recording: {tape}, phase {item.nodeid!r}"])
+
+    # ---- all tests ----
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.when != "teardown" or self.is_worker:
+            return
+        found = {n[len(_PREFIX) :]: v for n, v in report.user_properties if n.startswith(_PREFIX)}
+        if found:
+            worker = getattr(getattr(report, "node", None), "gateway", None)
+            self.rows.append({"test": report.nodeid, **({"worker": worker.id} if worker is not None else {}), **found})
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.is_worker or not self.rows:
+            return
+        most = self.config.getoption("--baro-most")
+        for title, fact in (("CPU time", "cpu_s"), ("memory", "rss_peak_bytes")):
+            rows = sorted(self.rows, key=lambda r: -r[fact])[:most]
+            terminalreporter.write_sep("=", f"baro: most {title}, {len(rows)} of {len(self.rows)} tests")
+            for row in rows:
+                mark = ">" if row["rss_peak_is_lower_bound"] else " "
+                processes = f"{row['processes']:3} proc" if row.get("processes") else " " * 8
+                terminalreporter.write_line(
+                    f"{row['cpu_s']:8.3f} s cpu {row['wall_s']:8.3f} s  {mark}{row['rss_peak_bytes'] / 1e6:7.1f} MB {processes}  {row['test']}"
+                )
+        if self.recording is not None and self.recording.path:
+            terminalreporter.write_line(f"the recording: {self.recording.path}")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pytest --baro, in a pytest of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import pytest
+
+import barograph
+
+SUITE = """
+import subprocess, sys, time
+import pytest
+
+def test_empty():
+    pass
+
+def test_cpu():
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+
+@pytest.fixture
+def held():
+    return bytearray(100_000_000)
+
+@pytest.mark.baro(rss="2GB", cpu="20 s", processes=5)
+def test_memory_of_a_fixture(held):
+    time.sleep(0.2)
+
+@pytest.mark.baro(processes=2)
+def test_too_many():
+    for _ in range(4):
+        subprocess.run(["true"])
+
+@pytest.mark.baro(rss="1MB")
+def test_too_large():
+    pass
+
+@pytest.mark.baro(cpu="10ms")
+def test_too_long():
+    test_cpu()
+
+@pytest.mark.baro(memory=3)
+def test_no_such_limit():
+    pass
+
+@pytest.mark.baro(rss="1MB")
+def test_that_fails_itself():
+    assert 1 == 2
+"""
+BAD = {"test_too_many", "test_too_large", "test_too_long", "test_no_such_limit", "test_that_fails_itself"}
+
+
+def session(tmp_path, *options):
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "barograph.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", tmp_path]
+    env = {**os.environ, "PYTEST_ADDOPTS": ""}
+    done = subprocess.run([*command, *options, tmp_path / "test_suite.py"], capture_output=True, text=True, check=False, env=env)
+    return done.stdout + done.stderr
+
+
+def check(tmp_path, out):
+    rows = {r["test"].rpartition("::")[2]: r for r in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())}
+    assert len(rows) == 8
+    assert rows["test_cpu"]["cpu_s"] >= 0.15 and rows["test_empty"]["cpu_s"] < rows["test_cpu"]["cpu_s"]
+    assert rows["test_memory_of_a_fixture"]["rss_peak_bytes"] > 100_000_000
+    assert rows["test_too_many"]["processes"] == 4 and not rows["test_too_many"]["processes_is_lower_bound"]
+    assert "baro: most CPU time, 3 of 8 tests" in out and "baro: most memory" in out
+    cases = {c.get("name"): c for c in xml.etree.ElementTree.parse(tmp_path / "j.xml").iter("testcase")}
+    assert {n for n, c in cases.items() if c.find("failure") is not None} == BAD
+    for case in cases.values():
+        properties = {p.get("name"): p.get("value") for p in case.iter("property")}
+        assert float(properties["baro.cpu_s"]) >= 0 and int(properties["baro.rss_peak_bytes"]) > 0
+    assert "processes 4 is more than 2" in out and "there is no limit memory" in out
+    assert "is more than 1MB" in cases["test_too_large"].find("failure").text
+    assert "1 == 2" in cases["test_that_fails_itself"].find("failure").text
+    tape = barograph.open(tmp_path / "t.baro")
+    assert {p.name.rpartition("::")[2] for p in tape.phases} == set(rows)
+
+
+OPTIONS = ("--baro", "--baro-tape", "t.baro", "--baro-rows", "rows.jsonl", "--junitxml", "j.xml", "--baro-most", "3")
+
+
+def test_what_each_test_uses(tmp_path):
+    out = session(tmp_path, *OPTIONS)
+    assert "5 failed, 3 passed" in out, out
+    check(tmp_path, out)
+
+
+def test_with_xdist(tmp_path):
+    pytest.importorskip("xdist")
+    out = session(tmp_path, *OPTIONS, "-n", "2")
+    assert "5 failed, 3 passed" in out, out
+    check(tmp_path, out)
+
+
+def test_without_the_option_it_does_nothing(tmp_path):
+    out = session(tmp_path)
+    assert "1 failed, 7 passed" in out and "baro:" not in out, out
+    code = "import sys, pytest; before = set(sys.modules); import barograph.pytest_plugin; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["barograph", "barograph.pytest_plugin"]
+
+
+def test_where_nothing_can_be_recorded(tmp_path, monkeypatch):
+    monkeypatch.setenv("BAROGRAPH_BARO", "/nonexistent/baro")
+    out = session(tmp_path, "--baro")
+    assert "RecordingWarning" in out and "baro: most CPU time" in out, out
