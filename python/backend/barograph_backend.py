@@ -24,8 +24,8 @@ import zipfile
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 SOURCE = PACKAGE / "source" if (PACKAGE / "source" / "meson.build").exists() else PACKAGE.parent
 GLIBC = (2, 28)  # what zig builds for; earlier ones lack statx(2), memfd_create(2) and getrandom(2)
-LEFT_OUT = ["-Dcairo=disabled", "-Dtop=disabled", "-Dyaml=disabled", "-Dserve=disabled", "-Dfuzz=off", "-Dtests=false"]
-PROGRAMS = ("baro-read", "baro-report", "baro-top")
+# What needs a library that not every system has is left out: baro top without a screen, baro serve, task files, PNG.
+LEFT_OUT = ["--auto-features=disabled", "-Dfuzz=off", "-Dtests=false"]
 OF_GLIBC = re.compile(r"(libc|libm|libpthread|libdl|librt|libutil|ld-linux[\w-]*|libgcc_s)\.so\.\d+")
 ZSTD_MESON = """project('zstd', 'c', version: '%s')
 lib = static_library('zstd', 'zstd.c', pic: true, c_args: ['-w', '-DZSTD_DISABLE_ASM', '-DDEBUGLEVEL=0'],
@@ -100,7 +100,7 @@ def zig_file(work):
 
 def meson(folder, source, targets, jobs, *options):
     run("meson", "setup", folder, source, "--prefix=/usr", "--libdir=lib", *LEFT_OUT, *options)
-    run("ninja", "-C", folder, f"-j{jobs}", *targets)
+    run("ninja", "-C", folder, f"-j{jobs}", *targets)  # all, if none is named
 
 
 def put(built, to):
@@ -130,12 +130,12 @@ def build_tree(work, settings):
     if settings.get("zig"):
         options += ["--native-file", str(zig_file(work))]
     library = f"libbaro.so.{version()}"
-    meson(work / "shared", source, [library, *PROGRAMS, "baro"], jobs, "-Dstatic=false", *options)
+    meson(work / "shared", source, [], jobs, "-Dstatic=false", *options)
     staged = work / "staged"
     run("meson", "install", "-C", work / "shared", "--no-rebuild", "--tags", "runtime", "--destdir", staged)
     put(staged / "usr" / "lib" / library, tree / "lib" / "libbaro.so.0")
-    for name in PROGRAMS:
-        put(staged / "usr" / "libexec" / "barograph" / name, tree / "libexec" / "barograph" / name)
+    for program in sorted((staged / "usr" / "libexec" / "barograph").iterdir()):
+        put(program, tree / "libexec" / "barograph" / program.name)
     return tree, inside
 
 

@@ -707,6 +707,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_sample_columns": (c_size_t, (c_void_p, c_int, POINTER(c_int), c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)), POINTER(POINTER(c_uint8)))),
     "baro_tape_arrow": (c_int, (c_void_p, c_int, c_char_p, POINTER(baro_arrow_options), POINTER(ArrowArrayStream), POINTER(baro_error))),
     "baro_arrow_capsule_free": (None, (c_void_p,)),
+    "baro_arrow_damage": (c_uint64, (POINTER(ArrowArrayStream),)),
     "baro_process_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
     "baro_job_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
     "baro_host_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
