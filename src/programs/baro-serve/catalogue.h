@@ -29,13 +29,14 @@ struct job {
     unsigned holders;
     enum job_state state;
     uint64_t bytes;
-    int64_t start_ns; /* since 1970 */
-    uint64_t version; /* of the catalogue, when the row was changed last, */
-    uint64_t turned;  /* and when more than its figures were: its state, or whether it has them */
-    char *row;        /* a JSON object: what the list of jobs has of it */
-    char *title;      /* its command */
-    bool is_machine;  /* a recording of the machine, without any process */
-    bool is_summed;   /* the row has the figures of the whole tape */
+    int64_t start_ns;  /* since 1970 */
+    uint64_t version;  /* of the catalogue, when the row was changed last, */
+    uint64_t turned;   /* and when more than its figures were: its state, or whether it has them */
+    char *row;         /* a JSON object: what the list of jobs has of it */
+    char *title;       /* its command */
+    bool is_machine;   /* a recording of the machine, without any process */
+    uint64_t stuck_ns; /* CLOCK_MONOTONIC: since then a thread waits for its tape, which nobody else reads; 0: none */
+    bool is_summed;    /* the row has the figures of the whole tape */
 
     /* of the catalogue's thread */
     uint64_t listing;  /* the last one that it was in */

@@ -28,11 +28,13 @@ struct catalogue {
     char error[256];
     const char *waits; /* what its thread reads: the folder, or the tape of this job; NULL: nothing */
     uint64_t waits_ns; /* CLOCK_MONOTONIC: since when */
-
-    bool runs; /* its thread does */
+    struct job *waits_job;
+    unsigned keepers; /* how many threads were started so far: the last one is in charge */
+    unsigned stuck;   /* threads that were replaced */
+    pthread_t thread, watcher;
+    bool runs; /* both do */
 
     /* of its thread */
-    pthread_t thread;
     int stop_fd, watch_fd;
     struct touched touched; /* which tapes of jobs that run were written */
     uint64_t listing;       /* how often the folder was listed */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalogue's thread: lists the folder, reads tapes that have ended once, and follows those that are written. */
+/* The catalogue's thread: lists the folder, reads tapes that have ended once, and follows those that are written. Where
+ * the file system of a tape does not answer, another thread takes its place, and leaves that tape to the first one. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -19,9 +20,11 @@
 #define LIST_MS 5000       /* how often the folder is listed without a reason: a tape can be empty for long */
 #define FIRST_LIST_MS 2000 /* so long the server waits for the first list: its file system may hang */
 #define FIRST_STEP_MS 2
-#define SETTLE_NS (2 * NS_PER_SEC) /* after it was written, and */
-#define CHECK_NS (10 * NS_PER_SEC) /* after it was not, it is read without a reason: is its recorder still there? */
-#define NICE 5                     /* reading tapes leaves the CPU to others */
+#define SETTLE_NS (2 * NS_PER_SEC)     /* after it was written, and */
+#define CHECK_NS (10 * NS_PER_SEC)     /* after it was not, it is read without a reason: is its recorder still there? */
+#define TAKE_OVER_NS (10 * NS_PER_SEC) /* a tape is read for 2 s of CPU time at most */
+#define STUCK_MOST 16u                 /* threads that wait for a file system: each has a stack */
+#define NICE 5                         /* reading tapes leaves the CPU to others */
 
 static bool is_newer(const struct job *x, const struct job *y)
 {
@@ -71,6 +74,12 @@ static void publish(struct catalogue *c, struct job *job, struct found *f)
     found_done(f);
 }
 
+/* A thread that reads tapes. Only the newest one is in charge. */
+struct keeper {
+    struct catalogue *c;
+    unsigned number;
+};
+
 /* The first job of a state, or of those that were not summed; held. */
 static struct job *next_job(struct catalogue *c, bool is_new)
 {
@@ -78,7 +87,7 @@ static struct job *next_job(struct catalogue *c, bool is_new)
     pthread_mutex_lock(&c->lock);
     for (size_t i = 0; i < c->n && !found; i++) {
         struct job *job = c->jobs[i];
-        found = (is_new ? job->state == JOB_NEW : !job->is_summed) ? job : NULL;
+        found = !job->stuck_ns && (is_new ? job->state == JOB_NEW : !job->is_summed) ? job : NULL;
     }
     if (found)
         found->holders++;
@@ -86,25 +95,43 @@ static struct job *next_job(struct catalogue *c, bool is_new)
     return found;
 }
 
-/* What may take for ever; NULL: it is over. */
-static void note_wait(struct catalogue *c, const char *what)
+/* What may take for ever: to list the folder (job: NULL) or to read a tape. */
+static void wait_begins(struct catalogue *c, const char *what, struct job *job)
 {
     pthread_mutex_lock(&c->lock);
     c->waits = what;
+    c->waits_job = job;
     c->waits_ns = clock_monotonic_ns();
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Reads one tape: heads before the rest, so that the list is complete soon. False: all was read. */
-static bool read_one(struct catalogue *c)
+/* False: it took so long that another thread is in charge. */
+static bool wait_ends(const struct keeper *k, struct job *job)
 {
+    struct catalogue *c = k->c;
+    pthread_mutex_lock(&c->lock);
+    bool in_charge = c->keepers == k->number;
+    if (in_charge)
+        c->waits = NULL;
+    else if (job)
+        job->stuck_ns = 0;
+    pthread_mutex_unlock(&c->lock);
+    return in_charge;
+}
+
+enum { ALL_READ, MORE, NOT_IN_CHARGE };
+
+/* Reads one tape: heads before the rest, so that the list is complete soon. */
+static int read_one(const struct keeper *k)
+{
+    struct catalogue *c = k->c;
     struct found f;
     struct job *job = next_job(c, true);
     bool is_head = job != NULL;
     job = job ? job : next_job(c, false);
     if (!job)
-        return false;
-    note_wait(c, job->id);
+        return ALL_READ;
+    wait_begins(c, job->id, job);
     if (is_head) {
         follow_head(job, &f);
     } else {
@@ -113,49 +140,62 @@ static bool read_one(struct catalogue *c)
         if (f.state != JOB_RUNNING)
             touched_remove(&c->touched, &job->watch);
     }
-    note_wait(c, NULL);
     publish(c, job, &f);
+    bool in_charge = wait_ends(k, job);
     job_release(c, job);
-    return true;
+    return in_charge ? MORE : NOT_IN_CHARGE;
 }
 
-static void tick_job(struct catalogue *c, struct job *job, uint64_t now_ns)
+/* Returns whether this thread is in charge. */
+static bool tick_job(const struct keeper *k, struct job *job, uint64_t now_ns)
 {
+    struct catalogue *c = k->c;
     struct found f;
     bool is_written = touched_has(&c->touched, job->watch);
     if (!is_written && now_ns < job->check_ns)
-        return;
+        return true;
     job->check_ns = now_ns + (is_written ? SETTLE_NS : CHECK_NS);
-    note_wait(c, job->id);
-    bool has_news = follow_tick(job, &f);
-    note_wait(c, NULL);
-    if (!has_news)
-        return;
-    if (f.state != JOB_RUNNING)
-        touched_remove(&c->touched, &job->watch);
-    publish(c, job, &f);
+    wait_begins(c, job->id, job);
+    if (follow_tick(job, &f)) {
+        if (f.state != JOB_RUNNING)
+            touched_remove(&c->touched, &job->watch);
+        publish(c, job, &f);
+    }
+    return wait_ends(k, job);
 }
 
-/* Reads what is new on the tapes of jobs that run. Returns how many run. */
-static size_t tick(struct catalogue *c)
+/* The state of a job that can be read: JOB_UNREADABLE where another thread waits for its tape. */
+static enum job_state state_of(struct catalogue *c, const struct job *job)
 {
+    pthread_mutex_lock(&c->lock);
+    enum job_state state = job->stuck_ns ? JOB_UNREADABLE : job->state;
+    pthread_mutex_unlock(&c->lock);
+    return state;
+}
+
+/* Reads what is new on the tapes of jobs that run, and counts these. False: another thread is in charge. */
+static bool tick(const struct keeper *k, size_t *ret_running)
+{
+    struct catalogue *c = k->c;
     struct job_list all;
     struct job_filter any = {.state = -1};
-    size_t running = 0;
+    bool in_charge = true;
+    *ret_running = 1;
     if (catalogue_list(c, &any, 0, UINT64_MAX, &all) < 0)
-        return 1;
+        return true;
     uint64_t now_ns = clock_monotonic_ns();
+    *ret_running = 0;
     touched_read(&c->touched);
-    for (size_t i = 0; i < all.n; i++) {
-        enum job_state state = job_state(c, all.at[i]);
+    for (size_t i = 0; i < all.n && in_charge; i++) {
+        enum job_state state = state_of(c, all.at[i]);
         if (state == JOB_RUNNING)
-            tick_job(c, all.at[i], now_ns);
+            in_charge = tick_job(k, all.at[i], now_ns);
         else if (state == JOB_ENDED || state == JOB_CUT_OFF)
             follow_forget(all.at[i], now_ns, false);
-        running += state == JOB_RUNNING;
+        *ret_running += state == JOB_RUNNING;
     }
     job_list_done(c, &all);
-    return running;
+    return in_charge;
 }
 
 /* Returns whether the folder has changed. */
@@ -168,8 +208,9 @@ static bool drain_watch(struct catalogue *c)
     return any;
 }
 
-static void list_if_due(struct catalogue *c)
+static void list_if_due(const struct keeper *k)
 {
+    struct catalogue *c = k->c;
     uint64_t now_ns = clock_monotonic_ns();
     if (drain_watch(c)) {
         c->soon = 4;
@@ -177,32 +218,83 @@ static void list_if_due(struct catalogue *c)
     }
     if (now_ns < c->list_ns)
         return;
-    note_wait(c, c->listed);
+    wait_begins(c, c->listed, NULL);
     folder_read(c);
-    note_wait(c, NULL);
+    wait_ends(k, NULL);
     c->list_ns = now_ns + (c->soon ? TICK_MS / c->soon : LIST_MS) * NS_PER_MS;
     c->soon -= c->soon > 0;
 }
 
-static void *run(void *context)
+static void keep(const struct keeper *k)
 {
-    struct catalogue *c = context;
+    struct catalogue *c = k->c;
     struct pollfd fds[] = {{.fd = c->stop_fd, .events = POLLIN}, {.fd = c->watch_fd, .events = POLLIN}};
     size_t running = 0;
     setpriority(PRIO_PROCESS, 0, NICE); /* of this thread alone */
     while (!(fds[0].revents & POLLIN)) {
-        list_if_due(c);
-        bool more = read_one(c);
+        list_if_due(k);
+        int more = read_one(k);
+        if (more == NOT_IN_CHARGE)
+            return;
         uint64_t now_ns = clock_monotonic_ns();
         if (now_ns >= c->tick_ns) {
-            running = tick(c);
             c->tick_ns = now_ns + TICK_MS * NS_PER_MS;
+            if (!tick(k, &running))
+                return;
         }
         uint64_t until_ns = running || more ? c->tick_ns : c->list_ns;
         until_ns = until_ns < c->list_ns ? until_ns : c->list_ns;
         uint64_t wait_ms = until_ns > now_ns ? (until_ns - now_ns) / NS_PER_MS + 1 : 0;
         poll(fds, 2, more ? 0 : (int)wait_ms);
     }
+}
+
+static void *run(void *context)
+{
+    struct keeper *k = context;
+    keep(k);
+    free(k);
+    return NULL;
+}
+
+static int start_keeper(struct catalogue *c, pthread_t *ret)
+{
+    struct keeper *k = malloc(sizeof(*k));
+    if (!k)
+        return -ENOMEM;
+    *k = (struct keeper){c, c->keepers + 1};
+    int code = -pthread_create(ret, NULL, run, k);
+    if (code < 0) {
+        free(k);
+        return code;
+    }
+    c->keepers++;
+    return 0;
+}
+
+/* ---- a tape whose file system does not answer ---- */
+
+static void take_over_if_due(struct catalogue *c)
+{
+    pthread_t next;
+    pthread_mutex_lock(&c->lock);
+    bool hangs = c->waits && c->waits_job && clock_monotonic_ns() - c->waits_ns > TAKE_OVER_NS;
+    if (hangs && c->stuck < STUCK_MOST && start_keeper(c, &next) == 0) {
+        pthread_detach(c->thread);
+        c->thread = next;
+        c->waits_job->stuck_ns = c->waits_ns;
+        c->waits = NULL;
+        c->stuck++;
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void *watch(void *context)
+{
+    struct catalogue *c = context;
+    struct pollfd stop = {.fd = c->stop_fd, .events = POLLIN};
+    while (poll(&stop, 1, TICK_MS) <= 0)
+        take_over_if_due(c);
     return NULL;
 }
 
@@ -273,7 +365,11 @@ static bool was_listed(struct catalogue *c)
 int catalogue_start(struct catalogue *c, enum catalogue_announced announced, struct baro_error *err)
 {
     c->announced = announced;
-    int code = -pthread_create(&c->thread, NULL, run, c);
+    int code = start_keeper(c, &c->thread);
+    if (code == 0 && (code = -pthread_create(&c->watcher, NULL, watch, c)) < 0) {
+        eventfd_write(c->stop_fd, 1);
+        pthread_join(c->thread, NULL);
+    }
     if (code < 0)
         return error_set(err, code, "can't start a thread: %s", strerror(-code));
     c->runs = true;
@@ -285,7 +381,10 @@ int catalogue_start(struct catalogue *c, enum catalogue_announced announced, str
 void catalogue_stop(struct catalogue *c)
 {
     eventfd_write(c->stop_fd, 1);
-    if (c->runs)
+    if (c->runs) {
+        pthread_join(c->watcher, NULL);
         pthread_join(c->thread, NULL);
-    catalogue_free(c);
+    }
+    if (!c->stuck) /* such a thread may come back, and uses it */
+        catalogue_free(c);
 }
