@@ -118,7 +118,7 @@ def extended(tmp_path_factory):
     shutil.copytree(
         ROOT,
         tree,
-        ignore=lambda folder, names: [n for n in names if n == ".git" or n.startswith("build")],
+        ignore=lambda folder, names: [n for n in names if n in (".git", "build") or n.startswith("build-")],
         symlinks=True,
     )
     change(tree, METRIC)
@@ -136,7 +136,7 @@ def rows(text):
 
 
 @pytest.mark.not_sanitized("it is another build")
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_metric_and_a_kind_in_a_copy_of_the_tree(extended, tmp_path):
     baro, tape = str(extended / "build/baro"), str(tmp_path / "t.baro")
 

@@ -89,6 +89,8 @@ def test_show_finds_moments_that_are_printed(baro, work):
         shown = json.loads(good(baro, "show", "--json", "--at", moment[1], path))["t_ns"]
         assert abs(shown - peak["t_ns"]) < 10**6
     for t in samples[:: max(1, len(samples) // 10)]:
+        if sum(other // 10**6 == t // 10**6 for other in samples) > 1:
+            continue  # ages are printed in ms; on a busy machine two samples may be in one
         head = good(baro, "show", "--at", f"+{t}ns", path, env=env).decode().splitlines()[0]
         age, when = re.match(r"(\S+), (\S+): the sample at that time$", head).groups()
         assert when.endswith("+05:45")
