@@ -24,7 +24,7 @@ import zipfile
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 SOURCE = PACKAGE / "source" if (PACKAGE / "source" / "meson.build").exists() else PACKAGE.parent
 GLIBC = (2, 28)  # what zig builds for; earlier ones lack statx(2), memfd_create(2) and getrandom(2)
-# What needs a library that not every system has is left out: baro top without a screen, baro serve, task files, PNG.
+# What needs a library that not every system has; of these ARCHIVES are put in where zig compiles.
 LEFT_OUT = ["--auto-features=disabled", "-Dfuzz=off", "-Dtests=false"]
 OF_GLIBC = re.compile(r"(libc|libm|libpthread|libdl|librt|libutil|ld-linux[\w-]*|libgcc_s)\.so\.\d+")
 ZSTD_MESON = """project('zstd', 'c', version: '%s')
@@ -75,6 +75,73 @@ def add_zstd(source, zstd):
     (folder / "meson.build").write_text(ZSTD_MESON % found, encoding="utf-8")
     (source / "subprojects" / "zstd.wrap").write_text(ZSTD_WRAP, encoding="utf-8")
     return found
+
+
+# Libraries of the system that go into programs: their archives, headers, and the option of meson.
+ARCHIVES = {
+    "ncursesw": (("libncursesw.a", "libtinfo.a"), ("ncurses.h", "curses.h", "unctrl.h", "ncurses_dll.h"), "top", "X11-distribute-modifications-variant"),
+    "yaml-0.1": (("libyaml.a",), ("yaml.h",), "yaml", "MIT"),
+    "sqlite3": (("libsqlite3.a",), ("sqlite3.h",), "sqlite", "blessing"),
+}
+ARCHIVE_MESON = """project('%s', 'c')
+shim = static_library('shim', 'shim.c', pic: true)
+dep = declare_dependency(link_args: [%s], link_with: shim, include_directories: include_directories('.'))
+meson.override_dependency('%s', dep)
+"""
+# Archives of a newer glibc call these by name, which an older one has as inline functions alone.
+SHIM = """#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+HIDDEN int shim_stat(const char *path, struct stat *st) __asm__("stat");
+HIDDEN int shim_lstat(const char *path, struct stat *st) __asm__("lstat");
+HIDDEN int shim_fstat(int fd, struct stat *st) __asm__("fstat");
+HIDDEN int shim_stat64(const char *path, struct stat *st) __asm__("stat64");
+HIDDEN int shim_lstat64(const char *path, struct stat *st) __asm__("lstat64");
+HIDDEN int shim_fstat64(int fd, struct stat *st) __asm__("fstat64");
+
+static int at(int fd, const char *path, struct stat *st, int flags)
+{
+    return (int)syscall(SYS_newfstatat, fd, path, st, flags);
+}
+
+int shim_stat(const char *path, struct stat *st) { return at(AT_FDCWD, path, st, 0); }
+int shim_lstat(const char *path, struct stat *st) { return at(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW); }
+int shim_fstat(int fd, struct stat *st) { return at(fd, "", st, AT_EMPTY_PATH); }
+int shim_stat64(const char *path, struct stat *st) { return shim_stat(path, st); }
+int shim_lstat64(const char *path, struct stat *st) { return shim_lstat(path, st); }
+int shim_fstat64(int fd, struct stat *st) { return shim_fstat(fd, st); }
+"""
+
+
+def package_version(archive):
+    """Of the Debian package that has it."""
+    owner = subprocess.run(["dpkg", "-S", archive], capture_output=True, text=True, check=False).stdout.partition(":")[0]
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", owner], capture_output=True, text=True, check=False)
+    return done.stdout or "unknown"
+
+
+def add_archives(source):
+    """Returns meson's options, and what is inside; of libraries that this system has."""
+    options, inside = [], []
+    for name, (archives, headers, option, terms) in ARCHIVES.items():
+        found = [os.path.realpath(run("gcc", f"-print-file-name={a}").strip()) for a in archives]
+        if not all(os.path.isabs(a) and os.path.exists(a) for a in found) or not os.path.exists(f"/usr/include/{headers[0]}"):
+            continue
+        folder = source / "subprojects" / name
+        folder.mkdir(parents=True)
+        for header in headers:
+            shutil.copy2(f"/usr/include/{header}", folder / header)
+        (folder / "shim.c").write_text(SHIM, encoding="utf-8")
+        archive_list = ", ".join(f"'{a}'" for a in found)
+        (folder / "meson.build").write_text(ARCHIVE_MESON % (name, archive_list, name), encoding="utf-8")
+        (source / "subprojects" / f"{name}.wrap").write_text(f"[wrap-file]\ndirectory = {name}\n[provide]\n{name} = dep\n", encoding="utf-8")
+        options.append(f"-D{option}=enabled")
+        inside.append((name, package_version(found[0]), terms))
+    return options, inside
 
 
 def zig_file(work):
@@ -128,7 +195,9 @@ def build_tree(work, settings):
     else:
         options += ["-Dprefer_static=true"]
     if settings.get("zig"):
-        options += ["--native-file", str(zig_file(work))]
+        more, parts = add_archives(source)
+        options += ["--native-file", str(zig_file(work)), *more]
+        inside += parts
     library = f"libbaro.so.{version()}"
     meson(work / "shared", source, [], jobs, "-Dstatic=false", *options)
     staged = work / "staged"

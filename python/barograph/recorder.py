@@ -18,7 +18,7 @@ from .errors import LinuxOnlyError, NotInstalledError, RecordingError, Recording
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Callable, TypeVar
+    from typing import Any, Callable, TypeVar, overload
 
     from .sample import Now
     from .summary import Summary, Verdict
@@ -173,10 +173,11 @@ class Recording:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(_LEFT_OUT)}
         ours, theirs = os.pipe()
         try:
+            # In this order: the pipe may be one of 0, 1 and 2 where the program has closed these.
             actions = [
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, theirs, 1),
                 (os.POSIX_SPAWN_DUP2, theirs, 2),
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             ]
             pid = os.posix_spawn(
                 program,
@@ -443,7 +444,7 @@ def _options(
     return [*options, "--force"] if force else options
 
 
-def record(
+def _record(
     path: str | os.PathLike[str] | Callable[..., Any] | None = None,
     *,
     interval: str | float = "auto",
@@ -475,7 +476,7 @@ def record(
     If nothing can be recorded, a RecordingWarning says why and the program goes on; strict=True makes it an error.
     """
     if callable(path):
-        return record()(path)
+        return _record()(path)
     tape = None if path is None else os.fspath(path)
 
     def make(again: Callable[[], Recording] | None) -> Recording:
@@ -486,6 +487,35 @@ def record(
         return Recording(options, own=pid is None, strict=strict, again=again)
 
     return make(lambda: make(None))
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def record(path: _F, /) -> _F: ...
+    @overload
+    def record(
+        path: str | os.PathLike[str] | None = ...,
+        *,
+        interval: str | float = ...,
+        tasks: Mapping[str, str] | None = ...,
+        children: bool = ...,
+        pid: int | Iterable[int] | None = ...,
+        metrics: str | Iterable[str] | None = ...,
+        collect: Mapping[str, str] | None = ...,
+        du: Iterable[str | os.PathLike[str]] = ...,
+        keep: str | None = ...,
+        overhead: str | None = ...,
+        host: bool = ...,
+        cmdline: bool = ...,
+        force: bool = ...,
+        strict: bool = ...,
+    ) -> Recording: ...
+    def record(path: Any = None, **options: Any) -> Any: ...
+
+else:
+    record = _record
+    record.__name__ = record.__qualname__ = "record"
 
 
 # ---- without an object: the recording in which this process is ----

@@ -27,7 +27,7 @@ class Values:
     def _read(self, metric: int, ret: Any) -> int:
         raise NotImplementedError
 
-    def __getattr__(self, name: str) -> Value:
+    def __getattr__(self, name: str) -> Any:  # a Value, as of a Row
         metric = None if name.startswith("_") else self._registry.of(self._kind).get(name)
         if metric is None:
             raise AttributeError(f"{type(self).__name__} has no metric {name}; metrics() lists them")
@@ -258,7 +258,7 @@ class Now:
         return self.sample.sum("rss_bytes")
 
     @property
-    def cpu_ns(self) -> Value:
+    def cpu_ns(self) -> Any:
         return self.sample.job.cpu_ns
 
     @property

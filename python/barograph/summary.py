@@ -45,9 +45,9 @@ class Row:
         self._facts = facts
         self._helps = helps
 
-    def __getattr__(self, name: str) -> Value:
+    def __getattr__(self, name: str) -> Any:  # a Value; Any, so that typed programs may compute with it
         try:
-            return self.__dict__["_facts"][name]  # type: ignore[no-any-return]
+            return self.__dict__["_facts"][name]
         except KeyError:
             raise AttributeError(f"there is no fact {name}; there are {', '.join(self.__dict__.get('_facts', ()))}") from None
 

@@ -10,7 +10,6 @@ from . import _abi
 from ._lib import NEW, Handle, lib, make, text
 from ._metrics import attribute
 from .summary import Row, fact_value
-from .values import Value
 
 
 class Item:
@@ -63,11 +62,11 @@ class Phase(Item):
         self.parent: Phase | None = None
         self.used = used
 
-    def __getattr__(self, name: str) -> Value:
+    def __getattr__(self, name: str) -> Any:  # a Value, as of a Row
         used = self.__dict__.get("used")
         if used is None or name.startswith("_"):
             raise AttributeError(name)
-        return getattr(used, name)  # type: ignore[no-any-return]
+        return getattr(used, name)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(name for name, _ in self.used)]

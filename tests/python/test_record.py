@@ -349,6 +349,46 @@ if __name__ == "__main__":
     assert sorted(m.attributes["i"] for m in barograph.open("t.baro").marks) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
+def test_with_standard_streams_closed(script, closed):
+    job = script(f"""
+import os
+for fd in {closed}:
+    os.close(fd)
+import barograph
+with barograph.record("t.baro", strict=True) as rec:
+    rec.mark("m")
+os._exit(9)
+""")
+    job.process.communicate()
+    assert job.process.returncode == 9
+    assert [m.name for m in barograph.open("t.baro").marks] == ["m"]
+
+
+@pytest.mark.parametrize("action", ["SIG_IGN", "SIG_DFL"])
+def test_a_program_that_ignores_or_reaps_children(script, action):
+    """With SIGCHLD ignored the kernel reaps; and a thread may wait for any child."""
+    job = script(f"""
+import barograph, os, signal, threading, time
+signal.signal(signal.SIGCHLD, signal.{action})
+stop = False
+def reap():
+    while not stop:
+        try:
+            os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            pass
+        time.sleep(0.0001)
+threading.Thread(target=reap, daemon=True).start()
+for i in range(5):
+    with barograph.record(f"{{i}}.baro", strict=True) as rec:
+        rec.mark("m")
+    assert [m.name for m in rec.tape.marks] == ["m"]
+stop = True
+""")
+    job.end(0)
+
+
 def test_interrupt(script):
     """^C is for the program: the recorder is in a session of its own."""
     job = script("""
