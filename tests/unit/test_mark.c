@@ -151,6 +151,20 @@ static void test_left_out(void **state)
     free(text);
 }
 
+/* The text is the name, and what comes after it an attribute. */
+static void test_a_name_twice(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("{\"name\": \"x\", \"name\": 0.5}"), MARK_GOOD);
+    assert_string_equal(m.name, "x");
+    assert_true(attribute("name")->real == 0.5);
+    assert_int_equal(parse("{\"begin\": \"a\", \"begin\": 5}"), MARK_GOOD);
+    assert_string_equal(m.name, "a");
+    assert_int_equal(m.kind, MARK_BEGIN);
+    assert_int_equal(parse("{\"begin\": \"a\", \"begin\": \"b\"}"), MARK_GOOD);
+    assert_string_equal(m.name, "b");
+}
+
 static void test_edges_and_times(void **state)
 {
     (void)state;

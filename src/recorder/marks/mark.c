@@ -100,7 +100,7 @@ static const char *keep_exact(struct mark *m, struct span string, size_t cap)
 static const char *keep_name(struct mark *m, const char *member, struct span string)
 {
     const char *exact = keep_exact(m, string, MARK_NAME);
-    size_t len;
+    size_t len = 0;
     if (exact)
         return exact;
     char *at = m->text + m->text_len;
@@ -223,7 +223,8 @@ enum form { OF_OURS, LOG_PHASE, LOG_EVENT };
 struct line {
     enum form form;
     struct span value[WORDS]; /* the last one of each; empty: there is none */
-    int named_by;             /* BEGIN to NAME; WORDS: none of them */
+    int named_by;             /* BEGIN to NAME, which was a text; WORDS: none of them */
+    struct span name;         /* that text: a later member of the same name may be a number */
     bool has_others;          /* than TYPE, EVENT, TS and DATA */
     bool is_data_open;        /* the members of DATA are the attributes */
 };
@@ -295,8 +296,10 @@ static void look(struct span s, struct line *ret)
         bool is_of_event = word == TYPE || word == EVENT || word == DATA || is_ts;
         if (word < WORDS)
             ret->value[word] = v.value;
-        if (is_text(v.value) && (word < NAME || (word == NAME && ret->named_by == WORDS)))
+        if (is_text(v.value) && (word < NAME || (word == NAME && ret->named_by == WORDS))) {
             ret->named_by = word;
+            ret->name = v.value;
+        }
         ret->has_others = ret->has_others || !is_of_event;
     }
     ret->form = form_of(ret);
@@ -376,7 +379,7 @@ static void begin_ours(struct mark *m, const struct line *l)
     static const enum mark_kind kinds[] = {
         [BEGIN] = MARK_BEGIN,       [END] = MARK_END,    [PHASE] = MARK_WHOLE, [RUN_TASK] = MARK_TASK,
         [TASK_END] = MARK_TASK_END, [MARK] = MARK_POINT, [NAME] = MARK_POINT};
-    m->name = l->named_by < WORDS ? keep_name(m, words[l->named_by], l->value[l->named_by]) : "";
+    m->name = l->named_by < WORDS ? keep_name(m, words[l->named_by], l->name) : "";
     m->kind = l->named_by < WORDS ? kinds[l->named_by] : MARK_POINT;
     if (m->kind == MARK_WHOLE && !scan_seconds(l->value[SECONDS], &m->seconds))
         m->kind = MARK_POINT;
