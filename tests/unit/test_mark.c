@@ -329,9 +329,11 @@ static void test_runlog_members(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),       cmocka_unit_test(test_json),     cmocka_unit_test(test_edges_and_times),
-        cmocka_unit_test(test_cut),        cmocka_unit_test(test_limits),   cmocka_unit_test(test_runlog),
-        cmocka_unit_test(test_as_written), cmocka_unit_test(test_left_out), cmocka_unit_test(test_runlog_members),
+        cmocka_unit_test(test_text),         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_a_name_twice), cmocka_unit_test(test_edges_and_times),
+        cmocka_unit_test(test_cut),          cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_runlog),       cmocka_unit_test(test_as_written),
+        cmocka_unit_test(test_left_out),     cmocka_unit_test(test_runlog_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
