@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import datetime
 import os
@@ -149,6 +148,8 @@ class _Cursor:
 
 async def _changed(fd: int) -> None:
     """Waits until the descriptor is readable, but not for long."""
+    import asyncio
+
     if fd < 0:
         await asyncio.sleep(0.1)
         return

@@ -24,6 +24,7 @@ def modules_of(code):
 
 def test_nothing_is_imported_before_it_is_used():
     assert modules_of("import barograph") == {"barograph", "__future__"}
+    assert not {"subprocess", "asyncio", "inspect"} & modules_of("import barograph; barograph.Tape")
     assert not {"ctypes", "subprocess", "asyncio", "inspect", "typing"} & modules_of("import barograph; barograph.record")
 
 
