@@ -262,14 +262,13 @@ static int start_keeper(struct catalogue *c, pthread_t *ret)
     struct keeper *k = malloc(sizeof(*k));
     if (!k)
         return -ENOMEM;
-    *k = (struct keeper){c, c->keepers + 1};
+    *k = (struct keeper){c, ++c->keepers}; /* before it begins: it compares the two */
     int code = -pthread_create(ret, NULL, run, k);
     if (code < 0) {
+        c->keepers--;
         free(k);
-        return code;
     }
-    c->keepers++;
-    return 0;
+    return code;
 }
 
 /* ---- a tape whose file system does not answer ---- */
