@@ -250,6 +250,7 @@ struct member {
         /* memory.c: KiB that had moved among the processes that share memory with it when smaps was last read */
         uint32_t shared_kib;
         uint32_t files_kib;   /* the same of files, among all members */
+        uint32_t left_kib;    /* of files that it shared when it gave up its memory, until it is a zombie */
         uint32_t smaps_files; /* KiB that it had of files and shared memory by then */
         uint16_t reads;       /* ticks in a row in which it was read, up to read_tick */
         uint8_t info_tries;

@@ -218,7 +218,7 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
     }
     /* One that is ending gives up its memory before it is a zombie. What it shared is in its row until here. */
     if (st->state == 'Z' || (!st->rss && m->row.value[PROCESS_rss]))
-        memory_left(p->memory, m);
+        memory_left(p->memory, m, st->state == 'Z');
     put_shared_memory(p, m, st);
     put_rss(m, st->rss * p->sampling->options.page_size);
     set(m, PROCESS_virtual, st->vsize);

@@ -104,24 +104,42 @@ static uint64_t files_of(const struct member *m)
  * up to 2 * 100 MB more are gulpy's own, so gulpy is read again. `sleep` shares its libraries with all processes, which
  * is 0.1 MB of pss: its end makes no difference to gulpy.
  */
-static void files_moved(struct memory *y, const struct member *m, uint64_t bytes)
+static void files_moved_kib(struct memory *y, uint32_t kib)
 {
-    uint64_t most = files_of(m);
-    uint32_t kib = (uint32_t)((bytes < most ? bytes : most) >> 10);
     y->files += kib;
     y->shared_moved |= kib > 0;
 }
 
-void memory_left(struct memory *y, const struct member *m)
+static uint32_t files_kib(const struct member *m, uint64_t bytes)
+{
+    uint64_t most = files_of(m);
+    return (uint32_t)((bytes < most ? bytes : most) >> 10);
+}
+
+static void files_moved(struct memory *y, const struct member *m, uint64_t bytes)
+{
+    files_moved_kib(y, files_kib(m, bytes));
+}
+
+static uint32_t left_kib(const struct memory *y, const struct member *m)
+{
+    uint64_t files = files_of(m), then = (uint64_t)m->note.smaps_files << 10;
+    if (m->note.smaps_ns) /* and what it mapped since */
+        return files_kib(m, 2 * shared_part(m) + (files > then ? files - then : 0));
+    return y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED ? files_kib(m, files) : 0;
+}
+
+/* Between the two its row shows no memory any more, and its pages are still being unmapped: what is read of others
+ * meanwhile is old again when that is done. */
+void memory_left(struct memory *y, struct member *m, bool is_done)
 {
     if (!m->sampled || !(y->sampling->need & BARO_SOURCE_SMAPS))
         return;
     memory_moved_by(y, m, m->note.stat_rss);
-    uint64_t files = files_of(m), then = (uint64_t)m->note.smaps_files << 10;
-    if (m->note.smaps_ns) /* and what it mapped since */
-        files_moved(y, m, 2 * shared_part(m) + (files > then ? files - then : 0));
-    else if (y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED)
-        files_moved(y, m, files);
+    uint32_t kib = left_kib(y, m);
+    kib = kib > m->note.left_kib ? kib : m->note.left_kib;
+    files_moved_kib(y, kib);
+    m->note.left_kib = is_done ? 0 : kib;
 }
 
 /* By how much the member's pss may be wrong, because of processes of its program or its family. Example: a process of

@@ -49,8 +49,8 @@ uint64_t memory_key(const struct member *m);
 
 /* The member appeared, grew or shrank by this many bytes. */
 void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes);
-/* The member has ended, or is not there any more; its row has what was read last. */
-void memory_left(struct memory *y, const struct member *m);
+/* The member gives up its memory; is_done: it is a zombie, or not there any more. Its row has what was read last. */
+void memory_left(struct memory *y, struct member *m, bool is_done);
 
 /* When the helper is to be asked about this member; UINT64_MAX: not before the member changes. */
 uint64_t memory_due(const struct memory *y, const struct member *m);
