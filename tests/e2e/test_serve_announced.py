@@ -60,12 +60,12 @@ def test_jobs_are_followed_while_the_tape_of_one_hangs(serve, hanging, running, 
     try:
         running("sleep", "600", options=("-o", str(work / "far" / "other.baro")))
         poll(lambda: any(j["now"] for j in s.jobs(state="running") if j["id"] != "stuck"))
-        assert "does not answer" in poll(lambda: s.json("/healthz", s.ask("/healthz")[0])["error"])
+        assert "does not answer" in poll(lambda: json.loads(s.ask("/healthz")[2])["error"])
         other = next(j for j in s.jobs() if j["id"] != "stuck")
         poll(lambda: next(j for j in s.jobs() if j["id"] != "stuck") != other)  # it goes on
     finally:
         hanging.resume()
-    poll(lambda: not s.json("/healthz", s.ask("/healthz")[0])["error"])
+    poll(lambda: not json.loads(s.ask("/healthz")[2])["error"])
     before = next(j for j in s.jobs() if j["id"] == "stuck")
     poll(lambda: next(j for j in s.jobs() if j["id"] == "stuck") != before)
 
