@@ -17,10 +17,12 @@ pytestmark = pytest.mark.xdist_group("keep")
 # times a second 30 rows of 100 numbers that do not compress.
 BUSY = "while :; do for i in 1 2 3; do /bin/true; done; sleep 0.05; done"
 NOISE = """
-import json, random, time
+import random, time
 while True:
-    print(json.dumps([{"name": str(row), **{f"v{i}": random.getrandbits(48) for i in range(100)}} for row in range(30)]),
-          flush=True)
+    for i in range(100):
+        for row in range(30):
+            print('v%d{row="%d"} %d' % (i, row, random.getrandbits(48)))
+    print("# EOF", flush=True)
     time.sleep(0.1)
 """
 KEEP = 1_000_000

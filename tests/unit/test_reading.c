@@ -126,74 +126,6 @@ static void test_openmetrics(void **state)
     check(rows, sizeof(rows) / sizeof(*rows));
 }
 
-static void test_json(void **state)
-{
-    static const struct row rows[] = {
-        {"{\"load1\": 0.25, \"tasks\": 3}", "[] load1:g=0.25 tasks:g=3"},
-        {"{\"a\":true,\"b\":false,\"c\":null,\"d\":-1.5e1}", "[] a:g=1 b:g=0 c:g=- d:g=-15"},
-        {"{\"jobs_total\":18446744073709551615}", "[] jobs_total:c=18446744073709551615"},
-        {"{\"mem\":{\"used bytes\":1,\"by-node\":{\"0\":2}},\"l\":[3,[4,5]]}",
-         "[] mem_used_bytes:g=1 mem_by_node_0:g=2 l_0:g=3 l_1_0:g=4 l_1_1:g=5"},
-        /* one object is one row, and its strings are its labels */
-        {"{\"state\":\"busy\",\"time\":\"12:00\",\"n\":1}", "[] state<busy> time<12:00> n:g=1"},
-        {"{\"name\":\"eth0\",\"rx_bytes\":7,\"state\":\"up\"}", "[eth0] state<up> rx_bytes:g=7"},
-        {"{\"labels\":{\"gpu\":0,\"mode\":\"a b\"},\"use_ratio\":0.5}",
-         "[gpu=0,mode=\"a b\"] gpu<0> mode<a b> use_ratio:g=0.5"},
-        {"{\"name\":\"q\",\"labels\":{\"b\":\"2\",\"a\":\"1\"},\"c\":\"3\",\"v\":1}",
-         "[q,a=1,b=2] a<1> b<2> c<3> v:g=1"},
-        {"{\"pid\":815,\"v\":1}", "[pid=815] pid<815> of 815 v:g=1"},
-        {"{\"name\":\"x\",\"job\":true,\"v\":1}", "[x] of -1 v:g=1"},
-        {"{\"pid\":-3,\"v\":1}", "[] pid:g=-3 v:g=1"},
-        {"[{\"v\":1,\"s\":\"p\"},{\"v\":2},{\"name\":\"n\",\"v\":3},{\"pid\":7,\"v\":4}]",
-         "[0] s<p> v:g=1; [1] v:g=2; [n] v:g=3; [pid=7] pid<7> of 7 v:g=4"},
-        {"[]", ""},
-        {"{}", "[]"},
-        {"{\"s\":\"\\u00e4\\ud83d\\ude00\\u0000\\ud800x\\n\\/\",\"v\":1}",
-         "[] s<\xc3\xa4\xf0\x9f\x98\x80\xef\xbf\xbd\xef\xbf\xbdx\n/> v:g=1"},
-        {" {\"a\" : 1 }\r\n", "[] a:g=1"},
-        {"{\"coretemp\":{\"Adapter\":\"ISA\",\"Core 0\":{\"temp2_input\":45.0}}}",
-         "[] coretemp_Adapter<ISA> coretemp_Core_0_temp2_input:g=45"},
-        {"{\"2x\":1,\"\":2}", "[] _2x:g=1"},
-        /* text that is not JSON loses the object that it is in */
-        {"{\"a\":1", " !1"},
-        {"{\"a\":01x}", " !1"},
-        {"{\"a\":+1}", " !1"},
-        {"{\"a\":.5}", " !1"},
-        {"{\"a\" 1}", " !1"},
-        {"{\"a\":1}}", "[] a:g=1 !1"},
-        {"{\"a\":tru}", " !1"},
-        {"{\"a\":\"\\x\"}", " !1"},
-        {"[{\"a\":1},{\"a\":]", "[0] a:g=1 !1"},
-        {"[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]", " !1"},
-        {"{\"a\":[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]}", " !1"},
-    };
-    (void)state;
-    check(rows, sizeof(rows) / sizeof(*rows));
-}
-
-/* The header's types hold for the readings after it. */
-static void test_json_header(void **state)
-{
-    static const char header[] = "{\"baro\":1,\"metrics\":{\"done\":{\"type\":\"counter\",\"help\":\"Jobs.\"},"
-                                 "\"m\":{\"type\":\"gauge\",\"later\":[1,{}]},\"v\":{\"type\":\"info\"}},\"x\":{}}";
-    static const char line[] = "{\"done\":1,\"m\":2,\"v\":3}";
-    struct buf b = {0};
-    (void)state;
-    reading_parser_init(&parser);
-    parse(header, strlen(header));
-    assert_string_equal(text_of(&reading, &b), "");
-    assert_int_equal(parser.version, 1);
-    parse(line, strlen(line));
-    assert_string_equal(text_of(&reading, &b), "[] done:c=1 m:g=2 v:i=3");
-    assert_string_equal(reading_text(&reading, reading.column[0].help), "Jobs.");
-    reading_parser_init(&parser);
-    parse("{\"baro\":77}", 11);
-    assert_int_equal(parser.version, 77);
-    for (size_t cut = 0; cut < strlen(header); cut++)
-        parse(header, cut);
-    buf_done(&b);
-}
-
 static double number(const char *text)
 {
     struct span s = span_str(text);
@@ -341,19 +273,12 @@ static void check_pieces(const struct stream *t, size_t step)
 static void test_frames(void **state)
 {
     static const struct stream streams[] = {
-        {"{\"a\":1}\n{\"a\":2}\n", {"{\"a\":1}", "{\"a\":2}"}},
-        {"{\"a\":{\"b\":\"}\\\"{\"}}{\"a\":2}", {"{\"a\":{\"b\":\"}\\\"{\"}}", "{\"a\":2}"}},
-        {"[{\"a\":1},\n{\"a\":2}]\n", {"[{\"a\":1},\n{\"a\":2}]"}},
         {"a 1\nb 2\n# EOF\na 2\n# EOF\n", {"a 1\nb 2\n# EOF\n", "a 2\n# EOF\n"}},
         {"a 1\nb 2\n", {"a 1\nb 2\n"}},
         {"a 1\r\n# EOF\r\nb 2", {"a 1\r\n# EOF\r\n", "b 2"}},
         {"# EOFF\n# EOF\n", {"# EOFF\n# EOF\n"}},
-        /* text before the first object is a piece of its own */
-        {"starting\n{\"a\":1}\n", {"starting\n", "{\"a\":1}"}},
-        /* one that breaks off does not take the next one with it */
-        {"{\"a\":\n{\"a\":2}\n", {"{\"a\":\n", "{\"a\":2}"}},
-        {"{\"a\":\"x\n{\"a\":2}\n", {"{\"a\":\"x\n", "{\"a\":2}"}},
-        {"{\"a\":1", {"{\"a\":1"}},
+        /* text without an end takes the next reading with it: it is one with two values */
+        {"starting\na 1\na 2\n# EOF\n", {"starting\na 1\na 2\n# EOF\n"}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++) {
@@ -404,9 +329,8 @@ static void test_check(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_openmetrics), cmocka_unit_test(test_json),   cmocka_unit_test(test_json_header),
-        cmocka_unit_test(test_numbers),     cmocka_unit_test(test_limits), cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_openmetrics), cmocka_unit_test(test_numbers), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_frames),      cmocka_unit_test(test_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static bool scan_labels(struct span *s, struct sample *sample)
     if (!scan_char(s, '{'))
         return true;
     for (bool first = true;; first = false) {
-        struct reading_label l = {.note = false};
+        struct reading_label l;
         scan_blanks(s);
         if (scan_char(s, '}'))
             return true;
@@ -249,7 +249,7 @@ static void take_sample(struct reading_parser *p, const struct family *f, struct
     if (!is_of(f, sample->name))
         f = &none;
     int column = reading_column(p, sample->name, type_of(f, sample->name), f->help);
-    int row = column < 0 ? -1 : reading_row(p, span_of("", 0), sample->label, sample->n_labels, owner_of(sample));
+    int row = column < 0 ? -1 : reading_row(p, sample->label, sample->n_labels, owner_of(sample));
     reading_put(p, row, column, value);
 }
 

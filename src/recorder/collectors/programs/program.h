@@ -29,7 +29,6 @@ enum program_failure {
     PROGRAM_EMPTY,   /* with status 0, but it had printed no reading */
     PROGRAM_LATE,    /* it had ended after each reading so far, and now did not within the deadline: it was killed */
     PROGRAM_REFUSED, /* it could not be started: error_number */
-    PROGRAM_VERSION, /* it speaks a later version of the wire: it is not started again */
     PROGRAM_LOST,    /* the helper process was killed, and the command with it */
 };
 
@@ -40,7 +39,6 @@ struct program_status {
     uint32_t too_long;   /* readings over READING_BYTES */
     uint32_t bad_lines;  /* could not be understood */
     uint32_t cut;        /* rows, columns and values beyond the limits */
-    uint32_t version;    /* of the wire, as it said */
     uint32_t unfinished; /* bytes that it has printed of a reading without an end */
     uint8_t failure;     /* enum program_failure: the last one */
     int32_t wait_status, error_number;

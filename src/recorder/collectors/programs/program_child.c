@@ -48,8 +48,8 @@ struct runner {
     struct reading_parser *parser;
     uint32_t slot;
     int control_fd, signal_fd, out_fd, err_fd;
-    pid_t pid;          /* of the command; 0: it does not run */
-    bool ended, halted; /* halted: it is not started again */
+    pid_t pid; /* of the command; 0: it does not run */
+    bool ended;
     int wait_status;
     bool repeats;                                        /* it ended after its reading when it was last started */
     bool silent;                                         /* and that was said */
@@ -273,11 +273,6 @@ static void take_piece(struct runner *r, struct span piece)
         memcpy(r->status.bad, reading->bad, sizeof(r->status.bad));
     r->status.bad_lines += reading->bad_lines;
     r->status.cut += reading->cut_columns + reading->cut_rows + reading->cut_cells;
-    r->status.version = r->parser->version;
-    if (r->parser->version > READING_VERSION) {
-        r->halted = true;
-        return;
-    }
     if (!good)
         return;
     reading->read_ns = r->reading_ns = r->first_ns;
@@ -287,20 +282,11 @@ static void take_piece(struct runner *r, struct span piece)
     r->slot = mailbox_put(&r->shared->mailbox, r->slot);
 }
 
-static bool is_header(struct span piece)
-{
-    static const char key[] = "\"baro\"";
-    struct span head = span_of(piece.at, piece.len < 64 ? piece.len : 64);
-    return memmem(head.at, head.len, key, sizeof(key) - 1);
-}
-
 /* Takes all readings off the front. Of several that came at once only the newest is parsed. */
 static void take_pieces(struct runner *r, bool ended)
 {
     struct span last = {NULL, 0};
     size_t begin = 0, n;
-    if (r->skipping)
-        r->frame.text = true;
     while (begin < r->len && (n = reading_next(&r->frame, span_of(r->text + begin, r->len - begin), ended)) > 0) {
         struct span piece = span_of(r->text + begin, n);
         begin += n;
@@ -309,8 +295,6 @@ static void take_pieces(struct runner *r, bool ended)
             r->skipping = false;
             continue;
         }
-        if (last.len && is_header(last))
-            take_piece(r, last);
         last = piece;
     }
     if (last.len)
@@ -424,16 +408,14 @@ static void finish_start(struct runner *r, enum program_failure killed_for)
 static void on_time(struct runner *r)
 {
     uint64_t now = clock_monotonic_ns();
-    if (r->halted && r->status.failure != PROGRAM_VERSION) {
-        finish_start(r, PROGRAM_VERSION);
-    } else if (r->ended) {
+    if (r->ended) {
         finish_start(r, PROGRAM_FINE);
     } else if (r->pid && r->repeats && now >= r->started_ns + deadline(r)) {
         finish_start(r, PROGRAM_LATE);
     } else if (r->pid && !r->silent && now >= r->reading_ns + deadline(r)) {
         r->silent = true;
         r->status.silences++;
-    } else if (!r->pid && !r->halted && now >= r->start_ns) {
+    } else if (!r->pid && now >= r->start_ns) {
         start(r);
     }
 }
@@ -442,7 +424,7 @@ static uint64_t next_due(const struct runner *r)
 {
     uint64_t due = UINT64_MAX;
     if (!r->pid)
-        return r->halted ? due : r->start_ns;
+        return r->start_ns;
     if (r->repeats)
         due = r->started_ns + deadline(r);
     if (!r->silent && r->reading_ns + deadline(r) < due)

@@ -63,9 +63,6 @@ static void put_failure(struct buf *b, const struct program_status *s)
     case PROGRAM_EMPTY: buf_str(b, "ended with status 0 and had printed no reading"); break;
     case PROGRAM_LATE: buf_str(b, "was killed: it did not end, as it had before"); break;
     case PROGRAM_REFUSED: buf_printf(b, "could not be started: %s", strerror(s->error_number)); break;
-    case PROGRAM_VERSION:
-        buf_printf(b, "was ended: it speaks version %u, and this barograph knows %u", s->version, READING_VERSION);
-        break;
     case PROGRAM_LOST: buf_str(b, "was lost: somebody killed the process that runs it"); break;
     default:
         if (WIFSIGNALED(s->wait_status))
@@ -141,7 +138,7 @@ static void report_changes(struct program_row *r)
         report(r, now->silences, &line);
     }
     if (now->bad_lines && !then->bad_lines) {
-        buf_str(&line, "prints what is neither OpenMetrics nor JSON: ");
+        buf_str(&line, "prints what is not OpenMetrics text: ");
         put_redacted(&line, "", now->bad);
         report(r, now->bad_lines, &line);
     }

@@ -235,7 +235,7 @@ static int set_attributes(struct baro_entity *e, const struct reading *r, const 
 
 static void set_owner(struct baro_entity *e, int32_t pid, program_start_fn *start_of, void *context)
 {
-    struct baro_entity_owner o = {.kind = pid > 0 ? BARO_OWNER_PROCESS : pid ? BARO_OWNER_JOB : BARO_OWNER_NONE};
+    struct baro_entity_owner o = {.kind = pid > 0 ? BARO_OWNER_PROCESS : BARO_OWNER_NONE};
     if (pid > 0) {
         o.process = (struct baro_key){pid, start_of(context, pid)};
         if (!o.process.start && e->owner.kind == o.kind && e->owner.process.pid == pid)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows and columns of a reading, as its parsers add them. */
+/* Rows and columns of a reading, as its parser adds them. */
 #include "recorder/collectors/programs/reading.h"
 
 #define ROW_SLOTS (2 * READING_ROWS)
@@ -80,15 +80,10 @@ static int compare(struct span a, struct span b)
     return order ? order : a.len < b.len ? -1 : a.len > b.len;
 }
 
-static bool is_before(const struct reading_label *a, const struct reading_label *b)
-{
-    return a->note != b->note ? b->note : compare(a->name, b->name) < 0;
-}
-
 static void sort(struct reading_label *l, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
-        for (size_t k = i; k && is_before(&l[k], &l[k - 1]); k--) {
+        for (size_t k = i; k && compare(l[k].name, l[k - 1].name) < 0; k--) {
             const struct reading_label swap = l[k];
             l[k] = l[k - 1];
             l[k - 1] = swap;
@@ -133,13 +128,10 @@ static void add_value(struct line *l, struct span v)
     add(l, "\"", 1);
 }
 
-/* {mode="idle",cpu="0"} is the row cpu=0,mode=idle; a JSON row {"name": "eth0", "labels": {"queue": "1"}} is
- * eth0,queue=1. */
-static void row_name(struct line *l, struct span name, const struct reading_label *labels, size_t n)
+/* {mode="idle",cpu="0"} is the row cpu=0,mode=idle. */
+static void row_name(struct line *l, const struct reading_label *labels, size_t n)
 {
-    if (name.len)
-        add_value(l, name);
-    for (size_t i = 0; i < n && !labels[i].note; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (l->len)
             add(l, ",", 1);
         add(l, labels[i].name.at, labels[i].name.len);
@@ -167,12 +159,12 @@ static bool keep_labels(struct reading *r, const struct reading_label *labels, s
     return true;
 }
 
-int reading_row(struct reading_parser *p, struct span name, struct reading_label *labels, size_t n, int32_t pid)
+int reading_row(struct reading_parser *p, struct reading_label *labels, size_t n, int32_t pid)
 {
     struct reading *r = p->r;
     struct line line = {.len = 0};
     sort(labels, n);
-    row_name(&line, name, labels, n);
+    row_name(&line, labels, n);
     uint32_t slot = hash(line.at, line.len) % ROW_SLOTS;
     for (; p->row_at[slot]; slot = (slot + 1) % ROW_SLOTS) {
         if (span_equal(span_of(line.at, line.len), r->text + r->row[p->row_at[slot] - 1].name))
@@ -206,16 +198,8 @@ void reading_put(struct reading_parser *p, int row, int column, struct reading_c
 
 bool reading_parse(struct reading_parser *p, struct span text, struct reading *ret)
 {
-    bool whole;
     reading_begin(p, ret);
-    while (text.len && strchr(" \t\r\n", *text.at)) {
-        text.at++;
-        text.len--;
-    }
-    if (text.len && (*text.at == '{' || *text.at == '['))
-        whole = reading_json(p, text);
-    else
-        whole = reading_openmetrics(p, text);
+    bool whole = reading_openmetrics(p, text);
     return ret->n_rows > 0 || (whole && !ret->bad_lines);
 }
 

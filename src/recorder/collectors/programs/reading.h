@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A reading: what a collector program printed at one time, as rows and columns. WIRE.md in src/helper describes the
- * text for those who write such programs.
+ * A reading: what a collector program printed at one time, as rows and columns. WIRE.md describes the text for those
+ * who write such programs.
  *
- * The parsers are pure: text in, struct reading out; no system call, no allocation. A reading has fixed limits, and
+ * The parser is pure: text in, struct reading out; no system call, no allocation. A reading has fixed limits, and
  * what is beyond them is left out and counted.
  */
 #ifndef RECORDER_COLLECTORS_PROGRAMS_READING_H
@@ -38,9 +38,8 @@ struct reading_row {
     uint32_t name;
     uint32_t labels; /* n_labels pairs of strings, name and value, one after the other */
     uint16_t n_labels;
-    int32_t pid; /* of the process that it belongs to; 0: none; READING_JOB: the job */
+    int32_t pid; /* of the process that it belongs to; 0: none */
 };
-#define READING_JOB (-1)
 
 /* The bits are an integer's if it is whole, not negative and less than 2^64, else those of a double. */
 enum reading_value { READING_INTEGER, READING_REAL, READING_ABSENT };
@@ -62,62 +61,29 @@ struct reading {
     char text[READING_TEXT];
 };
 
-/* Tables of one parser. For JSON, what the program declared of its metrics, until reading_parser_init(). */
-struct reading_declared {
-    char name[READING_NAME], help[READING_HELP];
-    uint8_t type;
-};
 /* A name or value is borrowed from the text that is parsed, or from the parser. */
 struct reading_label {
     struct span name, value; /* unescaped */
-    bool note;               /* an attribute that may change: it does not tell the row from others */
 };
 
-/* A JSON object while it is parsed: what row it is, is not known before its end. */
-#define READING_STRINGS 32768u
-struct reading_object {
-    struct {
-        uint32_t path; /* into text */
-        struct reading_cell cell;
-    } value[READING_COLUMNS];
-    struct reading_label label[READING_LABELS];
-    size_t n_values, n_labels, text_len;
-    struct span name;
-    int32_t pid;
-    bool identified; /* it has a name, labels or a pid */
-    char text[READING_STRINGS];
-};
-
+/* Tables of one parser. */
 struct reading_parser {
     struct reading *r;
     uint16_t column_at[2 * READING_COLUMNS], row_at[2 * READING_ROWS]; /* hash tables; 0: free, else index + 1 */
-    struct reading_declared declared[READING_COLUMNS];
-    uint32_t n_declared;
-    uint32_t version; /* that a JSON header line gave; 0: none so far */
-    struct reading_object object;
 };
-
-#define READING_VERSION 1u
 
 void reading_parser_init(struct reading_parser *p);
 
 /* Fills *ret with the text of one reading, as reading_next() found it. Returns true if it is one: it has rows, or it is
- * whole and says that there are none ("[]", "# EOF"). A JSON header is no reading: false, and p->version is set. */
+ * whole and says that there are none ("# EOF"). */
 bool reading_parse(struct reading_parser *p, struct span text, struct reading *ret);
 
-/* Where a stream of text parts into readings. */
+/* Looks for the end of the reading that begins with the buffer: behind a line "# EOF". Returns its length, or 0 if it
+ * has not ended yet; *f remembers how far it has got, and is zeroed by the caller when bytes were taken off the front.
+ * ended: no more text will come, what is there is all of it. */
 struct reading_frame {
-    size_t at;       /* bytes that were examined */
-    size_t line;     /* where the line begins that `at` is in */
-    uint32_t depth;  /* of JSON: open braces and brackets */
-    bool json, text; /* which it is; none: nothing but blanks so far */
-    bool in_string, escaped;
+    size_t at; /* where the line begins that has not been examined */
 };
-
-/* Looks for the end of the reading that begins with the buffer. Returns its length, or 0 if it has not ended yet; *f
- * remembers how far it has got, and is zeroed by the caller when bytes were taken off the front. Ends: a JSON object or
- * array with its last bracket; other text with a line "# EOF", or before a line that begins with '{' or '['. ended: no
- * more text will come, what is there is all of it. */
 size_t reading_next(struct reading_frame *f, struct span buffer, bool ended);
 
 /* Checks all that is said by a reading that another process wrote: counts, offsets, indices, ends of strings. */
@@ -128,23 +94,21 @@ static inline const char *reading_text(const struct reading *r, uint32_t at)
     return r->text + at;
 }
 
-/* ---- between the parsers ---- */
+/* ---- between the parser's files ---- */
 
 void reading_begin(struct reading_parser *p, struct reading *r);
 /* The index of a column, which is added with this type if it is new, or -1 without room. */
 int reading_column(struct reading_parser *p, struct span name, enum reading_type type, struct span help);
-/* The index of the row with this name and these labels, which are sorted in place, notes behind the others; added if it
- * is new. -1 without room. name: that of a JSON row, or "". */
-int reading_row(struct reading_parser *p, struct span name, struct reading_label *labels, size_t n, int32_t pid);
+/* The index of the row with these labels, which are sorted in place; added if it is new. -1 without room. */
+int reading_row(struct reading_parser *p, struct reading_label *labels, size_t n, int32_t pid);
 /* A value; of two for one row and column the later one counts. */
 void reading_put(struct reading_parser *p, int row, int column, struct reading_cell value);
 void reading_bad(struct reading_parser *p, struct span line);
 
-/* A number of OpenMetrics or JSON: sign, digits, fraction, exponent. */
+/* A number of OpenMetrics: sign, digits, fraction, exponent. */
 bool reading_number(struct span *s, struct reading_cell *ret);
 
-/* Return whether the text ended as a reading does. */
+/* Returns whether the text ended with "# EOF". */
 bool reading_openmetrics(struct reading_parser *p, struct span text);
-bool reading_json(struct reading_parser *p, struct span text);
 
 #endif
