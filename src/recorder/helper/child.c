@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/memory.h"
 #include "base/span.h"
 #include "kernel/proc/procfs.h"
 #include "recorder/helper/detach.h"
@@ -252,8 +252,7 @@ static void live(struct child *c)
     _Alignas(8) unsigned char in[HELPER_REQUESTS_BYTES];
     for (unsigned long batches = 0;; batches++) {
         if (batches == 1)
-            memory_give_back(); /* the first ones tell names and command lines of all that is there; most others do not
-                                 */
+            malloc_trim(0); /* the first requests were for all processes that were there; most later ones are few */
         ssize_t n = recv(c->socket_fd, in, sizeof(in), 0);
         if (n < 0 && errno == EINTR)
             continue;

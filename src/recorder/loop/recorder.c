@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -10,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/memory.h"
 #include "base/namespace.h"
 #include "recorder/marks/marks_file.h"
 #include "recorder/sampler/schedule.h"
@@ -320,7 +320,7 @@ void recorder_scheduled_tick(struct recorder *r)
     if (sampler_any_moved(&r->sampler))
         r->quiet_ns = r->sampled_ns;
     if (due >= BEGUN_NS && !r->trimmed && r->all->only) {
-        memory_give_back();
+        malloc_trim(0);
         r->trimmed = true;
     }
     sampler_charge(&r->sampler, true);
