@@ -25,7 +25,7 @@ static void wait_until_gone(pid_t starter)
         nanosleep(&pause, NULL);
 }
 
-int background_begin(const struct filter *filter, struct baro_error *err)
+int background_begin(struct baro_error *err)
 {
     pid_t starter = getpid(), pid = fork();
     if (pid < 0)
@@ -33,7 +33,7 @@ int background_begin(const struct filter *filter, struct baro_error *err)
     if (pid)
         _exit(0);
     setsid(); /* ^C of the terminal is for the job */
-    fds_close_others(filter, NULL, 0);
+    fds_close_others(NULL, 0);
     wait_until_gone(starter);
     return 0;
 }

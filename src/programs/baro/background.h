@@ -13,10 +13,8 @@
 #include "base/error.h"
 #include "recorder/marks/marks_file.h"
 
-struct filter;
-
 /* Returns in the recorder alone: 0 or -errno. */
-int background_begin(const struct filter *filter, struct baro_error *err);
+int background_begin(struct baro_error *err);
 /* It records: one line of JSON on standard output. Then 0, 1 and 2 lead nowhere. */
 void background_report(const char *tape, const struct marks_file *marks);
 

@@ -30,7 +30,7 @@ static _Noreturn void become_view(const struct cli *cli, int terminal, int end, 
     int high_end = fcntl(end, F_DUPFD, BESIDE_TAPE + 1), high_tape = fcntl(tape, F_DUPFD, BESIDE_TAPE + 1);
     if (tape >= 0 && dup2(terminal, STDIN_FILENO) >= 0 && dup2(terminal, STDOUT_FILENO) >= 0 &&
         dup2(high_end, BESIDE_SOCKET) >= 0 && dup2(high_tape, BESIDE_TAPE) >= 0) {
-        fds_close_others(cli->filter, keep, 2);
+        fds_close_others(keep, 2);
         setenv("BARO_TOP_BESIDE", quiet ? "quiet" : "1", 1);
         programs_become(program, argv);
     }

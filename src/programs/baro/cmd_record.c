@@ -211,7 +211,7 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
     int code = check_targets(cli, &s->record);
     if (code)
         return code;
-    if (s->record.background && background_begin(cli->filter, &err) < 0)
+    if (s->record.background && background_begin(&err) < 0)
         return cli_fail(cli, &err);
     struct task_file *file = calloc(1, sizeof(*file));
     if (!file)

@@ -93,92 +93,30 @@ static void becoming(void *context, int error)
 
 /* ---- under a filter of seccomp(2) that kills (recorder/wrapper/filter.h) ---- */
 
-struct rehearsal {
-    struct recording recording;
-    const struct cli *cli;
-    const struct record_settings *settings;
-    const char *command;
-};
-
-/* In a child, and with no effect but that the folder of the kept runs is there afterwards. */
-static bool rehearse(void *context)
-{
-    struct rehearsal *r = context;
-    struct baro_error err = BARO_ERROR_INIT;
-    if (recording_open(&r->recording, r->cli, r->settings, r->command, &err) >= 0)
-        recording_discard(&r->recording);
-    return true;
-}
-
-/* The first call that there can be no wrapper without, or that opening the tape takes; NULL: all can be done. */
-static const char *forbidden_of(const struct cli *cli, const struct settings *s, const char *command)
-{
-    struct rehearsal r = {.cli = cli, .settings = &s->record, .command = command};
-    if (cli->filter->essential)
-        return cli->filter->essential;
-    if (filter_lacks(cli->filter, FILTER_RARE) && !filter_apart(cli->filter, true, rehearse, &r))
-        return "what opening a tape takes";
-    return NULL;
-}
-
 /* Without wrapper and recorder. Nothing was opened or changed so far. Returns only if the command can't be executed,
  * with the exit status. */
 static int execute_at_once(struct cli *cli, char **argv, const char *why)
 {
     cli_note(cli, "nothing was recorded: %s", why);
-    const struct run_result result = {.exec_errno = filter_execute(argv), .filter = cli->filter};
+    const struct run_result result = {.exec_errno = filter_execute(argv)};
     cli_note(cli, "%s: %s", *argv[0] ? argv[0] : "''", strerror(result.exec_errno));
     run_die_like(&result);
 }
 
 /* False: there can be a wrapper. */
-static bool wrapper_refused(const struct cli *cli, const struct settings *s, const char *command,
-                            struct baro_error *why)
+static bool wrapper_refused(const struct cli *cli, struct baro_error *why)
 {
-    const char *forbidden = forbidden_of(cli, s, command);
-    if (forbidden)
-        error_set(why, -EPERM, "a seccomp filter kills at a call that recording takes (%s)", forbidden);
+    if (cli->filter->forbidden)
+        error_set(why, -EPERM, "a seccomp filter kills at a call that recording takes (%s)", cli->filter->forbidden);
     else if (cli->filter->process_errno)
         error_set(why, -cli->filter->process_errno, "no process can be started and waited for: %s",
                   strerror(cli->filter->process_errno));
     return *why->text;
 }
 
-struct last_words {
-    struct running *run;
-    const struct run_result *result;
-    const char *command;
-};
-
-static bool say_apart(void *context)
-{
-    const struct last_words *l = context;
-    say(l->run, l->result, l->command);
-    return true;
-}
-
-static bool clean_up(void *context)
-{
-    struct running *run = context;
-    own_remove(&run->own);
-    marks_file_remove(&run->marks);
-    return true;
-}
-
-static int own_group_make(struct running *run, const struct cli *cli, enum own_mode mode, struct baro_error *err)
-{
-    if (!filter_lacks(cli->filter, FILTER_OWN_GROUP))
-        return own_make(&run->own, mode, err);
-    return mode == OWN_OWN
-               ? error_set(err, -EPERM, "no control group of its own: a seccomp filter kills at a call that it takes")
-               : 0;
-}
-
-static void marks_make(struct running *run, const struct cli *cli)
+static void marks_make(struct running *run)
 {
     struct baro_error line = BARO_ERROR_INIT;
-    if (filter_lacks(cli->filter, FILTER_OWN_GROUP | FILTER_RARE))
-        return;
     int code = marks_file_make(&run->marks);
     if (code == 0)
         return;
@@ -229,7 +167,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     const char *events = getenv("BARO_EVENTS");
     if (s->record.task && events && *events)
         return run_inside(cli, &s->record, argv);
-    if (wrapper_refused(cli, s, base_name(argv[0]), &err))
+    if (wrapper_refused(cli, &err))
         return execute_at_once(cli, argv, err.text);
     fd_hold_standard();
     int code = recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err);
@@ -244,15 +182,14 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     run.options.argv = argv;
     run.options.task = s->record.task;
     run.options.cwd = getcwd(cwd, sizeof(cwd));
-    run.options.no_events = run.options.no_events || filter_lacks(cli->filter, FILTER_EVENTS);
     record_listen(&run.options);
     if (!cli->filter->there)
         record_note_namespaces(&run.options, &run.namespaces);
-    code = own_group_make(&run, cli, (enum own_mode)s->record.own_group, &err);
+    code = own_make(&run.own, (enum own_mode)s->record.own_group, &err);
     if (code < 0)
         recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
     run.options.own_group = &run.own;
-    marks_make(&run, cli);
+    marks_make(&run);
     run.options.marks = &run.marks;
     const struct run_options options = {
         .argv = argv,
@@ -265,7 +202,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .folder_fd = run.recording.file.dir_fd,
         .beside_fd = beside_fd,
         .own = &run.own,
-        .filter = cli->filter,
+        .is_filtered = cli->filter->there,
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;
@@ -278,9 +215,9 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         recording_discard(&run.recording);
         return cli_fail(cli, &err);
     }
-    filter_apart(cli->filter, false, clean_up, &run);
-    struct last_words last = {&run, &result, argv[0]};
+    own_remove(&run.own);
+    marks_file_remove(&run.marks);
     if (result.exec_errno || result.recorder_lost)
-        filter_apart(cli->filter, false, say_apart, &last);
+        say(&run, &result, argv[0]);
     run_die_like(&result);
 }

@@ -34,7 +34,7 @@ static void say_not_executed(const struct cli *cli, char **argv, const struct ru
 /* Under a seccomp filter there may be no wrapper. */
 static int execute_at_once(const struct cli *cli, char **argv)
 {
-    const struct run_result result = {.exec_errno = filter_execute(argv), .filter = cli->filter};
+    const struct run_result result = {.exec_errno = filter_execute(argv)};
     cli_note(cli, "%s: %s", **argv ? *argv : "''", strerror(result.exec_errno));
     run_die_like(&result);
 }
@@ -44,10 +44,14 @@ int inside_run(struct cli *cli, char **argv, void (*ended)(void *context, const 
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct run_result result;
-    if (cli->filter->essential || cli->filter->process_errno)
+    if (cli->filter->forbidden || cli->filter->process_errno)
         return execute_at_once(cli, argv);
-    const struct run_options options = {
-        .argv = argv, .tape_fd = -1, .segments_fd = -1, .events_fd = -1, .folder_fd = -1, .filter = cli->filter};
+    const struct run_options options = {.argv = argv,
+                                        .tape_fd = -1,
+                                        .segments_fd = -1,
+                                        .events_fd = -1,
+                                        .folder_fd = -1,
+                                        .is_filtered = cli->filter->there};
     if (run_wrapper(&options, NULL, NULL, &result, &err) < 0)
         return cli_fail(cli, &err);
     if (ended)

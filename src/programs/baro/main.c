@@ -40,13 +40,11 @@ static int other_program(struct cli *cli, char **argv)
 
 static int begin(int argc, char **argv, const struct filter *filter)
 {
-    struct cli cli = {.filter = filter,
-                      .mute = filter_lacks(filter, FILTER_MESSAGES),
-                      .no_terminal = filter_lacks(filter, FILTER_TERMINAL)};
+    struct cli cli = {.filter = filter, .mute = filter->mute, .no_terminal = filter->forbidden};
     struct settings settings;
     struct buf b = {0};
     /* What is closed of 0, 1 and 2 must not become one of our files. */
-    if (!filter->essential && !filter->process_errno)
+    if (!filter->forbidden && !filter->process_errno)
         fd_hold_standard();
     cli_init(&cli);
     const char *word = argc > 1 ? argv[1] : "--help";
@@ -123,8 +121,7 @@ int main(int argc, char **argv)
 {
     struct filter filter = filter_of(argc, argv);
     struct rlimit limit;
-    bool may_move = !filter.essential && !filter_lacks(&filter, FILTER_LIMITS) && !filter_lacks(&filter, FILTER_STACK);
-    if (may_move && getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
+    if (!filter.forbidden && getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
         move_to_own_stack(argc, argv, &filter);
     return begin(argc, argv, &filter);
 }

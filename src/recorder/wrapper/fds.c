@@ -40,9 +40,9 @@ static bool is_kept(int fd, const int *keep, size_t count)
 }
 
 /* For kernels before 5.9. Without /proc it tries all up to the limit, although that may have been lowered meanwhile. */
-static void close_listed(const struct filter *filter, const int *keep, size_t count)
+static void close_listed(const int *keep, size_t count)
 {
-    DIR *dir = filter_lacks(filter, FILTER_READ_FOLDER) ? NULL : opendir("/proc/self/fd");
+    DIR *dir = opendir("/proc/self/fd");
     struct dirent *entry;
     long max = sysconf(_SC_OPEN_MAX);
 
@@ -76,7 +76,7 @@ static int next_kept(int from, const int *keep, size_t count)
 }
 
 /* Closes all above stderr except those in keep. */
-void fds_close_others(const struct filter *filter, const int *keep, size_t count)
+void fds_close_others(const int *keep, size_t count)
 {
     int from = STDERR_FILENO + 1;
 
@@ -85,14 +85,13 @@ void fds_close_others(const struct filter *filter, const int *keep, size_t count
         unsigned last = next == INT_MAX ? UINT_MAX : (unsigned)next - 1;
 
 #ifdef SYS_close_range
-        if (next > from &&
-            (filter_lacks(filter, FILTER_CLOSE_RANGE) || syscall(SYS_close_range, (unsigned)from, last, 0u) < 0)) {
-            close_listed(filter, keep, count);
+        if (next > from && syscall(SYS_close_range, (unsigned)from, last, 0u) < 0) {
+            close_listed(keep, count);
             return;
         }
 #else
         (void)last;
-        close_listed(filter, keep, count);
+        close_listed(keep, count);
         return;
 #endif
         if (next == INT_MAX)

@@ -5,10 +5,8 @@
 
 #include <stddef.h>
 
-struct filter;
-
 int fds_null(void);
 void fds_null_standard(int but); /* keeps this one as it is; -1: none */
-void fds_close_others(const struct filter *filter, const int *keep, size_t count);
+void fds_close_others(const int *keep, size_t count);
 
 #endif

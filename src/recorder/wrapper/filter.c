@@ -31,9 +31,8 @@
 #include "recorder/wrapper/wrapper.h"
 
 #define NO_FD (-1)
-#define ALWAYS_TRIED 4 /* probes: what executing the command at once depends on */
 
-/* ---- the probes: one call each, as the wrapper makes it, without an effect outside of the child ---- */
+/* One call each, as the wrapper makes it, without an effect outside of the child. */
 
 #define SCRAP ((char[256]){0}) /* a buffer for calls that read or write */
 
@@ -75,7 +74,7 @@ static void try_prctl(void)
     prctl(PR_SET_PDEATHSIG, 0);
     prctl(PR_GET_CHILD_SUBREAPER, &value);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    prctl(PR_SET_NAME, "baro-probe");
+    prctl(PR_SET_NAME, "baro-filter");
 }
 
 static void try_fcntl(void)
@@ -346,66 +345,62 @@ static void try_stack(void)
     sigaltstack(NULL, NULL);
 }
 
-struct probe {
+static const struct {
     const char *name; /* of the system call, for messages */
-    void (*call)(void);
-    unsigned lack; /* 0: there can be no wrapper without this call */
+    void (*make)(void);
+} calls[] = {
+    {"prlimit64", no_core},
+    {"write", try_write},
+    {"wait4", try_wait4},
+    {"waitid", try_waitid},
+    {"prctl", try_prctl},
+    {"fcntl", try_fcntl},
+    {"open", try_open},
+    {"fstat", try_stat},
+    {"getpid", try_getpid},
+    {"getcwd", try_getcwd},
+    {"geteuid", try_geteuid},
+    {"flock", try_flock},
+    {"rt_sigaction", try_signals},
+    {"rt_sigtimedwait", try_wait_for_signal},
+    {"kill", try_kill},
+    {"socketpair", try_socketpair},
+    {"sendto", try_send},
+    {"recvfrom", try_receive},
+    {"shutdown", try_shutdown},
+    {"ppoll", try_poll},
+    {"clock_gettime", try_clock},
+    {"munmap", try_munmap},
+    {"dup2", try_dup},
+    {"access", try_access},
+    {"ioctl", try_terminal},
+    {"socket", try_netlink},
+    {"bind", try_bind},
+    {"connect", try_connect},
+    {"setsockopt", try_setsockopt},
+    {"getsockopt", try_getsockopt},
+    {"getxattr", try_getxattr},
+    {"getrandom", try_getrandom},
+    {"clone3", try_clone3},
+    {"mkdir", try_folders},
+    {"unlinkat", try_remove},
+    {"getdents64", try_read_folder},
+    {"fstatfs", try_filesystem},
+    {"pread64", try_pread},
+    {"close_range", try_close_range},
+    {"getitimer", try_getitimer},
+    {"setitimer", try_setitimer},
+    {"readlinkat", try_readlink},
+    {"clock_gettime", try_cpu_clock},
+    {"getsid", try_getsid},
+    {"setpgid", try_setpgid},
+    {"pidfd_open", try_pidfd},
+    {"getppid", try_getppid},
+    {"rt_sigqueueinfo", try_queue},
+    {"sigaltstack", try_stack},
 };
-
-static const struct probe probes[] = {
-    {"prlimit64", no_core, FILTER_LIMITS},
-    {"write", try_write, FILTER_MESSAGES | FILTER_OWN_GROUP},
-    {"wait4", try_wait4, 0},
-    {"waitid", try_waitid, 0},
-    {"prctl", try_prctl, FILTER_PRCTL},
-    {"fcntl", try_fcntl, 0},
-    {"open", try_open, 0},
-    {"fstat", try_stat, 0},
-    {"getpid", try_getpid, 0},
-    {"getcwd", try_getcwd, 0},
-    {"geteuid", try_geteuid, 0},
-    {"flock", try_flock, 0},
-    {"rt_sigaction", try_signals, 0},
-    {"rt_sigtimedwait", try_wait_for_signal, 0},
-    {"kill", try_kill, 0},
-    {"socketpair", try_socketpair, 0},
-    {"sendto", try_send, 0},
-    {"recvfrom", try_receive, 0},
-    {"shutdown", try_shutdown, 0},
-    {"ppoll", try_poll, 0},
-    {"clock_gettime", try_clock, 0},
-    {"munmap", try_munmap, 0},
-    {"dup2", try_dup, 0},
-    {"access", try_access, FILTER_OWN_GROUP | FILTER_RARE},
-    {"ioctl", try_terminal, FILTER_TERMINAL},
-    {"socket", try_netlink, FILTER_EVENTS},
-    {"bind", try_bind, FILTER_EVENTS},
-    {"connect", try_connect, FILTER_EVENTS},
-    {"setsockopt", try_setsockopt, FILTER_EVENTS},
-    {"getsockopt", try_getsockopt, FILTER_EVENTS},
-    {"getxattr", try_getxattr, FILTER_OWN_GROUP},
-    {"getrandom", try_getrandom, FILTER_OWN_GROUP},
-    {"clone3", try_clone3, FILTER_OWN_GROUP},
-    {"mkdir", try_folders, FILTER_OWN_GROUP | FILTER_RARE},
-    {"unlinkat", try_remove, FILTER_OWN_GROUP | FILTER_RARE},
-    {"getdents64", try_read_folder, FILTER_OWN_GROUP | FILTER_READ_FOLDER | FILTER_RARE},
-    {"fstatfs", try_filesystem, FILTER_RARE}, /* an old tape without an end, or a link in the way to the folder */
-    {"pread64", try_pread, 0},
-    {"close_range", try_close_range, FILTER_CLOSE_RANGE},
-    {"getitimer", try_getitimer, FILTER_TIMERS},
-    {"setitimer", try_setitimer, FILTER_TIMERS},
-    {"readlinkat", try_readlink, FILTER_PROC_SELF | FILTER_OWN_GROUP | FILTER_RARE},
-    {"clock_gettime", try_cpu_clock, FILTER_CPU_CLOCK},
-    {"getsid", try_getsid, FILTER_SESSION},
-    {"setpgid", try_setpgid, FILTER_SETPGID},
-    {"pidfd_open", try_pidfd, FILTER_PIDFD},
-    {"getppid", try_getppid, FILTER_PARENT},
-    {"rt_sigqueueinfo", try_queue, FILTER_QUEUE},
-    {"sigaltstack", try_stack, FILTER_STACK},
-};
-#define PROBES (sizeof(probes) / sizeof(probes[0]))
-
-/* ---- children ---- */
+#define WRITE_AT 1 /* what comes after it was not tried where it kills */
+#define CALLS (sizeof(calls) / sizeof(calls[0]))
 
 /* Clones a child whose end is not reported: no SIGCHLD stays pending for the command, and only __WALL waits for it. We
  * are suspended until it has ended (CLONE_VFORK), so it has ended before it is known whether wait4(2) may be called.
@@ -414,18 +409,6 @@ static pid_t child_clone(void)
 {
     return (pid_t)syscall(SYS_clone, (unsigned long)CLONE_VFORK, 0ul, 0ul, 0ul, 0ul);
 }
-
-static void child_reap(pid_t pid, bool by_waitid)
-{
-    siginfo_t info;
-
-    if (by_waitid)
-        waitid(P_PID, (id_t)pid, &info, WEXITED | __WALL);
-    else
-        wait4(pid, NULL, __WALL, NULL);
-}
-
-/* ---- is there a filter? ---- */
 
 /* prctl(PR_GET_SECCOMP) may be what the filter kills at. If this can't be read, a filter is assumed: it only costs
  * time. */
@@ -441,48 +424,43 @@ static bool is_there(void)
     return true;
 }
 
-/* Returns the number of the probe in which the child was killed, or PROBES; *ret is the child's pid, or -errno. */
-static size_t probe_from(size_t from, bool may_limit, volatile size_t *at, pid_t *ret)
+static _Noreturn void make_all(volatile size_t *at)
 {
-    *at = from;
-    *ret = child_clone();
-    if (*ret < 0) {
-        *ret = -errno;
-        return PROBES;
-    }
-    if (*ret > 0)
-        return *at;
-    if (from > 0 && may_limit)
-        no_core();
-    for (size_t i = from; i < PROBES; i++) {
+    for (size_t i = 0; i < CALLS; i++) {
         *at = i;
-        probes[i].call();
+        calls[i].make();
     }
-    *at = PROBES;
+    *at = CALLS;
     _exit(0);
 }
 
-static void probe_all(struct filter *f, volatile size_t *at)
+void filter_look(struct filter *ret)
 {
-    pid_t child[PROBES + 1];
-    size_t n = 0;
-    bool no_wait4 = false, no_waitid = false;
+    volatile size_t *at;
+    siginfo_t info;
+    pid_t child;
 
-    for (size_t i = 0; i < PROBES && !(f->essential && i >= ALWAYS_TRIED); i++) {
-        i = probe_from(i, !filter_lacks(f, FILTER_LIMITS), at, &child[n]);
-        if (child[n] < 0)
-            f->process_errno = -child[n];
-        n += child[n] > 0;
-        if (i == PROBES)
-            break;
-        f->lacks |= probes[i].lack;
-        if (!probes[i].lack && !f->essential)
-            f->essential = probes[i].name;
-        no_wait4 = no_wait4 || probes[i].call == try_wait4;
-        no_waitid = no_waitid || probes[i].call == try_waitid;
+    *ret = (struct filter){.there = is_there()};
+    if (!ret->there)
+        return;
+    at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return;
+    child = child_clone();
+    if (child == 0)
+        make_all(at);
+    if (child < 0) {
+        ret->process_errno = errno;
+        return;
     }
-    for (size_t i = 0; i < n && !(no_wait4 && no_waitid); i++)
-        child_reap(child[i], no_wait4);
+    if (*at < CALLS) {
+        ret->forbidden = calls[*at].name;
+        ret->mute = *at <= WRITE_AT;
+    }
+    if (*at < CALLS && calls[*at].make == try_wait4)
+        waitid(P_PID, (id_t)child, &info, WEXITED | __WALL);
+    else
+        wait4(child, NULL, __WALL, NULL);
 }
 
 /* Replaces a function of glibc (elf/dl-origin.c) in a static program. glibc's calls readlink(2) before main(), which a
@@ -492,38 +470,6 @@ const char *_dl_get_origin(void);
 const char *_dl_get_origin(void)
 {
     return (const char *)-1;
-}
-
-void filter_look(struct filter *ret)
-{
-    volatile size_t *at;
-
-    *ret = (struct filter){.there = is_there()};
-    if (!ret->there)
-        return;
-    at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
-        return;
-    probe_all(ret, at);
-}
-
-/* ---- work that the filter may kill at, without the job noticing ---- */
-
-bool filter_apart(const struct filter *f, bool quiet, bool (*fn)(void *context), void *context)
-{
-    int status = 0;
-    pid_t pid = f && f->there ? child_clone() : -1;
-
-    if (pid < 0)
-        return fn(context);
-    if (pid == 0) {
-        if (!filter_lacks(f, FILTER_LIMITS))
-            no_core();
-        if (quiet)
-            fds_null_standard(-1);
-        _exit(!fn(context));
-    }
-    return wait4(pid, &status, __WALL, NULL) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 int filter_fork(void)

@@ -41,7 +41,6 @@
 /* ---- the watcher ---- */
 
 struct watched {
-    const struct filter *filter;
     pid_t wrapper, command;
     int end_fd;    /* a pidfd; -1: before Linux 5.3 */
     bool has_proc; /* /proc is of this PID namespace */
@@ -82,7 +81,7 @@ static bool clock_moved(struct watched *c)
 {
     uint64_t now;
 
-    if (filter_lacks(c->filter, FILTER_CPU_CLOCK) || clock_process_cpu_ns(c->command, &now) < 0)
+    if (clock_process_cpu_ns(c->command, &now) < 0)
         return c->has_clock; /* it had a clock before, so it has ended */
     bool moved = !c->has_clock || now != c->cpu_ns;
     c->has_clock = true;
@@ -161,7 +160,7 @@ static _Noreturn void stand_by(struct watched *c)
         on = went_on(c, on || i % STATE_EVERY == 0);
         if (!on || !is_ahead(c))
             continue;
-        if (!filter_lacks(c->filter, FILTER_PARENT) && getppid() != c->wrapper)
+        if (getppid() != c->wrapper)
             break;
         if (kill(c->wrapper, SIGCONT) < 0)
             break;
@@ -171,23 +170,18 @@ static _Noreturn void stand_by(struct watched *c)
 
 static _Noreturn void watch(const struct wrapper *w, int signal)
 {
-    struct watched c = {.filter = w->filter, .wrapper = w->self, .command = w->command, .end_fd = -1};
-    bool may_name = !filter_lacks(w->filter, FILTER_PRCTL);
+    struct watched c = {.wrapper = w->self, .command = w->command, .end_fd = -1};
 
-    if (may_name)
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (!filter_lacks(w->filter, FILTER_PARENT) && getppid() != w->self)
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != w->self)
         _exit(0);
-    if (!filter_lacks(w->filter, FILTER_SETPGID))
-        setpgid(0, 0); /* signals that stop the process group must not stop the watcher */
+    setpgid(0, 0); /* signals that stop the process group must not stop the watcher */
     fd_close(w->link);
     fd_close(w->stderr_fd);
     fd_close(w->folder_fd);
-    if (may_name)
-        prctl(PR_SET_NAME, "baro-watcher");
-    if (!filter_lacks(w->filter, FILTER_PIDFD))
-        c.end_fd = (int)syscall(SYS_pidfd_open, c.command, 0u);
-    int proc = filter_lacks(w->filter, FILTER_PROC_SELF) ? -1 : open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    prctl(PR_SET_NAME, "baro-watcher");
+    c.end_fd = (int)syscall(SYS_pidfd_open, c.command, 0u);
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     c.has_proc = proc >= 0 && namespace_proc_is_own(proc);
     if (!settle(&c) || kill(w->self, signal) < 0)
         _exit(0);

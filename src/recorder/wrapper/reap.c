@@ -49,7 +49,7 @@ static int64_t zombie_session(const struct link_message *m)
 
 static bool proc_is_own(struct wrapper *w)
 {
-    if (!w->proc_checked && !filter_lacks(w->filter, FILTER_PROC_SELF)) {
+    if (!w->proc_checked) {
         int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
         w->proc_checked = true;
@@ -66,7 +66,7 @@ static void zombie_fill(struct wrapper *w, pid_t pid, struct link_message *m)
 {
     if (proc_is_own(w))
         m->stat_len = zombie_read(pid, "stat", m->stat, sizeof(m->stat));
-    if (filter_lacks(w->filter, FILTER_CPU_CLOCK) || clock_process_cpu_ns(pid, &m->cpu_ns) < 0)
+    if (clock_process_cpu_ns(pid, &m->cpu_ns) < 0)
         m->cpu_ns = 0;
 }
 

@@ -31,7 +31,7 @@
 #define CHECK_NS (5 * NS_PER_MS) /* how often it is checked whether the recorder hangs in a write */
 
 /* Soft limits were meant for the job; they must not end the recorder before the job ends. */
-static void recorder_unbind(const struct filter *filter)
+static void recorder_unbind(void)
 {
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
                                   SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGXCPU, SIGXFSZ, SIGPWR,  SIGIO};
@@ -42,19 +42,17 @@ static void recorder_unbind(const struct filter *filter)
     /* The terminal's signals, and signals to the process group, must not reach the recorder. It stays in the session:
      * in one of its own it would have an autogroup of its own (sched(7)), and beside a storm of forks on two CPUs,
      * Linux 6.18 gave such a group no CPU time for 0.2 to 0.6 s at a stretch. */
-    if (!filter_lacks(filter, FILTER_SETPGID))
-        setpgid(0, 0);
+    setpgid(0, 0);
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         sigaction(ignored[i], &ignore, NULL);
     sigmask_set(SIG_SETMASK, 0);
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]) && !filter_lacks(filter, FILTER_LIMITS); i++) {
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
         if (getrlimit(limits[i], &limit) < 0 || limit.rlim_cur == limit.rlim_max)
             continue;
         limit.rlim_cur = limit.rlim_max;
         setrlimit(limits[i], &limit);
     }
-    if (!filter_lacks(filter, FILTER_PRCTL))
-        prctl(PR_SET_NAME, "baro-recorder");
+    prctl(PR_SET_NAME, "baro-recorder");
 }
 
 /* The locks show that the group is in use until both wrapper and recorder have ended (recorder/wrapper/own_dir.h). */
@@ -75,9 +73,9 @@ static _Noreturn void recorder_run(const struct wrapper *w, int link, const stru
         link, options->tape_fd, options->segments_fd, options->events_fd, options->folder_fd, marks_fd(options->marks)};
     size_t count = 6 + locks_of(options->own, keep + 6);
 
-    recorder_unbind(options->filter);
+    recorder_unbind();
     fds_null_standard(-1);
-    fds_close_others(options->filter, keep, count);
+    fds_close_others(keep, count);
     if (chdir("/") < 0) {
         /* It then stays in the job's directory, which does no harm. */
     }
@@ -95,14 +93,13 @@ static volatile uint64_t *shared_word(void)
 static int recorder_start(struct wrapper *w, const struct run_options *options, run_recorder *recorder_main,
                           void *context)
 {
-    const struct filter *filter = options->filter;
     int ends[2];
     pid_t pid;
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
     w->write_hangs_at = shared_word();
-    pid = filter && filter->there ? filter_fork() : fork();
+    pid = options->is_filtered ? filter_fork() : fork();
     if (pid == 0)
         recorder_run(w, ends[1], options, recorder_main, context);
     if (pid < 0) {
@@ -146,7 +143,7 @@ static void close_jobs_fds(const struct wrapper *w)
     size_t count = 5 + locks_of(w->own, keep + 5);
 
     fds_null_standard(w->stderr_fd);
-    fds_close_others(w->filter, keep, count);
+    fds_close_others(keep, count);
 }
 
 static bool time_left(uint64_t deadline, struct timespec *ret)
@@ -310,14 +307,12 @@ static void command_follow(struct wrapper *w)
     recorder_finish(w, LINK_ENDED, 0);
 }
 
-static void wrapper_init(struct wrapper *w, const struct filter *filter, struct run_result *result)
+static void wrapper_init(struct wrapper *w, struct run_result *result)
 {
     memset(result, 0, sizeof(*result));
     fd_hold_standard();
-    result->filter = filter;
-    *w = (struct wrapper){
-        .link = -1, .self_io = -1, .command_io = -1, .filter = filter, .result = result, .self = getpid()};
-    w->session_leader = !filter_lacks(filter, FILTER_SESSION) && getsid(0) == w->self;
+    *w = (struct wrapper){.link = -1, .self_io = -1, .command_io = -1, .result = result, .self = getpid()};
+    w->session_leader = getsid(0) == w->self;
     w->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (w->stderr_fd < 0) /* no descriptor left: stderr is used itself */
         w->stderr_fd = STDERR_FILENO;
@@ -351,7 +346,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     struct spawn spawn;
     int code;
 
-    wrapper_init(&w, options->filter, ret);
+    wrapper_init(&w, ret);
     code = spawn_prepare(&spawn, options, recorder_main != NULL, sigmask_set(SIG_BLOCK, SIGMASK_ALL));
     if (code < 0)
         return error_set(err, code, "can't start %s: out of memory", options->argv[0]);
@@ -366,7 +361,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     ret->recorder_lost = ret->recorder_errno != 0;
     if (options->tape_fd >= 0)
         close(options->tape_fd);
-    if (options->subreaper && !filter_lacks(options->filter, FILTER_PRCTL))
+    if (options->subreaper)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
 
     ret->started_ns = clock_monotonic_ns();

@@ -12,7 +12,6 @@
 
 #include "baro/error.h"
 
-struct filter;
 struct link_end;
 struct marks_file;
 struct own_group;
@@ -31,8 +30,7 @@ struct run_options {
     /* Nothing can be recorded, because of error, and this process will become the command; may be NULL. */
     void (*becoming)(void *context, int error);
     const struct own_group *own; /* the command's own control group (recorder/wrapper/own.h); NULL or empty: none */
-    /* System calls that the wrapper must not make (recorder/wrapper/filter.h); NULL: none is known to be forbidden. */
-    const struct filter *filter;
+    bool is_filtered; /* by seccomp(2): fork(3) makes calls that were not tried (recorder/wrapper/filter.h) */
 };
 
 struct run_result {
@@ -42,7 +40,6 @@ struct run_result {
     bool recorder_stays;           /* lost, but its process still exists: stopped, or in a call that does not return */
     int recorder_errno;            /* why it could not be started; 0: it was */
     uint64_t started_ns, ended_ns; /* CLOCK_MONOTONIC: just before clone; when its end was seen */
-    const struct filter *filter;   /* of the options */
     int stderr_fd;                 /* close-on-exec copy of stderr for last messages; -1: no descriptor was left */
 };
 

@@ -39,10 +39,6 @@ void signal_reset(int signal)
  * command. */
 static bool is_for_command(const struct wrapper *w, const siginfo_t *info)
 {
-    /* A timer of the command's that could not be restored in it. */
-    if (info->si_code == SI_KERNEL && filter_lacks(w->filter, FILTER_TIMERS) &&
-        (info->si_signo == SIGALRM || info->si_signo == SIGVTALRM || info->si_signo == SIGPROF))
-        return true;
     if (info->si_code > 0)
         return w->session_leader && (info->si_signo == SIGHUP || info->si_signo == SIGCONT) &&
                info->si_code == SI_KERNEL;
@@ -63,7 +59,7 @@ static int signal_pass(const struct wrapper *w, const siginfo_t *info)
 
     if (pid <= 1) /* kill(-1) would signal every process */
         return -EINVAL;
-    if (info->si_code < 0 && info->si_code != SI_TKILL && !filter_lacks(w->filter, FILTER_QUEUE))
+    if (info->si_code < 0 && info->si_code != SI_TKILL)
         if (syscall(SYS_rt_sigqueueinfo, pid, info->si_signo, info) == 0)
             return 0;
     return kill(pid, info->si_signo) < 0 ? -errno : 0;
@@ -99,10 +95,8 @@ _Noreturn void run_die_like(const struct run_result *result)
         _exit(WEXITSTATUS(result->wait_status));
     signal = WTERMSIG(result->wait_status);
     /* One core, the command's, is enough. A limit of 0 does not disable a core pattern that is a pipe; this does. */
-    if (!filter_lacks(result->filter, FILTER_PRCTL))
-        prctl(PR_SET_DUMPABLE, 0);
-    if (!filter_lacks(result->filter, FILTER_LIMITS))
-        setrlimit(RLIMIT_CORE, &none);
+    prctl(PR_SET_DUMPABLE, 0);
+    setrlimit(RLIMIT_CORE, &none);
     signal_reset(signal);
     if (self <= 1)
         self = (pid_t)syscall(SYS_gettid);

@@ -104,7 +104,6 @@ int spawn_prepare(struct spawn *s, const struct run_options *options, bool is_re
     s->mask = mask_on_entry;
     s->own = options->own;
     s->env = is_recorded ? env_make(options) : environ;
-    s->filter = options->filter;
     s->for_shell = spawn_for_shell(s->argv);
     if (!s->env || !s->for_shell)
         return -ENOMEM;
@@ -112,12 +111,9 @@ int spawn_prepare(struct spawn *s, const struct run_options *options, bool is_re
     s->chld_ignored = chld.sa_handler == SIG_IGN;
     if (s->chld_ignored)
         signal_reset(SIGCHLD); /* if it is ignored, the kernel reaps our children itself */
-    if (!filter_lacks(s->filter, FILTER_PRCTL)) {
-        prctl(PR_GET_PDEATHSIG, &s->death_signal);
-        prctl(PR_GET_CHILD_SUBREAPER, &s->was_subreaper);
-    }
-    if (!filter_lacks(s->filter, FILTER_TIMERS))
-        timers_take(s);
+    prctl(PR_GET_PDEATHSIG, &s->death_signal);
+    prctl(PR_GET_CHILD_SUBREAPER, &s->was_subreaper);
+    timers_take(s);
     return 0;
 }
 
@@ -150,8 +146,7 @@ void spawn_become(struct spawn *s)
             setitimer(timer_kinds[i], &s->timers[i], NULL);
     if (s->death_signal)
         prctl(PR_SET_PDEATHSIG, s->death_signal);
-    if (!filter_lacks(s->filter, FILTER_PRCTL))
-        prctl(PR_SET_CHILD_SUBREAPER, s->was_subreaper);
+    prctl(PR_SET_CHILD_SUBREAPER, s->was_subreaper);
     sigmask_set(SIG_SETMASK, s->mask);
     exec_command(s, s->env);
     if (errno == E2BIG) /* perhaps because of our variables: try without them */

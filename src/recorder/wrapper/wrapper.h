@@ -30,7 +30,6 @@ struct wrapper {
     unsigned entered;               /* as in struct spawn */
     int self_io;                    /* /proc/self/io, kept open; -1: not needed so far, or can't be opened */
     int command_io;                 /* /proc/PID/task/PID/io of the command, kept open; -1: can't be opened */
-    const struct filter *filter;    /* forbidden system calls; NULL: none is known */
     struct run_result *result;
     struct link_message totals; /* only its running totals and the floor are used */
 };
@@ -78,8 +77,7 @@ struct spawn {
     int death_signal;
     int was_subreaper;
     struct itimerval timers[3];
-    volatile int exec_errno; /* written by the child, in our memory */
-    const struct filter *filter;
+    volatile int exec_errno;     /* written by the child, in our memory */
     const struct own_group *own; /* the command's own control group; NULL or empty: none */
     volatile unsigned entered;   /* a bit for each directory of it that the command is in */
 };
