@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "base/fmt.h"
 #include "libbaro/timeline/phase_usage.h"
 
@@ -252,14 +253,10 @@ void usage_history_exit(struct usage_history *h, const struct baro_exit *e)
 
 bool usage_activate(struct usage_history *h, struct phase_usage *u)
 {
-    if (h->n_active == h->cap_active) {
-        size_t cap = 2 * h->cap_active + 16;
-        struct phase_usage **at = realloc(h->active, cap * sizeof(*at));
-        if (!at)
-            return false;
-        h->active = at;
-        h->cap_active = cap;
-    }
+    struct phase_usage **at = array_room(h->active, h->n_active, &h->cap_active, sizeof(*at));
+    if (!at)
+        return false;
+    h->active = at;
     u->is_active = true;
     h->active[h->n_active++] = u;
     size_t first = h->n > USAGE_ROWS ? h->n - USAGE_ROWS : 0;

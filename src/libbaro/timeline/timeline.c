@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/error.h"
 #include "base/json.h"
 
@@ -13,14 +14,10 @@
 
 static bool room(struct baro_timeline *t)
 {
-    if (t->n_all < t->cap_all)
-        return true;
-    size_t cap = 2 * t->cap_all + 64;
-    struct timeline_item **at = realloc(t->all, cap * sizeof(*at));
+    struct timeline_item **at = array_room(t->all, t->n_all, &t->cap_all, sizeof(*at));
     if (!at)
         return false;
     t->all = at;
-    t->cap_all = cap;
     return true;
 }
 

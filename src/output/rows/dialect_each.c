@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "output/rows/dialect_form.h"
 #include "output/rows/encode.h"
 
@@ -173,14 +174,10 @@ static bool keep(struct dialect_each *d, const struct baro_sample *s)
 
 static bool keep_exit(struct dialect_each *d, const struct baro_exit *e)
 {
-    if (d->n_ended == d->cap_ended) {
-        size_t cap = d->cap_ended ? 2 * d->cap_ended : 16;
-        struct baro_exit **grown = realloc(d->ended, cap * sizeof(*grown));
-        if (!grown)
-            return false;
-        d->ended = grown;
-        d->cap_ended = cap;
-    }
+    struct baro_exit **grown = array_room(d->ended, d->n_ended, &d->cap_ended, sizeof(*grown));
+    if (!grown)
+        return false;
+    d->ended = grown;
     if (baro_exit_copy(e, &d->ended[d->n_ended], NULL) < 0)
         return false;
     d->n_ended++;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 void instant_forget_exits(struct instant *i)
 {
     for (size_t k = 0; k < i->n_ended; k++)
@@ -22,14 +24,10 @@ void instant_done(struct instant *i)
 
 int instant_add_exit(struct instant *i, const struct baro_exit *e)
 {
-    if (i->n_ended == i->cap_ended) {
-        size_t cap = i->cap_ended ? 2 * i->cap_ended : 64;
-        struct baro_exit **grown = realloc(i->ended, cap * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        i->ended = grown;
-        i->cap_ended = cap;
-    }
+    struct baro_exit **grown = array_room(i->ended, i->n_ended, &i->cap_ended, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    i->ended = grown;
     int code = baro_exit_copy(e, &i->ended[i->n_ended], NULL);
     if (code == 0)
         i->n_ended++;

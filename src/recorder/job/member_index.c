@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "recorder/job/tree.h"
 
 #define FIRST_SIZE 1024u
@@ -72,14 +73,10 @@ static size_t add_owner(struct directory *d, size_t n, void *owner)
         if (d->found[i] == owner)
             return n;
     }
-    if (n == d->cap_found) {
-        size_t cap = n ? n * 2 : FIRST_FOUND;
-        void **grown = realloc(d->found, cap * sizeof(*grown));
-        if (!grown)
-            return n;
-        d->found = grown;
-        d->cap_found = cap;
-    }
+    void **grown = array_room(d->found, n, &d->cap_found, sizeof(*grown));
+    if (!grown)
+        return n;
+    d->found = grown;
     d->found[n] = owner;
     return n + 1;
 }

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "recorder/job/task.h"
 #include "recorder/loop/recorder.h"
@@ -108,14 +109,10 @@ static void keep(struct recorder *r, const struct watch_change *c)
 {
     if (r->n_label_waits == WAITS_MOST)
         return;
-    if (r->n_label_waits == r->cap_label_waits) {
-        size_t cap = 2 * r->cap_label_waits + 16;
-        struct label_wait *grown = realloc(r->label_waits, cap * sizeof(*grown));
-        if (!grown)
-            return;
-        r->label_waits = grown;
-        r->cap_label_waits = cap;
-    }
+    struct label_wait *grown = array_room(r->label_waits, r->n_label_waits, &r->cap_label_waits, sizeof(*grown));
+    if (!grown)
+        return;
+    r->label_waits = grown;
     r->label_waits[r->n_label_waits++] = (struct label_wait){*c, sampler_now(&r->sampler) + WAIT};
 }
 

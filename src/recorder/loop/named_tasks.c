@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "recorder/job/task.h"
 #include "recorder/loop/recorder.h"
@@ -113,14 +114,10 @@ bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e)
     bool task_is_new = has_task && r->sampler.tasks.table.n != r->tasks_on_tape;
     if (!task_is_new && (has_task || !labels || r->n_held_exits >= HELD_MOST))
         return false;
-    if (r->n_held_exits == r->cap_held_exits) {
-        size_t cap = 2 * r->cap_held_exits + 16;
-        struct held_exit *grown = realloc(r->held_exits, cap * sizeof(*grown));
-        if (!grown)
-            return false;
-        r->held_exits = grown;
-        r->cap_held_exits = cap;
-    }
+    struct held_exit *grown = array_room(r->held_exits, r->n_held_exits, &r->cap_held_exits, sizeof(*grown));
+    if (!grown)
+        return false;
+    r->held_exits = grown;
     struct held_exit *held = &r->held_exits[r->n_held_exits];
     if (baro_exit_copy(e, &held->exit, NULL) < 0)
         return false;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "recorder/loop/recorder.h"
 
@@ -58,14 +59,10 @@ void recorders_place(struct recorders *a, struct recorder *r)
 
 int recorders_add(struct recorders *a, struct recorder *r)
 {
-    if (a->n == a->cap) {
-        size_t cap = a->cap ? a->cap * 2 : 64;
-        struct recorder **grown = realloc(a->due, cap * sizeof(*grown));
-        if (!grown)
-            return -ENOMEM;
-        a->due = grown;
-        a->cap = cap;
-    }
+    struct recorder **grown = array_room(a->due, a->n, &a->cap, sizeof(*grown));
+    if (!grown)
+        return -ENOMEM;
+    a->due = grown;
     put(a, a->n++, r);
     recorders_place(a, r);
     return 0;

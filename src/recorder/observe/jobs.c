@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "recorder/observe/state.h"
 
@@ -50,14 +51,10 @@ static bool is_known(const struct jobs *j, const char *name, uint64_t id)
 
 static bool reserve(struct jobs *j)
 {
-    if (j->n < j->cap)
-        return true;
-    size_t cap = j->cap ? j->cap * 2 : 64;
-    struct job_entry **grown = realloc(j->at, cap * sizeof(*grown));
+    struct job_entry **grown = array_room(j->at, j->n, &j->cap, sizeof(*grown));
     if (!grown)
         return false;
     j->at = grown;
-    j->cap = cap;
     return true;
 }
 

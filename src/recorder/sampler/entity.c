@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/sampler/entity.h"
 
+#include "base/array.h"
 #include "kernel/proc/procfs.h"
 #include "recorder/redact/redact.h"
 
@@ -26,14 +27,10 @@ static struct baro_entity *make(int metrics, const char *name, const char *label
 
 struct baro_entity *entity_add(struct entity_table *t, uint32_t *ids, const char *name, const char *label)
 {
-    if (t->n == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 8;
-        struct baro_entity **at = realloc(t->at, cap * sizeof(*at));
-        if (!at)
-            return NULL;
-        t->at = at;
-        t->cap = cap;
-    }
+    struct baro_entity **at = array_room(t->at, t->n, &t->cap, sizeof(*at));
+    if (!at)
+        return NULL;
+    t->at = at;
     struct buf names = {0};
     redact_name(span_str(name), &names);
     buf_byte(&names, 0);

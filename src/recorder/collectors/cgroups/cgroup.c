@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "recorder/collectors/cgroups/state.h"
 
 #include <errno.h>
@@ -46,14 +47,10 @@ static bool stands_alone(int root_fd, uint32_t major, uint32_t minor)
 
 static void remember(struct cgroups *g, const struct cgroup_device *d)
 {
-    if (g->n_devices == g->cap_devices) {
-        size_t cap = g->cap_devices ? g->cap_devices * 2 : 16;
-        struct cgroup_device *at = realloc(g->device, cap * sizeof(*at));
-        if (!at)
-            return; /* the next read tries again */
-        g->device = at;
-        g->cap_devices = cap;
-    }
+    struct cgroup_device *at = array_room(g->device, g->n_devices, &g->cap_devices, sizeof(*at));
+    if (!at)
+        return; /* the next read tries again */
+    g->device = at;
     g->device[g->n_devices++] = *d;
 }
 

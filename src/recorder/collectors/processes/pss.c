@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/array.h"
 #include "recorder/collectors/processes/process.h"
 #include "recorder/collectors/processes/pss.h"
 
@@ -194,14 +195,10 @@ static uint64_t smaps_due(const struct memory *y, const struct member *m)
 
 static bool request(struct memory *y, struct member *m, uint32_t what)
 {
-    if (y->n_requests == y->cap_requests) {
-        size_t cap = y->cap_requests ? y->cap_requests * 2 : 64;
-        struct helper_request *at = realloc(y->requests, cap * sizeof(*at));
-        if (!at)
-            return false;
-        y->requests = at;
-        y->cap_requests = cap;
-    }
+    struct helper_request *at = array_room(y->requests, y->n_requests, &y->cap_requests, sizeof(*at));
+    if (!at)
+        return false;
+    y->requests = at;
     if (what & HELPER_SMAPS)
         m->note.smaps_asked = (uint32_t)y->sampling->ticks;
     if (what & HELPER_INFO) {

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 
 #define RESCAN (5 * NS_PER_SEC)
@@ -184,14 +185,10 @@ static bool note_process(void *context, int32_t pid)
         return true;
     if (proc_read_stat(g->options.proc_fd, pid, &st) < 0)
         return true;
-    if (all->n == all->cap) {
-        size_t cap = all->cap ? all->cap * 2 : 256;
-        struct found *at = realloc(all->at, cap * sizeof(*at));
-        if (!at)
-            return false;
-        all->at = at;
-        all->cap = cap;
-    }
+    struct found *at = array_room(all->at, all->n, &all->cap, sizeof(*at));
+    if (!at)
+        return false;
+    all->at = at;
     all->at[all->n++] = (struct found){pid, st.ppid};
     return true;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kernel/proc/procfs.h"
 #include "recorder/redact/redact.h"
 
@@ -254,14 +255,10 @@ static int64_t add_row(struct program_table *t, const char *key, uint32_t *ids)
     if (n == READING_ROWS || (n + 1) * (t->kind.n_metrics + 4) > PROGRAM_WEIGHT) {
         return -1;
     }
-    if (n == t->cap) {
-        size_t cap = n ? 2 * n : 8;
-        struct program_entity **row = realloc(t->row, cap * sizeof(*row));
-        if (!row)
-            return -ENOMEM;
-        t->row = row;
-        t->cap = cap;
-    }
+    struct program_entity **row = array_room(t->row, n, &t->cap, sizeof(*row));
+    if (!row)
+        return -ENOMEM;
+    t->row = row;
     if (!(t->row[n] = make_row(t, key)))
         return -ENOMEM;
     t->row[n]->e.id = ++*ids;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "kernel/proc/machine.h"
 
 static struct interface *find(const struct interfaces *t, struct span name)
@@ -25,14 +26,10 @@ static void put_name(struct interface *one, struct span name)
 
 static struct interface *add(struct interfaces *t, struct span name)
 {
-    if (t->n == t->cap) {
-        size_t cap = t->cap ? 2 * t->cap : 4;
-        struct interface *at = realloc(t->at, cap * sizeof(*at));
-        if (!at)
-            return NULL;
-        t->at = at;
-        t->cap = cap;
-    }
+    struct interface *at = array_room(t->at, t->n, &t->cap, sizeof(*at));
+    if (!at)
+        return NULL;
+    t->at = at;
     struct interface *ret = &t->at[t->n++];
     *ret = (struct interface){.seen = true};
     put_name(ret, name);

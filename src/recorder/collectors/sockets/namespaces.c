@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "kernel/proc/machine.h"
 #include "kernel/proc/procfs.h"
@@ -34,14 +35,10 @@ void namespaces_add(struct namespaces *n, uint64_t inode, uint64_t cookie, int32
 {
     if (!inode || namespaces_have(n, inode, cookie))
         return;
-    if (n->n == n->cap) {
-        size_t cap = n->cap ? 2 * n->cap : 16;
-        void *at = realloc(n->at, cap * sizeof(*n->at));
-        if (!at)
-            return;
-        n->at = at;
-        n->cap = cap;
-    }
+    void *at = array_room(n->at, n->n, &n->cap, sizeof(*n->at));
+    if (!at)
+        return;
+    n->at = at;
     n->at[n->n].inode = inode;
     n->at[n->n].cookie = cookie;
     n->at[n->n++].pid = pid;
