@@ -51,7 +51,7 @@ static double real(const struct baro_entity *e, size_t column)
 static void test_columns_and_rows(void **state)
 {
     struct fixture *f = *state;
-    assert_int_equal(take(f, "[{\"name\":\"a\",\"x\":1.5,\"y_bytes\":7},{\"name\":\"b\",\"x\":2}]\n", 1000), 0);
+    assert_int_equal(take(f, "x{n=\"a\"} 1.5\ny_bytes{n=\"a\"} 7\nx{n=\"b\"} 2\n", 1000), 0);
     assert_int_equal(f->table.kind.n_metrics, 2);
     assert_string_equal(f->table.metric[1]->name, "y_bytes");
     assert_int_equal(f->table.metric[1]->unit, BARO_UNIT_BYTES);
@@ -61,7 +61,7 @@ static void test_columns_and_rows(void **state)
     assert_int_equal(row(f, 1)->absent[1], BARO_ABSENT_UNKNOWN);
     uint32_t b = row(f, 1)->id;
     /* a is gone, b stays the same entity, c is new, with a new column */
-    assert_int_equal(take(f, "[{\"name\":\"b\",\"x\":3},{\"name\":\"c\",\"z\":4}]\n", 2000), 0);
+    assert_int_equal(take(f, "x{n=\"b\"} 3\nz{n=\"c\"} 4\n", 2000), 0);
     assert_int_equal(f->table.kind.n_metrics, 3);
     assert_int_equal(f->table.kind.rows.n, 2);
     assert_int_equal(row(f, 0)->id, b);
@@ -75,12 +75,14 @@ static void test_columns_and_rows(void **state)
     assert_int_equal(f->table.kind.rows.n, 0);
     assert_int_equal(f->table.kind.n_metrics, 3);
     assert_int_equal(f->table.kind.rows.read_ns, 3000);
+    assert_int_equal(take(f, "x{n=\"b\"} 5\n", 4000), 0);
+    assert_true(f->table.kind.rows.n == 1 && row(f, 0)->id > b + 1 && real(row(f, 0), 0) == 5);
 }
 
 static void test_owner_and_labels(void **state)
 {
     struct fixture *f = *state;
-    assert_int_equal(take(f, "[{\"pid\":41,\"x\":1},{\"pid\":42,\"x\":2},{\"labels\":{\"k\":\"v\"},\"x\":3}]\n", 1), 0);
+    assert_int_equal(take(f, "x{pid=\"41\"} 1\nx{pid=\"42\"} 2\nx{k=\"v\"} 3\n", 1), 0);
     assert_int_equal(row(f, 0)->owner.kind, BARO_OWNER_PROCESS);
     assert_int_equal(row(f, 0)->owner.process.start, 4100);
     assert_int_equal(row(f, 1)->owner.kind, BARO_OWNER_NONE);
@@ -111,7 +113,7 @@ static void test_more_columns_than_there_is_room_for(void **state)
 static void test_values_of_another_unit(void **state)
 {
     struct fixture *f = *state;
-    assert_int_equal(take(f, "{\"x_bytes\":-5,\"y\":-5}\n", 1), 0);
+    assert_int_equal(take(f, "x_bytes -5\ny -5\n", 1), 0);
     assert_int_equal(row(f, 0)->absent[0], BARO_ABSENT_UNKNOWN);
     assert_true(real(row(f, 0), 1) == -5);
     assert_int_equal(f->table.left_out.values, 1);
@@ -161,7 +163,7 @@ static void test_readings_with_wrong_lengths(void **state)
 {
     struct fixture *f = *state;
     struct reading *r = &f->reading;
-    const char *text = "[{\"name\":\"a\",\"labels\":{\"k\":\"v\"},\"x\":1.5}]\n";
+    const char *text = "x{k=\"v\",n=\"a\"} 1.5\n";
     assert_true(reading_parse(&f->parser, span_str(text), r));
     assert_true(reading_check(r));
     r->row[0].name = r->text_len;

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 #include "kernel/cgroup/walk.h"
 
@@ -40,7 +41,7 @@ void cgroup_walk_done(struct cgroup_walk *w)
     for (size_t i = 0; i < w->n; i++)
         let_go(&w->at[i]);
     free(w->at);
-    free(w->slot);
+    map_done(&w->by_name);
     *w = (struct cgroup_walk){.root_fd = -1};
 }
 
@@ -50,40 +51,33 @@ static uint64_t links_of(int dir_fd)
     return fstat(dir_fd, &st) == 0 ? (uint64_t)st.st_nlink : 0;
 }
 
-/* The slot of this group, or the empty one that it would take. The size is a power of two, and half of it is empty. */
-static uint32_t *slot_of(const struct cgroup_walk *w, size_t parent, uint64_t name)
+static uint64_t key_of(size_t parent, uint64_t name)
 {
-    size_t mask = 2 * w->cap - 1, i = (size_t)(name ^ (name >> 32) ^ parent * UINT64_C(0x9e3779b97f4a7c15)) & mask;
-    while (w->slot[i] && (w->at[w->slot[i] - 1].name != name || w->at[w->slot[i] - 1].parent != parent))
-        i = (i + 1) & mask;
-    return &w->slot[i];
+    uint64_t key = name ^ (parent + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return key ? key : 1;
 }
 
-static void put_slots(struct cgroup_walk *w)
+static uint64_t *find(const struct cgroup_walk *w, size_t parent, uint64_t name)
 {
-    memset(w->slot, 0, 2 * w->cap * sizeof(*w->slot));
+    uint64_t key = key_of(parent, name), *i = map_find(&w->by_name, key);
+    while (i && (w->at[*i].name != name || w->at[*i].parent != parent))
+        i = map_next(&w->by_name, key, i);
+    return i;
+}
+
+static void put_names(struct cgroup_walk *w)
+{
+    map_clear(&w->by_name);
     for (size_t i = 1; i < w->n; i++)
-        *slot_of(w, w->at[i].parent, w->at[i].name) = (uint32_t)i + 1;
+        map_add(&w->by_name, key_of(w->at[i].parent, w->at[i].name), i);
 }
 
+/* Room for one more, also in the map. */
 static bool room(struct cgroup_walk *w)
 {
-    if (w->n >= w->most)
-        return false;
-    if (w->n < w->cap)
-        return true;
-    size_t cap = w->cap ? w->cap * 2 : 8;
-    struct cgroup_walked *at = realloc(w->at, cap * sizeof(*at));
-    if (!at)
-        return false;
-    w->at = at;
-    uint32_t *slot = realloc(w->slot, 2 * cap * sizeof(*slot));
-    if (!slot)
-        return false;
-    w->slot = slot;
-    w->cap = cap;
-    put_slots(w);
-    return true;
+    struct cgroup_walked *at = w->n < w->most ? array_room(w->at, w->n, &w->cap, sizeof(*at)) : NULL;
+    w->at = at ? at : w->at;
+    return at && map_reserve(&w->by_name, w->n + 1);
 }
 
 /* Adds a group; closes dir_fd if it fails. Groups below it are found later. */
@@ -98,7 +92,7 @@ static void add(struct cgroup_walk *w, const struct cgroup_walked *g)
     }
     if (w->n) {
         w->at[g->parent].parent_of = true;
-        *slot_of(w, g->parent, g->name) = (uint32_t)w->n + 1;
+        map_add(&w->by_name, key_of(g->parent, g->name), w->n);
     }
     at = &w->at[w->n++];
     *at = *g;
@@ -107,21 +101,12 @@ static void add(struct cgroup_walk *w, const struct cgroup_walked *g)
     at->seen = true;
 }
 
-/* FNV-1a. Two names in one directory have the same hash with a probability of 2^-64; then one of them is left out. */
-static uint64_t hash(const char *name)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 static bool known(struct cgroup_walk *w, size_t parent, uint64_t name)
 {
-    uint32_t slot = *slot_of(w, parent, name);
-    if (slot)
-        w->at[slot - 1].seen = true;
-    return slot;
+    uint64_t *i = find(w, parent, name);
+    if (i)
+        w->at[*i].seen = true;
+    return i;
 }
 
 static DIR *listing(int dir_fd)
@@ -139,7 +124,7 @@ static void look_into(struct cgroup_walk *w, size_t parent, DIR *d)
     const struct dirent *e;
     int dir_fd = w->at[parent].dir_fd, depth = w->at[parent].depth + 1;
     while ((e = readdir(d))) {
-        uint64_t name = hash(e->d_name);
+        uint64_t name = map_hash(e->d_name, strlen(e->d_name));
         if (e->d_type != DT_DIR || *e->d_name == '.')
             continue;
         if (depth > DEPTH_MOST) {
@@ -199,7 +184,7 @@ static void drop_gone(struct cgroup_walk *w)
             w->at[w->at[i].moved] = w->at[i];
     }
     w->n = n;
-    put_slots(w);
+    put_names(w); /* its memory is there */
 }
 
 static bool any_gone(const struct cgroup_walk *w)

@@ -3,13 +3,14 @@
 #ifndef KERNEL_CGROUP_WALK_H
 #define KERNEL_CGROUP_WALK_H
 
+#include "base/map.h"
 #include "kernel/cgroup/discover.h"
 
 struct cgroup_walked {
     int dir_fd, procs_fd; /* of a group and of its cgroup.procs; stay open; -1: opened for each read */
     /* link count of the directory when it was listed: 2 plus one for each group below; 0: to be listed (again) */
     uint64_t links;
-    uint64_t name;        /* hash of the name */
+    uint64_t name;        /* hash of the name: two names in one directory have the same with a probability of 2^-64 */
     size_t parent, moved; /* moved: its new index when removed groups are dropped */
     int depth;
     bool seen, gone;
@@ -21,9 +22,8 @@ struct cgroup_walk {
     char dir[CGROUP_DIR_MAX]; /* below root_fd */
     struct cgroup_walked *at;
     size_t n, cap;
-    /* hash table of 2 * cap: index + 1 of a group, by parent and name; 0: empty */
-    uint32_t *slot;
-    size_t left_now; /* left out by the current walk */
+    struct map by_name; /* indexes by parent and name */
+    size_t left_now;    /* left out by the current walk */
     /* most: the most groups to walk, as each takes descriptors. left_out: further groups, which are not walked; a lower
      * bound if some are nested too deep. */
     size_t most, left_out;

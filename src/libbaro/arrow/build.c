@@ -7,7 +7,7 @@
 
 #include "baro/text.h"
 
-enum { FIRST_ROOM = 1024, FIRST_WORDS = 16, FIRST_SLOTS = 64 };
+enum { FIRST_ROOM = 1024, FIRST_WORDS = 16 };
 
 static size_t bytes_of(enum column_type type, size_t n)
 {
@@ -26,22 +26,8 @@ static void dictionary_done(struct dictionary *d)
 {
     buf_done(&d->bytes);
     free(d->end);
-    free(d->slot);
+    map_done(&d->by_text);
     *d = (struct dictionary){0};
-}
-
-static uint64_t hash(const char *at, size_t len)
-{
-    uint64_t h = len * 0x9e3779b97f4a7c15u, word;
-    for (; len >= 8; at += 8, len -= 8) {
-        memcpy(&word, at, 8);
-        h = (h ^ word) * 0xff51afd7ed558ccdu;
-        h ^= h >> 32;
-    }
-    word = 0;
-    memcpy(&word, at, len);
-    h = (h ^ word) * 0xff51afd7ed558ccdu;
-    return h ^ h >> 32;
 }
 
 static struct span word_of(const struct dictionary *d, size_t i)
@@ -49,40 +35,9 @@ static struct span word_of(const struct dictionary *d, size_t i)
     return span_of(d->bytes.at + d->end[i], (size_t)(d->end[i + 1] - d->end[i]));
 }
 
-/* The slot of a text, or the free one that it is to have. */
-static uint32_t *slot_of(const struct dictionary *d, const char *at, size_t len)
-{
-    for (uint64_t h = hash(at, len);; h++) {
-        uint32_t *slot = &d->slot[h & (d->slots - 1)];
-        if (!*slot)
-            return slot;
-        struct span word = word_of(d, *slot - 1);
-        if (word.len == len && memcmp(word.at, at, len) == 0)
-            return slot;
-    }
-}
-
-static bool grow_slots(struct dictionary *d)
-{
-    size_t slots = d->slots ? 2 * d->slots : FIRST_SLOTS;
-    uint32_t *slot = calloc(slots, sizeof(*slot));
-    if (!slot)
-        return false;
-    free(d->slot);
-    d->slot = slot;
-    d->slots = slots;
-    for (size_t i = 0; i < d->n; i++) {
-        struct span word = word_of(d, i);
-        *slot_of(d, word.at, word.len) = (uint32_t)i + 1;
-    }
-    return true;
-}
-
 static bool reserve_word(struct dictionary *d)
 {
     if (!d->bytes.at && !buf_reserve(&d->bytes, 1)) /* also where all texts are empty */
-        return false;
-    if (2 * (d->n + 1) > d->slots && !grow_slots(d))
         return false;
     if (d->end && d->n < d->cap)
         return true;
@@ -100,14 +55,16 @@ static int32_t find_word(struct dictionary *d, const char *at, size_t len)
 {
     if (!reserve_word(d))
         return -1;
-    uint32_t *slot = slot_of(d, at, len);
-    if (*slot)
-        return (int32_t)*slot - 1;
+    uint64_t key = map_hash(at, len);
+    for (uint64_t *i = map_find(&d->by_text, key); i; i = map_next(&d->by_text, key, i)) {
+        struct span word = word_of(d, *i);
+        if (word.len == len && memcmp(word.at, at, len) == 0)
+            return (int32_t)*i;
+    }
     buf_add(&d->bytes, at, len);
-    if (d->bytes.failed || d->bytes.len > INT32_MAX)
+    if (d->bytes.failed || d->bytes.len > INT32_MAX || !map_add(&d->by_text, key, d->n))
         return -1;
     d->end[++d->n] = (int32_t)d->bytes.len;
-    *slot = (uint32_t)d->n;
     return (int32_t)d->n - 1;
 }
 
@@ -306,7 +263,7 @@ static int take_words(struct dictionary *d, struct ArrowArray *ret)
         return -ENOMEM;
     o->buffers[1] = d->end;
     o->buffers[2] = d->bytes.at;
-    free(d->slot);
+    map_done(&d->by_text);
     *d = (struct dictionary){0};
     return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "baro/arrow.h"
 #include "base/buf.h"
+#include "base/map.h"
 
 enum column_type {
     TYPE_TIME, /* timestamp[ns, UTC] */
@@ -24,8 +25,7 @@ struct dictionary {
     struct buf bytes; /* all texts, one behind the other */
     int32_t *end;     /* of each; before the first one stands 0 */
     size_t n, cap;
-    uint32_t *slot; /* 1 + the number of a text, by its hash; 0: free */
-    size_t slots;
+    struct map by_text;
 };
 
 struct column {

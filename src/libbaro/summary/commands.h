@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 #define COMMANDS_MAX 4096u
 #define COMMANDS_OTHER "(others)"
 
@@ -29,7 +31,6 @@ enum command_value {
 
 struct command {
     char *name;
-    uint32_t hash;
     uint64_t processes;
     uint64_t value[COMMAND_MAX];
     uint64_t covered[COMMAND_MAX]; /* processes that had it */
@@ -48,9 +49,9 @@ struct command {
 
 struct commands {
     struct command *at;
-    uint32_t n, cap;
-    uint32_t *slot; /* hash table of index + 1; a power of two, at most half full */
-    uint32_t slots;
+    uint32_t n;
+    size_t cap;
+    struct map by_name;
     bool overflowed;
 };
 

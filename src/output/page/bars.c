@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 struct build {
     const struct lives *l;
     uint32_t *row_of;    /* by life: its own row, or that of the merged ones it is part of; LIFE_NONE: none yet */
     struct bar_row *row; /* singles first, then merged ones */
-    uint32_t n, singles, room;
-    uint32_t *slot, slots; /* merged rows by parent row and name */
+    uint32_t n, singles;
+    size_t room;
+    struct map merged; /* rows by parent row and name */
 };
 
 /* ---- which ones have a row of their own ---- */
@@ -97,47 +100,29 @@ static uint32_t shown_parent(const struct build *b, uint32_t i)
     return parent == LIFE_NONE ? LIFE_NONE : b->row_of[parent];
 }
 
-static bool grow(struct build *b)
+/* The row of the merged processes of a name below a row; a new one if there is none. LIFE_NONE: out of memory. */
+static uint32_t merged_row(struct build *b, uint32_t parent, uint32_t name)
 {
-    if (b->n == b->room) {
-        struct bar_row *row = realloc(b->row, 2 * b->room * sizeof *row);
-        if (!row)
-            return false;
-        b->row = row;
-        b->room *= 2;
-    }
-    if ((b->n - b->singles) * 2 < b->slots)
-        return true;
-    uint32_t slots = b->slots ? b->slots * 2 : 256, *slot = calloc(slots, sizeof *slot);
-    if (!slot)
-        return false;
-    for (uint32_t r = b->singles; r < b->n; r++) {
-        uint32_t at = (b->row[r].parent * 31 + b->row[r].name) & (slots - 1);
-        while (slot[at])
-            at = (at + 1) & (slots - 1);
-        slot[at] = r + 1;
-    }
-    free(b->slot);
-    b->slot = slot;
-    b->slots = slots;
-    return true;
+    uint64_t key = UINT64_C(1) << 63 | (uint64_t)parent << 32 | name; /* no row has a position of 2^31 */
+    uint64_t *known = map_find(&b->merged, key);
+    if (known)
+        return (uint32_t)*known;
+    struct bar_row *row = array_room(b->row, b->n, &b->room, sizeof(*row));
+    if (!row)
+        return LIFE_NONE;
+    b->row = row;
+    if (!map_add(&b->merged, key, b->n))
+        return LIFE_NONE;
+    row[b->n] = (struct bar_row){.life = LIFE_NONE, .parent = parent, .name = name, .begin_ns = UINT64_MAX};
+    return b->n++;
 }
 
 static bool merge(struct build *b, uint32_t i)
 {
     const struct life *life = &b->l->at[i];
-    uint32_t parent = shown_parent(b, i);
-    if (!grow(b))
+    uint32_t r = merged_row(b, shown_parent(b, i), life->name);
+    if (r == LIFE_NONE)
         return false;
-    uint32_t at = (parent * 31 + life->name) & (b->slots - 1);
-    while (b->slot[at] && (b->row[b->slot[at] - 1].parent != parent || b->row[b->slot[at] - 1].name != life->name))
-        at = (at + 1) & (b->slots - 1);
-    if (!b->slot[at]) {
-        b->row[b->n] =
-            (struct bar_row){.life = LIFE_NONE, .parent = parent, .name = life->name, .begin_ns = UINT64_MAX};
-        b->slot[at] = ++b->n;
-    }
-    uint32_t r = b->slot[at] - 1;
     struct bar_row *row = &b->row[r];
     row->n++;
     row->begin_ns = life->begin_ns < row->begin_ns ? life->begin_ns : row->begin_ns;
@@ -310,7 +295,7 @@ int bars_make(struct bars *out, const struct lives *l)
         free(b.row[r].alive);
     free(b.row_of);
     free(b.row);
-    free(b.slot);
+    map_done(&b.merged);
     return code;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "baro/interval.h"
+#include "base/array.h"
 
 static int metric(int kind, const char *name)
 {
@@ -35,35 +36,30 @@ void lives_done(struct lives *l)
     free(l->at);
     free(l->order);
     names_done(&l->names);
-    numbers_done(&l->by_id);
+    map_done(&l->by_id);
     *l = (struct lives){0};
 }
 
 uint32_t lives_find(const struct lives *l, uint32_t id)
 {
-    return numbers_find(&l->by_id, id);
+    const uint64_t *i = id ? map_find(&l->by_id, id) : NULL;
+    return i ? (uint32_t)*i : LIFE_NONE;
 }
 
 static struct life *born(struct lives *l, uint32_t id)
 {
-    uint32_t i = numbers_find(&l->by_id, id);
-    if (i != NAMES_NONE)
+    uint32_t i = lives_find(l, id);
+    if (i != LIFE_NONE)
         return &l->at[i];
+    if (!id) /* no process has it */
+        return NULL;
     if (l->n == LIVES_MOST) {
         l->left_out++;
         return NULL;
     }
-    if (l->n == l->room) {
-        uint32_t room = l->room ? l->room * 2 : 256;
-        struct life *at = realloc(l->at, room * sizeof *at);
-        if (!at) {
-            l->failed = true;
-            return NULL;
-        }
-        l->at = at;
-        l->room = room;
-    }
-    if (!numbers_set(&l->by_id, id, l->n)) {
+    struct life *at = array_room(l->at, l->n, &l->room, sizeof(*at));
+    l->at = at ? at : l->at;
+    if (!at || !map_add(&l->by_id, id, l->n)) {
         l->failed = true;
         return NULL;
     }
@@ -270,6 +266,20 @@ static void move_text(struct lives *l, struct names *to, uint32_t *at)
         *at = names_add(to, text, strlen(text));
 }
 
+/* Each place becomes to[place]; those that become LIFE_NONE are removed. False: out of memory. */
+static bool keep_places(struct map *m, const uint32_t *to)
+{
+    struct map kept = {0};
+    bool has_room = map_reserve(&kept, m->n);
+    for (size_t i = 0; has_room && i < m->size; i++) {
+        if (m->at[i].key && to[m->at[i].value] != LIFE_NONE)
+            map_add(&kept, m->at[i].key, to[m->at[i].value]);
+    }
+    map_done(m);
+    *m = kept;
+    return has_room;
+}
+
 static void remove_others(struct lives *l, const bool *keep, uint32_t *to)
 {
     struct names names = {0};
@@ -289,7 +299,7 @@ static void remove_others(struct lives *l, const bool *keep, uint32_t *to)
     l->n = n;
     names_done(&l->names);
     l->names = names;
-    l->failed = l->failed || !numbers_keep(&l->by_id, to);
+    l->failed = !keep_places(&l->by_id, to) || l->failed;
 }
 
 uint32_t *lives_thin(struct lives *l, bool *keep)

@@ -46,13 +46,14 @@ struct life {
 
 struct lives {
     struct life *at;
-    uint32_t n, room;
+    uint32_t n;
+    size_t room;
     uint64_t left_out, left_out_failed, left_out_cpu_ns; /* processes that are not here; those with a status but 0 */
     size_t thin_at, thin_at_bytes;                       /* when lives_are_many() */
     uint64_t end_ns;                                     /* of the last record */
     struct names names;
-    struct numbers by_id; /* positions by the id that the tape gives a process */
-    uint32_t *order;      /* after lives_finish(): all positions, each process after its parent, siblings by begin */
+    struct map by_id; /* positions by the id that the tape gives a process */
+    uint32_t *order;  /* after lives_finish(): all positions, each process after its parent, siblings by begin */
     const struct baro_header *header; /* borrowed */
     bool failed;                      /* out of memory */
     struct {

@@ -36,7 +36,7 @@ struct moments {
     uint32_t n; /* stretches: MOMENTS_MOST divided by powers of two */
     uint64_t stretch_ns, rows;
     struct moment_now *now; /* the last values of each process, by its position in lives */
-    uint32_t now_n;
+    size_t now_n;
     uint64_t sample;         /* their number so far */
     uint64_t before_ns;      /* when the last of them was taken */
     struct moment_row *room; /* for one sample */

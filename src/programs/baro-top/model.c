@@ -38,13 +38,27 @@ static int make_room(struct model *m, const struct instant *i, size_t n)
         code = reserve(&m->row, &m->cap_rows, n, sizeof(*m->row));
     if (code == 0)
         code = reserve(&m->command, &m->cap_commands, n + i->n_ended, sizeof(*m->command));
-    if (code == 0)
-        code = map_reset(&m->by_pid, n);
-    if (code == 0)
-        code = map_reset(&m->by_name, n + i->n_ended);
-    if (code == 0)
-        code = map_reset(&m->by_ended_pid, i->n_ended);
-    return code == 0 ? map_reset(&m->by_id, i->before ? baro_sample_count(i->before) : 0) : code;
+    map_clear(&m->by_pid);
+    map_clear(&m->by_name);
+    map_clear(&m->by_ended_pid);
+    map_clear(&m->by_id);
+    bool has_maps = code == 0 && map_reserve(&m->by_pid, n) && map_reserve(&m->by_name, n + i->n_ended) &&
+                    map_reserve(&m->by_ended_pid, i->n_ended) &&
+                    map_reserve(&m->by_id, i->before ? baro_sample_count(i->before) : 0);
+    return has_maps ? 0 : -ENOMEM;
+}
+
+/* The position of a pid or an id; there is room for all. 0 is none's. */
+static void put_place(struct map *m, uint32_t number, size_t place)
+{
+    if (number)
+        map_set(m, number, place);
+}
+
+static size_t place_of(const struct map *m, uint32_t number)
+{
+    const uint64_t *place = number ? map_find(m, number) : NULL;
+    return place ? (size_t)*place : MODEL_NONE;
 }
 
 /* 0 where it is absent. */
@@ -92,36 +106,24 @@ static void take_figures(struct node *node, const struct baro_interval *between,
     own->rss_is_least = node->rss_absent != BARO_PRESENT && value[STATE] != 'Z'; /* a zombie holds nothing */
 }
 
-static uint32_t hash_of(const char *name)
+static struct command_now *find_command(const struct model *m, const char *name, uint64_t key)
 {
-    uint32_t h = 2166136261u;
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    return h ? h : 1;
-}
-
-/* Names with the same hash get different ids: the next number is tried. */
-static struct command_now *command_slot(const struct model *m, const char *name, uint32_t *ret_key)
-{
-    uint32_t key = hash_of(name);
-    for (;; key = key + 1 ? key + 1 : 1) {
-        size_t i = map_get(&m->by_name, key);
-        *ret_key = key;
-        if (i == MAP_NONE)
-            return NULL;
-        if (strcmp(m->command[i].name, name) == 0)
-            return &m->command[i];
+    for (uint64_t *i = map_find(&m->by_name, key); i; i = map_next(&m->by_name, key, i)) {
+        if (strcmp(m->command[*i].name, name) == 0)
+            return &m->command[*i];
     }
+    return NULL;
 }
 
 static void add_to_command(struct model *m, const char *name, double cores, bool is_least, bool lives)
 {
-    uint32_t key;
     /* Processes of one command often follow each other. */
     struct command_now *last = m->last_command == MODEL_NONE ? NULL : &m->command[m->last_command];
-    struct command_now *c = last && strcmp(last->name, name) == 0 ? last : command_slot(m, name, &key);
+    bool is_last = last && strcmp(last->name, name) == 0;
+    uint64_t key = is_last ? 0 : map_hash(name, strlen(name));
+    struct command_now *c = is_last ? last : find_command(m, name, key);
     if (!c) {
-        map_put(&m->by_name, key, m->n_commands);
+        map_add(&m->by_name, key, m->n_commands);
         c = &m->command[m->n_commands++];
         *c = (struct command_now){.name = name};
     }
@@ -142,10 +144,10 @@ static size_t find_before(struct model *m, const struct baro_sample *before, uin
         return (*guess)++;
     size_t n = m->has_by_id ? 0 : baro_sample_count(before);
     for (size_t k = 0; k < n; k++)
-        map_put(&m->by_id, baro_process_id(baro_sample_process(before, k)), k);
+        put_place(&m->by_id, baro_process_id(baro_sample_process(before, k)), k);
     m->has_by_id = true;
-    size_t found = map_get(&m->by_id, id);
-    if (found == MAP_NONE)
+    size_t found = place_of(&m->by_id, id);
+    if (found == MODEL_NONE)
         return MODEL_NONE;
     *guess = found + 1;
     return found;
@@ -153,8 +155,7 @@ static size_t find_before(struct model *m, const struct baro_sample *before, uin
 
 const struct command_now *model_command(const struct model *m, const char *name)
 {
-    uint32_t key;
-    return command_slot(m, name, &key);
+    return find_command(m, name, map_hash(name, strlen(name)));
 }
 
 /* Parents stand before their children in a sample. */
@@ -168,11 +169,11 @@ static void add_node(struct model *m, const struct instant *i, const struct metr
                           .first = MODEL_NONE,
                           .last = MODEL_NONE,
                           .next = MODEL_NONE,
-                          .parent = map_get(&m->by_pid, (uint32_t)baro_process_ppid(p))};
+                          .parent = place_of(&m->by_pid, (uint32_t)baro_process_ppid(p))};
     const struct baro_process *earlier = before == MODEL_NONE ? NULL : baro_sample_process(i->before, before);
     take_figures(node, &m->between, earlier, metric);
     node->tree = node->own;
-    map_put(&m->by_pid, (uint32_t)baro_process_pid(p), at);
+    put_place(&m->by_pid, (uint32_t)baro_process_pid(p), at);
     add_to_command(m, baro_process_name(p), node->own.cores, node->own.cores_is_least, true);
     if (node->parent == MODEL_NONE)
         return;
@@ -189,11 +190,11 @@ static size_t living_above(const struct model *m, const struct instant *i, const
 {
     int32_t ppid = baro_exit_ppid(e);
     for (int climbed = 0; climbed < CLIMB_MOST; climbed++) {
-        size_t up = map_get(&m->by_pid, (uint32_t)ppid);
-        if (up != MAP_NONE)
+        size_t up = place_of(&m->by_pid, (uint32_t)ppid);
+        if (up != MODEL_NONE)
             return up;
-        size_t ended = map_get(&m->by_ended_pid, (uint32_t)ppid);
-        if (ended == MAP_NONE)
+        size_t ended = place_of(&m->by_ended_pid, (uint32_t)ppid);
+        if (ended == MODEL_NONE)
             break;
         ppid = baro_exit_ppid(i->ended[ended]);
     }
@@ -205,7 +206,7 @@ static void add_ended(struct model *m, const struct instant *i, const struct met
 {
     size_t n = i->before ? i->n_ended : 0, nowhere = MODEL_NONE;
     for (size_t k = 0; k < n; k++)
-        map_put(&m->by_ended_pid, (uint32_t)baro_exit_pid(i->ended[k]), k);
+        put_place(&m->by_ended_pid, (uint32_t)baro_exit_pid(i->ended[k]), k);
     for (size_t k = 0; k < n; k++) {
         const struct baro_exit *e = i->ended[k];
         size_t before = find_before(m, i->before, baro_exit_id(e), &nowhere), up = living_above(m, i, e);

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "programs/baro-top/instant.h"
-#include "programs/baro-top/map.h"
 #include "programs/baro-top/metrics.h"
 
 #define MODEL_NONE SIZE_MAX

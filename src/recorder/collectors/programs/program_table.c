@@ -10,8 +10,6 @@
 #include "kernel/proc/procfs.h"
 #include "recorder/redact/redact.h"
 
-#define SLOTS (2 * READING_ROWS)
-
 struct program_entity {
     struct baro_entity e; /* first: the kind's list points to it */
     char *key;            /* the row's name in readings; e.name is the same with secrets removed */
@@ -52,9 +50,8 @@ void program_table_done(struct program_table *t)
     for (size_t i = 0; i < t->kind.n_metrics; i++)
         free(t->metric[i]);
     free(t->row);
-    free(t->slot);
+    map_done(&t->by_key);
     t->row = NULL;
-    t->slot = NULL;
     t->kind.rows.n = t->kind.n_metrics = 0;
 }
 
@@ -135,27 +132,27 @@ static int grow_rows(struct program_table *t)
 
 /* ---- rows ---- */
 
-static uint32_t hash(const char *text)
+static bool put_key(struct program_table *t, size_t i)
 {
-    uint32_t h = 2166136261u;
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 16777619u;
-    return h;
+    const char *key = t->row[i]->key;
+    return map_add(&t->by_key, map_hash(key, strlen(key)), i);
 }
 
-static void put_slot(struct program_table *t, size_t i)
+static bool put_keys(struct program_table *t)
 {
-    uint32_t slot = hash(t->row[i]->key) % SLOTS;
-    while (t->slot[slot])
-        slot = (slot + 1) % SLOTS;
-    t->slot[slot] = (uint16_t)(i + 1);
+    bool done = true;
+    map_clear(&t->by_key);
+    for (size_t i = 0; done && i < t->kind.rows.n; i++)
+        done = put_key(t, i);
+    return done;
 }
 
 static int64_t find_row(const struct program_table *t, const char *key)
 {
-    for (uint32_t slot = hash(key) % SLOTS; t->slot[slot]; slot = (slot + 1) % SLOTS) {
-        if (strcmp(t->row[t->slot[slot] - 1]->key, key) == 0)
-            return t->slot[slot] - 1;
+    uint64_t hash = map_hash(key, strlen(key));
+    for (uint64_t *i = map_find(&t->by_key, hash); i; i = map_next(&t->by_key, hash, i)) {
+        if (strcmp(t->row[*i]->key, key) == 0)
+            return (int64_t)*i;
     }
     return -1;
 }
@@ -261,15 +258,18 @@ static int64_t add_row(struct program_table *t, const char *key, uint32_t *ids)
     t->row = row;
     if (!(t->row[n] = make_row(t, key)))
         return -ENOMEM;
+    if (!put_key(t, n)) {
+        free_row(t->row[n]);
+        return -ENOMEM;
+    }
     t->row[n]->e.id = ++*ids;
     t->row[n]->seen = true;
     t->kind.rows.n++;
-    put_slot(t, n);
     return (int64_t)n;
 }
 
-/* Removes the rows that are not in the reading. */
-static void drop_unseen(struct program_table *t)
+/* Removes the rows that are not in the reading. Returns whether there were any. */
+static bool drop_unseen(struct program_table *t)
 {
     size_t kept = 0;
     for (size_t i = 0; i < t->kind.rows.n; i++) {
@@ -278,7 +278,9 @@ static void drop_unseen(struct program_table *t)
         else
             free_row(t->row[i]);
     }
+    bool any = kept < t->kind.rows.n;
     t->kind.rows.n = kept;
+    return any;
 }
 
 /* ---- values ---- */
@@ -339,10 +341,7 @@ static int take_rows(struct program_table *t, const struct reading *r, uint32_t 
 
 static int prepare(struct program_table *t, const struct reading *r)
 {
-    if (!t->slot && !(t->slot = calloc(SLOTS, sizeof(*t->slot))))
-        return -ENOMEM;
     uint32_t left_out = 0;
-    memset(t->slot, 0, SLOTS * sizeof(*t->slot));
     for (uint32_t i = 0; i < r->n_columns; i++) {
         t->column_of[i] = find_column(t, r, i);
         left_out += !t->column_of[i];
@@ -350,20 +349,14 @@ static int prepare(struct program_table *t, const struct reading *r)
     note_most(&t->left_out.columns, left_out);
     if (grow_rows(t) < 0)
         return -ENOMEM;
-    for (size_t i = 0; i < t->kind.rows.n; i++) {
+    for (size_t i = 0; i < t->kind.rows.n; i++)
         t->row[i]->seen = false;
-        put_slot(t, i);
-    }
     for (uint32_t i = 0; i < r->n_rows; i++) {
         int64_t at = find_row(t, reading_text(r, r->row[i].name));
         if (at >= 0)
             t->row[at]->seen = true;
     }
-    drop_unseen(t);
-    memset(t->slot, 0, SLOTS * sizeof(*t->slot));
-    for (size_t i = 0; i < t->kind.rows.n; i++)
-        put_slot(t, i);
-    return 0;
+    return drop_unseen(t) && !put_keys(t) ? -ENOMEM : 0;
 }
 
 int program_table_take(struct program_table *t, const struct reading *r, uint32_t *ids, uint64_t t_ns,
@@ -391,6 +384,7 @@ void program_table_clear(struct program_table *t, uint64_t t_ns)
     for (size_t i = 0; i < t->kind.rows.n; i++)
         t->row[i]->seen = false;
     drop_unseen(t);
+    map_clear(&t->by_key);
     if (t->kind.rows.read_ns)
         t->kind.rows.read_ns = t_ns;
 }

@@ -3,6 +3,7 @@
 #ifndef RECORDER_COLLECTORS_PROGRAMS_PROGRAM_TABLE_H
 #define RECORDER_COLLECTORS_PROGRAMS_PROGRAM_TABLE_H
 
+#include "base/map.h"
 #include "libbaro/sample/sample.h"
 #include "recorder/collectors/programs/reading.h"
 
@@ -26,7 +27,7 @@ struct program_table {
     struct program_entity **row;
     size_t cap, cap_columns;
     uint16_t column_of[READING_COLUMNS]; /* the kind's column + 1 of a column of the reading; 0: none */
-    uint16_t *slot;                      /* hash table of the rows' keys; 0: free, else index + 1 */
+    struct map by_key;                   /* rows by the hash of their keys */
     struct program_left_out left_out;
 };
 

@@ -7,20 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
+
 struct holder {
     uint32_t owner; /* an index */
     uint32_t next;  /* index + 1 of the one that started before it; 0: none */
 };
 
 struct held {
-    uint32_t inode; /* 0: free */
     uint32_t first; /* who started first of those that hold it: an index */
     uint32_t last;  /* index + 1 of the one that started last, in struct holders */
 };
 
 struct holders {
-    struct held *inode; /* a hash table */
-    size_t n_inodes, cap_inodes;
+    struct map by_inode; /* positions in held */
+    struct held *held;
+    size_t n_held, cap_held;
     struct holder *at;
     size_t n, cap;
 };
