@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to add a metric and a kind of entity (CONTRIBUTING.md): a copy of the tree is changed in these places
-and no others, and every reader has both.
-"""
+"""The recipes of CONTRIBUTING.md: a copy of the tree is changed in the places that each one names, and in no others."""
 
 import csv
 import io
@@ -25,7 +23,7 @@ METRIC = {
     ),
 }
 
-# A kind of entity: its metrics, its lines in the table of kinds, and its collector, which is a row of the sampler.
+# A kind of entity: its metrics, and its lines in the table of kinds.
 KIND = {
     "src/libbaro/metric/pool.def": (
         "END",
@@ -36,6 +34,10 @@ KIND = {
         "END",
         '\n#define KIND POOL\nKIND_BEGIN(pool)\n#include "libbaro/metric/pool.def"\nKIND_END(pool, MAX)\n#undef KIND\n',
     ),
+}
+
+# A collector: its folder, its line in the list of collectors, and its file in that of sources.
+COLLECTOR = {
     "src/recorder/collectors/pool/pool_row.c": (
         "END",
         """/* SPDX-License-Identifier: Apache-2.0 */
@@ -43,8 +45,19 @@ KIND = {
 
 #include "base/fd.h"
 #include "base/span.h"
-#include "recorder/collectors/pool/pool_row.h"
 #include "recorder/sampler/entity.h"
+#include "recorder/sampler/sampling.h"
+
+struct pool_row {
+    struct sampling *sampling;
+    struct entity_table table;
+};
+
+static int begin(void *state, struct sampling *sampling)
+{
+    *(struct pool_row *)state = (struct pool_row){.sampling = sampling, .table = {.kind = KIND_pool}};
+    return 0;
+}
 
 static bool tick(void *state, const struct collector_tick *t)
 {
@@ -69,45 +82,107 @@ static void close_pool(void *state, bool exiting)
         entity_table_done(&r->table);
 }
 
-const struct collector pool_collector = {
-    .name = "pool", .kinds = COLLECTOR_KIND(KIND_pool), .tick = tick, .close = close_pool};
-""",
-    ),
-    "src/recorder/collectors/pool/pool_row.h": (
-        "END",
-        """/* SPDX-License-Identifier: Apache-2.0 */
-#ifndef POOL_ROW_H
-#define POOL_ROW_H
-#include "recorder/sampler/sampling.h"
-#include "recorder/sampler/entity.h"
-struct pool_row {
-    struct sampling *sampling;
-    struct entity_table table;
-};
 extern const struct collector pool_collector;
-#endif
+const struct collector pool_collector = {.name = "pool",
+                                         .kinds = COLLECTOR_KIND(KIND_pool),
+                                         .state_size = sizeof(struct pool_row),
+                                         .begin = begin,
+                                         .tick = tick,
+                                         .close = close_pool};
 """,
     ),
-    "src/recorder/collectors/sampler.h": ("    struct own_cost own;\n", "    struct pool_row pool;\n"),
-    "src/recorder/collectors/sampler.c": (
-        "    sampler_add(s, &cgroup_collector, &s->cgroups);\n",
-        "    s->pool = (struct pool_row){.sampling = g, .table = {.kind = KIND_pool}};\n"
-        "    sampler_add(s, &pool_collector, &s->pool);\n",
-    ),
+    "src/recorder/collectors/own.def": ("END", "COLLECTOR(pool)\n"),
     "src/recorder/meson.build": ("  'collectors/sampler.c',\n", "  'collectors/pool/pool_row.c',\n"),
 }
 
 
-INCLUDE = {"src/recorder/collectors/sampler.h": ('#include "recorder/sampler/own_cost.h"\n', '#include "recorder/collectors/pool/pool_row.h"\n')}
+# A command that reads tapes: its file, its row, its declaration, and its file in the list of sources.
+COMMAND = {
+    "src/programs/baro-read/cmd_samples.c": (
+        "END",
+        """/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/common/tape_args.h"
+
+int cmd_samples(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct baro_tape *tape;
+    struct reader_path path;
+    struct baro_record record;
+    struct baro_error err = BARO_ERROR_INIT;
+    struct buf out = {0};
+    unsigned n = 0;
+    int code;
+    int status = reader_open(cli, argv[0], &tape, &path);
+    (void)s;
+    if (status)
+        return status;
+    while ((code = baro_tape_next(tape, &record, &err)) > 0)
+        n += record.kind == BARO_RECORD_SAMPLE;
+    baro_tape_close(tape);
+    if (code < 0)
+        return cli_fail(cli, &err);
+    buf_printf(&out, "%u samples\\n", n);
+    status = cli_out(cli, &out);
+    buf_done(&out);
+    return status;
+}
+""",
+    ),
+    "src/programs/common/commands.c": (
+        "const struct cli_command cli_commands[] = {\n",
+        """    {.name = "samples",
+     .operands = "[TAPE]",
+     .summary = "how many samples a tape has",
+     .about = "Counts them.",
+     .options = options_none,
+     .function = cmd_samples,
+     .failed = CLI_FAILED,
+     .operands_max = 1},
+""",
+    ),
+    "src/programs/common/cli.h": ("cli_function cmd_help;\n", "__attribute__((weak)) cli_function cmd_samples;\n"),
+    "src/programs/meson.build": ("baro_read_sources = files(\n", "  'baro-read/cmd_samples.c',\n"),
+}
+
+# A dialect: its columns, its row, and its name.
+DIALECT = {
+    "src/output/rows/dialect_table.c": [
+        (
+            "#define COLUMNS(of) .columns = (of), .n = sizeof(of) / sizeof(*(of))\n",
+            """
+static const struct dialect_column faults[] = {
+    {"when", FROM_TIME, NULL, FORM_EPOCH},
+    {"major", FROM_JOB, "faults_major", FORM_COUNT},
+};
+""",
+        ),
+        (
+            "const struct dialect_table dialect_tables[] = {\n",
+            '    {"faults", BARO_KIND_PROCESS, .end = "\\n", COLUMNS(faults)},\n',
+        ),
+        ("const char *const dialect_names[] = {", '"faults", '),
+    ]
+}
+
+# A figure: its row.
+FIGURE = {
+    "src/output/chart/figure_rows.c": (
+        "const struct figure_row figure_rows[] = {\n",
+        """    {{"faults", "Page faults", "Page faults of the job that needed a disk", CHART_PER_SECOND, FIGURE_PAGE},
+     {{"major", BARO_KIND_JOB, "faults_major", ROW_RATE, CHART_LINE, false}}, ORDER_CPU, false, NULL, NULL},
+""",
+    )
+}
 
 
 def change(tree, places):
-    for name, (after, text) in places.items():
+    for name, pieces in places.items():
         path = tree / name
         path.parent.mkdir(exist_ok=True)
-        old = path.read_text() if path.exists() else ""
-        assert after == "END" or old.count(after) == 1, name
-        path.write_text(old + text if after == "END" else old.replace(after, after + text))
+        for after, text in pieces if isinstance(pieces, list) else [pieces]:
+            old = path.read_text() if path.exists() else ""
+            assert after == "END" or old.count(after) == 1, name
+            path.write_text(old + text if after == "END" else old.replace(after, after + text))
 
 
 @pytest.fixture(scope="module")
@@ -121,18 +196,37 @@ def extended(tmp_path_factory):
         ignore=lambda folder, names: [n for n in names if n in (".git", "build") or n.startswith("build-")],
         symlinks=True,
     )
-    change(tree, METRIC)
-    change(tree, KIND)
-    change(tree, INCLUDE)
+    for places in (METRIC, KIND, COLLECTOR, COMMAND, DIALECT, FIGURE):
+        change(tree, places)
     options = ["-Dfuzz=off", "--werror", "--buildtype=plain"]
     subprocess.run(["meson", "setup", "build", *options], cwd=tree, check=True, stdout=subprocess.PIPE)
-    done = subprocess.run(["ninja", "-C", "build", "baro", "baro-read"], cwd=tree, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(["ninja", "-C", "build", "baro", "baro-read", "baro-report"], cwd=tree, stdout=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stdout[-3000:]
     return tree
 
 
 def rows(text):
     return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.not_sanitized("it is another build")
+@pytest.mark.slow
+def test_a_command_a_dialect_and_a_figure_in_a_copy_of_the_tree(extended, tmp_path):
+    baro, tape = str(extended / "build/baro"), str(tmp_path / "t.baro")
+
+    def out(*args):
+        done = subprocess.run([baro, *args], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    out("run", "-q", "-i", "50ms", "-o", tape, "--", "sleep", "0.4")
+    samples = len(rows(out("export", "-e", "job", tape)))
+    assert out("samples", tape) == f"{samples} samples\n"
+    assert "how many samples a tape has" in out("help") and "How many samples" in out("samples", "--help")
+    lines = out("export", "--dialect", "faults", tape).splitlines()
+    assert lines[0] == "when,major" and len(lines) > 3 and all(line.endswith(",0") for line in lines[1:])
+    assert "faults" in out("export", "--help")
+    assert "Page faults" in out("plot", "faults", tape) and "Page faults" in out("report", "-o", "-", tape)
 
 
 @pytest.mark.not_sanitized("it is another build")

@@ -15,6 +15,25 @@ static uint64_t always_wanted(void)
            1ull << PROCESS_rss | 1ull << PROCESS_task;
 }
 
+#define COLLECTOR(name) extern const struct collector name##_collector;
+#include "recorder/collectors/own.def"
+#undef COLLECTOR
+static const struct collector *const own_collectors[] = {
+#define COLLECTOR(name) &name##_collector,
+#include "recorder/collectors/own.def"
+#undef COLLECTOR
+    NULL};
+
+static int add_own(struct sampler *s, struct baro_error *err)
+{
+    for (size_t i = 0; own_collectors[i]; i++) {
+        int code = collectors_add_own(&s->sampling.collectors, own_collectors[i], &s->sampling);
+        if (code < 0)
+            return error_set(err, code, "out of memory");
+    }
+    return 0;
+}
+
 int sampler_init(struct sampler *s, struct job *job, const struct sampler_options *options, struct baro_error *err)
 {
     struct sampling *g = &s->sampling;
@@ -46,7 +65,7 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     sampler_add(s, &job_collector, &s->job);
     sampler_add(s, &host_collector, &s->host);
     sampler_add(s, &cgroup_collector, &s->cgroups);
-    return 0;
+    return add_own(s, err);
 }
 
 int sampler_add(struct sampler *s, const struct collector *is, void *state)
@@ -69,28 +88,9 @@ int sampler_add_directory(struct sampler *s, const char *path, uint64_t every_ns
     return code < 0 || !first ? code : sampler_add(s, &directory_collector, &s->directories);
 }
 
-static void say_line(struct buf *line, void (*say)(void *context, const char *line), void *context)
+void sampler_trouble(struct sampler *s, collector_say *say, void *context)
 {
-    buf_byte(line, 0);
-    if (!line->failed)
-        say(context, (const char *)line->at);
-    buf_clear(line);
-}
-
-void sampler_trouble(struct sampler *s, void (*say)(void *context, const char *line), void *context)
-{
-    const struct collectors *c = &s->sampling.collectors;
-    const struct directories *d = s->directories.directories;
-    struct buf line = {0};
-    for (size_t i = 0; i < c->n; i++) {
-        if (c->row[i].is == &program_collector && program_row_trouble(c->row[i].state, &line))
-            say_line(&line, say, context);
-    }
-    for (size_t i = 0; d && i < directories_count(d); i++) {
-        if (directories_trouble(d, i, &line))
-            say_line(&line, say, context);
-    }
-    buf_done(&line);
+    collectors_trouble(&s->sampling.collectors, say, context);
 }
 
 void sampler_done(struct sampler *s)

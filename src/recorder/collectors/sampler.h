@@ -43,8 +43,7 @@ int sampler_add(struct sampler *s, const struct collector *is, void *state);
 
 /* Adds a collector for this program's readings; only before the first tick. */
 int sampler_add_program(struct sampler *s, const struct program_request *request, struct baro_error *err);
-/* Calls say with one line for each program for which something went wrong, and for each directory that has no value. */
-void sampler_trouble(struct sampler *s, void (*say)(void *context, const char *line), void *context);
+void sampler_trouble(struct sampler *s, collector_say *say, void *context); /* collectors_trouble() */
 
 /* Adds a directory whose size is recorded; only before the first tick: directory_row_add(). */
 int sampler_add_directory(struct sampler *s, const char *path, uint64_t every_ns, struct baro_entity_owner owner,

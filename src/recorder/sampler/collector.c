@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -17,6 +18,19 @@ int collectors_add(struct collectors *c, const struct collector *is, void *state
     c->row[c->n].is = is;
     c->row[c->n++].state = state;
     return 0;
+}
+
+int collectors_add_own(struct collectors *c, const struct collector *is, struct sampling *sampling)
+{
+    void *state = calloc(1, is->state_size ? is->state_size : 1);
+    int code = !state ? -ENOMEM : is->begin ? is->begin(state, sampling) : 0;
+    if (code == 0)
+        code = collectors_add(c, is, state);
+    if (code == 0)
+        c->row[c->n - 1].is_own = true;
+    else
+        free(state);
+    return code;
 }
 
 void collectors_prepare(struct collectors *c)
@@ -92,8 +106,18 @@ void collectors_close(struct collectors *c, bool exiting)
     for (size_t i = 0; i < c->n; i++) {
         if (c->row[i].is->close)
             c->row[i].is->close(c->row[i].state, exiting);
+        if (c->row[i].is_own && !exiting)
+            free(c->row[i].state);
     }
     c->n = exiting ? c->n : 0;
+}
+
+void collectors_trouble(const struct collectors *c, collector_say *say, void *context)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->row[i].is->trouble)
+            c->row[i].is->trouble(c->row[i].state, say, context);
+    }
 }
 
 struct collector_cost collectors_cost(const struct collectors *c, size_t i)

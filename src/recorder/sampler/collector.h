@@ -32,9 +32,16 @@ struct collector_cost {
     uint64_t refused; /* forks of helpers that the kernel refused (EAGAIN) */
 };
 
+struct sampling;
+typedef void collector_say(void *context, const char *line);
+
 /* The functions get the row's state. All but tick may be NULL. */
 struct collector {
     const char *name;
+    /* A collector that needs nothing of the others (recorder/collectors/own.def) is given zeroed memory of this size,
+     * which is freed for it. Returns 0 or -ENOMEM. */
+    size_t state_size;
+    int (*begin)(void *state, struct sampling *sampling);
     uint32_t kinds; /* COLLECTOR_KIND() of each kind that it fills */
     /* enum baro_source: of its kinds it serves the metrics that are read from these sources; 0: all */
     unsigned sources;
@@ -50,6 +57,8 @@ struct collector {
     int32_t (*helper)(void *state);                 /* the pid of the running helper; 0: none */
     bool (*owns)(void *state, int32_t pid);         /* was this process started by its helper? */
     void (*cost)(void *state, struct collector_cost *ret); /* called at each sample: may not read files */
+    /* Calls say with a line for users for each thing that went wrong so far: at the end of the recording. */
+    void (*trouble)(void *state, collector_say *say, void *context);
     void (*finish)(void *state);              /* after the last turn: kills helpers and does not wait for them */
     void (*close)(void *state, bool exiting); /* exiting: this process ends now, so only helper processes are ended */
 };
@@ -58,6 +67,7 @@ struct collectors {
     struct {
         const struct collector *is;
         void *state;
+        bool is_own; /* state is freed */
         bool began;
         uint64_t read_ns, cost_ns; /* of the last turn, if the row has a period */
     } row[COLLECTORS_MOST];
@@ -66,12 +76,15 @@ struct collectors {
 
 /* Returns 0, or -ENOSPC. Both are borrowed until collectors_close(). */
 int collectors_add(struct collectors *c, const struct collector *is, void *state);
+/* Adds one that needs nothing of the others. Returns 0, -ENOMEM or -ENOSPC. */
+int collectors_add_own(struct collectors *c, const struct collector *is, struct sampling *sampling);
 
 void collectors_prepare(struct collectors *c);
 void collectors_tick(struct collectors *c, const struct collector_tick *t, uint64_t overhead_ppm);
 /* This row's next turn is due at once, whatever its period. */
 void collectors_hurry(struct collectors *c, const struct collector *is);
 bool collectors_are_quiet(struct collectors *c, uint64_t now_ns);
+void collectors_trouble(const struct collectors *c, collector_say *say, void *context);
 void collectors_finish(struct collectors *c);
 void collectors_close(struct collectors *c, bool exiting);
 

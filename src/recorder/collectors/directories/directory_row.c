@@ -62,6 +62,20 @@ static void cost(void *state, struct collector_cost *ret)
     *ret = (struct collector_cost){.unbudgeted_ns = worker_cpu_ns(w), .refused = worker_refused(w)};
 }
 
+static void trouble(void *state, collector_say *tell, void *context)
+{
+    struct directory_row *r = state;
+    struct buf line = {0};
+    for (size_t i = 0; r->directories && i < directories_count(r->directories); i++, buf_clear(&line)) {
+        if (!directories_trouble(r->directories, i, &line))
+            continue;
+        buf_byte(&line, 0);
+        if (!line.failed)
+            tell(context, (const char *)line.at);
+    }
+    buf_done(&line);
+}
+
 static void finish(void *state)
 {
     struct directory_row *r = state;
@@ -85,6 +99,7 @@ const struct collector directory_collector = {
     .tick = tick,
     .helper = pid_of_helper,
     .cost = cost,
+    .trouble = trouble,
     .finish = finish,
     .close = close_directories,
 };

@@ -155,39 +155,44 @@ static void report_changes(struct program_row *r)
     buf_done(&line);
 }
 
-bool program_row_trouble(struct program_row *r, struct buf *line)
+static void trouble(void *state, collector_say *say, void *context)
 {
+    struct program_row *r = state;
+    struct buf line = {0};
     const struct program_status *s = program_status(r->program);
     bool nothing = s->starts && !s->readings && !s->failures && r->sampling->now_ns >= SHORT_RUN;
     if (!s->failures && !s->silences && !s->bad_lines && !s->too_long && !left_out(r, s) && !nothing)
-        return false;
-    buf_printf(line, "collector %s:", r->name);
+        return;
+    buf_printf(&line, "collector %s:", r->name);
     if (s->failures) {
-        buf_str(line, " ");
-        put_failure(line, s);
+        buf_str(&line, " ");
+        put_failure(&line, s);
         if (s->failures > 1)
-            buf_printf(line, ", the last of %u failures", s->failures);
-        put_redacted(line, "; last words: ", s->words);
+            buf_printf(&line, ", the last of %u failures", s->failures);
+        put_redacted(&line, "; last words: ", s->words);
     } else if (nothing) {
-        buf_str(line, s->unfinished ? " no reading: text needs a line '# EOF' at its end" : " no reading");
+        buf_str(&line, s->unfinished ? " no reading: text needs a line '# EOF' at its end" : " no reading");
     } else if (s->silences) {
-        buf_str(line, " no reading for 10 s or longer");
+        buf_str(&line, " no reading for 10 s or longer");
     }
     const char *before = s->failures || nothing || s->silences ? ";" : "";
     if (s->too_long) {
-        buf_printf(line, "%s %u times more than 1 MiB without an end of a reading", before, s->too_long);
+        buf_printf(&line, "%s %u times more than 1 MiB without an end of a reading", before, s->too_long);
         before = ";";
     }
     if (s->bad_lines) {
-        buf_printf(line, "%s %u lines not understood, the first: ", before, s->bad_lines);
-        put_redacted(line, "", s->bad);
+        buf_printf(&line, "%s %u lines not understood, the first: ", before, s->bad_lines);
+        put_redacted(&line, "", s->bad);
         before = ";";
     }
     if (left_out(r, s)) {
-        buf_printf(line, "%s ", before);
-        put_left_out(line, r, s);
+        buf_printf(&line, "%s ", before);
+        put_left_out(&line, r, s);
     }
-    return true;
+    buf_byte(&line, 0);
+    if (!line.failed)
+        say(context, (const char *)line.at);
+    buf_done(&line);
 }
 
 /* ---- the row ---- */
@@ -277,6 +282,7 @@ const struct collector program_collector = {
     .helper = pid_of_helper,
     .owns = owns,
     .cost = cost,
+    .trouble = trouble,
     .finish = finish,
     .close = close_program,
 };

@@ -15,7 +15,4 @@ extern const struct collector program_collector;
 int program_row_new(struct program_row **ret, struct sampling *sampling, const struct program_request *request,
                     struct baro_error *err);
 
-/* Appends one line, for users, on what went wrong so far. Returns false if nothing did. */
-bool program_row_trouble(struct program_row *r, struct buf *line);
-
 #endif
