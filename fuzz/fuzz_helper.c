@@ -149,14 +149,14 @@ static void messages(struct span in)
     struct link_message l = {0};
     int pair[2], proc_fd = open("/", O_PATH | O_CLOEXEC);
     must(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
-    all = (struct recorders){.usage_tried = true, .only = &r, .epoll_fd = -1};
+    all = (struct recorders){.events.usage_tried = true, .only = &r, .epoll_fd = -1};
     r = (struct recorder){.all = &all,
                           .options = &options,
                           .proc_fd = proc_fd,
-                          .link_fd = pair[0],
-                          .started = true,
-                          .command = 7,
-                          .wrapper = 6};
+                          .wrapper.link_fd = pair[0],
+                          .wrapper.started = true,
+                          .wrapper.command = 7,
+                          .wrapper.pid = 6};
     must(job_init(&r.job, &sink, true, 0, 100) == 0);
     r.job.adopts = true;
     const struct sampler_options so = {.proc_fd = proc_fd,
@@ -170,7 +170,7 @@ static void messages(struct span in)
     must(sampler_init(&r.sampler, &r.job, &so, NULL) == 0);
     struct member *command = job_add(&r.job, 7, NULL, BARO_ORIGIN_TARGET, 0);
     must(command && job_add(&r.job, 8, command, BARO_ORIGIN_SCAN, 1));
-    while (!r.finishing && r.link_fd >= 0 && write_some(&l, sizeof(l), &in)) {
+    while (!r.end.finishing && r.wrapper.link_fd >= 0 && write_some(&l, sizeof(l), &in)) {
         l.kind = l.kind % 8 == LINK_STARTED ? LINK_REAPED : l.kind % 8;
         must(send(pair[1], &l, sizeof(l), MSG_DONTWAIT) == (ssize_t)sizeof(l));
         wrapper_drain(&r);

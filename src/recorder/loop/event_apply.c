@@ -17,11 +17,11 @@ void event_touch(struct recorder *r, struct member *m)
     event_activate(r);
     m->touched = true;
     m->touched_next = NULL;
-    if (r->touched)
-        r->touched_last->touched_next = m;
+    if (r->events.touched)
+        r->events.touched_last->touched_next = m;
     else
-        r->touched = m;
-    r->touched_last = m;
+        r->events.touched = m;
+    r->events.touched_last = m;
 }
 
 /* ---- forks ---- */
@@ -41,7 +41,7 @@ static bool pid_was_reused(const struct recorder *r, const struct member *known,
 {
     if (ended_before(known, t))
         return true;
-    if (r->wrapper && known->row.key.pid == r->command)
+    if (r->wrapper.pid && known->row.key.pid == r->wrapper.command)
         return false; /* the wrapper has not reaped it; it noted the time before, and may have waited for a CPU since */
     if (!known->begin_ns && !known->stat_was_read)
         return false; /* just found by a scan that may have begun long ago */
@@ -91,17 +91,17 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     if (job_was_reported(&r->job, e->pid, t))
         return;
     if ((!parent && !gone) || !r->options->children || recorder_selects(r->options)) {
-        r->all->foreign_forks++;
+        r->all->filter.foreign_forks++;
         return;
     }
     struct member *m = job_add(&r->job, e->pid, parent, BARO_ORIGIN_EVENT, t);
     if (!m)
         return;
-    if (!r->all->usage_tried)
+    if (!r->all->events.usage_tried)
         event_open_usage(r);
     m->begin_ns = t;
     m->followed = true;
-    r->event_forks++;
+    r->events.forks++;
     event_filter_fork(r, e->pid);
     if (gone) {
         m->row.parent = gone->row.key;
@@ -162,7 +162,7 @@ void event_lost(struct recorder *r, uint64_t times)
 {
     job_lose(&r->job);
     sampler_lost_events(&r->sampler, true);
-    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->forks));
+    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->events.forks));
 }
 
 /* comm is truncated to 15 bytes (TASK_COMM_LEN). */
@@ -263,24 +263,24 @@ void event_apply(struct recorder *r, const struct exits_event *e)
 
 void event_stash(struct recorders *a, const struct exits_event *e)
 {
-    if (!a->stash) {
-        a->stash_size = a->stash_long ? STASH_LONG : STASH_MAX;
-        a->stash = calloc(a->stash_size, sizeof(*a->stash));
+    if (!a->events.stash) {
+        a->events.stash_size = a->events.stash_long ? STASH_LONG : STASH_MAX;
+        a->events.stash = calloc(a->events.stash_size, sizeof(*a->events.stash));
     }
-    if (a->stash)
-        a->stash[(uint32_t)e->pid % a->stash_size] = (struct stash){e->pid, *e};
+    if (a->events.stash)
+        a->events.stash[(uint32_t)e->pid % a->events.stash_size] = (struct stash){e->pid, *e};
 }
 
 const struct exits_event *event_find_stashed(const struct recorders *a, int32_t pid, uint64_t begin_ns)
 {
-    const struct stash *st = a->stash ? &a->stash[(uint32_t)pid % a->stash_size] : NULL;
+    const struct stash *st = a->events.stash ? &a->events.stash[(uint32_t)pid % a->events.stash_size] : NULL;
     return st && st->pid == pid && st->event.t_ns + START_SLACK >= begin_ns ? &st->event : NULL;
 }
 
 void event_take_stashed(struct recorder *r, struct member *m)
 {
     const struct recorders *a = r->all;
-    struct stash *st = a->stash ? &a->stash[(uint32_t)m->row.key.pid % a->stash_size] : NULL;
+    struct stash *st = a->events.stash ? &a->events.stash[(uint32_t)m->row.key.pid % a->events.stash_size] : NULL;
     if (!st || st->pid != m->row.key.pid)
         return;
     if (recorder_since(r, st->event.t_ns) + START_SLACK >= m->begin_ns)
@@ -292,7 +292,7 @@ void event_take_stashed(struct recorder *r, struct member *m)
 void event_lost_usage(struct recorder *r, uint64_t times)
 {
     sampler_lost_events(&r->sampler, false);
-    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->usage));
+    recorder_event(r, BARO_EVENT_LOSSY, NULL, times, exits_name(r->all->events.usage));
 }
 
 void event_apply_usage(struct recorder *r, const struct exits_event *e)

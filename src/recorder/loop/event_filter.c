@@ -24,36 +24,36 @@ static void add_members(struct recorder *r)
     struct recorders *a = r->all;
     for (size_t i = 0; i < r->job.tree.n; i++) {
         const struct member *m = r->job.tree.at[i];
-        if (!m || exits_filter_has(a->filter, m->row.key.pid))
+        if (!m || exits_filter_has(a->filter.in_kernel, m->row.key.pid))
             continue;
-        exits_filter_add(a->filter, m->row.key.pid);
-        a->filter_behind = true;
+        exits_filter_add(a->filter.in_kernel, m->row.key.pid);
+        a->filter.is_behind = true;
     }
-    a->filter_found = r->job.started - r->event_forks;
+    a->filter.found = r->job.started - r->events.forks;
 }
 
 static void begin(struct recorder *r)
 {
     struct recorders *a = r->all;
-    exits_filter_hold_back(a->filter, false);
-    exits_filter_clear(a->filter);
-    if (r->wrapper && !r->wrapper_lost)
-        exits_filter_add(a->filter, r->wrapper); /* the real parent of a child forked with CLONE_PARENT */
+    exits_filter_hold_back(a->filter.in_kernel, false);
+    exits_filter_clear(a->filter.in_kernel);
+    if (r->wrapper.pid && !r->wrapper.is_lost)
+        exits_filter_add(a->filter.in_kernel, r->wrapper.pid); /* the real parent of a child forked with CLONE_PARENT */
     add_members(r);
-    a->filter_holds = false;
-    a->filter_behind = true;
-    a->filter_ended = r->job.ended;
+    a->filter.holds = false;
+    a->filter.is_behind = true;
+    a->filter.ended = r->job.ended;
 }
 
 static void open_filter(struct recorder *r)
 {
     struct recorders *a = r->all;
-    a->filter_tried = true;
-    if (exits_kind(a->forks) != EXITS_CONNECTOR || exits_filter_open(&a->filter, NULL) < 0)
+    a->filter.tried = true;
+    if (exits_kind(a->events.forks) != EXITS_CONNECTOR || exits_filter_open(&a->filter.in_kernel, NULL) < 0)
         return;
-    if (exits_filter_attach(a->filter, a->forks) < 0) {
-        exits_filter_close(a->filter);
-        a->filter = NULL;
+    if (exits_filter_attach(a->filter.in_kernel, a->events.forks) < 0) {
+        exits_filter_close(a->filter.in_kernel);
+        a->filter.in_kernel = NULL;
         return;
     }
     event_filter_usage(a);
@@ -62,47 +62,48 @@ static void open_filter(struct recorder *r)
 
 void event_filter_usage(struct recorders *a)
 {
-    if (a->filter && a->usage && exits_kind(a->usage) == EXITS_TASKSTATS)
-        exits_filter_attach(a->filter, a->usage); /* if this fails, all of the machine is reported as before */
+    if (a->filter.in_kernel && a->events.usage && exits_kind(a->events.usage) == EXITS_TASKSTATS)
+        exits_filter_attach(a->filter.in_kernel,
+                            a->events.usage); /* if this fails, all of the machine is reported as before */
 }
 
 void event_filter_fork(struct recorder *r, int32_t pid)
 {
     struct recorders *a = r->all;
-    if (!a->filter || exits_filter_has(a->filter, pid))
+    if (!a->filter.in_kernel || exits_filter_has(a->filter.in_kernel, pid))
         return;
-    exits_filter_add(a->filter, pid);
-    a->filter_behind = true;
+    exits_filter_add(a->filter.in_kernel, pid);
+    a->filter.is_behind = true;
 }
 
 /* Reports events that got a sequence number but never arrived. */
 static void check_gaps(struct recorder *r)
 {
     struct recorders *a = r->all;
-    uint32_t gaps = exits_filter_gaps(a->filter);
-    if (gaps != a->filter_gaps)
-        event_lost(r, gaps - a->filter_gaps);
-    a->filter_gaps = gaps;
+    uint32_t gaps = exits_filter_gaps(a->filter.in_kernel);
+    if (gaps != a->filter.gaps)
+        event_lost(r, gaps - a->filter.gaps);
+    a->filter.gaps = gaps;
 }
 
 void event_filter(struct recorder *r, int events)
 {
     struct recorders *a = r->all;
-    if (!a->filter) {
-        if (!a->filter_tried && a->foreign_forks >= FOREIGN_LEAST)
+    if (!a->filter.in_kernel) {
+        if (!a->filter.tried && a->filter.foreign_forks >= FOREIGN_LEAST)
             open_filter(r);
         return;
     }
     check_gaps(r);
-    if (r->job.started - r->event_forks != a->filter_found)
+    if (r->job.started - r->events.forks != a->filter.found)
         add_members(r);
-    bool behind = a->filter_behind || events > EVENTS_OF_DRAIN;
-    a->filter_behind = false;
-    if (a->filter_holds && (a->foreign_forks >= FOREIGN_AGAIN || r->job.ended - a->filter_ended >= ENDED_MOST)) {
+    bool behind = a->filter.is_behind || events > EVENTS_OF_DRAIN;
+    a->filter.is_behind = false;
+    if (a->filter.holds && (a->filter.foreign_forks >= FOREIGN_AGAIN || r->job.ended - a->filter.ended >= ENDED_MOST)) {
         begin(r);
-    } else if (behind == a->filter_holds) {
-        a->filter_holds = !behind;
-        a->foreign_forks = 0;
-        exits_filter_hold_back(a->filter, a->filter_holds);
+    } else if (behind == a->filter.holds) {
+        a->filter.holds = !behind;
+        a->filter.foreign_forks = 0;
+        exits_filter_hold_back(a->filter.in_kernel, a->filter.holds);
     }
 }

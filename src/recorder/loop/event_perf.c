@@ -27,14 +27,14 @@ static void attach(struct recorder *r, struct member *m)
     int code = -ESRCH;
     m->followed = true;
     if (!member_has_ended(m) && process_clock(m, &before) == 0)
-        code = exits_perf_attach(r->all->usage, m->row.key.pid, NULL);
-    r->perf_partly |= code > 0 || (code < 0 && code != -ESRCH);
+        code = exits_perf_attach(r->all->events.usage, m->row.key.pid, NULL);
+    r->events.perf_is_partial |= code > 0 || (code < 0 && code != -ESRCH);
     m->covered = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
     if (code < 0)
         return;
     member_moved(m);
     member_make_usage(m)->cpu_ns = before; /* perf counts only what follows */
-    r->n_attached++;
+    r->events.n_attached++;
     /* It may have executed a program since it was read, and what it forks from now on begins with its name. */
     sampler_read_member(&r->sampler, m);
 }
@@ -84,7 +84,7 @@ static unsigned attach_until_complete(struct recorder *r)
         more = attach_all(r);
         unreported += more;
     }
-    r->perf_partly |= more != 0;
+    r->events.perf_is_partial |= more != 0;
     return unreported;
 }
 
@@ -92,10 +92,10 @@ static unsigned attach_until_complete(struct recorder *r)
 
 static void give_up(struct recorder *r)
 {
-    exits_close(r->all->usage);
-    r->all->forks = r->all->usage = NULL;
-    r->job.events = r->all->listening = r->all->unpollable = false;
-    r->all->drain_due_ns = 0;
+    exits_close(r->all->events.usage);
+    r->all->events.forks = r->all->events.usage = NULL;
+    r->job.events = r->all->events.listening = r->all->events.unpollable = false;
+    r->all->events.drain_due_ns = 0;
 }
 
 /* Members that have ended fork no more. How many others may have come and gone unobserved is decided here. */
@@ -105,24 +105,24 @@ static void begin_events(struct recorder *r)
     event_read(r->all);
     for (struct member *m = r->job.gone; m; m = m->list_next)
         m->covered = true;
-    if (r->perf_partly)
+    if (r->events.perf_is_partial)
         job_lose(&r->job);
     r->job.lossy |= !sampler_births_end(&r->sampler, last);
     r->job.covers_members = true;
-    sampler_scan_always(&r->sampler, r->perf_partly);
-    r->found = r->job.started - r->event_forks;
+    sampler_scan_always(&r->sampler, r->events.perf_is_partial);
+    r->events.found = r->job.started - r->events.forks;
 }
 
 static void use_as_forks(struct recorder *r)
 {
-    event_use(r, r->all->usage);
+    event_use(r, r->all->events.usage);
     attach_until_complete(r);
-    if (!r->n_attached) {
+    if (!r->events.n_attached) {
         give_up(r);
         return;
     }
     begin_events(r);
-    recorder_event(r, BARO_EVENT_SOURCE, NULL, 1, exits_name(r->all->forks));
+    recorder_event(r, BARO_EVENT_SOURCE, NULL, 1, exits_name(r->all->events.forks));
 }
 
 static void use_as_usage(struct recorder *r)
@@ -131,22 +131,22 @@ static void use_as_usage(struct recorder *r)
         if (r->job.tree.at[i])
             attach(r, r->job.tree.at[i]);
     }
-    if (r->n_attached) {
-        recorder_event(r, BARO_EVENT_SOURCE, NULL, 0, exits_name(r->all->usage));
+    if (r->events.n_attached) {
+        recorder_event(r, BARO_EVENT_SOURCE, NULL, 0, exits_name(r->all->events.usage));
         return;
     }
-    exits_close(r->all->usage);
-    r->all->usage = NULL;
+    exits_close(r->all->events.usage);
+    r->all->events.usage = NULL;
 }
 
 void event_open_late(struct recorder *r)
 {
     struct exits_source *source;
-    r->perf_due_ns = 0;
+    r->events.perf_due_ns = 0;
     if (exits_perf_open(&source, PERF_CPUS, NULL) < 0)
         return;
-    r->all->usage = source;
-    if (r->all->forks)
+    r->all->events.usage = source;
+    if (r->all->events.forks)
         use_as_usage(r);
     else
         use_as_forks(r);
@@ -154,14 +154,14 @@ void event_open_late(struct recorder *r)
 
 void event_verify(struct recorder *r)
 {
-    if (!r->job.covers_members || r->job.started - r->event_forks == r->found)
+    if (!r->job.covers_members || r->job.started - r->events.forks == r->events.found)
         return;
     unsigned unreported = attach_until_complete(r);
-    if (unreported || r->perf_partly)
+    if (unreported || r->events.perf_is_partial)
         job_lose(&r->job); /* others may have been missed as well */
-    if (r->perf_partly)
+    if (r->events.perf_is_partial)
         sampler_scan_always(&r->sampler, true);
-    r->found = r->job.started - r->event_forks;
+    r->events.found = r->job.started - r->events.forks;
 }
 
 void event_check_survivors(struct recorder *r)

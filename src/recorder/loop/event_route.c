@@ -7,7 +7,7 @@
 /* This recorder's times are those of now, except within its own tick. */
 static struct recorder *prepared(struct recorders *a, struct recorder *r)
 {
-    if (!r->active && r != a->ticking)
+    if (!r->events.is_active && r != a->ticking)
         sampler_advance(&r->sampler);
     event_activate(r);
     return r;
@@ -45,7 +45,7 @@ static void on_usage(void *context, const struct exits_event *e)
         event_apply_usage(a->only, e);
     else if (a->only)
         event_lost_usage(a->only, e->count);
-    else if (e->kind != EVENT_LOST && (a->selecting || !n))
+    else if (e->kind != EVENT_LOST && (a->select.first || !n))
         event_stash(a, e); /* a process that is selected may join a job after its end */
     for (size_t i = 0; !a->only && e->kind == EVENT_LOST && i < a->n; i++)
         event_lost_usage(prepared(a, a->due[i]), e->count);
@@ -53,13 +53,13 @@ static void on_usage(void *context, const struct exits_event *e)
 
 int event_read(struct recorders *a)
 {
-    a->events_ns = clock_monotonic_ns();
-    int events = exits_drain(a->forks, on_forks, a);
-    if (a->usage && a->usage != a->forks)
-        exits_drain(a->usage, on_usage, a);
+    a->events.read_until_ns = clock_monotonic_ns();
+    int events = exits_drain(a->events.forks, on_forks, a);
+    if (a->events.usage && a->events.usage != a->events.forks)
+        exits_drain(a->events.usage, on_usage, a);
     if (a->only)
         tasks_look(a->only);
-    for (struct recorder *r = a->only ? NULL : a->active; r; r = r->active_next)
+    for (struct recorder *r = a->only ? NULL : a->events.active; r; r = r->events.next_active)
         tasks_look(r);
     return events;
 }

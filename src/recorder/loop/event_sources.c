@@ -37,15 +37,15 @@ void event_open_usage(struct recorder *r)
 {
     struct recorders *a = r->all;
     struct exits_source *source;
-    a->usage_tried = true;
-    if (geteuid() != 0 || a->usage)
+    a->events.usage_tried = true;
+    if (geteuid() != 0 || a->events.usage)
         return;
     r->job.ends_reported = exits_taskstats_open(&source, NULL) == 0;
     if (r->job.ends_reported) {
-        a->usage = source;
+        a->events.usage = source;
         event_filter_usage(a);
     } else {
-        r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
+        r->events.perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
     }
 }
 
@@ -64,12 +64,12 @@ static void report_exec(struct recorder *r, struct member *m)
 static bool can_defer(struct recorder *r, const struct member *m)
 {
     struct recorders *a = r->all;
-    if (!r->job.ends_reported || r->finishing || sampler_tick_ns(&r->sampler) >= m->executed_ns + EXEC_READ_AFTER ||
-        a->n_deferred_execs == DEFERRED_EXECS_MAX)
+    if (!r->job.ends_reported || r->end.finishing || sampler_tick_ns(&r->sampler) >= m->executed_ns + EXEC_READ_AFTER ||
+        a->events.n_deferred_execs == DEFERRED_EXECS_MAX)
         return false;
-    a->deferred_execs[a->n_deferred_execs++] = (struct deferred_exec){r, m->row.key.pid};
-    if (!a->drain_due_ns)
-        a->drain_due_ns = clock_monotonic_ns() + EXEC_READ_AFTER;
+    a->events.deferred_execs[a->events.n_deferred_execs++] = (struct deferred_exec){r, m->row.key.pid};
+    if (!a->events.drain_due_ns)
+        a->events.drain_due_ns = clock_monotonic_ns() + EXEC_READ_AFTER;
     return true;
 }
 
@@ -115,7 +115,7 @@ static void read_touched_member(struct recorder *r, struct member *m)
             read_executed(r, m);
         return;
     }
-    if (r->all->usage && !member_usage(m)->has_cpu)
+    if (r->all->events.usage && !member_usage(m)->has_cpu)
         event_take_stashed(r, m);
     if (m->executed_ns && !m->stat_was_read && !m->named)
         member_set_name(m, ""); /* the name of the program that it executed is not known */
@@ -134,21 +134,21 @@ static void read_touched_member(struct recorder *r, struct member *m)
 
 static void touch_deferred_execs(struct recorders *a)
 {
-    for (size_t i = 0; i < a->n_deferred_execs; i++) {
-        struct recorder *r = a->deferred_execs[i].recorder;
-        struct member *m = tree_find(&r->job.tree, a->deferred_execs[i].pid);
+    for (size_t i = 0; i < a->events.n_deferred_execs; i++) {
+        struct recorder *r = a->events.deferred_execs[i].recorder;
+        struct member *m = tree_find(&r->job.tree, a->events.deferred_execs[i].pid);
         if (m && m->executed_ns)
             event_touch(r, m);
     }
-    a->n_deferred_execs = 0;
+    a->events.n_deferred_execs = 0;
 }
 
 /* In the order of the events, so that a child that was reaped is accounted before its parent. */
 static void read_touched(struct recorder *r)
 {
-    while (r->touched) {
-        struct member *m = r->touched;
-        r->touched = m->touched_next;
+    while (r->events.touched) {
+        struct member *m = r->events.touched;
+        r->events.touched = m->touched_next;
         m->touched = false;
         read_touched_member(r, m);
     }
@@ -158,14 +158,14 @@ void event_catch_up(void *recorder)
 {
     struct recorder *r = recorder;
     struct recorders *a = r->all;
-    if (!a->forks)
+    if (!a->events.forks)
         return;
     a->ticking = r;
     event_read(a);
     a->ticking = NULL;
-    if (!a->only && !a->drain_due_ns)
+    if (!a->only && !a->events.drain_due_ns)
         event_ready(a); /* members of other jobs are to be read, too */
-    for (struct member *m = r->job.gone; a->usage && m; m = m->list_next) {
+    for (struct member *m = r->job.gone; a->events.usage && m; m = m->list_next) {
         if (!member_usage(m)->has_cpu)
             event_take_stashed(r, m);
     }
@@ -174,25 +174,25 @@ void event_catch_up(void *recorder)
 
 void event_activate(struct recorder *r)
 {
-    if (r->active)
+    if (r->events.is_active)
         return;
-    r->active = true;
-    r->active_next = r->all->active;
-    r->all->active = r;
+    r->events.is_active = true;
+    r->events.next_active = r->all->events.active;
+    r->all->events.active = r;
 }
 
 static void advance_active(struct recorders *a)
 {
     if (a->only)
         event_activate(a->only);
-    for (struct recorder *r = a->active; r; r = r->active_next)
+    for (struct recorder *r = a->events.active; r; r = r->events.next_active)
         sampler_advance(&r->sampler);
 }
 
 static bool any_touched(const struct recorders *a)
 {
-    for (const struct recorder *r = a->active; r; r = r->active_next) {
-        if (r->touched)
+    for (const struct recorder *r = a->events.active; r; r = r->events.next_active) {
+        if (r->events.touched)
             return true;
     }
     return false;
@@ -200,9 +200,9 @@ static bool any_touched(const struct recorders *a)
 
 static void read_active(struct recorders *a)
 {
-    for (struct recorder *r = a->active; r; r = a->active) {
-        a->active = r->active_next;
-        r->active = false;
+    for (struct recorder *r = a->events.active; r; r = a->events.active) {
+        a->events.active = r->events.next_active;
+        r->events.is_active = false;
         read_touched(r);
         if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
             sampler_settle(&r->sampler);
@@ -215,20 +215,20 @@ static void read_active(struct recorders *a)
 /* Quiet: the next event wakes the recorder. In a burst only the timer does, once for many events. */
 static void listen_again(struct recorders *a, int events)
 {
-    int fd = exits_fd(a->forks);
+    int fd = exits_fd(a->events.forks);
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
-    if (fd >= 0 && !a->unpollable && events == 0 && !a->listening)
-        a->listening = epoll_ctl(a->epoll_fd, EPOLL_CTL_MOD, fd, &e) == 0;
-    if (fd < 0 || a->unpollable || events > 0 || !a->listening)
+    if (fd >= 0 && !a->events.unpollable && events == 0 && !a->events.listening)
+        a->events.listening = epoll_ctl(a->epoll_fd, EPOLL_CTL_MOD, fd, &e) == 0;
+    if (fd < 0 || a->events.unpollable || events > 0 || !a->events.listening)
         event_ready(a);
 }
 
 void event_drain(struct recorders *a)
 {
-    a->drain_due_ns = 0;
-    if (!a->forks)
+    a->events.drain_due_ns = 0;
+    if (!a->events.forks)
         return;
-    if (a->only && !a->only->started) {
+    if (a->only && !a->only->wrapper.started) {
         /* The command's pid is not known yet, so its forks could not be attributed to the job. The buffer holds far
          * more events than arrive until then. */
         event_ready(a);
@@ -239,9 +239,9 @@ void event_drain(struct recorders *a)
     if (a->only)
         event_filter(a->only, events);
     if (any_touched(a))
-        a->foreign = 0;
+        a->events.foreign_drains = 0;
     else if (events > 0)
-        a->foreign += a->foreign < FOREIGN_MOST;
+        a->events.foreign_drains += a->events.foreign_drains < FOREIGN_MOST;
     touch_deferred_execs(a);
     read_active(a);
     listen_again(a, events);
@@ -251,7 +251,7 @@ void event_drain(struct recorders *a)
  * it was opened for has ended. */
 bool event_is_silent(const struct recorders *a)
 {
-    return a->listening && !a->reads_sockets && exits_kind(a->forks) != EXITS_PERF;
+    return a->events.listening && !a->reads_sockets && exits_kind(a->events.forks) != EXITS_PERF;
 }
 
 /* Without a usage source, which reports names, a process that executes a program must be read before it ends. The first
@@ -259,28 +259,28 @@ bool event_is_silent(const struct recorders *a)
  * forked yet must not pay for each process of others. */
 void event_ready(struct recorders *a)
 {
-    bool forked = a->usage_tried, first = (!a->only || a->only->started) && !forked && geteuid() == 0;
-    uint64_t delay = a->usage ? a->drain_delay_ns : first ? 0 : DELAY_LEAST;
-    uint64_t patience = forked || !a->foreign ? 0 : DELAY_LEAST << a->foreign;
-    patience = patience < a->drain_delay_ns ? patience : a->drain_delay_ns;
-    a->drain_due_ns = clock_monotonic_ns() + (delay > patience ? delay : patience);
+    bool forked = a->events.usage_tried, first = (!a->only || a->only->wrapper.started) && !forked && geteuid() == 0;
+    uint64_t delay = a->events.usage ? a->events.drain_delay_ns : first ? 0 : DELAY_LEAST;
+    uint64_t patience = forked || !a->events.foreign_drains ? 0 : DELAY_LEAST << a->events.foreign_drains;
+    patience = patience < a->events.drain_delay_ns ? patience : a->events.drain_delay_ns;
+    a->events.drain_due_ns = clock_monotonic_ns() + (delay > patience ? delay : patience);
 }
 
 /* ---- opening ---- */
 
 static void use_source(struct recorders *a, struct exits_source *source)
 {
-    a->forks = source;
+    a->events.forks = source;
     uint64_t delay = exits_capacity(source) / 4 / EVENTS_PER_MS * NS_PER_MS;
-    a->drain_delay_ns = delay < DELAY_LEAST ? DELAY_LEAST : delay > DELAY_MOST ? DELAY_MOST : delay;
+    a->events.drain_delay_ns = delay < DELAY_LEAST ? DELAY_LEAST : delay > DELAY_MOST ? DELAY_MOST : delay;
     int fd = exits_fd(source);
     if (fd < 0) {
         event_ready(a);
         return;
     }
     struct epoll_event e = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = (uint64_t)fd};
-    a->listening = epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
-    a->unpollable = !a->listening; /* then it is drained by timer */
+    a->events.listening = epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &e) == 0;
+    a->events.unpollable = !a->events.listening; /* then it is drained by timer */
 }
 
 void event_use(struct recorder *r, struct exits_source *source)
@@ -293,12 +293,12 @@ void event_use(struct recorder *r, struct exits_source *source)
 void event_open_all(struct recorders *a)
 {
     struct exits_source *source;
-    a->usage_tried = true;
+    a->events.usage_tried = true;
     if (exits_connector_open(&source, NULL) < 0)
         return;
     use_source(a, source);
     if (geteuid() == 0 && exits_taskstats_open(&source, NULL) == 0)
-        a->usage = source;
+        a->events.usage = source;
 }
 
 static void name_source(char *to, size_t cap, const char *name)
@@ -326,38 +326,38 @@ void record_note_namespaces(struct record_options *options, struct namespaces *r
 static int open_forks(const struct recorder *r, struct exits_source **ret)
 {
     int fd = r->options->events_fd;
-    if (!r->wrapper)
+    if (!r->wrapper.pid)
         return exits_connector_open(ret, NULL);
-    return fd < 0 ? -1 : exits_connector_take(ret, fd, (uint32_t)r->wrapper, NULL);
+    return fd < 0 ? -1 : exits_connector_take(ret, fd, (uint32_t)r->wrapper.pid, NULL);
 }
 
 /* The sources of an observer are open already. */
 static void join(struct recorder *r)
 {
     const struct recorders *a = r->all;
-    r->job.events = a->forks != NULL;
-    r->job.ends_reported = a->usage != NULL;
-    sampler_scan_always(&r->sampler, !a->forks);
-    if (a->forks)
-        name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(a->forks));
-    if (a->usage)
-        name_source(r->header.exit_source, sizeof(r->header.exit_source), exits_name(a->usage));
+    r->job.events = a->events.forks != NULL;
+    r->job.ends_reported = a->events.usage != NULL;
+    sampler_scan_always(&r->sampler, !a->events.forks);
+    if (a->events.forks)
+        name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(a->events.forks));
+    if (a->events.usage)
+        name_source(r->header.exit_source, sizeof(r->header.exit_source), exits_name(a->events.usage));
 }
 
 void event_count_pids(struct recorder *r, int32_t pid)
 {
     const struct record_options *o = r->options;
-    if (!r->all->forks && !o->cgroup && !o->host_alone && !recorder_selects(o))
+    if (!r->all->events.forks && !o->cgroup && !o->host_alone && !recorder_selects(o))
         sampler_births_begin(&r->sampler, pid);
 }
 
 void event_open(struct recorder *r)
 {
     struct exits_source *source;
-    r->job.events_ns = &r->all->events_ns;
+    r->job.events_ns = &r->all->events.read_until_ns;
     r->all->reads_sockets |= (metric_need(r->options->wanted) & BARO_SOURCE_SOCK_DIAG) != 0;
     name_source(r->header.event_source, sizeof(r->header.event_source), "scan");
-    name_source(r->header.exit_source, sizeof(r->header.exit_source), r->wrapper ? "wait4" : "none");
+    name_source(r->header.exit_source, sizeof(r->header.exit_source), r->wrapper.pid ? "wait4" : "none");
     sampler_scan_always(&r->sampler, true);
     if (!r->all->only) {
         join(r);
@@ -370,24 +370,24 @@ void event_open(struct recorder *r)
     }
     if (r->options->no_events)
         return;
-    if (!r->wrapper)
+    if (!r->wrapper.pid)
         event_count_pids(r, 0); /* a command has its own pid */
     /* The header names the source of usage now. The source is opened when there is a process that can end, so not for a
      * command that forks nothing. */
-    if (r->all->usage || (r->all->forks && geteuid() == 0 && !r->all->usage_tried))
+    if (r->all->events.usage || (r->all->events.forks && geteuid() == 0 && !r->all->events.usage_tried))
         name_source(r->header.exit_source, sizeof(r->header.exit_source), "taskstats");
     else
-        r->perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
+        r->events.perf_due_ns = clock_monotonic_ns() + PERF_AFTER;
 }
 
 void event_close(struct recorders *a)
 {
-    if (a->usage != a->forks)
-        exits_close(a->usage);
-    exits_close(a->forks);
-    exits_filter_close(a->filter);
-    a->filter = NULL;
-    a->usage = a->forks = NULL;
-    free(a->stash);
-    a->stash = NULL;
+    if (a->events.usage != a->events.forks)
+        exits_close(a->events.usage);
+    exits_close(a->events.forks);
+    exits_filter_close(a->filter.in_kernel);
+    a->filter.in_kernel = NULL;
+    a->events.usage = a->events.forks = NULL;
+    free(a->events.stash);
+    a->events.stash = NULL;
 }

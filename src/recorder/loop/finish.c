@@ -49,8 +49,9 @@ static bool any_exit_unreported(const struct recorder *r)
 static void wait_for_exits(struct recorder *r)
 {
     uint64_t until = clock_monotonic_ns() + EXITS_WITHIN;
-    while (r->all->forks && exits_fd(r->all->forks) >= 0 && any_exit_unreported(r) && clock_monotonic_ns() < until) {
-        struct pollfd p = {.fd = exits_fd(r->all->forks), .events = POLLIN};
+    while (r->all->events.forks && exits_fd(r->all->events.forks) >= 0 && any_exit_unreported(r) &&
+           clock_monotonic_ns() < until) {
+        struct pollfd p = {.fd = exits_fd(r->all->events.forks), .events = POLLIN};
         poll(&p, 1, 1);
         event_drain(r->all);
     }
@@ -61,7 +62,7 @@ static void wait_for_exits(struct recorder *r)
  * waits once a second; its child, which used 300 ms, has an exit record with these. */
 static void report_zombies(struct recorder *r)
 {
-    if (!r->options->cgroup || r->leaves || tree_count(&r->job.tree) > r->job.ended_members)
+    if (!r->options->cgroup || r->end.leaves || tree_count(&r->job.tree) > r->job.ended_members)
         return;
     for (size_t i = 0; i < r->job.tree.n; i++) {
         struct member *m = r->job.tree.at[i];
@@ -85,25 +86,25 @@ static void report_cut(const struct recorder *r)
 /* Another recorder goes on with the sample with which this one would have begun. */
 static bool adds_nothing(const struct recorder *r)
 {
-    return r->leaves && r->is_first_due;
+    return r->end.leaves && r->pace.is_first_due;
 }
 
 void recorder_finish(struct recorder *r)
 {
-    r->finishing = true; /* from now on no read is deferred */
+    r->end.finishing = true; /* from now on no read is deferred */
     job_resume_end(&r->job);
-    if (r->started && !adds_nothing(r)) {
+    if (r->wrapper.started && !adds_nothing(r)) {
         event_drain(r->all);
         wait_for_exits(r);
-        if (r->selector && !r->job.selected)
+        if (r->selection.selector && !r->job.selected)
             label_finish(r);
-        if (r->selector)
+        if (r->selection.selector)
             unread_finish(r);
         tasks_look(r);
         if (r->options->children)
             sampler_scan_wrapper(&r->sampler); /* finds orphans whose fork was not reported */
         event_verify(r);
-        if (r->wrapper && !r->wrapper_lost)
+        if (r->wrapper.pid && !r->wrapper.is_lost)
             r->job.wrapper.pid = 0; /* no more messages will come: what has ended can be accounted */
         wrapper_forget(r);
         r->job.closing = true;
@@ -111,23 +112,23 @@ void recorder_finish(struct recorder *r)
         sampler_close_sockets(&r->sampler);
         sampler_settle(&r->sampler);
         event_check_survivors(r);
-        if (!r->leaves)
+        if (!r->end.leaves)
             report_survivors(r);
         limits_find(r);
         marks_finish(r);
         sampler_advance(&r->sampler); /* the time is that of the last tick, which may have been long ago */
-        if (r->job.all_task && r->status_known)
-            job_task_status(&r->job, r->job.all_task, r->status);
-        if (!r->leaves)
-            job_event(&r->job, r->end_ns ? r->end_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
-                      (uint64_t)(uint32_t)r->status,
-                      r->status_known ? ""
-                      : r->detached   ? "detached"
-                                      : "unknown");
+        if (r->job.all_task && r->end.status_known)
+            job_task_status(&r->job, r->job.all_task, r->end.status);
+        if (!r->end.leaves)
+            job_event(&r->job, r->end.t_ns ? r->end.t_ns : sampler_now(&r->sampler), BARO_EVENT_END, NULL,
+                      (uint64_t)(uint32_t)r->end.status,
+                      r->end.status_known ? ""
+                      : r->end.detached   ? "detached"
+                                          : "unknown");
         recorder_last_tick(r);
     }
     sampler_kill_helpers(&r->sampler);
-    if (r->started && r->options->on_error)
+    if (r->wrapper.started && r->options->on_error)
         sampler_trouble(&r->sampler, r->options->on_error, r->options->observer.context);
     recorder_writes(r, true);
     tape_writer_finish(r->writer, NULL);

@@ -71,8 +71,8 @@ static void label(struct recorder *r, struct member *m, const struct watch_chang
 
 struct baro_exit *label_held_exit(const struct recorder *r, const struct watch_change *c)
 {
-    for (size_t i = 0; i < r->n_held_exits; i++) {
-        struct baro_exit *e = r->held_exits[i].exit;
+    for (size_t i = 0; i < r->tasks.n_held; i++) {
+        struct baro_exit *e = r->tasks.held[i].exit;
         uint64_t begin = e->absent[EXIT_elapsed] ? 0 : e->t_ns - e->value[EXIT_elapsed];
         if (e->key.pid != c->pid || !e->absent[EXIT_task] || !is_same(r, c, e->key.start, begin))
             continue;
@@ -97,9 +97,9 @@ static bool try(struct recorder *r, const struct watch_change *c)
 /* A later report about a process replaces the earlier one. */
 static void forget(struct recorder *r, int32_t pid)
 {
-    for (size_t i = 0; i < r->n_label_waits; i++) {
-        if (r->label_waits[i].change.pid == pid) {
-            r->label_waits[i] = r->label_waits[--r->n_label_waits];
+    for (size_t i = 0; i < r->label_waits.n; i++) {
+        if (r->label_waits.at[i].change.pid == pid) {
+            r->label_waits.at[i] = r->label_waits.at[--r->label_waits.n];
             return;
         }
     }
@@ -107,20 +107,20 @@ static void forget(struct recorder *r, int32_t pid)
 
 static void keep(struct recorder *r, const struct watch_change *c)
 {
-    if (r->n_label_waits == WAITS_MOST)
+    if (r->label_waits.n == WAITS_MOST)
         return;
-    struct label_wait *grown = array_room(r->label_waits, r->n_label_waits, &r->cap_label_waits, sizeof(*grown));
+    struct label_wait *grown = array_room(r->label_waits.at, r->label_waits.n, &r->label_waits.cap, sizeof(*grown));
     if (!grown)
         return;
-    r->label_waits = grown;
-    r->label_waits[r->n_label_waits++] = (struct label_wait){*c, sampler_now(&r->sampler) + WAIT};
+    r->label_waits.at = grown;
+    r->label_waits.at[r->label_waits.n++] = (struct label_wait){*c, sampler_now(&r->sampler) + WAIT};
 }
 
 /* Another process selects and has matched all: members that it did not report fit no rule any more. */
 static void sweep(struct recorder *r)
 {
     const struct watch_change none = {.what = WATCH_LEAVE};
-    for (size_t i = 0; select_starts(r->selector) > 1 && i < r->job.tree.n; i++) {
+    for (size_t i = 0; select_starts(r->selection.selector) > 1 && i < r->job.tree.n; i++) {
         struct member *m = r->job.tree.at[i];
         if (m && record_select_sweep(r, m))
             label(r, m, &none);
@@ -130,9 +130,9 @@ static void sweep(struct recorder *r)
 void label_change(struct recorder *r, const struct watch_change *c)
 {
     sampler_advance(&r->sampler);
-    if (c->what == WATCH_READY && !r->selected)
+    if (c->what == WATCH_READY && !r->selection.all_matched)
         sweep(r);
-    r->selected |= c->what == WATCH_READY;
+    r->selection.all_matched |= c->what == WATCH_READY;
     if (c->what == WATCH_READY || !c->pid || c->task > r->job.n_tasks)
         return;
     forget(r, c->pid);
@@ -153,8 +153,8 @@ void label_turn(struct recorder *r)
     size_t kept = 0;
     sampler_advance(&r->sampler);
     uint64_t now = sampler_now(&r->sampler);
-    for (size_t i = 0; i < r->n_label_waits; i++) {
-        struct label_wait *w = &r->label_waits[i];
+    for (size_t i = 0; i < r->label_waits.n; i++) {
+        struct label_wait *w = &r->label_waits.at[i];
         bool is_over = try(r, &w->change);
         if (!is_over && now >= w->until_ns) {
             if (label_was_member(r, &w->change))
@@ -162,25 +162,25 @@ void label_turn(struct recorder *r)
             is_over = true;
         }
         if (!is_over)
-            r->label_waits[kept++] = *w;
+            r->label_waits.at[kept++] = *w;
     }
-    r->n_label_waits = kept;
+    r->label_waits.n = kept;
     tasks_release(r, now > HOLD ? now - HOLD : 0);
 }
 
 void label_finish(struct recorder *r)
 {
-    struct pollfd p = {.fd = select_fd(r->selector), .events = POLLIN};
+    struct pollfd p = {.fd = select_fd(r->selection.selector), .events = POLLIN};
     uint64_t until = clock_monotonic_ns() + LAST_MOST;
     while (p.fd >= 0 && clock_monotonic_ns() < until && poll(&p, 1, LAST_MS) > 0) {
         record_select_ready(r->all);
-        p.fd = select_fd(r->selector);
+        p.fd = select_fd(r->selection.selector);
     }
     label_turn(r);
 }
 
 void label_close(struct recorder *r)
 {
-    free(r->label_waits);
-    r->label_waits = NULL;
+    free(r->label_waits.at);
+    r->label_waits.at = NULL;
 }

@@ -50,8 +50,8 @@ struct limits_watch {
 /* The process whose limits are the command's: the wrapper, because the recorder has raised some of its own. */
 static int32_t limits_pid(const struct recorder *r)
 {
-    if (r->wrapper)
-        return r->wrapper_lost ? r->command : r->wrapper;
+    if (r->wrapper.pid)
+        return r->wrapper.is_lost ? r->wrapper.command : r->wrapper.pid;
     return r->options->n_targets ? r->options->targets[0] : 0;
 }
 
@@ -139,7 +139,8 @@ static bool is_group(const struct recorder *r)
 static void place(struct recorder *r, int32_t pid)
 {
     struct limits_watch *w = r->limits;
-    ssize_t n = r->finishing ? 0 : proc_read_record(r->proc_fd, pid, "cgroup", w->membership, sizeof(w->membership));
+    ssize_t n =
+        r->end.finishing ? 0 : proc_read_record(r->proc_fd, pid, "cgroup", w->membership, sizeof(w->membership));
     w->membership_len = n > 0 ? (size_t)n : 0;
     w->places_error = cgroup_find(r->root_fd, pid, &w->places);
     w->placed = true;
@@ -156,15 +157,15 @@ static bool moved(const struct recorder *r, int32_t pid)
 /* The wrapper reports which groups the command has entered. The tape's header has this, so it is written after that. */
 void limits_settle(struct recorder *r)
 {
-    struct pollfd in = {.fd = r->link_fd, .events = POLLIN};
+    struct pollfd in = {.fd = r->wrapper.link_fd, .events = POLLIN};
     struct link_message l;
     if (!r->places || strcmp(r->header.cgroup_mode, "own") != 0 || poll(&in, 1, STARTS_WITHIN_MS) <= 0)
         return;
-    if (recv(r->link_fd, &l, sizeof(l), MSG_PEEK | MSG_DONTWAIT) != sizeof(l) || l.kind != LINK_STARTED)
+    if (recv(r->wrapper.link_fd, &l, sizeof(l), MSG_PEEK | MSG_DONTWAIT) != sizeof(l) || l.kind != LINK_STARTED)
         return;
     if ((uint64_t)l.number == (UINT64_C(1) << r->options->own_group->n) - 1)
         return;
-    place(r, r->wrapper);
+    place(r, r->wrapper.pid);
     if (!enter_own(r, (uint64_t)l.number))
         memcpy(r->header.cgroup_mode, "none", 5);
 }
@@ -211,8 +212,8 @@ static void read_bounds_again(struct recorder *r)
 /* The wrapper has our uid, and so has the command unless it changes that. */
 static uint32_t uid_of(const struct recorder *r, int32_t pid)
 {
-    const struct member *m = r->wrapper ? NULL : tree_find(&r->job.tree, pid);
-    return r->wrapper ? getuid() : m ? m->row.uid : UINT32_MAX;
+    const struct member *m = r->wrapper.pid ? NULL : tree_find(&r->job.tree, pid);
+    return r->wrapper.pid ? getuid() : m ? m->row.uid : UINT32_MAX;
 }
 
 static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret)
@@ -231,7 +232,7 @@ static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret
         return;
     }
     p.affinity = affinity_of(pid);
-    p.env = r->wrapper ? own_env : NULL;
+    p.env = r->wrapper.pid ? own_env : NULL;
     p.uid = uid_of(r, pid);
     p.ulimits = p.uid != UINT32_MAX && ulimits_of(pid, &ulimits) ? &ulimits : NULL;
     limits_read(&p, ret);
@@ -263,7 +264,7 @@ static void put_off(struct limits_watch *w, uint64_t now_ns)
 
 bool limits_wanted(const struct recorder *r)
 {
-    return r->limits && !r->limits->found && (r->started || r->limits->early);
+    return r->limits && !r->limits->found && (r->wrapper.started || r->limits->early);
 }
 
 void limits_find(struct recorder *r)
@@ -326,7 +327,7 @@ static bool follow_move(struct recorder *r, int32_t pid)
 void limits_turn(struct recorder *r)
 {
     struct limits_watch *w = r->limits;
-    int32_t pid = r->wrapper ? r->command : limits_pid(r);
+    int32_t pid = r->wrapper.pid ? r->wrapper.command : limits_pid(r);
     uint64_t now = sampler_now(&r->sampler);
     struct baro_limits l;
     if (!w || now < w->due_ns || (!r->options->cgroup && !living(r, pid)))
@@ -363,7 +364,7 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
     }
     if (!own || !own->n)
         return 0;
-    place(r, r->wrapper); /* if this fails, there are no groups */
+    place(r, r->wrapper.pid); /* if this fails, there are no groups */
     if (enter_own(r, UINT64_MAX))
         memcpy(r->header.cgroup_mode, "own", 4);
     return 0;
@@ -372,7 +373,7 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
 void limits_without_groups(struct recorder *r)
 {
     r->places = NULL;
-    if (r->wrapper)
+    if (r->wrapper.pid)
         memcpy(r->header.cgroup_mode, "none", 5);
 }
 

@@ -41,13 +41,13 @@ int loop_open(struct recorders *a, int stop_fd, struct baro_error *err)
 /* The absolute time at which something has to be done even if no descriptor is ready. */
 static uint64_t next_due(const struct recorder *r)
 {
-    uint64_t due = r->started ? r->tick_due_ns + r->header.start_monotonic_ns : UINT64_MAX;
+    uint64_t due = r->wrapper.started ? r->pace.tick_due_ns + r->header.start_monotonic_ns : UINT64_MAX;
     if (limits_wanted(r))
         return 0;
-    if (r->all->drain_due_ns && r->all->drain_due_ns < due)
-        due = r->all->drain_due_ns;
-    if (r->started && r->perf_due_ns && r->perf_due_ns < due)
-        due = r->perf_due_ns;
+    if (r->all->events.drain_due_ns && r->all->events.drain_due_ns < due)
+        due = r->all->events.drain_due_ns;
+    if (r->wrapper.started && r->events.perf_due_ns && r->events.perf_due_ns < due)
+        due = r->events.perf_due_ns;
     if (r->options->for_ns && r->options->for_ns + r->header.start_monotonic_ns < due)
         due = r->options->for_ns + r->header.start_monotonic_ns;
     return due;
@@ -75,7 +75,7 @@ static void turn(struct recorder *r, bool quiet)
 {
     if (!quiet || !event_is_silent(r->all)) {
         wrapper_drain(r); /* so that this tick does not miss processes that the wrapper has reported */
-        if (r->finishing)
+        if (r->end.finishing)
             return;
         event_drain(r->all);
     }
@@ -83,7 +83,7 @@ static void turn(struct recorder *r, bool quiet)
     limits_find(r);
     marks_turn(r);
     tasks_look(r);
-    if (r->selector)
+    if (r->selection.selector)
         record_select_turn(r->all);
     recorder_scheduled_tick(r);
     limits_turn(r);
@@ -95,17 +95,17 @@ static void turn(struct recorder *r, bool quiet)
 static void on_time(struct recorder *r, bool quiet)
 {
     uint64_t now = clock_monotonic_ns();
-    if (r->all->drain_due_ns && now >= r->all->drain_due_ns)
+    if (r->all->events.drain_due_ns && now >= r->all->events.drain_due_ns)
         event_drain(r->all);
-    if (r->started && r->perf_due_ns && now >= r->perf_due_ns)
+    if (r->wrapper.started && r->events.perf_due_ns && now >= r->events.perf_due_ns)
         event_open_late(r);
     if (r->options->for_ns && recorder_since(r, now) >= r->options->for_ns) {
-        r->detached = true;
-        r->finishing = true;
+        r->end.detached = true;
+        r->end.finishing = true;
         return;
     }
-    bool awake = r->resting && sampler_is_stirred(&r->sampler); /* an event was about a member */
-    if (r->started && (awake || recorder_since(r, now) >= r->tick_due_ns))
+    bool awake = r->pace.is_resting && sampler_is_stirred(&r->sampler); /* an event was about a member */
+    if (r->wrapper.started && (awake || recorder_since(r, now) >= r->pace.tick_due_ns))
         turn(r, quiet);
 }
 
@@ -117,18 +117,18 @@ static void dispatch(struct recorder *r, uint64_t what)
         return;
     }
     int fd = (int)what;
-    if (fd == r->link_fd) {
+    if (fd == r->wrapper.link_fd) {
         wrapper_drain(r);
     } else if (fd == r->marks.watch_fd) {
         marks_ready(r);
-    } else if (r->selector && fd == select_fd(r->selector)) {
+    } else if (r->selection.selector && fd == select_fd(r->selection.selector)) {
         event_drain(r->all); /* so that what has ended is not taken for alive when the process after it joins */
         record_select_ready(r->all);
-    } else if (fd == r->all->signal_fd || fd == r->under_fd) {
-        r->detached = true;
-        r->finishing = true;
+    } else if (fd == r->all->signal_fd || fd == r->selection.under_fd) {
+        r->end.detached = true;
+        r->end.finishing = true;
     } else {
-        r->all->listening = false; /* EPOLLONESHOT */
+        r->all->events.listening = false; /* EPOLLONESHOT */
         event_ready(r->all);
     }
 }
@@ -141,14 +141,14 @@ static bool all_ended(const struct recorder *r)
 
 bool loop_is_over(const struct recorder *r)
 {
-    if (r->finishing)
+    if (r->end.finishing)
         return true;
-    if (!r->started)
+    if (!r->wrapper.started)
         return false;
-    if (r->wrapper)
-        return r->wrapper_lost && all_ended(r);
+    if (r->wrapper.pid)
+        return r->wrapper.is_lost && all_ended(r);
     if (recorder_selects(r->options))
-        return r->options->select->ends && r->selected && all_ended(r);
+        return r->options->select->ends && r->selection.all_matched && all_ended(r);
     if (r->options->pinned)
         return all_ended(r);
     return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup;
@@ -164,9 +164,9 @@ void loop_run(struct recorders *a)
             return;
         if (n == 0 && limits_wanted(r))
             limits_find(r);
-        for (int i = 0; i < n && !r->finishing; i++)
+        for (int i = 0; i < n && !r->end.finishing; i++)
             dispatch(r, events[i].data.u64);
-        if (!r->finishing)
+        if (!r->end.finishing)
             on_time(r, n == 0);
     }
 }

@@ -236,7 +236,7 @@ static void read_new(struct recorder *r, bool woken, uint64_t most)
     if (m->failed || fstat(m->fd, &st) < 0)
         return;
     uint64_t now = sampler_now(&r->sampler), size = (uint64_t)st.st_size;
-    m->removed = m->removed || (st.st_nlink == 0 && !r->finishing);
+    m->removed = m->removed || (st.st_nlink == 0 && !r->end.finishing);
     if (m->offset)
         check_rewritten(m, &st);
     m->written = st.st_mtim;
@@ -291,7 +291,8 @@ void marks_open(struct recorder *r)
 void marks_look(struct recorder *r)
 {
     struct stat st;
-    if (r->marks.fd >= 0 && r->started && fstat(r->marks.fd, &st) == 0 && (uint64_t)st.st_size != r->marks.offset)
+    if (r->marks.fd >= 0 && r->wrapper.started && fstat(r->marks.fd, &st) == 0 &&
+        (uint64_t)st.st_size != r->marks.offset)
         read_new(r, r->marks.armed, MARKS_READ);
 }
 

@@ -24,7 +24,7 @@ static unsigned task_named(struct recorder *r, const char *name)
     int task = task_row_name(&r->sampler.tasks, name);
     if (task > 0)
         return (unsigned)task;
-    if (!r->tasks_lost++)
+    if (!r->tasks.lost++)
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0, "too many tasks: no more are made");
     return 0;
 }
@@ -67,8 +67,8 @@ void tasks_run(struct recorder *r, const char *name, struct baro_key key)
         return;
     if (root)
         job_label_below(&r->job, root, task);
-    else if (r->n_roots < TASK_ROOTS_MOST)
-        r->roots[r->n_roots++] = (struct task_root){key, task, sampler_now(&r->sampler)};
+    else if (r->tasks.n_roots < TASK_ROOTS_MOST)
+        r->tasks.roots[r->tasks.n_roots++] = (struct task_root){key, task, sampler_now(&r->sampler)};
 }
 
 void tasks_ended(struct recorder *r, const char *name, int wait_status)
@@ -92,14 +92,14 @@ static void note_status(struct recorder *r, const struct baro_exit *e)
 void tasks_look(struct recorder *r)
 {
     marks_look(r);
-    uint64_t now = r->n_roots ? sampler_now(&r->sampler) : 0;
-    for (size_t i = 0; i < r->n_roots;) {
-        struct task_root *one = &r->roots[i];
+    uint64_t now = r->tasks.n_roots ? sampler_now(&r->sampler) : 0;
+    for (size_t i = 0; i < r->tasks.n_roots;) {
+        struct task_root *one = &r->tasks.roots[i];
         struct member *root = find_root(r, one->key);
         if (root)
             job_label_below(&r->job, root, one->task);
         if (root || now > one->since_ns + ROOT_WAIT)
-            *one = r->roots[--r->n_roots];
+            *one = r->tasks.roots[--r->tasks.n_roots];
         else
             i++;
     }
@@ -110,19 +110,19 @@ void tasks_look(struct recorder *r)
 bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e)
 {
     note_status(r, e);
-    bool labels = r->selector && !r->job.selected && !r->finishing, has_task = !e->absent[EXIT_task];
-    bool task_is_new = has_task && r->sampler.tasks.table.n != r->tasks_on_tape;
-    if (!task_is_new && (has_task || !labels || r->n_held_exits >= HELD_MOST))
+    bool labels = r->selection.selector && !r->job.selected && !r->end.finishing, has_task = !e->absent[EXIT_task];
+    bool task_is_new = has_task && r->sampler.tasks.table.n != r->tasks.on_tape;
+    if (!task_is_new && (has_task || !labels || r->tasks.n_held >= HELD_MOST))
         return false;
-    struct held_exit *grown = array_room(r->held_exits, r->n_held_exits, &r->cap_held_exits, sizeof(*grown));
+    struct held_exit *grown = array_room(r->tasks.held, r->tasks.n_held, &r->tasks.cap_held, sizeof(*grown));
     if (!grown)
         return false;
-    r->held_exits = grown;
-    struct held_exit *held = &r->held_exits[r->n_held_exits];
+    r->tasks.held = grown;
+    struct held_exit *held = &r->tasks.held[r->tasks.n_held];
     if (baro_exit_copy(e, &held->exit, NULL) < 0)
         return false;
     held->held_ns = sampler_now(&r->sampler);
-    r->n_held_exits++;
+    r->tasks.n_held++;
     return true;
 }
 
@@ -131,32 +131,32 @@ void tasks_written(struct recorder *r, const struct baro_sample *s)
     size_t n = s->entities[KIND_task].n;
     if (n != r->sampler.tasks.table.n)
         return;
-    r->tasks_on_tape = n;
-    if (!r->selector || r->finishing) /* else label_turn() does it */
+    r->tasks.on_tape = n;
+    if (!r->selection.selector || r->end.finishing) /* else label_turn() does it */
         tasks_release(r, UINT64_MAX);
 }
 
 void tasks_release(struct recorder *r, uint64_t before_ns)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < r->n_held_exits; i++) {
-        struct held_exit *held = &r->held_exits[i];
-        bool is_early = !held->exit->absent[EXIT_task] && r->sampler.tasks.table.n != r->tasks_on_tape;
+    for (size_t i = 0; i < r->tasks.n_held; i++) {
+        struct held_exit *held = &r->tasks.held[i];
+        bool is_early = !held->exit->absent[EXIT_task] && r->sampler.tasks.table.n != r->tasks.on_tape;
         if (is_early || held->held_ns >= before_ns) {
-            r->held_exits[kept++] = *held;
+            r->tasks.held[kept++] = *held;
             continue;
         }
         tape_writer_exit(r->writer, held->exit);
         baro_exit_free(held->exit);
-        r->pending++;
+        r->writes.pending++;
     }
-    r->n_held_exits = kept;
+    r->tasks.n_held = kept;
 }
 
 void tasks_close(struct recorder *r)
 {
-    while (r->n_held_exits)
-        baro_exit_free(r->held_exits[--r->n_held_exits].exit);
-    free(r->held_exits);
-    r->held_exits = NULL;
+    while (r->tasks.n_held)
+        baro_exit_free(r->tasks.held[--r->tasks.n_held].exit);
+    free(r->tasks.held);
+    r->tasks.held = NULL;
 }

@@ -41,25 +41,25 @@ uint64_t recorder_since(const struct recorder *r, uint64_t absolute_ns)
  * answers at some time: the wrapper waits for it as long as it waits for the recorder. */
 void recorder_writes(struct recorder *r, bool begins)
 {
-    uint64_t now = clock_monotonic_ns(), took = now - r->write_began_ns, patience = HANGS_NS;
+    uint64_t now = clock_monotonic_ns(), took = now - r->writes.began_ns, patience = HANGS_NS;
 
     if (begins)
-        r->write_began_ns = now;
-    else if (took > r->write_longest_ns)
-        r->write_longest_ns = took;
-    if (4 * r->write_longest_ns > patience)
-        patience = 4 * r->write_longest_ns;
-    if (r->write_hangs_at)
-        *r->write_hangs_at = begins && !r->tape_is_local ? now + patience : 0;
+        r->writes.began_ns = now;
+    else if (took > r->writes.longest_ns)
+        r->writes.longest_ns = took;
+    if (4 * r->writes.longest_ns > patience)
+        patience = 4 * r->writes.longest_ns;
+    if (r->writes.hangs_at)
+        *r->writes.hangs_at = begins && !r->writes.is_local ? now + patience : 0;
 }
 
 static void begun(struct recorder *r)
 {
     recorder_writes(r, true);
-    if (!r->begun && r->options->begun)
+    if (!r->writes.begun && r->options->begun)
         r->options->begun(r->options->observer.context);
     recorder_writes(r, false);
-    r->begun = true;
+    r->writes.begun = true;
 }
 
 static void observe(struct recorder *r, const struct baro_sample *s)
@@ -73,7 +73,7 @@ static void observe(struct recorder *r, const struct baro_sample *s)
 static void commit(struct recorder *r, const struct baro_sample *s)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    r->pending = 0;
+    r->writes.pending = 0;
     recorder_writes(r, true);
     int code = tape_writer_commit(r->writer, s, &err);
     recorder_writes(r, false);
@@ -83,7 +83,7 @@ static void commit(struct recorder *r, const struct baro_sample *s)
         begun(r);
         return;
     }
-    if (!r->error_reported++ && r->options->on_error)
+    if (!r->writes.error_reported++ && r->options->on_error)
         r->options->on_error(r->options->observer.context, err.text);
 }
 
@@ -104,7 +104,7 @@ static void next_segment(struct recorder *r, uint64_t t_ns)
         }
     }
     recorder_writes(r, false);
-    if (err.text[0] && !r->error_reported++ && r->options->on_error)
+    if (err.text[0] && !r->writes.error_reported++ && r->options->on_error)
         r->options->on_error(r->options->observer.context, err.text);
 }
 
@@ -116,7 +116,7 @@ static void on_exit_record(void *context, const struct baro_exit *e)
     oom_note_exit(r, e);
     if (r->options->observer.exit)
         r->options->observer.exit(r->options->observer.context, e);
-    if (++r->pending >= PENDING_MOST)
+    if (++r->writes.pending >= PENDING_MOST)
         commit(r, NULL);
 }
 
@@ -126,7 +126,7 @@ static void on_event_record(void *context, const struct baro_event *e)
     tape_writer_event(r->writer, e);
     if (r->options->observer.event)
         r->options->observer.event(r->options->observer.context, e);
-    if (++r->pending >= PENDING_MOST)
+    if (++r->writes.pending >= PENDING_MOST)
         commit(r, NULL);
 }
 
@@ -156,7 +156,7 @@ static void check_clocks(struct recorder *r)
 
 void recorder_flush(struct recorder *r)
 {
-    if (r->pending)
+    if (r->writes.pending)
         commit(r, NULL);
 }
 
@@ -183,10 +183,10 @@ static void note_missed(struct recorder *r, uint64_t missed)
  * 20 are missed. */
 static void count_missed_at_end(struct recorder *r)
 {
-    uint64_t missed, end = r->end_ns ? r->end_ns : sampler_now(&r->sampler);
-    if (r->resting || end < r->tick_due_ns)
+    uint64_t missed, end = r->end.t_ns ? r->end.t_ns : sampler_now(&r->sampler);
+    if (r->pace.is_resting || end < r->pace.tick_due_ns)
         return;
-    schedule_next(r->options->interval_ns, r->tick_due_ns, end, &missed);
+    schedule_next(r->options->interval_ns, r->pace.tick_due_ns, end, &missed);
     note_missed(r, missed);
 }
 
@@ -209,18 +209,18 @@ void recorder_last_tick(struct recorder *r)
 static void thin_out(struct recorder *r)
 {
     uint64_t least = sampler_tick_ns(&r->sampler) + HOST_ALONE_LEAST;
-    if (r->options->host_alone && !r->options->interval_ns && r->tick_due_ns < least)
-        r->tick_due_ns = least;
+    if (r->options->host_alone && !r->options->interval_ns && r->pace.tick_due_ns < least)
+        r->pace.tick_due_ns = least;
 }
 
 void recorder_first_tick(struct recorder *r)
 {
-    r->is_first_due = false;
+    r->pace.is_first_due = false;
     recorder_tick(r);
     sampler_charge(&r->sampler, false); /* the cost of starting is not that of a sample */
-    r->tick_due_ns =
+    r->pace.tick_due_ns =
         sampler_tick_ns(&r->sampler) + schedule_interval(r->options->interval_ns, sampler_tick_ns(&r->sampler));
-    r->sampled_ns = r->quiet_ns = sampler_tick_ns(&r->sampler);
+    r->pace.sampled_ns = r->pace.quiet_ns = sampler_tick_ns(&r->sampler);
     thin_out(r);
 }
 
@@ -229,8 +229,8 @@ void recorder_first_tick(struct recorder *r)
  * 10.0 s: the CPU time of 0.2 s belongs to 0.2 s, not to 9 s. */
 static void end_rest(struct recorder *r)
 {
-    const struct baro_sample *s = r->resting ? sampler_repeat(&r->sampler, r->checked_ns) : NULL;
-    r->resting = false;
+    const struct baro_sample *s = r->pace.is_resting ? sampler_repeat(&r->sampler, r->pace.checked_ns) : NULL;
+    r->pace.is_resting = false;
     if (!s)
         return;
     commit(r, s);
@@ -255,24 +255,25 @@ static bool only_check(struct recorder *r)
         return false;
     }
     bool alone = !r->all->only && !r->options->host;
-    uint64_t now = sampler_tick_ns(&r->sampler), sample_ns = r->sampled_ns + schedule_quiet(r->quiet_ns, now, alone),
-             check_ns = schedule_check(r->quiet_ns, now), next_ns = check_ns < sample_ns ? check_ns : sample_ns;
+    uint64_t now = sampler_tick_ns(&r->sampler),
+             sample_ns = r->pace.sampled_ns + schedule_quiet(r->pace.quiet_ns, now, alone),
+             check_ns = schedule_check(r->pace.quiet_ns, now), next_ns = check_ns < sample_ns ? check_ns : sample_ns;
     if (now >= sample_ns)
         return false;
     if (r->all->only || ++r->all->checks % CHECKS_OF_A_CHARGE == 0)
         sampler_charge(&r->sampler, false); /* includes the checks of other jobs since the last one */
-    r->resting = true;
-    r->held = false;
-    r->checked_ns = now;
-    r->tick_due_ns = r->all->only ? sampler_wait(&r->sampler, now, next_ns, NS_PER_SEC) : on_grid(r, now, next_ns);
+    r->pace.is_resting = true;
+    r->pace.is_held = false;
+    r->pace.checked_ns = now;
+    r->pace.tick_due_ns = r->all->only ? sampler_wait(&r->sampler, now, next_ns, NS_PER_SEC) : on_grid(r, now, next_ns);
     return true;
 }
 
 void recorder_wake(struct recorder *r)
 {
-    if (r->all->only || !r->resting || !sampler_is_stirred(&r->sampler))
+    if (r->all->only || !r->pace.is_resting || !sampler_is_stirred(&r->sampler))
         return;
-    r->tick_due_ns = sampler_now(&r->sampler);
+    r->pace.tick_due_ns = sampler_now(&r->sampler);
     recorders_place(r->all, r);
 }
 
@@ -281,11 +282,11 @@ void recorder_wake(struct recorder *r)
  * samples are on its grid. */
 void recorder_sample_soon(struct recorder *r)
 {
-    if (!r->marks.edge || !r->started || r->options->interval_ns)
+    if (!r->marks.edge || !r->wrapper.started || r->options->interval_ns)
         return;
     uint64_t now = sampler_now(&r->sampler), due = sampler_wait_edge(&r->sampler, now);
-    if (due < r->tick_due_ns)
-        r->tick_due_ns = due;
+    if (due < r->pace.tick_due_ns)
+        r->pace.tick_due_ns = due;
 }
 
 /* Plans the next sample for when the budget allows it; planned samples that are left out are counted. */
@@ -297,34 +298,34 @@ static void plan(struct recorder *r, uint64_t due_ns)
     /* An observer asks the budget when the sample is due (observe.c). */
     uint64_t paid = r->all->only ? sampler_wait(&r->sampler, now, next, interval) : next;
     uint64_t late = (paid - next + (fixed ? interval - 1 : 0)) / interval;
-    sampler_left_out(&r->sampler, late + (r->held ? missed : 0));
-    r->tick_due_ns = fixed ? next + late * interval : paid;
+    sampler_left_out(&r->sampler, late + (r->pace.is_held ? missed : 0));
+    r->pace.tick_due_ns = fixed ? next + late * interval : paid;
     thin_out(r);
-    note_missed(r, r->held ? 0 : missed);
-    r->held = false;
+    note_missed(r, r->pace.is_held ? 0 : missed);
+    r->pace.is_held = false;
 }
 
 void recorder_scheduled_tick(struct recorder *r)
 {
-    uint64_t due = r->tick_due_ns;
-    bool rested = r->resting;
-    if (r->is_first_due) {
+    uint64_t due = r->pace.tick_due_ns;
+    bool rested = r->pace.is_resting;
+    if (r->pace.is_first_due) {
         recorder_first_tick(r);
         return;
     }
     if (only_check(r))
         return;
     recorder_tick(r);
-    r->sampled_ns = sampler_tick_ns(&r->sampler);
-    r->resting = false;
+    r->pace.sampled_ns = sampler_tick_ns(&r->sampler);
+    r->pace.is_resting = false;
     if (sampler_any_moved(&r->sampler))
-        r->quiet_ns = r->sampled_ns;
-    if (due >= BEGUN_NS && !r->trimmed && r->all->only) {
+        r->pace.quiet_ns = r->pace.sampled_ns;
+    if (due >= BEGUN_NS && !r->pace.trimmed && r->all->only) {
         malloc_trim(0);
-        r->trimmed = true;
+        r->pace.trimmed = true;
     }
     sampler_charge(&r->sampler, true);
-    plan(r, rested ? r->sampled_ns : due);
+    plan(r, rested ? r->pace.sampled_ns : due);
 }
 
 /* ---- the end ---- */
@@ -333,7 +334,7 @@ void recorder_report_finished(struct recorder *r)
 {
     recorder_writes(r, true);
     if (r->options->finished)
-        r->options->finished(r->options->observer.context, r->started);
+        r->options->finished(r->options->observer.context, r->wrapper.started);
     recorder_writes(r, false);
 }
 
@@ -363,7 +364,7 @@ static void close_for_wrapper(struct recorder *r)
     sampler_end_helpers(&r->sampler);
     if (r->options->own_group)
         own_remove(r->options->own_group);
-    if (r->wrapper_lost)
+    if (r->wrapper.is_lost)
         marks_file_remove(r->options->marks);
     if (sampler_now(&r->sampler) > SWEEP_AFTER_NS)
         marks_file_sweep(r->options->marks);
@@ -389,8 +390,8 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     uint64_t now = o->resume ? o->resume->header->start_monotonic_ns : o->start_ns ? o->start_ns : clock_monotonic_ns();
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
-        r->target_fds[i] = -1;
-    r->under_fd = r->sys_fd = r->root_fd = -1;
+        r->targets.fd[i] = -1;
+    r->selection.under_fd = r->sys_fd = r->root_fd = -1;
     r->proc_fd = r->all->only ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : r->all->proc_fd;
     bool is_absent = r->proc_fd < 0 && errno == ENOENT && !o->host_alone;
     if (r->proc_fd < 0 && !is_absent)
@@ -399,11 +400,11 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     if (is_absent || (!o->host_alone && !namespace_proc_is_own(r->proc_fd))) {
         r->foreign_proc = true;
         r->proc_fd = fd_close(r->proc_fd);
-        if (!r->wrapper)
+        if (!r->wrapper.pid)
             return error_set(err, -ENOENT, "%s: mount this one's (mount -t proc proc /proc)", recorder_lacks_proc());
     }
     marks_open(r);
-    int code = r->all->only ? loop_open(r->all, r->link_fd, err) : 0;
+    int code = r->all->only ? loop_open(r->all, r->wrapper.link_fd, err) : 0;
     if (code < 0)
         return code;
     bool room = descriptors_left();
@@ -418,14 +419,14 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     if (!room && !o->cgroup)
         limits_without_groups(r);
     struct job_sink sink = {on_exit_record, on_event_record, r};
-    code = job_init(&r->job, &sink, !r->wrapper, r->header.start_boottime_ns, r->header.clk_tck);
+    code = job_init(&r->job, &sink, !r->wrapper.pid, r->header.start_boottime_ns, r->header.clk_tck);
     if (code < 0)
         return error_set(err, code, "out of memory");
     r->job.tree.directory = r->all->only ? NULL : &r->all->members;
     r->job.tree.owner = r;
-    r->job.wrapper.pid = r->wrapper;
-    r->job.adopts = r->wrapper && o->adopts;
-    r->job.alone = !o->children && !r->wrapper;
+    r->job.wrapper.pid = r->wrapper.pid;
+    r->job.adopts = r->wrapper.pid && o->adopts;
+    r->job.alone = !o->children && !r->wrapper.pid;
     struct sampler_options so = {
         .proc_fd = r->proc_fd,
         .wanted = o->wanted,
@@ -435,10 +436,10 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .helper = true,
         .start_monotonic_ns = now,
         .page_size = r->header.page_size,
-        .self = {getpid(), r->wrapper},
-        .wake_fd = r->link_fd,
+        .self = {getpid(), r->wrapper.pid},
+        .wake_fd = r->wrapper.link_fd,
         .host = o->host && room,
-        .host_at_once = !r->wrapper,
+        .host_at_once = !r->wrapper.pid,
         .host_alone = o->host_alone,
         .sys_fd = r->sys_fd,
         .clk_tck = r->header.clk_tck,
@@ -470,7 +471,7 @@ static int start_tape(struct recorder *r, struct baro_error *err)
     struct baro_error write_err = BARO_ERROR_INIT;
     recorder_writes(r, true);
     int code = tape_writer_new(&r->writer, r->options->tape_fd, &r->header, NULL, err);
-    r->tape_is_local = code == 0 && !tape_writer_network(r->writer);
+    r->writes.is_local = code == 0 && !tape_writer_network(r->writer);
     if (code == 0)
         code = tape_writer_start(r->writer, &write_err);
     recorder_writes(r, false);
@@ -478,7 +479,7 @@ static int start_tape(struct recorder *r, struct baro_error *err)
         return code;
     if (code == 0)
         begun(r);
-    else if (!r->error_reported++ && r->options->on_error)
+    else if (!r->writes.error_reported++ && r->options->on_error)
         r->options->on_error(r->options->observer.context, write_err.text);
     if (r->options->observer.header)
         r->options->observer.header(r->options->observer.context, &r->header);
@@ -488,8 +489,9 @@ static int start_tape(struct recorder *r, struct baro_error *err)
 int record_run(const struct record_options *options, const struct link_end *link, struct baro_error *err)
 {
     struct recorders all;
-    struct recorder r = {
-        .all = &all, .link_fd = link->fd, .wrapper = link->wrapper, .write_hangs_at = link->write_hangs_at};
+    struct recorder r = {.all = &all,
+                         .wrapper = {.link_fd = link->fd, .pid = link->wrapper},
+                         .writes = {.hangs_at = link->write_hangs_at}};
     recorders_init(&all, &r);
     int code = prepare(&r, options, err);
     if (code == 0) {
@@ -502,7 +504,7 @@ int record_run(const struct record_options *options, const struct link_end *link
         wrapper_drain(&r);
         loop_run(&all);
         recorder_finish(&r);
-        code = r.started;
+        code = r.wrapper.started;
         recorder_report_finished(&r);
     }
     close_for_wrapper(&r);
@@ -539,8 +541,8 @@ static void plan_first(struct recorder *r)
         recorder_first_tick(r);
         return;
     }
-    r->is_first_due = true;
-    r->tick_due_ns = sampler_now(&r->sampler) + FIRST_WITHIN;
+    r->pace.is_first_due = true;
+    r->pace.tick_due_ns = sampler_now(&r->sampler) + FIRST_WITHIN;
 }
 
 int recorder_begin(struct recorder *r, const struct record_options *options, struct baro_error *err)
@@ -566,7 +568,7 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
         report_attached(r);
     else if (resume(r) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    r->started = true;
+    r->wrapper.started = true;
     plan_first(r);
     return 0;
 }
@@ -574,14 +576,14 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
 int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err)
 {
     struct recorders all;
-    struct recorder r = {.all = &all, .link_fd = -1};
+    struct recorder r = {.all = &all, .wrapper = {.link_fd = -1}};
     recorders_init(&all, &r);
     int code = recorder_begin(&r, options, err);
     if (code == 0) {
         loop_run(&all);
         recorder_finish(&r);
         recorder_report_finished(&r);
-        *ret = (struct record_end){r.status_known, r.status, r.detached};
+        *ret = (struct record_end){r.end.status_known, r.end.status, r.end.detached};
     }
     recorder_close(&r);
     recorders_done(&all);

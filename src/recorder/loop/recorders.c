@@ -15,8 +15,8 @@ void recorders_init(struct recorders *a, struct recorder *only)
 
 void recorders_done(struct recorders *a)
 {
-    select_free(a->selector);
-    a->selector = NULL;
+    select_free(a->select.selector);
+    a->select.selector = NULL;
     unread_close(a);
     event_close(a);
     a->epoll_fd = fd_close(a->epoll_fd);
@@ -33,19 +33,19 @@ void recorders_done(struct recorders *a)
 
 uint64_t recorders_due_ns(const struct recorder *r)
 {
-    return r->tick_due_ns + r->header.start_monotonic_ns;
+    return r->pace.tick_due_ns + r->header.start_monotonic_ns;
 }
 
 static void put(struct recorders *a, size_t i, struct recorder *r)
 {
     a->due[i] = r;
-    r->due_at = i;
+    r->pace.due_at = i;
 }
 
 void recorders_place(struct recorders *a, struct recorder *r)
 {
     uint64_t due = recorders_due_ns(r);
-    size_t i = r->due_at;
+    size_t i = r->pace.due_at;
     for (; i && recorders_due_ns(a->due[(i - 1) / 2]) > due; i = (i - 1) / 2)
         put(a, i, a->due[(i - 1) / 2]);
     for (size_t child; (child = 2 * i + 1) < a->n; i = child) {
@@ -73,6 +73,6 @@ void recorders_remove(struct recorders *a, struct recorder *r)
     struct recorder *last = a->due[--a->n];
     if (last == r)
         return;
-    put(a, r->due_at, last);
+    put(a, r->pace.due_at, last);
     recorders_place(a, last);
 }

@@ -71,7 +71,7 @@ static void join(struct recorder *r, const struct watch_change *c)
         m->status_known = c->has_status;
         m->status = c->status;
     }
-    if (r->all->usage)
+    if (r->all->events.usage)
         event_take_stashed(r, m);
     if (!there)
         sampler_gone(&r->sampler, m, now);
@@ -87,7 +87,7 @@ static void join(struct recorder *r, const struct watch_change *c)
 /* What a process of the task starts belongs to it as well, and its own command need not fit. */
 static bool is_whole(const struct recorder *r, unsigned task)
 {
-    const struct select_options *o = &r->selection;
+    const struct select_options *o = &r->selection.options;
     bool whole = o->rules->task[task - 1].whole;
     for (size_t i = 0; i < o->n_pins; i++)
         whole |= o->pins[i].task == task;
@@ -98,7 +98,7 @@ static bool is_whole(const struct recorder *r, unsigned task)
  * program meanwhile. Of a whole task that is not known. */
 static void sweep(struct recorder *r)
 {
-    if (select_starts(r->selector) == 1)
+    if (select_starts(r->selection.selector) == 1)
         return;
     sampler_advance(&r->sampler);
     for (size_t i = r->job.tree.n; i-- > 0;) {
@@ -132,16 +132,16 @@ static void end_resume(struct recorder *r)
     sampler_advance(&r->sampler);
     find_orphans(r);
     job_resume_end(&r->job);
-    if (!r->is_first_due)
+    if (!r->pace.is_first_due)
         return;
-    r->tick_due_ns = sampler_now(&r->sampler);
+    r->pace.tick_due_ns = sampler_now(&r->sampler);
     recorders_place(r->all, r);
 }
 
 bool record_select_sweep(const struct recorder *r, const struct member *m)
 {
     bool unconfirmed = m->task && !m->confirmed && !m->task_over && !is_whole(r, m->task);
-    return unconfirmed && !select_is_barred(r->selector, m->row.key);
+    return unconfirmed && !select_is_barred(r->selection.selector, m->row.key);
 }
 
 void record_select_change(struct recorder *r, const struct watch_change *c)
@@ -150,9 +150,9 @@ void record_select_change(struct recorder *r, const struct watch_change *c)
         label_change(r, c);
         return;
     }
-    if (c->what == WATCH_READY && !r->selected) {
+    if (c->what == WATCH_READY && !r->selection.all_matched) {
         sweep(r);
-        r->selected = true;
+        r->selection.all_matched = true;
         end_resume(r);
     }
     const struct sampling *g = &r->sampler.sampling;
@@ -164,7 +164,7 @@ void record_select_change(struct recorder *r, const struct watch_change *c)
     bool same = m && (!c->start || !m->stat_was_read || m->row.key.start == c->start);
     if (m && !same && c->what == WATCH_LEAVE)
         return;
-    if (m && same && !r->selected && c->what == WATCH_JOIN && m->task == c->task) {
+    if (m && same && !r->selection.all_matched && c->what == WATCH_JOIN && m->task == c->task) {
         m->confirmed = true; /* it joined before the process that selects was started again */
         return;
     }
@@ -186,24 +186,24 @@ static int watch_under(struct recorder *r, struct baro_error *err)
     int32_t under = r->options->select->under;
     if (!under)
         return 0;
-    r->under_fd = (int)syscall(SYS_pidfd_open, under, 0);
-    if (r->under_fd < 0 && errno == ESRCH)
+    r->selection.under_fd = (int)syscall(SYS_pidfd_open, under, 0);
+    if (r->selection.under_fd < 0 && errno == ESRCH)
         return error_set(err, -ESRCH, "no process has the pid %d", under);
-    if (r->under_fd < 0 && errno == EINVAL)
+    if (r->selection.under_fd < 0 && errno == EINVAL)
         return error_set(err, -EINVAL, "%d is a thread: give the pid of the process", under);
-    if (r->under_fd >= 0) /* before 5.3 the recording goes on until it is stopped */
-        watch(r->all, r->under_fd);
+    if (r->selection.under_fd >= 0) /* before 5.3 the recording goes on until it is stopped */
+        watch(r->all, r->selection.under_fd);
     return 0;
 }
 
 /* A process that joins may have any ancestors, so no event may be dropped, and perf does not cover it. */
 static void hear_all(struct recorder *r)
 {
-    r->all->stash_long = true;
-    r->all->filter_tried = true;
-    if (r->all->forks)
+    r->all->events.stash_long = true;
+    r->all->filter.tried = true;
+    if (r->all->events.forks)
         event_open_usage(r);
-    r->perf_due_ns = 0;
+    r->events.perf_due_ns = 0;
 }
 
 static void on_change(void *recorders, void *owner, const struct watch_change *c)
@@ -226,33 +226,33 @@ static int open_selector(struct recorders *a, const struct recorder *r, struct b
         .proc_fd = r->proc_fd,
         .root_fd = a->only ? r->root_fd : a->root_fd,
         .overhead_ppm = a->only ? r->options->overhead_ppm : a->account.budget.ppm,
-        .no_events = r->options->no_events || !a->forks,
+        .no_events = r->options->no_events || !a->events.forks,
         .many = !a->only,
     };
-    int code = a->selector ? 0 : select_new(&a->selector, &setup, err);
-    a->account.selector = a->selector;
+    int code = a->select.selector ? 0 : select_new(&a->select.selector, &setup, err);
+    a->account.selector = a->select.selector;
     return code;
 }
 
 /* A process was started. */
 static void watch_selector(struct recorders *a)
 {
-    if (select_starts(a->selector) == a->select_starts)
+    if (select_starts(a->select.selector) == a->select.starts)
         return;
-    a->select_starts = select_starts(a->selector);
-    watch(a, select_fd(a->selector));
+    a->select.starts = select_starts(a->select.selector);
+    watch(a, select_fd(a->select.selector));
 }
 
 /* Adds what this recorder selects. An observer's is matched later: its job begins without members. */
 static int add_selection(struct recorder *r, struct baro_error *err)
 {
     struct recorders *a = r->all;
-    int code = select_add(a->selector, &r->selection, r, &r->select_id, err);
-    if (!r->select_id || (code < 0 && a->only))
+    int code = select_add(a->select.selector, &r->selection.options, r, &r->selection.id, err);
+    if (!r->selection.id || (code < 0 && a->only))
         return code;
-    r->selector = r->sampler.tasks.selector = a->selector;
-    r->next_selecting = a->selecting;
-    a->selecting = r;
+    r->selection.selector = r->sampler.tasks.selector = a->select.selector;
+    r->selection.next = a->select.first;
+    a->select.first = r;
     watch_selector(a);
     return 0;
 }
@@ -260,10 +260,10 @@ static int add_selection(struct recorder *r, struct baro_error *err)
 static int await_members(struct recorder *r, struct baro_error *err)
 {
     uint64_t until = clock_monotonic_ns() + READY_WITHIN;
-    while (!r->selected && !select_is_stuck(r->selector) && clock_monotonic_ns() < until) {
-        struct pollfd p = {.fd = select_fd(r->selector), .events = POLLIN};
+    while (!r->selection.all_matched && !select_is_stuck(r->selection.selector) && clock_monotonic_ns() < until) {
+        struct pollfd p = {.fd = select_fd(r->selection.selector), .events = POLLIN};
         poll(&p, 1, 100);
-        if (select_read(r->selector, on_change, r->all) < 0)
+        if (select_read(r->selection.selector, on_change, r->all) < 0)
             return error_set(err, -EPIPE, "the process that selects has ended");
     }
     return 0;
@@ -271,16 +271,16 @@ static int await_members(struct recorder *r, struct baro_error *err)
 
 int record_select_open(struct recorder *r, struct baro_error *err)
 {
-    r->selection = *r->options->select;
+    r->selection.options = *r->options->select;
     bool selects = recorder_selects(r->options);
     int code = selects ? watch_under(r, err) : 0;
     if (code == 0)
-        code = task_row_use(&r->sampler.tasks, &r->selection, r->root_fd, selects, err);
+        code = task_row_use(&r->sampler.tasks, &r->selection.options, r->root_fd, selects, err);
     if (code == 0 && r->options->resume)
         task_row_resume(&r->sampler.tasks, r->options->resume->header, r->options->resume->last);
     if (code == 0)
-        code = record_sandboxes(r, &r->selection, err);
-    r->selection.pins = r->sampler.tasks.pins;
+        code = record_sandboxes(r, &r->selection.options, err);
+    r->selection.options.pins = r->sampler.tasks.pins;
     if (code == 0)
         code = open_selector(r->all, r, err);
     if (code == 0)
@@ -294,8 +294,8 @@ int record_select_open(struct recorder *r, struct baro_error *err)
 
 void record_select_ready(struct recorders *a)
 {
-    if (a->selector)
-        select_read(a->selector, on_change, a); /* if it has ended, record_select_turn() says so */
+    if (a->select.selector)
+        select_read(a->select.selector, on_change, a); /* if it has ended, record_select_turn() says so */
 }
 
 /* ---- trouble ---- */
@@ -309,7 +309,7 @@ static void note(struct recorder *r, const char *line)
 /* r: whom it is about; NULL: all that select. */
 static void say(struct recorders *a, struct recorder *r, const char *line)
 {
-    for (struct recorder *one = a->selecting; one; one = one->next_selecting) {
+    for (struct recorder *one = a->select.first; one; one = one->selection.next) {
         if (!r || one == r)
             note(one, line);
     }
@@ -322,10 +322,10 @@ static void say(struct recorders *a, struct recorder *r, const char *line)
 static void say_trouble(struct recorders *a, enum select_trouble trouble, struct baro_key hung)
 {
     char line[160];
-    struct recorder *r = hung.pid < 0 ? select_owner(a->selector, (uint32_t)hung.start) : NULL;
+    struct recorder *r = hung.pid < 0 ? select_owner(a->select.selector, (uint32_t)hung.start) : NULL;
     if (trouble == SELECT_HUNG && r) {
         snprintf(line, sizeof(line), "reading the PID file %.80s hangs: it is not followed any more",
-                 r->selection.pins[-1 - hung.pid].path);
+                 r->selection.options.pins[-1 - hung.pid].path);
         say(a, r, line);
     } else if (trouble == SELECT_HUNG && hung.pid > 0) {
         snprintf(line, sizeof(line),
@@ -347,7 +347,7 @@ static void begin_again(struct recorder *r)
         if (r->job.tree.at[i])
             r->job.tree.at[i]->confirmed = false;
     }
-    r->selected = false;
+    r->selection.all_matched = false;
 }
 
 static void note_lost(struct recorder *r, uint64_t lost)
@@ -361,20 +361,20 @@ static void note_lost(struct recorder *r, uint64_t lost)
 void record_select_turn(struct recorders *a)
 {
     struct baro_key hung = {0};
-    if (!a->selector)
+    if (!a->select.selector)
         return;
-    enum select_trouble trouble = select_turn(a->selector, &hung);
+    enum select_trouble trouble = select_turn(a->select.selector, &hung);
     say_trouble(a, trouble, hung);
-    bool again = select_starts(a->selector) != a->select_starts;
+    bool again = select_starts(a->select.selector) != a->select.starts;
     watch_selector(a);
-    uint64_t lost = select_events_lost(a->selector);
-    for (struct recorder *r = a->selecting; r; r = r->next_selecting) {
+    uint64_t lost = select_events_lost(a->select.selector);
+    for (struct recorder *r = a->select.first; r; r = r->selection.next) {
         if (again)
             begin_again(r);
-        if (lost > a->select_lost)
-            note_lost(r, lost - a->select_lost);
+        if (lost > a->select.lost)
+            note_lost(r, lost - a->select.lost);
     }
-    a->select_lost = lost;
+    a->select.lost = lost;
     record_select_ready(a);
     unread_turn(a);
     if (a->only && !a->only->job.selected)
@@ -384,17 +384,17 @@ void record_select_turn(struct recorders *a)
 void record_select_close(struct recorder *r)
 {
     struct recorders *a = r->all;
-    struct recorder **at = &a->selecting;
+    struct recorder **at = &a->select.first;
     while (*at && *at != r)
-        at = &(*at)->next_selecting;
+        at = &(*at)->selection.next;
     if (*at)
-        *at = r->next_selecting;
-    if (a->selector && r->select_id)
-        select_remove(a->selector, r->select_id);
+        *at = r->selection.next;
+    if (a->select.selector && r->selection.id)
+        select_remove(a->select.selector, r->selection.id);
     if (a->only) {
-        select_free(a->selector);
-        a->selector = NULL;
+        select_free(a->select.selector);
+        a->select.selector = NULL;
     }
-    r->selector = NULL;
-    r->under_fd = fd_close(r->under_fd);
+    r->selection.selector = NULL;
+    r->selection.under_fd = fd_close(r->selection.under_fd);
 }

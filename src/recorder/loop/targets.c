@@ -76,7 +76,7 @@ static int watch(struct recorder *r, size_t i, int32_t pid)
         close(fd);
         return 0;
     }
-    r->target_fds[i] = fd;
+    r->targets.fd[i] = fd;
     return 0;
 }
 
@@ -116,7 +116,7 @@ int targets_open(struct recorder *r, struct baro_error *err)
     if (o->n_targets > TARGETS_MAX)
         return error_set(err, BARO_E_RANGE, "%zu targets, at most %u", o->n_targets, TARGETS_MAX);
     for (size_t i = 0; i < TARGETS_MAX; i++)
-        r->target_fds[i] = -1;
+        r->targets.fd[i] = -1;
     for (size_t i = 0; i < o->n_targets; i++) {
         int32_t pid = o->targets[i];
         if (pid == getpid())
@@ -131,7 +131,7 @@ int targets_open(struct recorder *r, struct baro_error *err)
         const struct member *m = sampler_add_target(&r->sampler, pid, err);
         if (!m)
             return err ? err->code : -ESRCH;
-        r->target_keys[i] = m->row.key;
+        r->targets.key[i] = m->row.key;
     }
     return 0;
 }
@@ -143,15 +143,15 @@ static void take_status(struct recorder *r, struct member *m, int status, bool f
         m->status = status;
     }
     if (first) {
-        r->status_known = true;
-        r->status = status;
+        r->end.status_known = true;
+        r->end.status = status;
     }
 }
 
 static struct member *target_of(const struct recorder *r, size_t i)
 {
     struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
-    return m && m->target && baro_key_equal(m->row.key, r->target_keys[i]) ? m : NULL;
+    return m && m->target && baro_key_equal(m->row.key, r->targets.key[i]) ? m : NULL;
 }
 
 /* From now on the recording does not wait for its end. */
@@ -186,7 +186,7 @@ static bool read_status(int fd, bool waits, int *ret)
 void targets_ended(struct recorder *r, size_t i)
 {
     struct member *m = target_of(r, i);
-    int fd = r->target_fds[i], status;
+    int fd = r->targets.fd[i], status;
     if (m) {
         job_ended(&r->job, m, sampler_now(&r->sampler));
         if (sampler_read_member(&r->sampler, m) == 0)
@@ -199,7 +199,7 @@ void targets_ended(struct recorder *r, size_t i)
     if (m && !member_is_gone(m))
         end_target(r, m);
     epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-    r->target_fds[i] = fd_close(fd);
+    r->targets.fd[i] = fd_close(fd);
 }
 
 /* The recording of a group ends when the group was removed or when only zombies are left in it and below it. */
@@ -208,7 +208,7 @@ static void check_group(struct recorder *r)
     if (tree_count(&r->job.tree) > r->job.ended_members)
         return;
     sampler_groups_find_members(&r->sampler);
-    r->finishing = tree_count(&r->job.tree) == r->job.ended_members;
+    r->end.finishing = tree_count(&r->job.tree) == r->job.ended_members;
 }
 
 /* Before 5.3 there is no pidfd: a zombie is noticed at a tick. */
@@ -217,7 +217,7 @@ void targets_check(struct recorder *r)
     if (r->options->cgroup)
         check_group(r);
     for (size_t i = 0; i < r->options->n_targets && r->job.targets; i++) {
-        struct member *m = r->target_fds[i] < 0 ? target_of(r, i) : NULL;
+        struct member *m = r->targets.fd[i] < 0 ? target_of(r, i) : NULL;
         if (m && member_has_ended(m))
             end_target(r, m);
     }
@@ -226,5 +226,5 @@ void targets_check(struct recorder *r)
 void targets_close(struct recorder *r)
 {
     for (size_t i = 0; i < r->options->n_targets && i < TARGETS_MAX; i++)
-        r->target_fds[i] = fd_close(r->target_fds[i]);
+        r->targets.fd[i] = fd_close(r->targets.fd[i]);
 }

@@ -31,7 +31,7 @@ struct end {
 
 static void count(struct recorder *r, const bool may[TASKS_MOST], const struct end *end)
 {
-    for (unsigned t = 0; t < r->selection.rules->n_tasks; t++) {
+    for (unsigned t = 0; t < r->selection.options.rules->n_tasks; t++) {
         if (may[t])
             job_task_unread(&r->job, t + 1, end->has_cpu ? &end->cpu_ns : NULL);
     }
@@ -39,7 +39,7 @@ static void count(struct recorder *r, const bool may[TASKS_MOST], const struct e
 
 static void judge(struct recorder *r, const struct watch_change *c, const struct end *end)
 {
-    const struct select_options *o = &r->selection;
+    const struct select_options *o = &r->selection.options;
     const struct command command = {.cmdline = "",
                                     .exe = "",
                                     .comm = end->comm,
@@ -106,7 +106,7 @@ static bool resolve(struct recorder *r, const struct watch_change *c, bool last)
     bool selects = r->job.selected;
     const struct member *m = selects ? NULL : label_member(r, c);
     bool found = m ? find_member(r, m, &end) : selects ? find_stashed(r->all, c, &end) : find_held(r, c, &end);
-    if (!found && !last && (r->all->usage || !selects))
+    if (!found && !last && (r->all->events.usage || !selects))
         return false;
     sampler_advance(&r->sampler);
     if (found || m || selects || label_was_member(r, c))
@@ -125,9 +125,9 @@ static bool resolve_for(struct recorders *a, const struct unread *u, bool last)
     struct end end;
     if (a->only)
         return resolve(a->only, &u->change, last);
-    if (!last && a->usage && !find_stashed(a, &u->change, &end))
+    if (!last && a->events.usage && !find_stashed(a, &u->change, &end))
         return false;
-    for (struct recorder *r = a->selecting; r; r = r->next_selecting) {
+    for (struct recorder *r = a->select.first; r; r = r->selection.next) {
         if ((!u->of || u->of == r) && !is_earlier(r, &u->change))
             resolve(r, &u->change, true);
     }
@@ -136,12 +136,12 @@ static bool resolve_for(struct recorders *a, const struct unread *u, bool last)
 
 static bool reserve(struct recorders *a)
 {
-    if (a->n_unread < a->cap_unread)
+    if (a->select.n_unread < a->select.cap_unread)
         return true;
-    size_t cap = 2 * a->cap_unread + 64;
-    struct unread *grown = a->cap_unread < UNREAD_MOST ? realloc(a->unread, cap * sizeof(*grown)) : NULL;
-    a->unread = grown ? grown : a->unread;
-    a->cap_unread = grown ? cap : a->cap_unread;
+    size_t cap = 2 * a->select.cap_unread + 64;
+    struct unread *grown = a->select.cap_unread < UNREAD_MOST ? realloc(a->select.unread, cap * sizeof(*grown)) : NULL;
+    a->select.unread = grown ? grown : a->select.unread;
+    a->select.cap_unread = grown ? cap : a->select.cap_unread;
     return grown;
 }
 
@@ -151,40 +151,40 @@ void unread_change(struct recorders *a, struct recorder *r, const struct watch_c
     if (resolve_for(a, &u, false))
         return;
     if (reserve(a))
-        a->unread[a->n_unread++] = u;
+        a->select.unread[a->select.n_unread++] = u;
     else
         resolve_for(a, &u, true);
 }
 
 void unread_turn(struct recorders *a)
 {
-    size_t kept = 0, n = a->n_unread;
+    size_t kept = 0, n = a->select.n_unread;
     uint64_t now = n ? clock_monotonic_ns() : 0;
     for (size_t i = 0; i < n; i++) {
-        const struct unread u = a->unread[i];
+        const struct unread u = a->select.unread[i];
         if (!resolve_for(a, &u, now >= u.until_ns))
-            a->unread[kept++] = u;
+            a->select.unread[kept++] = u;
     }
-    a->n_unread = kept;
+    a->select.n_unread = kept;
 }
 
 void unread_finish(struct recorder *r)
 {
     struct recorders *a = r->all;
     size_t kept = 0;
-    for (size_t i = 0; i < a->n_unread; i++) {
-        const struct unread u = a->unread[i];
+    for (size_t i = 0; i < a->select.n_unread; i++) {
+        const struct unread u = a->select.unread[i];
         if ((!u.of || u.of == r) && !is_earlier(r, &u.change))
             resolve(r, &u.change, true);
         if (!a->only && u.of != r)
-            a->unread[kept++] = u;
+            a->select.unread[kept++] = u;
     }
-    a->n_unread = kept;
+    a->select.n_unread = kept;
 }
 
 void unread_close(struct recorders *a)
 {
-    free(a->unread);
-    a->unread = NULL;
-    a->n_unread = a->cap_unread = 0;
+    free(a->select.unread);
+    a->select.unread = NULL;
+    a->select.n_unread = a->select.cap_unread = 0;
 }

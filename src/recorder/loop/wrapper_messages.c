@@ -79,9 +79,9 @@ static void begin_group(struct recorder *r, const struct link_message *l)
 
 static void on_started(struct recorder *r, const struct link_message *l)
 {
-    r->command = l->pid;
+    r->wrapper.command = l->pid;
     r->job.wrapper.floor_rss = l->floor_rss_bytes;
-    r->job.wrapper.pid = r->wrapper;
+    r->job.wrapper.pid = r->wrapper.pid;
     event_count_pids(r, l->pid);
     begin_group(r, l);
     struct member *m = sampler_add_target(&r->sampler, l->pid, NULL);
@@ -94,7 +94,7 @@ static void on_started(struct recorder *r, const struct link_message *l)
         if (line)
             member_set_cmdline(m, line);
         free(line);
-        if (r->options->children && !member_is_gone(m) && !r->all->forks)
+        if (r->options->children && !member_is_gone(m) && !r->all->events.forks)
             sampler_scan_children(&r->sampler, m);
     }
     if (r->foreign_proc) {
@@ -102,7 +102,7 @@ static void on_started(struct recorder *r, const struct link_message *l)
         snprintf(text, sizeof(text), "%s: only the processes that the wrapper reaps are known", recorder_lacks_proc());
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0, text);
     }
-    r->started = true;
+    r->wrapper.started = true;
     event_drain(r->all);
     recorder_first_tick(r);
 }
@@ -172,7 +172,7 @@ static struct member *find_reaped(struct recorder *r, const struct link_message 
     if (m || reported)
         return m;
     m = tree_find(&r->job.tree, l->pid);
-    if (m && l->pid != r->command)
+    if (m && l->pid != r->wrapper.command)
         return NULL; /* the pid has been reused, and the process that was reaped was never seen */
     return job_add(&r->job, l->pid, NULL, BARO_ORIGIN_ADOPTED, t);
 }
@@ -180,10 +180,10 @@ static struct member *find_reaped(struct recorder *r, const struct link_message 
 static void on_reaped(struct recorder *r, const struct link_message *l)
 {
     uint64_t t = recorder_since(r, l->t_ns);
-    if (l->pid == r->command) {
-        r->status_known = true;
-        r->status = l->status;
-        r->end_ns = t;
+    if (l->pid == r->wrapper.command) {
+        r->end.status_known = true;
+        r->end.status = l->status;
+        r->end.t_ns = t;
     }
     struct member *m = find_reaped(r, l, t);
     if (!m) {
@@ -206,11 +206,11 @@ static void on_reaped(struct recorder *r, const struct link_message *l)
 
 static void on_message(struct recorder *r, const struct link_message *l)
 {
-    struct member *m = tree_find(&r->job.tree, r->command);
+    struct member *m = tree_find(&r->job.tree, r->wrapper.command);
     switch (l->kind) {
     case LINK_STARTED: on_started(r, l); break;
     case LINK_FAILED:
-        r->finishing = true;
+        r->end.finishing = true;
         recorder_event(r, BARO_EVENT_WARNING, NULL, (uint64_t)l->number, "the command could not be executed");
         break;
     case LINK_REAPED: on_reaped(r, l); break;
@@ -219,11 +219,11 @@ static void on_message(struct recorder *r, const struct link_message *l)
     case LINK_CONTINUED: recorder_event(r, BARO_EVENT_CONT, m, 0, ""); break;
     case LINK_ENDED:
         take_totals(r, l);
-        if (!r->status_known && r->started) { /* LINK_REAPED of the command was lost: the socket was full */
-            r->status_known = true;
-            r->status = l->status;
+        if (!r->end.status_known && r->wrapper.started) { /* LINK_REAPED of the command was lost: the socket was full */
+            r->end.status_known = true;
+            r->end.status = l->status;
         }
-        r->finishing = true;
+        r->end.finishing = true;
         break;
     default: break;
     }
@@ -231,26 +231,26 @@ static void on_message(struct recorder *r, const struct link_message *l)
 
 static void on_wrapper_lost(struct recorder *r)
 {
-    r->wrapper_lost = true;
-    epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, r->link_fd, NULL);
-    r->link_fd = -1;
+    r->wrapper.is_lost = true;
+    epoll_ctl(r->all->epoll_fd, EPOLL_CTL_DEL, r->wrapper.link_fd, NULL);
+    r->wrapper.link_fd = -1;
     sampler_forget_wake(&r->sampler);
     r->job.wrapper.pid = 0;
     r->job.adopts = false;
-    if (r->started)
+    if (r->wrapper.started)
         recorder_event(r, BARO_EVENT_WRAPPER_LOST, NULL, 0, "the wrapper went away; the job goes on");
     else
-        r->finishing = true;
+        r->end.finishing = true;
 }
 
 static bool receive(struct recorder *r, struct link_message *l)
 {
     ssize_t n;
     do
-        n = recv(r->link_fd, l, sizeof(*l), MSG_DONTWAIT);
+        n = recv(r->wrapper.link_fd, l, sizeof(*l), MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n == 0 || (n < 0 && errno != EAGAIN))
-        r->link_closed = true;
+        r->wrapper.link_closed = true;
     return n == (ssize_t)sizeof(*l) && l->stat_len <= sizeof(l->stat);
 }
 
@@ -261,15 +261,15 @@ void wrapper_drain(struct recorder *r)
     struct link_message l[MESSAGES_AT_ONCE];
     unsigned n = 0;
     bool reaped = false;
-    if (r->link_fd < 0)
+    if (r->wrapper.link_fd < 0)
         return;
     while (n < MESSAGES_AT_ONCE && receive(r, &l[n]))
         reaped |= l[n++].kind == LINK_REAPED;
     if (reaped)
         event_drain(r->all);
-    for (unsigned i = 0; i < n && !r->finishing; i++)
+    for (unsigned i = 0; i < n && !r->end.finishing; i++)
         on_message(r, &l[i]);
-    if (r->link_closed && !r->finishing)
+    if (r->wrapper.link_closed && !r->end.finishing)
         on_wrapper_lost(r);
 }
 

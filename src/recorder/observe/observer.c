@@ -30,17 +30,17 @@ struct observer {
 /* No event refers to it any more. */
 static void forget(struct recorders *a, const struct recorder *r)
 {
-    struct recorder **at = &a->active;
+    struct recorder **at = &a->events.active;
     size_t kept = 0;
     while (*at && *at != r)
-        at = &(*at)->active_next;
+        at = &(*at)->events.next_active;
     if (*at)
-        *at = r->active_next;
-    for (size_t i = 0; i < a->n_deferred_execs; i++) {
-        if (a->deferred_execs[i].recorder != r)
-            a->deferred_execs[kept++] = a->deferred_execs[i];
+        *at = r->events.next_active;
+    for (size_t i = 0; i < a->events.n_deferred_execs; i++) {
+        if (a->events.deferred_execs[i].recorder != r)
+            a->events.deferred_execs[kept++] = a->events.deferred_execs[i];
     }
-    a->n_deferred_execs = kept;
+    a->events.n_deferred_execs = kept;
 }
 
 static void share_equally(struct recorders *a)
@@ -67,7 +67,7 @@ int observe_begin(struct observer *o, const struct record_options *job, struct r
     if (!r)
         return error_set(err, -ENOMEM, "out of memory");
     r->all = &o->all;
-    r->link_fd = -1;
+    r->wrapper.link_fd = -1;
     int code = recorder_begin(r, job, err);
     if (code == 0 && recorders_add(&o->all, r) < 0)
         code = error_set(err, -ENOMEM, "out of memory");
@@ -86,7 +86,7 @@ int observe_begin(struct observer *o, const struct record_options *job, struct r
 
 void observe_end(struct observer *o, struct recorder *job)
 {
-    job->detached = true;
+    job->end.detached = true;
     end(o, job);
 }
 
@@ -94,7 +94,7 @@ void observe_end(struct observer *o, struct recorder *job)
 
 static uint64_t select_due(const struct observer *o)
 {
-    return o->all.selecting ? o->selected_ns + SELECT_EVERY : UINT64_MAX;
+    return o->all.select.first ? o->selected_ns + SELECT_EVERY : UINT64_MAX;
 }
 
 static uint64_t next_due(const struct observer *o)
@@ -103,8 +103,8 @@ static uint64_t next_due(const struct observer *o)
     uint64_t due = a->n ? recorders_due_ns(a->due[0]) : UINT64_MAX;
     if (due < o->held_until_ns)
         due = o->held_until_ns;
-    if (a->drain_due_ns && a->drain_due_ns < due)
-        due = a->drain_due_ns;
+    if (a->events.drain_due_ns && a->events.drain_due_ns < due)
+        due = a->events.drain_due_ns;
     if (select_due(o) < due)
         due = select_due(o);
     return o->turn_due_ns < due ? o->turn_due_ns : due;
@@ -113,7 +113,7 @@ static uint64_t next_due(const struct observer *o)
 /* When the budget allows the tick that is due. A delay below one interval is none. */
 static uint64_t paid_ns(struct recorder *r, uint64_t now_ns)
 {
-    uint64_t now = recorder_since(r, now_ns), due = r->tick_due_ns;
+    uint64_t now = recorder_since(r, now_ns), due = r->pace.tick_due_ns;
     uint64_t interval = schedule_interval(r->options->interval_ns, due);
     uint64_t next = now < due + interval ? now : due;
     return r->header.start_monotonic_ns + sampler_wait(&r->sampler, now, next, interval);
@@ -122,7 +122,7 @@ static uint64_t paid_ns(struct recorder *r, uint64_t now_ns)
 static void tick(struct observer *o, struct recorder *r)
 {
     recorder_scheduled_tick(r);
-    if (!r->resting) {
+    if (!r->pace.is_resting) {
         limits_turn(r);
         targets_check(r);
     }
@@ -145,7 +145,7 @@ static void tick_due(struct observer *o)
             return;
         paid = paid_ns(r, now);
         if (paid > now) {
-            r->held = true;
+            r->pace.is_held = true;
             o->held_until_ns = paid;
             return;
         }
@@ -159,12 +159,12 @@ static void dispatch(struct observer *o, uint64_t fd)
         o->stopping = true;
         return;
     }
-    if (o->all.selector && fd == (uint64_t)(unsigned)select_fd(o->all.selector)) {
+    if (o->all.select.selector && fd == (uint64_t)(unsigned)select_fd(o->all.select.selector)) {
         event_drain(&o->all); /* as in loop.c */
         record_select_ready(&o->all);
         return;
     }
-    o->all.listening = false; /* EPOLLONESHOT */
+    o->all.events.listening = false; /* EPOLLONESHOT */
     event_ready(&o->all);
 }
 
@@ -191,7 +191,7 @@ static void run(struct observer *o)
         for (int i = 0; i < n; i++)
             dispatch(o, events[i].data.u64);
         uint64_t now = clock_monotonic_ns();
-        if (a->drain_due_ns && now >= a->drain_due_ns)
+        if (a->events.drain_due_ns && now >= a->events.drain_due_ns)
             event_drain(a);
         if (now >= select_due(o)) {
             record_select_turn(a);
@@ -224,7 +224,7 @@ static int open_all(struct observer *o, struct baro_error *err)
     a->account.worker = o->options->worker;
     a->account.route = route;
     a->account.route_context = o;
-    a->stash_long = true;
+    a->events.stash_long = true;
     share_equally(a);
     a->proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     a->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -246,7 +246,7 @@ int observe_run(const struct observe_options *options, struct baro_error *err)
         run(&o);
     while (o.all.n) {
         struct recorder *r = o.all.due[o.all.n - 1];
-        r->leaves = !r->options->host_alone;
+        r->end.leaves = !r->options->host_alone;
         observe_end(&o, r);
     }
     recorders_done(&o.all);

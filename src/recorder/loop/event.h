@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forks, execs and exits: from the event sources to the members. */
+#ifndef RECORDER_LOOP_EVENT_H
+#define RECORDER_LOOP_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/events/events.h"
+#include "kernel/events/filter.h"
+
+struct member;
+struct recorder;
+struct recorders;
+
+/* Exits that taskstats reported before the process was known as a member: its fork was not read yet, or it was not
+ * selected yet, and the process that selects may be a second behind. One for each pid, modulo these. */
+#define STASH_MAX 256u
+#define STASH_LONG 4096u
+#define DEFERRED_EXECS_MAX 64u
+
+struct stash {
+    int32_t pid;
+    struct exits_event event;
+};
+
+/* Of all recorders of a process. */
+struct event_sources {
+    struct exits_source *forks; /* source of forks, execs and exits; NULL: scanning */
+    struct exits_source *usage; /* source of what ended processes used; may be the same as forks; NULL: none */
+    bool usage_tried;
+    bool unpollable;         /* the descriptor of forks can't be added to the epoll */
+    bool listening;          /* the epoll reports the next event */
+    uint64_t read_until_ns;  /* absolute: all events until then were read */
+    uint64_t drain_due_ns;   /* absolute; 0: nothing to drain */
+    uint64_t drain_delay_ns; /* the longest that the buffer allows */
+    unsigned foreign_drains; /* drains in a row without an event of a member */
+    struct recorder *active; /* those whose members events were about since the last drain */
+    /* Processes that executed a program and are read once they have lived for a while (EXEC_READ_AFTER). */
+    struct deferred_exec {
+        struct recorder *recorder;
+        int32_t pid;
+    } deferred_execs[DEFERRED_EXECS_MAX];
+    size_t n_deferred_execs;
+    struct stash *stash;
+    size_t stash_size;
+    bool stash_long; /* processes are selected */
+};
+
+/* event_filter.c: the kernel drops foreign events. */
+struct event_filter {
+    struct exits_filter *in_kernel; /* NULL: none */
+    /* It drops foreign events; since the last drain a member was found that it did not know. */
+    bool tried, holds, is_behind;
+    uint32_t gaps;
+    uint64_t found, ended, foreign_forks;
+};
+
+/* Of one recorder. */
+struct recorder_events {
+    struct member *touched, *touched_last; /* an event was about them since the last drain */
+    struct recorder *next_active;          /* the next one with such members */
+    bool is_active;
+    uint64_t perf_due_ns; /* when perf is opened, so that the command does not wait for it; 0: never, or done */
+    size_t n_attached;    /* processes that perf is attached to */
+    bool perf_is_partial; /* perf could not be attached to some member */
+    uint64_t forks;       /* members added because of a fork event */
+    uint64_t found;       /* members added otherwise, at the last check */
+};
+
+/* event_route.c: which recorders an event is about */
+int event_read(struct recorders *a); /* reads all queued events; returns how many */
+
+/* event_apply.c: applies events to the members */
+void event_apply(struct recorder *r, const struct exits_event *e);
+void event_apply_usage(struct recorder *r, const struct exits_event *e); /* from the source of usage */
+void event_lost_usage(struct recorder *r, uint64_t times);
+void event_stash(struct recorders *a, const struct exits_event *e); /* usage of a process that is not known yet */
+void event_lost(struct recorder *r, uint64_t times);
+void event_touch(struct recorder *r, struct member *m); /* after the drain, this member is read */
+/* What was reported of the end of a process that is no member; NULL: nothing. */
+const struct exits_event *event_find_stashed(const struct recorders *a, int32_t pid, uint64_t begin_ns);
+void event_take_stashed(struct recorder *r, struct member *m); /* usage that was reported before its fork was read */
+
+/* event_sources.c: opens and reads the event sources */
+void event_open(struct recorder *r);
+void event_open_all(struct recorders *a);               /* of an observer, before its first job */
+void event_open_usage(struct recorder *r);              /* after the first fork: an exit will follow */
+void event_count_pids(struct recorder *r, int32_t pid); /* before the job can fork unobserved; 0: processes are there */
+void event_drain(struct recorders *a);
+bool event_is_silent(const struct recorders *a); /* no event is queued: one would have woken the recorder */
+void event_ready(struct recorders *a);
+void event_activate(struct recorder *r); /* the current drain has an event of this one */
+void event_catch_up(void *recorder);     /* reads events within a tick; for struct sampler_options */
+void event_close(struct recorders *a);
+void event_use(struct recorder *r, struct exits_source *source); /* uses it as the source of forks from now on */
+
+/* event_filter.c: lets the kernel drop foreign events */
+void event_filter(struct recorder *r, int events);       /* after a drain that returned so many events */
+void event_filter_fork(struct recorder *r, int32_t pid); /* the fork of a member was read */
+void event_filter_usage(struct recorders *a);            /* a source of usage was opened */
+
+/* event_perf.c: perf, which has to be attached to each member */
+void event_open_late(struct recorder *r);
+void event_verify(struct recorder *r);          /* after members were found otherwise: had perf reported their forks? */
+void event_check_survivors(struct recorder *r); /* at the end: may living members have forked unobserved? */
+
+#endif

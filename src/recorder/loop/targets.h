@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is attached to: the processes that the user named. */
+#ifndef RECORDER_LOOP_TARGETS_H
+#define RECORDER_LOOP_TARGETS_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "libbaro/sample/sample.h"
+
+#define TARGETS_MAX 64u
+
+struct member;
+struct recorder;
+
+struct targets {
+    int fd[TARGETS_MAX]; /* pidfds */
+    struct baro_key key[TARGETS_MAX];
+};
+
+int targets_open(struct recorder *r, struct baro_error *err);
+/* Makes a process and what it starts members. NULL: it can't be recorded. */
+struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *err);
+void targets_ended(struct recorder *r, size_t i);
+void targets_check(struct recorder *r); /* after a tick: for targets without a pidfd */
+void targets_close(struct recorder *r);
+
+#endif
