@@ -137,7 +137,7 @@ static void gather(struct kernel *k, struct member *m);
 static void told_by_wrapper(struct kernel *k, struct process *p)
 {
     struct member *m = tree_find(&k->job.tree, p->pid);
-    if (!m || (m->stat_was_read && m->row.key.start != p->start))
+    if (!m || (m->reading.stat_was_read && m->row.key.start != p->start))
         return;
     fill(k, m);
     member_make_usage(m)->has_cpu = true;
@@ -189,7 +189,7 @@ static void end(struct kernel *k, int i)
         k->event[k->n_events++] = (struct event){false, p->pid, 0, (++k->clock, now(k)), all > cut ? all - cut : 0};
     }
     struct member *m = k->recorder == INFORMED ? tree_find(&k->job.tree, p->pid) : NULL;
-    if (m && (!m->stat_was_read || m->row.key.start == p->start)) {
+    if (m && (!m->reading.stat_was_read || m->row.key.start == p->start)) {
         uint64_t all = p->own_user + p->own_system, cut = dice(k, CUT);
         job_ended(&k->job, m, now(k));
         member_make_usage(m)->has_cpu = true;

@@ -39,7 +39,7 @@ static int set_up(void **state)
         f->tree[k].owner = &f->tree[k];
         for (int32_t pid = 1; pid <= PIDS; pid++) {
             struct member *m = member_of(f, k, pid);
-            m->tree = &f->tree[k];
+            m->links.tree = &f->tree[k];
             m->row.key.pid = pid;
             if (has(k, pid))
                 directory_add(&f->d, m);
@@ -102,7 +102,7 @@ static void removed(void **state)
 static void two_members_of_a_job(void **state)
 {
     struct fixture *f = *state;
-    struct member again = {.tree = &f->tree[3], .row.key.pid = 2520};
+    struct member again = {.links.tree = &f->tree[3], .row.key.pid = 2520};
     directory_add(&f->d, &again);
     expect_jobs(f, 2520, 0, 0);
     directory_remove(&f->d, member_of(f, 3, 2520));

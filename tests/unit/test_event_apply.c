@@ -50,7 +50,7 @@ static int begin(void **state)
     struct member *known = job_add(&g.r.job, KNOWN, parent, BARO_ORIGIN_SCAN, 1250 * MS);
     assert_non_null(known);
     known->row.key.start = START;
-    known->stat_was_read = true;
+    known->reading.stat_was_read = true;
     *state = &g;
     return 0;
 }
@@ -119,7 +119,7 @@ static void fork_is_read_after_the_process_has_gone(void **state)
     g->r.sampler.sampling.options.start_monotonic_ns = clock_monotonic_ns() - 1290 * MS;
     sampler_gone(&g->r.sampler, known, 1250 * MS);
     assert_int_equal(started_after_fork_at(g, 1260 * MS), 2);
-    assert_int_equal(known->begin_ns, 1260 * MS);
+    assert_int_equal(known->life.begin_ns, 1260 * MS);
     exits_report(&g->r.job, 1300 * MS);
     assert_int_equal(g->r.job.ended, 1);
     assert_int_equal(started_after_fork_at(g, 1260 * MS), 2); /* as another source repeats it */

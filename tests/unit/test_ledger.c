@@ -28,7 +28,8 @@ static void put(struct member *m, enum process_metric id, uint64_t v)
 static struct process *same(struct kernel *k, const struct member *m)
 {
     struct process *p = &k->at[m->row.key.pid - 100];
-    bool other = m->stat_was_read ? m->row.key.start != p->start : m->begin_ns && m->begin_ns != p->start * TICK;
+    bool other = m->reading.stat_was_read ? m->row.key.start != p->start
+                                          : m->life.begin_ns && m->life.begin_ns != p->start * TICK;
     if (p->life == FREE || other)
         return NULL;
     return p;
@@ -37,7 +38,7 @@ static struct process *same(struct kernel *k, const struct member *m)
 static void fill(struct kernel *k, struct member *m)
 {
     struct process *p = same(k, m);
-    m->stat_was_read = true;
+    m->reading.stat_was_read = true;
     m->row.key.start = p->start;
     if (p->ignores)
         job_ignores_children(&k->job, m);
@@ -48,7 +49,7 @@ static void fill(struct kernel *k, struct member *m)
     put(m, PROCESS_children_cpu_system, p->reaped_system / TICK * TICK);
     put(m, PROCESS_children_faults_minor, p->reaped_faults);
     struct member *parent = p->parent >= 0 ? tree_find(&k->job.tree, k->at[p->parent].pid) : NULL;
-    if (parent != m->parent)
+    if (parent != m->links.parent)
         tree_set_parent(m, parent);
 }
 
@@ -62,8 +63,8 @@ static void gone(struct kernel *k, struct member *m)
 
 static void gather(struct kernel *k, struct member *m)
 {
-    for (struct member *c = m->first_child, *next; c; c = next) {
-        next = c->sibling_next;
+    for (struct member *c = m->links.first_child, *next; c; c = next) {
+        next = c->links.sibling_next;
         if (same(k, c))
             continue;
         job_absorbed(&k->job, c);
@@ -73,8 +74,8 @@ static void gather(struct kernel *k, struct member *m)
 
 static void missing(struct kernel *k, struct member *m)
 {
-    bool parent_just_went = m->successor && m->successor_epoch == k->job.tree.epoch;
-    if (k->recorder == LATE && !m->parent && !parent_just_went && k->job.wrapper.pid) {
+    bool parent_just_went = m->account.successor && m->account.successor_epoch == k->job.tree.epoch;
+    if (k->recorder == LATE && !m->links.parent && !parent_just_went && k->job.wrapper.pid) {
         if (job_expect_reaping(&k->job, m, now(k)) < PATIENCE)
             return;
     }
@@ -101,7 +102,7 @@ static bool read_again(void *context, struct member *m)
 static struct member *member_of(struct kernel *k, int32_t pid)
 {
     struct member *m = tree_find(&k->job.tree, pid);
-    for (struct member *g = m ? NULL : k->job.gone; g; g = g->list_next) {
+    for (struct member *g = m ? NULL : k->job.gone; g; g = g->links.list_next) {
         if (g->row.key.pid == pid)
             return g;
     }
@@ -112,14 +113,14 @@ static void told_fork(struct kernel *k, const struct event *e)
 {
     struct member *m = tree_find(&k->job.tree, e->pid), *parent = member_of(k, e->ppid);
     struct member *left_by = parent && member_is_gone(parent) ? parent : NULL;
-    if (m && (m->begin_ns < e->t || member_has_ended(m)))
+    if (m && (m->life.begin_ns < e->t || member_has_ended(m)))
         gone(k, m);
     m = job_add(&k->job, e->pid, left_by ? NULL : parent, BARO_ORIGIN_EVENT, e->t);
     assert_non_null(m);
-    m->begin_ns = e->t;
+    m->life.begin_ns = e->t;
     if (left_by) {
-        m->successor = left_by;
-        m->successor_epoch = k->job.tree.epoch;
+        m->account.successor = left_by;
+        m->account.successor_epoch = k->job.tree.epoch;
     }
 }
 
@@ -132,7 +133,7 @@ static void drain_events(struct kernel *k)
             told_fork(k, e);
         } else if (m) {
             job_ended(&k->job, m, e->t);
-            m->end_reported = true;
+            m->life.end_reported = true;
             member_make_usage(m)->has_cpu = true;
             member_make_usage(m)->cpu_ns = e->usage + (k->has_steal ? e->usage % STEAL : 0);
             member_make_usage(m)->cpu_unsure_ns = k->has_steal ? STEAL : 0;
@@ -140,7 +141,7 @@ static void drain_events(struct kernel *k)
     }
     for (size_t i = 0; i < k->n_events; i++) { /* a read of each that has ended, in their order */
         struct member *m = tree_find(&k->job.tree, k->event[i].pid);
-        if (!m || !member_has_ended(m) || (!m->parent && k->job.wrapper.pid))
+        if (!m || !member_has_ended(m) || (!m->links.parent && k->job.wrapper.pid))
             continue;
         if (same(k, m)) {
             fill(k, m);
@@ -171,7 +172,7 @@ static void drain_messages(struct kernel *k)
             take_totals(k, l);
             continue;
         }
-        m->stat_was_read = true;
+        m->reading.stat_was_read = true;
         m->row.key.start = l->start;
         if (l->ignores)
             job_ignores_children(&k->job, m);
@@ -184,7 +185,7 @@ static void drain_messages(struct kernel *k)
         member_make_usage(m)->has_cpu = true;
         member_make_usage(m)->cpu_ns = l->own_user + l->own_system;
         member_make_usage(m)->cpu_unsure_ns = 0;
-        m->cpu_final = true;
+        m->life.cpu_final = true;
         job_reaped(&k->job, m, l->t);
         if (member_is_gone(m)) {
             take_totals(k, l);
@@ -207,7 +208,7 @@ static void discover(struct kernel *k)
         for (int i = 0; i < k->n; i++) {
             struct process *p = &k->at[i];
             struct member *known = tree_find(&k->job.tree, p->pid);
-            if (p->life == FREE || (known && (!known->stat_was_read || known->row.key.start == p->start)))
+            if (p->life == FREE || (known && (!known->reading.stat_was_read || known->row.key.start == p->start)))
                 continue;
             if (known)
                 gone(k, known);
@@ -231,9 +232,9 @@ static void check_order(struct kernel *k)
 {
     for (size_t i = 0; i < k->job.tree.n; i++) {
         struct member *parent = k->job.tree.at[i];
-        for (struct member *m = parent && job_gained(parent) ? parent->first_child : NULL, *next; m; m = next) {
-            next = m->sibling_next;
-            if (m->index < i && !same(k, m))
+        for (struct member *m = parent && job_gained(parent) ? parent->links.first_child : NULL, *next; m; m = next) {
+            next = m->links.sibling_next;
+            if (m->links.index < i && !same(k, m))
                 gone(k, m);
         }
     }
@@ -325,20 +326,21 @@ static void check_sums(const struct job *j)
         for (int c = 0; c < LEDGER_MAX && !member_is_reap_pending(m); c++)
             all.ledger[c] += job_ledger(m, (enum ledger_counter)c);
         uint64_t own = m->row.value[PROCESS_cpu], seen = own;
-        if (member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own && !m->cpu_final)
+        if (member_usage(m)->has_cpu && member_usage(m)->cpu_ns > own && !m->life.cpu_final)
             own = member_usage(m)->cpu_ns;
-        all.counted += own - (m->base ? m->base[BASE_CPU] : 0);
-        all.split[0] += m->row.value[PROCESS_cpu_user] - (m->base ? m->base[BASE_CPU_USER] : 0);
-        all.split[1] += m->row.value[PROCESS_cpu_system] - (m->base ? m->base[BASE_CPU_SYSTEM] : 0);
+        all.counted += own - (m->account.base ? m->account.base[BASE_CPU] : 0);
+        all.split[0] += m->row.value[PROCESS_cpu_user] - (m->account.base ? m->account.base[BASE_CPU_USER] : 0);
+        all.split[1] += m->row.value[PROCESS_cpu_system] - (m->account.base ? m->account.base[BASE_CPU_SYSTEM] : 0);
         all.unsure += own - seen < member_usage(m)->cpu_unsure_ns ? own - seen : member_usage(m)->cpu_unsure_ns;
         all.reap_pending += member_is_reap_pending(m) ? own + m->row.value[PROCESS_children_cpu_user] +
                                                             m->row.value[PROCESS_children_cpu_system]
                                                       : 0;
-        all.run_delay += m->row.value[PROCESS_run_delay] - (m->base ? m->base[BASE_RUN_DELAY] : 0);
-        all.switches[0] += m->row.value[PROCESS_switches_voluntary] - (m->base ? m->base[BASE_SWITCHES_VOLUNTARY] : 0);
-        all.switches[1] +=
-            m->row.value[PROCESS_switches_involuntary] - (m->base ? m->base[BASE_SWITCHES_INVOLUNTARY] : 0);
-        all.parents += m->had_child || m->row.value[PROCESS_children_faults_minor] > 0;
+        all.run_delay += m->row.value[PROCESS_run_delay] - (m->account.base ? m->account.base[BASE_RUN_DELAY] : 0);
+        all.switches[0] +=
+            m->row.value[PROCESS_switches_voluntary] - (m->account.base ? m->account.base[BASE_SWITCHES_VOLUNTARY] : 0);
+        all.switches[1] += m->row.value[PROCESS_switches_involuntary] -
+                           (m->account.base ? m->account.base[BASE_SWITCHES_INVOLUNTARY] : 0);
+        all.parents += m->account.had_child || m->row.value[PROCESS_children_faults_minor] > 0;
     }
     assert_memory_equal(&all, &j->sums, sizeof(all));
 }
@@ -521,8 +523,8 @@ static void found_again_is_reported_once(void **state)
     assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
     for (int i = 0; i < 4; i++) {
         struct member *m = job_add(&j, 200, NULL, i ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, at[i].begin_ns);
-        m->stat_was_read = true;
-        m->begin_ns = at[i].begin_ns;
+        m->reading.stat_was_read = true;
+        m->life.begin_ns = at[i].begin_ns;
         m->row.key.start = at[i].start;
         job_gone(&j, m, at[i].end_ns, at[i].end_ns);
         job_settle(&j, at[i].end_ns, NULL, NULL);
@@ -544,7 +546,7 @@ static void the_last_exits_are_known_by_any_pid(void **state)
     assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
     for (int i = 0; i < 1000; i++) {
         struct member *m = job_add(&j, 1000 + 256 * i, NULL, BARO_ORIGIN_EVENT, 10 * i);
-        m->begin_ns = 10 * i;
+        m->life.begin_ns = 10 * i;
         job_gone(&j, m, 10 * i + 5, 10 * i + 5);
         job_settle(&j, 10 * i + 5, NULL, NULL);
     }
@@ -591,7 +593,7 @@ static void lives_of_a_member(void **state)
     job_ended(&j, m, 7);
     job_ended(&j, m, 8); /* reported twice: the first one is kept */
     assert_int_equal(member_state(m), MEMBER_ENDED);
-    assert_int_equal(m->end_ns, 7);
+    assert_int_equal(m->life.end_ns, 7);
     assert_int_equal(j.ended_members, 1);
     job_revive(&j, m);
     assert_int_equal(member_state(m), MEMBER_ALIVE);
@@ -599,10 +601,10 @@ static void lives_of_a_member(void **state)
     job_gone(&j, m, 9, 10); /* its parent reaped it */
     job_gone(&j, m, 11, 12);
     assert_int_equal(member_state(m), MEMBER_GONE);
-    assert_int_equal(m->end_ns, 9);
-    assert_int_equal(m->gone_ns, 10);
+    assert_int_equal(m->life.end_ns, 9);
+    assert_int_equal(m->life.gone_ns, 10);
     assert_int_equal(j.n_gone, 1);
-    assert_false(m->absorbed);
+    assert_false(m->life.reaped_by_parent);
     job_reaped(&j, m, 13); /* it was an orphan: the wrapper's report comes late */
     assert_int_equal(member_state(m), MEMBER_GONE_REAPED);
     assert_int_equal(j.ended_members, 0);
@@ -619,7 +621,7 @@ static void lives_of_a_member(void **state)
     job_gone(&j, parent, 26, 27);
     assert_int_equal(member_state(parent), MEMBER_GONE_REAPED);
     assert_int_equal(j.ended_members + j.targets, 0);
-    assert_false(parent->absorbed); /* its last values are known: no process had to take over anything */
+    assert_false(parent->life.reaped_by_parent); /* its last values are known: no process had to take over anything */
     reports = 0;
     job_settle(&j, 30, NULL, NULL);
     assert_int_equal(j.n_gone, 0);
@@ -628,7 +630,7 @@ static void lives_of_a_member(void **state)
     assert_int_equal(member_state(m), MEMBER_FREE);
     m = job_add(&j, 302, NULL, BARO_ORIGIN_ADOPTED, 40);
     job_gone(&j, m, 41, 42); /* no parent in the job, and the wrapper did not report it: its parent had reaped it */
-    assert_true(m->absorbed);
+    assert_true(m->life.reaped_by_parent);
     job_done(&j);
 }
 

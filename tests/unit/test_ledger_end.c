@@ -45,7 +45,7 @@ static void begin_pair(struct job *j, struct member **ret_command, struct member
     put(*ret_child, PROCESS_cpu_user, 80 * MS);
     put(*ret_command, PROCESS_threads, 1);
     put(*ret_command, PROCESS_io_rchar, 0);
-    (*ret_child)->end_reported = true;
+    (*ret_child)->life.end_reported = true;
 }
 
 /* The wrapper reaped the command, and its totals since the start are `total_ns`. */
@@ -79,7 +79,7 @@ static void child_of_a_zombie_counts_once(void **state)
     (void)state;
     begin_pair(&j, &command, &child);
     job_gone(&j, child, 10 * MS, 11 * MS);
-    command->end_ns = 12 * MS;
+    command->life.end_ns = 12 * MS;
     put(command, PROCESS_state, 'Z');
     put(command, PROCESS_children_cpu_user, 80 * MS);
     put(command, PROCESS_children_faults_minor, 57);
@@ -170,7 +170,7 @@ static void left_child_is_reported_by_the_wrapper(void **state)
     job_settle(&j, 22 * MS, is_there, NULL);
     assert_ptr_equal(job_claim(&j, 401, 0, 22 * MS, &reported), child);
     job_reaped(&j, child, 20 * MS);
-    child->io_final = true;
+    child->life.io_final = true;
     j.wrapper.total[LEDGER_CPU_USER] = 80 * MS;
     close_pair(&j, value);
     assert_int_equal(value[JOB_cpu], 80 * MS);
@@ -197,7 +197,7 @@ static void child_of_the_first_of_a_namespace(void **state)
         put(lost, PROCESS_io_rchar, 5000);
         if (way <= PERF) {
             struct member_usage *u = member_make_usage(lost);
-            u->has_cpu = lost->end_reported = true;
+            u->has_cpu = lost->life.end_reported = true;
             u->source = way == PERF ? BARO_EXIT_PERF : BARO_EXIT_TASKSTATS;
             u->cpu_ns = 300 * MS;
             u->cpu_unsure_ns = way == PERF ? 20 * MS : 0;
@@ -249,8 +249,8 @@ static void exits_in_their_order(void **state)
     struct member *parent = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
     for (int32_t i = 0; i < N; i++)
         assert_non_null(job_add(&j, 401 + i, parent, BARO_ORIGIN_EVENT, 6));
-    while (parent->first_child) {
-        struct member *m = parent->first_child;
+    while (parent->links.first_child) {
+        struct member *m = parent->links.first_child;
         job_gone(&j, m, end_ms[m->row.key.pid - 401] * MS, 20 * MS);
     }
     job_settle(&j, 20 * MS, is_there, NULL);

@@ -38,7 +38,7 @@ static struct member *find(struct job *j, int32_t pid, uint64_t start, struct me
     struct member *m = job_add(j, pid, parent, BARO_ORIGIN_SCAN, 20000 * MS);
     assert_non_null(m);
     m->row.key.start = start;
-    m->stat_was_read = true;
+    m->reading.stat_was_read = true;
     put(m, PROCESS_cpu_user, user_ms * MS);
     put(m, PROCESS_cpu_system, 0);
     put(m, PROCESS_cpu, user_ms * MS);
@@ -214,7 +214,7 @@ static struct member *join(struct job *j, int32_t pid, uint64_t start, unsigned 
     if (job_resume_knows(j, m))
         job_resume_member(j, m);
     else
-        memset(m->base, 0, BASE_MAX * sizeof(*m->base)); /* as set_base() of recorder/loop/selected.c */
+        memset(m->account.base, 0, BASE_MAX * sizeof(*m->account.base)); /* as set_base() of recorder/loop/selected.c */
     return m;
 }
 

@@ -71,8 +71,8 @@ static void put(struct member *m, enum process_metric id, uint64_t v)
 static struct member *join(struct recording *r, int32_t pid, unsigned task, uint64_t begin_ns)
 {
     struct member *m = job_add(&r->job, pid, NULL, BARO_ORIGIN_EVENT, begin_ns);
-    m->begin_ns = begin_ns;
-    m->stat_was_read = true;
+    m->life.begin_ns = begin_ns;
+    m->reading.stat_was_read = true;
     job_join(&r->job, m, task, begin_ns);
     put(m, PROCESS_threads, 1);
     return m;
@@ -294,7 +294,7 @@ static void test_last_read_as_a_zombie(void **state)
     struct member *a = join(r, 11, 1, 0), *b = join(r, 12, 2, 0);
     a->row.value[PROCESS_cpu] = b->row.value[PROCESS_cpu] = 7 * MS;
     a->row.absent[PROCESS_cpu] = b->row.absent[PROCESS_cpu] = BARO_PRESENT;
-    a->cpu_final = true;
+    a->life.cpu_final = true;
     sample(r, MS);
     gone(r, a, 5 * MS);
     gone(r, b, 5 * MS);
@@ -360,7 +360,7 @@ static void test_sockets(void **state)
     assert_int_equal(r->value[0][TASK_tcp_sent], 300);
     assert_int_equal(r->value[0][TASK_processes_tcp_unread], 3);
     all[0]->row.value[PROCESS_tcp_sent] = 150;
-    all[0]->tcp_whole = true;
+    all[0]->tcp.whole = true;
     job_late_report(&r->job, 500 * MS);
     assert_int_equal(r->exits, 2);
     assert_int_equal(r->last.key.pid, 11);

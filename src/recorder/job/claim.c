@@ -14,13 +14,13 @@
 
 static bool is_same(const struct job *j, const struct member *m, uint64_t start, uint64_t t_ns)
 {
-    if (m->stat_was_read && start)
+    if (m->reading.stat_was_read && start)
         return m->row.key.start == start;
-    uint64_t began = m->begin_ns ? m->begin_ns : m->row.first_ns;
+    uint64_t began = m->life.begin_ns ? m->life.begin_ns : m->row.first_ns;
     if (!start)
         return began <= t_ns;
     uint64_t begin = job_begin_ns(j, start);
-    return !m->begin_ns ? begin <= began : begin + SLACK >= began && begin <= began + SLACK;
+    return !m->life.begin_ns ? begin <= began : begin + SLACK >= began && begin <= began + SLACK;
 }
 
 static size_t *hash_of(struct job *j, int32_t pid)
@@ -61,7 +61,7 @@ struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_
     struct member *m = tree_find(&j->tree, pid);
     if (m && is_same(j, m, start, t_ns))
         return m;
-    for (m = j->gone; m; m = m->list_next) {
+    for (m = j->gone; m; m = m->links.list_next) {
         if (m->row.key.pid == pid && is_same(j, m, start, t_ns))
             return m;
     }
@@ -98,12 +98,13 @@ static bool make_room(struct job *j)
 
 void claim_note(struct job *j, const struct member *m, uint64_t now_ns)
 {
-    bool may_come = j->adopts && !member_is_final(m) && (m->absorbed || !m->successor || member_is_gone(m->successor));
+    bool may_come = j->adopts && !member_is_final(m) &&
+                    (m->life.reaped_by_parent || !m->account.successor || member_is_gone(m->account.successor));
     if (!may_come || !make_room(j))
         return;
     size_t *last = hash_of(j, m->row.key.pid);
     j->unclaimed[j->n_unclaimed++] =
-        (struct job_unclaimed){m->row.key, m->begin_ns, m->end_ns, now_ns, own_cpu(m), *last};
+        (struct job_unclaimed){m->row.key, m->life.begin_ns, m->life.end_ns, now_ns, own_cpu(m), *last};
     j->unclaimed_ns += own_cpu(m);
     *last = j->dropped_unclaimed + j->n_unclaimed;
 }

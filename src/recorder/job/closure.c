@@ -45,7 +45,7 @@ static bool took_over(const struct member *m, unsigned reaped, uint64_t *ret)
     const struct reaped_io *r = &m->reaped_io;
     const uint64_t *taken = r->known ? r->now : r->done;
     *ret = taken[reaped];
-    if (!m->had_child && !value(m, PROCESS_children_faults_minor))
+    if (!m->account.had_child && !value(m, PROCESS_children_faults_minor))
         return true; /* *ret is 0: nothing was ever read */
     return (r->known || !r->lost) && taken[REAPED_FAULTS] == value(m, PROCESS_children_faults_minor);
 }
@@ -56,8 +56,8 @@ bool closure_own(const struct job *j, const struct member *m, enum ledger_counte
     uint64_t taken;
     *ret = 0;
     *ret_whole = false;
-    if (u->has_io && !m->io_final) {
-        *ret_whole = !m->base;
+    if (u->has_io && !m->life.io_final) {
+        *ret_whole = !m->account.base;
         *ret = since_base(m, c, reported_io(u, c));
         return true;
     }
@@ -81,13 +81,13 @@ void closure_note(struct job *j, const struct member *m, const struct baro_exit 
         since_base(m, BASE_FAULTS_MINOR, max_u64(own_of(m, LEDGER_FAULTS_MINOR), u->faults_minor));
     j->own_ended[LEDGER_FAULTS_MAJOR] +=
         since_base(m, BASE_FAULTS_MAJOR, max_u64(own_of(m, LEDGER_FAULTS_MAJOR), u->faults_major));
-    if (!m->absorbed || member_is_final(m))
+    if (!m->life.reaped_by_parent || member_is_final(m))
         return;
     if (e->absent[EXIT_cpu] != BARO_PRESENT) {
         j->assumed_short = true;
         return;
     }
-    j->assumed_short |= !m->cpu_final && u->source != BARO_EXIT_TASKSTATS;
+    j->assumed_short |= !m->life.cpu_final && u->source != BARO_EXIT_TASKSTATS;
     j->assumed_ns += e->value[EXIT_cpu];
     j->assumed_unsure_ns += own_unsure(m);
 }

@@ -47,14 +47,14 @@ static inline uint64_t own_of(const struct member *m, enum ledger_counter c)
 /* The part of v that was used since the recording attached. */
 static inline uint64_t since_base(const struct member *m, unsigned counter, uint64_t v)
 {
-    uint64_t base = m->base ? m->base[counter] : 0;
+    uint64_t base = m->account.base ? m->account.base[counter] : 0;
     return v > base ? v - base : 0;
 }
 
 /* The part of v that was used since the member joined its task. */
 static inline uint64_t since_joined(const struct member *m, unsigned counter, uint64_t v)
 {
-    uint64_t base = m->task_base ? m->task_base[counter] : m->base ? m->base[counter] : 0;
+    uint64_t base = m->of_task.base ? m->of_task.base[counter] : m->account.base ? m->account.base[counter] : 0;
     return v > base ? v - base : 0;
 }
 
@@ -63,7 +63,7 @@ static inline uint64_t reported_cpu(const struct member *m)
 {
     uint64_t seen = value(m, PROCESS_cpu);
     const struct member_usage *u = member_usage(m);
-    return u->has_cpu && !m->cpu_final && u->cpu_ns > seen ? u->cpu_ns - seen : 0;
+    return u->has_cpu && !m->life.cpu_final && u->cpu_ns > seen ? u->cpu_ns - seen : 0;
 }
 
 static inline uint64_t own_cpu(const struct member *m)
@@ -90,7 +90,7 @@ static inline uint64_t delay_cpu_of(const struct member *m)
 /* Is it certain that the member had no children? */
 static inline bool is_childless(const struct job *j, const struct member *m)
 {
-    return j->events && !j->lossy && !m->had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
+    return j->events && !j->lossy && !m->account.had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
 }
 
 /* The job's totals are what each member used itself. */
@@ -105,13 +105,13 @@ static inline bool io_is_whole(const struct job *j, const struct member *m)
 {
     if (j->alone && reaped_of(m, LEDGER_FAULTS_MINOR))
         return false; /* what it took over is left out */
-    return m->io_final || (member_usage(m)->has_io && is_childless(j, m));
+    return m->life.io_final || (member_usage(m)->has_io && is_childless(j, m));
 }
 
 /* Is the CPU time of a member that has ended known completely, with that of the children that it reaped? */
 static inline bool ledger_is_whole(const struct job *j, const struct member *m)
 {
-    return member_is_final(m) || m->cpu_final || (member_usage(m)->has_cpu && is_childless(j, m));
+    return member_is_final(m) || m->life.cpu_final || (member_usage(m)->has_cpu && is_childless(j, m));
 }
 
 /* Children may have come and gone unseen that ended without being added to any process. */
@@ -123,7 +123,7 @@ static inline bool may_miss_children(const struct job *j)
 /* May its sockets have done more than the row has? It has ended. */
 static inline bool tcp_is_bound(const struct member *m)
 {
-    return !m->tcp_whole || m->tcp_short;
+    return !m->tcp.whole || m->tcp.is_short;
 }
 
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
@@ -136,15 +136,15 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 static inline uint64_t faults_of(const struct member *m)
 {
     uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->faults_minor);
-    return m->absorbed ? 0 : max_u64(own + m->reaped[LEDGER_FAULTS_MINOR], 1);
+    return m->life.reaped_by_parent ? 0 : max_u64(own + m->account.reaped[LEDGER_FAULTS_MINOR], 1);
 }
 
 /* The command has ended, and the wrapper's report with its final counters is still to come. */
 static inline bool report_is_due(const struct job *j, const struct member *m)
 {
     bool ended = member_is_reap_pending(m) || member_is_zombie(m);
-    return ended && m->row.origin == BARO_ORIGIN_TARGET && !member_is_gone(m) && !member_is_final(m) && !m->parent &&
-           j->wrapper.pid && !j->closing;
+    return ended && m->row.origin == BARO_ORIGIN_TARGET && !member_is_gone(m) && !member_is_final(m) &&
+           !m->links.parent && j->wrapper.pid && !j->closing;
 }
 
 /* Invariants of the ledger are checked in debug and sanitizer builds (meson.build), which stop where one does not hold.

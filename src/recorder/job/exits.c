@@ -119,7 +119,7 @@ static void split_cpu(struct baro_exit *e)
 /* Subtracts what it had used before the recording began. */
 static void take_base(struct baro_exit *e, const struct member *m)
 {
-    if (!m->base)
+    if (!m->account.base)
         return;
     for (size_t i = 0; i < BASES; i++) {
         uint64_t *v = &e->value[bases[i].metric];
@@ -132,10 +132,10 @@ static void take_base(struct baro_exit *e, const struct member *m)
  * sample of that recorder, and 3 s at its end: the sums grow by 1 s, and the record has 3 s. */
 static void add_before(struct baro_exit *e, const struct member *m)
 {
-    if (!m->whole || !m->base)
+    if (!m->account.base_is_total || !m->account.base)
         return;
     for (size_t i = 0; i < BASES; i++)
-        e->value[bases[i].metric] += e->absent[bases[i].metric] ? 0 : m->base[bases[i].base];
+        e->value[bases[i].metric] += e->absent[bases[i].metric] ? 0 : m->account.base[bases[i].base];
     split_cpu(e);
 }
 
@@ -181,19 +181,19 @@ static void fill_mark(const struct member *m, struct baro_exit *e)
 static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     *e = (struct baro_exit){
-        .t_ns = m->end_ns,
+        .t_ns = m->life.end_ns,
         .id = m->row.id,
         .key = m->row.key,
         .parent = m->row.parent,
         .uid = m->row.uid,
         .origin = m->row.origin,
-        .sampled = m->sampled,
-        .status_known = m->status_known,
-        .status = m->status,
-        .name = m->name_is_parents && !m->named ? "" : m->row.name,
+        .sampled = m->reading.sampled,
+        .status_known = m->life.status_known,
+        .status = m->life.status,
+        .name = m->reading.name_is_parents && !m->events.named ? "" : m->row.name,
         .cmdline = m->row.cmdline,
     };
-    e->source = m->end_reported ? BARO_EXIT_EVENT : BARO_EXIT_LAST_SAMPLE;
+    e->source = m->life.end_reported ? BARO_EXIT_EVENT : BARO_EXIT_LAST_SAMPLE;
     if (member_usage(m)->source)
         e->source = member_usage(m)->source;
     values_read_last(e, m);
@@ -208,8 +208,8 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
     fill_tcp(j, m, e);
     e->absent[EXIT_cpu_unsure] = e->absent[EXIT_cpu];
     e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : own_unsure(m);
-    if (m->begin_ns && m->end_ns >= m->begin_ns)
-        put(e, EXIT_elapsed, m->end_ns - m->begin_ns);
+    if (m->life.begin_ns && m->life.end_ns >= m->life.begin_ns)
+        put(e, EXIT_elapsed, m->life.end_ns - m->life.begin_ns);
     else
         e->absent[EXIT_elapsed] = BARO_ABSENT_UNKNOWN;
 }
@@ -230,7 +230,7 @@ static const struct job_reported *last_reported(const struct job *j, int32_t pid
 static void note_reported(struct job *j, const struct member *m)
 {
     uint64_t *last = &j->reported_of[(uint32_t)m->row.key.pid % JOB_REPORTED];
-    uint64_t end_ns = m->end_reported || m->gone_ns < m->end_ns ? m->end_ns : m->gone_ns;
+    uint64_t end_ns = m->life.end_reported || m->life.gone_ns < m->life.end_ns ? m->life.end_ns : m->life.gone_ns;
     j->reported[j->n_reported++ % JOB_REPORTED] = (struct job_reported){m->row.key, end_ns, *last};
     *last = j->n_reported;
 }
@@ -242,7 +242,7 @@ static void note_reported(struct job *j, const struct member *m)
 static bool was_reported(struct job *j, const struct member *m)
 {
     const struct job_reported *last = last_reported(j, m->row.key.pid);
-    bool same = last && m->row.key.start && baro_key_equal(last->key, m->row.key) && m->begin_ns <= last->end_ns;
+    bool same = last && m->row.key.start && baro_key_equal(last->key, m->row.key) && m->life.begin_ns <= last->end_ns;
     note_reported(j, m);
     return same;
 }
@@ -257,19 +257,20 @@ bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
 static bool report(struct job *j, struct member *m, uint64_t now_ns)
 {
     struct baro_exit e;
-    bool never_came = m->left_task && m->unlisted && !m->listed; /* its parent had left the group that is the job */
-    if (never_came || (!m->left_task && was_reported(j, m))) {
+    bool never_came =
+        m->of_task.left && m->group.missing && !m->group.listed; /* its parent had left the group that is the job */
+    if (never_came || (!m->of_task.left && was_reported(j, m))) {
         j->started--;
         return false;
     }
     fill_exit(j, m, &e);
     task_exit(j, m, &e);
-    if (!m->left_task)
+    if (!m->of_task.left)
         claim_note(j, m, now_ns);
-    if (j->covers_members && !m->covered)
+    if (j->covers_members && !m->events.covered)
         job_lose(j);
     j->ended++;
-    j->unsampled += !m->sampled;
+    j->unsampled += !m->reading.sampled;
     if (!e.absent[EXIT_cpu])
         j->counted_ended_ns += e.value[EXIT_cpu];
     j->split_ended[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];
@@ -287,7 +288,7 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     totals_know(j, m);
     j->ended_switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
     j->ended_switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
-    if (m->left_task) /* it lives on */
+    if (m->of_task.left) /* it lives on */
         return false;
     add_before(&e, m);
     if (late_hold(j, m, &e, now_ns))
@@ -301,15 +302,15 @@ static struct member *take_sorted(struct member **list, size_t n)
 {
     struct member *first = *list, **last = &first;
     if (n < 2) {
-        *list = first ? first->list_next : NULL;
-        *(first ? &first->list_next : list) = NULL;
+        *list = first ? first->links.list_next : NULL;
+        *(first ? &first->links.list_next : list) = NULL;
         return first;
     }
     struct member *a = take_sorted(list, n / 2), *b = take_sorted(list, n - n / 2);
     while (a && b) {
-        struct member **next = b->end_ns < a->end_ns ? &b : &a;
+        struct member **next = b->life.end_ns < a->life.end_ns ? &b : &a;
         *last = *next;
-        last = &(*next)->list_next;
+        last = &(*next)->links.list_next;
         *next = *last;
     }
     *last = a ? a : b;
@@ -324,16 +325,16 @@ void exits_report(struct job *j, uint64_t now_ns)
     struct member *list = NULL;
     for (; j->gone; n++) {
         struct member *m = j->gone;
-        j->gone = m->list_next;
-        m->list_next = list;
+        j->gone = m->links.list_next;
+        m->links.list_next = list;
         list = m;
-        m->end_ns = m->end_ns ? m->end_ns : now_ns;
+        m->life.end_ns = m->life.end_ns ? m->life.end_ns : now_ns;
     }
     j->n_gone = 0;
     j->gone_unforked = false;
     j->tree.epoch++;
     for (struct member *next, *m = take_sorted(&list, n); m; m = next) {
-        next = m->list_next;
+        next = m->links.list_next;
         if (!report(j, m, now_ns))
             tree_release(&j->tree, m);
     }

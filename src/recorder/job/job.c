@@ -17,7 +17,7 @@ void job_done(struct job *j)
 {
     while (j->gone) {
         struct member *m = j->gone;
-        j->gone = m->list_next;
+        j->gone = m->links.list_next;
         tree_release(&j->tree, m);
     }
     late_done(j);
@@ -80,9 +80,9 @@ void job_ended(struct job *j, struct member *m, uint64_t end_ns)
     note_end(j, m, end_ns);
     if (member_state(m) == MEMBER_ALIVE)
         state_change(j, m, MEMBER_ENDED);
-    if (!m->end_ns)
-        m->end_ns = end_ns;
-    task_ended(j, m, m->end_ns);
+    if (!m->life.end_ns)
+        m->life.end_ns = end_ns;
+    task_ended(j, m, m->life.end_ns);
 }
 
 void job_revive(struct job *j, struct member *m)
@@ -93,67 +93,67 @@ void job_revive(struct job *j, struct member *m)
      * begin_new_exec()), so later events of it are lost. */
     if (j->covers_members)
         job_lose(j);
-    m->covered = !j->covers_members && m->covered;
-    m->end_reported = m->status_known = false;
-    m->end_ns = 0;
+    m->events.covered = !j->covers_members && m->events.covered;
+    m->life.end_reported = m->life.status_known = false;
+    m->life.end_ns = 0;
     task_revived(j, m);
 }
 
 void job_set_target(struct job *j, struct member *m, bool target)
 {
-    j->targets += target && !m->target;
-    j->targets -= !target && m->target;
-    m->target = target;
+    j->targets += target && !m->is_target;
+    j->targets -= !target && m->is_target;
+    m->is_target = target;
 }
 
 void job_absorbed(const struct job *j, struct member *m)
 {
-    m->absorbed |= j->adopts;
+    m->life.reaped_by_parent |= j->adopts;
 }
 
 void job_rebase(struct member *m)
 {
-    if (!m->base)
-        m->base = calloc(BASE_MAX, sizeof(*m->base));
-    if (!m->base)
+    if (!m->account.base)
+        m->account.base = calloc(BASE_MAX, sizeof(*m->account.base));
+    if (!m->account.base)
         return;
-    memset(m->base, 0, BASE_MAX * sizeof(*m->base));
+    memset(m->account.base, 0, BASE_MAX * sizeof(*m->account.base));
     m->reaped_io.lost = true;
     uint64_t now[LEDGER_MAX];
     for (int c = 0; c < LEDGER_MAX; c++)
         now[c] = job_ledger(m, c);
-    memcpy(m->base, now, sizeof(now));
+    memcpy(m->account.base, now, sizeof(now));
     member_moved(m);
-    m->base[BASE_CPU] = value(m, PROCESS_cpu);
-    m->base[BASE_CPU_USER] = value(m, PROCESS_cpu_user);
-    m->base[BASE_CPU_SYSTEM] = value(m, PROCESS_cpu_system);
-    m->base[BASE_CHILDREN_CPU] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
-    m->base[BASE_FAULTS_MINOR] = value(m, PROCESS_faults_minor);
-    m->base[BASE_FAULTS_MAJOR] = value(m, PROCESS_faults_major);
-    m->base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
-    m->base[BASE_SWITCHES_VOLUNTARY] = value(m, PROCESS_switches_voluntary);
-    m->base[BASE_SWITCHES_INVOLUNTARY] = value(m, PROCESS_switches_involuntary);
+    m->account.base[BASE_CPU] = value(m, PROCESS_cpu);
+    m->account.base[BASE_CPU_USER] = value(m, PROCESS_cpu_user);
+    m->account.base[BASE_CPU_SYSTEM] = value(m, PROCESS_cpu_system);
+    m->account.base[BASE_CHILDREN_CPU] = value(m, PROCESS_children_cpu_user) + value(m, PROCESS_children_cpu_system);
+    m->account.base[BASE_FAULTS_MINOR] = value(m, PROCESS_faults_minor);
+    m->account.base[BASE_FAULTS_MAJOR] = value(m, PROCESS_faults_major);
+    m->account.base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
+    m->account.base[BASE_SWITCHES_VOLUNTARY] = value(m, PROCESS_switches_voluntary);
+    m->account.base[BASE_SWITCHES_INVOLUNTARY] = value(m, PROCESS_switches_involuntary);
 }
 
 uint64_t job_expect_reaping(struct job *j, struct member *m, uint64_t now_ns)
 {
     job_ended(j, m, now_ns);
     if (!member_is_reap_pending(m))
-        m->reap_pending_ns = now_ns;
+        m->life.reap_pending_ns = now_ns;
     state_change(j, m, MEMBER_REAP_PENDING);
     member_moved(m);
-    return now_ns - m->reap_pending_ns;
+    return now_ns - m->life.reap_pending_ns;
 }
 
 void job_reaped(struct job *j, struct member *m, uint64_t end_ns)
 {
     job_ended(j, m, end_ns);
     state_change(j, m, member_is_gone(m) ? MEMBER_GONE_REAPED : MEMBER_REAPED);
-    m->absorbed = false;
+    m->life.reaped_by_parent = false;
     member_moved(m);
     if (!member_is_gone(m))
         tree_set_parent(m, NULL); /* it was the wrapper's child when it was reaped, whatever parent was seen before */
-    m->successor = NULL;
+    m->account.successor = NULL;
 }
 
 void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed_ns)
@@ -162,20 +162,21 @@ void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed
     if (member_is_gone(m))
         return;
     note_end(j, m, end_ns);
-    m->gone_ns = noticed_ns;
-    m->absorbed |= !final && !m->parent && j->adopts;
-    if (!m->end_ns)
-        m->end_ns = end_ns;
-    j->targets -= m->target;
-    task_ended(j, m, m->end_ns ? m->end_ns : noticed_ns);
-    m->io_in_parent = m->task && m->parent && m->parent->task == m->task && !m->left_task;
+    m->life.gone_ns = noticed_ns;
+    m->life.reaped_by_parent |= !final && !m->links.parent && j->adopts;
+    if (!m->life.end_ns)
+        m->life.end_ns = end_ns;
+    j->targets -= m->is_target;
+    task_ended(j, m, m->life.end_ns ? m->life.end_ns : noticed_ns);
+    m->account.io_in_parent = m->of_task.number && m->links.parent &&
+                              m->links.parent->of_task.number == m->of_task.number && !m->of_task.left;
     totals_leave(j, m);
     state_change(j, m, final ? MEMBER_GONE_REAPED : MEMBER_GONE);
     tree_remove(&j->tree, m);
-    m->list_next = j->gone;
+    m->links.list_next = j->gone;
     j->gone = m;
     j->n_gone++;
-    j->gone_unforked |= !m->begin_ns;
+    j->gone_unforked |= !m->life.begin_ns;
 }
 
 void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,

@@ -14,12 +14,12 @@
 static bool is_open(const struct member *m)
 {
     return m->row.absent[PROCESS_tcp_connections] == BARO_PRESENT &&
-           (value(m, PROCESS_tcp_connections) || value(m, PROCESS_tcp_listening) || m->tcp_unsettled);
+           (value(m, PROCESS_tcp_connections) || value(m, PROCESS_tcp_listening) || m->tcp.unsettled);
 }
 
 bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns)
 {
-    if (!j->sockets || j->closing || m->tcp_whole || !is_open(m))
+    if (!j->sockets || j->closing || m->tcp.whole || !is_open(m))
         return false;
     struct job_late *one = malloc(sizeof(*one));
     if (!one)
@@ -44,7 +44,7 @@ void job_late_report(struct job *j, uint64_t now_ns)
 {
     for (struct job_late **at = &j->late; *at;) {
         struct job_late *one = *at;
-        if (!one->member->tcp_whole && now_ns < one->since_ns + LATE_MOST && !j->closing) {
+        if (!one->member->tcp.whole && now_ns < one->since_ns + LATE_MOST && !j->closing) {
             at = &one->next;
             continue;
         }

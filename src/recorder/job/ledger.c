@@ -14,9 +14,9 @@ uint64_t job_ledger(const struct member *m, enum ledger_counter c)
 
 static struct member *nearest_living(const struct member *m)
 {
-    struct member *up = m->successor;
+    struct member *up = m->account.successor;
     while (up && member_is_gone(up))
-        up = up->successor;
+        up = up->account.successor;
     return up;
 }
 
@@ -43,10 +43,10 @@ static uint64_t reported_io(const struct member *m, enum ledger_counter c)
  */
 static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
-    if (m->absorbed)
+    if (m->life.reaped_by_parent)
         return;
     for (int c = 0; c < LEDGER_MAX; c++) {
-        uint64_t known = own_of(m, (enum ledger_counter)c) + m->reaped[c];
+        uint64_t known = own_of(m, (enum ledger_counter)c) + m->account.reaped[c];
         ret[c] += since_base(m, (unsigned)c, max_u64(known, reported_io(m, (enum ledger_counter)c)));
     }
     /* The record of its end may show more CPU time than the values read last. */
@@ -57,8 +57,8 @@ static void gain_of(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     for (int c = 0; c < LEDGER_MAX; c++) {
         uint64_t now = reaped_of(m, c);
-        if (now > m->reaped[c])
-            ret[c] += now - m->reaped[c];
+        if (now > m->account.reaped[c])
+            ret[c] += now - m->account.reaped[c];
     }
 }
 
@@ -74,13 +74,13 @@ bool job_gained(const struct member *m)
 static void settled(struct member *m)
 {
     for (int c = 0; c < LEDGER_MAX; c++)
-        m->reaped[c] = reaped_of(m, c);
+        m->account.reaped[c] = reaped_of(m, c);
 }
 
 /* Can what the member took over from gone children not be settled yet? */
 static bool is_awaited(const struct job *j, const struct member *m)
 {
-    return member_is_reap_pending(m) || m->unread || m->events_pending || report_is_due(j, m);
+    return member_is_reap_pending(m) || m->account.takeover_unread || m->account.events_pending || report_is_due(j, m);
 }
 
 /* Does a gone child still wait for this member, to be read or to be reported? Then what it took over from that child is
@@ -90,7 +90,7 @@ static bool has_waiting_children(const struct job *j, const struct member *succe
 {
     if (!is_awaited(j, successor))
         return false;
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         if (nearest_living(m) == successor)
             return true;
     }
@@ -123,7 +123,7 @@ void job_settled(const struct job *j, struct member *m)
 
 static uint64_t weight_of(const struct member *m)
 {
-    if (m->cpu_final)
+    if (m->life.cpu_final)
         return 0; /* all that it used is known */
     uint64_t rss = member_usage(m)->has_memory ? member_usage(m)->rss_peak : m->row.value[PROCESS_rss_peak];
     return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
@@ -133,16 +133,16 @@ static void plan_share(const struct job *j, struct settlement *e, uint64_t gaine
 {
     struct member *successor = e->successor;
     e->share = 0;
-    successor->pool += (int64_t)gained_ns - (int64_t)e->known;
+    successor->account.pool += (int64_t)gained_ns - (int64_t)e->known;
     if (!j->events || j->lossy || (e->without_cpu && e->lost > 1)) {
-        successor->pool = successor->pool < 0 ? successor->pool : 0;
+        successor->account.pool = successor->account.pool < 0 ? successor->account.pool : 0;
         return;
     }
-    if (successor->pool <= 0 || successor->unsure)
+    if (successor->account.pool <= 0 || successor->account.unsure)
         return;
     uint64_t most = e->weight * SHARE_MOST;
-    e->share = (uint64_t)successor->pool < most ? (uint64_t)successor->pool : most;
-    successor->pool -= (int64_t)e->share;
+    e->share = (uint64_t)successor->account.pool < most ? (uint64_t)successor->account.pool : most;
+    successor->account.pool -= (int64_t)e->share;
 }
 
 /* CPU time that the job has used and that is not attributed to any process yet. */
@@ -153,7 +153,7 @@ static uint64_t unattributed(struct job *j)
     shown += j->wrapper.total[LEDGER_CPU_USER] + j->wrapper.total[LEDGER_CPU_SYSTEM];
     shown += j->sums.ledger[LEDGER_CPU_USER] + j->sums.ledger[LEDGER_CPU_SYSTEM];
     named += j->sums.counted;
-    for (const struct member *m = j->gone; m; m = m->list_next)
+    for (const struct member *m = j->gone; m; m = m->links.list_next)
         named += since_base(m, BASE_CPU, own_cpu(m));
     return shown > named ? shown - named : 0;
 }
@@ -164,9 +164,9 @@ static void share_out(struct job *j, uint64_t shares)
 {
     uint64_t room = shares ? unattributed(j) : 0;
     double part_of = room < shares ? (double)room / (double)shares : 1;
-    for (struct member *m = j->gone; m; m = m->list_next) {
+    for (struct member *m = j->gone; m; m = m->links.list_next) {
         const struct member *successor = nearest_living(m);
-        const struct settlement *e = successor ? successor->settlement : NULL;
+        const struct settlement *e = successor ? successor->account.settlement : NULL;
         if (!e || !e->share)
             continue;
         uint64_t part = (uint64_t)((double)e->share * part_of * ((double)weight_of(m) / (double)e->weight));
@@ -207,14 +207,14 @@ static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
 
 static bool is_ignored(const struct member *m)
 {
-    return m->successor && m->successor->ignores_children;
+    return m->account.successor && m->account.successor->account.ignores_children;
 }
 
 /* No other process has the CPU time of these gone members: what was reported of their ends is the best that is known.
  * successor: NULL: of those that have none. */
 static void take_as_sure(struct job *j, const struct member *successor)
 {
-    for (struct member *m = j->gone; m; m = m->list_next) {
+    for (struct member *m = j->gone; m; m = m->links.list_next) {
         if (member_usage(m)->cpu_unsure_ns && (is_ignored(m) || nearest_living(m) == successor))
             member_make_usage(m)->cpu_unsure_ns = 0;
     }
@@ -223,7 +223,7 @@ static void take_as_sure(struct job *j, const struct member *successor)
 /* Its parent did not reap it, and neither did the wrapper so far. */
 static bool is_left(const struct member *m)
 {
-    return m->left && !member_is_final(m);
+    return m->account.parent_reaped_none && !member_is_final(m);
 }
 
 /* The kernel adds the counters of a process to no member if its parent does not wait for it (it ignores
@@ -237,8 +237,8 @@ static bool is_left(const struct member *m)
  * 400 MB the record had 154 of 188 ms. */
 static void note_short(struct job *j, const struct settlement *list)
 {
-    for (const struct member *m = j->gone; m; m = m->list_next) {
-        bool is_lost = (!nearest_living(m) && !j->adopts && !m->absorbed) || is_left(m);
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+        bool is_lost = (!nearest_living(m) && !j->adopts && !m->life.reaped_by_parent) || is_left(m);
         j->io_short |= is_lost && !io_is_whole(j, m);
         j->unreaped |= is_lost || is_ignored(m);
         if (!is_lost && !is_ignored(m))
@@ -258,14 +258,14 @@ static void note_short(struct job *j, const struct settlement *list)
 
 void job_ignores_children(struct job *j, struct member *m)
 {
-    m->ignores_children = true;
+    m->account.ignores_children = true;
     j->ignores_children = true;
 }
 
 static struct settlement *settlement_of(struct job *j, struct member *successor, struct settlement **list)
 {
-    struct settlement *e = successor->settlement ? successor->settlement : j->tree.free_settlements;
-    if (successor->settlement)
+    struct settlement *e = successor->account.settlement ? successor->account.settlement : j->tree.free_settlements;
+    if (successor->account.settlement)
         return e;
     if (e)
         j->tree.free_settlements = e->next;
@@ -274,7 +274,7 @@ static struct settlement *settlement_of(struct job *j, struct member *successor,
     if (!e)
         return NULL;
     *e = (struct settlement){.successor = successor, .next = *list};
-    successor->settlement = e;
+    successor->account.settlement = e;
     *list = e;
     return e;
 }
@@ -284,7 +284,7 @@ static struct settlement *settlement_of(struct job *j, struct member *successor,
 static struct settlement *list_successors(struct job *j)
 {
     struct settlement *list = NULL;
-    for (struct member *m = j->gone; m; m = m->list_next) {
+    for (struct member *m = j->gone; m; m = m->links.list_next) {
         struct member *up = nearest_living(m);
         struct settlement *e = up ? settlement_of(j, up, &list) : NULL;
         if (!e)
@@ -292,10 +292,11 @@ static struct settlement *list_successors(struct job *j)
         expect(m, e->expected);
         e->faults += faults_of(m);
         e->lost++;
-        e->known += own_cpu(m) + m->reaped[LEDGER_CPU_USER] + m->reaped[LEDGER_CPU_SYSTEM];
-        e->known += m->pool < 0 ? (uint64_t)-m->pool : 0; /* attributed to its children, and not yet shown as reaped */
+        e->known += own_cpu(m) + m->account.reaped[LEDGER_CPU_USER] + m->account.reaped[LEDGER_CPU_SYSTEM];
+        e->known += m->account.pool < 0 ? (uint64_t)-m->account.pool
+                                        : 0; /* attributed to its children, and not yet shown as reaped */
         e->weight += weight_of(m);
-        e->unsure += m->absorbed || is_ignored(m) ? 0 : own_unsure(m);
+        e->unsure += m->life.reaped_by_parent || is_ignored(m) ? 0 : own_unsure(m);
         e->without_cpu += !member_usage(m)->has_cpu;
         e->not_whole |= !ledger_is_whole(j, m);
     }
@@ -307,7 +308,7 @@ static void forget_successors(struct job *j, struct settlement *list)
     while (list) {
         struct settlement *e = list;
         list = e->next;
-        e->successor->settlement = NULL;
+        e->successor->account.settlement = NULL;
         e->next = j->tree.free_settlements;
         j->tree.free_settlements = e;
     }
@@ -323,7 +324,7 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
         struct settlement *list = list_successors(j);
         for (const struct settlement *e = list; e; e = e->next) {
             if (!member_is_gone(e->successor))
-                e->successor->unread = !read_again(context, e->successor);
+                e->successor->account.takeover_unread = !read_again(context, e->successor);
         }
         forget_successors(j, list);
     } while (j->n_gone != before);
@@ -334,13 +335,13 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
 static bool has_ended_before(const struct member *successor, const struct member *m)
 {
     bool ended = member_state(successor) != MEMBER_ALIVE || member_is_zombie(successor);
-    return ended && (!successor->end_ns || successor->end_ns <= m->gone_ns);
+    return ended && (!successor->life.end_ns || successor->life.end_ns <= m->life.gone_ns);
 }
 
 static bool ambiguous(const struct job *j, const struct member *m)
 {
-    for (; j->adopts; m = m->successor) {
-        const struct member *successor = m->successor;
+    for (; j->adopts; m = m->account.successor) {
+        const struct member *successor = m->account.successor;
         if (!successor || has_ended_before(successor, m))
             return true;
         if (!member_is_gone(successor))
@@ -358,15 +359,16 @@ static bool ambiguous(const struct job *j, const struct member *m)
 static void mark_events_pending(const struct job *j, uint64_t now_ns)
 {
     bool waits = j->events && !j->closing && j->n_gone < EVENT_WAIT_GONE_MOST;
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         struct member *successor = nearest_living(m);
         if (successor)
-            successor->events_pending = false;
+            successor->account.events_pending = false;
     }
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         struct member *successor = nearest_living(m);
         if (successor)
-            successor->events_pending |= waits && !m->end_reported && now_ns < m->gone_ns + EVENT_WAIT;
+            successor->account.events_pending |=
+                waits && !m->life.end_reported && now_ns < m->life.gone_ns + EVENT_WAIT;
     }
 }
 
@@ -375,11 +377,11 @@ static void mark_events_pending(const struct job *j, uint64_t now_ns)
  * wrapper has reported all that it reaped. */
 static void note_left(struct member *m)
 {
-    const struct member *parent = m->successor;
+    const struct member *parent = m->account.successor;
     if (!parent || member_is_final(m) || !member_is_final(parent) || reaped_of(parent, LEDGER_FAULTS_MINOR))
         return;
-    m->left = true;
-    m->successor = NULL; /* m outlasts it */
+    m->account.parent_reaped_none = true;
+    m->account.successor = NULL; /* m outlasts it */
 }
 
 /* Takes the gone members out of the list that can't be settled yet, and returns them. A member waits if what its
@@ -392,22 +394,22 @@ static struct member *hold_back(struct job *j, uint64_t now_ns)
     mark_events_pending(j, now_ns);
     while (j->gone) {
         struct member *m = j->gone;
-        j->gone = m->list_next;
+        j->gone = m->links.list_next;
         note_left(m);
         const struct member *successor = nearest_living(m);
         bool wait = (is_left(m) || (successor && is_awaited(j, successor))) && !j->closing;
         struct member **list = wait ? &later : &now;
-        m->list_next = *list;
+        m->links.list_next = *list;
         *list = m;
-        m->absorbed |= ambiguous(j, m);
+        m->life.reaped_by_parent |= ambiguous(j, m);
         if (is_left(m) && j->closing)
-            m->absorbed = false;
+            m->life.reaped_by_parent = false;
         j->n_gone -= list == &later;
     }
     while (now) { /* keeps the order of the list */
         struct member *m = now;
-        now = m->list_next;
-        m->list_next = j->gone;
+        now = m->links.list_next;
+        m->links.list_next = j->gone;
         j->gone = m;
     }
     return later;
@@ -417,11 +419,11 @@ static void give_back(struct job *j, struct member *later)
 {
     while (later) {
         struct member *m = later;
-        later = m->list_next;
-        m->list_next = j->gone;
+        later = m->links.list_next;
+        m->links.list_next = j->gone;
         j->gone = m;
         j->n_gone++;
-        j->gone_unforked |= !m->begin_ns;
+        j->gone_unforked |= !m->life.begin_ns;
     }
 }
 
@@ -445,12 +447,12 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         gained[c] = j->wrapper.total[c] - j->wrapper_settled[c];
         j->wrapper_settled[c] = j->wrapper.total[c];
     }
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         const struct member *successor = nearest_living(m);
-        if (successor && successor->settlement)
+        if (successor && successor->account.settlement)
             continue;
         expect(m, expected);
-        unsure += m->absorbed || is_ignored(m) ? 0 : own_unsure(m);
+        unsure += m->life.reaped_by_parent || is_ignored(m) ? 0 : own_unsure(m);
     }
     if (balance(j, expected, gained, 0, unsure))
         take_as_sure(j, NULL);
@@ -460,7 +462,8 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         gain_of(e->successor, one);
         plan_share(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
         shares += e->share;
-        if (balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick, e->unsure) || e->successor->ignores_children)
+        if (balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick, e->unsure) ||
+            e->successor->account.ignores_children)
             take_as_sure(j, e->successor);
         settled(e->successor);
     }

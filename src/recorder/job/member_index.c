@@ -36,9 +36,9 @@ static void grow(struct directory *d)
         return; /* longer chains, nothing worse */
     for (size_t i = 0; i < d->size; i++) {
         for (struct member *m = d->hash[i], *next; m; m = next) {
-            next = m->directory_next;
+            next = m->links.directory_next;
             struct member **slot = slot_of(hash, size, m->row.key.pid);
-            m->directory_next = *slot;
+            m->links.directory_next = *slot;
             *slot = m;
         }
     }
@@ -52,7 +52,7 @@ void directory_add(struct directory *d, struct member *m)
     if (++d->n > d->size)
         grow(d);
     struct member **slot = slot_of(d->hash, d->size, m->row.key.pid);
-    m->directory_next = *slot;
+    m->links.directory_next = *slot;
     *slot = m;
 }
 
@@ -60,10 +60,10 @@ void directory_remove(struct directory *d, struct member *m)
 {
     struct member **slot = slot_of(d->hash, d->size, m->row.key.pid);
     while (*slot && *slot != m)
-        slot = &(*slot)->directory_next;
+        slot = &(*slot)->links.directory_next;
     if (!*slot)
         return;
-    *slot = m->directory_next;
+    *slot = m->links.directory_next;
     d->n--;
 }
 
@@ -83,9 +83,9 @@ static size_t add_owner(struct directory *d, size_t n, void *owner)
 
 static size_t add_owners(struct directory *d, size_t n, int32_t pid)
 {
-    for (const struct member *m = *slot_of(d->hash, d->size, pid); m; m = m->directory_next) {
+    for (const struct member *m = *slot_of(d->hash, d->size, pid); m; m = m->links.directory_next) {
         if (m->row.key.pid == pid)
-            n = add_owner(d, n, m->tree->owner);
+            n = add_owner(d, n, m->links.tree->owner);
     }
     return n;
 }

@@ -28,16 +28,18 @@ static bool is_of_use(const struct job *j)
 
 static struct reaped_io *of_parent(const struct job *j, const struct member *m)
 {
-    return m->successor && !m->io_accounted && !report_is_due(j, m->successor) ? &m->successor->reaped_io : NULL;
+    return m->account.successor && !m->account.io_accounted && !report_is_due(j, m->account.successor)
+               ? &m->account.successor->reaped_io
+               : NULL;
 }
 
 void reaped_io_want(struct job *j)
 {
     if (!is_of_use(j))
         return;
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         struct reaped_io *r = of_parent(j, m);
-        if (r && !member_is_gone(m->successor))
+        if (r && !member_is_gone(m->account.successor))
             r->wanted = true;
     }
 }
@@ -45,10 +47,10 @@ void reaped_io_want(struct job *j)
 static void add(struct reaped_io *r, const struct member *m)
 {
     r->ended++;
-    r->not_whole += !m->io_final;
-    r->faults += m->absorbed ? 1 : faults_of(m);
+    r->not_whole += !m->life.io_final;
+    r->faults += m->life.reaped_by_parent ? 1 : faults_of(m);
     for (int i = 0; i < REAPED_FAULTS; i++)
-        r->whole[i] += m->io_final ? value(m, metrics[i]) : 0;
+        r->whole[i] += m->life.io_final ? value(m, metrics[i]) : 0;
 }
 
 /* Did the parent gain its I/O from the children that are gone? A parent that ignores SIGCHLD gains nothing from them,
@@ -67,7 +69,7 @@ static bool is_theirs(const struct member *parent)
 
 static void put(struct member *m)
 {
-    const struct reaped_io *r = &m->successor->reaped_io;
+    const struct reaped_io *r = &m->account.successor->reaped_io;
     for (int i = 0; i < REAPED_FAULTS; i++) {
         uint64_t gained = r->now[i] - r->done[i] - r->whole[i];
         if (m->row.absent[metrics[i]] == BARO_PRESENT && gained < value(m, metrics[i]))
@@ -79,7 +81,7 @@ static void put(struct member *m)
         m->row.value[metrics[i]] = r->now[i] - r->done[i] - r->whole[i];
         m->row.absent[metrics[i]] = BARO_PRESENT;
     }
-    m->io_final = true;
+    m->life.io_final = true;
 }
 
 static void accounted(struct reaped_io *r)
@@ -99,19 +101,19 @@ static void accounted(struct reaped_io *r)
 void reaped_io_account(struct job *j)
 {
     struct reaped_io *r;
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         if ((r = of_parent(j, m)))
             add(r, m);
     }
-    for (struct member *m = j->gone; m; m = m->list_next) {
+    for (struct member *m = j->gone; m; m = m->links.list_next) {
         r = of_parent(j, m);
-        if (r && is_of_use(j) && !m->io_final && r->not_whole == 1 && is_theirs(m->successor))
+        if (r && is_of_use(j) && !m->life.io_final && r->not_whole == 1 && is_theirs(m->account.successor))
             put(m);
     }
-    for (struct member *m = j->gone; m; m = m->list_next) {
+    for (struct member *m = j->gone; m; m = m->links.list_next) {
         if (!(r = of_parent(j, m)))
             continue;
         accounted(r);
-        m->io_accounted = true;
+        m->account.io_accounted = true;
     }
 }

@@ -68,15 +68,15 @@ static void take_tcp(struct member *m, const struct baro_process *then)
             continue;
         m->row.value[ids[i].process] = then->value[ids[i].process];
         m->row.absent[ids[i].process] = BARO_PRESENT;
-        if (m->base)
-            m->base[ids[i].base] = then->value[ids[i].process]; /* the task's sums have it */
+        if (m->account.base)
+            m->account.base[ids[i].base] = then->value[ids[i].process]; /* the task's sums have it */
     }
 }
 
 static void go_on(struct job *j, struct member *m, struct before *b)
 {
     b->found = true;
-    m->whole = job_begin_ns(j, m->row.key.start) > 0;
+    m->account.base_is_total = job_begin_ns(j, m->row.key.start) > 0;
     m->row.id = b->row->id; /* ids are those of the tape */
     m->row.first_ns = b->row->first_ns;
     rebase_to(m, b->row);
@@ -101,9 +101,9 @@ static size_t resume_member(struct job *j, struct member *m)
         return 1;
     }
     m->row.id = ++j->tree.last_id;
-    if (is_newer(j, m) && m->base)
-        memset(m->base, 0, BASE_MAX * sizeof(*m->base));
-    else if (m->task)
+    if (is_newer(j, m) && m->account.base)
+        memset(m->account.base, 0, BASE_MAX * sizeof(*m->account.base));
+    else if (m->of_task.number)
         task_resume_member(j, m, 0, j->before->t_ns);
     member_moved(m);
     return 0;
@@ -117,7 +117,7 @@ static size_t resume_members(struct job *j)
         if (j->tree.at[i])
             known += resume_member(j, j->tree.at[i]);
     }
-    for (struct member *m = j->gone; m; m = m->list_next) { /* it has ended since it was found again */
+    for (struct member *m = j->gone; m; m = m->links.list_next) { /* it has ended since it was found again */
         struct before *b = find(j, m->row.key);
         if (b)
             go_on(j, m, b);
@@ -221,7 +221,7 @@ bool job_resume_knows(const struct job *j, const struct member *m)
 void job_resume_member(struct job *j, struct member *m)
 {
     struct before *b = find(j, m->row.key);
-    if (b && b->task == m->task) {
+    if (b && b->task == m->of_task.number) {
         go_on(j, m, b);
         j->started--;
         return;

@@ -31,7 +31,7 @@ int job_add_task(struct job *j, uint32_t id)
 
 static struct job_task *task_of(const struct job *j, const struct member *m)
 {
-    return m->task ? &j->tasks[m->task - 1] : NULL;
+    return m->of_task.number ? &j->tasks[m->of_task.number - 1] : NULL;
 }
 
 /* ---- who belongs, and for how long ---- */
@@ -39,7 +39,7 @@ static struct job_task *task_of(const struct job *j, const struct member *m)
 void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns)
 {
     struct job_task *t = &j->tasks[task - 1];
-    m->task = (uint8_t)task;
+    m->of_task.number = (uint8_t)task;
     m->row.value[PROCESS_task] = t->id;
     m->row.absent[PROCESS_task] = BARO_PRESENT;
     if (!t->started || begin_ns < t->begin_ns)
@@ -75,9 +75,9 @@ void task_add_span(struct job_task *t, uint64_t begin_ns, uint64_t end_ns)
 void task_ended(struct job *j, struct member *m, uint64_t end_ns)
 {
     struct job_task *t = task_of(j, m);
-    if (!t || m->task_over)
+    if (!t || m->of_task.over)
         return;
-    m->task_over = true;
+    m->of_task.over = true;
     t->until_ns = max_u64(t->until_ns, end_ns);
     if (--t->living == 0)
         task_add_span(t, t->since_ns, t->until_ns);
@@ -86,16 +86,16 @@ void task_ended(struct job *j, struct member *m, uint64_t end_ns)
 void task_ended_at_once(struct job *j, const struct member *m)
 {
     struct job_task *t = task_of(j, m);
-    if (t && !m->task_over)
+    if (t && !m->of_task.over)
         t->brief++;
 }
 
 void task_revived(struct job *j, struct member *m)
 {
     struct job_task *t = task_of(j, m);
-    if (!t || !m->task_over)
+    if (!t || !m->of_task.over)
         return;
-    m->task_over = false;
+    m->of_task.over = false;
     if (!t->living++)
         t->since_ns = t->until_ns;
 }
@@ -103,7 +103,7 @@ void task_revived(struct job *j, struct member *m)
 void job_leave(struct job *j, struct member *m)
 {
     (void)j;
-    m->left_task = true;
+    m->of_task.left = true;
 }
 
 void job_task_status(struct job *j, unsigned task, int wait_status)
@@ -139,18 +139,18 @@ _Static_assert(IO == sizeof(((struct job_task *)0)->io_published) / sizeof(uint6
  * sampled and 60 ms when it ended has 30 ms on the tape. */
 static bool cpu_is_whole(const struct member *m)
 {
-    return m->left_task || member_is_final(m) || m->cpu_final || member_usage(m)->has_cpu;
+    return m->of_task.left || member_is_final(m) || m->life.cpu_final || member_usage(m)->has_cpu;
 }
 
 static bool io_is_known(const struct job *j, const struct member *m)
 {
-    return m->left_task ? m->row.absent[PROCESS_io_rchar] == BARO_PRESENT : io_is_whole(j, m);
+    return m->of_task.left ? m->row.absent[PROCESS_io_rchar] == BARO_PRESENT : io_is_whole(j, m);
 }
 
 /* Takes a value of its exit record, which counts since the recording began. */
 static uint64_t of_task(const struct member *m, unsigned counter, uint64_t v)
 {
-    return m->task_base ? since_joined(m, counter, v + (m->base ? m->base[counter] : 0)) : v;
+    return m->of_task.base ? since_joined(m, counter, v + (m->account.base ? m->account.base[counter] : 0)) : v;
 }
 
 void task_exit(struct job *j, const struct member *m, const struct baro_exit *e)
@@ -160,14 +160,14 @@ void task_exit(struct job *j, const struct member *m, const struct baro_exit *e)
         return;
     t->gone++;
     t->unread += e->absent[EXIT_cpu] != BARO_PRESENT || !cpu_is_whole(m);
-    t->io_unread += !m->io_in_parent && !io_is_known(j, m);
+    t->io_unread += !m->account.io_in_parent && !io_is_known(j, m);
     uint64_t cpu = of_task(m, BASE_CPU, e->value[EXIT_cpu]);
     uint64_t user = of_task(m, BASE_CPU_USER, e->value[EXIT_cpu_user]);
     t->ended[TASK_cpu] += cpu;
     t->ended[TASK_cpu_user] += user < cpu ? user : cpu;
     t->ended[TASK_run_delay] += of_task(m, BASE_RUN_DELAY, e->value[EXIT_run_delay]);
     t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
-    for (size_t i = 0; i < IO && !m->io_in_parent; i++)
+    for (size_t i = 0; i < IO && !m->account.io_in_parent; i++)
         t->ended[io[i].task] += of_task(m, io[i].base, e->value[io[i].exit]);
     task_tcp_exit(t, m, e);
 }
@@ -180,13 +180,13 @@ static uint64_t reported(const struct member *m, enum ledger_counter c)
 
 void task_settle(struct job *j)
 {
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         uint64_t cpu = since_base(m, BASE_CPU, own_cpu(m)), user = user_of(m, cpu);
         j->io_short |= j->alone && !io_is_whole(j, m);
         j->cpu_short |= j->alone && !cpu_is_whole(m);
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += cpu - user;
-        for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR && !m->io_in_parent; c++)
+        for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR && !m->account.io_in_parent; c++)
             j->carried[c] += since_base(m, c, reaped_of(m, c));
         for (enum ledger_counter c = LEDGER_FAULTS_MINOR; c < LEDGER_MAX; c++)
             j->carried[c] +=
@@ -198,15 +198,15 @@ void task_settle(struct job *j)
 
 void task_set_base(struct member *m)
 {
-    if (!m->task_base)
-        m->task_base = calloc(BASE_MAX, sizeof(*m->task_base));
-    if (!m->task_base)
+    if (!m->of_task.base)
+        m->of_task.base = calloc(BASE_MAX, sizeof(*m->of_task.base));
+    if (!m->of_task.base)
         return;
-    m->task_base[BASE_CPU] = own_cpu(m);
-    m->task_base[BASE_CPU_USER] = value(m, PROCESS_cpu_user);
-    m->task_base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
+    m->of_task.base[BASE_CPU] = own_cpu(m);
+    m->of_task.base[BASE_CPU_USER] = value(m, PROCESS_cpu_user);
+    m->of_task.base[BASE_RUN_DELAY] = value(m, PROCESS_run_delay);
     for (size_t i = 0; i < IO; i++)
-        m->task_base[io[i].base] = value(m, io[i].process);
+        m->of_task.base[io[i].base] = value(m, io[i].process);
     task_tcp_base(m);
 }
 
@@ -215,8 +215,8 @@ static void leave_task(struct job *j, struct member *m, uint64_t now_ns)
 {
     struct job_task *t = task_of(j, m);
     uint64_t cpu = since_joined(m, BASE_CPU, own_cpu(m));
-    task_ended(j, m, m->end_ns ? m->end_ns : now_ns);
-    m->task_over = false;
+    task_ended(j, m, m->life.end_ns ? m->life.end_ns : now_ns);
+    m->of_task.over = false;
     t->gone++;
     t->ended[TASK_cpu] += cpu;
     t->ended[TASK_cpu_user] += user_of(m, cpu);
@@ -228,29 +228,29 @@ static void leave_task(struct job *j, struct member *m, uint64_t now_ns)
 
 void job_label(struct job *j, struct member *m, unsigned task, uint64_t since_ns, bool from_now)
 {
-    bool had = m->task > 0;
-    if (m->task == task)
+    bool had = m->of_task.number > 0;
+    if (m->of_task.number == task)
         return;
     if (had)
         leave_task(j, m, since_ns);
     if (had || from_now)
         task_set_base(m);
-    m->task = (uint8_t)task;
+    m->of_task.number = (uint8_t)task;
     m->row.absent[PROCESS_task] = BARO_ABSENT_NOT_ASKED;
     member_moved(m);
     if (!task)
         return;
     job_join(j, m, task, since_ns);
     if (member_has_ended(m) || member_is_gone(m))
-        task_ended(j, m, m->end_ns ? m->end_ns : since_ns);
+        task_ended(j, m, m->life.end_ns ? m->life.end_ns : since_ns);
 }
 
 void job_inherit(struct job *j, struct member *m, const struct member *parent)
 {
-    uint8_t task = parent && parent->below ? parent->below : j->all_task;
+    uint8_t task = parent && parent->of_task.of_children ? parent->of_task.of_children : j->all_task;
     if (!task)
         return;
-    m->below = task;
+    m->of_task.of_children = task;
     job_label(j, m, task, m->row.first_ns, false);
 }
 
@@ -298,7 +298,7 @@ static bool is_started_by(const struct member *m, const struct member *root)
     for (int i = 0; m && i < ANCESTORS_MOST; i++) {
         if (m == root || baro_key_equal(m->row.parent, root->row.key))
             return true;
-        m = m->parent ? m->parent : m->successor;
+        m = m->links.parent ? m->links.parent : m->account.successor;
     }
     return false;
 }
@@ -310,28 +310,28 @@ static void correct(struct job *j, struct member *m)
     if (!t)
         return;
     t->started--;
-    t->living -= !m->task_over;
-    m->task_over = false;
-    m->task = 0;
+    t->living -= !m->of_task.over;
+    m->of_task.over = false;
+    m->of_task.number = 0;
     memset(t->io_published, 0, sizeof(t->io_published)); /* what it read and wrote was not the task's */
 }
 
 static void label_if_below(struct job *j, struct member *m, const struct member *root, uint8_t before)
 {
-    if (!m || m == root || m->below != before || !is_started_by(m, root))
+    if (!m || m == root || m->of_task.of_children != before || !is_started_by(m, root))
         return;
-    m->below = root->below;
+    m->of_task.of_children = root->of_task.of_children;
     correct(j, m);
-    job_label(j, m, root->below, m->row.first_ns, false);
+    job_label(j, m, root->of_task.of_children, m->row.first_ns, false);
 }
 
 void job_label_below(struct job *j, struct member *root, unsigned task)
 {
-    uint8_t before = root->below;
-    root->below = (uint8_t)task;
+    uint8_t before = root->of_task.of_children;
+    root->of_task.of_children = (uint8_t)task;
     for (size_t i = 0; i < j->tree.n; i++)
         label_if_below(j, j->tree.at[i], root, before);
-    for (struct member *m = j->gone; m; m = m->list_next)
+    for (struct member *m = j->gone; m; m = m->links.list_next)
         label_if_below(j, m, root, before);
 }
 
@@ -463,12 +463,13 @@ void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_
     }
     for (size_t i = 0; i < j->tree.n; i++) {
         const struct member *m = j->tree.at[i];
-        if (m && m->task)
-            add_member(&j->tasks[m->task - 1], m, ret_value[m->task - 1], ret_absent[m->task - 1], &known[m->task - 1]);
+        if (m && m->of_task.number)
+            add_member(&j->tasks[m->of_task.number - 1], m, ret_value[m->of_task.number - 1],
+                       ret_absent[m->of_task.number - 1], &known[m->of_task.number - 1]);
     }
-    for (const struct member *m = j->gone; m; m = m->list_next) { /* held back by job_settle(): in no sum yet */
-        if (m->task && !j->tasks[m->task - 1].group_now.known)
-            add_cpu(m, ret_value[m->task - 1]);
+    for (const struct member *m = j->gone; m; m = m->links.list_next) { /* held back by job_settle(): in no sum yet */
+        if (m->of_task.number && !j->tasks[m->of_task.number - 1].group_now.known)
+            add_cpu(m, ret_value[m->of_task.number - 1]);
     }
     for (size_t k = 0; k < j->n_tasks; k++)
         finish(j, &j->tasks[k], now_ns, ret_value[k], ret_absent[k], known[k]);
@@ -478,7 +479,7 @@ void job_task_repeat(struct job *j)
 {
     for (size_t i = 0; i < j->tree.n; i++) {
         const struct member *m = j->tree.at[i];
-        if (m && m->task)
-            j->tasks[m->task - 1].samples++;
+        if (m && m->of_task.number)
+            j->tasks[m->of_task.number - 1].samples++;
     }
 }

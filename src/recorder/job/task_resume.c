@@ -102,10 +102,10 @@ static void was_active(struct job_task *t, uint64_t last_ns)
 
 void task_resume_member(struct job *j, struct member *m, unsigned then, uint64_t last_ns)
 {
-    struct job_task *t = m->task ? &j->tasks[m->task - 1] : NULL;
-    if (then && then == m->task) {
-        free(m->task_base);
-        m->task_base = NULL; /* its base is what the task's sums have */
+    struct job_task *t = m->of_task.number ? &j->tasks[m->of_task.number - 1] : NULL;
+    if (then && then == m->of_task.number) {
+        free(m->of_task.base);
+        m->of_task.base = NULL; /* its base is what the task's sums have */
         t->started--;
         was_active(t, last_ns);
         return;

@@ -24,7 +24,7 @@ static void note(struct job_task *t, uint8_t absent)
 void task_tcp_base(struct member *m)
 {
     for (size_t i = 0; i < TCP; i++)
-        m->task_base[tcp[i].base] = value(m, tcp[i].process);
+        m->of_task.base[tcp[i].base] = value(m, tcp[i].process);
 }
 
 void task_tcp_add(const struct member *m, uint64_t *v)
@@ -36,13 +36,13 @@ void task_tcp_add(const struct member *m, uint64_t *v)
 void task_tcp_live(struct job_task *t, const struct member *m, uint64_t *v)
 {
     task_tcp_add(m, v);
-    v[TASK_processes_tcp_unread] += m->row.absent[PROCESS_tcp_sent] != BARO_PRESENT || m->tcp_short;
+    v[TASK_processes_tcp_unread] += m->row.absent[PROCESS_tcp_sent] != BARO_PRESENT || m->tcp.is_short;
     note(t, m->row.absent[PROCESS_tcp_sent]);
 }
 
 void task_tcp_exit(struct job_task *t, const struct member *m, const struct baro_exit *e)
 {
-    t->tcp_unread += e->absent[EXIT_tcp_sent] || (!m->left_task && tcp_is_bound(m));
+    t->tcp_unread += e->absent[EXIT_tcp_sent] || (!m->of_task.left && tcp_is_bound(m));
     task_tcp_add(m, t->ended);
     note(t, e->absent[EXIT_tcp_sent]);
 }
@@ -57,7 +57,7 @@ void task_tcp_label(struct job_task *t, const struct baro_exit *e)
 
 void task_late(struct job *j, const struct member *m, const struct baro_exit *e)
 {
-    struct job_task *t = m->task ? &j->tasks[m->task - 1] : NULL;
+    struct job_task *t = m->of_task.number ? &j->tasks[m->of_task.number - 1] : NULL;
     if (!t)
         return;
     t->tcp_unread -= !tcp_is_bound(m);

@@ -81,13 +81,13 @@ static uint64_t counted_of(const struct member *m)
  */
 static void leave_out_taken(struct job *j, struct member *m)
 {
-    uint64_t *base = j->alone ? m->base : NULL, children = value(m, PROCESS_children_faults_minor);
+    uint64_t *base = j->alone ? m->account.base : NULL, children = value(m, PROCESS_children_faults_minor);
     if (!base || children == base[LEDGER_FAULTS_MINOR] - base[BASE_FAULTS_MINOR])
         return;
     base[LEDGER_FAULTS_MINOR] = base[BASE_FAULTS_MINOR] + children;
     for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++) {
         uint64_t now = job_ledger(m, c);
-        base[c] += now > m->part.ledger[c] ? now - m->part.ledger[c] : 0;
+        base[c] += now > m->account.part.ledger[c] ? now - m->account.part.ledger[c] : 0;
     }
     j->io_short = true;
 }
@@ -125,7 +125,8 @@ static struct member_part part_of(const struct job *j, const struct member *m)
                      since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary))},
         .delay_cpu = delay_cpu_of(m),
         .rss = value(m, PROCESS_rss),
-        .parents = m->had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
+        .parents =
+            m->account.had_child || reaped_of(m, LEDGER_FAULTS_MINOR) > 0, /* every process has at least one fault */
     };
     own_split(m, p.split);
     if (is_own_alone(j))
@@ -158,7 +159,7 @@ void totals_leave(struct job *j, struct member *m)
 {
     static const struct member_part nothing;
     leave_out_taken(j, m);
-    replace(&j->sums, &m->part, &nothing);
+    replace(&j->sums, &m->account.part, &nothing);
 }
 
 void totals_refresh(struct job *j)
@@ -167,7 +168,7 @@ void totals_refresh(struct job *j)
         struct member *m = j->tree.at[i];
         leave_out_taken(j, m);
         struct member_part now = part_of(j, m);
-        replace(&j->sums, &m->part, &now);
+        replace(&j->sums, &m->account.part, &now);
         totals_know(j, m);
         j->rss_peak = max_u64(j->rss_peak, value(m, PROCESS_rss_peak));
     }
@@ -225,7 +226,7 @@ static void fit_split(const struct job *j, uint64_t total[LEDGER_MAX])
 {
     uint64_t least[2] = {j->split_ended[0] + j->sums.split[0], j->split_ended[1] + j->sums.split[1]};
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         uint64_t one[2];
         own_split(m, one);
         least[0] += one[0];
@@ -243,7 +244,7 @@ static void fit_split(const struct job *j, uint64_t total[LEDGER_MAX])
 
 static bool is_in_group_count(const struct job *j, const struct member *m)
 {
-    return m->task && j->tasks[m->task - 1].group_now.known;
+    return m->of_task.number && j->tasks[m->of_task.number - 1].group_now.known;
 }
 
 /* CPU time of the members whose exits are not reported yet, and that is in no other count. ret_unsure: the part of it
@@ -252,7 +253,7 @@ static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
 {
     uint64_t sum = 0;
     *ret_unsure = 0;
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         sum += is_in_group_count(j, m) ? 0 : counted_of(m);
         *ret_unsure += is_in_group_count(j, m) ? 0 : own_unsure(m);
     }

@@ -35,9 +35,9 @@ static void member_free(struct member *m)
 {
     free(m->row.name);
     free(m->row.cmdline);
-    free(m->base);
-    free(m->task_base);
-    free(m->end_usage);
+    free(m->account.base);
+    free(m->of_task.base);
+    free(m->life.end_usage);
 }
 
 /* Gone members are no longer in the arrays, but in the directory. */
@@ -60,7 +60,7 @@ void tree_done(struct tree *t)
     }
     while (t->free) {
         struct member *m = t->free;
-        t->free = m->list_next;
+        t->free = m->links.list_next;
         member_free(m);
     }
     while (t->blocks) {
@@ -90,7 +90,7 @@ struct member *tree_find(const struct tree *t, int32_t pid)
 {
     struct member *m = t->hash[slot_of(t, pid)];
     while (m && m->row.key.pid != pid)
-        m = m->hash_next;
+        m = m->links.hash_next;
     return m;
 }
 
@@ -108,7 +108,7 @@ static void rehash(struct tree *t)
         if (!m)
             continue;
         struct member **slot = &hash[slot_of(t, m->row.key.pid)];
-        m->hash_next = *slot;
+        m->links.hash_next = *slot;
         *slot = m;
     }
 }
@@ -142,12 +142,12 @@ static struct member *member_new(struct tree *t)
         b->next = t->blocks;
         t->blocks = b;
         for (size_t i = sizeof(b->at) / sizeof(*b->at); i-- > 0;) {
-            b->at[i].list_next = t->free;
+            b->at[i].links.list_next = t->free;
             t->free = &b->at[i];
         }
     }
     struct member *m = t->free;
-    t->free = m->list_next;
+    t->free = m->links.list_next;
     memset(m, 0, sizeof(*m));
     return m;
 }
@@ -161,11 +161,11 @@ struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
         return NULL;
     m->row.name = strdup("");
     if (!m->row.name) {
-        m->list_next = t->free;
+        m->links.list_next = t->free;
         t->free = m;
         return NULL;
     }
-    m->tree = t;
+    m->links.tree = t;
     m->state = MEMBER_ALIVE;
     m->row.id = ++t->last_id;
     m->row.key.pid = pid;
@@ -174,14 +174,14 @@ struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
     m->row.cmdline_absent = BARO_ABSENT_NOT_YET;
     memset(m->row.absent, BARO_ABSENT_NOT_YET, sizeof(m->row.absent));
     m->row.absent[PROCESS_task] = BARO_ABSENT_NOT_ASKED;
-    m->index = (uint32_t)t->n;
+    m->links.index = (uint32_t)t->n;
     t->rows[t->n] = &m->row;
     t->gates[t->n] = (struct gate){.pid = pid};
     t->at[t->n++] = m;
     member_moved(m);
     tree_set_parent(m, parent);
     struct member **slot = &t->hash[slot_of(t, pid)];
-    m->hash_next = *slot;
+    m->links.hash_next = *slot;
     *slot = m;
     if (t->n > t->hash_size)
         rehash(t);
@@ -192,33 +192,33 @@ struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
 
 static void unlink_sibling(struct member *m)
 {
-    if (!m->parent)
+    if (!m->links.parent)
         return;
-    if (m->sibling_prev)
-        m->sibling_prev->sibling_next = m->sibling_next;
+    if (m->links.sibling_prev)
+        m->links.sibling_prev->links.sibling_next = m->links.sibling_next;
     else
-        m->parent->first_child = m->sibling_next;
-    if (m->sibling_next)
-        m->sibling_next->sibling_prev = m->sibling_prev;
-    m->sibling_next = m->sibling_prev = NULL;
-    m->parent->n_children--;
-    member_moved(m->parent);
-    m->parent = NULL;
+        m->links.parent->links.first_child = m->links.sibling_next;
+    if (m->links.sibling_next)
+        m->links.sibling_next->links.sibling_prev = m->links.sibling_prev;
+    m->links.sibling_next = m->links.sibling_prev = NULL;
+    m->links.parent->links.n_children--;
+    member_moved(m->links.parent);
+    m->links.parent = NULL;
 }
 
 void tree_set_parent(struct member *m, struct member *parent)
 {
     unlink_sibling(m);
-    m->parent = parent;
+    m->links.parent = parent;
     member_moved(m);
     if (!parent)
         return;
-    m->sibling_next = parent->first_child;
-    if (m->sibling_next)
-        m->sibling_next->sibling_prev = m;
-    parent->first_child = m;
-    parent->n_children++;
-    parent->had_child = true;
+    m->links.sibling_next = parent->links.first_child;
+    if (m->links.sibling_next)
+        m->links.sibling_next->links.sibling_prev = m;
+    parent->links.first_child = m;
+    parent->links.n_children++;
+    parent->account.had_child = true;
     parent->reaped_io.forks++;
     member_moved(parent);
     if (!baro_key_equal(m->row.parent, parent->row.key)) {
@@ -231,21 +231,21 @@ void tree_remove(struct tree *t, struct member *m)
 {
     struct member **slot = &t->hash[slot_of(t, m->row.key.pid)];
     while (*slot != m)
-        slot = &(*slot)->hash_next;
-    *slot = m->hash_next;
-    while (m->first_child) {
-        struct member *child = m->first_child;
+        slot = &(*slot)->links.hash_next;
+    *slot = m->links.hash_next;
+    while (m->links.first_child) {
+        struct member *child = m->links.first_child;
         tree_set_parent(child, NULL);
         member_wake(child);
-        child->successor = m;
-        child->successor_epoch = t->epoch;
+        child->account.successor = m;
+        child->account.successor_epoch = t->epoch;
     }
-    if (m->parent || m->successor_epoch != t->epoch)
-        m->successor = m->parent;
+    if (m->links.parent || m->account.successor_epoch != t->epoch)
+        m->account.successor = m->links.parent;
     unlink_sibling(m);
-    t->moved[m->index / 64] &= ~(UINT64_C(1) << m->index % 64);
-    t->gates[m->index].pid = 0;
-    t->at[m->index] = NULL;
+    t->moved[m->links.index / 64] &= ~(UINT64_C(1) << m->links.index % 64);
+    t->gates[m->links.index].pid = 0;
+    t->at[m->links.index] = NULL;
     t->holes++;
     t->removals++;
 }
@@ -253,20 +253,20 @@ void tree_remove(struct tree *t, struct member *m)
 const struct member_usage *member_usage(const struct member *m)
 {
     static const struct member_usage nothing;
-    return m->end_usage ? m->end_usage : &nothing;
+    return m->life.end_usage ? m->life.end_usage : &nothing;
 }
 
 struct member_usage *member_make_usage(struct member *m)
 {
-    struct tree *t = m->tree;
-    if (m->end_usage)
-        return m->end_usage;
-    m->end_usage = t->free_usages;
-    if (m->end_usage)
-        t->free_usages = m->end_usage->next;
+    struct tree *t = m->links.tree;
+    if (m->life.end_usage)
+        return m->life.end_usage;
+    m->life.end_usage = t->free_usages;
+    if (m->life.end_usage)
+        t->free_usages = m->life.end_usage->next;
     else
-        m->end_usage = malloc(sizeof(*m->end_usage));
-    struct member_usage *u = m->end_usage ? m->end_usage : &t->spare_usage;
+        m->life.end_usage = malloc(sizeof(*m->life.end_usage));
+    struct member_usage *u = m->life.end_usage ? m->life.end_usage : &t->spare_usage;
     *u = (struct member_usage){0};
     return u;
 }
@@ -275,19 +275,19 @@ void tree_release(struct tree *t, struct member *m)
 {
     if (t->directory)
         directory_remove(t->directory, m);
-    if (m->end_usage) {
-        m->end_usage->next = t->free_usages;
-        t->free_usages = m->end_usage;
-        m->end_usage = NULL;
+    if (m->life.end_usage) {
+        m->life.end_usage->next = t->free_usages;
+        t->free_usages = m->life.end_usage;
+        m->life.end_usage = NULL;
     }
     free(m->row.name);
     free(m->row.cmdline);
-    free(m->base);
-    free(m->task_base);
+    free(m->account.base);
+    free(m->of_task.base);
     m->row.name = m->row.cmdline = NULL;
-    m->base = m->task_base = NULL;
+    m->account.base = m->of_task.base = NULL;
     m->state = MEMBER_FREE;
-    m->list_next = t->free;
+    m->links.list_next = t->free;
     t->free = m;
 }
 
@@ -297,7 +297,7 @@ static void move_down(struct tree *t, size_t from, size_t to)
     t->moved[from / 64] &= ~(UINT64_C(1) << from % 64);
     t->moved[to / 64] |= bit << to % 64;
     t->at[to] = t->at[from];
-    t->at[to]->index = (uint32_t)to;
+    t->at[to]->links.index = (uint32_t)to;
     t->rows[to] = t->rows[from];
     t->gates[to] = t->gates[from];
 }

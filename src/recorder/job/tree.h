@@ -148,17 +148,36 @@ struct reaped_io {
     bool lost : 1; /* done[] is not known: children ended while now[] could not be read */
 };
 
-struct member {
-    struct baro_process row;
+/* tree.c, but for directory_next. */
+struct member_links {
     struct tree *tree;
     struct member *parent; /* a living member; NULL: the wrapper, or a process outside the job */
     struct member *first_child, *sibling_next, *sibling_prev;
     struct member *hash_next;
     struct member *directory_next; /* of recorder/job/member_index.h */
+    struct member *list_next;      /* of the list of gone members, or of free ones */
     uint32_t index;                /* into tree.at */
     uint32_t n_children;           /* living ones */
-    struct member *list_next;      /* of the list of gone members, or of free ones */
-    struct member *touched_next;   /* recorder/loop: of the list of members that events were about */
+};
+
+/* job.c; begin_ns and the status are from who reports them. Times are since the tape began. */
+struct member_life {
+    uint64_t begin_ns;              /* when the process began; 0: before, or not known */
+    uint64_t end_ns;                /* when it ended: from an event, or first seen as a zombie; 0: neither */
+    uint64_t gone_ns;               /* when it was found gone */
+    uint64_t reap_pending_ns;       /* when its pid was first found gone, while it is REAP_PENDING */
+    struct member_usage *end_usage; /* what was reported of its end; NULL: nothing. See member_usage() */
+    int status;
+    bool status_known : 1;
+    bool end_reported : 1; /* its end was reported by an event or by the wrapper */
+    bool cpu_final : 1;    /* its CPU clock was read when it had ended */
+    bool io_final : 1;     /* the row has its final I/O counters */
+    /* gone without a report of the wrapper, which would have adopted it: so its parent reaped it */
+    bool reaped_by_parent : 1;
+};
+
+/* What it has used and who took that over: ledger.c, totals.c, job.c, resume.c. */
+struct member_account {
     struct member_part part;
     /* A gone member: its parent when it went, which may be gone as well. A living member: its parent until that one
      * went, valid only if that was in this epoch of the tree. (A child that is found gone after its parent may have
@@ -169,97 +188,111 @@ struct member {
     uint64_t reaped[LEDGER_MAX];
     /* BASE_MAX values at attach, which are not part of this recording; NULL: all 0 */
     uint64_t *base;
-    uint64_t *task_base; /* the same at the time when it joined its task; NULL: `base` */
-    uint64_t begin_ns;   /* when the process began, since the tape began; 0: before, or not known */
-    uint64_t end_ns;     /* when it ended: from an event, or first seen as a zombie; 0: neither */
-    uint64_t gone_ns;    /* when it was found gone */
-    /* recorder/loop: when it executed a program that was not reported yet; 0: none */
-    uint64_t executed_ns;
-    uint64_t reap_pending_ns; /* when its pid was first found gone, while it is REAP_PENDING */
-    struct reaped_io reaped_io;
     struct settlement *settlement; /* during job_settle(), of a successor */
     /* CPU time gained from children beyond what is known of them, in ns; below 0: more is known than the parent shows
      * in ticks so far */
     int64_t pool;
-    uint8_t state; /* enum member_state; member_state() */
     /* not all of its children were read: its counters may contain more than is known of them */
     bool unsure : 1;
     /* a child of it is gone, and the event of that child's end was not read yet */
     bool events_pending : 1;
     /* it could not be read after its children went: what it took over is not known yet */
-    bool unread : 1;
-    /* gone without a report of the wrapper, which would have adopted it: so its parent reaped it */
-    bool absorbed : 1;
-    bool left : 1;      /* gone, and its parent ended without having reaped any process */
-    bool had_child : 1; /* it had a child at some time */
-    bool cpu_final : 1; /* its CPU clock was read when it had ended */
-    bool whole : 1;     /* its base is what it had used under another recorder, since it began */
+    bool takeover_unread : 1;
+    bool parent_reaped_none : 1; /* gone, and its parent ended without having reaped any process */
+    bool had_child : 1;          /* it had a child at some time */
+    bool base_is_total : 1;      /* its base is what it had used under another recorder, since it began */
     /* it was seen to ignore SIGCHLD: the kernel adds what its children used to no process */
     bool ignores_children : 1;
-    /* recorder/collectors: a read was left out for the budget; it is done when it is due, even if the process
-     * sleeps */
-    bool read_pending : 1;
-    /* recorder/collectors: all children were listed that it had when the last birth was seen */
-    bool children_listed : 1;
-    bool stat_was_read : 1;   /* at least once: key.start is known */
-    bool sampled : 1;         /* it is in at least one sample */
-    bool target : 1;          /* named by the user */
-    bool came : 1;            /* found in the job's control group; it may have been moved there */
-    bool listed : 1;          /* found in it at least once */
-    uint8_t unlisted : 2;     /* how often the group was listed since without it; 2 at most */
-    bool touched : 1;         /* recorder/loop: since the last drain */
-    bool named : 1;           /* recorder/loop: its name is from an event */
-    bool followed : 1;        /* recorder/loop: perf was attached to it, or reported its fork */
-    bool name_is_late : 1;    /* its parent had executed a program whose name was not read when it forked this one */
-    bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
-    /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
-    bool covered : 1;
-    bool end_reported : 1; /* its end was reported by an event or by the wrapper */
-    bool force : 1;        /* to be read although the gate is closed: member_wake() */
-    bool status_known : 1;
-    bool io_final : 1;      /* the row has its final I/O counters */
-    bool io_accounted : 1;  /* gone: reaped_io.c has handled it */
-    bool tcp_whole : 1;     /* it has ended, and the row has what its sockets did to the end of each */
-    bool tcp_short : 1;     /* connections that it may have accepted count for no process */
-    bool tcp_unsettled : 1; /* connections that it may have accepted do not count for it yet */
-    bool confirmed : 1;     /* matched since the process that selects was started again */
-    bool task_over : 1;     /* it no longer counts as a living process of its task */
-    bool left_task : 1;     /* gone: it did not end, but is no member any more */
+    bool io_accounted : 1; /* gone: reaped_io.c has handled it */
     /* gone: its parent was a member of the same task, which takes over its I/O when it reaps it */
     bool io_in_parent : 1;
-    uint8_t task;  /* the task that it belongs to, counted from 1; 0: none */
-    uint8_t below; /* the task of what it starts from now on; 0: none */
-    int status;
-    struct member_usage *end_usage; /* what was reported of its end; NULL: nothing. See member_usage() */
+};
 
-    /* used by recorder/collectors alone; zero when the member is made */
-    struct {
-        uint64_t clock_ns;                   /* its CPU clock when its values were last read */
-        uint64_t due_read_ns;                /* when all was read that was due: process_due_ns() */
-        uint64_t thread_sum[THREAD_SUM_MAX]; /* of its living threads, when they were last read */
-        uint64_t delay_ns, delay_cpu_ns;     /* when its run delay was last read, and its CPU time then */
-        uint64_t smaps_ns;                   /* when smaps was last read; 0: never */
-        uint64_t smaps_key;                  /* faults and stat_rss when smaps was last read */
-        uint64_t scanned_clock_ns;           /* its CPU clock when its children were last listed */
-        uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
-        uint64_t status_key;                 /* faults and stat_rss when status was last read */
-        uint32_t smaps_asked;                /* tick in which the helper was last asked for smaps */
-        uint32_t smaps_cost_us;              /* moving average, rounded up */
-        uint32_t fds_at;                     /* index + 1 of its slot in the descriptor cache; 0: none */
-        uint32_t read_tick;                  /* the last tick in which it was read */
-        /* memory.c: KiB that had moved among the processes that share memory with it when smaps was last read */
-        uint32_t shared_kib;
-        uint32_t files_kib;   /* the same of files, among all members */
-        uint32_t left_kib;    /* of files that it shared when it gave up its memory, until it is a zombie */
-        uint32_t smaps_files; /* KiB that it had of files and shared memory by then */
-        uint16_t reads;       /* ticks in a row in which it was read, up to read_tick */
-        uint8_t info_tries;
-        bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
-        bool has_threads : 1;         /* it was read when it had several threads */
-        bool memory_checked : 1;      /* it was asked whether its parent has the same address space */
-        struct baro_key memory_owner; /* whose address space it uses; pid 0: its own, or that is not known yet */
-        char comm[16];
-    } note;
+/* task.c, but for `confirmed`. */
+struct member_task {
+    uint64_t *base;      /* BASE_MAX values at the time when it joined its task; NULL: those of the account */
+    uint8_t number;      /* the task that it belongs to, counted from 1; 0: none */
+    uint8_t of_children; /* the task of what it starts from now on; 0: none */
+    bool over : 1;       /* it no longer counts as a living process of its task */
+    bool left : 1;       /* gone: it did not end, but is no member any more */
+    bool confirmed : 1;  /* recorder/loop: matched since the process that selects was started again */
+};
+
+/* recorder/loop: what events have said of it. */
+struct member_events {
+    struct member *touched_next; /* of the list of members that events were about */
+    uint64_t executed_ns;        /* when it executed a program that was not reported yet; 0: none */
+    bool touched : 1;            /* since the last drain */
+    bool named : 1;              /* its name is from an event */
+    bool name_is_late : 1;       /* its parent had executed a program whose name was not read when it forked this one */
+    bool followed : 1;           /* perf was attached to it, or reported its fork */
+    /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
+    bool covered : 1;
+};
+
+/* recorder/collectors/processes: what was read of it, and when. Zero when the member is made. */
+struct member_reading {
+    uint64_t clock_ns;                   /* its CPU clock when its values were last read */
+    uint64_t due_read_ns;                /* when all was read that was due: process_due_ns() */
+    uint64_t thread_sum[THREAD_SUM_MAX]; /* of its living threads, when they were last read */
+    uint64_t delay_ns, delay_cpu_ns;     /* when its run delay was last read, and its CPU time then */
+    uint64_t smaps_ns;                   /* when smaps was last read; 0: never */
+    uint64_t smaps_key;                  /* faults and stat_rss when smaps was last read */
+    uint64_t scanned_clock_ns;           /* its CPU clock when its children were last listed */
+    uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
+    uint64_t status_key;                 /* faults and stat_rss when status was last read */
+    uint32_t smaps_asked;                /* tick in which the helper was last asked for smaps */
+    uint32_t smaps_cost_us;              /* moving average, rounded up */
+    uint32_t fds_at;                     /* index + 1 of its slot in the descriptor cache; 0: none */
+    uint32_t read_tick;                  /* the last tick in which it was read */
+    /* pss.c: KiB that had moved among the processes that share memory with it when smaps was last read */
+    uint32_t shared_kib;
+    uint32_t files_kib;           /* the same of files, among all members */
+    uint32_t left_kib;            /* of files that it shared when it gave up its memory, until it is a zombie */
+    uint32_t smaps_files;         /* KiB that it had of files and shared memory by then */
+    struct baro_key memory_owner; /* whose address space it uses; pid 0: its own, or that is not known yet */
+    uint16_t reads;               /* ticks in a row in which it was read, up to read_tick */
+    uint8_t info_tries;
+    bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
+    bool has_threads : 1;     /* it was read when it had several threads */
+    bool memory_checked : 1;  /* it was asked whether its parent has the same address space */
+    bool forced : 1;          /* to be read although the gate is closed: member_wake() */
+    bool pending : 1;         /* a read was left out for the budget; it is done when it is due, even if it sleeps */
+    bool children_listed : 1; /* all children were listed that it had when the last birth was seen */
+    bool stat_was_read : 1;   /* at least once: key.start is known */
+    bool sampled : 1;         /* it is in at least one sample */
+    bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
+    char comm[16];
+};
+
+/* group_job.c: of the job's control group. */
+struct member_group {
+    bool moved_in : 1;   /* found in it; it may have been moved there */
+    bool listed : 1;     /* found in it at least once */
+    uint8_t missing : 2; /* how often it was listed since without the member; 2 at most */
+};
+
+/* socket_row.c */
+struct member_tcp {
+    bool whole : 1;     /* it has ended, and the row has what its sockets did to the end of each */
+    bool is_short : 1;  /* connections that it may have accepted count for no process */
+    bool unsettled : 1; /* connections that it may have accepted do not count for it yet */
+};
+
+/* A process of the job. Each part is changed by the files that its comment names; others read it. */
+struct member {
+    struct baro_process row;
+    uint8_t state;  /* enum member_state; member_state() */
+    bool is_target; /* named by the user */
+    struct member_group group;
+    struct member_tcp tcp;
+    struct member_links links;
+    struct member_life life;
+    struct member_account account;
+    struct reaped_io reaped_io;
+    struct member_task of_task;
+    struct member_events events;
+    struct member_reading reading;
 };
 
 struct tree {
@@ -342,24 +375,24 @@ struct member_usage *member_make_usage(struct member *m);
 static inline void member_moved(const struct member *m)
 {
     if (!member_is_gone(m))
-        m->tree->moved[m->index / 64] |= UINT64_C(1) << m->index % 64;
+        m->links.tree->moved[m->links.index / 64] |= UINT64_C(1) << m->links.index % 64;
 }
 
 /* The next tick reads it, whether it runs or not. */
 static inline void member_wake(struct member *m)
 {
-    m->force = true;
+    m->reading.forced = true;
     if (!member_is_gone(m))
-        m->tree->gates[m->index].due_ns = 0;
+        m->links.tree->gates[m->links.index].due_ns = 0;
 }
 
 /* comm has at most 15 bytes; of the longer names that the kernel shows for some of its threads the rest is left out. */
 static inline void member_note_comm(struct member *m, const char *comm)
 {
     size_t n = 0;
-    for (; n + 1 < sizeof(m->note.comm) && comm[n]; n++)
-        m->note.comm[n] = comm[n];
-    memset(m->note.comm + n, 0, sizeof(m->note.comm) - n);
+    for (; n + 1 < sizeof(m->reading.comm) && comm[n]; n++)
+        m->reading.comm[n] = comm[n];
+    memset(m->reading.comm + n, 0, sizeof(m->reading.comm) - n);
 }
 
 /* Replaces a text of the row, and raises info_version if it differs. Returns false if out of memory (the old one

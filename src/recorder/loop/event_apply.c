@@ -12,13 +12,13 @@
 
 void event_touch(struct recorder *r, struct member *m)
 {
-    if (m->touched)
+    if (m->events.touched)
         return;
     event_activate(r);
-    m->touched = true;
-    m->touched_next = NULL;
+    m->events.touched = true;
+    m->events.touched_next = NULL;
     if (r->events.touched)
-        r->events.touched_last->touched_next = m;
+        r->events.touched_last->events.touched_next = m;
     else
         r->events.touched = m;
     r->events.touched_last = m;
@@ -28,7 +28,7 @@ void event_touch(struct recorder *r, struct member *m)
 
 static bool ended_before(const struct member *m, uint64_t t)
 {
-    return m->end_reported && m->end_ns < t;
+    return m->life.end_reported && m->life.end_ns < t;
 }
 
 /* Is the known member another process than the one that was forked at t with the same pid? When a scan found the member
@@ -43,12 +43,12 @@ static bool pid_was_reused(const struct recorder *r, const struct member *known,
         return true;
     if (r->wrapper.pid && known->row.key.pid == r->wrapper.command)
         return false; /* the wrapper has not reaped it; it noted the time before, and may have waited for a CPU since */
-    if (!known->begin_ns && !known->stat_was_read)
+    if (!known->life.begin_ns && !known->reading.stat_was_read)
         return false; /* just found by a scan that may have begun long ago */
-    uint64_t begin = known->begin_ns ? known->begin_ns : job_begin_ns(&r->job, known->row.key.start);
+    uint64_t begin = known->life.begin_ns ? known->life.begin_ns : job_begin_ns(&r->job, known->row.key.start);
     if (t <= begin + START_SLACK)
         return false;
-    if (!known->stat_was_read)
+    if (!known->reading.stat_was_read)
         return true; /* no start time to compare with */
     uint64_t start = proc_read_start(r->proc_fd, known->row.key.pid);
     return start ? start != known->row.key.start : r->job.lossy;
@@ -59,8 +59,8 @@ static bool pid_was_reused(const struct recorder *r, const struct member *known,
 static struct member *gone_unforked(const struct recorder *r, int32_t pid, uint64_t t)
 {
     struct member *m = r->job.gone_unforked ? r->job.gone : NULL;
-    while (m && (m->row.key.pid != pid || m->begin_ns || m->gone_ns < t || ended_before(m, t)))
-        m = m->list_next;
+    while (m && (m->row.key.pid != pid || m->life.begin_ns || m->life.gone_ns < t || ended_before(m, t)))
+        m = m->links.list_next;
     return m;
 }
 
@@ -82,10 +82,10 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         known = NULL;
     }
     if (parent)
-        parent->covered = true;
+        parent->events.covered = true;
     if (known) {
-        known->begin_ns = t;
-        known->followed = true;
+        known->life.begin_ns = t;
+        known->events.followed = true;
         return;
     }
     if (job_was_reported(&r->job, e->pid, t))
@@ -99,34 +99,35 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         return;
     if (!r->all->events.usage_tried)
         event_open_usage(r);
-    m->begin_ns = t;
-    m->followed = true;
+    m->life.begin_ns = t;
+    m->events.followed = true;
     r->events.forks++;
     event_filter_fork(r, e->pid);
     if (gone) {
         m->row.parent = gone->row.key;
-        m->successor = gone;
-        m->successor_epoch = r->job.tree.epoch;
+        m->account.successor = gone;
+        m->account.successor_epoch = r->job.tree.epoch;
         parent = gone;
-        parent->covered = true;
+        parent->events.covered = true;
         job_inherit(&r->job, m, gone);
     }
     m->row.uid = parent->row.uid;
     member_set_name(m, parent->row.name); /* until it executes a program */
-    m->name_is_late = parent->name_is_late || (parent->executed_ns && !parent->named);
+    m->events.name_is_late = parent->events.name_is_late || (parent->events.executed_ns && !parent->events.named);
     event_touch(r, m);
 }
 
 static void on_end(struct recorder *r, struct member *m, const struct exits_event *e)
 {
     job_ended(&r->job, m, recorder_since(r, e->t_ns));
-    if (!m->end_reported)
-        m->end_ns = recorder_since(r, e->t_ns); /* until now, only the time was known at which it was found ended */
-    m->end_reported = true;
-    m->covered = true;
+    if (!m->life.end_reported)
+        m->life.end_ns =
+            recorder_since(r, e->t_ns); /* until now, only the time was known at which it was found ended */
+    m->life.end_reported = true;
+    m->events.covered = true;
     if (e->has_status) {
-        m->status_known = true;
-        m->status = e->status;
+        m->life.status_known = true;
+        m->life.status = e->status;
     }
     event_touch(r, m);
 }
@@ -134,26 +135,27 @@ static void on_end(struct recorder *r, struct member *m, const struct exits_even
 /* It executes one more program, and the name of the one before was not read: nor is that of its children known. */
 static void lose_late_names(struct member *m)
 {
-    for (struct member *child = m->first_child; child && m->executed_ns; child = child->sibling_next) {
-        if (child->name_is_late)
+    for (struct member *child = m->links.first_child; child && m->events.executed_ns;
+         child = child->links.sibling_next) {
+        if (child->events.name_is_late)
             member_set_name(child, "");
-        child->name_is_late = false;
+        child->events.name_is_late = false;
     }
 }
 
 static void on_name(struct recorder *r, struct member *m, const struct exits_event *e, bool executed)
 {
     process_renamed(m);
-    m->covered = true;
+    m->events.covered = true;
     if (executed) {
         lose_late_names(m);
-        m->executed_ns = recorder_since(r, e->t_ns) | 1;
-        m->named = m->name_is_late = false;
+        m->events.executed_ns = recorder_since(r, e->t_ns) | 1;
+        m->events.named = m->events.name_is_late = false;
     }
     if (e->has_comm) {
         member_note_comm(m, e->comm);
         process_set_name(m, e->comm);
-        m->named = true;
+        m->events.named = true;
     }
     event_touch(r, m);
 }
@@ -203,7 +205,7 @@ static void take_usage(struct recorder *r, struct member *m, const struct exits_
     u->run_delay_ns = e->run_delay_ns;
     if (e->has_comm && !is_name_of(e->comm, m->row.name))
         process_set_name(m, e->comm);
-    m->named |= e->has_comm;
+    m->events.named |= e->has_comm;
     if (e->uid != UINT32_MAX)
         m->row.uid = e->uid;
     event_touch(r, m);
@@ -226,7 +228,7 @@ static void drop_usage(struct recorder *r, struct member *m)
 static struct member *member_of(const struct recorder *r, int32_t pid)
 {
     struct member *m = tree_find(&r->job.tree, pid);
-    for (struct member *g = m ? NULL : r->job.gone; g; g = g->list_next) {
+    for (struct member *g = m ? NULL : r->job.gone; g; g = g->links.list_next) {
         if (g->row.key.pid == pid)
             return g;
     }
@@ -283,7 +285,7 @@ void event_take_stashed(struct recorder *r, struct member *m)
     struct stash *st = a->events.stash ? &a->events.stash[(uint32_t)m->row.key.pid % a->events.stash_size] : NULL;
     if (!st || st->pid != m->row.key.pid)
         return;
-    if (recorder_since(r, st->event.t_ns) + START_SLACK >= m->begin_ns)
+    if (recorder_since(r, st->event.t_ns) + START_SLACK >= m->life.begin_ns)
         take_usage(r, m, &st->event);
     if (a->only)
         st->pid = 0; /* else it may join another job */

@@ -25,11 +25,11 @@ static void attach(struct recorder *r, struct member *m)
 {
     uint64_t before;
     int code = -ESRCH;
-    m->followed = true;
+    m->events.followed = true;
     if (!member_has_ended(m) && process_clock(m, &before) == 0)
         code = exits_perf_attach(r->all->events.usage, m->row.key.pid, NULL);
     r->events.perf_is_partial |= code > 0 || (code < 0 && code != -ESRCH);
-    m->covered = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
+    m->events.covered = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
     if (code < 0)
         return;
     member_moved(m);
@@ -42,11 +42,12 @@ static void attach(struct recorder *r, struct member *m)
 /* perf reported its fork, but not that of a child of its: it did not inherit the events. */
 static bool is_unfollowed(const struct member *m)
 {
-    for (const struct member *c = m->followed && !m->covered ? m->first_child : NULL; c; c = c->sibling_next) {
-        if (!c->followed)
+    for (const struct member *c = m->events.followed && !m->events.covered ? m->links.first_child : NULL; c;
+         c = c->links.sibling_next) {
+        if (!c->events.followed)
             return true;
     }
-    return !m->followed;
+    return !m->events.followed;
 }
 
 /* One pass over the members; members found meanwhile are appended to the array and visited too. Events are read before
@@ -61,7 +62,7 @@ static unsigned attach_all(struct recorder *r)
         if (unfollowed)
             attach(r, m);
         unreported += unfollowed;
-        if (!m || member_has_ended(m) || (!unfollowed && m->covered))
+        if (!m || member_has_ended(m) || (!unfollowed && m->events.covered))
             continue;
         uint64_t before = r->job.started;
         sampler_advance(&r->sampler); /* a pass takes a while, and processes found get the current time */
@@ -103,8 +104,8 @@ static void begin_events(struct recorder *r)
 {
     int32_t last = sampler_last_pid(&r->sampler);
     event_read(r->all);
-    for (struct member *m = r->job.gone; m; m = m->list_next)
-        m->covered = true;
+    for (struct member *m = r->job.gone; m; m = m->links.list_next)
+        m->events.covered = true;
     if (r->events.perf_is_partial)
         job_lose(&r->job);
     r->job.lossy |= !sampler_births_end(&r->sampler, last);
@@ -168,7 +169,7 @@ void event_check_survivors(struct recorder *r)
 {
     for (size_t i = 0; r->job.covers_members && i < r->job.tree.n; i++) {
         const struct member *m = r->job.tree.at[i];
-        if (m && !m->covered && (m->had_child || m->row.value[PROCESS_children_faults_minor]))
+        if (m && !m->events.covered && (m->account.had_child || m->row.value[PROCESS_children_faults_minor]))
             job_lose(&r->job);
     }
 }

@@ -54,8 +54,8 @@ void event_open_usage(struct recorder *r)
 static void report_exec(struct recorder *r, struct member *m)
 {
     if (*m->row.name)
-        job_event(&r->job, m->executed_ns, BARO_EVENT_EXEC, m, 0, m->row.name);
-    m->executed_ns = 0;
+        job_event(&r->job, m->events.executed_ns, BARO_EVENT_EXEC, m, 0, m->row.name);
+    m->events.executed_ns = 0;
 }
 
 /* The first file of a process that is opened in /proc makes the kernel build dentries and inodes, which it tears down
@@ -64,7 +64,8 @@ static void report_exec(struct recorder *r, struct member *m)
 static bool can_defer(struct recorder *r, const struct member *m)
 {
     struct recorders *a = r->all;
-    if (!r->job.ends_reported || r->end.finishing || sampler_tick_ns(&r->sampler) >= m->executed_ns + EXEC_READ_AFTER ||
+    if (!r->job.ends_reported || r->end.finishing ||
+        sampler_tick_ns(&r->sampler) >= m->events.executed_ns + EXEC_READ_AFTER ||
         a->events.n_deferred_execs == DEFERRED_EXECS_MAX)
         return false;
     a->events.deferred_execs[a->events.n_deferred_execs++] = (struct deferred_exec){r, m->row.key.pid};
@@ -76,7 +77,7 @@ static bool can_defer(struct recorder *r, const struct member *m)
 static void read_executed(struct recorder *r, struct member *m)
 {
     uint64_t clock_ns;
-    bool known = m->stat_was_read && m->row.read_ns > m->executed_ns;
+    bool known = m->reading.stat_was_read && m->row.read_ns > m->events.executed_ns;
     if (!known && can_defer(r, m))
         return;
     /* If it has ended, its exit is queued, with the status, and is read with the next drain. */
@@ -89,42 +90,43 @@ static void read_executed(struct recorder *r, struct member *m)
  * now. If 20 had executed `cc` at 2.1 ms, the name of 21 would not be known: lose_late_names(). */
 static void take_late_name(struct recorder *r, struct member *m)
 {
-    struct member *parent = m->parent;
-    m->name_is_late = false;
-    if (m->stat_was_read || m->named || m->executed_ns)
+    struct member *parent = m->links.parent;
+    m->events.name_is_late = false;
+    if (m->reading.stat_was_read || m->events.named || m->events.executed_ns)
         return;
-    if (parent && parent->name_is_late)
+    if (parent && parent->events.name_is_late)
         member_set_name(parent, "");
-    if (parent && parent->executed_ns && sampler_read_member(&r->sampler, parent) == 0)
+    if (parent && parent->events.executed_ns && sampler_read_member(&r->sampler, parent) == 0)
         report_exec(r, parent);
-    member_set_name(m, parent && !parent->executed_ns ? parent->row.name : "");
+    member_set_name(m, parent && !parent->events.executed_ns ? parent->row.name : "");
 }
 
 static void read_touched_member(struct recorder *r, struct member *m)
 {
     uint64_t clock_ns;
-    if (m->name_is_late)
+    if (m->events.name_is_late)
         take_late_name(r, m);
     if (member_is_gone(m)) {
-        if (m->executed_ns && (m->stat_was_read || m->named)) /* otherwise it still has its parent's name */
+        if (m->events.executed_ns &&
+            (m->reading.stat_was_read || m->events.named)) /* otherwise it still has its parent's name */
             report_exec(r, m);
         return;
     }
     if (!member_has_ended(m)) {
-        if (m->executed_ns)
+        if (m->events.executed_ns)
             read_executed(r, m);
         return;
     }
     if (r->all->events.usage && !member_usage(m)->has_cpu)
         event_take_stashed(r, m);
-    if (m->executed_ns && !m->stat_was_read && !m->named)
+    if (m->events.executed_ns && !m->reading.stat_was_read && !m->events.named)
         member_set_name(m, ""); /* the name of the program that it executed is not known */
-    if (m->executed_ns)
+    if (m->events.executed_ns)
         report_exec(r, m);
-    if (!m->parent && r->job.wrapper.pid)
+    if (!m->links.parent && r->job.wrapper.pid)
         return; /* the wrapper reads the zombie before it reaps it */
     if (process_clock(m, &clock_ns) < 0) {
-        sampler_gone(&r->sampler, m, m->end_ns);
+        sampler_gone(&r->sampler, m, m->life.end_ns);
         return;
     }
     /* Still a zombie: its counters are final. */
@@ -137,7 +139,7 @@ static void touch_deferred_execs(struct recorders *a)
     for (size_t i = 0; i < a->events.n_deferred_execs; i++) {
         struct recorder *r = a->events.deferred_execs[i].recorder;
         struct member *m = tree_find(&r->job.tree, a->events.deferred_execs[i].pid);
-        if (m && m->executed_ns)
+        if (m && m->events.executed_ns)
             event_touch(r, m);
     }
     a->events.n_deferred_execs = 0;
@@ -148,8 +150,8 @@ static void read_touched(struct recorder *r)
 {
     while (r->events.touched) {
         struct member *m = r->events.touched;
-        r->events.touched = m->touched_next;
-        m->touched = false;
+        r->events.touched = m->events.touched_next;
+        m->events.touched = false;
         read_touched_member(r, m);
     }
 }
@@ -165,7 +167,7 @@ void event_catch_up(void *recorder)
     a->ticking = NULL;
     if (!a->only && !a->events.drain_due_ns)
         event_ready(a); /* members of other jobs are to be read, too */
-    for (struct member *m = r->job.gone; a->events.usage && m; m = m->list_next) {
+    for (struct member *m = r->job.gone; a->events.usage && m; m = m->links.list_next) {
         if (!member_usage(m)->has_cpu)
             event_take_stashed(r, m);
     }

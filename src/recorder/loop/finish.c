@@ -27,7 +27,7 @@ static void report_survivors(struct recorder *r)
 static bool exit_is_unreported(const struct member *m)
 {
     uint64_t clock_ns;
-    return !m->end_reported && !member_is_reap_pending(m) &&
+    return !m->life.end_reported && !member_is_reap_pending(m) &&
            (member_is_gone(m) || clock_process_cpu_ns(m->row.key.pid, &clock_ns) == -EINVAL);
 }
 
@@ -37,7 +37,7 @@ static bool any_exit_unreported(const struct recorder *r)
         if (r->job.tree.at[i] && exit_is_unreported(r->job.tree.at[i]))
             return true;
     }
-    for (const struct member *m = r->job.gone; m; m = m->list_next) {
+    for (const struct member *m = r->job.gone; m; m = m->links.list_next) {
         if (exit_is_unreported(m))
             return true;
     }
@@ -68,7 +68,7 @@ static void report_zombies(struct recorder *r)
         struct member *m = r->job.tree.at[i];
         if (m && member_has_ended(m) && !member_is_reap_pending(m) && sampler_read_member(&r->sampler, m) == 0 &&
             member_is_zombie(m) && !member_is_gone(m))
-            sampler_gone(&r->sampler, m, m->end_ns);
+            sampler_gone(&r->sampler, m, m->life.end_ns);
     }
 }
 

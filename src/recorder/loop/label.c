@@ -45,10 +45,11 @@ static bool is_same(const struct recorder *r, const struct watch_change *c, uint
 struct member *label_member(const struct recorder *r, const struct watch_change *c)
 {
     struct member *m = tree_find(&r->job.tree, c->pid);
-    if (m && is_same(r, c, m->stat_was_read ? m->row.key.start : 0, m->begin_ns))
+    if (m && is_same(r, c, m->reading.stat_was_read ? m->row.key.start : 0, m->life.begin_ns))
         return m;
-    for (m = r->job.gone; m; m = m->list_next) {
-        if (m->row.key.pid == c->pid && is_same(r, c, m->stat_was_read ? m->row.key.start : 0, m->begin_ns))
+    for (m = r->job.gone; m; m = m->links.list_next) {
+        if (m->row.key.pid == c->pid &&
+            is_same(r, c, m->reading.stat_was_read ? m->row.key.start : 0, m->life.begin_ns))
             return m;
     }
     return NULL;
@@ -59,10 +60,10 @@ static void label(struct recorder *r, struct member *m, const struct watch_chang
 {
     unsigned task = c->what == WATCH_JOIN ? c->task : 0;
     uint64_t now = sampler_now(&r->sampler), begin = recorder_since(r, c->begin_ns);
-    m->confirmed = true;
-    if (m->task == task)
+    m->of_task.confirmed = true;
+    if (m->of_task.number == task)
         return;
-    if ((m->task || c->is_late) && !member_is_gone(m) && !member_has_ended(m))
+    if ((m->of_task.number || c->is_late) && !member_is_gone(m) && !member_has_ended(m))
         sampler_read_member(&r->sampler, m);
     job_label(&r->job, m, task, begin && !c->is_late ? begin : now, c->is_late);
     if (!member_is_gone(m))

@@ -293,7 +293,7 @@ void limits_find(struct recorder *r)
 static const struct member *living(const struct recorder *r, int32_t pid)
 {
     const struct member *m = tree_find(&r->job.tree, pid);
-    return m && m->stat_was_read && member_state(m) == MEMBER_ALIVE ? m : NULL;
+    return m && m->reading.stat_was_read && member_state(m) == MEMBER_ALIVE ? m : NULL;
 }
 
 /* Is it still the same process, and is it not ending? If not, what was read by its pid is dropped. */

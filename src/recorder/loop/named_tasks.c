@@ -39,10 +39,10 @@ static bool is_root(const struct recorder *r, const struct member *m, struct bar
 {
     if (!m || m->row.key.pid != key.pid)
         return false;
-    if (m->stat_was_read)
+    if (m->reading.stat_was_read)
         return m->row.key.start == key.start;
     uint64_t begin = job_begin_ns(&r->job, key.start);
-    return begin <= m->begin_ns + START_SLACK && m->begin_ns <= begin + START_SLACK;
+    return begin <= m->life.begin_ns + START_SLACK && m->life.begin_ns <= begin + START_SLACK;
 }
 
 static struct member *find_root(const struct recorder *r, struct baro_key key)
@@ -50,7 +50,7 @@ static struct member *find_root(const struct recorder *r, struct baro_key key)
     struct member *m = tree_find(&r->job.tree, key.pid);
     if (is_root(r, m, key))
         return m;
-    for (m = r->job.gone; m; m = m->list_next) {
+    for (m = r->job.gone; m; m = m->links.list_next) {
         if (is_root(r, m, key))
             return m;
     }

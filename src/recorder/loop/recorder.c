@@ -515,7 +515,8 @@ static void report_attached(struct recorder *r)
 {
     for (size_t i = 0; i < r->options->n_targets; i++) {
         struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
-        recorder_event(r, BARO_EVENT_START, m, m && m->base ? m->base[LEDGER_CPU_USER] + m->base[LEDGER_CPU_SYSTEM] : 0,
+        recorder_event(r, BARO_EVENT_START, m,
+                       m && m->account.base ? m->account.base[LEDGER_CPU_USER] + m->account.base[LEDGER_CPU_SYSTEM] : 0,
                        "attached");
     }
     uint64_t before_ns;

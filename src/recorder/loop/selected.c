@@ -61,15 +61,15 @@ static void join(struct recorder *r, const struct watch_change *c)
     struct member *m = job_add(&r->job, c->pid, NULL, c->begin_ns ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, now);
     if (!m)
         return;
-    m->begin_ns = begin;
-    m->covered = true;
-    m->confirmed = true; /* by the process that selects now */
+    m->life.begin_ns = begin;
+    m->events.covered = true;
+    m->of_task.confirmed = true; /* by the process that selects now */
     job_join(&r->job, m, c->task, begin && !c->is_late ? begin : now);
     if (c->has_ended) {
         job_ended(&r->job, m, recorder_since(r, c->end_ns));
-        m->end_reported = true;
-        m->status_known = c->has_status;
-        m->status = c->status;
+        m->life.end_reported = true;
+        m->life.status_known = c->has_status;
+        m->life.status = c->status;
     }
     if (r->all->events.usage)
         event_take_stashed(r, m);
@@ -140,7 +140,8 @@ static void end_resume(struct recorder *r)
 
 bool record_select_sweep(const struct recorder *r, const struct member *m)
 {
-    bool unconfirmed = m->task && !m->confirmed && !m->task_over && !is_whole(r, m->task);
+    bool unconfirmed =
+        m->of_task.number && !m->of_task.confirmed && !m->of_task.over && !is_whole(r, m->of_task.number);
     return unconfirmed && !select_is_barred(r->selection.selector, m->row.key);
 }
 
@@ -161,11 +162,11 @@ void record_select_change(struct recorder *r, const struct watch_change *c)
         return;
     sampler_advance(&r->sampler);
     struct member *m = tree_find(&r->job.tree, c->pid);
-    bool same = m && (!c->start || !m->stat_was_read || m->row.key.start == c->start);
+    bool same = m && (!c->start || !m->reading.stat_was_read || m->row.key.start == c->start);
     if (m && !same && c->what == WATCH_LEAVE)
         return;
-    if (m && same && !r->selection.all_matched && c->what == WATCH_JOIN && m->task == c->task) {
-        m->confirmed = true; /* it joined before the process that selects was started again */
+    if (m && same && !r->selection.all_matched && c->what == WATCH_JOIN && m->of_task.number == c->task) {
+        m->of_task.confirmed = true; /* it joined before the process that selects was started again */
         return;
     }
     if (m)
@@ -345,7 +346,7 @@ static void begin_again(struct recorder *r)
 {
     for (size_t i = 0; i < r->job.tree.n; i++) {
         if (r->job.tree.at[i])
-            r->job.tree.at[i]->confirmed = false;
+            r->job.tree.at[i]->of_task.confirmed = false;
     }
     r->selection.all_matched = false;
 }

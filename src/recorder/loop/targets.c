@@ -139,8 +139,8 @@ int targets_open(struct recorder *r, struct baro_error *err)
 static void take_status(struct recorder *r, struct member *m, int status, bool first)
 {
     if (m) {
-        m->status_known = true;
-        m->status = status;
+        m->life.status_known = true;
+        m->life.status = status;
     }
     if (first) {
         r->end.status_known = true;
@@ -151,7 +151,7 @@ static void take_status(struct recorder *r, struct member *m, int status, bool f
 static struct member *target_of(const struct recorder *r, size_t i)
 {
     struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
-    return m && m->target && baro_key_equal(m->row.key, r->targets.key[i]) ? m : NULL;
+    return m && m->is_target && baro_key_equal(m->row.key, r->targets.key[i]) ? m : NULL;
 }
 
 /* From now on the recording does not wait for its end. */
@@ -160,8 +160,8 @@ static void end_target(struct recorder *r, struct member *m)
     job_set_target(&r->job, m, false);
     /* When its parent reaps it is up to the parent, and may be never. What it used moves to the parent at that moment,
      * and matters here only if the parent is a member. */
-    if (!m->parent)
-        sampler_gone(&r->sampler, m, m->end_ns);
+    if (!m->links.parent)
+        sampler_gone(&r->sampler, m, m->life.end_ns);
 }
 
 /* The kernel has the status of a process that was reaped, and readable is the pidfd before that: of a zombie. A parent
@@ -192,8 +192,8 @@ void targets_ended(struct recorder *r, size_t i)
         if (sampler_read_member(&r->sampler, m) == 0)
             member_wake(m);
     }
-    if (m && m->status_known)
-        take_status(r, m, m->status, i == 0);
+    if (m && m->life.status_known)
+        take_status(r, m, m->life.status, i == 0);
     else if (read_status(fd, i == 0 || r->job.targets <= 1, &status))
         take_status(r, m, status, i == 0);
     if (m && !member_is_gone(m))

@@ -80,7 +80,7 @@ static bool find_member(const struct recorder *r, const struct member *m, struct
     const struct member_usage *u = member_usage(m);
     if (u->source != BARO_EXIT_TASKSTATS)
         return false;
-    *ret = (struct end){m->row.name, true, true, m->row.uid, u->cpu_ns, r->header.start_monotonic_ns + m->end_ns};
+    *ret = (struct end){m->row.name, true, true, m->row.uid, u->cpu_ns, r->header.start_monotonic_ns + m->life.end_ns};
     return true;
 }
 

@@ -89,7 +89,7 @@ static void on_started(struct recorder *r, const struct link_message *l)
         m = tree_find(&r->job.tree, l->pid);
     job_event(&r->job, recorder_since(r, l->t_ns), BARO_EVENT_START, m, 0, r->header.argv[0] ? r->header.argv[0] : "");
     if (m) {
-        m->begin_ns = recorder_since(r, l->t_ns) | 1; /* not 0, which means: before the tape, or not known */
+        m->life.begin_ns = recorder_since(r, l->t_ns) | 1; /* not 0, which means: before the tape, or not known */
         char *line = r->options->cmdline ? joined(r->options->argv) : NULL;
         if (line)
             member_set_cmdline(m, line);
@@ -151,9 +151,9 @@ static void fill_reaped(struct recorder *r, struct member *m, const struct link_
                                      .own_io_known = l->own_io_known};
     sampler_take_zombie(&r->sampler, m, &z);
     job_reaped(&r->job, m, recorder_since(r, l->t_ns));
-    m->end_reported = true;
-    m->status_known = true;
-    m->status = l->status;
+    m->life.end_reported = true;
+    m->life.status_known = true;
+    m->life.status = l->status;
     if (l->cpu_ns) {
         member_make_usage(m)->has_cpu = true;
         member_make_usage(m)->cpu_ns = l->cpu_ns;

@@ -78,7 +78,7 @@ static bool is_member(const struct job *j, int32_t pid, uint64_t since_ns)
 {
     if (tree_find(&j->tree, pid) || job_was_reported(j, pid, since_ns))
         return true;
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         if (m->row.key.pid == pid)
             return true;
     }

@@ -48,7 +48,7 @@ static void slot_clear(struct fd_slot *slot)
     for (size_t i = 0; i < FD_CACHE_FILES; i++)
         slot->fd[i] = fd_close(slot->fd[i]);
     if (slot->owner)
-        slot->owner->note.fds_at = 0;
+        slot->owner->reading.fds_at = 0;
     slot->owner = NULL;
 }
 
@@ -63,15 +63,15 @@ void fd_cache_done(struct fd_cache *c)
 
 void fd_cache_drop(struct fd_cache *c, struct member *m)
 {
-    if (m->note.fds_at)
-        slot_clear(&c->slots[m->note.fds_at - 1]);
+    if (m->reading.fds_at)
+        slot_clear(&c->slots[m->reading.fds_at - 1]);
 }
 
 static struct fd_slot *slot_for(struct fd_cache *c, struct member *m)
 {
-    if (m->note.fds_at)
-        return &c->slots[m->note.fds_at - 1];
-    if (m->note.reads < WORTH_IT)
+    if (m->reading.fds_at)
+        return &c->slots[m->reading.fds_at - 1];
+    if (m->reading.reads < WORTH_IT)
         return NULL;
     struct fd_slot *oldest = NULL;
     for (size_t i = 0; i < c->n; i++) {
@@ -87,7 +87,7 @@ static struct fd_slot *slot_for(struct fd_cache *c, struct member *m)
         return NULL;
     slot_clear(oldest);
     oldest->owner = m;
-    m->note.fds_at = (uint32_t)(oldest - c->slots) + 1;
+    m->reading.fds_at = (uint32_t)(oldest - c->slots) + 1;
     return oldest;
 }
 

@@ -72,17 +72,17 @@ static void found(void *context, int32_t pid)
         return;
     w->members++;
     if (m)
-        m->unlisted = 0;
+        m->group.missing = 0;
     else if ((m = job_add(g->job, pid, NULL, BARO_ORIGIN_SCAN, g->now_ns)) != NULL)
-        m->came = g->job->open;
+        m->group.moved_in = g->job->open;
     if (m)
-        m->listed = true;
+        m->group.listed = true;
 }
 
 /* The groups are listed one by one, so a process that moves between two of them may be missing once. */
 static bool has_left(const struct member *m)
 {
-    return m->unlisted > m->listed;
+    return m->group.missing > m->group.listed;
 }
 
 static void count_list(struct group_job *w)
@@ -91,7 +91,7 @@ static void count_list(struct group_job *w)
     for (size_t i = 0; i < tree->n; i++) {
         struct member *m = tree->at[i];
         if (m && !member_has_ended(m) && !member_is_zombie(m) && !has_left(m)) /* in version 2 no zombie is listed */
-            m->unlisted++;
+            m->group.missing++;
     }
 }
 
@@ -104,7 +104,7 @@ static void find_left(struct group_job *w)
         all &= !w->walk.at[i].gone; /* removed, or it could not be read */
     w->any_left = false;
     for (size_t i = 0; i < tree->n && all; i++) {
-        if (!tree->at[i] || !tree->at[i]->unlisted)
+        if (!tree->at[i] || !tree->at[i]->group.missing)
             continue;
         w->any_left |= has_left(tree->at[i]);
         w->walked_ns = 0;
@@ -124,7 +124,7 @@ struct member *group_job_next_left(const struct group_job *w, size_t *i)
 
 bool group_job_has_come(const struct group_job *w, const struct member *m)
 {
-    return m->came && job_began_before(w->sampling->job, m->row.key.start, w->before_ns);
+    return m->group.moved_in && job_began_before(w->sampling->job, m->row.key.start, w->before_ns);
 }
 
 size_t group_job_find(struct group_job *w)

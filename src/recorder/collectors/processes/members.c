@@ -14,7 +14,7 @@ void members_begin(struct processes *p, struct member *m)
     }
     if (!p->sampling->options.cmdline && m->row.cmdline_absent == BARO_ABSENT_NOT_YET)
         m->row.cmdline_absent = BARO_ABSENT_NOT_ASKED;
-    m->note.info_wanted = true;
+    m->reading.info_wanted = true;
 }
 
 static void remove_member(struct processes *p, struct member *m, uint64_t t_ns)
@@ -34,19 +34,19 @@ static bool is_there(const struct member *m)
 /* Depth first, without recursion: a tree can be as deep as there are pids. */
 void members_gather(struct processes *p, struct member *m, uint64_t t_ns)
 {
-    struct member *at = m, *child = m->first_child;
+    struct member *at = m, *child = m->links.first_child;
     for (;;) {
         while (child && is_there(child))
-            child = child->sibling_next;
+            child = child->links.sibling_next;
         if (child) {
             at = child;
-            child = at->first_child;
+            child = at->links.first_child;
             continue;
         }
         if (at == m)
             return;
-        struct member *up = at->parent;
-        child = at->sibling_next;
+        struct member *up = at->links.parent;
+        child = at->links.sibling_next;
         job_absorbed(p->sampling->job, at);
         remove_member(p, at, t_ns);
         at = up;
@@ -65,8 +65,8 @@ void members_gone(struct processes *p, struct member *m, uint64_t t_ns)
  * last values say whether it reaped its children. */
 bool members_await_wrapper(struct processes *p, struct member *m)
 {
-    if (m->parent || !p->sampling->job->wrapper.pid ||
-        (m->successor && m->successor_epoch == p->sampling->job->tree.epoch))
+    if (m->links.parent || !p->sampling->job->wrapper.pid ||
+        (m->account.successor && m->account.successor_epoch == p->sampling->job->tree.epoch))
         return false;
     uint64_t since_ns = job_expect_reaping(p->sampling->job, m, p->sampling->now_ns);
     return since_ns < WRAPPER_DEADLINE || m->row.origin == BARO_ORIGIN_TARGET;
@@ -79,19 +79,19 @@ bool members_await_wrapper(struct processes *p, struct member *m)
 static void check_children(struct processes *p, struct member *m)
 {
     unsigned n = 0;
-    struct member *c = m->first_child;
+    struct member *c = m->links.first_child;
     for (struct member *next; c && ++n <= CHILDREN_MOST; c = next) {
-        next = c->sibling_next;
+        next = c->links.sibling_next;
         if (!is_there(c))
             members_gone(p, c, p->sampling->now_ns);
     }
-    m->unsure = c != NULL;
+    m->account.unsure = c != NULL;
 }
 
 int members_look(struct processes *p, struct member *m)
 {
     uint64_t clock_ns;
-    if (!m->stat_was_read && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
+    if (!m->reading.stat_was_read && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
         members_begin(p, m);
     if (process_clock(m, &clock_ns) == 0 && process_read(p, m, clock_ns, PROCESS_STAT) != -ESRCH) {
         check_children(p, m);
@@ -107,7 +107,7 @@ void members_leave(struct processes *p, struct member *m)
     if (members_look(p, m) < 0)
         return;
     if (member_is_zombie(m)) {
-        m->unlisted = 0;
+        m->group.missing = 0;
         return;
     }
     job_leave(p->sampling->job, m);

@@ -45,7 +45,7 @@ static bool is_zombie(const struct pid_stat *st)
 static void put_lag(struct member *m)
 {
     if (m->row.absent[PROCESS_run_delay] == BARO_PRESENT)
-        set(m, PROCESS_run_delay_lag, m->row.value[PROCESS_cpu] - m->note.delay_cpu_ns);
+        set(m, PROCESS_run_delay_lag, m->row.value[PROCESS_cpu] - m->reading.delay_cpu_ns);
 }
 
 static void put_cpu(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
@@ -71,12 +71,12 @@ static void put_cpu(struct processes *p, struct member *m, const struct pid_stat
 
 static void put_parent(struct processes *p, struct member *m, int32_t ppid)
 {
-    if (m->row.parent.pid == ppid && (m->parent || !m->force))
+    if (m->row.parent.pid == ppid && (m->links.parent || !m->reading.forced))
         return;
     struct member *parent = tree_find(&p->sampling->job->tree, ppid);
     if (parent == m)
         parent = NULL;
-    if (parent != m->parent)
+    if (parent != m->links.parent)
         tree_set_parent(m, parent);
     if (!parent && m->row.parent.pid != ppid) {
         m->row.parent = (struct baro_key){ppid, 0};
@@ -86,9 +86,9 @@ static void put_parent(struct processes *p, struct member *m, int32_t ppid)
 
 void process_renamed(struct member *m)
 {
-    m->note.info_wanted = true;
-    m->note.info_asked = false; /* a reply that is still to come is about the program before */
-    m->note.info_tries = 0;
+    m->reading.info_wanted = true;
+    m->reading.info_asked = false; /* a reply that is still to come is about the program before */
+    m->reading.info_tries = 0;
 }
 
 void process_set_name(struct member *m, const char *comm)
@@ -100,7 +100,7 @@ void process_set_name(struct member *m, const char *comm)
 
 static void put_comm(struct member *m, const char *comm)
 {
-    if (strncmp(m->note.comm, comm, sizeof(m->note.comm) - 1) == 0)
+    if (strncmp(m->reading.comm, comm, sizeof(m->reading.comm) - 1) == 0)
         return;
     member_note_comm(m, comm);
     process_renamed(m);
@@ -111,7 +111,7 @@ static void put_comm(struct member *m, const char *comm)
  * mark of 63 MB was read, and stat shows 258 MB since. */
 void process_set_rss(struct member *m, uint64_t rss)
 {
-    if (m->note.memory_owner.pid)
+    if (m->reading.memory_owner.pid)
         return;
     set(m, PROCESS_rss, rss);
     if (rss > m->row.value[PROCESS_rss_peak])
@@ -123,9 +123,9 @@ void process_set_rss(struct member *m, uint64_t rss)
  * it is read, how large it is. */
 static void put_rss(struct member *m, uint64_t rss)
 {
-    if (rss == m->note.stat_rss && m->row.absent[PROCESS_rss] == BARO_PRESENT)
+    if (rss == m->reading.stat_rss && m->row.absent[PROCESS_rss] == BARO_PRESENT)
         return;
-    m->note.stat_rss = rss;
+    m->reading.stat_rss = rss;
     process_set_rss(m, rss);
 }
 
@@ -167,7 +167,7 @@ static bool is_released(const struct pid_stat *st)
 static bool may_execute(const struct processes *p, const struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
-    return !m->followed && (st->flags & PF_FORKNOEXEC) && st->state != 'Z' && begin_ns &&
+    return !m->events.followed && (st->flags & PF_FORKNOEXEC) && st->state != 'Z' && begin_ns &&
            p->sampling->now_ns < begin_ns + EXECUTES_WITHIN && clock_ns < EXECUTES_BEFORE;
 }
 
@@ -180,15 +180,15 @@ static const enum process_metric memory_metrics[] = {
  * when that one ends, nothing of this one changes. */
 static void put_shared_memory(struct processes *p, struct member *m, const struct pid_stat *st)
 {
-    bool was_shared = m->note.memory_owner.pid > 0, is_shared = memory_is_shared(p, m, st);
+    bool was_shared = m->reading.memory_owner.pid > 0, is_shared = memory_is_shared(p, m, st);
     for (size_t i = 0; i < sizeof(memory_metrics) / sizeof(*memory_metrics) && is_shared != was_shared; i++)
         unset(m, memory_metrics[i], is_shared ? BARO_ABSENT_SHARED : BARO_ABSENT_NOT_YET);
     if (is_shared != was_shared)
-        m->note.smaps_barred = is_shared;
+        m->reading.smaps_barred = is_shared;
     if (is_shared)
         member_wake(m);
     else if (was_shared)
-        m->note.stat_rss = m->note.status_key = m->note.smaps_key = UINT64_MAX; /* all of it is read again */
+        m->reading.stat_rss = m->reading.status_key = m->reading.smaps_key = UINT64_MAX; /* all of it is read again */
 }
 
 static void put_stat(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
@@ -197,7 +197,7 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
     if (st->sigignore >> (SIGCHLD - 1) & 1)
         job_ignores_children(p->sampling->job, m);
     put_comm(m, st->comm);
-    m->name_is_parents = may_execute(p, m, st, clock_ns);
+    m->reading.name_is_parents = may_execute(p, m, st, clock_ns);
     if (!is_released(st))
         put_parent(p, m, st->ppid);
     put_cpu(p, m, st, clock_ns);
@@ -232,19 +232,19 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
 uint64_t process_due_ns(const struct processes *p, const struct member *m)
 {
     bool several = m->row.value[PROCESS_threads] > 1, sparse = p->sampling->account->budget.level >= BUDGET_SPARSE;
-    if (!m->note.due_read_ns || (several && !m->note.has_threads))
+    if (!m->reading.due_read_ns || (several && !m->reading.has_threads))
         return 0;
-    return m->note.due_read_ns + (several || sparse ? NS_PER_SEC : SWITCHES_EVERY);
+    return m->reading.due_read_ns + (several || sparse ? NS_PER_SEC : SWITCHES_EVERY);
 }
 
 /* status is read if memory changed. Context switches change whenever the process ran, and are read only from time to
  * time. */
 static bool status_worth_it(struct processes *p, struct member *m, bool now_due)
 {
-    bool moved = memory_key(m) != m->note.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
+    bool moved = memory_key(m) != m->reading.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
     bool sparse = p->sampling->account->budget.level >= BUDGET_SPARSE && !now_due;
     p->sampling->thinned += sparse && moved;
-    m->read_pending |= sparse && moved;
+    m->reading.pending |= sparse && moved;
     return now_due || (moved && !sparse);
 }
 
@@ -271,15 +271,15 @@ static const struct {
 static void put_sum(struct member *m, enum thread_sum of, uint64_t sum)
 {
     enum process_metric id = thread_sums[of].metric;
-    uint64_t before = m->note.thread_sum[of];
-    m->note.thread_sum[of] = sum;
+    uint64_t before = m->reading.thread_sum[of];
+    m->reading.thread_sum[of] = sum;
     if (m->row.absent[id] == BARO_PRESENT) {
         m->row.value[id] += sum > before ? sum - before : 0;
         return;
     }
     set(m, id, sum);
-    if (m->base && !m->whole)
-        m->base[thread_sums[of].base] = sum;
+    if (m->account.base && !m->account.base_is_total)
+        m->account.base[thread_sums[of].base] = sum;
 }
 
 static void put_switches(struct member *m, uint64_t voluntary, uint64_t involuntary)
@@ -298,7 +298,7 @@ static void read_status(struct processes *p, struct member *m)
     bool hollow = ok && !(st.valid & 1u << STATUS_VM_RSS);
     for (size_t i = 0; i < sizeof(status_metrics) / sizeof(*status_metrics); i++) {
         enum process_metric id = status_metrics[i].metric;
-        if (m->note.memory_owner.pid)
+        if (m->reading.memory_owner.pid)
             continue;
         if (ok && (st.valid & 1u << status_metrics[i].field))
             set(m, id, st.value[status_metrics[i].field]);
@@ -316,7 +316,7 @@ static void read_status(struct processes *p, struct member *m)
     if (m->row.value[PROCESS_threads] == 1 && (st.valid & 1u << STATUS_SWITCHES_VOLUNTARY)) {
         put_switches(m, st.value[STATUS_SWITCHES_VOLUNTARY], st.value[STATUS_SWITCHES_INVOLUNTARY]);
     }
-    m->note.status_key = memory_key(m);
+    m->reading.status_key = memory_key(m);
     if (!hollow && m->row.value[PROCESS_state] != 'Z')
         process_set_rss(m, st.value[STATUS_VM_RSS]);
 }
@@ -341,7 +341,7 @@ static void read_io(struct processes *p, struct member *m)
         else if (m->row.absent[to[i]] != BARO_PRESENT)
             unset(m, to[i], n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED);
     }
-    m->io_final |= ok && member_is_zombie(m);
+    m->life.io_final |= ok && member_is_zombie(m);
 }
 
 static const struct {
@@ -418,8 +418,8 @@ static void put_delay(struct processes *p, struct member *m, const struct thread
 {
     if (sums->has_delay) {
         put_sum(m, THREAD_SUM_DELAY, sums->delay);
-        m->note.delay_cpu_ns = m->row.value[PROCESS_cpu];
-        m->note.delay_ns = p->sampling->now_ns;
+        m->reading.delay_cpu_ns = m->row.value[PROCESS_cpu];
+        m->reading.delay_ns = p->sampling->now_ns;
         put_lag(m);
     } else if (m->row.absent[PROCESS_run_delay] == BARO_ABSENT_NOT_YET) {
         unset(m, PROCESS_run_delay, BARO_ABSENT_UNSUPPORTED);
@@ -434,9 +434,9 @@ static void read_threads(struct processes *p, struct member *m, bool now_due)
 {
     struct thread_sums sums;
     uint64_t begin = 0;
-    m->note.has_threads = true;
-    if (!threads_may_read(&p->threads, m->note.delay_ns)) {
-        m->read_pending = true;
+    m->reading.has_threads = true;
+    if (!threads_may_read(&p->threads, m->reading.delay_ns)) {
+        m->reading.pending = true;
         return;
     }
     clock_process_cpu_ns(0, &begin);
@@ -465,7 +465,7 @@ static bool allowed(struct processes *p, struct member *m, enum budget_level fro
 {
     bool is_allowed = p->sampling->account->budget.level < from || now_due;
     p->sampling->thinned += !is_allowed;
-    m->read_pending |= !is_allowed;
+    m->reading.pending |= !is_allowed;
     return is_allowed;
 }
 
@@ -498,16 +498,16 @@ static void read_fds(struct processes *p, struct member *m)
  * member. Example: a member lived from 1.2 to 1.6 ms, and its pid is another's from 1.7 ms on, in the same tick. */
 static bool same(const struct processes *p, struct member *m, const struct pid_stat *st)
 {
-    if (m->stat_was_read)
+    if (m->reading.stat_was_read)
         return m->row.key.start == st->starttime;
     uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
     bool lives = st->state != 'Z' && !(st->flags & PROC_PF_EXITING);
-    if (member_state(m) != MEMBER_ALIVE && (begin_ns > m->end_ns || (lives && m->status_known)))
+    if (member_state(m) != MEMBER_ALIVE && (begin_ns > m->life.end_ns || (lives && m->life.status_known)))
         return false;
     m->row.key.start = st->starttime;
-    m->stat_was_read = true;
-    if (!m->begin_ns)
-        m->begin_ns = begin_ns;
+    m->reading.stat_was_read = true;
+    if (!m->life.begin_ns)
+        m->life.begin_ns = begin_ns;
     return true;
 }
 
@@ -515,22 +515,23 @@ static bool same(const struct processes *p, struct member *m, const struct pid_s
  * stat and status only; its parent takes over its I/O. */
 static bool is_recent(const struct processes *p, const struct member *m)
 {
-    return m->begin_ns && p->sampling->now_ns < m->begin_ns + YOUNG_NS && !m->sampled && !m->target;
+    return m->life.begin_ns && p->sampling->now_ns < m->life.begin_ns + YOUNG_NS && !m->reading.sampled &&
+           !m->is_target;
 }
 
 /* Most new processes end soon, and their I/O is reported with their end: reading it before is not worth the cost. */
 static bool young_and_reported(const struct processes *p, const struct member *m)
 {
-    return p->sampling->job->ends_reported && !p->sampling->job->closing && m->parent && m->begin_ns &&
-           p->sampling->now_ns < m->begin_ns + YOUNG_REPORTED_NS && !m->target;
+    return p->sampling->job->ends_reported && !p->sampling->job->closing && m->links.parent && m->life.begin_ns &&
+           p->sampling->now_ns < m->life.begin_ns + YOUNG_REPORTED_NS && !m->is_target;
 }
 
 /* A write to a shared page makes a private copy: that shows in the page faults, and not in rss. So the larger of the
  * two changes is reported. Example: 1,000 minor faults and an unchanged rss count as 4 MB. */
 static void note_growth(struct processes *p, const struct member *m, uint64_t key, uint64_t stat_rss)
 {
-    uint64_t now = m->note.stat_rss, moved = memory_key(m) - now - (key - stat_rss);
-    if (!m->sampled || memory_key(m) == key)
+    uint64_t now = m->reading.stat_rss, moved = memory_key(m) - now - (key - stat_rss);
+    if (!m->reading.sampled || memory_key(m) == key)
         return;
     uint64_t faults = moved < now / p->sampling->options.page_size ? moved * p->sampling->options.page_size : now;
     uint64_t rss = now > stat_rss ? now - stat_rss : stat_rss - now;
@@ -558,20 +559,20 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
         return n > 0 ? BARO_E_SYNTAX : -ESRCH;
     if (!same(p, m, &st))
         return -ESRCH;
-    uint64_t key = memory_key(m), stat_rss = m->note.stat_rss;
-    m->cpu_final |= is_zombie(&st) && read_last_clock(m, &clock_ns);
+    uint64_t key = memory_key(m), stat_rss = m->reading.stat_rss;
+    m->life.cpu_final |= is_zombie(&st) && read_last_clock(m, &clock_ns);
     put_stat(p, m, &st, clock_ns);
     note_growth(p, m, key, stat_rss);
     /* Between two samples stat alone is read, as at an exec: what else changed is read by the next tick, even if the
      * process sleeps by then. */
-    m->force = depth < PROCESS_REFRESH && (m->force || clock_ns != m->note.clock_ns);
-    m->note.clock_ns = clock_ns;
+    m->reading.forced = depth < PROCESS_REFRESH && (m->reading.forced || clock_ns != m->reading.clock_ns);
+    m->reading.clock_ns = clock_ns;
     if (depth == PROCESS_LEDGER && (p->sampling->need & BARO_SOURCE_IO))
         read_io(p, m);
     if (depth < PROCESS_REFRESH)
         return 0;
     bool now_due = depth == PROCESS_WHOLE && p->sampling->now_ns >= process_due_ns(p, m);
-    m->read_pending &= !now_due;
+    m->reading.pending &= !now_due;
     if ((p->sampling->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(p, m, now_due))
         read_status(p, m);
     if (depth == PROCESS_REFRESH)
@@ -591,7 +592,7 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
     if (p->sampling->need & (BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS))
         read_delays(p, m, now_due);
     if (now_due)
-        m->note.due_read_ns = p->sampling->now_ns;
+        m->reading.due_read_ns = p->sampling->now_ns;
     return 0;
 }
 
@@ -601,7 +602,7 @@ void process_take_zombie(struct processes *p, struct member *m, const struct pro
     if (z->stat.len && pid_stat_parse(z->stat, &st) == 0 && same(p, m, &st)) {
         struct baro_process *row = &m->row;
         uint64_t rss = row->value[PROCESS_rss], virtual = row->value[PROCESS_virtual];
-        m->cpu_final |= z->cpu_ns && is_zombie(&st);
+        m->life.cpu_final |= z->cpu_ns && is_zombie(&st);
         put_stat(p, m, &st, z->cpu_ns);
         row->value[PROCESS_rss] = rss;
         row->value[PROCESS_virtual] = virtual;
@@ -611,6 +612,6 @@ void process_take_zombie(struct processes *p, struct member *m, const struct pro
         if (z->io.valid & 1u << io_metrics[i].field)
             set_counter(m, io_metrics[i].metric, z->io.value[io_metrics[i].field]);
     }
-    m->io_final |= z->io_known;
+    m->life.io_final |= z->io_known;
     m->reaped_io.known = z->stat.len && z->io_known && z->own_io_known && put_reaped_io(m, &z->io, &z->own_io);
 }

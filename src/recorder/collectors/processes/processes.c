@@ -26,15 +26,16 @@ static uint64_t refresh_after(const struct processes *p, const struct member *m)
 static bool may_have_run(const struct member *m, uint64_t clock_ns)
 {
     char state = (char)m->row.value[PROCESS_state];
-    return m->force || !m->sampled || clock_ns != m->note.clock_ns || !clock_ns || state == 'R' || state == 'D';
+    return m->reading.forced || !m->reading.sampled || clock_ns != m->reading.clock_ns || !clock_ns || state == 'R' ||
+           state == 'D';
 }
 
 static void mark_sampled(struct processes *p, struct member *m)
 {
     m->row.read_ns = p->sampling->now_ns;
-    if (!m->sampled)
-        memory_moved_by(p->memory, m, m->note.stat_rss);
-    m->sampled = true;
+    if (!m->reading.sampled)
+        memory_moved_by(p->memory, m, m->reading.stat_rss);
+    m->reading.sampled = true;
 }
 
 /* A member that an event reported as ended, or that is a zombie, no longer counts as living. But a process lives on
@@ -47,7 +48,7 @@ static void check_end(struct processes *p, struct member *m)
         job_ended(p->sampling->job, m, p->sampling->now_ns);
     if (!member_has_ended(m) || zombie || member_is_reap_pending(m))
         return;
-    if (p->sampling->now_ns > m->end_ns + ENDING)
+    if (p->sampling->now_ns > m->life.end_ns + ENDING)
         job_revive(p->sampling->job, m);
     member_wake(m); /* read it in the next tick, whether it runs or not */
 }
@@ -55,25 +56,25 @@ static void check_end(struct processes *p, struct member *m)
 /* Counts the ticks in a row in which the member was read. */
 static void count_read(const struct processes *p, struct member *m)
 {
-    uint16_t more = m->note.reads < UINT16_MAX ? (uint16_t)(m->note.reads + 1) : UINT16_MAX;
-    m->note.reads = m->note.read_tick + 1 == (uint32_t)p->sampling->ticks ? more : 1;
-    m->note.read_tick = (uint32_t)p->sampling->ticks;
+    uint16_t more = m->reading.reads < UINT16_MAX ? (uint16_t)(m->reading.reads + 1) : UINT16_MAX;
+    m->reading.reads = m->reading.read_tick + 1 == (uint32_t)p->sampling->ticks ? more : 1;
+    m->reading.read_tick = (uint32_t)p->sampling->ticks;
 }
 
 static void tick_member(struct processes *p, struct member *m, bool there, uint64_t clock_ns)
 {
-    bool known = m->stat_was_read;
+    bool known = m->reading.stat_was_read;
     member_moved(m);
     if (!known && m->row.absent[PROCESS_cpu] == BARO_ABSENT_NOT_YET)
         members_begin(p, m);
     if (!there) {
         if (!members_await_wrapper(p, m))
             gone(p, m);
-        else if (known && !m->sampled)
+        else if (known && !m->reading.sampled)
             mark_sampled(p, m); /* it was read when it started, just before */
         return;
     }
-    bool ran = may_have_run(m, clock_ns) || (m->read_pending && p->sampling->now_ns >= process_due_ns(p, m));
+    bool ran = may_have_run(m, clock_ns) || (m->reading.pending && p->sampling->now_ns >= process_due_ns(p, m));
     if (!ran && p->sampling->now_ns < m->row.read_ns + refresh_after(p, m)) {
         scan_member(&p->scan, m, known, clock_ns);
         return;
@@ -94,11 +95,11 @@ static void tick_member(struct processes *p, struct member *m, bool there, uint6
 /* Until when the member is not read, unless its clock advances. */
 static uint64_t gate_due(const struct processes *p, const struct member *m)
 {
-    if (member_is_reap_pending(m) || may_have_run(m, m->note.clock_ns))
+    if (member_is_reap_pending(m) || may_have_run(m, m->reading.clock_ns))
         return 0;
     uint64_t refresh = m->row.read_ns + refresh_after(p, m), memory = memory_due(p->memory, m);
     uint64_t due = process_due_ns(p, m);
-    refresh = m->read_pending && due < refresh ? due : refresh;
+    refresh = m->reading.pending && due < refresh ? due : refresh;
     return refresh < memory ? refresh : memory;
 }
 
@@ -110,11 +111,11 @@ static void check_order(struct processes *p)
     uint64_t clock_ns;
     for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1)) {
         struct member *parent = tree->at[i];
-        if (!parent->first_child || !job_gained(parent))
+        if (!parent->links.first_child || !job_gained(parent))
             continue;
-        for (struct member *m = parent->first_child, *next; m; m = next) {
-            next = m->sibling_next;
-            if (m->index < i && process_clock(m, &clock_ns) < 0)
+        for (struct member *m = parent->links.first_child, *next; m; m = next) {
+            next = m->links.sibling_next;
+            if (m->links.index < i && process_clock(m, &clock_ns) < 0)
                 gone(p, m);
         }
     }
@@ -135,8 +136,8 @@ static void tick_from(struct processes *p, size_t *i)
         struct member *m = tree->at[*i];
         tick_member(p, m, there, clock_ns);
         if (!member_is_gone(m))
-            tree->gates[*i] = (struct gate){m->note.clock_ns, gate_due(p, m), m->row.key.pid,
-                                            m->note.scanned_clock_ns == m->note.clock_ns};
+            tree->gates[*i] = (struct gate){m->reading.clock_ns, gate_due(p, m), m->row.key.pid,
+                                            m->reading.scanned_clock_ns == m->reading.clock_ns};
     }
 }
 
@@ -168,7 +169,7 @@ static void after_settling(struct processes *p)
             job_settled(p->sampling->job, m);
         if (m->row.absent[PROCESS_children] == BARO_ABSENT_NOT_ASKED)
             continue;
-        m->row.value[PROCESS_children] = m->n_children;
+        m->row.value[PROCESS_children] = m->links.n_children;
         m->row.absent[PROCESS_children] = BARO_PRESENT;
     }
 }
@@ -189,7 +190,7 @@ void processes_discover(struct processes *p)
         job_rebase(m);
         job_settled(job, m);
         member_wake(m);
-        m->sampled = false;
+        m->reading.sampled = false;
     }
 }
 

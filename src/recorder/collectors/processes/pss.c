@@ -33,17 +33,17 @@ static uint64_t estimate(const struct member *m)
 
 static uint64_t cost_of(const struct member *m)
 {
-    return m->note.smaps_cost_us ? m->note.smaps_cost_us * 1000ull : estimate(m);
+    return m->reading.smaps_cost_us ? m->reading.smaps_cost_us * 1000ull : estimate(m);
 }
 
 uint64_t memory_key(const struct member *m)
 {
-    return m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->note.stat_rss;
+    return m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->reading.stat_rss;
 }
 
 static bool memory_moved(const struct member *m)
 {
-    return m->note.smaps_key != memory_key(m);
+    return m->reading.smaps_key != memory_key(m);
 }
 
 /* ---- processes that share memory ---- */
@@ -60,8 +60,8 @@ _Static_assert(SHARED_SLOTS == 1u << 9, "the shift above");
 static uint64_t program_of(const struct member *m)
 {
     uint64_t key = 1469598103934665603u;
-    for (size_t i = 0; i < sizeof(m->note.comm) && m->note.comm[i]; i++)
-        key = (key ^ (unsigned char)m->note.comm[i]) * 1099511628211u;
+    for (size_t i = 0; i < sizeof(m->reading.comm) && m->reading.comm[i]; i++)
+        key = (key ^ (unsigned char)m->reading.comm[i]) * 1099511628211u;
     return key;
 }
 
@@ -124,8 +124,8 @@ static void files_moved(struct memory *y, const struct member *m, uint64_t bytes
 
 static uint32_t left_kib(const struct memory *y, const struct member *m)
 {
-    uint64_t files = files_of(m), then = (uint64_t)m->note.smaps_files << 10;
-    if (m->note.smaps_ns) /* and what it mapped since */
+    uint64_t files = files_of(m), then = (uint64_t)m->reading.smaps_files << 10;
+    if (m->reading.smaps_ns) /* and what it mapped since */
         return files_kib(m, 2 * shared_part(m) + (files > then ? files - then : 0));
     return y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED ? files_kib(m, files) : 0;
 }
@@ -134,13 +134,13 @@ static uint32_t left_kib(const struct memory *y, const struct member *m)
  * meanwhile is old again when that is done. */
 void memory_left(struct memory *y, struct member *m, bool is_done)
 {
-    if (!m->sampled || !(y->sampling->need & BARO_SOURCE_SMAPS))
+    if (!m->reading.sampled || !(y->sampling->need & BARO_SOURCE_SMAPS))
         return;
-    memory_moved_by(y, m, m->note.stat_rss);
+    memory_moved_by(y, m, m->reading.stat_rss);
     uint32_t kib = left_kib(y, m);
-    kib = kib > m->note.left_kib ? kib : m->note.left_kib;
+    kib = kib > m->reading.left_kib ? kib : m->reading.left_kib;
     files_moved_kib(y, kib);
-    m->note.left_kib = is_done ? 0 : kib;
+    m->reading.left_kib = is_done ? 0 : kib;
 }
 
 /* By how much the member's pss may be wrong, because of processes of its program or its family. Example: a process of
@@ -148,13 +148,13 @@ void memory_left(struct memory *y, struct member *m, bool is_done)
  * that now: uncertain by 300 MB. */
 static uint64_t uncertain_family(struct memory *y, const struct member *m)
 {
-    return (uint64_t)(shared_kib(y, m) - m->note.shared_kib) << 10;
+    return (uint64_t)(shared_kib(y, m) - m->reading.shared_kib) << 10;
 }
 
 /* The same because of the files of any process. */
 static uint64_t uncertain_files(const struct memory *y, const struct member *m)
 {
-    uint64_t moved = (uint64_t)(y->files - m->note.files_kib) << 10, most = files_of(m);
+    uint64_t moved = (uint64_t)(y->files - m->reading.files_kib) << 10, most = files_of(m);
     moved = moved < most ? moved : most;
     return moved < FILES_LEAST ? 0 : moved;
 }
@@ -170,7 +170,7 @@ static uint64_t uncertain(struct memory *y, const struct member *m)
 
 static bool is_stale(struct memory *y, const struct member *m)
 {
-    return m->note.smaps_ns && uncertain(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
+    return m->reading.smaps_ns && uncertain(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
 }
 
 /* When a member that is stale may be read again. */
@@ -178,19 +178,19 @@ static uint64_t stale_due_ns(struct memory *y, const struct member *m)
 {
     bool of_family = uncertain_family(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
     uint64_t pause = cost_of(m) * OF_ITS_TIME, least = of_family ? LEAST_AGE : FILES_AGE;
-    return m->note.smaps_ns + (pause > least ? pause : least);
+    return m->reading.smaps_ns + (pause > least ? pause : least);
 }
 
 static uint64_t smaps_due(const struct memory *y, const struct member *m)
 {
-    if (!(y->sampling->need & BARO_SOURCE_SMAPS) || m->note.smaps_barred || m->row.value[PROCESS_state] == 'Z')
+    if (!(y->sampling->need & BARO_SOURCE_SMAPS) || m->reading.smaps_barred || m->row.value[PROCESS_state] == 'Z')
         return UINT64_MAX;
-    if (!m->note.smaps_ns)
+    if (!m->reading.smaps_ns)
         return m->row.first_ns + SHORT_LIVED;
     if (!memory_moved(m))
-        return m->note.smaps_ns + IDLE_AFTER;
+        return m->reading.smaps_ns + IDLE_AFTER;
     uint64_t pause = cost_of(m) * OF_ITS_TIME;
-    return m->note.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE);
+    return m->reading.smaps_ns + (pause > LEAST_AGE ? pause : LEAST_AGE);
 }
 
 static bool request(struct memory *y, struct member *m, uint32_t what)
@@ -200,10 +200,10 @@ static bool request(struct memory *y, struct member *m, uint32_t what)
         return false;
     y->requests = at;
     if (what & HELPER_SMAPS)
-        m->note.smaps_asked = (uint32_t)y->sampling->ticks;
+        m->reading.smaps_asked = (uint32_t)y->sampling->ticks;
     if (what & HELPER_INFO) {
-        m->note.info_asked = true;
-        m->note.info_tries++;
+        m->reading.info_asked = true;
+        m->reading.info_tries++;
     }
     y->requests[y->n_requests++] = (struct helper_request){.key = m->row.key, .what = what};
     return true;
@@ -211,7 +211,7 @@ static bool request(struct memory *y, struct member *m, uint32_t what)
 
 static uint64_t info_due(const struct member *m)
 {
-    bool wanted = m->note.info_wanted && !m->note.info_asked && m->note.info_tries < INFO_TRIES;
+    bool wanted = m->reading.info_wanted && !m->reading.info_asked && m->reading.info_tries < INFO_TRIES;
     return wanted ? m->row.first_ns + SHORT_LIVED : UINT64_MAX;
 }
 
@@ -241,13 +241,14 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
 {
     static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
     const uint64_t values[] = {reply->pss, reply->uss, y->sampling->now_ns};
-    if (m->note.memory_owner.pid)
+    if (m->reading.memory_owner.pid)
         return;
-    m->note.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
-                           reply->smaps_absent == BARO_ABSENT_UNSUPPORTED || reply->smaps_absent == BARO_ABSENT_TIMEOUT;
+    m->reading.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
+                              reply->smaps_absent == BARO_ABSENT_UNSUPPORTED ||
+                              reply->smaps_absent == BARO_ABSENT_TIMEOUT;
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z')
         return; /* the next read of stat shows that it ended, or the last one set its memory to 0 */
-    bool was_known = m->note.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !is_stale(y, m);
+    bool was_known = m->reading.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !is_stale(y, m);
     uint64_t shared_before = shared_part(m);
     for (size_t i = 0; i < 3; i++) {
         if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
@@ -257,16 +258,16 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     }
     uint64_t spent = reply->spent_ns + LEAST_COST, most = SLOWEST * estimate(m);
     allowance_correct(&y->sampling->account->allowance, cost_of(m), spent < most ? spent : most);
-    uint64_t mean_us = ((m->note.smaps_cost_us ? (cost_of(m) * 3 + spent) / 4 : spent) + 999) / 1000;
-    m->note.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
-    m->note.smaps_ns = y->sampling->now_ns;
-    m->note.smaps_key = memory_key(m);
+    uint64_t mean_us = ((m->reading.smaps_cost_us ? (cost_of(m) * 3 + spent) / 4 : spent) + 999) / 1000;
+    m->reading.smaps_cost_us = mean_us < UINT32_MAX ? (uint32_t)mean_us : UINT32_MAX;
+    m->reading.smaps_ns = y->sampling->now_ns;
+    m->reading.smaps_key = memory_key(m);
     if (!reply->smaps_absent)
         note_sharers(y, m, shared_before, was_known);
     if (!y->moved_since_asked)
-        m->note.shared_kib = shared_kib(y, m);
-    m->note.files_kib = y->files_asked;
-    m->note.smaps_files = (uint32_t)(files_of(m) >> 10);
+        m->reading.shared_kib = shared_kib(y, m);
+    m->reading.files_kib = y->files_asked;
+    m->reading.smaps_files = (uint32_t)(files_of(m) >> 10);
     if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&
         reply->pss > m->row.value[PROCESS_rss])
         process_set_rss(m, reply->pss); /* rss is behind: each CPU counts in batches (6.2 to 6.15) */
@@ -275,9 +276,9 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
 /* No helper could be started: the request becomes due again when another start is tried. */
 static void ask_again(struct memory *y, struct member *m, uint32_t what)
 {
-    if ((what & HELPER_INFO) && m->note.info_asked) {
-        m->note.info_asked = false;
-        m->note.info_tries--;
+    if ((what & HELPER_INFO) && m->reading.info_asked) {
+        m->reading.info_asked = false;
+        m->reading.info_tries--;
     }
     if (what & HELPER_SMAPS) {
         y->peak_unread = true;
@@ -298,9 +299,9 @@ void memory_take_reply(struct memory *y, const struct helper_reply *reply)
     member_moved(m);
     if (reply->what & HELPER_SMAPS)
         reply_smaps(y, m, reply);
-    if ((reply->what & HELPER_INFO) && m->note.info_asked) {
-        m->note.info_asked = false;
-        m->note.info_wanted = false;
+    if ((reply->what & HELPER_INFO) && m->reading.info_asked) {
+        m->reading.info_asked = false;
+        m->reading.info_wanted = false;
         if (!reply->name_absent && reply->name && *reply->name)
             member_set_name(m, reply->name);
         if (!reply->cmdline_absent && reply->cmdline && *reply->cmdline)
@@ -353,10 +354,10 @@ static void request_largest(struct memory *y)
     y->peak_unread = false;
     for (size_t i = 0; i < y->sampling->job->tree.n; i++) {
         struct member *m = y->sampling->job->tree.at[i];
-        if (!m || m->note.smaps_asked == (uint32_t)y->sampling->ticks || m->note.smaps_barred ||
+        if (!m || m->reading.smaps_asked == (uint32_t)y->sampling->ticks || m->reading.smaps_barred ||
             !(memory_moved(m) || is_stale(y, m)) || m->row.value[PROCESS_state] == 'Z')
             continue;
-        if (m->note.smaps_ns && y->sampling->now_ns - m->note.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
+        if (m->reading.smaps_ns && y->sampling->now_ns - m->reading.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
             y->peak_unread = true;
             continue;
         }
@@ -377,7 +378,7 @@ static void request_due(struct memory *y)
     for (size_t i = tree_next_moved(tree, 0); i < tree->n && y->n_requests < REQUESTS_MOST;
          i = tree_next_moved(tree, i + 1)) {
         struct member *m = tree->at[i];
-        if (!m->stat_was_read)
+        if (!m->reading.stat_was_read)
             continue;
         uint32_t what = 0;
         if (y->sampling->now_ns >= info_due(m))
@@ -408,7 +409,7 @@ static uint64_t request_stale(struct memory *y, bool ask)
             continue;
         uncertain_sum += uncertain(y, m);
         n++;
-        if (!ask || m->note.smaps_barred || m->note.smaps_asked == (uint32_t)y->sampling->ticks ||
+        if (!ask || m->reading.smaps_barred || m->reading.smaps_asked == (uint32_t)y->sampling->ticks ||
             y->n_requests >= REQUESTS_MOST || y->sampling->now_ns < stale_due_ns(y, m))
             continue;
         if (may_read(y, m, false))

@@ -142,18 +142,18 @@ void scan_member(struct scan *n, struct member *m, bool known, uint64_t clock_ns
 {
     char state = (char)m->row.value[PROCESS_state];
     /* An event source covers this process, so it also reports its children. */
-    bool covered = m->row.origin == BARO_ORIGIN_EVENT && (m->covered || !n->sampling->job->covers_members);
+    bool covered = m->row.origin == BARO_ORIGIN_EVENT && (m->events.covered || !n->sampling->job->covers_members);
     if (!n->sampling->options.children || n->no_children_file || state == 'Z')
         return;
     if (!n->always && !n->once && (known || covered))
         return;
-    if (clock_ns && clock_ns == m->note.scanned_clock_ns && state != 'R')
+    if (clock_ns && clock_ns == m->reading.scanned_clock_ns && state != 'R')
         return;
-    bool up_to_date = n->nobody_born && m->children_listed && !n->once;
+    bool up_to_date = n->nobody_born && m->reading.children_listed && !n->once;
     if (!up_to_date)
-        m->children_listed = scan_children_of(n, m);
-    if (m->children_listed)
-        m->note.scanned_clock_ns = clock_ns;
+        m->reading.children_listed = scan_children_of(n, m);
+    if (m->reading.children_listed)
+        m->reading.scanned_clock_ns = clock_ns;
 }
 
 void scan_wrapper(struct scan *n)

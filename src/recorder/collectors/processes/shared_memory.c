@@ -31,20 +31,20 @@ bool memory_is_shared(struct processes *p, struct member *m, const struct pid_st
     static const struct baro_key itself;
     const struct tree *tree = &p->sampling->job->tree;
     if (!(st->flags & PF_FORKNOEXEC) || st->state == 'Z') {
-        m->note.memory_owner = itself;
+        m->reading.memory_owner = itself;
         return false;
     }
-    if (m->note.memory_owner.pid) {
-        const struct member *owner = tree_find(tree, m->note.memory_owner.pid);
-        if (owner && baro_key_equal(owner->row.key, m->note.memory_owner) && is_owner(m, owner))
+    if (m->reading.memory_owner.pid) {
+        const struct member *owner = tree_find(tree, m->reading.memory_owner.pid);
+        if (owner && baro_key_equal(owner->row.key, m->reading.memory_owner) && is_owner(m, owner))
             return true;
         owner = oldest_sharer(tree, m);
-        m->note.memory_owner = owner ? owner->row.key : itself;
-    } else if (!m->note.memory_checked && m->parent) {
-        const struct member *parent = m->parent;
-        m->note.memory_checked = true;
+        m->reading.memory_owner = owner ? owner->row.key : itself;
+    } else if (!m->reading.memory_checked && m->links.parent) {
+        const struct member *parent = m->links.parent;
+        m->reading.memory_checked = true;
         if (is_owner(m, parent)) /* which may use the memory of another one itself */
-            m->note.memory_owner = parent->note.memory_owner.pid ? parent->note.memory_owner : parent->row.key;
+            m->reading.memory_owner = parent->reading.memory_owner.pid ? parent->reading.memory_owner : parent->row.key;
     }
-    return m->note.memory_owner.pid > 0;
+    return m->reading.memory_owner.pid > 0;
 }

@@ -208,7 +208,7 @@ static uint64_t start_of(void *context, int32_t pid)
 static int32_t first_pid(const struct sampling *g)
 {
     const struct tree *tree = &g->job->tree;
-    return tree->n && tree->at[0] && tree->at[0]->target ? tree->at[0]->row.key.pid : 0;
+    return tree->n && tree->at[0] && tree->at[0]->is_target ? tree->at[0]->row.key.pid : 0;
 }
 
 static bool tick(void *state, const struct collector_tick *t)

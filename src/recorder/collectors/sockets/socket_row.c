@@ -78,7 +78,7 @@ static void ask(struct socket_row *r)
         if (tree->at[i] && tree->at[i]->row.key.start)
             asked[n++] = asked_of(j, tree->at[i]);
     }
-    for (const struct member *m = j->gone; m && n < OWNERS_MOST; m = m->list_next) {
+    for (const struct member *m = j->gone; m && n < OWNERS_MOST; m = m->links.list_next) {
         if (m->row.key.start)
             asked[n++] = asked_of(j, m);
     }
@@ -122,7 +122,7 @@ static void take_ended(struct member *m, const struct owner *o, bool is_bound)
         return;
     put_more(m, PROCESS_tcp_sent, o->sent);
     put_more(m, PROCESS_tcp_received, o->received);
-    m->tcp_whole = o->whole && !is_bound;
+    m->tcp.whole = o->whole && !is_bound;
     member_moved(m);
 }
 
@@ -152,7 +152,7 @@ static struct member *find(const struct job *j, struct baro_key key)
     if (m && baro_key_equal(m->row.key, key))
         return m;
     for (m = j->gone; m && !baro_key_equal(m->row.key, key);)
-        m = m->list_next;
+        m = m->links.list_next;
     const struct job_late *one = m ? NULL : j->late;
     while (one && !baro_key_equal(one->member->row.key, key))
         one = one->next;
@@ -167,8 +167,8 @@ static bool take(struct socket_row *r)
     for (uint32_t i = 0; i < r->totals.n; i++) {
         struct member *m = find(r->sampling->job, rows[i].key);
         if (m) {
-            m->tcp_short |= rows[i].is_short;
-            m->tcp_unsettled = rows[i].is_unsettled;
+            m->tcp.is_short |= rows[i].is_short;
+            m->tcp.unsettled = rows[i].is_unsettled;
         }
         if (m && rows[i].absent == BARO_ABSENT_GONE)
             take_ended(m, &rows[i], r->totals.is_bound);
@@ -208,7 +208,7 @@ static void give_up_unsettled(struct socket_row *r)
     const struct tree *tree = &r->sampling->job->tree;
     for (size_t i = 0; i < tree->n; i++) {
         if (tree->at[i])
-            tree->at[i]->tcp_short |= tree->at[i]->tcp_unsettled;
+            tree->at[i]->tcp.is_short |= tree->at[i]->tcp.unsettled;
     }
 }
 
