@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "output/rows/escaped.h"
-#include "programs/baro-serve/request.h"
+#include "programs/baro-serve/server.h"
 
 #define RATE_NS (NS_PER_SEC / 2) /* as of jobs that are followed */
 
@@ -219,13 +219,15 @@ const struct owned *view_owned(const struct owned_list *l, uint64_t owner, size_
     return *ret_n ? l->at + from : NULL;
 }
 
-void view_begin(struct catalogue *c, struct job *job, struct view *v)
+void view_begin(struct request *q, struct job *job, struct view *v)
 {
+    struct catalogue *c = q->server->catalogue;
+    bool may_read = workers_read(&q->server->workers, q, job);
     uint32_t uid;
     *v = (struct view){.job = job, .state = job_state(c, job)};
     v->title = job_title(c, job, &v->start_ns);
-    bool runs = v->state == JOB_RUNNING && copy_followed(v, &uid);
-    if (runs || read_tape(v, &uid))
+    bool runs = may_read && v->state == JOB_RUNNING && copy_followed(v, &uid);
+    if (runs || (may_read && read_tape(v, &uid)))
         v->user = user_name(uid); /* which may have to be asked for: nothing is locked */
     else
         take_job(v);

@@ -8,6 +8,8 @@
 
 #include "programs/baro-serve/catalogue.h"
 
+struct request;
+
 #define VIEW_NAMES 256u
 
 /* A task; of a job without tasks the job itself. */
@@ -46,7 +48,7 @@ struct view {
 };
 
 /* What it has is valid until view_done(). */
-void view_begin(struct catalogue *c, struct job *job, struct view *v);
+void view_begin(struct request *q, struct job *job, struct view *v);
 void view_done(struct view *v);
 
 /* Those of one owner; NULL: there are none. */
