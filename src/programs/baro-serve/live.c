@@ -20,6 +20,7 @@
 #include "programs/baro-serve/peer.h"
 #include "programs/baro-serve/progress.h"
 #include "programs/baro-serve/server.h"
+#include "programs/baro-serve/shortage.h"
 
 #define STREAMS 64u                    /* at once: each has a descriptor of inotify(7) */
 #define PEER_STREAMS (STREAMS / 2)     /* of one user or address */
@@ -290,6 +291,7 @@ static void serve_stream(struct live *live, struct stream *s)
 {
     struct buf made = {0};
     uint64_t now_ns = clock_monotonic_ns();
+    unsigned failures = shortage_count();
     pthread_mutex_lock(&live->lock);
     size_t left = s->out.len - s->sent;
     bool is_open = !s->is_gone && !s->is_over && !live->is_ending;
@@ -302,6 +304,10 @@ static void serve_stream(struct live *live, struct stream *s)
         buf_str(&made, ":\n\n");
     if (made.len)
         s->sent_ns = now_ns;
+    if (shortage_count() != failures) { /* it ends, and the client comes back for what follows its last event */
+        buf_clear(&made);
+        made.failed = true;
+    }
     pthread_mutex_lock(&live->lock);
     hand_over(s, &made);
     pthread_mutex_unlock(&live->lock);

@@ -103,6 +103,14 @@ void request_fail_tape(struct request *q, const struct baro_error *err)
         request_fail(q, 500, "unreadable", "the tape of job %s can't be read: %s", job_id(q->job), err->text);
 }
 
+void request_fail_param(struct request *q, const char *before, const struct baro_error *err, int code)
+{
+    if (code == -ENOMEM || err->code == -ENOMEM)
+        request_fail(q, 503, "no_memory", "out of memory");
+    else
+        request_fail(q, 400, "bad_parameter", "%s%s", before, err->text);
+}
+
 const char *request_param(const struct request *q, const char *name)
 {
     for (size_t i = 0; i < q->n_params; i++) {

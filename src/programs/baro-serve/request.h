@@ -65,6 +65,9 @@ __attribute__((format(printf, 4, 5))) void request_fail(struct request *q, unsig
 /* The same of an error of the library, about the tape of a job. */
 void request_fail_tape(struct request *q, const struct baro_error *err);
 
+/* The same where a parameter is wrong, or memory ran out while it was read. */
+void request_fail_param(struct request *q, const char *before, const struct baro_error *err, int code);
+
 /* The value of a parameter of the query; NULL: it is not there. */
 const char *request_param(const struct request *q, const char *name);
 /* A number; otherwise is what holds without it. False: it is none, and the request has failed. */

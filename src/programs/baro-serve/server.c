@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "programs/baro-serve/answer.h"
 #include "programs/baro-serve/route.h"
+#include "programs/baro-serve/shortage.h"
 
 #define MEMORY_BYTES 16384u /* of a connection: its header and what is being sent; a longer header is refused */
 #define STALLED_S 30u       /* a client that takes nothing for so long is gone */
@@ -172,11 +173,15 @@ static void give(struct request *q)
 }
 
 /* The worker's own time is over: what it has made is whole, or the client is told that it is not. */
-static void finish(struct request *q)
+static void finish(struct request *q, bool has_memory)
 {
+    if (q->stream && !has_memory) {
+        live_drop(q->stream);
+        q->stream = NULL;
+    }
     if (q->stream)
         live_attach(q);
-    if (q->out.failed) {
+    if (q->out.failed || !has_memory) {
         bool is_refused = q->making.is_refused;
         buf_done(&q->out);
         if (is_refused)
@@ -191,6 +196,7 @@ static void finish(struct request *q)
 static void handle(struct request *q)
 {
     struct server *s = q->server;
+    unsigned failures = shortage_count();
     clients_make(&s->clients, &q->making, q->client);
     q->out.may_grow = clients_grow;
     q->out.grower = &q->making;
@@ -200,7 +206,7 @@ static void handle(struct request *q)
     else
         q->route->handle(q);
     if (workers_end(&s->workers, q)) {
-        finish(q);
+        finish(q, shortage_count() == failures);
         return;
     }
     clients_made(&q->making, NULL, 0);

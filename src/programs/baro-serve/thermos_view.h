@@ -43,6 +43,7 @@ struct view {
     struct baro_sample *now, *before; /* the last one, and one that is half a second older; NULL: there is none */
     struct named named[VIEW_NAMES];
     size_t n;
+    bool no_memory;                                         /* something is not here: the request has failed */
     struct owned_list processes, directories, before_tasks; /* by task; of now, now, and before */
     struct owned_list all_directories;                      /* by path; their owner is 0 */
 };
