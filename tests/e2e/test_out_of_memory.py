@@ -102,6 +102,37 @@ def test_a_failed_allocation(run, baro, tape, work, name):
             assert whole.stdout.startswith(cut.stdout)
 
 
+@pytest.mark.not_sanitized("a sanitizer has an allocator of its own")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_task_file_when_an_allocation_fails(baro, work, options):
+    (work / "fail.c").write_text(re.sub(r"\*__libc_(malloc|calloc|realloc)\((?=size_t n|void \*p)", r"*\1(", FAIL))
+    done = subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", work / "fail.so", work / "fail.c", "-ldl"], check=False)
+    program = pathlib.Path(baro).with_name("baro-tasks")
+    if done.returncode or not program.exists():
+        pytest.skip(f"no {program}, or no shared library can be made")
+    (work / "job.yaml").write_text("name: nightly\ntasks:\n  a: {exact: [sh, sleep]}\n  b: {match: 'gul(py|mc)'}\n")
+
+    def execute(at, every=False):
+        env = os.environ | {"LD_PRELOAD": str(work / "fail.so"), "FAIL_AT": str(at), "FAIL_COUNT": str(work / "count")}
+        return subprocess.run(
+            [program, "tasks", *options, work / "job.yaml"],
+            capture_output=True,
+            timeout=60,
+            env=env | ({"FAIL_ALL": "1"} if every else {}),
+        )
+
+    whole = execute(0)
+    allocations = int((work / "count").read_text())
+    assert whole.returncode == 0 and allocations > 50
+    for at in range(1, allocations + 1):
+        for every in (False, True):
+            cut = execute(at, every)
+            if cut.returncode == 0:
+                assert cut.stdout == whole.stdout, at
+            else:
+                assert cut.returncode == 2 and b"out of memory" in cut.stdout + cut.stderr, (at, cut)
+
+
 PATHS = (
     "/api/v1/jobs/t", "/api/v1/jobs/t/verdicts", "/api/v1/jobs/t/processes?at=50%25", "/api/v1/jobs/t/exits",
     "/api/v1/jobs/t/events", "/api/v1/jobs/t/range?metric=job.cores", "/api/v1/jobs/t/tasks?at=50%25",
