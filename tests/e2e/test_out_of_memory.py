@@ -134,9 +134,10 @@ def test_a_task_file_when_an_allocation_fails(baro, work, options):
 
 
 PATHS = (
-    "/api/v1/jobs/t", "/api/v1/jobs/t/verdicts", "/api/v1/jobs/t/processes?at=50%25", "/api/v1/jobs/t/exits",
-    "/api/v1/jobs/t/events", "/api/v1/jobs/t/range?metric=job.cores", "/api/v1/jobs/t/tasks?at=50%25",
-    "/api/v1/jobs/t/entities/cpu?at=50%25", "/api/v1/jobs/t/sample?at=50%25", "/api/v1/jobs/t/metrics", "/api/v1/host",
+    "/api/v1/jobs/t", "/api/v1/jobs/t/verdicts", "/api/v1/jobs/t/processes?at=0&pick=after", "/api/v1/jobs/t/exits",
+    "/api/v1/jobs/t/events", "/api/v1/jobs/t/range?metric=job.cores", "/api/v1/jobs/t/tasks?at=0&pick=after",
+    "/api/v1/jobs/t/entities/cpu?at=0&pick=after", "/api/v1/jobs/t/sample?at=0&pick=after", "/api/v1/jobs/t/metrics",
+    "/api/v1/host",
     "/api/v1/metrics", "/j/task_ids", "/j/task/t", "/j/process/t", "/j/processes?task_ids=t", "/api/v1/jobs?search=sh",
 )  # fmt: skip
 
@@ -147,7 +148,7 @@ def test_the_server_when_an_allocation_fails(run, baro, tape, work):
     """A job is listed and read again, and an answer that could not be made is an error; whatever fails, once."""
     folder = work / "served"
     folder.mkdir()
-    run.record(folder / "t.baro", ["sh", "-c", "for i in 1 2 3 4; do sleep 0.03 & done; wait"], "-i", "10ms")
+    run.record(folder / "t.baro", ["sh", "-c", "for i in 1 2 3 4; do sleep 0.3 & done; wait"], "-i", "10ms", "--overhead", "off")
     (work / "fail.c").write_text(FAIL)
     done = subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", work / "fail.so", work / "fail.c", "-ldl"], check=False)
     if done.returncode:
