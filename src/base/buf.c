@@ -30,7 +30,7 @@ bool buf_reserve(struct buf *b, size_t more)
         if (__builtin_mul_overflow(cap, 2u, &cap))
             cap = need;
     }
-    unsigned char *at = realloc(b->at, cap);
+    unsigned char *at = !b->may_grow || b->may_grow(b->grower, cap) ? realloc(b->at, cap) : NULL;
     if (!at) {
         b->failed = true;
         return false;

@@ -17,6 +17,8 @@ struct buf {
     unsigned char *at;
     size_t len, cap;
     bool failed;
+    bool (*may_grow)(void *grower, size_t cap); /* NULL: it may */
+    void *grower;
 };
 
 void buf_done(struct buf *b);

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that read tapes, with one failed allocation after the other: all of the output or one line, never a part."""
+"""Commands that read tapes, with one failed allocation after the other: all of the output or one line, never a part.
+The server: a line, or all of each answer, or an error that is none any more the next time."""
 
+import http.client
+import json
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
+from conftest import poll
+from serving import Server
 
 # The N-th allocation fails; with FAIL_ALL all from there on. The readers call __libc_malloc() themselves.
 FAIL = """
@@ -94,3 +100,92 @@ def test_a_failed_allocation(run, baro, tape, work, name):
             cut = execute(at, every)
             assert (cut.returncode, cut.stderr) == (2, b"baro: out of memory\n"), (at, cut)
             assert whole.stdout.startswith(cut.stdout)
+
+
+@pytest.mark.not_sanitized("a sanitizer has an allocator of its own")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_task_file_when_an_allocation_fails(baro, work, options):
+    (work / "fail.c").write_text(re.sub(r"\*__libc_(malloc|calloc|realloc)\((?=size_t n|void \*p)", r"*\1(", FAIL))
+    done = subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", work / "fail.so", work / "fail.c", "-ldl"], check=False)
+    program = pathlib.Path(baro).with_name("baro-tasks")
+    if done.returncode or not program.exists():
+        pytest.skip(f"no {program}, or no shared library can be made")
+    (work / "job.yaml").write_text("name: nightly\ntasks:\n  a: {exact: [sh, sleep]}\n  b: {match: 'gul(py|mc)'}\n")
+
+    def execute(at, every=False):
+        env = os.environ | {"LD_PRELOAD": str(work / "fail.so"), "FAIL_AT": str(at), "FAIL_COUNT": str(work / "count")}
+        return subprocess.run(
+            [program, "tasks", *options, work / "job.yaml"],
+            capture_output=True,
+            timeout=60,
+            env=env | ({"FAIL_ALL": "1"} if every else {}),
+        )
+
+    whole = execute(0)
+    allocations = int((work / "count").read_text())
+    assert whole.returncode == 0 and allocations > 50
+    for at in range(1, allocations + 1):
+        for every in (False, True):
+            cut = execute(at, every)
+            if cut.returncode == 0:
+                assert cut.stdout == whole.stdout, at
+            else:
+                assert cut.returncode == 2 and b"out of memory" in cut.stdout + cut.stderr, (at, cut)
+
+
+PATHS = (
+    "/api/v1/jobs/t", "/api/v1/jobs/t/verdicts", "/api/v1/jobs/t/processes?at=0&pick=after", "/api/v1/jobs/t/exits",
+    "/api/v1/jobs/t/events", "/api/v1/jobs/t/range?metric=job.cores", "/api/v1/jobs/t/tasks?at=0&pick=after",
+    "/api/v1/jobs/t/entities/cpu?at=0&pick=after", "/api/v1/jobs/t/sample?at=0&pick=after", "/api/v1/jobs/t/metrics",
+    "/api/v1/host",
+    "/api/v1/metrics", "/j/task_ids", "/j/task/t", "/j/process/t", "/j/processes?task_ids=t", "/api/v1/jobs?search=sh",
+)  # fmt: skip
+
+
+@pytest.mark.not_sanitized("a sanitizer has an allocator of its own")
+@pytest.mark.slow
+def test_the_server_when_an_allocation_fails(run, baro, tape, work):
+    """A job is listed and read again, and an answer that could not be made is an error; whatever fails, once."""
+    folder = work / "served"
+    folder.mkdir()
+    run.record(folder / "t.baro", ["sh", "-c", "for i in 1 2 3 4; do sleep 0.3 & done; wait"], "-i", "10ms", "--overhead", "off")
+    (work / "fail.c").write_text(FAIL)
+    done = subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", work / "fail.so", work / "fail.c", "-ldl"], check=False)
+    if done.returncode:
+        pytest.skip("no shared library can be made")
+
+    def ask(server, path):
+        """The answer, or None: there is none, or an error."""
+        try:
+            status, _, body = server.ask(path)
+        except OSError:
+            return None
+        except http.client.HTTPException:
+            return None
+        assert status == 200 or (status >= 500 and json.loads(body)["error"]), (path, status, body)
+        return body if status == 200 else None
+
+    def serve(at):
+        """Returns what it answers, or None: it ended with a line."""
+        env = os.environ | {"LD_PRELOAD": str(work / "fail.so"), "FAIL_AT": str(at), "FAIL_COUNT": str(work / "count")}
+        try:
+            server = Server(pathlib.Path(baro).with_name("baro-serve"), folder=folder, env=env)
+        except AssertionError as ended:  # it has no address
+            assert re.search("memory|start", str(ended)), (at, ended)
+            return None
+        try:
+            poll(lambda: (b := ask(server, "/api/v1/jobs")) and json.loads(b)["total"] and b"cpu_ns" in b)
+            first = {path: ask(server, path) for path in PATHS}
+            again = {path: ask(server, path) or ask(server, path) for path in PATHS}
+        finally:
+            status, text = server.stop()
+        assert (status, text.count("\n")) == (0, 1), (at, status, text)
+        for path in PATHS:
+            assert first[path] in (None, again[path]), (at, path, first[path], again[path])
+        return again
+
+    whole = serve(0)
+    allocations = int((work / "count").read_text())
+    assert allocations > 1000 and None not in whole.values()
+    for at in range(1, allocations, 1 if os.environ.get("BARO_FULL") == "1" else 97):
+        assert serve(at) in (None, whole), at

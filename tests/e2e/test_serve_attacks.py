@@ -220,3 +220,27 @@ def test_an_attack_costs_the_recording_nothing(serve, run, work, cgroup, started
         assert [e for e in run.export(tape, "event") if e["event"] == "gap"] == []
     poll(lambda: re.search(rb"\nbaro_serve_connections [1-3]\n", s.ask("/metrics")[2]))
     poll(lambda: b"\nbaro_serve_streams 0\n" in s.ask("/metrics")[2])
+
+
+def test_small_answers_that_are_not_taken(serve):
+    """Where most connections are taken, a client that takes nothing of its answer loses its place, however small it
+    is."""
+    s = serve("--clients", "16")
+    stuck = []
+    for _ in range(64):
+        c = socket.socket()
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        c.setblocking(False)
+        c.connect_ex(("127.0.0.1", s.port))
+        stuck.append(c)
+    try:
+        for _ in range(10):
+            for c in stuck:
+                try:
+                    c.send(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
+                except OSError:
+                    pass
+        assert s.ask("/healthz")[0] == 200
+    finally:
+        for c in stuck:
+            c.close()

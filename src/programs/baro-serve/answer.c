@@ -75,10 +75,11 @@ static void add_location(struct request *q, struct MHD_Response *r)
 static ssize_t read_out(void *context, uint64_t at, char *to, size_t most)
 {
     struct request *q = context;
-    if (at >= q->out.len)
+    size_t len = q->text ? strlen(q->text) : q->out.len;
+    if (at >= len)
         return MHD_CONTENT_READER_END_OF_STREAM;
-    size_t left = q->out.len - (size_t)at, n = left < most ? left : most;
-    memcpy(to, q->out.at + at, n);
+    size_t left = len - (size_t)at, n = left < most ? left : most;
+    memcpy(to, (q->text ? q->text : (const char *)q->out.at) + at, n);
     server_took(q);
     return (ssize_t)n;
 }
@@ -106,7 +107,7 @@ static struct MHD_Response *make(struct request *q)
     if (q->status == 304 || q->status == 303)
         return MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
     if (q->text)
-        return MHD_create_response_from_buffer(strlen(q->text), (void *)q->text, MHD_RESPMEM_PERSISTENT);
+        return MHD_create_response_from_callback(strlen(q->text), PART_BYTES, read_out, q, NULL);
     shrink(&q->out);
     return MHD_create_response_from_callback(q->out.len, PART_BYTES, read_out, q, NULL); /* q outlives it */
 }

@@ -318,13 +318,14 @@ void api_verdicts(struct request *q)
 /* ---- the machine ---- */
 
 /* The running job that read the machine last. Held; NULL: none. */
-static struct job *newest_reading(struct catalogue *c)
+static struct job *newest_reading(struct catalogue *c, bool *ret_failed)
 {
     struct job_filter running = {.state = JOB_RUNNING};
     struct job_list list;
     struct job *found = NULL;
     int64_t newest_ns = 0;
-    if (catalogue_list(c, &running, 0, UINT64_MAX, &list) < 0)
+    *ret_failed = catalogue_list(c, &running, 0, UINT64_MAX, &list) < 0;
+    if (*ret_failed)
         return NULL;
     for (size_t i = 0; i < list.n; i++) {
         int64_t at_ns = job_host_ns(list.at[i]);
@@ -346,10 +347,13 @@ void api_host(struct request *q)
     struct json part = {.out = &sample};
     char host[65] = "";
     uint64_t cpus = 0, memory = 0;
-    struct job *job = newest_reading(q->server->catalogue);
+    bool failed;
+    struct job *job = newest_reading(q->server->catalogue, &failed);
     if (job) {
         pthread_mutex_lock(&job->lock);
-        struct instant_writer *w = job->tape && job->now ? instant_new(job->tape) : NULL;
+        bool is_there = job->tape && job->now;
+        struct instant_writer *w = is_there ? instant_new(job->tape) : NULL;
+        failed |= is_there && !w;
         if (w && job->before)
             instant_note(w, job->before);
         if (w) {
@@ -377,7 +381,7 @@ void api_host(struct request *q)
     else
         json_null(&j);
     json_end(&j, '}');
-    q->out.failed = q->out.failed || sample.failed;
+    q->out.failed = q->out.failed || sample.failed || failed;
     buf_done(&sample);
     if (job)
         job_release(q->server->catalogue, job);

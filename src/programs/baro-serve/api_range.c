@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "baro/baro.h"
+#include "base/error.h"
 #include "base/span.h"
 #include "programs/baro-serve/catalogue.h"
 #include "programs/baro-serve/instant.h"
@@ -72,8 +73,9 @@ static bool choose_curve(struct range *r, const char *what)
         code = k < 0 ? BARO_E_RANGE : add_curve(r, c, k, dot + 1, len, at ? at + 1 : NULL, &err);
     }
     if (code < 0) {
-        request_fail(r->q, 400, "bad_parameter", "metric: KIND.METRIC, such as job.cores or process.rss@NAME; %s",
-                     err.text[0] ? err.text : "the tape has no such metric");
+        if (!err.text[0])
+            error_set(&err, code, "the tape has no such metric");
+        request_fail_param(r->q, "metric: KIND.METRIC, such as job.cores or process.rss@NAME; ", &err, code);
         return false;
     }
     c->number = code;
@@ -167,8 +169,9 @@ static bool choose(struct range *r)
     }
     if (!choose_time(r))
         return false;
-    if (baro_series_new(&r->series, r->from_ns, r->to_ns, (size_t)r->buckets, &err) < 0) {
-        request_fail(q, 400, "bad_parameter", "%s", err.text);
+    int code = baro_series_new(&r->series, r->from_ns, r->to_ns, (size_t)r->buckets, &err);
+    if (code < 0) {
+        request_fail_param(q, "", &err, code);
         return false;
     }
     for (size_t i = 0; i < q->n_params; i++) {

@@ -177,7 +177,7 @@ static bool choose_columns(struct listing *l, const struct baro_tape *tape, int 
     if (code >= 0 && sort && *sort)
         code = columns_choose(&l->sort, kind, sort, tape, NULL, &err);
     if (code < 0)
-        request_fail(q, 400, "bad_parameter", "%s", err.text);
+        request_fail_param(q, "", &err, code);
     return code >= 0;
 }
 
@@ -292,10 +292,8 @@ static void list_records(struct request *q, int kind, const char *list, struct w
         w->writer = instant_new(tape);
         list = list && *list ? list : NULL;
         int code = w->writer ? columns_choose(&w->columns, kind, list, tape, NULL, &err) : -ENOMEM;
-        if (code == -ENOMEM)
-            request_fail(q, 503, "no_memory", "out of memory");
-        else if (code < 0)
-            request_fail(q, 400, "bad_parameter", "%s", err.text);
+        if (code < 0)
+            request_fail_param(q, "", &err, code);
         else
             walk_tape(w, tape, what);
     }

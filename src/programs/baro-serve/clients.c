@@ -15,8 +15,10 @@
 #define ANSWER_NS (120 * NS_PER_SEC) /* for making an answer and taking it */
 #define IDLE_NS (30 * NS_PER_SEC)
 #define CROWDED_NS (NS_PER_SEC / 4) /* for a header and for idling, where most connections are taken */
-#define STUCK_NS (2 * NS_PER_SEC)   /* for taking nothing of a large answer, where a quarter of the budget is used */
-#define SMALL_BYTES 65536u          /* of an answer that needs no budget */
+#define STUCK_NS                                                                                                       \
+    (2 * NS_PER_SEC)       /* for taking nothing of an answer, where most connections are taken, or a quarter          \
+                              of the budget and it is a large one */
+#define SMALL_BYTES 65536u /* of an answer that needs no budget */
 
 int clients_init(struct clients *c, size_t most, size_t unsent_most)
 {
@@ -95,6 +97,8 @@ static size_t held_by(const struct clients *c, const struct peer *peer)
     size_t bytes = 0;
     for (const struct client *one = c->first; one; one = one->next)
         bytes += one->unsent && peer_same(&one->peer, peer) ? one->unsent : 0;
+    for (const struct making *m = c->makings; m; m = m->next)
+        bytes += m->bytes && peer_same(&m->peer, peer) ? m->bytes : 0;
     return bytes;
 }
 
@@ -105,23 +109,55 @@ static void know_peer(struct client *one)
         one->peer = peer_of(one->fd);
 }
 
-bool clients_hold(struct clients *c, struct client *one, size_t bytes)
+void clients_make(struct clients *c, struct making *m, struct client *one)
 {
+    if (one)
+        know_peer(one);
+    pthread_mutex_lock(&c->lock);
+    *m = (struct making){.clients = c, .next = c->makings};
+    if (one)
+        m->peer = one->peer;
+    if (m->next)
+        m->next->before = m;
+    c->makings = m;
+    pthread_mutex_unlock(&c->lock);
+}
+
+bool clients_grow(void *making, size_t bytes)
+{
+    struct making *m = making;
+    struct clients *c = m->clients;
     if (bytes <= SMALL_BYTES)
         return true;
-    if (!one)
-        return false;
-    know_peer(one);
     pthread_mutex_lock(&c->lock);
-    size_t own = held_by(c, &one->peer);
-    bool holds = (!c->unsent || c->unsent + bytes <= c->unsent_most) && /* one alone may be larger than the budget */
+    size_t others = c->unsent - m->bytes, own = held_by(c, &m->peer) - m->bytes;
+    bool holds = (!others || others + bytes <= c->unsent_most) && /* one alone may be larger than the budget */
                  (!own || own + bytes <= c->unsent_most / 2);
     if (holds) {
+        c->unsent = others + bytes;
+        m->bytes = bytes;
+    }
+    m->is_refused = !holds;
+    pthread_mutex_unlock(&c->lock);
+    return holds;
+}
+
+void clients_made(struct making *m, struct client *one, size_t bytes)
+{
+    struct clients *c = m->clients;
+    pthread_mutex_lock(&c->lock);
+    if (m->before)
+        m->before->next = m->next;
+    else
+        c->makings = m->next;
+    if (m->next)
+        m->next->before = m->before;
+    c->unsent -= m->bytes;
+    if (one && bytes > SMALL_BYTES) {
         one->unsent = bytes;
         c->unsent += bytes;
     }
     pthread_mutex_unlock(&c->lock);
-    return holds;
 }
 
 bool clients_full(struct clients *c, struct client *one)
@@ -155,6 +191,7 @@ static uint64_t allowed_ns(enum client_phase phase, bool crowded)
     switch (phase) {
     case CLIENT_HEADER: return crowded ? CROWDED_NS : HEADER_NS;
     case CLIENT_IDLE: return crowded ? CROWDED_NS : IDLE_NS;
+    case CLIENT_WORK:
     case CLIENT_ANSWER: return ANSWER_NS;
     case CLIENT_STREAM: break;
     }
@@ -167,7 +204,8 @@ size_t clients_check(struct clients *c)
     uint64_t now_ns = clock_monotonic_ns();
     bool crowded = is_crowded(c), much = c->unsent > c->unsent_most / 4;
     for (struct client *one = c->first; one; one = one->next) {
-        bool is_stuck = much && one->unsent && now_ns - one->taken_ns > STUCK_NS;
+        bool is_stuck =
+            one->phase == CLIENT_ANSWER && (crowded || (much && one->unsent)) && now_ns - one->taken_ns > STUCK_NS;
         if (is_stuck || now_ns - one->since_ns > allowed_ns(one->phase, crowded))
             shutdown(one->fd, SHUT_RDWR);
     }
@@ -181,7 +219,7 @@ bool clients_busy(struct clients *c)
     bool busy = false;
     pthread_mutex_lock(&c->lock);
     for (struct client *one = c->first; one; one = one->next)
-        busy = busy || one->phase == CLIENT_ANSWER;
+        busy = busy || one->phase == CLIENT_WORK || one->phase == CLIENT_ANSWER;
     pthread_mutex_unlock(&c->lock);
     return busy;
 }

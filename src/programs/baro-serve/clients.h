@@ -15,7 +15,8 @@
 
 enum client_phase {
     CLIENT_HEADER, /* of its first request nothing, or not all, has come */
-    CLIENT_ANSWER, /* its request is worked on, or it takes the answer */
+    CLIENT_WORK,   /* its request is worked on */
+    CLIENT_ANSWER, /* it takes the answer */
     CLIENT_STREAM, /* it takes events; it may do so for ever, if it goes on taking them */
     CLIENT_IDLE    /* between two requests */
 };
@@ -30,11 +31,21 @@ struct client {
     struct client *next, *before;
 };
 
+/* An answer that is being made. */
+struct making {
+    struct clients *clients;
+    struct peer peer;
+    size_t bytes;    /* of it that are in the budget */
+    bool is_refused; /* there was no room for more */
+    struct making *next, *before;
+};
+
 struct clients {
     pthread_mutex_t lock;
     struct client *first;
+    struct making *makings;
     size_t n, most;
-    size_t unsent, unsent_most; /* bytes of all answers that were not taken: held, and allowed */
+    size_t unsent, unsent_most; /* bytes of all answers that are made or were not taken: held, and allowed */
     int wake_fd;                /* eventfd: written when the first one has come, or many */
 };
 
@@ -46,10 +57,13 @@ void clients_remove(struct clients *c, struct client *one);
 /* Ending an answer gives back what was held for it. */
 void clients_phase(struct clients *c, struct client *one, enum client_phase phase);
 /*
- * Holds memory for an answer of so many bytes. False: there is no room for it, among all or among those of this user or
- * address. A small one always has room: the number of connections bounds these.
+ * An answer is made. It holds memory as it grows (clients_grow(), for struct buf), while there is room for that, among
+ * all and among those of this user or address. A small one always has room: the number of connections bounds these.
  */
-bool clients_hold(struct clients *c, struct client *one, size_t bytes);
+void clients_make(struct clients *c, struct making *m, struct client *one);
+bool clients_grow(void *making, size_t bytes);
+/* It is made, and the client takes what is left of it; NULL: nobody does. */
+void clients_made(struct making *m, struct client *one, size_t bytes);
 /* Is so much held, of all or for this user or address, that no large answer to it should be begun? */
 bool clients_full(struct clients *c, struct client *one);
 /* Has it closed its connection, or its half of it? No answer that costs much is made for one that has. */

@@ -9,6 +9,7 @@
 
 #include "base/escape.h"
 #include "programs/baro-serve/catalogue_in.h"
+#include "programs/baro-serve/shortage.h"
 
 int folder_list(const struct catalogue *c, struct baro_runs **ret, struct baro_error *err)
 {
@@ -75,7 +76,8 @@ static int name_to_id(const void *name, const void *job)
     return order ? order : -(id[len] != 0);
 }
 
-static void add(struct catalogue *c, struct job *job)
+/* False: memory ran out. */
+static bool add(struct catalogue *c, struct job *job)
 {
     struct job **grown = job ? realloc(c->jobs, (c->n + 1) * sizeof(*grown)) : NULL;
     if (grown) {
@@ -85,6 +87,7 @@ static void add(struct catalogue *c, struct job *job)
     } else if (job) {
         job_free(job);
     }
+    return grown;
 }
 
 static void note(struct catalogue *c, struct job *job, uint64_t bytes)
@@ -131,10 +134,11 @@ static void collect(const struct catalogue *c, struct entries *all, const struct
     }
 }
 
-/* The jobs, sorted by id, which are those of a moment ago: what is added stands behind them. */
-static void note_all(struct catalogue *c, const struct entries *all, struct job **sorted)
+/* The jobs, sorted by id, which are those of a moment ago: what is added stands behind them. False: memory ran out. */
+static bool note_all(struct catalogue *c, const struct entries *all, struct job **sorted)
 {
     size_t known = c->n;
+    bool has_memory = true;
     if (known) {
         memcpy(sorted, c->jobs, known * sizeof(*sorted));
         qsort(sorted, known, sizeof(*sorted), by_id);
@@ -147,17 +151,19 @@ static void note_all(struct catalogue *c, const struct entries *all, struct job 
         if (is_same)
             note(c, *at, e->bytes);
         else
-            add(c, job_new(e->name, e->path, &e->st, e->bytes));
+            has_memory &= add(c, job_new(e->name, e->path, &e->st, e->bytes));
     }
     for (size_t i = c->n; i-- > 0;) {
         if (c->jobs[i]->listing != c->listing)
             remove_at(c, i);
     }
+    return has_memory;
 }
 
 void folder_read(struct catalogue *c)
 {
     struct baro_error err = BARO_ERROR_INIT;
+    unsigned failures = shortage_count();
     struct baro_runs *runs = NULL, *announced = NULL;
     int code = folder_list(c, &runs, &err);
     if (code >= 0 && c->announced != ANNOUNCED_NONE)
@@ -175,8 +181,11 @@ void folder_read(struct catalogue *c)
     pthread_mutex_lock(&c->lock);
     snprintf(c->error, sizeof(c->error), "%s", code < 0 ? err.text : "");
     c->was_listed = true;
-    if (code >= 0 && all.at && sorted)
-        note_all(c, &all, sorted);
+    bool is_whole = shortage_count() == failures; /* else what seems to be gone may be there */
+    if (code >= 0 && !(is_whole && all.at && sorted && note_all(c, &all, sorted))) {
+        snprintf(c->error, sizeof(c->error), "out of memory: jobs may not be in the list");
+        c->soon = 1; /* it is tried again */
+    }
     pthread_mutex_unlock(&c->lock);
     free(sorted);
     free(all.at);

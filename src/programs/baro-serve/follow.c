@@ -27,6 +27,7 @@ static enum job_state state_of(enum baro_tape_state state)
 
 static void make_failure(const struct job *job, const struct baro_error *err, struct found *f)
 {
+    f->no_memory = err->code == -ENOMEM;
     row_error(job, err->code == -ETIME ? "takes too long to read" : err->text, f);
 }
 

@@ -10,6 +10,7 @@ struct found {
     enum job_state state;
     int64_t start_ns;
     bool is_summed, is_machine;
+    bool no_memory; /* and that is all */
     struct buf row, title;
 };
 

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "programs/baro-serve/catalogue_in.h"
 #include "programs/baro-serve/follow.h"
+#include "programs/baro-serve/shortage.h"
 
 #define TICK_MS 1000       /* how often jobs that run are read, if they were written */
 #define LIST_MS 5000       /* how often the folder is listed without a reason: a tape can be empty for long */
@@ -52,10 +53,19 @@ static char *text_of(struct buf *b)
     return b->failed ? NULL : strdup((const char *)b->at);
 }
 
-static void publish(struct catalogue *c, struct job *job, struct found *f)
+/* False: memory ran out, which says nothing about the tape. It is read again, from its beginning. */
+static bool publish(struct catalogue *c, struct job *job, struct found *f)
 {
-    char *row = text_of(&f->row), *title = text_of(&f->title);
+    char *row = f->no_memory ? NULL : text_of(&f->row), *title = row ? text_of(&f->title) : NULL;
     pthread_mutex_lock(&c->lock);
+    if (!title) {
+        job->state = JOB_NEW;
+        job->is_summed = false;
+        pthread_mutex_unlock(&c->lock);
+        free(row);
+        found_done(f);
+        return false;
+    }
     bool turns = job->state != f->state || job->is_summed != f->is_summed || !job->row;
     bool moves = job->start_ns != f->start_ns && f->start_ns;
     free(job->row);
@@ -72,6 +82,7 @@ static void publish(struct catalogue *c, struct job *job, struct found *f)
         place(c, job);
     pthread_mutex_unlock(&c->lock);
     found_done(f);
+    return true;
 }
 
 /* A thread that reads tapes. Only the newest one is in charge. */
@@ -131,6 +142,7 @@ static int read_one(const struct keeper *k)
     job = job ? job : next_job(c, false);
     if (!job)
         return ALL_READ;
+    unsigned failures = shortage_count();
     wait_begins(c, job->id, job);
     if (is_head) {
         follow_head(job, &f);
@@ -140,9 +152,12 @@ static int read_one(const struct keeper *k)
         if (f.state != JOB_RUNNING)
             touched_remove(&c->touched, &job->watch);
     }
-    publish(c, job, &f);
+    f.no_memory |= shortage_count() != failures;
+    bool is_known = publish(c, job, &f);
     bool in_charge = wait_ends(k, job);
     job_release(c, job);
+    if (!is_known)
+        poll(&(struct pollfd){.fd = c->stop_fd, .events = POLLIN}, 1, TICK_MS);
     return in_charge ? MORE : NOT_IN_CHARGE;
 }
 
@@ -155,8 +170,10 @@ static bool tick_job(const struct keeper *k, struct job *job, uint64_t now_ns)
     if (!is_written && now_ns < job->check_ns)
         return true;
     job->check_ns = now_ns + (is_written ? SETTLE_NS : CHECK_NS);
+    unsigned failures = shortage_count();
     wait_begins(c, job->id, job);
     if (follow_tick(job, &f)) {
+        f.no_memory |= shortage_count() != failures;
         if (f.state != JOB_RUNNING)
             touched_remove(&c->touched, &job->watch);
         publish(c, job, &f);

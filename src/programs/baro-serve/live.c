@@ -18,7 +18,9 @@
 #include "base/span.h"
 #include "programs/baro-serve/instant.h"
 #include "programs/baro-serve/peer.h"
+#include "programs/baro-serve/progress.h"
 #include "programs/baro-serve/server.h"
+#include "programs/baro-serve/shortage.h"
 
 #define STREAMS 64u                    /* at once: each has a descriptor of inotify(7) */
 #define PEER_STREAMS (STREAMS / 2)     /* of one user or address */
@@ -29,6 +31,8 @@
 #define JOBS_NS NS_PER_SEC             /* between two reports of the list of jobs */
 #define ROW_NS (NS_PER_SEC / 100)      /* of a stream for a row of the list: of many jobs each is sent more seldom */
 #define HEARTBEAT_NS (15 * NS_PER_SEC) /* proxies and clients give up what is silent for long */
+#define STUCK_MOST 16u                 /* threads that wait for a file system: each has a stack */
+#define SUSPENDED_NS (2 * NS_PER_SEC)
 
 struct stream {
     struct stream *next;
@@ -54,6 +58,7 @@ struct stream {
     size_t sent;
     uint64_t taken_ns;                     /* when the client last took something */
     bool is_suspended, is_gone, is_closed; /* gone: its place is free, and its connection ends or has ended */
+    bool is_stuck;                         /* a thread that was replaced waits for its tape, and uses it */
 };
 
 struct live {
@@ -64,6 +69,16 @@ struct live {
     bool is_ending, is_over;
     int wake_fd;
     pthread_t thread;
+    struct runner *runner; /* of this thread: the one in charge */
+    unsigned n_stuck;      /* threads that were replaced, and have not come back */
+    uint64_t check_ns;     /* CLOCK_MONOTONIC: of the last live_check() */
+};
+
+/* A thread of the streams. */
+struct runner {
+    struct live *live;
+    struct progress progress;
+    struct stream *reads; /* under the lock: NULL: none */
 };
 
 /* Called with the lock. */
@@ -276,6 +291,7 @@ static void serve_stream(struct live *live, struct stream *s)
 {
     struct buf made = {0};
     uint64_t now_ns = clock_monotonic_ns();
+    unsigned failures = shortage_count();
     pthread_mutex_lock(&live->lock);
     size_t left = s->out.len - s->sent;
     bool is_open = !s->is_gone && !s->is_over && !live->is_ending;
@@ -288,6 +304,10 @@ static void serve_stream(struct live *live, struct stream *s)
         buf_str(&made, ":\n\n");
     if (made.len)
         s->sent_ns = now_ns;
+    if (shortage_count() != failures) { /* it ends, and the client comes back for what follows its last event */
+        buf_clear(&made);
+        made.failed = true;
+    }
     pthread_mutex_lock(&live->lock);
     hand_over(s, &made);
     pthread_mutex_unlock(&live->lock);
@@ -302,7 +322,7 @@ static size_t collect(struct live *live, struct stream *all[STREAMS], struct pol
     pthread_mutex_lock(&live->lock);
     for (struct stream **at = &live->first; *at;) {
         struct stream *s = *at;
-        if (!s->is_closed) {
+        if (!s->is_closed || s->is_stuck) {
             if (!s->is_gone)
                 all[n++] = s;
             at = &s->next;
@@ -339,25 +359,110 @@ static void let_gone_go(struct live *live, struct stream *const all[], const str
     pthread_mutex_unlock(&live->lock);
 }
 
-static void *run(void *context)
+/* Serves one, whose tape may be on a file system that does not answer. False: another thread is in charge since. */
+static bool serve_one(struct runner *own, struct stream *s)
 {
-    struct live *live = context;
+    struct live *live = own->live;
+    pthread_mutex_lock(&live->lock);
+    own->reads = s;
+    progress_begin(&own->progress);
+    pthread_mutex_unlock(&live->lock);
+    serve_stream(live, s);
+    pthread_mutex_lock(&live->lock);
+    own->reads = NULL;
+    bool in_charge = live->runner == own;
+    s->is_stuck = false;
+    live->n_stuck -= !in_charge;
+    pthread_mutex_unlock(&live->lock);
+    return in_charge;
+}
+
+/* Returns when there are no streams any more, or another thread is in charge. */
+static void serve_all(struct runner *own)
+{
+    struct live *live = own->live;
     struct stream *all[STREAMS];
     struct pollfd fds[1 + 2 * STREAMS];
     eventfd_t any;
     for (;;) {
         size_t n = collect(live, all, fds);
-        for (size_t i = 0; i < n; i++)
-            serve_stream(live, all[i]);
+        for (size_t i = 0; i < n; i++) {
+            if (!serve_one(own, all[i]))
+                return;
+        }
         pthread_mutex_lock(&live->lock);
         bool is_over = live->is_over && !live->first;
         pthread_mutex_unlock(&live->lock);
         if (is_over)
-            return NULL;
+            return;
         if (poll(fds, 1 + 2 * n, n ? CHECK_MS : -1) > 0)
             let_gone_go(live, all, fds + 1 + n, n);
         eventfd_read(live->wake_fd, &any);
     }
+}
+
+static void *run(void *context)
+{
+    struct runner *own = context;
+    pthread_mutex_lock(&own->live->lock); /* until it is known as the one in charge */
+    progress_init(&own->progress);
+    pthread_mutex_unlock(&own->live->lock);
+    serve_all(own);
+    free(own);
+    return NULL;
+}
+
+/* Called with the lock. Returns 0 or a negative code. */
+static int start_runner(struct live *live)
+{
+    pthread_t thread;
+    struct runner *one = calloc(1, sizeof(*one));
+    if (!one)
+        return -ENOMEM;
+    one->live = live;
+    int code = -pthread_create(&thread, NULL, run, one);
+    if (code < 0) {
+        free(one);
+        return code;
+    }
+    live->thread = thread;
+    live->runner = one;
+    return 0;
+}
+
+/* Its client gets an end, and comes back; others go on. Called with the lock. */
+static void replace(struct live *live)
+{
+    pthread_t old = live->thread;
+    struct stream *s = live->runner->reads;
+    if (live->n_stuck == STUCK_MOST || start_runner(live) < 0)
+        return;
+    pthread_detach(old);
+    live->n_stuck++;
+    s->is_stuck = true;
+    let_go(s);
+}
+
+void live_check(struct live *live)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    pthread_mutex_lock(&live->lock);
+    bool was_suspended = now_ns - live->check_ns > SUSPENDED_NS; /* or this thread had no CPU */
+    struct runner *one = live->runner;
+    live->check_ns = now_ns;
+    if (one->reads && was_suspended)
+        progress_begin(&one->progress);
+    if (one->reads && !live->is_over && progress_hangs(&one->progress, 0))
+        replace(live);
+    pthread_mutex_unlock(&live->lock);
+}
+
+bool live_is_stuck(struct live *live)
+{
+    pthread_mutex_lock(&live->lock);
+    bool is_stuck = live->n_stuck > 0;
+    pthread_mutex_unlock(&live->lock);
+    return is_stuck;
 }
 
 /* ---- beginning and end ---- */
@@ -370,11 +475,14 @@ int live_start(struct live **ret, struct catalogue *c, struct baro_error *err)
     live->catalogue = c;
     live->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&live->lock, NULL);
-    int error = live->wake_fd < 0 ? errno : pthread_create(&live->thread, NULL, run, live);
-    if (error) {
+    pthread_mutex_lock(&live->lock);
+    int code = live->wake_fd < 0 ? -errno : start_runner(live);
+    pthread_mutex_unlock(&live->lock);
+    if (code < 0) {
         fd_close(live->wake_fd);
+        pthread_mutex_destroy(&live->lock);
         free(live);
-        return error_set(err, -error, "can't start a thread: %s", strerror(error));
+        return error_set(err, code, "can't start a thread: %s", strerror(-code));
     }
     *ret = live;
     return 0;
@@ -439,11 +547,16 @@ static bool make_room(struct live *live, const struct peer *peer)
     return oldest;
 }
 
-static void add_stream(struct request *q, struct stream *s)
+void live_drop(struct stream *s)
 {
-    struct live *live = q->server->live;
+    stream_free(s->live, s);
+}
+
+void live_attach(struct request *q)
+{
+    struct stream *s = q->stream;
+    struct live *live = s->live;
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(q->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    s->live = live;
     s->connection = q->connection;
     s->fd = info ? info->connect_fd : -1;
     s->peer = peer_of(s->fd);
@@ -458,12 +571,12 @@ static void add_stream(struct request *q, struct stream *s)
     }
     pthread_mutex_unlock(&live->lock);
     if (!has_room) {
+        q->stream = NULL;
         stream_free(live, s);
         request_fail(q, 503, "too_many", "there are %u streams already, or %u of this user or address; all are read",
                      STREAMS, PEER_STREAMS);
         return;
     }
-    q->stream = s;
     q->status = 200;
     q->type = "text/event-stream; charset=utf-8";
     eventfd_write(live->wake_fd, 1);
@@ -512,6 +625,7 @@ void live_job(struct request *q)
         request_fail(q, 503, "no_memory", "out of memory");
         return;
     }
+    s->live = q->server->live;
     s->tape = tape;
     s->with_exits = exits && strcmp(exits, "1") == 0;
     s->writer = instant_new(tape);
@@ -528,7 +642,7 @@ void live_job(struct request *q)
     }
     s->job = q->job;
     q->job = NULL; /* the stream holds it from now on */
-    add_stream(q, s);
+    q->stream = s;
 }
 
 void live_jobs(struct request *q)
@@ -543,5 +657,6 @@ void live_jobs(struct request *q)
     }
     s->version = s->turned = list.version; /* what changes from now on */
     job_list_done(q->server->catalogue, &list);
-    add_stream(q, s);
+    s->live = q->server->live;
+    q->stream = s;
 }

@@ -124,10 +124,13 @@ static void make_report(struct request *q)
     }
     int code = start(q->job->path, ends[1], &child);
     close(ends[1]);
+    if (code == 0)
+        workers_child(&q->server->workers, q, child);
     bool is_whole = code == 0 && read_all(ends[0], &q->out);
     close(ends[0]);
     if (code == 0 && !is_whole)
         kill(child, SIGKILL);
+    workers_child(&q->server->workers, q, 0); /* its number may be another one's from here on */
     while (code == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     q->status = 200;
@@ -138,6 +141,8 @@ static void make_report(struct request *q)
     q->is_frozen = false;
     if (code < 0)
         request_fail(q, 503, "no_reporter", "the program baro-report, which makes reports, is not beside baro-serve");
+    else if (q->out.failed)
+        return; /* there is no room for it */
     else if (!is_whole)
         request_fail(q, 503, "too_slow", "the report of job %s takes too long to make, or is too large",
                      job_id(q->job));

@@ -5,11 +5,65 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
 #include "base/span.h"
 #include "programs/baro-serve/catalogue.h"
+#include "programs/baro-serve/live.h"
+#include "programs/baro-serve/server.h"
+
+static size_t text_size(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
+}
+
+static const char *copy_text(const char *text, char **to)
+{
+    size_t size = text_size(text);
+    if (!size)
+        return NULL;
+    char *copy = memcpy(*to, text, size);
+    *to += size;
+    return copy;
+}
+
+struct request *request_copy(struct request *q)
+{
+    size_t size = text_size(q->accept) + text_size(q->last_event_id) + text_size(q->if_none_match);
+    for (size_t i = 0; i < q->n_params; i++)
+        size += text_size(q->param[i].name) + text_size(q->param[i].value);
+    struct request *copy = malloc(sizeof(*copy) + size);
+    char *texts = (char *)(copy + 1);
+    if (!copy)
+        return NULL;
+    *copy = *q;
+    copy->out = (struct buf){0};
+    copy->origin = q;
+    for (size_t i = 0; i < q->n_params; i++)
+        copy->param[i] = (struct param){copy_text(q->param[i].name, &texts), copy_text(q->param[i].value, &texts)};
+    copy->accept = copy_text(q->accept, &texts);
+    copy->last_event_id = copy_text(q->last_event_id, &texts);
+    copy->if_none_match = copy_text(q->if_none_match, &texts);
+    q->job = NULL;
+    return copy;
+}
+
+void request_free(struct request *copy)
+{
+    if (copy->stream)
+        live_drop(copy->stream);
+    if (copy->job)
+        job_release(copy->server->catalogue, copy->job);
+    buf_done(&copy->out);
+    free(copy);
+}
+
+void request_hangs(struct request *q)
+{
+    request_fail(q, 503, "hangs", "the file system of this tape does not answer");
+}
 
 void request_fail(struct request *q, unsigned status, const char *code, const char *format, ...)
 {
@@ -47,6 +101,14 @@ void request_fail_tape(struct request *q, const struct baro_error *err)
         request_fail(q, 503, "no_memory", "out of memory");
     else
         request_fail(q, 500, "unreadable", "the tape of job %s can't be read: %s", job_id(q->job), err->text);
+}
+
+void request_fail_param(struct request *q, const char *before, const struct baro_error *err, int code)
+{
+    if (code == -ENOMEM || err->code == -ENOMEM)
+        request_fail(q, 503, "no_memory", "out of memory");
+    else
+        request_fail(q, 400, "bad_parameter", "%s%s", before, err->text);
 }
 
 const char *request_param(const struct request *q, const char *name)

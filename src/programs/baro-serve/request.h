@@ -10,11 +10,13 @@
 #include "baro/tape.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "programs/baro-serve/clients.h"
 
 struct job;
 struct route;
 struct server;
 struct stream;
+struct worker;
 struct MHD_Connection;
 
 #define REQUEST_PARAMS 16u
@@ -44,14 +46,27 @@ struct request {
     bool closes;           /* the connection ends with the answer: the next request may begin anywhere */
     bool is_frozen;        /* the answer has a policy of its own for scripts: a report */
     bool is_done;          /* for the thread of the connections: there is an answer */
-    struct request *next;  /* in a queue of the workers */
+
+    /* A worker has a copy, as the client may get an answer before it has done its work (workers.h). */
+    struct request *origin; /* that of the connection, */
+    struct client *client;  /* and its client: while it has no answer; NULL: not known */
+    struct making making;   /* what is held for the answer that is made */
+    struct worker *worker;
+    struct request *next; /* in a queue of the workers */
 };
+
+/* A copy for a worker: it has the job, and texts of its own. NULL: memory ran out. */
+struct request *request_copy(struct request *q);
+void request_free(struct request *copy);
 
 /* An error as JSON. status is of HTTP, code a word for programs. */
 __attribute__((format(printf, 4, 5))) void request_fail(struct request *q, unsigned status, const char *code,
                                                         const char *format, ...);
 /* The same of an error of the library, about the tape of a job. */
 void request_fail_tape(struct request *q, const struct baro_error *err);
+
+/* The same where a parameter is wrong, or memory ran out while it was read. */
+void request_fail_param(struct request *q, const char *before, const struct baro_error *err, int code);
 
 /* The value of a parameter of the query; NULL: it is not there. */
 const char *request_param(const struct request *q, const char *name);
@@ -63,6 +78,8 @@ struct page_range {
 };
 bool request_range(struct request *q, uint64_t limit, uint64_t most, struct page_range *ret);
 
+/* The file system of a tape does not answer. */
+void request_hangs(struct request *q);
 /* A cursor of its own on the tape of q->job, or NULL: the request has failed. */
 struct baro_tape *request_tape(struct request *q);
 /* Does the client have the answer already? Then it is 304. version is what the answer depends on. */

@@ -9,12 +9,18 @@
 
 #define ROUTE_PARAMS 8
 
+enum route_cost {
+    ROUTE_SMALL,
+    ROUTE_TAPE, /* it reads a tape, whose file system may not answer */
+    ROUTE_LARGE /* it reads much of a tape, and its answer can be large */
+};
+
 struct route {
     const char *path; /* {id} stands for a job, {process} for all the rest, as names have slashes; other braces
                          for a word */
     void (*handle)(struct request *q);
     const char *params[ROUTE_PARAMS]; /* that it takes; others are refused */
-    bool is_large;                    /* it reads much of a tape, or its answer can be large */
+    enum route_cost cost;
 };
 
 extern const struct route routes[]; /* ended by a row without a path */

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "programs/baro-serve/answer.h"
 #include "programs/baro-serve/route.h"
+#include "programs/baro-serve/shortage.h"
 
 #define MEMORY_BYTES 16384u /* of a connection: its header and what is being sent; a longer header is refused */
 #define STALLED_S 30u       /* a client that takes nothing for so long is gone */
@@ -146,31 +147,100 @@ static void fail_over(struct request *q)
     request_fail(q, 503, "ending", "the server is ending");
 }
 
+static void fail_memory(struct request *q)
+{
+    request_fail(q, 503, "no_memory", "out of memory");
+}
+
+/* Gives the answer to the thread of the connections. */
+static void give(struct request *q)
+{
+    struct request *to = q->origin;
+    to->out = q->out;
+    to->out.may_grow = NULL;
+    q->out = (struct buf){0};
+    to->status = q->status;
+    to->type = q->type;
+    memcpy(to->etag, q->etag, sizeof(to->etag));
+    to->text = q->text;
+    to->stream = q->stream;
+    q->stream = NULL;
+    to->closes = q->closes;
+    to->is_frozen = q->is_frozen;
+    request_free(q);
+    to->is_done = true;
+    MHD_resume_connection(to->connection);
+}
+
+/* The worker's own time is over: what it has made is whole, or the client is told that it is not. */
+static void finish(struct request *q, bool has_memory)
+{
+    if (q->stream && !has_memory) {
+        live_drop(q->stream);
+        q->stream = NULL;
+    }
+    if (q->stream)
+        live_attach(q);
+    if (q->out.failed || !has_memory) {
+        bool is_refused = q->making.is_refused;
+        buf_done(&q->out);
+        if (is_refused)
+            fail_full(q);
+        else
+            fail_memory(q);
+    }
+    clients_made(&q->making, q->client, q->out.len);
+    give(q);
+}
+
+static void handle(struct request *q)
+{
+    struct server *s = q->server;
+    unsigned failures = shortage_count();
+    clients_make(&s->clients, &q->making, q->client);
+    q->out.may_grow = clients_grow;
+    q->out.grower = &q->making;
+    workers_begin(&s->workers, q);
+    if (q->job && !workers_read(&s->workers, q, q->job))
+        request_hangs(q);
+    else
+        q->route->handle(q);
+    if (workers_end(&s->workers, q)) {
+        finish(q, shortage_count() == failures);
+        return;
+    }
+    clients_made(&q->making, NULL, 0);
+    request_free(q);
+}
+
 static void work(struct request *q, bool is_over)
 {
-    struct MHD_Connection *c = q->connection;
     struct clients *clients = &q->server->clients;
-    struct client *client = client_of(c);
     bool hangs = !is_over && q->job && !job_lock(q->job);
     if (!is_over && q->job && !hangs)
         pthread_mutex_unlock(&q->job->lock);
-    if (is_over) {
+    if (is_over)
         fail_over(q);
-    } else if (hangs) {
-        request_fail(q, 503, "hangs", "the file system of this tape does not answer");
-    } else if (q->route->is_large && client_has_left(client)) {
+    else if (hangs)
+        request_hangs(q);
+    else if (q->route->cost == ROUTE_LARGE && client_has_left(q->client))
         request_fail(q, 408, "left", "the client has closed its half of the connection");
-    } else if (q->route->is_large && clients_full(clients, client)) {
+    else if (q->route->cost == ROUTE_LARGE && clients_full(clients, q->client))
         fail_full(q);
-    } else {
-        q->route->handle(q);
-        if (!clients_hold(clients, client, q->out.len)) {
-            buf_done(&q->out);
-            fail_full(q);
-        }
+    else {
+        handle(q);
+        return;
     }
+    give(q);
+}
+
+/* The worker of a copy waits for a file system: its client does not. */
+static void hangs(struct request *copy)
+{
+    struct request *q = copy->origin;
+    request_hangs(q);
     q->is_done = true;
-    MHD_resume_connection(c);
+    MHD_resume_connection(q->connection);
 }
 
 static enum MHD_Result reply(struct server *s, struct request *q)
@@ -195,7 +265,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *c, const
             return MHD_NO;
         q->server = s;
         q->connection = c;
-        clients_phase(&s->clients, client_of(c), CLIENT_ANSWER);
+        clients_phase(&s->clients, client_of(c), CLIENT_WORK);
         if (check(s, q, url, method))
             return MHD_YES;
         q->is_done = true;
@@ -207,11 +277,16 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *c, const
     }
     if (q->is_done)
         return reply(s, q);
+    struct request *copy = request_copy(q);
+    if (!copy) {
+        fail_memory(q);
+        return reply(s, q);
+    }
+    copy->client = client_of(c);
     MHD_suspend_connection(c);
-    if (!workers_add(&s->workers, q)) {
-        fail_over(q);
-        q->is_done = true;
-        MHD_resume_connection(c);
+    if (!workers_add(&s->workers, copy)) {
+        fail_over(copy);
+        give(copy);
     }
     return MHD_YES;
 }
@@ -253,7 +328,7 @@ static int start_one(struct server *s, int i)
 int server_start(struct server *s, struct baro_error *err)
 {
     s->start_ns = clock_monotonic_ns();
-    int code = workers_start(&s->workers, work);
+    int code = workers_start(&s->workers, work, hangs);
     for (int i = 0; i < s->n_listeners && code == 0; i++)
         code = start_one(s, i);
     return code < 0 ? error_set(err, code, "can't start the server: %s", strerror(-code)) : 0;
@@ -264,7 +339,7 @@ void server_took(struct request *q)
     clients_took(&q->server->clients, client_of(q->connection));
 }
 
-void server_stop(struct server *s)
+bool server_stop(struct server *s)
 {
     int left_ms = STOP_MS;
     for (int i = 0; i < s->n_listeners; i++) {
@@ -276,9 +351,10 @@ void server_stop(struct server *s)
         poll(NULL, 0, STOP_STEP_MS);
         left_ms -= STOP_STEP_MS;
     }
-    workers_stop(&s->workers);
+    bool all = workers_stop(&s->workers);
     for (int i = 0; i < s->n_listeners; i++) {
         if (s->daemon[i])
             MHD_stop_daemon(s->daemon[i]);
     }
+    return all;
 }

@@ -36,7 +36,8 @@ struct server {
 int server_start(struct server *s, struct baro_error *err);
 /* The client of a request has taken a part of its answer. */
 void server_took(struct request *q);
-/* Takes no more connections, ends the streams, and waits a moment for answers that are owed. */
-void server_stop(struct server *s);
+/* Takes no more connections, ends the streams, and waits a moment for answers that are owed. False: a thread waits for
+ * a file system, and what it uses has to stay. */
+bool server_stop(struct server *s);
 
 #endif

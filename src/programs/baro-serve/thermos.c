@@ -55,7 +55,7 @@ static void put_head(struct json *j, const struct view *v)
 static void write_task(struct request *q, struct job *job, struct json *j)
 {
     struct view v;
-    view_begin(q->server->catalogue, job, &v);
+    view_begin(q, job, &v);
     json_begin(j, '{');
     put_head(j, &v);
     json_key(j, "user");
@@ -163,7 +163,7 @@ static bool number_of(struct request *q, const char *text, int64_t otherwise, in
 static void write_row(struct request *q, struct job *job, struct json *j)
 {
     struct view v;
-    view_begin(q->server->catalogue, job, &v);
+    view_begin(q, job, &v);
     json_begin(j, '{');
     put_head(j, &v);
     json_key(j, "role");
@@ -274,7 +274,7 @@ void observer_task(struct request *q)
 static void write_processes(struct request *q, struct job *job, struct json *j)
 {
     struct view v;
-    view_begin(q->server->catalogue, job, &v);
+    view_begin(q, job, &v);
     json_begin(j, '{');
     for (size_t i = 0; i < v.n; i++) {
         json_key(j, v.named[i].name ? v.named[i].name : "");
@@ -320,7 +320,7 @@ void observer_process(struct request *q)
     const struct named *found = NULL;
     struct job *job = catalogue_find(q->server->catalogue, q->part[0]);
     if (job) {
-        view_begin(q->server->catalogue, job, &v);
+        view_begin(q, job, &v);
         found = find_named(&v, q->part[1]);
         if (found)
             write_process(&v, found, &j);

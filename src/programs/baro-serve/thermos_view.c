@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-serve/thermos_view.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 #include "base/clock.h"
 #include "output/rows/escaped.h"
-#include "programs/baro-serve/request.h"
+#include "programs/baro-serve/server.h"
 
 #define RATE_NS (NS_PER_SEC / 2) /* as of jobs that are followed */
 
@@ -94,11 +95,15 @@ static void take_names(struct view *v, const struct baro_header *h)
 /* The last sample of a tape, and the last one that is half a second older, or the first one. */
 static void find_samples(struct view *v, struct baro_tape *tape)
 {
-    if (baro_tape_at(tape, UINT64_MAX, BARO_AT_BEFORE, &v->now, NULL) <= 0)
+    int code = baro_tape_at(tape, UINT64_MAX, BARO_AT_BEFORE, &v->now, NULL);
+    if (code <= 0) {
+        v->no_memory |= code == -ENOMEM;
         return;
+    }
     uint64_t t_ns = baro_sample_t_ns(v->now);
-    baro_tape_at(tape, t_ns > RATE_NS ? t_ns - RATE_NS : 0, t_ns > RATE_NS ? BARO_AT_BEFORE : BARO_AT_AFTER, &v->before,
-                 NULL);
+    code = baro_tape_at(tape, t_ns > RATE_NS ? t_ns - RATE_NS : 0, t_ns > RATE_NS ? BARO_AT_BEFORE : BARO_AT_AFTER,
+                        &v->before, NULL);
+    v->no_memory |= code == -ENOMEM;
     if (!v->before || baro_sample_t_ns(v->before) < t_ns)
         return;
     baro_sample_free(v->before);
@@ -109,11 +114,15 @@ static void find_samples(struct view *v, struct baro_tape *tape)
 static bool read_tape(struct view *v, uint32_t *ret_uid)
 {
     struct baro_tape_end end = {.size = sizeof(end)};
-    struct baro_tape *tape = job_open(v->job, REQUEST_CPU_NS, NULL);
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_tape *tape = job_open(v->job, REQUEST_CPU_NS, &err);
+    v->no_memory |= !tape && err.code == -ENOMEM;
     if (!tape)
         return false;
-    if (baro_tape_read_end(tape, &end, NULL) >= 0)
+    int code = baro_tape_read_end(tape, &end, NULL);
+    if (code >= 0)
         v->end = end;
+    v->no_memory |= code == -ENOMEM;
     find_samples(v, tape);
     take_names(v, baro_tape_header(tape));
     *ret_uid = baro_header_uid(baro_tape_header(tape));
@@ -128,9 +137,9 @@ static bool copy_followed(struct view *v, uint32_t *ret_uid)
     bool is_followed = job->tape != NULL;
     v->end = job->end;
     if (is_followed && job->now)
-        baro_sample_copy(job->now, &v->now, NULL);
+        v->no_memory |= baro_sample_copy(job->now, &v->now, NULL) < 0;
     if (is_followed && job->before)
-        baro_sample_copy(job->before, &v->before, NULL);
+        v->no_memory |= baro_sample_copy(job->before, &v->before, NULL) < 0;
     if (is_followed)
         take_names(v, baro_tape_header(job->tape));
     *ret_uid = is_followed ? baro_header_uid(baro_tape_header(job->tape)) : 0;
@@ -159,10 +168,11 @@ static int by_owner(const void *a, const void *b)
     return order ? order : x->place < y->place ? -1 : 1;
 }
 
-static void new_list(struct owned_list *l, size_t n)
+static bool new_list(struct owned_list *l, size_t n)
 {
     l->at = n ? calloc(n, sizeof(*l->at)) : NULL;
     l->n = l->at ? n : 0;
+    return l->at || !n;
 }
 
 static void sort_list(struct owned_list *l)
@@ -175,10 +185,10 @@ static void take_owned(struct view *v)
 {
     const struct baro_sample *s = v->now, *before = v->before;
     int task = baro_kind_find("task"), of = baro_metric_find(BARO_KIND_PROCESS, "task", 4);
-    new_list(&v->processes, s ? baro_sample_count(s) : 0);
-    new_list(&v->directories, s ? baro_sample_entity_count(s, BARO_KIND_DIRECTORY) : 0);
-    new_list(&v->all_directories, v->directories.n);
-    new_list(&v->before_tasks, before ? baro_sample_entity_count(before, task) : 0);
+    v->no_memory |= !new_list(&v->processes, s ? baro_sample_count(s) : 0);
+    v->no_memory |= !new_list(&v->directories, s ? baro_sample_entity_count(s, BARO_KIND_DIRECTORY) : 0);
+    v->no_memory |= !new_list(&v->all_directories, v->directories.n);
+    v->no_memory |= !new_list(&v->before_tasks, before ? baro_sample_entity_count(before, task) : 0);
     for (size_t i = 0; i < v->processes.n; i++) {
         v->processes.at[i].place = i;
         if (baro_process_value(baro_sample_process(s, i), of, &v->processes.at[i].owner) != BARO_PRESENT)
@@ -219,17 +229,22 @@ const struct owned *view_owned(const struct owned_list *l, uint64_t owner, size_
     return *ret_n ? l->at + from : NULL;
 }
 
-void view_begin(struct catalogue *c, struct job *job, struct view *v)
+void view_begin(struct request *q, struct job *job, struct view *v)
 {
+    struct catalogue *c = q->server->catalogue;
+    bool may_read = workers_read(&q->server->workers, q, job);
     uint32_t uid;
     *v = (struct view){.job = job, .state = job_state(c, job)};
     v->title = job_title(c, job, &v->start_ns);
-    bool runs = v->state == JOB_RUNNING && copy_followed(v, &uid);
-    if (runs || read_tape(v, &uid))
+    bool runs = may_read && v->state == JOB_RUNNING && copy_followed(v, &uid);
+    if (runs || (may_read && read_tape(v, &uid)))
         v->user = user_name(uid); /* which may have to be asked for: nothing is locked */
     else
         take_job(v);
     take_owned(v);
+    for (size_t i = 0; i < v->n; i++)
+        v->no_memory |= !v->named[i].name;
+    q->out.failed = q->out.failed || v->no_memory;
 }
 
 void view_done(struct view *v)

@@ -8,6 +8,8 @@
 
 #include "programs/baro-serve/catalogue.h"
 
+struct request;
+
 #define VIEW_NAMES 256u
 
 /* A task; of a job without tasks the job itself. */
@@ -41,12 +43,13 @@ struct view {
     struct baro_sample *now, *before; /* the last one, and one that is half a second older; NULL: there is none */
     struct named named[VIEW_NAMES];
     size_t n;
+    bool no_memory;                                         /* something is not here: the request has failed */
     struct owned_list processes, directories, before_tasks; /* by task; of now, now, and before */
     struct owned_list all_directories;                      /* by path; their owner is 0 */
 };
 
 /* What it has is valid until view_done(). */
-void view_begin(struct catalogue *c, struct job *job, struct view *v);
+void view_begin(struct request *q, struct job *job, struct view *v);
 void view_done(struct view *v);
 
 /* Those of one owner; NULL: there are none. */

@@ -43,7 +43,7 @@ int cmd_tasks(struct cli *cli, const struct settings *s, char **argv)
         job_lines(&job, &out);
     if (code == 0 && !s->json)
         put_text(cli, &job, &out);
-    if (out.len)
+    if (out.len || out.failed)
         status = cli_out(cli, &out);
     if (code < 0)
         status = s->json ? CLI_FAILED : cli_fail(cli, &err);
