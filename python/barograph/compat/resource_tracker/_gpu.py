@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs by nvidia-smi, recorded beside the job (`baro record --collect`): usage and memory of each GPU, and of each process
+on it. Columns are found by their names: their places differ between drivers."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+from ...tape import Tape
+from .._base import MIB, nvidia_smi
+
+_MACHINE = r"""out=$(nvidia-smi --query-gpu=index,utilization.gpu,memory.used --format=csv,noheader,nounits) || exit 1
+printf '%s\n' "$out" | awk -F', *' 'BEGIN { printf "[" } NF >= 3 {
+    printf "%s{\"name\":\"%s\"", n++ ? "," : "", $1
+    if ($2 ~ /^[0-9.]+$/) printf ",\"busy_ratio\":%.4f", $2 / 100
+    if ($3 ~ /^[0-9.]+$/) printf ",\"memory_bytes\":%.0f", $3 * 1048576
+    printf "}"
+} END { print "]" }'"""
+_PROCESSES = r"""out=$(nvidia-smi pmon -c 1 -s um -d 1) || exit 1
+printf '%s\n' "$out" | awk 'BEGIN { printf "[" }
+/^# gpu/ { for (i = 2; i <= NF; i++) at[$i] = i - 1; next }
+/^#/ || $at["pid"] !~ /^[0-9]+$/ { next }
+{
+    printf "%s{\"name\":\"%s:%s\",\"pid\":%s", n++ ? "," : "", $at["gpu"], $at["pid"], $at["pid"]
+    if ($at["sm"] ~ /^[0-9]+$/) printf ",\"busy_ratio\":%.4f", $at["sm"] / 100
+    if ($at["fb"] ~ /^[0-9]+$/) printf ",\"memory_bytes\":%.0f", $at["fb"] * 1048576
+    printf "}"
+} END { print "]" }'"""
+NAMES = ("gpu_usage", "gpu_vram", "gpu_utilized")
+
+
+def collectors() -> dict[str, str]:
+    """What to record; nothing on a machine without nvidia-smi."""
+    return {} if shutil.which("nvidia-smi") is None else {"gpu": _MACHINE, "gpu_process": _PROCESSES}
+
+
+def _sum(rows: list[dict[str, Any]]) -> tuple[float, float, int]:
+    """GPUs in use, MiB, and the number of GPUs that are busy."""
+    busy = sum(row.get("busy_ratio") or 0.0 for row in rows)
+    memory = sum(row.get("memory_bytes") or 0 for row in rows) / MIB
+    used = {row["name"].partition(":")[0] for row in rows if row.get("busy_ratio")}
+    return round(busy, 4), round(memory, 4), len(used)
+
+
+class Readings:
+    """The readings of a tape, to be found by their time."""
+
+    def __init__(self, tape: Tape, kind: str) -> None:
+        self.readings: list[tuple[float, tuple[float, float, int]]] = []
+        self.known = shutil.which("nvidia-smi") is None  # without a GPU, none is used
+        if self.known or kind not in tape.kinds:
+            return
+        groups: dict[int, list[dict[str, Any]]] = {}
+        for row in tape.rows(kind, "t_ns,name,busy_ratio,memory_bytes").to_dicts():
+            groups.setdefault(row["t_ns"], []).append(row)
+        start = tape.header.start_ns
+        self.readings = [((start + t_ns) / 1e9, _sum(rows)) for t_ns, rows in sorted(groups.items())]
+
+    def at(self, when: float) -> tuple[float | None, float | None, int | None]:
+        """The newest reading at a time; nothing if there is none."""
+        if self.known:
+            return 0, 0, 0
+        best = [found for t, found in self.readings if t <= when + 0.001]
+        return best[-1] if best else (None, None, None)
+
+
+def now(pids: set[int] | None = None) -> dict[str, Any]:
+    """As the functions of the original return it; without a GPU all is 0."""
+    found: dict[str, Any] = {"gpu_usage": 0, "gpu_vram": 0, "gpu_utilized": 0}
+    if pids is None:
+        out, _ = nvidia_smi("--query-gpu=index,utilization.gpu,memory.used", "--format=csv,noheader,nounits")
+        rows = [[word.strip() for word in line.split(",")] for line in (out or "").splitlines()]
+        values = [(row[0], row[1], row[2]) for row in rows if len(row) == 3]
+    else:
+        out, _ = nvidia_smi("pmon", "-c", "1", "-s", "um", "-d", "1")
+        values = _of_processes(out or "", pids)
+    used = set()
+    for gpu, busy, memory in values:
+        share = _float(busy)
+        found["gpu_usage"] += share / 100
+        found["gpu_vram"] += _float(memory)
+        if share > 0:
+            used.add(gpu)
+    found["gpu_utilized"] = len(used)
+    if pids is not None:
+        found["gpu_utilized_indexes"] = {int(gpu) for gpu in used}
+    return found
+
+
+def _of_processes(out: str, pids: set[int]) -> list[tuple[str, str, str]]:
+    names: list[str] = []
+    found = []
+    for line in out.splitlines():
+        words = line.split()
+        if words[:2] == ["#", "gpu"]:
+            names = words[1:]
+        elif names and not line.startswith("#") and len(words) >= len(names) - 1:
+            row = dict(zip(names, words))
+            if row.get("pid", "-").isdigit() and int(row["pid"]) in pids:
+                found.append((row["gpu"], row.get("sm", "-"), row.get("fb", "-")))
+    return found
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
