@@ -163,6 +163,7 @@ def _stop(recording: Recording, companion: Companion | None) -> None:
 # ---- a process beside the recording ----
 
 _SCRIPT = r"""
+helpers=
 IFS= read -r tape && IFS= read -r recorder && IFS= read -r ticks || exit 0
 %s
 while IFS= read -r rest; do :; done
@@ -170,6 +171,7 @@ if read -r line <"/proc/$recorder/stat"; then
     set -- ${line##*) }
     [ "${20}" = "$ticks" ] && kill -TERM "$recorder"
 fi 2>/dev/null
+[ -z "$helpers" ] || kill -TERM $helpers 2>/dev/null
 wait
 """
 # A file that is written as the tape grows. It appears with its first row: programs that empty their folder when they
@@ -217,6 +219,7 @@ class Companion:
             os.close(theirs_in)
             os.close(theirs_out)
         self._close = weakref.finalize(self, _close, self._to, self._from)
+        self._input_is_closed = False
         self.said = b""
         _companions.add(self)
 
@@ -226,10 +229,10 @@ class Companion:
         return cls(["/bin/sh", "-c", _SCRIPT % ""])
 
     @classmethod
-    def csv(cls, file: str, dialect: str, entity: str, *, append: bool = False, before: str = "") -> Companion:
-        """One that writes a file in a dialect of `baro export`; `before` is a line of shell."""
+    def csv(cls, file: str, dialect: str, entity: str, *, append: bool = False, before: str = "", **more: str) -> Companion:
+        """One that writes a file in a dialect of `baro export`; `before` is lines of shell, `more` what they need."""
         values = {"baro": _where.baro(), "file": file, "dialect": dialect, "entity": entity}
-        return cls(["/bin/sh", "-c", _SCRIPT % (before + _CSV)], {**values, "append": "1" if append else ""})
+        return cls(["/bin/sh", "-c", _SCRIPT % (before + _CSV)], {**values, **more, "append": "1" if append else ""})
 
     def begin(self, tape: Tape) -> None:
         header = tape.header
@@ -247,20 +250,36 @@ class Companion:
         poll.register(self._from, select.POLLIN)
         return os.read(self._from, 65536) if poll.poll(max(0.0, timeout) * 1000) else None
 
+    def close_input(self) -> None:
+        """Tells it to end."""
+        if self._close.alive and not self._input_is_closed:
+            self._input_is_closed = True
+            os.close(self._to)
+            self._close.detach()
+            self._close = weakref.finalize(self, _close, self._from)
+
+    @property
+    def has_ended(self) -> bool:
+        while self._close.alive:
+            got = self.read(0)
+            if got is None:
+                return False
+            if not got:
+                self._close()
+            self.said += got
+        return True
+
     def end(self, timeout: float) -> bool:
         """Tells it to end and waits until it has; False: it goes on by itself."""
-        if not self._close.alive:
-            return True
-        os.close(self._to)
+        self.close_input()
         until = time.monotonic() + timeout
-        while True:
-            got = self.read(until - time.monotonic()) if timeout > 0 else None
-            if not got:
-                break
-            self.said += got
-        os.close(self._from)
-        self._close.detach()
-        return got == b""
+        while not self.has_ended and time.monotonic() < until:
+            poll = select.poll()
+            poll.register(self._from, select.POLLIN)
+            poll.poll(max(0.0, until - time.monotonic()) * 1000)
+        ended = not self._close.alive
+        self._close()
+        return ended
 
     def _in_child(self) -> None:
         """A forked child has no part in it."""

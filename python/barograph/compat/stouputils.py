@@ -105,6 +105,14 @@ class _Logger:
             self._ended = self._companion.end(3600.0 if timeout is None else timeout)
             self.said = self._companion.said
 
+    async def ajoin(self, timeout: float) -> None:
+        import asyncio
+
+        end = time.monotonic() + timeout
+        self._companion.close_input()
+        while not self._companion.has_ended and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+
 
 class ProcessMetricsMonitor:
     """Logs CPU, memory, threads, descriptors and I/O of a process, and of its children, to the active MLflow run.
@@ -165,10 +173,11 @@ class ProcessMetricsMonitor:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
-        import asyncio
-
-        self.shutdown_event.set()
-        await asyncio.get_running_loop().run_in_executor(None, self.finish)
+        """As __exit__; other tasks run until all is recorded and logged."""
+        if isinstance(self.thread, _Logger) and self.recording is not None:
+            await self.recording.astop()
+            await self.thread.ajoin(self.sampling_interval + 5)
+        self.__exit__(exc_type, exc_val, exc_tb)
 
     # ---- start and finish ----
 
@@ -335,7 +344,3 @@ class ProcessMetricsMonitor:
 
 def _warn(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=4)
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)
