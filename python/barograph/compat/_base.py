@@ -149,6 +149,11 @@ class Probe:
                 return Usage(taken.sample, self._base)
             time.sleep(min(self._interval / 4, 0.01))
 
+    def last(self) -> Usage | None:
+        """The newest sample, also of a process that has ended; None if there is none."""
+        taken = self.recording.now if self.recording.path is not None else None
+        return None if taken is None or self._base is None else Usage(taken.sample, self._base)
+
     def close(self) -> None:
         self._stop()
         self._remove()

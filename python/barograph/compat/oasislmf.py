@@ -351,6 +351,10 @@ def _generate_plots(
     }
 
 
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:.4g}"
+
+
 class _Picture:
     """A figure with the axes, the legend and the file that all six have."""
 
@@ -362,7 +366,7 @@ class _Picture:
         self.axes.set_title(title)
         self.axes.grid(True, alpha=0.3)
         if ticker is not None:
-            self.axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))
+            self.axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _figure(value)))
 
     def save(self, folder: str, key: str, place: str = "upper right", size: int = 9, columns: int = 1) -> str:
         # In the free corner, as far as there is one: a legend must not hide the curve.
@@ -426,9 +430,13 @@ def _plot_total_footprint(
         arrowprops={"arrowstyle": "->", "color": "red", "lw": 0.8},
     )
     if system_memory_mb:
-        picture.axes.axhline(y=system_memory_mb, color="black", linestyle="--", linewidth=1.2, alpha=0.5)
         words = f" System: {system_memory_mb:,.0f} MB"
-        picture.axes.text(times[0], system_memory_mb, words, va="bottom", ha="left", fontsize=9, alpha=0.7)
+        if system_memory_mb > 4 * peak:  # the curve would be a line at the bottom
+            picture.axes.set_ylim(0, max(peak, 1) * 1.2)
+            picture.axes.text(0.01, 0.97, words + " (above)", va="top", transform=picture.axes.transAxes, fontsize=9, alpha=0.7)
+        else:
+            picture.axes.axhline(y=system_memory_mb, color="black", linestyle="--", linewidth=1.2, alpha=0.5)
+            picture.axes.text(times[0], system_memory_mb, words, va="bottom", ha="left", fontsize=9, alpha=0.7)
     return picture.save(out_dir, "total")
 
 
@@ -482,10 +490,10 @@ def _plot_instance_count(series: dict[str, Any], out_dir: str, plt: Any, ticker:
 _SECTIONS = (
     ("agg_uss", "Aggregate USS — Private Memory per Tool", "Aggregate USS"),
     ("agg_rss_vs_uss", "RSS vs USS — Shared Memory Overhead", "RSS vs USS"),
-    ("total", "Total Private Memory Footprint (stacked)", "Total footprint"),
+    ("total", "Total Private Memory Footprint (stacked)", "Total Footprint"),
     ("agg_cpu", "Aggregate CPU%", "Aggregate CPU"),
     ("cpu_time", "Cumulative CPU Time (user + system)", "CPU Time"),
-    ("instances", "Active Instance Count", "Instance count"),
+    ("instances", "Active Instance Count", "Instance Count"),
 )
 
 
