@@ -16,7 +16,8 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Optional
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from . import _base
 
@@ -76,9 +77,8 @@ def _seconds(amount: Any) -> float:
     if isinstance(amount, datetime.timedelta):
         return amount.total_seconds()
     if hasattr(amount, "as_"):
-        from twitter.common.quantity import Time as TheirTime
-
-        return float(amount.as_(TheirTime.SECONDS))
+        theirs = import_module("twitter.common.quantity").Time
+        return float(amount.as_(theirs.SECONDS))
     return float(amount)
 
 
@@ -93,15 +93,15 @@ class ProcessSample(NamedTuple):
     system: float
     rss: int
     vms: int
-    nice: Optional[int]
-    status: Optional[str]
+    nice: int | None
+    status: str | None
     threads: int
 
     @staticmethod
     def empty() -> ProcessSample:
         return ProcessSample(rate=0, user=0, system=0, rss=0, vms=0, nice=None, status=None, threads=0)
 
-    def __add__(self, other: Any) -> ProcessSample:  # type: ignore[override]
+    def __add__(self, other: Any) -> ProcessSample:
         return ProcessSample(
             rate=self.rate + other.rate,
             user=self.user + other.user,
@@ -132,9 +132,9 @@ class ProcessTreeCollector:
 
     def __init__(self, pid: int, *, interval: float = 0.25) -> None:
         self._pid, self._interval = pid, interval
-        self._probe: Optional[_base.Probe] = None
+        self._probe: _base.Probe | None = None
         self._sample = ProcessSample.empty()
-        self._before: Optional[_base.Usage] = None
+        self._before: _base.Usage | None = None
         self._rate = 0.0
         self._procs = 1
 
@@ -201,7 +201,7 @@ class _Completed:
     def is_set(self) -> bool:
         return self._ended is not None and bool(self._ended())
 
-    def wait(self, timeout: Optional[float] = None) -> bool:
+    def wait(self, timeout: float | None = None) -> bool:
         end = None if timeout is None else time.monotonic() + timeout
         while not self.is_set():
             if end is not None and time.monotonic() >= end:
@@ -214,7 +214,7 @@ class _Du:
     """One run of du(1): files with their blocks, each once, and directories."""
 
     def __init__(self, path: str) -> None:
-        self.value: Optional[int] = None
+        self.value: int | None = None
         self.event = _Completed(self.finished)
         self._process = subprocess.Popen(
             ["du", "-s", "-B1", "--", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -265,7 +265,7 @@ class _Client(threading.Thread):
 
 
 class AbstractDiskCollector(ABC):
-    def __init__(self, root: str, settings: Optional[DiskCollectorSettings] = None) -> None:
+    def __init__(self, root: str, settings: DiskCollectorSettings | None = None) -> None:
         self._root, self._settings = root, settings or DiskCollectorSettings()
         self._thread: Any = None
         self._value = 0
@@ -327,10 +327,9 @@ class _Path:
 
 def _compiled(expression: str) -> Any:
     try:
-        import jmespath
+        return import_module("jmespath").compile(expression)
     except ImportError:
         return _Path(expression)
-    return jmespath.compile(expression)
 
 
 class DiskCollectorSettings:
@@ -361,7 +360,7 @@ class DiskCollectorProvider:
     DEFAULT_DISK_COLLECTOR_CLASS = DuDiskCollector
 
     def __init__(
-        self, enable_mesos_disk_collector: bool = False, settings: Optional[DiskCollectorSettings] = None
+        self, enable_mesos_disk_collector: bool = False, settings: DiskCollectorSettings | None = None
     ) -> None:
         self.settings = settings or DiskCollectorSettings()
         self.disk_collector_class: type[AbstractDiskCollector] = self.DEFAULT_DISK_COLLECTOR_CLASS
@@ -403,9 +402,6 @@ class ResourceMonitorBase(ABC):
     class Error(Exception):
         pass
 
-    AggregateResourceResult = AggregateResourceResult
-    FullResourceResult = FullResourceResult
-    ProcResourceResult = ProcResourceResult
 
     @abstractmethod
     def sample(self) -> tuple[float, AggregateResourceResult]:
@@ -420,10 +416,15 @@ class ResourceMonitorBase(ABC):
         """What a process of the task uses now."""
 
 
+# As the original has them, too.
+for _result in (AggregateResourceResult, FullResourceResult, ProcResourceResult):
+    setattr(ResourceMonitorBase, _result.__name__, _result)
+
+
 class ResourceHistory:
     """The newest results with their times, a fixed number of them."""
 
-    def __init__(self, maxlen: int, initialize: bool = True, *, original: Optional[bool] = None) -> None:
+    def __init__(self, maxlen: int, initialize: bool = True, *, original: bool | None = None) -> None:
         if not maxlen >= 1:
             raise ValueError("maxlen must be greater than 0")
         self._maxlen = maxlen
@@ -480,13 +481,13 @@ class TaskResourceMonitor(ResourceMonitorBase, threading.Thread):
         self,
         task_id: str,
         task_monitor: Any,
-        disk_collector_provider: Optional[DiskCollectorProvider] = None,
+        disk_collector_provider: DiskCollectorProvider | None = None,
         process_collection_interval: Any = PROCESS_COLLECTION_INTERVAL,
         disk_collection_interval: Any = DiskCollectorSettings.DISK_COLLECTION_INTERVAL,
         history_time: Any = HISTORY_TIME,
         history_provider: Any = None,
         *,
-        disk_collector: Optional[type[AbstractDiskCollector]] = None,
+        disk_collector: type[AbstractDiskCollector] | None = None,
     ) -> None:
         """disk_collector: a class, as older versions of the original take it."""
         self._task_monitor, self._task_id = task_monitor, task_id

@@ -17,7 +17,7 @@ import warnings
 import weakref
 from collections import defaultdict
 from datetime import datetime
-from typing import Any, Optional
+from typing import Any
 
 from ..errors import Error, RecordingWarning
 from ..recorder import Recording
@@ -64,9 +64,9 @@ class ResourceMonitor:
         output_dir: str,
         poll_interval: float = 1.0,
         generate_report: bool = True,
-        log_root: Optional[str] = None,
+        log_root: str | None = None,
         *,
-        original: Optional[bool] = None,
+        original: bool | None = None,
     ) -> None:
         self.output_dir = output_dir
         self.poll_interval = max(0.1, float(poll_interval))
@@ -74,9 +74,9 @@ class ResourceMonitor:
         self.log_root = log_root
         self._original = _base.as_original(original)
         self._csv_path = os.path.join(output_dir, "resource_monitor.csv")
-        self._bash_pid: Optional[int] = None
-        self._companion: Optional[_base.Companion] = None
-        self.recording: Optional[Recording] = None
+        self._bash_pid: int | None = None
+        self._companion: _base.Companion | None = None
+        self.recording: Recording | None = None
         """The recording: `monitor.recording.summary`, `.verdicts`, `.tape.tasks`."""
 
     def start(self, bash_pid: int) -> None:
@@ -243,7 +243,7 @@ def _moments(rows: list[Row], original: bool = False) -> list[Moment]:
     return list(found.items())
 
 
-def _sums(moments: list[Moment], name: str, tool: Optional[str] = None) -> list[int]:
+def _sums(moments: list[Moment], name: str, tool: str | None = None) -> list[int]:
     return [sum(_kib(r, name) for r in rows if tool in (None, r["tool"])) for _, rows in moments]
 
 
@@ -328,7 +328,7 @@ _PICTURES = {
 
 
 def _generate_plots(
-    rows: list[Row], report_dir: str, system_memory_mb: Optional[float] = None, original: bool = False
+    rows: list[Row], report_dir: str, system_memory_mb: float | None = None, original: bool = False
 ) -> dict[str, str]:
     """Draws the six pictures with matplotlib; without it, nothing."""
     try:
@@ -408,7 +408,7 @@ def _plot_aggregate_rss_vs_uss(series: dict[str, Any], out_dir: str, plt: Any, t
 
 
 def _plot_total_footprint(
-    series: dict[str, Any], out_dir: str, plt: Any, ticker: Any, system_memory_mb: Optional[float] = None
+    series: dict[str, Any], out_dir: str, plt: Any, ticker: Any, system_memory_mb: float | None = None
 ) -> str:
     times = sorted({point[0] for points in series.values() for point in points})
     picture = _Picture(plt, "Total Private Memory Footprint (stacked by tool)", "Total USS (MB)", ticker)
@@ -471,8 +471,8 @@ def _plot_cpu_time(rows: list[Row], out_dir: str, plt: Any, ticker: Any) -> str:
     title = "Cumulative CPU Time per Tool (user + system, summed across instances)"
     picture = _Picture(plt, title, "Cumulative CPU Time (s)", ticker)
     series = _cumulative(rows)
-    for tool in _in_order(series):  # type: ignore[arg-type]
-        picture.axes.plot(*_curve(series[tool], 1), label=tool, color=TOOL_COLORS.get(tool), linewidth=1.5)  # type: ignore[arg-type]
+    for tool in _in_order(series):
+        picture.axes.plot(*_curve(series[tool], 1), label=tool, color=TOOL_COLORS.get(tool), linewidth=1.5)
     return picture.save(out_dir, "cpu_time", "upper left")
 
 
@@ -530,8 +530,8 @@ def _write_markdown(
     stats: dict[str, dict[str, Any]],
     plots: dict[str, str],
     total_samples: int,
-    system_memory_mb: Optional[float] = None,
-    peak_total_uss_mb: Optional[float] = None,
+    system_memory_mb: float | None = None,
+    peak_total_uss_mb: float | None = None,
 ) -> str:
     """Writes resource_report.md and returns its path."""
     lines = ["# Resource Monitor Report", ""]

@@ -11,8 +11,9 @@ import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Optional, Union
+from typing import Any
 
 from .. import recorder
 from ..recorder import Recording
@@ -41,11 +42,11 @@ class RunLog:
     write() replaces. In a recording they are marks of it as well.
     """
 
-    def __init__(self, path: Union[str, os.PathLike[str], None] = None, *, original: Optional[bool] = None) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, original: bool | None = None) -> None:
         self._entries: list[dict[str, Any]] = []
         self._original = _base.as_original(original)
         self.path = None if path is None else Path(path)
-        self.spool: Optional[Path] = self.path
+        self.spool: Path | None = self.path
         """Where the lines are by now; None before the first one, and once they were all written."""
 
     def log_phase(self, name: str, seconds: float, **extra: Any) -> None:
@@ -54,7 +55,7 @@ class RunLog:
         entry.update(extra)
         self._add(entry, name, {"seconds": seconds, **extra})
 
-    def log_event(self, event_type: str, data: Optional[dict[str, Any]] = None) -> None:
+    def log_event(self, event_type: str, data: dict[str, Any] | None = None) -> None:
         """Something that happened."""
         entry: dict[str, Any] = {"ts": _now_iso(), "type": "event", "event": event_type}
         if data:
@@ -86,7 +87,7 @@ class RunLog:
             self.spool = folder / f"runlog-{stamp}-{os.getpid()}.jsonl"
         return self.spool
 
-    def write(self, path: Union[str, os.PathLike[str]]) -> None:
+    def write(self, path: str | os.PathLike[str]) -> None:
         """Writes all lines to a file, which is there as a whole or not at all."""
         target = Path(path)
         new = target.with_name(f".{target.name}.{os.getpid()}")
@@ -105,15 +106,15 @@ class HWMonitor:
     cpu_metrics.csv."""
 
     def __init__(self) -> None:
-        self._gpu_path: Optional[Path] = None
-        self._dmon_path: Optional[Path] = None
-        self._cpu_path: Optional[Path] = None
-        self._companion: Optional[_base.Companion] = None
-        self.recording: Optional[Recording] = None
+        self._gpu_path: Path | None = None
+        self._dmon_path: Path | None = None
+        self._cpu_path: Path | None = None
+        self._companion: _base.Companion | None = None
+        self.recording: Recording | None = None
         self.absent: dict[str, str] = {}
         """Why there is no file: {"gpu": "nvidia-smi is not installed", ...}."""
 
-    def start(self, output_dir: Union[str, os.PathLike[str]], interval_sec: float = 2) -> None:
+    def start(self, output_dir: str | os.PathLike[str], interval_sec: float = 2) -> None:
         """Begins, with a sample every interval_sec seconds."""
         folder = Path(output_dir)
         folder.mkdir(parents=True, exist_ok=True)
@@ -142,7 +143,7 @@ class HWMonitor:
             self._companion.begin(self.recording.tape)
         self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
 
-    def stop(self) -> tuple[Optional[Path], Optional[Path], Optional[Path]]:
+    def stop(self) -> tuple[Path | None, Path | None, Path | None]:
         """Ends; returns the paths for GPU, CPU and dmon, and None for one that is not there (`absent` says why)."""
         if self._companion is None or self.recording is None:
             return None, None, None
@@ -196,8 +197,7 @@ class ResourceSummary:
 def probe_jax_peak_memory_mb() -> float:
     """The most device memory that JAX's allocator had in use, in MiB, of the GPU that had most; 0.0 without JAX or a GPU."""
     try:
-        import jax
-
+        jax = import_module("jax")
         gpus = [device for device in jax.local_devices() if device.platform in ("gpu", "cuda", "rocm")]
         peaks = [(device.memory_stats() or {}).get("peak_bytes_in_use", 0) for device in gpus]
     except Exception:
@@ -206,11 +206,11 @@ def probe_jax_peak_memory_mb() -> float:
 
 
 def build_resource_summary(
-    gpu_csv_path: Optional[Path],
-    cpu_csv_path: Optional[Path],
-    dmon_csv_path: Optional[Path] = None,
+    gpu_csv_path: Path | None,
+    cpu_csv_path: Path | None,
+    dmon_csv_path: Path | None = None,
     *,
-    original: Optional[bool] = None,
+    original: bool | None = None,
 ) -> ResourceSummary:
     """Means and maxima of the three files."""
     zeros = _base.as_original(original)
@@ -230,13 +230,13 @@ def build_resource_summary(
     return summary
 
 
-def _why(path: Optional[Path]) -> str:
+def _why(path: Path | None) -> str:
     if path is None:
         return "there is no file"
     return f"{path} has no values" if os.path.exists(path) else f"{path} does not exist"
 
 
-def _lines(path: Optional[Path]) -> list[str]:
+def _lines(path: Path | None) -> list[str]:
     if path is None or not os.path.exists(path):
         return []
     with open(path, errors="replace") as file:
@@ -247,7 +247,7 @@ def _table(lines: Iterable[str], separator: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split(separator)] for line in lines]
 
 
-def _number(text: str) -> Optional[float]:
+def _number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
@@ -270,7 +270,7 @@ def _by_time(rows: list[list[str]], index: int) -> list[float]:
     return list(sums.values())
 
 
-def _dmon_column(lines: list[str], name: str, place: Optional[int]) -> list[float]:
+def _dmon_column(lines: list[str], name: str, place: int | None) -> list[float]:
     """A column of `nvidia-smi dmon`, by its name: its place differs between drivers."""
     found: list[float] = []
     for line in lines:
@@ -286,7 +286,7 @@ def _dmon_column(lines: list[str], name: str, place: Optional[int]) -> list[floa
 
 
 def _take(
-    summary: ResourceSummary, zeros: bool, values: list[float], mean: Optional[str], most: Optional[str], why: str
+    summary: ResourceSummary, zeros: bool, values: list[float], mean: str | None, most: str | None, why: str
 ) -> None:
     found = {mean: sum(values) / len(values) if values else None, most: max(values, default=None)}
     for name, value in found.items():

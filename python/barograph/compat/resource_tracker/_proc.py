@@ -14,7 +14,7 @@ _VIRTUAL = ("/proc", "/sys", "/dev", "/run")
 _GONE = (ProcessLookupError, FileNotFoundError)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def is_partition(disk_name: str) -> bool:
     """Is it a partition? Asks the kernel, which knows it of any disk."""
     return os.path.exists(f"/sys/class/block/{disk_name}/partition")

@@ -10,7 +10,7 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, Any, Callable
 
 from ... import _where
 from ...recorder import Recording
@@ -59,7 +59,7 @@ class Live:
         # Before the recording: it is no part of the job.
         self._companion = _base.Companion(["/bin/sh", "-c", _base._SCRIPT % _EXPORT], environment)
         self.recording: Recording | None = None
-        self._stop = lambda: None
+        self._stop: Callable[[], object] = bool
 
     def begin(self, recording: Recording) -> bool:
         self.recording = recording

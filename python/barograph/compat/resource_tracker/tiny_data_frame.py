@@ -9,7 +9,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple
 
 _log = logging.getLogger(__name__)
 
@@ -19,11 +19,11 @@ class StatSpec(NamedTuple):
 
     column: str
     agg: Callable[..., Any]
-    agg_name: Optional[str] = None
-    round: Optional[int] = None
+    agg_name: str | None = None
+    round: int | None = None
 
 
-def _value(text: Optional[str]) -> Any:
+def _value(text: str | None) -> Any:
     if not isinstance(text, str):
         return text
     for kind in (int, float):
@@ -39,8 +39,8 @@ class TinyDataFrame:
 
     def __init__(
         self,
-        data: Union[dict[str, list[Any]], list[dict[str, Any]], None] = None,
-        csv_file_path: Optional[str] = None,
+        data: dict[str, list[Any]] | list[dict[str, Any]] | None = None,
+        csv_file_path: str | None = None,
         retries: int = 0,
         retry_delay: float = 0.1,
     ) -> None:
@@ -72,7 +72,7 @@ class TinyDataFrame:
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
         if any(None in row for row in rows):
             raise ValueError("a row has more cells than the header")
-        return [{name: _value(cell) for name, cell in row.items()} for row in rows]
+        return [{str(name): _value(cell) for name, cell in row.items()} for row in rows]
 
     def __len__(self) -> int:
         return len(self._data[0]) if self.columns else 0
@@ -143,7 +143,7 @@ class TinyDataFrame:
         self.columns = [columns.get(name, name) for name in self.columns]
         return self
 
-    def to_csv(self, csv_file_path: Optional[str] = None, quote_strings: bool = True) -> Optional[str]:
+    def to_csv(self, csv_file_path: str | None = None, quote_strings: bool = True) -> str | None:
         """Writes CSV to a file, or returns it."""
         out = io.StringIO(newline="")
         writer = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC if quote_strings else csv.QUOTE_MINIMAL)
@@ -163,7 +163,7 @@ class TinyDataFrame:
         """{column: {statistic: value}}, over the values that are there. None where there is none."""
         found: dict[str, dict[str, Any]] = defaultdict(dict)
         for spec in specs:
-            name = spec.agg_name or getattr(spec.agg, "__name__", "agg")
+            name = spec.agg_name or str(getattr(spec.agg, "__name__", "agg"))
             try:
                 values = [v for v in self._column(spec.column) if v not in (None, "")]
                 value = spec.agg(values) if values else None

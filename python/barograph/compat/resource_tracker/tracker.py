@@ -14,7 +14,7 @@ import warnings
 import weakref
 from statistics import mean
 from types import TracebackType
-from typing import Any, Callable, Literal, Optional, TypeVar, cast
+from typing import Any, Callable, Literal, TypeVar, cast
 
 from ...recorder import Recording
 from ...tape import Tape
@@ -52,7 +52,7 @@ def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
 def _stats_of(
     timestamp: float,
     pid: int,
-    children: Optional[int],
+    children: int | None,
     utime: float,
     stime: float,
     memory_mib: float,
@@ -126,14 +126,14 @@ class ProcessTracker(_track.Tracker):
 
     def __init__(
         self,
-        pid: Optional[int] = None,
-        start_time: Optional[float] = None,
+        pid: int | None = None,
+        start_time: float | None = None,
         interval: float = 1,
         children: bool = True,
         autostart: bool = True,
-        output_file: Optional[str] = None,
+        output_file: str | None = None,
         *,
-        original: Optional[bool] = None,
+        original: bool | None = None,
     ) -> None:
         self._original = _base.as_original(original)
         self.get_process_stats = get_process_stats
@@ -144,7 +144,7 @@ class ProcessTracker(_track.Tracker):
         self.children = children
         self.start_time = time.time() if start_time is None else start_time
         self.recording = None
-        self._probe: Optional[_base.Probe] = None
+        self._probe: _base.Probe | None = None
         self.stats = get_process_stats(self.pid, children)
         if autostart:
             _track.wait_until(start_time)
@@ -214,7 +214,7 @@ class ProcessTracker(_track.Tracker):
             values[at] = None
         return _complete(names, values, _gpu.Readings(self.recording.tape, "gpu_process").at(values[0]))
 
-    def start_tracking(self, output_file: Optional[str] = None, print_header: bool = True) -> None:
+    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
         """Writes CSV to the file, or to standard output, until the process has ended."""
         self._track(output_file, print_header)
 
@@ -238,12 +238,12 @@ class SystemTracker(_track.Tracker):
 
     def __init__(
         self,
-        start_time: Optional[float] = None,
+        start_time: float | None = None,
         interval: float = 1,
         autostart: bool = True,
-        output_file: Optional[str] = None,
+        output_file: str | None = None,
         *,
-        original: Optional[bool] = None,
+        original: bool | None = None,
     ) -> None:
         self._original = _base.as_original(original)
         self.get_system_stats = get_system_stats
@@ -293,7 +293,7 @@ class SystemTracker(_track.Tracker):
         gpu = _gpu.Readings(self.recording.tape, "gpu").at(values[0])
         return _complete(names, values, gpu, processes=_proc.pids_of_machine())
 
-    def start_tracking(self, output_file: Optional[str] = None, print_header: bool = True) -> None:
+    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
         """Writes CSV to the file, or to standard output, for ever."""
         self._track(output_file, print_header)
 
@@ -387,20 +387,20 @@ class ResourceTracker:
 
     def __init__(
         self,
-        pid: Optional[int] = None,
+        pid: int | None = None,
         children: bool = True,
         interval: float = 1,
-        method: Optional[str] = None,
+        method: str | None = None,
         autostart: bool = False,
         track_processes: bool = True,
         track_system: bool = True,
         discover_server: bool = True,
         discover_cloud: bool = True,
-        sentinel_token: Optional[str] = None,
+        sentinel_token: str | None = None,
         upload_interval: int = 60,
-        streaming_metadata: Optional[dict[str, Any]] = None,
+        streaming_metadata: dict[str, Any] | None = None,
         *,
-        original: Optional[bool] = None,
+        original: bool | None = None,
     ) -> None:
         self._original = _base.as_original(original)
         self.pid = _track.own_pid(pid)
@@ -413,12 +413,12 @@ class ResourceTracker:
         self.discover_cloud = discover_cloud
         if sentinel_token or os.environ.get("SENTINEL_API_TOKEN"):
             warnings.warn("metrics are not streamed: barograph sends nothing anywhere", RuntimeWarning, stacklevel=2)
-        self.recording: Optional[Recording] = None
-        self._server_info: Optional[dict[str, Any]] = None
-        self._cloud_info: Optional[dict[str, Any]] = None
+        self.recording: Recording | None = None
+        self._server_info: dict[str, Any] | None = None
+        self._cloud_info: dict[str, Any] | None = None
         self._loaded: dict[str, TinyDataFrame] = {}
         self._files: dict[str, str] = {}
-        self._guard: Optional[_base.Companion] = None
+        self._guard: _base.Companion | None = None
         if autostart:
             self.start()
 
@@ -433,7 +433,7 @@ class ResourceTracker:
                 "Resource tracker already stopped. Create a new instance instead of trying to restart it."
             )
         self.start_time = time.time()
-        self.stop_time: Optional[float] = None
+        self.stop_time: float | None = None
         if self.pid != os.getpid():
             self._guard = _base.Companion.guard()
         self.recording = self._begin()
@@ -545,14 +545,14 @@ class ResourceTracker:
                 raise RuntimeError(f"Timed out waiting for resource tracker to collect {n} samples")
 
     @property
-    def server_info(self) -> Optional[dict[str, Any]]:
+    def server_info(self) -> dict[str, Any] | None:
         """The machine, and whether the job has it for itself ("dedicated") or not ("shared")."""
         if self._server_info is None:
             return None
         self._server_info["allocation"] = self._allocation()
         return self._server_info
 
-    def _allocation(self) -> Optional[str]:
+    def _allocation(self) -> str | None:
         process, system = self.process_metrics, self.system_metrics
         if not len(process) or not len(system):
             return None
@@ -564,20 +564,20 @@ class ResourceTracker:
         return "dedicated"
 
     @property
-    def cloud_info(self) -> Optional[dict[str, Any]]:
+    def cloud_info(self) -> dict[str, Any] | None:
         return self._cloud_info
 
     @property
-    def sentinel_result(self) -> Optional[dict[str, Any]]:
+    def sentinel_result(self) -> dict[str, Any] | None:
         return None
 
     def get_combined_metrics(
         self,
         bytes: bool = False,
         human_names: bool = False,
-        system_prefix: Optional[str] = None,
-        process_prefix: Optional[str] = None,
-        offset: Optional[int] = None,
+        system_prefix: str | None = None,
+        process_prefix: str | None = None,
+        offset: int | None = None,
     ) -> TinyDataFrame:
         """Both tables side by side."""
         process, system = self.process_metrics, self.system_metrics
@@ -635,7 +635,7 @@ class ResourceTracker:
         integration: str = "standalone",
         historical_stats: list[dict[str, Any]] = [],  # noqa: B006
         status_failed: bool = False,
-        integration_version: Optional[str] = None,
+        integration_version: str | None = None,
     ) -> Report:
         """The page of `baro report`, as text with save() and browse()."""
         self.wait_for_samples(n=1, timeout=self.interval * 5)
@@ -749,7 +749,7 @@ def aggregate_stats(stats: list[dict[str, dict[str, Any]]]) -> dict[str, dict[st
 
 
 def track_resources(
-    function: Optional[_F] = None,
+    function: _F | None = None,
     *,
     interval: float = 1.0,
     artifact_name: str = "resource_tracker_data",

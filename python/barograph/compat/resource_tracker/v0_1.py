@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 from ...recorder import Recording
 from .. import _base
@@ -126,13 +126,13 @@ class PidTracker(_track.Tracker):
 
     def __init__(
         self,
-        pid: Optional[int] = None,
+        pid: int | None = None,
         interval: float = 1,
         children: bool = True,
         autostart: bool = True,
-        output_file: Optional[str] = None,
+        output_file: str | None = None,
         *,
-        original: Optional[bool] = None,
+        original: bool | None = None,
     ) -> None:
         import time
 
@@ -144,7 +144,7 @@ class PidTracker(_track.Tracker):
         self.children = children
         self.start_time = time.time()
         self.recording = None
-        self._probe: Optional[_base.Probe] = None
+        self._probe: _base.Probe | None = None
         self.stats = get_pid_stats(self.pid, children)
         if autostart:
             self.start_tracking(output_file)
@@ -215,7 +215,7 @@ class PidTracker(_track.Tracker):
         self._seen = getattr(self, "_seen", 0) + 1
         return not (self._original and self._seen == 1)
 
-    def start_tracking(self, output_file: Optional[str] = None, print_header: bool = True) -> None:
+    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
         """Writes CSV to the file, or to standard output, until the process has ended."""
         self._track(output_file, print_header)
 
@@ -229,9 +229,9 @@ class SystemTracker(_track.Tracker):
         self,
         interval: float = 1,
         autostart: bool = True,
-        output_file: Optional[str] = None,
+        output_file: str | None = None,
         *,
-        original: Optional[bool] = None,
+        original: bool | None = None,
     ) -> None:
         import time
 
@@ -287,7 +287,7 @@ class SystemTracker(_track.Tracker):
         self._seen = getattr(self, "_seen", 0) + 1
         return not (self._original and self._seen == 1)
 
-    def start_tracking(self, output_file: Optional[str] = None, print_header: bool = True) -> None:
+    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
         """Writes CSV to the file, or to standard output, for ever."""
         self._track(output_file, print_header)
 

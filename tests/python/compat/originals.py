@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The five programs that barograph.compat replaces, for tests that run both at once. Nothing of them is in this repository:
+
+    python3 tests/python/compat/originals.py FOLDER [AURORA]
+
+downloads them with pip into FOLDER (AURORA: a clone of apache/aurora, of which the files of its monitor are taken), and
+BAROGRAPH_ORIGINALS=FOLDER lets the tests find them. They need psutil, mlflow-skinny and matplotlib.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+RELEASES = ("stouputils==1.28.0", "oasislmf==2.5.8", "resource-tracker==0.1.1", "resource-tracker==0.5.0", "pytyche==0.2.1")
+AURORA = (
+    "src/main/python/apache/thermos/monitoring/resource.py",
+    "src/main/python/apache/thermos/monitoring/process.py",
+    "src/main/python/apache/thermos/monitoring/process_collector_psutil.py",
+    "src/main/python/apache/thermos/monitoring/disk.py",
+    "src/test/python/apache/thermos/monitoring/test_resource.py",
+    "src/test/python/apache/thermos/monitoring/test_disk.py",
+)
+
+
+def need(release, *modules):
+    """The folder of an original; skips where it is not there."""
+    folder = os.environ.get("BAROGRAPH_ORIGINALS")
+    if not folder:
+        pytest.skip("BAROGRAPH_ORIGINALS is not set: the originals are not here (tests/python/compat/originals.py gets them)")
+    path = pathlib.Path(folder) / release
+    if not path.is_dir():
+        pytest.skip(f"{path} is not there")
+    for module in modules:
+        pytest.importorskip(module)
+    return path
+
+
+# Before a script that is written for an original: what the original imports besides, as far as it is needed.
+STOUPUTILS = """
+import importlib.util, sys, types
+class _Both:
+    def __class_getitem__(cls, item): return cls
+def _module(name, **names):
+    sys.modules[name] = types.ModuleType(name); sys.modules[name].__dict__.update(names); sys.modules[name].__path__ = []
+say = lambda *a, **k: print(*a, file=sys.stderr)
+for name in ("stouputils", "stouputils.ctx", "stouputils.print", "stouputils.mlflow"): _module(name)
+_module("stouputils.ctx.common", AbstractBothContextManager=_Both)
+_module("stouputils.print.message", debug=say, info=say, warning=say)
+_spec = importlib.util.spec_from_file_location(
+    "stouputils.mlflow.process_metrics_monitor", ORIGINAL + "/stouputils/mlflow/process_metrics_monitor.py")
+_it = importlib.util.module_from_spec(_spec); sys.modules[_spec.name] = _it; _spec.loader.exec_module(_it)
+from stouputils.mlflow.process_metrics_monitor import ProcessMetricsMonitor
+"""
+FILE = """
+import importlib.util, sys
+_spec = importlib.util.spec_from_file_location("original", ORIGINAL + "/{path}")
+_it = importlib.util.module_from_spec(_spec); sys.modules["original"] = _it; _spec.loader.exec_module(_it)
+from original import *
+import original as module
+"""
+# twitter.common is for Python 2; what of it is used here is small.
+TWITTER = """
+import collections, logging, sys, threading, types
+def _module(name, **names):
+    sys.modules[name] = types.ModuleType(name); sys.modules[name].__dict__.update(names); sys.modules[name].__path__ = []
+class _Amount:
+    def __init__(self, n, unit): self.n, self.unit = n, unit
+    def as_(self, unit): return self.n * self.unit / unit
+    def __add__(self, other): return _Amount(self.n + other.as_(self.unit), self.unit)
+class _Time: SECONDS, MINUTES, HOURS, DAYS, MILLISECONDS = 1.0, 60.0, 3600.0, 86400.0, 0.001
+class _Data: BYTES, KB, MB = 1, 1 << 10, 1 << 20
+class _Ring(list):
+    def __init__(self, size, rest): self.size = size
+    def append(self, item):
+        list.append(self, item)
+        del self[:-self.size]
+class _Muxer:
+    def __init__(self, *events): self.events = events
+    def wait(self, timeout):
+        import time
+        end = time.time() + timeout
+        while time.time() < end and not any(e.is_set() for e in self.events): time.sleep(0.01)
+class _Lockable:
+    def __init__(self, *a, **k): self.lock = threading.RLock()
+    @staticmethod
+    def sync(method):
+        def locked(self, *a, **k):
+            with self.lock: return method(self, *a, **k)
+        return locked
+def _du(path):
+    import os
+    return sum(os.lstat(os.path.join(d, f)).st_blocks * 512 for d, _, fs in os.walk(path) for f in fs)
+_log = logging.getLogger("twitter")
+_log.warn = _log.warning
+for name in ("twitter", "apache", "apache.thermos", "gen", "gen.apache", "gen.apache.thermos"): _module(name)
+_module("twitter.common", log=_log)
+_module("twitter.common.collections", RingBuffer=_Ring)
+_module("twitter.common.concurrent", EventMuxer=_Muxer)
+_module("twitter.common.exceptions", ExceptionalThread=threading.Thread)
+_module("twitter.common.lang", Interface=object, AbstractClass=object, Lockable=_Lockable)
+_module("twitter.common.quantity", Amount=_Amount, Time=_Time, Data=_Data)
+_module("twitter.common.dirutil", du=_du)
+try:
+    import jmespath, requests
+except ImportError:
+    _module("requests", exceptions=types.SimpleNamespace(RequestException=OSError))
+    _module("jmespath", compile=lambda text: text)
+_Status = collections.namedtuple("ProcessStatus", "process pid")
+_Status.__new__.__defaults__ = (None, None)
+_module("gen.apache.thermos.ttypes", ProcessStatus=_Status)
+class _TaskMonitor:
+    def __init__(self, path=".", task_id=None): pass
+    def get_active_processes(self): return []
+    def get_sandbox(self): return None
+"""
+AURORA_ORIGINAL = (
+    TWITTER
+    + """
+sys.modules["apache.thermos"].__path__ = [ORIGINAL + "/src/main/python/apache/thermos"]
+_module("apache.thermos.monitoring")
+sys.modules["apache.thermos.monitoring"].__path__ = [ORIGINAL + "/src/main/python/apache/thermos/monitoring"]
+from apache.thermos.monitoring.resource import *
+from apache.thermos.monitoring.process import ProcessSample
+from twitter.common.quantity import Amount, Time
+"""
+)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for release in RELEASES:
+        name, _, version = release.partition("==")
+        target = folder / f"{name.replace('-', '_')}-{version}"
+        if target.is_dir():
+            continue
+        subprocess.run(
+            [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--ignore-requires-python", "--only-binary", ":all:",
+             "-d", str(folder), release], check=True,
+        )  # fmt: skip
+        (wheel,) = folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(target)
+    if len(sys.argv) > 2:
+        for path in AURORA:
+            target = folder / "aurora" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(subprocess.run(["git", "--git-dir", sys.argv[2], "show", f"HEAD:{path}"], check=True, capture_output=True).stdout)
+
+
+if __name__ == "__main__":
+    main()
