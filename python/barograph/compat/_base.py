@@ -159,6 +159,10 @@ class Probe:
         self._remove()
 
 
+running: set[object] = set()
+"""Monitors that were started and not stopped: as with the thread of an original, nobody else needs to hold them."""
+
+
 def _stop(recording: Recording, companion: Companion | None) -> None:
     recording.stop()
     if companion is not None:

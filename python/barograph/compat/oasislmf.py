@@ -91,6 +91,7 @@ class ResourceMonitor:
         if self.recording.path is not None:
             self._companion.begin(self.recording.tape)
         self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
+        _base.running.add(self)
         logger.info(
             "Resource monitor started (pid=%s, interval=%.1fs, csv=%s)", bash_pid, self.poll_interval, self._csv_path
         )
@@ -107,6 +108,7 @@ class ResourceMonitor:
         if self._companion is None or self.recording is None:
             return
         self._finalizer.detach()
+        _base.running.discard(self)
         self.recording.stop()
         if not self._companion.end(self.poll_interval + 5.0):
             logger.warning("Resource monitor: %s is not complete yet", self._csv_path)

@@ -142,12 +142,14 @@ class HWMonitor:
         else:
             self._companion.begin(self.recording.tape)
         self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
+        _base.running.add(self)
 
     def stop(self) -> tuple[Path | None, Path | None, Path | None]:
         """Ends; returns the paths for GPU, CPU and dmon, and None for one that is not there (`absent` says why)."""
         if self._companion is None or self.recording is None:
             return None, None, None
         self._finalizer.detach()
+        _base.running.discard(self)
         self.recording.stop()
         self._companion.end(5.0)
         self._companion = None

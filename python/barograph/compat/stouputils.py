@@ -251,6 +251,7 @@ class ProcessMetricsMonitor:
         companion.write(json.dumps(settings) + "\n")
         self.thread = _Logger(companion)
         self._finalizer = weakref.finalize(self, _base._stop, self.recording, companion)
+        _base.running.add(self)
 
     def finish(self) -> None:
         """Ends the recording and waits until all of it is logged, at most sampling_interval + 5 s."""
@@ -265,6 +266,7 @@ class ProcessMetricsMonitor:
         thread.join(timeout=self.sampling_interval + 5)
         if isinstance(thread, _Logger):
             self._finalizer.detach()
+            _base.running.discard(self)
             self._take_report(thread)
         else:
             self.flush_remaining()

@@ -7,6 +7,7 @@ downloads them with pip into FOLDER (AURORA: a clone of apache/aurora, of which 
 BAROGRAPH_ORIGINALS=FOLDER lets the tests find them. They need psutil, mlflow-skinny and matplotlib.
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -128,6 +129,80 @@ from apache.thermos.monitoring.process import ProcessSample
 from twitter.common.quantity import Amount, Time
 """
 )
+
+
+# ---- the same script twice, on the same work at the same time ----
+
+JOB = """
+import os, subprocess, sys, threading, time
+held = bytearray(40_000_000)
+descriptors = [os.open("/dev/null", os.O_RDONLY) for _ in range(20)]
+stop = threading.Event()
+threads = [threading.Thread(target=stop.wait, daemon=True) for _ in range(3)]
+for thread in threads: thread.start()
+def busy(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end: pass
+print("ready", time.process_time(), flush=True)
+sys.stdin.readline()
+time.sleep(1.5)                                   # what stands still: values are to agree here
+print("still", time.time(), flush=True)
+time.sleep(1.5)
+print("moves", time.time(), flush=True)
+with open("written", "wb") as file:
+    file.write(os.urandom(1 << 20) * 8); file.flush(); os.fsync(file.fileno())
+burn = "import time; e = time.process_time() + 0.06\\nwhile time.process_time() < e: pass"
+for _ in range(12): subprocess.run([sys.executable, "-S", "-c", burn], stdin=subprocess.DEVNULL)
+busy(0.3)
+time.sleep(1.2)
+"""
+
+
+class Job:
+    """The work. `cpu` is what the kernel says of it and its children from go() to its end."""
+
+    def __init__(self, folder):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder
+        )
+        self.pid = self.process.pid
+        self._before = float(self.process.stdout.readline().split()[1])
+        self.cpu = None
+
+    def go(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
+    def wait(self):
+        lines = self.process.stdout.read().split()
+        self.still, self.moves = float(lines[1]), float(lines[3])
+        _, status, used = os.wait4(self.pid, 0)
+        self.process.returncode = status
+        self.cpu = used.ru_utime + used.ru_stime - self._before
+
+
+def start(folder, prelude, text, *arguments):
+    """A script in an interpreter of its own. It prints "begun", and JSON in its last line."""
+    folder.mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", prelude + text, *map(str, arguments)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
+    )  # fmt: skip
+
+
+def begun(*scripts):
+    for script in scripts:
+        line = script.stdout.readline()
+        assert line == "begun\n", line
+
+
+def results(*scripts):
+    found = []
+    for script in scripts:
+        out, _ = script.communicate("end\n", timeout=120)
+        assert script.returncode == 0, out
+        found.append(json.loads(out.splitlines()[-1]))
+    return found
 
 
 def main():
