@@ -262,14 +262,24 @@ def _column(rows: list[list[str]], index: int) -> list[float]:
 
 
 def _by_time(rows: list[list[str]], index: int) -> list[float]:
-    """The GPUs of a machine together: nvidia-smi prints a row for each, within some milliseconds."""
-    sums: dict[str, float] = {}
+    """The GPUs of a machine together: nvidia-smi prints a row for each, within some milliseconds, and waits a second or
+    more before the next ones."""
+    sums: list[float] = []
+    before: datetime | None = None
     for row in rows:
         value = _number(row[index])
-        if value is not None:
-            moment = row[0].partition(".")[0]
-            sums[moment] = sums.get(moment, 0.0) + value
-    return list(sums.values())
+        if value is None:
+            continue
+        try:
+            now = datetime.strptime(row[0], "%Y/%m/%d %H:%M:%S.%f")
+        except ValueError:
+            now = None
+        if now is not None and before is not None and abs((now - before).total_seconds()) < 0.2:
+            sums[-1] += value
+        else:
+            sums.append(value)
+        before = now
+    return sums
 
 
 def _dmon_column(lines: list[str], name: str, place: int | None) -> list[float]:

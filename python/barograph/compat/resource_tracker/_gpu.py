@@ -52,7 +52,7 @@ class Readings:
         if self.known or kind not in tape.kinds:
             return
         groups: dict[int, list[dict[str, Any]]] = {}
-        for row in tape.rows(kind, "t_ns,name,busy_ratio,memory_bytes").to_dicts():
+        for row in tape.rows(kind).to_dicts():  # columns are there once a program has printed them
             groups.setdefault(row["t_ns"], []).append(row)
         start = tape.header.start_ns
         self.readings = [((start + t_ns) / 1e9, _sum(rows)) for t_ns, rows in sorted(groups.items())]
