@@ -45,7 +45,7 @@ TOOL_COLORS = {
     "plapy": "#e377c2",
 }
 # The program itself, or the script that an interpreter executes: not whoever mentions it.
-_PROGRAM = r"^([^ ]*/)?((python|pypy)[0-9.]* +(-[^ ]+ +)*)?([^ ]*/)?%s(\.py)?( |$)"
+_PROGRAM = r"^([^ ]*/)?((python|pypy)[0-9.]* +(-[XW] +[^ ]+ +|-[^ ]+ +)*)?([^ ]*/)?%s(\.py)?( |$)"
 
 Row = dict[str, Any]
 Moment = tuple[float, list[Row]]
