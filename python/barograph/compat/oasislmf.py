@@ -452,20 +452,16 @@ def _plot_aggregate_cpu(series: dict[str, Any], out_dir: str, plt: Any) -> str:
 def _cumulative(rows: list[Row]) -> dict[str, list[tuple[float, float]]]:
     """{tool: CPU time until each moment}: what an instance that has ended had used stays in the sum."""
     begin = min(row["ts"] for row in rows)
-    most: dict[Any, float] = {}
-    sums: dict[str, float] = {}
+    most: dict[str, dict[Any, float]] = defaultdict(dict)
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     ordered = sorted(rows, key=lambda row: row["ts"])
     for i, row in enumerate(ordered):
-        key = (row["tool"], _instance(row))
-        used = row["cpu_user"] + row["cpu_sys"]
-        sums.setdefault(row["tool"], 0.0)
-        if used > most.get(key, 0.0):
-            sums[row["tool"]] += used - most.get(key, 0.0)
-            most[key] = used
+        used, own = row["cpu_user"] + row["cpu_sys"], most[row["tool"]]
+        if used > own.get(_instance(row), 0):
+            own[_instance(row)] = used
         if i + 1 == len(ordered) or ordered[i + 1]["ts"] != row["ts"]:
-            for tool, value in sums.items():
-                found[tool].append((row["ts"] - begin, value))
+            for tool, instances in most.items():
+                found[tool].append((row["ts"] - begin, sum(instances.values())))
     return found
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The five programs that barograph.compat replaces, for tests that run both at once. Nothing of them is in this repository:
 
-    python3 tests/python/compat/originals.py FOLDER [AURORA]
+    python3 tests/python/compat/originals.py FOLDER [NAME=CLONE...]
 
-downloads them with pip into FOLDER (AURORA: a clone of apache/aurora, of which the files of its monitor are taken), and
-BAROGRAPH_ORIGINALS=FOLDER lets the tests find them. They need psutil, mlflow-skinny and matplotlib.
+downloads them with pip into FOLDER (NAME=CLONE: aurora, of which there is no package, and resource-tracker, whose tests are
+in no package: a clone of each), and BAROGRAPH_ORIGINALS=FOLDER lets the tests find them. They need psutil, mlflow-skinny
+and matplotlib; aurora's own tests need mock, httpretty and requests.
 """
 
 import json
@@ -17,14 +18,17 @@ import zipfile
 import pytest
 
 RELEASES = ("stouputils==1.28.0", "oasislmf==2.5.8", "resource-tracker==0.1.1", "resource-tracker==0.5.0", "pytyche==0.2.1")
-AURORA = (
-    "src/main/python/apache/thermos/monitoring/resource.py",
-    "src/main/python/apache/thermos/monitoring/process.py",
-    "src/main/python/apache/thermos/monitoring/process_collector_psutil.py",
-    "src/main/python/apache/thermos/monitoring/disk.py",
-    "src/test/python/apache/thermos/monitoring/test_resource.py",
-    "src/test/python/apache/thermos/monitoring/test_disk.py",
-)
+CLONES = {
+    "resource-tracker": tuple(f"tests/test_{n}.py" for n in ("helpers", "report", "server_info", "tiny_dataframe", "tracker")),
+    "aurora": (
+        "src/main/python/apache/thermos/monitoring/resource.py",
+        "src/main/python/apache/thermos/monitoring/process.py",
+        "src/main/python/apache/thermos/monitoring/process_collector_psutil.py",
+        "src/main/python/apache/thermos/monitoring/disk.py",
+        "src/test/python/apache/thermos/monitoring/test_resource.py",
+        "src/test/python/apache/thermos/monitoring/test_disk.py",
+    ),
+}
 
 
 def need(release, *modules):
@@ -220,11 +224,12 @@ def main():
         (wheel,) = folder.glob(f"{name.replace('-', '_')}-{version}-*.whl")
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(target)
-    if len(sys.argv) > 2:
-        for path in AURORA:
-            target = folder / "aurora" / path
+    for name, _, clone in (argument.partition("=") for argument in sys.argv[2:]):
+        for path in CLONES[name]:
+            target = folder / name / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(subprocess.run(["git", "--git-dir", sys.argv[2], "show", f"HEAD:{path}"], check=True, capture_output=True).stdout)
+            show = ["git", "--git-dir", clone, "show", f"HEAD:{path}"]
+            target.write_bytes(subprocess.run(show, check=True, capture_output=True).stdout)
 
 
 if __name__ == "__main__":

@@ -30,9 +30,22 @@ printf '%s\n' "$out" | awk 'BEGIN { printf "[" }
 NAMES = ("gpu_usage", "gpu_vram", "gpu_utilized")
 
 
-def collectors() -> dict[str, str]:
-    """What to record; nothing on a machine without nvidia-smi."""
-    return {} if shutil.which("nvidia-smi") is None else {"gpu": _MACHINE, "gpu_process": _PROCESSES}
+# How many processes the machine has: the tape knows threads alone.
+_COUNT = r"""while :; do set -- /proc/[0-9]*; echo "{\"processes\": $#}"; sleep "$BARO_INTERVAL"; done"""
+
+
+def collectors(machine: bool = False) -> dict[str, str]:
+    """What to record besides; of GPUs nothing on a machine without nvidia-smi."""
+    gpu = {} if shutil.which("nvidia-smi") is None else {"gpu": _MACHINE, "gpu_process": _PROCESSES}
+    return {**gpu, "machine": _COUNT} if machine else gpu
+
+
+def processes_of(tape: Tape) -> list[tuple[float, int]]:
+    """How many processes the machine had, and when."""
+    if "machine" not in tape.kinds:
+        return []
+    rows, start = tape.rows("machine").to_dicts(), tape.header.start_ns
+    return [((start + r["t_ns"]) / 1e9, int(r["processes"])) for r in rows if r.get("processes") is not None]
 
 
 def _sum(rows: list[dict[str, Any]]) -> tuple[float, float, int]:

@@ -164,8 +164,8 @@ def process_recording(pid: int, interval: float, children: bool) -> Recording:
     return _base.record(pid, interval, children=children, host=False, collect=_gpu.collectors())
 
 
-def machine_recording(interval: float) -> Recording:
-    collected = [part for name, command in _gpu.collectors().items() for part in ("--collect", f"{name}={command}")]
+def machine_recording(interval: float, count: bool = False) -> Recording:
+    collected = [part for name, command in _gpu.collectors(count).items() for part in ("--collect", f"{name}={command}")]
     return _base.record_machine(interval, "--host", *collected)
 
 

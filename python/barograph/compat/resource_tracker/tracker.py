@@ -447,10 +447,10 @@ class ResourceTracker:
 
     def _begin(self) -> Recording:
         if "process_tracker" not in self.trackers:
-            return _track.machine_recording(self.interval)
+            return _track.machine_recording(self.interval, count=True)
         host = "system_tracker" in self.trackers
         return _base.record(
-            self.pid, self.interval, children=self.children, host=host, collect=_gpu.collectors()
+            self.pid, self.interval, children=self.children, host=host, collect=_gpu.collectors(machine=host)
         )
 
     def stop(self, exit_code: int = 0, run_status: RunStatus = RunStatus.finished) -> None:
@@ -723,12 +723,14 @@ def table_of(tape: Tape, entity: str, *, children: bool = True, original: bool =
         return TinyDataFrame(data=[])
     names = [str(name) for name in _track.cells(lines[0])]
     readings = _gpu.Readings(tape, "gpu" if entity == "host" else "gpu_process")
+    counts = _gpu.processes_of(tape) if entity == "host" else []
     rows = []
     for line in lines[1:]:
         values = _track.cells(line)
         if len(values) != len(names):
             continue
-        row = dict(zip(names, _complete(names, values, readings.at(values[0]))))
+        nearest = min(counts, key=lambda at: abs(at[0] - values[0]), default=(0.0, None))[1]
+        row = dict(zip(names, _complete(names, values, readings.at(values[0]), processes=nearest)))
         if entity == "process" and (not children or (original and not row["children"])):
             row["children"] = None
         rows.append(row)
