@@ -109,14 +109,17 @@ class Probe:
         self._folder = tempfile.mkdtemp(prefix="barograph-")
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, True)
         options.setdefault("host", False)
-        self._guard = Companion.guard() if pid != os.getpid() else None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RecordingWarning)  # a process that is not there: take() says so
+        self._guard = Companion.guard(self._folder)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", RecordingWarning)
             self.recording = record(
                 pid, interval, path=os.path.join(self._folder, "probe.baro"), children=children, overhead="1%", **options
             )
-        if self._guard is not None and self.recording.path is not None:
+        if self.recording.path is not None:
             self._guard.begin(self.recording.tape)
+        elif os.path.exists(f"/proc/{pid}"):  # of a process that is not there take() says so
+            for warning in caught:
+                warnings.warn(warning.message, stacklevel=4)
         self._stop = weakref.finalize(self, _stop, self.recording, self._guard)
         self._interval = interval
         self._base: dict[str, float] | None = None
@@ -173,7 +176,7 @@ def _stop(recording: Recording, companion: Companion | None) -> None:
 
 _SCRIPT = r"""
 helpers=
-IFS= read -r tape && IFS= read -r recorder && IFS= read -r ticks || exit 0
+IFS= read -r tape && IFS= read -r recorder && IFS= read -r ticks || { [ -z "$folder" ] || rm -r -f -- "$folder"; exit 0; }
 %s
 while IFS= read -r rest; do :; done
 if read -r line <"/proc/$recorder/stat"; then
@@ -182,6 +185,7 @@ if read -r line <"/proc/$recorder/stat"; then
 fi 2>/dev/null
 [ -z "$helpers" ] || kill -TERM $helpers 2>/dev/null
 wait
+[ -z "$folder" ] || rm -r -f -- "$folder"
 """
 # A file that is written as the tape grows. It appears with its first row: programs that empty their folder when they
 # begin do not remove it.
@@ -214,7 +218,7 @@ class Companion:
             pid = os.posix_spawn(
                 "/bin/sh",
                 shell,
-                {**os.environ, **(environment or {})},
+                {**os.environ, "folder": "", **(environment or {})},
                 file_actions=actions,
                 setsid=True,
                 setsigmask=(),
@@ -233,9 +237,9 @@ class Companion:
         _companions.add(self)
 
     @classmethod
-    def guard(cls) -> Companion:
-        """One that ends the recording when this interpreter has ended."""
-        return cls(["/bin/sh", "-c", _SCRIPT % ""])
+    def guard(cls, folder: str = "") -> Companion:
+        """One that ends the recording when this interpreter has ended, and removes a folder."""
+        return cls(["/bin/sh", "-c", _SCRIPT % ""], {"folder": folder})
 
     @classmethod
     def csv(cls, file: str, dialect: str, entity: str, *, append: bool = False, before: str = "", **more: str) -> Companion:

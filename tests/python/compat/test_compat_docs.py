@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import poll
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "compat.md"
 MODULES = ("stouputils", "oasislmf", "aurora", "resource_tracker", "resource_tracker.v0_1", "pytyche")
@@ -40,3 +41,58 @@ def test_the_environment_is_a_switch(monkeypatch):
     assert not _base.as_original(None) and _base.as_original(True)
     monkeypatch.setenv("BAROGRAPH_COMPAT", "original")
     assert _base.as_original(None) and not _base.as_original(False)
+
+
+KILLED = """
+import glob, os, signal, sys, tempfile
+from barograph.compat import _base
+probe = _base.Probe(int(sys.argv[1]))
+assert probe.take() is not None
+print(probe._folder, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_probe_leaves_nothing_when_the_interpreter_is_killed(script):
+    target = subprocess.Popen(["sleep", "300"])
+    try:
+        running = script(KILLED, target.pid)
+        folder = pathlib.Path(running.line())
+        running.end(-9)
+        poll(lambda: not folder.exists(), "the end of the probe's folder")
+        assert target.poll() is None
+    finally:
+        target.kill()
+        target.wait()
+
+
+def test_without_baro_a_warning_says_so(monkeypatch):
+    from barograph import RecordingWarning
+    from barograph.compat.stouputils import ProcessMetricsMonitor
+
+    monkeypatch.setenv("BAROGRAPH_BARO", "/nonexistent/baro")
+    with pytest.warns(RecordingWarning, match="can't execute /nonexistent/baro"):
+        assert set(ProcessMetricsMonitor().collect_once().values()) == {0.0}
+
+
+def test_starting_and_stopping_leaves_nothing(tmp_path, script):
+    text = """
+        import gc, os, pathlib, subprocess, sys, threading
+        from barograph.compat import _base
+        from barograph.compat.pytyche import HWMonitor
+        from barograph.compat.resource_tracker import ResourceTracker
+        target = subprocess.Popen(["sleep", "300"])
+        def once():
+            with ResourceTracker(target.pid, discover_server=False): pass
+            monitor = HWMonitor(); monitor.start(pathlib.Path("out"), 1); monitor.stop()
+            probe = _base.Probe(target.pid); probe.take(); probe.close()
+        once()
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(10): once()
+        gc.collect()
+        print(len(os.listdir("/proc/self/fd")) - before, threading.active_count())
+        target.kill(); target.wait()
+        try: os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError: print("no child")
+    """
+    assert script(text, cwd=tmp_path).end() == "0 1\nno child\n"
