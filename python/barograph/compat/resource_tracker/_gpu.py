@@ -40,11 +40,18 @@ def collectors(machine: bool = False) -> dict[str, str]:
     return {**gpu, "machine": _COUNT} if machine else gpu
 
 
+def _rows(tape: Tape, kind: str) -> list[dict[str, Any]]:
+    """The rows of a program by now. Its columns are there once it has printed them, which may be between two calls."""
+    while True:
+        try:
+            return tape.rows(kind).to_dicts() if kind in tape.kinds else []
+        except KeyError:
+            continue
+
+
 def processes_of(tape: Tape) -> list[tuple[float, int]]:
     """How many processes the machine had, and when."""
-    if "machine" not in tape.kinds:
-        return []
-    rows, start = tape.rows("machine").to_dicts(), tape.header.start_ns
+    rows, start = _rows(tape, "machine"), tape.header.start_ns
     return [((start + r["t_ns"]) / 1e9, int(r["processes"])) for r in rows if r.get("processes") is not None]
 
 
@@ -62,10 +69,10 @@ class Readings:
     def __init__(self, tape: Tape, kind: str) -> None:
         self.readings: list[tuple[float, tuple[float, float, int]]] = []
         self.known = shutil.which("nvidia-smi") is None  # without a GPU, none is used
-        if self.known or kind not in tape.kinds:
+        if self.known:
             return
         groups: dict[int, list[dict[str, Any]]] = {}
-        for row in tape.rows(kind).to_dicts():  # columns are there once a program has printed them
+        for row in _rows(tape, kind):
             groups.setdefault(row["t_ns"], []).append(row)
         start = tape.header.start_ns
         self.readings = [((start + t_ns) / 1e9, _sum(rows)) for t_ns, rows in sorted(groups.items())]
