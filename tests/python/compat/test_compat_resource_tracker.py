@@ -290,6 +290,7 @@ def fake_gpus(tmp_path, monkeypatch):
         "pmon*) echo '# gpu         pid   type     sm    mem    enc    dec    jpg    ofa     fb   ccpm    command'\n"
         "echo '# Idx           #    C/G      %      %      %      %      %      %     MB     MB    name'\n"
         f"echo '    0      {os.getpid()}     C     60      5      -      -      -      -   2048      0    python'\n"
+        "echo '    1          1     C     25      5      -      -      -      -     72      0    another'\n"
         "echo '    1          -     -      -      -      -      -      -      -      -      -    -' ;;\n"
         "*gpu_name*) printf 'Fake A, 81920\\nFake A, 81920\\n' ;;\n"
         "*index*) printf '0, 60, 3000\\n1, 25, 72\\n' ;;\nesac\n"

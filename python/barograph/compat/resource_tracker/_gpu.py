@@ -10,28 +10,29 @@ from typing import Any
 from ...tape import Tape
 from .._base import MIB, nvidia_smi
 
+# Each prints OpenMetrics text. The row that has no label is there where no GPU or process is, too.
 _MACHINE = r"""out=$(nvidia-smi --query-gpu=index,utilization.gpu,memory.used --format=csv,noheader,nounits) || exit 1
-printf '%s\n' "$out" | awk -F', *' 'BEGIN { printf "[" } NF >= 3 {
-    printf "%s{\"name\":\"%s\"", n++ ? "," : "", $1
-    if ($2 ~ /^[0-9.]+$/) printf ",\"busy_ratio\":%.4f", $2 / 100
-    if ($3 ~ /^[0-9.]+$/) printf ",\"memory_bytes\":%.0f", $3 * 1048576
-    printf "}"
-} END { print "]" }'"""
+printf '%s\n' "$out" | awk -F', *' 'NF >= 3 {
+    if ($2 ~ /^[0-9.]+$/) printf "busy_ratio{gpu=\"%s\"} %.4f\n", $1, $2 / 100
+    if ($3 ~ /^[0-9.]+$/) printf "memory_bytes{gpu=\"%s\"} %.0f\n", $1, $3 * 1048576
+    n++
+} END { printf "listed %d\n# EOF\n", n }'"""
 _PROCESSES = r"""out=$(nvidia-smi pmon -c 1 -s um -d 1) || exit 1
-printf '%s\n' "$out" | awk 'BEGIN { printf "[" }
+printf '%s\n' "$out" | awk '
 /^# gpu/ { for (i = 2; i <= NF; i++) at[$i] = i - 1; next }
 /^#/ || $at["pid"] !~ /^[0-9]+$/ { next }
 {
-    printf "%s{\"name\":\"%s:%s\",\"pid\":%s", n++ ? "," : "", $at["gpu"], $at["pid"], $at["pid"]
-    if ($at["sm"] ~ /^[0-9]+$/) printf ",\"busy_ratio\":%.4f", $at["sm"] / 100
-    if ($at["fb"] ~ /^[0-9]+$/) printf ",\"memory_bytes\":%.0f", $at["fb"] * 1048576
-    printf "}"
-} END { print "]" }'"""
+    labels = "{gpu=\"" $at["gpu"] "\",pid=\"" $at["pid"] "\"} "
+    if ($at["sm"] ~ /^[0-9]+$/) printf "busy_ratio%s%.4f\n", labels, $at["sm"] / 100
+    if ($at["fb"] ~ /^[0-9]+$/) printf "memory_bytes%s%.0f\n", labels, $at["fb"] * 1048576
+    n++
+} END { printf "listed %d\n# EOF\n", n }'"""
 NAMES = ("gpu_usage", "gpu_vram", "gpu_utilized")
 
 
 # How many processes the machine has: the tape knows threads alone.
-_COUNT = r"""while :; do set -- /proc/[0-9]*; echo "{\"processes\": $#}"; sleep "$BARO_INTERVAL"; done"""
+_COUNT = r"""while :; do set -- /proc/[0-9]*; echo "processes $#
+# EOF"; sleep "$BARO_INTERVAL"; done"""
 
 
 def collectors(machine: bool = False) -> dict[str, str]:
@@ -59,8 +60,14 @@ def _sum(rows: list[dict[str, Any]]) -> tuple[float, float, int]:
     """GPUs in use, MiB, and the number of GPUs that are busy."""
     busy = sum(row.get("busy_ratio") or 0.0 for row in rows)
     memory = sum(row.get("memory_bytes") or 0 for row in rows) / MIB
-    used = {row["name"].partition(":")[0] for row in rows if row.get("busy_ratio")}
+    used = {(row["name"] or "").partition(",")[0] for row in rows if row.get("busy_ratio")}
     return round(busy, 4), round(memory, 4), len(used)
+
+
+def _pid_of(name: str) -> int:
+    """Of a row's name, "gpu=0,pid=4711"."""
+    pid = name.partition("pid=")[2]
+    return int(pid) if pid.isdigit() else 0
 
 
 class Readings:
@@ -72,7 +79,11 @@ class Readings:
         if self.known:
             return
         groups: dict[int, list[dict[str, Any]]] = {}
-        for row in _rows(tape, kind):
+        rows = _rows(tape, kind)
+        if kind == "gpu_process" and rows:  # nvidia-smi lists everybody's
+            members = {process.pid for process in tape.processes}
+            rows = [row for row in rows if _pid_of(row["name"] or "") in members or not row["name"]]
+        for row in rows:
             groups.setdefault(row["t_ns"], []).append(row)
         start = tape.header.start_ns
         self.readings = [((start + t_ns) / 1e9, _sum(rows)) for t_ns, rows in sorted(groups.items())]
