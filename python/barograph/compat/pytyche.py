@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In the place of pytyche.diagnostics.run_monitor: a log of phases and events, the machine's CPU and GPUs in three files of
+CSV, and a summary of them. The files are written as things happen, by processes that stay when the interpreter is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .. import recorder
+from ..recorder import Recording
+from . import _base
+
+_GPU_COLUMNS = (
+    "timestamp,utilization.gpu,utilization.memory,memory.used,memory.total,power.draw,temperature.gpu,"
+    "clocks.current.sm,clocks.current.memory"
+)
+_GPU = r"""
+nvidia-smi --query-gpu="$columns" --format=csv,nounits,noheader -l "$every" >"$gpu_file" 2>/dev/null &
+helpers="$helpers $!"
+nvidia-smi dmon -s mu -d "$every" >"$dmon_file" 2>/dev/null &
+helpers="$helpers $!"
+"""
+
+
+def _now_iso() -> str:
+    return datetime.now(tz=timezone.utc).isoformat(timespec="milliseconds")
+
+
+class RunLog:
+    """Phases and events as lines of JSON.
+
+    Each line is in a file before the call returns: in `path`, if there is one, else in a file of its own (`spool`), which
+    write() replaces. In a recording they are marks of it as well.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, original: bool | None = None) -> None:
+        self._entries: list[dict[str, Any]] = []
+        self._original = _base.as_original(original)
+        self.path = None if path is None else Path(path)
+        self.spool: Path | None = self.path
+        """Where the lines are by now; None before the first one, and once they were all written."""
+
+    def log_phase(self, name: str, seconds: float, **extra: Any) -> None:
+        """A phase that has ended, and how long it took."""
+        entry: dict[str, Any] = {"ts": _now_iso(), "type": "phase", "name": name, "seconds": round(seconds, 3)}
+        entry.update(extra)
+        self._add(entry, name, {"seconds": seconds, **extra})
+
+    def log_event(self, event_type: str, data: dict[str, Any] | None = None) -> None:
+        """Something that happened."""
+        entry: dict[str, Any] = {"ts": _now_iso(), "type": "event", "event": event_type}
+        if data:
+            entry["data"] = data
+        self._add(entry, event_type, data or {})
+
+    def _add(self, entry: dict[str, Any], name: str, attributes: dict[str, Any]) -> None:
+        self._entries.append(entry)
+        if self._original:
+            return
+        line = (json.dumps(entry, default=str) + "\n").encode()
+        try:
+            fd = os.open(self._file(), os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                os.write(fd, line)
+            finally:
+                os.close(fd)
+            recorder.mark(str(name), **{str(key): value for key, value in attributes.items()})
+        except (OSError, TypeError):
+            pass  # a log does not stop the program
+
+    def _file(self) -> Path:
+        if self.spool is None:
+            from .._runs import runs
+
+            folder = Path(runs().folder)
+            folder.mkdir(parents=True, exist_ok=True)
+            stamp = datetime.now(tz=timezone.utc).strftime("%Y%m%dT%H%M%S.%fZ")
+            self.spool = folder / f"runlog-{stamp}-{os.getpid()}.jsonl"
+        return self.spool
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes all lines to a file, which is there as a whole or not at all."""
+        target = Path(path)
+        new = target.with_name(f".{target.name}.{os.getpid()}")
+        with open(new, "w") as file:
+            for entry in self._entries:
+                file.write(json.dumps(entry, default=str) + "\n")
+        os.replace(new, target)
+        if self.spool is not None and self.path is None:
+            self.spool.unlink(missing_ok=True)
+            self.spool = target
+            self.path = target
+
+
+class HWMonitor:
+    """CPU of the machine from a recording, GPUs from nvidia-smi, as three files: hw_metrics.csv, hw_dmon.csv and
+    cpu_metrics.csv."""
+
+    def __init__(self) -> None:
+        self._gpu_path: Path | None = None
+        self._dmon_path: Path | None = None
+        self._cpu_path: Path | None = None
+        self._companion: _base.Companion | None = None
+        self.recording: Recording | None = None
+        self.absent: dict[str, str] = {}
+        """Why there is no file: {"gpu": "nvidia-smi is not installed", ...}."""
+
+    def start(self, output_dir: str | os.PathLike[str], interval_sec: float = 2) -> None:
+        """Begins, with a sample every interval_sec seconds."""
+        folder = Path(output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._cpu_path = folder / "cpu_metrics.csv"
+        self._gpu_path, self._dmon_path = folder / "hw_metrics.csv", folder / "hw_dmon.csv"
+        self._cpu_path.unlink(missing_ok=True)
+        self.absent = {}
+        listed, reason = _base.nvidia_smi("-L") if shutil.which("nvidia-smi") else (None, "nvidia-smi is not installed")
+        if listed is None:
+            self._gpu_path = self._dmon_path = None
+            self.absent.update(gpu=reason, dmon=reason)
+        self._companion = _base.Companion.csv(
+            os.path.abspath(self._cpu_path),
+            "pytyche-cpu",
+            "host",
+            before=_GPU if listed else "",
+            columns=_GPU_COLUMNS,
+            every=str(max(1, round(interval_sec))),
+            gpu_file=os.path.abspath(folder / "hw_metrics.csv"),
+            dmon_file=os.path.abspath(folder / "hw_dmon.csv"),
+        )
+        self.recording = _base.record_machine(interval_sec, "--host")
+        if self.recording.path is None:
+            self.absent["cpu"] = _base.NO_RECORDING
+        else:
+            self._companion.begin(self.recording.tape)
+        self._finalizer = weakref.finalize(self, _base._stop, self.recording, self._companion)
+        _base.running.add(self)
+
+    def stop(self) -> tuple[Path | None, Path | None, Path | None]:
+        """Ends; returns the paths for GPU, CPU and dmon, and None for one that is not there (`absent` says why)."""
+        if self._companion is None or self.recording is None:
+            return None, None, None
+        self._finalizer.detach()
+        _base.running.discard(self)
+        self.recording.stop()
+        self._companion.end(5.0)
+        self._companion = None
+        cpu = self._cpu_path if self._cpu_path is not None and self._cpu_path.exists() else None
+        if cpu is None:
+            self.absent.setdefault("cpu", "it was stopped before there was a second sample")
+        return self._gpu_path, cpu, self._dmon_path
+
+
+@dataclass
+class ResourceSummary:
+    """What build_resource_summary() found. A value that nothing is known of is nan, and `absent` says why; it is in no
+    dict."""
+
+    peak_vram_mb: float = 0.0
+    jax_peak_bytes_mb: float = 0.0
+    gpu_util_mean_pct: float = 0.0
+    gpu_util_max_pct: float = 0.0
+    mem_util_mean_pct: float = 0.0
+    mem_util_max_pct: float = 0.0
+    power_watts_mean: float = 0.0
+    power_watts_max: float = 0.0
+    cpu_usr_mean_pct: float = 0.0
+    cpu_idle_mean_pct: float = 0.0
+    absent: dict[str, str] = field(default_factory=dict, compare=False)
+
+    def to_dict(self) -> dict[str, float]:
+        """Rounded; without what is absent, and without the JAX peak and the memory controller's use where they are 0."""
+        always = (
+            "peak_vram_mb",
+            "gpu_util_mean_pct",
+            "gpu_util_max_pct",
+            "power_watts_mean",
+            "power_watts_max",
+            "cpu_usr_mean_pct",
+            "cpu_idle_mean_pct",
+        )
+        found = {name: round(getattr(self, name), 1) for name in always if name not in self.absent}
+        if self.jax_peak_bytes_mb > 0:
+            found["jax_peak_bytes_mb"] = round(self.jax_peak_bytes_mb, 1)
+        if self.mem_util_mean_pct > 0:
+            found["mem_util_mean_pct"] = round(self.mem_util_mean_pct, 1)
+            found["mem_util_max_pct"] = round(self.mem_util_max_pct, 1)
+        return found
+
+
+def probe_jax_peak_memory_mb() -> float:
+    """The most device memory that JAX's allocator had in use, in MiB, of the GPU that had most; 0.0 without JAX or a GPU."""
+    try:
+        jax = import_module("jax")
+        gpus = [device for device in jax.local_devices() if device.platform in ("gpu", "cuda", "rocm")]
+        peaks = [(device.memory_stats() or {}).get("peak_bytes_in_use", 0) for device in gpus]
+    except Exception:
+        return 0.0
+    return max(peaks, default=0) / (1024 * 1024)
+
+
+def build_resource_summary(
+    gpu_csv_path: Path | None,
+    cpu_csv_path: Path | None,
+    dmon_csv_path: Path | None = None,
+    *,
+    original: bool | None = None,
+) -> ResourceSummary:
+    """Means and maxima of the three files."""
+    zeros = _base.as_original(original)
+    summary = ResourceSummary()
+    gpu = _table(_lines(gpu_csv_path), ",")
+    rows = [row for row in gpu if len(row) >= 9]
+    _take(summary, zeros, _column(rows, 1), "gpu_util_mean_pct", "gpu_util_max_pct", _why(gpu_csv_path))
+    # All GPUs of one moment have memory in use together; the original takes the largest of one.
+    used = _column(rows, 3) if zeros else _by_time(rows, 3)
+    _take(summary, zeros, used, None, "peak_vram_mb", _why(gpu_csv_path))
+    _take(summary, zeros, _column(rows, 5), "power_watts_mean", "power_watts_max", _why(gpu_csv_path))
+    memory = _dmon_column(_lines(dmon_csv_path), "mem", 2 if zeros else None)
+    _take(summary, zeros, memory, "mem_util_mean_pct", "mem_util_max_pct", _why(dmon_csv_path))
+    cpu = _table(_lines(cpu_csv_path)[1:], ",")
+    _take(summary, zeros, _column(cpu, 1), "cpu_usr_mean_pct", None, _why(cpu_csv_path))
+    _take(summary, zeros, _column(cpu, 2), "cpu_idle_mean_pct", None, _why(cpu_csv_path))
+    return summary
+
+
+def _why(path: Path | None) -> str:
+    if path is None:
+        return "there is no file"
+    return f"{path} has no values" if os.path.exists(path) else f"{path} does not exist"
+
+
+def _lines(path: Path | None) -> list[str]:
+    if path is None or not os.path.exists(path):
+        return []
+    with open(path, errors="replace") as file:
+        return file.read().splitlines()
+
+
+def _table(lines: Iterable[str], separator: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split(separator)] for line in lines]
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None  # "-", "[N/A]"
+
+
+def _column(rows: list[list[str]], index: int) -> list[float]:
+    values = (_number(row[index]) for row in rows if len(row) > index)
+    return [value for value in values if value is not None]
+
+
+def _by_time(rows: list[list[str]], index: int) -> list[float]:
+    """The GPUs of a machine together: nvidia-smi prints a row for each, within some milliseconds, and waits a second or
+    more before the next ones."""
+    sums: list[float] = []
+    before: datetime | None = None
+    for row in rows:
+        value = _number(row[index])
+        if value is None:
+            continue
+        try:
+            now = datetime.strptime(row[0], "%Y/%m/%d %H:%M:%S.%f")
+        except ValueError:
+            now = None
+        if now is not None and before is not None and abs((now - before).total_seconds()) < 0.2:
+            sums[-1] += value
+        else:
+            sums.append(value)
+        before = now
+    return sums
+
+
+def _dmon_column(lines: list[str], name: str, place: int | None) -> list[float]:
+    """A column of `nvidia-smi dmon`, by its name: its place differs between drivers."""
+    found: list[float] = []
+    for line in lines:
+        words = line.split()
+        if line.startswith("#"):
+            if place is None and "gpu" in words and name in words:
+                place = words.index(name) - 1  # the # is a word of its own
+            continue
+        value = _number(words[place]) if place is not None and len(words) > max(place, 3 if place == 2 else 0) else None
+        if value is not None:
+            found.append(value)
+    return found
+
+
+def _take(
+    summary: ResourceSummary, zeros: bool, values: list[float], mean: str | None, most: str | None, why: str
+) -> None:
+    found = {mean: sum(values) / len(values) if values else None, most: max(values, default=None)}
+    for name, value in found.items():
+        if name is None:
+            continue
+        if value is not None:
+            setattr(summary, name, value)
+        elif not zeros:
+            setattr(summary, name, float("nan"))
+            summary.absent[name] = why

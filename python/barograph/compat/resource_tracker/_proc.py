@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readings of /proc for a caller who wants one number now. Trackers do not use these: they read a tape."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+TICKS = os.sysconf("SC_CLK_TCK")
+_VIRTUAL = ("/proc", "/sys", "/dev", "/run")
+_GONE = (ProcessLookupError, FileNotFoundError)
+
+
+@functools.cache
+def is_partition(disk_name: str) -> bool:
+    """Is it a partition? Asks the kernel, which knows it of any disk."""
+    return os.path.exists(f"/sys/class/block/{disk_name}/partition")
+
+
+def _lies_over_others(disk_name: str) -> bool:
+    if disk_name.startswith(("loop", "ram", "zram")):
+        return True
+    try:
+        return bool(os.listdir(f"/sys/class/block/{disk_name}/slaves"))
+    except OSError:
+        return False
+
+
+def children_of(pid: int) -> set[int]:
+    """All descendants: also those that another thread than the first has started."""
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        parent = waiting.pop()
+        try:
+            threads = os.listdir(f"/proc/{parent}/task")
+        except OSError:
+            continue
+        for thread in threads:
+            try:
+                with open(f"/proc/{parent}/task/{thread}/children") as file:
+                    new = {int(word) for word in file.read().split()} - found - {pid}
+            except OSError:
+                continue
+            found |= new
+            waiting.extend(new)
+    return found
+
+
+def rss_kib(pid: int) -> int:
+    return _line(f"/proc/{pid}/status", "VmRSS:")
+
+
+def pss_kib(pid: int) -> int:
+    return _line(f"/proc/{pid}/smaps_rollup", "Pss:")
+
+
+def _line(path: str, key: str) -> int:
+    """A line of a file of /proc in KiB; 0 where there is no such process, or it has no memory any more."""
+    try:
+        with open(path) as file:
+            for line in file:
+                if line.startswith(key):
+                    return int(line.split()[1])
+    except _GONE:
+        pass
+    return 0
+
+
+def times_of(pid: int, children: bool = True) -> dict[str, int]:
+    """CPU time in ticks, with that of children that were waited for."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()  # a name may have blanks and brackets
+    except _GONE:
+        return {"utime": 0, "stime": 0}
+    own_user, own_system, user, system = (int(f) for f in fields[11:15])
+    return {"utime": own_user + children * user, "stime": own_system + children * system}
+
+
+def io_of(pid: int) -> dict[str, int]:
+    try:
+        with open(f"/proc/{pid}/io") as file:
+            return {name: int(value) for name, _, value in (line.partition(": ") for line in file)}
+    except (*_GONE, PermissionError):
+        return {"read_bytes": 0, "write_bytes": 0}
+
+
+def pids_of_machine() -> int:
+    return sum(name.isdigit() for name in os.listdir("/proc"))
+
+
+def process_totals(pid: int, children: bool) -> dict[str, Any]:
+    """What a process and its children have used so far, in ticks, KiB and bytes."""
+    now = time.time()
+    below = children_of(pid)
+    pids = [pid, *sorted(below)] if children else [pid]
+    times = [times_of(p, children) for p in pids]
+    io = [io_of(p) for p in pids]
+    return {
+        "timestamp": now,
+        "pid": pid,
+        "children": len(below) if children else None,
+        "utime": sum(t["utime"] for t in times),
+        "stime": sum(t["stime"] for t in times),
+        "pss": sum(_memory(p) for p in pids),
+        "read_bytes": sum(i["read_bytes"] for i in io),
+        "write_bytes": sum(i["write_bytes"] for i in io),
+    }
+
+
+def _memory(pid: int) -> int:
+    try:
+        return pss_kib(pid)
+    except PermissionError:
+        return rss_kib(pid)
+
+
+def _words(path: str) -> Iterator[list[str]]:
+    try:
+        with open(path) as file:
+            for line in file:
+                yield line.split()
+    except FileNotFoundError:
+        return
+
+
+def meminfo() -> dict[str, int]:
+    return {words[0].rstrip(":"): int(words[1]) for words in _words("/proc/meminfo")}
+
+
+def disks() -> dict[str, dict[str, int]]:
+    """Sectors of 512 bytes, whatever the disk has, of each disk that lies over no other."""
+    found = {}
+    for words in _words("/proc/diskstats"):
+        if len(words) >= 14 and not is_partition(words[2]) and not _lies_over_others(words[2]):
+            found[words[2]] = {"read_sectors": int(words[5]), "write_sectors": int(words[9])}
+    return found
+
+
+def spaces() -> dict[str, dict[str, int]]:
+    """Each file system once, by the first place where it is mounted."""
+    found, seen = {}, set()
+    for words in _words("/proc/self/mounts"):
+        place = words[1].encode().decode("unicode_escape") if "\\" in words[1] else words[1]
+        if any(place == v or place.startswith(v + "/") for v in _VIRTUAL):
+            continue
+        try:
+            device, status = os.stat(place).st_dev, os.statvfs(place)
+        except OSError:
+            continue
+        if status.f_blocks == 0 or device in seen:
+            continue
+        seen.add(device)
+        total, free = status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+        found[place] = {"total": total, "used": total - free, "free": free}
+    return found
+
+
+def network() -> tuple[int, int]:
+    received = sent = 0
+    for words in _words("/proc/net/dev"):
+        name, _, first = " ".join(words).partition(":")
+        if first and name != "lo" and not os.path.isdir(f"/sys/class/net/{name}/bridge"):
+            values = first.split()
+            received, sent = received + int(values[0]), sent + int(values[8])
+    return received, sent
+
+
+def cpu_ticks() -> tuple[int, int, int]:
+    """User and nice; system with interrupts; forks since boot."""
+    user = system = forks = 0
+    for words in _words("/proc/stat"):
+        if words[0] == "cpu":
+            user = int(words[1]) + int(words[2])
+            system = int(words[3]) + int(words[6]) + int(words[7])
+        elif words[0] == "processes":
+            forks = int(words[1])
+    return user, system, forks

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the trackers of all versions have in common: they record, and pass on the rows of `baro export` as they come."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+import time
+import weakref
+from collections.abc import Iterator
+from typing import IO, Any, Callable
+
+from ... import _where
+from ...recorder import Recording
+from .. import _base
+from . import _gpu
+
+# The shell lets go of standard output, so that it ends with the rows.
+_EXPORT = '"$baro" export --follow --dialect "$dialect" --entity "$entity" "$tape" &\nexec >&-'
+
+
+def cells(line: str) -> list[Any]:
+    """A line of CSV whose texts are in quotes and whose numbers are not."""
+    values: list[Any] = []
+    for text, quoted in _split(line):
+        if quoted:
+            values.append(text if text else None)
+        else:
+            values.append(number(text))
+    return values
+
+
+def _split(line: str) -> Iterator[tuple[str, bool]]:
+    for word in next(csv.reader([line], quoting=csv.QUOTE_NONE)):
+        quoted = word.startswith('"')
+        yield (word[1:-1], True) if quoted else (word, False)
+
+
+def number(text: str) -> int | float | None:
+    if text == "nan":
+        return None
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def render(values: list[Any], end: str) -> str:
+    """A line as the original's csv module writes it: texts, and None, in quotes."""
+    out = io.StringIO()
+    csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator=end).writerow(values)
+    return out.getvalue()
+
+
+class Live:
+    """A recording whose rows are passed on until it ends. It ends with the interpreter, too."""
+
+    def __init__(self, dialect: str, entity: str) -> None:
+        environment = {"baro": _where.baro(), "dialect": dialect, "entity": entity}
+        # Before the recording: it is no part of the job.
+        self._companion = _base.Companion(["/bin/sh", "-c", _base._SCRIPT % _EXPORT], environment)
+        self.recording: Recording | None = None
+        self._stop: Callable[[], object] = bool
+
+    def begin(self, recording: Recording) -> bool:
+        self.recording = recording
+        self._stop = weakref.finalize(self, _base._stop, recording, self._companion)
+        if recording.path is None:
+            self._companion.end(0)
+            return False
+        self._companion.begin(recording.tape)
+        return True
+
+    def lines(self) -> Iterator[str]:
+        """Lines of CSV as they come, until the recording ends."""
+        rest = b""
+        while True:
+            got = self._companion.read(3600)
+            if got == b"":
+                return
+            *whole, rest = (rest + (got or b"")).split(b"\n")
+            for line in whole:
+                if line.startswith((b'"', b"1", b"2", b"3", b"4")) and b"," in line:
+                    yield line.decode().rstrip("\r")
+
+    def close(self) -> None:
+        self._stop()
+
+
+class Tracker:
+    """The part of ProcessTracker, SystemTracker and PidTracker that they share."""
+
+    DIALECT, ENTITY, END = "spare-cores-0.5", "process", "\n"
+    pid: int
+    children: bool
+    interval: float
+    cycle: int
+    status: str
+    stats: dict[str, Any]
+    _original: bool
+    recording: Recording | None
+
+    def __call__(self) -> None:
+        """The original's do nothing, either."""
+
+    def _record(self) -> Recording:
+        raise NotImplementedError
+
+    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
+        """Fills in what the tape's dialect has no value for."""
+        return values
+
+    def _kept(self, values: list[Any]) -> bool:
+        return True
+
+    def _track(self, output_file: str | None, print_header: bool) -> None:
+        live = Live(self.DIALECT, self.ENTITY)
+        recording = self._record()
+        self.recording = recording
+        out: IO[str] = open(output_file, "w", newline="") if output_file else sys.stdout
+        try:
+            if not live.begin(recording):
+                self.status = "exited"
+                return
+            self._pass_on(live, out, print_header)
+            self.status = "exited" if self.ENTITY == "process" else self.status
+        except BaseException:
+            recording.stop()  # ^C, or the end of whoever reads: what was recorded until now is still written
+            self._rest(live, out)
+            raise
+        finally:
+            live.close()
+            if output_file:
+                out.close()
+
+    def _pass_on(self, live: Live, out: IO[str], print_header: bool) -> None:
+        names: list[str] = []
+        for line in live.lines():
+            if not names:
+                names = [str(name) for name in cells(line)]
+                self._names = names
+                if print_header:
+                    out.write(render(names, self.END))
+                continue
+            values = cells(line)
+            if not self._kept(values):
+                continue
+            self.cycle += 1
+            out.write(render(self._complete(names, values), self.END))
+            out.flush()
+
+    _names: list[str] = []
+
+    def _rest(self, live: Live, out: IO[str]) -> None:
+        try:
+            for line in live.lines():
+                if self._names and not line.startswith('"'):
+                    out.write(render(self._complete(self._names, cells(line)), self.END))
+            out.flush()
+        except (OSError, ValueError):
+            pass
+
+
+def process_recording(pid: int, interval: float, children: bool) -> Recording:
+    return _base.record(pid, interval, children=children, host=False, collect=_gpu.collectors())
+
+
+def machine_recording(interval: float, count: bool = False) -> Recording:
+    collected = [part for name, command in _gpu.collectors(count).items() for part in ("--collect", f"{name}={command}")]
+    return _base.record_machine(interval, "--host", *collected)
+
+
+def own_pid(pid: int | None) -> int:
+    """The default is the process that calls, not the one that imported the module."""
+    return os.getpid() if pid is None else pid
+
+
+def wait_until(when: float | None) -> float:
+    now = time.time()
+    if when is not None and when > now:
+        time.sleep(when - now)
+    return now if when is None else when

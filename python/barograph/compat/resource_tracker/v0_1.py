@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In the place of resource_tracker 0.1 and its module tracker: columns and units of that version.
+
+    from barograph.compat.resource_tracker.v0_1 import PidTracker, SystemTracker
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...recorder import Recording
+from .. import _base
+from . import _gpu, _proc, _track
+from ._info import get_cloud_info
+from ._info import get_server_info as _server_info
+from .tiny_data_frame import TinyDataFrame
+
+__all__ = [
+    "PidTracker",
+    "SystemTracker",
+    "TinyDataFrame",
+    "get_cloud_info",
+    "get_pid_children",
+    "get_pid_proc_io",
+    "get_pid_proc_times",
+    "get_pid_pss_rollup",
+    "get_pid_rss",
+    "get_pid_stats",
+    "get_server_info",
+    "get_system_stats",
+    "is_partition",
+]
+
+is_partition = _proc.is_partition
+
+
+def get_pid_children(pid: int) -> set[int]:
+    """All descendants of a process."""
+    return _proc.children_of(pid)
+
+
+def get_pid_rss(pid: int) -> int:
+    """The resident set in KiB; 0 if there is no such process."""
+    return _proc.rss_kib(pid)
+
+
+def get_pid_pss_rollup(pid: int) -> int:
+    """The proportional set in KiB; 0 if there is no such process."""
+    return _proc.pss_kib(pid)
+
+
+def get_pid_proc_times(pid: int, children: bool = True) -> dict[str, int]:
+    """utime and stime in ticks, with those of children that it waited for."""
+    return _proc.times_of(pid, children)
+
+
+def get_pid_proc_io(pid: int) -> dict[str, int]:
+    """What /proc/PID/io has."""
+    return _proc.io_of(pid)
+
+
+def get_pid_stats(pid: int, children: bool = True) -> dict[str, Any]:
+    """What a process and its children have used so far, in ticks, KiB and bytes."""
+    found = _proc.process_totals(pid, children)
+    return {**found, **_gpu.now({pid} | (_proc.children_of(pid) if children else set()))}
+
+
+def get_system_stats() -> dict[str, Any]:
+    """The machine, in ticks, KiB, sectors and bytes."""
+    import time
+
+    now = time.time()
+    user, system, forks = _proc.cpu_ticks()
+    memory = _proc.meminfo()
+    received, sent = _proc.network()
+    free, buffers, cached = memory.get("MemFree", 0), memory.get("Buffers", 0), memory.get("Cached", 0)
+    return {
+        "timestamp": now,
+        "processes": forks,
+        "utime": user,
+        "stime": system,
+        "memory_used": memory.get("MemTotal", 0) - free - buffers - cached,
+        "memory_buffers": buffers,
+        "memory_cached": cached,
+        "memory_active_anon": memory.get("Active(anon)", 0),
+        "memory_inactive_anon": memory.get("Inactive(anon)", 0),
+        "disk_stats": _proc.disks(),
+        "disk_spaces": _proc.spaces(),
+        "net_recv_bytes": received,
+        "net_sent_bytes": sent,
+        "memory_free": free,
+        **_gpu.now(),
+    }
+
+
+def get_server_info() -> dict[str, Any]:
+    """CPUs, memory and GPUs of this machine, with the names of that version."""
+    info = _server_info()
+    return {
+        "vcpus": info["vcpus"],
+        "memory_mb": info["memory_mib"],
+        "gpu_count": info["gpu_count"],
+        "gpu_names": info["gpu_names"],
+        "gpu_memory_mb": info["gpu_memory_mib"],
+    }
+
+
+def _growth(now: dict[str, Any], before: dict[str, Any], name: str) -> int:
+    return max(0, int(now[name]) - int(before[name]))
+
+
+def _cores(now: dict[str, Any], before: dict[str, Any]) -> float:
+    seconds = now["timestamp"] - before["timestamp"]
+    ticks = now["utime"] + now["stime"] - before["utime"] - before["stime"]
+    return round(max(0.0, ticks / _proc.TICKS / seconds), 4) if seconds > 0 else 0.0
+
+
+def _with_gpu(names: list[str], values: list[Any], found: tuple[Any, Any, Any]) -> list[Any]:
+    return [dict(zip(_gpu.NAMES, found)).get(name, value) for name, value in zip(names, values)]
+
+
+class PidTracker(_track.Tracker):
+    """Writes what a process and its children use as CSV, every `interval` seconds, until it ends."""
+
+    DIALECT, END = "spare-cores", "\r\n"
+
+    def __init__(
+        self,
+        pid: int | None = None,
+        interval: float = 1,
+        children: bool = True,
+        autostart: bool = True,
+        output_file: str | None = None,
+        *,
+        original: bool | None = None,
+    ) -> None:
+        import time
+
+        self._original = _base.as_original(original)
+        self.pid = _track.own_pid(pid)
+        self.status = "running"
+        self.interval = interval
+        self.cycle = 0
+        self.children = children
+        self.start_time = time.time()
+        self.recording = None
+        self._probe: _base.Probe | None = None
+        self.stats = get_pid_stats(self.pid, children)
+        if autostart:
+            self.start_tracking(output_file)
+        elif not self._original:
+            self._begin_probe()
+
+    def _begin_probe(self) -> None:
+        self._probe = _base.Probe(self.pid, self.children)
+        usage = self._probe.take()
+        if usage is not None:
+            self.stats = self._of(usage)
+
+    def _of(self, usage: _base.Usage) -> dict[str, Any]:
+        ticks = _proc.TICKS
+        pss = usage.total("pss_bytes", "rss_bytes")
+        if pss is None:
+            pss = usage.total("rss_bytes")
+        return {
+            "timestamp": usage.time,
+            "pid": self.pid,
+            "children": usage.processes - 1 if self.children else None,
+            "utime": usage.user * ticks,
+            "stime": usage.system * ticks,
+            "pss": round((pss or 0) / 1024),
+            "read_bytes": int(usage.read_bytes),
+            "write_bytes": int(usage.write_bytes),
+            **_gpu.now({p.pid for p in usage.sample.processes}),
+        }
+
+    def diff_stats(self) -> dict[str, Any]:
+        """What was used since the last call."""
+        before = self.stats
+        if self._probe is None and not self._original:
+            self._begin_probe()
+        usage = self._probe.take() if self._probe is not None else None
+        if usage is not None:
+            self.stats = self._of(usage)
+        elif self._original:
+            self.stats = get_pid_stats(self.pid, self.children)
+        else:
+            self.stats = {**before, "pss": 0, "children": 0 if self.children else None}
+        self.cycle += 1
+        now = self.stats
+        return {
+            "timestamp": now["timestamp"],
+            "pid": self.pid,
+            "children": now["children"],
+            "utime": _growth(now, before, "utime"),
+            "stime": _growth(now, before, "stime"),
+            "cpu_usage": _cores(now, before),
+            "pss": now["pss"],
+            "read_bytes": _growth(now, before, "read_bytes"),
+            "write_bytes": _growth(now, before, "write_bytes"),
+            **{name: now[name] for name in _gpu.NAMES},
+        }
+
+    def _record(self) -> Recording:
+        return _track.process_recording(self.pid, self.interval, self.children)
+
+    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
+        assert self.recording is not None
+        if not self.children:
+            values[names.index("children")] = None
+        return _with_gpu(names, values, _gpu.Readings(self.recording.tape, "gpu_process").at(values[0]))
+
+    def _kept(self, values: list[Any]) -> bool:
+        # The original's header takes the place of its first row.
+        self._seen = getattr(self, "_seen", 0) + 1
+        return not (self._original and self._seen == 1)
+
+    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
+        """Writes CSV to the file, or to standard output, until the process has ended."""
+        self._track(output_file, print_header)
+
+
+class SystemTracker(_track.Tracker):
+    """Writes what the machine uses as CSV, every `interval` seconds, until it is ended."""
+
+    DIALECT, ENTITY, END = "spare-cores", "host", "\r\n"
+
+    def __init__(
+        self,
+        interval: float = 1,
+        autostart: bool = True,
+        output_file: str | None = None,
+        *,
+        original: bool | None = None,
+    ) -> None:
+        import time
+
+        self._original = _base.as_original(original)
+        self.status = "running"
+        self.interval = interval
+        self.cycle = 0
+        self.start_time = time.time()
+        self.recording = None
+        self.sector_sizes = {name: 512 for name in _proc.disks()}
+        if self._original:
+            self.sector_sizes = {name: _sector(name) for name in self.sector_sizes}
+        self.stats = get_system_stats()
+        if autostart:
+            self.start_tracking(output_file)
+
+    def diff_stats(self) -> dict[str, Any]:
+        """What was used since the last call."""
+        before, self.stats = self.stats, get_system_stats()
+        self.cycle += 1
+        now = self.stats
+        moved = {"read": 0, "write": 0}
+        for name in set(now["disk_stats"]) & set(before["disk_stats"]):
+            for way in moved:
+                key = f"{way}_sectors"
+                grown = _growth(now["disk_stats"][name], before["disk_stats"][name], key)
+                moved[way] += grown * self.sector_sizes.get(name, 512)
+        space = {key: sum(s[key] for s in now["disk_spaces"].values()) for key in ("total", "used", "free")}
+        memory = ("free", "used", "buffers", "cached", "active_anon", "inactive_anon")
+        return {
+            "timestamp": now["timestamp"],
+            "processes": now["processes"],
+            "utime": _growth(now, before, "utime"),
+            "stime": _growth(now, before, "stime"),
+            "cpu_usage": _cores(now, before),
+            **{f"memory_{name}": now[f"memory_{name}"] for name in memory},
+            "disk_read_bytes": moved["read"],
+            "disk_write_bytes": moved["write"],
+            **{f"disk_space_{key}_gb": round(value / 1024**3, 2) for key, value in space.items()},
+            "net_recv_bytes": _growth(now, before, "net_recv_bytes"),
+            "net_sent_bytes": _growth(now, before, "net_sent_bytes"),
+            **{name: now[name] for name in _gpu.NAMES},
+        }
+
+    def _record(self) -> Recording:
+        return _track.machine_recording(self.interval)
+
+    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
+        assert self.recording is not None
+        return _with_gpu(names, values, _gpu.Readings(self.recording.tape, "gpu").at(values[0]))
+
+    def _kept(self, values: list[Any]) -> bool:
+        self._seen = getattr(self, "_seen", 0) + 1
+        return not (self._original and self._seen == 1)
+
+    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
+        """Writes CSV to the file, or to standard output, for ever."""
+        self._track(output_file, print_header)
+
+
+def _sector(disk: str) -> int:
+    try:
+        with open(f"/sys/class/block/{disk}/queue/hw_sector_size") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return 512
+
+

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compat.pytyche beside the original."""
+
+import dataclasses
+import inspect
+import json
+import math
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import originals
+import pytest
+from conftest import poll
+
+from barograph.compat import pytyche
+
+SCRIPT = """
+import json, os, resource, sys, threading, time
+from pathlib import Path
+log = RunLog()
+monitor = HWMonitor()
+out = Path("out")
+used = resource.getrusage(resource.RUSAGE_SELF)
+monitor.start(out, interval_sec=1)
+print("begun", flush=True)
+end = time.time() + 4.3
+while time.time() < end: time.sleep(0.05)
+paths = monitor.stop()
+after = resource.getrusage(resource.RUSAGE_SELF)
+log.log_phase("fit", 1.23456, chains=4, nested={"a": [1, None]})
+log.log_event("start")
+log.log_event("error", {"what": "caf\\u00e9", "at": Path("x")})
+log.write(Path("log.jsonl"))
+summary = build_resource_summary(*paths)
+print(json.dumps({"paths": [None if p is None else str(p) for p in paths], "summary": summary.to_dict(),
+    "cpu_csv": (out / "cpu_metrics.csv").read_text(), "log": Path("log.jsonl").read_text(), "jax": probe_jax_peak_memory_mb(),
+    "gpu": (out / "hw_metrics.csv").read_text() if paths[0] else "", "dmon": (out / "hw_dmon.csv").read_text() if paths[2] else "",
+    "cpu": after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime}))
+"""
+OURS = "from barograph.compat.pytyche import *\n"
+
+
+def _pair(tmp, folder):
+    prelude = f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path="pytyche/diagnostics/run_monitor.py")
+    scripts = originals.start(tmp / "theirs", prelude, SCRIPT), originals.start(tmp / "ours", OURS, SCRIPT)
+    originals.begun(*scripts)
+    return originals.results(*scripts)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    return _pair(tmp_path_factory.mktemp("pytyche"), originals.need("pytyche-0.2.1"))
+
+
+def _cpu_rows(text):
+    return [tuple(map(float, line.split(",")[1:])) for line in text.splitlines()[1:]]
+
+
+def test_the_three_paths_and_the_cpu_file(both):
+    theirs, ours = both
+    assert ours["paths"] == theirs["paths"]
+    lines = [text.splitlines() for text in (theirs["cpu_csv"], ours["cpu_csv"])]
+    assert lines[1][0] == lines[0][0] == "timestamp,usr_pct,idle_pct"
+    assert len(lines[1]) >= len(lines[0]) >= 3
+    shape = [[len(cell) for cell in line.split(",")[:1]] for line in (lines[0][1], lines[1][1])]
+    assert shape[0] == shape[1]  # of the time
+
+
+def test_cpu_shares_agree(both):
+    theirs, ours = both
+    for column in (0, 1):
+        means = [sum(row[column] for row in rows) / len(rows) for rows in map(_cpu_rows, (theirs["cpu_csv"], ours["cpu_csv"]))]
+        assert means[0] == pytest.approx(means[1], abs=15)  # the seconds are not the same ones
+    assert all(0 <= value <= 100 for row in _cpu_rows(ours["cpu_csv"]) for value in row)
+
+
+def test_lines_of_the_log_are_the_same(both):
+    logs = [[{**json.loads(line), "ts": len(json.loads(line)["ts"])} for line in of["log"].splitlines()] for of in both]
+    assert logs[0] == logs[1] and len(logs[0]) == 3
+    assert [list(json.loads(line)) for line in both[0]["log"].splitlines()] == [list(json.loads(line)) for line in both[1]["log"].splitlines()]
+    assert both[0]["log"].split('"type"')[1:] and "\\u00e9" in both[1]["log"]
+
+
+def test_summary(both):
+    theirs, ours = both
+    assert set(theirs["summary"]) >= set(ours["summary"]) and ours["jax"] == theirs["jax"] == 0.0
+    if ours["paths"][0] is None:
+        assert set(ours["summary"]) == {"cpu_usr_mean_pct", "cpu_idle_mean_pct"}  # where there is no GPU, it has no values
+        assert theirs["summary"]["peak_vram_mb"] == 0.0
+
+
+@pytest.fixture
+def fake_gpus(tmp_path, monkeypatch):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "nvidia-smi"
+    program.write_text(
+        "#!/bin/sh\ncase \"$1\" in\n-L) echo 'GPU 0: Fake'; exit ;;\n"
+        "dmon) echo '# gpu     sm    mem    enc    dec    jpg    ofa     fb   bar1   ccpm'\necho '# Idx      %      %      %      %      %      %     MB     MB     MB'\n"
+        "while :; do echo '    0     60     12      -      -      -      -   2048      0      0'; sleep 0.3; done ;;\n"
+        "*) while :; do echo \"$(date '+%Y/%m/%d %H:%M:%S.%3N'), 60, 12, 2048, 81920, 301.50, 55, 1980, 2619\"; sleep 0.3; done ;;\nesac\n"
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return folder
+
+
+def test_gpus(fake_gpus, tmp_path):
+    theirs, ours = _pair(tmp_path, originals.need("pytyche-0.2.1"))
+    assert ours["paths"] == theirs["paths"] and None not in ours["paths"]
+    gpu = [{line.partition(", ")[2] for line in of["gpu"].splitlines()} for of in (theirs, ours)]
+    assert gpu[0] == gpu[1] and len(gpu[0]) == 1
+    assert set(ours["dmon"].splitlines()) == set(theirs["dmon"].splitlines())
+    assert {k: v for k, v in ours["summary"].items() if "cpu" not in k} == {k: v for k, v in theirs["summary"].items() if "cpu" not in k}
+    assert ours["summary"]["power_watts_max"] == 301.5 and ours["summary"]["mem_util_mean_pct"] == 12
+
+
+def test_no_nvidia_smi_is_left_when_the_interpreter_is_killed(fake_gpus, tmp_path, script):
+    running = script("""
+        from barograph.compat.pytyche import HWMonitor
+        import pathlib, time
+        HWMonitor().start(pathlib.Path("out"), 1)
+        print("x", flush=True)
+        time.sleep(600)
+    """, cwd=tmp_path)  # fmt: skip
+    running.line()
+    poll(lambda: (tmp_path / "out" / "cpu_metrics.csv").exists() and (tmp_path / "out" / "hw_metrics.csv").read_text(), "rows")
+    running.process.kill()
+
+    def left():
+        return [p for p in Path("/proc").glob("[0-9]*/cmdline") if str(fake_gpus).encode() in _bytes(p)]
+
+    poll(lambda: not left(), "the end of nvidia-smi")
+    assert (tmp_path / "out" / "cpu_metrics.csv").read_text().startswith("timestamp,usr_pct,idle_pct\n2")
+
+
+def _bytes(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_log_is_there_after_a_kill(tmp_path, script):
+    running = script("""
+        import os, signal
+        from barograph.compat.pytyche import RunLog
+        log = RunLog()
+        for i in range(100): log.log_event("step", {"i": i})
+        print(log.spool, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)  # fmt: skip
+    spool = Path(running.line())
+    running.end(-9)
+    assert [json.loads(line)["data"]["i"] for line in spool.read_text().splitlines()] == list(range(100))
+    log = pytyche.RunLog(tmp_path / "direct.jsonl")
+    log.log_phase("a", 1)
+    assert json.loads((tmp_path / "direct.jsonl").read_text())["seconds"] == 1
+    log = pytyche.RunLog()
+    log.log_event("x")
+    spool = log.spool
+    log.write(tmp_path / "all.jsonl")
+    log.log_event("y")
+    assert not spool.exists() and len((tmp_path / "all.jsonl").read_text().splitlines()) == 2
+
+
+def test_in_a_recording_lines_are_marks():
+    import barograph
+
+    with barograph.record("t.baro") as rec:
+        log = pytyche.RunLog()
+        log.log_event("start", {"k": 1})
+        log.log_phase("fit", 2.5)
+    assert [(m.name, m.attributes) for m in rec.tape.marks] == [("start", {"k": 1}), ("fit", {"seconds": 2.5})]
+
+
+def test_absent_has_a_reason_and_the_switch_gives_zeros(tmp_path):
+    summary = pytyche.build_resource_summary(None, tmp_path / "no.csv")
+    assert math.isnan(summary.peak_vram_mb) and summary.absent["peak_vram_mb"] == "there is no file"
+    assert summary.absent["cpu_usr_mean_pct"].endswith("does not exist") and summary.to_dict() == {}
+    zeros = pytyche.build_resource_summary(None, None, original=True)
+    assert zeros == pytyche.ResourceSummary() and zeros.to_dict()["peak_vram_mb"] == 0.0
+    monitor = pytyche.HWMonitor()
+    assert monitor.stop() == (None, None, None)
+
+
+def test_two_gpus_have_memory_together(tmp_path):
+    row = "2026/01/01 00:00:0{}.00{}, 10, 1, {}, 100, 50, 40, 1, 1\n"
+    (tmp_path / "g.csv").write_text("".join(row.format(t, g, 1000 + t + g) for t in range(3) for g in range(2)) + "x, [N/A], y\n")
+    assert pytyche.build_resource_summary(tmp_path / "g.csv", None).peak_vram_mb == 2005
+    assert pytyche.build_resource_summary(tmp_path / "g.csv", None, original=True).peak_vram_mb == 1003
+
+
+def test_a_column_of_dmon_is_found_by_its_name(tmp_path):
+    (tmp_path / "d").write_text("# gpu     fb   bar1     sm    mem\n# Idx     MB     MB      %      %\n    0   2048      4     60     12\n    0      -      -      -      -\n")
+    assert pytyche.build_resource_summary(None, None, tmp_path / "d").mem_util_max_pct == 12
+    assert pytyche.build_resource_summary(None, None, tmp_path / "d", original=True).mem_util_max_pct == 4
+
+
+def test_signatures():
+    folder = originals.need("pytyche-0.2.1")
+    text = f"ORIGINAL = {str(folder)!r}\n" + originals.FILE.format(path="pytyche/diagnostics/run_monitor.py") + (
+        "import inspect, json, dataclasses\n"
+        "print(json.dumps([[list(inspect.signature(f).parameters) for f in (RunLog.log_phase, RunLog.log_event, RunLog.write, HWMonitor.start,"
+        " HWMonitor.stop, build_resource_summary, probe_jax_peak_memory_mb)], [[f.name, f.default] for f in dataclasses.fields(ResourceSummary)]]))"
+    )  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    functions, fields = json.loads(done.stdout)
+    of = pytyche
+    ours = [list(inspect.signature(f).parameters) for f in (of.RunLog.log_phase, of.RunLog.log_event, of.RunLog.write, of.HWMonitor.start,
+            of.HWMonitor.stop, of.build_resource_summary, of.probe_jax_peak_memory_mb)]  # fmt: skip
+    assert [[n for n in f if n != "original"] for f in ours] == functions
+    assert [[f.name, f.default] for f in dataclasses.fields(of.ResourceSummary)][: len(fields)] == fields

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compat.stouputils beside the original, and what of it needs no original."""
+
+import inspect
+import json
+import sys
+import textwrap
+import threading
+import time
+import types
+
+import originals
+import pytest
+from conftest import poll
+
+from barograph.compat.stouputils import METRICS, ProcessMetricsMonitor
+
+SCRIPT = """
+import json, os, resource, sys, threading
+os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+import mlflow
+mlflow.set_tracking_uri("file:" + os.getcwd() + "/runs")
+pid = int(sys.argv[1])
+with mlflow.start_run() as run:
+    monitor = ProcessMetricsMonitor(pid, sampling_interval=0.25, samples_before_logging=1)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    with monitor as entered:
+        alive, kind = monitor.thread.is_alive(), monitor.thread.name
+        threads = [t.name for t in threading.enumerate()]
+        print("begun", flush=True)
+        sys.stdin.readline()
+after = resource.getrusage(resource.RUSAGE_SELF)
+found = {"same": entered is monitor, "alive": alive, "name": kind, "threads": threads, "after": monitor.thread is None,
+         "step": monitor.step, "run": run.info.run_id, "attributes": sorted(n for n in vars(monitor) if n[0] != "_"),
+         "cpu": after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime}
+client = mlflow.MlflowClient()
+keys = client.get_run(run.info.run_id).data.metrics
+found["metrics"] = {k: [[m.step, m.timestamp / 1000, m.value] for m in client.get_metric_history(run.info.run_id, k)] for k in keys}
+print(json.dumps(found))
+"""
+OURS = "from barograph.compat.stouputils import ProcessMetricsMonitor\n"
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    folder = originals.need("stouputils-1.28.0", "psutil", "mlflow")
+    tmp = tmp_path_factory.mktemp("stouputils")
+    job = originals.Job(tmp)
+    theirs = originals.start(tmp / "theirs", f"ORIGINAL = {str(folder)!r}\n" + originals.STOUPUTILS, SCRIPT, job.pid)
+    ours = originals.start(tmp / "ours", OURS, SCRIPT, job.pid)
+    originals.begun(theirs, ours)
+    job.go()
+    job.wait()
+    return job, *originals.results(theirs, ours)
+
+
+def test_what_a_script_sees_is_the_same(both):
+    _, theirs, ours = both
+    for key in ("same", "alive", "name", "after"):
+        assert ours[key] == theirs[key], key
+    assert set(theirs["attributes"]) - {"_"} <= set(ours["attributes"])
+    assert "ProcessMetricsMonitor" in theirs["threads"] and "ProcessMetricsMonitor" not in ours["threads"]
+
+
+def test_the_nine_metrics_have_names_steps_and_types(both):
+    _, theirs, ours = both
+    assert set(ours["metrics"]) == set(theirs["metrics"]) == {"process/" + name for name in METRICS}
+    for name, points in ours["metrics"].items():
+        steps = [step for step, _, _ in points]
+        # The last one may be of the ended job, which has used something, but has no memory and no threads any more.
+        assert steps == sorted(set(steps)) and steps[-1] >= ours["step"] - 2, name
+        assert all(isinstance(value, float) for _, _, value in points)
+    assert ours["step"] >= theirs["step"] // 2 and ours["step"] > 8
+
+
+@pytest.mark.parametrize("name", ["memory_rss_megabytes", "memory_vms_megabytes", "memory_usage_percentage", "num_threads", "num_fds",
+                                  "memory_uss_megabytes", "io_read_megabytes", "io_write_megabytes"])  # fmt: skip
+def test_where_the_job_stands_still_values_agree(both, name):
+    job, theirs, ours = both
+    found = [
+        {value for _, t, value in of["metrics"]["process/" + name] if job.still + 0.3 < t < job.moves}
+        for of in (theirs, ours)
+    ]
+    assert found[0] and found[1]
+    assert max(found[1]) == pytest.approx(max(found[0]), rel=0.01, abs=0.01)
+
+
+def _cpu_of(result):
+    """Percent of a core times the time since the value before."""
+    points = result["metrics"]["process/cpu_usage_percentage"]
+    times = {step: t for step, t, _ in result["metrics"]["process/memory_rss_megabytes"]}
+    return sum(value / 100 * (t - times[step - 1]) for step, t, value in points if step - 1 in times)
+
+
+def test_cpu_time_is_what_the_kernel_says(both):
+    """The children of the job are shorter than a sample: the original loses them."""
+    job, theirs, ours = both
+    assert _cpu_of(ours) == pytest.approx(job.cpu, rel=0.1)
+    assert _cpu_of(theirs) < 0.8 * job.cpu
+
+
+def test_what_was_written_does_not_fall(both):
+    job, _, ours = both
+    values = [value for _, _, value in ours["metrics"]["process/io_write_megabytes"]]
+    assert values == sorted(values)
+    assert values[-1] - values[0] >= 8
+
+
+def test_it_costs_the_script_less_than_the_original(both):
+    _, theirs, ours = both
+    assert ours["cpu"] < theirs["cpu"]
+
+
+def test_signature_and_defaults():
+    parameters = inspect.signature(ProcessMetricsMonitor).parameters
+    defaults = {n: p.default for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD}
+    assert defaults == {
+        "pid": None, "children": True, "sampling_interval": 10.0, "samples_before_logging": 1, "prefix": "process/",
+        "verbose": False, "max_memory_megabytes": None, "max_cpu_count": None,
+    }  # fmt: skip
+    monitor = ProcessMetricsMonitor(samples_before_logging=-3, max_memory_megabytes=5.0, max_cpu_count=2.0)
+    assert (monitor.samples_before_logging, monitor.max_memory_megabytes, monitor.max_cpu_count) == (1, 5.0, 2.0)
+    assert monitor.thread is None and monitor.run_id is None and monitor.step == 0 and monitor.samples == []
+
+
+def test_collect_once_aggregate_and_the_two_limits():
+    monitor = ProcessMetricsMonitor(max_memory_megabytes=1000.0, max_cpu_count=4.0)
+    plain = ProcessMetricsMonitor()
+    first = monitor.collect_once()
+    plain.collect_once()
+    assert list(first) == list(METRICS) and first["cpu_usage_percentage"] == 0.0
+    assert first["memory_usage_percentage"] == pytest.approx(first["memory_rss_megabytes"] / 10)
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        pass
+    quarter, whole = monitor.collect_once()["cpu_usage_percentage"], plain.collect_once()["cpu_usage_percentage"]
+    assert 0 < quarter and quarter * 4 == pytest.approx(whole, rel=0.3)
+    assert monitor.aggregate([]) == {}
+    assert monitor.aggregate([{"a": 1.0, "b": 2.0}, {"a": 3.0}]) == {"a": 2.0, "b": 2.0}
+    assert set(ProcessMetricsMonitor(2**22 + 1).collect_once().values()) == {0.0}
+
+
+@pytest.fixture
+def fake_mlflow(monkeypatch):
+    """As much of MLflow as is asked in the interpreter."""
+    module = types.ModuleType("mlflow")
+    module.logged = []
+    module.active = types.SimpleNamespace(info=types.SimpleNamespace(run_id="7"))
+    module.active_run = lambda: module.active
+    module.get_tracking_uri = lambda: "nothing"
+    module.log_metrics = lambda metrics, step, run_id: module.logged.append((step, run_id, metrics))
+    monkeypatch.setitem(sys.modules, "mlflow", module)
+    return module
+
+
+def test_warnings_and_no_exception(fake_mlflow):
+    with pytest.warns(RuntimeWarning, match="PID 4194305 does not exist. ProcessMetricsMonitor will not start."):
+        ProcessMetricsMonitor(4194305).start()
+    fake_mlflow.active = None
+    with pytest.warns(RuntimeWarning, match="No active MLflow run found. ProcessMetricsMonitor will not start."):
+        ProcessMetricsMonitor().start()
+    ProcessMetricsMonitor().finish()
+
+
+def test_a_method_of_a_subclass_is_called(fake_mlflow):
+    """Then a thread there is: it is what the caller asks for."""
+
+    class Mine(ProcessMetricsMonitor):
+        def publish(self, metrics):
+            seen.append((threading.current_thread().name, metrics))
+            super().publish(metrics)
+
+    seen = []
+    with Mine(sampling_interval=0.05, samples_before_logging=2, prefix="x/") as monitor:
+        poll(lambda: len(seen) > 2, "three batches")
+        with pytest.warns(RuntimeWarning, match="already running"):
+            monitor.start()
+    assert seen[0][0] == "ProcessMetricsMonitor" and set(seen[0][1]) == set(METRICS)
+    steps = [step for step, _, _ in fake_mlflow.logged]
+    assert steps == list(range(len(steps))) and monitor.step == len(steps)
+    assert {run for _, run, _ in fake_mlflow.logged} == {"7"} and "x/num_fds" in fake_mlflow.logged[0][2]
+
+
+KILLED = """
+import os, sys, time
+os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+import mlflow
+from barograph.compat.stouputils import ProcessMetricsMonitor
+mlflow.set_tracking_uri("file:" + sys.argv[1])
+run = mlflow.start_run()
+ProcessMetricsMonitor(sampling_interval=0.1).start()
+print(run.info.run_id, flush=True)
+time.sleep(60)
+"""
+
+
+def test_nothing_is_lost_when_the_interpreter_is_killed(script, tmp_path, monkeypatch):
+    pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    from mlflow.tracking import MlflowClient
+
+    running = script(KILLED, tmp_path / "store")
+    run = running.line()
+    from barograph import runs
+
+    tape = poll(lambda: runs()[0].tape if len(runs()) else None, "a tape")
+    poll(lambda: len(list(tape)) > 8, "samples")
+    running.process.kill()
+    poll(lambda: tape.state == "ended", "the end of the tape")
+    client = MlflowClient("file:" + str(tmp_path / "store"))
+    samples = len(list(tape))
+    points = poll(lambda: [m for m in [client.get_metric_history(run, "process/num_threads")] if len(m) >= samples - 1], "all")[0]
+    assert [p.step for p in points] == list(range(len(points)))
+
+
+def test_the_store_has_what_async_with_logged(tmp_path, script):
+    pytest.importorskip("mlflow")
+    text = textwrap.dedent("""
+        import asyncio, json, os, sys
+        os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+        import mlflow
+        from barograph.compat.stouputils import ProcessMetricsMonitor
+        mlflow.set_tracking_uri("file:" + sys.argv[1])
+        async def main():
+            ticks = 0
+            with mlflow.start_run() as run:
+                async with ProcessMetricsMonitor(sampling_interval=0.1, samples_before_logging=3, prefix="p/") as monitor:
+                    await asyncio.sleep(0.6)
+            found = mlflow.MlflowClient().get_run(run.info.run_id).data.metrics
+            print(json.dumps([monitor.step, sorted(found)]))
+        asyncio.run(main())
+    """)
+    step, names = json.loads(script(text, tmp_path / "store").end())
+    assert 2 <= step <= 6 and names == sorted("p/" + n for n in METRICS)
