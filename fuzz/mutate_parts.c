@@ -95,7 +95,7 @@ static void unpack(struct piece *p, ZSTD_DCtx *z)
 {
     size_t front = p->type == FRAME_BLOCK ? 8 : 0, len = p->payload.len;
     const uint8_t *at = p->payload.at;
-    if (len < front)
+    if (len <= front)
         return;
     if (front) {
         p->t_ns = get_le64(at);
