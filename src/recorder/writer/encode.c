@@ -174,8 +174,7 @@ static bool block_is_full(const struct tape_writer *w, uint64_t t_ns)
 {
     enum { FULL = 64 << 10, KEYS = 6 };
     const uint64_t minute = 60000000000ull;
-    return w->raw >= BLOCK_RAW_MAX - FRAME_RAW_MAX ||
-           ((w->delta_bytes >= FULL || t_ns - w->block_t_ns >= minute) && w->delta_bytes >= KEYS * w->key_bytes);
+    return (w->delta_bytes >= FULL || t_ns - w->block_t_ns >= minute) && w->delta_bytes >= KEYS * w->key_bytes;
 }
 
 static void open_block(struct tape_writer *w, uint64_t t_ns)
@@ -193,7 +192,8 @@ static void open_block(struct tape_writer *w, uint64_t t_ns)
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns)
 {
     uint8_t head[FRAME_HEAD_SIZE] = {0}, t[8];
-    bool opens = !w->block_open || (s && block_is_full(w, t_ns));
+    bool most = w->raw >= BLOCK_RAW_MAX - FRAME_RAW_MAX; /* one more frame is what a reader accepts */
+    bool opens = !w->block_open || most || (s && block_is_full(w, t_ns));
     buf_clear(&w->frame);
     buf_clear(&w->record);
     buf_add(&w->frame, head, sizeof head);
