@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of a tape. The first byte says what the rest is: 0 a whole file, 1 the records of two frames and their
- * bits, 2 a schema, 3 a header; 1 to 3 are compressed and put into frames with correct CRCs, which a fuzzer would not
- * find by itself.
+ * The inside of a tape. The first byte says what the rest is: 0 a whole file, 1 the records of two frames (2 bytes
+ * that say how many bytes the first one has, then both), 2 a schema, 3 a header; 1 to 3 are compressed and put into
+ * frames with correct CRCs, which a fuzzer would not find by itself.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #include "libbaro/sample/sample.h"
 #include "libbaro/tape/format.h"
 #include "libbaro/tape/head.h"
+#include "libbaro/tape/little.h"
 #include "libbaro/tape/schema.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -56,26 +57,23 @@ static void pack(struct buf *payload, ZSTD_CCtx *z, const uint8_t *at, size_t le
     payload->len = out.pos;
 }
 
-/* A quarter of the bytes are bits, the rest is divided into the records of a block's first frame and of the next
- * one. */
 static void add_block(struct buf *b, const uint8_t *data, size_t size)
 {
     ZSTD_CCtx *z = ZSTD_createCCtx();
-    ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, 14); /* zstd's own choice is more than a reader takes */
-    size_t n_bits = size / 4, len = (size - n_bits) / 2;
-    const uint8_t *at = data + n_bits;
-    const uint8_t bits_len[3] = {(uint8_t)n_bits, (uint8_t)(n_bits >> 8), (uint8_t)(n_bits >> 16)};
+    if (size < 2 || !z)
+        return;
+    ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, TAPE_WINDOW_LOG);
+    size_t len = get_le16(data);
+    const uint8_t *at = data + 2, *end = data + size;
+    len = len < size - 2 ? len : size - 2;
     for (uint8_t i = 0; i < 2; i++) {
         struct buf payload = {0};
         uint8_t t[8] = {0};
         if (i == 0)
             buf_add(&payload, t, sizeof t);
         else
-            len = size - n_bits - len;
+            len = (size_t)(end - at);
         pack(&payload, z, at, len);
-        if (n_bits > 0)
-            buf_add(&payload, data, n_bits);
-        buf_add(&payload, bits_len, sizeof bits_len);
         add_frame(b, i == 0 ? FRAME_BLOCK : FRAME_TICK, i, &payload);
         buf_done(&payload);
         at += len;

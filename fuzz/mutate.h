@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Mutants of tapes: a tape is taken apart down to its records, changed at one or more places, and put together again
- * with right zstd streams, bit lengths, CRCs, index and parity, so that the change reaches the code behind these
- * checks.
+ * with right zstd streams, CRCs and index, so that the change reaches the code behind these checks.
  */
 #ifndef FUZZ_MUTATE_H
 #define FUZZ_MUTATE_H
@@ -28,19 +27,18 @@ uint64_t rng_number(struct rng *r); /* mostly one at which arithmetic goes wrong
 
 struct piece {
     uint8_t type, seq;
-    bool unpacked;   /* of a block: t_ns, raw and bits are used in place of payload */
+    bool unpacked;   /* of a block: t_ns and raw are used in place of payload */
     uint64_t offset; /* in the seed; 0: it was not there */
     uint64_t t_ns;
-    struct buf payload, raw, bits;
-    uint32_t bits_len_added; /* the length of the bits is written as so much more than it is */
-    uint32_t len_cut;        /* the head claims so many bytes of payload less */
+    struct buf payload, raw;
+    uint32_t len_cut; /* the head claims so many bytes of payload less */
 };
 
 struct parts {
     uint8_t preamble[TAPE_PREAMBLE_SIZE];
     struct piece *at;
     size_t n, cap;
-    bool keep_index, keep_copy, keep_parity; /* as they are: they are wrong where something before them has changed */
+    bool keep_index; /* as it is: it is wrong where something before it has changed */
 };
 
 bool parts_parse(struct parts *p, struct span file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes at each level of a tape: frames, header, schema, records, bits, index, parity. */
+/* Changes at each level of a tape: frames, header, schema, records, index. */
 #include <string.h>
 
 #include "libbaro/tape/little.h"
@@ -19,8 +19,7 @@ static void level_order(struct parts *p, struct parts *other, struct rng *r)
                                          .unpacked = p->at[i].unpacked,
                                          .t_ns = p->at[i].t_ns,
                                          .payload = p->at[i].payload,
-                                         .raw = p->at[i].raw,
-                                         .bits = p->at[i].bits});
+                                         .raw = p->at[i].raw});
         break;
     case 1:
         parts_insert(p, i, strange);
@@ -176,7 +175,7 @@ static void change_column(struct buf *s, struct place c, struct rng *r)
 {
     struct buf column = {0};
     buf_add(&column, s->at + c.from, c.to - c.from);
-    size_t tail = column.len < 14 ? column.len : 14; /* what follows the texts */
+    size_t tail = column.len < 5 ? column.len : 5; /* what follows the texts */
     size_t at = column.len - 1 - rng_below(r, tail);
     uint8_t value = (uint8_t)rng_below(r, rng_one_in(r, 2) ? 5 : 256);
     if (rng_one_in(r, 3))
@@ -288,12 +287,12 @@ static void change_body(struct buf *raw, struct place at, struct rng *r)
     buf_done(&len);
 }
 
-/* A record of padding or with an unknown tag; sometimes one that compresses very well. */
-static void add_padding(struct buf *raw, size_t at, struct rng *r)
+/* A record with any tag; sometimes one that compresses very well. */
+static void add_zeros(struct buf *raw, size_t at, struct rng *r)
 {
     struct buf with = {0};
     size_t n = rng_one_in(r, 40) ? 3 << 20 : rng_below(r, 3000);
-    buf_byte(&with, rng_one_in(r, 2) ? RECORD_PAD : (uint8_t)rng_below(r, 256));
+    buf_byte(&with, (uint8_t)rng_below(r, 256));
     buf_varint(&with, n);
     if (buf_reserve(&with, n)) {
         memset(with.at + with.len, 0, n);
@@ -320,7 +319,7 @@ static void level_records(struct parts *p, struct parts *other, struct rng *r)
             buf_replace(&one->raw, record, 0, copy.at, copy.len);
         }
         break;
-    case 3: add_padding(&one->raw, record, r); break;
+    case 3: add_zeros(&one->raw, record, r); break;
     case 4: one->raw.len = rng_below(r, one->raw.len); break;
     default: change_body(&one->raw, at, r);
     }
@@ -328,25 +327,6 @@ static void level_records(struct parts *p, struct parts *other, struct rng *r)
 }
 
 /* ---- the rest ---- */
-static void level_bits(struct parts *p, struct parts *other, struct rng *r)
-{
-    struct piece *one = find_unpacked(p, r);
-    (void)other;
-    if (!one)
-        return;
-    switch (rng_below(r, 5)) {
-    case 0: one->bits_len_added = (uint32_t)rng_number(r); break;
-    case 1: one->bits.len = rng_below(r, one->bits.len + 1); break;
-    case 2:
-        if (one->bits.len)
-            memset(one->bits.at, rng_one_in(r, 2) ? 0 : 0xff, one->bits.len);
-        break;
-    default:
-        for (size_t n = 1 + rng_below(r, 6); n > 0; n--)
-            mutate_bytes(&one->bits, 0, one->bits.len, r);
-    }
-}
-
 static void level_time(struct parts *p, struct parts *other, struct rng *r)
 {
     struct piece *one = parts_find(p, FRAME_BLOCK, r);
@@ -358,31 +338,25 @@ static void level_time(struct parts *p, struct parts *other, struct rng *r)
 
 static void level_rest(struct parts *p, struct parts *other, struct rng *r)
 {
-    static const enum frame_type types[] = {FRAME_FOOTER, FRAME_COPY, FRAME_PARITY};
-    enum frame_type type = types[rng_below(r, 3)];
-    struct piece *one = parts_find(p, type, r);
+    struct piece *one = parts_find(p, FRAME_FOOTER, r);
     (void)other;
     if (!one)
         return;
-    mutate_bytes(&one->payload, 0, type == FRAME_PARITY && one->payload.len > 8 ? 8 : one->payload.len, r);
+    mutate_bytes(&one->payload, 0, one->payload.len, r);
     p->keep_index |= rng_one_in(r, 2);
-    p->keep_copy |= rng_one_in(r, 2);
-    p->keep_parity |= rng_one_in(r, 2);
 }
 
 void mutate_parts(struct parts *p, struct parts *other, struct rng *r)
 {
     static void (*const levels[])(struct parts *, struct parts *, struct rng *) = {
-        level_order,   level_head,    level_payload, level_header, level_schema, level_schema, level_records,
-        level_records, level_records, level_bits,    level_bits,   level_time,   level_rest};
+        level_order,   level_head,    level_payload, level_header,  level_schema, level_schema, level_records,
+        level_records, level_records, level_records, level_records, level_time,   level_rest};
     do {
         levels[rng_below(r, sizeof(levels) / sizeof(*levels))](p, other, r);
     } while (p->n > 2 && rng_one_in(r, 3));
     if (rng_one_in(r, 2))
         renumber(p);
     p->keep_index |= rng_one_in(r, 6);
-    p->keep_copy |= rng_one_in(r, 3);
-    p->keep_parity |= rng_one_in(r, 3);
 }
 
 void mutate(struct span seed, struct span other, struct rng *r, struct buf *ret)

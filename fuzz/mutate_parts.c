@@ -5,7 +5,6 @@
 
 #include "base/crc32c.h"
 #include "libbaro/tape/little.h"
-#include "libbaro/tape/parity.h"
 #include "mutate.h"
 
 enum { RAW_MOST = 8 << 20 };
@@ -31,7 +30,6 @@ static void piece_done(struct piece *p)
 {
     buf_done(&p->payload);
     buf_done(&p->raw);
-    buf_done(&p->bits);
 }
 
 void parts_insert(struct parts *p, size_t to, const struct piece *from)
@@ -39,7 +37,6 @@ void parts_insert(struct parts *p, size_t to, const struct piece *from)
     struct piece copy = *from;
     buf_copy(&copy.payload, &from->payload);
     buf_copy(&copy.raw, &from->raw);
-    buf_copy(&copy.bits, &from->bits);
     if (p->n == p->cap) {
         p->cap = 2 * p->cap + 16;
         p->at = realloc(p->at, p->cap * sizeof(*p->at));
@@ -98,19 +95,13 @@ static void unpack(struct piece *p, ZSTD_DCtx *z)
 {
     size_t front = p->type == FRAME_BLOCK ? 8 : 0, len = p->payload.len;
     const uint8_t *at = p->payload.at;
-    if (len < front + BITS_LEN_SIZE)
-        return;
-    size_t n_bits = at[len - 3] | (size_t)at[len - 2] << 8 | (size_t)at[len - 1] << 16;
-    if (n_bits > len - front - BITS_LEN_SIZE)
+    if (len <= front)
         return;
     if (front) {
         p->t_ns = get_le64(at);
         ZSTD_DCtx_reset(z, ZSTD_reset_session_only);
     }
-    size_t packed = len - front - BITS_LEN_SIZE - n_bits;
-    p->unpacked = inflate_into(z, &p->raw, at + front, packed);
-    if (p->unpacked && n_bits)
-        buf_add(&p->bits, at + front + packed, n_bits);
+    p->unpacked = inflate_into(z, &p->raw, at + front, len - front);
 }
 
 bool parts_parse(struct parts *p, struct span file)
@@ -168,10 +159,6 @@ static void pack(struct piece *p, ZSTD_CCtx *z)
     ZSTD_outBuffer out = {p->payload.at, p->payload.cap, p->payload.len};
     ZSTD_compressStream2(z, &out, &in, ZSTD_e_flush);
     p->payload.len = out.pos;
-    if (p->bits.len)
-        buf_add(&p->payload, p->bits.at, p->bits.len);
-    uint32_t n = (uint32_t)p->bits.len + p->bits_len_added;
-    buf_add(&p->payload, (uint8_t[]){(uint8_t)n, (uint8_t)(n >> 8), (uint8_t)(n >> 16)}, BITS_LEN_SIZE);
 }
 
 static uint64_t new_offset(const struct parts *p, const size_t *offsets, uint64_t old)
@@ -213,24 +200,6 @@ static void redo_index(const struct parts *p, struct piece *footer, const size_t
     buf_done(&out);
 }
 
-static void redo_copy(struct piece *p, const struct buf *file, size_t front)
-{
-    buf_clear(&p->payload);
-    for (size_t i = 0; i < front; i++)
-        buf_byte(&p->payload, (uint8_t)~file->at[i]);
-}
-
-static void redo_parity(struct piece *p, const struct buf *file)
-{
-    struct parity_view v;
-    if (!parity_scan(span_of(p->payload.at, p->payload.len), &v) || v.from > file->len || v.len > file->len - v.from)
-        return;
-    uint8_t *columns = p->payload.at + (v.at - p->payload.at);
-    memset(columns, 0, v.columns);
-    for (size_t i = 0; i < v.len; i++)
-        columns[i % v.columns] ^= file->at[v.from + i];
-}
-
 static void add(const struct piece *one, struct buf *out, struct frame_seed seed)
 {
     const uint8_t room[FRAME_HEAD_SIZE] = {0};
@@ -245,10 +214,10 @@ static void add(const struct piece *one, struct buf *out, struct frame_seed seed
 void parts_write(struct parts *p, struct buf *out)
 {
     ZSTD_CCtx *z = ZSTD_createCCtx();
-    size_t *offsets = calloc(p->n + 1, sizeof(*offsets)), front = 0;
+    size_t *offsets = calloc(p->n + 1, sizeof(*offsets));
     if (!z || !offsets)
         abort();
-    ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, 15);
+    ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, TAPE_WINDOW_LOG);
     ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 1);
     buf_add(out, p->preamble, TAPE_PREAMBLE_SIZE);
     struct frame_seed seed = frame_seed(p->preamble + 12);
@@ -259,13 +228,7 @@ void parts_write(struct parts *p, struct buf *out)
             pack(one, z);
         if (one->type == FRAME_FOOTER && !p->keep_index)
             redo_index(p, one, offsets);
-        if (one->type == FRAME_COPY && !p->keep_copy)
-            redo_copy(one, out, front);
-        if (one->type == FRAME_PARITY && !p->keep_parity)
-            redo_parity(one, out);
         add(one, out, seed);
-        if (one->type == FRAME_SCHEMA && !front)
-            front = out->len;
     }
     free(offsets);
     ZSTD_freeCCtx(z);

@@ -112,8 +112,8 @@ struct baro_arrow_options {
  * derived metrics two samples. It ends where the tape ends when it comes there; damage is stepped over, as by
  * baro_tape_next().
  *
- * What was not asked for is not decoded where the format permits that: rows of the job without sums over processes, and
- * events, are read without the processes of their samples.
+ * What was not asked for is not decoded where the format permits that: rows of the job without sums over processes,
+ * events, and readings of the machine and of other entities, are read without the processes of their samples.
  * @param rows a kind, or BARO_ROWS_EVENT: baro_rows_find()
  * @param columns a list as baro_columns_new() takes it; NULL: as `baro export` without --columns.
  * @param options NULL: all rows.

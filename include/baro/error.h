@@ -24,7 +24,7 @@ extern "C" {
 /** Codes that no errno value says well. They lie outside the range of errno. */
 enum baro_code {
     BARO_E_NOT_TAPE = -5001, /**< the file is not a tape */
-    BARO_E_VERSION = -5002,  /**< the tape needs a newer reader */
+    BARO_E_VERSION = -5002,  /**< the tape needs a newer reader, or is older than 0.1 */
     BARO_E_CORRUPT = -5003,  /**< damaged beyond what recovery can step over */
     BARO_E_EMPTY = -5004,    /**< a tape without a single whole frame */
     BARO_E_SYNTAX = -5005,   /**< text that can't be parsed: a unit, a time, a metric, kernel text */

@@ -212,7 +212,8 @@ BARO_API void baro_exit_free(struct baro_exit *e);
 
 /** @return "target", "event", "scan", "adopted"; "unknown" for a number that this library does not know. */
 BARO_API const char *baro_origin_name(enum baro_origin origin);
-/** @return "last_look" (of BARO_EXIT_LAST_SAMPLE), "event", "perf", "taskstats", "zombie", "wait4"; else "unknown". */
+/** @return "last_sample" (of BARO_EXIT_LAST_SAMPLE), "event", "perf", "taskstats", "zombie", "wait4"; else "unknown".
+ */
 BARO_API const char *baro_exit_source_name(enum baro_exit_source source);
 
 #ifdef __cplusplus

@@ -158,7 +158,7 @@ BARO_API const char *baro_tape_state_name(enum baro_tape_state state);
 /**
  * Waits until the file has other bytes than when it was waited for last. To follow a tape, call baro_tape_next() until
  * it returns 0, then this, and begin again.
- * @param timeout_ms 0: look and return; negative: wait as long as it takes.
+ * @param timeout_ms 0: check and return; negative: wait as long as it takes.
  * @return 1: read on; 0: the time passed; BARO_E_ENDED: all was read and nobody writes the tape any more; or -errno.
  */
 BARO_API int baro_tape_wait(struct baro_tape *tape, int timeout_ms, struct baro_error *err);

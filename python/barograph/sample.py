@@ -319,7 +319,7 @@ class Exit(Values):
 
     @property
     def source(self) -> str:
-        """Where the values come from: "wait4", "taskstats", "perf", "zombie", "event" or "last_look"."""
+        """Where the values come from: "wait4", "taskstats", "perf", "zombie", "event" or "last_sample"."""
         return text(lib.baro_exit_source_name(lib.baro_exit_source_of(self._handle.pointer)))
 
     @property

@@ -24,7 +24,7 @@ static uint64_t value_at(unsigned tick, unsigned process, unsigned metric)
     }
 }
 
-enum { V1_ABSENT = 8 }; /* reasons as of format 1 */
+enum { V1_ABSENT = 9 }; /* reasons as of format 1 */
 
 static uint8_t absent_at(unsigned tick, unsigned process, unsigned metric)
 {
@@ -34,7 +34,7 @@ static uint8_t absent_at(unsigned tick, unsigned process, unsigned metric)
 }
 
 /* The kinds as of format 1: later ones may have more columns. */
-enum { V1_PROCESS = 32, V1_JOB = 21, V1_EXIT = 13, V1_RECORDER = 10, TICKS = 12, LIVING = 3 };
+enum { V1_PROCESS = 38, V1_JOB = 38, V1_EXIT = 23, V1_RECORDER = 12, TICKS = 12, LIVING = 3 };
 
 #ifdef MAKE_GOLDEN
 static void fill(uint64_t *value, uint8_t *absent, unsigned n, unsigned tick, unsigned process)

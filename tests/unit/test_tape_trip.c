@@ -157,12 +157,41 @@ static int tear_down(void **state)
     return unlink(*state);
 }
 
+/* What compresses well becomes more than a block may have, also without a sample: the writer goes on to a new one. */
+static void test_much_in_few_bytes(void **state)
+{
+    enum { LONG = 120 << 10, MANY = 1300 };
+    struct tape_writer *w = new_tape(*state, NULL);
+    char *text = malloc(LONG);
+    struct baro_event e = {.kind = BARO_EVENT_WARNING, .text = text};
+    struct baro_tape *t;
+    struct baro_record r;
+    size_t n = 0;
+    memset(text, 'a', LONG - 1);
+    text[LONG - 1] = 0;
+    for (e.t_ns = 0; e.t_ns < MANY; e.t_ns++) {
+        tape_writer_event(w, &e);
+        assert_int_equal(tape_writer_commit(w, NULL, NULL), 0);
+    }
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    assert_true(tape_writer_bytes(w) < (uint64_t)LONG * MANY / 100);
+    tape_writer_free(w);
+    assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
+    for (; baro_tape_next(t, &r, NULL) == 1; n++)
+        assert_int_equal(r.kind, BARO_RECORD_EVENT);
+    assert_int_equal(n, MANY);
+    assert_int_equal(baro_tape_damage(t), 0);
+    baro_tape_close(t);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_seek),
         cmocka_unit_test(test_schema_packed),
+        cmocka_unit_test(test_much_in_few_bytes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

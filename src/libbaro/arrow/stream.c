@@ -265,10 +265,14 @@ static bool of_job_alone(const struct baro_column *c)
 /* What has to be decoded for these columns. */
 static enum tape_part part_of(int rows, const struct baro_columns *c)
 {
+    if (rows == BARO_ROWS_EVENT)
+        return PART_EVENTS;
+    if (rows >= BARO_KIND_HOST)
+        return PART_MACHINE;
     bool alone = rows == BARO_KIND_JOB;
     for (size_t i = 0; alone && i < baro_columns_count(c); i++)
         alone = of_job_alone(baro_columns_get(c, i));
-    return rows == BARO_ROWS_EVENT ? PART_EVENTS : alone ? PART_JOB : PART_ALL;
+    return alone ? PART_JOB : PART_ALL;
 }
 
 static int make(struct stream **ret, struct baro_tape *tape, struct baro_columns *chosen, int rows,

@@ -398,8 +398,8 @@ const char *baro_origin_name(enum baro_origin origin)
 const char *baro_exit_source_name(enum baro_exit_source source)
 {
     static const char *const names[EXIT_SOURCE_COUNT] = {
-        [BARO_EXIT_LAST_SAMPLE] = "last_look", [BARO_EXIT_EVENT] = "event",   [BARO_EXIT_PERF] = "perf",
-        [BARO_EXIT_TASKSTATS] = "taskstats",   [BARO_EXIT_ZOMBIE] = "zombie", [BARO_EXIT_WAIT4] = "wait4",
+        [BARO_EXIT_LAST_SAMPLE] = "last_sample", [BARO_EXIT_EVENT] = "event",   [BARO_EXIT_PERF] = "perf",
+        [BARO_EXIT_TASKSTATS] = "taskstats",     [BARO_EXIT_ZOMBIE] = "zombie", [BARO_EXIT_WAIT4] = "wait4",
     };
     return (unsigned)source < EXIT_SOURCE_COUNT ? names[source] : "unknown";
 }

@@ -10,29 +10,19 @@
 #include "libbaro/sample/sample.h"
 #include "libbaro/tape/row.h"
 
-enum { CMDLINE_CUT = 256, ROWS_END = 1, ROWS_GAP = 2 };
+enum { CMDLINE_CUT = 256 };
 
 struct block {
     uint64_t t_ns, step_ns; /* of the last sample; its distance to the one before */
     uint32_t id;
     int32_t pid;
-    uint64_t start, first_ns;          /* of the last info or exit */
-    uint64_t fresh_value[COLUMNS_MAX]; /* the last new process, with counters as 0; the next new one differs from it */
-    uint8_t fresh_absent[COLUMNS_MAX];
-    uint16_t gap_size, run_size; /* of the numbers in rows */
-    struct shapes process, fresh, job, recorder, exit;
-};
-
-/* The same for the entities of one kind. It is allocated only for tapes that have them, because it is large. */
-struct kind_block {
-    uint32_t id; /* of the last info */
-    uint16_t gone_size, gap_size;
-    struct shapes known, fresh;
+    uint64_t start, first_ns; /* of the last info or exit */
+    struct row fresh, exit;   /* the last new process, the last exit: the next one is written as differences to it */
 };
 
 /* The machine's record (tag 6) has the kinds from the host to the control groups; each later kind has records of its
  * own (tag 9). */
-enum { MACHINE_KINDS = BARO_KIND_CGROUP + 1 - BARO_KIND_HOST, GONE_END = 1, GONE_GAP = 2, ENTITIES_MAX = 1 << 16 };
+enum { MACHINE_KINDS = BARO_KIND_CGROUP + 1 - BARO_KIND_HOST, ENTITIES_MAX = 1 << 16 };
 
 /* The limit of all kinds in records of their own together: each row counts as its columns plus ROW_WEIGHT. A row of 12
  * columns counts as 16, so there may be 16384 of them. */
@@ -45,15 +35,10 @@ enum cmdline_form { CMDLINE_NONE, CMDLINE_WHOLE, CMDLINE_FRONT, CMDLINE_FORM_MAX
 /* cut: the command line is written truncated, because the whole one is earlier on this tape. */
 void info_write(struct buf *out, struct block *b, const struct baro_process *p, bool cut);
 /* texts_known: name and command line are those of the living process with this id at the last sample of this block. */
-void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct tape_columns *c,
-                const struct baro_exit *e, bool texts_known);
+void exit_write(struct buf *out, struct block *b, const struct tape_columns *c, const struct baro_exit *e,
+                bool texts_known);
 /* attributes: as attributes_write() made them; empty: none. */
 void event_write(struct buf *out, const struct block *b, const struct baro_event *e, struct span attributes);
-
-/* The row that the row of the i-th entity is written as differences to: its own old one, or for a new entity that of
- * the entity before it in the list, with counters as 0. rows: of the whole list, one after the other. */
-void entity_old_row(const struct tape_columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i,
-                    bool fresh, uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent);
 
 /* whole: with owner and attributes, which a machine's record does not have. */
 void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e, bool whole);
@@ -78,12 +63,9 @@ struct exit_texts {
 
 bool info_scan(struct span *in, struct block *b, struct info *ret);
 bool entity_info_scan(struct span *in, uint32_t *last_id, bool whole, struct entity_info *ret);
-/* Values go to value and absent, of the tape's columns, which are zero before. */
-bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct tape_columns *c,
-               struct baro_exit *ret, struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent);
-/* Takes the bits of an exit, so that those behind them can be read. Whose exit it is, is not known: the processes
- * before it in the block were not read. */
-bool exit_skip(struct span *in, struct bits_in *bits, struct block *b, const struct tape_columns *c);
+/* The values are in b->exit then. */
+bool exit_scan(struct span *in, struct block *b, const struct tape_columns *c, struct baro_exit *ret,
+               struct exit_texts *ret_texts);
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text,
                 struct span *ret_attributes);
 

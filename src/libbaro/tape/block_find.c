@@ -121,19 +121,11 @@ static int walk(struct baro_tape *t, uint64_t t_ns)
         }
         /* No head here, or its length points behind the end of the file: the tape is truncated, or not complete yet, or
          * the length of the frame before was wrong. */
-        uint64_t at, scan_end = t->scan_end,
-                     bad = before && file_frame(t, before, &head, &payload) != FRAME_GOOD ? before : t->walked;
+        uint64_t at, scan_end = t->scan_end;
         r = file_find(t, before ? before + 1 : t->walked, &at);
         t->scan_end = scan_end;
         if (r <= 0)
             return r;
-        r = repair_frame(t, bad, at);
-        if (r < 0)
-            return r;
-        if (r == 1) {
-            t->walked = bad;
-            continue;
-        }
         t->walked = at;
         while (t->n_blocks > 0 && t->blocks[t->n_blocks - 1].offset >= at)
             t->n_blocks--;

@@ -159,39 +159,17 @@ static bool scan_exit_facts(struct span *in, struct baro_exit *ret, bool *ret_kn
     return true;
 }
 
-bool exit_scan(struct span *in, struct bits_in *bits, struct block *b, const struct tape_columns *c,
-               struct baro_exit *ret, struct exit_texts *ret_texts, uint64_t *value, uint8_t *absent)
+bool exit_scan(struct span *in, struct block *b, const struct tape_columns *c, struct baro_exit *ret,
+               struct exit_texts *ret_texts)
 {
-    struct tape_row row;
-    bool run;
+    unsigned flags;
     if (!scan_delta(in, b->t_ns, &ret->t_ns) || !scan_identity(in, b, &ret->id, &ret->key) ||
         !scan_parent(in, ret->key, &ret->parent) || !scan_exit_facts(in, ret, &ret_texts->known))
         return false;
     if (!ret_texts->known &&
         (!scan_text(in, &ret_texts->name) || !scan_cmdline(in, &ret_texts->form, &ret_texts->cmdline)))
         return false;
-    return row_scan_shape(in, bits, c, &b->exit, &row, &run) && !run &&
-           row_scan_values(in, bits, c, &b->exit, &row, value, absent);
-}
-
-bool exit_skip(struct span *in, struct bits_in *bits, struct block *b, const struct tape_columns *c)
-{
-    enum { NUMBERS = 6 }; /* time and identities */
-    uint64_t value[COLUMNS_MAX] = {0};
-    uint8_t absent[COLUMNS_MAX] = {0};
-    struct exit_texts texts;
-    struct baro_exit exit;
-    struct tape_row row;
-    int64_t v;
-    bool run, ok = true;
-    for (unsigned i = 0; ok && i < NUMBERS; i++)
-        ok = scan_zigzag(in, &v);
-    if (!ok || !scan_exit_facts(in, &exit, &texts.known))
-        return false;
-    if (!texts.known && (!scan_text(in, &texts.name) || !scan_cmdline(in, &texts.form, &texts.cmdline)))
-        return false;
-    return row_scan_shape(in, bits, c, &b->exit, &row, &run) && !run &&
-           row_scan_values(in, bits, c, &b->exit, &row, value, absent);
+    return row_scan(in, c, b->exit.value, b->exit.absent, &flags);
 }
 
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text,

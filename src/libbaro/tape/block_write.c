@@ -53,25 +53,6 @@ void info_write(struct buf *out, struct block *b, const struct baro_process *p, 
     write_cmdline(out, p->cmdline, cut);
 }
 
-void entity_old_row(const struct tape_columns *c, const uint64_t *rows, const uint8_t *absent_rows, size_t i,
-                    bool fresh, uint64_t now_ns, uint64_t *ret_value, uint8_t *ret_absent)
-{
-    if (fresh && i == 0) {
-        memset(ret_value, 0, c->n * sizeof *ret_value);
-        memset(ret_absent, 0, c->n);
-    } else {
-        size_t at = (fresh ? i - 1 : i) * c->n;
-        memcpy(ret_value, rows + at, c->n * sizeof *ret_value);
-        memcpy(ret_absent, absent_rows + at, c->n);
-    }
-    for (unsigned k = 0; k < c->n; k++) {
-        if (fresh && !c->at[k].falls)
-            ret_value[k] = 0;
-        if (c->at[k].predictor == PREDICT_TIME)
-            ret_value[k] = now_ns;
-    }
-}
-
 /* With its length: a reader skips what it does not know. */
 static void write_owner(struct buf *out, const struct baro_entity_owner *owner)
 {
@@ -102,14 +83,9 @@ void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_ent
     attributes_write(out, e->attribute, e->n_attributes);
 }
 
-void exit_write(struct buf *out, struct bits *bits, struct block *b, const struct tape_columns *c,
-                const struct baro_exit *e, bool texts_known)
+void exit_write(struct buf *out, struct block *b, const struct tape_columns *c, const struct baro_exit *e,
+                bool texts_known)
 {
-    static const uint64_t zero_value[EXIT_MAX];
-    static const uint8_t zero_absent[EXIT_MAX];
-    struct row_values old = {zero_value, zero_absent}, new = {e->value, e->absent};
-    struct tape_row row;
-
     buf_zigzag(out, (int64_t)(e->t_ns - b->t_ns));
     write_identity(out, b, e->id, e->key);
     write_parent(out, e->key, e->parent);
@@ -125,8 +101,9 @@ void exit_write(struct buf *out, struct bits *bits, struct block *b, const struc
         write_text(out, name, strlen(name));
         write_cmdline(out, e->cmdline, false);
     }
-    row_compare(c, old, new, &row);
-    row_write(out, bits, c, &b->exit, &row, old, new);
+    row_write(out, c, b->exit.value, b->exit.absent, e->value, e->absent, 0);
+    memcpy(b->exit.value, e->value, sizeof e->value);
+    memcpy(b->exit.absent, e->absent, sizeof e->absent);
 }
 
 void event_write(struct buf *out, const struct block *b, const struct baro_event *e, struct span attributes)

@@ -29,14 +29,11 @@ static int read_preamble(struct baro_tape *t, const char *path, struct baro_erro
     const uint8_t *p;
     size_t len;
     int r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
-    if (r == 0 && len >= TAPE_PREAMBLE_SIZE &&
-        (memcmp(p, TAPE_MAGIC, TAPE_MAGIC_SIZE) != 0 || get_le32(p + 20) != crc32c(0, p, 20))) {
-        r = repair_front(t);
-        if (r >= 0)
-            r = file_view(t, 0, TAPE_PREAMBLE_SIZE, &p, &len);
-    }
     if (r < 0)
         return error_set(err, r, "can't read %s: %s", path, strerror(-r));
+    if (len >= TAPE_MAGIC_SIZE && memcmp(p, TAPE_MAGIC_BEFORE, TAPE_MAGIC_SIZE) == 0)
+        return error_set(err, BARO_E_VERSION,
+                         "%s was written by a development version before 0.1, whose tapes can't be read", path);
     if (len > 0 && memcmp(p, TAPE_MAGIC, len < TAPE_MAGIC_SIZE ? len : TAPE_MAGIC_SIZE) != 0)
         return error_set(err, BARO_E_NOT_TAPE, "%s is not a tape", path);
     if (len < TAPE_PREAMBLE_SIZE)
@@ -50,14 +47,13 @@ static int read_preamble(struct baro_tape *t, const char *path, struct baro_erro
     return 0;
 }
 
-/* The bits of `wanted` are columns on the tape; in memory they are metrics of this library. */
-static void map_wanted(struct baro_tape *t)
+/* The bits on the tape are its columns; in memory they are metrics of this library. */
+static void map_wanted(struct baro_tape *t, const uint8_t *columns)
 {
-    uint64_t wanted = 0;
-    for (unsigned c = 0; c < t->schema.kind[BARO_KIND_PROCESS]->columns.n; c++)
-        if (t->header.wanted >> c & 1 && t->schema.kind[BARO_KIND_PROCESS]->metric[c] < PROCESS_MAX)
-            wanted |= 1ull << t->schema.kind[BARO_KIND_PROCESS]->metric[c];
-    t->header.wanted = wanted;
+    const struct tape_kind *k = t->schema.kind[BARO_KIND_PROCESS];
+    for (unsigned c = 0; c < k->columns.n; c++)
+        if (columns[c / 8] >> c % 8 & 1 && k->metric[c] < PROCESS_MAX)
+            t->header.wanted |= 1ull << k->metric[c];
 }
 
 static int unpack_schema(const struct frame_head *head, const uint8_t *payload, struct baro_tape *t)
@@ -76,42 +72,24 @@ static int unpack_schema(const struct frame_head *head, const uint8_t *payload, 
     return r;
 }
 
-/* Repairs the front from the copy at the end of the tape; if the tape has no end yet, by parity. */
-static int repair_front_frame(struct baro_tape *t)
-{
-    uint64_t next, scan_end = t->scan_end;
-    int r = repair_front(t);
-    if (r != 0)
-        return r;
-    r = file_find(t, t->pos + 1, &next);
-    t->scan_end = scan_end;
-    return r == 1 ? repair_frame(t, t->pos, next) : r;
-}
-
 /* Reads header and schema, in that order; frames of unknown types may be between them. */
 static int read_front(struct baro_tape *t, const char *path, struct baro_error *err)
 {
     bool have_header = false, have_schema = false;
+    uint8_t wanted[WANTED_SIZE];
     while (!have_header || !have_schema) {
         struct frame_head head;
         const uint8_t *payload;
         int r = file_frame(t, t->pos, &head, &payload);
         if (r == FRAME_SHORT)
             return error_set(err, BARO_E_EMPTY, "%s holds less than a tape's header", path);
-        if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK))) {
-            int repaired = repair_front_frame(t);
-            if (repaired < 0)
-                return error_set(err, repaired, "can't read %s: %s", path, strerror(-repaired));
-            if (repaired)
-                continue;
-        }
         /* If the disk was full at first and the file could not be truncated, the writer began again after that. */
         if (r == FRAME_BAD && file_find(t, t->pos + 1, &t->pos) == 1)
             continue;
         if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK)))
             return error_set(err, BARO_E_CORRUPT, "%s has a damaged header", path);
         if (r == FRAME_GOOD && head.type == FRAME_HEADER && !have_header) {
-            r = head_scan(span_of(payload, head.len), &t->header);
+            r = head_scan(span_of(payload, head.len), &t->header, wanted);
             have_header = true;
         } else if (r == FRAME_GOOD && head.type == FRAME_SCHEMA && !have_schema) {
             r = unpack_schema(&head, payload, t);
@@ -123,7 +101,7 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
             return error_set(err, r, "can't read %s: %s", path, strerror(-r));
         t->pos += FRAME_HEAD_SIZE + (uint64_t)head.len;
     }
-    map_wanted(t);
+    map_wanted(t, wanted);
     return 0;
 }
 
@@ -134,7 +112,7 @@ int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err)
     if (r == 0)
         r = read_front(t, name, err);
     /* The largest window that a writer uses. A larger one would take memory that the file's size does not limit. */
-    ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, 20);
+    ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, TAPE_WINDOW_LOG);
     t->first = t->known_from = t->walked = t->pos;
     return r;
 }
@@ -242,7 +220,6 @@ void baro_tape_close(struct baro_tape *t)
     head_done(&t->header);
     schema_done(&t->schema);
     buf_done(&t->window);
-    repair_done(t);
     free(t->blocks);
     free(t);
 }
@@ -257,8 +234,6 @@ static int report_damage(struct baro_tape *t, uint64_t bytes, struct baro_record
     return 1;
 }
 
-enum { REPAIRED = 2 };
-
 /* There is no good frame at pos. If a good one follows, this is damage; otherwise it is a tail that may still be
  * completed. */
 static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
@@ -271,13 +246,7 @@ static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_e
         t->window.len = 0; /* the writer may truncate it and write it again */
         return 0;
     }
-    r = repair_frame(t, t->pos, at);
-    if (r < 0)
-        return error_set(err, r, "can't read the tape: %s", strerror(-r));
-    if (r == 1)
-        return REPAIRED;
     uint64_t bytes = at - t->pos;
-    t->may_go_on = t->block_good && bytes < 256 * FRAME_HEAD_SIZE;
     t->pos = at;
     return report_damage(t, bytes, ret);
 }
@@ -292,11 +261,6 @@ static int take_frame(struct baro_tape *t, const struct frame_head *head, const 
         t->complete = true;
     if (head->type != FRAME_BLOCK && head->type != FRAME_TICK)
         return 0;
-    /* No frame of this block was damaged: the bytes can hold fewer than 256 frames, and this frame has the expected
-     * seq. */
-    if (head->type == FRAME_TICK && t->may_go_on && head->seq == t->seq)
-        t->block_good = true;
-    t->may_go_on = false;
     if (head->type == FRAME_TICK && !t->block_good) {
         t->damage += size; /* the damage of this block was reported already */
         return 0;
@@ -325,7 +289,7 @@ static int next_frame(struct baro_tape *t, struct baro_record *ret, struct baro_
         return take_frame(t, &head, payload, ret, err);
     r = step_over(t, ret, err);
     *ret_end = r == 0;
-    return r == REPAIRED ? 0 : r;
+    return r;
 }
 
 int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)

@@ -43,16 +43,9 @@ struct kind_state {
     struct baro_entity **at;
     size_t n, cap;
     struct tape_entity *free;
-    bool used;       /* it has rows in this block */
-    bool whole;      /* its infos have owner and attributes */
-    uint64_t weight; /* the part of its rows in the cursor's entity_weight */
-    struct kind_block block;
-};
-
-struct tape_patch {
-    uint64_t at;
-    size_t len;
-    uint8_t *bytes;
+    bool whole;       /* its infos have owner and attributes */
+    uint64_t weight;  /* the part of its rows in the cursor's entity_weight */
+    uint32_t last_id; /* of the last info */
 };
 
 struct tape_block {
@@ -69,12 +62,12 @@ struct tape_segments {
     bool stay;              /* at the end of this one nothing else is read */
 };
 
-/* What a cursor decodes: a frame has the values of exits, the job, processes and entities one behind the other, and
- * what stands behind the last one that is wanted need not be decoded. */
+/* What a cursor decodes: of records that are not wanted nothing but their length is read. */
 enum tape_part {
     PART_ALL,
-    PART_JOB,   /* samples with job and recorder alone, events, limits; no exits */
-    PART_EVENTS /* events and limits; of samples the times alone */
+    PART_MACHINE, /* samples without processes, events, limits; no exits */
+    PART_JOB,     /* of samples job and recorder alone */
+    PART_EVENTS   /* events and limits; of samples the times alone */
 };
 
 struct baro_tape {
@@ -96,12 +89,6 @@ struct baro_tape {
     uint64_t stop_at; /* frames from this offset on are not read; 0: no limit */
     uint64_t first;   /* offset of the first frame after header and schema */
     struct frame_seed seed;
-    struct tape_patch *patches; /* damaged bytes of the file that were repaired */
-    size_t n_patches;
-    uint64_t repair_work;
-    bool front_repaired; /* a repair of the front was tried */
-    /* the damaged bytes lay between two frames of a block, as far as is known: the block may go on */
-    bool may_go_on;
     struct buf window; /* bytes of the file from window_at on */
     uint64_t window_at;
     uint64_t scan_end; /* no good frame begins between pos and this offset */
@@ -110,15 +97,12 @@ struct baro_tape {
     struct schema schema;
 
     ZSTD_DCtx *zstd;
-    struct buf raw; /* one frame, decompressed */
-    struct buf low; /* the low-order bits of the frame */
-    struct bits_in bits;
-    struct span rest;                 /* the records of the frame that were not delivered yet */
-    uint64_t frame_size;              /* size of that frame in the file */
-    bool block_good;                  /* all frames of the block so far were read */
-    uint8_t seq;                      /* expected seq of the next frame */
-    uint64_t raw_total, packed_total; /* bytes of the block */
-    uint64_t raw_read, packed_read;   /* bytes of all blocks since the last seek */
+    struct buf raw;      /* one frame, decompressed */
+    struct span rest;    /* the records of the frame that were not delivered yet */
+    uint64_t frame_size; /* size of that frame in the file */
+    bool block_good;     /* all frames of the block so far were read */
+    uint8_t seq;         /* expected seq of the next frame */
+    uint64_t raw_total;  /* bytes of the block so far, decompressed */
     struct block block;
 
     struct baro_process **processes;
@@ -200,12 +184,7 @@ bool block_holds(struct baro_tape *t, size_t i);
  * code. */
 int block_find(struct baro_tape *t, uint64_t *at, uint64_t end, struct tape_block *ret);
 
-/* repair.c: repairs a damaged frame; next: the next good one. Returns 1 if it can be read now, 0, or -errno. */
-int repair_frame(struct baro_tape *t, uint64_t frame, uint64_t next);
-int repair_front(struct baro_tape *t); /* the same for all that is before the first block */
-void repair_apply(const struct baro_tape *t, uint64_t at, uint8_t *bytes, size_t len);
-void repair_done(struct baro_tape *t);
-int file_in_time(const struct baro_tape *t); /* 0, or -ETIME */
+int file_in_time(const struct baro_tape *t); /* file.c: 0, or -ETIME */
 
 /* decode.c. Return 1 for a record, 0 if the frame has no more, BARO_E_CORRUPT or -ENOMEM. */
 int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload);

@@ -9,21 +9,11 @@
 #include "libbaro/tape/head.h"
 #include "libbaro/tape/little.h"
 
-static uint64_t allowed(const struct baro_tape *t)
-{
-    uint64_t block = BLOCK_RAW_FREE + BLOCK_RAW_RATIO * t->packed_total - t->raw_total;
-    uint64_t tape = TAPE_RAW_FREE + BLOCK_RAW_RATIO * t->packed_read;
-    tape =
-        tape > t->raw_read ? tape - t->raw_read : 0; /* a tape of thousands of blocks, each within the limit of one */
-    block = block < tape ? block : tape;
-    return block < FRAME_RAW_MAX ? block : FRAME_RAW_MAX;
-}
-
 static int unpack(struct baro_tape *t, const uint8_t *at, size_t len)
 {
     enum { STEP = 16 << 10 };
     ZSTD_inBuffer in = {at, len, 0};
-    uint64_t before = t->raw_total, limit = allowed(t);
+    uint64_t before = t->raw_total, left = BLOCK_RAW_MAX - before, limit = left < FRAME_RAW_MAX ? left : FRAME_RAW_MAX;
     buf_clear(&t->raw);
     for (;;) {
         if (!buf_reserve(&t->raw, STEP)) {
@@ -46,24 +36,6 @@ static int unpack(struct baro_tape *t, const uint8_t *at, size_t len)
     }
 }
 
-/* Copies the bits, because the file's window will be filled with other bytes. Without memory for that the frame is not
- * damaged. */
-static int take_bits(struct baro_tape *t, const uint8_t *payload, size_t *len)
-{
-    if (*len < BITS_LEN_SIZE)
-        return BARO_E_CORRUPT;
-    const uint8_t *end = payload + *len - BITS_LEN_SIZE;
-    size_t n = end[0] | (size_t)get_le16(end + 1) << 8;
-    if (n > *len - BITS_LEN_SIZE)
-        return BARO_E_CORRUPT;
-    buf_clear(&t->low);
-    t->low.failed = false;
-    buf_add(&t->low, end - n, n);
-    t->bits = (struct bits_in){t->low.at, 0, (uint64_t)n * 8};
-    *len -= BITS_LEN_SIZE + n;
-    return t->low.failed ? -ENOMEM : 0;
-}
-
 int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload)
 {
     size_t skip = 0;
@@ -74,7 +46,7 @@ int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8
             return BARO_E_CORRUPT;
         skip = 8;
         ZSTD_DCtx_reset(t->zstd, ZSTD_reset_session_only);
-        t->raw_total = t->packed_total = 0;
+        t->raw_total = 0;
         t->seq = 0;
         state_new_block(t);
         t->block_good = true;
@@ -84,12 +56,7 @@ int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8
     t->seq++;
     payload += skip;
     size_t len = head->len - skip;
-    t->packed_total += len;
-    t->packed_read += head->len;
-    int r = take_bits(t, payload, &len);
-    if (r == 0)
-        r = unpack(t, payload, len);
-    t->raw_read += t->raw.len;
+    int r = unpack(t, payload, len);
     if (r == 0)
         t->rest = span_of(t->raw.at, t->raw.len);
     return r;
@@ -116,6 +83,11 @@ static bool is_of_sample(unsigned tag)
     return tag == RECORD_ROWS || tag == RECORD_MACHINE || tag == RECORD_DECLARE || tag == RECORD_ENTITIES;
 }
 
+static bool is_wanted(enum tape_part part, unsigned tag)
+{
+    return part == PART_ALL || (part == PART_MACHINE && tag != RECORD_ROWS);
+}
+
 static int next_sample(struct baro_tape *t, struct span body, struct baro_record *ret)
 {
     size_t next = 0;
@@ -125,7 +97,7 @@ static int next_sample(struct baro_tape *t, struct span body, struct baro_record
         struct span before = t->rest;
         if (!scan_record(&t->rest, &tag, &body))
             return BARO_E_CORRUPT;
-        if (t->part != PART_ALL && is_of_sample(tag)) {
+        if (is_of_sample(tag) && !is_wanted(t->part, tag)) {
             continue;
         } else if (tag == RECORD_ROWS) {
             r = state_rows(t, body, &next);
@@ -197,14 +169,14 @@ static int next_exit(struct baro_tape *t, struct span body, struct baro_record *
 {
     struct baro_exit *e = &t->exit;
     struct exit_texts texts = {0};
-    uint64_t value[COLUMNS_MAX] = {0};
-    uint8_t absent[COLUMNS_MAX] = {0};
     memset(e, 0, sizeof *e);
     memset(e->absent, BARO_ABSENT_UNKNOWN, sizeof e->absent);
-    if (!exit_scan(&body, &t->bits, &t->block, &t->schema.kind[BARO_KIND_EXIT]->columns, e, &texts, value, absent))
+    const struct tape_kind *k = t->schema.kind[BARO_KIND_EXIT];
+    const struct row *row = &t->block.exit;
+    if (!exit_scan(&body, &t->block, &k->columns, e, &texts))
         return BARO_E_CORRUPT;
-    scatter(t->schema.kind[BARO_KIND_EXIT], value, absent, e->value, e->absent, &t->exit_extra);
-    view_extras(&t->exit_extra, t->schema.kind[BARO_KIND_EXIT]);
+    scatter(k, row->value, row->absent, e->value, e->absent, &t->exit_extra);
+    view_extras(&t->exit_extra, k);
     e->extra = &t->exit_extra.view;
     if (!set_exit_texts(t, e, &texts))
         return t->text.failed ? -ENOMEM : BARO_E_CORRUPT;
@@ -212,13 +184,6 @@ static int next_exit(struct baro_tape *t, struct span body, struct baro_record *
     ret->t_ns = e->t_ns;
     ret->u.exit = e;
     return 1;
-}
-
-/* The bits of a sample are behind those of the exits in its frame. */
-static int skip_exit(struct baro_tape *t, struct span body)
-{
-    const struct tape_columns *c = &t->schema.kind[BARO_KIND_EXIT]->columns;
-    return t->part == PART_EVENTS || exit_skip(&body, &t->bits, &t->block, c) ? 0 : BARO_E_CORRUPT;
 }
 
 static bool set_attributes(struct baro_tape *t, struct span from)
@@ -287,7 +252,7 @@ int decode_next(struct baro_tape *t, struct baro_record *ret)
         if (tag == RECORD_SAMPLE)
             r = next_sample(t, body, ret);
         else if (tag == RECORD_EXIT)
-            r = t->part == PART_ALL ? next_exit(t, body, ret) : skip_exit(t, body);
+            r = t->part == PART_ALL ? next_exit(t, body, ret) : 0;
         else if (tag == RECORD_EVENT)
             r = next_event(t, body, ret);
         else if (tag == RECORD_LIMITS)
@@ -327,7 +292,6 @@ void decode_reset(struct baro_tape *t)
 {
     t->rest = span_of("", 0);
     t->block_good = false;
-    t->raw_read = t->packed_read = 0;
     t->limits = t->header.limits;
     t->limits_delivered = false;
     state_new_block(t);
@@ -339,7 +303,6 @@ void decode_done(struct baro_tape *t)
     state_done(t);
     ZSTD_freeDCtx(t->zstd);
     buf_done(&t->raw);
-    buf_done(&t->low);
     buf_done(&t->text);
     buf_done(&t->attributes);
 }

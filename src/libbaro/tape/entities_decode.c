@@ -88,9 +88,7 @@ static void forget_kind(struct kind_state *l)
 {
     while (l->n > 0)
         give(l, l->at[--l->n]);
-    if (l->used)
-        memset(&l->block, 0, sizeof l->block);
-    l->used = false;
+    l->last_id = 0;
     l->weight = 0;
     l->view.rows.read_ns = 0;
 }
@@ -125,15 +123,13 @@ void entities_done(struct baro_tape *t)
     }
 }
 
-static bool scan_gone(struct baro_tape *t, struct kind_state *l)
+static bool scan_gone(struct span *in, struct kind_state *l)
 {
     size_t kept = 0, next = 0;
     uint64_t gap;
     bool ok;
-    while ((ok = number_scan(&t->bits, &l->block.gone_size, &gap)) && gap != GONE_END) {
-        if (gap - GONE_GAP >= l->n - next)
-            return false;
-        for (size_t gone = next + (size_t)(gap - GONE_GAP); next < gone;) {
+    while ((ok = scan_varint(in, &gap) && gap <= l->n - next) && gap > 0) {
+        for (size_t gone = next + (size_t)gap - 1; next < gone;) {
             struct baro_entity *stays = l->at[next];
             l->at[next++] = l->at[kept];
             l->at[kept++] = stays;
@@ -181,7 +177,7 @@ static bool set_attributes(struct baro_entity *e, struct span from)
 static int scan_info(struct span *in, struct kind_state *l, struct baro_entity *e)
 {
     struct entity_info info;
-    if (!entity_info_scan(in, &l->block.id, l->whole, &info))
+    if (!entity_info_scan(in, &l->last_id, l->whole, &info))
         return BARO_E_CORRUPT;
     e->id = info.id;
     e->info_version = info.info_version;
@@ -191,52 +187,42 @@ static int scan_info(struct span *in, struct kind_state *l, struct baro_entity *
                : -ENOMEM;
 }
 
-/* The row of the i-th entity, in the tape's columns, as the writer had it before this record. */
-static void old_row(const struct tape_kind *k, const struct kind_state *l, size_t i, bool fresh, uint64_t read_ns,
-                    uint64_t *value, uint8_t *absent)
-{
-    uint64_t before_value[COLUMNS_MAX];
-    uint8_t before_absent[COLUMNS_MAX];
-    size_t from = fresh ? i - 1 : i;
-    if (!fresh || i > 0)
-        gather(k, l->at[from]->value, l->at[from]->absent, of(l->at[from])->extra, before_value, before_absent);
-    entity_old_row(&k->columns, before_value, before_absent, fresh && i > 0 ? 1 : 0, fresh, read_ns, value, absent);
-}
-
-static int scan_row(struct baro_tape *t, struct span *in, unsigned kind, size_t i, uint64_t read_ns)
+/* A new entity is written as the differences to the one before it in the list. */
+static int scan_row(struct baro_tape *t, struct span *in, unsigned kind, size_t i)
 {
     struct kind_state *l = t->kinds[kind];
     const struct tape_kind *k = t->schema.kind[kind];
-    bool fresh = i == l->n, is_run;
-    struct shapes *shapes = fresh ? &l->block.fresh : &l->block.known;
-    uint64_t value[COLUMNS_MAX];
-    uint8_t absent[COLUMNS_MAX];
-    struct tape_row row;
-    old_row(k, l, i, fresh, read_ns, value, absent);
-    if (!row_scan_shape(in, &t->bits, &k->columns, shapes, &row, &is_run) || is_run ||
-        (fresh && !(row.flags & ROW_INFO)) || !row_scan_values(in, &t->bits, &k->columns, shapes, &row, value, absent))
+    bool fresh = i == l->n;
+    unsigned flags;
+    struct row row;
+    const struct baro_entity *old = !fresh ? l->at[i] : i > 0 ? l->at[i - 1] : NULL;
+    if (old)
+        gather(k, old->value, old->absent, ((const struct tape_entity *)old)->extra, row.value, row.absent);
+    else
+        memset(&row, 0, sizeof row);
+    if (!row_scan(in, &k->columns, row.value, row.absent, &flags) || (fresh && !(flags & ROW_INFO)))
         return BARO_E_CORRUPT;
     struct baro_entity *e = fresh ? take(t, kind) : l->at[i];
     if (!e)
         return -ENOMEM;
-    scatter(k, value, absent, e->value, e->absent, of(e)->extra);
-    return row.flags & ROW_INFO ? scan_info(in, l, e) : 0;
+    scatter(k, row.value, row.absent, e->value, e->absent, of(e)->extra);
+    return flags & ROW_INFO ? scan_info(in, l, e) : 0;
 }
 
 /* most: rows that there may be */
-static int scan_rows(struct baro_tape *t, struct span *in, unsigned kind, uint64_t read_ns, size_t most)
+static int scan_rows(struct baro_tape *t, struct span *in, unsigned kind, size_t most)
 {
     struct kind_state *l = t->kinds[kind];
+    uint64_t gap;
     for (size_t next = 0;;) {
-        uint64_t gap;
-        if (!number_scan(&t->bits, &l->block.gap_size, &gap))
+        if (!scan_varint(in, &gap))
             return BARO_E_CORRUPT;
-        if (gap == ROWS_END)
+        if (gap == 0)
             return 0;
-        if (gap - ROWS_GAP > l->n - next || next + (size_t)(gap - ROWS_GAP) >= most)
+        if (gap - 1 > l->n - next || next + (size_t)(gap - 1) >= most)
             return BARO_E_CORRUPT;
-        next += (size_t)(gap - ROWS_GAP);
-        int r = scan_row(t, in, kind, next++, read_ns);
+        next += (size_t)(gap - 1);
+        int r = scan_row(t, in, kind, next++);
         if (r < 0)
             return r;
     }
@@ -248,14 +234,13 @@ static int scan_kind(struct baro_tape *t, struct span *in, unsigned kind, bool w
     if (!l)
         return -ENOMEM;
     uint64_t each = weight_of(t->schema.kind[kind]), most = ENTITIES_MAX;
-    l->used = true;
     l->whole = whole;
     if (own_records(kind)) {
         t->entity_weight -= l->weight;
         most = (WEIGHT_MAX - t->entity_weight) / each;
         most = most < ENTITIES_MAX ? most : ENTITIES_MAX;
     }
-    int r = scan_gone(t, l) ? scan_rows(t, in, kind, read_ns, (size_t)most) : BARO_E_CORRUPT;
+    int r = scan_gone(in, l) ? scan_rows(t, in, kind, (size_t)most) : BARO_E_CORRUPT;
     if (own_records(kind))
         t->entity_weight += l->weight = l->n * each;
     l->view.rows.read_ns = read_ns;

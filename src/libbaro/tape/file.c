@@ -83,9 +83,7 @@ static int fill(struct baro_tape *t, uint64_t at, size_t want)
     int r = file_in_time(t);
     if (r < 0)
         return r;
-    if (t->memory)
-        buf_add(&t->window, t->memory + at, want);
-    while (!t->memory && t->window.len < want) {
+    while (t->window.len < want) {
         ssize_t n = pread(t->fd, t->window.at + t->window.len, want - t->window.len, (off_t)(at + t->window.len));
         if (n < 0 && errno == EINTR)
             continue;
@@ -95,13 +93,12 @@ static int fill(struct baro_tape *t, uint64_t at, size_t want)
             break;
         t->window.len += (size_t)n;
     }
-    repair_apply(t, at, t->window.at, t->window.len);
     return 0;
 }
 
 int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret, size_t *ret_len)
 {
-    if (t->memory && !t->n_patches) {
+    if (t->memory) {
         *ret = t->memory + (at < t->size ? at : t->size);
         *ret_len = (size_t)file_rest(t, at);
         return 0;

@@ -9,7 +9,8 @@
 
 /* The first byte is not ASCII, and both kinds of line ends are in it: a text file is not taken for a tape, and a
  * transfer that changed line ends is noticed. */
-#define TAPE_MAGIC "\211BARO\r\n\032"
+#define TAPE_MAGIC "\211BARO\r\n\n"
+#define TAPE_MAGIC_BEFORE "\211BARO\r\n\032" /* of tapes written before version 1 was final */
 #define TAPE_MAGIC_SIZE 8
 #define TAPE_PREAMBLE_SIZE 24
 #define TAPE_FORMAT 1 /* what this library writes */
@@ -24,18 +25,15 @@
 #define TAPE_END_MARK_SIZE 8
 #define TAPE_END_SIZE 12 /* length of the footer's frame, end mark */
 
-/* How many bytes the frames of one block may have when decompressed, so that a small file can't use much memory. */
-#define BLOCK_RAW_FREE (1u << 20)
-#define BLOCK_RAW_RATIO 64u
+/* What a tape may make its reader do. A zstd block is no longer than the window and takes 4 bytes at least: so no tape
+ * decompresses to more than 4096 times its size. A frame and a block are limited as well, by memory and for seeking. */
+#define TAPE_WINDOW_LOG 14
 #define FRAME_RAW_MAX (64u << 20)
-#define TAPE_RAW_FREE (64u << 20) /* all blocks together; the ratio is the same */
+#define BLOCK_RAW_MAX (128u << 20)
 
-#define BITS_LEN_SIZE 3
-#define BITS_MAX 0xffffffu
 /* How large a frame may become by the rows of declared kinds. A reading that would exceed it is left out, so that the
  * sample itself still gets onto the tape. */
 #define FRAME_ENTITIES_MAX (32u << 20)
-#define BITS_ENTITIES_MAX (8u << 20)
 
 enum frame_type {
     FRAME_HEADER = 1,
@@ -43,8 +41,6 @@ enum frame_type {
     FRAME_BLOCK = 3,
     FRAME_TICK = 4,
     FRAME_FOOTER = 5,
-    FRAME_COPY = 6,
-    FRAME_PARITY = 7,
 };
 
 enum record_tag {
@@ -52,11 +48,10 @@ enum record_tag {
     RECORD_ROWS = 2,
     RECORD_EXIT = 3,
     RECORD_EVENT = 4,
-    RECORD_PAD = 5,
-    RECORD_MACHINE = 6,
-    RECORD_LIMITS = 7,
-    RECORD_DECLARE = 8,
-    RECORD_ENTITIES = 9,
+    RECORD_MACHINE = 5,
+    RECORD_LIMITS = 6,
+    RECORD_DECLARE = 7,
+    RECORD_ENTITIES = 8,
 };
 
 struct frame_head {

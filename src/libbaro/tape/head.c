@@ -53,7 +53,7 @@ static void write_numbers(struct buf *out, const struct baro_header *h)
     write_number(out, FIELD_BOOTTIME, h->start_boottime_ns);
     write_number(out, FIELD_INTERVAL, h->interval_ns);
     write_number(out, FIELD_OVERHEAD, h->overhead_ppm);
-    write_number(out, FIELD_WANTED, h->wanted);
+    write_number(out, FIELD_WANTED, h->wanted); /* as a set of bits, of which a later version may have more */
     write_number(out, FIELD_CLK_TCK, h->clk_tck);
     write_number(out, FIELD_CPUS, h->cpus);
     write_number(out, FIELD_PAGE_SIZE, h->page_size);
@@ -175,7 +175,6 @@ static bool take_number(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_BOOTTIME: h->start_boottime_ns = n; return true;
     case FIELD_INTERVAL: h->interval_ns = n; return true;
     case FIELD_OVERHEAD: h->overhead_ppm = n; return true;
-    case FIELD_WANTED: h->wanted = n; return true;
     case FIELD_CLK_TCK: h->clk_tck = n <= CLK_TCK_MOST ? (uint32_t)n : 0; return true; /* 0: not known */
     case FIELD_CPUS: h->cpus = (uint32_t)n; return true;
     case FIELD_PAGE_SIZE: h->page_size = n; return true;
@@ -290,15 +289,18 @@ static int count_lists(struct span in, struct baro_header *h)
     return h->argv && (h->targets || !targets) && (h->groups || !groups) ? 0 : -ENOMEM;
 }
 
-int head_scan(struct span in, struct baro_header *ret)
+int head_scan(struct span in, struct baro_header *ret, uint8_t ret_wanted[WANTED_SIZE])
 {
     uint64_t field;
     struct span v;
     size_t argc = 0;
     memset(ret, 0, sizeof *ret);
+    memset(ret_wanted, 0, WANTED_SIZE);
     int r = count_lists(in, ret);
     while (r == 0 && scan_field(&in, &field, &v))
-        if (!take_number(field, v, ret) && !take_text(field, v, ret) && !take_limit(field, v, &ret->limits))
+        if (field == FIELD_WANTED)
+            memcpy(ret_wanted, v.at, v.len < WANTED_SIZE ? v.len : WANTED_SIZE);
+        else if (!take_number(field, v, ret) && !take_text(field, v, ret) && !take_limit(field, v, &ret->limits))
             r = take_list(field, v, ret, &argc);
     return r;
 }

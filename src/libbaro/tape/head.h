@@ -7,10 +7,13 @@
 #include "base/buf.h"
 #include "base/span.h"
 #include "libbaro/sample/sample.h"
+#include "libbaro/tape/row.h"
 
 void head_write(struct buf *out, const struct baro_header *h);
-/* Returns 0, BARO_E_CORRUPT or -ENOMEM; free with head_done() in any case. */
-int head_scan(struct span in, struct baro_header *ret);
+/* Returns 0, BARO_E_CORRUPT or -ENOMEM; free with head_done() in any case. *ret_wanted: a bit for each of the tape's
+ * process columns, which the schema maps to metrics. */
+enum { WANTED_SIZE = COLUMNS_MAX / 8 };
+int head_scan(struct span in, struct baro_header *ret, uint8_t ret_wanted[WANTED_SIZE]);
 void head_done(struct baro_header *h);
 
 void limits_write(struct buf *out, const struct baro_limits *l);

@@ -21,38 +21,11 @@ static bool scan_byte(struct span *in, unsigned *ret)
     return true;
 }
 
-static bool scan_terms(struct span *in, struct tape_column *ret)
-{
-    unsigned n, term, minus;
-    if (!scan_byte(in, &n) || n > COLUMN_TERMS)
-        return false;
-    ret->n_terms = (uint8_t)n;
-    for (unsigned i = 0; i < n; i++) {
-        if (!scan_byte(in, &term) || !scan_byte(in, &minus) || term >= COLUMNS_MAX || minus > 1)
-            return false;
-        ret->term[i] = (uint8_t)term;
-        ret->minus[i] = minus;
-    }
-    return ret->predictor != PREDICT_SHARE || n == 1;
-}
-
-/* What a column is predicted from must be there before it. */
-static bool terms_hold(const struct tape_columns *c)
-{
-    for (unsigned i = 0; i < c->n; i++)
-        for (unsigned k = 0; k < c->at[i].n_terms; k++) {
-            unsigned term = c->at[i].term[k];
-            if (term >= c->n || (term >= i && c->at[term].predictor != PREDICT_SAME))
-                return false;
-        }
-    return true;
-}
-
-static bool scan_column(struct span *in, struct tape_column *ret, struct texts *ret_texts)
+static bool scan_column(struct span *in, unsigned column, struct tape_column *ret, struct texts *ret_texts)
 {
     struct texts *t = ret_texts;
     uint64_t len;
-    unsigned scale, falls, predictor;
+    unsigned scale, with, without;
     if (!scan_varint(in, &len) || len > in->len)
         return false;
     struct span row = span_of(in->at, (size_t)len);
@@ -60,13 +33,11 @@ static bool scan_column(struct span *in, struct tape_column *ret, struct texts *
     in->len -= (size_t)len;
     if (!scan_text(&row, &t->stem) || !scan_text(&row, &t->name) || !scan_text(&row, &t->help) ||
         !scan_text(&row, &t->file) || !scan_byte(&row, &t->unit) || !scan_byte(&row, &t->semantics) ||
-        !scan_byte(&row, &scale) || !scale_valid(scale) || !scan_byte(&row, &falls) || falls > 1 ||
-        !scan_byte(&row, &predictor) || predictor >= PREDICT_MAX)
+        !scan_byte(&row, &scale) || !scale_valid(scale) || !scan_byte(&row, &with) || with > column ||
+        !scan_byte(&row, &without) || without > column)
         return false;
-    ret->scale = (uint8_t)scale;
-    ret->falls = falls;
-    ret->predictor = (uint8_t)predictor;
-    return scan_terms(&row, ret);
+    *ret = (struct tape_column){(uint8_t)scale, (uint8_t)with, (uint8_t)without};
+    return true;
 }
 
 static void kind_forget(struct tape_kind *k)
@@ -141,7 +112,7 @@ static int add_column(struct span *in, struct tape_kind *k, int kind)
 {
     struct texts t;
     unsigned i = k->columns.n;
-    if (!scan_column(in, &k->columns.at[i], &t) || (k->name && !texts_fit(&t)))
+    if (!scan_column(in, i, &k->columns.at[i], &t) || (k->name && !texts_fit(&t)))
         return BARO_E_CORRUPT;
     int id = k->name ? -1 : own_id(k, kind, i, &t);
     if (id < 0) {
@@ -151,6 +122,7 @@ static int add_column(struct span *in, struct tape_kind *k, int kind)
     }
     k->metric[i] = (uint8_t)id;
     k->other_order = k->other_order || (unsigned)id != i || i >= k->n_own;
+    k->columns.related |= k->columns.at[i].with || k->columns.at[i].without;
     k->columns.n++;
     return 0;
 }
@@ -164,7 +136,7 @@ static int add_columns(struct span *in, struct tape_kind *k, int kind, unsigned 
     }
     if (k->name)
         k->n_own = k->columns.n;
-    return terms_hold(&k->columns) ? 0 : BARO_E_CORRUPT;
+    return 0;
 }
 
 static struct tape_kind *add_kind(struct schema *s, struct span name, bool own)
@@ -261,7 +233,7 @@ static int declare_columns(struct span *in, struct tape_kind *k, unsigned n)
     for (unsigned i = 0; i < known; i++) {
         struct tape_column c = {0};
         struct texts t;
-        if (!scan_column(in, &c, &t) || !same_column(k, i, &c, &t))
+        if (!scan_column(in, i, &c, &t) || !same_column(k, i, &c, &t))
             return BARO_E_CORRUPT;
     }
     k->columns.n = known;

@@ -31,9 +31,7 @@ static void leave_file(struct baro_tape *t)
 {
     t->window.len = 0;
     t->window_at = 0;
-    repair_done(t);
-    t->repair_work = 0;
-    t->front_repaired = t->may_go_on = t->block_good = false;
+    t->block_good = false;
     t->size = t->present = t->wasted = 0;
     t->pos = t->stop_at = t->scan_end = t->known_from = t->walked = 0;
     t->n_blocks = t->n_indexed = 0;

@@ -121,18 +121,16 @@ void gather(const struct tape_kind *k, const uint64_t *value, const uint8_t *abs
 
 /* The job's and the recorder's rows. In a block's first sample they start from zero, not from the reader's "unknown".
  */
-static bool scan_entity(struct baro_tape *t, struct span *in, enum baro_kind kind, struct shapes *shapes, bool first,
-                        uint64_t *value, uint8_t *absent, struct extras *extra)
+static bool scan_entity(struct baro_tape *t, struct span *in, enum baro_kind kind, bool first, uint64_t *value,
+                        uint8_t *absent, struct extras *extra)
 {
     const struct tape_kind *k = t->schema.kind[kind];
     uint64_t v[COLUMNS_MAX] = {0};
-    bool is_run;
     uint8_t a[COLUMNS_MAX] = {0};
-    struct tape_row row;
+    unsigned flags;
     if (!first)
         gather(k, value, absent, extra, v, a);
-    if (!row_scan_shape(in, &t->bits, &k->columns, shapes, &row, &is_run) || is_run ||
-        !row_scan_values(in, &t->bits, &k->columns, shapes, &row, v, a))
+    if (!row_scan(in, &k->columns, v, a, &flags))
         return false;
     scatter(k, v, a, value, absent, extra);
     return true;
@@ -171,14 +169,14 @@ int state_sample(struct baro_tape *t, struct span body)
     body = span_of(body.at + 1, body.len - 1);
     if (t->part == PART_EVENTS)
         return 0;
-    if (!scan_entity(t, &body, BARO_KIND_JOB, &b->job, first, s->job, s->job_absent, &t->job_extra) ||
-        !scan_entity(t, &body, BARO_KIND_RECORDER, &b->recorder, first, s->self, s->self_absent, &t->self_extra))
+    if (!scan_entity(t, &body, BARO_KIND_JOB, first, s->job, s->job_absent, &t->job_extra) ||
+        !scan_entity(t, &body, BARO_KIND_RECORDER, first, s->self, s->self_absent, &t->self_extra))
         return BARO_E_CORRUPT;
     view_extras(&t->job_extra, t->schema.kind[BARO_KIND_JOB]);
     view_extras(&t->self_extra, t->schema.kind[BARO_KIND_RECORDER]);
     s->job_extra = &t->job_extra.view;
     s->self_extra = &t->self_extra.view;
-    if (t->part == PART_JOB)
+    if (t->part != PART_ALL)
         return 0;
     if (!scan_gone(t, &body))
         return BARO_E_CORRUPT;
@@ -195,28 +193,18 @@ static void note_moved(struct baro_tape *t, size_t at)
     t->moved[at / 64] |= UINT64_C(1) << at % 64;
 }
 
-static bool scan_values(struct baro_tape *t, struct span *in, const struct tape_row *row, struct baro_process *p,
-                        bool fresh)
+/* A new process is written as the differences to the new one before. */
+static bool scan_values(struct baro_tape *t, struct span *in, struct baro_process *p, bool fresh, unsigned *ret_flags)
 {
-    const struct tape_columns *c = &t->schema.kind[BARO_KIND_PROCESS]->columns;
-    struct block *b = &t->block;
-    uint64_t value[COLUMNS_MAX];
-    uint8_t absent[COLUMNS_MAX];
-    if (fresh) {
-        if (!row_scan_values(in, &t->bits, c, &b->fresh, row, b->fresh_value, b->fresh_absent))
-            return false;
-        scatter(t->schema.kind[BARO_KIND_PROCESS], b->fresh_value, b->fresh_absent, p->value, p->absent, of(p)->extra);
-        for (unsigned i = 0; i < c->n; i++)
-            if (!c->at[i].falls)
-                b->fresh_value[i] = 0;
-        return true;
-    }
-    if (!t->schema.kind[BARO_KIND_PROCESS]->other_order) /* as nearly always */
-        return row_scan_values(in, &t->bits, c, &b->process, row, p->value, p->absent);
-    gather(t->schema.kind[BARO_KIND_PROCESS], p->value, p->absent, of(p)->extra, value, absent);
-    if (!row_scan_values(in, &t->bits, c, &b->process, row, value, absent))
+    const struct tape_kind *k = t->schema.kind[BARO_KIND_PROCESS];
+    struct row other, *row = fresh ? &t->block.fresh : &other;
+    if (!fresh && !k->other_order) /* as nearly always */
+        return row_scan(in, &k->columns, p->value, p->absent, ret_flags);
+    if (!fresh)
+        gather(k, p->value, p->absent, of(p)->extra, row->value, row->absent);
+    if (!row_scan(in, &k->columns, row->value, row->absent, ret_flags))
         return false;
-    scatter(t->schema.kind[BARO_KIND_PROCESS], value, absent, p->value, p->absent, of(p)->extra);
+    scatter(k, row->value, row->absent, p->value, p->absent, of(p)->extra);
     return true;
 }
 
@@ -288,58 +276,42 @@ static bool reserve(struct baro_tape *t)
     return true;
 }
 
-static int scan_row(struct baro_tape *t, struct span *in, const struct tape_row *row, struct baro_process *p,
-                    bool fresh)
+static int scan_row(struct baro_tape *t, struct span *in, struct baro_process *p, bool fresh)
 {
     int64_t change = 0;
-    if (!scan_values(t, in, row, p, fresh))
+    unsigned flags;
+    if (!scan_values(t, in, p, fresh, &flags) || ((flags & ROW_READ) && !scan_zigzag(in, &change)))
         return BARO_E_CORRUPT;
-    if ((row->flags & ROW_READ) && !scan_zigzag(in, &change))
-        return BARO_E_CORRUPT;
-    if ((row->flags & ROW_READ) && !fresh)
-        p->read_ns += (uint64_t)change;
-    else
-        p->read_ns = t->sample.t_ns + (uint64_t)change;
-    if (!(row->flags & ROW_INFO))
+    p->read_ns = (flags & ROW_READ && !fresh ? p->read_ns : t->sample.t_ns) + (uint64_t)change;
+    if (!(flags & ROW_INFO))
         return fresh ? BARO_E_CORRUPT : 0;
     return scan_info(t, in, p);
 }
 
-static int scan_new(struct baro_tape *t, struct span *in, const struct tape_row *row)
+static int scan_new(struct baro_tape *t, struct span *in)
 {
     struct baro_process *p = reserve(t) ? take(t) : NULL;
     if (!p)
         return -ENOMEM;
     t->processes[t->n++] = p;
-    return scan_row(t, in, row, p, true);
+    return scan_row(t, in, p, true);
 }
 
 int state_rows(struct baro_tape *t, struct span body, size_t *next)
 {
-    struct block *b = &t->block;
-    const struct tape_columns *c = &t->schema.kind[BARO_KIND_PROCESS]->columns;
     for (;;) {
-        struct tape_row row;
-        uint64_t gap, run = 0;
-        bool is_run;
-        if (!number_scan(&t->bits, &b->gap_size, &gap))
+        uint64_t gap;
+        if (!scan_varint(&body, &gap) || (gap > 0 && gap - 1 > t->n - *next))
             return BARO_E_CORRUPT;
-        if (gap == ROWS_END)
+        if (gap == 0)
             return 0;
-        if (gap - ROWS_GAP > t->n - *next)
-            return BARO_E_CORRUPT;
-        size_t at = *next + (size_t)(gap - ROWS_GAP);
-        if (!row_scan_shape(&body, &t->bits, c, at < t->n ? &b->process : &b->fresh, &row, &is_run) ||
-            (is_run && !number_scan(&t->bits, &b->run_size, &run)) || run > t->n - at)
-            return BARO_E_CORRUPT;
-        for (uint64_t i = 0; i < run; i++)
-            t->processes[at + i]->read_ns = t->sample.t_ns;
-        *next = at + (run ? (size_t)run : 1);
-        if (run)
-            continue;
-        int r = at < t->n ? scan_row(t, &body, &row, t->processes[at], false) : scan_new(t, &body, &row);
+        size_t at = *next + (size_t)gap - 1;
+        bool same = body.len > 0 && *body.at == 0; /* read, and not changed */
+        *next = at + 1;
+        int r = at < t->n ? scan_row(t, &body, t->processes[at], false) : scan_new(t, &body);
         if (r < 0)
             return r;
-        note_moved(t, at);
+        if (!same)
+            note_moved(t, at);
     }
 }

@@ -72,7 +72,7 @@ static int encode_pending(struct tape_writer *w)
         }
         const struct baseline *b = base_find(w, item.exit.id);
         bool known = b && b->texts && b->texts == texts_hash(item.exit.name, item.exit.cmdline);
-        exit_write(&w->record, &w->bits, w->block, &w->columns[BARO_KIND_EXIT], &item.exit, known);
+        exit_write(&w->record, w->block, &w->columns[BARO_KIND_EXIT], &item.exit, known);
         r = encode_record(w, RECORD_EXIT);
     }
     return r;
@@ -105,14 +105,11 @@ static int encode_limits(struct tape_writer *w, bool opens)
     return encode_record(w, RECORD_LIMITS);
 }
 
-static void write_state(struct tape_writer *w, enum baro_kind kind, struct shapes *shapes, uint64_t *old_value,
-                        uint8_t *old_absent, const uint64_t *value, const uint8_t *absent)
+static void write_state(struct tape_writer *w, enum baro_kind kind, uint64_t *old_value, uint8_t *old_absent,
+                        const uint64_t *value, const uint8_t *absent)
 {
     const struct tape_columns *c = &w->columns[kind];
-    struct row_values old = {old_value, old_absent}, new = {value, absent};
-    struct tape_row row;
-    row_compare(c, old, new, &row);
-    row_write(&w->record, &w->bits, c, shapes, &row, old, new);
+    row_write(&w->record, c, old_value, old_absent, value, absent, 0);
     memcpy(old_value, value, c->n * sizeof *value);
     memcpy(old_absent, absent, c->n);
 }
@@ -158,8 +155,8 @@ static int encode_sample(struct tape_writer *w, const struct baro_sample *s)
     buf_byte(&w->record, s->lossy);
     b->t_ns = s->t_ns;
     b->step_ns = step;
-    write_state(w, BARO_KIND_JOB, &b->job, w->job, w->job_absent, s->job, s->job_absent);
-    write_state(w, BARO_KIND_RECORDER, &b->recorder, w->self, w->self_absent, s->self, s->self_absent);
+    write_state(w, BARO_KIND_JOB, w->job, w->job_absent, s->job, s->job_absent);
+    write_state(w, BARO_KIND_RECORDER, w->self, w->self_absent, s->self, s->self_absent);
     size_t kept = drop_gone(w, s, fresh);
     w->removals = s->removals;
     int r = encode_record(w, RECORD_SAMPLE);
@@ -171,46 +168,6 @@ static int encode_sample(struct tape_writer *w, const struct baro_sample *s)
         r = encode_entities(w, s);
     w->block_keyed = true;
     return r;
-}
-
-/* How many bytes the block may have when decompressed: what a reader accepts for the compressed size of this block, and
- * of all blocks together. */
-static uint64_t raw_limit(const struct tape_writer *w, uint64_t packed)
-{
-    uint64_t block = BLOCK_RAW_FREE + BLOCK_RAW_RATIO * packed;
-    uint64_t tape = TAPE_RAW_FREE + BLOCK_RAW_RATIO * (w->packed_before + packed);
-    tape = tape > w->raw_before ? tape - w->raw_before : 0;
-    return block < tape ? block : tape;
-}
-
-/* Stays within that limit by adding bytes that don't compress. */
-static int flush(struct tape_writer *w, size_t from)
-{
-    int r = pack(w, NULL, 0, ZSTD_e_flush);
-    uint64_t limit = raw_limit(w, w->packed + w->frame.len - from);
-    if (r < 0 || w->raw <= limit)
-        return r;
-    uint64_t noise = w->raw;
-    for (uint64_t n = (w->raw - limit) / (BLOCK_RAW_RATIO / 2) + 64; n > 0; n--) {
-        noise = noise * 6364136223846793005ull + 1442695040888963407ull;
-        buf_byte(&w->record, (uint8_t)(noise >> 56));
-    }
-    r = encode_record(w, RECORD_PAD);
-    return r < 0 ? r : pack(w, NULL, 0, ZSTD_e_flush);
-}
-
-/* The compressed stream is followed by the bits, and these by their length. */
-static int add_bits(struct tape_writer *w)
-{
-    uint8_t len[BITS_LEN_SIZE];
-    bits_end(&w->bits);
-    if (w->bits.at.len > BITS_MAX)
-        return -EFBIG;
-    len[0] = (uint8_t)w->bits.at.len;
-    put_le16(len + 1, (uint16_t)(w->bits.at.len >> 8));
-    buf_add(&w->frame, w->bits.at.at, w->bits.at.len);
-    buf_add(&w->frame, len, sizeof len);
-    return w->frame.failed || w->bits.at.failed ? -ENOMEM : 0;
 }
 
 static bool block_is_full(const struct tape_writer *w, uint64_t t_ns)
@@ -229,25 +186,22 @@ static void open_block(struct tape_writer *w, uint64_t t_ns)
     w->seq = 0;
     w->block_t_ns = t_ns;
     w->key_bytes = w->delta_bytes = 0;
-    w->raw_before += w->raw;
-    w->packed_before += w->packed;
-    w->raw = w->packed = 0;
+    w->raw = 0;
 }
 
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns)
 {
     uint8_t head[FRAME_HEAD_SIZE] = {0}, t[8];
-    bool opens = !w->block_open || (s && block_is_full(w, t_ns));
+    bool most = w->raw >= BLOCK_RAW_MAX - FRAME_RAW_MAX; /* one more frame is what a reader accepts */
+    bool opens = !w->block_open || most || (s && block_is_full(w, t_ns));
     buf_clear(&w->frame);
     buf_clear(&w->record);
-    bits_clear(&w->bits);
     buf_add(&w->frame, head, sizeof head);
     if (opens) {
         open_block(w, t_ns);
         put_le64(t, t_ns);
         buf_add(&w->frame, t, sizeof t);
     }
-    size_t from = w->frame.len;
     w->raw_frame = w->raw;
     bool keys = s && !w->block_keyed;
     int r = w->frame.failed ? -ENOMEM : encode_gap(w, t_ns);
@@ -258,14 +212,11 @@ int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_
     if (r == 0 && s)
         r = encode_sample(w, s);
     if (r == 0)
-        r = flush(w, from);
-    if (r == 0)
-        r = add_bits(w);
+        r = pack(w, NULL, 0, ZSTD_e_flush);
     if (r < 0)
         return r;
     if (w->raw - w->raw_frame > FRAME_RAW_MAX)
         return -EFBIG;
-    w->packed += w->frame.len - from;
     *(keys ? &w->key_bytes : &w->delta_bytes) += w->frame.len;
     frame_seal(w->frame.at, opens ? FRAME_BLOCK : FRAME_TICK, w->seq, (uint32_t)(w->frame.len - FRAME_HEAD_SIZE),
                w->seed);
@@ -302,7 +253,7 @@ int encode_footer(struct tape_writer *w)
     uint8_t head[FRAME_HEAD_SIZE] = {0}, len[4];
     struct buf *b = &w->frame;
     uint64_t t = 0, offset = 0;
-    size_t at = b->len;
+    buf_clear(b);
     buf_add(b, head, sizeof head);
     buf_varint(b, w->n_samples);
     buf_varint(b, w->n_exits);
@@ -315,32 +266,9 @@ int encode_footer(struct tape_writer *w)
         t = w->index[i].t_ns;
         offset = w->index[i].offset;
     }
-    put_le32(len, (uint32_t)(b->len - at + TAPE_END_SIZE));
+    put_le32(len, (uint32_t)(b->len + TAPE_END_SIZE));
     buf_add(b, len, sizeof len);
     buf_add(b, TAPE_END_MARK, TAPE_END_MARK_SIZE);
-    seal_plain(b, at, FRAME_FOOTER, w->seed);
+    seal_plain(b, 0, FRAME_FOOTER, w->seed);
     return b->failed ? -ENOMEM : 0;
-}
-
-int encode_copy(struct tape_writer *w)
-{
-    uint8_t head[FRAME_HEAD_SIZE] = {0};
-    size_t at = w->frame.len;
-    buf_add(&w->frame, head, sizeof head);
-    for (size_t i = 0; i < w->preface.len; i++)
-        buf_byte(&w->frame, (uint8_t)~w->preface.at[i]); /* inverted: a search for frames does not find it */
-    seal_plain(&w->frame, at, FRAME_COPY, w->seed);
-    return w->frame.failed ? -ENOMEM : 0;
-}
-
-int encode_parity(struct tape_writer *w, const struct parity *p)
-{
-    uint8_t head[FRAME_HEAD_SIZE] = {0};
-    size_t at = w->frame.len;
-    if (!p->len)
-        return 0;
-    buf_add(&w->frame, head, sizeof head);
-    parity_write(&w->frame, p);
-    seal_plain(&w->frame, at, FRAME_PARITY, w->seed);
-    return w->frame.failed ? -ENOMEM : 0;
 }

@@ -14,7 +14,7 @@ struct entity_base {
 /* What the tape holds of one kind in this block, in the order of the last record; row i stands at i times the kind's
  * columns. */
 struct kind_rows {
-    struct kind_block block;
+    uint32_t last_id; /* of the last info */
     const struct tape_columns *c;
     struct tape_columns *own; /* c of a declared kind */
     bool usable;              /* declared kinds: its name is one that a reader takes */
@@ -40,8 +40,7 @@ struct kind_walk {
     struct tape_writer *w;
     struct kind_rows *rows;
     const struct tape_columns *c;
-    bool whole; /* infos have owner and attributes */
-    uint64_t read_ns;
+    bool whole;  /* infos have owner and attributes */
     size_t next; /* position that a gap counts from */
 };
 
@@ -69,8 +68,7 @@ static void rows_new_block(struct kind_rows *k)
 {
     if (!k)
         return;
-    if (k->written)
-        memset(&k->block, 0, sizeof k->block);
+    k->last_id = 0;
     k->declared = k->written = k->dropped = false;
     k->n = 0;
 }
@@ -121,8 +119,9 @@ static bool reserve(struct kind_rows *k, size_t n)
 static bool same(const struct kind_rows *k, size_t i, const struct baro_entity *e)
 {
     size_t at = i * k->c->n;
-    return k->at[i].info_version == e->info_version && row_same((struct row_values){&k->value[at], &k->absent[at]},
-                                                                (struct row_values){e->value, e->absent}, k->c->n);
+    return k->at[i].info_version == e->info_version &&
+           memcmp(&k->value[at], e->value, k->c->n * sizeof *e->value) == 0 &&
+           memcmp(&k->absent[at], e->absent, k->c->n) == 0;
 }
 
 static bool unchanged(const struct kind_rows *k, const struct baro_entities *e)
@@ -150,39 +149,36 @@ static size_t drop_gone(struct kind_walk *k, const struct baro_entities *e)
             kept++;
             continue;
         }
-        number_write(&k->w->bits, &l->block.gone_size, i - next + GONE_GAP);
+        buf_varint(&k->w->record, i - next + 1);
         next = i + 1;
     }
-    number_write(&k->w->bits, &l->block.gone_size, GONE_END);
+    buf_varint(&k->w->record, 0);
     return kept;
 }
 
+/* A new entity is written as the differences to the one before it in the list. */
 static void write_row(struct kind_walk *k, size_t i, const struct baro_entity *e, bool fresh)
 {
+    static const struct row zero;
     struct kind_rows *l = k->rows;
-    struct tape_writer *w = k->w;
-    uint64_t value[COLUMNS_MAX];
-    uint8_t absent[COLUMNS_MAX];
-    struct row_values old = {value, absent}, new = {e->value, e->absent};
-    struct tape_row row;
-    entity_old_row(k->c, l->value, l->absent, i, fresh, k->read_ns, value, absent);
-    row_compare(k->c, old, new, &row);
-    if (fresh || l->at[i].info_version != e->info_version)
-        row.flags |= ROW_INFO;
-    number_write(&w->bits, &l->block.gap_size, i - k->next + ROWS_GAP);
+    struct buf *out = &k->w->record;
+    size_t n = k->c->n, at = (fresh ? i - 1 : i) * n;
+    bool first = fresh && i == 0;
+    unsigned flags = fresh || l->at[i].info_version != e->info_version ? ROW_INFO : 0;
+    buf_varint(out, i - k->next + 1);
     k->next = i + 1;
-    row_write(&w->record, &w->bits, k->c, fresh ? &l->block.fresh : &l->block.known, &row, old, new);
-    if (row.flags & ROW_INFO)
-        entity_info_write(&w->record, &l->block.id, e, k->whole);
+    row_write(out, k->c, first ? zero.value : &l->value[at], first ? zero.absent : &l->absent[at], e->value, e->absent,
+              flags);
+    if (flags & ROW_INFO)
+        entity_info_write(out, &l->last_id, e, k->whole);
     l->at[i] = (struct entity_base){e->id, e->info_version};
-    memcpy(&l->value[i * k->c->n], e->value, k->c->n * sizeof *e->value);
-    memcpy(&l->absent[i * k->c->n], e->absent, k->c->n);
+    memcpy(&l->value[i * n], e->value, n * sizeof *e->value);
+    memcpy(&l->absent[i * n], e->absent, n);
 }
 
-static bool encode_kind(struct tape_writer *w, struct kind_rows *l, const struct baro_entities *e, bool whole,
-                        uint64_t read_ns)
+static bool encode_kind(struct tape_writer *w, struct kind_rows *l, const struct baro_entities *e, bool whole)
 {
-    struct kind_walk k = {.w = w, .rows = l, .c = l->c, .whole = whole, .read_ns = read_ns};
+    struct kind_walk k = {.w = w, .rows = l, .c = l->c, .whole = whole};
     size_t kept = drop_gone(&k, e);
     if (!reserve(l, e->n))
         return false;
@@ -191,7 +187,7 @@ static bool encode_kind(struct tape_writer *w, struct kind_rows *l, const struct
             write_row(&k, i, e->at[i], i >= kept);
     l->n = e->n;
     l->written = true;
-    number_write(&w->bits, &l->block.gap_size, ROWS_END);
+    buf_varint(&w->record, 0);
     return true;
 }
 
@@ -219,7 +215,7 @@ static bool encode_machine_kinds(struct tape_writer *w, const struct baro_sample
     buf_varint(&w->record, changed);
     for (int i = 0; i < MACHINE_KINDS; i++) {
         int kind = BARO_KIND_HOST + i;
-        if ((changed >> kind & 1) && !encode_kind(w, rows_of(w, kind), &e[i], false, s->host_ns))
+        if ((changed >> kind & 1) && !encode_kind(w, rows_of(w, kind), &e[i], false))
             return false;
     }
     return true;
@@ -249,16 +245,11 @@ static size_t most_rows(const struct entity_writer *e, const struct kind_rows *k
     return (size_t)((WEIGHT_MAX - (e->weight - k->n * each)) / each);
 }
 
-/* A reading that would make the frame too long is left out; what has been put into the bits for it is taken back. The
- * reader then does not have what the writer compares with, so the kind waits for the next block. */
-static int leave_out(struct tape_writer *w, struct kind_rows *k, const struct bits *before, size_t n_before)
+/* A reading that would make the frame too long is left out. The reader then does not have what the writer compares
+ * with, so the kind waits for the next block. */
+static int leave_out(struct tape_writer *w, struct kind_rows *k, size_t n_before)
 {
     uint64_t each = k->c->n + ROW_WEIGHT;
-    size_t room = w->bits.at.cap;
-    uint8_t *at = w->bits.at.at;
-    w->bits = *before;
-    w->bits.at.at = at;
-    w->bits.at.cap = room;
     buf_clear(&w->record);
     k->dropped = true;
     if (n_before > k->n) {
@@ -271,7 +262,6 @@ static int leave_out(struct tape_writer *w, struct kind_rows *k, const struct bi
 static int encode_reading(struct tape_writer *w, const struct baro_sample *s, struct kind_rows *k, uint64_t number,
                           struct baro_entities e)
 {
-    struct bits before = w->bits;
     uint64_t each = k->c->n + ROW_WEIGHT;
     size_t most = most_rows(w->entities, k), n_before = k->n;
     if (k->dropped || e.read_ns == 0 || (k->written && k->read_ns == e.read_ns))
@@ -280,13 +270,13 @@ static int encode_reading(struct tape_writer *w, const struct baro_sample *s, st
     buf_varint(&w->record, number);
     buf_zigzag(&w->record, (int64_t)(e.read_ns - s->t_ns));
     w->entities->weight -= k->n * each;
-    bool ok = encode_kind(w, k, &e, true, e.read_ns);
+    bool ok = encode_kind(w, k, &e, true);
     w->entities->weight += k->n * each;
     if (!ok)
         return -ENOMEM;
     k->read_ns = e.read_ns;
-    if (w->record.len + w->raw - w->raw_frame > FRAME_ENTITIES_MAX || w->bits.at.len > BITS_ENTITIES_MAX)
-        return leave_out(w, k, &before, n_before);
+    if (w->record.len + w->raw - w->raw_frame > FRAME_ENTITIES_MAX)
+        return leave_out(w, k, n_before);
     return encode_record(w, RECORD_ENTITIES);
 }
 
@@ -338,8 +328,7 @@ static int declare(struct tape_writer *w, struct kind_rows *k, uint64_t number, 
     if (k->declared && n <= k->c->n)
         return 0;
     w->entities->weight -= k->n * (k->c->n + ROW_WEIGHT);
-    if (k->written)
-        memset(&k->block, 0, sizeof k->block);
+    k->last_id = 0;
     k->written = k->dropped = false;
     k->n = 0;
     if (n > k->c->n) {

@@ -21,13 +21,8 @@ void column_write(struct buf *out, const struct baro_metric *m, const struct tap
     buf_byte(out, (uint8_t)m->unit);
     buf_byte(out, (uint8_t)m->semantics);
     buf_byte(out, c->scale);
-    buf_byte(out, c->falls);
-    buf_byte(out, c->predictor);
-    buf_byte(out, c->n_terms);
-    for (unsigned i = 0; i < c->n_terms; i++) {
-        buf_byte(out, c->term[i]);
-        buf_byte(out, c->minus[i]);
-    }
+    buf_byte(out, c->with);
+    buf_byte(out, c->without);
 }
 
 void schema_write(struct buf *out)

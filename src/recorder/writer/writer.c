@@ -40,13 +40,14 @@ static int real_look(void *context, int fd, struct stat *ret)
 
 const struct tape_io tape_io_real = {real_write, real_truncate, real_sync, NULL, real_look};
 
-/* Level 1 with a table that fits what a tick writes, some hundred bytes: a larger one finds no more
- * (bench/tape_density.c: 2.64 bytes with 2 KiB and with 16). */
+/* Level 3 with tables that fit what a tick writes, some hundred bytes: larger ones find hardly more and take longer
+ * (docs/decisions/0038-plain-coder.md). */
 static bool zstd_setup(ZSTD_CCtx *z)
 {
-    return !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 1)) &&
-           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, 14)) &&
+    return !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_compressionLevel, 3)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, TAPE_WINDOW_LOG)) &&
            !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_hashLog, 9)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_chainLog, 11)) &&
            !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_minMatch, 4));
 }
 
@@ -108,7 +109,6 @@ void tape_writer_free(struct tape_writer *w)
     buf_done(&w->record);
     buf_done(&w->declaration);
     buf_done(&w->frame);
-    buf_done(&w->bits.at);
     buf_done(&w->pending.at);
     entities_free(w->entities);
     free(w->base);
@@ -170,10 +170,7 @@ static int put(struct tape_writer *w, const uint8_t *at, size_t len)
     int r = write_whole(w, w->fd, at, len, &done);
     if (r == 0) {
         w->end += len;
-        r = w->network ? sync_or_take_back(w, len) : 0;
-        if (r == 0)
-            parity_add(&w->parity, w->end - len, at, len);
-        return r;
+        return w->network ? sync_or_take_back(w, len) : 0;
     }
     if (done > 0 && w->io.truncate(w->io.context, w->fd, (off_t)w->end) < 0)
         w->end += done;
@@ -228,7 +225,7 @@ static int fail(struct tape_writer *w, const struct baro_sample *s, int code, st
     w->n_base = 0;
     w->lost_samples += s != NULL;
     w->lost_code = code;
-    w->frame.failed = w->record.failed = w->bits.at.failed = false;
+    w->frame.failed = w->record.failed = false;
     return error_set(err, code, "can't write the tape: %s", strerror(-code));
 }
 
@@ -259,43 +256,10 @@ static void look_for_cut(struct tape_writer *w)
     }
     while (w->n_index > 0 && w->index[w->n_index - 1].offset >= w->end)
         w->n_index--;
-    w->parity.len = w->parity_due.len = 0;
-    w->parity.from = w->end;
     w->block_open = w->block_keyed = false;
     w->n_base = 0;
     struct baro_event e = {.t_ns = w->good_t_ns, .kind = BARO_EVENT_WARNING, .text = "somebody has cut the tape off"};
     pending_event(w, &e);
-}
-
-/* Written after a sample: the parity of 32 KiB that are complete, some way behind their end, so that one run of damaged
- * bytes can't hit both; and once, in a tape that grows long, the copy of its front. What could not be written is tried
- * again; the next frame then begins a block, as something may stand in between. */
-static void add_repairs(struct tape_writer *w)
-{
-    enum { COPY_AT = 256 << 10 };
-    if (w->parity.len >= PARITY_EVERY && !w->parity_due.len) {
-        w->parity_due = w->parity;
-        w->parity = (struct parity){.from = w->end};
-    }
-    bool due = w->parity_due.len && w->end >= w->parity_due.from + w->parity_due.len + PARITY_COLUMNS;
-    bool copy = !w->copied && w->end >= COPY_AT;
-    if (!due && !copy)
-        return;
-    buf_clear(&w->frame);
-    int r = due ? encode_parity(w, &w->parity_due) : 0;
-    if (r == 0 && copy)
-        r = encode_copy(w);
-    if (r == 0)
-        r = put(w, w->frame.at, w->frame.len);
-    if (r < 0) {
-        w->block_open = w->block_keyed = false;
-        w->n_base = 0;
-        w->frame.failed = false;
-        return;
-    }
-    if (due)
-        w->parity_due.len = 0;
-    w->copied |= copy;
 }
 
 int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struct baro_error *err)
@@ -315,7 +279,6 @@ int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struc
     if (r < 0)
         return fail(w, s, r, err);
     succeed(w, s, offset);
-    add_repairs(w);
     return 0;
 }
 
@@ -353,15 +316,7 @@ int tape_writer_finish(struct tape_writer *w, struct baro_error *err)
         r = tape_writer_start(w, err);
     if (r < 0)
         return r;
-    /* The copy is between the last samples and their parity. */
-    buf_clear(&w->frame);
-    r = encode_copy(w);
-    if (r == 0)
-        r = encode_parity(w, &w->parity_due);
-    if (r == 0)
-        r = encode_parity(w, &w->parity);
-    if (r == 0)
-        r = encode_footer(w);
+    r = encode_footer(w);
     if (r == 0)
         r = put(w, w->frame.at, w->frame.len);
     return r < 0 ? fail(w, NULL, r, err) : 0;
@@ -376,11 +331,9 @@ static void begin_file(struct tape_writer *w, int fd, const struct buf *preface)
     w->fd = fd;
     w->network = tape_on_network(fd);
     w->end = preface->len;
-    w->parity = w->parity_due = (struct parity){0};
-    parity_add(&w->parity, 0, preface->at, preface->len);
-    w->copied = w->failing = w->block_open = w->block_keyed = false;
+    w->failing = w->block_open = w->block_keyed = false;
     w->n_base = 0;
-    w->raw = w->packed = w->raw_before = w->packed_before = 0;
+    w->raw = 0;
     w->n_samples = w->n_exits = w->n_events = w->n_index = 0;
     w->index_step = 1;
     w->index_skipped = 0;

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "libbaro/tape/block.h"
 #include "libbaro/tape/format.h"
-#include "libbaro/tape/parity.h"
 #include "recorder/writer/writer.h"
 
 /* What the tape has of a living process so far. 10,000 of them take 3 MB. */
@@ -39,16 +38,13 @@ struct tape_writer {
     uint64_t cut; /* bytes that another process cut off the file */
     bool started; /* preamble, header and schema are in the file */
     bool failing;
-    struct frame_seed seed;           /* of the CRCs */
-    struct parity parity, parity_due; /* of the frames written last; and one that is complete but not written yet */
-    bool copied;                      /* the second copy of the front is written */
-    uint64_t end;                     /* of the last whole frame, and of bytes after it that could not be truncated */
+    struct frame_seed seed; /* of the CRCs */
+    uint64_t end;           /* of the last whole frame, and of bytes after it that could not be truncated */
 
     ZSTD_CCtx *zstd;
     struct buf preface; /* until it is written */
     struct buf record, frame;
     struct buf declaration; /* of one kind, while it is written */
-    struct bits bits;       /* of the frame */
     struct tape_columns columns[KIND_COUNT];
 
     struct baseline *base; /* in the order of the last sample */
@@ -64,9 +60,8 @@ struct tape_writer {
     bool block_keyed; /* it has a sample */
     uint8_t seq;
     uint64_t block_t_ns, key_bytes, delta_bytes;
-    uint64_t raw, packed;               /* bytes of this block so far */
-    uint64_t raw_frame;                 /* raw, when this frame began */
-    uint64_t raw_before, packed_before; /* of those before it */
+    uint64_t raw;       /* bytes of this block so far, before compression */
+    uint64_t raw_frame; /* raw, when this frame began */
 
     struct pending pending;
     struct baro_limits limits; /* the last ones; each block has them */
@@ -86,12 +81,9 @@ struct tape_writer {
 int encode_frame(struct tape_writer *w, const struct baro_sample *s, uint64_t t_ns);
 /* All that is before the first block. */
 int encode_preface(struct buf *b, const struct baro_header *h, const uint8_t nonce[8]);
-/* Appends to w->frame. */
-int encode_footer(struct tape_writer *w);
-int encode_copy(struct tape_writer *w);
-int encode_parity(struct tape_writer *w, const struct parity *p);
+int encode_footer(struct tape_writer *w); /* makes w->frame */
 
-/* rows.c: the ROWS records of a sample. fresh: the block has no sample yet. Gives chunks to flush as they fill. */
+/* rows.c: the ROWS records of a sample. fresh: the block has no sample yet. */
 int encode_rows(struct tape_writer *w, const struct baro_sample *s, size_t n_kept, bool fresh);
 int encode_record(struct tape_writer *w, enum record_tag tag); /* hands w->record on, compressed */
 
