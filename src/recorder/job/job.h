@@ -114,6 +114,7 @@ struct job {
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
     uint64_t published[LEDGER_MAX]; /* the last published totals: they never fall */
+    uint64_t published_run_delay, published_switches[2];
     /* a process has ended whose I/O is not known completely: I/O totals are lower bounds */
     bool io_short;
     /* the same of CPU time: a process has ended that the kernel added to no other one, and its last values are from
