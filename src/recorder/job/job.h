@@ -144,6 +144,7 @@ struct job {
     uint64_t counted_ended_ns; /* CPU time attributed to ended processes */
     uint64_t split_ended[2];   /* the parts of it in user mode and in the kernel, as far as they are known */
     uint64_t unsure_ended_ns;  /* the part of it that may be too much: own_unsure() */
+    uint64_t reported_ended_ns; /* what perf reported of ended processes since they were read last, page faults too */
     uint64_t rss_peak;         /* the largest peak of any one process */
     /* of ended processes, each without its children, as far as it is known: I/O and page faults */
     uint64_t own_ended[LEDGER_MAX];
