@@ -194,6 +194,10 @@ uint64_t job_expect_reaping(struct job *j, struct member *m, uint64_t now_ns);
 /* The wrapper reported the member, and the row has its last values. The member may be gone already. */
 void job_reaped(struct job *j, struct member *m, uint64_t end_ns);
 
+/* Members were found by a list, and all have been read since: those that are alive are so at the same time. Otherwise
+ * that is counted with the next sample alone. */
+void job_note_peak(struct job *j);
+
 /* The reported end was wrong: the process is alive. */
 void job_revive(struct job *j, struct member *m);
 

@@ -85,6 +85,7 @@ static unsigned attach_until_complete(struct recorder *r)
         unreported += more;
     }
     r->perf_partly |= more != 0;
+    job_note_peak(&r->job); /* which were read when perf was attached to them */
     return unreported;
 }
 
