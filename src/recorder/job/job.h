@@ -140,12 +140,13 @@ struct job {
     struct job_reported reported[JOB_REPORTED];     /* the last ones: number n is at (n - 1) % JOB_REPORTED */
     uint64_t n_reported, reported_of[JOB_REPORTED]; /* by the hash of a pid: the number of the last one; 0: none */
     uint64_t started, ended, unsampled, peak;
-    uint64_t brief;            /* found by a list in this tick, and ended when they were read */
-    uint64_t counted_ended_ns; /* CPU time attributed to ended processes */
-    uint64_t split_ended[2];   /* the parts of it in user mode and in the kernel, as far as they are known */
-    uint64_t unsure_ended_ns;  /* the part of it that may be too much: own_unsure() */
+    uint64_t brief;             /* found by a list in this tick, and ended when they were read */
+    uint64_t counted_ended_ns;  /* CPU time attributed to ended processes */
+    uint64_t split_ended[2];    /* the parts of it in user mode and in the kernel, as far as they are known */
+    uint64_t unsure_ended_ns;   /* the part of it that may be too much: own_unsure() */
+    uint64_t shared_ns;         /* CPU time of parents, in ticks, that was attributed to children that had ended */
     uint64_t reported_ended_ns; /* what perf reported of ended processes since they were read last, page faults too */
-    uint64_t rss_peak;         /* the largest peak of any one process */
+    uint64_t rss_peak;          /* the largest peak of any one process */
     /* of ended processes, each without its children, as far as it is known: I/O and page faults */
     uint64_t own_ended[LEDGER_MAX];
     /* of those that a parent which has ended is assumed to have reaped: CPU time, and the part that may be too much */

@@ -170,6 +170,7 @@ static void share_out(struct job *j, uint64_t shares)
         if (!e || !e->share)
             continue;
         uint64_t part = (uint64_t)((double)e->share * part_of * ((double)weight_of(m) / (double)e->weight));
+        j->shared_ns += part;
         part += own_cpu(m);
         struct member_usage *u = member_make_usage(m);
         u->cpu_ns = part;

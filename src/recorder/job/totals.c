@@ -187,10 +187,10 @@ struct kept {
 /* An exit that is not reported yet has its part in no other sum. */
 static struct kept kept_of_all(const struct job *j)
 {
-    struct kept all = {.run_delay = j->ended_run_delay + j->sums.run_delay,
-                       .switches = {j->ended_switches[0] + j->sums.switches[0],
-                                    j->ended_switches[1] + j->sums.switches[1]},
-                       .delay_cpu = j->ended_delay_cpu + j->sums.delay_cpu};
+    struct kept all = {
+        .run_delay = j->ended_run_delay + j->sums.run_delay,
+        .switches = {j->ended_switches[0] + j->sums.switches[0], j->ended_switches[1] + j->sums.switches[1]},
+        .delay_cpu = j->ended_delay_cpu + j->sums.delay_cpu};
     for (const struct member *m = j->gone; m; m = m->list_next) {
         all.run_delay += since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
         all.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
