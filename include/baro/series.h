@@ -78,8 +78,9 @@ BARO_API int baro_series_add_value(struct baro_series *s, int kind, uint32_t id,
  * process and its end. Growth is spread over at least 100 ms, because the kernel counts much in steps of 10 ms: 10 ms
  * of CPU time that show up within one millisecond are not ten cores. A last stretch that is short and grew faster than
  * the one before is spread together with it, and CPU time of the job or of processes that is more than the machine's
- * CPUs have is moved to the time before: it was used there. So the highest value of the job's cores is
- * cores_peak of baro/summary.h.
+ * CPUs have is moved to the time before: it was used there. These stretches follow each other, while cores_peak of
+ * baro/summary.h is of any two samples that lie 100 ms apart: of samples that are 100 ms apart or more the two are
+ * equal; of closer ones they differ (by up to 12 % at 10 ms on a busy machine).
  */
 BARO_API int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
                                   struct baro_error *err);

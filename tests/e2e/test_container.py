@@ -50,6 +50,17 @@ def test_where_no_pid_is_missing_the_count_is_exact(inside, env):
         assert not counted["processes_peak_is_lower_bound"] and counted["processes_peak"] == 1, counted
 
 
+@SOURCES
+@pytest.mark.parametrize("interval", ["auto", "1s"])
+def test_the_peak_has_those_who_were_there_before_perf(inside, env, interval):
+    """Four processes live at once until the end, and no sample is taken while they do: a list finds them, when perf
+    begins."""
+    job = inside("sh", "-c", "sleep 0.4 & sleep 0.4 & sleep 0.4 & wait", options=["-i", interval], env=env)["job"]
+    assert job["processes_started"] == 4 or job["processes_started_is_lower_bound"], job
+    assert job["processes_peak"] == 4 or job["processes_peak_is_lower_bound"], job
+    assert job["processes_peak"] <= 4, job
+
+
 @pytest.mark.parametrize("first", [["env"], ["sh", "-c", 'sleep 0.01; exec "$@"', "sh"]], ids=["env", "sh"])
 def test_a_name_is_of_the_program_that_was_executed_last(inside, first):
     """The program is executed before perf reports that, and forks when nobody has looked since."""

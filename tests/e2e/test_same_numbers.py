@@ -19,7 +19,7 @@ AMOUNT = r"([\d.]+)(?: (B|kB|MB|GB|ns|µs|ms|s)\b)?"
 SHOWN = [
     (r"(?m)exit 0 · " + AMOUNT + r"(?: ·|$)", "wall_ns"),
     (r"cpu\W+(?:at least )?" + AMOUNT + r" \(user", "job.cpu_ns"),
-    (r"\(user " + AMOUNT, "job.cpu_user_ns"),
+    (r"\(user (?:about )?" + AMOUNT, "job.cpu_user_ns"),
     (r"([\d.]+)() cores of", "job.cores_mean"),
     (r"memory\W+peak (?:at least )?" + AMOUNT + r" pss|$", "job.pss_peak_bytes"),
     (r"memory\W+peak (?:at least )?" + AMOUNT + r" rss|$", "job.rss_peak_bytes"),

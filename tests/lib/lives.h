@@ -63,6 +63,8 @@ struct kernel {
     struct event event[QUEUE];
     struct message message[SOCKET];
     size_t n_events, n_messages, dropped;
+    bool delays;                       /* rows have run delays and context switches */
+    uint64_t kept[JOB_MAX];            /* totals of these at the last step */
     uint64_t total_user, total_system; /* reaped by the wrapper */
 };
 

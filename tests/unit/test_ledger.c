@@ -45,6 +45,11 @@ static void fill(struct kernel *k, struct member *m)
     put(m, PROCESS_cpu, p->own_user + p->own_system);
     put(m, PROCESS_cpu_user, p->own_user);
     put(m, PROCESS_cpu_system, p->own_system);
+    if (k->delays) {
+        put(m, PROCESS_run_delay, p->own_user / 3);
+        put(m, PROCESS_switches_voluntary, p->own_system / 1000);
+        put(m, PROCESS_switches_involuntary, p->own_user / 1000);
+    }
     put(m, PROCESS_children_cpu_user, p->reaped_user / TICK * TICK);
     put(m, PROCESS_children_cpu_system, p->reaped_system / TICK * TICK);
     put(m, PROCESS_children_faults_minor, p->reaped_faults);
@@ -390,6 +395,19 @@ static void finish_all(struct kernel *k)
     tick(k);
 }
 
+/* What the kernel keeps of each thread alone: who is gone keeps what was read last, also while its exit waits. */
+static void check_kept(struct kernel *k, uint64_t seed, const uint64_t value[JOB_MAX])
+{
+    static const enum job_metric kept[] = {JOB_run_delay, JOB_switches_voluntary, JOB_switches_involuntary};
+    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
+        if (value[kept[i]] < k->kept[i])
+            fail_msg("seed %llu: %s is %llu after %llu", (unsigned long long)seed,
+                     baro_metric_get(BARO_KIND_JOB, (int)kept[i])->name, (unsigned long long)value[kept[i]],
+                     (unsigned long long)k->kept[i]);
+        k->kept[i] = value[kept[i]];
+    }
+}
+
 static void check_step(struct kernel *k, uint64_t seed, uint64_t *last)
 {
     uint64_t value[JOB_MAX];
@@ -408,6 +426,7 @@ static void check_step(struct kernel *k, uint64_t seed, uint64_t *last)
     if (value[JOB_processes_started] !=
         value[JOB_processes_ended] + value[JOB_processes] + k->job.ended_members + k->job.n_gone)
         fail_msg("seed %llu: processes do not add up", (unsigned long long)seed);
+    check_kept(k, seed, value);
     *last = now;
 }
 
@@ -418,6 +437,7 @@ static void random_lives(void **state)
         static struct kernel k;
         uint64_t last = 0;
         begin(&k, seed);
+        k.delays = true;
         k.restless = k.recorder == LATE && seed / 3 % 2;
         k.all_reap = seed / 6 % 4 == 0;
         k.has_steal = k.all_reap && seed / 24 % 2;

@@ -122,6 +122,14 @@ void fact_job(const struct baro_summary *s, int of, size_t row, struct baro_valu
     value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, of, v));
 }
 
+/* See summary_job_split_is_estimate(). What may be too large is no lower bound, whatever is missing from it. */
+void fact_job_split(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    fact_job(s, of, row, ret);
+    if (ret->absent == BARO_PRESENT && summary_job_split_is_estimate(s))
+        ret->flags = BARO_VALUE_ESTIMATE;
+}
+
 /* A figure that may be too large is no lower bound, whatever is missing from it. */
 void fact_job_io_write(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {

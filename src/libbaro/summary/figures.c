@@ -117,6 +117,18 @@ bool summary_processes_are_bound(const struct baro_summary *s)
            remainder * (double)s->job[JOB_cpu] > (double)UNKNOWN_LEAST;
 }
 
+/* The kernel splits CPU time by the ticks that hit a process, and what none hit is user time. Example: 15,000 processes
+ * that fork and exit: 0.73 s of user time by wait4(2), 0.08 s by their control group. Of a group it splits the sum. */
+bool summary_job_split_is_estimate(const struct baro_summary *s)
+{
+    uint64_t cpu = s->job[JOB_cpu], counted = s->job[JOB_cpu_counted];
+    uint64_t vague = s->brief_cpu_ns + (s->job_absent[JOB_cpu_counted] || counted > cpu ? 0 : cpu - counted);
+    if (strcmp(summary_kernel_source(s), "cgroup") == 0)
+        vague = cpu < SUMMARY_BRIEF_NS ? cpu : 0;
+    bool is_split = s->job[JOB_cpu_user] || s->job[JOB_cpu_system];
+    return s->job_absent[JOB_cpu] == BARO_PRESENT && is_split && vague >= cpu / 10;
+}
+
 /* Example: of three processes one ended before its name was read. It may be another sh or not, so "2 sh" is a lower
  * bound. */
 bool summary_command_may_have_more(const struct baro_summary *s, const struct command *c)

@@ -326,6 +326,8 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     s->commands.at[command].rss_is_short |= !summary_mark_is_final(e);
     together_add_exit(&s->together, e, summary_mark_is_final(e), s->mode == BARO_MODE_ATTACH);
     summary_note_mark(s, e, command);
+    if (e->absent[EXIT_cpu] == BARO_PRESENT && e->value[EXIT_cpu] < SUMMARY_BRIEF_NS)
+        s->brief_cpu_ns += e->value[EXIT_cpu];
     oom_add_exit(&s->oom, e);
     s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));
     if (s->n_ended < s->cap_ended)

@@ -24,6 +24,7 @@
 /* Sums over the tree whose largest value is kept. */
 enum summary_peak_kind { PEAK_RSS, PEAK_PSS, PEAK_USS, PEAK_SWAP, PEAK_THREADS, PEAK_FDS, PEAK_MAX };
 
+#define SUMMARY_BRIEF_NS 40000000u /* some ticks: of less CPU time the split says little */
 #define SUMMARY_HOLDERS 4
 
 struct summary_holder {
@@ -138,6 +139,7 @@ struct baro_summary {
     char thinned[96], survivor[64], warning[160]; /* the last text of each */
 
     /* values */
+    uint64_t brief_cpu_ns; /* CPU time of the processes that used less than SUMMARY_BRIEF_NS */
     uint64_t job[JOB_MAX];
     uint8_t job_absent[JOB_MAX];
     uint64_t self[RECORDER_MAX];
@@ -210,6 +212,7 @@ int summary_self(const struct baro_summary *s, enum recorder_metric metric, uint
 int summary_status(const struct baro_summary *s, int *ret);
 int summary_cores_mean(const struct baro_summary *s, double *ret);
 int summary_cores_peak(const struct baro_summary *s, double *ret);
+bool summary_job_split_is_estimate(const struct baro_summary *s);
 int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak,
                           double *ret); /* of a part of the recording */
 /* May the tree have held more of it than the peak says? Then that is a lower bound. */

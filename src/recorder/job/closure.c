@@ -126,10 +126,20 @@ uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t s
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
     if (sure <= sum)
         return 0;
+    /* A share is CPU time of the total that a parent showed in ticks: it shows no other. */
     uint64_t more = sure - sum, rounded = j->wrapper.reaped * WAIT4_ROUNDING_NS;
-    /* How much of perf's count may be too much is assumed. On a busy machine it can be twice that. */
+    if (is_closed(j) && more > rounded && more <= rounded + j->shared_ns)
+        return 0;
+    /* How much of perf's count may be too much is assumed. On a busy machine it can be twice that, or all that perf
+     * reported since a process was read last: then the page faults that the kernel added up decide, and the total is
+     * marked, as what other processes had after they were read last may hide those of one that it left out. */
     if (is_closed(j) && more > rounded && more <= rounded + j->unsure_ended_ns)
         return 0;
+    bool has_faults = j->own_ended[LEDGER_FAULTS_MINOR] <= total[LEDGER_FAULTS_MINOR];
+    if (is_closed(j) && has_faults && more > rounded && more <= rounded + j->reported_ended_ns) {
+        j->cpu_short = true;
+        return 0;
+    }
     /* wait4(2) cuts off what is less than a microsecond: the total is the sum of its parts, and exact. */
     if (is_closed(j) && more > rounded) {
         note_missing(j);

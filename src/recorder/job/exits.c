@@ -276,6 +276,7 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     j->split_ended[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];
     j->split_ended[1] += e.absent[EXIT_cpu_system] ? 0 : e.value[EXIT_cpu_system];
     j->unsure_ended_ns += e.absent[EXIT_cpu] ? 0 : own_unsure(m);
+    j->reported_ended_ns += own_unsure(m) && value(m, PROCESS_faults_minor) ? reported_cpu(m) : 0;
     j->rss_peak_short |= e.absent[EXIT_rss_peak] || e.value[EXIT_rss_peak_is_lower_bound];
     if (!e.absent[EXIT_rss_peak])
         j->rss_peak = max_u64(j->rss_peak, e.value[EXIT_rss_peak]);

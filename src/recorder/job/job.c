@@ -51,6 +51,12 @@ struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum b
     return m;
 }
 
+void job_note_peak(struct job *j)
+{
+    j->peak = max_u64(j->peak, tree_count(&j->tree) - j->ended_members);
+    task_note_peaks(j);
+}
+
 /* Events come in the order of time, so each fork may be a new peak. A list has a child and knows nothing of the end of
  * the one before it: a peak is then the count after the members were read. Example: `sleep 1; sleep 1` in a shell, with
  * lists alone, are two processes at once and never three. A child that was listed in this tick and had ended when it

@@ -114,6 +114,7 @@ struct job {
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
     uint64_t published[LEDGER_MAX]; /* the last published totals: they never fall */
+    uint64_t published_run_delay, published_switches[2];
     /* a process has ended whose I/O is not known completely: I/O totals are lower bounds */
     bool io_short;
     /* the same of CPU time: a process has ended that the kernel added to no other one, and its last values are from
@@ -139,11 +140,13 @@ struct job {
     struct job_reported reported[JOB_REPORTED];     /* the last ones: number n is at (n - 1) % JOB_REPORTED */
     uint64_t n_reported, reported_of[JOB_REPORTED]; /* by the hash of a pid: the number of the last one; 0: none */
     uint64_t started, ended, unsampled, peak;
-    uint64_t brief;            /* found by a list in this tick, and ended when they were read */
-    uint64_t counted_ended_ns; /* CPU time attributed to ended processes */
-    uint64_t split_ended[2];   /* the parts of it in user mode and in the kernel, as far as they are known */
-    uint64_t unsure_ended_ns;  /* the part of it that may be too much: own_unsure() */
-    uint64_t rss_peak;         /* the largest peak of any one process */
+    uint64_t brief;             /* found by a list in this tick, and ended when they were read */
+    uint64_t counted_ended_ns;  /* CPU time attributed to ended processes */
+    uint64_t split_ended[2];    /* the parts of it in user mode and in the kernel, as far as they are known */
+    uint64_t unsure_ended_ns;   /* the part of it that may be too much: own_unsure() */
+    uint64_t shared_ns;         /* CPU time of parents, in ticks, that was attributed to children that had ended */
+    uint64_t reported_ended_ns; /* what perf reported of ended processes since they were read last, page faults too */
+    uint64_t rss_peak;          /* the largest peak of any one process */
     /* of ended processes, each without its children, as far as it is known: I/O and page faults */
     uint64_t own_ended[LEDGER_MAX];
     /* of those that a parent which has ended is assumed to have reaped: CPU time, and the part that may be too much */
@@ -191,6 +194,10 @@ uint64_t job_expect_reaping(struct job *j, struct member *m, uint64_t now_ns);
 
 /* The wrapper reported the member, and the row has its last values. The member may be gone already. */
 void job_reaped(struct job *j, struct member *m, uint64_t end_ns);
+
+/* Members were found by a list, and all have been read since: those that are alive are so at the same time. Otherwise
+ * that is counted with the next sample alone. */
+void job_note_peak(struct job *j);
 
 /* The reported end was wrong: the process is alive. */
 void job_revive(struct job *j, struct member *m);

@@ -156,6 +156,9 @@ static void take_totals(struct job *j, const struct baro_sample *last)
     }
     j->counted_ended_ns += last->job[JOB_cpu_counted];
     j->ended_run_delay += last->job[JOB_run_delay];
+    j->published_run_delay = last->job[JOB_run_delay];
+    j->published_switches[0] = last->job[JOB_switches_voluntary];
+    j->published_switches[1] = last->job[JOB_switches_involuntary];
     if (!last->job_absent[JOB_run_delay_lag])
         j->ended_delay_cpu += last->job[JOB_cpu] - last->job[JOB_run_delay_lag];
     j->ended_switches[0] += last->job[JOB_switches_voluntary];

@@ -90,6 +90,12 @@ void task_ended_at_once(struct job *j, const struct member *m)
         t->brief++;
 }
 
+void task_note_peaks(struct job *j)
+{
+    for (size_t i = 0; i < j->n_tasks; i++)
+        j->tasks[i].peak = max_u64(j->tasks[i].peak, j->tasks[i].living);
+}
+
 void task_revived(struct job *j, struct member *m)
 {
     struct job_task *t = task_of(j, m);

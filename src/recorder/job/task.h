@@ -86,6 +86,7 @@ void job_task_repeat(struct job *j);
 /* ---- for src/job alone ---- */
 void task_ended(struct job *j, struct member *m, uint64_t end_ns);
 void task_ended_at_once(struct job *j, const struct member *m);
+void task_note_peaks(struct job *j);
 void task_revived(struct job *j, struct member *m);
 void task_exit(struct job *j, const struct member *m, const struct baro_exit *e);
 void task_add_span(struct job_task *t, uint64_t begin_ns, uint64_t end_ns);

@@ -180,14 +180,40 @@ uint64_t job_rss(struct job *j)
     return j->sums.rss;
 }
 
-static void lower_bounds(const struct job *j, uint64_t *value_of)
+/* What the kernel keeps of each thread alone, and adds to no other process. */
+struct kept {
+    uint64_t run_delay, switches[2], delay_cpu;
+};
+
+/* An exit that is not reported yet has its part in no other sum. */
+static struct kept kept_of_all(const struct job *j)
 {
-    value_of[JOB_run_delay] = j->ended_run_delay + j->sums.run_delay;
+    struct kept all = {
+        .run_delay = j->ended_run_delay + j->sums.run_delay,
+        .switches = {j->ended_switches[0] + j->sums.switches[0], j->ended_switches[1] + j->sums.switches[1]},
+        .delay_cpu = j->ended_delay_cpu + j->sums.delay_cpu};
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+        all.run_delay += since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
+        all.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
+        all.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
+        all.delay_cpu += delay_cpu_of(m);
+    }
+    return all;
+}
+
+/* Example: a command with 986 ms of delay ends, and its parent's exit is awaited: the total stays at 986 ms. */
+static void lower_bounds(struct job *j, uint64_t *value_of)
+{
+    const struct kept now = kept_of_all(j);
     /* The wrapper's wait4(2) includes all that the command has reaped; both are lower bounds. */
-    value_of[JOB_switches_voluntary] =
-        max_u64(j->ended_switches[0] + j->sums.switches[0], j->wrapper.switches_voluntary);
-    value_of[JOB_switches_involuntary] =
-        max_u64(j->ended_switches[1] + j->sums.switches[1], j->wrapper.switches_involuntary);
+    const uint64_t reaped[2] = {j->wrapper.switches_voluntary, j->wrapper.switches_involuntary};
+    j->published_run_delay = max_u64(j->published_run_delay, now.run_delay);
+    for (int i = 0; i < 2; i++)
+        j->published_switches[i] = max_u64(j->published_switches[i], max_u64(now.switches[i], reaped[i]));
+    value_of[JOB_run_delay] = j->published_run_delay;
+    value_of[JOB_switches_voluntary] = j->published_switches[0];
+    value_of[JOB_switches_involuntary] = j->published_switches[1];
+    value_of[JOB_run_delay_lag] = value_of[JOB_cpu] > now.delay_cpu ? value_of[JOB_cpu] - now.delay_cpu : 0;
 }
 
 /* user + system is exact; the split between them is scaled from ticks and changes a little as processes end. So neither
@@ -332,8 +358,6 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     lower_bounds(j, ret_value);
     fill_rss_peak(j, ret_value, ret_absent);
-    uint64_t delay_cpu = j->ended_delay_cpu + j->sums.delay_cpu;
-    ret_value[JOB_run_delay_lag] = ret_value[JOB_cpu] > delay_cpu ? ret_value[JOB_cpu] - delay_cpu : 0;
     bool may_miss = may_miss_children(j);
     ret_value[JOB_io_is_lower_bound] = j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
     bool lacks_teardown = j->teardown_ns > ret_value[JOB_cpu] / TEARDOWN_PART;

@@ -69,6 +69,12 @@ struct member_part {
     uint64_t parents;   /* 1: it has or had children */
 };
 
+/* Of CPU time that is expected: the part that may be too much, as is assumed, and what perf reported of these processes
+ * since they were read last. */
+struct doubt {
+    uint64_t unsure, reported;
+};
+
 /* job_settle(): the children of one successor that are gone. lost: how many; without_cpu: of these, those whose CPU
  * time no source reported. */
 struct settlement {
@@ -79,7 +85,7 @@ struct settlement {
     uint64_t expected[LEDGER_MAX]; /* what the successor must have gained from them */
     uint64_t faults;               /* minor page faults that it must have gained: at least one for each child */
     uint64_t known, weight, share;
-    uint64_t unsure; /* the part of expected CPU time that may be too much */
+    struct doubt doubt;
 };
 
 /* Decides whether a tick reads a member: its CPU clock has moved, or it is due. */

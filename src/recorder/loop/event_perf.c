@@ -30,6 +30,8 @@ static void attach(struct recorder *r, struct member *m)
         code = exits_perf_attach(r->all->events.usage, m->row.key.pid, NULL);
     r->events.perf_is_partial |= code > 0 || (code < 0 && code != -ESRCH);
     m->events.covered = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
+    if (code == -ESRCH && !member_has_ended(m)) /* till it is read it counts as alive beside those that are forked */
+        sampler_read_member(&r->sampler, m);
     if (code < 0)
         return;
     member_moved(m);
@@ -86,6 +88,8 @@ static unsigned attach_until_complete(struct recorder *r)
         unreported += more;
     }
     r->events.perf_is_partial |= more != 0;
+    event_read(r->all);     /* those that it reports as ended by now are not among those that are there at once */
+    job_note_peak(&r->job); /* which were read when perf was attached to them */
     return unreported;
 }
 
