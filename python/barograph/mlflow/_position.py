@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a tape was sent: a file beside it, one for each run of MLflow that it goes to.
+
+It has two lines of a fixed length, which are written in turn and flushed, so that one of them is whole whatever
+happens; the one with the higher number counts. Whoever sends holds a lock on the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import Any
+
+_LINE = 4096
+_TEXT = 1000  # characters of the longest text
+
+
+def _key(request: dict[str, Any]) -> str:
+    """Of a run: the same request finds the same file."""
+    import hashlib
+
+    uri = request.get("uri") or os.environ.get("MLFLOW_TRACKING_URI") or ""
+    of = request.get("session") or request.get("run_id") or "new"
+    return hashlib.sha256(f"{'' if request.get('session') else uri}\n{of}".encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+def path_of(request: dict[str, Any]) -> str:
+    """Beside the tape; where that folder can't be written to, below the user's state."""
+    tape = str(request.get("tape") or "")
+    name = f"{tape}.mlflow-{_key(request)}"
+    if os.path.exists(name) or os.access(os.path.dirname(tape) or ".", os.W_OK):
+        return name
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    folder = os.path.join(state, "barograph", "mlflow")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    return os.path.join(folder, name.replace("/", "_")[-200:])
+
+
+def _newest(data: bytes) -> dict[str, Any]:
+    newest: dict[str, Any] = {}
+    for at in range(0, len(data), _LINE):
+        try:
+            found = json.loads(data[at : at + _LINE])
+        except ValueError:
+            continue  # torn
+        if isinstance(found, dict) and found.get("number", 0) > newest.get("number", 0):
+            newest = found
+    return newest
+
+
+def read(path: str) -> dict[str, Any]:
+    """Empty where there is none."""
+    try:
+        with open(path, "rb") as file:
+            return _newest(file.read(2 * _LINE))
+    except OSError:
+        return {}
+
+
+def is_followed(path: str) -> bool:
+    """Does a process send it at this moment?"""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+
+
+class Position:
+    """The file, open and locked by the one that sends."""
+
+    def __init__(self, path: str) -> None:
+        """BlockingIOError: somebody else sends."""
+        self.path = path
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._fd)
+            raise
+        self.values = _newest(os.pread(self._fd, 2 * _LINE, 0))
+
+    def save(self, **values: Any) -> None:
+        """What is None is removed. The disk has it when this returns."""
+        changed = {**self.values, **values, "number": int(self.values.get("number", 0)) + 1}
+        changed = {k: v[:_TEXT] if isinstance(v, str) else v for k, v in changed.items() if v is not None}
+        line = json.dumps(changed).encode()
+        os.pwrite(self._fd, line.ljust(_LINE - 1) + b"\n", changed["number"] % 2 * _LINE)
+        os.fdatasync(self._fd)
+        self.values = changed
+
+    def close(self) -> None:
+        os.close(self._fd)
