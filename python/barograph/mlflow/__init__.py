@@ -36,6 +36,7 @@ NAMES = ("system", "process", "baro")
 barograph's own documentation."""
 
 _POLL = 0.05  # seconds
+_BEGINS_WITHIN = 10.0
 
 
 def _check(names: str) -> None:
@@ -64,6 +65,7 @@ class Upload:
 
     def __init__(self, request: dict[str, Any]) -> None:
         self._request = request
+        self._since = 0  # what is in the file was written before
 
     @property
     def path(self) -> str:
@@ -86,7 +88,9 @@ class Upload:
     @property
     def state(self) -> str:
         """ "waiting", "metrics", "summary", "artifacts", "done", or "refused": `error` says why."""
-        return str(self._read().get("stage", "waiting"))
+        at = self._read()
+        refused = at.get("refused") and at["number"] > self._since
+        return "refused" if refused else str(at.get("stage", "waiting"))
 
     @property
     def done(self) -> bool:
@@ -108,27 +112,30 @@ class Upload:
         """Waits until all is with MLflow; False if it is not. What has not arrived by then still does. A follower that
         was killed is started again."""
         from ._position import is_followed
-        from ._start import start
 
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             state = self.state
             if state in ("done", "refused"):
                 return state == "done"
+            if not is_followed(self.path) and os.path.exists(str(self._request.get("tape"))):
+                self._start()
             if end is not None and time.monotonic() >= end:
                 return False
-            if not is_followed(self.path) and os.path.exists(str(self._request.get("tape"))):
-                start(self._request)
-                self._settle(end)
             time.sleep(_POLL)
 
-    def _settle(self, end: float | None) -> None:
-        """Gives a follower that was just started the time to say that it is there."""
+    def _start(self) -> None:
+        """Starts a follower, and gives it the time to say that it is there."""
         from ._position import is_followed
+        from ._start import start
 
-        patience = time.monotonic() + 10
-        while not is_followed(self.path) and self.state != "done" and time.monotonic() < min(patience, end or patience):
-            time.sleep(_POLL)
+        self._since = int(self._read().get("number", 0))
+        start(self._request)
+        patience = time.monotonic() + _BEGINS_WITHIN
+        while time.monotonic() < patience and not is_followed(self.path):
+            if self.state == "done" or int(self._read().get("number", 0)) > self._since:
+                return
+            time.sleep(0.002)
 
     def __repr__(self) -> str:
         return f"<Upload of {self._request.get('tape')}: {self.state}, {self.points} points>"
@@ -191,9 +198,9 @@ def log(
         opened = tape if isinstance(tape, Tape) else Tape(tape)
         request["tape"] = opened.path
     request["tape"] = os.path.abspath(request["tape"])
-    start(request)
-    upload._settle(None if wait is None else time.monotonic() + wait)
-    if wait is not None:
+    if wait is None:
+        start(request)
+    else:
         upload.wait(wait)
     return upload
 

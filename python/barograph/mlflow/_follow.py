@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any, Callable
 
 from .. import _marks
-from ..errors import Error, NotATapeError, TapeNotFoundError
+from ..errors import NotATapeError, TapeNotFoundError
 from ..sample import Event, Sample
 from ..tape import Tape
 from ._auto import TAG
@@ -302,12 +302,13 @@ class Follower:
             for _ in self.tape.records(follow=True):
                 pass
         pending = self.position.values.get("pending")  # was it sent before we were killed?
-        flush_every = float(os.environ.get("BAROGRAPH_MLFLOW_FLUSH", _FLUSH_EVERY))
+        flush_every = float(os.environ.get("BAROGRAPH_MLFLOW_FLUSH") or _FLUSH_EVERY)
+        most = min(int(os.environ.get("BAROGRAPH_MLFLOW_BATCH") or MOST_METRICS), MOST_METRICS)
         batch: list[Step] = []
         size, began = 0, time.monotonic()
         for step in self.steps():
             if step is not None:
-                if batch and size + len(step.point) > MOST_METRICS:
+                if batch and size + len(step.point) > most:
                     self._send(batch, pending)
                     batch, size, pending = [], 0, None
                 if not batch:
@@ -432,10 +433,9 @@ class Follower:
 
     def run(self) -> None:
         if not self.find_run():
-            self.position.save(stage="refused", error="no run of MLflow began in this recording")
-            return
-        if self.position.values.get("stage") in (None, "waiting", "refused"):
-            self.position.save(stage="metrics", error=None)
+            raise Refused("no run of MLflow began in this recording")
+        if self.position.values["stage"] == "waiting":
+            self.position.save(stage="metrics")
         if self.position.values["stage"] == "metrics":
             self.send_metrics()
             self.position.save(stage="summary")
@@ -471,13 +471,14 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
         return 0
     # How it is sent can't change in the middle of a tape.
     request = {**request, **position.values.get("request", {})}
-    position.save(request={k: request[k] for k in ("names", "every") if k in request}, stage=position.values.get("stage") or "waiting")
+    fixed = {k: request[k] for k in ("names", "every") if k in request}
+    position.save(request=fixed, stage=position.values.get("stage", "waiting"), refused=None)
     try:
         Follower(request, position, say).run()
     except Refused as error:
-        position.save(stage="refused", error=str(error))
+        position.save(refused=True, error=str(error))
     except Exception as error:
-        position.save(error=f"{type(error).__name__}: {error}")
+        position.save(error=position.values.get("error") or f"{type(error).__name__}: {error}")
     finally:
         position.close()
     at = position.values

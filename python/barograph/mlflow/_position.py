@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _LINE = 4096
+# Locks of an open file, which can be asked for without being taken: F_OFD_GETLK, F_OFD_SETLK (Linux 3.15).
+_GETLK, _SETLK, _FLOCK = 36, 37, "hhqqi4x"
 _TEXT = 1000  # characters of the longest text
 
 
@@ -61,17 +63,21 @@ def read(path: str) -> dict[str, Any]:
         return {}
 
 
+def _lock(fd: int, command: int) -> int:
+    import struct
+
+    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    return int(struct.unpack(_FLOCK, fcntl.fcntl(fd, command, asked))[0])
+
+
 def is_followed(path: str) -> bool:
     """Does a process send it at this moment?"""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except OSError:
-        return True
+        return _lock(fd, _GETLK) != fcntl.F_UNLCK
     finally:
         os.close(fd)
 
@@ -84,7 +90,7 @@ class Position:
         self.path = path
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._fd, _SETLK)
         except OSError:
             os.close(self._fd)
             raise
