@@ -180,6 +180,7 @@ def log(
     """
     from ..recorder import Recording
     from ..tape import Tape
+    from ._position import going_on
     from ._start import start
 
     request = _request(run_id, names, live, every, artifacts, patience)
@@ -198,6 +199,8 @@ def log(
         opened = tape if isinstance(tape, Tape) else Tape(tape)
         request["tape"] = opened.path
     request["tape"] = os.path.abspath(request["tape"])
+    request.update(going_on(request))
+    upload._since = int(upload._read().get("number", 0))
     if wait is None:
         start(request)
     else:

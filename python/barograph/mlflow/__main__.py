@@ -15,6 +15,7 @@ import sys
 
 def _log(arguments: list[str]) -> int:
     import argparse
+    import os
 
     from . import NAMES, _request
     from ..tape import Tape
@@ -28,10 +29,11 @@ def _log(arguments: list[str]) -> int:
     parser.add_argument("--patience", type=float, metavar="SECONDS", help="for how long an absent server is asked again (default: a day)")
     given = parser.parse_args(arguments)
     request = _request(given.run_id, given.names, True, given.every, not given.no_artifacts, given.patience)
-    request["tape"] = Tape(given.tape).path
+    request["tape"] = os.path.abspath(Tape(given.tape).path)
     from ._follow import follow
+    from ._position import going_on
 
-    return follow(request, print)
+    return follow(going_on(request), print)
 
 
 def _status(arguments: list[str]) -> int:

@@ -14,6 +14,8 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
 from typing import Any, Callable
 
 from .. import _marks
@@ -61,9 +63,7 @@ class Server:
         self.do("import", lambda: self._connect(uri))
 
     def _connect(self, uri: str | None) -> None:
-        import mlflow
-
-        self.client = mlflow.MlflowClient(tracking_uri=uri or None)
+        self.client = import_module("mlflow").MlflowClient(tracking_uri=uri or None)
 
     def do(self, what: str, function: Callable[[], Any], before_retry: Callable[[], Any] | None = None) -> Any:
         """before_retry: finds out what has arrived. It is asked until it answers as well."""
@@ -134,7 +134,7 @@ class Follower:
     def find_run(self) -> bool:
         """False: there is no run for this tape."""
         if self.position.values.get("run_id"):
-            self.connect(self.position.values.get("uri") or self.request.get("uri"))
+            self.connect(self.position.values.get("found_uri") or self.request.get("uri"))
             return True
         if self.request.get("run_id"):
             self.connect(self.request.get("uri"))
@@ -147,7 +147,7 @@ class Follower:
                 self.connect(uri)
                 found = self._search_until_end(session)
                 if found:
-                    self.position.save(run_id=found, uri=uri)
+                    self.position.save(run_id=found, found_uri=uri)
                     return True
             if not self.request.get("or_new"):
                 return False
@@ -205,7 +205,7 @@ class Follower:
         """The tag finds it again if the answer is lost."""
         import uuid
 
-        session = self.position.values.get("session") or uuid.uuid4().hex
+        session = self.position.values.get("session") or self.request.get("session") or uuid.uuid4().hex
         self.position.save(session=session)
         header = self.tape.header
         experiment = self.request.get("experiment_id") or self.server.do("experiment", self._experiment)
@@ -324,8 +324,7 @@ class Follower:
             self._send(batch, pending)
 
     def _send(self, batch: list[Step], pending: int | None) -> None:
-        from mlflow.entities import Metric
-
+        metric: Any = import_module("mlflow.entities").Metric
         points = [(k, v, s.time_ms, s.number) for s in batch for k, v in s.point.items()]
         left = points
         if pending is None:
@@ -337,7 +336,7 @@ class Follower:
 
         def send() -> None:
             if left:
-                self.server.client.log_batch(self.run_id, metrics=[Metric(*p) for p in left])
+                self.server.client.log_batch(self.run_id, metrics=[metric(*p) for p in left])
 
         if pending is not None:
             self.server.do("newest steps", missing)
@@ -371,8 +370,7 @@ class Follower:
     # ---- the end ----
 
     def send_summary(self) -> None:
-        from mlflow.entities import Metric, Param, RunTag
-
+        entities: Any = import_module("mlflow.entities")
         tape, client = self.tape, self.server.client
         end_ms = (tape.header.start_ns + tape.range_ns[1]) // 1_000_000
         facts = [(key, value, end_ms, 0) for key, value in metrics_of(tape).items()]
@@ -386,19 +384,19 @@ class Follower:
         for i in range(0, len(facts), MOST_METRICS):
             self.server.do(
                 "summary",
-                lambda: client.log_batch(self.run_id, metrics=[Metric(*p) for p in left[i : i + MOST_METRICS]]),
+                lambda: client.log_batch(self.run_id, metrics=[entities.Metric(*p) for p in left[i : i + MOST_METRICS]]),
                 missing,
             )
         tags, params = tags_of(tape), params_of(tape)
         try:
             for i in range(0, len(params), MOST_PARAMS):
-                some = [Param(k, v) for k, v in list(params.items())[i : i + MOST_PARAMS]]
-                self.server.do("parameters", lambda some=some: client.log_batch(self.run_id, params=some))
+                some = [entities.Param(k, v) for k, v in list(params.items())[i : i + MOST_PARAMS]]
+                self.server.do("parameters", partial(client.log_batch, self.run_id, params=some))
         except Refused:  # a parameter can't change: another recording of this run has had others
             tags.update({f"{k}.{tape.header.host}": v for k, v in params.items()})
         for i in range(0, len(tags), MOST_TAGS):
-            some_tags = [RunTag(k, v) for k, v in list(tags.items())[i : i + MOST_TAGS]]
-            self.server.do("tags", lambda some=some_tags: client.log_batch(self.run_id, tags=some))
+            some_tags = [entities.RunTag(k, v) for k, v in list(tags.items())[i : i + MOST_TAGS]]
+            self.server.do("tags", partial(client.log_batch, self.run_id, tags=some_tags))
         self.position.save(stage="artifacts", points=int(self.position.values.get("points", 0)) + len(facts))
 
     def send_artifacts(self) -> None:
@@ -410,7 +408,7 @@ class Follower:
                     if os.path.isdir(path):
                         where = f"{where}/{os.path.basename(path)}"
                     try:
-                        self.server.do("artifacts", lambda path=path, where=where: self._put(path, where))
+                        self.server.do("artifacts", partial(self._put, path, where))
                     except Refused as error:
                         self.position.save(error=str(error))
         if self.position.values.get("created"):
@@ -470,8 +468,9 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
         say("all of it was sent before")
         return 0
     # How it is sent can't change in the middle of a tape.
-    request = {**request, **position.values.get("request", {})}
-    fixed = {k: request[k] for k in ("names", "every") if k in request}
+    before = position.values.get("request", {})
+    request = {**request, **before, "uri": request.get("uri") or (None if os.environ.get("MLFLOW_TRACKING_URI") else before.get("uri"))}
+    fixed = {k: request[k] for k in ("names", "every", "session", "or_new", "uri") if request.get(k) is not None}
     position.save(request=fixed, stage=position.values.get("stage", "waiting"), refused=None)
     try:
         Follower(request, position, say).run()

@@ -25,13 +25,16 @@ def _key(request: dict[str, Any]) -> str:
     """Of a run: the same request finds the same file."""
     import hashlib
 
-    uri = request.get("uri") or os.environ.get("MLFLOW_TRACKING_URI") or ""
-    of = request.get("session") or request.get("run_id") or "new"
-    return hashlib.sha256(f"{'' if request.get('session') else uri}\n{of}".encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    of = request.get("session") or request.get("run_id")
+    if not of:
+        of = f"new {request.get('uri') or os.environ.get('MLFLOW_TRACKING_URI') or ''}"
+    return hashlib.sha256(of.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def path_of(request: dict[str, Any]) -> str:
     """Beside the tape; where that folder can't be written to, below the user's state."""
+    if request.get("position"):
+        return str(request["position"])
     tape = str(request.get("tape") or "")
     name = f"{tape}.mlflow-{_key(request)}"
     if os.path.exists(name) or os.access(os.path.dirname(tape) or ".", os.W_OK):
@@ -40,6 +43,16 @@ def path_of(request: dict[str, Any]) -> str:
     folder = os.path.join(state, "barograph", "mlflow")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     return os.path.join(folder, name.replace("/", "_")[-200:])
+
+
+def going_on(request: dict[str, Any]) -> dict[str, Any]:
+    """Without a run: the one to which the tape was sent before, if there is one."""
+    import glob
+
+    if request.get("run_id") or request.get("session"):
+        return request
+    found = glob.glob(glob.escape(os.path.abspath(request["tape"])) + ".mlflow-*")
+    return {**request, "position": found[0]} if len(found) == 1 and not os.path.exists(path_of(request)) else request
 
 
 def _newest(data: bytes) -> dict[str, Any]:
@@ -94,14 +107,15 @@ class Position:
         except OSError:
             os.close(self._fd)
             raise
-        self.values = _newest(os.pread(self._fd, 2 * _LINE, 0))
+        self.values: dict[str, Any] = _newest(os.pread(self._fd, 2 * _LINE, 0))
 
     def save(self, **values: Any) -> None:
         """What is None is removed. The disk has it when this returns."""
-        changed = {**self.values, **values, "number": int(self.values.get("number", 0)) + 1}
+        number = int(self.values.get("number", 0)) + 1
+        changed: dict[str, Any] = {**self.values, **values, "number": number}
         changed = {k: v[:_TEXT] if isinstance(v, str) else v for k, v in changed.items() if v is not None}
         line = json.dumps(changed).encode()
-        os.pwrite(self._fd, line.ljust(_LINE - 1) + b"\n", changed["number"] % 2 * _LINE)
+        os.pwrite(self._fd, line.ljust(_LINE - 1) + b"\n", number % 2 * _LINE)
         os.fdatasync(self._fd)
         self.values = changed
 
