@@ -559,6 +559,12 @@ def mark(name: str, /, **attributes: Any) -> None:
     _put(_marks.line_of("mark", name, attributes))
 
 
+def task(name: str, /) -> None:
+    """From now on this process and what it starts are the task `name` of the recording in which they are: with totals, a
+    peak and a curve of their own. Several processes may be one task. Does nothing outside of a recording."""
+    _put(_marks.task_line(name))
+
+
 def phase(name: str, /, **attributes: Any) -> _marks.Phase:
     """A phase of the recording in which this process is."""
     return _marks.Phase(_put, name, attributes)
