@@ -330,11 +330,12 @@ const struct opt options_run[] = {
      .type = OPT_TRUE,
      .offset = AT(record.mlflow),
      .help = "send what is recorded to MLflow while it is recorded",
-     .more = "The Python package barograph does it (docs/python.md), in a process beside the job: the interpreter that "
-             "the command is, if its name begins with python, else python3; BAROGRAPH_PYTHON names another one. The run "
-             "is the one of MLFLOW_RUN_ID, else the first that the command begins with mlflow.start_run(), else one "
-             "that is made after the end. Nothing waits for the server: what it has not got yet is on the tape, and "
-             "python3 -m barograph.mlflow log TAPE goes on. MLFLOW_TRACKING_URI and the like say where to."},
+     .more =
+         "The Python package barograph does it (docs/python.md), in a process beside the job: the interpreter that "
+         "the command is, if its name begins with python, else python3; BAROGRAPH_PYTHON names another one. The run "
+         "is the one of MLFLOW_RUN_ID, else the first that the command begins with mlflow.start_run(), else one "
+         "that is made after the end. Nothing waits for the server: what it has not got yet is on the tape, and "
+         "python3 -m barograph.mlflow log TAPE goes on. MLFLOW_TRACKING_URI and the like say where to."},
     HELP,
     END,
 };
