@@ -258,7 +258,7 @@ def test_baro_run(python, server, client, tmp_path, how):
         assert how == "its own run" or run == given
     poll(lambda: "barograph/run.baro" in client("run", run)["files"] and client("run", run)["status"] == "FINISHED", "the end")
     check_all_once(client, "run.baro", run)
-    assert not {p.name for p in barograph.open("run.baro").processes} - {"sleep", "python", "python3", "git", "sh", os.path.basename(python)}
+    assert not {p.name for p in barograph.open("run.baro").processes} - {"", "sleep", "python", "python3", "git", "sh", os.path.basename(python)}
 
 
 @pytest.mark.skipif(not FULL, reason="long: BARO_FULL=1")
