@@ -254,8 +254,8 @@ def metadata():
 def entry_points():
     project = (PACKAGE / "pyproject.toml").read_text(encoding="utf-8")
     text = ""
-    for section, body in re.findall(r"^\[project\.(scripts|entry-points\.\w+)\]\n((?:[^\[\n].*\n|\n)*)", project, re.M):
-        group = "console_scripts" if section == "scripts" else section.partition(".")[2]
+    for section, body in re.findall(r'^\[project\.(scripts|entry-points\.(?:\w+|"[\w.]+"))\]\n((?:[^\[\n].*\n|\n)*)', project, re.M):
+        group = "console_scripts" if section == "scripts" else section.partition(".")[2].strip('"')
         text += f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in re.findall(r'^"?([\w.-]+)"? = "(.*?)"', body, re.M)) + "\n"
     return text
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         RecordingWarning,
         TapeNotFoundError,
     )
-    from .recorder import Recording, available, mark, phase, record
+    from .recorder import Recording, available, mark, phase, record, task
     from .runner import CompletedRun, run
     from ._runs import Run, Runs, runs
     from .sample import Event, Exit, Now, Process, Sample
@@ -83,6 +83,7 @@ __all__ = [
     "record",
     "run",
     "runs",
+    "task",
 ]
 
 _PLACES = {
@@ -98,7 +99,7 @@ _PLACES = {
         "RecordingWarning",
         "TapeNotFoundError",
     ),
-    "recorder": ("Recording", "available", "mark", "phase", "record"),
+    "recorder": ("Recording", "available", "mark", "phase", "record", "task"),
     "runner": ("CompletedRun", "run"),
     "_runs": ("Run", "Runs", "runs"),
     "sample": ("Event", "Exit", "Now", "Process", "Sample"),
@@ -125,6 +126,13 @@ def __getattr__(name: str) -> Any:
     if name == "open":
         globals()[name] = found.Tape
     return globals()[name]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """%load_ext barograph: the magics %baro and %%baro."""
+    from ._magic import load
+
+    load(shell)
 
 
 def __dir__() -> list[str]:

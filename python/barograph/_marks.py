@@ -99,6 +99,11 @@ def line_of(edge: str, name: str, attributes: dict[str, Any]) -> bytes:
     return f'{{"{edge}": {quoted(name)}, "monotonic_ns": {_now_ns()}{more}{own}'.encode("ascii")
 
 
+def task_line(name: str) -> bytes:
+    own = (_self.line or _self.get()) if _self else "}\n"
+    return f'{{"run_task": {quoted(name)}, "itself": true, "monotonic_ns": {_now_ns()}{own}'.encode("ascii")
+
+
 def open_events(path: str) -> int:
     """The file of $BARO_EVENTS, which is there as long as a recorder reads it; -1 if it is not."""
     try:

@@ -140,6 +140,7 @@ class Recording:
         self._depth = 0
         self._saved: dict[str, str | None] = {}
         self._tape: Tape | None = None
+        self._hooks: list[Any] = []  # before(), begun(path), ended()
         self.path: str | None = None
         """The tape; None if nothing is recorded."""
 
@@ -170,6 +171,8 @@ class Recording:
     def _spawn(self) -> int:
         """Returns the end of a pipe from which the recorder's report is read."""
         program = _program()
+        for hook in self._hooks:
+            hook.before()
         environment = {k: v for k, v in os.environ.items() if not k.startswith(_LEFT_OUT)}
         ours, theirs = os.pipe()
         try:
@@ -236,8 +239,12 @@ class Recording:
                 self._saved[name] = os.environ.get(name)
                 if value is not None:
                     os.environ[name] = value
+        for hook in self._hooks:
+            hook.begun(self.path)
 
     def _failed(self, why: str) -> None:
+        for hook in self._hooks:
+            hook.begun(None)
         if self._strict:
             raise RecordingError(f"nothing is recorded: {why}")
         warnings.warn(f"nothing is recorded: {why}", RecordingWarning, stacklevel=4)
@@ -271,6 +278,8 @@ class Recording:
             else:
                 os.environ[name] = value
         self._saved = {}
+        for hook in self._hooks:
+            hook.ended()
 
     def _in_child(self) -> None:
         """A fork: this recording is not the child's to stop. Its own copies of descriptors are closed."""
@@ -548,6 +557,12 @@ def mark(name: str, /, **attributes: Any) -> None:
     """Names this moment in the recording in which this process is: its own, or that of `baro run` or of a parent. Does
     nothing outside of one."""
     _put(_marks.line_of("mark", name, attributes))
+
+
+def task(name: str, /) -> None:
+    """From now on this process and what it starts are the task `name` of the recording in which they are: with totals, a
+    peak and a curve of their own. Several processes may be one task. Does nothing outside of a recording."""
+    _put(_marks.task_line(name))
 
 
 def phase(name: str, /, **attributes: Any) -> _marks.Phase:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from . import _abi
 from ._lib import NEW, Handle, lib, make, text
 from ._metrics import Registry, absent, attribute
-from .values import Absent, Real, Value, plain
+from .values import Absent, Real, Value, Whole, plain
 
 _PROCESS, _JOB, _EXIT = _abi.BARO_KIND_PROCESS, _abi.BARO_KIND_JOB, _abi.BARO_KIND_EXIT
 _HOST, _RECORDER = _abi.BARO_KIND_HOST, _abi.BARO_KIND_RECORDER
@@ -216,7 +216,7 @@ class Sample:
         if reason:
             return absent(reason, metric)
         value = row.value(found.value)
-        if found.covered < found.members and not isinstance(value, (bool, Absent)) and hasattr(value, "flags"):
+        if found.covered < found.members and isinstance(value, (Whole, Real)):
             value.flags = _abi.BARO_VALUE_LOWER_BOUND
         return value
 

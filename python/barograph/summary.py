@@ -133,18 +133,20 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """As `baro summary --json` prints it; docs/json.md has its members."""
-        if self._json is None:
-            parts: list[bytes] = []
+        if self._json is not None:
+            return self._json
+        parts: list[bytes] = []
 
-            @_abi.baro_sink  # type: ignore[untyped-decorator]
-            def sink(_: Any, at: int, length: int) -> int:
-                parts.append(ctypes.string_at(at, length))
-                return 0
+        @_abi.baro_sink  # type: ignore[untyped-decorator]
+        def sink(_: Any, at: int, length: int) -> int:
+            parts.append(ctypes.string_at(at, length))
+            return 0
 
-            with self._handle.lock:
-                call(lib.baro_summary_json, self._handle.pointer, raw(self._name), sink, None)
-            self._json = json.loads(b"".join(parts).decode("utf-8", "replace"))
-        return self._json
+        with self._handle.lock:
+            call(lib.baro_summary_json, self._handle.pointer, raw(self._name), sink, None)
+        made: dict[str, Any] = json.loads(b"".join(parts).decode("utf-8", "replace"))
+        self._json = made
+        return made
 
     def __repr__(self) -> str:
         job = self.job

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every example of docs/python.md and python/README.md runs, in a folder with a tape called build.baro."""
 
+import os
 import re
 import subprocess
 import sys
@@ -36,9 +37,14 @@ def test_example(code, tape, tmp_path):
         if name not in sys.stdlib_module_names and name != "barograph":
             pytest.importorskip(name)
     (tmp_path / "example.py").write_text(code, encoding="utf-8")
+    environment = dict(os.environ)
+    if "barograph.mlflow" in code:  # with a client that stands in for MLflow's
+        environment["PYTHONPATH"] = f"{SOURCE}/tests/python/fake_mlflow{os.pathsep}{environment.get('PYTHONPATH', '')}"
+        environment["FAKE_MLFLOW"] = str(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-W", "error", "example.py"], capture_output=True, text=True, check=False, timeout=PATIENCE
-    )
+        [sys.executable, "-W", "error", "example.py"],
+        capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip(), "an example prints something"
 

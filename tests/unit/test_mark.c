@@ -195,6 +195,24 @@ static void test_edges_and_times(void **state)
     assert_int_equal(attribute("seconds")->u64, 3);
 }
 
+static void test_tasks(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("{\"run_task\": \"load\", \"pid\": 12, \"start_ticks\": 99}"), MARK_GOOD);
+    assert_int_equal(m.kind, MARK_TASK);
+    assert_false(m.itself);
+    assert_int_equal(parse("{\"run_task\": \"load\", \"itself\": true, \"pid\": 12, \"start_ticks\": 99}"), MARK_GOOD);
+    assert_int_equal(m.kind, MARK_TASK);
+    assert_true(m.itself);
+    assert_int_equal(m.pid, 12);
+    assert_int_equal(m.n_attributes, 0);
+    assert_int_equal(parse("{\"run_task\": \"load\", \"itself\": 1, \"pid\": 12, \"start_ticks\": 99}"), MARK_GOOD);
+    assert_false(m.itself);
+    assert_int_equal(parse("{\"mark\": \"load\", \"itself\": true}"), MARK_GOOD);
+    assert_false(m.itself);
+    assert_int_equal(attribute("itself")->u64, 1); /* the job's own */
+}
+
 /* Each prefix of a line, in memory of its exact size, so that a read beyond it is found. */
 static void test_cut(void **state)
 {
@@ -329,11 +347,17 @@ static void test_runlog_members(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),         cmocka_unit_test(test_json),
-        cmocka_unit_test(test_a_name_twice), cmocka_unit_test(test_edges_and_times),
-        cmocka_unit_test(test_cut),          cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_runlog),       cmocka_unit_test(test_as_written),
-        cmocka_unit_test(test_left_out),     cmocka_unit_test(test_runlog_members),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_a_name_twice),
+        cmocka_unit_test(test_edges_and_times),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_runlog),
+        cmocka_unit_test(test_as_written),
+        cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_runlog_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

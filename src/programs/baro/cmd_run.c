@@ -12,6 +12,7 @@
 #include "programs/baro/beside.h"
 #include "programs/baro/inside.h"
 #include "programs/baro/mark_line.h"
+#include "programs/baro/mlflow.h"
 #include "programs/baro/recording.h"
 #include "recorder/collectors/sockets/sockets.h"
 #include "recorder/marks/marks_file.h"
@@ -178,6 +179,9 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     int beside_fd = -1;
     if (s->record.top && start_view(&run, cli, s->record.quiet, &beside_fd, &err) < 0)
         return cli_fail(cli, &err);
+    /* Under a filter that kills nothing is started that it might kill. */
+    if (s->record.mlflow && !cli->filter->there && run.recording.path.len)
+        mlflow_start(cli, (const char *)run.recording.path.at, argv[0]);
     recording_options(&run.recording, &run.options);
     run.options.argv = argv;
     run.options.task = s->record.task;

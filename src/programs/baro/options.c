@@ -326,6 +326,16 @@ const struct opt options_run[] = {
      .help = "show the job with baro top while it runs; redirect the command's output, as in `>log 2>&1`",
      .more = "^C and ^Z reach the command as usual. All other keys go to the view, so this does not suit a command "
              "that reads from the terminal. q ends the view, and the command goes on. The view ends with the command."},
+    {.name = "mlflow",
+     .type = OPT_TRUE,
+     .offset = AT(record.mlflow),
+     .help = "send what is recorded to MLflow while it is recorded",
+     .more =
+         "The Python package barograph does it (docs/python.md), in a process beside the job: the interpreter that "
+         "the command is, if its name begins with python, else python3; BAROGRAPH_PYTHON names another one. The run "
+         "is the one of MLFLOW_RUN_ID, else the first that the command begins with mlflow.start_run(), else one "
+         "that is made after the end. Nothing waits for the server: what it has not got yet is on the tape, and "
+         "python3 -m barograph.mlflow log TAPE goes on. MLFLOW_TRACKING_URI and the like say where to."},
     HELP,
     END,
 };

@@ -40,6 +40,7 @@ struct record_settings {
     bool quiet;                   /* no summary at the end */
     bool background;              /* record: the recorder is a process that nobody waits for */
     bool top;                     /* run: the live view beside the command */
+    bool mlflow;                  /* run: sent to MLflow by the Python package */
     uint64_t interval_ns;         /* 0: auto */
     uint64_t wanted;              /* mask of process metrics */
     bool cmdline;                 /* keep command lines */

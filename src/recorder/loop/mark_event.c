@@ -77,7 +77,7 @@ void mark_put(struct recorder *r, const struct mark *m, const struct mark_came *
     n += m->n_attributes;
     if (m->kind == MARK_TASK || m->kind == MARK_TASK_END) {
         if (m->kind == MARK_TASK)
-            tasks_run(r, m->name, (struct baro_key){m->pid, m->start_ticks});
+            tasks_run(r, m->name, (struct baro_key){m->pid, m->start_ticks}, m->itself);
         else
             tasks_ended(r, m->name, m->wait_status);
         return;

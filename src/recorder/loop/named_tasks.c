@@ -57,7 +57,7 @@ static struct member *find_root(const struct recorder *r, struct baro_key key)
     return NULL;
 }
 
-void tasks_run(struct recorder *r, const char *name, struct baro_key key)
+void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool itself)
 {
     if (r->options->select)
         return; /* rules decide which members are tasks */
@@ -65,6 +65,8 @@ void tasks_run(struct recorder *r, const char *name, struct baro_key key)
     unsigned task = task_named(r, name);
     if (!task)
         return;
+    if (root && itself)
+        job_label(&r->job, root, task, sampler_now(&r->sampler), true);
     if (root)
         job_label_below(&r->job, root, task);
     else if (r->tasks.n_roots < TASK_ROOTS_MOST)

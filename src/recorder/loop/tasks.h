@@ -92,7 +92,8 @@ void unread_close(struct recorders *a);
 
 /* named_tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */
-void tasks_run(struct recorder *r, const char *name, struct baro_key key);
+/* itself: not only what it starts. */
+void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool itself);
 /* The command of `run --task` has ended with that wait status. */
 void tasks_ended(struct recorder *r, const char *name, int wait_status);
 /* After events were read, and before exits are reported: reads new lines, and finds the processes of earlier ones. */

@@ -368,6 +368,8 @@ static void settle_process(struct mark *m)
         m->pid = (int32_t)a.u64;
     if (m->kind == MARK_TASK && !m->pid)
         m->kind = MARK_POINT;
+    if (m->kind == MARK_TASK && take_out(m, "itself", &a))
+        m->itself = a.type == BARO_ATTRIBUTE_BOOLEAN && a.u64;
     if (m->kind == MARK_TASK_END && take_out(m, "wait_status", &a) && is_whole_number(&a) && a.u64 <= UINT16_MAX)
         m->wait_status = (int)a.u64;
     else if (m->kind == MARK_TASK_END)
@@ -445,7 +447,7 @@ static void begin(struct mark *m)
     m->name = m->id = m->ts = "";
     m->seconds = (struct baro_attribute){0};
     m->pid = 0;
-    m->beside = false;
+    m->beside = m->itself = false;
     m->n_attributes = m->left_out = m->text_len = 0;
 }
 

@@ -7,6 +7,7 @@
  *     {"phase": "fit", "seconds": 1.25}                      a phase that has just ended, as a whole
  *
  *     {"run_task": "load", "pid": 12, "start_ticks": 3400}   what that process starts belongs to this task
+ *     {"run_task": "load", "itself": true, "pid": 12, ...}   and the process itself, from now on
  *     {"task_end": "load", "wait_status": 2304, ...}         it has ended; wait_status is that of wait4(2)
  *
  * Lines of a RunLog are taken as well, and `export --format runlog` writes them back:
@@ -47,6 +48,7 @@ struct mark {
     uint64_t time_ns;      /* on that clock */
     uint64_t duration_ns;  /* of MARK_WHOLE */
     int wait_status;       /* of MARK_TASK_END */
+    bool itself;           /* of MARK_TASK */
     const char *name, *id; /* "" if there is none */
     int32_t pid;           /* with start_ticks; 0: not given */
     uint64_t start_ticks;

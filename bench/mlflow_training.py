@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A training of scikit-learn with workers, monitored in four ways: what each costs the script and what it finds.
+
+    python bench/mlflow_training.py [ROUNDS]        an interpreter with mlflow, scikit-learn, psutil, stouputils
+
+A way whose package is missing is left out. Each run is a process of its own that logs to a SQLite store. Printed are medians: CPU time of the script and its
+workers by rusage, the CPU time and the memory that the monitor has found, as MLflow has them at the end."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+WAYS = ("nothing", "mlflow", "stouputils", "barograph")
+SCRIPT = """
+import contextlib, json, resource, sys, time
+import mlflow
+from mlflow import MlflowClient
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import cross_val_score
+
+way = sys.argv[1]
+x, y = make_classification(2000, 20, random_state=0)
+
+def used():
+    own, theirs = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime, theirs.ru_utime + theirs.ru_stime
+
+def monitor():
+    if way == "stouputils":
+        from stouputils.mlflow.process_metrics_monitor import ProcessMetricsMonitor
+        return ProcessMetricsMonitor(sampling_interval=1)
+    if way == "barograph":
+        import barograph.mlflow
+        return barograph.mlflow.record("run.baro", names="baro", force=True)
+    return contextlib.nullcontext()
+
+if way == "mlflow":
+    mlflow.set_system_metrics_sampling_interval(1)
+    mlflow.set_system_metrics_samples_before_logging(1)
+with mlflow.start_run(log_system_metrics=way == "mlflow") as run:
+    before, began = used(), time.monotonic()
+    with monitor() as made:
+        for _ in range(2):
+            cross_val_score(RandomForestClassifier(60, random_state=0), x, y, cv=4, n_jobs=2)
+        wall = time.monotonic() - began
+        from joblib.externals.loky import get_reusable_executor
+        get_reusable_executor().shutdown(wait=True)  # the kernel's count has what was waited for
+    after = used()
+cpu = [b - a for a, b in zip(before, after)]
+found = {"wall": wall, "own": cpu[0], "workers": cpu[1]}
+client = MlflowClient()
+def history(key):
+    return [m.value for m in client.get_metric_history(run.info.run_id, key)]
+if way == "barograph":
+    made._hooks[0].upload.wait(120)
+    run = client.get_run(run.info.run_id)
+    found["found_cpu"] = run.data.metrics["summary/cpu_ns"] / 1e9
+    found["peak_mb"] = run.data.metrics["summary/rss_peak_bytes"] / 1e6
+    found["points"] = len(history("job/rss_bytes"))
+elif way == "stouputils":
+    found["peak_mb"] = max(history("process/memory_rss_megabytes")) * 1.048576
+    found["points"] = len(history("process/memory_rss_megabytes"))
+elif way == "mlflow":
+    found["points"] = len(history("system/cpu_utilization_percentage"))
+print("RESULT", json.dumps(found))
+"""
+
+
+def main():
+    results = {way: [] for way in WAYS}
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db", "PYTHONWARNINGS": "ignore"}
+        for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
+            for way in WAYS:
+                done = subprocess.run([sys.executable, "-c", SCRIPT, way], env=env, cwd=folder, capture_output=True, text=True, check=False)
+                line = next((n for n in done.stdout.splitlines() if n.startswith("RESULT ")), None)
+                if line is None:
+                    print(way, done.stderr[-500:], file=sys.stderr)
+                else:
+                    results[way].append(json.loads(line.removeprefix("RESULT ")))
+    for way, found in results.items():
+        if not found:
+            continue
+        names = sorted({name for one in found for name in one})
+        print(way, {name: round(statistics.median(one[name] for one in found if name in one), 2) for name in names})
+
+
+if __name__ == "__main__":
+    main()

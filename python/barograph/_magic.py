@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""%baro and %%baro: `%load_ext barograph`.
+
+    %%baro [name]          records the cell and shows what it used
+    %baro statement        the same for a line
+    %baro on, %baro off    records from here on; each cell is a phase
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import recorder
+from .errors import Error
+
+
+class _Session:
+    """`%baro on`: one recording, in which each cell is a phase."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self.recording: recorder.Recording | None = None
+        self._phase: Any = None
+
+    def on(self) -> None:
+        if self.recording is None:
+            self.recording = recorder.record().start()
+            self._shell.events.register("pre_run_cell", self._begin)
+            self._shell.events.register("post_run_cell", self._end)
+
+    def off(self) -> Any:
+        recording, self.recording = self.recording, None
+        if recording is None:
+            return None
+        self._shell.events.unregister("pre_run_cell", self._begin)
+        self._shell.events.unregister("post_run_cell", self._end)
+        self._end()
+        return recording.stop()
+
+    def _begin(self, info: Any = None) -> None:
+        if self.recording is not None:
+            self._phase = self.recording.phase(f"cell {self._shell.execution_count}").begin()
+
+    def _end(self, result: Any = None) -> None:
+        if self._phase is not None:
+            self._phase.end()
+            self._phase = None
+
+
+def load(shell: Any) -> None:
+    session = _Session(shell)
+
+    def baro(line: str, cell: str | None = None) -> Any:
+        """%%baro records a cell, %baro a line; %baro on and %baro off what is between them."""
+        if cell is None and line.strip() in ("on", "off"):
+            return session.on() if line.strip() == "on" else session.off()
+        code = line if cell is None else cell
+        with recorder.record() as recording:
+            with recording.phase((line.strip() if cell is not None else "") or f"cell {shell.execution_count}"):
+                result = shell.run_cell(code, store_history=False)
+        shell.user_ns["_baro"] = recording
+        if recording.path is not None:
+            try:
+                _show(recording)
+            except Error as error:
+                print(f"barograph: {error}")
+        if not result.success and hasattr(result, "raise_error"):
+            return None  # it was shown already
+        return None
+
+    shell.register_magic_function(baro, "line_cell", "baro")
+
+
+def _show(recording: recorder.Recording) -> None:
+    from importlib import import_module
+
+    import_module("IPython.display").display(recording)

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings in MLflow: `barograph.mlflow.record()`, `log()`, `autolog()`.
+
+    with mlflow.start_run():
+        with barograph.mlflow.record():
+            train()
+
+    barograph.mlflow.log("yesterday.baro", run_id="...")
+
+MLflow is imported by a process of its own, the follower, which reads the tape and sends what is on it: the tape is the
+spool. Whatever the server does, nothing is lost and nothing waits. How far it got stands in a file beside the tape.
+Nothing large is imported here: this module is loaded by MLflow itself, as a plug-in.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+
+from ..errors import ArgumentError, RecordingWarning
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..recorder import Recording
+    from ..tape import Tape
+
+__all__ = ["NAMES", "Upload", "autolog", "log", "record"]
+
+NAMES = ("system", "process", "baro")
+"""What metrics are called: as MLflow's own system metrics, as `process/cpu_usage_percentage` and its like, or as in
+barograph's own documentation."""
+
+_POLL = 0.05  # seconds
+_BEGINS_WITHIN = 10.0
+
+
+def _check(names: str) -> None:
+    if names not in NAMES:
+        raise ArgumentError(f"names={names!r}: one of {', '.join(NAMES)}")
+
+
+def _active_run() -> tuple[str | None, str | None]:
+    """The run that is active in this thread, and the tracking URI, as far as MLflow was imported."""
+    mlflow: Any = sys.modules.get("mlflow")
+    if mlflow is None or not hasattr(mlflow, "active_run"):
+        return None, None
+    run = mlflow.active_run()
+    return (str(run.info.run_id) if run else None), str(mlflow.get_tracking_uri())
+
+
+def _experiment() -> str | None:
+    """The experiment of mlflow.set_experiment(), which a process of its own would not know."""
+    fluent: Any = sys.modules.get("mlflow.tracking.fluent")
+    found = getattr(fluent, "_active_experiment_id", None)
+    return str(found) if found else None
+
+
+class Upload:
+    """A recording on its way to MLflow."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self._request = request
+        self._since = 0  # what is in the file was written before
+
+    @property
+    def path(self) -> str:
+        """The file that says how far it got."""
+        from ._position import path_of
+
+        return path_of(self._request)
+
+    def _read(self) -> dict[str, Any]:
+        from ._position import read
+
+        return read(self.path)
+
+    @property
+    def run_id(self) -> str | None:
+        """The run of MLflow; None as long as it is not known."""
+        found = self._read().get("run_id") or self._request.get("run_id")
+        return str(found) if found else None
+
+    @property
+    def state(self) -> str:
+        """ "waiting", "metrics", "summary", "artifacts", "done", or "refused": `error` says why."""
+        at = self._read()
+        refused = at.get("refused") and at["number"] > self._since
+        return "refused" if refused else str(at.get("stage", "waiting"))
+
+    @property
+    def done(self) -> bool:
+        """Is all of it with MLflow?"""
+        return self.state == "done"
+
+    @property
+    def error(self) -> str | None:
+        """What the server or MLflow said last, if that was an error."""
+        found = self._read().get("error")
+        return str(found) if found else None
+
+    @property
+    def points(self) -> int:
+        """How many values of metrics MLflow has so far."""
+        return int(self._read().get("points", 0))
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until all is with MLflow; False if it is not. What has not arrived by then still does. A follower that
+        was killed is started again."""
+        from ._position import is_followed
+
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            state = self.state
+            if state in ("done", "refused"):
+                return state == "done"
+            if not is_followed(self.path) and os.path.exists(str(self._request.get("tape"))):
+                self._start()
+            if end is not None and time.monotonic() >= end:
+                return False
+            time.sleep(_POLL)
+
+    def _start(self) -> None:
+        """Starts a follower, and gives it the time to say that it is there."""
+        from ._position import is_followed
+        from ._start import start
+
+        self._since = int(self._read().get("number", 0))
+        start(self._request)
+        patience = time.monotonic() + _BEGINS_WITHIN
+        while time.monotonic() < patience and not is_followed(self.path):
+            if self.state == "done" or int(self._read().get("number", 0)) > self._since:
+                return
+            time.sleep(0.002)
+
+    def __repr__(self) -> str:
+        return f"<Upload of {self._request.get('tape')}: {self.state}, {self.points} points>"
+
+
+def _request(
+    run_id: str | None, names: str, live: bool, every: float | None, artifacts: bool, patience: float | None
+) -> dict[str, Any]:
+    _check(names)
+    active, uri = _active_run()
+    request: dict[str, Any] = {"names": names, "live": live, "artifacts": artifacts}
+    run = run_id or active or os.environ.get("MLFLOW_RUN_ID")
+    for name, value in (
+        ("uri", uri), ("run_id", run), ("experiment_id", _experiment()), ("every", every), ("patience", patience)
+    ):  # fmt: skip
+        if value is not None:
+            request[name] = value
+    return request
+
+
+def log(
+    tape: str | os.PathLike[str] | Tape | Recording,
+    run_id: str | None = None,
+    *,
+    live: bool = True,
+    wait: float | None = None,
+    names: str = "system",
+    every: float | None = None,
+    artifacts: bool = True,
+    patience: float | None = None,
+) -> Upload:
+    """Sends a recording to MLflow, through a process of its own.
+
+    tape: a path, "@last", a Tape, or a Recording, also one that has not begun yet. run_id: the run of MLflow; without it
+    that of mlflow.start_run() in this thread, else $MLFLOW_RUN_ID, else one that is made for the tape and has its times.
+    live: as the tape grows; False: once it is complete. wait: seconds to wait until all has arrived. names: "system",
+    "process" or "baro". every: seconds between points (default: each sample). artifacts: also the report, the verdicts
+    and the tape itself. patience: for how many seconds after the end of the recording an absent server is asked again
+    (default: a day).
+
+    The same tape may be sent again: what has arrived stays as it is, and the rest follows.
+    """
+    from ..recorder import Recording
+    from ..tape import Tape
+    from ._position import going_on
+    from ._start import start
+
+    request = _request(run_id, names, live, every, artifacts, patience)
+    upload = Upload(request)
+    _warn_without_mlflow()
+    if isinstance(tape, Recording):
+        if tape.path is None:
+            tape._hooks.append(_Hook(upload, wait))
+            return upload
+        request["tape"], request["task"] = tape.path, bool(os.environ.get("BARO_EVENTS"))
+        if tape.active:
+            if wait is not None:
+                tape._hooks.append(_Hook(upload, wait, started=True))
+            wait = None
+    else:
+        opened = tape if isinstance(tape, Tape) else Tape(tape)
+        request["tape"] = opened.path
+    request["tape"] = os.path.abspath(request["tape"])
+    request.update(going_on(request))
+    upload._since = int(upload._read().get("number", 0))
+    if wait is None:
+        start(request)
+    else:
+        upload.wait(wait)
+    return upload
+
+
+def _warn_without_mlflow() -> None:
+    from importlib.util import find_spec
+
+    if "mlflow" not in sys.modules and find_spec("mlflow") is None:
+        warnings.warn("MLflow is not installed here: nothing is sent until it is", RecordingWarning, stacklevel=3)
+
+
+class _Hook:
+    """What a Recording does for an upload. The follower starts before the recorder, and so is no process of the job."""
+
+    def __init__(self, upload: Upload, wait: float | None, started: bool = False) -> None:
+        self.upload, self._wait, self._started = upload, wait, started
+        self._pipe = -1
+
+    def before(self) -> None:
+        if not self._started and self._pipe < 0:
+            from ._start import start_waiting
+
+            self._pipe = start_waiting()
+
+    def begun(self, path: str | None) -> None:
+        if self._started:
+            return
+        from ._start import tell
+
+        if path is not None:
+            self.upload._request["tape"] = os.path.abspath(path)
+            tell(self._pipe, self.upload._request)
+            self._started = True
+        if self._pipe >= 0:
+            os.close(self._pipe)  # without a line the follower ends
+            self._pipe = -1
+
+    def ended(self) -> None:
+        if self._wait is not None and self._started:
+            self.upload.wait(self._wait)
+        self._started = False
+
+
+def record(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    run_id: str | None = None,
+    wait: float | None = None,
+    names: str = "system",
+    every: float | None = None,
+    artifacts: bool = True,
+    patience: float | None = None,
+    interval: str | float = "auto",
+    tasks: Mapping[str, str] | None = None,
+    children: bool = True,
+    pid: int | Iterable[int] | None = None,
+    force: bool = False,
+    **options: Any,
+) -> Recording:
+    """barograph.record() whose tape is sent to MLflow while it grows. The arguments are those of log() and of
+    barograph.record(); wait: seconds that the end of the recording waits until all has arrived."""
+    from ..recorder import record as recorded
+
+    def make() -> Recording:
+        made: Recording = recorded(
+            path, interval=interval, tasks=tasks, children=children, pid=pid, force=force, **options
+        )
+        made._again = make
+        log(made, run_id, wait=wait, names=names, every=every, artifacts=artifacts, patience=patience)
+        return made
+
+    return make()
+
+
+def autolog(enable: bool = True, *, names: str = "system", wait: float | None = None, **options: Any) -> None:
+    """From now on each run of mlflow.start_run() is recorded, from its start to its end, and what was recorded is sent
+    to it. Nothing of MLflow is patched: it asks its plug-ins for tags whenever a run starts, and this is one.
+    BAROGRAPH_MLFLOW=1 in the environment does the same without a line in the program. The options are those of log()
+    and of barograph.record()."""
+    from . import _auto
+
+    _check(names)
+    _auto.enable({"names": names, "wait": wait, **options} if enable else None)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starting the follower: a process that is nobody's child, and gets its request through a pipe, since a URI may have a
+password in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+from .. import _where
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import Any
+
+_LEFT_OUT = ("LD_PRELOAD", "BARO_TAPE", "BARO_PID", "BAROGRAPH_MLFLOW", "MLFLOW_RUN_ID")
+
+
+def _environment(keep_events: bool) -> dict[str, str]:
+    out = {k: v for k, v in os.environ.items() if k not in _LEFT_OUT and (keep_events or k != "BARO_EVENTS")}
+    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    paths = out.get("PYTHONPATH", "").split(os.pathsep)
+    if here in sys.path and here not in paths:  # found without being installed
+        out["PYTHONPATH"] = os.pathsep.join([*(p for p in paths if p), here])
+    return out
+
+
+def start_waiting(as_task: bool = False) -> int:
+    """Starts a follower that waits for its request; returns the end of the pipe for it. -1: it can't be started.
+    as_task: it is started in the middle of a recording, and so is a process of the job: with a name of its own."""
+    theirs, ours = os.pipe()
+    try:
+        actions = [
+            (os.POSIX_SPAWN_DUP2, theirs, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, os.environ.get("BAROGRAPH_MLFLOW_LOG") or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+        ]
+        # The shell ends at once: the follower is a child of init by the time that a recording begins.
+        task = [_where.baro(), "run", "-q", "--task", "mlflow", "--"] if as_task and _where.baro() else []
+        follower = [*task, sys.executable, "-m", "barograph.mlflow", "follow"]
+        pid = os.posix_spawn(
+            "/bin/sh",
+            ["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *follower],
+            _environment(as_task),
+            file_actions=actions,
+            setsid=True,
+            setsigmask=(),
+            setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD),
+        )
+    except (OSError, NotImplementedError):
+        os.close(ours)
+        return -1
+    finally:
+        os.close(theirs)
+    try:
+        os.waitpid(pid, 0)
+    except ChildProcessError:
+        pass  # somebody else waits for any child
+    return ours
+
+
+def tell(fd: int, request: dict[str, Any]) -> None:
+    if fd < 0:
+        return
+    try:
+        os.write(fd, json.dumps(request).encode() + b"\n")
+    except OSError:
+        pass  # it has ended
+
+
+def start(request: dict[str, Any]) -> None:
+    fd = start_waiting(bool(request.get("task")))
+    if fd >= 0:
+        tell(fd, request)
+        os.close(fd)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run of MLflow has of a whole recording: facts as metrics, limits, host and versions as parameters and tags, and
+files."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+from collections.abc import Iterator
+
+from ..errors import Error
+from ..tape import Tape
+from ..values import Absent
+
+_LONGEST_TAG, _LONGEST_PARAM = 5000, 500  # characters; what all versions of MLflow take
+_LARGEST_TAPE = 1 << 30  # bytes
+FOLDER = "barograph"
+
+
+def _facts(tape: Tape) -> Iterator[tuple[str, Any]]:
+    yield "wall_ns", tape.summary.wall_ns
+    for name, value in tape.summary.job:
+        if not isinstance(value, (bool, Absent)) and isinstance(value, (int, float)):
+            yield name, value
+
+
+def metrics_of(tape: Tape) -> dict[str, float]:
+    return {f"summary/{name}": float(value) for name, value in _facts(tape)}
+
+
+def params_of(tape: Tape) -> dict[str, str]:
+    header, limits = tape.header, tape.summary["limits"]
+    found: dict[str, Any] = {"cpus": header.cpus, "cpu_model": header.cpu_model, "memory_bytes": header.memory_bytes}
+    for name in ("memory_bytes", "cores", "pids"):
+        found[f"limit_{name}"] = limits.get(name)
+    return {f"baro.{k}": str(v)[:_LONGEST_PARAM] for k, v in found.items() if v not in (None, "")}
+
+
+def tags_of(tape: Tape) -> dict[str, str]:
+    header, end = tape.header, tape.summary.exit
+    bounds = [name for name, value in _facts(tape) if getattr(value, "is_lower_bound", False)]
+    heavy = [str(v) for v in tape.verdicts if v.weight != "note"]
+    found = {
+        "version": header.version,
+        "host": header.host,
+        "kernel": header.kernel,
+        "command": " ".join(header.argv),
+        "job_id": header.job_id,
+        "tape": os.path.basename(tape.path),
+        "state": tape.state,
+        "exit_status": str(int(end.status)) if isinstance(end.status, int) else "",
+        "signal": str(end.signal) if end.signal else "",
+        "verdict": " ".join(heavy),
+        "lower_bounds": " ".join(bounds),
+    }
+    return {f"baro.{k}": v[:_LONGEST_TAG] for k, v in found.items() if v}
+
+
+def artifacts_of(tape: Tape, folder: str) -> Iterator[tuple[str, str]]:
+    """Files, or the folder of a tape that is one, and where they go."""
+    for name, content in (
+        ("verdicts.json", [_verdict(v) for v in tape.verdicts]),
+        ("summary.json", tape.summary.to_dict()),
+    ):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1)
+        yield path, FOLDER
+    try:
+        yield tape.report(os.path.join(folder, "report.html")), FOLDER
+    except Error:
+        pass  # the program that makes reports is not installed
+    if _size(tape.path) <= _LARGEST_TAPE:
+        yield tape.path, FOLDER
+
+
+def _verdict(verdict: Any) -> dict[str, Any]:
+    return {
+        "rule": verdict.rule,
+        "weight": verdict.weight,
+        "title": verdict.title,
+        "advice": verdict.advice,
+        "phase": verdict.phase,
+        "begin_ns": verdict.begin_ns,
+        "end_ns": verdict.end_ns,
+        "evidence": [{"name": e.name, "value": e.value, "text": e.text} for e in verdict.evidence],
+    }
+
+
+def _size(path: str) -> int:
+    if not os.path.isdir(path):
+        return os.path.getsize(path)
+    return sum(entry.stat().st_size for entry in os.scandir(path) if entry.is_file())

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callbacks with stand-ins for their frameworks, workers of pools, records of logging, and cells of notebooks."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+import types
+
+import pytest
+from conftest import PATIENCE
+
+import barograph
+from barograph.integrations import keras, lightning, transformers, workers
+from barograph.integrations.logging import MarkHandler
+
+
+def stand_in(monkeypatch, path, name):
+    """A framework that has been imported."""
+    parts = path.split(".")
+    for i in range(1, len(parts) + 1):
+        module = types.ModuleType(".".join(parts[:i]))
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    base = type(name, (), {})
+    setattr(sys.modules[path], name, base)
+    return base
+
+
+class State:
+    epoch, global_step, current_epoch = 0, 7, 0
+    callback_metrics = {"loss": 0.5, "name": "text"}
+
+
+def drive(monkeypatch, which):
+    if which == "keras":
+        base = stand_in(monkeypatch, "keras.callbacks", "Callback")
+        made = keras.callback()
+        made.on_train_begin()
+        made.on_epoch_begin(0)
+        made.on_epoch_end(0, {"loss": 0.5})
+        made.on_train_end()
+    elif which == "lightning":
+        base = stand_in(monkeypatch, "lightning.pytorch", "Callback")
+        made = lightning.callback()
+        made.on_fit_start(State, None)
+        made.on_train_epoch_start(State, None)
+        made.on_train_epoch_end(State, None)
+        made.on_fit_end(State, None)
+    else:
+        base = stand_in(monkeypatch, "transformers", "TrainerCallback")
+        made = transformers.callback()
+        made.on_train_begin(None, State, None, model=None)
+        made.on_epoch_begin(None, State, None)
+        made.on_log(None, State, None, logs={"loss": 0.5, "name": "text"})
+        made.on_train_end(None, State, None)
+    assert isinstance(made, base)
+
+
+@pytest.mark.parametrize(("which", "outer", "mark"), [("keras", "fit", "epoch end"), ("lightning", "fit", "epoch end"), ("transformers", "train", "log")])
+def test_callbacks(monkeypatch, which, outer, mark):
+    with barograph.record("run.baro") as rec:
+        drive(monkeypatch, which)
+    phases = {p.name: p for p in rec.tape.phases}
+    assert set(phases) == {outer, "epoch"} and not any(p.is_open for p in phases.values())
+    assert phases["epoch"].parent.name == outer and phases["epoch"].attributes["number"] == 0
+    (found,) = rec.tape.marks
+    assert found.name == mark and found.attributes["loss"] == 0.5 and "name" not in found.attributes
+
+
+def test_an_exception_ends_what_is_open(monkeypatch):
+    stand_in(monkeypatch, "lightning.pytorch", "Callback")
+    with barograph.record("run.baro") as rec:
+        made = lightning.callback()
+        made.on_fit_start(State, None)
+        made.on_train_epoch_start(State, None)
+        made.on_exception(State, None, KeyError("x"))
+    assert {(p.name, p.is_open) for p in rec.tape.phases} == {("fit", False), ("epoch", False)}
+
+
+def test_nothing_is_imported_first():
+    names = "keras lightning transformers workers logging".split()
+    text = f"import sys\nimport {', '.join('barograph.integrations.' + n for n in names)}\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & {"keras", "lightning", "transformers", "distributed", "joblib", "tensorflow", "torch", "ctypes"}
+
+
+def test_a_framework_that_is_not_there(monkeypatch):
+    monkeypatch.setitem(sys.modules, "keras.callbacks", None)
+    monkeypatch.setitem(sys.modules, "tensorflow.keras.callbacks", None)
+    monkeypatch.setitem(sys.modules, "keras", None)
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    with pytest.raises(ImportError):
+        keras.callback()
+
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return os.getpid()
+
+
+@pytest.mark.parametrize("method", ("fork", "spawn", "forkserver", "futures"))
+def test_workers_are_tasks(method, script):
+    """In an interpreter of its own, so that the start methods have no modules of pytest to import."""
+    with open("program.py", "w", encoding="utf-8") as file:
+        file.write(f"""
+import concurrent.futures, multiprocessing, sys, time
+import barograph
+from barograph.integrations.workers import named
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+if __name__ == "__main__":
+    method = {method!r}
+    with barograph.record("run.baro", interval="20ms") as rec:
+        if method == "futures":
+            pool = concurrent.futures.ProcessPoolExecutor(2, initializer=named("loader"))
+        else:
+            pool = multiprocessing.get_context(method).Pool(2, initializer=named("loader", print), initargs=("begun",))
+        with pool:
+            list(pool.map(burn, [0.1] * 4))
+        burn(0.2)
+""")
+    subprocess.run([sys.executable, "program.py"], check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
+    tape = barograph.open("run.baro")
+    (task,) = tape.tasks
+    assert task.name == "loader" and 1 <= task.processes_started <= 2
+    assert 400_000_000 <= task.cpu_ns <= tape.summary.job.cpu_ns - 200_000_000
+
+
+def test_task_of_a_process_itself():
+    with barograph.record("run.baro") as rec:
+        pid = os.fork()
+        if pid == 0:
+            barograph.task("child")
+            burn(0.1)
+            os._exit(0)
+        os.waitpid(pid, 0)
+    (task,) = rec.tape.tasks
+    assert (task.name, task.processes_started) == ("child", 1) and task.cpu_ns >= 100_000_000
+    barograph.task("nobody records")
+
+
+def test_joblib_and_dask():
+    joblib = pytest.importorskip("joblib")
+    with barograph.record("run.baro") as rec:
+        joblib.Parallel(2, backend="loky", initializer=workers.named("fold"))(joblib.delayed(burn)(0.1) for _ in range(4))
+    (task,) = rec.tape.tasks
+    assert task.name == "fold" and task.cpu_ns >= 300_000_000
+    distributed = pytest.importorskip("distributed")
+    with barograph.record("dask.baro") as rec:
+        with distributed.LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster, distributed.Client(cluster) as client:
+            client.register_plugin(workers.dask_plugin("dask"))
+            client.submit(burn, 0.2).result()
+    (task,) = rec.tape.tasks
+    assert task.name == "dask" and task.cpu_ns >= 200_000_000
+
+
+def test_logging():
+    logger = logging.getLogger("train")
+    handler = MarkHandler(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        with barograph.record("run.baro") as rec:
+            logger.warning("the loss is %s", "NaN")
+            logger.info("not this")
+            try:
+                raise KeyError("x")
+            except KeyError:
+                logger.exception("it failed")
+    finally:
+        logger.removeHandler(handler)
+    first, second = rec.tape.marks
+    assert first.name == "the loss is NaN" and first.attributes["level"] == "WARNING" and first.attributes["logger"] == "train"
+    assert second.attributes["error"] == "KeyError"
+
+
+def test_magics():
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    shell.run_line_magic("load_ext", "barograph")
+    shell.run_cell("%%baro fit\nvalue = sum(range(1000))")
+    assert shell.user_ns["value"] == 499500
+    assert [p.name for p in shell.user_ns["_baro"].tape.phases] == ["fit"]
+    shell.run_line_magic("baro", "on")
+    shell.run_cell("value = 1", store_history=True)
+    rec = shell.run_line_magic("baro", "off")
+    assert len(rec.tape.phases) >= 1 and not rec.active

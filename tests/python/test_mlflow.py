@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings in a real MLflow 3: a server with a SQLite store on loopback, read back by MLflow's own client. Between them
+and the follower are faults: mlflow_server.Proxy. Skipped where MLflow can't be had."""
+
+import collections
+import os
+import random
+import signal
+import subprocess
+import time
+
+import mlflow_server
+import pytest
+from conftest import PATIENCE, ended, poll
+from test_mlflow_follow import expected
+
+import barograph
+import barograph.mlflow
+
+FULL = os.environ.get("BARO_FULL") == "1"
+BARO = os.environ.get("BAROGRAPH_BARO", "baro")
+FAST = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "2", "BAROGRAPH_MLFLOW_FLUSH": "0.1"}
+
+
+@pytest.fixture(scope="module")
+def python():
+    return mlflow_server.python()
+
+
+@pytest.fixture(scope="module")
+def server(python, tmp_path_factory):
+    running = mlflow_server.Server(python, tmp_path_factory.mktemp("server"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def client(python, server):
+    reader = mlflow_server.Reader(python, server.uri)
+    yield reader
+    reader.stop()
+
+
+@pytest.fixture
+def proxy(server):
+    made = []
+
+    def make(*plan, **options):
+        made.append(mlflow_server.Proxy(server, plan, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.stop()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tape") / "made.baro"
+    barograph.run(["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.05; done"], tape=path, interval="10ms", overhead="off")
+    return path
+
+
+@pytest.fixture
+def tape(made, tmp_path):
+    copy = tmp_path / "made.baro"
+    copy.write_bytes(made.read_bytes())
+    return copy
+
+
+def begin(python, uri, tape, *arguments, **more):
+    return subprocess.Popen(
+        [python, "-m", "barograph.mlflow", "log", str(tape), *arguments],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env=mlflow_server.environment(MLFLOW_TRACKING_URI=uri, **{**FAST, **more}),
+    )  # fmt: skip
+
+
+def send(python, uri, tape, *arguments, **more):
+    process = begin(python, uri, tape, *arguments, **more)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, out
+    return out
+
+
+def script(python, uri, text, *arguments, **more):
+    return subprocess.Popen(
+        [python, "-c", text, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=mlflow_server.environment(MLFLOW_TRACKING_URI=uri, **{**FAST, **more}),
+    )  # fmt: skip
+
+
+def check_all_once(client, tape, run, names="system"):
+    found = client("run", run)
+    points = collections.Counter((k, v, t, s) for k, v, t, s in found["metrics"])
+    assert max(points.values()) == 1
+    assert {p for p in points if not p[0].startswith("summary/")} == set(expected(tape, names))
+    assert any(p[0] == "summary/cpu_ns" for p in points)
+    return found
+
+
+def test_a_tape_of_yesterday(python, server, client, tape):
+    out = send(python, server.uri, tape, "--names", "process")
+    header = barograph.open(tape).header
+    (run,) = client("find", "tags.`baro.tape` = 'made.baro'")
+    assert run in out
+    found = check_all_once(client, tape, run, "process")
+    assert found["status"] == "FINISHED"
+    assert found["start"] == header.start_ns // 1_000_000 <= found["end"]
+    assert sorted(found["files"]) == [f"barograph/{n}" for n in ("made.baro", "report.html", "summary.json", "verdicts.json")]
+    assert found["params"]["baro.cpus"] == str(header.cpus)
+    assert found["tags"]["baro.host"] == header.host and found["tags"]["mlflow.runName"] == "sh"
+    assert "sent before" in send(python, server.uri, tape, "--names", "process")
+    assert client("run", run) == found
+
+
+FAULTS = ("cut", "cut-after", "429", "500", "500-after", "garbage", "garbage-after", "half-after", "stall", "stall-after")
+
+
+class Killer:
+    """kill -9 for the follower at a batch that is about to go to the server, or has got there."""
+
+    def __init__(self, number, when):
+        self.number, self.when, self.process, self.done = number, when, None, False
+
+    def __call__(self, number, when):
+        if not self.done and (number, when) == (self.number, self.when):
+            self.done = True
+            self.process.kill()
+
+
+@pytest.mark.parametrize("number", (1, 2, 3, 4, 5, 6, 8) if FULL else (3,))
+def test_faults_of_the_network_and_kills(python, client, proxy, tape, number):
+    run = client("new")
+    options, small = ("--run-id", run, "--no-artifacts"), {"BAROGRAPH_MLFLOW_BATCH": "60"}
+    for when in ("before", "after"):
+        killer = Killer(number, when)
+        killer.process = begin(python, proxy(on_batch=killer).uri, tape, *options, **small)
+        killer.process.communicate(timeout=PATIENCE)
+        assert killer.process.returncode == -signal.SIGKILL
+    between = proxy("ok", *FAULTS)
+    send(python, between.uri, tape, *options, **small)
+    assert 0 < between.largest <= 60
+    check_all_once(client, tape, run)
+    assert client("run", run)["status"] == "RUNNING", "the run is not ours to end"
+
+
+TRAIN = """
+import os, sys, time
+import mlflow, barograph.mlflow
+with mlflow.start_run() as run:
+    print(run.info.run_id, flush=True)
+    with barograph.mlflow.record("live.baro", interval="20ms", wait=float(sys.argv[1])) as rec:
+        for epoch in range(10):
+            mlflow.log_metric("loss", 1 / (epoch + 1), step=epoch)
+            time.sleep(0.05)
+        sys.stdin.readline()
+"""
+
+
+def test_the_server_is_gone_for_a_while(python, client, proxy, tmp_path):
+    between = proxy()
+    program = script(python, between.uri, TRAIN, PATIENCE)
+    run = program.stdout.readline().strip()
+    poll(lambda: between.batches >= 12, "the points of the program and some of ours")
+    between.close()
+    time.sleep(0.5)  # of tape
+    between.open()
+    _, err = program.communicate("\n", timeout=PATIENCE)
+    assert program.returncode == 0, err
+    found = client("run", run)
+    assert len([p for p in found["metrics"] if p[0] == "loss"]) == 10
+    points = collections.Counter((k, v, t, s) for k, v, t, s in found["metrics"] if k.startswith("system/"))
+    assert set(points) == set(expected("live.baro")) and max(points.values()) == 1
+    assert found["status"] == "FINISHED" and "barograph/live.baro" in found["files"]
+    assert {p.name for p in barograph.open("live.baro").processes} <= {"python", "python3", "git", "sh"}
+
+
+KILLED = TRAIN.replace("sys.stdin.readline()", "os.kill(os.getpid(), 9)")
+
+
+def test_the_program_is_killed(python, server, client, tmp_path):
+    program = script(python, server.uri, KILLED, 0)
+    run = program.stdout.readline().strip()
+    program.communicate(timeout=PATIENCE)
+    assert program.returncode == -signal.SIGKILL
+    ended("live.baro")
+    poll(lambda: "barograph/live.baro" in client("run", run)["files"], "the end of the tape")
+    check_once = collections.Counter(tuple(p) for p in client("run", run)["metrics"] if p[0].startswith("system/"))
+    assert set(check_once) == set(expected("live.baro")) and max(check_once.values()) == 1
+
+
+AUTO = """
+import sys, time
+import mlflow
+{line}
+for name in ("one", "two"):
+    with mlflow.start_run(run_name=name) as run:
+        with mlflow.start_run(nested=True):
+            time.sleep(0.2)
+        print("run", run.info.run_id, flush=True)
+"""
+ENTRY = "[mlflow.run_context_provider]\nbarograph = barograph.mlflow._auto:RunContext\n"
+
+
+def as_installed(folder):
+    """What pip would have written: MLflow finds its plug-ins by it."""
+    info = folder / "site" / "barograph-0.1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: barograph\nVersion: 0.1.0\n", encoding="ascii")
+    (info / "entry_points.txt").write_text(ENTRY, encoding="ascii")
+    return f"{folder / 'site'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+
+
+@pytest.mark.parametrize("how", ("call", "variable") if FULL else ("variable",))
+def test_autolog(python, server, client, tmp_path, how):
+    line = "import barograph.mlflow; barograph.mlflow.autolog(interval='20ms', wait=120)" if how == "call" else ""
+    more = {} if how == "call" else {"BAROGRAPH_MLFLOW": "1", "BAROGRAPH_MLFLOW_WAIT": "120", "PYTHONPATH": as_installed(tmp_path)}
+    program = script(python, server.uri, AUTO.format(line=line), **more)
+    out, err = program.communicate(timeout=PATIENCE)
+    assert program.returncode == 0, err
+    runs = [line.split()[1] for line in out.splitlines() if line.startswith("run ")]
+    tapes = sorted((run.path for run in barograph.runs()), key=os.path.basename)
+    assert len(runs) == len(tapes) == 2
+    for run, tape in zip(runs, tapes):
+        found = check_all_once(client, tape, run)
+        assert len(found["tags"]["baro.session"]) == 32
+    assert not client("find", f"tags.`mlflow.parentRunId` = '{runs[0]}' and tags.`baro.session` LIKE '%'")
+
+
+RUNS = """
+import sys, time
+import mlflow
+with mlflow.start_run() as run:
+    time.sleep(0.3)
+    print("run", run.info.run_id)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("how", ("its own run", "a given run", "no run") if FULL else ("its own run",))
+def test_baro_run(python, server, client, tmp_path, how):
+    given = client("new")
+    program = ["sleep", "0.2"] if how == "no run" else [python, "-c", RUNS]
+    more = {"MLFLOW_RUN_ID": given} if how == "a given run" else {}
+    if how == "its own run":
+        more["PYTHONPATH"] = as_installed(tmp_path)
+    done = subprocess.run(
+        [BARO, "run", "-q", "--mlflow", "-o", "run.baro", "--", *program], capture_output=True, text=True, timeout=PATIENCE, check=False,
+        env=mlflow_server.environment(MLFLOW_TRACKING_URI=server.uri, BAROGRAPH_PYTHON=python, **{**FAST, **more}),
+    )  # fmt: skip
+    assert done.returncode == (0 if how == "no run" else 3), done.stderr
+    if how == "no run":
+        start = barograph.open("run.baro").header.start_ns // 1_000_000
+        (run,) = poll(lambda: client("find", f"attributes.start_time = {start}"), "a run of its own")
+    else:
+        (run,) = (line.split()[1] for line in done.stdout.splitlines() if line.startswith("run "))
+        assert how == "its own run" or run == given
+    poll(lambda: "barograph/run.baro" in client("run", run)["files"] and client("run", run)["status"] == "FINISHED", "the end")
+    check_all_once(client, "run.baro", run)
+    assert not {p.name for p in barograph.open("run.baro").processes} - {"", "sleep", "python", "python3", "git", "sh", os.path.basename(python)}
+
+
+@pytest.mark.skipif(not FULL, reason="long: BARO_FULL=1")
+@pytest.mark.parametrize("store", ("sqlite", "file"))
+@pytest.mark.parametrize("seed", range(100))
+def test_the_follower_is_killed_at_any_moment(python, server, client, proxy, tape, tmp_path, seed, store, file_server):
+    """With both stores: that of files has a point twice if it is sent twice."""
+    to, reader = (server, client) if store == "sqlite" else file_server
+    chance, run = random.Random(seed), reader("new")
+    for _ in range(2):
+        process = begin(python, to.uri, tape, "--run-id", run, "--no-artifacts", BAROGRAPH_MLFLOW_BATCH="50")
+        time.sleep(chance.uniform(0.5, 4.0))
+        process.kill()
+        process.communicate()
+    send(python, to.uri, tape, "--run-id", run, "--no-artifacts", BAROGRAPH_MLFLOW_BATCH="50")
+    check_all_once(reader, tape, run)
+
+
+@pytest.fixture(scope="module")
+def file_server(python, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    running = mlflow_server.Server(python, folder, f"file://{folder}/store")
+    reader = mlflow_server.Reader(python, running.uri)
+    yield running, reader
+    reader.stop()
+    running.stop()
+
+
+@pytest.mark.skipif(not FULL, reason="long: BARO_FULL=1")
+def test_faults_with_a_store_of_files(python, file_server, tape):
+    """Where a batch that is sent twice is there twice, and the answer was lost."""
+    to, reader = file_server
+    between, run = mlflow_server.Proxy(to, ("ok", *FAULTS)), reader("new")
+    send(python, between.uri, tape, "--run-id", run, "--no-artifacts", BAROGRAPH_MLFLOW_BATCH="100")
+    between.stop()
+    check_all_once(reader, tape, run)
+
+
+@pytest.mark.skipif(not FULL, reason="long: BARO_FULL=1")
+@pytest.mark.parametrize("seed", range(100))
+def test_the_program_is_killed_at_any_moment(python, server, client, tmp_path, seed):
+    text = TRAIN.replace("range(10)", "range(1000)")
+    program = script(python, server.uri, text, 0)
+    run = program.stdout.readline().strip()
+    poll(lambda: os.path.exists("live.baro"), "the tape")
+    time.sleep(random.Random(seed).uniform(0, 2.0))
+    program.kill()
+    program.communicate()
+    ended("live.baro")
+    poll(lambda: "barograph/live.baro" in client("run", run)["files"], "the end of the tape")
+    points = collections.Counter(tuple(p) for p in client("run", run)["metrics"] if p[0].startswith("system/"))
+    assert set(points) == set(expected("live.baro")) and max(points.values()) == 1

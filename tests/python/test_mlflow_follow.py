@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The follower with a client that stands in for MLflow's (fake_mlflow): what is killed, lost or refused at which moment is
+under control here. test_mlflow.py has a real server."""
+
+import collections
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import PATIENCE, poll
+
+import barograph
+import barograph.mlflow
+from barograph.mlflow import _follow, _names, _position
+
+FAKE = pathlib.Path(__file__).resolve().parent / "fake_mlflow"
+FULL = os.environ.get("BARO_FULL") == "1"
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    folder = tmp_path / "store"
+    folder.mkdir()
+    monkeypatch.setenv("FAKE_MLFLOW", str(folder))
+    monkeypatch.setenv("PYTHONPATH", f"{FAKE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.syspath_prepend(str(FAKE))
+    for name in ("MLFLOW_RUN_ID", "MLFLOW_TRACKING_URI", "BAROGRAPH_MLFLOW"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    path = tmp_path_factory.mktemp("mlflow") / "made.baro"
+    barograph.run(["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.04; done"], tape=path, interval="10ms", overhead="off")
+    return path
+
+
+@pytest.fixture
+def tape(made, tmp_path):
+    copy = tmp_path / "made.baro"
+    copy.write_bytes(made.read_bytes())
+    return copy
+
+
+def send(tape, *arguments, status=0, **environment):
+    done = subprocess.run(
+        [sys.executable, "-m", "barograph.mlflow", "log", str(tape), *arguments],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def rows_of(store, kind):
+    lines = (store / "store").read_text(encoding="utf-8").splitlines() if (store / "store").exists() else []
+    return [row for row in map(json.loads, lines) if row[0] == kind]
+
+
+def expected(tape, names="system"):
+    """What MLflow has to have: (key, value, time, step)."""
+    opened = barograph.open(tape)
+    limit = opened.summary["limits"].get("memory_bytes")
+    namer, before, points = _names.Namer(names, float(limit) if limit else None), None, []
+    for number, sample in enumerate(opened):
+        points += [(k, v, sample.time_ns // 1_000_000, number) for k, v in namer.point(sample, before).items()]
+        before = sample
+    return points
+
+
+def check_all_once(store, tape, names="system", run="r"):
+    found = collections.Counter((r[2], r[3], r[4], r[5]) for r in rows_of(store, "metric") if r[1] == run)
+    assert max(found.values()) == 1, "a point is there twice"
+    points = {p for p in found if not p[0].startswith("summary/")}
+    assert points == set(expected(tape, names))
+    assert {p[0] for p in found if p[0].startswith("summary/")} >= {"summary/cpu_ns", "summary/wall_ns"}
+
+
+@pytest.mark.parametrize("names", barograph.mlflow.NAMES)
+def test_every_point_arrives_once(store, tape, names):
+    send(tape, "--run-id", "r", "--names", names)
+    check_all_once(store, tape, names)
+    summary = barograph.open(tape).summary
+    facts = {r[2]: r[3] for r in rows_of(store, "metric")}
+    assert facts["summary/cpu_ns"] == summary.job.cpu_ns
+    tags = {r[2]: r[3] for r in rows_of(store, "tag")}
+    assert tags["baro.state"] == "ended" and tags["baro.host"] == summary.host.name
+    assert {r[2]: r[3] for r in rows_of(store, "param")}["baro.cpus"] == str(summary.cpus)
+    assert {r[2] for r in rows_of(store, "file")} == {"verdicts.json", "summary.json", "report.html", "made.baro"}
+    assert not rows_of(store, "end"), "the run is not ours to end"
+    assert "sent before" in send(tape, "--run-id", "r", "--names", names)
+    check_all_once(store, tape, names)
+
+
+def test_a_run_of_its_own_has_the_times_of_the_tape(store, tape):
+    send(tape, "--no-artifacts")
+    check_all_once(store, tape, run="made")
+    header = barograph.open(tape).header
+    assert rows_of(store, "run") == [["run", "made", header.start_ns // 1_000_000]]
+    (end,) = rows_of(store, "end")
+    assert end[2] == "FINISHED" and end[3] >= header.start_ns // 1_000_000
+    assert rows_of(store, "file") == []
+
+
+FAULTS = ("kill", "kill-half", "kill-after", "lost", "half-lost", "error")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("at", range(25) if FULL else (0, 3))
+def test_nothing_is_lost_or_doubled(store, tape, fault, at):
+    (store / "plan").write_text("\n".join(["ok"] * at + [fault, fault]), encoding="ascii")
+    for _ in range(2 if fault.startswith("kill") else 0):
+        send(tape, "--run-id", "r", "--no-artifacts", status=-signal.SIGKILL, BAROGRAPH_MLFLOW_BATCH="20")
+    send(tape, "--run-id", "r", "--no-artifacts", BAROGRAPH_MLFLOW_BATCH="20")
+    check_all_once(store, tape)
+
+
+def test_fewer_points(store, tape):
+    send(tape, "--run-id", "r", "--no-artifacts", "--every", "0.05", "--names", "baro")
+    rows = [r for r in rows_of(store, "metric") if r[2] == "job/rss_bytes"]
+    samples = list(barograph.open(tape))
+    assert 3 <= len(rows) < len(samples) / 2
+    assert [r[5] for r in rows] == list(range(len(rows)))
+    assert max(r[3] for r in rows) == max(s.sum("rss_bytes") for s in samples), "no peak is lost"
+    assert rows[-1][4] == samples[-1].time_ns // 1_000_000
+
+
+def test_another_sender_of_the_same_keys_does_not_confuse_it(store, tape):
+    newer = barograph.open(tape).header.start_ns // 1_000_000 + 3_600_000
+    with open(store / "store", "w", encoding="utf-8") as file:
+        for key in {p[0] for p in expected(tape)}:
+            file.write(json.dumps(["metric", "r", key, 1.0, newer, 99999]) + "\n")
+    (store / "plan").write_text("ok\nlost\nhalf-lost", encoding="ascii")
+    send(tape, "--run-id", "r", "--no-artifacts", BAROGRAPH_MLFLOW_BATCH="100")
+    found = collections.Counter((r[2], r[3], r[4], r[5]) for r in rows_of(store, "metric") if r[5] != 99999)
+    assert {p for p in found if not p[0].startswith("summary/")} == set(expected(tape))
+    assert max(found.values()) == 1
+
+
+def test_what_is_refused_for_good_is_not_asked_again(store, tape):
+    (store / "plan").write_text("refused", encoding="ascii")
+    out = send(tape, "--run-id", "r", status=1)
+    assert "no such run" in out
+    assert rows_of(store, "metric") == []
+    upload = barograph.mlflow.log(tape, "r", wait=PATIENCE)  # and goes on if somebody wants it
+    assert upload.done and upload.run_id == "r" and upload.error is None
+    check_all_once(store, tape)
+
+
+def test_an_absent_server_is_given_up_after_some_time(store, tape):
+    (store / "plan").write_text("error\n" * 50, encoding="ascii")
+    out = send(tape, "--run-id", "r", "--patience", "0", status=1)
+    assert "nobody is there" in out
+    status = subprocess.run([sys.executable, "-m", "barograph.mlflow", "status", tape], capture_output=True, text=True, check=True)
+    assert "run r: metrics, 0 points: metrics: ConnectionError: nobody is there" in status.stdout
+
+
+LIVE = """
+    import os, sys, time
+    import barograph, barograph.mlflow
+    with barograph.mlflow.record("live.baro", run_id="r", wait={wait}, interval="10ms", overhead="off", artifacts=False) as rec:
+        begun = time.monotonic()
+        while time.monotonic() - begun < 0.6:
+            pass
+        {inside}
+    assert not os.system("true")
+    try:
+        os.waitpid(-1, os.WNOHANG)
+        print("a child")
+    except ChildProcessError:
+        print("no child")
+    print(rec.tape.path)
+"""
+
+
+def test_while_it_grows(store, tmp_path, script, monkeypatch):
+    monkeypatch.setenv("BAROGRAPH_MLFLOW_FLUSH", "0.05")
+    program = script(LIVE.format(wait=PATIENCE, inside="sys.stdin.readline()"))
+    poll(lambda: len(rows_of(store, "metric")) > 100, "points of a recording that goes on")
+    assert barograph.open("live.baro").state == "running"
+    assert "no child" in program.end()
+    check_all_once(store, "live.baro")
+    tape = barograph.open("live.baro")
+    senders = {int(line.split()[0]) for line in (store / "clients").read_text(encoding="ascii").splitlines()}
+    assert senders and not senders & {p.pid for p in tape.processes}, "the follower is no process of the job"
+    assert len(tape.processes) <= 3, tape.processes  # the program, sh and true
+
+
+def test_the_program_is_killed(store, script, monkeypatch):
+    monkeypatch.setenv("BAROGRAPH_MLFLOW_FLUSH", "0.05")
+    program = script(LIVE.format(wait=1, inside="os.kill(os.getpid(), 9)"))
+    program.end(-signal.SIGKILL)
+    upload = barograph.mlflow.log("live.baro", "r", names="system", artifacts=False, wait=PATIENCE)
+    assert upload.done
+    check_all_once(store, "live.baro")
+    tags = {r[2]: r[3] for r in rows_of(store, "tag")}
+    assert tags["baro.state"] == "ended"
+
+
+def test_the_follower_is_killed_and_comes_back(store, script, monkeypatch):
+    monkeypatch.setenv("BAROGRAPH_MLFLOW_FLUSH", "0.05")
+    (store / "plan").write_text("ok\nok\nkill-half", encoding="ascii")
+    program = script(LIVE.format(wait=PATIENCE, inside=""))
+    program.end()
+    assert len((store / "clients").read_text(encoding="ascii").splitlines()) == 2
+    check_all_once(store, "live.baro")
+
+
+def test_nobody_waits_for_a_server_that_is_not_there(store, script):
+    (store / "plan").write_text("error\n" * 10000, encoding="ascii")
+    program = script(LIVE.format(wait=None, inside=""))
+    program.end()
+    (sender,) = {int(line.split()[0]) for line in poll(lambda: (store / "clients").exists() and (store / "clients").read_text(encoding="ascii"), "it").splitlines()}
+    assert rows_of(store, "metric") == []
+    (store / "plan").write_text("", encoding="ascii")
+    assert barograph.mlflow.log("live.baro", "r", artifacts=False).wait(PATIENCE)
+    check_all_once(store, "live.baro")
+    poll(lambda: not os.path.exists(f"/proc/{sender}"), "the end of the follower")
+
+
+def test_a_recording_that_runs_already(store, script, monkeypatch):
+    monkeypatch.setenv("BAROGRAPH_MLFLOW_FLUSH", "0.05")
+    script(
+        """
+        import barograph, barograph.mlflow, sys
+        with barograph.record("live.baro", interval="10ms") as rec:
+            upload = barograph.mlflow.log(rec, "r", names="process", artifacts=False, wait=120)
+            while not upload.points:
+                pass
+        assert upload.done and [t.name for t in rec.tape.tasks] == ["mlflow"], rec.tape.tasks
+        """
+    ).end()
+    check_all_once(store, "live.baro", "process")
+
+
+def test_only_one_sends(store, tape):
+    request = {"tape": str(tape), "run_id": "r"}
+    held = _position.Position(_position.path_of(request))
+    assert "sent already" in send(tape, "--run-id", "r")
+    held.close()
+    assert rows_of(store, "metric") == []
+
+
+def test_position_survives_a_torn_write(tmp_path):
+    at = _position.Position(str(tmp_path / "p"))
+    at.save(next=1)
+    at.save(next=2, error="x" * 9000)
+    at.close()
+    data = bytearray((tmp_path / "p").read_bytes())
+    assert _position.read(str(tmp_path / "p"))["next"] == 2
+    data[:100] = bytes(100)  # the newer of the two lines
+    (tmp_path / "p").write_bytes(data)
+    assert _position.read(str(tmp_path / "p"))["next"] == 1
+    assert _position.read(str(tmp_path / "nothing")) == {}
+
+
+def test_merged_points():
+    merged = _follow._merged([{"system/job/cores": 1.0, "rss": 5.0}, {"system/job/cores": 2.0, "rss": 3.0, "pss": 1.0}])
+    assert merged == {"system/job/cores": 1.5, "rss": 5.0, "pss": 1.0}
+
+
+def test_wrong_names():
+    with pytest.raises(ValueError, match="one of system, process, baro"):
+        barograph.mlflow.record(names="else")
