@@ -449,6 +449,9 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .memory_total = r->header.memory_total,
         .account = r->all->only ? NULL : &r->all->account,
         .namespaces = o->namespaces,
+        .gpu = o->gpu,
+        .gpu_interval_ns = o->interval_ns,
+        .become = o->become,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)
