@@ -30,7 +30,7 @@
 
 static struct line {
     double from;
-    char device[16], what[24], key[32], value[160];
+    char device[16], what[24], key[64], value[160];
     int pid;
 } line[LINES];
 static int n_lines, n_devices, has_junk;
@@ -84,7 +84,7 @@ static void parse(char *text)
         snprintf(l.what, sizeof(l.what), "%s", word);
         char *function = strtok_r(NULL, " \n", &save);
         char *code = *word == 'e' ? strtok_r(NULL, " \n", &save) : "0", *device = strtok_r(NULL, " \n", &save);
-        snprintf(l.key, sizeof(l.key), "%.31s", function);
+        snprintf(l.key, sizeof(l.key), "%s", function);
         snprintf(l.value, sizeof(l.value), "%s", code);
         snprintf(l.device, sizeof(l.device), "%s", device ? device : "");
         line[n_lines++] = l;

@@ -513,7 +513,7 @@ def test_many(run, tape, gpus):
 
 
 def header():
-    for folder in (os.environ.get("BARO_NVML_HEADER"), "/usr/include", "/usr/local/cuda/include"):
+    for folder in (os.environ.get("NVML_HEADER"), "/usr/include", "/usr/local/cuda/include"):
         if folder and (pathlib.Path(folder) / "nvml.h").exists():
             return folder
     return None
@@ -523,7 +523,7 @@ def test_binary_interface(compiled, work):
     """Sizes and numbers are those of NVIDIA's header."""
     folder = header()
     if not folder:
-        pytest.skip("no nvml.h: BARO_NVML_HEADER is the folder that has it (PyPI: nvidia-nvml-dev)")
+        pytest.skip("no nvml.h: NVML_HEADER is the folder that has it (PyPI: nvidia-nvml-dev)")
     pairs = {"nvml_utilization": "nvmlUtilization_t", "nvml_memory_v1": "nvmlMemory_t", "nvml_memory_v2": "nvmlMemory_v2_t",
              "nvml_process_24": "nvmlProcessInfo_v2_t", "nvml_process_use": "nvmlProcessUtilizationSample_t",
              "nvml_sample": "nvmlSample_t", "nvml_field": "nvmlFieldValue_t", "nvml_accounting": "nvmlAccountingStats_t",

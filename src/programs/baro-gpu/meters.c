@@ -18,7 +18,7 @@
 #define WATTS_MOST 1000ull /* of one domain: it wraps at most once in so many microjoules */
 
 struct meter {
-    char file[GPU_PATH + 64];
+    char file[GPU_PATH + 128];
     uint64_t range_uj, before_uj, read_ns, first_uj;
     bool is_known, is_bad;
     struct gpu_meter out;

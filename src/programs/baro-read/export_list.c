@@ -42,6 +42,9 @@ static const struct entry kinds[] = {
     {"cgroup", "each control group that the job is in"},
     {"task", "each task at each sample (baro record --match)"},
     {"directory", "each directory at each walk (--du)"},
+    {"gpu", "each GPU and MIG instance at each reading"},
+    {"gpu_process", "each process of the job on each GPU"},
+    {"energy", "each meter of energy of CPUs and memory"},
 };
 
 #define COUNT(of) (sizeof(of) / sizeof(*(of)))

@@ -129,14 +129,14 @@ static void say(void *context, const char *line, uint64_t number)
     job_event(gpus->sampling->job, gpus->sampling->now_ns, BARO_EVENT_WARNING, NULL, number, line);
 }
 
-static bool is_member(void *context, int32_t pid, uint64_t start, struct baro_key *ret)
+static const char *is_member(void *context, int32_t pid, uint64_t start, struct baro_key *ret)
 {
     struct gpus *gpus = context;
     const struct member *m = tree_find(&gpus->sampling->job->tree, pid);
     if (!m || !start || m->row.key.start != start)
-        return false;
+        return NULL;
     *ret = m->row.key;
-    return true;
+    return m->row.name ? m->row.name : "";
 }
 
 /* It is left alone for a minute, then two, four, ... */

@@ -25,7 +25,6 @@ struct gpu_owner {
     uint64_t busy;  /* as read last */
     uint64_t base[GPU_PROCESS_MAX], last[GPU_PROCESS_MAX];
     struct baro_entity *e; /* NULL: it is not the job's */
-    struct baro_attribute attribute[1];
     bool is_there;
 };
 
@@ -168,10 +167,8 @@ static void say_state(struct gpu_known *k, const struct gpu_device *d, gpu_say *
     k->xids = xids;
 }
 
-static void take_device(struct gpu_tables *t, struct gpu_known *k, const struct gpu_device *d, uint64_t start_ns,
-                        bool restarts)
+static void take_device(struct gpu_known *k, const struct gpu_device *d, uint64_t start_ns, bool restarts)
 {
-    (void)t;
     struct baro_entity *e = k->e;
     if (strcmp(k->uuid, d->uuid) != 0 && *d->uuid)
         describe(k, d);
@@ -218,10 +215,11 @@ static struct gpu_owner *find_owner(struct gpu_tables *t, const struct gpu_proce
     return o;
 }
 
-static void begin_row(struct gpu_tables *t, struct gpu_owner *o, struct baro_key key, uint32_t *ids)
+static void begin_row(struct gpu_tables *t, struct gpu_owner *o, struct baro_key key, const char *name,
+                      uint32_t *ids)
 {
     struct gpu_known *k = &t->device[o->device];
-    o->e = entity_add(&t->processes, ids, k->e->name, "");
+    o->e = entity_add(&t->processes, ids, k->e->name, name);
     if (!o->e)
         return;
     o->e->owner = (struct baro_entity_owner){.kind = BARO_OWNER_PROCESS, .process = key};
@@ -243,7 +241,7 @@ static void take_row(struct gpu_owner *o, const struct gpu_process *p, uint64_t 
     }
 }
 
-/* Adds what this process has to its device. An instance's processes are those of the whole device as well. */
+/* Adds what this process has to its device. */
 static void add_up(struct gpu_tables *t, const struct gpu_owner *o, const struct gpu_process *p, uint64_t busy)
 {
     struct gpu_known *k = &t->device[o->device];
@@ -268,8 +266,9 @@ static void take_process(struct gpu_tables *t, struct gpu_reading *r, uint32_t i
     if (!o)
         return;
     o->is_there = true;
-    if (!o->e && p->pid && is_member(context, p->pid, p->start, &key))
-        begin_row(t, o, key, ids);
+    const char *name = o->e || !p->pid ? NULL : is_member(context, p->pid, p->start, &key);
+    if (name)
+        begin_row(t, o, key, name, ids);
     uint64_t busy = p->absent[GPU_PROCESS_busy] ? o->busy : p->value[GPU_PROCESS_busy];
     uint64_t before = restarts ? 0 : o->busy;
     add_up(t, o, p, busy > before ? busy - before : 0);
@@ -336,7 +335,7 @@ void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start
         struct gpu_known *k = known(t, r, i, entity_ids);
         if (!k)
             continue;
-        take_device(t, k, &r->device[i], start_ns, restarts);
+        take_device(k, &r->device[i], start_ns, restarts);
         say_state(k, &r->device[i], say, context);
     }
     for (size_t i = 0; i < t->n_owners; i++)

@@ -17,8 +17,8 @@ struct gpu_tables {
     uint64_t read_ns; /* of the last reading, since the recording began */
 };
 
-/* Whose is this process? Sets *ret to its identity if it is a member of the job. */
-typedef bool gpu_is_member(void *context, int32_t pid, uint64_t start, struct baro_key *ret);
+/* Whose is this process? Returns its name and sets *ret to its identity if it is a member of the job; else NULL. */
+typedef const char *gpu_is_member(void *context, int32_t pid, uint64_t start, struct baro_key *ret);
 /* What is worth an event. */
 typedef void gpu_say(void *context, const char *line, uint64_t number);
 
