@@ -48,17 +48,38 @@ void kinds_add(struct kinds *k, const struct baro_tape *tape, const struct baro_
 }
 
 /* Kinds of devices: of their many metrics some have charts, and time of one is a share of it. */
-static const char *const *drawn_of(const struct baro_tape *tape, int kind)
+struct drawn {
+    const char *stem, *title;
+};
+
+static const struct drawn *drawn_of(const struct baro_tape *tape, int kind)
 {
-    static const char *const gpu[] = {"busy",        "sm_active",       "memory_used",       "power",
-                                      "temperature", "throttled_power", "throttled_thermal", NULL};
-    static const char *const process[] = {"busy", "memory", NULL}, *const energy[] = {"energy", "power", NULL};
+    static const struct drawn gpu[] = {
+        {"busy", "GPU: utilisation"},
+        {"sm_active", "GPU: multiprocessors with work"},
+        {"memory_used", "GPU: memory in use"},
+        {"power", "GPU: power"},
+        {"temperature", "GPU: temperature"},
+        {"throttled_power", "GPU: throttled by power"},
+        {"throttled_thermal", "GPU: throttled by heat"},
+        {0},
+    };
+    static const struct drawn process[] = {{"memory", "GPU: memory by process"}, {"busy", "GPU: use by process"}, {0}};
+    static const struct drawn energy[] = {{"energy", "Power of CPUs and memory"}, {"power", "Power of sensors"}, {0}};
     const char *name = baro_tape_kind_name(tape, kind);
     bool is_own = kind < baro_kind_count();
     return is_own && strcmp(name, "gpu") == 0           ? gpu
            : is_own && strcmp(name, "gpu_process") == 0 ? process
            : is_own && strcmp(name, "energy") == 0      ? energy
                                                         : NULL;
+}
+
+static const struct drawn *drawn_as(const struct baro_tape *tape, int kind, const struct baro_metric *m)
+{
+    const struct drawn *d = drawn_of(tape, kind);
+    while (d && d->stem && strcmp(d->stem, m->stem) != 0)
+        d++;
+    return d && d->stem ? d : NULL;
 }
 
 static enum chart_unit unit_of(const struct baro_metric *m, bool of_device)
@@ -105,7 +126,10 @@ static bool begin_chart(struct kinds *k, const struct baro_tape *tape, int kind,
                         .buckets = like->buckets};
     c->id = strdup(id);
     c->help = strdup(m->help ? m->help : "");
-    if (asprintf(&c->title, "%s: %s", baro_tape_kind_name(tape, kind), m->name) < 0)
+    const struct drawn *own = drawn_as(tape, kind, m);
+    if (own)
+        c->title = strdup(own->title);
+    else if (asprintf(&c->title, "%s: %s", baro_tape_kind_name(tape, kind), m->name) < 0)
         c->title = NULL;
     k->charts++;
     return c->id && c->help && c->title;
@@ -138,13 +162,8 @@ static bool is_drawn(const struct kinds *k, const struct baro_tape *tape, int ki
         any = k->entity[i].kind == kind;
     if (!any || m->semantics == BARO_SEM_INFO || m->unit == BARO_UNIT_CHAR)
         return false;
-    const char *const *drawn = drawn_of(tape, kind);
-    for (size_t i = 0; drawn && drawn[i]; i++) {
-        if (strcmp(drawn[i], m->stem) == 0)
-            return true;
-    }
-    if (drawn)
-        return false;
+    if (drawn_of(tape, kind))
+        return drawn_as(tape, kind, m) != NULL;
     return kind != BARO_KIND_DIRECTORY || strcmp(m->stem, "used") == 0 || strcmp(m->stem, "files") == 0;
 }
 

@@ -86,8 +86,8 @@ static void read_all(struct helper *h)
     for (uint32_t i = 0; i < h->n_units; i++) {
         device_read(h, &h->unit[i]);
         /* lists of processes are the dearest calls */
-        if (h->turns < 2 || h->turns % 2 == 0 || s->interval_ns >= 2 * NS_PER_SEC)
-            processes_read(h, &h->unit[i], i);
+        bool lists = h->turns < 2 || h->turns % 2 == 0 || s->interval_ns >= 2 * NS_PER_SEC;
+        processes_read(h, &h->unit[i], i, lists);
     }
     if (h->is_up)
         device_events(h);

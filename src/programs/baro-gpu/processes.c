@@ -178,12 +178,17 @@ static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bo
     r->n_processes = kept;
 }
 
-void processes_read(struct helper *h, struct unit *u, uint32_t device)
+void processes_read(struct helper *h, struct unit *u, uint32_t device, bool lists)
 {
     static bool seen[GPU_PROCESSES_MOST];
     unsigned is_on = 0;
     if (u->out.state != GPU_FINE)
         return;
+    if (!lists) {
+        if (!u->is_mig)
+            read_use(h, u, device);
+        return;
+    }
     memset(seen, 0, sizeof(seen));
     for (uint32_t i = 0; i < h->out->n_processes; i++) {
         if (h->out->process[i].device == device)

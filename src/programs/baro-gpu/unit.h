@@ -93,8 +93,8 @@ int ask_after(struct unit *u, enum nvml_function f, int code);
 /* device.c */
 void device_read(struct helper *h, struct unit *u);
 void device_events(struct helper *h);
-/* processes.c: adds those of this device to the reading */
-void processes_read(struct helper *h, struct unit *u, uint32_t at);
+/* processes.c: adds those of this device to the reading. lists: also which there are; else what they used alone */
+void processes_read(struct helper *h, struct unit *u, uint32_t at, bool lists);
 /* find.c: all devices that are to be read */
 void devices_find(struct helper *h);
 bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid);
