@@ -3,7 +3,6 @@
 meters that may not be read or say nonsense."""
 
 import os
-import subprocess
 
 import pytest
 from conftest import PATIENCE, poll
@@ -93,4 +92,4 @@ def test_denied(run_ordinary, tape, powercap):
     run_ordinary.work.chmod(0o777)
     run_ordinary.record(tape, "sleep 0.5", env=powercap.env)
     assert not run_ordinary.export(tape, "energy")
-    assert run_ordinary.summary(tape)["energy"]["machine_joules"] is None
+    assert run_ordinary.summary(tape)["energy"] is None

@@ -2,14 +2,12 @@
 """GPUs by a made-up driver (fake_nvml.c), which does what a script says: each value's way from the driver's call to the
 export; hangs and errors of each call; whose processes they are. tests/e2e/test_gpu_real.py is for a real one."""
 
-import json
 import os
 import pathlib
 import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 from conftest import PATIENCE, poll
@@ -507,6 +505,35 @@ def test_many(run, tape, gpus):
     found = record_until(run, tape, gpus, lambda r: r and any(x["memory_unattributed_bytes"] for x in named(r)))
     assert len({r["name"] for r in found}) == 16 * 8
     assert max(r["memory_unattributed_bytes"] or 0 for r in found) == 1000000
+
+
+# ---- as other programs write it ------------------------------------------------------------------------------------
+
+
+def test_pytyche(run, tape, gpus):
+    """As nvidia-smi writes them, so that what reads those reads these."""
+    gpus.write("0 util 70", "0 memutil 30", "0 buffer none", "0 power 340.5", "error nvmlDeviceGetTemperature 3 1",
+               devices=2)
+    record_until(run, tape, gpus, lambda r: len(readings(r, "gpu1")) >= 4)
+    rows = run("export", "--dialect", "pytyche-hw", tape, status=0).stdout.splitlines()
+    assert len(rows) >= 6
+    assert re.fullmatch(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}, (69|70|71), (29|30|31), 1024, 81920, 340\.50, 41, 1980, 2619",
+                        rows[0])
+    assert any(", [N/A], 1980" in row for row in rows)
+    rows = run("export", "--dialect", "pytyche-dmon", tape, status=0).stdout.splitlines()
+    assert rows[0].split() == ["#", "gpu", "sm", "mem", "enc", "dec", "fb"]
+    assert [row.split()[0] for row in rows[2:4]] == ["0", "1"]
+    assert abs(int(rows[2].split()[2]) - 30) <= 1 and rows[2].split()[5] == "1024"
+
+
+def test_spare_cores(run, tape, gpus):
+    gpus.write("0 util 50", "0 buffer none", "1 util 100", "1 buffer none", devices=2)
+    record_until(run, tape, gpus, lambda r: len(readings(r, "gpu1")) >= 5)
+    rows = run("export", "--dialect", "spare-cores-mended", "-e", "host", tape, status=0).stdout.splitlines()
+    names = [n.strip('"') for n in rows[0].split(",")]
+    last = dict(zip(names, rows[-1].split(",")))
+    assert last["gpu_utilized"] == "2" and float(last["gpu_vram"]) == 2048
+    assert 1.2 < float(last["gpu_usage"]) < 1.8 or len(rows) < 4
 
 
 # ---- the binary interface -------------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ enum dialect_from {
     FROM_TASK,     /* each process: its task, else its program */
     FROM_PROCESS,  /* the same, its own value; that of its exit if it has ended */
     FROM_CORES,    /* the same: what it used since the sample before */
+    FROM_GPU,      /* sum over GPUs, without their MIG instances */
+    FROM_GPUS_USED, /* how many GPUs were used since their reading before, by the job where the rows are its */
 };
 
 enum dialect_form {
@@ -46,7 +48,10 @@ enum dialect_form {
     FORM_TEXT,
     FORM_SECONDS, /* three decimals */
     FORM_OF_CORE, /* cores as percent of one, one decimal */
+    FORM_SHARE,   /* growth of a time per time since the row before, four decimals */
 };
+
+enum dialect_gpu_rows { DIALECT_NO_GPU, DIALECT_GPU_SMI, DIALECT_GPU_DMON };
 
 struct dialect_column {
     const char *name;
@@ -63,6 +68,7 @@ struct dialect_table {
     bool whole;          /* no row where a value is absent */
     bool each;           /* process: a row for each process, not for the job as a whole */
     bool last;           /* process: a row also for what came after the last sample of a living one */
+    enum dialect_gpu_rows gpu; /* a row for each GPU, as nvidia-smi writes it; it has no columns of its own */
     const char *end;     /* of a line */
     const struct dialect_column *columns;
     size_t n;
