@@ -393,9 +393,9 @@ API int nvmlDeviceGetFieldValues(nvml_device d, int n, struct nvml_field *f)
         unsigned id;
         const char *key;
         double rate; /* 0: a gauge */
-    } keys[] = {{82, "memtemp", 0},      {3, "ecc", 0},           {4, "ecc2", 0},          {94, "replays", 0},
-                {143, "remapped", 0},    {74, "pviol", 1e9},      {75, "tviol", 1e9},      {76, "sviol", 1e9},
-                {77, "bviol", 1e9},      {79, "rviol", 1e9},      {197, "pcietx", 1},      {198, "pcierx", 1},
+    } keys[] = {{82, "memtemp", 0},       {3, "ecc", 0},           {4, "ecc2", 0},     {94, "replays", 0},
+                {143, "remapped", 0},     {74, "pviol", 1e9},      {75, "tviol", 1e9}, {76, "sviol", 1e9},
+                {77, "bviol", 1e9},       {79, "rviol", 1e9},      {197, "pcietx", 1}, {198, "pcierx", 1},
                 {138, "nvtx", 1 / 1024.}, {139, "nvrx", 1 / 1024.}};
     BEGIN("nvmlDeviceGetFieldValues", d);
     for (int i = 0; i < n; i++) {
@@ -476,7 +476,8 @@ API int nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device d, unsigned *n, voi
     return processes(d, "graphics", n, at);
 }
 
-API int nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_process_use *at, unsigned *n, unsigned long long since)
+API int nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_process_use *at, unsigned *n,
+                                        unsigned long long since)
 {
     unsigned room = *n, found = 0;
     uint64_t to = (uint64_t)(now() * 1e6);
@@ -493,7 +494,8 @@ API int nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_process_use *
         at[found++] = (struct nvml_process_use){.pid = (unsigned)l->pid, .stamp_us = to, .sm = (unsigned)atoi(sm)};
     }
     for (unsigned i = 0; has_junk && i < 20 && found < room; i++)
-        at[found++] = (struct nvml_process_use){.pid = i % 2 ? 99999 + i : at[0].pid, .stamp_us = to, .sm = 4000000000u};
+        at[found++] =
+            (struct nvml_process_use){.pid = i % 2 ? 99999 + i : at[0].pid, .stamp_us = to, .sm = 4000000000u};
     *n = found;
     return found ? 0 : NVML_NOT_FOUND;
 }

@@ -89,9 +89,9 @@ static void each_process_is_somebodys(void **state)
 {
     (void)state;
     add(40, 40, 4, 1000, 10);
-    add(41, 41, 9, 200, 20);  /* another one's */
-    add(42, 0, 0, 30, 40);    /* not found */
-    add(43, 40, 5, 7, 0);     /* another process with the number of a member */
+    add(41, 41, 9, 200, 20); /* another one's */
+    add(42, 0, 0, 30, 40);   /* not found */
+    add(43, 40, 5, 7, 0);    /* another process with the number of a member */
     add(44, 0, 0, 9, 0)->absent[GPU_PROCESS_memory] = BARO_ABSENT_UNKNOWN;
     const struct baro_entity *e = take();
     assert_int_equal(e->value[GPU_memory_job], 1000);
@@ -201,8 +201,13 @@ static void instances_belong_to_a_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(counters_go_on),   TEST(each_process_is_somebodys), TEST(absent_is_not_zero), TEST(what_is_not_sound_is_left_out),
-        TEST(events_come_once), TEST(a_hang_takes_values_away),  TEST(instances_belong_to_a_device),
+        TEST(counters_go_on),
+        TEST(each_process_is_somebodys),
+        TEST(absent_is_not_zero),
+        TEST(what_is_not_sound_is_left_out),
+        TEST(events_come_once),
+        TEST(a_hang_takes_values_away),
+        TEST(instances_belong_to_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,15 +78,17 @@ static bool gpu_idle(const struct evidence *e, const struct stretch *s, struct f
     if (!g)
         return false;
     bool is_one = demand >= IDLE_DEMAND_LEAST && demand <= IDLE_DEMAND_MOST;
-    find_title(f, is_one ? "%s was idle %s of the time while one thread ran at 100 %%: it waited for its data."
-                         : "%s was idle %s of the time.",
+    find_title(f,
+               is_one ? "%s was idle %s of the time while one thread ran at 100 %%: it waited for its data."
+                      : "%s was idle %s of the time.",
                g->name, words_percent(1 - g->busy, 0).at);
     if (is_one)
         find_advice(f, "Load and prepare data with several processes or threads (workers of the data loader), ahead of "
                        "the GPU, or on the GPU.");
     else
-        find_advice(f, "See what it waited for: phases (baro phase) show when. Larger batches keep it busier; a smaller "
-                       "GPU may do.");
+        find_advice(f,
+                    "See what it waited for: phases (baro phase) show when. Larger batches keep it busier; a smaller "
+                    "GPU may do.");
     find_number(f, "gpus.busy_ratio", g->busy, 0, BARO_UNIT_RATIO);
     find_number(f, "demand_cores", demand, stretch_demand_flags(s), BARO_UNIT_REAL);
     return true;
@@ -114,9 +116,8 @@ static double or_0(double v)
 
 static double throttled_of(const struct gpu_seen *g)
 {
-    return watched(g) >= LONG_ENOUGH_NS
-               ? (or_0(g->throttled_power_ns) + or_0(g->throttled_thermal_ns)) / watched(g)
-               : NAN;
+    return watched(g) >= LONG_ENOUGH_NS ? (or_0(g->throttled_power_ns) + or_0(g->throttled_thermal_ns)) / watched(g)
+                                        : NAN;
 }
 
 static bool gpu_throttled(const struct evidence *e, const struct stretch *s, struct finding *f)
@@ -173,10 +174,10 @@ static bool gpu_memory(const struct evidence *e, const struct stretch *s, struct
 
 static const struct baro_threshold memory_thresholds[] = {
     {"memory in use at its peak, as a share of what the GPU has", MEMORY_FULL, BARO_UNIT_RATIO}};
-const struct rule rule_gpu_memory = {{"gpu-memory", BARO_VERDICT_ADVICE, "The memory of a GPU was nearly full.",
-                                      THRESHOLDS(memory_thresholds)},
-                                     gpu_memory,
-                                     0};
+const struct rule rule_gpu_memory = {
+    {"gpu-memory", BARO_VERDICT_ADVICE, "The memory of a GPU was nearly full.", THRESHOLDS(memory_thresholds)},
+    gpu_memory,
+    0};
 
 /* ---- gpu-shared ---- */
 
@@ -203,10 +204,10 @@ static bool gpu_shared(const struct evidence *e, const struct stretch *s, struct
 
 static const struct baro_threshold shared_thresholds[] = {
     {"share of the GPU's time that others used", SHARED_BUSY, BARO_UNIT_RATIO}};
-const struct rule rule_gpu_shared = {{"gpu-shared", BARO_VERDICT_PROBLEM, "Others used a GPU that the job used.",
-                                      THRESHOLDS(shared_thresholds)},
-                                     gpu_shared,
-                                     0};
+const struct rule rule_gpu_shared = {
+    {"gpu-shared", BARO_VERDICT_PROBLEM, "Others used a GPU that the job used.", THRESHOLDS(shared_thresholds)},
+    gpu_shared,
+    0};
 
 /* ---- gpu-unused ---- */
 

@@ -25,6 +25,9 @@ struct dialect_value {
 struct instant {
     uint64_t t_ns;
     struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
+    uint64_t gpu_ns;                                   /* when GPUs were read, which is at other times */
+    double gpu_share;
+    int gpu_absent;
 };
 
 struct dialect {
@@ -333,12 +336,29 @@ static struct dialect_value value_of(const struct dialect *d, size_t column, con
     return (struct dialect_value){0, BARO_ABSENT_UNSUPPORTED};
 }
 
+/* Between its last two readings: one holds until the next. */
+static void take_share(const struct dialect *d, const struct baro_sample *s, size_t column, struct instant *ret)
+{
+    const struct dialect_value *now = &ret->column[column], *before = &d->before.column[column];
+    if (baro_sample_entities_ns(s, kind_of(FROM_GPU), &ret->gpu_ns) != BARO_PRESENT)
+        ret->gpu_ns = 0;
+    ret->gpu_share = d->before.gpu_share;
+    ret->gpu_absent = now->absent ? now->absent : d->before.gpu_ns ? d->before.gpu_absent : BARO_ABSENT_NOT_YET;
+    if (now->absent || !d->before.gpu_ns || ret->gpu_ns <= d->before.gpu_ns)
+        return;
+    uint64_t grown = now->v > before->v ? now->v - before->v : 0;
+    ret->gpu_share = (double)grown / (double)(ret->gpu_ns - d->before.gpu_ns);
+    ret->gpu_absent = before->absent;
+}
+
 static void take(const struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
 {
-    ret->t_ns = t_ns;
-    ret->all = all_of(d, s);
-    for (size_t i = 0; i < d->table->n; i++)
+    *ret = (struct instant){.t_ns = t_ns, .all = all_of(d, s)};
+    for (size_t i = 0; i < d->table->n; i++) {
         ret->column[i] = value_of(d, i, s);
+        if (d->table->columns[i].form == FORM_SHARE)
+            take_share(d, s, i, ret);
+    }
 }
 
 /* ---- forms ---- */
@@ -435,10 +455,9 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
     case FORM_CORES: return put_cores(d, now, b);
     case FORM_PERCENT: return put_percent(d, now, i, b);
     case FORM_SHARE:
-        absent = growth(v, &d->before.column[i], &n);
-        if (absent == BARO_PRESENT && now->t_ns > d->before.t_ns)
-            form_float(b, (double)n / (double)(now->t_ns - d->before.t_ns), 4);
-        return absent || now->t_ns > d->before.t_ns ? absent : BARO_ABSENT_UNKNOWN;
+        if (now->gpu_absent == BARO_PRESENT)
+            form_float(b, now->gpu_share, 4);
+        return now->gpu_absent;
     case FORM_TEXT: /* of single processes */
     case FORM_SECONDS:
     case FORM_OF_CORE: break;

@@ -70,12 +70,21 @@ static void put_time(const struct dialect_gpu *d, uint64_t t_ns, struct buf *b)
     buf_printf(b, "%s.%03d", text, (int)(ns % (int64_t)NS_PER_SEC / (int64_t)NS_PER_MS));
 }
 
-static void put_number(struct buf *b, const char *form, int absent, double v, const char *none)
+static void put_number(struct buf *b, int digits, int absent, double v)
+{
+    buf_str(b, ", ");
+    if (absent == BARO_PRESENT)
+        buf_printf(b, "%.*f", digits, v);
+    else
+        buf_str(b, "[N/A]");
+}
+
+static void put_cell(struct buf *b, int absent, double v)
 {
     if (absent == BARO_PRESENT)
-        buf_printf(b, form, v);
+        buf_printf(b, " %6.0f", v);
     else
-        buf_str(b, none);
+        buf_str(b, "      -");
 }
 
 /* The device's number is what stands behind "gpu". */
@@ -92,17 +101,19 @@ static void put_smi(const struct dialect_gpu *d, const struct baro_entity *e, ui
                     const int *absent, struct buf *b)
 {
     static const struct {
-        const char *stem, *form;
+        const char *stem;
+        int digits;
         double unit;
-    } columns[] = {{"memory_used", ", %.0f", 1 << 20}, {"memory_total", ", %.0f", 1 << 20}, {"power", ", %.2f", 1e6},
-                   {"temperature", ", %.0f", 1e3},     {"clock", ", %.0f", 1e6},            {"memory_clock", ", %.0f", 1e6}};
+    } columns[] = {{"memory_used", 0, 1 << 20}, {"memory_total", 0, 1 << 20},
+                   {"power", 2, 1e6},           {"temperature", 0, 1e3},
+                   {"clock", 0, 1e6},           {"memory_clock", 0, 1e6}};
     put_time(d, t_ns, b);
     for (size_t i = 0; i < 2; i++)
-        put_number(b, ", %.0f", absent[i], percent[i], ", [N/A]");
+        put_number(b, 0, absent[i], percent[i]);
     for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
         uint64_t v = 0;
         int why = get(d, e, columns[i].stem, &v);
-        put_number(b, columns[i].form, why, (double)v / columns[i].unit, ", [N/A]");
+        put_number(b, columns[i].digits, why, (double)v / columns[i].unit);
     }
     buf_byte(b, '\n');
 }
@@ -114,8 +125,8 @@ static void put_dmon(const struct dialect_gpu *d, const struct baro_entity *e, c
     int why = get(d, e, "memory_used", &used);
     buf_printf(b, "%5u", index_of(e));
     for (size_t i = 0; i < 4; i++)
-        put_number(b, " %6.0f", absent[i], percent[i], "      -");
-    put_number(b, " %6.0f", why, (double)used / (1 << 20), "      -");
+        put_cell(b, absent[i], percent[i]);
+    put_cell(b, why, (double)used / (1 << 20));
     buf_str(b, " \n");
 }
 

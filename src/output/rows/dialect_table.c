@@ -5,8 +5,8 @@
 
 #include "output/rows/dialect.h"
 
-const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "spare-cores-0.5",
-                                     "pytyche-cpu", "pytyche-hw", "pytyche-dmon", "oasislmf", NULL};
+const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "spare-cores-0.5", "pytyche-cpu",
+                                     "pytyche-hw",  "pytyche-dmon",       "oasislmf",        NULL};
 
 /* of_job: "_job" or nothing */
 #define GPUS(vram, of_job)                                                                                             \

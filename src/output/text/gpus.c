@@ -71,7 +71,8 @@ static void use(struct lines *l, struct buf *b, const struct baro_summary *s, si
 static void memory(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
 {
     struct baro_value used = value(s, "memory_used_peak_bytes", i), job = value(s, "memory_job_peak_bytes", i),
-                      total = value(s, "memory_total_bytes", i), unknown = value(s, "memory_unattributed_peak_bytes", i);
+                      total = value(s, "memory_total_bytes", i),
+                      unknown = value(s, "memory_unattributed_peak_bytes", i);
     if (used.absent)
         return;
     buf_str(b, "memory ");
@@ -112,7 +113,8 @@ static void throttled(struct lines *l, struct buf *b, const struct baro_summary 
 {
     static const struct {
         const char *fact, *by;
-    } kinds[] = {{"throttled_power_ns", "power"}, {"throttled_thermal_ns", "heat"}, {"throttled_hardware_ns", "hardware"}};
+    } kinds[] = {
+        {"throttled_power_ns", "power"}, {"throttled_thermal_ns", "heat"}, {"throttled_hardware_ns", "hardware"}};
     uint64_t watched = value(s, "watched_ns", i).u64;
     for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
         struct baro_value v = value(s, kinds[k].fact, i);
@@ -150,7 +152,8 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
 {
     struct buf b = {0};
     struct baro_value visible = report_fact(s, "gpu", "visible"), used = report_fact(s, "gpu", "used"),
-                      busy = report_fact(s, "gpu", "busy_job_ns"), memory = report_fact(s, "gpu", "memory_job_peak_bytes"),
+                      busy = report_fact(s, "gpu", "busy_job_ns"),
+                      memory = report_fact(s, "gpu", "memory_job_peak_bytes"),
                       e = report_fact(s, "gpu", "energy_joules");
     const char *model = value(s, "model", 0).text;
     bool same = model && *model;
@@ -186,7 +189,8 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
 static void cpu_energy(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
-    struct baro_value machine = report_fact(s, "energy", "machine_joules"), job = report_fact(s, "energy", "job_joules");
+    struct baro_value machine = report_fact(s, "energy", "machine_joules"),
+                      job = report_fact(s, "energy", "job_joules");
     if (machine.absent)
         return;
     lines_begin(l, "energy", TONE_FAINT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One reading of one device. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ int ask_before(struct helper *h, struct unit *u, enum nvml_function f)
         code = NVML_TIMEOUT;
     if (code)
         return code;
-    strncpy(s->call, nvml_names[f], sizeof(s->call) - 1);
+    snprintf(s->call, sizeof(s->call), "%s", nvml_names[f]);
     h->out->calls++;
     atomic_store(&s->at, u ? u->out.slot + 1 : 0);
     worker_progress(&s->worker);

@@ -146,7 +146,7 @@ void devices_find(struct helper *h)
     if (code != NVML_OK)
         return;
     h->is_up = true;
-    strcpy(h->out->source, "NVML");
+    snprintf(h->out->source, sizeof(h->out->source), "NVML");
     if (ASK(h, NULL, driver, h->out->driver, sizeof(h->out->driver)) != NVML_OK)
         h->out->driver[0] = 0;
     code = ASK(h, NULL, count, &count);

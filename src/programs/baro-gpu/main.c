@@ -50,7 +50,7 @@ static bool start(struct helper *h)
         worker_write_end(&s->turn);
     unsetenv("NVML_MPS_DEVICE_ENUMERATION"); /* it hides nearly all */
     if (s->devices) {
-        strcpy(s->call, "dlopen");
+        snprintf(s->call, sizeof(s->call), "dlopen");
         h->has_library = nvml_load(&h->nv, &why);
         if (!h->has_library)
             snprintf(h->out->trouble, sizeof(h->out->trouble), "%.90s", why ? why : "");
@@ -91,7 +91,7 @@ static void read_all(struct helper *h)
     }
     if (h->is_up)
         device_events(h);
-    strcpy(s->call, "");
+    s->call[0] = 0;
     atomic_store(&s->at, 0);
     h->out->read_ns = clock_monotonic_ns();
     meters_read(h->meters, h->out, h->out->read_ns);

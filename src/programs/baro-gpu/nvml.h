@@ -187,7 +187,7 @@ enum nvml_function {
 #define F(member, arguments, ...) NVML_FN_##member,
     NVML_FUNCTIONS(F)
 #undef F
-    NVML_FN_COUNT
+        NVML_FN_COUNT
 };
 
 struct nvml {

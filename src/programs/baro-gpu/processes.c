@@ -194,8 +194,8 @@ void processes_read(struct helper *h, struct unit *u, uint32_t device, bool list
         if (h->out->process[i].device == device)
             h->out->process[i].value[GPU_PROCESS_memory] = 0; /* the most of the lists of now */
     }
-    static const int sums[] = {GPU_memory_job,     GPU_memory_job_peak, GPU_memory_others, GPU_memory_unattributed,
-                               GPU_processes_job, GPU_processes_others};
+    static const int sums[] = {GPU_memory_job,          GPU_memory_job_peak, GPU_memory_others,
+                               GPU_memory_unattributed, GPU_processes_job,   GPU_processes_others};
     bool any = read_list(h, u, device, NVML_FN_compute, h->nv.compute, seen);
     any |= read_list(h, u, device, NVML_FN_graphics, h->nv.graphics, seen);
     any |= read_list(h, u, device, NVML_FN_mps, h->nv.mps, seen);

@@ -293,7 +293,8 @@ static void gpus(struct look *l)
                      "NVIDIA's driver is loaded: the program baro-gpu asks it, beside the recorder");
     else if (code == 0)
         finding_grant(findings_add(l->f, "machine", "GPUs", FOUND_NO,
-                                   "NVIDIA's driver is loaded, but /dev/nvidiactl can't be opened: %s", strerror(errno)),
+                                   "NVIDIA's driver is loaded, but /dev/nvidiactl can't be opened: %s",
+                                   strerror(errno)),
                       "a container or a job that was given GPUs (--gpus, --gres=gpu)");
     else
         findings_add(l->f, "machine", "GPUs", FOUND_NO, "no GPU of NVIDIA's driver%s",

@@ -152,7 +152,8 @@ static int take_gpu(void *at, const char *text, struct baro_error *err)
 {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/:,");
     if (!n || text[n] || n > 400)
-        return error_set(err, BARO_E_SYNTAX, "'%.80s' is not auto, off, or numbers and UUIDs with commas between", text);
+        return error_set(err, BARO_E_SYNTAX, "'%.80s' is not auto, off, or numbers and UUIDs with commas between",
+                         text);
     *(const char **)at = text;
     return 0;
 }
@@ -277,7 +278,7 @@ void settings_init(struct settings *s)
          .type = OPT_PARSED,                                                                                           \
          .offset = AT(record.gpu),                                                                                     \
          .parse = take_gpu,                                                                                            \
-         .help = "record GPUs: those that the job may use (auto, the default), none, or numbers and UUIDs",           \
+         .help = "record GPUs: those that the job may use (auto, the default), none, or numbers and UUIDs",            \
          .more = "If there is a driver of NVIDIA, a program beside the recorder asks it once a second; otherwise "     \
                  "nothing is started. auto are those of CUDA_VISIBLE_DEVICES, or all. A LIST has numbers in the "      \
                  "driver's order, and beginnings of UUIDs, with commas between: 0,GPU-8932f937. baro export "          \

@@ -26,7 +26,7 @@ struct worker {
     struct worker_options options;
     struct worker_shared *shared;
     int shared_fd; /* -1: none */
-    pid_t pid; /* 0: none */
+    pid_t pid;     /* 0: none */
     int fd;
     uint64_t cpu_ns;             /* of pid, as read last */
     uint64_t progress, still_ns; /* as seen at the last turn; for how long it has been the same */

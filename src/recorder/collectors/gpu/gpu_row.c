@@ -164,8 +164,8 @@ static void report(struct gpus *gpus, enum worker_trouble trouble)
 {
     char line[256];
     if (trouble == WORKER_HUNG) {
-        snprintf(line, sizeof(line), "GPU driver: %s has not answered for %.3g s; it is left alone for a while", gpus->hung,
-                 (double)stuck_after() / 1e9);
+        snprintf(line, sizeof(line), "GPU driver: %s has not answered for %.3g s; it is left alone for a while",
+                 gpus->hung, (double)stuck_after() / 1e9);
         say(gpus, line, 0);
     } else if (trouble == WORKER_ENDED && !gpus->said_trouble) {
         gpus->said_trouble = true;
@@ -197,8 +197,9 @@ static void report_reading(struct gpus *gpus)
     else if (r->error)
         snprintf(line, sizeof(line), "no GPU is read: nvmlInit fails with %d", r->error);
     else
-        snprintf(line, sizeof(line), "all GPUs are read: CUDA numbers them in another order than the driver "
-                                     "(CUDA_DEVICE_ORDER=PCI_BUS_ID makes them the same)");
+        snprintf(line, sizeof(line),
+                 "all GPUs are read: CUDA numbers them in another order than the driver "
+                 "(CUDA_DEVICE_ORDER=PCI_BUS_ID makes them the same)");
     gpus->said_trouble = true;
     say(gpus, line, (uint64_t)r->error);
 }
@@ -223,8 +224,8 @@ static bool take(struct gpus *gpus)
         return false;
     gpus->seen = seen;
     atomic_store(&s->taken, seen);
-    gpu_tables_take(&gpus->tables, r, gpus->sampling->options.start_monotonic_ns, &gpus->sampling->entity_ids, is_member,
-                    say, gpus);
+    gpu_tables_take(&gpus->tables, r, gpus->sampling->options.start_monotonic_ns, &gpus->sampling->entity_ids,
+                    is_member, say, gpus);
     report_reading(gpus);
     return true;
 }

@@ -68,16 +68,16 @@ struct gpu_shared {
     /* set by the recorder before the helper starts */
     uint64_t bytes; /* sizeof(struct gpu_shared) */
     uint64_t interval_ns;
-    bool devices, meters; /* what is to be read */
+    bool devices, meters;  /* what is to be read */
     char select[GPU_PATH]; /* --gpu: "auto", or a list */
     char root[GPU_PATH];   /* where dev, sys and proc are, "" in general */
     /* while it runs */
-    _Atomic bool last;                  /* one last reading was asked for */
-    _Atomic uint32_t taken;             /* the turn of the reading that the recorder has: peaks begin again */
-    _Atomic uint32_t at;                /* slot of the device of the call that is going on, from 1 on; 0: none */
+    _Atomic bool last;      /* one last reading was asked for */
+    _Atomic uint32_t taken; /* the turn of the reading that the recorder has: peaks begin again */
+    _Atomic uint32_t at;    /* slot of the device of the call that is going on, from 1 on; 0: none */
     _Atomic uint64_t library_not_before_ns, device_not_before_ns[GPU_DEVICES_MOST]; /* it hung: it is left alone */
-    char call[64];                      /* which call is going on */
-    _Atomic uint32_t turn;              /* odd while the reading is written */
+    char call[64];                                                                  /* which call is going on */
+    _Atomic uint32_t turn; /* odd while the reading is written */
     struct gpu_reading now;
 };
 

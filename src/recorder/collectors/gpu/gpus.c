@@ -215,8 +215,7 @@ static struct gpu_owner *find_owner(struct gpu_tables *t, const struct gpu_proce
     return o;
 }
 
-static void begin_row(struct gpu_tables *t, struct gpu_owner *o, struct baro_key key, const char *name,
-                      uint32_t *ids)
+static void begin_row(struct gpu_tables *t, struct gpu_owner *o, struct baro_key key, const char *name, uint32_t *ids)
 {
     struct gpu_known *k = &t->device[o->device];
     o->e = entity_add(&t->processes, ids, k->e->name, name);
