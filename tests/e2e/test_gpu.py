@@ -242,8 +242,10 @@ def test_gpm(run, tape, gpus):
 
 def test_mig_instances_have_a_parent(run, tape, gpus):
     gpus.write("0 mig 7", "error nvmlDeviceGetUtilizationRates 3 0", "error nvmlDeviceGetSamples 3 0",
-               "0.0 name NVIDIA H100 MIG 1g.10gb", "0.0 uuid MIG-a", "0.0 instance 9", "0.0 total 10000", "0.0 used 123",
-               "0.3 name NVIDIA H100 MIG 2g.20gb", "0.3 uuid MIG-b", "0.3 instance 5", "0.3 total 20000", "0.3 used 456")
+               "0.0 name NVIDIA H100 MIG 1g.10gb", "0.0 uuid MIG-a", "0.0 instance 9", "0.0 total 10000",
+               "0.0 used 123",
+               "0.3 name NVIDIA H100 MIG 2g.20gb", "0.3 uuid MIG-b", "0.3 instance 5", "0.3 total 20000",
+               "0.3 used 456")
     found = record_until(run, tape, gpus, lambda r: readings(r, "gpu0/mig5"))
     parent, one, two = (readings(found, n)[-1] for n in ("gpu0", "gpu0/mig9", "gpu0/mig5"))
     assert parent["busy_ns"] is None and parent["power_watts"] == 100
@@ -313,7 +315,8 @@ def test_accounting_of_processes_that_ended(run, tape, gpus):
              "0 proc {pid} most 7777777", "0 proc {pid} ms 4200"]
     _, mine = with_process(run, tape, gpus, lines, lambda r: any(x["accounted_ns"] for x in r))
     last = [r for r in mine if r["accounted_ns"]][-1]
-    assert (last["memory_peak_bytes"], last["accounted_ns"], last["accounted_busy_ratio"]) == (7777777, 4200000000, 0.77)
+    assert (last["memory_peak_bytes"], last["accounted_ns"]) == (7777777, 4200000000)
+    assert last["accounted_busy_ratio"] == 0.77
 
 
 def test_pids_of_the_host_are_translated(run, tape, gpus, work):
@@ -517,8 +520,9 @@ def test_pytyche(run, tape, gpus):
     record_until(run, tape, gpus, lambda r: len(readings(r, "gpu1")) >= 4)
     rows = run("export", "--dialect", "pytyche-hw", tape, status=0).stdout.splitlines()
     assert len(rows) >= 6
-    assert re.fullmatch(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}, (69|70|71), (29|30|31), 1024, 81920, 340\.50, 41, 1980, 2619",
-                        rows[0])
+    date, values = rows[0].split(", ", 1)
+    assert re.fullmatch(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}", date)
+    assert re.fullmatch(r"(69|70|71), (29|30|31), 1024, 81920, 340\.50, 41, 1980, 2619", values)
     assert any(", [N/A], 1980" in row for row in rows)
     rows = run("export", "--dialect", "pytyche-dmon", tape, status=0).stdout.splitlines()
     assert rows[0].split() == ["#", "gpu", "sm", "mem", "enc", "dec", "fb"]
@@ -551,9 +555,11 @@ def test_binary_interface(compiled, work):
     folder = header()
     if not folder:
         pytest.skip("no nvml.h: NVML_HEADER is the folder that has it (PyPI: nvidia-nvml-dev)")
-    pairs = {"nvml_utilization": "nvmlUtilization_t", "nvml_memory_v1": "nvmlMemory_t", "nvml_memory_v2": "nvmlMemory_v2_t",
+    pairs = {"nvml_utilization": "nvmlUtilization_t", "nvml_memory_v1": "nvmlMemory_t",
+             "nvml_memory_v2": "nvmlMemory_v2_t",
              "nvml_process_24": "nvmlProcessInfo_v2_t", "nvml_process_use": "nvmlProcessUtilizationSample_t",
-             "nvml_sample": "nvmlSample_t", "nvml_field": "nvmlFieldValue_t", "nvml_accounting": "nvmlAccountingStats_t",
+             "nvml_sample": "nvmlSample_t", "nvml_field": "nvmlFieldValue_t",
+             "nvml_accounting": "nvmlAccountingStats_t",
              "nvml_event": "nvmlEventData_t", "nvml_pci": "nvmlPciInfo_t", "nvml_gpm_metric": "nvmlGpmMetric_t",
              "nvml_gpm_support": "nvmlGpmSupport_t", "nvml_attributes": "nvmlDeviceAttributes_t"}
     numbers = {"NVML_NOT_SUPPORTED": "NVML_ERROR_NOT_SUPPORTED", "NVML_NO_PERMISSION": "NVML_ERROR_NO_PERMISSION",

@@ -71,17 +71,25 @@ static double idle_of(const struct gpu_seen *g)
     return g->is_used > 0 && watched(g) >= LONG_ENOUGH_NS ? 1 - g->busy : NAN;
 }
 
+bool is_feeding_gpu(const struct evidence *e, const struct stretch *s)
+{
+    double demand = stretch_demand(s);
+    return most(e, idle_of, IDLE_SHARE) && demand >= IDLE_DEMAND_LEAST && demand <= IDLE_DEMAND_MOST;
+}
+
 static bool gpu_idle(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     const struct gpu_seen *g = most(e, idle_of, IDLE_SHARE);
     double demand = stretch_demand(s);
     if (!g)
         return false;
-    bool is_one = demand >= IDLE_DEMAND_LEAST && demand <= IDLE_DEMAND_MOST;
-    find_title(f,
-               is_one ? "%s was idle %s of the time while one thread ran at 100 %%: it waited for its data."
-                      : "%s was idle %s of the time.",
-               g->name, words_percent(1 - g->busy, 0).at);
+    bool is_one = is_feeding_gpu(e, s);
+    struct words idle = words_percent(1 - g->busy, 0);
+    if (is_one)
+        find_title(f, "%s was idle %s of the time while %s thread%s had work: it waited for its data.", g->name,
+                   idle.at, words_cores(demand, stretch_demand_flags(s)).at, demand >= 1.005 ? "s" : "");
+    else
+        find_title(f, "%s was idle %s of the time.", g->name, idle.at);
     if (is_one)
         find_advice(f, "Load and prepare data with several processes or threads (workers of the data loader), ahead of "
                        "the GPU, or on the GPU.");
@@ -90,7 +98,8 @@ static bool gpu_idle(const struct evidence *e, const struct stretch *s, struct f
                     "See what it waited for: phases (baro phase) show when. Larger batches keep it busier; a smaller "
                     "GPU may do.");
     find_number(f, "gpus.busy_ratio", g->busy, 0, BARO_UNIT_RATIO);
-    find_number(f, "demand_cores", demand, stretch_demand_flags(s), BARO_UNIT_REAL);
+    if (is_one)
+        find_number(f, "demand_cores", demand, stretch_demand_flags(s), BARO_UNIT_REAL);
     return true;
 }
 
