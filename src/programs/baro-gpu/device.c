@@ -415,6 +415,10 @@ static void lack_all(struct unit *u, int why)
 
 void device_read(struct helper *h, struct unit *u)
 {
+    if (*u->sysfs) {
+        amd_read(h, u);
+        return;
+    }
     uint64_t now = clock_monotonic_ns(), since = u->read_ns ? now - u->read_ns : 0;
     uint64_t barred = atomic_load(&h->shared->device_not_before_ns[u->out.slot]);
     if (barred > now) {

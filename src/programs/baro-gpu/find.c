@@ -9,7 +9,7 @@
 
 #define INIT_AGAIN (60 * NS_PER_SEC)
 
-static struct unit *add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent)
+struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent)
 {
     if (h->n_units == GPU_DEVICES_MOST)
         return NULL;
@@ -49,7 +49,7 @@ static void add_instances(struct helper *h, uint32_t parent)
         /* one that is not found is a gap */
         if (ask_before(h, up, NVML_FN_mig_device) || !h->nv.mig_device || h->nv.mig_device(up->handle, i, &handle))
             continue;
-        struct unit *u = add(h, handle, i, parent);
+        struct unit *u = unit_add(h, handle, i, parent);
         if (!u)
             return;
         ASK(h, u, mig_instance, handle, &instance);
@@ -82,6 +82,10 @@ static void choose(struct helper *h, uint32_t count)
     for (uint32_t i = 0; i < h->n_units; i++) {
         const struct unit *u = &h->unit[i];
         bool is_whole = u->out.parent == GPU_NONE;
+        if (*u->sysfs) {
+            keep[i] = true;
+            continue;
+        }
         keep[i] = gpu_is_chosen(list, is_whole ? u->index : GPU_NONE, count, u->out.uuid);
         if (!is_whole)
             keep[i] |= keep[u->out.parent];
@@ -154,7 +158,7 @@ void devices_find(struct helper *h)
     for (unsigned i = 0; code == NVML_OK && i < count && h->n_units < GPU_DEVICES_MOST; i++) {
         nvml_device handle = NULL;
         uint32_t at = h->n_units;
-        struct unit *u = add(h, NULL, i, GPU_NONE);
+        struct unit *u = unit_add(h, NULL, i, GPU_NONE);
         if (!u)
             break;
         snprintf(u->out.name, sizeof(u->out.name), "gpu%u", i);

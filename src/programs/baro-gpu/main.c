@@ -83,6 +83,9 @@ static void read_all(struct helper *h)
     atomic_store(&s->worker.busy, true);
     worker_progress(&s->worker);
     devices_find(h);
+    if (s->devices && !h->has_amd)
+        amd_find(h);
+    h->has_amd = true;
     for (uint32_t i = 0; i < h->n_units; i++) {
         device_read(h, &h->unit[i]);
         /* lists of processes are the dearest calls */

@@ -25,7 +25,8 @@ struct unit { /* a device or a MIG instance */
     nvml_device handle;
     uint32_t index; /* of the driver */
     bool is_mig;
-    uint16_t code[NVML_FN_COUNT]; /* a call that is not to be made again, and what it said */
+    char sysfs[GPU_PATH], hwmon[48]; /* of AMD: its folder; "": it is NVIDIA's */
+    uint16_t code[NVML_FN_COUNT];    /* a call that is not to be made again, and what it said */
     uint16_t field_code[UNIT_FIELDS];
     uint16_t lost; /* enum nvml_code */
     uint64_t read_ns;
@@ -44,6 +45,7 @@ struct unit { /* a device or a MIG instance */
 struct helper {
     struct gpu_shared *shared;
     struct nvml nv;
+    bool has_amd;            /* looked for */
     bool has_library, is_up; /* loaded; nvmlInit succeeded */
     uint64_t init_again_ns;
     nvml_event_set events;
@@ -95,7 +97,11 @@ void device_read(struct helper *h, struct unit *u);
 void device_events(struct helper *h);
 /* processes.c: adds those of this device to the reading. lists: also which there are; else what they used alone */
 void processes_read(struct helper *h, struct unit *u, uint32_t at, bool lists);
+/* amd.c */
+void amd_find(struct helper *h);
+void amd_read(struct helper *h, struct unit *u);
 /* find.c: all devices that are to be read */
+struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent);
 void devices_find(struct helper *h);
 bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid);
 /* pids.c: which process of ours is this one of the host? */

@@ -298,7 +298,7 @@ static void gpus(struct look *l)
                       "a container or a job that was given GPUs (--gpus, --gres=gpu)");
     else
         findings_add(l->f, "machine", "GPUs", FOUND_NO, "no GPU of NVIDIA's driver%s",
-                     cards ? "; those of other makers are not read so far" : "");
+                     cards ? "; of others those of amdgpu are read, from /sys/class/drm" : "");
 }
 
 static void energy(struct look *l)

@@ -15,6 +15,7 @@
 #define INTERVAL_MOST (10 * NS_PER_SEC)
 #define STUCK_AFTER (15 * NS_PER_SEC) /* a driver that is loaded for this may take ten */
 #define BARRED_FIRST (60 * NS_PER_SEC)
+#define CARDS_MOST 16u
 #define LAST_MOST (100 * NS_PER_MS) /* how long the last reading is waited for */
 
 struct gpus {
@@ -48,9 +49,21 @@ static bool is_there(const char *path, int mode)
            faccessat(AT_FDCWD, full, mode, AT_EACCESS) == 0;
 }
 
+static bool has_amd(void)
+{
+    char path[64];
+    bool any = is_there("/sys/class/drm/version", F_OK), found = false;
+    for (unsigned i = 0; any && i < CARDS_MOST && !found; i++) {
+        snprintf(path, sizeof(path), "/sys/class/drm/card%u/device/gpu_busy_percent", i);
+        found = is_there(path, F_OK);
+    }
+    return found;
+}
+
 static bool has_devices(const char *select)
 {
-    return select && (strcmp(select, "auto") != 0 || is_there("/dev/nvidiactl", F_OK) || is_there("/dev/dxg", F_OK));
+    return select &&
+           (strcmp(select, "auto") != 0 || is_there("/dev/nvidiactl", F_OK) || is_there("/dev/dxg", F_OK) || has_amd());
 }
 
 static bool has_meters(void)
