@@ -434,7 +434,7 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
     uint64_t n;
     int absent;
     enum dialect_from from = d->table->columns[i].from;
-    if (v->absent && d->table->nan && (from == FROM_NOTHING || from == FROM_GPU || from == FROM_GPUS_USED)) {
+    if (v->absent && d->table->nan && (from == FROM_GPU || from == FROM_GPUS_USED)) {
         buf_str(b, "nan");
         return BARO_PRESENT;
     }
