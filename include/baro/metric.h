@@ -46,7 +46,9 @@ enum baro_unit {
     BARO_UNIT_CELSIUS, /**< degrees; thousandths of one as stored, in two's complement */
     BARO_UNIT_DECIMAL, /**< a plain number with a fraction, such as a load average: millionths as stored */
     BARO_UNIT_REAL,    /**< the bits of an IEEE 754 double; the unit, if there is one, is part of the metric's name */
-    BARO_UNIT_ENTITY   /**< the id of an entity of the tape, such as the task of a process; its name as shown */
+    BARO_UNIT_ENTITY,  /**< the id of an entity of the tape, such as the task of a process; its name as shown */
+    BARO_UNIT_JOULES,  /**< energy: millionths of a joule as stored */
+    BARO_UNIT_WATTS    /**< power: millionths of a watt as stored */
 };
 
 enum baro_semantics {
@@ -100,7 +102,9 @@ enum baro_source {
     BARO_SOURCE_HWMON = 1 << 25,       /**< /sys/class/hwmon, /sys/class/thermal */
     BARO_SOURCE_CGROUP = 1 << 26,      /**< the files of a control group, v1 or v2 */
     BARO_SOURCE_WALK = 1 << 27,        /**< statx(2) of all files below a directory */
-    BARO_SOURCE_SOCK_DIAG = 1 << 28    /**< sock_diag(7) of the sockets in /proc/PID/fd; /proc/PID/net/dev */
+    BARO_SOURCE_SOCK_DIAG = 1 << 28,   /**< sock_diag(7) of the sockets in /proc/PID/fd; /proc/PID/net/dev */
+    BARO_SOURCE_GPU = 1 << 29,         /**< NVML, nvidia-smi, or /sys/class/drm and /proc/PID/fdinfo */
+    BARO_SOURCE_ENERGY = 1 << 30       /**< /sys/class/powercap, hwmon, power_supply */
 };
 
 struct baro_metric {

@@ -245,6 +245,8 @@ def test_doctor(baro):
         "filesystems",
         "network",
         "temperatures",
+        "GPUs",
+        "energy",
     } <= set(found)
     assert found["cpu"]["state"] == "yes" and found["memory"]["state"] == "yes"
     for f in found.values():

@@ -176,6 +176,58 @@ static void make_cpu_steal(struct world *w)
     w->e.host_steal_ratio = 0.08;
 }
 
+/* A GPU that was busy all the time, and on which nothing was wrong. */
+static struct gpu_seen *add_gpu(struct world *w, const char *name)
+{
+    struct gpu_seen *g = &w->e.gpu[w->e.n_gpus++];
+    *g = (struct gpu_seen){.name = name,
+                           .model = "NVIDIA H100 80GB HBM3",
+                           .is_used = 1,
+                           .watched_ns = 100e9,
+                           .busy = 0.95,
+                           .busy_job = 0.9,
+                           .memory_used_peak = 40e9,
+                           .memory_total = 80e9,
+                           .power_limit = 700};
+    w->e.gpu_used = w->e.gpu_visible = (double)w->e.n_gpus;
+    return g;
+}
+
+static void make_gpu_error(struct world *w)
+{
+    struct gpu_seen *g = add_gpu(w, "gpu0");
+    g->xid_errors = 1;
+    g->xid_last = 79;
+}
+
+static void make_gpu_shared(struct world *w)
+{
+    add_gpu(w, "gpu0")->busy_others = 0.4;
+}
+
+static void make_gpu_idle(struct world *w)
+{
+    demand(w, 0, 100, 1, 0);
+    add_gpu(w, "gpu0")->busy = 0.38;
+}
+
+static void make_gpu_unused(struct world *w)
+{
+    add_gpu(w, "gpu0");
+    add_gpu(w, "gpu1")->is_used = 0;
+    w->e.gpu_used = 1;
+}
+
+static void make_gpu_memory(struct world *w)
+{
+    add_gpu(w, "gpu0")->memory_used_peak = 77.6e9;
+}
+
+static void make_gpu_throttled(struct world *w)
+{
+    add_gpu(w, "gpu0")->throttled_power_ns = 14e9;
+}
+
 static void make_near_limit(struct world *w)
 {
     w->e.memory_peak_bytes = 1.94e9;
@@ -277,11 +329,17 @@ static const struct made {
     {"swap", make_swap},
     {"memory-limit", make_memory_limit},
     {"page-cache", make_page_cache},
+    {"gpu-error", make_gpu_error},
+    {"gpu-shared", make_gpu_shared},
     {"cpu-quota", make_cpu_quota},
     {"io-wait", make_io_wait},
     {"lock-contention", make_lock_contention},
     {"cpu-neighbour", make_cpu_neighbour},
     {"cpu-steal", make_cpu_steal},
+    {"gpu-idle", make_gpu_idle},
+    {"gpu-unused", make_gpu_unused},
+    {"gpu-memory", make_gpu_memory},
+    {"gpu-throttled", make_gpu_throttled},
     {"memory-near-limit", make_near_limit},
     {"leak", make_leak},
     {"one-core", make_one_core},

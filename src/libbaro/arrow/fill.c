@@ -68,6 +68,8 @@ static void put_value(struct column *c, const struct filling *f, const struct ba
     case BARO_UNIT_CHAR: put_char(c, v); break;
     case BARO_UNIT_ENTITY: put_entity(c, f, s, v); break;
     case BARO_UNIT_RATIO:
+    case BARO_UNIT_JOULES:
+    case BARO_UNIT_WATTS:
     case BARO_UNIT_DECIMAL: column_f64(c, (double)v / 1e6); break;
     case BARO_UNIT_CELSIUS: column_f64(c, (double)(int64_t)v / 1e3); break;
     case BARO_UNIT_REAL:

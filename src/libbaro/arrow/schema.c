@@ -17,6 +17,8 @@ static enum column_type metric_type(const struct baro_metric *m)
     case BARO_UNIT_SIGNED: return TYPE_I64;
     case BARO_UNIT_RATIO:
     case BARO_UNIT_CELSIUS:
+    case BARO_UNIT_JOULES:
+    case BARO_UNIT_WATTS:
     case BARO_UNIT_DECIMAL:
     case BARO_UNIT_REAL: return TYPE_F64;
     default: return TYPE_U64;

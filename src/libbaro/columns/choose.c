@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "libbaro/columns/columns.h"
+#include "libbaro/metric/ids.h"
 
 /* Kinds of rows by what they have besides metrics. */
 enum {
@@ -131,7 +132,8 @@ static int add_all(struct baro_columns *c, const struct baro_tape *tape)
 {
     int code = 0, kind = c->rows;
     for (size_t i = 0; i < IDENTITIES && code == 0; i++) {
-        if (identities[i].shown && (identities[i].rows & rows_of(kind)))
+        bool shown = identities[i].shown || (identities[i].kind == BARO_COLUMN_OWNER && kind == KIND_gpu_process);
+        if (shown && (identities[i].rows & rows_of(kind)))
             code = add(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
     }
     for (int id = 0; kind >= 0 && code == 0 && id < baro_tape_metric_count(tape, kind); id++) {

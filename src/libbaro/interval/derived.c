@@ -14,6 +14,8 @@
 #define HOST_ALL HOST_cpu_idle, HOST_cpu_iowait, HOST_cpu_steal, HOST_BUSY
 #define CPU_BUSY DERIVE_CPU_BUSY
 #define CPU_ALL CPU_idle, CPU_iowait, CPU_steal, CPU_BUSY
+#define BARO_KIND_GPU KIND_gpu /* kinds that have names alone */
+#define BARO_KIND_GPU_PROCESS KIND_gpu_process
 
 /* In the order of the kinds. A new one comes at the end of its kind: its number is what a program may have kept. */
 /* clang-format off */
@@ -97,6 +99,17 @@ static const struct baro_derived table[] = {
          "bytes fetched from storage, with those of children that were waited for", TASK_io_read)
     RATE(TASK, "io_write_bytes_per_second", "bytes per second",
          "bytes sent to storage, with those of children that were waited for", TASK_io_write)
+
+    RATE(GPU, "busy_ratio", "ratio", "share of time in which a kernel ran on it", GPU_busy)
+    RATE(GPU, "busy_job_ratio", "ratio", "what processes of the job used of its time", GPU_busy_job)
+    RATE(GPU, "busy_others_ratio", "ratio", "the same of processes that are not the job's", GPU_busy_others)
+    RATE(GPU, "memory_busy_ratio", "ratio", "share of time in which its memory was read or written", GPU_memory_busy)
+    RATE(GPU, "sm_active_ratio", "ratio", "its multiprocessors with work, in the mean of all of them", GPU_sm_active)
+    RATE(GPU, "sm_occupancy_ratio", "ratio", "what they had resident, of what they could have had", GPU_sm_occupied)
+    RATE(GPU, "pcie_received_bytes_per_second", "bytes per second", "bytes received over PCIe", GPU_pcie_received)
+    RATE(GPU, "pcie_sent_bytes_per_second", "bytes per second", "bytes sent over PCIe", GPU_pcie_sent)
+
+    RATE(GPU_PROCESS, "busy_ratio", "ratio", "what it used of the GPU's time", GPU_PROCESS_busy)
 };
 /* clang-format on */
 #define ROWS (sizeof(table) / sizeof(*table))

@@ -17,6 +17,8 @@
 #define SUFFIX_ENTITY ""
 #define SUFFIX_DECIMAL ""
 #define SUFFIX_REAL ""
+#define SUFFIX_JOULES "_joules"
+#define SUFFIX_WATTS "_watts"
 
 #define FILE_CLOCK "clock_gettime(2)"
 #define FILE_STAT "/proc/PID/stat"
@@ -45,6 +47,8 @@
 #define FILE_SYS_NODE "/sys/devices/system/node"
 #define FILE_SOCK_DIAG "sock_diag(7)"
 #define FILE_WALK "statx(2) of each file"
+#define FILE_GPU "NVML, nvidia-smi, /sys/class/drm"
+#define FILE_ENERGY "/sys/class/powercap, hwmon"
 #define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
 
 /* A control group's metrics have one source, and a file each, which may have another name in v1 or be in v2 alone. */
@@ -250,6 +254,8 @@ const char *baro_unit_name(enum baro_unit unit)
     case BARO_UNIT_RATIO: return "ratio";
     case BARO_UNIT_HERTZ: return "hertz";
     case BARO_UNIT_CELSIUS: return "celsius";
+    case BARO_UNIT_JOULES: return "joules";
+    case BARO_UNIT_WATTS: return "watts";
     default: return "";
     }
 }
@@ -259,6 +265,8 @@ double baro_metric_real(const struct baro_metric *m, uint64_t stored)
     double real;
     switch (m->unit) {
     case BARO_UNIT_RATIO:
+    case BARO_UNIT_JOULES:
+    case BARO_UNIT_WATTS:
     case BARO_UNIT_DECIMAL: return (double)stored / 1e6;
     case BARO_UNIT_CELSIUS: return (double)(int64_t)stored / 1e3;
     case BARO_UNIT_SIGNED: return (double)(int64_t)stored;

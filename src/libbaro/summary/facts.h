@@ -65,6 +65,10 @@ enum { TAPE_GAP, TAPE_GAPS, TAPE_DAMAGE, TAPE_WRAPPER_LOST, TAPE_WARNINGS, TAPE_
 enum { COURSE_BEGIN, COURSE_WIDTH, COURSE_CORES, COURSE_IO_RATE };
 enum { TASK_NAME, TASK_RULE };
 enum { TASK_CORES_MEAN, TASK_CORES_PEAK, TASK_ONE_CORES_MEAN, TASK_ONE_CORES_PEAK };
+enum { GPU_POWER_MEAN, GPU_JOULES };
+enum { GPU_WATCHED, GPU_USED, GPU_INSTANCE };
+enum { GPUS_VISIBLE, GPUS_USED, GPUS_BUSY, GPUS_MEMORY, GPUS_MEMORY_ONE, GPUS_WATCHED, GPUS_ENERGY };
+enum { ENERGY_MACHINE, ENERGY_JOB, ENERGY_WATCHED };
 enum { OWN_COST, OWN_BUDGET, OWN_START, OWN_AFTER_START };
 
 /* Fills what it has; the rest is 0. */
@@ -84,6 +88,9 @@ fact_getter fact_accounting, fact_command, fact_command_name, fact_command_proce
 fact_getter fact_task, fact_task_text, fact_task_uss_mean, fact_task_cores, fact_task_tcp;
 /* directories.c */
 fact_getter fact_directory, fact_directory_path, fact_directory_task;
+/* gpus.c */
+fact_getter fact_gpu_text, fact_gpu_grown, fact_gpu_share, fact_gpu_most, fact_gpu_most_real, fact_gpu_energy,
+    fact_gpu_flag, fact_gpu_all, fact_energy;
 /* facts_course.c */
 fact_getter fact_course, fact_course_memory;
 

@@ -115,6 +115,7 @@ void summary_free(struct baro_summary *s)
     commands_done(&s->commands);
     tasks_done(&s->tasks);
     directories_last_done(&s->directories);
+    gpus_total_done(&s->gpus);
     free(s->alive);
     together_done(&s->together);
     free(s->base);
@@ -277,6 +278,7 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
     if (tasks_add(&s->tasks, sample) < 0)
         s->failed = true;
     s->failed = !directories_last_add(&s->directories, sample) || s->failed;
+    s->failed = !gpus_total_add(&s->gpus, sample) || s->failed;
 }
 
 /* ---- exits and events ---- */

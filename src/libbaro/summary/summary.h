@@ -16,6 +16,7 @@
 #include "libbaro/summary/commands.h"
 #include "libbaro/summary/course.h"
 #include "libbaro/summary/directories.h"
+#include "libbaro/summary/gpus.h"
 #include "libbaro/summary/machine.h"
 #include "libbaro/summary/oom.h"
 #include "libbaro/summary/tasks.h"
@@ -155,6 +156,7 @@ struct baro_summary {
     struct machine machine;
     struct course course;
     struct directories_last directories;
+    struct gpus_total gpus;
     struct summary_oom oom;
     struct tasks tasks;
 

@@ -205,6 +205,39 @@ static void read_commands(struct evidence *e, const struct baro_summary *s)
     }
 }
 
+static void read_gpus(struct evidence *e, const struct baro_summary *s)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+    } facts[] = {{"is_instance", offsetof(struct gpu_seen, is_instance)},
+                 {"is_used", offsetof(struct gpu_seen, is_used)},
+                 {"watched_ns", offsetof(struct gpu_seen, watched_ns)},
+                 {"busy_ratio", offsetof(struct gpu_seen, busy)},
+                 {"busy_job_ratio", offsetof(struct gpu_seen, busy_job)},
+                 {"busy_others_ratio", offsetof(struct gpu_seen, busy_others)},
+                 {"memory_used_peak_bytes", offsetof(struct gpu_seen, memory_used_peak)},
+                 {"memory_total_bytes", offsetof(struct gpu_seen, memory_total)},
+                 {"power_limit_watts", offsetof(struct gpu_seen, power_limit)},
+                 {"throttled_power_ns", offsetof(struct gpu_seen, throttled_power_ns)},
+                 {"throttled_thermal_ns", offsetof(struct gpu_seen, throttled_thermal_ns)},
+                 {"xid_errors", offsetof(struct gpu_seen, xid_errors)},
+                 {"xid_last", offsetof(struct gpu_seen, xid_last)},
+                 {"ecc_uncorrected", offsetof(struct gpu_seen, ecc_uncorrected)}};
+    size_t n = baro_summary_rows(s, baro_summary_section_find("gpus"));
+    e->n_gpus = n < GPUS_MOST ? n : GPUS_MOST;
+    for (size_t i = 0; i < e->n_gpus; i++) {
+        struct gpu_seen *g = &e->gpu[i];
+        unsigned flags;
+        g->name = text(s, baro_summary_fact_find("gpus", "name"), i);
+        g->model = text(s, baro_summary_fact_find("gpus", "model"), i);
+        for (size_t k = 0; k < sizeof(facts) / sizeof(*facts); k++) {
+            double v = number(s, baro_summary_fact_find("gpus", facts[k].name), i, &flags);
+            memcpy((char *)g + facts[k].at, &v, sizeof(v));
+        }
+    }
+}
+
 void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
 {
 #define MEMBER(member, section, name) e->member = number(s, baro_summary_fact_find(section, name), 0, &e->flags.member);
@@ -214,6 +247,7 @@ void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
     VERDICT_TEXTS(MEMBER)
 #undef MEMBER
     read_commands(e, s);
+    read_gpus(e, s);
     e->holder = text(s, baro_summary_fact_find("pss_peak_held_by", "name"), 0);
     if (!*e->holder)
         e->holder = text(s, baro_summary_fact_find("rss_peak_held_by", "name"), 0);

@@ -55,6 +55,8 @@
     FACT(host_steal_ratio, "host", "cpu_steal_ratio")                                                                  \
     FACT(host_swap_in_bytes, "host", "swap_in_bytes")                                                                  \
     FACT(host_swap_out_bytes, "host", "swap_out_bytes")                                                                \
+    FACT(gpu_visible, "gpu", "visible")                                                                                \
+    FACT(gpu_used, "gpu", "used")                                                                                      \
     FACT(samples, "recorder", "samples")
 
 /* Facts that are text; "": absent */
@@ -101,6 +103,14 @@ struct heavy {
 };
 #define COMMANDS_MOST 3u
 
+/* A GPU or a MIG instance, as the summary has it; NAN: not known. */
+struct gpu_seen {
+    const char *name, *model;
+    double is_instance, is_used, watched_ns, busy, busy_job, busy_others, memory_used_peak, memory_total, power_limit,
+        throttled_power_ns, throttled_thermal_ns, xid_errors, xid_last, ecc_uncorrected;
+};
+#define GPUS_MOST 64u
+
 struct evidence {
 #define MEMBER(member, section, name) double member;
     VERDICT_FACTS(MEMBER)
@@ -118,6 +128,8 @@ struct evidence {
     const char *victims; /* names of OOM-killed processes; "" */
     struct heavy command[COMMANDS_MOST];
     size_t n_commands, n_all_commands;
+    struct gpu_seen gpu[GPUS_MOST];
+    size_t n_gpus;
     struct group group[GROUPS_MOST];
     size_t n_groups;
     struct contender {

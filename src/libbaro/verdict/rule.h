@@ -48,6 +48,7 @@ extern const struct rule *const verdict_rules[];
 extern const int verdict_rule_count;
 
 /* ---- what rules need of each other: one cause is named once ---- */
+bool is_feeding_gpu(const struct evidence *e, const struct stretch *s); /* one thread works, and a GPU waits for it */
 bool is_throttled(const struct evidence *e, const struct stretch *s);
 bool is_short_of_cores(const struct evidence *e, const struct stretch *s);
 bool is_contended(const struct evidence *e, const struct stretch *s);

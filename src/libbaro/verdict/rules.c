@@ -10,11 +10,17 @@
     RULE(swap)                                                                                                         \
     RULE(memory_limit)                                                                                                 \
     RULE(page_cache)                                                                                                   \
+    RULE(gpu_error)                                                                                                    \
+    RULE(gpu_shared)                                                                                                   \
     RULE(cpu_quota)                                                                                                    \
     RULE(io_wait)                                                                                                      \
     RULE(lock_contention)                                                                                              \
     RULE(cpu_neighbour)                                                                                                \
     RULE(cpu_steal)                                                                                                    \
+    RULE(gpu_idle)                                                                                                     \
+    RULE(gpu_unused)                                                                                                   \
+    RULE(gpu_memory)                                                                                                   \
+    RULE(gpu_throttled)                                                                                                \
     RULE(near_limit)                                                                                                   \
     RULE(leak)                                                                                                         \
     RULE(one_core)                                                                                                     \

@@ -45,7 +45,8 @@ static bool one_core(const struct evidence *e, const struct stretch *s, struct f
     struct windows w;
     double one = 0;
     if (!(e->cores >= ONE_CORES && stretch_demand(s) >= ONE_DEMAND_LEAST) || !stretch_demand_is_known(s) ||
-        is_contended(e, s) || is_throttled(e, s) || is_short_of_memory(e, s) || !windows_of(e, s, &w))
+        is_contended(e, s) || is_throttled(e, s) || is_short_of_memory(e, s) || (!s->phase && is_feeding_gpu(e, s)) ||
+        !windows_of(e, s, &w))
         return false;
     for (int i = 0; i < WINDOWS; i++)
         one += w.demand[i] <= ONE_DEMAND_MOST ? 1.0 / WINDOWS : 0;

@@ -26,6 +26,7 @@ enum chart_unit {
     CHART_SECONDS,          /* "1.5 s", "2 min 30 s" */
     CHART_CELSIUS,          /* "41.5 °C" */
     CHART_HERTZ,            /* "2.4 GHz" */
+    CHART_WATTS,            /* "310 W" */
     CHART_NUMBER            /* a number of the job's own, "0.3127", "1,500" */
 };
 

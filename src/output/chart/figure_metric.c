@@ -41,6 +41,8 @@ static enum chart_unit unit_of(const struct baro_metric *m)
     case BARO_UNIT_BYTES: return is_rate ? CHART_BYTES_PER_SECOND : CHART_BYTES;
     case BARO_UNIT_RATIO: return CHART_RATIO;
     case BARO_UNIT_HERTZ: return CHART_HERTZ;
+    case BARO_UNIT_JOULES:
+    case BARO_UNIT_WATTS: return CHART_WATTS;
     case BARO_UNIT_CELSIUS: return CHART_CELSIUS;
     default: return is_rate ? CHART_PER_SECOND : CHART_COUNT;
     }

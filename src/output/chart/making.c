@@ -45,6 +45,8 @@ static double stored_scale(const struct baro_metric *m)
 {
     switch (m ? m->unit : BARO_UNIT_NONE) {
     case BARO_UNIT_RATIO:
+    case BARO_UNIT_JOULES:
+    case BARO_UNIT_WATTS:
     case BARO_UNIT_DECIMAL: return 1e-6;
     case BARO_UNIT_CELSIUS: return 1e-3;
     case BARO_UNIT_NS: return 1e-9;

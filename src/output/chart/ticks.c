@@ -20,6 +20,7 @@ const char *chart_unit_name(enum chart_unit unit)
         [CHART_SECONDS] = "seconds",
         [CHART_CELSIUS] = "celsius",
         [CHART_HERTZ] = "hertz",
+        [CHART_WATTS] = "watts",
         [CHART_NUMBER] = "",
     };
     return names[unit];
@@ -104,6 +105,10 @@ void chart_value_text(enum chart_unit unit, double value, struct buf *ret)
         fmt_decimal(ret, value / 1e9, 2);
         buf_str(ret, " GHz");
         break;
+    case CHART_WATTS:
+        fmt_decimal(ret, value, value < 10 ? 1 : 0);
+        buf_str(ret, " W");
+        break;
     case CHART_NUMBER:
         if (has_power(fabs(value)))
             power_text(value, ret);
@@ -151,6 +156,7 @@ static struct scale scale_of(enum chart_unit unit, double end)
     snprintf(one.text, sizeof(one.text), "%s",
              unit == CHART_PER_SECOND ? "/s"
              : unit == CHART_CELSIUS  ? " \302\260C"
+             : unit == CHART_WATTS    ? " W"
                                       : "");
     switch (unit) {
     case CHART_RATIO: return (struct scale){0.01, " %"};

@@ -23,7 +23,10 @@ static void note(struct kinds *k, int kind, const struct baro_entity *e, size_t 
     char *text = NULL;
     if (so_far >= KINDS_ENTITIES || k->n == sizeof(k->entity) / sizeof(*k->entity))
         return;
-    if (asprintf(&text, "%s%s%s", name, *name && *label ? " " : "", label) < 0) {
+    int n = baro_entity_owner(e) == BARO_OWNER_PROCESS && *name
+                ? asprintf(&text, "%d on %s", (int)baro_entity_owner_pid(e), name)
+                : asprintf(&text, "%s%s%s", name, *name && *label ? " " : "", label);
+    if (n < 0) {
         k->failed = true;
         return;
     }
@@ -44,10 +47,49 @@ void kinds_add(struct kinds *k, const struct baro_tape *tape, const struct baro_
     }
 }
 
-static enum chart_unit unit_of(const struct baro_metric *m)
+/* Kinds of devices: of their many metrics some have charts, and time of one is a share of it. */
+struct drawn {
+    const char *stem, *title;
+};
+
+static const struct drawn *drawn_of(const struct baro_tape *tape, int kind)
+{
+    static const struct drawn gpu[] = {
+        {"busy", "GPU: utilisation"},
+        {"sm_active", "GPU: multiprocessors with work"},
+        {"memory_used", "GPU: memory in use"},
+        {"power", "GPU: power"},
+        {"temperature", "GPU: temperature"},
+        {"throttled_power", "GPU: throttled by power"},
+        {"throttled_thermal", "GPU: throttled by heat"},
+        {0},
+    };
+    static const struct drawn process[] = {{"memory", "GPU: memory by process"}, {"busy", "GPU: use by process"}, {0}};
+    static const struct drawn energy[] = {{"energy", "Power of CPUs and memory"}, {"power", "Power of sensors"}, {0}};
+    const char *name = baro_tape_kind_name(tape, kind);
+    bool is_own = kind < baro_kind_count();
+    return is_own && strcmp(name, "gpu") == 0           ? gpu
+           : is_own && strcmp(name, "gpu_process") == 0 ? process
+           : is_own && strcmp(name, "energy") == 0      ? energy
+                                                        : NULL;
+}
+
+static const struct drawn *drawn_as(const struct baro_tape *tape, int kind, const struct baro_metric *m)
+{
+    const struct drawn *d = drawn_of(tape, kind);
+    while (d && d->stem && strcmp(d->stem, m->stem) != 0)
+        d++;
+    return d && d->stem ? d : NULL;
+}
+
+static enum chart_unit unit_of(const struct baro_metric *m, bool of_device)
 {
     bool is_rate = m->semantics == BARO_SEM_COUNTER;
+    if (is_rate && of_device && m->unit == BARO_UNIT_NS)
+        return CHART_RATIO;
     switch (m->unit) {
+    case BARO_UNIT_JOULES:
+    case BARO_UNIT_WATTS: return CHART_WATTS;
     case BARO_UNIT_NS: return is_rate ? CHART_CORES : CHART_SECONDS;
     case BARO_UNIT_BYTES: return is_rate ? CHART_BYTES_PER_SECOND : CHART_BYTES;
     case BARO_UNIT_RATIO: return CHART_RATIO;
@@ -60,7 +102,15 @@ static enum chart_unit unit_of(const struct baro_metric *m)
 /* What a value of a series is multiplied by to be in the unit of the chart. */
 static double factor_of(const struct baro_metric *m)
 {
-    return m->unit == BARO_UNIT_NS ? 1e-9 : 1;
+    switch (m->unit) {
+    case BARO_UNIT_NS: return 1e-9;
+    case BARO_UNIT_RATIO:
+    case BARO_UNIT_DECIMAL:
+    case BARO_UNIT_JOULES:
+    case BARO_UNIT_WATTS: return 1e-6;
+    case BARO_UNIT_CELSIUS: return 1e-3;
+    default: return 1;
+    }
 }
 
 static bool begin_chart(struct kinds *k, const struct baro_tape *tape, int kind, const struct baro_metric *m,
@@ -69,14 +119,17 @@ static bool begin_chart(struct kinds *k, const struct baro_tape *tape, int kind,
     struct chart *c = &k->chart[k->charts];
     char id[32];
     snprintf(id, sizeof id, "kind-%zu", k->charts);
-    *c = (struct chart){.unit = unit_of(m),
+    *c = (struct chart){.unit = unit_of(m, drawn_of(tape, kind) != NULL),
                         .from_ns = like->from_ns,
                         .to_ns = like->to_ns,
                         .start_ns = like->start_ns,
                         .buckets = like->buckets};
     c->id = strdup(id);
     c->help = strdup(m->help ? m->help : "");
-    if (asprintf(&c->title, "%s: %s", baro_tape_kind_name(tape, kind), m->name) < 0)
+    const struct drawn *own = drawn_as(tape, kind, m);
+    if (own)
+        c->title = strdup(own->title);
+    else if (asprintf(&c->title, "%s: %s", baro_tape_kind_name(tape, kind), m->name) < 0)
         c->title = NULL;
     k->charts++;
     return c->id && c->help && c->title;
@@ -102,13 +155,15 @@ static int add_curves(struct kinds *k, struct chart *c, struct baro_series *s, i
 }
 
 /* A directory has charts of its size and its files, none of how it was walked. */
-static bool is_drawn(const struct kinds *k, int kind, const struct baro_metric *m)
+static bool is_drawn(const struct kinds *k, const struct baro_tape *tape, int kind, const struct baro_metric *m)
 {
     bool any = false;
     for (size_t i = 0; i < k->n && !any; i++)
         any = k->entity[i].kind == kind;
     if (!any || m->semantics == BARO_SEM_INFO || m->unit == BARO_UNIT_CHAR)
         return false;
+    if (drawn_of(tape, kind))
+        return drawn_as(tape, kind, m) != NULL;
     return kind != BARO_KIND_DIRECTORY || strcmp(m->stem, "used") == 0 || strcmp(m->stem, "files") == 0;
 }
 
@@ -123,7 +178,7 @@ static int plan(struct kinds *k, struct baro_tape *tape, struct baro_series *s, 
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
         for (int id = 0; id < baro_tape_metric_count(tape, kind) && k->charts < KINDS_CHARTS; id++) {
             const struct baro_metric *m = baro_tape_metric(tape, kind, id);
-            if (!is_drawn(k, kind, m))
+            if (!is_drawn(k, tape, kind, m))
                 continue;
             size_t at = k->charts;
             if (!begin_chart(k, tape, kind, m, like))

@@ -8,7 +8,7 @@
 #include "output/chart/chart.h"
 
 #define KINDS_ENTITIES 8u /* of one kind */
-#define KINDS_CHARTS 12u
+#define KINDS_CHARTS 16u
 
 struct kinds_entity {
     int kind;

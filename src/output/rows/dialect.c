@@ -10,6 +10,7 @@
 #include "base/fmt.h"
 #include "output/rows/dialect_each.h"
 #include "output/rows/dialect_form.h"
+#include "output/rows/dialect_gpu.h"
 #include "output/rows/dialect_table.h"
 #include "output/rows/row.h"
 
@@ -24,11 +25,15 @@ struct dialect_value {
 struct instant {
     uint64_t t_ns;
     struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
+    uint64_t gpu_ns;                                   /* when GPUs were read, which is at other times */
+    double gpu_share;
+    int gpu_absent;
 };
 
 struct dialect {
     const struct dialect_table *table;
     const struct baro_header *header;
+    struct dialect_gpu *gpu;   /* NULL: its rows are not of GPUs */
     struct dialect_each *each; /* NULL: its rows are not of single processes */
     struct instant before;
     bool begun; /* there is one before */
@@ -57,6 +62,8 @@ static enum baro_kind kind_of(enum dialect_from from)
     case FROM_FS: return BARO_KIND_FS;
     case FROM_DISK: return BARO_KIND_DISK;
     case FROM_NET: return BARO_KIND_NET;
+    case FROM_GPU:
+    case FROM_GPUS_USED: return (enum baro_kind)baro_kind_find("gpu");
     default: return BARO_KIND_HOST;
     }
 }
@@ -105,6 +112,10 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
     d->pid = baro_header_target(header, 0);
     d->tick_ns = NS_PER_SEC / (baro_header_clock_ticks(header) ? baro_header_clock_ticks(header) : 100);
     find_metrics(d);
+    if (table->gpu && !(d->gpu = dialect_gpu_new(table->gpu, header))) {
+        free(d);
+        return error_set(err, -ENOMEM, "out of memory");
+    }
     if (table->each && !(d->each = dialect_each_new(table, header))) {
         free(d);
         return error_set(err, -ENOMEM, "out of memory");
@@ -116,8 +127,10 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
 
 void dialect_free(struct dialect *d)
 {
-    if (d)
+    if (d) {
         dialect_each_free(d->each);
+        dialect_gpu_free(d->gpu);
+    }
     free(d);
 }
 
@@ -219,6 +232,8 @@ static bool left_out(const struct baro_entity *e)
     const char *name = baro_entity_name(e);
     if (baro_entity_kind(e) == BARO_KIND_NET)
         return strcmp(name, "lo") == 0;
+    if (baro_entity_owner(e) == BARO_OWNER_ENTITY) /* a MIG instance of one that counts */
+        return true;
     for (size_t i = 0; baro_entity_kind(e) == BARO_KIND_FS && i < sizeof(places) / sizeof(*places); i++) {
         size_t n = strlen(places[i]);
         if (strncmp(name, places[i], n) == 0 && (name[n] == 0 || name[n] == '/'))
@@ -243,6 +258,19 @@ static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind
             sum.absent = absent;
     }
     return sum;
+}
+
+/* Of the last reading: utilisation above 0, or processes of the job. */
+static struct dialect_value gpus_used(const struct baro_sample *s, enum baro_kind kind, int metric)
+{
+    struct dialect_value n = {0, BARO_ABSENT_UNKNOWN};
+    for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++) {
+        uint64_t v;
+        const struct baro_entity *e = baro_sample_entity(s, kind, i);
+        if (!left_out(e) && baro_entity_value(e, metric, &v) == BARO_PRESENT)
+            n = (struct dialect_value){n.v + (v > 0), BARO_PRESENT};
+    }
+    return n;
 }
 
 static struct dialect_value fs_taken_of(const struct dialect *d, const struct baro_sample *s)
@@ -294,8 +322,10 @@ static struct dialect_value value_of(const struct dialect *d, size_t column, con
     case FROM_CACHED: return cached_of(s);
     case FROM_TAKEN: return taken_of(s);
     case FROM_FS_TAKEN: return fs_taken_of(d, s);
+    case FROM_GPUS_USED: return gpus_used(s, kind_of(from), metric);
     case FROM_FS:
     case FROM_DISK:
+    case FROM_GPU:
     case FROM_NET: return sum_over(s, kind_of(from), metric);
     case FROM_TIME:
     case FROM_NOTHING:
@@ -306,12 +336,29 @@ static struct dialect_value value_of(const struct dialect *d, size_t column, con
     return (struct dialect_value){0, BARO_ABSENT_UNSUPPORTED};
 }
 
+/* Between its last two readings: one holds until the next. */
+static void take_share(const struct dialect *d, const struct baro_sample *s, size_t column, struct instant *ret)
+{
+    const struct dialect_value *now = &ret->column[column], *before = &d->before.column[column];
+    if (baro_sample_entities_ns(s, kind_of(FROM_GPU), &ret->gpu_ns) != BARO_PRESENT)
+        ret->gpu_ns = 0;
+    ret->gpu_share = d->before.gpu_share;
+    ret->gpu_absent = now->absent ? now->absent : d->before.gpu_ns ? d->before.gpu_absent : BARO_ABSENT_NOT_YET;
+    if (now->absent || !d->before.gpu_ns || ret->gpu_ns <= d->before.gpu_ns)
+        return;
+    uint64_t grown = now->v > before->v ? now->v - before->v : 0;
+    ret->gpu_share = (double)grown / (double)(ret->gpu_ns - d->before.gpu_ns);
+    ret->gpu_absent = before->absent;
+}
+
 static void take(const struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
 {
-    ret->t_ns = t_ns;
-    ret->all = all_of(d, s);
-    for (size_t i = 0; i < d->table->n; i++)
+    *ret = (struct instant){.t_ns = t_ns, .all = all_of(d, s)};
+    for (size_t i = 0; i < d->table->n; i++) {
         ret->column[i] = value_of(d, i, s);
+        if (d->table->columns[i].form == FORM_SHARE)
+            take_share(d, s, i, ret);
+    }
 }
 
 /* ---- forms ---- */
@@ -386,15 +433,16 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
     int64_t realtime_ns = baro_header_realtime_ns(d->header, now->t_ns);
     uint64_t n;
     int absent;
+    enum dialect_from from = d->table->columns[i].from;
+    if (v->absent && d->table->nan && (from == FROM_GPU || from == FROM_GPUS_USED)) {
+        buf_str(b, "nan");
+        return BARO_PRESENT;
+    }
     switch (d->table->columns[i].form) {
     case FORM_EPOCH: form_epoch(b, realtime_ns); return BARO_PRESENT;
     case FORM_EPOCH_MS: form_epoch_ms(b, realtime_ns); return BARO_PRESENT;
     case FORM_ISO: form_iso(b, realtime_ns); return BARO_PRESENT;
-    case FORM_COUNT:
-        if (d->table->columns[i].from != FROM_NOTHING || !d->table->nan)
-            return put_number(b, v->absent, v->v);
-        buf_str(b, "nan");
-        return BARO_PRESENT;
+    case FORM_COUNT: return put_number(b, v->absent, v->v);
     case FORM_KIB: return put_number(b, v->absent, v->v / 1024);
     case FORM_GIB: return put_part(b, v, (double)(1u << 30), 2);
     case FORM_MIB: return put_part(b, v, (double)(1u << 20), 4);
@@ -406,6 +454,10 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
     case FORM_TICKS: absent = ticks(d, v, &d->before.column[i], &n); return put_number(b, absent, n);
     case FORM_CORES: return put_cores(d, now, b);
     case FORM_PERCENT: return put_percent(d, now, i, b);
+    case FORM_SHARE:
+        if (now->gpu_absent == BARO_PRESENT)
+            form_float(b, now->gpu_share, 4);
+        return now->gpu_absent;
     case FORM_TEXT: /* of single processes */
     case FORM_SECONDS:
     case FORM_OF_CORE: break;
@@ -415,6 +467,10 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
 
 void dialect_header(const struct dialect *d, struct buf *ret)
 {
+    if (d->gpu) {
+        dialect_gpu_header(d->gpu, ret);
+        return;
+    }
     for (size_t i = 0; i < d->table->n; i++)
         buf_printf(ret, d->table->quoted ? "%s\"%s\"" : "%s%s", i ? "," : "", d->table->columns[i].name);
     buf_str(ret, d->table->end);
@@ -511,6 +567,10 @@ void dialect_record(struct dialect *d, const struct baro_record *record, struct 
     }
     if (record->kind != BARO_RECORD_SAMPLE)
         return;
+    if (d->gpu) {
+        d->silent = !dialect_gpu_sample(d->gpu, record->u.sample, ret) && d->silent;
+        return;
+    }
     if (d->table->kind == BARO_KIND_PROCESS)
         of_processes(d, record->u.sample, ret);
     else

@@ -5,14 +5,15 @@
 
 #include "output/rows/dialect.h"
 
-const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "spare-cores-0.5",
-                                     "pytyche-cpu", "oasislmf",           NULL};
+const char *const dialect_names[] = {"spare-cores", "spare-cores-mended", "spare-cores-0.5", "pytyche-cpu",
+                                     "pytyche-hw",  "pytyche-dmon",       "oasislmf",        NULL};
 
-/* GPUs are not recorded. */
-#define GPUS(vram)                                                                                                     \
-    {"gpu_usage", FROM_NOTHING, NULL, FORM_COUNT}, {vram, FROM_NOTHING, NULL, FORM_COUNT},                             \
+/* of_job: "_job" or nothing */
+#define GPUS(vram, of_job)                                                                                             \
+    {"gpu_usage", FROM_GPU, "busy" of_job, FORM_SHARE},                                                                \
+        {vram, FROM_GPU, of_job[0] ? "memory_job" : "memory_used", FORM_MIB},                                          \
     {                                                                                                                  \
-        "gpu_utilized", FROM_NOTHING, NULL, FORM_COUNT                                                                 \
+        "gpu_utilized", FROM_GPUS_USED, of_job[0] ? "processes_job" : "busy_peak", FORM_COUNT                          \
     }
 
 /* Spare Cores resource-tracker, PidTracker: as it writes, and corrected. */
@@ -26,7 +27,7 @@ static const struct dialect_column pid_tracker[] = {
     {"pss", FROM_SUM, "pss", FORM_KIB},
     {"read_bytes", FROM_JOB, "io_read", FORM_GROWN},
     {"write_bytes", FROM_JOB, "io_write", FORM_GROWN},
-    GPUS("gpu_vram"),
+    GPUS("gpu_vram", "_job"),
 };
 
 /* SystemTracker: as it writes. */
@@ -49,7 +50,7 @@ static const struct dialect_column system_tracker[] = {
     {"disk_space_free_gb", FROM_FS, "available", FORM_GIB},
     {"net_recv_bytes", FROM_NET, "receive", FORM_GROWN},
     {"net_sent_bytes", FROM_NET, "transmit", FORM_GROWN},
-    GPUS("gpu_vram"),
+    GPUS("gpu_vram", ""),
 };
 
 /* The same, corrected. */
@@ -72,7 +73,7 @@ static const struct dialect_column system_tracker_mended[] = {
     {"disk_space_free_gb", FROM_FS, "available", FORM_GIB},
     {"net_recv_bytes", FROM_HOST, "net_receive", FORM_GROWN},
     {"net_sent_bytes", FROM_HOST, "net_transmit", FORM_GROWN},
-    GPUS("gpu_vram"),
+    GPUS("gpu_vram", ""),
 };
 
 /* ProcessTracker and SystemTracker of its release 0.5 */
@@ -86,7 +87,7 @@ static const struct dialect_column process_tracker[] = {
     {"memory_mib", FROM_SUM, "pss", FORM_MIB},
     {"disk_read_bytes", FROM_JOB, "io_read", FORM_GROWN},
     {"disk_write_bytes", FROM_JOB, "io_write", FORM_GROWN},
-    GPUS("gpu_vram_mib"),
+    GPUS("gpu_vram_mib", "_job"),
 };
 
 static const struct dialect_column system_tracker_0_5[] = {
@@ -108,7 +109,7 @@ static const struct dialect_column system_tracker_0_5[] = {
     {"disk_space_free_gb", FROM_FS, "available", FORM_GB},
     {"net_recv_bytes", FROM_HOST, "net_receive", FORM_GROWN},
     {"net_sent_bytes", FROM_HOST, "net_transmit", FORM_GROWN},
-    GPUS("gpu_vram_mib"),
+    GPUS("gpu_vram_mib", ""),
 };
 
 /* pytyche.diagnostics.run_monitor, cpu_metrics.csv */
@@ -142,6 +143,8 @@ const struct dialect_table dialect_tables[] = {
     {"spare-cores-0.5", BARO_KIND_PROCESS, .quoted = true, .last = true, .end = "\n", COLUMNS(process_tracker)},
     {"spare-cores-0.5", BARO_KIND_HOST, .quoted = true, .end = "\n", COLUMNS(system_tracker_0_5)},
     {"pytyche-cpu", BARO_KIND_HOST, .whole = true, .end = "\n", COLUMNS(pytyche_cpu)},
+    {"pytyche-hw", BARO_KIND_HOST, .gpu = DIALECT_GPU_SMI, .end = "\n"},
+    {"pytyche-dmon", BARO_KIND_HOST, .gpu = DIALECT_GPU_DMON, .end = "\n"},
     {"oasislmf", BARO_KIND_PROCESS, .each = true, .end = "\r\n", COLUMNS(oasislmf)},
 };
 const size_t dialect_table_count = sizeof(dialect_tables) / sizeof(*dialect_tables);

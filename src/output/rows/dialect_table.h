@@ -15,18 +15,20 @@ enum dialect_from {
     FROM_JOB,
     FROM_SUM, /* over the processes of the job */
     FROM_HOST,
-    FROM_USER,     /* the machine's CPU time in user mode, nice, and guests */
-    FROM_SYSTEM,   /* in the kernel and in interrupts */
-    FROM_CACHED,   /* memory of the page cache, and of the kernel's objects that can be given back */
-    FROM_TAKEN,    /* memory less what is free, buffers and cache */
-    FROM_FS,       /* sum over filesystems except those below /proc, /sys, /dev, /run */
-    FROM_FS_TAKEN, /* size less what ordinary users may still take */
-    FROM_DISK,     /* sum over all disks, also those that lie over others */
-    FROM_NET,      /* sum over all interfaces except lo */
-    FROM_NOTHING,  /* not recorded */
-    FROM_TASK,     /* each process: its task, else its program */
-    FROM_PROCESS,  /* the same, its own value; that of its exit if it has ended */
-    FROM_CORES,    /* the same: what it used since the sample before */
+    FROM_USER,      /* the machine's CPU time in user mode, nice, and guests */
+    FROM_SYSTEM,    /* in the kernel and in interrupts */
+    FROM_CACHED,    /* memory of the page cache, and of the kernel's objects that can be given back */
+    FROM_TAKEN,     /* memory less what is free, buffers and cache */
+    FROM_FS,        /* sum over filesystems except those below /proc, /sys, /dev, /run */
+    FROM_FS_TAKEN,  /* size less what ordinary users may still take */
+    FROM_DISK,      /* sum over all disks, also those that lie over others */
+    FROM_NET,       /* sum over all interfaces except lo */
+    FROM_NOTHING,   /* not recorded */
+    FROM_TASK,      /* each process: its task, else its program */
+    FROM_PROCESS,   /* the same, its own value; that of its exit if it has ended */
+    FROM_CORES,     /* the same: what it used since the sample before */
+    FROM_GPU,       /* sum over GPUs, without their MIG instances */
+    FROM_GPUS_USED, /* how many GPUs were used since their reading before, by the job where the rows are its */
 };
 
 enum dialect_form {
@@ -46,7 +48,10 @@ enum dialect_form {
     FORM_TEXT,
     FORM_SECONDS, /* three decimals */
     FORM_OF_CORE, /* cores as percent of one, one decimal */
+    FORM_SHARE,   /* growth of a time per time since the row before, four decimals */
 };
+
+enum dialect_gpu_rows { DIALECT_NO_GPU, DIALECT_GPU_SMI, DIALECT_GPU_DMON };
 
 struct dialect_column {
     const char *name;
@@ -63,7 +68,8 @@ struct dialect_table {
     bool whole;          /* no row where a value is absent */
     bool each;           /* process: a row for each process, not for the job as a whole */
     bool last;           /* process: a row also for what came after the last sample of a living one */
-    const char *end;     /* of a line */
+    enum dialect_gpu_rows gpu; /* a row for each GPU, as nvidia-smi writes it; it has no columns of its own */
+    const char *end;           /* of a line */
     const struct dialect_column *columns;
     size_t n;
 };

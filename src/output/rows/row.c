@@ -81,6 +81,8 @@ static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t 
         c->i64 = (int64_t)v;
         break;
     case BARO_UNIT_RATIO:
+    case BARO_UNIT_JOULES:
+    case BARO_UNIT_WATTS:
     case BARO_UNIT_DECIMAL:
         c->kind = CELL_REAL;
         c->real = (double)v / 1e6;

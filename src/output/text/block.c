@@ -476,6 +476,7 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
     if (report_is_host_only(s)) {
         report_host(l, s);
         report_directories(l, s);
+        report_gpus(l, s);
         report_machine(l, s);
         return;
     }
@@ -486,6 +487,7 @@ static void lines_before_table(struct lines *l, const struct baro_summary *s)
     faults(l, s);
     processes(l, s);
     report_directories(l, s);
+    report_gpus(l, s);
     report_limits(l, s);
     report_machine(l, s);
 }

@@ -33,6 +33,8 @@ void report_kills(struct buf *b, const char *before, uint64_t n, const char *aft
 void report_network(struct lines *l, const struct baro_summary *s);
 /* directories.c: what directories take, if any was named */
 void report_directories(struct lines *l, const struct baro_summary *s);
+/* gpus.c: GPUs, and energy of CPUs and memory; nothing if none was recorded */
+void report_gpus(struct lines *l, const struct baro_summary *s);
 /* machine.c: the machine around the job, where it was busy with something else */
 void report_machine(struct lines *l, const struct baro_summary *s);
 /* host.c: the lines of a tape that has the machine and no job */

@@ -25,6 +25,8 @@ static const struct entry dialects[] = {
     {"spare-cores", "as PidTracker and SystemTracker of resource-tracker write it, with their faults"},
     {"spare-cores-mended", "the same columns, corrected"},
     {"pytyche-cpu", "cpu_metrics.csv of pytyche: timestamp,usr_pct,idle_pct"},
+    {"pytyche-hw", "hw_metrics.csv of pytyche: each GPU as nvidia-smi --query-gpu writes it"},
+    {"pytyche-dmon", "hw_dmon.csv of pytyche: each GPU as nvidia-smi dmon writes it"},
     {"oasislmf", "resource_monitor.csv of OasisLMF: each process by tool, which is its task or its program"},
 };
 
@@ -42,6 +44,9 @@ static const struct entry kinds[] = {
     {"cgroup", "each control group that the job is in"},
     {"task", "each task at each sample (baro record --match)"},
     {"directory", "each directory at each walk (--du)"},
+    {"gpu", "each GPU and MIG instance at each reading"},
+    {"gpu_process", "each process of the job on each GPU"},
+    {"energy", "each meter of energy of CPUs and memory"},
 };
 
 #define COUNT(of) (sizeof(of) / sizeof(*(of)))

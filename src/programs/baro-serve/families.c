@@ -67,7 +67,9 @@ struct family family_of(const char *kind, const struct baro_metric *m)
     case BARO_UNIT_BYTES:
     case BARO_UNIT_RATIO:
     case BARO_UNIT_HERTZ:
-    case BARO_UNIT_CELSIUS: f.unit = baro_unit_name(m->unit); break;
+    case BARO_UNIT_CELSIUS:
+    case BARO_UNIT_JOULES:
+    case BARO_UNIT_WATTS: f.unit = baro_unit_name(m->unit); break;
     case BARO_UNIT_CHAR:
     case BARO_UNIT_ENTITY: f.is_there = false; break;
     default: break;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -282,6 +283,55 @@ static void sensors(struct look *l)
             "the driver of its chips, such as coretemp, k10temp, nvme or drivetemp, on a machine of one's own");
 }
 
+static unsigned amd_cards(void)
+{
+    char path[64];
+    unsigned n = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        snprintf(path, sizeof(path), "/sys/class/drm/card%u/device/gpu_busy_percent", i);
+        n += access(path, R_OK) == 0;
+    }
+    return n;
+}
+
+/* Without loading the driver's library, which can take seconds. */
+static void gpus(struct look *l)
+{
+    int code = read_text(l, "/proc/driver/nvidia/version");
+    unsigned amd = amd_cards();
+    if (code == 0 && access("/dev/nvidiactl", R_OK | W_OK) == 0)
+        findings_add(l->f, "machine", "GPUs", FOUND_YES,
+                     "NVIDIA's driver is loaded: the program baro-gpu asks it, beside the recorder");
+    else if (code == 0)
+        finding_grant(findings_add(l->f, "machine", "GPUs", FOUND_NO,
+                                   "NVIDIA's driver is loaded, but /dev/nvidiactl can't be opened: %s",
+                                   strerror(errno)),
+                      "a container or a job that was given GPUs (--gpus, --gres=gpu)");
+    else if (amd)
+        findings_add(l->f, "machine", "GPUs", FOUND_PARTLY, "%u of amdgpu: devices, but not which process it was", amd);
+    else
+        finding_grant(findings_add(l->f, "machine", "GPUs", FOUND_NO, "no driver of NVIDIA, and no card of amdgpu"),
+                      "a GPU of these, its driver, and a container that was given it");
+}
+
+static void energy(struct look *l)
+{
+    static const char path[] = "/sys/class/powercap/intel-rapl:0/energy_uj";
+    int code = read_text(l, path);
+    if (code == 0)
+        findings_add(l->f, "machine", "energy", FOUND_YES, "energy of CPUs and memory (RAPL)");
+    else if (code == -EACCES || code == -EPERM)
+        finding_grant(findings_add(l->f, "machine", "energy", FOUND_NO,
+                                   "energy of CPUs and memory: %s is for root alone since 2020 (CVE-2020-8694)", path),
+                      "root: chmod a+r /sys/class/powercap/*/energy_uj after each boot (tmpfiles.d: z PATH 0444), or "
+                      "CAP_DAC_READ_SEARCH for baro");
+    else
+        finding_grant(findings_add(l->f, "machine", "energy", FOUND_NO,
+                                   "energy of CPUs and memory: there is no RAPL in /sys/class/powercap, as in a "
+                                   "virtual machine"),
+                      "the modules intel_rapl_common and intel_rapl_msr, on a machine of one's own");
+}
+
 /* The values of /proc are not always those of the machine. */
 static void made_up(struct look *l)
 {
@@ -311,5 +361,7 @@ void doctor_machine(struct findings *f)
     filesystems(&l);
     network(&l);
     sensors(&l);
+    gpus(&l);
+    energy(&l);
     free(l.text);
 }

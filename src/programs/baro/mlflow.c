@@ -38,7 +38,7 @@ static _Noreturn void become_follower(const struct cli *cli, const char *tape, c
     char *argv[] = {(char *)python, (char *)"-m", (char *)"barograph.mlflow", (char *)"beside", session,
                     (char *)tape,   NULL};
     setsid(); /* ^C of the terminal is for the job */
-    fds_close_others(cli->filter, NULL, 0);
+    fds_close_others(NULL, 0);
     int null = open("/dev/null", O_RDWR);
     int said = log && *log ? open(log, O_WRONLY | O_CREAT | O_APPEND, 0600) : null;
     /* Its end is not to be waited for by whoever reads the job's output. */

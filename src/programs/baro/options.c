@@ -148,6 +148,16 @@ static int take_collect(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+static int take_gpu(void *at, const char *text, struct baro_error *err)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/:,");
+    if (!n || text[n] || n > 400)
+        return error_set(err, BARO_E_SYNTAX, "'%.80s' is not auto, off, or numbers and UUIDs with commas between",
+                         text);
+    *(const char **)at = text;
+    return 0;
+}
+
 static int take_directory(void *at, const char *text, struct baro_error *err)
 {
     struct record_settings *s = at;
@@ -167,7 +177,8 @@ void settings_init(struct settings *s)
                                          .overhead_ppm = getenv("BARO_NO_BUDGET") ? 0 : 10000,
                                          .subreaper = true,
                                          .children = true,
-                                         .host = true};
+                                         .host = true,
+                                         .gpu = "auto"};
     metric_parse_list("default", &s->record.wanted, NULL);
 }
 
@@ -262,6 +273,17 @@ void settings_init(struct settings *s)
          .parse = take_every,                                                                                          \
          .help = "time between two walks of --du: 1s to 24h (default: 60s, and longer if walks take more CPU time "    \
                  "than --overhead allows)"},                                                                           \
+        {.name = "gpu",                                                                                                \
+         .argument = "auto|off|LIST",                                                                                  \
+         .type = OPT_PARSED,                                                                                           \
+         .offset = AT(record.gpu),                                                                                     \
+         .parse = take_gpu,                                                                                            \
+         .help = "record GPUs: those that the job may use (auto, the default), none, or numbers and UUIDs",            \
+         .more = "If there is a driver of NVIDIA, a program beside the recorder asks it once a second; otherwise "     \
+                 "nothing is started. auto are those of CUDA_VISIBLE_DEVICES, or all. A LIST has numbers in the "      \
+                 "driver's order, and beginnings of UUIDs, with commas between: 0,GPU-8932f937. baro export "          \
+                 "--entity gpu and --entity gpu_process have all values, docs/gpu.md what they mean. Meters of "       \
+                 "energy of CPUs and memory, if they may be read, are --entity energy; off leaves them out, too."},    \
         {.name = "no-cmdline",                                                                                         \
          .type = OPT_FALSE,                                                                                            \
          .offset = AT(record.cmdline),                                                                                 \

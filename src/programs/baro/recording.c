@@ -20,6 +20,7 @@
 #include "libbaro/tape/tail.h"
 #include "output/rows/wrap.h"
 #include "programs/baro/end_text.h"
+#include "programs/baro/programs.h"
 #include "recorder/wrapper/link.h"
 
 #define PRUNE_AFTER (50 * NS_PER_MS) /* never in the way of a short command: after it then */
@@ -428,6 +429,8 @@ void recording_options(struct recording *r, struct record_options *ret)
         .directories = s->directories,
         .n_directories = (size_t)s->n_directories,
         .directories_every_ns = s->directories_every_ns,
+        .gpu = strcmp(s->gpu, "off") == 0 ? NULL : s->gpu,
+        .become = programs_become,
         .host = s->host,
         .for_ns = s->for_ns,
         .adopts = s->subreaper,

@@ -25,8 +25,9 @@ void settings_init_reading(struct settings *s)
 
 static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", "arrow", "sqlite", NULL};
 static const char *const bys[] = {"phase", "task", NULL};
-static const char *const kinds[] = {"process", "job", "event",  "exit",   "host", "cpu",       "disk",
-                                    "fs",      "net", "sensor", "cgroup", "task", "directory", NULL};
+static const char *const kinds[] = {"process",   "job", "event",       "exit",   "host",   "cpu",
+                                    "disk",      "fs",  "net",         "sensor", "cgroup", "task",
+                                    "directory", "gpu", "gpu_process", "energy", NULL};
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_summary[] = {

@@ -62,6 +62,7 @@ struct record_settings {
     const char *directories[SETTINGS_DIRECTORIES_MAX]; /* --du */
     int n_directories;
     uint64_t directories_every_ns; /* --du-every; 0: not given */
+    const char *gpu;               /* --gpu */
 };
 
 #define SETTINGS_PATTERNS_MAX 64

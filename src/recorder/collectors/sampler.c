@@ -54,6 +54,7 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     job_row_init(&s->job, g, &s->memory, &s->group, &s->sockets);
     task_row_init(&s->tasks, g);
     directory_row_init(&s->directories, g);
+    gpu_row_init(&s->gpu, g);
     host_row_init(&s->host, g);
     cgroup_row_init(&s->cgroups, g, &s->host, &s->own);
     if (processes_init(&s->processes, g, &s->memory, &s->group) < 0)
@@ -65,6 +66,8 @@ int sampler_init(struct sampler *s, struct job *job, const struct sampler_option
     sampler_add(s, &job_collector, &s->job);
     sampler_add(s, &host_collector, &s->host);
     sampler_add(s, &cgroup_collector, &s->cgroups);
+    if (options->gpu && options->become)
+        sampler_add(s, &gpu_collector, &s->gpu);
     return add_own(s, err);
 }
 

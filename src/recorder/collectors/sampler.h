@@ -9,6 +9,7 @@
 
 #include "recorder/collectors/cgroups/cgroup_row.h"
 #include "recorder/collectors/directories/directory_row.h"
+#include "recorder/collectors/gpu/gpu_row.h"
 #include "recorder/collectors/host/host_row.h"
 #include "recorder/collectors/processes/job_row.h"
 #include "recorder/collectors/processes/process.h"
@@ -29,6 +30,7 @@ struct sampler {
     struct cgroup_row cgroups;
     struct task_row tasks;
     struct directory_row directories;
+    struct gpu_row gpu;
     struct own_cost own;
     struct account account; /* unless it is shared */
 };

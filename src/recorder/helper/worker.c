@@ -25,7 +25,8 @@
 struct worker {
     struct worker_options options;
     struct worker_shared *shared;
-    pid_t pid; /* 0: none */
+    int shared_fd; /* -1: none */
+    pid_t pid;     /* 0: none */
     int fd;
     uint64_t cpu_ns;             /* of pid, as read last */
     uint64_t progress, still_ns; /* as seen at the last turn; for how long it has been the same */
@@ -39,15 +40,18 @@ struct worker {
 int worker_new(struct worker **ret, const struct worker_options *options, struct baro_error *err)
 {
     struct worker *w = calloc(1, sizeof(*w));
-    void *at =
-        w ? mmap(NULL, options->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-          : MAP_FAILED;
+    int fd = w && options->by_fd ? memfd_create("baro-helper", MFD_CLOEXEC) : -1;
+    bool is_there = w && (!options->by_fd || (fd >= 0 && ftruncate(fd, (off_t)options->shared_bytes) == 0));
+    int flags = MAP_SHARED | MAP_NORESERVE | (fd < 0 ? MAP_ANONYMOUS : 0);
+    void *at = is_there ? mmap(NULL, options->shared_bytes, PROT_READ | PROT_WRITE, flags, fd, 0) : MAP_FAILED;
     if (at == MAP_FAILED) {
+        fd_close(fd);
         free(w);
         return error_set(err, -ENOMEM, "out of memory");
     }
     w->options = *options;
     w->shared = at;
+    w->shared_fd = fd;
     w->fd = -1;
     *ret = w;
     return 0;
@@ -73,11 +77,11 @@ static _Noreturn void child(struct worker *w, int fd, pid_t parent)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(0);
-    helper_detach((const int[]){fd, w->options.kept_fd}, 2);
+    helper_detach((const int[]){fd, w->options.kept_fd, w->shared_fd}, 3);
     prctl(PR_SET_NAME, "baro-helper");
     if (chdir("/") < 0)
         _exit(1);
-    w->options.live(&(struct worker_child){w->shared, fd, w->options.context});
+    w->options.live(&(struct worker_child){w->shared, fd, w->options.context, w->shared_fd});
     _exit(0);
 }
 
@@ -205,6 +209,7 @@ void worker_free(struct worker *w)
     worker_end(w);
     ending_wait(&w->ending);
     munmap(w->shared, w->options.shared_bytes);
+    fd_close(w->shared_fd);
     free(w);
 }
 

@@ -29,10 +29,12 @@ struct worker_child {
     void *shared; /* begins with struct worker_shared */
     int fd;       /* readable when the recorder has called worker_wake(), or is gone */
     void *context;
+    int shared_fd; /* of the shared memory, for a program that this process becomes; -1: it has none */
 };
 
 struct worker_options {
     size_t shared_bytes;
+    bool by_fd; /* the shared memory has a descriptor */
     uint64_t stuck_after_ns;
     /* The worker's whole life, in a process of its own, which ends when this returns. Its descriptors are standard
      * input and the like no more: only fd and kept_fd (-1: none) are open. */

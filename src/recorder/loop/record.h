@@ -68,7 +68,9 @@ struct record_options {
     size_t n_programs;
     const char *const *directories; /* --du: paths; one that is not absolute is below cwd; borrowed */
     size_t n_directories;
-    uint64_t directories_every_ns; /* --du-every; 0: not given */
+    uint64_t directories_every_ns;              /* --du-every; 0: not given */
+    const char *gpu;                            /* --gpu; NULL: off; borrowed */
+    void (*become)(char *program, char **argv); /* replaces a process by a program of libexec; NULL: there are none */
     /* Lines that the job appends are marks and phases (recorder/marks/marks_file.h). NULL or without a descriptor:
      * none. The recorder removes it if the wrapper was killed. */
     const struct marks_file *marks;

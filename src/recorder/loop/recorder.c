@@ -385,6 +385,16 @@ const char *recorder_lacks_proc(void)
     return access("/proc/version", F_OK) == 0 ? "/proc is that of another PID namespace" : "/proc is not mounted";
 }
 
+static int add_programs(struct recorder *r, const struct record_options *o, struct baro_error *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < o->n_programs && code == 0; i++) {
+        const struct program_request request = {o->programs[i].name, o->programs[i].command, o->cwd, o->interval_ns};
+        code = sampler_add_program(&r->sampler, &request, err);
+    }
+    return code;
+}
+
 static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
     uint64_t now = o->resume ? o->resume->header->start_monotonic_ns : o->start_ns ? o->start_ns : clock_monotonic_ns();
@@ -450,14 +460,14 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .memory_total = r->header.memory_total,
         .account = r->all->only ? NULL : &r->all->account,
         .namespaces = o->namespaces,
+        .gpu = o->gpu,
+        .gpu_interval_ns = o->interval_ns,
+        .become = o->become,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)
         return code;
-    for (size_t i = 0; i < o->n_programs && code == 0; i++) {
-        const struct program_request request = {o->programs[i].name, o->programs[i].command, o->cwd, o->interval_ns};
-        code = sampler_add_program(&r->sampler, &request, err);
-    }
+    code = add_programs(r, o, err);
     if (code == 0)
         code = record_directories(r, err);
     if (code < 0)

@@ -39,6 +39,9 @@ struct sampler_options {
     const struct cgroup_hierarchies *groups; /* those that the job is in; NULL: not sampled; borrowed */
     uint64_t memory_total;                   /* of the machine */
     struct account *account;                 /* shared with other recordings; NULL: the sampler has its own; borrowed */
+    const char *gpu;          /* GPUs that are read: "auto", or a list; NULL: none, and no meters of energy; borrowed */
+    uint64_t gpu_interval_ns; /* 0: auto */
+    void (*become)(char *program, char **argv); /* replaces this process by a program of barograph's own */
     struct namespaces *namespaces; /* those before the job began, taken over; NULL: listed when the sampler begins */
 };
 

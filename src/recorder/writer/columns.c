@@ -29,7 +29,8 @@ static uint8_t machine_scale(enum baro_kind kind, int id)
             return 0;
         return m->source & BARO_SOURCE_DISKSTATS ? 9 : 12;
     case BARO_UNIT_HERTZ:
-    case BARO_UNIT_CELSIUS: return THOUSANDS;
+    case BARO_UNIT_CELSIUS:
+    case BARO_UNIT_WATTS: return THOUSANDS;
     case BARO_UNIT_DECIMAL: return HUNDREDTHS;
     default: return 0;
     }

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "libbaro/summary/gpus.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libbaro/summary/facts.h"
+
+static struct gpu_total *find(struct gpus_total *g, const struct baro_entity *e)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        if (g->at[i].id == e->id)
+            return &g->at[i];
+    }
+    struct gpu_total *at = realloc(g->at, (g->n + 1) * sizeof(*at));
+    if (!at)
+        return NULL;
+    g->at = at;
+    at += g->n;
+    *at = (struct gpu_total){.id = e->id, .name = strdup(e->name), .model = strdup(e->label)};
+    at->is_instance = e->owner.kind == BARO_OWNER_ENTITY;
+    memset(at->absent, BARO_ABSENT_NOT_YET, sizeof(at->absent));
+    if (!at->name || !at->model) {
+        free(at->name);
+        free(at->model);
+        return NULL;
+    }
+    g->n++;
+    return at;
+}
+
+static void take(struct gpu_total *t, const struct baro_entity *e)
+{
+    for (int i = 0; i < GPU_MAX; i++) {
+        if (e->absent[i] != BARO_PRESENT) {
+            t->absent[i] = t->absent[i] ? e->absent[i] : BARO_PRESENT;
+            continue;
+        }
+        bool is_first = t->absent[i] != BARO_PRESENT;
+        t->first[i] = is_first ? e->value[i] : t->first[i];
+        t->most[i] = is_first || e->value[i] > t->most[i] ? e->value[i] : t->most[i];
+        t->last[i] = e->value[i];
+        t->absent[i] = BARO_PRESENT;
+    }
+    if (e->absent[GPU_read_at] == BARO_PRESENT) {
+        t->first_ns = t->first_ns ? t->first_ns : e->value[GPU_read_at];
+        t->last_ns = e->value[GPU_read_at];
+    }
+    t->is_estimated |= e->absent[GPU_energy_estimated] == BARO_PRESENT && e->value[GPU_energy_estimated];
+}
+
+static bool add_meters(struct gpus_total *g, const struct baro_entities *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        const struct baro_entity *e = all->at[i];
+        size_t k = 0;
+        if (e->absent[ENERGY_energy] != BARO_PRESENT || e->absent[ENERGY_read_at] != BARO_PRESENT)
+            continue;
+        while (k < g->n_meters && g->meter[k].id != e->id)
+            k++;
+        if (k == g->n_meters) {
+            struct meter_total *at = realloc(g->meter, (k + 1) * sizeof(*at));
+            if (!at)
+                return false;
+            g->meter = at;
+            at[g->n_meters++] = (struct meter_total){
+                .id = e->id, .first_ns = e->value[ENERGY_read_at], .first_uj = e->value[ENERGY_energy]};
+        }
+        g->meter[k].last_ns = e->value[ENERGY_read_at];
+        g->meter[k].energy_uj = e->value[ENERGY_energy];
+        g->meter[k].is_counted = e->absent[ENERGY_counted] == BARO_PRESENT && e->value[ENERGY_counted];
+    }
+    return true;
+}
+
+bool gpus_total_add(struct gpus_total *g, const struct baro_sample *s)
+{
+    const struct baro_entities *all = &s->entities[KIND_gpu];
+    uint64_t together = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        struct gpu_total *t = find(g, all->at[i]);
+        if (!t)
+            return false;
+        take(t, all->at[i]);
+        if (all->at[i]->absent[GPU_memory_job] == BARO_PRESENT)
+            together += all->at[i]->value[GPU_memory_job];
+    }
+    g->memory_job_most = together > g->memory_job_most ? together : g->memory_job_most;
+    return add_meters(g, &s->entities[KIND_energy]);
+}
+
+void gpus_total_done(struct gpus_total *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        free(g->at[i].name);
+        free(g->at[i].model);
+    }
+    free(g->at);
+    free(g->meter);
+}
+
+/* ---- facts of one ---- */
+
+static uint64_t watched(const struct gpu_total *t)
+{
+    return t->last_ns - t->first_ns;
+}
+
+static double growth(const struct gpu_total *t, int metric)
+{
+    return (double)(t->last[metric] - t->first[metric]);
+}
+
+static bool is_used(const struct gpu_total *t)
+{
+    return (!t->absent[GPU_memory_job_peak] && t->last[GPU_memory_job_peak]) ||
+           (!t->absent[GPU_busy_job] && t->last[GPU_busy_job]);
+}
+
+void fact_gpu_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    value_text(ret, BARO_PRESENT, of ? t->model : t->name);
+}
+
+void fact_gpu_grown(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    value_u64(ret, t->absent[of], t->last[of] - t->first[of]);
+}
+
+/* Per time in which it was watched. */
+void fact_gpu_share(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    int absent = t->absent[of] ? t->absent[of] : watched(t) ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
+    value_real(ret, absent, watched(t) ? growth(t, of) / (double)watched(t) : 0);
+}
+
+void fact_gpu_most(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    value_u64(ret, t->absent[of], t->most[of]);
+}
+
+void fact_gpu_most_real(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    value_real(ret, t->absent[of], baro_metric_real(baro_metric_get(KIND_gpu, of), t->most[of]));
+}
+
+void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    double joules = growth(t, GPU_energy) / 1e6, seconds = (double)watched(t) / 1e9;
+    int absent = t->absent[GPU_energy];
+    if (of == GPU_POWER_MEAN && !absent && !watched(t))
+        absent = BARO_ABSENT_NOT_YET;
+    value_real(ret, absent, of == GPU_POWER_MEAN && seconds > 0 ? joules / seconds : joules);
+    value_flag(ret, BARO_VALUE_ESTIMATE, t->is_estimated);
+}
+
+void fact_gpu_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    const struct gpu_total *t = &s->gpus.at[row];
+    value_u64(ret, BARO_PRESENT, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? is_used(t) : t->is_instance);
+}
+
+/* ---- of all together ---- */
+
+static bool is_whole(const struct gpu_total *t)
+{
+    return !t->is_instance;
+}
+
+void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    uint64_t n = 0, used = 0, watched_ns = 0, most = 0;
+    double busy = 0, energy = 0;
+    bool has_busy = false, has_energy = false, is_estimated = false, has_memory = false;
+    (void)row;
+    for (size_t i = 0; i < s->gpus.n; i++) {
+        const struct gpu_total *t = &s->gpus.at[i];
+        if (!t->absent[GPU_memory_job_peak]) {
+            has_memory = true;
+            most = t->last[GPU_memory_job_peak] > most ? t->last[GPU_memory_job_peak] : most;
+        }
+        if (!is_whole(t))
+            continue;
+        n++;
+        used += is_used(t);
+        watched_ns = watched(t) > watched_ns ? watched(t) : watched_ns;
+        has_busy |= !t->absent[GPU_busy_job];
+        busy += t->absent[GPU_busy_job] ? 0 : growth(t, GPU_busy_job);
+        has_energy |= !t->absent[GPU_energy];
+        energy += t->absent[GPU_energy] ? 0 : growth(t, GPU_energy) / 1e6;
+        is_estimated |= t->is_estimated;
+    }
+    int none = n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE;
+    switch (of) {
+    case GPUS_VISIBLE: value_u64(ret, n ? BARO_PRESENT : none, n); break;
+    case GPUS_USED: value_u64(ret, has_memory || has_busy ? BARO_PRESENT : none, used); break;
+    case GPUS_BUSY: value_u64(ret, has_busy ? BARO_PRESENT : none, (uint64_t)busy); break;
+    case GPUS_MEMORY: value_u64(ret, has_memory ? BARO_PRESENT : none, s->gpus.memory_job_most); break;
+    case GPUS_MEMORY_ONE: value_u64(ret, has_memory ? BARO_PRESENT : none, most); break;
+    case GPUS_WATCHED: value_u64(ret, n ? BARO_PRESENT : none, watched_ns); break;
+    default:
+        value_real(ret, has_energy ? BARO_PRESENT : none, energy);
+        value_flag(ret, BARO_VALUE_ESTIMATE, is_estimated);
+    }
+}
+
+/* ---- energy of CPUs and memory ---- */
+
+void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    double joules = 0;
+    uint64_t first_ns = UINT64_MAX, last_ns = 0;
+    struct baro_value busy = {0}, job = {0};
+    (void)row;
+    for (size_t i = 0; i < s->gpus.n_meters; i++) {
+        const struct meter_total *m = &s->gpus.meter[i];
+        if (!m->is_counted)
+            continue;
+        joules += (double)(m->energy_uj - m->first_uj) / 1e6;
+        first_ns = m->first_ns < first_ns ? m->first_ns : first_ns;
+        last_ns = m->last_ns > last_ns ? m->last_ns : last_ns;
+    }
+    if (first_ns == UINT64_MAX) {
+        value_real(ret, BARO_ABSENT_NONE, 0);
+        return;
+    }
+    if (of == ENERGY_MACHINE) {
+        value_real(ret, BARO_PRESENT, joules);
+        return;
+    }
+    if (of == ENERGY_WATCHED) {
+        value_u64(ret, BARO_PRESENT, last_ns - first_ns);
+        return;
+    }
+    /* The job's CPU time as a share of that of the machine. */
+    int absent = baro_summary_value(s, baro_summary_fact_find("host", "cpu_mean_cores"), 0, &busy);
+    absent = absent ? absent : baro_summary_value(s, baro_summary_fact_find("job", "cores_mean"), 0, &job);
+    absent = absent || busy.real > 0 ? absent : BARO_ABSENT_UNKNOWN;
+    double share = !absent && job.real < busy.real ? job.real / busy.real : 1;
+    value_real(ret, absent, joules * share);
+    value_flag(ret, BARO_VALUE_ESTIMATE, true);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPUs and meters of energy over a recording: what their counters grew by, and peaks of gauges. */
+#ifndef LIBBARO_SUMMARY_GPUS_H
+#define LIBBARO_SUMMARY_GPUS_H
+
+#include <stdbool.h>
+
+#include "libbaro/sample/sample.h"
+
+struct gpu_total {
+    uint32_t id;
+    char *name, *model;
+    bool is_instance;
+    uint64_t first_ns, last_ns; /* its first and its last reading */
+    uint64_t first[GPU_MAX], last[GPU_MAX], most[GPU_MAX];
+    uint8_t absent[GPU_MAX]; /* present if it was so once */
+    bool is_estimated;       /* its energy */
+};
+
+struct meter_total {
+    uint32_t id;
+    uint64_t first_ns, last_ns, energy_uj, first_uj;
+    bool is_counted;
+};
+
+struct gpus_total {
+    struct gpu_total *at;
+    size_t n;
+    struct meter_total *meter;
+    size_t n_meters;
+    uint64_t memory_job_most; /* of all devices together at one sample */
+};
+
+/* Returns false without memory. */
+bool gpus_total_add(struct gpus_total *g, const struct baro_sample *s);
+void gpus_total_done(struct gpus_total *g);
+
+#endif

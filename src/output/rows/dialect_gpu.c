@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/rows/dialect_gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+#define DEVICES_MOST 64u
+
+struct dialect_gpu {
+    enum dialect_gpu_rows rows;
+    const struct baro_header *header;
+    int kind;
+    struct before {
+        uint32_t id;
+        uint64_t read_ns, busy[4];
+        int absent[4];
+    } before[DEVICES_MOST];
+    size_t n;
+};
+
+struct dialect_gpu *dialect_gpu_new(enum dialect_gpu_rows rows, const struct baro_header *header)
+{
+    struct dialect_gpu *d = calloc(1, sizeof(*d));
+    if (d)
+        *d = (struct dialect_gpu){.rows = rows, .header = header, .kind = baro_kind_find("gpu")};
+    return d;
+}
+
+void dialect_gpu_free(struct dialect_gpu *d)
+{
+    free(d);
+}
+
+/* `--query-gpu ... --format=csv,nounits,noheader` has no header; that of dmon has two lines. */
+void dialect_gpu_header(const struct dialect_gpu *d, struct buf *ret)
+{
+    if (d->rows == DIALECT_GPU_DMON)
+        buf_str(ret, "# gpu     sm    mem    enc    dec     fb \n# Idx      %      %      %      %     MB \n");
+}
+
+static int get(const struct dialect_gpu *d, const struct baro_entity *e, const char *stem, uint64_t *ret)
+{
+    return baro_entity_value(e, baro_metric_find(d->kind, stem, strlen(stem)), ret);
+}
+
+static struct before *before_of(struct dialect_gpu *d, uint32_t id)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        if (d->before[i].id == id)
+            return &d->before[i];
+    }
+    if (d->n == DEVICES_MOST)
+        return NULL;
+    d->before[d->n] = (struct before){.id = id};
+    return &d->before[d->n++];
+}
+
+/* As nvidia-smi has it: local time, without a zone. */
+static void put_time(const struct dialect_gpu *d, uint64_t t_ns, struct buf *b)
+{
+    int64_t ns = baro_header_realtime_ns(d->header, t_ns);
+    time_t s = (time_t)(ns / (int64_t)NS_PER_SEC);
+    struct tm t;
+    char text[32];
+    localtime_r(&s, &t);
+    strftime(text, sizeof(text), "%Y/%m/%d %H:%M:%S", &t);
+    buf_printf(b, "%s.%03d", text, (int)(ns % (int64_t)NS_PER_SEC / (int64_t)NS_PER_MS));
+}
+
+static void put_number(struct buf *b, int digits, int absent, double v)
+{
+    buf_str(b, ", ");
+    if (absent == BARO_PRESENT)
+        buf_printf(b, "%.*f", digits, v);
+    else
+        buf_str(b, "[N/A]");
+}
+
+static void put_cell(struct buf *b, int absent, double v)
+{
+    if (absent == BARO_PRESENT)
+        buf_printf(b, " %6.0f", v);
+    else
+        buf_str(b, "      -");
+}
+
+/* The device's number is what stands behind "gpu". */
+static unsigned index_of(const struct baro_entity *e)
+{
+    const char *name = baro_entity_name(e);
+    unsigned n = 0;
+    for (name += strlen(name) < 3 ? strlen(name) : 3; *name >= '0' && *name <= '9' && n < 1000; name++)
+        n = 10 * n + (unsigned)(*name - '0');
+    return n;
+}
+
+static void put_smi(const struct dialect_gpu *d, const struct baro_entity *e, uint64_t t_ns, const double *percent,
+                    const int *absent, struct buf *b)
+{
+    static const struct {
+        const char *stem;
+        int digits;
+        double unit;
+    } columns[] = {{"memory_used", 0, 1 << 20}, {"memory_total", 0, 1 << 20},
+                   {"power", 2, 1e6},           {"temperature", 0, 1e3},
+                   {"clock", 0, 1e6},           {"memory_clock", 0, 1e6}};
+    put_time(d, t_ns, b);
+    for (size_t i = 0; i < 2; i++)
+        put_number(b, 0, absent[i], percent[i]);
+    for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
+        uint64_t v = 0;
+        int why = get(d, e, columns[i].stem, &v);
+        put_number(b, columns[i].digits, why, (double)v / columns[i].unit);
+    }
+    buf_byte(b, '\n');
+}
+
+static void put_dmon(const struct dialect_gpu *d, const struct baro_entity *e, const double *percent, const int *absent,
+                     struct buf *b)
+{
+    uint64_t used = 0;
+    int why = get(d, e, "memory_used", &used);
+    buf_printf(b, "%5u", index_of(e));
+    for (size_t i = 0; i < 4; i++)
+        put_cell(b, absent[i], percent[i]);
+    put_cell(b, why, (double)used / (1 << 20));
+    buf_str(b, " \n");
+}
+
+/* Nothing of a device's first reading: what it was busy since is not known. */
+static bool row(struct dialect_gpu *d, const struct baro_entity *e, struct buf *ret)
+{
+    static const char *const stems[] = {"busy", "memory_busy", "encoder_busy", "decoder_busy"};
+    struct before now = {.id = baro_entity_id(e)}, *before = before_of(d, now.id);
+    double percent[4] = {0};
+    int absent[4];
+    if (!before || get(d, e, "read_at", &now.read_ns) != BARO_PRESENT || now.read_ns <= before->read_ns)
+        return false;
+    for (size_t i = 0; i < 4; i++) {
+        now.absent[i] = get(d, e, stems[i], &now.busy[i]);
+        absent[i] = now.absent[i] ? now.absent[i] : before->absent[i];
+        if (!absent[i] && now.busy[i] >= before->busy[i])
+            percent[i] = 100.0 * (double)(now.busy[i] - before->busy[i]) / (double)(now.read_ns - before->read_ns);
+        percent[i] = percent[i] > 100 ? 100 : percent[i];
+    }
+    bool first = !before->read_ns;
+    *before = now;
+    if (first)
+        return false;
+    if (d->rows == DIALECT_GPU_DMON)
+        put_dmon(d, e, percent, absent, ret);
+    else
+        put_smi(d, e, now.read_ns, percent, absent, ret);
+    return true;
+}
+
+bool dialect_gpu_sample(struct dialect_gpu *d, const struct baro_sample *s, struct buf *ret)
+{
+    bool any = false;
+    for (size_t i = 0; i < baro_sample_entity_count(s, d->kind); i++) {
+        const struct baro_entity *e = baro_sample_entity(s, d->kind, i);
+        if (baro_entity_owner(e) == BARO_OWNER_NONE) /* no MIG instances */
+            any = row(d, e, ret) || any;
+    }
+    return any;
+}

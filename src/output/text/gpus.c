@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPUs: a line for each, and one of all where there are several; energy of CPUs and memory. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "output/rows/escaped.h"
+#include "output/text/parts.h"
+#include "output/text/read.h"
+
+#define GPUS_MOST 8u       /* lines; the JSON has all */
+#define THROTTLED_LEAST 50 /* a fiftieth of the time is worth a word */
+
+static struct baro_value value(const struct baro_summary *s, const char *name, size_t i)
+{
+    return report_row(s, "gpus", name, i);
+}
+
+/* 412 J, 12.3 kJ, 1.24 MJ, and what people pay for. */
+static void joules(struct buf *b, struct baro_value v)
+{
+    static const char *const units[] = {"J", "kJ", "MJ", "GJ"};
+    double n = v.real;
+    size_t i = 0;
+    for (; n >= 1000 && i < 3; i++)
+        n /= 1000;
+    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    buf_printf(b, n >= 100 ? "%.0f %s" : n >= 10 ? "%.1f %s" : "%.2f %s", n, units[i]);
+    if (v.real >= 36000)
+        buf_printf(b, " (%.3g Wh)", v.real / 3600);
+}
+
+static void use(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
+{
+    struct baro_value mean = value(s, "busy_ratio", i), peak = value(s, "busy_peak_ratio", i),
+                      job = value(s, "busy_job_ratio", i), others = value(s, "busy_others_ratio", i),
+                      unknown = value(s, "busy_unattributed_ratio", i), active = value(s, "sm_active_ratio", i);
+    if (mean.absent) {
+        buf_printf(b, "use not known: %s", report_reason(mean.absent));
+        lines_part(l, b);
+        return;
+    }
+    lines_percent(b, mean.real);
+    buf_str(b, " busy");
+    if (!peak.absent) {
+        buf_str(b, ", peak ");
+        lines_percent(b, peak.real);
+    }
+    lines_part(l, b);
+    if (!active.absent) {
+        buf_str(b, "multiprocessors ");
+        lines_percent(b, active.real);
+        lines_part(l, b);
+    }
+    bool any = (!others.absent && others.real >= 0.005) || (!unknown.absent && unknown.real >= 0.005);
+    if (any && !job.absent) {
+        buf_str(b, "the job ");
+        lines_percent(b, job.real);
+        if (others.real >= 0.005) {
+            buf_str(b, ", others ");
+            lines_percent(b, others.real);
+        }
+        if (unknown.real >= 0.005) {
+            buf_str(b, ", unattributed ");
+            lines_percent(b, unknown.real);
+        }
+        lines_part(l, b);
+    }
+}
+
+static void memory(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
+{
+    struct baro_value used = value(s, "memory_used_peak_bytes", i), job = value(s, "memory_job_peak_bytes", i),
+                      total = value(s, "memory_total_bytes", i),
+                      unknown = value(s, "memory_unattributed_peak_bytes", i);
+    if (used.absent)
+        return;
+    buf_str(b, "memory ");
+    fmt_bytes(b, used.u64);
+    if (!total.absent) {
+        buf_str(b, " of ");
+        fmt_bytes(b, total.u64);
+    }
+    lines_part(l, b);
+    if (!job.absent && job.u64 && job.u64 + job.u64 / 10 < used.u64) {
+        buf_str(b, "the job's ");
+        fmt_bytes(b, job.u64);
+        lines_part(l, b);
+    }
+    if (!unknown.absent && unknown.u64) {
+        buf_str(b, "unattributed ");
+        fmt_bytes(b, unknown.u64);
+        lines_part(l, b);
+    }
+}
+
+static void energy(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
+{
+    struct baro_value e = value(s, "energy_joules", i), mean = value(s, "power_mean_watts", i),
+                      limit = value(s, "power_limit_watts", i);
+    if (e.absent)
+        return;
+    joules(b, e);
+    if (!mean.absent) {
+        buf_printf(b, ", %.0f W", mean.real);
+        if (!limit.absent)
+            buf_printf(b, " of %.0f W", limit.real);
+    }
+    lines_part(l, b);
+}
+
+static void throttled(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
+{
+    static const struct {
+        const char *fact, *by;
+    } kinds[] = {
+        {"throttled_power_ns", "power"}, {"throttled_thermal_ns", "heat"}, {"throttled_hardware_ns", "hardware"}};
+    uint64_t watched = value(s, "watched_ns", i).u64;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+        struct baro_value v = value(s, kinds[k].fact, i);
+        if (v.absent || v.u64 < watched / THROTTLED_LEAST || v.u64 < NS_PER_MS)
+            continue;
+        buf_printf(b, "throttled by %s for ", kinds[k].by);
+        fmt_duration(b, v.u64);
+        lines_part(l, b);
+    }
+    struct baro_value xids = value(s, "xid_errors", i);
+    if (!xids.absent && xids.u64) {
+        buf_printf(b, "%llu Xid error%s", (unsigned long long)xids.u64, xids.u64 == 1 ? "" : "s");
+        lines_part(l, b);
+    }
+}
+
+static void one(struct lines *l, const struct baro_summary *s, size_t i)
+{
+    struct buf b = {0};
+    const char *name = value(s, "name", i).text;
+    lines_begin(l, name && strlen(name) < LINES_INDENT ? name : "gpu", TONE_CPU);
+    if (name && strlen(name) >= LINES_INDENT) {
+        text_escaped(&b, name, strlen(name));
+        lines_part(l, &b);
+    }
+    use(l, &b, s, i);
+    memory(l, &b, s, i);
+    energy(l, &b, s, i);
+    throttled(l, &b, s, i);
+    lines_end(l);
+    buf_done(&b);
+}
+
+static void all(struct lines *l, const struct baro_summary *s, size_t n)
+{
+    struct buf b = {0};
+    struct baro_value visible = report_fact(s, "gpu", "visible"), used = report_fact(s, "gpu", "used"),
+                      busy = report_fact(s, "gpu", "busy_job_ns"),
+                      memory = report_fact(s, "gpu", "memory_job_peak_bytes"),
+                      e = report_fact(s, "gpu", "energy_joules");
+    const char *model = value(s, "model", 0).text;
+    bool same = model && *model;
+    for (size_t i = 1; i < n && same; i++)
+        same = value(s, "is_instance", i).u64 || strcmp(model, value(s, "model", i).text) == 0;
+    lines_begin(l, "gpu", TONE_CPU);
+    if (same) {
+        buf_printf(&b, "%llu %s ", (unsigned long long)visible.u64, lines_times(l));
+        text_escaped(&b, model, strlen(model));
+        lines_part(l, &b);
+    }
+    if (!used.absent) {
+        buf_printf(&b, "%llu of %llu used", (unsigned long long)used.u64, (unsigned long long)visible.u64);
+        lines_part(l, &b);
+    }
+    if (!busy.absent && busy.u64) {
+        buf_printf(&b, "%.3g GPU-seconds", (double)busy.u64 / 1e9);
+        lines_part(l, &b);
+    }
+    if (!memory.absent && memory.u64) {
+        buf_str(&b, "peak memory ");
+        fmt_bytes(&b, memory.u64);
+        lines_part(l, &b);
+    }
+    if (!e.absent && visible.u64 > 1) {
+        joules(&b, e);
+        lines_part(l, &b);
+    }
+    lines_end(l);
+    buf_done(&b);
+}
+
+static void cpu_energy(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    struct baro_value machine = report_fact(s, "energy", "machine_joules"),
+                      job = report_fact(s, "energy", "job_joules");
+    if (machine.absent)
+        return;
+    lines_begin(l, "energy", TONE_FAINT);
+    buf_str(&b, "CPUs and memory ");
+    joules(&b, machine);
+    lines_part(l, &b);
+    if (!job.absent && !report_is_host_only(s)) {
+        buf_str(&b, "the job's share ");
+        joules(&b, job);
+        buf_str(&b, " by CPU time");
+        lines_part(l, &b);
+    }
+    lines_end(l);
+    buf_done(&b);
+}
+
+void report_gpus(struct lines *l, const struct baro_summary *s)
+{
+    size_t n = report_rows(s, "gpus");
+    if (n)
+        all(l, s, n);
+    for (size_t i = 0; i < n && i < GPUS_MOST; i++)
+        one(l, s, i);
+    if (n > GPUS_MOST) {
+        struct buf b = {0};
+        lines_begin(l, "", TONE_FAINT);
+        buf_printf(&b, "%zu more GPUs and instances (baro export --entity gpu)", n - GPUS_MOST);
+        lines_part(l, &b);
+        lines_end(l);
+        buf_done(&b);
+    }
+    cpu_energy(l, s);
+}

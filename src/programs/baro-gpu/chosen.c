@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of devices as CUDA_VISIBLE_DEVICES and --gpu have them. Pure. */
+#include "base/span.h"
+#include "programs/baro-gpu/unit.h"
+
+static struct span next_item(struct span *rest)
+{
+    const char *comma = rest->len ? memchr(rest->at, ',', rest->len) : NULL;
+    struct span item = span_of(rest->at, comma ? (size_t)(comma - rest->at) : rest->len);
+    *rest = comma ? span_of(comma + 1, rest->len - item.len - 1) : span_of(rest->at + rest->len, 0);
+    scan_blanks(&item);
+    while (item.len && (item.at[item.len - 1] == ' ' || item.at[item.len - 1] == '\t'))
+        item.len--;
+    return item;
+}
+
+/* "0,2", "GPU-8932f937" (a beginning is enough), "MIG-..."; "all". As in CUDA, what stands behind a number that is no
+ * device is not seen. */
+bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid)
+{
+    struct span rest = span_str(list);
+    while (rest.len) {
+        struct span item = next_item(&rest), digits = item;
+        uint64_t number;
+        if (span_equal(item, "all"))
+            return true;
+        if (scan_u64(&digits, &number) && !digits.len) {
+            if (number >= count)
+                return false;
+            if (number == index)
+                return true;
+        } else if (!item.len || *item.at == '-') {
+            return false; /* -1: none from here on */
+        } else if (strncmp(uuid, item.at, item.len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

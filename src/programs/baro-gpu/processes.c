@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes of a device: what they hold, what they used, and which processes of ours they are. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "programs/baro-gpu/unit.h"
+
+#define ROUNDS 5
+#define ENTRIES_MOST 4096u
+#define SLACK 16u
+#define NOT_KNOWN UINT64_MAX
+
+static void put(struct gpu_process *p, int metric, uint64_t v)
+{
+    p->value[metric] = v;
+    p->absent[metric] = BARO_PRESENT;
+}
+
+static struct gpu_process *find(struct gpu_reading *r, uint32_t device, int32_t host_pid)
+{
+    for (uint32_t i = 0; i < r->n_processes; i++) {
+        if (r->process[i].device == device && r->process[i].host_pid == host_pid)
+            return &r->process[i];
+    }
+    return NULL;
+}
+
+/* One that a reading before had goes on with its counters. */
+static struct gpu_process *add(struct helper *h, uint32_t device, int32_t host_pid)
+{
+    struct gpu_reading *r = h->out;
+    struct gpu_process *p = find(r, device, host_pid);
+    if ((p && !p->is_gone) || (!p && r->n_processes == GPU_PROCESSES_MOST))
+        return p;
+    p = p ? p : &r->process[r->n_processes++]; /* another process may have its number */
+    *p = (struct gpu_process){.device = device, .host_pid = host_pid};
+    memset(p->absent, BARO_ABSENT_NOT_YET, sizeof(p->absent));
+    if (h->host_proc)
+        pids_find(h->host_proc, host_pid, &p->pid, &p->start);
+    put(p, GPU_PROCESS_host_pid, (uint64_t)host_pid);
+    return p;
+}
+
+/* A process may be in several lists: its memory is the most that one of them says. */
+static void take(struct gpu_process *p, uint64_t bytes)
+{
+    if (bytes == NOT_KNOWN) {
+        if (p->absent[GPU_PROCESS_memory])
+            p->absent[GPU_PROCESS_memory] = BARO_ABSENT_UNKNOWN;
+        return;
+    }
+    if (p->absent[GPU_PROCESS_memory] || bytes > p->value[GPU_PROCESS_memory])
+        put(p, GPU_PROCESS_memory, bytes);
+    if (p->absent[GPU_PROCESS_memory_peak] || bytes > p->value[GPU_PROCESS_memory_peak])
+        put(p, GPU_PROCESS_memory_peak, bytes);
+}
+
+typedef int list_call(nvml_device d, unsigned *n, void *at);
+
+/* Returns whether there is such a list. */
+static bool read_list(struct helper *h, struct unit *u, uint32_t device, enum nvml_function f, list_call *call,
+                      bool *seen)
+{
+    size_t one = h->nv.has_32 ? sizeof(struct nvml_process_32) : sizeof(struct nvml_process_24);
+    unsigned n = 0, room = 64;
+    int code = call ? ask_before(h, u, f) : NVML_FUNCTION_NOT_FOUND;
+    if (code)
+        return false;
+    for (int i = 0; i < ROUNDS; i++) {
+        /* room for the longer entries in any case: a wrong guess of their size overruns nothing */
+        size_t bytes = (room + SLACK) * sizeof(struct nvml_process_32);
+        if (bytes > h->list_bytes) {
+            void *at = realloc(h->list, bytes);
+            if (!at)
+                return false;
+            h->list = at;
+            h->list_bytes = bytes;
+        }
+        n = room;
+        code = call(u->handle, &n, h->list);
+        worker_progress(&h->shared->worker);
+        if (code != NVML_INSUFFICIENT_SIZE || room == ENTRIES_MOST)
+            break;
+        room = n > room ? n + n / 2 + 8 : room + room / 2 + 8;
+        room = room < ENTRIES_MOST ? room : ENTRIES_MOST;
+    }
+    ask_after(u, f, code);
+    for (unsigned i = 0; code == NVML_OK && i < n && i < room; i++) {
+        struct nvml_process_24 p;
+        memcpy(&p, (char *)h->list + i * one, sizeof(p));
+        if (p.pid == 0 || p.pid > INT32_MAX)
+            continue;
+        struct gpu_process *out = add(h, device, (int32_t)p.pid);
+        if (!out)
+            continue;
+        seen[out - h->out->process] = true;
+        take(out, p.memory);
+    }
+    return code == NVML_OK;
+}
+
+static void put_sums(struct unit *u, const int *metric, size_t n, int why)
+{
+    for (size_t i = 0; i < n; i++)
+        u->out.absent[metric[i]] = (uint8_t)why; /* the recorder knows whose they are */
+}
+
+/* What a process used since the last stamp, as a share of the time since then. The driver reports rubbish as well:
+ * shares above 100 and processes that are not there. */
+static void read_use(struct helper *h, struct unit *u, uint32_t device)
+{
+    static struct nvml_process_use at[ENTRIES_MOST];
+    unsigned n = ENTRIES_MOST;
+    uint64_t now = clock_monotonic_ns(), since = now - u->process_read_ns, newest = u->process_stamp_us;
+    int code = ASK(h, u, process_use, u->handle, at, &n, u->process_stamp_us);
+    bool is_known = code == NVML_OK || code == NVML_NOT_FOUND;
+    for (uint32_t i = 0; i < h->out->n_processes; i++) {
+        struct gpu_process *p = &h->out->process[i];
+        static const int use[] = {GPU_PROCESS_busy, GPU_PROCESS_memory_busy, GPU_PROCESS_encoder_busy,
+                                  GPU_PROCESS_decoder_busy};
+        for (size_t k = 0; k < 4 && p->device == device; k++)
+            p->absent[use[k]] = (uint8_t)(is_known ? BARO_PRESENT : reason_of(code));
+    }
+    for (unsigned i = 0; code == NVML_OK && i < n && i < ENTRIES_MOST; i++) {
+        struct gpu_process *p = at[i].pid <= INT32_MAX ? find(h->out, device, (int32_t)at[i].pid) : NULL;
+        if (!p || at[i].sm > 100 || at[i].memory > 100 || at[i].encoder > 100 || at[i].decoder > 100 ||
+            at[i].stamp_us <= u->process_stamp_us)
+            continue;
+        newest = at[i].stamp_us > newest ? at[i].stamp_us : newest;
+        if (!u->has_process_stamp) /* all that the driver remembers, of before the recording */
+            continue;
+        p->value[GPU_PROCESS_busy] += since / 100 * at[i].sm;
+        p->value[GPU_PROCESS_memory_busy] += since / 100 * at[i].memory;
+        p->value[GPU_PROCESS_encoder_busy] += since / 100 * at[i].encoder;
+        p->value[GPU_PROCESS_decoder_busy] += since / 100 * at[i].decoder;
+    }
+    static const int sums[] = {GPU_busy_job, GPU_busy_others, GPU_busy_unattributed};
+    put_sums(u, sums, 3, is_known ? BARO_PRESENT : reason_of(code));
+    u->process_stamp_us = newest;
+    u->has_process_stamp = u->has_process_stamp || is_known;
+    u->process_read_ns = now;
+}
+
+/* Totals of a process that has ended, where an administrator has switched accounting on. */
+static void read_accounting(struct helper *h, struct unit *u, struct gpu_process *p)
+{
+    struct nvml_accounting a = {0};
+    if (ASK(h, u, accounting, u->handle, (unsigned)p->host_pid, &a) != NVML_OK)
+        return;
+    if (a.memory_most != NOT_KNOWN && a.memory_most > p->value[GPU_PROCESS_memory_peak])
+        put(p, GPU_PROCESS_memory_peak, a.memory_most);
+    put(p, GPU_PROCESS_accounted, a.time_ms * NS_PER_MS);
+    if (a.gpu <= 100)
+        put(p, GPU_PROCESS_accounted_busy, a.gpu * 10000ull);
+}
+
+/* Those that the lists have no more stay for one reading, with 0 bytes. */
+static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bool *seen, bool accounts)
+{
+    struct gpu_reading *r = h->out;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < r->n_processes; i++) {
+        struct gpu_process *p = &r->process[i];
+        bool is_mine = p->device == device;
+        if (is_mine && accounts && (!seen[i] || h->turns % 8 == 0))
+            read_accounting(h, u, p);
+        if (is_mine && !seen[i] && p->is_gone)
+            continue;
+        p->is_gone = p->is_gone || (is_mine && !seen[i]);
+        if (is_mine && !seen[i])
+            put(p, GPU_PROCESS_memory, 0);
+        if (is_mine)
+            put(p, GPU_PROCESS_read_at, clock_monotonic_ns());
+        if (kept != i)
+            r->process[kept] = *p;
+        kept++;
+    }
+    r->n_processes = kept;
+}
+
+void processes_read(struct helper *h, struct unit *u, uint32_t device, bool lists)
+{
+    static bool seen[GPU_PROCESSES_MOST];
+    unsigned is_on = 0;
+    if (u->out.state != GPU_FINE || *u->sysfs)
+        return;
+    if (!lists) {
+        if (!u->is_mig)
+            read_use(h, u, device);
+        return;
+    }
+    memset(seen, 0, sizeof(seen));
+    for (uint32_t i = 0; i < h->out->n_processes; i++) {
+        if (h->out->process[i].device == device)
+            h->out->process[i].value[GPU_PROCESS_memory] = 0; /* the most of the lists of now */
+    }
+    static const int sums[] = {GPU_memory_job,          GPU_memory_job_peak, GPU_memory_others,
+                               GPU_memory_unattributed, GPU_processes_job,   GPU_processes_others};
+    bool any = read_list(h, u, device, NVML_FN_compute, h->nv.compute, seen);
+    any |= read_list(h, u, device, NVML_FN_graphics, h->nv.graphics, seen);
+    any |= read_list(h, u, device, NVML_FN_mps, h->nv.mps, seen);
+    put_sums(u, sums, 6, any ? BARO_PRESENT : u->lost ? BARO_ABSENT_GONE : BARO_ABSENT_UNSUPPORTED);
+    if (!u->is_mig)
+        read_use(h, u, device);
+    bool accounts = !u->is_mig && ASK(h, u, accounting_mode, u->handle, &is_on) == NVML_OK && is_on;
+    end_gone(h, u, device, seen, accounts);
+}

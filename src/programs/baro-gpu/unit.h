@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The helper's own state, and what its files are for each other. */
+#ifndef PROGRAMS_BARO_GPU_UNIT_H
+#define PROGRAMS_BARO_GPU_UNIT_H
+
+#include "base/clock.h"
+#include "programs/baro-gpu/nvml.h"
+#include "recorder/collectors/gpu/gpu_shared.h"
+
+#define UNIT_FIELDS 16u
+
+/* A counter of the driver, of which only growth counts. */
+struct grown {
+    bool known;
+    uint64_t before;
+};
+
+/* A buffer of the driver with values at times of its own. */
+struct stamps {
+    uint64_t last_us;    /* the newest value that was seen: what is asked for begins after it */
+    uint64_t covered_us; /* up to this its time is counted */
+};
+
+struct unit { /* a device or a MIG instance */
+    nvml_device handle;
+    uint32_t index; /* of the driver */
+    bool is_mig;
+    char sysfs[GPU_PATH], hwmon[48]; /* of AMD: its folder; "": it is NVIDIA's */
+    uint16_t code[NVML_FN_COUNT];    /* a call that is not to be made again, and what it said */
+    uint16_t field_code[UNIT_FIELDS];
+    uint16_t lost; /* enum nvml_code */
+    uint64_t read_ns;
+    struct stamps samples[NVML_SAMPLES_DECODER + 1];
+    bool has_buffer;
+    struct grown field[UNIT_FIELDS], energy;
+    uint64_t power_uw; /* as read last, for energy without a counter */
+    uint64_t process_stamp_us, process_read_ns;
+    bool has_process_stamp;
+    nvml_gpm_sample gpm[2];
+    uint64_t gpm_ns; /* when gpm[0] was taken; 0: it was not */
+    bool gpm_off;
+    struct gpu_device out;
+};
+
+struct helper {
+    struct gpu_shared *shared;
+    struct nvml nv;
+    bool has_amd;            /* looked for */
+    bool has_library, is_up; /* loaded; nvmlInit succeeded */
+    uint64_t init_again_ns;
+    nvml_event_set events;
+    struct unit *unit; /* GPU_DEVICES_MOST */
+    uint32_t n_units;
+    uint64_t turns; /* readings so far */
+    struct gpu_reading *out;
+    struct meters *meters;
+    bool peaks_taken; /* the recorder has the reading before: peaks begin again */
+    void *list;       /* room for lists of processes */
+    size_t list_bytes;
+    const char *host_proc; /* NULL: PIDs of the driver mean nothing here */
+};
+
+/* Values of a reading. */
+static inline void unit_put(struct unit *u, int metric, uint64_t v)
+{
+    u->out.value[metric] = v;
+    u->out.absent[metric] = BARO_PRESENT;
+}
+
+static inline void unit_lack(struct unit *u, int metric, int why)
+{
+    u->out.absent[metric] = (uint8_t)why;
+    if (baro_metric_get(KIND_gpu, metric)->semantics != BARO_SEM_COUNTER)
+        u->out.value[metric] = 0;
+}
+
+static inline void unit_grow(struct unit *u, int metric, uint64_t growth)
+{
+    u->out.value[metric] += growth;
+    u->out.absent[metric] = BARO_PRESENT;
+}
+
+int reason_of(int nvml_code); /* enum baro_absent */
+
+/* Calls of the driver: one that said that it is not supported or not allowed is not made again, a lost device is not
+ * asked, and the recorder sees which one is going on. */
+int ask_before(struct helper *h, struct unit *u, enum nvml_function f);
+int ask_after(struct unit *u, enum nvml_function f, int code);
+#define ASK(h, u, f, ...)                                                                                              \
+    ({                                                                                                                 \
+        int ask_code = (h)->nv.f ? ask_before(h, u, NVML_FN_##f) : NVML_FUNCTION_NOT_FOUND;                            \
+        ask_code ? ask_code : ask_after(u, NVML_FN_##f, (h)->nv.f(__VA_ARGS__));                                       \
+    })
+
+/* device.c */
+void device_read(struct helper *h, struct unit *u);
+void device_events(struct helper *h);
+/* processes.c: adds those of this device to the reading. lists: also which there are; else what they used alone */
+void processes_read(struct helper *h, struct unit *u, uint32_t at, bool lists);
+/* amd.c */
+void amd_find(struct helper *h);
+void amd_read(struct helper *h, struct unit *u);
+/* find.c: all devices that are to be read */
+struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent);
+void devices_find(struct helper *h);
+bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid);
+/* pids.c: which process of ours is this one of the host? */
+const char *pids_host_proc(void);
+bool pids_find(const char *host_proc, int32_t host_pid, int32_t *ret_pid, uint64_t *ret_start);
+/* meters.c */
+struct meters *meters_new(const char *root);
+void meters_read(struct meters *m, struct gpu_reading *out, uint64_t now_ns);
+
+#endif

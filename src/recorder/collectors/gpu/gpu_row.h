@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector "gpu": GPUs, what processes use of them, and meters of energy, as the helper program baro-gpu finds
+ * them. Where there is neither, nothing is started. */
+#ifndef RECORDER_COLLECTORS_GPU_GPU_ROW_H
+#define RECORDER_COLLECTORS_GPU_GPU_ROW_H
+
+#include "recorder/sampler/sampling.h"
+
+struct gpu_row {
+    struct sampling *sampling;
+    bool is_looked_for; /* whether there is something to be read */
+    struct gpus *gpus;  /* NULL: there is not */
+};
+
+extern const struct collector gpu_collector;
+void gpu_row_init(struct gpu_row *r, struct sampling *sampling);
+
+#endif

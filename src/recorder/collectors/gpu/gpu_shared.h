@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the recorder and its helper program baro-gpu share: memory of a descriptor that the helper inherits. Both are
+ * built together; the helper ends at once if its idea of this memory is another one.
+ */
+#ifndef RECORDER_COLLECTORS_GPU_GPU_SHARED_H
+#define RECORDER_COLLECTORS_GPU_GPU_SHARED_H
+
+#include "libbaro/metric/ids.h"
+#include "recorder/helper/worker.h"
+
+#define GPU_DEVICES_MOST 160u    /* with their MIG instances: 16 devices of 7 are 128 */
+#define GPU_PROCESSES_MOST 2048u /* processes by device */
+#define GPU_METERS_MOST 64u
+#define GPU_TEXT 96u
+#define GPU_PATH 512u
+#define GPU_NONE UINT32_MAX
+
+enum gpu_state { GPU_FINE, GPU_LOST, GPU_NEEDS_RESET, GPU_SLEEPS, GPU_HANGS };
+
+/* Counters begin at 0 with each helper process. Absent: enum baro_absent. */
+struct gpu_device {
+    char name[32]; /* "gpu0", "gpu0/mig1" */
+    char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32];
+    uint32_t slot;   /* the same in each helper process, whatever is chosen */
+    uint32_t parent; /* of a MIG instance: which device it is of; else GPU_NONE */
+    uint32_t state;  /* enum gpu_state */
+    uint64_t state_ns;
+    uint64_t value[GPU_MAX];
+    uint8_t absent[GPU_MAX];
+};
+
+struct gpu_process {
+    uint32_t device;
+    int32_t host_pid;
+    int32_t pid;    /* here; 0: it is not known which process it is */
+    uint64_t start; /* as in struct baro_key */
+    bool is_gone;   /* the driver's lists have it no more */
+    uint64_t value[GPU_PROCESS_MAX];
+    uint8_t absent[GPU_PROCESS_MAX];
+};
+
+/* A meter of energy or power (kind energy). */
+struct gpu_meter {
+    char name[GPU_TEXT];
+    uint64_t value[ENERGY_MAX];
+    uint8_t absent[ENERGY_MAX];
+};
+
+/* Times are of CLOCK_MONOTONIC. */
+struct gpu_reading {
+    uint64_t epoch; /* of the helper process: counters of another one go on from where those of this one were */
+    uint64_t read_ns;
+    int32_t error;           /* of nvmlInit: there are no devices of NVIDIA because of that; 0: none */
+    uint32_t calls;          /* of the driver, so far */
+    char trouble[GPU_TEXT];  /* what there is to be said once; "" */
+    char source[32];         /* "NVML", "nvidia-smi", "" */
+    char driver[32];         /* its version */
+    uint32_t visible_unsure; /* the order of CUDA's devices is another one than the driver's */
+    uint32_t n_devices, n_meters, n_processes;
+    struct gpu_device device[GPU_DEVICES_MOST];
+    struct gpu_meter meter[GPU_METERS_MOST];
+    struct gpu_process process[GPU_PROCESSES_MOST];
+};
+
+struct gpu_shared {
+    struct worker_shared worker;
+    /* set by the recorder before the helper starts */
+    uint64_t bytes; /* sizeof(struct gpu_shared) */
+    uint64_t interval_ns;
+    bool devices, meters;  /* what is to be read */
+    char select[GPU_PATH]; /* --gpu: "auto", or a list */
+    char root[GPU_PATH];   /* where dev, sys and proc are, "" in general */
+    /* while it runs */
+    _Atomic bool last;      /* one last reading was asked for */
+    _Atomic uint32_t taken; /* the turn of the reading that the recorder has: peaks begin again */
+    _Atomic uint32_t at;    /* slot of the device of the call that is going on, from 1 on; 0: none */
+    _Atomic uint64_t library_not_before_ns, device_not_before_ns[GPU_DEVICES_MOST]; /* it hung: it is left alone */
+    char call[64];                                                                  /* which call is going on */
+    _Atomic uint32_t turn; /* odd while the reading is written */
+    struct gpu_reading now;
+};
+
+#endif

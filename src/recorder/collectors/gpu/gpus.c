@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/collectors/gpu/gpus.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ATTRIBUTES 5
+
+struct gpu_known {
+    struct baro_entity *e; /* NULL: not found so far */
+    uint32_t slot, state;
+    uint64_t base[GPU_MAX], last[GPU_MAX];
+    uint64_t busy[3], xids; /* of the job, of others, unattributed */
+    char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32];
+    struct baro_attribute attribute[ATTRIBUTES];
+};
+
+struct gpu_owner {
+    uint32_t device;
+    int32_t host_pid;
+    uint64_t start;
+    unsigned whose; /* as in busy */
+    uint64_t busy;  /* as read last */
+    uint64_t base[GPU_PROCESS_MAX], last[GPU_PROCESS_MAX];
+    struct baro_entity *e; /* NULL: it is not the job's */
+    bool is_there;
+};
+
+struct gpu_known_meter {
+    struct baro_entity *e;
+    uint64_t base, last, wraps_base, wraps_last;
+};
+
+enum { JOB, OTHERS, UNATTRIBUTED };
+
+int gpu_tables_init(struct gpu_tables *t)
+{
+    *t = (struct gpu_tables){.devices.kind = KIND_gpu, .processes.kind = KIND_gpu_process, .meters.kind = KIND_energy};
+    t->device = calloc(GPU_DEVICES_MOST, sizeof(*t->device));
+    t->meter = calloc(GPU_METERS_MOST, sizeof(*t->meter));
+    return t->device && t->meter ? 0 : -ENOMEM;
+}
+
+void gpu_tables_done(struct gpu_tables *t)
+{
+    entity_table_done(&t->devices);
+    entity_table_done(&t->processes);
+    entity_table_done(&t->meters);
+    free(t->device);
+    free(t->owner);
+    free(t->meter);
+}
+
+/* ---- what another process wrote ---- */
+
+static void end_text(char *text, size_t cap)
+{
+    text[cap - 1] = 0;
+}
+
+static void sound_absent(uint8_t *absent, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        absent[i] = absent[i] < ABSENT_COUNT ? absent[i] : BARO_ABSENT_UNKNOWN;
+}
+
+static void make_sound(struct gpu_reading *r)
+{
+    r->n_devices = r->n_devices <= GPU_DEVICES_MOST ? r->n_devices : 0;
+    r->n_meters = r->n_meters <= GPU_METERS_MOST ? r->n_meters : 0;
+    r->n_processes = r->n_processes <= GPU_PROCESSES_MOST ? r->n_processes : 0;
+    end_text(r->trouble, sizeof(r->trouble));
+    end_text(r->source, sizeof(r->source));
+    for (uint32_t i = 0; i < r->n_devices; i++) {
+        struct gpu_device *d = &r->device[i];
+        end_text(d->name, sizeof(d->name));
+        end_text(d->model, sizeof(d->model));
+        end_text(d->uuid, sizeof(d->uuid));
+        end_text(d->bus, sizeof(d->bus));
+        end_text(d->driver, sizeof(d->driver));
+        d->parent = d->parent < i ? d->parent : GPU_NONE;
+        d->slot = d->slot < GPU_DEVICES_MOST ? d->slot : 0;
+        sound_absent(d->absent, GPU_MAX);
+    }
+    for (uint32_t i = 0; i < r->n_processes; i++)
+        sound_absent(r->process[i].absent, GPU_PROCESS_MAX);
+    for (uint32_t i = 0; i < r->n_meters; i++) {
+        end_text(r->meter[i].name, sizeof(r->meter[i].name));
+        sound_absent(r->meter[i].absent, ENERGY_MAX);
+    }
+}
+
+static uint64_t since(uint64_t start_ns, uint64_t ns)
+{
+    return ns > start_ns ? ns - start_ns : 1; /* 0 would be: never */
+}
+
+/* ---- devices ---- */
+
+static struct baro_attribute text_attribute(const char *name, const char *text)
+{
+    return (struct baro_attribute){.name = name, .type = BARO_ATTRIBUTE_TEXT, .text = text};
+}
+
+static void describe(struct gpu_known *k, const struct gpu_device *d)
+{
+    memcpy(k->model, d->model, sizeof(k->model));
+    memcpy(k->uuid, d->uuid, sizeof(k->uuid));
+    memcpy(k->bus, d->bus, sizeof(k->bus));
+    memcpy(k->driver, d->driver, sizeof(k->driver));
+    size_t n = 0;
+    if (*k->uuid)
+        k->attribute[n++] = text_attribute("uuid", k->uuid);
+    if (*k->bus)
+        k->attribute[n++] = text_attribute("pci", k->bus);
+    if (*k->driver)
+        k->attribute[n++] = text_attribute("driver", k->driver);
+    k->e->attribute = k->attribute;
+    k->e->n_attributes = n;
+    k->e->info_version++;
+}
+
+static struct gpu_known *known(struct gpu_tables *t, const struct gpu_reading *r, uint32_t i, uint32_t *ids)
+{
+    const struct gpu_device *d = &r->device[i];
+    struct gpu_known *k = &t->device[i];
+    if (k->e && strcmp(k->e->name, d->name) == 0)
+        return k;
+    if (k->e) /* another helper process found others: those of before have no values any more */
+        return NULL;
+    k->e = entity_add(&t->devices, ids, d->name, d->model);
+    if (!k->e)
+        return NULL;
+    if (d->parent != GPU_NONE && t->device[d->parent].e)
+        k->e->owner = (struct baro_entity_owner){.kind = BARO_OWNER_ENTITY, .id = t->device[d->parent].e->id};
+    k->slot = d->slot;
+    describe(k, d);
+    return k;
+}
+
+/* Counters of a new helper process begin at 0. */
+static uint64_t counted(uint64_t *base, uint64_t *last, uint64_t now, bool restarts)
+{
+    if (restarts)
+        *base += *last;
+    *last = now;
+    return *base + now;
+}
+
+static void say_state(struct gpu_known *k, const struct gpu_device *d, gpu_say *say, void *context)
+{
+    char line[256];
+    uint64_t xids = d->absent[GPU_xid_errors] ? 0 : k->e->value[GPU_xid_errors];
+    if (d->state != k->state && (d->state == GPU_LOST || d->state == GPU_NEEDS_RESET)) {
+        snprintf(line, sizeof(line), "GPU lost: %s (%s): %s", d->name, d->model,
+                 d->state == GPU_LOST ? "the driver says that it is not on the bus any more" : "it needs a reset");
+        say(context, line, 0);
+    }
+    if (xids > k->xids) {
+        snprintf(line, sizeof(line), "%s (%s): Xid error %llu", d->name, d->model,
+                 (unsigned long long)d->value[GPU_xid_last]);
+        say(context, line, d->value[GPU_xid_last]);
+    }
+    k->state = d->state;
+    k->xids = xids;
+}
+
+static void take_device(struct gpu_known *k, const struct gpu_device *d, uint64_t start_ns, bool restarts)
+{
+    struct baro_entity *e = k->e;
+    if (strcmp(k->uuid, d->uuid) != 0 && *d->uuid)
+        describe(k, d);
+    for (int m = 0; m < GPU_MAX; m++) {
+        bool is_counter = baro_metric_get(KIND_gpu, m)->semantics == BARO_SEM_COUNTER;
+        uint64_t v = d->value[m];
+        if (m >= GPU_memory_job && m <= GPU_processes_others) /* from the processes */
+            v = 0;
+        else if (is_counter)
+            v = counted(&k->base[m], &k->last[m], v, restarts);
+        else if (m == GPU_memory_used_peak && !e->absent[m] && e->value[m] > v)
+            v = e->value[m];
+        else if (m == GPU_read_at)
+            v = since(start_ns, v);
+        if (m == GPU_memory_job_peak) /* it is kept */
+            e->absent[m] = d->absent[m];
+        else if (d->absent[m])
+            entity_lack(e, m, (enum baro_absent)d->absent[m]);
+        else
+            entity_put(e, m, v);
+    }
+}
+
+/* ---- processes ---- */
+
+static struct gpu_owner *find_owner(struct gpu_tables *t, const struct gpu_process *p, size_t guess)
+{
+    for (size_t i = 0; i < t->n_owners; i++) {
+        struct gpu_owner *o = &t->owner[(guess + i) % t->n_owners];
+        if (o->device == p->device && o->host_pid == p->host_pid && (o->start == p->start || !p->start))
+            return o;
+    }
+    if (t->n_owners == t->owners_cap) {
+        size_t cap = t->owners_cap ? 2 * t->owners_cap : 16;
+        struct gpu_owner *at = realloc(t->owner, cap * sizeof(*at));
+        if (!at)
+            return NULL;
+        t->owner = at;
+        t->owners_cap = cap;
+    }
+    struct gpu_owner *o = &t->owner[t->n_owners++];
+    *o = (struct gpu_owner){
+        .device = p->device, .host_pid = p->host_pid, .start = p->start, .whose = p->pid ? OTHERS : UNATTRIBUTED};
+    return o;
+}
+
+static void begin_row(struct gpu_tables *t, struct gpu_owner *o, struct baro_key key, const char *name, uint32_t *ids)
+{
+    struct gpu_known *k = &t->device[o->device];
+    o->e = entity_add(&t->processes, ids, k->e->name, name);
+    if (!o->e)
+        return;
+    o->e->owner = (struct baro_entity_owner){.kind = BARO_OWNER_PROCESS, .process = key};
+    entity_put(o->e, GPU_PROCESS_gpu, k->e->id);
+    o->whose = JOB;
+}
+
+static void take_row(struct gpu_owner *o, const struct gpu_process *p, uint64_t start_ns, bool restarts)
+{
+    for (int m = GPU_PROCESS_memory; m < GPU_PROCESS_MAX; m++) {
+        bool is_counter = baro_metric_get(KIND_gpu_process, m)->semantics == BARO_SEM_COUNTER;
+        uint64_t v = is_counter ? counted(&o->base[m], &o->last[m], p->value[m], restarts) : p->value[m];
+        if (m == GPU_PROCESS_memory_peak && !o->e->absent[m] && o->e->value[m] > v)
+            v = o->e->value[m];
+        if (p->absent[m])
+            entity_lack(o->e, m, (enum baro_absent)p->absent[m]);
+        else
+            entity_put(o->e, m, m == GPU_PROCESS_read_at ? since(start_ns, v) : v);
+    }
+}
+
+/* Adds what this process has to its device. */
+static void add_up(struct gpu_tables *t, const struct gpu_owner *o, const struct gpu_process *p, uint64_t busy)
+{
+    struct gpu_known *k = &t->device[o->device];
+    struct baro_entity *e = k->e;
+    static const int memory[] = {GPU_memory_job, GPU_memory_others, GPU_memory_unattributed};
+    if (!p->absent[GPU_PROCESS_memory] && !e->absent[memory[o->whose]])
+        e->value[memory[o->whose]] += p->value[GPU_PROCESS_memory];
+    int count = o->whose == JOB ? GPU_processes_job : GPU_processes_others;
+    if (!p->is_gone && !e->absent[count])
+        e->value[count]++;
+    k->busy[o->whose] += busy;
+}
+
+static void take_process(struct gpu_tables *t, struct gpu_reading *r, uint32_t i, uint64_t start_ns, bool restarts,
+                         uint32_t *ids, gpu_is_member *is_member, void *context)
+{
+    const struct gpu_process *p = &r->process[i];
+    struct baro_key key = {0};
+    if (p->device >= r->n_devices || !t->device[p->device].e)
+        return;
+    struct gpu_owner *o = find_owner(t, p, i);
+    if (!o)
+        return;
+    o->is_there = true;
+    const char *name = o->e || !p->pid ? NULL : is_member(context, p->pid, p->start, &key);
+    if (name)
+        begin_row(t, o, key, name, ids);
+    uint64_t busy = p->absent[GPU_PROCESS_busy] ? o->busy : p->value[GPU_PROCESS_busy];
+    uint64_t before = restarts ? 0 : o->busy;
+    add_up(t, o, p, busy > before ? busy - before : 0);
+    o->busy = busy;
+    if (o->e)
+        take_row(o, p, start_ns, restarts);
+}
+
+static void remove_gone(struct gpu_tables *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_owners; i++) {
+        if (t->owner[i].is_there)
+            t->owner[n++] = t->owner[i];
+        else
+            entity_remove(&t->processes, t->owner[i].e);
+    }
+    t->n_owners = n;
+}
+
+static void put_sums(struct gpu_known *k)
+{
+    static const int busy[] = {GPU_busy_job, GPU_busy_others, GPU_busy_unattributed};
+    struct baro_entity *e = k->e;
+    for (size_t i = 0; i < 3; i++) {
+        if (!e->absent[busy[i]])
+            e->value[busy[i]] = k->busy[i];
+    }
+    if (!e->absent[GPU_memory_job_peak] && e->value[GPU_memory_job] > e->value[GPU_memory_job_peak])
+        e->value[GPU_memory_job_peak] = e->value[GPU_memory_job];
+}
+
+/* ---- meters ---- */
+
+static void take_meter(struct gpu_tables *t, const struct gpu_meter *m, uint32_t i, uint64_t start_ns, bool restarts,
+                       uint32_t *ids)
+{
+    struct gpu_known_meter *k = &t->meter[i];
+    if (!k->e)
+        k->e = entity_add(&t->meters, ids, m->name, "");
+    if (!k->e || strcmp(k->e->name, m->name) != 0)
+        return;
+    for (int id = 0; id < ENERGY_MAX; id++) {
+        uint64_t v = m->value[id];
+        if (id == ENERGY_energy)
+            v = counted(&k->base, &k->last, v, restarts);
+        else if (id == ENERGY_wraps)
+            v = counted(&k->wraps_base, &k->wraps_last, v, restarts);
+        if (m->absent[id])
+            entity_lack(k->e, id, (enum baro_absent)m->absent[id]);
+        else
+            entity_put(k->e, id, id == ENERGY_read_at ? since(start_ns, v) : v);
+    }
+}
+
+void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start_ns, uint32_t *entity_ids,
+                     gpu_is_member *is_member, gpu_say *say, void *context)
+{
+    bool restarts = t->epoch && r->epoch != t->epoch;
+    make_sound(r);
+    t->epoch = r->epoch;
+    t->read_ns = since(start_ns, r->read_ns);
+    for (uint32_t i = 0; i < r->n_devices; i++) {
+        struct gpu_known *k = known(t, r, i, entity_ids);
+        if (!k)
+            continue;
+        take_device(k, &r->device[i], start_ns, restarts);
+        say_state(k, &r->device[i], say, context);
+    }
+    for (size_t i = 0; i < t->n_owners; i++)
+        t->owner[i].is_there = false;
+    for (uint32_t i = 0; i < r->n_processes; i++)
+        take_process(t, r, i, start_ns, restarts, entity_ids, is_member, context);
+    remove_gone(t);
+    for (uint32_t i = 0; i < r->n_devices; i++) {
+        if (t->device[i].e)
+            put_sums(&t->device[i]);
+    }
+    for (uint32_t i = 0; i < r->n_meters; i++)
+        take_meter(t, &r->meter[i], i, start_ns, restarts, entity_ids);
+}
+
+void gpu_tables_lack(struct gpu_tables *t, uint32_t slot, enum baro_absent why)
+{
+    for (size_t i = 0; i < t->devices.n; i++) {
+        struct gpu_known *k = &t->device[i];
+        if (!k->e || (slot != UINT32_MAX && k->slot != slot))
+            continue;
+        for (int m = 0; m < GPU_MAX; m++) {
+            if (m != GPU_memory_used_peak && m != GPU_memory_job_peak && m != GPU_read_at)
+                entity_lack(k->e, m, why);
+        }
+    }
+}
+
+const char *gpu_tables_name(const struct gpu_tables *t, uint32_t slot)
+{
+    for (size_t i = 0; i < GPU_DEVICES_MOST; i++) {
+        if (t->device[i].e && t->device[i].slot == slot)
+            return t->device[i].e->name;
+    }
+    return NULL;
+}

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Energy of CPUs and memory by powercap, on a tree that a test writes: what is added up, counters that wrap, and
+meters that may not be read or say nonsense."""
+
+import os
+
+import pytest
+from conftest import PATIENCE, poll
+
+
+class Powercap:
+    def __init__(self, work):
+        self.root = work / "root"
+        self.base = self.root / "sys" / "class" / "powercap"
+        self.env = {"BARO_GPU_ROOT": self.root}
+
+    def zone(self, path, name, uj, most=262143328850):
+        folder = self.base / path
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "name").write_text(name + "\n")
+        (folder / "max_energy_range_uj").write_text(f"{most}\n")
+        self.set(path, uj)
+
+    def set(self, path, uj):
+        (self.base / path / "energy_uj").write_text(f"{uj}\n")
+
+
+@pytest.fixture
+def powercap(work):
+    return Powercap(work)
+
+
+def recorded(run, tape, powercap, change):
+    """Records, changes the tree after the first reading, and returns the last row of each meter."""
+    p = run.popen("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", "while test ! -e go; do sleep 0.02; done",
+                  env=powercap.env)
+    try:
+        poll(lambda: run.instants(tape) and run.export(tape, "energy"), "the first reading")
+        change()
+    finally:
+        (run.work / "go").touch()
+        assert p.wait(timeout=PATIENCE) == 0
+    return {r["name"]: r for r in run.export(tape, "energy")}
+
+
+def test_what_is_added_up(run, tape, powercap):
+    """package and dram, each once: core is within, psys is more, mmio is the package again, and dies of one socket
+    show the same counter."""
+    powercap.zone("intel-rapl:0", "package-0", 1000)
+    powercap.zone("intel-rapl:0:0", "core", 500)
+    powercap.zone("intel-rapl:0:1", "dram", 100)
+    powercap.zone("intel-rapl:1", "psys", 5000)
+    powercap.zone("intel-rapl:2", "package-1", 777)
+    powercap.zone("intel-rapl:3", "package-2", 777)
+    powercap.zone("intel-rapl-mmio:0", "package-0", 1000)
+
+    def change():
+        for path, uj in (("intel-rapl:0", 11_001_000), ("intel-rapl:0:0", 8_000_500), ("intel-rapl:0:1", 2_000_100),
+                         ("intel-rapl:1", 30_005_000), ("intel-rapl:2", 4_000_777), ("intel-rapl:3", 4_000_777),
+                         ("intel-rapl-mmio:0", 11_001_000)):
+            powercap.set(path, uj)
+
+    rows = recorded(run, tape, powercap, change)
+    assert {n: (r["energy_joules"], r["counted"]) for n, r in rows.items()} == {
+        "package-0": (11, 1), "package-0/core": (8, 0), "package-0/dram": (2, 1), "psys": (30, 0), "package-1": (4, 1),
+        "package-2": (4, 0), "package-0 (mmio)": (11, 0)}
+    energy = run.summary(tape)["energy"]
+    assert energy["machine_joules"] == pytest.approx(17)
+    assert energy["job_is_estimate"] is True and 0 < energy["job_joules"] <= 17
+    assert "CPUs and memory 17.0 J" in run("summary", tape, status=0).stdout
+
+
+def test_wraps(run, tape, powercap):
+    powercap.zone("intel-rapl:0", "package-0", 262_143_000_000)
+    rows = recorded(run, tape, powercap, lambda: powercap.set("intel-rapl:0", 1_671_150))
+    assert (rows["package-0"]["energy_joules"], rows["package-0"]["wraps"]) == (2, 1)
+
+
+def test_nonsense_is_left_out(run, tape, powercap):
+    """A zone that is switched off was seen to say far more than its range."""
+    powercap.zone("intel-rapl:0", "package-0", 5)
+    powercap.zone("intel-rapl:1", "package-1", 60293987000000)
+    rows = recorded(run, tape, powercap, lambda: powercap.set("intel-rapl:0", 3_000_005))
+    assert rows["package-0"]["energy_joules"] == 3 and rows["package-1"]["energy_joules"] is None
+    assert run.summary(tape)["energy"]["machine_joules"] == 3
+
+
+def test_denied(run_ordinary, tape, powercap):
+    """As an ordinary user: no helper is started for what can't be read."""
+    powercap.zone("intel-rapl:0", "package-0", 1)
+    os.chmod(powercap.base / "intel-rapl:0" / "energy_uj", 0o400)
+    run_ordinary.work.chmod(0o777)
+    run_ordinary.record(tape, "sleep 0.5", env=powercap.env)
+    assert not run_ordinary.export(tape, "energy")
+    assert run_ordinary.summary(tape)["energy"] is None

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Readings of GPUs as entities: counters across helper processes, whose a process is, and what is not sound. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "recorder/collectors/gpu/gpus.h"
+
+#define START 1000ull
+
+static struct gpu_tables t;
+static struct gpu_reading *r;
+static uint32_t ids;
+static char said[512];
+
+static const char *is_member(void *context, int32_t pid, uint64_t start, struct baro_key *ret)
+{
+    (void)context;
+    *ret = (struct baro_key){pid, start};
+    return pid == 40 && start == 4 ? "train" : NULL;
+}
+
+static void say(void *context, const char *line, uint64_t number)
+{
+    (void)context;
+    (void)number;
+    strncat(said, line, sizeof(said) - strlen(said) - 2);
+    strcat(said, "\n");
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    ids = 0;
+    *said = 0;
+    r = calloc(1, sizeof(*r));
+    assert_non_null(r);
+    *r = (struct gpu_reading){.epoch = 1, .read_ns = START + 100, .n_devices = 1};
+    strcpy(r->device[0].name, "gpu0");
+    strcpy(r->device[0].model, "H100");
+    strcpy(r->device[0].uuid, "GPU-1");
+    r->device[0].parent = GPU_NONE;
+    r->device[0].value[GPU_read_at] = START + 100;
+    return gpu_tables_init(&t);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    gpu_tables_done(&t);
+    free(r);
+    return 0;
+}
+
+static const struct baro_entity *take(void)
+{
+    gpu_tables_take(&t, r, START, &ids, is_member, say, NULL);
+    return t.devices.n ? t.devices.at[0] : NULL;
+}
+
+static struct gpu_process *add(int32_t host_pid, int32_t pid, uint64_t start, uint64_t memory, uint64_t busy)
+{
+    struct gpu_process *p = &r->process[r->n_processes++];
+    *p = (struct gpu_process){.host_pid = host_pid, .pid = pid, .start = start};
+    p->value[GPU_PROCESS_memory] = memory;
+    p->value[GPU_PROCESS_busy] = busy;
+    return p;
+}
+
+static void counters_go_on(void **state)
+{
+    (void)state;
+    r->device[0].value[GPU_energy] = 70;
+    assert_int_equal(take()->value[GPU_energy], 70);
+    r->epoch = 2; /* another helper process begins at 0 */
+    r->device[0].value[GPU_energy] = 5;
+    assert_int_equal(take()->value[GPU_energy], 75);
+    r->device[0].value[GPU_energy] = 8;
+    assert_int_equal(take()->value[GPU_energy], 78);
+    assert_int_equal(take()->value[GPU_read_at], 100);
+}
+
+static void each_process_is_somebodys(void **state)
+{
+    (void)state;
+    add(40, 40, 4, 1000, 10);
+    add(41, 41, 9, 200, 20); /* another one's */
+    add(42, 0, 0, 30, 40);   /* not found */
+    add(43, 40, 5, 7, 0);    /* another process with the number of a member */
+    add(44, 0, 0, 9, 0)->absent[GPU_PROCESS_memory] = BARO_ABSENT_UNKNOWN;
+    const struct baro_entity *e = take();
+    assert_int_equal(e->value[GPU_memory_job], 1000);
+    assert_int_equal(e->value[GPU_memory_others], 207);
+    assert_int_equal(e->value[GPU_memory_unattributed], 30);
+    assert_int_equal(e->value[GPU_processes_job], 1);
+    assert_int_equal(e->value[GPU_processes_others], 4);
+    assert_int_equal(e->value[GPU_busy_job], 10);
+    assert_int_equal(t.processes.n, 1);
+    assert_string_equal(t.processes.at[0]->label, "train");
+    assert_int_equal(t.processes.at[0]->owner.process.pid, 40);
+    assert_int_equal(t.processes.at[0]->value[GPU_PROCESS_gpu], e->id);
+
+    r->process[0].value[GPU_PROCESS_memory] = 600;
+    r->process[0].value[GPU_PROCESS_busy] = 25;
+    e = take();
+    assert_int_equal(e->value[GPU_memory_job], 600);
+    assert_int_equal(e->value[GPU_memory_job_peak], 1000);
+    assert_int_equal(e->value[GPU_busy_job], 25);
+
+    r->epoch = 2;
+    r->process[0].value[GPU_PROCESS_busy] = 3;
+    assert_int_equal(take()->value[GPU_busy_job], 28);
+    assert_int_equal(t.processes.at[0]->value[GPU_PROCESS_busy], 28);
+
+    r->n_processes = 0;
+    e = take();
+    assert_int_equal(t.processes.n, 0);
+    assert_int_equal(e->value[GPU_memory_job], 0);
+    assert_int_equal(e->value[GPU_busy_job], 28);
+}
+
+static void absent_is_not_zero(void **state)
+{
+    (void)state;
+    add(40, 40, 4, 1000, 10);
+    r->device[0].absent[GPU_memory_job] = r->device[0].absent[GPU_busy_job] = BARO_ABSENT_UNSUPPORTED;
+    r->device[0].absent[GPU_power] = BARO_ABSENT_DENIED;
+    const struct baro_entity *e = take();
+    assert_int_equal(e->absent[GPU_memory_job], BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(e->absent[GPU_busy_job], BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(e->absent[GPU_power], BARO_ABSENT_DENIED);
+    assert_int_equal(e->value[GPU_memory_job], 0);
+}
+
+static void what_is_not_sound_is_left_out(void **state)
+{
+    (void)state;
+    r->n_processes = UINT32_MAX;
+    r->n_meters = UINT32_MAX;
+    r->device[0].parent = 0; /* of itself */
+    r->device[0].slot = UINT32_MAX;
+    r->device[0].absent[GPU_power] = 255;
+    memset(r->device[0].uuid, 'x', sizeof(r->device[0].uuid));
+    const struct baro_entity *e = take();
+    assert_int_equal(e->absent[GPU_power], BARO_ABSENT_UNKNOWN);
+    assert_int_equal(e->owner.kind, BARO_OWNER_NONE);
+    assert_int_equal(t.processes.n + t.meters.n, 0);
+    add(1, 1, 1, 1, 1)->device = 77;
+    r->n_processes = 1;
+    take();
+    assert_int_equal(t.processes.n, 0);
+    r->n_devices = UINT32_MAX;
+    take();
+}
+
+static void events_come_once(void **state)
+{
+    (void)state;
+    take();
+    assert_string_equal(said, "");
+    r->device[0].state = GPU_LOST;
+    r->device[0].value[GPU_xid_errors] = 2;
+    r->device[0].value[GPU_xid_last] = 79;
+    take();
+    take();
+    assert_string_equal(said, "GPU lost: gpu0 (H100): the driver says that it is not on the bus any more\n"
+                              "gpu0 (H100): Xid error 79\n");
+}
+
+static void a_hang_takes_values_away(void **state)
+{
+    (void)state;
+    r->device[0].value[GPU_memory_used_peak] = 9;
+    take();
+    gpu_tables_lack(&t, 0, BARO_ABSENT_TIMEOUT);
+    const struct baro_entity *e = t.devices.at[0];
+    assert_int_equal(e->absent[GPU_power], BARO_ABSENT_TIMEOUT);
+    assert_int_equal(e->absent[GPU_memory_used_peak], BARO_PRESENT);
+    assert_string_equal(gpu_tables_name(&t, 0), "gpu0");
+    assert_null(gpu_tables_name(&t, 3));
+}
+
+static void instances_belong_to_a_device(void **state)
+{
+    (void)state;
+    r->n_devices = 2;
+    strcpy(r->device[1].name, "gpu0/mig1");
+    r->device[1].parent = 0;
+    take();
+    assert_int_equal(t.devices.at[1]->owner.kind, BARO_OWNER_ENTITY);
+    assert_int_equal(t.devices.at[1]->owner.id, t.devices.at[0]->id);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(counters_go_on),
+        TEST(each_process_is_somebodys),
+        TEST(absent_is_not_zero),
+        TEST(what_is_not_sound_is_left_out),
+        TEST(events_come_once),
+        TEST(a_hang_takes_values_away),
+        TEST(instances_belong_to_a_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
