@@ -38,14 +38,15 @@ bool state_change(struct job *j, struct member *m, enum member_state to)
 static void check_member(const struct tree *t, const struct member *m, size_t at)
 {
     size_t children = 0;
-    JOB_CHECK(m->index == at && m->tree == t && t->rows[at] == &m->row && t->gates[at].pid == m->row.key.pid);
+    JOB_CHECK(m->links.index == at && m->links.tree == t && t->rows[at] == &m->row &&
+              t->gates[at].pid == m->row.key.pid);
     JOB_CHECK(member_state(m) >= MEMBER_ALIVE && !member_is_gone(m));
     JOB_CHECK(tree_find(t, m->row.key.pid) == m); /* a pid is unique among members that are not gone */
-    JOB_CHECK(!m->parent || (!member_is_gone(m->parent) && m->parent != m));
-    JOB_CHECK(member_state(m) != MEMBER_REAPED || !m->parent); /* the wrapper was its parent */
-    for (const struct member *c = m->first_child; c; c = c->sibling_next, children++)
-        JOB_CHECK(c->parent == m);
-    JOB_CHECK(children == m->n_children);
+    JOB_CHECK(!m->links.parent || (!member_is_gone(m->links.parent) && m->links.parent != m));
+    JOB_CHECK(member_state(m) != MEMBER_REAPED || !m->links.parent); /* the wrapper was its parent */
+    for (const struct member *c = m->links.first_child; c; c = c->links.sibling_next, children++)
+        JOB_CHECK(c->links.parent == m);
+    JOB_CHECK(children == m->links.n_children);
 }
 
 /* The job's running sums are the sums of the members' parts. */
@@ -53,7 +54,7 @@ static void check_sums(const struct job *j)
 {
     struct member_part all = {0};
     for (size_t i = 0; i < j->tree.n; i++) {
-        const struct member_part *p = j->tree.at[i] ? &j->tree.at[i]->part : NULL;
+        const struct member_part *p = j->tree.at[i] ? &j->tree.at[i]->account.part : NULL;
         for (int c = 0; p && c < LEDGER_MAX; c++)
             all.ledger[c] += p->ledger[c];
         all.counted += p ? p->counted : 0;
@@ -85,10 +86,10 @@ void state_check(const struct job *j)
         check_member(t, m, i);
         members++;
         ended += member_has_ended(m);
-        targets += m->target;
+        targets += m->is_target;
     }
     JOB_CHECK(members == tree_count(t) && ended == j->ended_members && targets == j->targets);
-    for (const struct member *m = j->gone; m; m = m->list_next) {
+    for (const struct member *m = j->gone; m; m = m->links.list_next) {
         JOB_CHECK(member_is_gone(m));
         gone++;
     }
