@@ -30,9 +30,7 @@ static struct process *same(struct kernel *k, const struct member *m)
     struct process *p = &k->at[m->row.key.pid - 100];
     bool other = m->reading.stat_was_read ? m->row.key.start != p->start
                                           : m->life.begin_ns && m->life.begin_ns != p->start * TICK;
-    if (p->life == FREE || other)
-        return NULL;
-    return p;
+    return p->life == FREE || other ? NULL : p;
 }
 
 static void fill(struct kernel *k, struct member *m)
