@@ -28,6 +28,8 @@ printf '%s\n' "$out" | awk '
     n++
 } END { printf "listed %d\n# EOF\n", n }'"""
 NAMES = ("gpu_usage", "gpu_vram", "gpu_utilized")
+# Kinds of their rows; the tape's own kinds gpu and gpu_process are of the driver.
+MACHINE, PROCESSES = "smi_gpu", "smi_process"
 
 
 # How many processes the machine has: the tape knows threads alone.
@@ -37,7 +39,7 @@ _COUNT = r"""while :; do set -- /proc/[0-9]*; echo "processes $#
 
 def collectors(machine: bool = False) -> dict[str, str]:
     """What to record besides; of GPUs nothing on a machine without nvidia-smi."""
-    gpu = {} if shutil.which("nvidia-smi") is None else {"gpu": _MACHINE, "gpu_process": _PROCESSES}
+    gpu = {} if shutil.which("nvidia-smi") is None else {MACHINE: _MACHINE, PROCESSES: _PROCESSES}
     return {**gpu, "machine": _COUNT} if machine else gpu
 
 
@@ -80,7 +82,7 @@ class Readings:
             return
         groups: dict[int, list[dict[str, Any]]] = {}
         rows = _rows(tape, kind)
-        if kind == "gpu_process" and rows:  # nvidia-smi lists everybody's
+        if kind == PROCESSES and rows:  # nvidia-smi lists everybody's
             members = {process.pid for process in tape.processes}
             rows = [row for row in rows if _pid_of(row["name"] or "") in members or not row["name"]]
         for row in rows:

@@ -212,7 +212,7 @@ class ProcessTracker(_track.Tracker):
         at = names.index("children")
         if not self.children or (self._original and not values[at]):
             values[at] = None
-        return _complete(names, values, _gpu.Readings(self.recording.tape, "gpu_process").at(values[0]))
+        return _complete(names, values, _gpu.Readings(self.recording.tape, _gpu.PROCESSES).at(values[0]))
 
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
         """Writes CSV to the file, or to standard output, until the process has ended."""
@@ -290,7 +290,7 @@ class SystemTracker(_track.Tracker):
 
     def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
         assert self.recording is not None
-        gpu = _gpu.Readings(self.recording.tape, "gpu").at(values[0])
+        gpu = _gpu.Readings(self.recording.tape, _gpu.MACHINE).at(values[0])
         return _complete(names, values, gpu, processes=_proc.pids_of_machine())
 
     def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
@@ -722,7 +722,7 @@ def table_of(tape: Tape, entity: str, *, children: bool = True, original: bool =
     if not lines:
         return TinyDataFrame(data=[])
     names = [str(name) for name in _track.cells(lines[0])]
-    readings = _gpu.Readings(tape, "gpu" if entity == "host" else "gpu_process")
+    readings = _gpu.Readings(tape, _gpu.MACHINE if entity == "host" else _gpu.PROCESSES)
     counts = _gpu.processes_of(tape) if entity == "host" else []
     rows = []
     for line in lines[1:]:

@@ -208,7 +208,7 @@ class PidTracker(_track.Tracker):
         assert self.recording is not None
         if not self.children:
             values[names.index("children")] = None
-        return _with_gpu(names, values, _gpu.Readings(self.recording.tape, "gpu_process").at(values[0]))
+        return _with_gpu(names, values, _gpu.Readings(self.recording.tape, _gpu.PROCESSES).at(values[0]))
 
     def _kept(self, values: list[Any]) -> bool:
         # The original's header takes the place of its first row.
@@ -281,7 +281,7 @@ class SystemTracker(_track.Tracker):
 
     def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
         assert self.recording is not None
-        return _with_gpu(names, values, _gpu.Readings(self.recording.tape, "gpu").at(values[0]))
+        return _with_gpu(names, values, _gpu.Readings(self.recording.tape, _gpu.MACHINE).at(values[0]))
 
     def _kept(self, values: list[Any]) -> bool:
         self._seen = getattr(self, "_seen", 0) + 1
