@@ -135,7 +135,8 @@ int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err)
         r = read_front(t, name, err);
     /* The largest window that a writer uses. A larger one would take memory that the file's size does not limit. */
     ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, 20);
-    t->first = t->known_from = t->walked = t->pos;
+    t->first = t->known_from = t->walked = t->tell_at = t->pos;
+    t->tell_count = 0;
     return r;
 }
 
@@ -254,6 +255,7 @@ static int report_damage(struct baro_tape *t, uint64_t bytes, struct baro_record
     t->rest = span_of("", 0);
     ret->kind = BARO_RECORD_DAMAGE;
     ret->t_ns = t->last_t_ns;
+    t->tell_count++;
     return 1;
 }
 
@@ -287,6 +289,10 @@ static int take_frame(struct baro_tape *t, const struct frame_head *head, const 
                       struct baro_record *ret, struct baro_error *err)
 {
     uint64_t size = FRAME_HEAD_SIZE + (uint64_t)head->len;
+    if (head->type == FRAME_BLOCK) {
+        t->tell_at = t->pos;
+        t->tell_count = 0;
+    }
     t->pos += size;
     if (head->type == FRAME_FOOTER)
         t->complete = true;
@@ -339,6 +345,7 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
             return error_set(err, r, "can't read the tape: %s", strerror(-r));
         if (r > 0) {
             t->last_t_ns = ret->t_ns;
+            t->tell_count++;
             return 1;
         }
         bool end;
@@ -348,8 +355,11 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
         if (r == 0 && end) {
             uint64_t damage;
             r = segments_go_on(t, &damage, err);
-            if (r > 0 && damage)
-                return report_damage(t, damage, ret);
+            if (r > 0 && damage) {
+                r = report_damage(t, damage, ret);
+                t->tell_count = 0; /* it lies before this segment */
+                return r;
+            }
             end = r == 0;
             r = r < 0 ? r : 0;
         }
@@ -370,5 +380,7 @@ int baro_tape_rewind(struct baro_tape *t, struct baro_error *err)
     t->sample_given = false;
     t->damage = 0;
     t->complete = false;
+    t->tell_at = t->first;
+    t->tell_count = 0;
     return 0;
 }

@@ -142,6 +142,9 @@ struct baro_tape {
     struct baro_limits limits; /* the limits read last; those of the header before any were read */
     bool limits_delivered;
 
+    /* seek.c, for baro_tape_tell(): records that were delivered since the block at this offset began; of 0 the offset
+     * is where reading goes on; UINT64_MAX: not known. */
+    uint64_t tell_at, tell_count;
     uint64_t last_t_ns, damage;
     bool complete;
 
@@ -171,6 +174,8 @@ int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error 
 int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err);
 int segments_enter_end(struct baro_tape *t, bool first, struct baro_error *err);
 int segments_enter_before(struct baro_tape *t, struct baro_error *err);
+/* Enters the segment with this number; returns 0, or 1 if it was removed: then the next one is entered. */
+int segments_enter_number(struct baro_tape *t, uint32_t number, struct baro_error *err);
 
 /* file.c */
 enum frame_state { FRAME_GOOD, FRAME_BAD, FRAME_SHORT /* it may continue after the end of the file */ };

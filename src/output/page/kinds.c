@@ -17,9 +17,9 @@ static bool has_entity(const struct kinds *k, int kind, uint32_t id)
     return false;
 }
 
-static void note(struct kinds *k, int kind, const struct baro_entity *e, size_t so_far)
+static void note(struct kinds *k, int kind, const struct baro_row *e, size_t so_far)
 {
-    const char *name = baro_entity_name(e), *label = baro_entity_label(e);
+    const char *name = baro_row_name(e), *label = baro_row_label(e);
     char *text = NULL;
     if (so_far >= KINDS_ENTITIES || k->n == sizeof(k->entity) / sizeof(*k->entity))
         return;
@@ -27,7 +27,7 @@ static void note(struct kinds *k, int kind, const struct baro_entity *e, size_t 
         k->failed = true;
         return;
     }
-    k->entity[k->n++] = (struct kinds_entity){kind, baro_entity_id(e), text};
+    k->entity[k->n++] = (struct kinds_entity){kind, baro_row_id(e), text};
 }
 
 void kinds_add(struct kinds *k, const struct baro_tape *tape, const struct baro_record *r)
@@ -35,10 +35,10 @@ void kinds_add(struct kinds *k, const struct baro_tape *tape, const struct baro_
     if (r->kind != BARO_RECORD_SAMPLE)
         return;
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
-        size_t n = baro_sample_entity_count(r->u.sample, kind);
+        size_t n = baro_sample_rows(r->u.sample, kind);
         for (size_t i = 0; i < n && i < KINDS_ENTITIES; i++) {
-            const struct baro_entity *e = baro_sample_entity(r->u.sample, kind, i);
-            if (!has_entity(k, kind, baro_entity_id(e)))
+            const struct baro_row *e = baro_sample_row(r->u.sample, kind, i);
+            if (!has_entity(k, kind, baro_row_id(e)))
                 note(k, kind, e, i);
         }
     }

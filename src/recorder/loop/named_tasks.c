@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "libbaro/sample/row.h"
 #include "recorder/job/task.h"
 #include "recorder/loop/recorder.h"
 
@@ -122,7 +123,7 @@ bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e)
         r->cap_held_exits = cap;
     }
     struct held_exit *held = &r->held_exits[r->n_held_exits];
-    if (baro_exit_copy(e, &held->exit, NULL) < 0)
+    if (baro_row_copy(row_of_exit(e), &held->row, NULL) < 0)
         return false;
     held->held_ns = sampler_now(&r->sampler);
     r->n_held_exits++;
@@ -144,13 +145,14 @@ void tasks_release(struct recorder *r, uint64_t before_ns)
     size_t kept = 0;
     for (size_t i = 0; i < r->n_held_exits; i++) {
         struct held_exit *held = &r->held_exits[i];
-        bool is_early = !held->exit->absent[EXIT_task] && r->sampler.tasks.table.n != r->tasks_on_tape;
+        const struct baro_exit *e = row_exit(held->row);
+        bool is_early = !e->absent[EXIT_task] && r->sampler.tasks.table.n != r->tasks_on_tape;
         if (is_early || held->held_ns >= before_ns) {
             r->held_exits[kept++] = *held;
             continue;
         }
-        tape_writer_exit(r->writer, held->exit);
-        baro_exit_free(held->exit);
+        tape_writer_exit(r->writer, e);
+        baro_row_free(held->row);
         r->pending++;
     }
     r->n_held_exits = kept;
@@ -159,7 +161,7 @@ void tasks_release(struct recorder *r, uint64_t before_ns)
 void tasks_close(struct recorder *r)
 {
     while (r->n_held_exits)
-        baro_exit_free(r->held_exits[--r->n_held_exits].exit);
+        baro_row_free(r->held_exits[--r->n_held_exits].row);
     free(r->held_exits);
     r->held_exits = NULL;
 }

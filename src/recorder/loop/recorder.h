@@ -82,7 +82,7 @@ struct recorder {
     size_t n_label_waits, cap_label_waits;
     size_t tasks_on_tape;
     struct held_exit {
-        struct baro_exit *exit;
+        struct baro_row *row; /* a copy of an exit */
         uint64_t held_ns;
     } * held_exits;
     size_t n_held_exits, cap_held_exits;
