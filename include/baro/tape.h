@@ -137,7 +137,8 @@ BARO_API int baro_tape_range(struct baro_tape *tape, uint64_t *ret_first_ns, uin
 
 /**
  * Writes down where the cursor stands: behind the record that it delivered last. A program that keeps the
- * text, in a file say, goes on there after it was started anew, with nothing twice and nothing missed.
+ * text, in a file say, goes on there after it was started anew: each sample, exit and event once. Limits that hold
+ * there may be delivered again, and so may damage that was reported before.
  * @param ret a text without blanks; it means something for this tape alone.
  */
 BARO_API void baro_tape_tell(const struct baro_tape *tape, char ret[BARO_POSITION_SIZE]);
@@ -148,6 +149,15 @@ BARO_API void baro_tape_tell(const struct baro_tape *tape, char ret[BARO_POSITIO
  * position; negative on a read error.
  */
 BARO_API int baro_tape_seek_to(struct baro_tape *tape, const char *position, struct baro_error *err);
+
+/**
+ * Tells the wall-clock time of an instant, as the recorder's machine had it: nanoseconds since 1970, UTC. Unlike
+ * baro_header_realtime_ns() it knows when the clock was set and when the machine slept (BARO_EVENT_CLOCK_STEP,
+ * BARO_EVENT_SUSPEND): it reads the events that the tape has by now, those that were read before not again. The cursor
+ * stays where it is. A step counts from the time on at which the recorder saw it, a tick after it happened at most.
+ * @return 0 or a negative code.
+ */
+BARO_API int baro_tape_realtime_ns(struct baro_tape *tape, uint64_t t_ns, int64_t *ret, struct baro_error *err);
 
 /** Starts anew before the first record. */
 BARO_API int baro_tape_rewind(struct baro_tape *tape, struct baro_error *err);

@@ -659,6 +659,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_tape_range": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(baro_error))),
     "baro_tape_tell": (None, (c_void_p, c_char_p)),
     "baro_tape_seek_to": (c_int, (c_void_p, c_char_p, POINTER(baro_error))),
+    "baro_tape_realtime_ns": (c_int, (c_void_p, c_uint64, POINTER(c_int64), POINTER(baro_error))),
     "baro_tape_rewind": (c_int, (c_void_p, POINTER(baro_error))),
     "baro_tape_complete": (c_bool, (c_void_p,)),
     "baro_tape_state": (c_int, (c_void_p,)),

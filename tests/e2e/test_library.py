@@ -331,6 +331,28 @@ def test_push_resumes(run, recorded, example, tmp_path):
     example("push.c", recorded, tmp_path / "part", status=1)
 
 
+def test_push_resumes_in_segments(run, tape, example, tmp_path):
+    """Positions say in which segment they are: from each of them to the end, and from one that was removed."""
+    folder = tape.with_name("kept")
+    job = "for i in 1 2 3 4 5 6; do sleep 0.4; done"
+    run("run", "-q", "-o", folder, "--keep", "10s", "-i", "20ms", "--", "sh", "-c", job, status=0)
+    segments = sorted(folder.glob("*.baro"))
+    assert len(segments) > 1
+    whole = example("push.c", folder, tmp_path / "whole").splitlines()
+    position = (tmp_path / "whole").read_text()
+    segment, block, count = map(int, position.split(":"))
+    assert segment == len(segments) and len(whole) > 10
+    for behind in {0, count // 2, count}:
+        (tmp_path / "part").write_text(f"{segment}:{block}:{behind}")
+        rest = example("push.c", folder, tmp_path / "part").splitlines()
+        assert rest == whole[len(whole) - len(rest):] and (tmp_path / "part").read_text() == position
+    segments[0].unlink()  # all that is left follows
+    left = example("push.c", folder, tmp_path / "left").splitlines()
+    (tmp_path / "part").write_text("1:500:3")
+    assert example("push.c", folder, tmp_path / "part").splitlines() == left
+    assert 0 < len(left) < len(whole) and left == whole[len(whole) - len(left):]
+
+
 def test_follow(run, recorded, example):
     lines = example("follow.c", recorded).splitlines()
     rows = run.export(recorded, "job")

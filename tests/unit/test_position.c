@@ -29,6 +29,16 @@ static size_t rows_of(const struct baro_record *r)
     return r->kind == BARO_RECORD_SAMPLE ? baro_sample_rows(r->u.sample, BARO_KIND_PROCESS) : 0;
 }
 
+/* Limits that hold at a position may be delivered again. */
+static int next_of(struct baro_tape *t, struct baro_record *r)
+{
+    int code;
+    do
+        code = baro_tape_next(t, r, NULL);
+    while (code == 1 && r->kind == BARO_RECORD_LIMITS);
+    return code;
+}
+
 static struct baro_tape *open_tape(const char *name)
 {
     const char *fixtures = getenv("BARO_FIXTURES");
@@ -46,11 +56,11 @@ static void check_tape(const char *name)
     char begin[BARO_POSITION_SIZE], again[BARO_POSITION_SIZE];
     size_t n = 0;
     baro_tape_tell(t, begin);
-    while (n < MOST && baro_tape_next(t, &r, NULL) == 1) {
+    while (n < MOST && next_of(t, &r) == 1) {
         seen[n] = (struct seen){.kind = r.kind, .t_ns = r.t_ns, .rows = rows_of(&r)};
         baro_tape_tell(t, seen[n++].position);
     }
-    assert_in_range(n, 10, MOST - 1);
+    assert_in_range(n, 5, MOST - 1);
     const size_t step = n / 50 + 1;
     for (size_t at = 0; at <= n; at += step) {
         const char *position = at ? seen[at - 1].position : begin;
@@ -59,12 +69,12 @@ static void check_tape(const char *name)
         baro_tape_tell(other, again);
         assert_string_equal(again, position);
         for (size_t i = at; i < n; i++) {
-            assert_int_equal(baro_tape_next(other, &r, NULL), 1);
+            assert_int_equal(next_of(other, &r), 1);
             assert_int_equal(r.kind, seen[i].kind);
             assert_true(r.t_ns == seen[i].t_ns);
             assert_int_equal(rows_of(&r), seen[i].rows);
         }
-        assert_int_equal(baro_tape_next(other, &r, NULL), 0);
+        assert_int_equal(next_of(other, &r), 0);
         baro_tape_close(other);
     }
     /* A cursor that was moved by time has a position, too. */
@@ -72,11 +82,11 @@ static void check_tape(const char *name)
     assert_int_equal(baro_tape_seek(t, t_ns, &r, NULL), 1);
     uint64_t found_ns = r.t_ns;
     baro_tape_tell(t, again);
-    int left = baro_tape_next(t, &r, NULL);
+    int left = next_of(t, &r);
     const struct seen next = {.kind = r.kind, .t_ns = r.t_ns};
     assert_true(found_ns <= t_ns);
     assert_int_equal(baro_tape_seek_to(t, again, NULL), 1);
-    assert_int_equal(baro_tape_next(t, &r, NULL), left);
+    assert_int_equal(next_of(t, &r), left);
     assert_int_equal(r.kind, next.kind);
     assert_true(r.t_ns == next.t_ns);
     baro_tape_close(t);
@@ -87,6 +97,7 @@ static void test_files(void **state)
     (void)state;
     check_tape("v1-small.baro");
     check_tape("v1-machine.baro");
+    check_tape("v1-limits.baro");
 }
 
 static void test_no_position(void **state)

@@ -236,6 +236,7 @@ void baro_tape_close(struct baro_tape *t)
 {
     if (!t)
         return;
+    realtime_done(t);
     decode_done(t);
     fd_close(t->fd);
     fd_close(t->inotify_fd);
@@ -255,7 +256,6 @@ static int report_damage(struct baro_tape *t, uint64_t bytes, struct baro_record
     t->rest = span_of("", 0);
     ret->kind = BARO_RECORD_DAMAGE;
     ret->t_ns = t->last_t_ns;
-    t->tell_count++;
     return 1;
 }
 
@@ -345,7 +345,7 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
             return error_set(err, r, "can't read the tape: %s", strerror(-r));
         if (r > 0) {
             t->last_t_ns = ret->t_ns;
-            t->tell_count++;
+            t->tell_count += ret->kind != BARO_RECORD_LIMITS; /* which are left out where they are known already */
             return 1;
         }
         bool end;
@@ -355,11 +355,8 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
         if (r == 0 && end) {
             uint64_t damage;
             r = segments_go_on(t, &damage, err);
-            if (r > 0 && damage) {
-                r = report_damage(t, damage, ret);
-                t->tell_count = 0; /* it lies before this segment */
-                return r;
-            }
+            if (r > 0 && damage)
+                return report_damage(t, damage, ret);
             end = r == 0;
             r = r < 0 ? r : 0;
         }

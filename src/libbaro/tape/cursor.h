@@ -142,9 +142,10 @@ struct baro_tape {
     struct baro_limits limits; /* the limits read last; those of the header before any were read */
     bool limits_delivered;
 
-    /* seek.c, for baro_tape_tell(): records that were delivered since the block at this offset began; of 0 the offset
-     * is where reading goes on; UINT64_MAX: not known. */
+    /* seek.c, for baro_tape_tell(): samples, exits and events that were delivered since the block at this offset began;
+     * of 0 the offset is where reading goes on; UINT64_MAX: not known. */
     uint64_t tell_at, tell_count;
+    struct tape_clock *clock; /* realtime.c; NULL: nobody asked so far */
     uint64_t last_t_ns, damage;
     bool complete;
 
@@ -162,6 +163,9 @@ int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum t
 int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err);
 /* wait.c: a path that leads to the open file. */
 void cursor_path(const struct baro_tape *t, char ret[64]);
+
+/* realtime.c: frees what baro_tape_realtime_ns() keeps. */
+void realtime_done(struct baro_tape *t);
 
 /* segment_read.c. Nothing is done where the tape is one file. */
 int segments_open(struct baro_tape *t, int dir_fd, const char *name, struct baro_error *err); /* takes dir_fd */

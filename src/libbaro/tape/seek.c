@@ -202,8 +202,8 @@ static uint32_t segment_of(const struct baro_tape *t)
     return t->segments ? t->segments->list.at[t->segments->current].number : 0;
 }
 
-/* "SEGMENT:BLOCK:RECORDS". A block is decoded from its beginning, so its offset and the number of records since then
- * say all. */
+/* "SEGMENT:BLOCK:RECORDS". A block is decoded from its beginning, so its offset and the number of samples, exits and
+ * events since then say all. */
 void baro_tape_tell(const struct baro_tape *t, char ret[BARO_POSITION_SIZE])
 {
     snprintf(ret, BARO_POSITION_SIZE, "%u:%llu:%llu", segment_of(t), (unsigned long long)t->tell_at,
@@ -242,7 +242,7 @@ int baro_tape_seek_to(struct baro_tape *t, const char *position, struct baro_err
         return error_set(err, BARO_E_RANGE, "the tape has no position %.40s", position);
     go_to(t, missing ? t->first : at[1]);
     t->complete = false;
-    for (uint64_t i = 0; missing == 0 && i < at[2]; i++) {
+    while (missing == 0 && t->tell_count < at[2]) {
         int r = baro_tape_next(t, &record, err);
         if (r < 0)
             return r;
