@@ -11,7 +11,7 @@ import pytest
 
 from jobs import script
 
-pytestmark = pytest.mark.not_sanitized("a sanitizer costs more than the budget")
+pytestmark = [pytest.mark.slow, pytest.mark.not_sanitized("a sanitizer costs more than the budget")]
 
 START_S = 0.012
 SLACK = 1.5  # a busy machine makes the same work cost more: cold caches; a virtual machine is charged for others

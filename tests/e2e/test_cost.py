@@ -12,7 +12,7 @@ from conftest import needs_strace
 
 from jobs import script
 
-pytestmark = [pytest.mark.not_sanitized("a sanitizer makes calls of its own"), needs_strace]
+pytestmark = [pytest.mark.slow, pytest.mark.not_sanitized("a sanitizer makes calls of its own"), needs_strace]
 
 PROCESSES = """
     import os, signal, time

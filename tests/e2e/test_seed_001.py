@@ -20,7 +20,7 @@ from conftest import needs_connector
 from seeds import COLUMNS, read_tools, table
 
 pytest.importorskip("psutil", reason="python3-psutil is not installed")
-pytestmark = needs_connector
+pytestmark = [pytest.mark.slow, needs_connector]
 
 # Holds memory, waits for a file, burns CPU time, and prints how much it holds and when it began and ended.
 TOOL = """#!{python}

@@ -13,7 +13,7 @@ import sys
 import pytest
 
 pytest.importorskip("psutil", reason="python3-psutil is not installed")
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes a control group")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="makes a control group")]
 
 # A worker that holds memory and burns CPU time, then many that are shorter than an interval, one after the other.
 TASK = """
