@@ -133,13 +133,13 @@ static void by_columns(struct reading *r, const struct baro_sample *s)
 
 static void by_rows(struct reading *r, const struct baro_sample *s)
 {
-    for (size_t i = 0; i < baro_sample_count(s); i++) {
-        const struct baro_process *p = baro_sample_process(s, i);
-        r->value[0][0] = (uint64_t)baro_process_pid(p);
-        r->value[1][0] = baro_process_start_ticks(p);
-        r->value[2][0] = (uint64_t)baro_process_ppid(p);
-        r->value[3][0] = baro_process_uid(p);
-        baro_process_values(p, r->column + IDENTITIES, METRICS, r->value[4], r->absent[4]);
+    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
+        r->value[0][0] = (uint64_t)baro_row_pid(p);
+        r->value[1][0] = baro_row_start_ticks(p);
+        r->value[2][0] = (uint64_t)baro_row_ppid(p);
+        r->value[3][0] = baro_row_uid(p);
+        baro_row_values(p, r->column + IDENTITIES, METRICS, r->value[4], r->absent[4]);
         r->sum += r->value[4][METRICS - 1] + r->value[0][0] + r->value[1][0] + r->value[2][0] + r->value[3][0];
     }
 }

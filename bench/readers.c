@@ -54,12 +54,12 @@ static void walk(const char *path, bool read_values)
         if (record.kind != BARO_RECORD_SAMPLE)
             continue;
         const struct baro_sample *s = record.u.sample;
-        size_t count = baro_sample_count(s);
+        size_t count = baro_sample_rows(s, BARO_KIND_PROCESS);
         processes += count;
         for (size_t i = baro_sample_next_changed(s, 0); i < count; i = baro_sample_next_changed(s, i + 1)) {
             changed++;
             if (read_values)
-                baro_process_values(baro_sample_process(s, i), metric, (size_t)n, value, absent);
+                baro_row_values(baro_sample_row(s, BARO_KIND_PROCESS, i), metric, (size_t)n, value, absent);
         }
     }
     if (r < 0)

@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     }
     int cpu = -1, any = baro_tape_range(tape, &first_ns, &last_ns, &err);
     if (any > 0 && baro_series_new(&series, 0, last_ns, ROWS, &err) == 0) {
-        cpu = baro_series_add_rate(series, BARO_KIND_JOB, 0, NULL, baro_metric_find(BARO_KIND_JOB, "cpu_ns", 6), &err);
+        cpu = baro_series_add_rate(series, BARO_KIND_JOB, 0, NULL, baro_metric_find(BARO_KIND_JOB, "cpu_ns"), &err);
         if (cpu < 0 || baro_series_read(series, tape, &err) < 0) {
             baro_series_free(series);
             cpu = -1;

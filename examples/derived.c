@@ -10,7 +10,7 @@ static void print_row(const struct baro_sample *before, const struct baro_sample
     printf("%" PRIu64, baro_sample_t_ns(now));
     for (int i = 0; i < baro_derived_count(kind); i++) {
         double v;
-        if (baro_sample_derived(before, now, kind, i, &v) == BARO_PRESENT)
+        if (baro_row_derived(baro_sample_row(before, kind, 0), baro_sample_row(now, kind, 0), i, &v) == BARO_PRESENT)
             printf(",%.17g", v);
         else
             printf(",");

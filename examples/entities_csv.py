@@ -34,11 +34,11 @@ def load(path):
         ("baro_tape_metric_count", i, p, i),
         ("baro_tape_metric", c.POINTER(Metric), p, i, i),
         ("baro_tape_next", i, p, c.POINTER(Record), c.POINTER(Error)),
-        ("baro_sample_entity_count", c.c_size_t, p, i),
-        ("baro_sample_entity", p, p, i, c.c_size_t),
-        ("baro_entity_name", c.c_char_p, p),
-        ("baro_entity_read_ns", i, p, u64),
-        ("baro_entity_value", i, p, i, u64),
+        ("baro_sample_rows", c.c_size_t, p, i),
+        ("baro_sample_row", p, p, i, c.c_size_t),
+        ("baro_row_name", c.c_char_p, p),
+        ("baro_row_read_ns", i, p, u64),
+        ("baro_row_value", i, p, i, u64),
         ("baro_metric_real", c.c_double, c.POINTER(Metric), c.c_uint64),
         ("baro_text_escape", c.c_size_t, c.c_char_p, c.c_size_t, c.c_char_p, c.c_size_t),
     ):
@@ -68,20 +68,20 @@ def main(path, kind_name, library="libbaro.so.0"):
     out = csv.writer(sys.stdout)
     out.writerow(["read_ns", "name", *(m.contents.name.decode() for m in metrics)])
     while lib.baro_tape_next(tape, c.byref(record), c.byref(err)) > 0:
-        for i in range(lib.baro_sample_entity_count(record.of, kind) if record.kind == SAMPLE else 0):
-            entity = lib.baro_sample_entity(record.of, kind, i)
-            if lib.baro_entity_read_ns(entity, c.byref(read_ns)) or (i == 0 and read_ns.value == last):
+        for i in range(lib.baro_sample_rows(record.of, kind) if record.kind == SAMPLE else 0):
+            entity = lib.baro_sample_row(record.of, kind, i)
+            if lib.baro_row_read_ns(entity, c.byref(read_ns)) or (i == 0 and read_ns.value == last):
                 break  # not read since the sample before
             last = read_ns.value if i == 0 else last
             cells = []
             for m, metric in enumerate(metrics):
-                if lib.baro_entity_value(entity, m, c.byref(value)):
+                if lib.baro_row_value(entity, m, c.byref(value)):
                     cells.append("")
                 elif metric.contents.unit in WHOLE:
                     cells.append(value.value)
                 else:
                     cells.append(f"{lib.baro_metric_real(metric, value):.15g}")
-            out.writerow([read_ns.value, harmless(lib, lib.baro_entity_name(entity)), *cells])
+            out.writerow([read_ns.value, harmless(lib, lib.baro_row_name(entity)), *cells])
     lib.baro_tape_close(tape)
 
 

@@ -29,7 +29,9 @@ def load(path):
     lib.baro_tape_metric_count.argtypes = [c.c_void_p, c.c_int]
     lib.baro_tape_metric.argtypes = [c.c_void_p, c.c_int, c.c_int]
     lib.baro_tape_metric.restype = c.POINTER(Metric)
-    lib.baro_sample_job.argtypes = [c.c_void_p, c.c_int, c.POINTER(c.c_uint64)]
+    lib.baro_sample_row.argtypes = [c.c_void_p, c.c_int, c.c_size_t]
+    lib.baro_sample_row.restype = c.c_void_p
+    lib.baro_row_value.argtypes = [c.c_void_p, c.c_int, c.POINTER(c.c_uint64)]
     lib.baro_tape_close.argtypes = [c.c_void_p]
     lib.baro_tape_close.restype = None
     return lib
@@ -44,7 +46,8 @@ def main(path, library="libbaro.so.0"):
     out.writerow(["t_ns", *(lib.baro_tape_metric(tape, JOB, i).contents.name.decode() for i in range(n))])
     while lib.baro_tape_next(tape, c.byref(record), c.byref(err)) > 0:
         if record.kind == SAMPLE:  # a value that is absent is an empty cell
-            cells = ("" if lib.baro_sample_job(record.of, i, c.byref(value)) else value.value for i in range(n))
+            job = lib.baro_sample_row(record.of, JOB, 0)
+            cells = ("" if lib.baro_row_value(job, i, c.byref(value)) else value.value for i in range(n))
             out.writerow([record.t_ns, *cells])
     lib.baro_tape_close(tape)
 

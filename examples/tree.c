@@ -7,19 +7,19 @@
 
 #include <baro/baro.h>
 
-static void print_below(const struct baro_sample *s, const struct baro_process *parent, int depth)
+static void print_below(const struct baro_sample *s, const struct baro_row *parent, int depth)
 {
-    int rss = baro_metric_find(BARO_KIND_PROCESS, "rss_bytes", 9);
-    for (size_t i = 0; i < baro_sample_count(s); i++) {
-        const struct baro_process *p = baro_sample_process(s, i);
-        const struct baro_process *its = baro_sample_find(s, baro_process_ppid(p), baro_process_parent_start_ticks(p));
+    int rss = baro_metric_find(BARO_KIND_PROCESS, "rss_bytes");
+    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
+        const struct baro_row *its = baro_sample_find(s, baro_row_ppid(p), baro_row_parent_start_ticks(p));
         uint64_t bytes;
         if (its != parent || p == its)
             continue;
         char name[64]; /* harmless: a process may choose any bytes as its name */
-        baro_text_escape(baro_process_name(p), strlen(baro_process_name(p)), name, sizeof(name));
-        printf("%*s%" PRId32 " %s", 2 * depth, "", baro_process_pid(p), name);
-        if (baro_process_value(p, rss, &bytes) == BARO_PRESENT)
+        baro_text_escape(baro_row_name(p), strlen(baro_row_name(p)), name, sizeof(name));
+        printf("%*s%" PRId32 " %s", 2 * depth, "", baro_row_pid(p), name);
+        if (baro_row_value(p, rss, &bytes) == BARO_PRESENT)
             printf(" (%.1f MB)", (double)bytes / 1e6);
         printf("\n");
         print_below(s, p, depth + 1);

@@ -189,12 +189,12 @@ static void copy(struct reading *x, unsigned n)
 
 static void compare_entities(const struct baro_sample *a, const struct baro_sample *b, int kind, unsigned n)
 {
-    const struct baro_entity *x = baro_sample_entity(a, kind, n % 8), *y = baro_sample_entity(b, kind, n / 8 % 8);
+    const struct baro_row *x = baro_sample_row(a, kind, n % 8), *y = baro_sample_row(b, kind, n / 8 % 8);
     double v = 0;
     for (int i = -1; x && y && i <= baro_derived_count(kind); i++)
-        sink += (uint64_t)baro_entity_derived(a, x, b, y, i, &v) + (v > 1);
+        sink += (uint64_t)baro_row_derived(x, y, i, &v) + (v > 1);
     for (int i = -1; x && y && i < 12; i++)
-        sink += (uint64_t)baro_entity_rate(a, x, b, y, i, &v) + (v > 1);
+        sink += (uint64_t)baro_row_rate(x, y, i, &v) + (v > 1);
 }
 
 static void compare(struct reading *x, unsigned n)
@@ -203,16 +203,21 @@ static void compare(struct reading *x, unsigned n)
     double v = 0;
     if (!a || !b)
         return;
-    const struct baro_process *p = baro_sample_process(a, n / 32 % 8), *q = baro_sample_process(b, n / 256 % 8);
+    const struct baro_row *p = baro_sample_row(a, BARO_KIND_PROCESS, n / 32 % 8),
+                          *q = baro_sample_row(b, BARO_KIND_PROCESS, n / 256 % 8);
     for (int i = -1; p && q && i <= baro_derived_count(BARO_KIND_PROCESS); i++)
-        sink += (uint64_t)baro_process_derived(p, q, i, &v) + (v > 1) + (uint64_t)baro_process_rate(p, q, i, &v);
+        sink += (uint64_t)baro_row_derived(p, q, i, &v) + (v > 1) + (uint64_t)baro_row_rate(p, q, i, &v);
     for (int kind = -1; kind <= baro_tape_kind_count(x->tape); kind++) {
         for (int i = -1; i <= baro_derived_count(kind); i++)
-            sink += (uint64_t)baro_sample_derived(a, b, kind, i, &v) + (v > 1);
+            sink +=
+                (uint64_t)baro_row_derived(baro_sample_row(a, kind, 0), baro_sample_row(b, kind, 0), i, &v) + (v > 1);
         compare_entities(a, b, kind, n);
     }
     for (int i = -1; i < 12; i++)
-        sink += (uint64_t)baro_job_rate(a, b, i, &v) + (uint64_t)baro_host_rate(a, b, i, &v);
+        sink +=
+            (uint64_t)baro_row_rate(baro_sample_row(a, BARO_KIND_JOB, 0), baro_sample_row(b, BARO_KIND_JOB, 0), i, &v) +
+            (uint64_t)baro_row_rate(baro_sample_row(a, BARO_KIND_HOST, 0), baro_sample_row(b, BARO_KIND_HOST, 0), i,
+                                    &v);
 }
 
 static void find(struct reading *x, unsigned n)
@@ -220,14 +225,14 @@ static void find(struct reading *x, unsigned n)
     const struct baro_sample *s = n & 1 && x->now ? x->now : x->held[n / 2 % HELD];
     if (!s)
         return;
-    const struct baro_process *p = baro_sample_process(s, n % 16);
-    if (p && baro_sample_find_id(s, baro_process_id(p)) == NULL)
+    const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, n % 16);
+    if (p && baro_sample_find_id(s, BARO_KIND_PROCESS, baro_row_id(p)) == NULL)
         abort();
-    if (p && baro_sample_find(s, baro_process_pid(p), baro_process_start_ticks(p)) == NULL)
+    if (p && baro_sample_find(s, baro_row_pid(p), baro_row_start_ticks(p)) == NULL)
         abort();
-    for (size_t i = n % 64; i < baro_sample_count(s); i++) {
+    for (size_t i = n % 64; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
         i = baro_sample_next_changed(s, i);
-        sink += baro_sample_process(s, i) != NULL;
+        sink += baro_sample_row(s, BARO_KIND_PROCESS, i) != NULL;
     }
 }
 

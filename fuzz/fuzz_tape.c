@@ -99,18 +99,18 @@ static void make_file(struct buf *b, unsigned what, const uint8_t *data, size_t 
 static uint64_t look_machine(const struct baro_tape *t, const struct baro_sample *s)
 {
     uint64_t sum = 0, v = 0;
-    sum += (uint64_t)baro_sample_host_ns(s, &v) + v;
+    sum += (uint64_t)baro_sample_read_ns(s, BARO_KIND_HOST, &v) + v;
     for (int metric = 0; metric < baro_tape_metric_count(t, BARO_KIND_HOST); metric++)
-        sum += (uint64_t)baro_sample_host(s, metric, &v) + v;
+        sum += (uint64_t)baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), metric, &v) + v;
     for (int kind = 0; kind < baro_tape_kind_count(t); kind++)
-        for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++) {
-            const struct baro_entity *e = baro_sample_entity(s, kind, i);
+        for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
+            const struct baro_row *e = baro_sample_row(s, kind, i);
             struct baro_attribute a;
-            sum += strlen(baro_entity_name(e)) + strlen(baro_entity_label(e)) + baro_entity_id(e);
-            for (size_t k = 0; baro_entity_attribute(e, k, &a) == 0; k++)
+            sum += strlen(baro_row_name(e)) + strlen(baro_row_label(e)) + baro_row_id(e);
+            for (size_t k = 0; baro_row_attribute(e, k, &a) == 0; k++)
                 sum += strlen(a.name) + (a.text ? strlen(a.text) : 0);
             for (int metric = 0; metric < baro_tape_metric_count(t, kind); metric++)
-                sum += (uint64_t)baro_entity_value(e, metric, &v) + v;
+                sum += (uint64_t)baro_row_value(e, metric, &v) + v;
         }
     return sum;
 }
@@ -120,21 +120,21 @@ static uint64_t look(const struct baro_tape *t, const struct baro_record *r)
 {
     uint64_t sum = r->t_ns, v = 0;
     if (r->kind == BARO_RECORD_EXIT)
-        sum += strlen(baro_exit_name(r->u.exit)) + (uint64_t)baro_exit_value(r->u.exit, 1, &v);
+        sum += strlen(baro_row_name(r->u.exit)) + (uint64_t)baro_row_value(r->u.exit, 1, &v);
     if (r->kind == BARO_RECORD_EVENT)
         sum += strlen(baro_event_text(r->u.event)) + strlen(baro_event_name(r->u.event));
     const char *source;
-    sum += (uint64_t)baro_limits_memory_bytes(baro_tape_limits(t), &v, &source) + v + strlen(source);
-    sum += (uint64_t)baro_limits_cores_ppm(baro_tape_limits(t), &v, &source) + v + strlen(source);
-    sum += (uint64_t)baro_limits_pids(baro_tape_limits(t), &v, &source) + v + strlen(source);
+    sum += (uint64_t)baro_limits_get(baro_tape_limits(t), BARO_LIMIT_MEMORY, &v, &source) + v + strlen(source);
+    sum += (uint64_t)baro_limits_get(baro_tape_limits(t), BARO_LIMIT_CORES, &v, &source) + v + strlen(source);
+    sum += (uint64_t)baro_limits_get(baro_tape_limits(t), BARO_LIMIT_PIDS, &v, &source) + v + strlen(source);
     if (r->kind != BARO_RECORD_SAMPLE)
         return sum + v;
-    for (size_t i = 0; i < baro_sample_count(r->u.sample); i++) {
-        const struct baro_process *p = baro_sample_process(r->u.sample, i);
-        const char *cmdline = baro_process_cmdline(p);
-        sum += strlen(baro_process_name(p)) + (cmdline ? strlen(cmdline) : 0);
+    for (size_t i = 0; i < baro_sample_rows(r->u.sample, BARO_KIND_PROCESS); i++) {
+        const struct baro_row *p = baro_sample_row(r->u.sample, BARO_KIND_PROCESS, i);
+        const char *cmdline = baro_row_cmdline(p);
+        sum += strlen(baro_row_name(p)) + (cmdline ? strlen(cmdline) : 0);
         for (int metric = 0; metric < baro_tape_metric_count(t, BARO_KIND_PROCESS); metric++)
-            sum += (uint64_t)baro_process_value(p, metric, &v) + v;
+            sum += (uint64_t)baro_row_value(p, metric, &v) + v;
     }
     return sum + look_machine(t, r->u.sample);
 }

@@ -9,6 +9,7 @@
 
 #include "../tests/lib/tape_world.h"
 #include "baro/tape.h"
+#include "libbaro/sample/row.h"
 #include "recorder/writer/writer.h"
 
 enum { ITEMS_MOST = 256, PROCESSES_MOST = 64, TICKS_MOST = 24 };
@@ -302,7 +303,7 @@ static void step(struct story *s)
 static struct snapshot snapshot_of(const struct baro_record *r)
 {
     return r->kind == BARO_RECORD_SAMPLE ? snapshot_sample(r->u.sample, true)
-           : r->kind == BARO_RECORD_EXIT ? snapshot_exit(r->u.exit)
+           : r->kind == BARO_RECORD_EXIT ? snapshot_exit(row_exit(r->u.exit))
                                          : snapshot_event(r->u.event);
 }
 

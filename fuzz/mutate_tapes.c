@@ -20,6 +20,7 @@
 
 #include "baro/tape.h"
 #include "mutate.h"
+#include "libbaro/sample/row.h"
 #include "recorder/writer/writer.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -82,7 +83,7 @@ static void write_again(struct tape_writer *w, struct baro_tape *t)
         if (r.kind == BARO_RECORD_SAMPLE)
             tape_writer_commit(w, r.u.sample, NULL);
         if (r.kind == BARO_RECORD_EXIT)
-            tape_writer_exit(w, r.u.exit);
+            tape_writer_exit(w, row_exit(r.u.exit));
         if (r.kind == BARO_RECORD_EVENT)
             tape_writer_event(w, r.u.event);
         if (r.kind == BARO_RECORD_LIMITS)

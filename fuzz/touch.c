@@ -4,24 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t touch_process(const struct baro_tape *t, const struct baro_process *p)
+static uint64_t touch_process(const struct baro_tape *t, const struct baro_row *p)
 {
-    const char *cmdline = baro_process_cmdline(p);
-    uint64_t sum = strlen(baro_process_name(p)) + (cmdline ? strlen(cmdline) : (size_t)baro_process_cmdline_absent(p)),
-             v = 0;
+    const char *cmdline = baro_row_cmdline(p);
+    uint64_t sum = strlen(baro_row_name(p)) + (cmdline ? strlen(cmdline) : (size_t)baro_row_cmdline_absent(p)), v = 0;
     char shown[16];
-    sum += baro_text_escape(baro_process_name(p), strlen(baro_process_name(p)), shown, sizeof(shown)) + strlen(shown);
-    sum += baro_process_id(p) + (uint64_t)baro_process_pid(p) + baro_process_start_ticks(p) +
-           (uint64_t)baro_process_ppid(p);
-    sum +=
-        baro_process_parent_start_ticks(p) + baro_process_uid(p) + baro_process_first_ns(p) + baro_process_read_ns(p);
-    sum += strlen(baro_origin_name(baro_process_origin(p)));
+    sum += (uint64_t)baro_row_read_ns(p, &v) + v;
+    sum += baro_text_escape(baro_row_name(p), strlen(baro_row_name(p)), shown, sizeof(shown)) + strlen(shown);
+    sum += baro_row_id(p) + (uint64_t)baro_row_pid(p) + baro_row_start_ticks(p) + (uint64_t)baro_row_ppid(p);
+    sum += baro_row_parent_start_ticks(p) + baro_row_uid(p) + baro_row_first_ns(p);
+    sum += strlen(baro_origin_name(baro_row_origin(p)));
     static const int several[] = {0, -1, 3, 1000, 3};
     uint64_t value[5];
     uint8_t absent[5];
-    sum += baro_process_values(p, several, 5, value, absent) + value[4] + absent[4];
+    sum += baro_row_values(p, several, 5, value, absent) + value[4] + absent[4];
     for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_PROCESS); metric++)
-        sum += (uint64_t)baro_process_value(p, metric, &v) + v;
+        sum += (uint64_t)baro_row_value(p, metric, &v) + v;
     return sum;
 }
 
@@ -30,18 +28,18 @@ uint64_t touch_attribute(const struct baro_attribute *a)
     return strlen(a->name) + a->u64 + (uint64_t)a->i64 + (a->text ? strlen(a->text) : 0) + (a->real > 0);
 }
 
-static uint64_t touch_entity(const struct baro_tape *t, const struct baro_entity *e)
+static uint64_t touch_entity(const struct baro_tape *t, const struct baro_row *e)
 {
-    uint64_t sum = strlen(baro_entity_name(e)) + strlen(baro_entity_label(e)) + baro_entity_id(e), v = 0;
+    uint64_t sum = strlen(baro_row_name(e)) + strlen(baro_row_label(e)) + baro_row_id(e), v = 0;
     struct baro_attribute a;
-    int kind = baro_entity_kind(e);
-    sum += (uint64_t)baro_entity_owner(e) + (uint64_t)baro_entity_owner_pid(e) + baro_entity_owner_id(e) +
-           baro_entity_owner_start_ticks(e) + (uint64_t)baro_entity_read_ns(e, &v) + v;
-    for (size_t i = 0; baro_entity_attribute(e, i, &a) == 0; i++)
-        sum += touch_attribute(&a) + (uint64_t)baro_entity_attribute_find(e, a.name, &a);
+    int kind = baro_row_kind(e);
+    sum += (uint64_t)baro_row_owner(e) + (uint64_t)baro_row_owner_pid(e) + baro_row_owner_id(e) +
+           baro_row_owner_start_ticks(e) + (uint64_t)baro_row_read_ns(e, &v) + v;
+    for (size_t i = 0; baro_row_attribute(e, i, &a) == 0; i++)
+        sum += touch_attribute(&a) + (uint64_t)baro_row_attribute_find(e, a.name, &a);
     for (int metric = -1; metric <= baro_tape_metric_count(t, kind); metric++) {
         const struct baro_metric *m = baro_tape_metric(t, kind, metric);
-        sum += (uint64_t)baro_entity_value(e, metric, &v) + (m && baro_metric_real(m, v) > 0);
+        sum += (uint64_t)baro_row_value(e, metric, &v) + (m && baro_metric_real(m, v) > 0);
     }
     return sum;
 }
@@ -49,13 +47,14 @@ static uint64_t touch_entity(const struct baro_tape *t, const struct baro_entity
 static uint64_t touch_machine(const struct baro_tape *t, const struct baro_sample *s)
 {
     uint64_t sum = 0, v = 0;
-    sum += (uint64_t)baro_sample_host_ns(s, &v) + v + (uint64_t)baro_host_busy_ns(s, &v);
+    sum += (uint64_t)baro_sample_read_ns(s, BARO_KIND_HOST, &v) + v +
+           (uint64_t)baro_row_busy_ns(baro_sample_row(s, BARO_KIND_HOST, 0), &v);
     for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_HOST); metric++)
-        sum += (uint64_t)baro_sample_host(s, metric, &v) + v;
+        sum += (uint64_t)baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), metric, &v) + v;
     for (int kind = -1; kind <= baro_tape_kind_count(t); kind++) {
-        sum += (uint64_t)baro_sample_entities_ns(s, kind, &v) + v;
-        for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++)
-            sum += touch_entity(t, baro_sample_entity(s, kind, i));
+        sum += (uint64_t)baro_sample_read_ns(s, kind, &v) + v;
+        for (size_t i = 0; i < baro_sample_rows(s, kind); i++)
+            sum += touch_entity(t, baro_sample_row(s, kind, i));
     }
     return sum;
 }
@@ -63,34 +62,34 @@ static uint64_t touch_machine(const struct baro_tape *t, const struct baro_sampl
 uint64_t touch_sample(const struct baro_tape *t, const struct baro_sample *s)
 {
     uint64_t sum = baro_sample_t_ns(s) + baro_sample_lossy(s), v = 0;
-    struct baro_sum total;
+    size_t lacking;
     for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_JOB); metric++)
-        sum += (uint64_t)baro_sample_job(s, metric, &v) + v;
+        sum += (uint64_t)baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric, &v) + v;
     for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_RECORDER); metric++)
-        sum += (uint64_t)baro_sample_recorder(s, metric, &v) + v;
+        sum += (uint64_t)baro_row_value(baro_sample_row(s, BARO_KIND_RECORDER, 0), metric, &v) + v;
     for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_PROCESS); metric++)
-        sum += (uint64_t)baro_sample_sum(s, metric, &total);
-    for (size_t i = 0; i < baro_sample_count(s); i++)
-        sum += touch_process(t, baro_sample_process(s, i));
-    for (size_t i = baro_sample_next_changed(s, 0); i < baro_sample_count(s); i = baro_sample_next_changed(s, i + 1)) {
-        const struct baro_process *p = baro_sample_process(s, i);
+        sum += (uint64_t)baro_sample_sum(s, metric, &v, &lacking);
+    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++)
+        sum += touch_process(t, baro_sample_row(s, BARO_KIND_PROCESS, i));
+    for (size_t i = baro_sample_next_changed(s, 0); i < baro_sample_rows(s, BARO_KIND_PROCESS);
+         i = baro_sample_next_changed(s, i + 1)) {
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
         if (sum % 64 == 0)
-            sum += baro_sample_find(s, baro_process_pid(p), baro_process_start_ticks(p)) != p;
+            sum += baro_sample_find(s, baro_row_pid(p), baro_row_start_ticks(p)) != p;
     }
     return sum + touch_machine(t, s);
 }
 
-static uint64_t touch_exit(const struct baro_tape *t, const struct baro_exit *e)
+static uint64_t touch_exit(const struct baro_tape *t, const struct baro_row *e)
 {
-    const char *cmdline = baro_exit_cmdline(e);
-    uint64_t sum = strlen(baro_exit_name(e)) + (cmdline ? strlen(cmdline) : 0), v = 0;
+    const char *cmdline = baro_row_cmdline(e);
+    uint64_t sum = strlen(baro_row_name(e)) + (cmdline ? strlen(cmdline) : 0), v = 0;
     int status = 0;
-    sum +=
-        baro_exit_id(e) + (uint64_t)baro_exit_pid(e) + baro_exit_uid(e) + strlen(baro_origin_name(baro_exit_origin(e)));
-    sum += strlen(baro_exit_source_name(baro_exit_source_of(e))) + (uint64_t)baro_exit_status(e, &status) +
+    sum += baro_row_id(e) + (uint64_t)baro_row_pid(e) + baro_row_uid(e) + strlen(baro_origin_name(baro_row_origin(e)));
+    sum += strlen(baro_exit_source_name(baro_row_exit_source(e))) + (uint64_t)baro_row_status(e, &status) +
            (uint64_t)status;
     for (int metric = -1; metric <= baro_tape_metric_count(t, BARO_KIND_EXIT); metric++)
-        sum += (uint64_t)baro_exit_value(e, metric, &v) + v;
+        sum += (uint64_t)baro_row_value(e, metric, &v) + v;
     return sum;
 }
 
@@ -108,9 +107,9 @@ uint64_t touch_record(const struct baro_tape *t, const struct baro_record *r)
 {
     uint64_t v = 0, sum;
     const char *source;
-    sum = (uint64_t)baro_limits_memory_bytes(baro_tape_limits(t), &v, &source) + v + strlen(source);
-    sum += (uint64_t)baro_limits_cores_ppm(baro_tape_limits(t), &v, &source) + v + strlen(source);
-    sum += (uint64_t)baro_limits_pids(baro_tape_limits(t), &v, &source) + v + strlen(source);
+    sum = (uint64_t)baro_limits_get(baro_tape_limits(t), BARO_LIMIT_MEMORY, &v, &source) + v + strlen(source);
+    sum += (uint64_t)baro_limits_get(baro_tape_limits(t), BARO_LIMIT_CORES, &v, &source) + v + strlen(source);
+    sum += (uint64_t)baro_limits_get(baro_tape_limits(t), BARO_LIMIT_PIDS, &v, &source) + v + strlen(source);
     if (r->kind == BARO_RECORD_SAMPLE)
         return sum + touch_sample(t, r->u.sample);
     if (r->kind == BARO_RECORD_EXIT)

@@ -113,7 +113,7 @@ BARO_API size_t baro_columns_names(const struct baro_tape *tape, int rows, const
  * snprintf(3) does; all of it is in @p ret where that is less than @p size.
  */
 /** The attributes of an entity: "device=0, mode=fast"; "" if it has none. */
-BARO_API size_t baro_entity_attributes_text(const struct baro_entity *e, char *ret, size_t size);
+BARO_API size_t baro_row_attributes_text(const struct baro_row *row, char *ret, size_t size);
 /** What a mark or phase was given besides its name, as a JSON object; "" if that is nothing. */
 BARO_API size_t baro_event_given_json(const struct baro_event *e, char *ret, size_t size);
 /**
@@ -138,31 +138,21 @@ BARO_API void baro_previous_free(struct baro_previous *m);
  * no more than the cores that there are.
  * @param header of the tape; NULL: start times of processes and the number of CPUs are not made use of
  * @param t_ns of the row
- * @return 0 and cores, or why they are absent: BARO_ABSENT_NOT_YET in its first row, unless it began after the rows
- * before.
+ * @param row a process, the job, the machine, a CPU, a control group or a task; BARO_ABSENT_UNSUPPORTED of other kinds.
+ * @return BARO_ABSENT_NOT_YET in its first row, unless it began after the rows before.
  */
-BARO_API int baro_previous_process(struct baro_previous *m, const struct baro_header *header, uint64_t t_ns,
-                                   const struct baro_process *p, double *ret);
-/** The same of an entity. */
-BARO_API int baro_previous_entity(struct baro_previous *m, const struct baro_header *header, uint64_t t_ns,
-                                  const struct baro_entity *e, double *ret);
-/** The same of what a sample has one of: BARO_KIND_JOB or BARO_KIND_HOST. */
-BARO_API int baro_previous_sample(struct baro_previous *m, const struct baro_header *header, uint64_t t_ns,
-                                  const struct baro_sample *s, int kind, double *ret);
+BARO_API enum baro_absent baro_previous_cores(struct baro_previous *m, const struct baro_header *header, uint64_t t_ns,
+                                              const struct baro_row *row, double *ret);
 /**
  * Keeps a copy of a sample whose rows of a kind have all been taken: for derived metrics, which are computed from two
- * samples (baro_process_derived() and its like).
+ * samples (baro_row_derived()).
  * @return 0 or -ENOMEM.
  */
 BARO_API int baro_previous_keep(struct baro_previous *m, const struct baro_sample *s, int kind);
 /** @return the sample that was kept last, borrowed until the next one is; NULL: there was none. */
 BARO_API const struct baro_sample *baro_previous_kept(const struct baro_previous *m);
-/** @return the same process in it, borrowed like it; NULL if it is not there. */
-BARO_API const struct baro_process *baro_previous_kept_process(const struct baro_previous *m,
-                                                               const struct baro_process *p);
-/** @return the same entity in it, borrowed like it; NULL if it is not there. */
-BARO_API const struct baro_entity *baro_previous_kept_entity(const struct baro_previous *m,
-                                                             const struct baro_entity *e);
+/** @return the same process, entity, job, ... in it, borrowed like it; NULL if it is not there. */
+BARO_API const struct baro_row *baro_previous_row(const struct baro_previous *m, const struct baro_row *row);
 
 /* ---- the columns of one sample ---- */
 
@@ -174,7 +164,7 @@ BARO_API const struct baro_entity *baro_previous_kept_entity(const struct baro_p
  * Fills arrays with the values of a sample, a column at a time: for programs that would make a call for each row.
  * @param kind of the rows: processes, the job, the recorder, the host (one row each), or a kind of entities.
  * @param columns @p n of them: ids of metrics, or BARO_COLUMN_ID_OF(). Values of others are BARO_ABSENT_UNKNOWN.
- * @param first the row to begin with: that of baro_sample_process() or baro_sample_entity() with this number.
+ * @param first the row to begin with: that of baro_sample_row() with this number.
  * @param rows how many rows there is room for in each array.
  * @param ret_value @p n arrays of @p rows values, as stored (baro_metric_real()); 0 where a value is absent. An array
  * may be NULL: its values are not wanted.

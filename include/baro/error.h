@@ -3,10 +3,10 @@
  * @file
  * Errors of libbaro.
  *
- * Every function that can fail returns 0 or a positive count on success and a negative code on failure. A code is
- * a negated errno value where the kernel gave one, or one of enum baro_code. The text is for people: one line, what
- * and where, without a newline. The caller owns the struct and may pass NULL where it wants no text. Nothing is kept
- * in thread-local or global state.
+ * Every function that can fail returns 0 or a positive count on success and a negative code on failure (baro/baro.h has
+ * the contract of all functions). A code is a negated errno value where the kernel gave one, or one of enum baro_code.
+ * The text is for people: one line, what and where, without a newline. The caller owns the struct and may pass NULL
+ * where it wants no text. Nothing is kept in thread-local or global state.
  */
 #ifndef BARO_ERROR_H
 #define BARO_ERROR_H

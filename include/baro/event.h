@@ -72,9 +72,9 @@ BARO_API uint64_t baro_event_start_ticks(const struct baro_event *e);
 
 /** @return how many attributes it has. */
 BARO_API size_t baro_event_attribute_count(const struct baro_event *e);
-/** @return 0 and attribute @p i; BARO_E_RANGE if there is no such attribute. */
+/** @return 0 and attribute @p i, its texts borrowed from the event; BARO_E_RANGE if there is no such attribute. */
 BARO_API int baro_event_attribute(const struct baro_event *e, size_t i, struct baro_attribute *ret);
-/** @return 0 and the attribute of that name; BARO_E_RANGE if there is none. */
+/** @return 0 and the attribute of that name, its texts borrowed from the event; BARO_E_RANGE if there is none. */
 BARO_API int baro_event_attribute_find(const struct baro_event *e, const char *name, struct baro_attribute *ret);
 
 /** The number and the text as they stand on the tape; the attributes say what they mean. */

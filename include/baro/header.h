@@ -81,7 +81,8 @@ baro_header_exit_source(const struct baro_header *h); /**< "taskstats", "perf", 
  * this plus t_ns, unless the wall clock was set or the machine slept since: events clock_step and suspend tell that.
  */
 BARO_API int64_t baro_header_start_realtime_ns(const struct baro_header *h);
-/** @return the wall-clock time of an instant of the tape: nanoseconds since 1970, UTC; with the same exceptions. */
+/** @return the wall-clock time of an instant of the tape: nanoseconds since 1970, UTC; with the same exceptions, which
+ * baro_tape_realtime_ns() knows. */
 BARO_API int64_t baro_header_realtime_ns(const struct baro_header *h, uint64_t t_ns);
 BARO_API uint64_t baro_header_start_monotonic_ns(const struct baro_header *h); /**< CLOCK_MONOTONIC at the beginning */
 BARO_API uint64_t baro_header_start_boottime_ns(const struct baro_header *h);  /**< CLOCK_BOOTTIME at the beginning */

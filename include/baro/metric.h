@@ -68,7 +68,9 @@ enum baro_absent {
     BARO_ABSENT_THINNED,     /**< left out to stay within the overhead budget */
     BARO_ABSENT_TIMEOUT,     /**< the read did not return in time */
     BARO_ABSENT_UNKNOWN,     /**< no source has the value */
-    BARO_ABSENT_SHARED       /**< counted with another process, whose address space it uses (CLONE_VM) */
+    BARO_ABSENT_SHARED,      /**< counted with another process, whose address space it uses (CLONE_VM) */
+    /** There is no such value, and none is missing: a command that a signal ended has no exit status. */
+    BARO_ABSENT_NONE = 100
 };
 
 /** Which kernel interface a metric is read from; one bit each, so that wanted metrics make a mask of reads. */
@@ -147,8 +149,8 @@ BARO_API int baro_metric_since(int kind, int id);
  */
 BARO_API const char *baro_metric_cgroup_file(int kind, int id, int version);
 
-/** @return the id of the metric with this name or stem, or -1. @p name need not end with NUL. */
-BARO_API int baro_metric_find(int kind, const char *name, size_t len);
+/** @return the id of the metric with this name or stem, or -1. */
+BARO_API int baro_metric_find(int kind, const char *name);
 
 /**
  * @return a stored value as a number of its unit: 0.25 for a ratio of 250 000 parts per million, -3 for a signed
@@ -165,6 +167,16 @@ BARO_API const char *baro_absent_name(enum baro_absent reason);
 
 /** @return "ns", "bytes", "ratio", "hertz", "celsius" or "" for counts. */
 BARO_API const char *baro_unit_name(enum baro_unit unit);
+
+/**
+ * The base unit, as OpenMetrics has it: values of baro_metric_real() divided by baro_unit_divisor() are in it.
+ * @return "seconds" (of nanoseconds), "bytes", "ratio", "hertz", "celsius"; "" if there is none.
+ */
+BARO_API const char *baro_unit_base(enum baro_unit unit);
+/** @return what to divide values of baro_metric_real() by to have them in the base unit: 1e9 of nanoseconds, else 1. */
+BARO_API double baro_unit_divisor(enum baro_unit unit);
+/** @return the base unit as UCUM writes it, for OpenTelemetry: "s", "By", "1", "Hz", "Cel"; "1" for plain numbers. */
+BARO_API const char *baro_unit_ucum(enum baro_unit unit);
 
 /** @return "counter", "gauge" or "info". */
 BARO_API const char *baro_semantics_name(enum baro_semantics semantics);

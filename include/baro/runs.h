@@ -100,6 +100,13 @@ BARO_API int baro_runs_open(const struct baro_runs *runs, size_t i, uint64_t cpu
  */
 BARO_API int baro_runs_resolve(const char *name, char *ret, size_t size, struct baro_error *err);
 
+/**
+ * Opens the tape that a person names: baro_runs_resolve() and baro_tape_open() in one.
+ * @param name NULL, "@last", "@2", ..., or a path.
+ * @return 0 and a cursor to be closed with baro_tape_close(); else as these two.
+ */
+BARO_API int baro_tape_open_named(struct baro_tape **ret, const char *name, struct baro_error *err);
+
 /** Flags of baro_runs_remove(). */
 enum baro_remove_flags {
     BARO_REMOVE_RUNNING = 1 /**< also a tape that a recorder still writes; the recorder will not write it anew */

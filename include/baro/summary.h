@@ -111,6 +111,14 @@ BARO_API const struct baro_fact *baro_summary_fact(int fact);
 /** @return the fact with this name in this section, or -1. */
 BARO_API int baro_summary_fact_find(const char *section, const char *name);
 
+/**
+ * Which fact tells the rows of a table apart, so that rows of two summaries can be compared: "name" of commands and
+ * tasks, "path" of directories, "t_ns" of the course.
+ * @return the fact; -1 for a section that is no table, and for the arguments of the command, which have their place
+ * alone.
+ */
+BARO_API int baro_summary_key(int section);
+
 /* ---- what this summary has ---- */
 /** How exact a value is: bits of baro_value.flags. */
 enum baro_value_flag {
@@ -129,14 +137,10 @@ enum baro_mark {
 /** @return what to write before a value with these flags; "" for one that is exact. */
 BARO_API const char *baro_value_mark(unsigned flags, enum baro_mark as);
 
-/** In place of a reason: there is no such value, and none is missing. A command that a signal ended has no exit status.
- */
-#define BARO_ABSENT_NONE (-1)
-
 struct baro_value {
-    int absent;     /**< 0; or why there is no value: enum baro_absent or BARO_ABSENT_NONE; all others are 0 then */
-    unsigned flags; /**< enum baro_value_flag */
-    uint64_t u64;   /**< which of these four has the value is said by the type of the fact */
+    enum baro_absent absent; /**< BARO_PRESENT (0), or why there is no value: all others are 0 then */
+    unsigned flags;          /**< enum baro_value_flag */
+    uint64_t u64;            /**< which of these four has the value is said by the type of the fact */
     int64_t i64;
     double real;
     const char *text; /**< borrowed until the summary is changed or freed: bytes that end with NUL */
@@ -147,10 +151,11 @@ BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int sectio
 /**
  * Reads a fact.
  * @param row from 0 to baro_summary_rows() - 1.
- * @return BARO_PRESENT (0), or the reason why there is no value, which is in @p ret as well; BARO_E_RANGE for a fact or
- * a row that does not exist: @p ret is as for BARO_ABSENT_UNKNOWN then.
+ * @return BARO_PRESENT (0), or the reason why there is no value, which is in @p ret as well; BARO_ABSENT_UNSUPPORTED
+ * for a fact or a row that does not exist.
  */
-BARO_API int baro_summary_value(const struct baro_summary *summary, int fact, size_t row, struct baro_value *ret);
+BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary, int fact, size_t row,
+                                             struct baro_value *ret);
 
 /* ---- as text for programs ---- */
 /** Takes text as it is made. @return 0, or a negative code, which ends the writing and is returned. */

@@ -45,7 +45,7 @@ struct baro_record {
     uint64_t t_ns; /**< nanoseconds since the tape began */
     union {
         const struct baro_sample *sample;
-        const struct baro_exit *exit;
+        const struct baro_row *exit;
         const struct baro_event *event;
         const struct baro_limits *limits;
     } u;
@@ -132,6 +132,33 @@ BARO_API int baro_tape_at(struct baro_tape *tape, uint64_t t_ns, enum baro_at ho
 BARO_API int baro_tape_range(struct baro_tape *tape, uint64_t *ret_first_ns, uint64_t *ret_last_ns,
                              struct baro_error *err);
 
+/** Room for what baro_tape_tell() writes. */
+#define BARO_POSITION_SIZE 64
+
+/**
+ * Writes down where the cursor stands: behind the record that it delivered last. A program that keeps the
+ * text, in a file say, goes on there after it was started anew: each sample, exit and event once. Limits that hold
+ * there may be delivered again, and so may damage that was reported before.
+ * @param ret a text without blanks; it means something for this tape alone.
+ */
+BARO_API void baro_tape_tell(const struct baro_tape *tape, char ret[BARO_POSITION_SIZE]);
+/**
+ * Goes to a position of baro_tape_tell(): baro_tape_next() goes on with the record behind it.
+ * @return 1; 0 where records are missing between both, because the segment of the position was removed: the cursor
+ * stands before the first record that is left; BARO_E_SYNTAX for another text; BARO_E_RANGE where the tape has no such
+ * position; negative on a read error.
+ */
+BARO_API int baro_tape_seek_to(struct baro_tape *tape, const char *position, struct baro_error *err);
+
+/**
+ * Tells the wall-clock time of an instant, as the recorder's machine had it: nanoseconds since 1970, UTC. Unlike
+ * baro_header_realtime_ns() it knows when the clock was set and when the machine slept (BARO_EVENT_CLOCK_STEP,
+ * BARO_EVENT_SUSPEND): it reads the events that the tape has by now, those that were read before not again. The cursor
+ * stays where it is. A step counts from the time on at which the recorder saw it, a tick after it happened at most.
+ * @return 0 or a negative code.
+ */
+BARO_API int baro_tape_realtime_ns(struct baro_tape *tape, uint64_t t_ns, int64_t *ret, struct baro_error *err);
+
 /** Starts anew before the first record. */
 BARO_API int baro_tape_rewind(struct baro_tape *tape, struct baro_error *err);
 
@@ -205,8 +232,8 @@ BARO_API int baro_tape_read_kinds(struct baro_tape *tape, struct baro_error *err
 BARO_API int baro_tape_metric_count(const struct baro_tape *tape, int kind);
 /** @return a descriptor, borrowed until the cursor is closed; NULL if there is no such metric. */
 BARO_API const struct baro_metric *baro_tape_metric(const struct baro_tape *tape, int kind, int id);
-/** @return the id of the metric with this name or stem, or -1. @p name need not end with NUL. */
-BARO_API int baro_tape_metric_find(const struct baro_tape *tape, int kind, const char *name, size_t len);
+/** @return the id of the metric with this name or stem, or -1. */
+BARO_API int baro_tape_metric_find(const struct baro_tape *tape, int kind, const char *name);
 
 /* ---- limits ---- */
 /**
@@ -215,15 +242,21 @@ BARO_API int baro_tape_metric_find(const struct baro_tape *tape, int kind, const
  * its affinity or ulimits change, or what its control groups may have.
  */
 BARO_API const struct baro_limits *baro_tape_limits(const struct baro_tape *tape);
+/** What can be limited. Later versions may add some. */
+enum baro_limit {
+    BARO_LIMIT_MEMORY, /**< bytes */
+    BARO_LIMIT_CORES,  /**< millionths of a core */
+    BARO_LIMIT_PIDS    /**< processes and threads */
+};
 /**
- * Reads one of them. @p ret_source says what sets it, such as "cgroup /a memory.max" or "affinity"; borrowed.
- * @return 0 and the limit, with 0 and "" where there is none below what the machine has. Else why it is not known
- * whether there is a tighter one; the value is then the least that is known to bound it, or 0.
+ * Reads one of them.
+ * @param ret the limit; 0 where there is none below what the machine has. Where the result is a reason: the least that
+ * is known to bound it, or 0.
+ * @param ret_source what sets it, such as "cgroup /a memory.max" or "affinity", borrowed; "" if nothing does.
+ * @return BARO_PRESENT, or why it is not known whether there is a tighter one.
  */
-BARO_API int baro_limits_memory_bytes(const struct baro_limits *l, uint64_t *ret, const char **ret_source);
-BARO_API int baro_limits_cores_ppm(const struct baro_limits *l, uint64_t *ret,
-                                   const char **ret_source); /**< millionths of a core */
-BARO_API int baro_limits_pids(const struct baro_limits *l, uint64_t *ret, const char **ret_source);
+BARO_API enum baro_absent baro_limits_get(const struct baro_limits *l, enum baro_limit which, uint64_t *ret,
+                                          const char **ret_source);
 
 #ifdef __cplusplus
 }

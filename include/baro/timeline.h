@@ -135,10 +135,11 @@ BARO_API int baro_timeline_fact_find(const char *name);
 /**
  * Reads a fact of a phase.
  * @param item its position in the list
- * @return BARO_PRESENT (0), or the reason why there is no value, which is in @p ret as well; BARO_E_RANGE for a fact
- * that does not exist or an item that is no phase: @p ret is as for BARO_ABSENT_UNKNOWN then.
+ * @return BARO_PRESENT (0), or the reason why there is no value, which is in @p ret as well; BARO_ABSENT_UNSUPPORTED
+ * for a fact that does not exist or an item that is no phase.
  */
-BARO_API int baro_timeline_value(const struct baro_timeline *timeline, size_t item, int fact, struct baro_value *ret);
+BARO_API enum baro_absent baro_timeline_value(const struct baro_timeline *timeline, size_t item, int fact,
+                                              struct baro_value *ret);
 
 #ifdef __cplusplus
 }

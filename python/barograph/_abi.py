@@ -27,9 +27,13 @@ from ctypes import (
 from typing import Any
 
 BARO_VERSION = "0.1.0"
+BARO_POSITION_SIZE = 64
 BARO_ROWS_EVENT = -1
-BARO_ABSENT_NONE = -1
+BARO_MARK_MAX = 4096
 BARO_TEXT_NEXT_SIZE = 5
+BARO_VERSION_MAJOR = 0
+BARO_VERSION_MINOR = 1
+BARO_VERSION_PATCH = 0
 
 # enum baro_attribute_type
 BARO_ATTRIBUTE_UNSIGNED = 0
@@ -94,6 +98,7 @@ BARO_ABSENT_THINNED = 6
 BARO_ABSENT_TIMEOUT = 7
 BARO_ABSENT_UNKNOWN = 8
 BARO_ABSENT_SHARED = 9
+BARO_ABSENT_NONE = 100
 
 # enum baro_source
 BARO_SOURCE_NONE = 0
@@ -151,6 +156,10 @@ BARO_EVENT_MARK = 17
 BARO_EVENT_PHASE_BEGIN = 18
 BARO_EVENT_PHASE_END = 19
 
+# enum baro_mode
+BARO_MODE_RUN = 0
+BARO_MODE_ATTACH = 1
+
 # enum baro_origin
 BARO_ORIGIN_TARGET = 0
 BARO_ORIGIN_EVENT = 1
@@ -171,10 +180,6 @@ BARO_OWNER_JOB = 1
 BARO_OWNER_PROCESS = 2
 BARO_OWNER_ENTITY = 3
 
-# enum baro_mode
-BARO_MODE_RUN = 0
-BARO_MODE_ATTACH = 1
-
 # enum baro_record_kind
 BARO_RECORD_NONE = 0
 BARO_RECORD_SAMPLE = 1
@@ -194,6 +199,11 @@ BARO_AT_INTERPOLATE = 4
 BARO_TAPE_RUNNING = 0
 BARO_TAPE_ENDED = 1
 BARO_TAPE_CUT_OFF = 2
+
+# enum baro_limit
+BARO_LIMIT_MEMORY = 0
+BARO_LIMIT_CORES = 1
+BARO_LIMIT_PIDS = 2
 
 # enum baro_column_kind
 BARO_COLUMN_TIME = 0
@@ -372,14 +382,6 @@ class baro_arrow_options(Structure):
     ]
 
 
-class baro_sum(Structure):
-    _fields_ = [
-        ("value", c_uint64),
-        ("members", c_size_t),
-        ("covered", c_size_t),
-    ]
-
-
 class baro_interval(Structure):
     _fields_ = [
         ("header", c_void_p),
@@ -543,11 +545,14 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_metric_get": (POINTER(baro_metric), (c_int, c_int)),
     "baro_metric_since": (c_int, (c_int, c_int)),
     "baro_metric_cgroup_file": (c_char_p, (c_int, c_int, c_int)),
-    "baro_metric_find": (c_int, (c_int, c_char_p, c_size_t)),
+    "baro_metric_find": (c_int, (c_int, c_char_p)),
     "baro_metric_real": (c_double, (POINTER(baro_metric), c_uint64)),
     "baro_kind_name": (c_char_p, (c_int,)),
     "baro_absent_name": (c_char_p, (c_int,)),
     "baro_unit_name": (c_char_p, (c_int,)),
+    "baro_unit_base": (c_char_p, (c_int,)),
+    "baro_unit_divisor": (c_double, (c_int,)),
+    "baro_unit_ucum": (c_char_p, (c_int,)),
     "baro_semantics_name": (c_char_p, (c_int,)),
     "baro_event_kind_of": (c_int, (c_void_p,)),
     "baro_event_name": (c_char_p, (c_void_p,)),
@@ -560,70 +565,6 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_event_attribute_find": (c_int, (c_void_p, c_char_p, POINTER(baro_attribute))),
     "baro_event_number": (c_uint64, (c_void_p,)),
     "baro_event_text": (c_char_p, (c_void_p,)),
-    "baro_sample_t_ns": (c_uint64, (c_void_p,)),
-    "baro_sample_lossy": (c_bool, (c_void_p,)),
-    "baro_sample_job": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
-    "baro_sample_recorder": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
-    "baro_sample_copy": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
-    "baro_sample_free": (None, (c_void_p,)),
-    "baro_sample_count": (c_size_t, (c_void_p,)),
-    "baro_sample_process": (c_void_p, (c_void_p, c_size_t)),
-    "baro_sample_find": (c_void_p, (c_void_p, c_int32, c_uint64)),
-    "baro_sample_find_id": (c_void_p, (c_void_p, c_uint32)),
-    "baro_sample_next_changed": (c_size_t, (c_void_p, c_size_t)),
-    "baro_process_id": (c_uint32, (c_void_p,)),
-    "baro_process_pid": (c_int32, (c_void_p,)),
-    "baro_process_start_ticks": (c_uint64, (c_void_p,)),
-    "baro_process_ppid": (c_int32, (c_void_p,)),
-    "baro_process_parent_start_ticks": (c_uint64, (c_void_p,)),
-    "baro_process_uid": (c_uint32, (c_void_p,)),
-    "baro_process_origin": (c_int, (c_void_p,)),
-    "baro_process_name": (c_char_p, (c_void_p,)),
-    "baro_process_cmdline": (c_char_p, (c_void_p,)),
-    "baro_process_cmdline_absent": (c_int, (c_void_p,)),
-    "baro_process_first_ns": (c_uint64, (c_void_p,)),
-    "baro_process_read_ns": (c_uint64, (c_void_p,)),
-    "baro_process_smaps_ns": (c_int, (c_void_p, POINTER(c_uint64))),
-    "baro_process_value": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
-    "baro_process_values": (c_size_t, (c_void_p, POINTER(c_int), c_size_t, POINTER(c_uint64), POINTER(c_uint8))),
-    "baro_sample_host_ns": (c_int, (c_void_p, POINTER(c_uint64))),
-    "baro_sample_host": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
-    "baro_sample_entities_ns": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
-    "baro_sample_entity_count": (c_size_t, (c_void_p, c_int)),
-    "baro_sample_entity": (c_void_p, (c_void_p, c_int, c_size_t)),
-    "baro_entity_id": (c_uint32, (c_void_p,)),
-    "baro_entity_kind": (c_int, (c_void_p,)),
-    "baro_entity_name": (c_char_p, (c_void_p,)),
-    "baro_entity_label": (c_char_p, (c_void_p,)),
-    "baro_entity_read_ns": (c_int, (c_void_p, POINTER(c_uint64))),
-    "baro_entity_value": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
-    "baro_entity_values": (c_size_t, (c_void_p, POINTER(c_int), c_size_t, POINTER(c_uint64), POINTER(c_uint8))),
-    "baro_entity_owner": (c_int, (c_void_p,)),
-    "baro_entity_owner_pid": (c_int32, (c_void_p,)),
-    "baro_entity_owner_start_ticks": (c_uint64, (c_void_p,)),
-    "baro_entity_owner_id": (c_uint32, (c_void_p,)),
-    "baro_entity_attribute_count": (c_size_t, (c_void_p,)),
-    "baro_entity_attribute": (c_int, (c_void_p, c_size_t, POINTER(baro_attribute))),
-    "baro_entity_attribute_find": (c_int, (c_void_p, c_char_p, POINTER(baro_attribute))),
-    "baro_exit_t_ns": (c_uint64, (c_void_p,)),
-    "baro_exit_id": (c_uint32, (c_void_p,)),
-    "baro_exit_pid": (c_int32, (c_void_p,)),
-    "baro_exit_start_ticks": (c_uint64, (c_void_p,)),
-    "baro_exit_ppid": (c_int32, (c_void_p,)),
-    "baro_exit_parent_start_ticks": (c_uint64, (c_void_p,)),
-    "baro_exit_uid": (c_uint32, (c_void_p,)),
-    "baro_exit_origin": (c_int, (c_void_p,)),
-    "baro_exit_source_of": (c_int, (c_void_p,)),
-    "baro_exit_sampled": (c_bool, (c_void_p,)),
-    "baro_exit_name": (c_char_p, (c_void_p,)),
-    "baro_exit_cmdline": (c_char_p, (c_void_p,)),
-    "baro_exit_status": (c_int, (c_void_p, POINTER(c_int))),
-    "baro_exit_value": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
-    "baro_exit_values": (c_size_t, (c_void_p, POINTER(c_int), c_size_t, POINTER(c_uint64), POINTER(c_uint8))),
-    "baro_exit_copy": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
-    "baro_exit_free": (None, (c_void_p,)),
-    "baro_origin_name": (c_char_p, (c_int,)),
-    "baro_exit_source_name": (c_char_p, (c_int,)),
     "baro_header_mode": (c_int, (c_void_p,)),
     "baro_header_argv": (POINTER(c_char_p), (c_void_p,)),
     "baro_header_name": (c_char_p, (c_void_p,)),
@@ -661,6 +602,55 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_header_job_id": (c_char_p, (c_void_p,)),
     "baro_header_step_id": (c_char_p, (c_void_p,)),
     "baro_header_rank": (c_char_p, (c_void_p,)),
+    "baro_row_kind": (c_int, (c_void_p,)),
+    "baro_row_value": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
+    "baro_row_values": (c_size_t, (c_void_p, POINTER(c_int), c_size_t, POINTER(c_uint64), POINTER(c_uint8))),
+    "baro_row_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
+    "baro_row_derived": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
+    "baro_row_busy_ns": (c_int, (c_void_p, POINTER(c_uint64))),
+    "baro_row_read_ns": (c_int, (c_void_p, POINTER(c_uint64))),
+    "baro_row_since_ns": (c_int, (c_void_p, c_void_p, POINTER(c_uint64))),
+    "baro_row_id": (c_uint32, (c_void_p,)),
+    "baro_row_name": (c_char_p, (c_void_p,)),
+    "baro_row_pid": (c_int32, (c_void_p,)),
+    "baro_row_start_ticks": (c_uint64, (c_void_p,)),
+    "baro_row_ppid": (c_int32, (c_void_p,)),
+    "baro_row_parent_start_ticks": (c_uint64, (c_void_p,)),
+    "baro_row_uid": (c_uint32, (c_void_p,)),
+    "baro_row_origin": (c_int, (c_void_p,)),
+    "baro_origin_name": (c_char_p, (c_int,)),
+    "baro_row_cmdline": (c_char_p, (c_void_p,)),
+    "baro_row_cmdline_absent": (c_int, (c_void_p,)),
+    "baro_row_first_ns": (c_uint64, (c_void_p,)),
+    "baro_row_begin_ns": (c_uint64, (c_void_p, c_void_p)),
+    "baro_row_began_after": (c_bool, (c_void_p, c_void_p, c_uint64)),
+    "baro_row_end_ns": (c_uint64, (c_void_p,)),
+    "baro_row_status": (c_int, (c_void_p, POINTER(c_int))),
+    "baro_row_exit_source": (c_int, (c_void_p,)),
+    "baro_exit_source_name": (c_char_p, (c_int,)),
+    "baro_row_is_sampled": (c_bool, (c_void_p,)),
+    "baro_row_label": (c_char_p, (c_void_p,)),
+    "baro_row_owner": (c_int, (c_void_p,)),
+    "baro_row_owner_pid": (c_int32, (c_void_p,)),
+    "baro_row_owner_start_ticks": (c_uint64, (c_void_p,)),
+    "baro_row_owner_id": (c_uint32, (c_void_p,)),
+    "baro_row_attribute_count": (c_size_t, (c_void_p,)),
+    "baro_row_attribute": (c_int, (c_void_p, c_size_t, POINTER(baro_attribute))),
+    "baro_row_attribute_find": (c_int, (c_void_p, c_char_p, POINTER(baro_attribute))),
+    "baro_row_copy": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_row_free": (None, (c_void_p,)),
+    "baro_sample_t_ns": (c_uint64, (c_void_p,)),
+    "baro_sample_lossy": (c_bool, (c_void_p,)),
+    "baro_sample_rows": (c_size_t, (c_void_p, c_int)),
+    "baro_sample_row": (c_void_p, (c_void_p, c_int, c_size_t)),
+    "baro_sample_find": (c_void_p, (c_void_p, c_int32, c_uint64)),
+    "baro_sample_find_id": (c_void_p, (c_void_p, c_int, c_uint32)),
+    "baro_sample_next_changed": (c_size_t, (c_void_p, c_size_t)),
+    "baro_sample_read_ns": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
+    "baro_sample_sum": (c_int, (c_void_p, c_int, POINTER(c_uint64), POINTER(c_size_t))),
+    "baro_metric_adds_up": (c_bool, (c_int,)),
+    "baro_sample_copy": (c_int, (c_void_p, POINTER(c_void_p), POINTER(baro_error))),
+    "baro_sample_free": (None, (c_void_p,)),
     "baro_tape_open": (c_int, (POINTER(c_void_p), c_char_p, POINTER(baro_error))),
     "baro_tape_open_fd": (c_int, (POINTER(c_void_p), c_int, c_char_p, POINTER(baro_error))),
     "baro_tape_open_memory": (c_int, (POINTER(c_void_p), c_void_p, c_size_t, POINTER(baro_error))),
@@ -671,6 +661,9 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_tape_previous": (c_int, (c_void_p, POINTER(baro_record), POINTER(baro_error))),
     "baro_tape_at": (c_int, (c_void_p, c_uint64, c_int, POINTER(c_void_p), POINTER(baro_error))),
     "baro_tape_range": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(baro_error))),
+    "baro_tape_tell": (None, (c_void_p, c_char_p)),
+    "baro_tape_seek_to": (c_int, (c_void_p, c_char_p, POINTER(baro_error))),
+    "baro_tape_realtime_ns": (c_int, (c_void_p, c_uint64, POINTER(c_int64), POINTER(baro_error))),
     "baro_tape_rewind": (c_int, (c_void_p, POINTER(baro_error))),
     "baro_tape_complete": (c_bool, (c_void_p,)),
     "baro_tape_state": (c_int, (c_void_p,)),
@@ -685,52 +678,36 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_tape_read_kinds": (c_int, (c_void_p, POINTER(baro_error))),
     "baro_tape_metric_count": (c_int, (c_void_p, c_int)),
     "baro_tape_metric": (POINTER(baro_metric), (c_void_p, c_int, c_int)),
-    "baro_tape_metric_find": (c_int, (c_void_p, c_int, c_char_p, c_size_t)),
+    "baro_tape_metric_find": (c_int, (c_void_p, c_int, c_char_p)),
     "baro_tape_limits": (c_void_p, (c_void_p,)),
-    "baro_limits_memory_bytes": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_char_p))),
-    "baro_limits_cores_ppm": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_char_p))),
-    "baro_limits_pids": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_char_p))),
+    "baro_limits_get": (c_int, (c_void_p, c_int, POINTER(c_uint64), POINTER(c_char_p))),
     "baro_rows_find": (c_int, (c_void_p, c_char_p)),
     "baro_columns_new": (c_int, (POINTER(c_void_p), c_void_p, c_int, c_char_p, POINTER(baro_error))),
     "baro_columns_free": (None, (c_void_p,)),
     "baro_columns_count": (c_size_t, (c_void_p,)),
     "baro_columns_get": (POINTER(baro_column), (c_void_p, c_size_t)),
     "baro_columns_names": (c_size_t, (c_void_p, c_int, POINTER(c_char_p), c_size_t)),
-    "baro_entity_attributes_text": (c_size_t, (c_void_p, c_char_p, c_size_t)),
+    "baro_row_attributes_text": (c_size_t, (c_void_p, c_char_p, c_size_t)),
     "baro_event_given_json": (c_size_t, (c_void_p, c_char_p, c_size_t)),
     "baro_sample_bounds_text": (c_size_t, (c_void_p, c_char_p, c_size_t)),
     "baro_previous_new": (c_int, (POINTER(c_void_p),)),
     "baro_previous_free": (None, (c_void_p,)),
-    "baro_previous_process": (c_int, (c_void_p, c_void_p, c_uint64, c_void_p, POINTER(c_double))),
-    "baro_previous_entity": (c_int, (c_void_p, c_void_p, c_uint64, c_void_p, POINTER(c_double))),
-    "baro_previous_sample": (c_int, (c_void_p, c_void_p, c_uint64, c_void_p, c_int, POINTER(c_double))),
+    "baro_previous_cores": (c_int, (c_void_p, c_void_p, c_uint64, c_void_p, POINTER(c_double))),
     "baro_previous_keep": (c_int, (c_void_p, c_void_p, c_int)),
     "baro_previous_kept": (c_void_p, (c_void_p,)),
-    "baro_previous_kept_process": (c_void_p, (c_void_p, c_void_p)),
-    "baro_previous_kept_entity": (c_void_p, (c_void_p, c_void_p)),
+    "baro_previous_row": (c_void_p, (c_void_p, c_void_p)),
     "baro_sample_columns": (c_size_t, (c_void_p, c_int, POINTER(c_int), c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)), POINTER(POINTER(c_uint8)))),
     "baro_tape_arrow": (c_int, (c_void_p, c_int, c_char_p, POINTER(baro_arrow_options), POINTER(ArrowArrayStream), POINTER(baro_error))),
     "baro_arrow_capsule_free": (None, (c_void_p,)),
     "baro_arrow_damage": (c_uint64, (POINTER(ArrowArrayStream),)),
-    "baro_process_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
-    "baro_job_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
-    "baro_host_rate": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
-    "baro_entity_rate": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_double))),
-    "baro_host_busy_ns": (c_int, (c_void_p, POINTER(c_uint64))),
-    "baro_cpu_busy_ns": (c_int, (c_void_p, POINTER(c_uint64))),
-    "baro_sample_sum": (c_int, (c_void_p, c_int, POINTER(baro_sum))),
-    "baro_metric_adds_up": (c_bool, (c_int,)),
-    "baro_interval_process_rate": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
-    "baro_interval_process_derived": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
-    "baro_interval_exit_derived": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
-    "baro_process_began_after": (c_bool, (c_void_p, c_void_p, c_uint64)),
-    "baro_process_begin_ns": (c_uint64, (c_void_p, c_uint64, c_uint64)),
+    "baro_interval_rate": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
+    "baro_interval_derived": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
     "baro_derived_count": (c_int, (c_int,)),
     "baro_derived_get": (POINTER(baro_derived), (c_int, c_int)),
-    "baro_derived_find": (c_int, (c_int, c_char_p, c_size_t)),
-    "baro_process_derived": (c_int, (c_void_p, c_void_p, c_int, POINTER(c_double))),
-    "baro_sample_derived": (c_int, (c_void_p, c_void_p, c_int, c_int, POINTER(c_double))),
-    "baro_entity_derived": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p, c_int, POINTER(c_double))),
+    "baro_derived_find": (c_int, (c_int, c_char_p)),
+    "baro_mark": (c_int, (c_char_p, c_char_p)),
+    "baro_phase_begin": (c_int, (c_char_p, c_char_p)),
+    "baro_phase_end": (c_int, (c_char_p, c_char_p)),
     "baro_runs_list": (c_int, (POINTER(c_void_p), c_uint, POINTER(baro_error))),
     "baro_runs_list_folder": (c_int, (POINTER(c_void_p), c_char_p, POINTER(baro_error))),
     "baro_runs_list_announced": (c_int, (POINTER(c_void_p), POINTER(baro_error))),
@@ -743,6 +720,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_runs_bytes": (c_uint64, (c_void_p, c_size_t)),
     "baro_runs_open": (c_int, (c_void_p, c_size_t, c_uint64, POINTER(c_void_p), POINTER(baro_error))),
     "baro_runs_resolve": (c_int, (c_char_p, c_char_p, c_size_t, POINTER(baro_error))),
+    "baro_tape_open_named": (c_int, (POINTER(c_void_p), c_char_p, POINTER(baro_error))),
     "baro_runs_remove": (c_int, (c_char_p, c_uint, POINTER(baro_error))),
     "baro_tape_read_end": (c_int, (c_void_p, POINTER(baro_tape_end), POINTER(baro_error))),
     "baro_series_new": (c_int, (POINTER(c_void_p), c_uint64, c_uint64, c_size_t, POINTER(baro_error))),
@@ -766,6 +744,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_summary_fact_count": (c_int, ()),
     "baro_summary_fact": (POINTER(baro_fact), (c_int,)),
     "baro_summary_fact_find": (c_int, (c_char_p, c_char_p)),
+    "baro_summary_key": (c_int, (c_int,)),
     "baro_value_mark": (c_char_p, (c_uint, c_int)),
     "baro_summary_rows": (c_size_t, (c_void_p, c_int)),
     "baro_summary_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
@@ -799,4 +778,5 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_verdicts_add_tape": (c_int, (c_void_p, c_void_p, c_void_p, POINTER(baro_error))),
     "baro_verdicts_finish": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
     "baro_version": (c_char_p, ()),
+    "baro_version_check": (c_bool, (c_int, c_int, c_int)),
 }

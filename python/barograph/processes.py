@@ -48,15 +48,15 @@ class ProcessOfTape:
 class _Reader:
     """Reads the same metrics of many processes, in one call for each."""
 
-    def __init__(self, kind: int, names: tuple[str, ...], function: Any) -> None:
-        self._names, self._function = names, function
-        found = [lib.baro_metric_find(kind, n.encode(), len(n)) for n in names]
+    def __init__(self, kind: int, names: tuple[str, ...]) -> None:
+        self._names = names
+        found = [lib.baro_metric_find(kind, n.encode()) for n in names]
         self._ids = (ctypes.c_int * len(names))(*found)
         self._values = (ctypes.c_uint64 * len(names))()
         self._absent = (ctypes.c_uint8 * len(names))()
 
     def __call__(self, pointer: int) -> dict[str, Whole | Absent]:
-        self._function(pointer, self._ids, len(self._names), self._values, self._absent)
+        lib.baro_row_values(pointer, self._ids, len(self._names), self._values, self._absent)
         return {
             n: absent(self._absent[i], n) if self._absent[i] else Whole(self._values[i])
             for i, n in enumerate(self._names)
@@ -64,22 +64,22 @@ class _Reader:
 
 
 def _take_sample(sample: int, header: int, found: dict[int, ProcessOfTape], read: _Reader) -> None:
-    i, count = 0, lib.baro_sample_count(sample)
+    i, count = 0, lib.baro_sample_rows(sample, _abi.BARO_KIND_PROCESS)
     while True:
         i = lib.baro_sample_next_changed(sample, i)
         if i >= count:
             return
-        p = lib.baro_sample_process(sample, i)
+        p = lib.baro_sample_row(sample, _abi.BARO_KIND_PROCESS, i)
         i += 1
-        number = lib.baro_process_id(p)
+        number = lib.baro_row_id(p)
         one = found.get(number)
         if one is None:
             one = found[number] = ProcessOfTape()
-            one.id, one.pid = number, lib.baro_process_pid(p)
-            one.start_ticks = lib.baro_process_start_ticks(p)
-            one.begin_ns = lib.baro_process_begin_ns(header, one.start_ticks, lib.baro_process_first_ns(p))
-        one.ppid, one.name = lib.baro_process_ppid(p), text(lib.baro_process_name(p))
-        line = lib.baro_process_cmdline(p)
+            one.id, one.pid = number, lib.baro_row_pid(p)
+            one.start_ticks = lib.baro_row_start_ticks(p)
+            one.begin_ns = lib.baro_row_begin_ns(header, p)
+        one.ppid, one.name = lib.baro_row_ppid(p), text(lib.baro_row_name(p))
+        line = lib.baro_row_cmdline(p)
         one.cmdline = None if line is None else text(line)
         values = read(p)
         # A fork begins with its parent's peak; the kernel's mark of a living process is the higher of the two otherwise.
@@ -90,19 +90,19 @@ def _take_sample(sample: int, header: int, found: dict[int, ProcessOfTape], read
 
 
 def _take_exit(e: int, header: int, found: dict[int, ProcessOfTape], read: _Reader) -> None:
-    number = lib.baro_exit_id(e)
+    number = lib.baro_row_id(e)
     one = found.get(number)
     if one is None:
         one = found[number] = ProcessOfTape()
-        one.id, one.pid = number, lib.baro_exit_pid(e)
-        one.start_ticks = lib.baro_exit_start_ticks(e)
-    one.end_ns = lib.baro_exit_t_ns(e)
+        one.id, one.pid = number, lib.baro_row_pid(e)
+        one.start_ticks = lib.baro_row_start_ticks(e)
+    one.end_ns = lib.baro_row_end_ns(e)
     if not one.begin_ns:
-        one.begin_ns = lib.baro_process_begin_ns(header, one.start_ticks, one.end_ns)
-    one.ppid, one.name = lib.baro_exit_ppid(e), text(lib.baro_exit_name(e))
-    line = lib.baro_exit_cmdline(e)
+        one.begin_ns = lib.baro_row_begin_ns(header, e)
+    one.ppid, one.name = lib.baro_row_ppid(e), text(lib.baro_row_name(e))
+    line = lib.baro_row_cmdline(e)
     one.cmdline = one.cmdline if line is None else text(line)
-    bounded = lib.baro_exit_source_of(e) in _BOUNDS
+    bounded = lib.baro_row_exit_source(e) in _BOUNDS
     for name, value in read(e).items():
         if isinstance(value, Whole):
             value.flags = LOWER_BOUND if bounded else 0
@@ -112,7 +112,7 @@ def _take_exit(e: int, header: int, found: dict[int, ProcessOfTape], read: _Read
         else:
             getattr(one, name).flags = LOWER_BOUND
     status = ctypes.c_int()
-    reason = lib.baro_exit_status(e, ctypes.byref(status))
+    reason = lib.baro_row_status(e, ctypes.byref(status))
     number = status.value
     one.returncode = absent(reason, "returncode") if reason else -(number & 0x7F) if number & 0x7F else number >> 8 & 0xFF
 
@@ -121,8 +121,8 @@ def processes_of(tape: Tape) -> list[ProcessOfTape]:
     cursor = tape._cursor()
     record = _abi.baro_record()
     found: dict[int, ProcessOfTape] = {}
-    of_process = _Reader(_abi.BARO_KIND_PROCESS, _METRICS, lib.baro_process_values)
-    of_exit = _Reader(_abi.BARO_KIND_EXIT, _AT_EXIT, lib.baro_exit_values)
+    of_process = _Reader(_abi.BARO_KIND_PROCESS, _METRICS)
+    of_exit = _Reader(_abi.BARO_KIND_EXIT, _AT_EXIT)
     with cursor.handle.lock:
         pointer = cursor.handle.pointer
         header = lib.baro_tape_header(pointer)

@@ -63,43 +63,43 @@ class Process(Values):
         self._owner, self._registry = sample._handle, sample._registry
 
     def _read(self, metric: int, ret: Any) -> int:
-        return int(lib.baro_process_value(self._pointer, metric, ret))
+        return int(lib.baro_row_value(self._pointer, metric, ret))
 
     @property
     def id(self) -> int:
         """Tells it from all other processes of the tape."""
-        return int(lib.baro_process_id(self._pointer))
+        return int(lib.baro_row_id(self._pointer))
 
     @property
     def pid(self) -> int:
-        return int(lib.baro_process_pid(self._pointer))
+        return int(lib.baro_row_pid(self._pointer))
 
     @property
     def start_ticks(self) -> int:
-        return int(lib.baro_process_start_ticks(self._pointer))
+        return int(lib.baro_row_start_ticks(self._pointer))
 
     @property
     def ppid(self) -> int:
-        return int(lib.baro_process_ppid(self._pointer))
+        return int(lib.baro_row_ppid(self._pointer))
 
     @property
     def uid(self) -> int | None:
-        uid = lib.baro_process_uid(self._pointer)
+        uid = lib.baro_row_uid(self._pointer)
         return None if uid == _NO_USER else int(uid)
 
     @property
     def name(self) -> str:
-        return text(lib.baro_process_name(self._pointer))
+        return text(lib.baro_row_name(self._pointer))
 
     @property
     def cmdline(self) -> str | None:
         """Its command line, quoted as a shell needs it and without secrets; None if it is not known."""
-        line = lib.baro_process_cmdline(self._pointer)
+        line = lib.baro_row_cmdline(self._pointer)
         return None if line is None else text(line)
 
     @property
     def origin(self) -> str:
-        return text(lib.baro_origin_name(lib.baro_process_origin(self._pointer)))
+        return text(lib.baro_origin_name(lib.baro_row_origin(self._pointer)))
 
     def __repr__(self) -> str:
         return f"<Process {self.pid} {self.name}>"
@@ -113,25 +113,25 @@ class Entity(Values):
         self._owner, self._registry = sample._handle, sample._registry
 
     def _read(self, metric: int, ret: Any) -> int:
-        return int(lib.baro_entity_value(self._pointer, metric, ret))
+        return int(lib.baro_row_value(self._pointer, metric, ret))
 
     @property
     def id(self) -> int:
-        return int(lib.baro_entity_id(self._pointer))
+        return int(lib.baro_row_id(self._pointer))
 
     @property
     def name(self) -> str:
-        return text(lib.baro_entity_name(self._pointer))
+        return text(lib.baro_row_name(self._pointer))
 
     @property
     def label(self) -> str:
-        return text(lib.baro_entity_label(self._pointer))
+        return text(lib.baro_row_label(self._pointer))
 
     @property
     def attributes(self) -> dict[str, Any]:
         row, found = _abi.baro_attribute(), {}
-        for i in range(lib.baro_entity_attribute_count(self._pointer)):
-            if lib.baro_entity_attribute(self._pointer, i, ctypes.byref(row)) == 0:
+        for i in range(lib.baro_row_attribute_count(self._pointer)):
+            if lib.baro_row_attribute(self._pointer, i, ctypes.byref(row)) == 0:
                 found[text(row.name)] = attribute(row)
         return found
 
@@ -142,12 +142,12 @@ class Entity(Values):
 class _One(Values):
     """The job, the machine or the recorder at one instant."""
 
-    def __init__(self, sample: Sample, kind: int, function: Any) -> None:
-        self._sample, self._kind, self._function = sample, kind, function
+    def __init__(self, sample: Sample, kind: int) -> None:
+        self._sample, self._kind = sample, kind
         self._owner, self._registry = sample._handle, sample._registry
 
     def _read(self, metric: int, ret: Any) -> int:
-        return int(self._function(self._sample._handle.pointer, metric, ret))
+        return int(lib.baro_row_value(self._sample._row(self._kind), metric, ret))
 
 
 class Sample:
@@ -177,23 +177,29 @@ class Sample:
         """Nanoseconds since 1970, UTC."""
         return self._start_ns + self.t_ns
 
+    def _row(self, kind: int, i: int = 0) -> int | None:
+        row: int | None = lib.baro_sample_row(self._handle.pointer, kind, i)
+        return row
+
+    def _rows(self, kind: int) -> int:
+        return int(lib.baro_sample_rows(self._handle.pointer, kind))
+
     @property
     def job(self) -> Values:
-        return _One(self, _JOB, lib.baro_sample_job)
+        return _One(self, _JOB)
 
     @property
     def host(self) -> Values:
-        return _One(self, _HOST, lib.baro_sample_host)
+        return _One(self, _HOST)
 
     @property
     def recorder(self) -> Values:
-        return _One(self, _RECORDER, lib.baro_sample_recorder)
+        return _One(self, _RECORDER)
 
     @property
     def processes(self) -> list[Process]:
         """The living processes; parents before their children."""
-        pointer = self._handle.pointer
-        return [Process(self, lib.baro_sample_process(pointer, i)) for i in range(lib.baro_sample_count(pointer))]
+        return [Process(self, self._row(_PROCESS, i)) for i in range(self._rows(_PROCESS))]
 
     def process(self, pid: int) -> Process | None:
         found = lib.baro_sample_find(self._handle.pointer, pid, 0)
@@ -202,26 +208,25 @@ class Sample:
     def entities(self, kind: str) -> list[Entity]:
         """Those of a kind: "cpu", "disk", "fs", "net", "cgroup", "task", ..."""
         number = self._registry.kind(kind)
-        pointer = self._handle.pointer
-        count = lib.baro_sample_entity_count(pointer, number) if number >= 0 else 0
-        return [Entity(self, number, lib.baro_sample_entity(pointer, number, i)) for i in range(count)]
+        count = self._rows(number) if number > _HOST else 0
+        return [Entity(self, number, self._row(number, i)) for i in range(count)]
 
     def sum(self, metric: str) -> Value:
         """Adds up a metric over the living processes: rss_bytes, pss_bytes, threads, ..."""
         row = self._registry.of(_PROCESS).get(metric)
         if row is None:
             raise AttributeError(f"processes have no metric {metric}")
-        found = _abi.baro_sum()
-        reason = lib.baro_sample_sum(self._handle.pointer, row.id, ctypes.byref(found))
+        found, lacking = ctypes.c_uint64(), ctypes.c_size_t()
+        reason = lib.baro_sample_sum(self._handle.pointer, row.id, ctypes.byref(found), ctypes.byref(lacking))
         if reason:
             return absent(reason, metric)
         value = row.value(found.value)
-        if found.covered < found.members and isinstance(value, (Whole, Real)):
+        if lacking.value and isinstance(value, (Whole, Real)):
             value.flags = _abi.BARO_VALUE_LOWER_BOUND
         return value
 
     def __repr__(self) -> str:
-        return f"<Sample at {self.t:.3f} s, {lib.baro_sample_count(self._handle.pointer)} processes>"
+        return f"<Sample at {self.t:.3f} s, {self._rows(_PROCESS)} processes>"
 
 
 class Now:
@@ -232,15 +237,13 @@ class Now:
 
     def rate(self, derived: str, kind: int = _JOB) -> Real | Absent:
         """A derived metric of the job, such as io_read_bytes_per_second."""
-        number = lib.baro_derived_find(kind, derived.encode(), len(derived.encode()))
+        number = lib.baro_derived_find(kind, derived.encode())
         if number < 0:
             raise AttributeError(f"there is no derived metric {derived}")
         if self.before is None:
             return Absent("not yet", derived)
         value = ctypes.c_double()
-        reason = lib.baro_sample_derived(
-            self.before._handle.pointer, self.sample._handle.pointer, kind, number, ctypes.byref(value)
-        )
+        reason = lib.baro_row_derived(self.before._row(kind), self.sample._row(kind), number, ctypes.byref(value))
         return absent(reason, derived) if reason else Real(value.value)
 
     @property
@@ -278,15 +281,15 @@ class Exit(Values):
     _kind = _EXIT
 
     def __init__(self, borrowed: int, registry: Registry) -> None:
-        self._owner = self._handle = Handle(make(lib.baro_exit_copy, borrowed, NEW), lib.baro_exit_free, "the exit")
+        self._owner = self._handle = Handle(make(lib.baro_row_copy, borrowed, NEW), lib.baro_row_free, "the exit")
         self._registry = registry
 
     def _read(self, metric: int, ret: Any) -> int:
-        return int(lib.baro_exit_value(self._handle.pointer, metric, ret))
+        return int(lib.baro_row_value(self._handle.pointer, metric, ret))
 
     @property
     def t_ns(self) -> int:
-        return int(lib.baro_exit_t_ns(self._handle.pointer))
+        return int(lib.baro_row_end_ns(self._handle.pointer))
 
     @property
     def t(self) -> float:
@@ -294,39 +297,39 @@ class Exit(Values):
 
     @property
     def id(self) -> int:
-        return int(lib.baro_exit_id(self._handle.pointer))
+        return int(lib.baro_row_id(self._handle.pointer))
 
     @property
     def pid(self) -> int:
-        return int(lib.baro_exit_pid(self._handle.pointer))
+        return int(lib.baro_row_pid(self._handle.pointer))
 
     @property
     def start_ticks(self) -> int:
-        return int(lib.baro_exit_start_ticks(self._handle.pointer))
+        return int(lib.baro_row_start_ticks(self._handle.pointer))
 
     @property
     def ppid(self) -> int:
-        return int(lib.baro_exit_ppid(self._handle.pointer))
+        return int(lib.baro_row_ppid(self._handle.pointer))
 
     @property
     def name(self) -> str:
-        return text(lib.baro_exit_name(self._handle.pointer))
+        return text(lib.baro_row_name(self._handle.pointer))
 
     @property
     def cmdline(self) -> str | None:
-        line = lib.baro_exit_cmdline(self._handle.pointer)
+        line = lib.baro_row_cmdline(self._handle.pointer)
         return None if line is None else text(line)
 
     @property
     def source(self) -> str:
         """Where the values come from: "wait4", "taskstats", "perf", "zombie", "event" or "last_sample"."""
-        return text(lib.baro_exit_source_name(lib.baro_exit_source_of(self._handle.pointer)))
+        return text(lib.baro_exit_source_name(lib.baro_row_exit_source(self._handle.pointer)))
 
     @property
     def wait_status(self) -> int | Absent:
         """As wait4(2) gives it."""
         status = ctypes.c_int()
-        reason = lib.baro_exit_status(self._handle.pointer, ctypes.byref(status))
+        reason = lib.baro_row_status(self._handle.pointer, ctypes.byref(status))
         return absent(reason, "wait_status") if reason else status.value
 
     @property
@@ -379,17 +382,17 @@ class Limits:
 
     def __init__(self, borrowed: int, t_ns: int) -> None:
         self.t_ns = t_ns
-        memory, self.memory_source = self._read(lib.baro_limits_memory_bytes, borrowed, "memory_bytes")
-        cores, self.cores_source = self._read(lib.baro_limits_cores_ppm, borrowed, "cores")
-        pids, self.pids_source = self._read(lib.baro_limits_pids, borrowed, "pids")
+        memory, self.memory_source = self._read(_abi.BARO_LIMIT_MEMORY, borrowed, "memory_bytes")
+        cores, self.cores_source = self._read(_abi.BARO_LIMIT_CORES, borrowed, "cores")
+        pids, self.pids_source = self._read(_abi.BARO_LIMIT_PIDS, borrowed, "pids")
         self.memory_bytes: int | Absent = memory
         self.cores: float | Absent = cores if isinstance(cores, Absent) else cores / 1e6
         self.pids: int | Absent = pids
 
     @staticmethod
-    def _read(function: Any, borrowed: int, name: str) -> tuple[int | Absent, str]:
+    def _read(which: int, borrowed: int, name: str) -> tuple[int | Absent, str]:
         value, source = ctypes.c_uint64(), ctypes.c_char_p()
-        reason = function(borrowed, ctypes.byref(value), ctypes.byref(source))
+        reason = lib.baro_limits_get(borrowed, which, ctypes.byref(value), ctypes.byref(source))
         return (absent(reason, name) if reason else value.value), text(source.value)
 
     @property

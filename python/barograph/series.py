@@ -61,7 +61,7 @@ def _add(series: int, registry: Registry, kind: int, metric: str, entity: str | 
     """Adds the curve of a metric, by its name with or without its unit."""
     encoded = metric.encode()
     named = None if entity is None else raw(entity)
-    derived = lib.baro_derived_find(kind, encoded, len(encoded))
+    derived = lib.baro_derived_find(kind, encoded)
     if derived >= 0:
         row = lib.baro_derived_get(kind, derived).contents
         return call(lib.baro_series_add_derived, series, kind, 0, named, derived), text(row.unit)

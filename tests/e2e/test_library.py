@@ -66,6 +66,7 @@ def example(library, tmp_path_factory):
         assert done.returncode == status, done.stderr
         return done.stdout if status == 0 else done.stderr
 
+    run.where = where
     return run
 
 
@@ -189,24 +190,18 @@ def functions(library):
         ("baro_tape_next", i, p, ctypes.POINTER(Record), p),
         ("baro_tape_close", None, p),
         ("baro_kind_find", i, ctypes.c_char_p),
-        ("baro_derived_find", i, i, ctypes.c_char_p, size),
+        ("baro_derived_find", i, i, ctypes.c_char_p),
         ("baro_absent_name", ctypes.c_char_p, i),
         ("baro_sample_copy", i, p, ctypes.POINTER(p), p),
         ("baro_sample_free", None, p),
         ("baro_sample_t_ns", ctypes.c_uint64, p),
-        ("baro_sample_host_ns", i, p, u64),
-        ("baro_sample_count", size, p),
-        ("baro_sample_process", p, p, size),
-        ("baro_sample_find_id", p, p, ctypes.c_uint32),
-        ("baro_process_id", ctypes.c_uint32, p),
-        ("baro_process_pid", i, p),
-        ("baro_sample_entities_ns", i, p, i, u64),
-        ("baro_sample_entity_count", size, p, i),
-        ("baro_sample_entity", p, p, i, size),
-        ("baro_entity_id", ctypes.c_uint32, p),
-        ("baro_process_derived", i, p, p, i, real),
-        ("baro_sample_derived", i, p, p, i, i, real),
-        ("baro_entity_derived", i, p, p, p, p, i, real),
+        ("baro_sample_read_ns", i, p, i, u64),
+        ("baro_sample_rows", size, p, i),
+        ("baro_sample_row", p, p, i, size),
+        ("baro_sample_find_id", p, p, i, ctypes.c_uint32),
+        ("baro_row_id", ctypes.c_uint32, p),
+        ("baro_row_pid", i, p),
+        ("baro_row_derived", i, p, p, i, real),
     ):
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
@@ -215,23 +210,16 @@ def functions(library):
 
 def derived_of(lib, kind, number, before, now):
     """Yields (time, names, how to call for derived metric i, or None in the first row) for each row of a sample."""
-    read_ns = ctypes.c_uint64(lib.baro_sample_t_ns(now))
-    if kind == "process":
-        for process in (lib.baro_sample_process(now, i) for i in range(lib.baro_sample_count(now))):
-            old = before and lib.baro_sample_find_id(before, lib.baro_process_id(process))
-            yield read_ns.value, lib.baro_process_pid(process), old and (
-                lambda i, v, old=old, process=process: lib.baro_process_derived(old, process, i, v))
-    elif kind in ("job", "host"):
-        if kind == "job" or lib.baro_sample_host_ns(now, read_ns) == 0:
-            yield read_ns.value, None, before and (
-                lambda i, v: lib.baro_sample_derived(before, now, number, i, v))
-    elif lib.baro_sample_entities_ns(now, number, read_ns) == 0:
-        for entity in (lib.baro_sample_entity(now, number, i) for i in range(lib.baro_sample_entity_count(now, number))):
-            places = range(lib.baro_sample_entity_count(before, number)) if before else ()
-            old = {lib.baro_entity_id(e): e for e in (lib.baro_sample_entity(before, number, i) for i in places)}.get(
-                lib.baro_entity_id(entity))
-            yield read_ns.value, lib.baro_entity_id(entity), old and (
-                lambda i, v, old=old, entity=entity: lib.baro_entity_derived(before, old, now, entity, i, v))
+    read_ns = ctypes.c_uint64()
+    if lib.baro_sample_read_ns(now, number, read_ns) != 0:
+        return
+    for row in (lib.baro_sample_row(now, number, i) for i in range(lib.baro_sample_rows(now, number))):
+        who = {"process": lib.baro_row_pid, "job": lambda row: None, "host": lambda row: None}.get(kind, lib.baro_row_id)(row)
+        if kind in ("job", "host"):
+            old = before and lib.baro_sample_row(before, number, 0)
+        else:
+            old = before and lib.baro_sample_find_id(before, number, lib.baro_row_id(row))
+        yield read_ns.value, who, old and (lambda i, v, old=old, row=row: lib.baro_row_derived(old, row, i, v))
 
 
 def derived_rows(lib, path, kind, names):
@@ -239,7 +227,7 @@ def derived_rows(lib, path, kind, names):
     """
     tape, record, before, rows, v = ctypes.c_void_p(), Record(), None, [], ctypes.c_double()
     number = lib.baro_kind_find(kind.encode())
-    which = {name: lib.baro_derived_find(number, name.encode(), len(name)) for name in names}
+    which = {name: lib.baro_derived_find(number, name.encode()) for name in names}
     assert lib.baro_tape_open(ctypes.byref(tape), str(path).encode(), None) == 0
     while lib.baro_tape_next(tape, ctypes.byref(record), None) > 0:
         if record.kind != 1:
@@ -327,3 +315,80 @@ def test_python(run, recorded, example):
 @pytest.mark.parametrize("name", ["heaviest.c", "facts.c", "curve.c", "dump.cc", "job_csv.py"])
 def test_error_messages_of_examples(example, work, name):
     assert "No such file" in example(name, work / "no.baro", status=1)
+
+
+def test_push_resumes(run, recorded, example, tmp_path):
+    """Stopped anywhere and started anew, the pusher prints what it would have printed in one go."""
+    whole = example("push.c", recorded, tmp_path / "whole").splitlines()
+    position = (tmp_path / "whole").read_text()
+    assert example("push.c", recorded, tmp_path / "whole") == ""  # nothing is new
+    assert (tmp_path / "whole").read_text() == position
+    samples = len(run.export(recorded, "job"))
+    assert len([line for line in whole if " job " in line]) == samples
+    block = position.rsplit(":", 1)[0]
+    for behind in (0, 1, int(position.rsplit(":", 1)[1]) // 2):
+        (tmp_path / "part").write_text(f"{block}:{behind}")
+        rest = example("push.c", recorded, tmp_path / "part").splitlines()
+        assert rest == whole[len(whole) - len(rest):] and (tmp_path / "part").read_text() == position
+    (tmp_path / "part").write_text("nonsense")
+    example("push.c", recorded, tmp_path / "part", status=1)
+
+
+def test_push_resumes_in_segments(run, tape, example, tmp_path):
+    """Positions say in which segment they are: from each of them to the end, and from one that was removed."""
+    folder = tape.with_name("kept")
+    job = "for i in 1 2 3 4 5 6; do sleep 0.4; done"
+    run("run", "-q", "-o", folder, "--keep", "10s", "-i", "20ms", "--", "sh", "-c", job, status=0)
+    segments = sorted(folder.glob("*.baro"))
+    assert len(segments) > 1
+    whole = example("push.c", folder, tmp_path / "whole").splitlines()
+    position = (tmp_path / "whole").read_text()
+    segment, block, count = map(int, position.split(":"))
+    assert segment == len(segments) and len(whole) > 10
+    for behind in {0, count // 2, count}:
+        (tmp_path / "part").write_text(f"{segment}:{block}:{behind}")
+        rest = example("push.c", folder, tmp_path / "part").splitlines()
+        assert rest == whole[len(whole) - len(rest):] and (tmp_path / "part").read_text() == position
+    segments[0].unlink()  # all that is left follows
+    left = example("push.c", folder, tmp_path / "left").splitlines()
+    (tmp_path / "part").write_text("1:500:3")
+    assert example("push.c", folder, tmp_path / "part").splitlines() == left
+    assert 0 < len(left) < len(whole) and left == whole[len(whole) - len(left):]
+
+
+def test_follow(run, recorded, example):
+    lines = example("follow.c", recorded).splitlines()
+    rows = run.export(recorded, "job")
+    assert len(lines) == len(rows)
+    assert [line.split()[0] for line in lines] == [f"{row['t_ns'] / 1e9:.2f}" for row in rows]
+    assert any("cores" in line for line in lines) and any("MB" in line for line in lines)
+
+
+def test_diff(recorded, tape, run, example):
+    assert example("diff.c", recorded, recorded) == ""
+    other = run.record(tape.with_name("other.baro"), "true")
+    names = [line.split()[0] for line in example("diff.c", recorded, other).splitlines()]
+    assert "job[0].cpu_ns" in names
+
+
+def test_marks_from_c(run, tape, example):
+    """In a real recorded job: the phases with their attributes, and nothing outside of one."""
+    example("marks.c")  # not within a recording: nothing happens
+    path = run.record(tape, [str(example.where / "marks")])
+    argv = ["export", "-e", "event", "-F", "jsonl", "-c", "event,attributes", path]
+    events = [json.loads(line) for line in run(*argv, status=0).stdout.splitlines()]
+    told = [e["event"] for e in events if e["event"] in ("mark", "phase_begin", "phase_end")]
+    assert told == ["mark"] + 3 * ["phase_begin", "phase_end"]
+    given = [e["attributes"] if isinstance(e["attributes"], dict) else json.loads(e["attributes"] or "{}") for e in events]
+    assert [g["epoch"] for g in given if "epoch" in g] == [1, 2, 3]
+    assert [g["loss"] for g in given if "loss" in g] == [0.5, 0.25, 0.125]
+
+
+def test_marks_write_to_no_other_file(example, tmp_path, monkeypatch):
+    """The variable may name anything: a file that no recorder reads stays as it is."""
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    for value in (str(mine), str(tmp_path), "/dev/null", "", str(tmp_path / "none")):
+        monkeypatch.setenv("BARO_EVENTS", value)
+        example("marks.c")
+    assert mine.read_text() == "mine" and sorted(tmp_path.iterdir()) == [mine]

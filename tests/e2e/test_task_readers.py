@@ -188,9 +188,9 @@ class Library:
             ("baro_tape_at", i, [p, u64, i, p, p]),
             ("baro_tape_range", i, [p, p, p, p]),
             ("baro_sample_free", None, [p]),
-            ("baro_sample_entity", p, [p, i, ctypes.c_size_t]),
-            ("baro_entity_value", i, [p, i, p]),
-            ("baro_metric_find", i, [i, ctypes.c_char_p, ctypes.c_size_t]),
+            ("baro_sample_row", p, [p, i, ctypes.c_size_t]),
+            ("baro_row_value", i, [p, i, p]),
+            ("baro_metric_find", i, [i, ctypes.c_char_p]),
             ("baro_kind_find", i, [ctypes.c_char_p]),
             ("baro_series_new", i, [p, u64, u64, ctypes.c_size_t, p]),
             ("baro_series_add_value", i, [p, i, ctypes.c_uint32, ctypes.c_char_p, i, p]),
@@ -213,15 +213,15 @@ class Library:
         lib, tape, sample, value = self.lib, self.open(path), ctypes.c_void_p(), ctypes.c_uint64()
         found = lib.baro_tape_at(tape, t_ns, how, ctypes.byref(sample), None)
         if found == 1:
-            entity = lib.baro_sample_entity(sample, self.KIND, row)
-            assert lib.baro_entity_value(entity, self.metric(metric), ctypes.byref(value)) == 0
+            entity = lib.baro_sample_row(sample, self.KIND, row)
+            assert lib.baro_row_value(entity, self.metric(metric), ctypes.byref(value)) == 0
             lib.baro_sample_free(sample)
         lib.baro_tape_close(tape)
         assert found >= 0
         return value.value if found else None
 
     def metric(self, name):
-        return self.lib.baro_metric_find(self.KIND, name, len(name))
+        return self.lib.baro_metric_find(self.KIND, name)
 
     def most(self, path, task, metric):
         lib, tape, series = self.lib, self.open(path), ctypes.c_void_p()

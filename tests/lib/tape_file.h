@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "baro/tape.h"
+#include "libbaro/sample/row.h"
 #include "libbaro/tape/create.h"
 #include "recorder/writer/writer.h"
 #include "tape_world.h"
@@ -71,7 +72,7 @@ static inline bool same_as(const struct item *item, const struct baro_record *r,
     if (r->kind == BARO_RECORD_SAMPLE)
         s = snapshot_sample(r->u.sample, with_cmdline);
     else if (r->kind == BARO_RECORD_EXIT)
-        s = snapshot_exit(r->u.exit);
+        s = snapshot_exit(row_exit(r->u.exit));
     else
         s = snapshot_event(r->u.event);
     bool same = snapshot_equal(&s, with_cmdline || r->kind != BARO_RECORD_SAMPLE ? &item->whole : &item->no_cmdline);

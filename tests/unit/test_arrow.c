@@ -166,13 +166,14 @@ static void test_values(void **state)
     for (int i = 0; i < 5; i++)
         assert_int_equal(a.children[i]->length, a.length);
     while (baro_tape_next(tape, &r, NULL) > 0) {
-        for (size_t i = 0; r.kind == BARO_RECORD_SAMPLE && i < baro_sample_count(r.u.sample); i++, row++) {
-            const struct baro_process *p = baro_sample_process(r.u.sample, i);
+        for (size_t i = 0; r.kind == BARO_RECORD_SAMPLE && i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS);
+             i++, row++) {
+            const struct baro_row *p = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i);
             uint64_t cpu = 0;
-            int absent = baro_process_value(p, baro_metric_find(BARO_KIND_PROCESS, "cpu", 3), &cpu);
+            int absent = baro_row_value(p, baro_metric_find(BARO_KIND_PROCESS, "cpu"), &cpu);
             nulls += absent != BARO_PRESENT;
             assert_int_equal(((const int64_t *)data(a.children[0]))[row], r.t_ns);
-            assert_int_equal(((const int32_t *)data(a.children[1]))[row], baro_process_pid(p));
+            assert_int_equal(((const int32_t *)data(a.children[1]))[row], baro_row_pid(p));
             assert_int_equal(is_valid(a.children[2], row), absent == BARO_PRESENT);
             assert_int_equal(((const uint64_t *)data(a.children[2]))[row], cpu);
             const char *name = text(a.children[3], row, room);

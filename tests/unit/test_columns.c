@@ -27,11 +27,11 @@ static struct baro_tape *open_tape(const char *name)
 static int value_of(const struct baro_sample *s, int kind, size_t row, int metric, uint64_t *ret)
 {
     switch (kind) {
-    case BARO_KIND_PROCESS: return baro_process_value(baro_sample_process(s, row), metric, ret);
-    case BARO_KIND_JOB: return baro_sample_job(s, metric, ret);
-    case BARO_KIND_RECORDER: return baro_sample_recorder(s, metric, ret);
-    case BARO_KIND_HOST: return baro_sample_host(s, metric, ret);
-    default: return baro_entity_value(baro_sample_entity(s, kind, row), metric, ret);
+    case BARO_KIND_PROCESS: return baro_row_value(baro_sample_row(s, BARO_KIND_PROCESS, row), metric, ret);
+    case BARO_KIND_JOB: return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric, ret);
+    case BARO_KIND_RECORDER: return baro_row_value(baro_sample_row(s, BARO_KIND_RECORDER, 0), metric, ret);
+    case BARO_KIND_HOST: return baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), metric, ret);
+    default: return baro_row_value(baro_sample_row(s, kind, row), metric, ret);
     }
 }
 
@@ -41,8 +41,8 @@ static size_t count_of(const struct baro_sample *s, int kind)
     if (kind == BARO_KIND_JOB || kind == BARO_KIND_RECORDER)
         return 1;
     if (kind == BARO_KIND_HOST)
-        return baro_sample_host_ns(s, &ns) == BARO_PRESENT;
-    return kind == BARO_KIND_PROCESS ? baro_sample_count(s) : baro_sample_entity_count(s, kind);
+        return baro_sample_read_ns(s, BARO_KIND_HOST, &ns) == BARO_PRESENT;
+    return kind == BARO_KIND_PROCESS ? baro_sample_rows(s, BARO_KIND_PROCESS) : baro_sample_rows(s, kind);
 }
 
 /* All metrics of a kind, ROWS at a time, are what the getters say. Returns how many rows there were. */
@@ -103,17 +103,17 @@ static void test_identities_of_a_sample(void **state)
         ;
     const struct baro_sample *s = r.u.sample;
     assert_int_equal(baro_sample_columns(s, BARO_KIND_PROCESS, columns, 6, 0, ROWS, values, reasons),
-                     baro_sample_count(s));
-    for (size_t i = 0; i < baro_sample_count(s); i++) {
-        const struct baro_process *p = baro_sample_process(s, i);
-        assert_int_equal(pid[i], baro_process_pid(p));
-        assert_int_equal(start[i], baro_process_start_ticks(p));
-        assert_int_equal(ppid[i], baro_process_ppid(p));
-        assert_int_equal(id[i], baro_process_id(p));
+                     baro_sample_rows(s, BARO_KIND_PROCESS));
+    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
+        assert_int_equal(pid[i], baro_row_pid(p));
+        assert_int_equal(start[i], baro_row_start_ticks(p));
+        assert_int_equal(ppid[i], baro_row_ppid(p));
+        assert_int_equal(id[i], baro_row_id(p));
         assert_int_equal(name_absent[i], BARO_ABSENT_UNKNOWN);
     }
     assert_int_equal(baro_sample_columns(s, BARO_KIND_PROCESS, columns, 6, 1, 1, values, NULL), 1);
-    assert_int_equal(pid[0], baro_process_pid(baro_sample_process(s, 1)));
+    assert_int_equal(pid[0], baro_row_pid(baro_sample_row(s, BARO_KIND_PROCESS, 1)));
     assert_int_equal(baro_sample_columns(s, BARO_KIND_PROCESS, columns, 6, 1000, 1, values, NULL), 0);
     assert_int_equal(baro_sample_columns(s, BARO_KIND_EXIT, columns, 6, 0, 1, values, NULL), 0);
     assert_int_equal(baro_sample_columns(s, 99, columns, 6, 0, 1, values, NULL), 0);

@@ -9,13 +9,13 @@
 #include <cmocka.h>
 
 #include "baro/interval.h"
-#include "libbaro/sample/sample.h"
+#include "libbaro/sample/row.h"
 
 #define SECOND 1000000000ull
 
 static int find(int kind, const char *name)
 {
-    int i = baro_derived_find(kind, name, strlen(name));
+    int i = baro_derived_find(kind, name);
     assert_true(i >= 0);
     return i;
 }
@@ -39,7 +39,7 @@ static void test_table(void **state)
             const struct baro_derived *d = baro_derived_get(kind, i);
             assert_int_equal(d->kind, kind);
             assert_int_equal(find(kind, d->name), i); /* no two have one name */
-            assert_int_equal(baro_metric_find(kind, d->name, strlen(d->name)), -1);
+            assert_int_equal(baro_metric_find(kind, d->name), -1);
             assert_true(d->help[0] && d->n_from >= 1 && !d->per == !d->n_per);
             check_counters(d, d->from, d->n_from);
             check_counters(d, d->per, d->n_per);
@@ -52,7 +52,7 @@ static void test_table(void **state)
     assert_int_equal(baro_derived_count(-1), 0);
     assert_int_equal(baro_derived_count(baro_kind_count()), 0);
     assert_null(baro_derived_get(baro_kind_count(), 0));
-    assert_int_equal(baro_derived_find(BARO_KIND_PROCESS, "cores", 4), -1); /* "core" */
+    assert_int_equal(baro_derived_find(BARO_KIND_PROCESS, "core"), -1);
 }
 
 /* The unit follows from the units of numerator and denominator. */
@@ -89,22 +89,22 @@ static void test_process(void **state)
     now.value[PROCESS_cpu] = 7 * SECOND + SECOND / 2;
     before.value[PROCESS_io_read] = 1000000;
     now.value[PROCESS_io_read] = 4000000;
-    assert_int_equal(baro_process_derived(&before, &now, cores, &v), 0);
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), cores, &v), 0);
     assert_true(v == 2);
     int io_read = find(BARO_KIND_PROCESS, "io_read_bytes_per_second");
-    assert_int_equal(baro_process_derived(&before, &now, io_read, &v), 0);
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), io_read, &v), 0);
     assert_true(v == 12000000);
 
     v = -1;
     now.absent[PROCESS_io_read] = BARO_ABSENT_DENIED;
     before.absent[PROCESS_io_read] = BARO_ABSENT_NOT_YET;
-    assert_int_equal(baro_process_derived(&before, &now, io_read, &v), BARO_ABSENT_DENIED); /* the later reason */
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), io_read, &v), BARO_ABSENT_DENIED); /* the later reason */
     now.absent[PROCESS_io_read] = BARO_PRESENT;
-    assert_int_equal(baro_process_derived(&before, &now, io_read, &v), BARO_ABSENT_NOT_YET);
-    assert_int_equal(baro_process_derived(&now, &before, cores, &v), BARO_ABSENT_UNKNOWN); /* it fell */
-    assert_int_equal(baro_process_derived(&now, &now, cores, &v), BARO_ABSENT_UNKNOWN);    /* no time passed */
-    assert_int_equal(baro_process_derived(&before, &now, -1, &v), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(baro_process_derived(&before, &now, baro_derived_count(BARO_KIND_PROCESS), &v),
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), io_read, &v), BARO_ABSENT_NOT_YET);
+    assert_int_equal(baro_row_derived(ROW(&now), ROW(&before), cores, &v), BARO_ABSENT_UNKNOWN); /* it fell */
+    assert_int_equal(baro_row_derived(ROW(&now), ROW(&now), cores, &v), BARO_ABSENT_UNKNOWN);    /* no time passed */
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), -1, &v), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), baro_derived_count(BARO_KIND_PROCESS), &v),
                      BARO_ABSENT_UNSUPPORTED);
     assert_true(v == -1); /* not changed */
 }
@@ -116,21 +116,36 @@ static void test_job_and_recorder(void **state)
     (void)state;
     now.job[JOB_cpu] = 3 * SECOND;
     now.self[RECORDER_cpu] = SECOND / 250; /* 4 ms in 2 s */
-    assert_int_equal(baro_sample_derived(&before, &now, BARO_KIND_JOB, find(BARO_KIND_JOB, "cores"), &v), 0);
+    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_JOB, 0),
+                                      baro_sample_row(&now, BARO_KIND_JOB, 0), find(BARO_KIND_JOB, "cores"), &v),
+                     0);
     assert_true(v == 1.5);
-    assert_int_equal(baro_sample_derived(&before, &now, BARO_KIND_RECORDER, find(BARO_KIND_RECORDER, "cores"), &v), 0);
+    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_RECORDER, 0),
+                                      baro_sample_row(&now, BARO_KIND_RECORDER, 0), find(BARO_KIND_RECORDER, "cores"),
+                                      &v),
+                     0);
     assert_true(v == 0.002);
     v = -1;
-    assert_int_equal(baro_sample_derived(&before, &now, BARO_KIND_PROCESS, 0, &v), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(baro_sample_derived(&before, &now, BARO_KIND_CPU, 0, &v), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(baro_sample_derived(&before, &now, BARO_KIND_HOST, 0, &v), BARO_ABSENT_UNKNOWN); /* never read */
+    const struct baro_row *job = baro_sample_row(&now, BARO_KIND_JOB, 0);
+    assert_int_equal(baro_row_derived(NULL, job, 0, &v), BARO_ABSENT_NOT_YET);
+    assert_int_equal(baro_row_derived(job, NULL, 0, &v), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_RECORDER, 0), job, 0, &v),
+                     BARO_ABSENT_UNKNOWN);
+    assert_int_equal(
+        baro_row_derived(baro_sample_row(&before, BARO_KIND_CPU, 0), baro_sample_row(&now, BARO_KIND_CPU, 0), 0, &v),
+        BARO_ABSENT_UNKNOWN); /* there is none */
+    assert_int_equal(
+        baro_row_derived(baro_sample_row(&before, BARO_KIND_HOST, 0), baro_sample_row(&now, BARO_KIND_HOST, 0), 0, &v),
+        BARO_ABSENT_UNKNOWN); /* never read */
     assert_true(v == -1);
 }
 
 static double host(const struct baro_sample *before, const struct baro_sample *now, const char *name)
 {
     double v = -1;
-    assert_int_equal(baro_sample_derived(before, now, BARO_KIND_HOST, find(BARO_KIND_HOST, name), &v), 0);
+    assert_int_equal(baro_row_derived(baro_sample_row(before, BARO_KIND_HOST, 0),
+                                      baro_sample_row(now, BARO_KIND_HOST, 0), find(BARO_KIND_HOST, name), &v),
+                     0);
     return v;
 }
 
@@ -165,21 +180,23 @@ static void test_host(void **state)
     /* Without idle time the total is not known, without user time the busy part is not known. */
     double v;
     now.host_absent[HOST_cpu_idle] = BARO_ABSENT_DENIED;
-    assert_int_equal(baro_sample_derived(&before, &now, BARO_KIND_HOST, find(BARO_KIND_HOST, "cpu_busy_ratio"), &v),
+    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_HOST, 0),
+                                      baro_sample_row(&now, BARO_KIND_HOST, 0), find(BARO_KIND_HOST, "cpu_busy_ratio"),
+                                      &v),
                      BARO_ABSENT_DENIED);
     now.host_absent[HOST_cpu_user] = BARO_ABSENT_TIMEOUT;
-    assert_int_equal(baro_sample_derived(&before, &now, BARO_KIND_HOST, find(BARO_KIND_HOST, "cores"), &v),
+    assert_int_equal(baro_row_derived(baro_sample_row(&before, BARO_KIND_HOST, 0),
+                                      baro_sample_row(&now, BARO_KIND_HOST, 0), find(BARO_KIND_HOST, "cores"), &v),
                      BARO_ABSENT_TIMEOUT);
 }
 
 /* A disk over 2 s: 4 reads that took 12 ms together, no write; requests under way for 0.5 s, 3 of them on average. */
 static void test_disk(void **state)
 {
-    struct baro_sample s0 = {.has_host = true, .host_ns = SECOND}, s1 = {.has_host = true, .host_ns = 3 * SECOND};
     uint64_t v0[DISK_MAX] = {0}, v1[DISK_MAX] = {0};
     uint8_t absent[DISK_MAX] = {0};
-    struct baro_entity before = {.id = 4, .kind = BARO_KIND_DISK, .value = v0, .absent = absent};
-    struct baro_entity now = {.id = 4, .kind = BARO_KIND_DISK, .value = v1, .absent = absent};
+    struct baro_entity before = {.id = 4, .kind = BARO_KIND_DISK, .value = v0, .absent = absent, .read_ns = SECOND};
+    struct baro_entity now = {.id = 4, .kind = BARO_KIND_DISK, .value = v1, .absent = absent, .read_ns = 3 * SECOND};
     static const struct {
         const char *name;
         double value;
@@ -200,17 +217,17 @@ static void test_disk(void **state)
     v1[DISK_queue_time] = 6 * SECOND;
     for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
         int id = find(BARO_KIND_DISK, expected[i].name);
-        assert_int_equal(baro_entity_derived(&s0, &before, &s1, &now, id, &v), 0);
+        assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), id, &v), 0);
         assert_true(v == expected[i].value);
     }
     v = -1;
     int write_mean = find(BARO_KIND_DISK, "write_mean_ns");
-    assert_int_equal(baro_entity_derived(&s0, &before, &s1, &now, write_mean, &v), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), write_mean, &v), BARO_ABSENT_UNKNOWN);
     now.id = 5; /* another disk */
-    assert_int_equal(baro_entity_derived(&s0, &before, &s1, &now, 0, &v), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), 0, &v), BARO_ABSENT_UNKNOWN);
     now.id = 4;
-    s0.has_host = false;
-    assert_int_equal(baro_entity_derived(&s0, &before, &s1, &now, 0, &v), BARO_ABSENT_UNKNOWN);
+    now.read_ns = SECOND; /* it was not read since */
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), 0, &v), BARO_ABSENT_UNKNOWN);
     assert_true(v == -1);
 }
 
@@ -222,8 +239,8 @@ static void test_agrees_with_rates(void **state)
     (void)state;
     before.value[PROCESS_cpu] = 11;
     now.value[PROCESS_cpu] = 123456789;
-    assert_int_equal(baro_process_derived(&before, &now, find(BARO_KIND_PROCESS, "cores"), &derived), 0);
-    assert_int_equal(baro_process_rate(&before, &now, PROCESS_cpu, &rate), 0);
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), find(BARO_KIND_PROCESS, "cores"), &derived), 0);
+    assert_int_equal(baro_row_rate(ROW(&before), ROW(&now), PROCESS_cpu, &rate), 0);
     double difference = derived - rate / 1e9;
     assert_true(difference < 1e-12 && difference > -1e-12);
 }

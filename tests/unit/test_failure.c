@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "libbaro/sample/sample.h"
+#include "libbaro/sample/row.h"
 #include "libbaro/verdict/failure.h"
 
 #define COMMAND 100 /* pid of the job's command */
@@ -29,7 +29,7 @@ static void ended(struct failures *f, int pid, int ppid, double from, double to,
                           .status = status >= 0 ? status : 0,
                           .name = name};
     e.value[EXIT_elapsed] = SECONDS(to) - SECONDS(from);
-    failures_add(f, &e);
+    failures_add(f, ROW(&e));
 }
 
 static struct failures new_failures(void)
@@ -204,7 +204,7 @@ static void test_long_texts(void **state)
     for (size_t i = 0; i < sizeof(command) - 1; i += 3)
         memcpy(command + i, "\xe2\x82\xac", 3); /* euro signs */
     command[sizeof(command) - 1] = 0;
-    failures_add(&f, &e);
+    failures_add(&f, ROW(&e));
     for (int i = 199; i > 0; i--)
         ended(&f, 1000 + i, i == 1 ? COMMAND : 999 + i, 0, 1, STATUS(1), "sh");
     ended(&f, COMMAND, WRAPPER, 0, 1, STATUS(1), "sh");
@@ -232,7 +232,7 @@ static void test_lost_parent(void **state)
     ended(&f, 101, COMMAND, 0.1, 0.2, STATUS(1), "false");
     ended(&f, 102, 0, 0.3, 0.4, STATUS(1), "false");
     e.value[EXIT_elapsed] = SECONDS(1);
-    failures_add(&f, &e);
+    failures_add(&f, ROW(&e));
     ended(&f, COMMAND, WRAPPER, 0, 1.6, STATUS(1), "sh");
     assert_int_equal(why(&f)->n_before, 1);
     assert_true(why(&f)->before_is_bound);

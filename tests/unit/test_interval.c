@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "baro/interval.h"
-#include "libbaro/sample/sample.h"
+#include "libbaro/sample/row.h"
 
 #define SECOND 1000000000ull
 
@@ -22,7 +22,7 @@ static const struct baro_interval between = {&header, &first, &second};
 
 static int derived(const char *name)
 {
-    return baro_derived_find(BARO_KIND_PROCESS, name, strlen(name));
+    return baro_derived_find(BARO_KIND_PROCESS, name);
 }
 
 static struct baro_process process(enum baro_origin origin, uint64_t start_ticks, uint64_t first_ns, uint64_t cpu_ns)
@@ -56,19 +56,19 @@ static void test_example(void **state)
     (void)state;
     struct baro_process make[] = {process(BARO_ORIGIN_TARGET, 100500, 5 * SECOND, 4 * SECOND),
                                   process(BARO_ORIGIN_TARGET, 100500, 5 * SECOND, 5 * SECOND)};
-    assert_use(baro_interval_process_derived(&between, &make[0], &make[1], cores, &use), &use, SECOND, 0.5, false);
+    assert_use(baro_interval_derived(&between, ROW(&make[0]), ROW(&make[1]), cores, &use), &use, SECOND, 0.5, false);
     struct baro_process ld = process(BARO_ORIGIN_EVENT, 101150, 11500000000, 400000000);
-    assert_use(baro_interval_process_derived(&between, NULL, &ld, cores, &use), &use, 400000000, 0.2, false);
+    assert_use(baro_interval_derived(&between, NULL, ROW(&ld), cores, &use), &use, 400000000, 0.2, false);
     struct baro_process cc = process(BARO_ORIGIN_EVENT, 100900, 9 * SECOND, 500000000);
     struct baro_exit end = exit_of(BARO_EXIT_WAIT4, BARO_ORIGIN_EVENT, 100900, 1500000000);
-    assert_use(baro_interval_exit_derived(&between, &cc, &end, cores, &use), &use, SECOND, 0.5, false);
+    assert_use(baro_interval_derived(&between, ROW(&cc), ROW(&end), cores, &use), &use, SECOND, 0.5, false);
     end = exit_of(BARO_EXIT_TASKSTATS, BARO_ORIGIN_EVENT, 101080, 200000000); /* as */
-    assert_use(baro_interval_exit_derived(&between, NULL, &end, cores, &use), &use, 200000000, 0.1, false);
+    assert_use(baro_interval_derived(&between, NULL, ROW(&end), cores, &use), &use, 200000000, 0.1, false);
     struct baro_process sshd = process(BARO_ORIGIN_TARGET, 5000, 11 * SECOND, 90 * SECOND);
-    assert_int_equal(baro_interval_process_derived(&between, NULL, &sshd, cores, &use), BARO_ABSENT_NOT_YET);
+    assert_int_equal(baro_interval_derived(&between, NULL, ROW(&sshd), cores, &use), BARO_ABSENT_NOT_YET);
     struct baro_process gone = process(BARO_ORIGIN_SCAN, 100900, 9 * SECOND, 500000000);
     end = exit_of(BARO_EXIT_LAST_SAMPLE, BARO_ORIGIN_SCAN, 100900, 500000000);
-    assert_use(baro_interval_exit_derived(&between, &gone, &end, cores, &use), &use, 0, 0, true);
+    assert_use(baro_interval_derived(&between, ROW(&gone), ROW(&end), cores, &use), &use, 0, 0, true);
 }
 
 /* A process that did not run is not read again; one that ran for a moment is read once. Both are over all of the 2
@@ -81,15 +81,15 @@ static void test_time_between_samples(void **state)
     struct baro_process p[] = {process(BARO_ORIGIN_EVENT, 100100, 1 * SECOND, SECOND),
                                process(BARO_ORIGIN_EVENT, 100100, 1 * SECOND, SECOND)};
     p[0].read_ns = p[1].read_ns = 3 * SECOND;
-    assert_use(baro_interval_process_derived(&between, &p[0], &p[1], cores, &use), &use, 0, 0, false);
+    assert_use(baro_interval_derived(&between, ROW(&p[0]), ROW(&p[1]), cores, &use), &use, 0, 0, false);
     p[1].read_ns = 11 * SECOND;
     p[1].value[PROCESS_cpu] += 300000000;
-    assert_use(baro_interval_process_derived(&between, &p[0], &p[1], cores, &use), &use, 300000000, 0.15, false);
+    assert_use(baro_interval_derived(&between, ROW(&p[0]), ROW(&p[1]), cores, &use), &use, 300000000, 0.15, false);
     p[1].value[PROCESS_cpu] = 5;
     /* It fell. */
-    assert_int_equal(baro_interval_process_derived(&between, &p[0], &p[1], cores, &use), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_interval_derived(&between, ROW(&p[0]), ROW(&p[1]), cores, &use), BARO_ABSENT_UNKNOWN);
     p[1].absent[PROCESS_cpu] = BARO_ABSENT_DENIED;
-    assert_int_equal(baro_interval_process_derived(&between, &p[0], &p[1], cores, &use), BARO_ABSENT_DENIED);
+    assert_int_equal(baro_interval_derived(&between, ROW(&p[0]), ROW(&p[1]), cores, &use), BARO_ABSENT_DENIED);
 }
 
 /* The earlier sample was at 10 s, which is tick 101000. */
@@ -97,32 +97,38 @@ static void test_began_after(void **state)
 {
     (void)state;
     struct baro_process p = process(BARO_ORIGIN_SCAN, 101000, 11 * SECOND, 1);
-    assert_true(baro_process_began_after(&header, &p, 10 * SECOND)); /* from 10.00 to 10.01 s */
+    assert_true(baro_row_began_after(&header, ROW(&p), 10 * SECOND)); /* from 10.00 to 10.01 s */
     p.key.start = 100999;
-    assert_false(baro_process_began_after(&header, &p, 10 * SECOND));
-    assert_true(baro_process_began_after(NULL, &p, 10 * SECOND)); /* it is only known when it was found */
+    assert_false(baro_row_began_after(&header, ROW(&p), 10 * SECOND));
+    assert_true(baro_row_began_after(NULL, ROW(&p), 10 * SECOND)); /* it is only known when it was found */
     p.origin = BARO_ORIGIN_TARGET;
-    assert_false(baro_process_began_after(NULL, &p, 10 * SECOND));
+    assert_false(baro_row_began_after(NULL, ROW(&p), 10 * SECOND));
     p.origin = BARO_ORIGIN_EVENT; /* it executed a program of a task at 11 s: it had used something before */
-    assert_false(baro_process_began_after(&header, &p, 10 * SECOND));
+    assert_false(baro_row_began_after(&header, ROW(&p), 10 * SECOND));
     p.key.start = 101000;
-    assert_true(baro_process_began_after(&header, &p, 10 * SECOND));
+    assert_true(baro_row_began_after(&header, ROW(&p), 10 * SECOND));
     p.first_ns = 10 * SECOND; /* when it was forked is known */
-    assert_false(baro_process_began_after(&header, &p, 10 * SECOND));
+    assert_false(baro_row_began_after(&header, ROW(&p), 10 * SECOND));
+}
+
+static uint64_t begin_of(const struct baro_header *h, uint64_t ticks, uint64_t first_ns)
+{
+    const struct baro_process p = {.id = 1, .key = {100, ticks}, .first_ns = first_ns};
+    return baro_row_begin_ns(h, row_of_process(&p));
 }
 
 /* Tick 101050 is 10.50 to 10.51 s. */
 static void test_begin(void **state)
 {
     (void)state;
-    assert_int_equal(baro_process_begin_ns(&header, 101050, 10504000000), 10504000000);
-    assert_int_equal(baro_process_begin_ns(&header, 101050, 10510000000), 10500000000);
-    assert_int_equal(baro_process_begin_ns(&header, 101050, 12 * SECOND), 10500000000);
-    assert_int_equal(baro_process_begin_ns(&header, 101050, 10 * SECOND), 10 * SECOND); /* the machine slept later */
-    assert_int_equal(baro_process_begin_ns(&header, 5000, 12 * SECOND), 0);
-    assert_int_equal(baro_process_begin_ns(&header, 0, 12 * SECOND), 12 * SECOND);
-    assert_int_equal(baro_process_begin_ns(&header, UINT64_MAX, 12 * SECOND), 12 * SECOND);
-    assert_int_equal(baro_process_begin_ns(NULL, 101050, 12 * SECOND), 12 * SECOND);
+    assert_int_equal(begin_of(&header, 101050, 10504000000), 10504000000);
+    assert_int_equal(begin_of(&header, 101050, 10510000000), 10500000000);
+    assert_int_equal(begin_of(&header, 101050, 12 * SECOND), 10500000000);
+    assert_int_equal(begin_of(&header, 101050, 10 * SECOND), 10 * SECOND); /* the machine slept later */
+    assert_int_equal(begin_of(&header, 5000, 12 * SECOND), 0);
+    assert_int_equal(begin_of(&header, 0, 12 * SECOND), 12 * SECOND);
+    assert_int_equal(begin_of(&header, UINT64_MAX, 12 * SECOND), 12 * SECOND);
+    assert_int_equal(begin_of(NULL, 101050, 12 * SECOND), 12 * SECOND);
 }
 
 /* It had used 100 s before `baro record` began, then 4 s up to the sample at 10 s and 1 s more. Its exit has 5 s. */
@@ -133,15 +139,16 @@ static void test_ran_before_the_recording(void **state)
     (void)state;
     struct baro_process p = process(BARO_ORIGIN_SCAN, 5000, 0, 104 * SECOND);
     struct baro_exit end = exit_of(BARO_EXIT_TASKSTATS, BARO_ORIGIN_SCAN, 5000, 5 * SECOND);
-    assert_use(baro_interval_exit_derived(&between, &p, &end, cores, &use), &use, 0, 0, true);
+    assert_use(baro_interval_derived(&between, ROW(&p), ROW(&end), cores, &use), &use, 0, 0, true);
     p.value[PROCESS_cpu] = 4500000000; /* 0.5 s before, 4 s, 1 s */
-    assert_use(baro_interval_exit_derived(&between, &p, &end, cores, &use), &use, 500000000, 0.25, true);
+    assert_use(baro_interval_derived(&between, ROW(&p), ROW(&end), cores, &use), &use, 500000000, 0.25, true);
     struct baro_header run = header;
     const struct baro_interval of_run = {&run, &first, &second};
     run.mode = BARO_MODE_RUN;
     p = process(BARO_ORIGIN_TARGET, 100001, 0, 4 * SECOND);
     end = exit_of(BARO_EXIT_WAIT4, BARO_ORIGIN_TARGET, 100001, 5 * SECOND);
-    assert_use(baro_interval_exit_derived(&of_run, &p, &end, cores, &use), &use, SECOND, 0.5, false); /* the command */
+    assert_use(baro_interval_derived(&of_run, ROW(&p), ROW(&end), cores, &use), &use, SECOND, 0.5,
+               false); /* the command */
 }
 
 static void test_bytes(void **state)
@@ -153,11 +160,11 @@ static void test_bytes(void **state)
     struct baro_exit end = exit_of(BARO_EXIT_WAIT4, BARO_ORIGIN_EVENT, 100900, 0);
     p.value[PROCESS_io_read] = 1000;
     end.value[EXIT_io_read] = 5000;
-    assert_use(baro_interval_exit_derived(&between, &p, &end, read, &use), &use, 4000, 2000, false);
+    assert_use(baro_interval_derived(&between, ROW(&p), ROW(&end), read, &use), &use, 4000, 2000, false);
     end.value[EXIT_io_is_lower_bound] = 1;
-    assert_use(baro_interval_exit_derived(&between, &p, &end, read, &use), &use, 4000, 2000, true);
+    assert_use(baro_interval_derived(&between, ROW(&p), ROW(&end), read, &use), &use, 4000, 2000, true);
     end.absent[EXIT_io_read] = BARO_ABSENT_DENIED;
-    assert_int_equal(baro_interval_exit_derived(&between, &p, &end, read, &use), BARO_ABSENT_DENIED);
+    assert_int_equal(baro_interval_derived(&between, ROW(&p), ROW(&end), read, &use), BARO_ABSENT_DENIED);
 }
 
 static void test_nothing_to_compare_with(void **state)
@@ -168,11 +175,11 @@ static void test_nothing_to_compare_with(void **state)
     (void)state;
     struct baro_process p = process(BARO_ORIGIN_EVENT, 101150, 11500000000, 1);
     struct baro_exit end = exit_of(BARO_EXIT_WAIT4, BARO_ORIGIN_EVENT, 101150, 1);
-    assert_int_equal(baro_interval_process_derived(&no_earlier, NULL, &p, cores, &use), BARO_ABSENT_NOT_YET);
-    assert_int_equal(baro_interval_exit_derived(&no_earlier, NULL, &end, cores, &use), BARO_ABSENT_NOT_YET);
-    assert_int_equal(baro_interval_process_derived(&no_time, &p, &p, cores, &use), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(baro_interval_process_derived(&between, &p, &p, -1, &use), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(baro_interval_exit_derived(&between, &p, &end, 99, &use), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(baro_interval_derived(&no_earlier, NULL, ROW(&p), cores, &use), BARO_ABSENT_NOT_YET);
+    assert_int_equal(baro_interval_derived(&no_earlier, NULL, ROW(&end), cores, &use), BARO_ABSENT_NOT_YET);
+    assert_int_equal(baro_interval_derived(&no_time, ROW(&p), ROW(&p), cores, &use), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_interval_derived(&between, ROW(&p), ROW(&p), -1, &use), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(baro_interval_derived(&between, ROW(&p), ROW(&end), 99, &use), BARO_ABSENT_UNSUPPORTED);
 }
 
 int main(void)

@@ -70,28 +70,31 @@ static void test_rates(void **state)
 {
     struct baro_tape *t;
     struct baro_sample *a, *b;
-    struct baro_sum sum;
+    uint64_t sum;
+    size_t lacking;
     double rate;
     assert_int_equal(baro_tape_open(&t, *state, NULL), 0);
     assert_int_equal(baro_tape_at(t, 2 * SECOND, BARO_AT_EXACT, &a, NULL), 1);
     assert_int_equal(baro_tape_at(t, 4 * SECOND, BARO_AT_EXACT, &b, NULL), 1);
     baro_tape_close(t);
-    const struct baro_process *p = baro_sample_find(a, 100, 7), *q = baro_sample_find(b, 100, 0);
-    assert_int_equal(baro_process_rate(p, q, PROCESS_cpu, &rate), 0);
+    const struct baro_row *p = baro_sample_find(a, 100, 7), *q = baro_sample_find(b, 100, 0);
+    assert_int_equal(baro_row_rate(p, q, PROCESS_cpu, &rate), 0);
     near(rate, 5e8);
-    assert_int_equal(baro_process_rate(q, p, PROCESS_cpu, &rate), BARO_ABSENT_UNKNOWN);
-    assert_int_equal(baro_process_rate(p, q, PROCESS_rss, &rate), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(baro_process_rate(p, q, 1000, &rate), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(baro_job_rate(a, b, JOB_cpu, &rate), 0);
+    assert_int_equal(baro_row_rate(q, p, PROCESS_cpu, &rate), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_row_rate(p, q, PROCESS_rss, &rate), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(baro_row_rate(p, q, 1000, &rate), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(
+        baro_row_rate(baro_sample_row(a, BARO_KIND_JOB, 0), baro_sample_row(b, BARO_KIND_JOB, 0), JOB_cpu, &rate), 0);
     near(rate, 1.1e9);
-    assert_int_not_equal(baro_host_rate(a, b, HOST_cpu_user, &rate), 0);
-    assert_int_equal(baro_sample_sum(a, PROCESS_rss, &sum), 0);
-    assert_int_equal(sum.value, 35);
-    assert_int_equal(baro_sample_sum(a, PROCESS_pss, &sum), 0);
-    assert_int_equal(sum.members, 2);
-    assert_int_equal(sum.covered, 1);
-    assert_int_equal(baro_sample_sum(a, PROCESS_cpu, &sum), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(baro_sample_sum(b, PROCESS_pss, &sum), BARO_ABSENT_DENIED);
+    assert_int_not_equal(baro_row_rate(baro_sample_row(a, BARO_KIND_HOST, 0), baro_sample_row(b, BARO_KIND_HOST, 0),
+                                       HOST_cpu_user, &rate),
+                         0);
+    assert_int_equal(baro_sample_sum(a, PROCESS_rss, &sum, NULL), 0);
+    assert_int_equal(sum, 35);
+    assert_int_equal(baro_sample_sum(a, PROCESS_pss, &sum, &lacking), 0);
+    assert_int_equal(lacking, 1);
+    assert_int_equal(baro_sample_sum(a, PROCESS_cpu, &sum, &lacking), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(baro_sample_sum(b, PROCESS_pss, &sum, NULL), BARO_ABSENT_DENIED);
     baro_sample_free(a);
     baro_sample_free(b);
 }
@@ -363,7 +366,7 @@ static void test_growth(void **state)
 
 static int add_make_cores(struct baro_series *s)
 {
-    return baro_series_add_derived(s, BARO_KIND_PROCESS, 0, "make", baro_derived_find(BARO_KIND_PROCESS, "cores", 5),
+    return baro_series_add_derived(s, BARO_KIND_PROCESS, 0, "make", baro_derived_find(BARO_KIND_PROCESS, "cores"),
                                    NULL);
 }
 
@@ -421,19 +424,19 @@ static void write_machine(const char *path)
 
 static int add_busy(struct baro_series *s)
 {
-    return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL, baro_derived_find(BARO_KIND_HOST, "cpu_busy_ratio", 14),
+    return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL, baro_derived_find(BARO_KIND_HOST, "cpu_busy_ratio"),
                                    NULL);
 }
 
 static int add_pressure(struct baro_series *s)
 {
     return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL,
-                                   baro_derived_find(BARO_KIND_HOST, "pressure_cpu_some_ratio", 23), NULL);
+                                   baro_derived_find(BARO_KIND_HOST, "pressure_cpu_some_ratio"), NULL);
 }
 
 static int add_steal(struct baro_series *s)
 {
-    return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL, baro_derived_find(BARO_KIND_HOST, "cpu_steal_ratio", 15),
+    return baro_series_add_derived(s, BARO_KIND_HOST, 0, NULL, baro_derived_find(BARO_KIND_HOST, "cpu_steal_ratio"),
                                    NULL);
 }
 

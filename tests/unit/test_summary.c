@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "libbaro/sample/row.h"
 #include "baro/summary.h"
 #include "golden.h"
 #include "libbaro/summary/summary.h"
@@ -431,8 +432,8 @@ static void export(const char *path, int kind, bool csv, const char *list, struc
             put_row(csv, &c, &row, text);
         } else if (r.kind == BARO_RECORD_SAMPLE && kind == BARO_KIND_PROCESS) {
             row.sample = r.u.sample;
-            for (size_t i = 0; i < baro_sample_count(row.sample); i++) {
-                row.process = baro_sample_process(row.sample, i);
+            for (size_t i = 0; i < baro_sample_rows(row.sample, BARO_KIND_PROCESS); i++) {
+                row.process = baro_sample_row(row.sample, BARO_KIND_PROCESS, i);
                 put_row(csv, &c, &row, text);
             }
         }
@@ -500,7 +501,7 @@ static void test_safe_csv(void **state)
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         char name[32];
         struct baro_process p = {.name = strcpy(name, names[i][0])};
-        const struct row row = {.process = &p};
+        const struct row row = {.process = ROW(&p)};
         p.value[PROCESS_nice] = (uint64_t)-5;
         for (int safe = 0; safe < 2; safe++) {
             buf_clear(&text);

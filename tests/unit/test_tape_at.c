@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "libbaro/sample/row.h"
 #include "baro/baro.h"
 #include "libbaro/sample/copy.h"
 #include "tape_file.h"
@@ -162,15 +163,15 @@ static void test_interpolate(void **state)
     assert_int_equal(baro_tape_open(&t, path, NULL), 0);
     assert_int_equal(baro_tape_at(t, 4000000000, BARO_AT_INTERPOLATE, &s, NULL), 1); /* 3 of 10 seconds */
     assert_int_equal(baro_sample_t_ns(s), 4000000000);
-    assert_int_equal(baro_sample_job(s, JOB_cpu, &v), 0);
+    assert_int_equal(baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), JOB_cpu, &v), 0);
     assert_int_equal(v, 130);
-    assert_int_equal(baro_sample_job(s, JOB_io_read, &v), BARO_ABSENT_DENIED);
-    assert_int_equal(baro_sample_count(s), 1);
-    const struct baro_process *p = baro_sample_process(s, 0);
-    assert_int_equal(baro_process_id(p), 1);
-    assert_int_equal(baro_process_value(p, PROCESS_rss, &v), 0);
+    assert_int_equal(baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), JOB_io_read, &v), BARO_ABSENT_DENIED);
+    assert_int_equal(baro_sample_rows(s, BARO_KIND_PROCESS), 1);
+    const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, 0);
+    assert_int_equal(baro_row_id(p), 1);
+    assert_int_equal(baro_row_value(p, PROCESS_rss, &v), 0);
     assert_int_equal(v, 4700);
-    assert_int_equal(baro_process_value(p, PROCESS_state, &v), 0);
+    assert_int_equal(baro_row_value(p, PROCESS_state, &v), 0);
     assert_int_equal(v, 'R');
     baro_sample_free(s);
     baro_tape_close(t);
@@ -204,14 +205,14 @@ static void test_values(void **state)
     size_t rows = 0;
     assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
     while (baro_tape_next(t, &r, NULL) > 0) {
-        for (size_t i = 0; i < baro_sample_count(r.u.sample); i++, rows++) {
-            const struct baro_process *p = baro_sample_process(r.u.sample, i);
+        for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++, rows++) {
+            const struct baro_row *p = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i);
             uint64_t value[N];
             uint8_t absent[N];
-            size_t present = baro_process_values(p, metrics, N, value, absent);
+            size_t present = baro_row_values(p, metrics, N, value, absent);
             for (size_t k = 0; k < N; k++) {
                 uint64_t v = 0;
-                assert_int_equal(absent[k], baro_process_value(p, metrics[k], &v));
+                assert_int_equal(absent[k], baro_row_value(p, metrics[k], &v));
                 assert_int_equal(value[k], v);
                 present -= absent[k] == BARO_PRESENT;
             }
@@ -300,21 +301,23 @@ static void test_changed(void **state)
     while (baro_tape_next(t, &r, NULL) > 0) {
         const struct baro_sample *s = r.u.sample;
         size_t next = baro_sample_next_changed(s, 0);
-        for (size_t i = 0; i < baro_sample_count(s); i++) {
-            const struct baro_process *p = baro_sample_process(s, i);
-            assert_ptr_equal(baro_sample_find_id(s, baro_process_id(p)), p);
+        for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
+            const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
+            assert_ptr_equal(baro_sample_find_id(s, BARO_KIND_PROCESS, baro_row_id(p)), p);
             if (i == next) {
                 next = baro_sample_next_changed(s, i + 1);
                 continue;
             }
-            const struct baro_process *old = before ? baro_sample_find_id(before, baro_process_id(p)) : NULL;
-            assert_non_null(old);
-            assert_memory_equal(old->value, p->value, sizeof p->value);
-            assert_memory_equal(old->absent, p->absent, sizeof p->absent);
-            assert_string_equal(old->name, p->name);
+            const struct baro_row *before_row =
+                before ? baro_sample_find_id(before, BARO_KIND_PROCESS, baro_row_id(p)) : NULL;
+            assert_non_null(before_row);
+            const struct baro_process *old = row_process(before_row), *now = row_process(p);
+            assert_memory_equal(old->value, now->value, sizeof now->value);
+            assert_memory_equal(old->absent, now->absent, sizeof now->absent);
+            assert_string_equal(old->name, now->name);
             unchanged++;
         }
-        assert_int_equal(next, baro_sample_count(s));
+        assert_int_equal(next, baro_sample_rows(s, BARO_KIND_PROCESS));
         baro_sample_free(before);
         assert_int_equal(baro_sample_copy(s, &before, NULL), 0);
     }
@@ -449,7 +452,7 @@ static size_t read_all(const char *path, struct seen *ret)
     assert_int_equal(baro_tape_open(&t, path, NULL), 0);
     while (baro_tape_next(t, &r, NULL) > 0) {
         if (r.kind == BARO_RECORD_SAMPLE)
-            ret[n++] = (struct seen){r.t_ns, baro_sample_count(r.u.sample)};
+            ret[n++] = (struct seen){r.t_ns, baro_sample_rows(r.u.sample, BARO_KIND_PROCESS)};
     }
     baro_tape_close(t);
     return n;
@@ -463,7 +466,7 @@ static void expect_seek(struct baro_tape *t, const struct seen *seen, size_t n, 
         k++;
     assert_int_equal(baro_tape_seek(t, t_ns, &r, NULL), 1);
     assert_int_equal(r.t_ns, seen[k].t_ns);
-    assert_int_equal(baro_sample_count(r.u.sample), seen[k].n);
+    assert_int_equal(baro_sample_rows(r.u.sample, BARO_KIND_PROCESS), seen[k].n);
 }
 
 static void seek_long(const char *path)

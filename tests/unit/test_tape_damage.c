@@ -327,8 +327,8 @@ static void test_unknown_metric(void **state)
     int reason[8];
     assert_int_equal(baro_tape_open(&t, path, &err), 0);
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
-    for (size_t i = 0; i < baro_sample_count(r.u.sample); i++)
-        reason[i] = baro_process_value(baro_sample_process(r.u.sample, i), PROCESS_fds, &expected[i]);
+    for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++)
+        reason[i] = baro_row_value(baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i), PROCESS_fds, &expected[i]);
     baro_tape_close(t);
 
     put_file(newer, front + len - rest);
@@ -339,10 +339,10 @@ static void test_unknown_metric(void **state)
     assert_null(baro_tape_metric(t, BARO_KIND_PROCESS, extra + 1));
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, &err), 1);
     assert_true(r.t_ns == l.at[4].t_ns);
-    for (size_t i = 0; i < baro_sample_count(r.u.sample); i++) {
-        const struct baro_process *p = baro_sample_process(r.u.sample, i);
-        assert_int_equal(baro_process_value(p, PROCESS_fds, &v), BARO_ABSENT_UNKNOWN);
-        assert_int_equal(baro_process_value(p, extra, &v), reason[i]);
+    for (size_t i = 0; i < baro_sample_rows(r.u.sample, BARO_KIND_PROCESS); i++) {
+        const struct baro_row *p = baro_sample_row(r.u.sample, BARO_KIND_PROCESS, i);
+        assert_int_equal(baro_row_value(p, PROCESS_fds, &v), BARO_ABSENT_UNKNOWN);
+        assert_int_equal(baro_row_value(p, extra, &v), reason[i]);
         if (reason[i] == 0)
             assert_true(v == expected[i]);
     }

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "libbaro/sample/row.h"
 #include "baro/baro.h"
 #include "libbaro/tape/row.h"
 #include "tape_file.h"
@@ -85,11 +86,11 @@ static void write_queues(const char *name)
     tape_writer_free(w);
 }
 
-static void expect_real(const struct baro_tape *t, const struct baro_entity *e, int metric, double expected)
+static void expect_real(const struct baro_tape *t, const struct baro_row *e, int metric, double expected)
 {
     uint64_t v = 0;
-    assert_int_equal(baro_entity_value(e, metric, &v), 0);
-    assert_true(baro_metric_real(baro_tape_metric(t, baro_entity_kind(e), metric), v) == expected);
+    assert_int_equal(baro_row_value(e, metric, &v), 0);
+    assert_true(baro_metric_real(baro_tape_metric(t, baro_row_kind(e), metric), v) == expected);
 }
 
 static void expect_kinds(struct baro_tape *t)
@@ -106,9 +107,9 @@ static void expect_kinds(struct baro_tape *t)
     const struct baro_metric *first = baro_tape_metric(t, kind, 0);
     assert_string_equal(first->help, "jobs that wait");
     assert_int_equal(first->unit, BARO_UNIT_REAL);
-    assert_int_equal(baro_tape_metric_find(t, kind, "done_total", 10), 1);
-    assert_int_equal(baro_tape_metric_find(t, kind, "sent", 4), 2);
-    assert_int_equal(baro_tape_metric_find(t, kind, "rss", 3), -1);
+    assert_int_equal(baro_tape_metric_find(t, kind, "done_total"), 1);
+    assert_int_equal(baro_tape_metric_find(t, kind, "sent"), 2);
+    assert_int_equal(baro_tape_metric_find(t, kind, "rss"), -1);
     assert_null(baro_tape_metric(t, kind, 3));
 }
 
@@ -122,27 +123,27 @@ static void expect_mark(const struct baro_event *e)
     assert_true(a.real == 0.5);
 }
 
-static void expect_high(const struct baro_tape *t, const struct baro_entity *e)
+static void expect_high(const struct baro_tape *t, const struct baro_row *e)
 {
     struct baro_attribute a;
     uint64_t v = 0;
-    assert_string_equal(baro_entity_name(e), "high");
-    assert_int_equal(baro_entity_read_ns(e, &v), 0);
+    assert_string_equal(baro_row_name(e), "high");
+    assert_int_equal(baro_row_read_ns(e, &v), 0);
     assert_true(v == 6 * (uint64_t)SECOND - 1000);
-    assert_int_equal(baro_entity_owner(e), BARO_OWNER_PROCESS);
-    assert_int_equal(baro_entity_owner_pid(e), 815);
-    assert_int_equal(baro_entity_owner_start_ticks(e), 4711);
-    assert_int_equal(baro_entity_attribute_count(e), 2);
-    assert_int_equal(baro_entity_attribute(e, 0, &a), 0);
+    assert_int_equal(baro_row_owner(e), BARO_OWNER_PROCESS);
+    assert_int_equal(baro_row_owner_pid(e), 815);
+    assert_int_equal(baro_row_owner_start_ticks(e), 4711);
+    assert_int_equal(baro_row_attribute_count(e), 2);
+    assert_int_equal(baro_row_attribute(e, 0, &a), 0);
     assert_string_equal(a.name, "host");
     assert_string_equal(a.text, "a");
-    assert_int_equal(baro_entity_attribute_find(e, "weight", &a), 0);
+    assert_int_equal(baro_row_attribute_find(e, "weight", &a), 0);
     assert_true(a.type == BARO_ATTRIBUTE_REAL && a.real == 0.5);
-    assert_int_equal(baro_entity_attribute(e, 2, &a), BARO_E_RANGE);
-    assert_int_equal(baro_entity_attribute_find(e, "none", &a), BARO_E_RANGE);
+    assert_int_equal(baro_row_attribute(e, 2, &a), BARO_E_RANGE);
+    assert_int_equal(baro_row_attribute_find(e, "none", &a), BARO_E_RANGE);
     expect_real(t, e, 0, 5.5);
     expect_real(t, e, 1, 15);
-    assert_int_equal(baro_entity_value(e, 2, &v), BARO_ABSENT_UNKNOWN); /* no such column then */
+    assert_int_equal(baro_row_value(e, 2, &v), BARO_ABSENT_UNKNOWN); /* no such column then */
 }
 
 static void expect_queues(const char *name)
@@ -158,24 +159,24 @@ static void expect_queues(const char *name)
     assert_int_equal(r.kind, BARO_RECORD_EVENT);
     expect_mark(r.u.event);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-    assert_int_equal(baro_sample_entity_count(r.u.sample, kind), 0);
-    assert_int_equal(baro_sample_entities_ns(r.u.sample, kind, &v), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_sample_rows(r.u.sample, kind), 0);
+    assert_int_equal(baro_sample_read_ns(r.u.sample, kind, &v), BARO_ABSENT_UNKNOWN);
     assert_int_equal(baro_tape_seek(t, 7 * (uint64_t)SECOND, &r, NULL), 1);
-    assert_int_equal(baro_sample_entity_count(r.u.sample, kind), 2);
-    assert_int_equal(baro_sample_entities_ns(r.u.sample, kind, &v), 0);
+    assert_int_equal(baro_sample_rows(r.u.sample, kind), 2);
+    assert_int_equal(baro_sample_read_ns(r.u.sample, kind, &v), 0);
     assert_true(v == 6 * (uint64_t)SECOND - 1000);
-    const struct baro_entity *e = baro_sample_entity(r.u.sample, kind, 0);
-    assert_int_equal(baro_entity_kind(e), kind);
+    const struct baro_row *e = baro_sample_row(r.u.sample, kind, 0);
+    assert_int_equal(baro_row_kind(e), kind);
     expect_high(t, e);
-    e = baro_sample_entity(r.u.sample, kind, 1);
-    assert_int_equal(baro_entity_owner(e), BARO_OWNER_ENTITY);
-    assert_int_equal(baro_entity_owner_id(e), 1);
-    assert_int_equal(baro_entity_value(e, 0, &v), BARO_ABSENT_TIMEOUT);
+    e = baro_sample_row(r.u.sample, kind, 1);
+    assert_int_equal(baro_row_owner(e), BARO_OWNER_ENTITY);
+    assert_int_equal(baro_row_owner_id(e), 1);
+    assert_int_equal(baro_row_value(e, 0, &v), BARO_ABSENT_TIMEOUT);
 
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
-    e = baro_sample_entity(r.u.sample, kind, 1);
+    e = baro_sample_row(r.u.sample, kind, 1);
     expect_real(t, e, 0, -0.25);
-    assert_int_equal(baro_entity_value(e, 2, &v), 0);
+    assert_int_equal(baro_row_value(e, 2, &v), 0);
     assert_int_equal(v, 19000);
     assert_true(first == baro_tape_metric(t, kind, 0));
     baro_tape_close(t);
@@ -217,26 +218,26 @@ static void test_derived(void **state)
     assert_int_equal(baro_tape_seek(t, 14 * (uint64_t)SECOND, &r, NULL), 1);
     assert_int_equal(baro_sample_copy(r.u.sample, &b, NULL), 0);
     int kind = baro_tape_kind_find(t, "jobqueue");
-    const struct baro_entity *before = baro_sample_entity(a, kind, 0), *now = baro_sample_entity(b, kind, 0);
-    assert_int_equal(baro_entity_rate(a, before, b, now, 1, &rate), 0);
+    const struct baro_row *before = baro_sample_row(a, kind, 0), *now = baro_sample_row(b, kind, 0);
+    assert_int_equal(baro_row_rate(before, now, 1, &rate), 0);
     assert_true(rate == 3);
-    assert_int_equal(baro_entity_rate(a, before, b, now, 2, &rate), 0);
+    assert_int_equal(baro_row_rate(before, now, 2, &rate), 0);
     assert_true(rate == 1000);
-    assert_int_equal(baro_entity_rate(a, before, b, now, 0, &rate), BARO_ABSENT_UNSUPPORTED);
-    assert_int_equal(baro_entity_rate(b, now, a, before, 1, &rate), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_row_rate(before, now, 0, &rate), BARO_ABSENT_UNSUPPORTED);
+    assert_int_equal(baro_row_rate(now, before, 1, &rate), BARO_ABSENT_UNKNOWN);
     baro_sample_free(a);
-    assert_int_equal(baro_entity_attribute_count(now), 2);
+    assert_int_equal(baro_row_attribute_count(now), 2);
     baro_sample_free(b);
 
     /* read at 12 s and 14 s less 1 µs: at 13 s less 1 µs it is half-way */
     assert_int_equal(baro_tape_at(t, 13 * (uint64_t)SECOND - 1000, BARO_AT_INTERPOLATE, &a, NULL), 1);
-    assert_int_equal(baro_sample_entities_ns(a, kind, &v), 0);
+    assert_int_equal(baro_sample_read_ns(a, kind, &v), 0);
     assert_true(v == 12 * (uint64_t)SECOND - 1000); /* the sample at 13 s has no newer reading to go towards */
-    expect_real(t, baro_sample_entity(a, kind, 0), 0, 11.5);
+    expect_real(t, baro_sample_row(a, kind, 0), 0, 11.5);
     baro_sample_free(a);
     assert_int_equal(baro_tape_at(t, 13 * (uint64_t)SECOND + SECOND / 2, BARO_AT_INTERPOLATE, &a, NULL), 1);
-    const struct baro_entity *e = baro_sample_entity(a, kind, 0);
-    assert_int_equal(baro_entity_value(e, 0, &v), 0);
+    const struct baro_row *e = baro_sample_row(a, kind, 0);
+    assert_int_equal(baro_row_value(e, 0, &v), 0);
     double half = baro_metric_real(baro_tape_metric(t, kind, 0), v);
     assert_true(half > 12.9 && half < 13.1); /* 11.5 at 12 s, 13.5 at 14 s */
     baro_sample_free(a);
@@ -297,7 +298,7 @@ static size_t count_rows(unsigned expected_samples, const char *kind_name)
     assert_int_equal(baro_tape_open(&t, path, NULL), 0);
     for (; baro_tape_next(t, &r, NULL) == 1; samples++) {
         assert_int_equal(r.kind, BARO_RECORD_SAMPLE);
-        n = baro_sample_entity_count(r.u.sample, baro_tape_kind_find(t, kind_name));
+        n = baro_sample_rows(r.u.sample, baro_tape_kind_find(t, kind_name));
     }
     assert_int_equal(samples, expected_samples);
     assert_int_equal(baro_tape_damage(t), 0);

@@ -138,41 +138,42 @@ static void expect_sample(const struct baro_sample *s, unsigned tick)
     uint64_t v = 0;
     assert_true(s->t_ns == 1000000007ull * tick + 5);
     assert_int_equal(s->lossy, tick == 4);
-    assert_int_equal(baro_sample_count(s), tick < 8 ? 3 : 2);
+    assert_int_equal(baro_sample_rows(s, BARO_KIND_PROCESS), tick < 8 ? 3 : 2);
     for (unsigned m = 0; m < V1_JOB; m++)
-        expect(baro_sample_job(s, (int)m, &v), &v, tick, 5, m);
+        expect(baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), (int)m, &v), &v, tick, 5, m);
     for (unsigned m = 0; m < V1_RECORDER; m++)
-        expect(baro_sample_recorder(s, (int)m, &v), &v, tick, 6, m);
-    for (unsigned k = 0; k < baro_sample_count(s); k++) {
-        const struct baro_process *p = baro_sample_process(s, k);
+        expect(baro_row_value(baro_sample_row(s, BARO_KIND_RECORDER, 0), (int)m, &v), &v, tick, 6, m);
+    for (unsigned k = 0; k < baro_sample_rows(s, BARO_KIND_PROCESS); k++) {
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, k);
         unsigned i = tick < 8 ? k : k + 1;
-        assert_int_equal(baro_process_pid(p), 100 + i);
-        assert_int_equal(baro_process_start_ticks(p), 5000 + i);
-        assert_int_equal(baro_process_ppid(p), 1);
-        assert_int_equal(baro_process_uid(p), i ? 1000 : UINT32_MAX);
-        assert_string_equal(baro_process_name(p), tick < 6 ? "cc" : "cc1 \xff");
-        assert_true(baro_process_read_ns(p) == s->t_ns - (i == 2 ? 1 : 0));
-        assert_int_equal(p->cmdline_absent, i ? 0 : BARO_ABSENT_DENIED);
+        assert_int_equal(baro_row_pid(p), 100 + i);
+        assert_int_equal(baro_row_start_ticks(p), 5000 + i);
+        assert_int_equal(baro_row_ppid(p), 1);
+        assert_int_equal(baro_row_uid(p), i ? 1000 : UINT32_MAX);
+        assert_string_equal(baro_row_name(p), tick < 6 ? "cc" : "cc1 \xff");
+        assert_int_equal(baro_row_read_ns(p, &v), 0);
+        assert_true(v == s->t_ns - (i == 2 ? 1 : 0));
+        assert_int_equal(baro_row_cmdline_absent(p), i ? 0 : BARO_ABSENT_DENIED);
         if (i)
-            assert_string_equal(baro_process_cmdline(p), "cc -c x.c");
+            assert_string_equal(baro_row_cmdline(p), "cc -c x.c");
         else
-            assert_null(baro_process_cmdline(p));
+            assert_null(baro_row_cmdline(p));
         for (unsigned m = 0; m < V1_PROCESS; m++)
-            expect(baro_process_value(p, (int)m, &v), &v, tick, i, m);
+            expect(baro_row_value(p, (int)m, &v), &v, tick, i, m);
     }
 }
 
-static void expect_exit(const struct baro_exit *e)
+static void expect_exit(const struct baro_row *e)
 {
     uint64_t v = 0;
     int status = 0;
-    assert_int_equal(baro_exit_pid(e), 100);
-    assert_int_equal(baro_exit_status(e, &status), 0);
+    assert_int_equal(baro_row_pid(e), 100);
+    assert_int_equal(baro_row_status(e, &status), 0);
     assert_int_equal(status, 256);
-    assert_string_equal(baro_exit_name(e), "cc");
-    assert_int_equal(e->source, BARO_EXIT_WAIT4);
+    assert_string_equal(baro_row_name(e), "cc");
+    assert_int_equal(baro_row_exit_source(e), BARO_EXIT_WAIT4);
     for (unsigned m = 0; m < V1_EXIT; m++)
-        expect(baro_exit_value(e, (int)m, &v), &v, 8, 7, m);
+        expect(baro_row_value(e, (int)m, &v), &v, 8, 7, m);
 }
 
 static void expect_header(const struct baro_header *h)

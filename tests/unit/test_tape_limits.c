@@ -162,12 +162,12 @@ static void test_getters(void **state)
     const char *source;
     uint64_t v;
     (void)state;
-    assert_int_equal(baro_limits_memory_bytes(&at[0], &v, &source), 0);
+    assert_int_equal(baro_limits_get(&at[0], BARO_LIMIT_MEMORY, &v, &source), 0);
     assert_true(v == 1ull << 33);
     assert_string_equal(source, "cgroup /pod memory.max");
-    assert_int_equal(baro_limits_pids(&at[0], &v, &source), 0);
+    assert_int_equal(baro_limits_get(&at[0], BARO_LIMIT_PIDS, &v, &source), 0);
     assert_true(v == 0 && !*source);
-    assert_int_equal(baro_limits_cores_ppm(&at[1], &v, &source), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(baro_limits_get(&at[1], BARO_LIMIT_CORES, &v, &source), BARO_ABSENT_UNKNOWN);
     assert_int_equal(v, 2000000);
     assert_string_equal(source, "affinity");
 }

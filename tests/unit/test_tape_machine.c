@@ -168,22 +168,22 @@ static void expect_kind(const struct baro_sample *s, unsigned reading, unsigned 
 {
     uint64_t v = 0;
     char name[16];
-    assert_int_equal(baro_sample_entity_count(s, kind), count_at(reading, k));
-    assert_null(baro_sample_entity(s, kind, count_at(reading, k)));
+    assert_int_equal(baro_sample_rows(s, kind), count_at(reading, k));
+    assert_null(baro_sample_row(s, kind, count_at(reading, k)));
     for (unsigned i = 0; i < count_at(reading, k); i++) {
-        const struct baro_entity *e = baro_sample_entity(s, kind, i);
+        const struct baro_row *e = baro_sample_row(s, kind, i);
         unsigned id = id_at(reading, k, i);
         snprintf(name, sizeof name, "%s %u", baro_kind_name(kinds[k].kind), id);
-        assert_int_equal(baro_entity_id(e), id);
-        assert_int_equal(baro_entity_kind(e), kind);
-        assert_int_equal(baro_entity_owner(e), BARO_OWNER_NONE);
-        assert_int_equal(baro_entity_attribute_count(e), 0);
-        assert_string_equal(baro_entity_name(e), name);
-        assert_string_equal(baro_entity_label(e), reading < 8 ? "" : "later \xff");
+        assert_int_equal(baro_row_id(e), id);
+        assert_int_equal(baro_row_kind(e), kind);
+        assert_int_equal(baro_row_owner(e), BARO_OWNER_NONE);
+        assert_int_equal(baro_row_attribute_count(e), 0);
+        assert_string_equal(baro_row_name(e), name);
+        assert_string_equal(baro_row_label(e), reading < 8 ? "" : "later \xff");
         for (unsigned m = 0; m < kinds[k].columns; m++)
-            expect(baro_entity_value(e, (int)m, &v), &v, reading, id, m);
-        assert_int_equal(baro_entity_value(e, -1, &v), BARO_ABSENT_UNKNOWN);
-        assert_int_equal(baro_entity_value(e, baro_metric_count(kinds[k].kind), &v), BARO_ABSENT_UNKNOWN);
+            expect(baro_row_value(e, (int)m, &v), &v, reading, id, m);
+        assert_int_equal(baro_row_value(e, -1, &v), BARO_ABSENT_UNKNOWN);
+        assert_int_equal(baro_row_value(e, baro_metric_count(kinds[k].kind), &v), BARO_ABSENT_UNKNOWN);
     }
 }
 
@@ -191,14 +191,14 @@ static void expect_host(const struct baro_sample *s, unsigned reading)
 {
     uint64_t v = 0;
     if (reading == 0) {
-        assert_int_equal(baro_sample_host_ns(s, &v), BARO_ABSENT_UNKNOWN);
-        assert_int_equal(baro_sample_host(s, HOST_cpus, &v), BARO_ABSENT_UNKNOWN);
+        assert_int_equal(baro_sample_read_ns(s, BARO_KIND_HOST, &v), BARO_ABSENT_UNKNOWN);
+        assert_int_equal(baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), HOST_cpus, &v), BARO_ABSENT_UNKNOWN);
         return;
     }
-    assert_int_equal(baro_sample_host_ns(s, &v), 0);
+    assert_int_equal(baro_sample_read_ns(s, BARO_KIND_HOST, &v), 0);
     assert_true(v == host_ns_at(reading));
     for (unsigned m = 0; m < V1_HOST; m++)
-        expect(baro_sample_host(s, (int)m, &v), &v, reading, 0, m);
+        expect(baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), (int)m, &v), &v, reading, 0, m);
 }
 
 /* unknown: a kind that the tape has under another name, which this library does not know; KINDS: none. */
@@ -207,16 +207,16 @@ static void expect_sample(const struct baro_tape *t, const struct baro_sample *s
 {
     uint64_t v = 0;
     assert_true(s->t_ns == 1000000007ull * tick + 5);
-    assert_int_equal(baro_sample_count(s), 1);
-    assert_int_equal(baro_process_value(baro_sample_process(s, 0), PROCESS_cpu, &v), 0);
+    assert_int_equal(baro_sample_rows(s, BARO_KIND_PROCESS), 1);
+    assert_int_equal(baro_row_value(baro_sample_row(s, BARO_KIND_PROCESS, 0), PROCESS_cpu, &v), 0);
     assert_true(v == 1000 * tick);
     expect_host(s, last_read(tick));
     for (unsigned k = 0; k < KINDS; k++)
         expect_kind(s, last_read(tick), k, k == unknown ? baro_tape_kind_find(t, renamed) : (int)kinds[k].kind);
     if (unknown < KINDS)
-        assert_int_equal(baro_sample_entity_count(s, kinds[unknown].kind), 0);
-    assert_int_equal(baro_sample_entity_count(s, BARO_KIND_PROCESS), 0);
-    assert_int_equal(baro_sample_entity_count(s, baro_tape_kind_count(t)), 0);
+        assert_int_equal(baro_sample_rows(s, kinds[unknown].kind), 0);
+    assert_int_equal(baro_sample_rows(s, BARO_KIND_EXIT), 0);
+    assert_int_equal(baro_sample_rows(s, baro_tape_kind_count(t)), 0);
 }
 
 static void read_tape(const char *name, unsigned unknown, const char *renamed)
@@ -330,17 +330,19 @@ static void test_unknown_metric(void **state)
     assert_int_equal(baro_tape_metric_count(t, BARO_KIND_CPU), cpu);
     assert_string_equal(baro_tape_metric(t, BARO_KIND_HOST, host)->name, "cpu_softerr_ns");
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
-    assert_int_equal(baro_sample_host(r.u.sample, HOST_cpu_softirq, &v), BARO_ABSENT_UNKNOWN);
-    expect(baro_sample_host(r.u.sample, host, &v), &v, TICKS - 1, 0, HOST_cpu_softirq);
+    assert_int_equal(baro_row_value(baro_sample_row(r.u.sample, BARO_KIND_HOST, 0), HOST_cpu_softirq, &v),
+                     BARO_ABSENT_UNKNOWN);
+    expect(baro_row_value(baro_sample_row(r.u.sample, BARO_KIND_HOST, 0), host, &v), &v, TICKS - 1, 0,
+           HOST_cpu_softirq);
     baro_tape_close(t);
     make_tape(path);
     rename_in_schema(path, "\004busy\007busy_ns", "\004bizy\007bizy_ns");
     assert_int_equal(baro_tape_open(&t, path, NULL), 0);
     assert_int_equal(baro_tape_seek(t, UINT64_MAX, &r, NULL), 1);
-    const struct baro_entity *e = baro_sample_entity(r.u.sample, BARO_KIND_DISK, 0);
-    assert_int_equal(baro_entity_value(e, DISK_busy, &v), BARO_ABSENT_UNKNOWN);
-    expect(baro_entity_value(e, DISK_MAX, &v), &v, TICKS - 1, baro_entity_id(e), DISK_busy);
-    expect(baro_entity_value(e, DISK_queue_time, &v), &v, TICKS - 1, baro_entity_id(e), DISK_queue_time);
+    const struct baro_row *e = baro_sample_row(r.u.sample, BARO_KIND_DISK, 0);
+    assert_int_equal(baro_row_value(e, DISK_busy, &v), BARO_ABSENT_UNKNOWN);
+    expect(baro_row_value(e, DISK_MAX, &v), &v, TICKS - 1, baro_row_id(e), DISK_busy);
+    expect(baro_row_value(e, DISK_queue_time, &v), &v, TICKS - 1, baro_row_id(e), DISK_queue_time);
     baro_tape_close(t);
 }
 
@@ -371,9 +373,9 @@ static void test_too_many(void **state)
     assert_int_equal(baro_tape_open(&t, path, NULL), 0);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(baro_tape_next(t, &r, NULL), 1);
-        assert_int_equal(baro_sample_entity_count(r.u.sample, BARO_KIND_SENSOR), 1 << 16);
+        assert_int_equal(baro_sample_rows(r.u.sample, BARO_KIND_SENSOR), 1 << 16);
     }
-    assert_int_equal(baro_entity_id(baro_sample_entity(r.u.sample, BARO_KIND_SENSOR, 65535)), 65536);
+    assert_int_equal(baro_row_id(baro_sample_row(r.u.sample, BARO_KIND_SENSOR, 65535)), 65536);
     assert_int_equal(baro_tape_damage(t), 0);
     baro_tape_close(t);
     free(at);

@@ -217,7 +217,7 @@ static void near(double a, double b)
 
 static const char *name_of(const struct scene *w, size_t row)
 {
-    return baro_process_name(w->model.at[w->model.row[row].node].process);
+    return baro_row_name(w->model.at[w->model.row[row].node].process);
 }
 
 static void press(struct scene *w, const char *keys)

@@ -30,7 +30,7 @@ static const char *task_name(const struct filling *f, const struct baro_sample *
     const struct baro_entities *tasks = s ? sample_entities(s, BARO_KIND_TASK) : NULL;
     for (size_t i = 0; tasks && i < tasks->n; i++) {
         if (tasks->at[i]->id == id)
-            return baro_entity_name(tasks->at[i]);
+            return baro_row_name(row_of_entity(tasks->at[i]));
     }
     for (size_t i = 0; i < f->n_names; i++) {
         if (f->names[i].id == id)
@@ -146,7 +146,7 @@ static void put_made(struct column *c, struct filling *f, size_t (*make)(const v
 
 static size_t attributes_text(const void *of, char *ret, size_t size)
 {
-    return baro_entity_attributes_text(of, ret, size);
+    return baro_row_attributes_text(row_of_entity(of), ret, size);
 }
 
 static size_t given_json(const void *of, char *ret, size_t size)
@@ -218,7 +218,7 @@ static void put_process(struct column *c, struct filling *f, const struct chunk 
     case BARO_COLUMN_PPID: column_i64(c, p->parent.pid); break;
     case BARO_COLUMN_UID: put_known(c, p->uid, UINT32_MAX); break;
     case BARO_COLUMN_USER: put_user(c, f, p->uid); break;
-    case BARO_COLUMN_NAME: put_process_text(c, f, p, k->first + i, baro_process_name(p)); break;
+    case BARO_COLUMN_NAME: put_process_text(c, f, p, k->first + i, baro_row_name(row_of_process(p))); break;
     case BARO_COLUMN_CMDLINE: put_process_text(c, f, p, k->first + i, p->cmdline); break;
     case BARO_COLUMN_AGE: put_age(c, k->t_ns, p->read_ns); break;
     case BARO_COLUMN_ORIGIN: put_str(c, baro_origin_name(p->origin)); break;
@@ -236,7 +236,7 @@ static void put_exit(struct column *c, struct filling *f, const struct baro_exit
     case BARO_COLUMN_PPID: column_i64(c, e->parent.pid); break;
     case BARO_COLUMN_UID: put_known(c, e->uid, UINT32_MAX); break;
     case BARO_COLUMN_USER: put_user(c, f, e->uid); break;
-    case BARO_COLUMN_NAME: put_str(c, baro_exit_name(e)); break;
+    case BARO_COLUMN_NAME: put_str(c, baro_row_name(row_of_exit(e))); break;
     case BARO_COLUMN_CMDLINE:
         if (e->cmdline)
             put_str(c, e->cmdline);
@@ -269,10 +269,10 @@ static void put_entity_row(struct column *c, struct filling *f, const struct bar
 {
     switch (c->is->kind) {
     case BARO_COLUMN_ID: column_i64(c, e->id); break;
-    case BARO_COLUMN_NAME: put_str(c, baro_entity_name(e)); break;
-    case BARO_COLUMN_LABEL: put_str(c, baro_entity_label(e)); break;
+    case BARO_COLUMN_NAME: put_str(c, baro_row_name(row_of_entity(e))); break;
+    case BARO_COLUMN_LABEL: put_str(c, baro_row_label(row_of_entity(e))); break;
     case BARO_COLUMN_ATTRIBUTES: put_made(c, f, attributes_text, e); break;
-    case BARO_COLUMN_OWNER: put_known(c, (uint64_t)baro_entity_owner_pid(e), 0); break;
+    case BARO_COLUMN_OWNER: put_known(c, (uint64_t)baro_row_owner_pid(row_of_entity(e)), 0); break;
     default: column_null(c);
     }
 }
@@ -297,22 +297,20 @@ static void put_identity(struct column *c, struct filling *f, const struct chunk
 
 /* ---- metrics ---- */
 
+static const struct baro_row *row_in(const struct chunk *k, size_t i)
+{
+    if (k->process)
+        return row_of_process(k->process[i]);
+    if (k->entity)
+        return row_of_entity(k->entity[i]);
+    return k->exit ? row_of_exit(k->exit) : k->sample ? baro_sample_row(k->sample, k->kind, 0) : NULL;
+}
+
 static int value_of(const struct chunk *k, size_t i, const struct baro_column *is, uint64_t *ret)
 {
-    struct baro_sum sum;
-    if (k->process)
-        return baro_process_value(k->process[i], is->id, ret);
-    if (k->entity)
-        return baro_entity_value(k->entity[i], is->id, ret);
-    if (k->exit)
-        return baro_exit_value(k->exit, is->id, ret);
-    if (is->kind == BARO_COLUMN_SUM || is->kind == BARO_COLUMN_SUM_REASON) {
-        int absent = baro_sample_sum(k->sample, is->id, &sum);
-        *ret = absent == BARO_PRESENT ? sum.value : 0;
-        return absent;
-    }
-    return k->kind == BARO_KIND_JOB ? baro_sample_job(k->sample, is->id, ret)
-                                    : baro_sample_host(k->sample, is->id, ret);
+    if (is->kind == BARO_COLUMN_SUM || is->kind == BARO_COLUMN_SUM_REASON)
+        return baro_sample_sum(k->sample, is->id, ret, NULL);
+    return baro_row_value(row_in(k, i), is->id, ret);
 }
 
 /* Integers of processes, which most values are. */
@@ -366,36 +364,16 @@ static void fill_reason(const struct chunk *k, struct column *c)
 
 /* ---- comparison with the row before ---- */
 
-static int cores_of(const struct chunk *k, const struct filling *f, size_t i, double *ret)
-{
-    if (k->process)
-        return baro_previous_process(f->previous, f->header, k->t_ns, k->process[i], ret);
-    if (k->entity)
-        return baro_previous_entity(f->previous, f->header, k->t_ns, k->entity[i], ret);
-    return k->sample ? baro_previous_sample(f->previous, f->header, k->t_ns, k->sample, k->kind, ret)
-                     : BARO_ABSENT_UNSUPPORTED;
-}
-
 void chunk_compare(struct chunk *k, struct filling *f)
 {
     for (size_t i = 0; f->previous && i < k->n; i++)
-        k->cores_absent[i] = (uint8_t)cores_of(k, f, i, &k->cores[i]);
+        k->cores_absent[i] = (uint8_t)baro_previous_cores(f->previous, f->header, k->t_ns, row_in(k, i), &k->cores[i]);
 }
 
 static int derived_of(const struct chunk *k, const struct filling *f, size_t i, int derived, double *ret)
 {
-    const struct baro_sample *kept = f->previous ? baro_previous_kept(f->previous) : NULL;
-    if (!kept)
-        return BARO_ABSENT_NOT_YET;
-    if (k->process) {
-        const struct baro_process *before = baro_previous_kept_process(f->previous, k->process[i]);
-        return before ? baro_process_derived(before, k->process[i], derived, ret) : BARO_ABSENT_NOT_YET;
-    }
-    if (k->entity) {
-        const struct baro_entity *before = baro_previous_kept_entity(f->previous, k->entity[i]);
-        return before ? baro_entity_derived(kept, before, k->sample, k->entity[i], derived, ret) : BARO_ABSENT_NOT_YET;
-    }
-    return k->sample ? baro_sample_derived(kept, k->sample, k->kind, derived, ret) : BARO_ABSENT_UNSUPPORTED;
+    const struct baro_row *row = row_in(k, i);
+    return baro_row_derived(f->previous ? baro_previous_row(f->previous, row) : NULL, row, derived, ret);
 }
 
 static void put_real(struct column *c, int absent, double v)

@@ -5,7 +5,7 @@
 
 #include "baro/timeline.h"
 #include "libbaro/arrow/build.h"
-#include "libbaro/sample/sample.h"
+#include "libbaro/sample/row.h"
 
 /* Rows are filled in so many at a time: their values stay in the cache while the columns take them. */
 enum { CHUNK_ROWS = 256, TASK_NAMES = 64 };

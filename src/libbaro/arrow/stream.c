@@ -38,13 +38,11 @@ struct stream {
 static size_t entity_rows(struct stream *s, const struct baro_sample *sample)
 {
     uint64_t at;
-    int absent =
-        s->rows == BARO_KIND_HOST ? baro_sample_host_ns(sample, &at) : baro_sample_entities_ns(sample, s->rows, &at);
-    if (absent != BARO_PRESENT || (s->any_read && at == s->read_ns))
+    if (baro_sample_read_ns(sample, s->rows, &at) != BARO_PRESENT || (s->any_read && at == s->read_ns))
         return 0;
     s->any_read = s->keep = true;
     s->read_ns = s->t_ns = at;
-    return s->rows == BARO_KIND_HOST ? 1 : baro_sample_entity_count(sample, s->rows);
+    return baro_sample_rows(sample, s->rows);
 }
 
 static void note_tasks(struct filling *f, const struct baro_sample *sample)
@@ -52,7 +50,8 @@ static void note_tasks(struct filling *f, const struct baro_sample *sample)
     const struct baro_entities *tasks = sample_entities(sample, BARO_KIND_TASK);
     for (; tasks && f->n_names < TASK_NAMES && f->n_names < tasks->n; f->n_names++) {
         f->names[f->n_names].id = tasks->at[f->n_names]->id;
-        snprintf(f->names[f->n_names].text, sizeof(f->names->text), "%s", baro_entity_name(tasks->at[f->n_names]));
+        snprintf(f->names[f->n_names].text, sizeof(f->names->text), "%s",
+                 baro_row_name(row_of_entity(tasks->at[f->n_names])));
     }
 }
 
@@ -77,7 +76,7 @@ static size_t rows_of(struct stream *s, const struct baro_record *r)
     if (s->rows != BARO_KIND_PROCESS && s->rows != BARO_KIND_JOB)
         return entity_rows(s, r->u.sample);
     s->keep = true;
-    return s->rows == BARO_KIND_JOB ? 1 : baro_sample_count(r->u.sample);
+    return s->rows == BARO_KIND_JOB ? 1 : baro_sample_rows(r->u.sample, BARO_KIND_PROCESS);
 }
 
 /* The first record: the last sample before the range, with which the first rows in it are compared. What happens before
@@ -132,7 +131,7 @@ static struct chunk next_chunk(struct stream *s, size_t most)
     n = n < most ? n : most;
     struct chunk k = {.kind = s->rows, .t_ns = s->t_ns, .n = n < CHUNK_ROWS ? n : CHUNK_ROWS, .first = s->next};
     if (s->rows == BARO_KIND_EXIT)
-        k.exit = r->u.exit;
+        k.exit = row_exit(r->u.exit);
     else if (s->rows == BARO_ROWS_EVENT)
         k.event = r->u.event;
     else

@@ -8,6 +8,8 @@
 #include "base/span.h"
 #include "libbaro/columns/columns.h"
 #include "libbaro/metric/ids.h"
+#include "libbaro/interval/derive.h"
+#include "libbaro/sample/sample.h"
 
 /* Kinds of rows by what they have besides metrics. */
 enum {
@@ -63,7 +65,7 @@ static const struct {
 
 static unsigned rows_of(int kind)
 {
-    unsigned cores = baro_derived_find(kind, "cores", strlen("cores")) >= 0 ? CORES : 0;
+    unsigned cores = baro_derived_find(kind, "cores") >= 0 ? CORES : 0;
     switch (kind) {
     case BARO_ROWS_EVENT: return OF_EVENT;
     case BARO_KIND_PROCESS: return OF_PROCESS | cores;
@@ -150,11 +152,16 @@ static int add_all(struct baro_columns *c, const struct baro_tape *tape)
 /* The metric or the sum that a word names. Returns its id or -1. */
 static int find_metric(const struct baro_columns *c, const struct baro_tape *tape, struct span word, bool *ret_sum)
 {
-    int id = c->rows < 0 ? -1 : baro_tape_metric_find(tape, c->rows, word.at, word.len);
+    char name[METRIC_TEXT_MAX + 1];
+    if (word.len >= sizeof(name))
+        return -1;
+    memcpy(name, word.at, word.len);
+    name[word.len] = 0;
+    int id = c->rows < 0 ? -1 : baro_tape_metric_find(tape, c->rows, name);
     *ret_sum = false;
     if (id >= 0 || c->rows != BARO_KIND_JOB)
         return id;
-    id = baro_tape_metric_find(tape, BARO_KIND_PROCESS, word.at, word.len);
+    id = baro_tape_metric_find(tape, BARO_KIND_PROCESS, name);
     *ret_sum = baro_metric_adds_up(id);
     return *ret_sum ? id : -1;
 }
@@ -169,7 +176,7 @@ static int add_value(struct baro_columns *c, const struct baro_tape *tape, struc
         code = add_metric(c, tape, kind, id, is_sum ? BARO_COLUMN_SUM : BARO_COLUMN_METRIC);
         return code < 0 ? code : 1;
     }
-    id = c->rows < 0 ? -1 : baro_derived_find(c->rows, word.at, word.len);
+    id = c->rows < 0 ? -1 : derive_find(c->rows, word.at, word.len);
     if (id >= 0) {
         code = add(c, (struct baro_column){baro_derived_get(c->rows, id)->name, BARO_COLUMN_DERIVED, id, NULL});
         return code < 0 ? code : 1;

@@ -21,7 +21,7 @@ struct baro_previous {
 
 static int find(enum baro_kind kind, const char *stem)
 {
-    return baro_metric_find(kind, stem, strlen(stem));
+    return baro_metric_find(kind, stem);
 }
 
 int baro_previous_new(struct baro_previous **ret)
@@ -91,52 +91,33 @@ static uint32_t cpus_of(const struct baro_header *header)
     return header ? baro_header_cpus(header) : 0;
 }
 
-int baro_previous_process(struct baro_previous *m, const struct baro_header *header, uint64_t t_ns,
-                          const struct baro_process *p, double *ret)
+/* Its CPU time. */
+static enum baro_absent cpu_of(const struct baro_previous *m, const struct baro_row *row, uint64_t *ret)
 {
-    uint64_t cpu;
-    begin(m, t_ns);
-    int absent = baro_process_value(p, m->process_cpu, &cpu);
-    if (absent != BARO_PRESENT)
-        return absent;
-    const struct last *known = last_find(&m->cpu, baro_process_id(p));
-    bool began_since = !known && m->before_ns != UINT64_MAX && baro_process_began_after(header, p, m->before_ns);
-    return rate(m, t_ns, (struct who){baro_process_id(p), cpus_of(header), began_since}, cpu, ret);
+    switch (baro_row_kind(row)) {
+    case BARO_KIND_PROCESS: return baro_row_value(row, m->process_cpu, ret);
+    case BARO_KIND_JOB: return baro_row_value(row, m->job_cpu, ret);
+    case BARO_KIND_CGROUP: return baro_row_value(row, m->cgroup_cpu, ret);
+    case BARO_KIND_TASK: return baro_row_value(row, m->task_cpu, ret);
+    default: return baro_row_busy_ns(row, ret);
+    }
 }
 
-int baro_previous_entity(struct baro_previous *m, const struct baro_header *header, uint64_t t_ns,
-                         const struct baro_entity *e, double *ret)
+enum baro_absent baro_previous_cores(struct baro_previous *m, const struct baro_header *header, uint64_t t_ns,
+                                     const struct baro_row *row, double *ret)
 {
-    const int kind = baro_entity_kind(e);
+    const int kind = baro_row_kind(row);
+    struct who who = {baro_row_id(row), kind == BARO_KIND_CPU ? 1 : cpus_of(header), false};
     uint64_t cpu;
-    int absent = BARO_ABSENT_UNSUPPORTED;
     begin(m, t_ns);
-    if (kind == BARO_KIND_CPU)
-        absent = baro_cpu_busy_ns(e, &cpu);
-    else if (kind == BARO_KIND_CGROUP)
-        absent = baro_entity_value(e, m->cgroup_cpu, &cpu);
-    else if (kind == BARO_KIND_TASK)
-        absent = baro_entity_value(e, m->task_cpu, &cpu);
+    enum baro_absent absent = cpu_of(m, row, &cpu);
     if (absent != BARO_PRESENT)
         return absent;
-    const uint32_t cpus = kind == BARO_KIND_CPU ? 1 : cpus_of(header);
-    return rate(m, t_ns, (struct who){baro_entity_id(e), cpus, false}, cpu, ret);
-}
-
-int baro_previous_sample(struct baro_previous *m, const struct baro_header *header, uint64_t t_ns,
-                         const struct baro_sample *s, int kind, double *ret)
-{
-    uint64_t cpu;
-    int absent = BARO_ABSENT_UNSUPPORTED;
-    begin(m, t_ns);
-    if (kind == BARO_KIND_JOB)
-        absent = baro_sample_job(s, m->job_cpu, &cpu);
-    else if (kind == BARO_KIND_HOST)
-        absent = baro_host_busy_ns(s, &cpu);
-    if (absent != BARO_PRESENT)
-        return absent;
-    const uint32_t id = kind == BARO_KIND_JOB ? ID_JOB : ID_HOST;
-    return rate(m, t_ns, (struct who){id, cpus_of(header), false}, cpu, ret);
+    if (kind == BARO_KIND_JOB || kind == BARO_KIND_HOST)
+        who.id = kind == BARO_KIND_JOB ? ID_JOB : ID_HOST;
+    else if (kind == BARO_KIND_PROCESS && !last_find(&m->cpu, who.id))
+        who.began_since = m->before_ns != UINT64_MAX && baro_row_began_after(header, row, m->before_ns);
+    return (enum baro_absent)rate(m, t_ns, who, cpu, ret);
 }
 
 /* ---- the previous sample ---- */
@@ -160,12 +141,11 @@ int baro_previous_keep(struct baro_previous *m, const struct baro_sample *s, int
         return code;
     baro_sample_free(m->kept);
     m->kept = copy;
-    if (kind == BARO_KIND_PROCESS) {
-        for (size_t i = 0; i < baro_sample_count(copy) && code == 0; i++)
-            code = put_place(m, baro_process_id(baro_sample_process(copy, i)), i, t_ns);
-    } else {
-        for (size_t i = 0; i < baro_sample_entity_count(copy, kind) && code == 0; i++)
-            code = put_place(m, baro_entity_id(baro_sample_entity(copy, kind, i)), i, t_ns);
+    const size_t n = baro_sample_rows(copy, kind);
+    for (size_t i = 0; i < n && code == 0; i++) {
+        uint32_t id = baro_row_id(baro_sample_row(copy, kind, i));
+        if (id)
+            code = put_place(m, id, i, t_ns);
     }
     return code;
 }
@@ -185,14 +165,11 @@ static bool place_of(const struct baro_previous *m, uint32_t id, size_t *ret)
     return true;
 }
 
-const struct baro_process *baro_previous_kept_process(const struct baro_previous *m, const struct baro_process *p)
+const struct baro_row *baro_previous_row(const struct baro_previous *m, const struct baro_row *row)
 {
-    size_t i;
-    return place_of(m, baro_process_id(p), &i) ? baro_sample_process(m->kept, i) : NULL;
-}
-
-const struct baro_entity *baro_previous_kept_entity(const struct baro_previous *m, const struct baro_entity *e)
-{
-    size_t i;
-    return place_of(m, baro_entity_id(e), &i) ? baro_sample_entity(m->kept, baro_entity_kind(e), i) : NULL;
+    size_t i = 0;
+    bool is_single = baro_row_id(row) == 0;
+    if (!m->kept || (!is_single && !place_of(m, baro_row_id(row), &i)))
+        return NULL;
+    return baro_sample_row(m->kept, baro_row_kind(row), i);
 }

@@ -35,11 +35,11 @@ static void write_attribute(struct buf *b, const struct baro_attribute *a)
     }
 }
 
-size_t baro_entity_attributes_text(const struct baro_entity *e, char *ret, size_t size)
+size_t baro_row_attributes_text(const struct baro_row *row, char *ret, size_t size)
 {
     struct baro_attribute a;
     struct buf b = {0};
-    for (size_t i = 0; baro_entity_attribute(e, i, &a) == 0; i++)
+    for (size_t i = 0; baro_row_attribute(row, i, &a) == 0; i++)
         write_attribute(&b, &a);
     return give(&b, b.len, ret, size);
 }
@@ -79,8 +79,8 @@ size_t baro_event_given_json(const struct baro_event *e, char *ret, size_t size)
 static bool delay_lags(const struct baro_sample *s)
 {
     uint64_t lag;
-    int id = baro_metric_find(BARO_KIND_JOB, "run_delay_lag", strlen("run_delay_lag"));
-    return baro_sample_job(s, id, &lag) == BARO_PRESENT && lag;
+    int id = baro_metric_find(BARO_KIND_JOB, "run_delay_lag");
+    return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), id, &lag) == BARO_PRESENT && lag;
 }
 
 /*
@@ -91,8 +91,9 @@ size_t baro_sample_bounds_text(const struct baro_sample *s, char *ret, size_t si
 {
     struct buf b = {0};
     for (int id = 0; id < baro_metric_count(BARO_KIND_PROCESS); id++) {
-        struct baro_sum sum;
-        if (!baro_metric_adds_up(id) || baro_sample_sum(s, id, &sum) != BARO_PRESENT || sum.covered == sum.members)
+        uint64_t sum;
+        size_t lacking;
+        if (!baro_metric_adds_up(id) || baro_sample_sum(s, id, &sum, &lacking) != BARO_PRESENT || !lacking)
             continue;
         buf_str(&b, b.len ? " " : "");
         buf_str(&b, baro_metric_get(BARO_KIND_PROCESS, id)->name);

@@ -8,11 +8,13 @@
 
 #include <stdbool.h>
 
+#include "baro/metric.h"
 #include "libbaro/metric/ids.h"
 
 struct baro_entity;
 struct baro_header;
 struct baro_process;
+struct baro_row;
 struct baro_sample;
 
 /* A sum over the living processes of one sample. Where not all of them had the value it is a lower bound. */
@@ -51,6 +53,13 @@ int derive_adds_up(enum process_metric metric);
  * than before) or no time passed. */
 int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret);
 
+/* The times that a rate from one row to the other lies between; or why it has none. */
+enum baro_absent derive_between(const struct baro_row *before, const struct baro_row *now, uint64_t *ret_t0_ns,
+                                uint64_t *ret_t1_ns);
+
+/* baro_derived_find(), of a name that need not end with NUL. */
+int derive_find(int kind, const char *name, size_t len);
+
 /* Start times of processes are counted in ticks since the machine was booted, of 10 ms mostly. */
 struct derive_ticks {
     uint64_t boottime_ns; /* when the tape began */
@@ -59,7 +68,7 @@ struct derive_ticks {
 struct derive_ticks derive_ticks_of(const struct baro_header *h);
 /* A start time in the tape's time, `later` ticks later; UINT64_MAX: not known. */
 uint64_t derive_tick_ns(const struct derive_ticks *t, uint64_t start_ticks, uint64_t later);
-/* baro_process_begin_ns() */
+/* baro_row_begin_ns() */
 uint64_t derive_begin_ns(const struct derive_ticks *t, uint64_t start_ticks, uint64_t known_ns);
 
 /* The metrics that busy time is the sum of. The first is there on each kernel; another one may be absent. */

@@ -4,6 +4,7 @@
 
 #include "baro/interval.h"
 #include "libbaro/interval/derive.h"
+#include "libbaro/sample/row.h"
 
 #define IDS(...) (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int)
 #define RATE(kind, name, unit, help, ...) {BARO_KIND_##kind, name, unit, help, IDS(__VA_ARGS__), NULL, 0},
@@ -133,7 +134,12 @@ const struct baro_derived *baro_derived_get(int kind, int i)
     return NULL;
 }
 
-int baro_derived_find(int kind, const char *name, size_t len)
+int baro_derived_find(int kind, const char *name)
+{
+    return derive_find(kind, name, strlen(name));
+}
+
+int derive_find(int kind, const char *name, size_t len)
 {
     const struct baro_derived *d;
     for (int i = 0; (d = baro_derived_get(kind, i)); i++) {
@@ -145,35 +151,16 @@ int baro_derived_find(int kind, const char *name, size_t len)
 
 /* ---- computing ---- */
 
-/* Whatever has counters, in one sample. */
-struct reading {
-    const struct baro_process *process; /* or */
-    const struct baro_entity *entity;   /* or what the sample has one of */
-    const struct baro_sample *sample;
-    int kind;
-    uint64_t t_ns;
-};
-
-static int value_of(const struct reading *r, int metric, uint64_t *ret)
-{
-    switch (r->kind) {
-    case BARO_KIND_PROCESS: return baro_process_value(r->process, metric, ret);
-    case BARO_KIND_JOB: return baro_sample_job(r->sample, metric, ret);
-    case BARO_KIND_RECORDER: return baro_sample_recorder(r->sample, metric, ret);
-    case BARO_KIND_HOST: return baro_sample_host(r->sample, metric, ret);
-    default: return baro_entity_value(r->entity, metric, ret);
-    }
-}
-
 /* The growth of counters, added up. One of them may fall a little, as time waiting for I/O does; their sum may not. */
-static int growth_of(const struct reading *before, const struct reading *now, const int *id, size_t n, uint64_t *ret)
+static enum baro_absent growth_of(const struct baro_row *before, const struct baro_row *now, const int *id, size_t n,
+                                  uint64_t *ret)
 {
     uint64_t sum_before = 0, sum_now = 0;
     for (size_t i = 0; i < n; i++) {
         uint64_t v0 = 0, v1 = 0;
-        int absent = value_of(now, id[i], &v1);
+        enum baro_absent absent = baro_row_value(now, id[i], &v1);
         if (absent == BARO_PRESENT)
-            absent = value_of(before, id[i], &v0);
+            absent = baro_row_value(before, id[i], &v0);
         if (absent != BARO_PRESENT && i == 0)
             return absent;
         sum_before += absent == BARO_PRESENT ? v0 : 0;
@@ -186,63 +173,53 @@ static int growth_of(const struct reading *before, const struct reading *now, co
 }
 
 /* The kernel counts the time of each CPU in ticks, mostly of 10 ms: over 100 ms two CPUs seem to be busy for 220 ms. */
-static double within_machine(const struct reading *now, const struct baro_derived *d, double value)
+static double within_machine(const struct baro_row *now, const struct baro_derived *d, double value)
 {
-    uint64_t cpus = now->kind == BARO_KIND_CPU;
-    if (strcmp(d->unit, "cores") != 0 || (now->kind != BARO_KIND_HOST && now->kind != BARO_KIND_CPU) ||
-        (now->kind == BARO_KIND_HOST && value_of(now, HOST_cpus, &cpus) != BARO_PRESENT) || !cpus)
+    const int kind = baro_row_kind(now);
+    uint64_t cpus = kind == BARO_KIND_CPU;
+    if (strcmp(d->unit, "cores") != 0 || (kind != BARO_KIND_HOST && kind != BARO_KIND_CPU) ||
+        (kind == BARO_KIND_HOST && baro_row_value(now, HOST_cpus, &cpus) != BARO_PRESENT) || !cpus)
         return value;
     return value < (double)cpus ? value : (double)cpus;
 }
 
-static int compute(const struct reading *before, const struct reading *now, int i, double *ret)
+enum baro_absent derive_between(const struct baro_row *before, const struct baro_row *now, uint64_t *ret_t0_ns,
+                                uint64_t *ret_t1_ns)
 {
-    uint64_t growth = 0, divisor = 0;
-    const struct baro_derived *d = baro_derived_get(now->kind, i);
-    if (!d)
-        return BARO_ABSENT_UNSUPPORTED;
-    int absent = growth_of(before, now, d->from, d->n_from, &growth);
+    const struct baro_entity *then = row_entity(before), *later = row_entity(now);
+    if (!now)
+        return BARO_ABSENT_UNKNOWN;
+    if (!before)
+        return BARO_ABSENT_NOT_YET;
+    if (baro_row_kind(before) != baro_row_kind(now) || baro_row_id(before) != baro_row_id(now))
+        return BARO_ABSENT_UNKNOWN;
+    if (then && later) { /* of their kind, also where each has a time of its own */
+        *ret_t0_ns = then->read_ns;
+        *ret_t1_ns = later->read_ns;
+        return BARO_PRESENT;
+    }
+    enum baro_absent absent = baro_row_read_ns(now, ret_t1_ns);
+    return absent == BARO_PRESENT ? baro_row_read_ns(before, ret_t0_ns) : absent;
+}
+
+enum baro_absent baro_row_derived(const struct baro_row *before, const struct baro_row *now, int derived, double *ret)
+{
+    uint64_t growth = 0, divisor = 0, t0_ns = 0, t1_ns = 0;
+    const struct baro_derived *d = baro_derived_get(baro_row_kind(now), derived);
+    enum baro_absent absent = now && !d ? BARO_ABSENT_UNSUPPORTED : derive_between(before, now, &t0_ns, &t1_ns);
+    if (absent == BARO_PRESENT)
+        absent = growth_of(before, now, d->from, d->n_from, &growth);
     if (absent == BARO_PRESENT && d->per)
         absent = growth_of(before, now, d->per, d->n_per, &divisor);
     if (absent != BARO_PRESENT)
         return absent;
-    if (now->t_ns <= before->t_ns || (d->per && divisor == 0))
+    if (t1_ns <= t0_ns || (d->per && divisor == 0))
         return BARO_ABSENT_UNKNOWN;
     if (d->per) {
         *ret = (double)growth / (double)divisor;
         return BARO_PRESENT;
     }
     bool is_time = baro_metric_get(d->kind, d->from[0])->unit == BARO_UNIT_NS;
-    *ret = within_machine(now, d, (double)growth * (is_time ? 1 : 1e9) / (double)(now->t_ns - before->t_ns));
+    *ret = within_machine(now, d, (double)growth * (is_time ? 1 : 1e9) / (double)(t1_ns - t0_ns));
     return BARO_PRESENT;
-}
-
-int baro_process_derived(const struct baro_process *before, const struct baro_process *now, int i, double *ret)
-{
-    const struct reading r0 = {.process = before, .kind = BARO_KIND_PROCESS, .t_ns = baro_process_read_ns(before)},
-                         r1 = {.process = now, .kind = BARO_KIND_PROCESS, .t_ns = baro_process_read_ns(now)};
-    return compute(&r0, &r1, i, ret);
-}
-
-int baro_sample_derived(const struct baro_sample *before, const struct baro_sample *now, int kind, int i, double *ret)
-{
-    struct reading r0 = {.sample = before, .kind = kind, .t_ns = baro_sample_t_ns(before)},
-                   r1 = {.sample = now, .kind = kind, .t_ns = baro_sample_t_ns(now)};
-    if (kind != BARO_KIND_JOB && kind != BARO_KIND_RECORDER && kind != BARO_KIND_HOST)
-        return BARO_ABSENT_UNSUPPORTED;
-    if (kind == BARO_KIND_HOST && (baro_sample_host_ns(before, &r0.t_ns) || baro_sample_host_ns(now, &r1.t_ns)))
-        return BARO_ABSENT_UNKNOWN;
-    return compute(&r0, &r1, i, ret);
-}
-
-int baro_entity_derived(const struct baro_sample *sample_before, const struct baro_entity *before,
-                        const struct baro_sample *sample_now, const struct baro_entity *now, int i, double *ret)
-{
-    struct reading r0 = {.entity = before, .kind = baro_entity_kind(now)},
-                   r1 = {.entity = now, .kind = baro_entity_kind(now)};
-    if (baro_entity_id(before) != baro_entity_id(now) ||
-        baro_sample_entities_ns(sample_before, r0.kind, &r0.t_ns) != BARO_PRESENT ||
-        baro_sample_entities_ns(sample_now, r1.kind, &r1.t_ns) != BARO_PRESENT)
-        return BARO_ABSENT_UNKNOWN;
-    return compute(&r0, &r1, i, ret);
 }

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "libbaro/interval/derive.h"
-#include "libbaro/sample/sample.h"
+#include "libbaro/sample/row.h"
 
 static bool is_counter(enum baro_kind kind, int metric)
 {
@@ -12,67 +12,9 @@ static bool is_counter(enum baro_kind kind, int metric)
     return m && m->semantics == BARO_SEM_COUNTER;
 }
 
-/* Either value may be absent; the later one's reason is the news. */
-static int rate_of(int absent_before, uint64_t t0_ns, uint64_t v0, int absent_now, uint64_t t1_ns, uint64_t v1,
-                   double *ret)
+static enum baro_absent real_rate(const struct baro_metric *m, uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1,
+                                  double *ret)
 {
-    if (absent_now != BARO_PRESENT)
-        return absent_now;
-    if (absent_before != BARO_PRESENT)
-        return absent_before;
-    return derive_rate(t0_ns, v0, t1_ns, v1, ret);
-}
-
-int baro_process_rate(const struct baro_process *before, const struct baro_process *now, int metric, double *ret)
-{
-    uint64_t v0 = 0, v1 = 0;
-    if (!is_counter(BARO_KIND_PROCESS, metric))
-        return BARO_ABSENT_UNSUPPORTED;
-    int a0 = baro_process_value(before, metric, &v0), a1 = baro_process_value(now, metric, &v1);
-    return rate_of(a0, before->read_ns, v0, a1, now->read_ns, v1, ret);
-}
-
-int baro_job_rate(const struct baro_sample *before, const struct baro_sample *now, int metric, double *ret)
-{
-    uint64_t v0 = 0, v1 = 0;
-    if (!is_counter(BARO_KIND_JOB, metric))
-        return BARO_ABSENT_UNSUPPORTED;
-    int a0 = baro_sample_job(before, metric, &v0), a1 = baro_sample_job(now, metric, &v1);
-    return rate_of(a0, before->t_ns, v0, a1, now->t_ns, v1, ret);
-}
-
-int baro_host_rate(const struct baro_sample *before, const struct baro_sample *now, int metric, double *ret)
-{
-    uint64_t v0 = 0, v1 = 0;
-    if (!is_counter(BARO_KIND_HOST, metric))
-        return BARO_ABSENT_UNSUPPORTED;
-    int a0 = baro_sample_host(before, metric, &v0), a1 = baro_sample_host(now, metric, &v1);
-    return rate_of(a0, before->host_ns, v0, a1, now->host_ns, v1, ret);
-}
-
-/* The sample knows the metrics of a kind that only the tape has. */
-static const struct baro_metric *metric_of(const struct baro_sample *s, int kind, int metric)
-{
-    size_t declared = (size_t)kind - (size_t)baro_kind_count();
-    if (kind < baro_kind_count() || declared >= s->n_declared)
-        return baro_metric_get(kind, metric);
-    const struct baro_declared *d = s->declared[declared];
-    return metric >= 0 && (size_t)metric < d->n_metrics ? d->metric[metric] : NULL;
-}
-
-int baro_entity_rate(const struct baro_sample *sample_before, const struct baro_entity *before,
-                     const struct baro_sample *sample_now, const struct baro_entity *now, int metric, double *ret)
-{
-    uint64_t v0 = 0, v1 = 0, t0_ns = 0, t1_ns = 0;
-    const struct baro_metric *m = metric_of(sample_now, now->kind, metric);
-    if (before->id != now->id || baro_sample_entities_ns(sample_before, before->kind, &t0_ns) != BARO_PRESENT ||
-        baro_sample_entities_ns(sample_now, now->kind, &t1_ns) != BARO_PRESENT)
-        return BARO_ABSENT_UNKNOWN;
-    if (!m || m->semantics != BARO_SEM_COUNTER)
-        return BARO_ABSENT_UNSUPPORTED;
-    int a0 = baro_entity_value(before, metric, &v0), a1 = baro_entity_value(now, metric, &v1);
-    if (m->unit != BARO_UNIT_REAL || a0 != BARO_PRESENT || a1 != BARO_PRESENT)
-        return rate_of(a0, t0_ns, v0, a1, t1_ns, v1, ret);
     double growth = baro_metric_real(m, v1) - baro_metric_real(m, v0);
     if (t1_ns <= t0_ns || !(growth >= 0))
         return BARO_ABSENT_UNKNOWN;
@@ -80,19 +22,31 @@ int baro_entity_rate(const struct baro_sample *sample_before, const struct baro_
     return BARO_PRESENT;
 }
 
-int baro_host_busy_ns(const struct baro_sample *s, uint64_t *ret)
+enum baro_absent baro_row_rate(const struct baro_row *before, const struct baro_row *now, int metric, double *ret)
 {
-    uint64_t busy;
-    int absent = s->has_host ? derive_host_busy(s, &busy) : BARO_ABSENT_UNKNOWN;
+    uint64_t v0 = 0, v1 = 0, t0_ns = 0, t1_ns = 0;
+    const struct baro_metric *m = row_metric(now, metric);
+    enum baro_absent absent = derive_between(before, now, &t0_ns, &t1_ns);
+    if (now && (!m || m->semantics != BARO_SEM_COUNTER))
+        return BARO_ABSENT_UNSUPPORTED;
+    if (absent == BARO_PRESENT) /* either value may be absent; the later one's reason is the news */
+        absent = baro_row_value(now, metric, &v1);
     if (absent == BARO_PRESENT)
-        *ret = busy;
-    return absent;
+        absent = baro_row_value(before, metric, &v0);
+    if (absent != BARO_PRESENT)
+        return absent;
+    return m->unit == BARO_UNIT_REAL ? real_rate(m, t0_ns, v0, t1_ns, v1, ret)
+                                     : (enum baro_absent)derive_rate(t0_ns, v0, t1_ns, v1, ret);
 }
 
-int baro_cpu_busy_ns(const struct baro_entity *cpu, uint64_t *ret)
+enum baro_absent baro_row_busy_ns(const struct baro_row *row, uint64_t *ret)
 {
     uint64_t busy;
-    int absent = cpu->kind == BARO_KIND_CPU ? derive_cpu_busy(cpu, &busy) : BARO_ABSENT_UNSUPPORTED;
+    enum baro_absent absent = row ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_UNKNOWN;
+    if (baro_row_kind(row) == BARO_KIND_HOST)
+        absent = (enum baro_absent)derive_host_busy(row_sample(row), &busy);
+    else if (baro_row_kind(row) == BARO_KIND_CPU)
+        absent = (enum baro_absent)derive_cpu_busy(row_entity(row), &busy);
     if (absent == BARO_PRESENT)
         *ret = busy;
     return absent;
@@ -103,14 +57,17 @@ bool baro_metric_adds_up(int process_metric)
     return process_metric >= 0 && process_metric < PROCESS_MAX && derive_adds_up((enum process_metric)process_metric);
 }
 
-int baro_sample_sum(const struct baro_sample *s, int metric, struct baro_sum *ret)
+enum baro_absent baro_sample_sum(const struct baro_sample *s, int metric, uint64_t *ret, size_t *ret_lacking)
 {
     if (!baro_metric_adds_up(metric))
         return BARO_ABSENT_UNSUPPORTED;
     struct derive_sum sum = derive_sum(s, (enum process_metric)metric);
-    if (sum.absent == BARO_PRESENT)
-        *ret = (struct baro_sum){sum.value, sum.members, sum.covered};
-    return sum.absent;
+    if (sum.absent != BARO_PRESENT)
+        return (enum baro_absent)sum.absent;
+    *ret = sum.value;
+    if (ret_lacking)
+        *ret_lacking = sum.members - sum.covered;
+    return BARO_PRESENT;
 }
 
 /* ---- members that come and go ---- */
@@ -140,15 +97,30 @@ static bool began_after(const struct baro_header *h, enum baro_origin origin, ui
     return (begin < first_ns ? begin : first_ns) > t_ns;
 }
 
-bool baro_process_began_after(const struct baro_header *header, const struct baro_process *p, uint64_t t_ns)
+bool baro_row_began_after(const struct baro_header *header, const struct baro_row *row, uint64_t t_ns)
 {
-    return began_after(header, p->origin, p->key.start, p->first_ns, t_ns);
+    const struct baro_process *p = row_process(row);
+    const struct baro_exit *e = row_exit(row);
+    if (p)
+        return began_after(header, p->origin, p->key.start, p->first_ns, t_ns);
+    return e && began_after(header, e->origin, e->key.start, e->t_ns, t_ns);
 }
 
-uint64_t baro_process_begin_ns(const struct baro_header *header, uint64_t start_ticks, uint64_t known_ns)
+uint64_t baro_row_begin_ns(const struct baro_header *header, const struct baro_row *row)
 {
     struct derive_ticks ticks = ticks_of(header);
-    return derive_begin_ns(&ticks, start_ticks, known_ns);
+    uint64_t known_ns = row_exit(row) ? baro_row_end_ns(row) : baro_row_first_ns(row);
+    return derive_begin_ns(&ticks, baro_row_start_ticks(row), known_ns);
+}
+
+enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row, uint64_t *ret)
+{
+    bool is_process = row_process(row) || row_exit(row);
+    int kind = baro_row_kind(row);
+    if (!row || row_entity(row) || (kind == BARO_KIND_JOB && !baro_header_has_start(header)))
+        return BARO_ABSENT_UNKNOWN;
+    *ret = is_process ? baro_row_begin_ns(header, row) : 0;
+    return BARO_PRESENT;
 }
 
 /* The counter that a derived metric of processes is the growth of; -1: it is no such one. */
@@ -169,36 +141,11 @@ static int use_of(const struct baro_interval *between, uint64_t before, uint64_t
 }
 
 /* From the metric's unit to that of the derived metric: of nanoseconds per second to cores, seconds per second. */
-static int in_unit(int absent, int metric, struct baro_use *use)
+static enum baro_absent in_unit(enum baro_absent absent, int metric, struct baro_use *use)
 {
     if (absent == BARO_PRESENT && baro_metric_get(BARO_KIND_PROCESS, metric)->unit == BARO_UNIT_NS)
         use->rate /= NS_PER_SEC;
     return absent;
-}
-
-int baro_interval_process_rate(const struct baro_interval *between, const struct baro_process *before,
-                               const struct baro_process *now, int metric, struct baro_use *ret)
-{
-    uint64_t v0 = 0, v1 = 0;
-    if (!is_counter(BARO_KIND_PROCESS, metric))
-        return BARO_ABSENT_UNSUPPORTED;
-    int absent = baro_process_value(now, metric, &v1);
-    if (absent != BARO_PRESENT)
-        return absent;
-    if (!between->before || !between->now)
-        return BARO_ABSENT_NOT_YET;
-    if (before)
-        absent = baro_process_value(before, metric, &v0);
-    else if (!baro_process_began_after(between->header, now, between->before->t_ns))
-        absent = BARO_ABSENT_NOT_YET;
-    return absent == BARO_PRESENT ? use_of(between, v0, v1, false, ret) : absent;
-}
-
-int baro_interval_process_derived(const struct baro_interval *between, const struct baro_process *before,
-                                  const struct baro_process *now, int derived, struct baro_use *ret)
-{
-    int metric = counter_of(derived);
-    return in_unit(baro_interval_process_rate(between, before, now, metric, ret), metric, ret);
 }
 
 static int exit_metric_of(int process_metric)
@@ -213,40 +160,49 @@ static int exit_metric_of(int process_metric)
 
 /* What a process had used before the recording began is in its samples, and not in its exit: their difference is too
  * small. */
-static bool ran_before(const struct baro_header *h, const struct baro_process *p)
+static bool ran_before(const struct baro_header *h, const struct baro_row *row)
 {
-    return p && (begin_of(h, p->key.start) == 0 ||
-                 (p->origin == BARO_ORIGIN_TARGET && (!h || baro_header_mode(h) == BARO_MODE_ATTACH)));
+    return row && (begin_of(h, baro_row_start_ticks(row)) == 0 ||
+                   (baro_row_origin(row) == BARO_ORIGIN_TARGET && (!h || baro_header_mode(h) == BARO_MODE_ATTACH)));
 }
 
-static bool is_lower_bound(const struct baro_interval *between, const struct baro_process *before,
+static bool is_lower_bound(const struct baro_interval *between, const struct baro_row *before,
                            const struct baro_exit *end, int metric)
 {
     uint64_t io_is_lower_bound = 0;
     if (end->source == BARO_EXIT_LAST_SAMPLE || end->source == BARO_EXIT_EVENT || ran_before(between->header, before))
         return true;
     return metric != EXIT_cpu &&
-           (baro_exit_value(end, EXIT_io_is_lower_bound, &io_is_lower_bound) != BARO_PRESENT || io_is_lower_bound);
+           (baro_row_value(row_of_exit(end), EXIT_io_is_lower_bound, &io_is_lower_bound) != BARO_PRESENT ||
+            io_is_lower_bound);
 }
 
-int baro_interval_exit_derived(const struct baro_interval *between, const struct baro_process *before,
-                               const struct baro_exit *end, int derived, struct baro_use *ret)
+enum baro_absent baro_interval_rate(const struct baro_interval *between, const struct baro_row *before,
+                                    const struct baro_row *now, int metric, struct baro_use *ret)
 {
-    int of_process = counter_of(derived), metric = exit_metric_of(of_process), absent;
+    const struct baro_exit *end = row_exit(now);
+    const int id = end ? exit_metric_of(metric) : metric;
     uint64_t v0 = 0, v1 = 0;
-    if (metric < 0)
+    if (!is_counter(BARO_KIND_PROCESS, metric) || id < 0)
         return BARO_ABSENT_UNSUPPORTED;
-    absent = baro_exit_value(end, metric, &v1);
+    enum baro_absent absent = baro_row_value(now, id, &v1);
     if (absent != BARO_PRESENT)
         return absent;
     if (!between->before || !between->now)
         return BARO_ABSENT_NOT_YET;
     if (before)
-        absent = baro_process_value(before, of_process, &v0);
-    else if (!began_after(between->header, end->origin, end->key.start, end->t_ns, between->before->t_ns))
+        absent = baro_row_value(before, metric, &v0);
+    else if (!baro_row_began_after(between->header, now, between->before->t_ns))
         absent = BARO_ABSENT_NOT_YET;
     if (absent != BARO_PRESENT)
         return absent;
-    bool is_least = is_lower_bound(between, before, end, metric);
-    return in_unit(use_of(between, is_least && v0 > v1 ? v1 : v0, v1, is_least, ret), of_process, ret);
+    const bool is_least = end && is_lower_bound(between, before, end, id);
+    return (enum baro_absent)use_of(between, is_least && v0 > v1 ? v1 : v0, v1, is_least, ret);
+}
+
+enum baro_absent baro_interval_derived(const struct baro_interval *between, const struct baro_row *before,
+                                       const struct baro_row *now, int derived, struct baro_use *ret)
+{
+    int metric = counter_of(derived);
+    return in_unit(baro_interval_rate(between, before, now, metric, ret), metric, ret);
 }

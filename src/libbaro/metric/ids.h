@@ -43,6 +43,8 @@ _Static_assert((int)KIND_process == BARO_KIND_PROCESS && (int)KIND_host == BARO_
 
 /** @return the column that has the time at which an entity of @p kind was read; -1: they are all read together. */
 int metric_time(int kind);
+/* baro_metric_find(), of a name that need not end with NUL. */
+int metric_find(int kind, const char *name, size_t len);
 
 /* Masks of these metrics are one word. */
 _Static_assert(PROCESS_MAX <= 64 && JOB_MAX <= 64 && EXIT_MAX <= 64 && RECORDER_MAX <= 64, "a mask is 64 bits");

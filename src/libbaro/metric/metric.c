@@ -172,6 +172,16 @@ const char *baro_version(void)
     return BARO_VERSION;
 }
 
+bool baro_version_check(int major, int minor, int patch)
+{
+    const int own[] = {BARO_VERSION_MAJOR, BARO_VERSION_MINOR, BARO_VERSION_PATCH}, asked[] = {major, minor, patch};
+    for (int i = 0; i < 3; i++) {
+        if (own[i] != asked[i])
+            return own[i] > asked[i];
+    }
+    return true;
+}
+
 int baro_metric_count(int kind)
 {
     return (unsigned)kind < KIND_COUNT ? kinds[kind].count : 0;
@@ -194,7 +204,7 @@ const char *baro_metric_cgroup_file(int kind, int id, int version)
     return version == 2 ? kinds[kind].at[id].from[1] : version == 1 ? kinds[kind].at[id].from[2] : NULL;
 }
 
-int baro_metric_find(int kind, const char *name, size_t len)
+int metric_find(int kind, const char *name, size_t len)
 {
     struct span word = span_of(name, len);
     for (int i = 0; i < baro_metric_count(kind); i++) {
@@ -203,6 +213,11 @@ int baro_metric_find(int kind, const char *name, size_t len)
             return i;
     }
     return -1;
+}
+
+int baro_metric_find(int kind, const char *name)
+{
+    return metric_find(kind, name, strlen(name));
 }
 
 int metric_time(int kind)
@@ -243,6 +258,8 @@ const char *baro_absent_name(enum baro_absent reason)
         [BARO_ABSENT_UNKNOWN] = "unknown",
         [BARO_ABSENT_SHARED] = "shared",
     };
+    if (reason == BARO_ABSENT_NONE)
+        return "none";
     return (unsigned)reason < ABSENT_COUNT ? names[reason] : "unknown";
 }
 
@@ -257,6 +274,27 @@ const char *baro_unit_name(enum baro_unit unit)
     case BARO_UNIT_JOULES: return "joules";
     case BARO_UNIT_WATTS: return "watts";
     default: return "";
+    }
+}
+
+const char *baro_unit_base(enum baro_unit unit)
+{
+    return unit == BARO_UNIT_NS ? "seconds" : baro_unit_name(unit);
+}
+
+double baro_unit_divisor(enum baro_unit unit)
+{
+    return unit == BARO_UNIT_NS ? 1e9 : 1;
+}
+
+const char *baro_unit_ucum(enum baro_unit unit)
+{
+    switch (unit) {
+    case BARO_UNIT_NS: return "s";
+    case BARO_UNIT_BYTES: return "By";
+    case BARO_UNIT_HERTZ: return "Hz";
+    case BARO_UNIT_CELSIUS: return "Cel";
+    default: return "1";
     }
 }
 
@@ -317,7 +355,7 @@ static int take_word(struct span word, uint64_t *wanted, struct baro_error *err)
     } else if (span_equal(word, "tcp")) {
         bits = all_metrics() & ~default_metrics();
     } else {
-        int id = baro_metric_find(BARO_KIND_PROCESS, word.at, word.len);
+        int id = metric_find(BARO_KIND_PROCESS, word.at, word.len);
         if (id < 0)
             return error_set(err, BARO_E_SYNTAX, "no metric is called '%.*s'; `baro metrics` lists them", (int)word.len,
                              word.at);

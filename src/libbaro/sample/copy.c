@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "libbaro/sample/row.h"
 
 struct piece {
     uint8_t *at; /* NULL while bytes are counted */
@@ -41,10 +42,13 @@ static const struct baro_extra *put_extra(struct piece *p, const struct baro_ext
 static struct baro_process *put_process(struct piece *p, const struct baro_process *from)
 {
     struct baro_process copy = *from;
+    struct baro_process *to = put(p, from, sizeof(*from)); /* first, so that free() takes it */
     copy.name = put_text(p, from->name);
     copy.cmdline = put_text(p, from->cmdline);
     copy.extra = put_extra(p, from->extra);
-    return put(p, &copy, sizeof(copy));
+    if (to)
+        *to = copy;
+    return to;
 }
 
 static const struct baro_attribute *put_attributes(struct piece *p, const struct baro_attribute *from, size_t n)
@@ -60,9 +64,12 @@ static const struct baro_attribute *put_attributes(struct piece *p, const struct
     return list;
 }
 
-static struct baro_entity *put_entity(struct piece *p, const struct baro_entity *from)
+/* metric: a copy of the descriptors of its kind, if it is one that was declared. */
+static struct baro_entity *put_entity(struct piece *p, const struct baro_entity *from,
+                                      const struct baro_metric *const *metric)
 {
     struct baro_entity copy = *from;
+    struct baro_entity *to = put(p, from, sizeof(*from)); /* first, so that free() takes it */
     size_t n = (size_t)entity_values(from);
     copy.name = put_text(p, from->name);
     copy.label = put_text(p, from->label);
@@ -70,14 +77,18 @@ static struct baro_entity *put_entity(struct piece *p, const struct baro_entity 
     copy.value = put(p, from->value, n * sizeof(*from->value));
     copy.absent = put(p, from->absent, n * sizeof(*from->absent));
     copy.extra = put_extra(p, from->extra);
-    return put(p, &copy, sizeof(copy));
+    copy.metric = metric;
+    if (to)
+        *to = copy;
+    return to;
 }
 
-static void put_entities(struct piece *p, const struct baro_entities *from, struct baro_entities *to)
+static void put_entities(struct piece *p, const struct baro_entities *from, const struct baro_metric *const *metric,
+                         struct baro_entities *to)
 {
     struct baro_entity **list = put(p, from->at, from->n * sizeof(*from->at));
     for (size_t i = 0; i < from->n; i++) {
-        struct baro_entity *e = put_entity(p, from->at[i]);
+        struct baro_entity *e = put_entity(p, from->at[i], metric);
         if (list)
             list[i] = e;
     }
@@ -94,18 +105,23 @@ static const struct baro_metric *put_metric(struct piece *p, const struct baro_m
     return put(p, &copy, sizeof(copy));
 }
 
+static const struct baro_metric *const *put_metrics(struct piece *p, const struct baro_metric *const *from, size_t n)
+{
+    const struct baro_metric **list = put(p, from, n * sizeof(*from));
+    for (size_t i = 0; i < n; i++) {
+        const struct baro_metric *one = put_metric(p, from[i]);
+        if (list)
+            list[i] = one;
+    }
+    return list;
+}
+
 static struct baro_declared *put_declared(struct piece *p, const struct baro_declared *from)
 {
     struct baro_declared copy = *from;
     copy.name = put_text(p, from->name);
-    const struct baro_metric **list = put(p, from->metric, from->n_metrics * sizeof(*from->metric));
-    for (size_t i = 0; i < from->n_metrics; i++) {
-        const struct baro_metric *one = put_metric(p, from->metric[i]);
-        if (list)
-            list[i] = one;
-    }
-    copy.metric = list;
-    put_entities(p, &from->rows, &copy.rows);
+    copy.metric = put_metrics(p, from->metric, from->n_metrics);
+    put_entities(p, &from->rows, copy.metric, &copy.rows);
     return put(p, &copy, sizeof(copy));
 }
 
@@ -136,7 +152,7 @@ static struct baro_sample *put_sample(struct piece *p, const struct baro_sample 
     copy.self_extra = put_extra(p, from->self_extra);
     copy.host_extra = put_extra(p, from->host_extra);
     for (size_t kind = 0; kind < KIND_COUNT; kind++)
-        put_entities(p, &from->entities[kind], &copy.entities[kind]);
+        put_entities(p, &from->entities[kind], NULL, &copy.entities[kind]);
     copy.declared = put_all_declared(p, from);
     if (to)
         *to = copy;
@@ -171,20 +187,47 @@ static struct baro_exit *put_exit(struct piece *p, const struct baro_exit *from)
     return to;
 }
 
-int baro_exit_copy(const struct baro_exit *e, struct baro_exit **ret, struct baro_error *err)
+/* The job, the recorder or the machine alone: a sample without the rest. */
+static struct baro_sample *put_single(struct piece *p, const struct baro_sample *from)
+{
+    struct baro_sample shell = *from;
+    shell.n = shell.n_declared = 0;
+    shell.moved = NULL;
+    memset(shell.entities, 0, sizeof(shell.entities));
+    return put_sample(p, &shell);
+}
+
+static const void *put_row(struct piece *p, const struct baro_row *from)
+{
+    const struct baro_entity *e = row_entity(from);
+    if (e) {
+        struct baro_entity *to = put_entity(p, e, NULL);
+        const struct baro_metric *const *metric = e->metric ? put_metrics(p, e->metric, e->n_values) : NULL;
+        if (to)
+            to->metric = metric;
+        return to;
+    }
+    if (row_process(from))
+        return put_process(p, row_process(from));
+    return row_exit(from) ? (const void *)put_exit(p, row_exit(from)) : put_single(p, row_sample(from));
+}
+
+int baro_row_copy(const struct baro_row *row, struct baro_row **ret, struct baro_error *err)
 {
     struct piece piece = {0};
-    put_exit(&piece, e);
+    if (!row)
+        return error_set(err, BARO_E_RANGE, "there is no row to copy");
+    put_row(&piece, row);
     piece = (struct piece){.at = malloc(piece.used)};
     if (!piece.at)
         return error_set(err, -ENOMEM, "out of memory");
-    *ret = put_exit(&piece, e);
+    *ret = (struct baro_row *)(uintptr_t)row_make(put_row(&piece, row), row_of(row));
     return 0;
 }
 
-void baro_exit_free(struct baro_exit *e)
+void baro_row_free(struct baro_row *row)
 {
-    free(e);
+    free((void *)(uintptr_t)row_at(row));
 }
 
 /* ---- interpolation ---- */

@@ -42,7 +42,7 @@ struct baro_extra {
 };
 
 struct baro_process {
-    uint32_t id; /* unique within a tape, from 1; never used twice */
+    _Alignas(8) uint32_t id; /* unique within a tape, from 1; never used twice */
     struct baro_key key;
     struct baro_key parent; /* the current parent: it changes when the process is adopted */
     uint32_t uid;           /* real uid, UINT32_MAX where not known */
@@ -60,8 +60,8 @@ struct baro_process {
 };
 
 struct baro_exit {
-    uint64_t t_ns; /* when it ended, or when it was found gone */
-    uint32_t id;   /* the process's id; also given to processes that no sample saw */
+    _Alignas(8) uint64_t t_ns; /* when it ended, or when it was found gone */
+    uint32_t id;               /* the process's id; also given to processes that no sample saw */
     struct baro_key key;
     struct baro_key parent;
     uint32_t uid;
@@ -116,7 +116,8 @@ enum {
 
 /* One CPU, disk, filesystem, interface, sensor or control group; or a row of a kind that was declared. */
 struct baro_entity {
-    uint32_t id; /* unique in a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
+    _Alignas(8) uint32_t
+        id;      /* unique in a tape, all kinds together, from 1; never used twice: a disk that comes back is another */
     int kind;    /* enum baro_kind; of declared kinds that of baro_tape_kind_find(), and 0 elsewhere */
     char *name;  /* "cpu0", "nvme0n1", "/home", "eth0" */
     char *label; /* more about it, such as the model; "" */
@@ -129,6 +130,8 @@ struct baro_entity {
     uint64_t *value;                /* one for each metric of its kind */
     uint8_t *absent;                /* as many */
     const struct baro_extra *extra; /* of a tape; NULL elsewhere */
+    const struct baro_metric *const
+        *metric; /* of a tape: of a kind that was declared n_values descriptors; else NULL */
 };
 
 struct baro_entities {
@@ -147,7 +150,7 @@ struct baro_declared {
 };
 
 struct baro_sample {
-    uint64_t t_ns;
+    _Alignas(8) uint64_t t_ns;
     uint64_t job[JOB_MAX];
     uint8_t job_absent[JOB_MAX];
     uint64_t self[RECORDER_MAX];

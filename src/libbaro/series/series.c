@@ -61,7 +61,7 @@ static int counter_of(struct baro_series *s, int kind, int metric)
     *c = (struct counter){.kind = kind, .metric = metric, .exit_metric = -1, .read_ns = SERIES_NEVER};
     const struct baro_metric *m = baro_metric_get(kind, metric);
     if (kind == BARO_KIND_PROCESS && m)
-        c->exit_metric = baro_metric_find(BARO_KIND_EXIT, m->name, strlen(m->name));
+        c->exit_metric = baro_metric_find(BARO_KIND_EXIT, m->name);
     return (int)s->n_counters++;
 }
 

@@ -6,6 +6,7 @@
 #include "baro/series.h"
 #include "base/last.h"
 #include "libbaro/interval/stretches.h"
+#include "libbaro/sample/row.h"
 
 #define SERIES_NEVER UINT64_MAX
 #define SERIES_COUNT (-2) /* as the metric of a curve of values: how many there are */

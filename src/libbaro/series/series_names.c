@@ -34,14 +34,14 @@ static void note(struct baro_series *s, uint32_t id, const char *name)
 static void note_sample(struct baro_series *s, const struct baro_sample *sample)
 {
     for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n; i = baro_sample_next_changed(sample, i + 1))
-        note(s, sample->processes[i]->id, baro_process_name(sample->processes[i]));
+        note(s, sample->processes[i]->id, baro_row_name(row_of_process(sample->processes[i])));
 }
 
 /* If no sample has the process, its exit record has the name: series_called_at_exit(). */
 static void note_exit(struct baro_series *s, const struct baro_exit *e)
 {
     if (e->sampled || last_find(&s->called, e->id))
-        note(s, e->id, baro_exit_name(e));
+        note(s, e->id, baro_row_name(row_of_exit(e)));
 }
 
 int series_find_names(struct baro_series *s, struct baro_tape *tape, struct baro_error *err)
@@ -54,7 +54,7 @@ int series_find_names(struct baro_series *s, struct baro_tape *tape, struct baro
         if (record.kind == BARO_RECORD_SAMPLE)
             note_sample(s, record.u.sample);
         else if (record.kind == BARO_RECORD_EXIT)
-            note_exit(s, record.u.exit);
+            note_exit(s, row_exit(record.u.exit));
     }
     if (r >= 0 && s->failed)
         r = error_set(err, -ENOMEM, "out of memory");
@@ -70,5 +70,5 @@ uint32_t series_called(const struct baro_series *s, uint32_t id)
 uint32_t series_called_at_exit(const struct baro_series *s, const struct baro_exit *e)
 {
     const struct last *l = last_find(&s->called, e->id);
-    return l ? (uint32_t)l->value : e->sampled ? 0 : series_name_number(s, baro_exit_name(e));
+    return l ? (uint32_t)l->value : e->sampled ? 0 : series_name_number(s, baro_row_name(row_of_exit(e)));
 }

@@ -25,7 +25,7 @@ static bool has_own_time(int kind)
 
 static int own_time(const struct baro_sample *sample, int kind, uint64_t *ret)
 {
-    return kind == BARO_KIND_HOST ? baro_sample_host_ns(sample, ret) : baro_sample_entities_ns(sample, kind, ret);
+    return baro_sample_read_ns(sample, kind, ret);
 }
 
 /* Were they read since *read_ns? Sets it. */
@@ -57,9 +57,9 @@ static bool is_of_sockets(const struct baro_series *s, const struct curve *c)
 static bool sockets_read_since(const struct baro_series *s, struct curve *c, const struct baro_sample *sample,
                                uint64_t *ret)
 {
-    int id = baro_tape_metric_find(s->tape, BARO_KIND_JOB, "tcp_read_at_ns", 14);
+    int id = baro_tape_metric_find(s->tape, BARO_KIND_JOB, "tcp_read_at_ns");
     uint64_t now_ns;
-    if (id < 0 || baro_sample_job(sample, id, &now_ns) != BARO_PRESENT)
+    if (id < 0 || baro_row_value(baro_sample_row(sample, BARO_KIND_JOB, 0), id, &now_ns) != BARO_PRESENT)
         return true; /* a tape that does not have it */
     if (now_ns == c->read_ns)
         return false;
@@ -126,17 +126,14 @@ static void read_counter(struct baro_series *s, int counter, const struct who *w
 
 static int one_value(const struct baro_sample *sample, int kind, int metric, uint64_t *ret)
 {
-    if (kind == BARO_KIND_JOB)
-        return baro_sample_job(sample, metric, ret);
-    return kind == BARO_KIND_RECORDER ? baro_sample_recorder(sample, metric, ret)
-                                      : baro_sample_host(sample, metric, ret);
+    return baro_row_value(baro_sample_row(sample, kind, 0), metric, ret);
 }
 
 /* Is all that a process has counted the job's, when it is in a sample for the first time? */
 static bool is_fresh(const struct baro_series *s, const struct baro_process *p)
 {
     const struct baro_header *h = baro_tape_header(s->tape);
-    return s->begun ? baro_header_has_start(h) || baro_process_began_after(h, p, 0) : s->from_start;
+    return s->begun ? baro_header_has_start(h) || baro_row_began_after(h, row_of_process(p), 0) : s->from_start;
 }
 
 static void read_processes(struct baro_series *s, int counter, const struct baro_sample *sample)
@@ -145,7 +142,7 @@ static void read_processes(struct baro_series *s, int counter, const struct baro
         const struct baro_process *p = sample->processes[i];
         uint64_t v;
         const struct who who = {.id = p->id, .called = series_called(s, p->id), .name = ""};
-        if (baro_process_value(p, s->counter[counter].metric, &v) == BARO_PRESENT)
+        if (baro_row_value(row_of_process(p), s->counter[counter].metric, &v) == BARO_PRESENT)
             read_counter(s, counter, &who, sample->t_ns, v, is_fresh(s, p));
     }
 }
@@ -155,11 +152,11 @@ static void read_entities(struct baro_series *s, int counter, const struct baro_
     struct counter *c = &s->counter[counter];
     const struct baro_metric *m = metric_of(s, c->kind, c->metric);
     c->real = m && m->unit == BARO_UNIT_REAL;
-    for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
-        const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
+    for (size_t i = 0; i < baro_sample_rows(sample, c->kind); i++) {
+        const struct baro_row *e = baro_sample_row(sample, c->kind, i);
         uint64_t v;
-        const struct who who = {.id = e->id, .name = baro_entity_name(e)};
-        if (baro_entity_value(e, c->metric, &v) == BARO_PRESENT)
+        const struct who who = {.id = baro_row_id(e), .name = baro_row_name(e)};
+        if (baro_row_value(e, c->metric, &v) == BARO_PRESENT)
             read_counter(s, counter, &who, c->read_ns, v, c->kind == BARO_KIND_TASK && (s->begun || s->from_begin));
     }
 }
@@ -189,7 +186,7 @@ static void read_exit(struct baro_series *s, const struct baro_exit *e)
     for (int k = 0; k < (int)s->n_counters; k++) {
         const struct counter *c = &s->counter[k];
         uint64_t v = 0;
-        bool has = c->exit_metric >= 0 && baro_exit_value(e, c->exit_metric, &v) == BARO_PRESENT;
+        bool has = c->exit_metric >= 0 && baro_row_value(row_of_exit(e), c->exit_metric, &v) == BARO_PRESENT;
         struct last *l = last_find(&c->last, e->id);
         uint64_t before = l ? l->value : 0;
         if (has && v > before) /* attached, an exit leaves out what was used before: less than the last sample */
@@ -256,7 +253,7 @@ static void read_process_values(const struct baro_series *s, struct curve *c, co
             c->now += 1;
             continue;
         }
-        int absent = baro_process_value(p, c->metric, &v);
+        int absent = baro_row_value(row_of_process(p), c->metric, &v);
         add_value(c, absent, v, m);
         note_lack(&lack, p, c->metric);
     }
@@ -275,7 +272,7 @@ static void note_lack_of_task(struct lack *lack, const struct baro_sample *sampl
 
 static int summed_metric(int kind, const struct baro_metric *m)
 {
-    int metric = kind == BARO_KIND_TASK && m ? baro_metric_find(BARO_KIND_PROCESS, m->name, strlen(m->name)) : -1;
+    int metric = kind == BARO_KIND_TASK && m ? baro_metric_find(BARO_KIND_PROCESS, m->name) : -1;
     return metric >= 0 && derive_adds_up((enum process_metric)metric) ? metric : -1;
 }
 
@@ -284,18 +281,18 @@ static void read_entity_values(struct curve *c, const struct baro_sample *sample
     const int summed = c->metric == SERIES_COUNT ? -1 : summed_metric(c->kind, m);
     struct lack lack = {0};
     c->known = c->metric == SERIES_COUNT;
-    for (size_t i = 0; i < baro_sample_entity_count(sample, c->kind); i++) {
-        const struct baro_entity *e = baro_sample_entity(sample, c->kind, i);
+    for (size_t i = 0; i < baro_sample_rows(sample, c->kind); i++) {
+        const struct baro_row *e = baro_sample_row(sample, c->kind, i);
         uint64_t v = 0;
-        if (!is_of(c, &(struct who){e->id, 0, baro_entity_name(e)}))
+        if (!is_of(c, &(struct who){baro_row_id(e), 0, baro_row_name(e)}))
             continue;
         if (c->metric == SERIES_COUNT) {
             c->now += 1;
             continue;
         }
-        int absent = baro_entity_value(e, c->metric, &v);
+        int absent = baro_row_value(e, c->metric, &v);
         add_value(c, absent, v, m);
-        note_lack_of_task(&lack, sample, e->id, summed);
+        note_lack_of_task(&lack, sample, baro_row_id(e), summed);
     }
     if (summed >= 0)
         note_bounds(c, sample, &lack, summed);
@@ -463,7 +460,7 @@ int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_
         if (record.kind == BARO_RECORD_SAMPLE)
             on_sample(s, record.u.sample);
         else if (record.kind == BARO_RECORD_EXIT)
-            read_exit(s, record.u.exit);
+            read_exit(s, row_exit(record.u.exit));
         else if (record.kind == BARO_RECORD_EVENT && baro_event_kind_of(record.u.event) == BARO_EVENT_GAP)
             on_gap(s, record.u.event);
         last_ns = record.t_ns > last_ns ? record.t_ns : last_ns;

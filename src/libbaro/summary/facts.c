@@ -162,6 +162,13 @@ int baro_summary_fact_find(const char *section, const char *name)
     return -1;
 }
 
+/* It is the first one of each table. */
+int baro_summary_key(int section)
+{
+    const struct baro_section *s = baro_summary_section(section);
+    return s && s->is_table && section != SECTION_command ? s->first_fact : -1;
+}
+
 size_t baro_summary_rows(const struct baro_summary *s, int section)
 {
     switch (section) {
@@ -178,11 +185,11 @@ size_t baro_summary_rows(const struct baro_summary *s, int section)
     }
 }
 
-int baro_summary_value(const struct baro_summary *s, int fact, size_t row, struct baro_value *ret)
+enum baro_absent baro_summary_value(const struct baro_summary *s, int fact, size_t row, struct baro_value *ret)
 {
-    *ret = (struct baro_value){.absent = BARO_ABSENT_UNKNOWN};
+    *ret = (struct baro_value){.absent = BARO_ABSENT_UNSUPPORTED};
     if (fact < 0 || fact >= FACTS || row >= baro_summary_rows(s, facts[fact].section))
-        return BARO_E_RANGE;
+        return ret->absent;
     *ret = (struct baro_value){0};
     if (getters[fact].flag)
         get_flag(s, fact, row, ret);

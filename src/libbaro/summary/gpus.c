@@ -240,7 +240,8 @@ void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_v
     }
     /* The job's CPU time as a share of that of the machine. */
     int absent = baro_summary_value(s, baro_summary_fact_find("host", "cpu_mean_cores"), 0, &busy);
-    absent = absent ? absent : baro_summary_value(s, baro_summary_fact_find("job", "cores_mean"), 0, &job);
+    if (!absent)
+        absent = baro_summary_value(s, baro_summary_fact_find("job", "cores_mean"), 0, &job);
     absent = absent || busy.real > 0 ? absent : BARO_ABSENT_UNKNOWN;
     double share = !absent && job.real < busy.real ? job.real / busy.real : 1;
     value_real(ret, absent, joules * share);

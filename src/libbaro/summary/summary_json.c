@@ -125,8 +125,8 @@ static void write_reasons(struct json *j, const struct baro_summary *s, int numb
     char path[128], index[24] = "";
     for (size_t row = 0; is_in_json(s, section) && row < baro_summary_rows(s, number); row++) {
         for (int i = section->first_fact; i < section->first_fact + section->fact_count; i++) {
-            int absent = baro_summary_value(s, i, row, &v);
-            if (absent <= BARO_PRESENT || !baro_summary_fact(i)->in_json)
+            enum baro_absent absent = baro_summary_value(s, i, row, &v);
+            if (absent == BARO_PRESENT || absent == BARO_ABSENT_NONE || !baro_summary_fact(i)->in_json)
                 continue;
             if (section->is_table)
                 snprintf(index, sizeof(index), "%zu.", row);

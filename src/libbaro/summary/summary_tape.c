@@ -4,6 +4,7 @@
 
 #include "baro/summary.h"
 #include "base/error.h"
+#include "libbaro/sample/row.h"
 #include "libbaro/summary/summary.h"
 #include "libbaro/tape/tail.h"
 
@@ -22,7 +23,7 @@ void baro_summary_add(struct baro_summary *summary, const struct baro_record *re
 {
     switch (record->kind) {
     case BARO_RECORD_SAMPLE: summary_add_sample(summary, record->u.sample); break;
-    case BARO_RECORD_EXIT: summary_add_exit(summary, record->u.exit); break;
+    case BARO_RECORD_EXIT: summary_add_exit(summary, row_exit(record->u.exit)); break;
     case BARO_RECORD_EVENT: summary_add_event(summary, record->u.event); break;
     case BARO_RECORD_LIMITS: summary_add_limits(summary, record->u.limits, record->t_ns); break;
     default: break;

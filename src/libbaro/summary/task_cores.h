@@ -15,7 +15,7 @@ struct task_cores {
 
 /* begin_ns: when the process began, if it began since the sample before, else 0; last: what is known of each process
  * from the samples so far, of all tasks. */
-void task_cores_add(struct task_cores *c, struct last_table *last, const struct baro_process *p, int cpu_metric,
+void task_cores_add(struct task_cores *c, struct last_table *last, const struct baro_row *p, int cpu_metric,
                     uint64_t t_ns, uint64_t begin_ns);
 
 #endif

@@ -47,10 +47,10 @@ static const struct {
     [TASK_FIELD_EXIT_SIGNAL] = {"exit_signal", false, false},
 };
 
-static struct task_row *task_of(struct tasks *t, const struct baro_entity *e)
+static struct task_row *task_of(struct tasks *t, const struct baro_row *e)
 {
     for (size_t i = 0; i < t->n; i++) {
-        if (t->at[i].id == baro_entity_id(e))
+        if (t->at[i].id == baro_row_id(e))
             return &t->at[i];
     }
     struct task_row *grown = realloc(t->at, (t->n + 1) * sizeof(*grown));
@@ -58,8 +58,8 @@ static struct task_row *task_of(struct tasks *t, const struct baro_entity *e)
         return NULL;
     t->at = grown;
     struct task_row *one = &t->at[t->n];
-    *one = (struct task_row){
-        .id = baro_entity_id(e), .name = strdup(baro_entity_name(e)), .label = strdup(baro_entity_label(e))};
+    *one =
+        (struct task_row){.id = baro_row_id(e), .name = strdup(baro_row_name(e)), .label = strdup(baro_row_label(e))};
     memset(one->absent, BARO_ABSENT_NOT_YET, sizeof(one->absent));
     t->n++;
     return one;
@@ -114,14 +114,14 @@ static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, 
 static void add_processes(struct tasks *t, const struct baro_sample *s)
 {
     size_t at = 0; /* neighbours often are of one task */
-    for (size_t i = 0; i < baro_sample_count(s); i++) {
-        const struct baro_process *p = baro_sample_process(s, i);
+    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
         uint64_t id;
-        if (baro_process_value(p, t->process_task, &id) != BARO_PRESENT)
+        if (baro_row_value(p, t->process_task, &id) != BARO_PRESENT)
             continue;
         for (size_t tried = 0; tried < t->n && t->at[at].id != id; tried++)
             at = at + 1 < t->n ? at + 1 : 0;
-        uint64_t begin_ns = derive_begin_ns(&t->ticks, p->key.start, p->first_ns);
+        uint64_t begin_ns = derive_begin_ns(&t->ticks, baro_row_start_ticks(p), baro_row_first_ns(p));
         begin_ns = begin_ns > t->before_ns ? begin_ns : 0;
         if (at < t->n && t->at[at].id == id)
             task_cores_add(&t->at[at].process, &t->last, p, t->process_cpu, s->t_ns, begin_ns);
@@ -131,9 +131,9 @@ static void add_processes(struct tasks *t, const struct baro_sample *s)
 static void find_metrics(struct tasks *t)
 {
     for (int i = 0; i < TASK_FIELDS; i++)
-        t->metric[i] = baro_metric_find(BARO_KIND_TASK, fields[i].metric, strlen(fields[i].metric));
-    t->process_cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu", 3);
-    t->process_task = baro_metric_find(BARO_KIND_PROCESS, "task", 4);
+        t->metric[i] = baro_metric_find(BARO_KIND_TASK, fields[i].metric);
+    t->process_cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu");
+    t->process_task = baro_metric_find(BARO_KIND_PROCESS, "task");
 }
 
 int tasks_add(struct tasks *t, const struct baro_sample *s)
@@ -141,17 +141,17 @@ int tasks_add(struct tasks *t, const struct baro_sample *s)
     uint64_t value[TASK_FIELDS];
     uint8_t absent[TASK_FIELDS];
     int code = 0;
-    size_t n = baro_sample_entity_count(s, BARO_KIND_TASK);
+    size_t n = baro_sample_rows(s, BARO_KIND_TASK);
     if (n && !t->n)
         find_metrics(t);
     for (size_t i = 0; i < n; i++) {
-        const struct baro_entity *e = baro_sample_entity(s, BARO_KIND_TASK, i);
+        const struct baro_row *e = baro_sample_row(s, BARO_KIND_TASK, i);
         struct task_row *one = task_of(t, e);
         if (!one) {
             code = -ENOMEM;
             continue;
         }
-        baro_entity_values(e, t->metric, TASK_FIELDS, value, absent);
+        baro_row_values(e, t->metric, TASK_FIELDS, value, absent);
         add_row(one, baro_sample_t_ns(s), value, absent);
     }
     if (t->n)

@@ -2,6 +2,7 @@
 /* The kept runs for readers. include/baro/runs.h has the rules, runs.c does the work. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,4 +155,11 @@ int baro_runs_resolve(const char *name, char *ret, size_t size, struct baro_erro
         memcpy(ret, path.at, path.len + 1); /* runs_resolve() ends it with NUL */
     buf_done(&path);
     return code < 0 ? code : 0;
+}
+
+int baro_tape_open_named(struct baro_tape **ret, const char *name, struct baro_error *err)
+{
+    char path[PATH_MAX];
+    int r = baro_runs_resolve(name, path, sizeof(path), err);
+    return r < 0 ? r : baro_tape_open(ret, path, err);
 }

@@ -113,7 +113,8 @@ int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err)
         r = read_front(t, name, err);
     /* The largest window that a writer uses. A larger one would take memory that the file's size does not limit. */
     ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, TAPE_WINDOW_LOG);
-    t->first = t->known_from = t->walked = t->pos;
+    t->first = t->known_from = t->walked = t->tell_at = t->pos;
+    t->tell_count = 0;
     return r;
 }
 
@@ -213,6 +214,7 @@ void baro_tape_close(struct baro_tape *t)
 {
     if (!t)
         return;
+    realtime_done(t);
     decode_done(t);
     fd_close(t->fd);
     fd_close(t->inotify_fd);
@@ -256,6 +258,10 @@ static int take_frame(struct baro_tape *t, const struct frame_head *head, const 
                       struct baro_record *ret, struct baro_error *err)
 {
     uint64_t size = FRAME_HEAD_SIZE + (uint64_t)head->len;
+    if (head->type == FRAME_BLOCK) {
+        t->tell_at = t->pos;
+        t->tell_count = 0;
+    }
     t->pos += size;
     if (head->type == FRAME_FOOTER)
         t->complete = true;
@@ -303,6 +309,7 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
             return error_set(err, r, "can't read the tape: %s", strerror(-r));
         if (r > 0) {
             t->last_t_ns = ret->t_ns;
+            t->tell_count += ret->kind != BARO_RECORD_LIMITS; /* which are left out where they are known already */
             return 1;
         }
         bool end;
@@ -334,5 +341,7 @@ int baro_tape_rewind(struct baro_tape *t, struct baro_error *err)
     t->sample_given = false;
     t->damage = 0;
     t->complete = false;
+    t->tell_at = t->first;
+    t->tell_count = 0;
     return 0;
 }

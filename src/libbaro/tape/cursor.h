@@ -126,6 +126,10 @@ struct baro_tape {
     struct baro_limits limits; /* the limits read last; those of the header before any were read */
     bool limits_delivered;
 
+    /* seek.c, for baro_tape_tell(): samples, exits and events that were delivered since the block at this offset began;
+     * of 0 the offset is where reading goes on; UINT64_MAX: not known. */
+    uint64_t tell_at, tell_count;
+    struct tape_clock *clock; /* realtime.c; NULL: nobody asked so far */
     uint64_t last_t_ns, damage;
     bool complete;
 
@@ -144,6 +148,9 @@ int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err);
 /* wait.c: a path that leads to the open file. */
 void cursor_path(const struct baro_tape *t, char ret[64]);
 
+/* realtime.c: frees what baro_tape_realtime_ns() keeps. */
+void realtime_done(struct baro_tape *t);
+
 /* segment_read.c. Nothing is done where the tape is one file. */
 int segments_open(struct baro_tape *t, int dir_fd, const char *name, struct baro_error *err); /* takes dir_fd */
 void segments_close(struct baro_tape *t);
@@ -155,6 +162,8 @@ int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error 
 int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err);
 int segments_enter_end(struct baro_tape *t, bool first, struct baro_error *err);
 int segments_enter_before(struct baro_tape *t, struct baro_error *err);
+/* Enters the segment with this number; returns 0, or 1 if it was removed: then the next one is entered. */
+int segments_enter_number(struct baro_tape *t, uint32_t number, struct baro_error *err);
 
 /* file.c */
 enum frame_state { FRAME_GOOD, FRAME_BAD, FRAME_SHORT /* it may continue after the end of the file */ };

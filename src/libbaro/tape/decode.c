@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zstd_errors.h>
 
+#include "libbaro/sample/row.h"
 #include "libbaro/tape/cursor.h"
 #include "libbaro/tape/head.h"
 #include "libbaro/tape/little.h"
@@ -182,7 +183,7 @@ static int next_exit(struct baro_tape *t, struct span body, struct baro_record *
         return t->text.failed ? -ENOMEM : BARO_E_CORRUPT;
     ret->kind = BARO_RECORD_EXIT;
     ret->t_ns = e->t_ns;
-    ret->u.exit = e;
+    ret->u.exit = row_of_exit(e);
     return 1;
 }
 

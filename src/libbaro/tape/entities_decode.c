@@ -41,6 +41,7 @@ static struct tape_entity *make(const struct tape_kind *k, unsigned kind)
     made->e.n_values = n;
     made->e.value = made->values;
     made->e.absent = (uint8_t *)(made->values + n);
+    made->e.metric = k->name ? k->more : NULL;
     if (made->extra) {
         view_extras(made->extra, k);
         made->e.extra = &made->extra->view;

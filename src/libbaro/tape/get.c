@@ -58,9 +58,9 @@ const struct baro_metric *baro_tape_metric(const struct baro_tape *t, int kind, 
     return (unsigned)(id - first) < k->n_more ? k->more[id - first] : NULL;
 }
 
-int baro_tape_metric_find(const struct baro_tape *t, int kind, const char *name, size_t len)
+int baro_tape_metric_find(const struct baro_tape *t, int kind, const char *name)
 {
-    struct span word = span_of(name, len);
+    struct span word = span_of(name, strlen(name));
     for (int id = 0; id < baro_tape_metric_count(t, kind); id++) {
         const struct baro_metric *m = baro_tape_metric(t, kind, id);
         if (span_equal(word, m->name) || span_equal(word, m->stem))
@@ -74,23 +74,25 @@ const struct baro_limits *baro_tape_limits(const struct baro_tape *t)
     return &t->limits;
 }
 
-int baro_limits_memory_bytes(const struct baro_limits *l, uint64_t *ret, const char **ret_source)
+enum baro_absent baro_limits_get(const struct baro_limits *l, enum baro_limit which, uint64_t *ret,
+                                 const char **ret_source)
 {
-    *ret = l->memory_bytes;
-    *ret_source = l->memory_source;
-    return l->memory_absent;
-}
-
-int baro_limits_cores_ppm(const struct baro_limits *l, uint64_t *ret, const char **ret_source)
-{
-    *ret = l->cores_ppm;
-    *ret_source = l->cores_source;
-    return l->cores_absent;
-}
-
-int baro_limits_pids(const struct baro_limits *l, uint64_t *ret, const char **ret_source)
-{
-    *ret = l->pids;
-    *ret_source = l->pids_source;
-    return l->pids_absent;
+    switch (which) {
+    case BARO_LIMIT_MEMORY:
+        *ret = l->memory_bytes;
+        *ret_source = l->memory_source;
+        return l->memory_absent;
+    case BARO_LIMIT_CORES:
+        *ret = l->cores_ppm;
+        *ret_source = l->cores_source;
+        return l->cores_absent;
+    case BARO_LIMIT_PIDS:
+        *ret = l->pids;
+        *ret_source = l->pids_source;
+        return l->pids_absent;
+    default:
+        *ret = 0;
+        *ret_source = "";
+        return BARO_ABSENT_UNSUPPORTED;
+    }
 }

@@ -95,7 +95,7 @@ static bool id_taken(const struct tape_kind *k, unsigned n, int id)
 static int own_id(const struct tape_kind *k, int kind, unsigned i, const struct texts *t)
 {
     const struct baro_metric *same = baro_metric_get(kind, (int)i); /* as it is where nothing has changed since */
-    int id = same && span_equal(t->name, same->name) ? (int)i : baro_metric_find(kind, t->name.at, t->name.len);
+    int id = same && span_equal(t->name, same->name) ? (int)i : metric_find(kind, t->name.at, t->name.len);
     if (id < 0 || (unsigned)baro_metric_get(kind, id)->unit != t->unit || id_taken(k, i, id))
         return -1;
     return id;

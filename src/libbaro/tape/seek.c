@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -11,8 +12,8 @@ enum { TAIL_BLOCKS = 4 };
 static void go_to(struct baro_tape *t, uint64_t offset)
 {
     decode_reset(t);
-    t->pos = offset;
-    t->scan_end = 0;
+    t->pos = t->tell_at = offset;
+    t->scan_end = t->tell_count = 0;
 }
 
 /* Reads up to the n-th sample from here. If n is 0, counts the samples up to t_ns into *ret_count instead. */
@@ -192,4 +193,61 @@ int tape_seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
             return 0;
     }
     return r;
+}
+
+/* ---- positions ---- */
+
+static uint32_t segment_of(const struct baro_tape *t)
+{
+    return t->segments ? t->segments->list.at[t->segments->current].number : 0;
+}
+
+/* "SEGMENT:BLOCK:RECORDS". A block is decoded from its beginning, so its offset and the number of samples, exits and
+ * events since then say all. */
+void baro_tape_tell(const struct baro_tape *t, char ret[BARO_POSITION_SIZE])
+{
+    snprintf(ret, BARO_POSITION_SIZE, "%u:%llu:%llu", segment_of(t), (unsigned long long)t->tell_at,
+             (unsigned long long)t->tell_count);
+}
+
+static bool scan_position(const char *position, uint64_t ret[3])
+{
+    struct span in = span_str(position);
+    for (int i = 0; i < 3; i++) {
+        if ((i > 0 && !scan_char(&in, ':')) || !scan_u64(&in, &ret[i]))
+            return false;
+    }
+    return in.len == 0 && ret[0] <= UINT32_MAX;
+}
+
+/* Is there a block at the offset, or is it where the first one would be? */
+static bool is_block(struct baro_tape *t, uint64_t at)
+{
+    struct frame_head head;
+    const uint8_t *payload;
+    return at == t->first || (at > t->first && file_look(t) == 0 && file_frame(t, at, &head, &payload) == FRAME_GOOD &&
+                              head.type == FRAME_BLOCK);
+}
+
+int baro_tape_seek_to(struct baro_tape *t, const char *position, struct baro_error *err)
+{
+    uint64_t at[3];
+    struct baro_record record;
+    if (!scan_position(position, at))
+        return error_set(err, BARO_E_SYNTAX, "'%.40s' is no position of a tape", position);
+    int missing = segments_enter_number(t, (uint32_t)at[0], err);
+    if (missing < 0)
+        return missing;
+    if (missing == 0 && !is_block(t, at[1]))
+        return error_set(err, BARO_E_RANGE, "the tape has no position %.40s", position);
+    go_to(t, missing ? t->first : at[1]);
+    t->complete = false;
+    while (missing == 0 && t->tell_count < at[2]) {
+        int r = baro_tape_next(t, &record, err);
+        if (r < 0)
+            return r;
+        if (r == 0 || t->tell_at != at[1])
+            return error_set(err, BARO_E_RANGE, "the tape has no position %.40s", position);
+    }
+    return missing == 0;
 }

@@ -211,6 +211,24 @@ int segments_enter_before(struct baro_tape *t, struct baro_error *err)
     return 0;
 }
 
+int segments_enter_number(struct baro_tape *t, uint32_t number, struct baro_error *err)
+{
+    struct tape_segments *s = t->segments;
+    if (!s)
+        return number ? error_set(err, BARO_E_RANGE, "the tape has no segments") : 0;
+    int r = segments_list(s->dir_fd, &s->list);
+    if (r < 0)
+        return error_set(err, r, "can't read the tape: %s", strerror(-r));
+    for (size_t i = 0; i < s->list.n; i++) {
+        if (s->list.at[i].number < number)
+            continue;
+        r = enter(t, i, err);
+        if (r != -ENOENT)
+            return r < 0 ? r : s->list.at[i].number != number;
+    }
+    return error_set(err, BARO_E_RANGE, "the tape has no such segment");
+}
+
 /* ---- opening ---- */
 
 int segments_open(struct baro_tape *t, int dir_fd, const char *name, struct baro_error *err)

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "libbaro/sample/row.h"
 
 /* ---- items ---- */
 
@@ -261,7 +262,7 @@ static void add(struct baro_timeline *t, const struct baro_record *r)
         t->last_ns = r->t_ns;
     switch (r->kind) {
     case BARO_RECORD_SAMPLE: timeline_add_sample(t, r->u.sample); break;
-    case BARO_RECORD_EXIT: timeline_add_exit(t, r->u.exit); break;
+    case BARO_RECORD_EXIT: timeline_add_exit(t, row_exit(r->u.exit)); break;
     case BARO_RECORD_EVENT: timeline_add_event(t, r->u.event); break;
     case BARO_RECORD_DAMAGE: timeline_add_damage(t, t->last_ns); break;
     default: break;
@@ -273,7 +274,7 @@ static void measure(struct baro_timeline *t, const struct baro_record *r)
     if (r->kind == BARO_RECORD_SAMPLE)
         usage_history_add(&t->history, r->u.sample);
     else if (r->kind == BARO_RECORD_EXIT)
-        usage_history_exit(&t->history, r->u.exit);
+        usage_history_exit(&t->history, row_exit(r->u.exit));
 }
 
 void baro_timeline_add(struct baro_timeline *t, const struct baro_record *r)
@@ -324,18 +325,19 @@ ptrdiff_t baro_timeline_phase_at(const struct baro_timeline *t, uint64_t t_ns)
     return from ? t->turn[from - 1].phase : -1;
 }
 
-int baro_timeline_value(const struct baro_timeline *t, size_t item, int fact, struct baro_value *ret)
+enum baro_absent baro_timeline_value(const struct baro_timeline *t, size_t item, int fact, struct baro_value *ret)
 {
-    *ret = (struct baro_value){.absent = BARO_ABSENT_UNKNOWN};
+    *ret = (struct baro_value){.absent = BARO_ABSENT_UNSUPPORTED};
     if (item >= t->n_sorted || t->sorted[item]->view.kind != BARO_TIMELINE_PHASE || !baro_timeline_fact(fact))
-        return BARO_E_RANGE;
+        return ret->absent;
     const struct timeline_item *i = t->sorted[item];
     struct phase_usage u;
+    ret->absent = BARO_ABSENT_UNKNOWN;
     if (!i->usage)
         return ret->absent;
     *ret = (struct baro_value){0};
     usage_read(&t->history, i->usage, &u);
-    return usage_value(&u, i->view.end_ns - i->view.begin_ns, fact, ret);
+    return (enum baro_absent)usage_value(&u, i->view.end_ns - i->view.begin_ns, fact, ret);
 }
 
 /* ---- of a tape: first all phases are found, then what was used during each; so a phase may be reported late ---- */

@@ -22,9 +22,9 @@ static bool is_same(struct failure_process a, struct failure_process b)
     return a.pid == b.pid && (a.start_ticks == b.start_ticks || !a.start_ticks || !b.start_ticks);
 }
 
-static struct failure_process parent_of(const struct baro_exit *e)
+static struct failure_process parent_of(const struct baro_row *e)
 {
-    return (struct failure_process){baro_exit_ppid(e), baro_exit_parent_start_ticks(e)};
+    return (struct failure_process){baro_row_ppid(e), baro_row_parent_start_ticks(e)};
 }
 
 static void copy(char *to, size_t size, const char *text)
@@ -47,41 +47,41 @@ static const char *without_folder(const char *command)
     return program;
 }
 
-static struct failure_end end_of(const struct baro_exit *e)
+static struct failure_end end_of(const struct baro_row *e)
 {
-    struct failure_end end = {.process = {baro_exit_pid(e), baro_exit_start_ticks(e)}, .t_ns = baro_exit_t_ns(e)};
-    end.status_known = baro_exit_status(e, &end.status) == BARO_PRESENT;
-    copy(end.name, sizeof(end.name), baro_exit_name(e));
-    copy(end.command, sizeof(end.command), without_folder(baro_exit_cmdline(e)));
+    struct failure_end end = {.process = {baro_row_pid(e), baro_row_start_ticks(e)}, .t_ns = baro_row_end_ns(e)};
+    end.status_known = baro_row_status(e, &end.status) == BARO_PRESENT;
+    copy(end.name, sizeof(end.name), baro_row_name(e));
+    copy(end.command, sizeof(end.command), without_folder(baro_row_cmdline(e)));
     return end;
 }
 
-static bool is_good(const struct baro_exit *e)
+static bool is_good(const struct baro_row *e)
 {
     int status;
-    return baro_exit_status(e, &status) == BARO_PRESENT && status == 0;
+    return baro_row_status(e, &status) == BARO_PRESENT && status == 0;
 }
 
 /* Whether it failed is not known. Or SIGPIPE ended it, which is no failure in most pipelines: `yes | head`. */
-static bool is_weak(const struct baro_exit *e)
+static bool is_weak(const struct baro_row *e)
 {
     int status;
-    return baro_exit_status(e, &status) != BARO_PRESENT || (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
+    return baro_row_status(e, &status) != BARO_PRESENT || (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
 }
 
-static bool has_status(const struct baro_exit *e, int wanted)
+static bool has_status(const struct baro_row *e, int wanted)
 {
     int status;
-    return baro_exit_status(e, &status) == BARO_PRESENT && WIFEXITED(status) && WEXITSTATUS(status) == wanted;
+    return baro_row_status(e, &status) == BARO_PRESENT && WIFEXITED(status) && WEXITSTATUS(status) == wanted;
 }
 
 /* When it began; 0: not known. */
-static uint64_t began_ns(const struct baro_exit *e)
+static uint64_t began_ns(const struct baro_row *e)
 {
     uint64_t elapsed;
-    if (baro_exit_value(e, EXIT_elapsed, &elapsed) != BARO_PRESENT || elapsed > baro_exit_t_ns(e))
+    if (baro_row_value(e, EXIT_elapsed, &elapsed) != BARO_PRESENT || elapsed > baro_row_end_ns(e))
         return 0;
-    return baro_exit_t_ns(e) - elapsed;
+    return baro_row_end_ns(e) - elapsed;
 }
 
 /* ---- families: a process, and the child that it may fail because of ---- */
@@ -114,7 +114,7 @@ static struct failure_family *make_room(struct failures *f)
 }
 
 /* A child ended well. If whether the one that is kept failed is not known, and the parent went on, it did not. */
-static void add_good(struct failures *f, const struct baro_exit *e)
+static void add_good(struct failures *f, const struct baro_row *e)
 {
     struct failure_family *family = find(f, parent_of(e));
     if (!family)
@@ -122,20 +122,20 @@ static void add_good(struct failures *f, const struct baro_exit *e)
     family->went_on |= began_ns(e) > family->child_ns;
     if (family->went_on && family->is_weak)
         drop(f, family);
-    else if (baro_exit_t_ns(e) > family->latest_ns)
-        family->latest_ns = baro_exit_t_ns(e);
+    else if (baro_row_end_ns(e) > family->latest_ns)
+        family->latest_ns = baro_row_end_ns(e);
 }
 
-static void keep(struct failure_family *family, const struct baro_exit *e, const struct failure *why)
+static void keep(struct failure_family *family, const struct baro_row *e, const struct failure *why)
 {
     family->child = *why;
-    family->child_ns = family->latest_ns = baro_exit_t_ns(e);
+    family->child_ns = family->latest_ns = baro_row_end_ns(e);
     family->went_on = false;
     family->is_weak = is_weak(e);
 }
 
 /* A child failed, or may have. Two compilers of one `make -j2` that fail together: the first is kept. */
-static void add_failed(struct failures *f, const struct baro_exit *e, const struct failure *why)
+static void add_failed(struct failures *f, const struct baro_row *e, const struct failure *why)
 {
     struct failure_family *family = find(f, parent_of(e));
     if (!family) {
@@ -147,8 +147,8 @@ static void add_failed(struct failures *f, const struct baro_exit *e, const stru
     bool went_on = family->went_on || began_ns(e) > family->child_ns;
     if (!went_on && !family->is_weak) {
         family->together += !is_weak(e);
-        if (baro_exit_t_ns(e) > family->latest_ns)
-            family->latest_ns = baro_exit_t_ns(e);
+        if (baro_row_end_ns(e) > family->latest_ns)
+            family->latest_ns = baro_row_end_ns(e);
         return;
     }
     if (went_on) {
@@ -162,7 +162,7 @@ static void add_failed(struct failures *f, const struct baro_exit *e, const stru
 /* ---- why a process failed ---- */
 
 /* timeout(1) ends its child by a signal: that child did not fail first. */
-static bool is_timeout(const struct baro_exit *e, const struct failure *child)
+static bool is_timeout(const struct baro_row *e, const struct failure *child)
 {
     return has_status(e, STATUS_OF_TIMEOUT) && child->first.status_known && WIFSIGNALED(child->first.status);
 }
@@ -173,35 +173,34 @@ static bool is_closed_pipe(const struct failure_family *family)
     return family->is_weak && end->status_known && WIFSIGNALED(end->status) && WTERMSIG(end->status) == SIGPIPE;
 }
 
-static bool follows(const struct baro_exit *e, const struct failure_family *family)
+static bool follows(const struct baro_row *e, const struct failure_family *family)
 {
     uint64_t since_ns = family->went_on ? family->child_ns : family->latest_ns;
-    bool is_soon = baro_exit_t_ns(e) <= since_ns + FOLLOWS_WITHIN;
+    bool is_soon = baro_row_end_ns(e) <= since_ns + FOLLOWS_WITHIN;
     return is_soon && (!is_closed_pipe(family) || has_status(e, STATUS_OF_SIGPIPE));
 }
 
 /* It failed because the child did. */
-static void follow(struct failure *why, const struct baro_exit *e, const struct failure_family *family, bool is_command)
+static void follow(struct failure *why, const struct baro_row *e, const struct failure_family *family, bool is_command)
 {
     int status;
     *why = family->child;
     why->is_of_child = true;
     why->n_before += family->n_before;
-    why->is_probable |= family->went_on || baro_exit_status(e, &status) != BARO_PRESENT;
+    why->is_probable |= family->went_on || baro_row_status(e, &status) != BARO_PRESENT;
     if (is_command)
         return;
     if (!*why->above)
-        copy(why->above, sizeof(why->above), without_folder(baro_exit_cmdline(e)));
+        copy(why->above, sizeof(why->above), without_folder(baro_row_cmdline(e)));
     size_t len = strlen(why->after);
-    if (why->n_named == why->n_after && len + strlen(baro_exit_name(e)) + 3 < sizeof(why->after)) {
-        snprintf(why->after + len, sizeof(why->after) - len, "%s%s", len ? ", " : "", baro_exit_name(e));
+    if (why->n_named == why->n_after && len + strlen(baro_row_name(e)) + 3 < sizeof(why->after)) {
+        snprintf(why->after + len, sizeof(why->after) - len, "%s%s", len ? ", " : "", baro_row_name(e));
         why->n_named++;
     }
     why->n_after++;
 }
 
-static void explain(struct failure *why, const struct baro_exit *e, const struct failure_family *family,
-                    bool is_command)
+static void explain(struct failure *why, const struct baro_row *e, const struct failure_family *family, bool is_command)
 {
     if (family && follows(e, family)) {
         follow(why, e, family, is_command);
@@ -214,9 +213,9 @@ static void explain(struct failure *why, const struct baro_exit *e, const struct
     }
 }
 
-void failures_add(struct failures *f, const struct baro_exit *e)
+void failures_add(struct failures *f, const struct baro_row *e)
 {
-    const struct failure_process process = {baro_exit_pid(e), baro_exit_start_ticks(e)};
+    const struct failure_process process = {baro_row_pid(e), baro_row_start_ticks(e)};
     struct failure_family *family = find(f, process);
     struct failure why;
     if (is_good(e)) {
@@ -226,7 +225,7 @@ void failures_add(struct failures *f, const struct baro_exit *e)
     }
     bool is_command = f->command.pid && is_same(f->command, process);
     int status;
-    f->is_partial |= !is_command && (!baro_exit_ppid(e) || baro_exit_status(e, &status) != BARO_PRESENT);
+    f->is_partial |= !is_command && (!baro_row_ppid(e) || baro_row_status(e, &status) != BARO_PRESENT);
     if (family && is_timeout(e, &family->child)) {
         drop(f, family);
         family = NULL;

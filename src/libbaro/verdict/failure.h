@@ -72,6 +72,6 @@ struct failures {
     unsigned n;
 };
 
-void failures_add(struct failures *f, const struct baro_exit *e);
+void failures_add(struct failures *f, const struct baro_row *e);
 
 #endif

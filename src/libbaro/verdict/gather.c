@@ -59,7 +59,7 @@ static const struct {
 
 static int find(int kind, const char *name)
 {
-    return baro_metric_find(kind, name, strlen(name));
+    return baro_metric_find(kind, name);
 }
 
 int gather_init(struct gather *g, const struct baro_header *header)
@@ -85,19 +85,19 @@ void gather_done(struct gather *g)
 static double of_job(const struct gather *g, const struct baro_sample *s, enum want what)
 {
     uint64_t v;
-    return baro_sample_job(s, g->id[what], &v) == BARO_PRESENT ? (double)v : NAN;
+    return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), g->id[what], &v) == BARO_PRESENT ? (double)v : NAN;
 }
 
-static double of_process(const struct gather *g, const struct baro_process *p, enum want what)
+static double of_process(const struct gather *g, const struct baro_row *p, enum want what)
 {
     uint64_t v;
-    return baro_process_value(p, g->id[what], &v) == BARO_PRESENT ? (double)v : NAN;
+    return baro_row_value(p, g->id[what], &v) == BARO_PRESENT ? (double)v : NAN;
 }
 
-static double of_group(const struct gather *g, const struct baro_entity *e, enum want what)
+static double of_group(const struct gather *g, const struct baro_row *e, enum want what)
 {
     uint64_t v;
-    if (baro_entity_value(e, g->id[what], &v) != BARO_PRESENT)
+    if (baro_row_value(e, g->id[what], &v) != BARO_PRESENT)
         return NAN;
     return baro_metric_real(baro_metric_get(BARO_KIND_CGROUP, g->id[what]), v);
 }
@@ -106,9 +106,9 @@ static double packets(const struct gather *g, const struct baro_sample *s)
 {
     double sum = 0;
     uint64_t v;
-    size_t n = baro_sample_entity_count(s, BARO_KIND_NET);
+    size_t n = baro_sample_rows(s, BARO_KIND_NET);
     for (size_t i = 0; i < n; i++) {
-        if (baro_entity_value(baro_sample_entity(s, BARO_KIND_NET, i), g->id[WANT_NET_PACKETS], &v) == BARO_PRESENT)
+        if (baro_row_value(baro_sample_row(s, BARO_KIND_NET, i), g->id[WANT_NET_PACKETS], &v) == BARO_PRESENT)
             sum += (double)v;
     }
     return n ? sum : NAN;
@@ -116,25 +116,24 @@ static double packets(const struct gather *g, const struct baro_sample *s)
 
 static void curves_of(const struct gather *g, const struct baro_sample *s, struct history_point *p)
 {
-    struct baro_sum rss;
     uint64_t v;
     for (int i = 0; i < CURVE_COUNT; i++) {
         int absent = BARO_ABSENT_UNKNOWN;
         if (g->metric[i] >= 0 && curve_metric[i].kind == BARO_KIND_JOB)
-            absent = baro_sample_job(s, g->metric[i], &v);
+            absent = baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), g->metric[i], &v);
         else if (g->metric[i] >= 0)
-            absent = baro_sample_host(s, g->metric[i], &v);
+            absent = baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), g->metric[i], &v);
         p->at[i] = absent == BARO_PRESENT ? (double)v : NAN;
     }
     p->at[CURVE_DELAY_CPU] = p->at[CURVE_CPU] - of_job(g, s, WANT_JOB_DELAY_LAG);
     p->at[CURVE_CALLED] = of_job(g, s, WANT_JOB_IO_RCHAR) + of_job(g, s, WANT_JOB_IO_WCHAR);
-    if (baro_sample_host_ns(s, &v) == BARO_PRESENT)
+    if (baro_sample_read_ns(s, BARO_KIND_HOST, &v) == BARO_PRESENT)
         p->at[CURVE_HOST_TIME] = (double)v;
-    if (baro_host_busy_ns(s, &v) == BARO_PRESENT)
+    if (baro_row_busy_ns(baro_sample_row(s, BARO_KIND_HOST, 0), &v) == BARO_PRESENT)
         p->at[CURVE_HOST_BUSY] = (double)v;
     p->at[CURVE_PACKETS] = packets(g, s);
-    if (baro_sample_sum(s, g->id[WANT_PROCESS_RSS], &rss) == BARO_PRESENT && rss.members)
-        p->at[CURVE_MEMORY] = (double)rss.value;
+    if (baro_sample_sum(s, g->id[WANT_PROCESS_RSS], &v, NULL) == BARO_PRESENT && v)
+        p->at[CURVE_MEMORY] = (double)v;
 }
 
 /* A value of run delay is new if since the last such value it was read for most of the CPU time that was used. Between
@@ -186,18 +185,18 @@ static double switching_threads(struct gather *g, double threads, double switche
 }
 
 /* Finds, among processes with several threads, the one that gave up its CPU most often. */
-static void compare_contender(struct gather *g, const struct baro_process *p)
+static void compare_contender(struct gather *g, const struct baro_row *p)
 {
     double threads = of_process(g, p, WANT_PROCESS_THREADS),
            switches = of_process(g, p, WANT_PROCESS_SWITCHES_VOLUNTARY), before = g->contender.switches;
     if (!(threads >= 2) || !(switches >= before))
         return;
-    if (g->contender_id != baro_process_id(p)) {
+    if (g->contender_id != baro_row_id(p)) {
         g->n_switching = 0;
         before = 0;
     }
-    g->contender_id = baro_process_id(p);
-    snprintf(g->contender_name, HISTORY_NAME_ROOM, "%s", baro_process_name(p));
+    g->contender_id = baro_row_id(p);
+    snprintf(g->contender_name, HISTORY_NAME_ROOM, "%s", baro_row_name(p));
     g->contender = (struct contender){g->contender_name,
                                       switching_threads(g, threads, switches - before),
                                       switches,
@@ -208,19 +207,19 @@ static void compare_contender(struct gather *g, const struct baro_process *p)
 
 static void look_at_processes(struct gather *g, const struct baro_sample *s, struct history_point *p)
 {
-    size_t n = baro_sample_count(s);
+    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     bool blocked = false;
     uint64_t v;
     for (size_t i = 0; i < n; i++) {
-        const struct baro_process *one = baro_sample_process(s, i);
-        if (baro_process_value(one, g->id[WANT_PROCESS_STATE], &v) != BARO_PRESENT)
+        const struct baro_row *one = baro_sample_row(s, BARO_KIND_PROCESS, i);
+        if (baro_row_value(one, g->id[WANT_PROCESS_STATE], &v) != BARO_PRESENT)
             continue;
         blocked = blocked || v == 'D';
         if (v == 'R' && !p->runner)
-            p->runner = number_of(g, baro_process_name(one));
+            p->runner = number_of(g, baro_row_name(one));
     }
     for (size_t i = 0; (i = baro_sample_next_changed(s, i)) < n; i++)
-        compare_contender(g, baro_sample_process(s, i));
+        compare_contender(g, baro_sample_row(s, BARO_KIND_PROCESS, i));
     if (blocked && p->t_ns > g->last_ns)
         g->blocked_ns += (double)(p->t_ns - g->last_ns);
     p->at[CURVE_BLOCKED] = g->blocked_ns;
@@ -228,10 +227,10 @@ static void look_at_processes(struct gather *g, const struct baro_sample *s, str
 
 /* ---- control groups ---- */
 
-static struct group read_group(const struct gather *g, const struct baro_entity *e)
+static struct group read_group(const struct gather *g, const struct baro_row *e)
 {
     struct group ret = {
-        .id = baro_entity_id(e),
+        .id = baro_row_id(e),
         .periods = of_group(g, e, WANT_GROUP_CPU_PERIODS),
         .throttled_periods = of_group(g, e, WANT_GROUP_CPU_THROTTLED_PERIODS),
         .throttled_ns = of_group(g, e, WANT_GROUP_CPU_THROTTLED),
@@ -243,7 +242,7 @@ static struct group read_group(const struct gather *g, const struct baro_entity 
         .file_most = of_group(g, e, WANT_GROUP_MEMORY_FILE),
         .quota_cores = of_group(g, e, WANT_GROUP_CPU_LIMIT),
     };
-    const char *name = baro_entity_name(e);
+    const char *name = baro_row_name(e);
     size_t n = strlen(name);
     snprintf(ret.name, sizeof(ret.name), "%s", n < sizeof(ret.name) ? name : name + n - (sizeof(ret.name) - 1));
     return ret;
@@ -254,7 +253,7 @@ static double larger(double a, double b)
     return a >= b || isnan(b) ? a : b;
 }
 
-static void keep_group(struct gather *g, const struct baro_entity *e)
+static void keep_group(struct gather *g, const struct baro_row *e)
 {
     struct group now = read_group(g, e);
     size_t i = 0;
@@ -273,11 +272,11 @@ static void keep_group(struct gather *g, const struct baro_entity *e)
 }
 
 /* The growth of pressure in the innermost group that has it; a job that is moved goes on in its new group. */
-static void add_pressure(struct gather *g, const struct baro_entity *e)
+static void add_pressure(struct gather *g, const struct baro_row *e)
 {
     const double now[2] = {of_group(g, e, WANT_GROUP_PRESSURE_IO_SOME),
                            of_group(g, e, WANT_GROUP_PRESSURE_MEMORY_SOME)};
-    bool same = g->pressure_group == baro_entity_id(e);
+    bool same = g->pressure_group == baro_row_id(e);
     for (int i = 0; i < 2; i++) {
         if (isnan(g->pressure_ns[i]) && !isnan(now[i]))
             g->pressure_ns[i] = 0;
@@ -285,15 +284,15 @@ static void add_pressure(struct gather *g, const struct baro_entity *e)
             g->pressure_ns[i] += now[i] - g->pressure_last[i];
         g->pressure_last[i] = now[i];
     }
-    g->pressure_group = baro_entity_id(e);
+    g->pressure_group = baro_row_id(e);
 }
 
 static void look_at_groups(struct gather *g, const struct baro_sample *s, struct history_point *p)
 {
     bool found = false;
     double throttled = NAN;
-    for (size_t i = 0; i < baro_sample_entity_count(s, BARO_KIND_CGROUP); i++) {
-        const struct baro_entity *e = baro_sample_entity(s, BARO_KIND_CGROUP, i);
+    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_CGROUP); i++) {
+        const struct baro_row *e = baro_sample_row(s, BARO_KIND_CGROUP, i);
         keep_group(g, e);
         if (!found && !isnan(of_group(g, e, WANT_GROUP_PRESSURE_IO_SOME))) {
             found = true;

@@ -48,10 +48,10 @@ static enum chart_unit unit_of(const struct baro_metric *m)
     }
 }
 
-static bool find_in(const struct baro_tape *tape, int kind, const char *name, size_t len, struct found *f)
+static bool find_in(const struct baro_tape *tape, int kind, const char *name, struct found *f)
 {
-    int derived = baro_derived_find(kind, name, len);
-    int metric = baro_tape_metric_find(tape, kind, name, len);
+    int derived = baro_derived_find(kind, name);
+    int metric = baro_tape_metric_find(tape, kind, name);
     const struct baro_metric *m = baro_tape_metric(tape, kind, metric);
     if (kind == BARO_KIND_EXIT || (derived < 0 && !m))
         return false;
@@ -79,18 +79,20 @@ static bool find(const struct baro_tape *tape, const char *what, struct found *f
     size_t len = at ? (size_t)(at - what) : strlen(what);
     f->entity = at ? at + 1 : NULL;
     int kinds = baro_tape_kind_count(tape);
+    char name[128];
+    snprintf(name, sizeof(name), "%.*s", (int)len, what);
     if (dot && dot < what + len) {
         char kind[64];
         snprintf(kind, sizeof(kind), "%.*s", (int)(dot - what), what);
         int k = baro_tape_kind_find(tape, kind);
-        return k >= 0 && find_in(tape, k, dot + 1, len - (size_t)(dot + 1 - what), f);
+        return k >= 0 && find_in(tape, k, name + (dot + 1 - what), f);
     }
     for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++) {
-        if (find_in(tape, first[i], what, len, f))
+        if (find_in(tape, first[i], name, f))
             return true;
     }
     for (int k = 0; k < kinds; k++) {
-        if (find_in(tape, k, what, len, f))
+        if (find_in(tape, k, name, f))
             return true;
     }
     return false;

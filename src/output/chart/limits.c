@@ -17,11 +17,11 @@ static struct limit_change change_of(const struct baro_limits *l, uint64_t t_ns)
     struct limit_change c = {.t_ns = t_ns};
     uint64_t v = 0;
     const char *source;
-    int absent = baro_limits_memory_bytes(l, &v, &source);
+    int absent = baro_limits_get(l, BARO_LIMIT_MEMORY, &v, &source);
     c.memory_bytes = known(absent, v, 1);
-    absent = baro_limits_cores_ppm(l, &v, &source);
+    absent = baro_limits_get(l, BARO_LIMIT_CORES, &v, &source);
     c.cores = known(absent, v, 1e-6);
-    absent = baro_limits_pids(l, &v, &source);
+    absent = baro_limits_get(l, BARO_LIMIT_PIDS, &v, &source);
     c.pids = known(absent, v, 1);
     return c;
 }

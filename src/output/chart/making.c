@@ -57,18 +57,17 @@ static double stored_scale(const struct baro_metric *m)
 /* Adds the curve of the series; its number, or negative: there is no such metric. Sets scale and most. */
 static int add_series(struct making *m, const struct curve_row *row, const char *name, struct feed *feed)
 {
-    size_t len = strlen(row->metric);
     feed->scale = 1;
     if (row->how == ROW_COUNT)
         return baro_series_add_count(m->series, row->kind, name, NULL);
     if (row->how == ROW_DERIVED) {
-        int i = baro_derived_find(row->kind, row->metric, len);
+        int i = baro_derived_find(row->kind, row->metric);
         const struct baro_derived *d = baro_derived_get(row->kind, i);
         feed->scale = d && strcmp(d->unit, "ns") == 0 ? 1e-9 : 1;
         feed->most = d && strcmp(d->unit, "ratio") == 0 && (d->per || name || row->kind == BARO_KIND_HOST) ? 1 : 0;
         return i < 0 ? i : baro_series_add_derived(m->series, row->kind, 0, name, i, NULL);
     }
-    int metric = baro_tape_metric_find(m->tape, row->kind, row->metric, len);
+    int metric = baro_tape_metric_find(m->tape, row->kind, row->metric);
     if (metric < 0)
         return metric;
     if (row->how == ROW_VALUE) {

@@ -17,20 +17,20 @@ static bool has_entity(const struct kinds *k, int kind, uint32_t id)
     return false;
 }
 
-static void note(struct kinds *k, int kind, const struct baro_entity *e, size_t so_far)
+static void note(struct kinds *k, int kind, const struct baro_row *e, size_t so_far)
 {
-    const char *name = baro_entity_name(e), *label = baro_entity_label(e);
+    const char *name = baro_row_name(e), *label = baro_row_label(e);
     char *text = NULL;
     if (so_far >= KINDS_ENTITIES || k->n == sizeof(k->entity) / sizeof(*k->entity))
         return;
-    int n = baro_entity_owner(e) == BARO_OWNER_PROCESS && *name
-                ? asprintf(&text, "%d on %s", (int)baro_entity_owner_pid(e), name)
+    int n = baro_row_owner(e) == BARO_OWNER_PROCESS && *name
+                ? asprintf(&text, "%d on %s", (int)baro_row_owner_pid(e), name)
                 : asprintf(&text, "%s%s%s", name, *name && *label ? " " : "", label);
     if (n < 0) {
         k->failed = true;
         return;
     }
-    k->entity[k->n++] = (struct kinds_entity){kind, baro_entity_id(e), text};
+    k->entity[k->n++] = (struct kinds_entity){kind, baro_row_id(e), text};
 }
 
 void kinds_add(struct kinds *k, const struct baro_tape *tape, const struct baro_record *r)
@@ -38,10 +38,10 @@ void kinds_add(struct kinds *k, const struct baro_tape *tape, const struct baro_
     if (r->kind != BARO_RECORD_SAMPLE)
         return;
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
-        size_t n = baro_sample_entity_count(r->u.sample, kind);
+        size_t n = baro_sample_rows(r->u.sample, kind);
         for (size_t i = 0; i < n && i < KINDS_ENTITIES; i++) {
-            const struct baro_entity *e = baro_sample_entity(r->u.sample, kind, i);
-            if (!has_entity(k, kind, baro_entity_id(e)))
+            const struct baro_row *e = baro_sample_row(r->u.sample, kind, i);
+            if (!has_entity(k, kind, baro_row_id(e)))
                 note(k, kind, e, i);
         }
     }

@@ -10,7 +10,7 @@
 
 static int metric(int kind, const char *name)
 {
-    return baro_metric_find(kind, name, strlen(name));
+    return baro_metric_find(kind, name);
 }
 
 void lives_init(struct lives *l, const struct baro_header *header)
@@ -95,16 +95,16 @@ static uint64_t since(uint64_t base, uint64_t value)
 }
 
 /* The kernel adds the I/O of a child that was waited for to that of its parent, and does not tell them apart. */
-static void add_io(struct lives *l, struct life *life, const struct baro_process *p, bool is_base)
+static void add_io(struct lives *l, struct life *life, const struct baro_row *p, bool is_base)
 {
     uint64_t children = 1, read = 0, write = 0;
-    int read_absent = baro_process_value(p, l->metric.process_read, &read);
-    int write_absent = baro_process_value(p, l->metric.process_write, &write);
+    int read_absent = baro_row_value(p, l->metric.process_read, &read);
+    int write_absent = baro_row_value(p, l->metric.process_write, &write);
     if (is_base) {
         life->base_read_bytes = read;
         life->base_write_bytes = write;
     }
-    if (baro_process_value(p, l->metric.process_children, &children) != BARO_PRESENT || children) {
+    if (baro_row_value(p, l->metric.process_children, &children) != BARO_PRESENT || children) {
         life->has &= ~(unsigned)(LIFE_READ | LIFE_WRITE);
         life->read_bytes = life->write_bytes = 0;
         return;
@@ -113,71 +113,71 @@ static void add_io(struct lives *l, struct life *life, const struct baro_process
     put(life, LIFE_WRITE, write_absent, since(life->base_write_bytes, write), &life->write_bytes);
 }
 
-static void add_process(struct lives *l, const struct baro_process *p)
+static void add_process(struct lives *l, const struct baro_row *p)
 {
-    struct life *life = born(l, baro_process_id(p));
+    struct life *life = born(l, baro_row_id(p));
     uint64_t v = 0;
     int absent;
     if (!life)
         return;
     bool is_base = life->begin_ns == UINT64_MAX && baro_header_mode(l->header) == BARO_MODE_ATTACH &&
-                   !baro_process_began_after(l->header, p, 0);
+                   !baro_row_began_after(l->header, p, 0);
     if (life->begin_ns == UINT64_MAX) {
-        life->pid = baro_process_pid(p);
-        life->start_ticks = baro_process_start_ticks(p);
-        life->begin_ns = baro_process_begin_ns(l->header, life->start_ticks, baro_process_first_ns(p));
+        life->pid = baro_row_pid(p);
+        life->start_ticks = baro_row_start_ticks(p);
+        life->begin_ns = baro_row_begin_ns(l->header, p);
     }
     if (!life->ppid) { /* the first one: the parent of an orphan is the wrapper */
-        life->ppid = baro_process_ppid(p);
-        life->parent_start_ticks = baro_process_parent_start_ticks(p);
+        life->ppid = baro_row_ppid(p);
+        life->parent_start_ticks = baro_row_parent_start_ticks(p);
     }
-    life->read_ns = baro_process_read_ns(p);
-    name_it(l, life, baro_process_name(p), baro_process_cmdline(p));
-    absent = baro_process_value(p, l->metric.process_cpu, &v);
+    baro_row_read_ns(p, &life->read_ns);
+    name_it(l, life, baro_row_name(p), baro_row_cmdline(p));
+    absent = baro_row_value(p, l->metric.process_cpu, &v);
     life->base_cpu_ns = is_base && !absent ? v : life->base_cpu_ns;
     put(life, LIFE_CPU, absent, since(life->base_cpu_ns, v), &life->cpu_ns);
-    absent = baro_process_value(p, l->metric.process_rss, &v);
+    absent = baro_row_value(p, l->metric.process_rss, &v);
     put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
-    absent = baro_process_value(p, l->metric.process_rss_peak, &v);
+    absent = baro_row_value(p, l->metric.process_rss_peak, &v);
     put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
     add_io(l, life, p, is_base);
 }
 
-static void add_exit(struct lives *l, const struct baro_exit *e)
+static void add_exit(struct lives *l, const struct baro_row *e)
 {
-    struct life *life = born(l, baro_exit_id(e));
+    struct life *life = born(l, baro_row_id(e));
     uint64_t v = 0;
     int status, absent;
     if (!life)
         return;
-    life->pid = baro_exit_pid(e);
-    life->start_ticks = baro_exit_start_ticks(e);
-    life->end_ns = baro_exit_t_ns(e);
+    life->pid = baro_row_pid(e);
+    life->start_ticks = baro_row_start_ticks(e);
+    life->end_ns = baro_row_end_ns(e);
     life->has |= LIFE_ENDED;
     if (life->begin_ns == UINT64_MAX)
-        life->begin_ns = baro_process_begin_ns(l->header, life->start_ticks, life->end_ns);
-    if (baro_exit_value(e, l->metric.exit_elapsed, &v) == BARO_PRESENT)
+        life->begin_ns = baro_row_begin_ns(l->header, e);
+    if (baro_row_value(e, l->metric.exit_elapsed, &v) == BARO_PRESENT)
         life->begin_ns = v < life->end_ns ? life->end_ns - v : 0;
     if (!life->ppid) {
-        life->ppid = baro_exit_ppid(e);
-        life->parent_start_ticks = baro_exit_parent_start_ticks(e);
+        life->ppid = baro_row_ppid(e);
+        life->parent_start_ticks = baro_row_parent_start_ticks(e);
     }
-    name_it(l, life, baro_exit_name(e), baro_exit_cmdline(e));
-    if (baro_exit_status(e, &status) == 0) {
+    name_it(l, life, baro_row_name(e), baro_row_cmdline(e));
+    if (baro_row_status(e, &status) == 0) {
         life->status = status;
         life->has |= LIFE_STATUS;
     }
-    absent = baro_exit_value(e, l->metric.exit_cpu, &v);
+    absent = baro_row_value(e, l->metric.exit_cpu, &v);
     put(life, LIFE_CPU, absent, v, &life->cpu_ns);
-    absent = baro_exit_value(e, l->metric.exit_rss_peak, &v);
+    absent = baro_row_value(e, l->metric.exit_rss_peak, &v);
     put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
-    if (baro_exit_value(e, l->metric.exit_rss_is_bound, &v) == BARO_PRESENT && v)
+    if (baro_row_value(e, l->metric.exit_rss_is_bound, &v) == BARO_PRESENT && v)
         life->has |= LIFE_RSS_IS_BOUND;
-    if (baro_exit_value(e, l->metric.exit_io_is_bound, &v) != BARO_PRESENT || v)
+    if (baro_row_value(e, l->metric.exit_io_is_bound, &v) != BARO_PRESENT || v)
         life->has |= LIFE_IO_IS_BOUND;
-    absent = baro_exit_value(e, l->metric.exit_read, &v);
+    absent = baro_row_value(e, l->metric.exit_read, &v);
     put(life, LIFE_READ, absent, v, &life->read_bytes);
-    absent = baro_exit_value(e, l->metric.exit_write, &v);
+    absent = baro_row_value(e, l->metric.exit_write, &v);
     put(life, LIFE_WRITE, absent, v, &life->write_bytes);
 }
 
@@ -189,9 +189,9 @@ void lives_add(struct lives *l, const struct baro_record *r)
     if (r->kind != BARO_RECORD_SAMPLE)
         return;
     const struct baro_sample *s = r->u.sample;
-    size_t n = baro_sample_count(s);
+    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     for (size_t i = baro_sample_next_changed(s, 0); i < n; i = baro_sample_next_changed(s, i + 1))
-        add_process(l, baro_sample_process(s, i));
+        add_process(l, baro_sample_row(s, BARO_KIND_PROCESS, i));
 }
 
 /* ---- when there are too many ---- */

@@ -23,19 +23,19 @@ void moments_done(struct moments *m)
     free(m->room);
 }
 
-/* As baro_interval_process_derived(): growth over the time since the sample before; one that began since then had used
+/* As baro_interval_derived(): growth over the time since the sample before; one that began since then had used
  * nothing before. Example: samples at 1 and 3 s, a compiler forked at 2 s has used 0.5 s: 250 thousandths of a core. */
-static void changed(struct moments *m, const struct baro_process *p, uint64_t t_ns)
+static void changed(struct moments *m, const struct baro_row *p, uint64_t t_ns)
 {
-    uint32_t i = lives_find(m->lives, baro_process_id(p));
+    uint32_t i = lives_find(m->lives, baro_row_id(p));
     uint64_t cpu;
     if (i >= m->now_n)
         return;
     struct moment_now *now = &m->now[i];
-    if (baro_process_value(p, m->lives->metric.process_cpu, &cpu) != BARO_PRESENT)
+    if (baro_row_value(p, m->lives->metric.process_cpu, &cpu) != BARO_PRESENT)
         return;
     bool has_before = m->sample > 1 && t_ns > m->before_ns;
-    bool is_known = now->has_cpu || (has_before && baro_process_began_after(m->lives->header, p, m->before_ns));
+    bool is_known = now->has_cpu || (has_before && baro_row_began_after(m->lives->header, p, m->before_ns));
     now->millicores = 0;
     if (has_before && is_known && cpu > now->cpu_ns)
         now->millicores = (uint32_t)((double)(cpu - now->cpu_ns) * 1000 / (double)(t_ns - m->before_ns) + 0.5);
@@ -96,7 +96,7 @@ static uint32_t keep_heaviest(struct moment *at, struct moment_row *row, uint32_
     return MOMENT_ROWS_MOST;
 }
 
-static void store(struct moments *m, struct moment *at, uint64_t t_ns, const struct baro_sum *rss, uint32_t n)
+static void store(struct moments *m, struct moment *at, uint64_t t_ns, uint64_t rss, bool is_bound, uint32_t n)
 {
     at->more = 0;
     at->more_rss_bytes = at->more_millicores = 0;
@@ -116,8 +116,8 @@ static void store(struct moments *m, struct moment *at, uint64_t t_ns, const str
     m->rows -= at->n;
     at->n = n;
     at->t_ns = t_ns;
-    at->rss_bytes = rss->value;
-    at->rss_is_bound = rss->covered < rss->members;
+    at->rss_bytes = rss;
+    at->rss_is_bound = is_bound;
 }
 
 /* Two neighbours become one: the one with more memory. */
@@ -141,32 +141,33 @@ void moments_add(struct moments *m, const struct baro_record *r)
     if (r->kind != BARO_RECORD_SAMPLE || m->failed)
         return;
     const struct baro_sample *s = r->u.sample;
-    size_t n = baro_sample_count(s);
+    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     m->sample++;
     if (!grow(m, n)) {
         m->failed = true;
         return;
     }
     for (size_t i = baro_sample_next_changed(s, 0); i < n; i = baro_sample_next_changed(s, i + 1))
-        changed(m, baro_sample_process(s, i), r->t_ns);
+        changed(m, baro_sample_row(s, BARO_KIND_PROCESS, i), r->t_ns);
     m->before_ns = r->t_ns;
-    struct baro_sum sum = {0};
-    baro_sample_sum(s, m->lives->metric.process_rss, &sum);
+    uint64_t rss = 0;
+    size_t lacking = 0;
+    baro_sample_sum(s, m->lives->metric.process_rss, &rss, &lacking);
     uint64_t stretch = r->t_ns / m->stretch_ns;
     struct moment *at = &m->at[stretch < m->n ? stretch : m->n - 1];
-    if (!n || (at->n && sum.value <= at->rss_bytes))
+    if (!n || (at->n && rss <= at->rss_bytes))
         return;
     uint32_t rows = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct baro_process *p = baro_sample_process(s, i);
-        struct moment_row row = {.life = lives_find(m->lives, baro_process_id(p))};
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
+        struct moment_row row = {.life = lives_find(m->lives, baro_row_id(p))};
         if (row.life >= m->now_n)
             continue;
-        row.has_rss = baro_process_value(p, m->lives->metric.process_rss, &row.rss_bytes) == BARO_PRESENT;
+        row.has_rss = baro_row_value(p, m->lives->metric.process_rss, &row.rss_bytes) == BARO_PRESENT;
         row.millicores = m->now[row.life].sample == m->sample ? m->now[row.life].millicores : 0;
         m->room[rows++] = row;
     }
-    store(m, at, r->t_ns, &sum, rows);
+    store(m, at, r->t_ns, rss, lacking > 0, rows);
     while (m->rows > MOMENTS_ROWS_MOST && m->n > 16)
         halve(m);
 }

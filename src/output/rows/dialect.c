@@ -51,7 +51,7 @@ struct dialect {
 
 static int metric_of(enum baro_kind kind, const char *stem)
 {
-    return baro_metric_find(kind, stem, strlen(stem));
+    return baro_metric_find(kind, stem);
 }
 
 static enum baro_kind kind_of(enum dialect_from from)
@@ -154,12 +154,14 @@ static bool is_vague(const struct baro_sample *s)
 {
     static const char *const stems[] = {"pss", "uss"};
     uint64_t stale;
-    if (baro_sample_job(s, metric_of(BARO_KIND_JOB, "pss_stale"), &stale) == BARO_PRESENT && stale)
+    if (baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric_of(BARO_KIND_JOB, "pss_stale"), &stale) ==
+            BARO_PRESENT &&
+        stale)
         return true;
     for (size_t i = 0; i < 2; i++) {
-        struct baro_sum sum;
-        if (baro_sample_sum(s, metric_of(BARO_KIND_PROCESS, stems[i]), &sum) == BARO_PRESENT &&
-            sum.covered < sum.members)
+        uint64_t sum;
+        size_t lacking;
+        if (baro_sample_sum(s, metric_of(BARO_KIND_PROCESS, stems[i]), &sum, &lacking) == BARO_PRESENT && lacking)
             return true;
     }
     return false;
@@ -170,7 +172,7 @@ static bool is_vague(const struct baro_sample *s)
 static struct dialect_value host_of(const struct baro_sample *s, int metric)
 {
     struct dialect_value v = {0, BARO_PRESENT};
-    v.absent = baro_sample_host(s, metric, &v.v);
+    v.absent = baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), metric, &v.v);
     return v;
 }
 
@@ -217,7 +219,7 @@ static struct dialect_value all_of(const struct dialect *d, const struct baro_sa
 {
     static const char *const rest[] = {"cpu_idle", "cpu_iowait", "cpu_steal"};
     struct dialect_value all = {0, BARO_PRESENT};
-    all.absent = baro_host_busy_ns(s, &all.v);
+    all.absent = baro_row_busy_ns(baro_sample_row(s, BARO_KIND_HOST, 0), &all.v);
     if (all.absent == BARO_PRESENT)
         all.absent = host_of(s, d->idle).absent;
     if (all.absent == BARO_PRESENT)
@@ -226,15 +228,15 @@ static struct dialect_value all_of(const struct dialect *d, const struct baro_sa
 }
 
 /* What the dialects that have sums leave out: the loopback interface, and what is mounted where no disk is. */
-static bool left_out(const struct baro_entity *e)
+static bool left_out(const struct baro_row *e)
 {
     static const char *const places[] = {"/proc", "/sys", "/dev", "/run"};
-    const char *name = baro_entity_name(e);
-    if (baro_entity_kind(e) == BARO_KIND_NET)
+    const char *name = baro_row_name(e);
+    if (baro_row_kind(e) == BARO_KIND_NET)
         return strcmp(name, "lo") == 0;
-    if (baro_entity_owner(e) == BARO_OWNER_ENTITY) /* a MIG instance of one that counts */
+    if (baro_row_owner(e) == BARO_OWNER_ENTITY) /* a MIG instance of one that counts */
         return true;
-    for (size_t i = 0; baro_entity_kind(e) == BARO_KIND_FS && i < sizeof(places) / sizeof(*places); i++) {
+    for (size_t i = 0; baro_row_kind(e) == BARO_KIND_FS && i < sizeof(places) / sizeof(*places); i++) {
         size_t n = strlen(places[i]);
         if (strncmp(name, places[i], n) == 0 && (name[n] == 0 || name[n] == '/'))
             return true;
@@ -246,12 +248,12 @@ static bool left_out(const struct baro_entity *e)
 static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric)
 {
     struct dialect_value sum = {0, BARO_ABSENT_UNKNOWN};
-    for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++) {
-        const struct baro_entity *e = baro_sample_entity(s, kind, i);
+    for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
+        const struct baro_row *e = baro_sample_row(s, kind, i);
         uint64_t v;
         if (left_out(e))
             continue;
-        int absent = baro_entity_value(e, metric, &v);
+        int absent = baro_row_value(e, metric, &v);
         if (absent == BARO_PRESENT)
             sum = (struct dialect_value){sum.v + v, BARO_PRESENT};
         else if (sum.absent != BARO_PRESENT)
@@ -264,10 +266,10 @@ static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind
 static struct dialect_value gpus_used(const struct baro_sample *s, enum baro_kind kind, int metric)
 {
     struct dialect_value n = {0, BARO_ABSENT_UNKNOWN};
-    for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++) {
+    for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
         uint64_t v;
-        const struct baro_entity *e = baro_sample_entity(s, kind, i);
-        if (!left_out(e) && baro_entity_value(e, metric, &v) == BARO_PRESENT)
+        const struct baro_row *e = baro_sample_row(s, kind, i);
+        if (!left_out(e) && baro_row_value(e, metric, &v) == BARO_PRESENT)
             n = (struct dialect_value){n.v + (v > 0), BARO_PRESENT};
     }
     return n;
@@ -285,7 +287,7 @@ static struct dialect_value fs_taken_of(const struct dialect *d, const struct ba
 static struct dialect_value job_of(const struct baro_sample *s, int metric)
 {
     struct dialect_value v = {0, BARO_PRESENT};
-    v.absent = baro_sample_job(s, metric, &v.v);
+    v.absent = baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric, &v.v);
     return v;
 }
 
@@ -293,24 +295,25 @@ static struct dialect_value job_of(const struct baro_sample *s, int metric)
  * two young compilers of 113 MB beside `cargo` with 41 MB would not count at all. */
 static struct dialect_value sum_of(const struct baro_sample *s, int metric)
 {
-    struct baro_sum sum = {0};
-    int absent = baro_sample_sum(s, metric, &sum), rss = metric_of(BARO_KIND_PROCESS, "rss");
-    for (size_t i = 0; sum.covered < sum.members && i < baro_sample_count(s); i++) {
+    uint64_t sum = 0;
+    size_t lacking = 0;
+    int absent = baro_sample_sum(s, metric, &sum, &lacking), rss = metric_of(BARO_KIND_PROCESS, "rss");
+    for (size_t i = 0; lacking && i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
         uint64_t v;
-        const struct baro_process *p = baro_sample_process(s, i);
-        if (baro_process_value(p, metric, &v) != BARO_ABSENT_NOT_YET || baro_process_value(p, rss, &v) != BARO_PRESENT)
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
+        if (baro_row_value(p, metric, &v) != BARO_ABSENT_NOT_YET || baro_row_value(p, rss, &v) != BARO_PRESENT)
             continue;
-        sum.value += v;
+        sum += v;
         absent = BARO_PRESENT;
     }
-    return (struct dialect_value){sum.value, absent};
+    return (struct dialect_value){sum, absent};
 }
 
 static struct dialect_value value_of(const struct dialect *d, size_t column, const struct baro_sample *s)
 {
     enum dialect_from from = d->table->columns[column].from;
     int metric = d->metric[column];
-    size_t n = baro_sample_count(s);
+    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     switch (from) {
     case FROM_PID: return (struct dialect_value){(uint64_t)d->pid, d->pid ? BARO_PRESENT : BARO_ABSENT_UNKNOWN};
     case FROM_CHILDREN: return (struct dialect_value){n ? n - 1 : 0, BARO_PRESENT};
@@ -340,7 +343,7 @@ static struct dialect_value value_of(const struct dialect *d, size_t column, con
 static void take_share(const struct dialect *d, const struct baro_sample *s, size_t column, struct instant *ret)
 {
     const struct dialect_value *now = &ret->column[column], *before = &d->before.column[column];
-    if (baro_sample_entities_ns(s, kind_of(FROM_GPU), &ret->gpu_ns) != BARO_PRESENT)
+    if (baro_sample_read_ns(s, kind_of(FROM_GPU), &ret->gpu_ns) != BARO_PRESENT)
         ret->gpu_ns = 0;
     ret->gpu_share = d->before.gpu_share;
     ret->gpu_absent = now->absent ? now->absent : d->before.gpu_ns ? d->before.gpu_absent : BARO_ABSENT_NOT_YET;
@@ -521,12 +524,12 @@ static bool leave_out(struct dialect *d, const struct instant *now)
 static void of_processes(struct dialect *d, const struct baro_sample *s, struct buf *ret)
 {
     struct instant now;
-    bool any = baro_sample_count(s) > 0;
+    bool any = baro_sample_rows(s, BARO_KIND_PROCESS) > 0;
     d->ended = d->ended || (!any && !d->silent && !d->table->last);
     if (d->ended || (!any && d->silent && !(d->left_out && d->table->last)))
         return;
     if (!d->pid && any)
-        d->pid = baro_process_pid(baro_sample_process(s, 0));
+        d->pid = baro_row_pid(baro_sample_row(s, BARO_KIND_PROCESS, 0));
     take(d, s, baro_sample_t_ns(s), &now);
     if (any && leave_out(d, &now))
         return;
@@ -538,7 +541,7 @@ static void of_machine(struct dialect *d, const struct baro_sample *s, struct bu
 {
     struct instant now;
     uint64_t host_ns;
-    if (baro_sample_host_ns(s, &host_ns) != BARO_PRESENT || (d->begun && host_ns <= d->before.t_ns))
+    if (baro_sample_read_ns(s, BARO_KIND_HOST, &host_ns) != BARO_PRESENT || (d->begun && host_ns <= d->before.t_ns))
         return;
     take(d, s, host_ns, &now);
     if (d->begun && leave_out(d, &now))

@@ -10,7 +10,7 @@
 
 struct place {
     uint32_t id;
-    const struct baro_process *process;
+    const struct baro_row *process;
 };
 
 #define MISSED 256u
@@ -24,7 +24,7 @@ struct dialect_each {
     struct baro_sample *before; /* NULL: there was none */
     struct place *places;       /* its processes, by id */
     size_t n_places;
-    struct baro_exit **ended; /* since then */
+    struct baro_row **ended; /* since then */
     size_t n_ended, cap_ended;
     struct missed { /* gone from the samples, as a ring: the end may be reported later */
         uint32_t id;
@@ -38,13 +38,13 @@ struct dialect_each {
 struct subject {
     int32_t pid;
     uint64_t start_ticks;
-    const struct baro_process *process, *before; /* before: the same in the sample before; NULL: not in it */
-    const struct baro_exit *end;
+    const struct baro_row *process, *before; /* before: the same in the sample before; NULL: not in it */
+    const struct baro_row *end;
 };
 
 static int metric_of(enum baro_kind kind, const char *stem)
 {
-    return stem ? baro_metric_find(kind, stem, strlen(stem)) : -1;
+    return stem ? baro_metric_find(kind, stem) : -1;
 }
 
 struct dialect_each *dialect_each_new(const struct dialect_table *table, const struct baro_header *header)
@@ -56,7 +56,7 @@ struct dialect_each *dialect_each_new(const struct dialect_table *table, const s
     d->header = header;
     for (size_t i = 0; i < table->n; i++) {
         const struct dialect_column *c = &table->columns[i];
-        d->of_process[i] = c->from == FROM_CORES ? baro_derived_find(BARO_KIND_PROCESS, c->metric, strlen(c->metric))
+        d->of_process[i] = c->from == FROM_CORES ? baro_derived_find(BARO_KIND_PROCESS, c->metric)
                                                  : metric_of(BARO_KIND_PROCESS, c->metric);
     }
     d->state = metric_of(BARO_KIND_PROCESS, "state");
@@ -72,7 +72,7 @@ struct dialect_each *dialect_each_new(const struct dialect_table *table, const s
 static void forget_ended(struct dialect_each *d)
 {
     for (size_t i = 0; i < d->n_ended; i++)
-        baro_exit_free(d->ended[i]);
+        baro_row_free(d->ended[i]);
     d->n_ended = 0;
 }
 
@@ -100,16 +100,16 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static const struct baro_process *process_before(const struct dialect_each *d, uint32_t id)
+static const struct baro_row *process_before(const struct dialect_each *d, uint32_t id)
 {
     const struct place key = {.id = id};
     const struct place *found = d->n_places ? bsearch(&key, d->places, d->n_places, sizeof(key), by_id) : NULL;
     return found ? found->process : NULL;
 }
 
-static bool cpu_of(const struct dialect_each *d, const struct baro_process *p, uint64_t *ret_user, uint64_t *ret_system)
+static bool cpu_of(const struct dialect_each *d, const struct baro_row *p, uint64_t *ret_user, uint64_t *ret_system)
 {
-    return pair(baro_process_value(p, d->process_user, ret_user), baro_process_value(p, d->process_system, ret_system));
+    return pair(baro_row_value(p, d->process_user, ret_user), baro_row_value(p, d->process_system, ret_system));
 }
 
 static int by_number(const void *a, const void *b)
@@ -121,10 +121,10 @@ static int by_number(const void *a, const void *b)
 /* What was in the sample before and is not in this one. Its exit record may come some samples later. */
 static void note_missed(struct dialect_each *d, const struct baro_sample *s)
 {
-    size_t n = baro_sample_count(s);
+    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     uint32_t *ids = n ? malloc(n * sizeof(*ids)) : NULL;
     for (size_t i = 0; ids && i < n; i++)
-        ids[i] = baro_process_id(baro_sample_process(s, i));
+        ids[i] = baro_row_id(baro_sample_row(s, BARO_KIND_PROCESS, i));
     if (ids)
         qsort(ids, n, sizeof(*ids), by_number);
     for (size_t i = 0; i < d->n_places && (ids || !n); i++) {
@@ -152,7 +152,7 @@ static bool find_missed(const struct dialect_each *d, uint32_t id, uint64_t *ret
 static bool keep(struct dialect_each *d, const struct baro_sample *s)
 {
     struct baro_sample *copy;
-    size_t n = baro_sample_count(s);
+    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     note_missed(d, s);
     struct place *places = realloc(d->places, (n ? n : 1) * sizeof(*places));
     d->places = places ? places : d->places;
@@ -164,21 +164,21 @@ static bool keep(struct dialect_each *d, const struct baro_sample *s)
     d->before = copy;
     d->n_places = n;
     for (size_t i = 0; i < n; i++) {
-        const struct baro_process *p = baro_sample_process(copy, i);
-        places[i] = (struct place){baro_process_id(p), p};
+        const struct baro_row *p = baro_sample_row(copy, BARO_KIND_PROCESS, i);
+        places[i] = (struct place){baro_row_id(p), p};
     }
     if (n)
         qsort(places, n, sizeof(*places), by_id);
     return true;
 }
 
-static bool keep_exit(struct dialect_each *d, const struct baro_exit *e)
+static bool keep_exit(struct dialect_each *d, const struct baro_row *e)
 {
-    struct baro_exit **grown = array_room(d->ended, d->n_ended, &d->cap_ended, sizeof(*grown));
+    struct baro_row **grown = array_room(d->ended, d->n_ended, &d->cap_ended, sizeof(*grown));
     if (!grown)
         return false;
     d->ended = grown;
-    if (baro_exit_copy(e, &d->ended[d->n_ended], NULL) < 0)
+    if (baro_row_copy(e, &d->ended[d->n_ended], NULL) < 0)
         return false;
     d->n_ended++;
     return true;
@@ -195,10 +195,10 @@ static void put_unknown(struct buf *b)
 static void put_task(const struct dialect_each *d, const struct baro_sample *s, const struct subject *of, struct buf *b)
 {
     uint64_t id;
-    int absent = of->end ? baro_exit_value(of->end, d->exit_task, &id) : baro_process_value(of->process, d->task, &id);
+    int absent = of->end ? baro_row_value(of->end, d->exit_task, &id) : baro_row_value(of->process, d->task, &id);
     const char *name = absent == BARO_PRESENT ? row_task_name(&d->names, s, id) : NULL;
     if (!name)
-        name = of->end ? baro_exit_name(of->end) : baro_process_name(of->process);
+        name = of->end ? baro_row_name(of->end) : baro_row_name(of->process);
     csv_text(b, name, strlen(name), false);
 }
 
@@ -208,8 +208,8 @@ static void put_cores(const struct dialect_each *d, const struct baro_sample *s,
 {
     const struct baro_interval between = {d->header, d->before, s};
     struct baro_use use = {0};
-    int absent = of->end ? baro_interval_exit_derived(&between, of->before, of->end, derived, &use)
-                         : baro_interval_process_derived(&between, of->before, of->process, derived, &use);
+    int absent = of->end ? baro_interval_derived(&between, of->before, of->end, derived, &use)
+                         : baro_interval_derived(&between, of->before, of->process, derived, &use);
     form_float(b, absent == BARO_PRESENT ? use.rate * 100 : 0, 1);
 }
 
@@ -219,9 +219,9 @@ static void put_cores(const struct dialect_each *d, const struct baro_sample *s,
 static bool cpu_at_end(const struct dialect_each *d, const struct subject *of, uint64_t *ret_user, uint64_t *ret_system)
 {
     uint64_t user, system, user_before, system_before;
-    bool known = pair(baro_exit_value(of->end, d->exit_user, &user), baro_exit_value(of->end, d->exit_system, &system));
+    bool known = pair(baro_row_value(of->end, d->exit_user, &user), baro_row_value(of->end, d->exit_system, &system));
     bool read = of->before ? cpu_of(d, of->before, &user_before, &system_before)
-                           : find_missed(d, baro_exit_id(of->end), &user_before, &system_before);
+                           : find_missed(d, baro_row_id(of->end), &user_before, &system_before);
     if (read && (!known || user + system < user_before + system_before)) {
         user = user_before;
         system = system_before;
@@ -252,7 +252,7 @@ static bool put_seconds(const struct dialect_each *d, const struct subject *of, 
 static void put_memory(const struct dialect_each *d, const struct subject *of, size_t column, struct buf *b)
 {
     uint64_t v = 0;
-    if (!of->end && baro_process_value(of->process, d->of_process[column], &v) != BARO_PRESENT)
+    if (!of->end && baro_row_value(of->process, d->of_process[column], &v) != BARO_PRESENT)
         put_unknown(b);
     else
         buf_u64(b, v / 1024);
@@ -300,24 +300,24 @@ static int by_pid(const void *a, const void *b)
 }
 
 /* It has ended, and its parent has not waited for it yet: there is nothing more to be read of it. */
-static bool is_zombie(const struct dialect_each *d, const struct baro_process *p)
+static bool is_zombie(const struct dialect_each *d, const struct baro_row *p)
 {
     uint64_t state;
-    return baro_process_value(p, d->state, &state) == BARO_PRESENT && (state == 'Z' || state == 'X');
+    return baro_row_value(p, d->state, &state) == BARO_PRESENT && (state == 'Z' || state == 'X');
 }
 
 /* Where tasks were named, what else was recorded (--pid with --name) has no rows. */
 static bool is_left_out(const struct dialect_each *d, const struct subject *of)
 {
     uint64_t id;
-    return d->has_tasks && (of->end ? baro_exit_value(of->end, d->exit_task, &id)
-                                    : baro_process_value(of->process, d->task, &id)) != BARO_PRESENT;
+    return d->has_tasks && (of->end ? baro_row_value(of->end, d->exit_task, &id)
+                                    : baro_row_value(of->process, d->task, &id)) != BARO_PRESENT;
 }
 
 /* s NULL: there is no sample behind what ended. */
 static bool rows(struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns, struct buf *ret)
 {
-    size_t living = s ? baro_sample_count(s) : 0, n = 0;
+    size_t living = s ? baro_sample_rows(s, BARO_KIND_PROCESS) : 0, n = 0;
     struct subject *all = calloc(living + d->n_ended + 1, sizeof(*all));
     bool any = false;
     if (!all) {
@@ -325,18 +325,18 @@ static bool rows(struct dialect_each *d, const struct baro_sample *s, uint64_t t
         return false;
     }
     for (size_t i = 0; i < living; i++) {
-        const struct baro_process *p = baro_sample_process(s, i);
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
         if (!is_zombie(d, p))
-            all[n++] = (struct subject){baro_process_pid(p), baro_process_start_ticks(p), .process = p,
-                                        .before = process_before(d, baro_process_id(p))};
+            all[n++] = (struct subject){baro_row_pid(p), baro_row_start_ticks(p), .process = p,
+                                        .before = process_before(d, baro_row_id(p))};
     }
     for (size_t i = 0; i < d->n_ended; i++) {
-        const struct baro_exit *e = d->ended[i];
-        all[n++] = (struct subject){baro_exit_pid(e), baro_exit_start_ticks(e), .end = e,
-                                    .before = process_before(d, baro_exit_id(e))};
+        const struct baro_row *e = d->ended[i];
+        all[n++] = (struct subject){baro_row_pid(e), baro_row_start_ticks(e), .end = e,
+                                    .before = process_before(d, baro_row_id(e))};
     }
     qsort(all, n, sizeof(*all), by_pid);
-    d->has_tasks |= s && baro_sample_entity_count(s, baro_kind_find("task")) > 0;
+    d->has_tasks |= s && baro_sample_rows(s, baro_kind_find("task")) > 0;
     for (size_t i = 0; i < n; i++)
         any |= !is_left_out(d, &all[i]) && row(d, s, t_ns, &all[i], ret);
     free(all);
@@ -362,6 +362,6 @@ bool dialect_each_end(struct dialect_each *d, struct buf *ret)
 {
     uint64_t t_ns = d->before ? baro_sample_t_ns(d->before) : 0;
     for (size_t i = 0; i < d->n_ended; i++)
-        t_ns = baro_exit_t_ns(d->ended[i]) > t_ns ? baro_exit_t_ns(d->ended[i]) : t_ns;
+        t_ns = baro_row_end_ns(d->ended[i]) > t_ns ? baro_row_end_ns(d->ended[i]) : t_ns;
     return d->n_ended && rows(d, NULL, t_ns, ret);
 }

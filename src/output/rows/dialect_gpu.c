@@ -41,9 +41,9 @@ void dialect_gpu_header(const struct dialect_gpu *d, struct buf *ret)
         buf_str(ret, "# gpu     sm    mem    enc    dec     fb \n# Idx      %      %      %      %     MB \n");
 }
 
-static int get(const struct dialect_gpu *d, const struct baro_entity *e, const char *stem, uint64_t *ret)
+static int get(const struct dialect_gpu *d, const struct baro_row *e, const char *stem, uint64_t *ret)
 {
-    return baro_entity_value(e, baro_metric_find(d->kind, stem, strlen(stem)), ret);
+    return baro_row_value(e, baro_metric_find(d->kind, stem), ret);
 }
 
 static struct before *before_of(struct dialect_gpu *d, uint32_t id)
@@ -88,16 +88,16 @@ static void put_cell(struct buf *b, int absent, double v)
 }
 
 /* The device's number is what stands behind "gpu". */
-static unsigned index_of(const struct baro_entity *e)
+static unsigned index_of(const struct baro_row *e)
 {
-    const char *name = baro_entity_name(e);
+    const char *name = baro_row_name(e);
     unsigned n = 0;
     for (name += strlen(name) < 3 ? strlen(name) : 3; *name >= '0' && *name <= '9' && n < 1000; name++)
         n = 10 * n + (unsigned)(*name - '0');
     return n;
 }
 
-static void put_smi(const struct dialect_gpu *d, const struct baro_entity *e, uint64_t t_ns, const double *percent,
+static void put_smi(const struct dialect_gpu *d, const struct baro_row *e, uint64_t t_ns, const double *percent,
                     const int *absent, struct buf *b)
 {
     static const struct {
@@ -118,7 +118,7 @@ static void put_smi(const struct dialect_gpu *d, const struct baro_entity *e, ui
     buf_byte(b, '\n');
 }
 
-static void put_dmon(const struct dialect_gpu *d, const struct baro_entity *e, const double *percent, const int *absent,
+static void put_dmon(const struct dialect_gpu *d, const struct baro_row *e, const double *percent, const int *absent,
                      struct buf *b)
 {
     uint64_t used = 0;
@@ -131,10 +131,10 @@ static void put_dmon(const struct dialect_gpu *d, const struct baro_entity *e, c
 }
 
 /* Nothing of a device's first reading: what it was busy since is not known. */
-static bool row(struct dialect_gpu *d, const struct baro_entity *e, struct buf *ret)
+static bool row(struct dialect_gpu *d, const struct baro_row *e, struct buf *ret)
 {
     static const char *const stems[] = {"busy", "memory_busy", "encoder_busy", "decoder_busy"};
-    struct before now = {.id = baro_entity_id(e)}, *before = before_of(d, now.id);
+    struct before now = {.id = baro_row_id(e)}, *before = before_of(d, now.id);
     double percent[4] = {0};
     int absent[4];
     if (!before || get(d, e, "read_at", &now.read_ns) != BARO_PRESENT || now.read_ns <= before->read_ns)
@@ -160,9 +160,9 @@ static bool row(struct dialect_gpu *d, const struct baro_entity *e, struct buf *
 bool dialect_gpu_sample(struct dialect_gpu *d, const struct baro_sample *s, struct buf *ret)
 {
     bool any = false;
-    for (size_t i = 0; i < baro_sample_entity_count(s, d->kind); i++) {
-        const struct baro_entity *e = baro_sample_entity(s, d->kind, i);
-        if (baro_entity_owner(e) == BARO_OWNER_NONE) /* no MIG instances */
+    for (size_t i = 0; i < baro_sample_rows(s, d->kind); i++) {
+        const struct baro_row *e = baro_sample_row(s, d->kind, i);
+        if (baro_row_owner(e) == BARO_OWNER_NONE) /* no MIG instances */
             any = row(d, e, ret) || any;
     }
     return any;

@@ -20,7 +20,7 @@ static void list(struct json *j, const struct baro_timeline *t, size_t item, con
     bool any = false;
     for (int f = 0; f < baro_timeline_fact_count(); f++) {
         bool absent = baro_timeline_value(t, item, f, &v) != BARO_PRESENT;
-        if (flag ? !(v.flags & flag) : !absent || v.absent < 0)
+        if (flag ? !(v.flags & flag) : !absent || v.absent == BARO_ABSENT_NONE)
             continue;
         if (!any) {
             json_key(j, key);

@@ -110,22 +110,23 @@ struct baro_previous *row_previous_new(void)
 int row_derived(const struct row *r, int derived, double *ret)
 {
     if (r->kind == BARO_KIND_PROCESS)
-        return r->process_before ? baro_process_derived(r->process_before, r->process, derived, ret)
-                                 : BARO_ABSENT_NOT_YET;
+        return r->process_before ? baro_row_derived(r->process_before, r->process, derived, ret) : BARO_ABSENT_NOT_YET;
     if (r->entity)
-        return r->entity_before ? baro_entity_derived(r->before, r->entity_before, r->sample, r->entity, derived, ret)
-                                : BARO_ABSENT_NOT_YET;
-    return r->before ? baro_sample_derived(r->before, r->sample, r->kind, derived, ret) : BARO_ABSENT_NOT_YET;
+        return r->entity_before ? baro_row_derived(r->entity_before, r->entity, derived, ret) : BARO_ABSENT_NOT_YET;
+    return r->before ? baro_row_derived(baro_sample_row(r->before, r->kind, 0), baro_sample_row(r->sample, r->kind, 0),
+                                        derived, ret)
+                     : BARO_ABSENT_NOT_YET;
 }
 
 static int cores_of(struct row *r)
 {
     if (r->process)
-        return baro_previous_process(r->memory, r->header, r->t_ns, r->process, &r->cores);
+        return baro_previous_cores(r->memory, r->header, r->t_ns, r->process, &r->cores);
     if (r->entity)
-        return baro_previous_entity(r->memory, r->header, r->t_ns, r->entity, &r->cores);
-    return r->sample ? baro_previous_sample(r->memory, r->header, r->t_ns, r->sample, r->kind, &r->cores)
-                     : BARO_ABSENT_UNSUPPORTED;
+        return baro_previous_cores(r->memory, r->header, r->t_ns, r->entity, &r->cores);
+    return r->sample
+               ? baro_previous_cores(r->memory, r->header, r->t_ns, baro_sample_row(r->sample, r->kind, 0), &r->cores)
+               : BARO_ABSENT_UNSUPPORTED;
 }
 
 void row_begin(struct row *r)
@@ -133,33 +134,33 @@ void row_begin(struct row *r)
     r->cores = 0;
     r->cores_absent = BARO_ABSENT_NOT_YET;
     r->before = r->memory ? baro_previous_kept(r->memory) : NULL;
-    r->process_before = r->before && r->process ? baro_previous_kept_process(r->memory, r->process) : NULL;
-    r->entity_before = r->before && r->entity ? baro_previous_kept_entity(r->memory, r->entity) : NULL;
+    r->process_before = r->before && r->process ? baro_previous_row(r->memory, r->process) : NULL;
+    r->entity_before = r->before && r->entity ? baro_previous_row(r->memory, r->entity) : NULL;
     if (r->memory)
         r->cores_absent = cores_of(r);
 }
 
 /* ---- names of entities ---- */
 
-static const struct baro_entity *task_at(const struct baro_sample *s, size_t i)
+static const struct baro_row *task_at(const struct baro_sample *s, size_t i)
 {
-    return s ? baro_sample_entity(s, BARO_KIND_TASK, i) : NULL;
+    return s ? baro_sample_row(s, BARO_KIND_TASK, i) : NULL;
 }
 
 void row_names_note(struct row_names *names, const struct baro_sample *s)
 {
-    for (const struct baro_entity *e; names->n < ROW_NAMES_MOST && (e = task_at(s, names->n)); names->n++) {
-        names->at[names->n].id = baro_entity_id(e);
-        snprintf(names->at[names->n].text, sizeof(names->at->text), "%s", baro_entity_name(e));
+    for (const struct baro_row *e; names->n < ROW_NAMES_MOST && (e = task_at(s, names->n)); names->n++) {
+        names->at[names->n].id = baro_row_id(e);
+        snprintf(names->at[names->n].text, sizeof(names->at->text), "%s", baro_row_name(e));
     }
 }
 
 const char *row_task_name(const struct row_names *names, const struct baro_sample *s, uint64_t id)
 {
-    const struct baro_entity *e;
+    const struct baro_row *e;
     for (size_t i = 0; (e = task_at(s, i)); i++) {
-        if (baro_entity_id(e) == id)
-            return baro_entity_name(e);
+        if (baro_row_id(e) == id)
+            return baro_row_name(e);
     }
     for (size_t i = 0; names && i < names->n; i++) {
         if (names->at[i].id == id)
@@ -179,11 +180,7 @@ static void put_entity(struct cell *c, const struct row *r, uint64_t id)
 
 static int sum_of(const struct baro_sample *s, int metric, uint64_t *ret)
 {
-    struct baro_sum sum;
-    int absent = baro_sample_sum(s, metric, &sum);
-    if (absent == BARO_PRESENT)
-        *ret = sum.value;
-    return absent;
+    return baro_sample_sum(s, metric, ret, NULL);
 }
 
 /* The job's and the machine's values are one row of a sample; all others are read in one call. */
@@ -195,27 +192,29 @@ static void read_one_by_one(const struct row *r, const struct columns *c)
         if (c->at[i]->kind == BARO_COLUMN_SUM || c->at[i]->kind == BARO_COLUMN_SUM_REASON)
             c->absent[i] = (uint8_t)sum_of(r->sample, c->metric[i], &c->value[i]);
         else if (r->kind == BARO_KIND_JOB)
-            c->absent[i] = (uint8_t)baro_sample_job(r->sample, c->metric[i], &c->value[i]);
+            c->absent[i] =
+                (uint8_t)baro_row_value(baro_sample_row(r->sample, BARO_KIND_JOB, 0), c->metric[i], &c->value[i]);
         else if (r->kind == BARO_KIND_HOST)
-            c->absent[i] = (uint8_t)baro_sample_host(r->sample, c->metric[i], &c->value[i]);
+            c->absent[i] =
+                (uint8_t)baro_row_value(baro_sample_row(r->sample, BARO_KIND_HOST, 0), c->metric[i], &c->value[i]);
     }
 }
 
 void row_read(const struct row *r, const struct columns *c)
 {
     if (r->process)
-        baro_process_values(r->process, c->metric, c->n, c->value, c->absent);
+        baro_row_values(r->process, c->metric, c->n, c->value, c->absent);
     else if (r->exit)
-        baro_exit_values(r->exit, c->metric, c->n, c->value, c->absent);
+        baro_row_values(r->exit, c->metric, c->n, c->value, c->absent);
     else if (r->entity)
-        baro_entity_values(r->entity, c->metric, c->n, c->value, c->absent);
+        baro_row_values(r->entity, c->metric, c->n, c->value, c->absent);
     else
         read_one_by_one(r, c);
 }
 
 static void put_exit(struct cell *cell, const struct row *r, enum baro_column_kind kind)
 {
-    int status, absent = baro_exit_status(r->exit, &status);
+    int status, absent = baro_row_status(r->exit, &status);
     if (absent != BARO_PRESENT) {
         put_absent(cell, absent);
     } else if (WIFSIGNALED(status) != (kind == BARO_COLUMN_SIGNAL)) {
@@ -229,24 +228,24 @@ static void put_exit(struct cell *cell, const struct row *r, enum baro_column_ki
 
 static int32_t pid_of(const struct row *r)
 {
-    return r->process ? baro_process_pid(r->process) : r->exit ? baro_exit_pid(r->exit) : baro_event_pid(r->event);
+    return r->process ? baro_row_pid(r->process) : r->exit ? baro_row_pid(r->exit) : baro_event_pid(r->event);
 }
 
 static uint64_t start_of(const struct row *r)
 {
-    return r->process ? baro_process_start_ticks(r->process)
-           : r->exit  ? baro_exit_start_ticks(r->exit)
+    return r->process ? baro_row_start_ticks(r->process)
+           : r->exit  ? baro_row_start_ticks(r->exit)
                       : baro_event_start_ticks(r->event);
 }
 
 static int32_t ppid_of(const struct row *r)
 {
-    return r->process ? baro_process_ppid(r->process) : baro_exit_ppid(r->exit);
+    return r->process ? baro_row_ppid(r->process) : baro_row_ppid(r->exit);
 }
 
 static uint32_t uid_of(const struct row *r)
 {
-    return r->process ? baro_process_uid(r->process) : baro_exit_uid(r->exit);
+    return r->process ? baro_row_uid(r->process) : baro_row_uid(r->exit);
 }
 
 static void put_known(struct cell *cell, uint64_t v, uint64_t unknown)
@@ -259,8 +258,8 @@ static void put_known(struct cell *cell, uint64_t v, uint64_t unknown)
 
 static void put_cmdline(struct cell *cell, const struct row *r)
 {
-    const char *line = r->process ? baro_process_cmdline(r->process) : baro_exit_cmdline(r->exit);
-    int absent = r->process ? baro_process_cmdline_absent(r->process) : BARO_PRESENT;
+    const char *line = r->process ? baro_row_cmdline(r->process) : baro_row_cmdline(r->exit);
+    int absent = r->process ? baro_row_cmdline_absent(r->process) : BARO_PRESENT;
     if (line)
         put_text(cell, line);
     else
@@ -269,9 +268,9 @@ static void put_cmdline(struct cell *cell, const struct row *r)
 
 static void put_name(struct cell *cell, const struct row *r)
 {
-    put_text(cell, r->entity    ? baro_entity_name(r->entity)
-                   : r->process ? baro_process_name(r->process)
-                                : baro_exit_name(r->exit));
+    put_text(cell, r->entity    ? baro_row_name(r->entity)
+                   : r->process ? baro_row_name(r->process)
+                                : baro_row_name(r->exit));
 }
 
 /* A text that the library puts together. Returns whether there was memory for it. */
@@ -297,7 +296,7 @@ static bool put_made(struct cell *cell, struct buf *b, size_t (*make)(const void
 
 static size_t attributes_text(const void *of, char *ret, size_t size)
 {
-    return baro_entity_attributes_text(of, ret, size);
+    return baro_row_attributes_text(of, ret, size);
 }
 
 static size_t given_json(const void *of, char *ret, size_t size)
@@ -344,7 +343,8 @@ static void put_flag(struct cell *cell, bool v)
 /* Some processes of older tapes have 0: they were read when they began, and in no sample since. */
 static void put_age(struct cell *cell, const struct row *r)
 {
-    uint64_t read_ns = baro_process_read_ns(r->process);
+    uint64_t read_ns = 0;
+    baro_row_read_ns(r->process, &read_ns);
     put_u64(cell, r->t_ns > read_ns ? r->t_ns - read_ns : 0);
     if (!read_ns && r->t_ns) {
         cell->kind = CELL_ABSENT;
@@ -384,8 +384,8 @@ static void put_end(struct cell *ret, const struct row *r, enum baro_column_kind
     switch (kind) {
     case BARO_COLUMN_STATUS:
     case BARO_COLUMN_SIGNAL: put_exit(ret, r, kind); break;
-    case BARO_COLUMN_SOURCE: put_text(ret, baro_exit_source_name(baro_exit_source_of(r->exit))); break;
-    case BARO_COLUMN_SAMPLED: put_flag(ret, baro_exit_sampled(r->exit)); break;
+    case BARO_COLUMN_SOURCE: put_text(ret, baro_exit_source_name(baro_row_exit_source(r->exit))); break;
+    case BARO_COLUMN_SAMPLED: put_flag(ret, baro_row_is_sampled(r->exit)); break;
     case BARO_COLUMN_EVENT: put_text(ret, baro_event_name(r->event)); break;
     case BARO_COLUMN_NUMBER: put_number(ret, r->event); break;
     case BARO_COLUMN_TEXT: put_text(ret, baro_event_text(r->event)); break;
@@ -408,19 +408,19 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
     case BARO_COLUMN_UID: put_known(ret, uid_of(r), UINT32_MAX); break;
     case BARO_COLUMN_USER: put_user(ret, r, uid_of(r)); break;
     case BARO_COLUMN_NAME: put_name(ret, r); break;
-    case BARO_COLUMN_LABEL: put_text(ret, baro_entity_label(r->entity)); break;
+    case BARO_COLUMN_LABEL: put_text(ret, baro_row_label(r->entity)); break;
     case BARO_COLUMN_ATTRIBUTES: put_made(ret, r->attributes, attributes_text, r->entity); break;
     case BARO_COLUMN_PHASE: put_phase(ret, r); break;
-    case BARO_COLUMN_OWNER: put_known(ret, (uint64_t)baro_entity_owner_pid(r->entity), 0); break;
+    case BARO_COLUMN_OWNER: put_known(ret, (uint64_t)baro_row_owner_pid(r->entity), 0); break;
     case BARO_COLUMN_CMDLINE: put_cmdline(ret, r); break;
     case BARO_COLUMN_AGE: put_age(ret, r); break;
     case BARO_COLUMN_CORES: put_real(ret, r->cores_absent, r->cores); break;
     case BARO_COLUMN_DERIVED: put_derived(ret, r, c->id); break;
-    case BARO_COLUMN_ID: put_u64(ret, baro_entity_id(r->entity)); break;
+    case BARO_COLUMN_ID: put_u64(ret, baro_row_id(r->entity)); break;
     case BARO_COLUMN_LOSSY: put_flag(ret, baro_sample_lossy(r->sample)); break;
     case BARO_COLUMN_BOUNDS: put_made(ret, r->attributes, bounds_text, r->sample); break;
     case BARO_COLUMN_ORIGIN:
-        put_text(ret, baro_origin_name(r->process ? baro_process_origin(r->process) : baro_exit_origin(r->exit)));
+        put_text(ret, baro_origin_name(r->process ? baro_row_origin(r->process) : baro_row_origin(r->exit)));
         break;
     case BARO_COLUMN_METRIC:
     case BARO_COLUMN_SUM:

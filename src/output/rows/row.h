@@ -53,17 +53,17 @@ struct row {
     const struct baro_header *header;
     uint64_t t_ns;
     const struct baro_sample *sample; /* process, job, host */
-    const struct baro_entity *entity;
-    const struct baro_process *process;
-    const struct baro_exit *exit;
+    const struct baro_row *entity;
+    const struct baro_row *process;
+    const struct baro_row *exit;
     const struct baro_event *event;
     struct baro_previous *memory; /* NULL: no rates */
     double cores;                 /* set by row_begin() */
     int cores_absent;
     const struct baro_sample
         *before; /* the same: what baro_previous_keep() kept, and who the row is of in it, or NULL */
-    const struct baro_process *process_before;
-    const struct baro_entity *entity_before;
+    const struct baro_row *process_before;
+    const struct baro_row *entity_before;
     const char *(*user)(void *context, uint32_t uid); /* NULL: users are shown as numbers */
     void *user_context;
     const struct row_names *names;        /* of entities that values name; NULL: those of the sample are enough */

@@ -104,7 +104,7 @@ static void forget(struct trace_bars *b, size_t i, uint64_t free_ns)
         moved->value = i;
 }
 
-static void add(struct trace_bars *b, const struct baro_process *p, uint64_t now_ns, struct trace_out *o)
+static void add(struct trace_bars *b, const struct baro_row *p, uint64_t now_ns, struct trace_out *o)
 {
     if (b->n == b->cap) {
         struct trace_life *at = realloc(b->life, grown(b->cap) * sizeof(*at));
@@ -115,8 +115,8 @@ static void add(struct trace_bars *b, const struct baro_process *p, uint64_t now
         b->cap = grown(b->cap);
     }
     struct trace_life *l = &b->life[b->n];
-    *l = (struct trace_life){.id = baro_process_id(p), .seen_ns = now_ns};
-    l->begin_ns = baro_process_begin_ns(b->header, baro_process_start_ticks(p), baro_process_first_ns(p));
+    *l = (struct trace_life){.id = baro_row_id(p), .seen_ns = now_ns};
+    l->begin_ns = baro_row_begin_ns(b->header, p);
     l->lane = lane_of(b, l->begin_ns, o);
     set_free(b, l->lane, UINT64_MAX);
     if (!place(b, l->id, b->n, 1))
@@ -149,9 +149,9 @@ static void lost(struct trace_bars *b, size_t i, struct trace_out *o)
     forget(b, i, l->seen_ns);
 }
 
-static void note(struct trace_life *l, const struct baro_process *p, uint64_t now_ns)
+static void note(struct trace_life *l, const struct baro_row *p, uint64_t now_ns)
 {
-    const char *name = baro_process_name(p);
+    const char *name = baro_row_name(p);
     size_t n = strnlen(name, sizeof(l->name) - 1);
     memcpy(l->name, name, n);
     l->name[n] = 0;
@@ -160,49 +160,49 @@ static void note(struct trace_life *l, const struct baro_process *p, uint64_t no
 
 void trace_bars_sample(struct trace_bars *b, const struct baro_sample *s, struct trace_out *o)
 {
-    size_t n = baro_sample_count(s);
+    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     for (size_t i = baro_sample_next_changed(s, 0); i < n; i = baro_sample_next_changed(s, i + 1)) {
-        const struct baro_process *p = baro_sample_process(s, i);
-        if (find(b, baro_process_id(p)) == NO_LIFE)
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
+        if (find(b, baro_row_id(p)) == NO_LIFE)
             add(b, p, baro_sample_t_ns(s), o);
-        size_t at = find(b, baro_process_id(p));
+        size_t at = find(b, baro_row_id(p));
         if (at != NO_LIFE)
             note(&b->life[at], p, baro_sample_t_ns(s));
     }
 }
 
-void trace_bars_exit(struct trace_bars *b, const struct baro_exit *e, struct trace_out *o)
+void trace_bars_exit(struct trace_bars *b, const struct baro_row *e, struct trace_out *o)
 {
-    uint64_t end_ns = baro_exit_t_ns(e), begin_ns = end_ns, elapsed_ns;
-    size_t at = find(b, baro_exit_id(e));
+    uint64_t end_ns = baro_row_end_ns(e), begin_ns = end_ns, elapsed_ns;
+    size_t at = find(b, baro_row_id(e));
     uint32_t lane;
     if (at != NO_LIFE) {
         begin_ns = b->life[at].begin_ns;
         lane = b->life[at].lane;
         forget(b, at, end_ns);
     } else {
-        int metric = baro_metric_find(BARO_KIND_EXIT, "elapsed", 7);
-        if (baro_exit_value(e, metric, &elapsed_ns) == BARO_PRESENT)
+        int metric = baro_metric_find(BARO_KIND_EXIT, "elapsed");
+        if (baro_row_value(e, metric, &elapsed_ns) == BARO_PRESENT)
             begin_ns = end_ns > elapsed_ns ? end_ns - elapsed_ns : 0;
         lane = lane_of(b, begin_ns, o);
         set_free(b, lane, end_ns);
     }
     struct row row = {.kind = BARO_KIND_EXIT, .header = b->header, .t_ns = end_ns, .exit = e};
-    open_bar(o, baro_exit_name(e), lane, begin_ns, end_ns);
+    open_bar(o, baro_row_name(e), lane, begin_ns, end_ns);
     json_row(&b->exit, &row, &o->json);
     trace_close(o);
 }
 
 void trace_bars_end(struct trace_bars *b, const struct baro_sample *last, struct trace_out *o)
 {
-    for (size_t i = 0; last && i < baro_sample_count(last); i++) {
-        const struct baro_process *p = baro_sample_process(last, i);
-        size_t at = find(b, baro_process_id(p));
+    for (size_t i = 0; last && i < baro_sample_rows(last, BARO_KIND_PROCESS); i++) {
+        const struct baro_row *p = baro_sample_row(last, BARO_KIND_PROCESS, i);
+        size_t at = find(b, baro_row_id(p));
         if (at == NO_LIFE)
             continue;
         uint64_t end_ns = baro_sample_t_ns(last);
         struct row row = {.kind = BARO_KIND_PROCESS, .header = b->header, .t_ns = end_ns, .sample = last, .process = p};
-        open_bar(o, baro_process_name(p), b->life[at].lane, b->life[at].begin_ns, end_ns);
+        open_bar(o, baro_row_name(p), b->life[at].lane, b->life[at].begin_ns, end_ns);
         json_row(&b->process, &row, &o->json);
         trace_close(o);
         forget(b, at, end_ns);

@@ -68,25 +68,21 @@ void trace_counters_init(struct trace_counters *c, const struct baro_header *hea
     c->from_start = baro_header_has_start(header);
     for (size_t i = 0; counters[i].from; i++) {
         const char *name = counters[i].metric;
-        c->course[i].metric = name ? baro_metric_find(kind_of(counters[i].from), name, strlen(name)) : 0;
+        c->course[i].metric = name ? baro_metric_find(kind_of(counters[i].from), name) : 0;
         c->course[i].has = c->from_start && counters[i].rate && group_of(counters[i].from) == GROUP_JOB; /* 0, at 0 */
     }
 }
 
 static int read_value(const struct baro_sample *s, enum from from, int metric, uint64_t *ret)
 {
-    struct baro_sum sum;
+    size_t lacking = 0;
     int absent;
     switch (from) {
-    case FROM_JOB: return baro_sample_job(s, metric, ret);
-    case FROM_RECORDER: return baro_sample_recorder(s, metric, ret);
-    case FROM_HOST: return baro_sample_host(s, metric, ret);
-    case FROM_BUSY: return baro_host_busy_ns(s, ret);
-    default:
-        absent = baro_sample_sum(s, metric, &sum);
-        if (absent == BARO_PRESENT)
-            *ret = sum.value;
-        return absent || sum.covered == sum.members ? absent : BARO_ABSENT_UNKNOWN;
+    case FROM_JOB: return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric, ret);
+    case FROM_RECORDER: return baro_row_value(baro_sample_row(s, BARO_KIND_RECORDER, 0), metric, ret);
+    case FROM_HOST: return baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), metric, ret);
+    case FROM_BUSY: return baro_row_busy_ns(baro_sample_row(s, BARO_KIND_HOST, 0), ret);
+    default: absent = baro_sample_sum(s, metric, ret, &lacking); return lacking ? BARO_ABSENT_UNKNOWN : absent;
     }
 }
 
@@ -125,7 +121,7 @@ static void put_rate(struct trace_course *course, const struct trace_counter *co
 static bool host_was_read(struct trace_counters *c, const struct baro_sample *s)
 {
     uint64_t at_ns;
-    if (baro_sample_host_ns(s, &at_ns) != BARO_PRESENT || (c->host_read && at_ns == c->host_ns))
+    if (baro_sample_read_ns(s, BARO_KIND_HOST, &at_ns) != BARO_PRESENT || (c->host_read && at_ns == c->host_ns))
         return false;
     c->host_read = true;
     c->host_ns = at_ns;

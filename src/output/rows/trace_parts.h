@@ -52,7 +52,7 @@ struct trace_bars {
 int trace_bars_init(struct trace_bars *b, const struct baro_tape *tape, struct baro_error *err);
 void trace_bars_done(struct trace_bars *b);
 void trace_bars_sample(struct trace_bars *b, const struct baro_sample *s, struct trace_out *o);
-void trace_bars_exit(struct trace_bars *b, const struct baro_exit *e, struct trace_out *o);
+void trace_bars_exit(struct trace_bars *b, const struct baro_row *e, struct trace_out *o);
 void trace_bars_end(struct trace_bars *b, const struct baro_sample *last, struct trace_out *o);
 
 /* ---- phases, marks and events: trace_timeline.c ---- */

@@ -194,8 +194,8 @@ static int put_and_keep(struct exporting *x, struct row *row)
 static int put_entities(struct exporting *x, struct row *row)
 {
     uint64_t at;
-    int absent = row->kind == BARO_KIND_HOST ? baro_sample_host_ns(row->sample, &at)
-                                             : baro_sample_entities_ns(row->sample, row->kind, &at);
+    int absent = row->kind == BARO_KIND_HOST ? baro_sample_read_ns(row->sample, BARO_KIND_HOST, &at)
+                                             : baro_sample_read_ns(row->sample, row->kind, &at);
     if (absent != BARO_PRESENT || (x->any_read && at == x->read_ns))
         return 0;
     x->any_read = true;
@@ -204,8 +204,8 @@ static int put_entities(struct exporting *x, struct row *row)
         return put_and_keep(x, row);
     int status = 0;
     int kind = row->kind;
-    for (size_t i = 0; !status && i < baro_sample_entity_count(row->sample, kind); i++) {
-        row->entity = baro_sample_entity(row->sample, kind, i);
+    for (size_t i = 0; !status && i < baro_sample_rows(row->sample, kind); i++) {
+        row->entity = baro_sample_row(row->sample, kind, i);
         status = put(x, row);
     }
     return status ? status : keep(x, row);
@@ -259,8 +259,8 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     if (x->kind != BARO_KIND_PROCESS)
         return put_entities(x, &row);
     int status = 0;
-    for (size_t i = 0; !status && i < baro_sample_count(row.sample); i++) {
-        row.process = baro_sample_process(row.sample, i);
+    for (size_t i = 0; !status && i < baro_sample_rows(row.sample, BARO_KIND_PROCESS); i++) {
+        row.process = baro_sample_row(row.sample, BARO_KIND_PROCESS, i);
         status = put(x, &row);
     }
     return status ? status : keep(x, &row);

@@ -70,11 +70,11 @@ static void write_command(struct buf *b, const struct run *r)
     buf_done(&line);
 }
 
-static const struct baro_process *find_pid(const struct baro_sample *s, int32_t pid)
+static const struct baro_row *find_pid(const struct baro_sample *s, int32_t pid)
 {
-    for (size_t i = 0; i < baro_sample_count(s); i++) {
-        if (baro_process_pid(baro_sample_process(s, i)) == pid)
-            return baro_sample_process(s, i);
+    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
+        if (baro_row_pid(baro_sample_row(s, BARO_KIND_PROCESS, i)) == pid)
+            return baro_sample_row(s, BARO_KIND_PROCESS, i);
     }
     return NULL;
 }
@@ -89,14 +89,14 @@ static void find_target(struct run *r, struct baro_tape *tape)
     if (baro_header_argv(h)[0] || !baro_header_target_count(h) || baro_tape_rewind(tape, NULL) < 0)
         return;
     while (samples < TARGET_SAMPLES && baro_tape_next(tape, &record, NULL) > 0) {
-        const struct baro_process *p =
+        const struct baro_row *p =
             record.kind == BARO_RECORD_SAMPLE ? find_pid(record.u.sample, baro_header_target(h, 0)) : NULL;
         samples += record.kind == BARO_RECORD_SAMPLE;
         if (!p)
             continue;
-        const char *line = baro_process_cmdline(p);
+        const char *line = baro_row_cmdline(p);
         buf_clear(&r->target);
-        buf_str(&r->target, line && *line ? line : baro_process_name(p));
+        buf_str(&r->target, line && *line ? line : baro_row_name(p));
         if (line && *line)
             return;
     }

@@ -16,12 +16,12 @@
 
 static int process_metric(const char *name)
 {
-    return baro_metric_find(BARO_KIND_PROCESS, name, strlen(name));
+    return baro_metric_find(BARO_KIND_PROCESS, name);
 }
 
 static int job_metric(const char *name)
 {
-    return baro_metric_find(BARO_KIND_JOB, name, strlen(name));
+    return baro_metric_find(BARO_KIND_JOB, name);
 }
 
 static struct show_metrics find_metrics(void)
@@ -59,7 +59,9 @@ static int next_sample(struct show *w, struct baro_record *ret)
 bool show_has_processes(const struct show *w, const struct baro_sample *s)
 {
     uint64_t n;
-    return baro_sample_job(s, w->metric.job_processes, &n) == BARO_PRESENT ? n > 0 : baro_sample_count(s) > 0;
+    return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_processes, &n) == BARO_PRESENT
+               ? n > 0
+               : baro_sample_rows(s, BARO_KIND_PROCESS) > 0;
 }
 
 /* Finds the time of the sample that stands for the moment. */
@@ -90,12 +92,12 @@ static void remember(struct show *w, const struct baro_record *record, int kind)
         row_begin(&row);
         return;
     }
-    for (size_t i = 0; kind == BARO_KIND_TASK && i < baro_sample_entity_count(s, kind); i++) {
-        row.entity = baro_sample_entity(s, kind, i);
+    for (size_t i = 0; kind == BARO_KIND_TASK && i < baro_sample_rows(s, kind); i++) {
+        row.entity = baro_sample_row(s, kind, i);
         row_begin(&row);
     }
-    for (size_t i = 0; kind == BARO_KIND_PROCESS && i < baro_sample_count(s); i++) {
-        row.process = baro_sample_process(s, i);
+    for (size_t i = 0; kind == BARO_KIND_PROCESS && i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
+        row.process = baro_sample_row(s, BARO_KIND_PROCESS, i);
         row_begin(&row);
     }
 }
@@ -256,7 +258,8 @@ static int last_with_processes(struct show *w, const struct baro_sample *last, u
 {
     struct baro_record record;
     uint64_t unused, end_ns = *t_ns, from_ns = end_ns, back_ns = NS_PER_SEC;
-    bool found = baro_sample_job(last, w->metric.job_processes, &unused) == BARO_ABSENT_NOT_ASKED;
+    bool found = baro_row_value(baro_sample_row(last, BARO_KIND_JOB, 0), w->metric.job_processes, &unused) ==
+                 BARO_ABSENT_NOT_ASKED;
     int code = 1;
     for (; code >= 0 && !found && from_ns > 0; back_ns *= 4) {
         from_ns = end_ns > back_ns ? end_ns - back_ns : 0;

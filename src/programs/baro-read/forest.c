@@ -26,7 +26,7 @@ static int by_pid(const void *a, const void *b)
 static void join(struct kin *kin, size_t n, const struct baro_sample *s, const struct link *links)
 {
     for (size_t i = 0; i < n; i++) {
-        struct link key = {baro_process_ppid(baro_sample_process(s, i)), 0};
+        struct link key = {baro_row_ppid(baro_sample_row(s, BARO_KIND_PROCESS, i)), 0};
         const struct link *up = bsearch(&key, links, n, sizeof(*links), by_pid);
         /* A tape may say anything: only one that stands before can be a parent, so there are no circles. */
         size_t parent = up && up->index < i ? up->index : NONE;
@@ -47,7 +47,7 @@ static void descend(struct forest *f, const struct kin *kin, size_t *place, cons
     for (;;) {
         size_t parent = kin[i].parent;
         f->at[f->n] = (struct forest_node){
-            .process = baro_sample_process(s, i),
+            .process = baro_sample_row(s, BARO_KIND_PROCESS, i),
             .depth = parent == NONE ? 0 : f->at[place[parent]].depth + 1,
             .last = kin[i].next == NONE,
             .parent = parent == NONE ? NONE : place[parent],
@@ -67,14 +67,14 @@ static void descend(struct forest *f, const struct kin *kin, size_t *place, cons
 
 int forest_make(struct forest *f, const struct baro_sample *s)
 {
-    size_t n = baro_sample_count(s);
+    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     *f = (struct forest){.at = calloc(n + 1, sizeof(*f->at))};
     struct link *links = calloc(n + 1, sizeof(*links));
     struct kin *kin = calloc(n + 1, sizeof(*kin));
     size_t *place = calloc(n + 1, sizeof(*place));
     int code = f->at && links && kin && place ? 0 : -ENOMEM;
     for (size_t i = 0; code == 0 && i < n; i++) {
-        links[i] = (struct link){baro_process_pid(baro_sample_process(s, i)), i};
+        links[i] = (struct link){baro_row_pid(baro_sample_row(s, BARO_KIND_PROCESS, i)), i};
         kin[i] = (struct kin){NONE, NONE, NONE, NONE};
     }
     if (code == 0) {

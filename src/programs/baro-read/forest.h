@@ -9,7 +9,7 @@
 #include "base/buf.h"
 
 struct forest_node {
-    const struct baro_process *process;
+    const struct baro_row *process;
     unsigned depth;
     bool last;     /* of its siblings */
     size_t parent; /* index of its parent's node; SIZE_MAX: none */

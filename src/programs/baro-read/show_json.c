@@ -61,8 +61,8 @@ int show_json(struct show *w, const struct baro_record *record, struct buf *b)
     json_key(&j, "processes");
     json_begin(&j, '[');
     row.kind = BARO_KIND_PROCESS;
-    for (size_t i = 0; i < baro_sample_count(s); i++) {
-        row.process = baro_sample_process(s, i);
+    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
+        row.process = baro_sample_row(s, BARO_KIND_PROCESS, i);
         if (!show_task_fits(s, row.process, w->settings->task))
             continue;
         row_begin(&row);
@@ -72,7 +72,7 @@ int show_json(struct show *w, const struct baro_record *record, struct buf *b)
     show_phases_json(&w->phases, record->t_ns, &j);
     json_key(&j, "host");
     code = show_machine_json(w->tape, record, w->memory, &j, &w->err);
-    if (code == 0 && baro_sample_entity_count(s, BARO_KIND_TASK)) {
+    if (code == 0 && baro_sample_rows(s, BARO_KIND_TASK)) {
         json_key(&j, "tasks");
         code = show_kind_json(w->tape, record, BARO_KIND_TASK, w->settings->task, w->of_tasks, &j, &w->err);
     }

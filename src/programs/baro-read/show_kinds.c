@@ -13,7 +13,7 @@
 static bool has_any(const struct baro_tape *tape, const struct baro_sample *s)
 {
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
-        if (baro_sample_entity_count(s, kind))
+        if (baro_sample_rows(s, kind))
             return true;
     }
     return false;
@@ -33,10 +33,10 @@ static void real(struct buf *b, double v)
 }
 
 /* "requests_total 17", "resident_bytes 4.20 MB". Returns false if the value is absent. */
-static bool value(const struct baro_entity *e, const struct baro_metric *m, int id, struct buf *b)
+static bool value(const struct baro_row *e, const struct baro_metric *m, int id, struct buf *b)
 {
     uint64_t v;
-    if (baro_entity_value(e, id, &v) != BARO_PRESENT)
+    if (baro_row_value(e, id, &v) != BARO_PRESENT)
         return false;
     escaped(b, m->name);
     buf_byte(b, ' ');
@@ -50,17 +50,17 @@ static bool value(const struct baro_entity *e, const struct baro_metric *m, int 
 }
 
 /* "http (code="200", method="get"): requests_total 17, ..." */
-static void line(const struct baro_tape *tape, const struct baro_record *record, const struct baro_entity *e,
+static void line(const struct baro_tape *tape, const struct baro_record *record, const struct baro_row *e,
                  struct buf *b)
 {
-    int kind = baro_entity_kind(e), n = 0, left = 0;
+    int kind = baro_row_kind(e), n = 0, left = 0;
     uint64_t read_ns;
     escaped(b, baro_tape_kind_name(tape, kind));
-    if (*baro_entity_name(e)) {
+    if (*baro_row_name(e)) {
         buf_byte(b, ' ');
-        escaped(b, baro_entity_name(e));
-    } else if (baro_entity_owner(e) == BARO_OWNER_PROCESS) {
-        buf_printf(b, " of %d", (int)baro_entity_owner_pid(e));
+        escaped(b, baro_row_name(e));
+    } else if (baro_row_owner(e) == BARO_OWNER_PROCESS) {
+        buf_printf(b, " of %d", (int)baro_row_owner_pid(e));
     }
     buf_str(b, ":");
     for (int id = 0; id < baro_tape_metric_count(tape, kind); id++) {
@@ -76,7 +76,7 @@ static void line(const struct baro_tape *tape, const struct baro_record *record,
         buf_str(b, " no values");
     if (left)
         buf_printf(b, ", %d more", left);
-    if (baro_entity_read_ns(e, &read_ns) == BARO_PRESENT && read_ns + NS_PER_MS < record->t_ns) {
+    if (baro_row_read_ns(e, &read_ns) == BARO_PRESENT && read_ns + NS_PER_MS < record->t_ns) {
         buf_str(b, "; ");
         fmt_duration(b, record->t_ns - read_ns);
         buf_str(b, " before");
@@ -88,9 +88,9 @@ void show_kinds_text(const struct baro_tape *tape, const struct baro_record *rec
 {
     const struct baro_sample *s = record->u.sample;
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
-        size_t n = baro_sample_entity_count(s, kind);
+        size_t n = baro_sample_rows(s, kind);
         for (size_t i = 0; i < n && i < ENTITIES_MOST; i++)
-            line(tape, record, baro_sample_entity(s, kind, i), b);
+            line(tape, record, baro_sample_row(s, kind, i), b);
         if (n > ENTITIES_MOST) {
             escaped(b, baro_tape_kind_name(tape, kind));
             buf_printf(b, ": %zu more rows (baro export --entity ", n - ENTITIES_MOST);
@@ -116,11 +116,11 @@ int show_kind_json(const struct baro_tape *tape, const struct baro_record *recor
     if (code < 0)
         return code;
     json_begin(j, '[');
-    for (size_t i = 0; i < baro_sample_entity_count(s, kind); i++) {
-        row.entity = baro_sample_entity(s, kind, i);
-        if (only && strcmp(only, baro_entity_name(row.entity)) != 0)
+    for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
+        row.entity = baro_sample_row(s, kind, i);
+        if (only && strcmp(only, baro_row_name(row.entity)) != 0)
             continue;
-        if (baro_entity_read_ns(row.entity, &row.t_ns) != BARO_PRESENT)
+        if (baro_row_read_ns(row.entity, &row.t_ns) != BARO_PRESENT)
             row.t_ns = record->t_ns;
         row_begin(&row);
         json_row(&columns, &row, j);
@@ -140,7 +140,7 @@ int show_kinds_json(const struct baro_tape *tape, const struct baro_record *reco
     json_key(j, "entities");
     json_begin(j, '{');
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape) && code == 0; kind++) {
-        if (!baro_sample_entity_count(record->u.sample, kind))
+        if (!baro_sample_rows(record->u.sample, kind))
             continue;
         json_key(j, baro_tape_kind_name(tape, kind));
         code = show_kind_json(tape, record, kind, NULL, NULL, j, err);

@@ -14,7 +14,7 @@ static bool row_of(const struct baro_tape *tape, const struct baro_record *recor
 {
     *ret = (struct row){
         .kind = BARO_KIND_HOST, .header = baro_tape_header(tape), .sample = record->u.sample, .memory = memory};
-    return baro_sample_host_ns(record->u.sample, &ret->t_ns) == BARO_PRESENT;
+    return baro_sample_read_ns(record->u.sample, BARO_KIND_HOST, &ret->t_ns) == BARO_PRESENT;
 }
 
 int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct baro_previous *memory, struct baro_error *err)
@@ -40,7 +40,7 @@ int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct baro_previ
 
 static int value(const struct baro_sample *s, const char *stem, uint64_t *ret)
 {
-    return baro_sample_host(s, baro_metric_find(BARO_KIND_HOST, stem, strlen(stem)), ret);
+    return baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), baro_metric_find(BARO_KIND_HOST, stem), ret);
 }
 
 static void bytes(struct buf *b, const struct baro_sample *s, const char *stem)

@@ -10,20 +10,20 @@
 
 #define TASKS_MOST 16u /* lines; `baro export --entity task` has all */
 
-static bool value_of(const struct baro_entity *e, const char *metric, uint64_t *ret)
+static bool value_of(const struct baro_row *e, const char *metric, uint64_t *ret)
 {
-    return baro_entity_value(e, baro_metric_find(BARO_KIND_TASK, metric, strlen(metric)), ret) == BARO_PRESENT;
+    return baro_row_value(e, baro_metric_find(BARO_KIND_TASK, metric), ret) == BARO_PRESENT;
 }
 
-static const char *task_of(const struct baro_sample *s, const struct baro_process *p)
+static const char *task_of(const struct baro_sample *s, const struct baro_row *p)
 {
     uint64_t id;
-    if (baro_process_value(p, baro_metric_find(BARO_KIND_PROCESS, "task", 4), &id) != BARO_PRESENT)
+    if (baro_row_value(p, baro_metric_find(BARO_KIND_PROCESS, "task"), &id) != BARO_PRESENT)
         return NULL;
     return row_task_name(NULL, s, id);
 }
 
-void show_task_cell(const struct baro_sample *s, const struct baro_process *p, struct table *t)
+void show_task_cell(const struct baro_sample *s, const struct baro_row *p, struct table *t)
 {
     const char *task = task_of(s, p);
     struct buf b = {0};
@@ -35,7 +35,7 @@ void show_task_cell(const struct baro_sample *s, const struct baro_process *p, s
     buf_done(&b);
 }
 
-bool show_task_fits(const struct baro_sample *s, const struct baro_process *p, const char *name)
+bool show_task_fits(const struct baro_sample *s, const struct baro_row *p, const char *name)
 {
     const char *task = name ? task_of(s, p) : NULL;
     return !name || (task && strcmp(task, name) == 0);
@@ -43,25 +43,25 @@ bool show_task_fits(const struct baro_sample *s, const struct baro_process *p, c
 
 bool show_tasks_has(const struct baro_sample *s, const char *name)
 {
-    for (size_t i = 0; i < baro_sample_entity_count(s, BARO_KIND_TASK); i++) {
-        if (strcmp(baro_entity_name(baro_sample_entity(s, BARO_KIND_TASK, i)), name) == 0)
+    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_TASK); i++) {
+        if (strcmp(baro_row_name(baro_sample_row(s, BARO_KIND_TASK, i)), name) == 0)
             return true;
     }
     return false;
 }
 
-static void put_name(struct buf *b, const struct baro_entity *e)
+static void put_name(struct buf *b, const struct baro_row *e)
 {
-    text_escaped(b, baro_entity_name(e), strlen(baro_entity_name(e)));
+    text_escaped(b, baro_row_name(e), strlen(baro_row_name(e)));
 }
 
 int show_tasks_missing(const struct cli *cli, const struct baro_sample *s, const char *name, const char *path)
 {
     struct buf names = {0};
-    size_t n = baro_sample_entity_count(s, BARO_KIND_TASK);
+    size_t n = baro_sample_rows(s, BARO_KIND_TASK);
     for (size_t i = 0; i < n; i++) {
         buf_str(&names, i ? ", " : "");
-        put_name(&names, baro_sample_entity(s, BARO_KIND_TASK, i));
+        put_name(&names, baro_sample_row(s, BARO_KIND_TASK, i));
     }
     buf_byte(&names, 0);
     int status = names.failed ? cli_failf(cli, "out of memory")
@@ -72,7 +72,7 @@ int show_tasks_missing(const struct cli *cli, const struct baro_sample *s, const
 }
 
 /* ", 71.6 MB rss" */
-static void put_bytes(struct buf *b, const struct baro_entity *e, const char *metric, bool at_least, const char *name)
+static void put_bytes(struct buf *b, const struct baro_row *e, const char *metric, bool at_least, const char *name)
 {
     uint64_t v;
     if (!value_of(e, metric, &v))
@@ -82,7 +82,7 @@ static void put_bytes(struct buf *b, const struct baro_entity *e, const char *me
     buf_printf(b, " %s", name);
 }
 
-static void put_living(const struct baro_entity *e, uint64_t living, struct buf *b)
+static void put_living(const struct baro_row *e, uint64_t living, struct buf *b)
 {
     uint64_t unread = 0;
     fmt_count(b, living);
@@ -96,7 +96,7 @@ static void put_living(const struct baro_entity *e, uint64_t living, struct buf 
 /* "task gulpy: 2 processes, 71.6 MB rss, 66.5 MB pss, 65.8 MB uss; so far 813 ms cpu of 2 processes, now 0.70 cores" */
 static void line(const struct row *row, struct buf *b)
 {
-    const struct baro_entity *e = row->entity;
+    const struct baro_row *e = row->entity;
     uint64_t living = 0, started = 0, cpu = 0, unread = 0;
     value_of(e, "processes", &living);
     value_of(e, "processes_started", &started);
@@ -129,10 +129,10 @@ void show_tasks_text(const struct baro_tape *tape, const struct baro_record *rec
     const struct baro_sample *s = record->u.sample;
     struct row row = {
         .kind = BARO_KIND_TASK, .header = baro_tape_header(tape), .t_ns = record->t_ns, .sample = s, .memory = memory};
-    size_t n = baro_sample_entity_count(s, BARO_KIND_TASK), left = 0;
+    size_t n = baro_sample_rows(s, BARO_KIND_TASK), left = 0;
     for (size_t i = 0; i < n; i++) {
-        row.entity = baro_sample_entity(s, BARO_KIND_TASK, i);
-        if (only && strcmp(only, baro_entity_name(row.entity)) != 0)
+        row.entity = baro_sample_row(s, BARO_KIND_TASK, i);
+        if (only && strcmp(only, baro_row_name(row.entity)) != 0)
             continue;
         if (!only && i >= TASKS_MOST) {
             left++;

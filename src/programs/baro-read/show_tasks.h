@@ -13,9 +13,9 @@
 void show_tasks_text(const struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
                      const char *only, struct buf *b);
 /* The name of the task of a process as a cell; "-": it belongs to none. */
-void show_task_cell(const struct baro_sample *s, const struct baro_process *p, struct table *t);
+void show_task_cell(const struct baro_sample *s, const struct baro_row *p, struct table *t);
 /* Is it of the task with this name? NULL: of any, or none. */
-bool show_task_fits(const struct baro_sample *s, const struct baro_process *p, const char *name);
+bool show_task_fits(const struct baro_sample *s, const struct baro_row *p, const char *name);
 /* Is there a task with this name? */
 bool show_tasks_has(const struct baro_sample *s, const char *name);
 /* Says that there is none, and which there are; returns the exit status. */

@@ -25,11 +25,11 @@ static void put_not_known(struct show *w, struct buf *b)
     buf_byte(b, '-');
 }
 
-static void cell_of_value(struct show *w, struct table *t, const struct baro_process *p, int metric, enum form form)
+static void cell_of_value(struct show *w, struct table *t, const struct baro_row *p, int metric, enum form form)
 {
     struct buf b = {0};
     uint64_t v;
-    int absent = baro_process_value(p, metric, &v);
+    int absent = baro_row_value(p, metric, &v);
     if (absent == BARO_ABSENT_DENIED)
         buf_str(&b, "denied");
     else if (absent != BARO_PRESENT)
@@ -63,8 +63,8 @@ static void command_text(const struct show *w, const char *line, unsigned room, 
 
 static void command_cell(struct show *w, struct table *t, const struct forest *f, size_t i, bool tree, unsigned room)
 {
-    const struct baro_process *p = f->at[i].process;
-    const char *line = baro_process_cmdline(p), *name = baro_process_name(p);
+    const struct baro_row *p = f->at[i].process;
+    const char *line = baro_row_cmdline(p), *name = baro_row_name(p);
     struct buf b = {0};
     if (tree)
         forest_branch(f, i, w->cli->utf8, &b);
@@ -82,13 +82,13 @@ static void command_cell(struct show *w, struct table *t, const struct forest *f
 
 static bool has_tasks(const struct baro_sample *s)
 {
-    return baro_sample_entity_count(s, BARO_KIND_TASK) > 0;
+    return baro_sample_rows(s, BARO_KIND_TASK) > 0;
 }
 
 static bool has_tcp(const struct show *w, const struct baro_sample *s)
 {
     uint64_t v;
-    return baro_sample_job(s, w->metric.job_tcp_sent, &v) == BARO_PRESENT;
+    return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_sent, &v) == BARO_PRESENT;
 }
 
 /* A line of the table: a process and what it is ordered by. */
@@ -112,7 +112,7 @@ static void fill_line(struct show *w, const struct baro_record *record, const st
     row_begin(&row);
     *ret = (struct line){
         .node = i, .cores = row.cores_absent == BARO_PRESENT ? row.cores : 0, .cores_absent = row.cores_absent};
-    baro_process_value(f->at[i].process, w->metric.rss, &ret->rss);
+    baro_row_value(f->at[i].process, w->metric.rss, &ret->rss);
 }
 
 static int heavier(const void *a, const void *b)
@@ -128,10 +128,10 @@ static int heavier(const void *a, const void *b)
 static void process_cells(struct show *w, struct table *t, const struct baro_sample *s, const struct forest *f,
                           const struct line *l, bool tree, unsigned room)
 {
-    const struct baro_process *p = f->at[l->node].process;
+    const struct baro_row *p = f->at[l->node].process;
     struct buf b = {0};
     uint64_t cpu;
-    buf_printf(&b, "%d", baro_process_pid(p));
+    buf_printf(&b, "%d", baro_row_pid(p));
     table_take(t, &b);
     cell_of_value(w, t, p, w->metric.state, FORM_LETTER);
     if (l->cores_absent == BARO_PRESENT)
@@ -139,7 +139,7 @@ static void process_cells(struct show *w, struct table *t, const struct baro_sam
     else
         put_not_known(w, &b);
     table_take(t, &b);
-    if (baro_process_value(p, w->metric.cpu, &cpu) == BARO_PRESENT)
+    if (baro_row_value(p, w->metric.cpu, &cpu) == BARO_PRESENT)
         fmt_duration(&b, cpu);
     else
         put_not_known(w, &b);
@@ -164,26 +164,29 @@ static void process_cells(struct show *w, struct table *t, const struct baro_sam
 static bool is_stale(const struct show *w, const struct baro_sample *s)
 {
     uint64_t v;
-    return baro_sample_job(s, w->metric.job_pss_stale, &v) == BARO_PRESENT && v;
+    return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_pss_stale, &v) == BARO_PRESENT && v;
 }
 
 static void say_sum(const struct show *w, struct buf *b, const struct baro_sample *s, int metric, const char *unit)
 {
-    struct baro_sum sum;
-    int absent = baro_sample_sum(s, metric, &sum);
+    uint64_t sum;
+    size_t lacking;
+    int absent = baro_sample_sum(s, metric, &sum, &lacking);
     buf_str(b, ", ");
     if (absent != BARO_PRESENT) {
         buf_printf(b, "%s not known (%s)", unit, report_reason(absent));
         return;
     }
     bool estimate = (metric == w->metric.pss || metric == w->metric.uss) && is_stale(w, s);
-    unsigned flags = estimate ? BARO_VALUE_ESTIMATE : sum.covered < sum.members ? BARO_VALUE_LOWER_BOUND : 0;
+    unsigned flags = estimate ? BARO_VALUE_ESTIMATE : lacking ? BARO_VALUE_LOWER_BOUND : 0;
     buf_str(b, baro_value_mark(flags, BARO_MARK_WORDS));
     if (metric == w->metric.threads || metric == w->metric.fds)
-        fmt_count(b, sum.value);
+        fmt_count(b, sum);
     else
-        fmt_bytes(b, sum.value);
-    buf_printf(b, " %s", metric == w->metric.threads && sum.value == 1 && baro_sample_count(s) == 1 ? "thread" : unit);
+        fmt_bytes(b, sum);
+    buf_printf(b, " %s",
+               metric == w->metric.threads && sum == 1 && baro_sample_rows(s, BARO_KIND_PROCESS) == 1 ? "thread"
+                                                                                                      : unit);
 }
 
 static void say_which(struct show *w, const struct baro_record *record, struct buf *b)
@@ -223,19 +226,20 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
                       .sample = s,
                       .memory = w->memory};
     row_begin(&row);
-    fmt_count(b, baro_sample_count(s));
-    buf_str(b, baro_sample_count(s) == 1 ? " process" : " processes");
+    fmt_count(b, baro_sample_rows(s, BARO_KIND_PROCESS));
+    buf_str(b, baro_sample_rows(s, BARO_KIND_PROCESS) == 1 ? " process" : " processes");
     say_sum(w, b, s, w->metric.rss, "rss");
     say_sum(w, b, s, w->metric.pss, "pss");
     say_sum(w, b, s, w->metric.uss, "uss");
     say_sum(w, b, s, w->metric.threads, "threads");
     say_sum(w, b, s, w->metric.fds, "fds");
     buf_byte(b, '\n');
-    if (baro_sample_job(s, w->metric.job_cpu, &v) == BARO_PRESENT) {
+    if (baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_cpu, &v) == BARO_PRESENT) {
         buf_str(b, "so far ");
         fmt_duration(b, v);
         buf_str(b, " cpu");
-        if (baro_sample_job(s, w->metric.job_cpu_bound, &bound) == BARO_PRESENT && bound) {
+        if (baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_cpu_bound, &bound) == BARO_PRESENT &&
+            bound) {
             buf_str(b, " (short by less than ");
             fmt_duration(b, bound);
             buf_byte(b, ')');
@@ -255,9 +259,9 @@ static void say_tcp(const struct show *w, const struct baro_sample *s, struct bu
     uint64_t sent = 0, received = 0, bound = 0;
     if (!has_tcp(w, s))
         return;
-    baro_sample_job(s, w->metric.job_tcp_sent, &sent);
-    baro_sample_job(s, w->metric.job_tcp_received, &received);
-    baro_sample_job(s, w->metric.job_tcp_is_bound, &bound);
+    baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_sent, &sent);
+    baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_received, &received);
+    baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_is_bound, &bound);
     const char *least = baro_value_mark(bound ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_WORDS);
     buf_printf(b, "tcp so far: sent %s", least);
     fmt_bytes(b, sent);
@@ -379,7 +383,8 @@ int show_text(struct show *w, const struct baro_record *record, struct buf *b)
     size_t from = b->len;
     say_which(w, record, b);
     uint64_t v;
-    if (baro_sample_job(record->u.sample, w->metric.job_processes, &v) != BARO_ABSENT_NOT_ASKED)
+    if (baro_row_value(baro_sample_row(record->u.sample, BARO_KIND_JOB, 0), w->metric.job_processes, &v) !=
+        BARO_ABSENT_NOT_ASKED)
         say_job(w, record, b);
     say_tcp(w, record->u.sample, b);
     show_phases_text(&w->phases, record->t_ns, b);

@@ -291,12 +291,13 @@ static bool is_figure(const char *word)
 {
     size_t len = strcspn(word, "@");
     const char *dot = memchr(word, '.', len), *name = dot ? dot + 1 : word;
-    len -= (size_t)(name - word);
+    char metric[128];
+    snprintf(metric, sizeof(metric), "%.*s", (int)(len - (size_t)(name - word)), name);
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         const char *of = baro_kind_name(kind);
         if (dot && (strlen(of) != (size_t)(dot - word) || memcmp(of, word, (size_t)(dot - word)) != 0))
             continue;
-        if (baro_metric_find(kind, name, len) >= 0 || baro_derived_find(kind, name, len) >= 0)
+        if (baro_metric_find(kind, metric) >= 0 || baro_derived_find(kind, metric) >= 0)
             return true;
     }
     return figure_find(word) >= 0 || strncmp(word, "mark.", 5) == 0;

@@ -28,7 +28,7 @@ void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct b
     struct buf b = {0};
     buf_str(out, " | ");
     if (v.absent) {
-        buf_str(out, v.absent > 0 ? baro_absent_name((enum baro_absent)v.absent) : "");
+        buf_str(out, v.absent == BARO_ABSENT_NONE ? "" : baro_absent_name(v.absent));
         return;
     }
     if (report_says_nothing(v)) { /* of a process that was too short to be read */
@@ -45,7 +45,7 @@ void markdown_cell_real(struct buf *out, struct baro_value v)
     struct buf b = {0};
     buf_str(out, " | ");
     if (v.absent) {
-        buf_str(out, v.absent > 0 ? baro_absent_name((enum baro_absent)v.absent) : "");
+        buf_str(out, v.absent == BARO_ABSENT_NONE ? "" : baro_absent_name(v.absent));
         return;
     }
     buf_str(&b, baro_value_mark(v.flags, BARO_MARK_WORDS));

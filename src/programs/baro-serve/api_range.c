@@ -31,14 +31,14 @@ struct range {
     size_t n;
 };
 
-static int add_curve(struct range *r, struct curve *c, int kind, const char *name, size_t len, const char *of,
+static int add_curve(struct range *r, struct curve *c, int kind, const char *name, const char *of,
                      struct baro_error *err)
 {
     struct span number = span_str(of && *of == '#' ? of + 1 : "");
     uint64_t id = 0;
     bool has_id = scan_u64(&number, &id) && !number.len && id <= UINT32_MAX;
-    int derived = baro_derived_find(kind, name, len);
-    int metric = baro_tape_metric_find(r->tape, kind, name, len);
+    int derived = baro_derived_find(kind, name);
+    int metric = baro_tape_metric_find(r->tape, kind, name);
     const struct baro_metric *m = baro_tape_metric(r->tape, kind, metric);
     of = has_id ? NULL : of;
     if (derived >= 0) {
@@ -68,9 +68,10 @@ static bool choose_curve(struct range *r, const char *what)
     if (dot && (!at || dot < at) && (size_t)(dot - what) < sizeof(kind)) {
         snprintf(kind, sizeof(kind), "%.*s", (int)(dot - what), what);
         int k = baro_tape_kind_find(r->tape, kind);
-        size_t len = at ? (size_t)(at - dot - 1) : strlen(dot + 1);
+        char name[128];
+        snprintf(name, sizeof(name), "%.*s", (int)(at ? at - dot - 1 : (ptrdiff_t)strlen(dot + 1)), dot + 1);
         c->what = what;
-        code = k < 0 ? BARO_E_RANGE : add_curve(r, c, k, dot + 1, len, at ? at + 1 : NULL, &err);
+        code = k < 0 ? BARO_E_RANGE : add_curve(r, c, k, name, at ? at + 1 : NULL, &err);
     }
     if (code < 0) {
         if (!err.text[0])

@@ -57,7 +57,7 @@ struct listing {
 
 static size_t count_of(const struct baro_sample *s, int kind)
 {
-    return kind == BARO_KIND_PROCESS ? baro_sample_count(s) : baro_sample_entity_count(s, kind);
+    return kind == BARO_KIND_PROCESS ? baro_sample_rows(s, BARO_KIND_PROCESS) : baro_sample_rows(s, kind);
 }
 
 static struct row row_at(struct listing *l, const struct baro_sample *s, size_t i, const struct baro_tape *tape)
@@ -74,9 +74,9 @@ static struct row row_at(struct listing *l, const struct baro_sample *s, size_t 
                     .user = users_name,
                     .user_context = &l->users};
     if (kind == BARO_KIND_PROCESS)
-        r.process = baro_sample_process(s, i);
+        r.process = baro_sample_row(s, BARO_KIND_PROCESS, i);
     else
-        r.entity = baro_sample_entity(s, kind, i);
+        r.entity = baro_sample_row(s, kind, i);
     return r;
 }
 

@@ -181,7 +181,7 @@ int64_t job_host_ns(struct job *job)
     uint64_t t_ns;
     if (!job_lock(job))
         return 0;
-    bool has = job->tape && job->now && baro_sample_host_ns(job->now, &t_ns) == BARO_PRESENT;
+    bool has = job->tape && job->now && baro_sample_read_ns(job->now, BARO_KIND_HOST, &t_ns) == BARO_PRESENT;
     int64_t at_ns = has ? baro_header_realtime_ns(baro_tape_header(job->tape), t_ns) : 0;
     pthread_mutex_unlock(&job->lock);
     return at_ns;

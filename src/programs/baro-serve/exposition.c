@@ -33,20 +33,18 @@ typedef int read_function(const struct job *job, int metric, uint64_t *ret);
 
 static int read_job(const struct job *job, int metric, uint64_t *ret)
 {
-    return baro_sample_job(job->now, metric, ret);
+    return baro_row_value(baro_sample_row(job->now, BARO_KIND_JOB, 0), metric, ret);
 }
 
 static int read_recorder(const struct job *job, int metric, uint64_t *ret)
 {
-    return baro_sample_recorder(job->now, metric, ret);
+    return baro_row_value(baro_sample_row(job->now, BARO_KIND_RECORDER, 0), metric, ret);
 }
 
 static int read_sum(const struct job *job, int metric, uint64_t *ret)
 {
-    struct baro_sum sum;
-    int absent = baro_sample_sum(job->now, metric, &sum);
-    *ret = absent ? 0 : sum.value;
-    return absent;
+    *ret = 0;
+    return baro_sample_sum(job->now, metric, ret, NULL);
 }
 
 /* One family: a value for each job. A family without a value is not written. */
@@ -82,16 +80,17 @@ static void add_missing(struct scrape *s)
     for (size_t i = 0; i < s->jobs.n; i++) {
         struct job *job = s->jobs.at[i];
         for (int id = 0; id < baro_metric_count(BARO_KIND_PROCESS); id++) {
-            struct baro_sum sum = {0};
+            uint64_t sum;
+            size_t lacking = 0;
             pthread_mutex_lock(&job->lock);
-            bool lacks = job->now && baro_metric_adds_up(id) && baro_sample_sum(job->now, id, &sum) == BARO_PRESENT &&
-                         sum.covered < sum.members;
+            bool lacks = job->now && baro_metric_adds_up(id) &&
+                         baro_sample_sum(job->now, id, &sum, &lacking) == BARO_PRESENT && lacking;
             pthread_mutex_unlock(&job->lock);
             if (!lacks)
                 continue;
             family_label(&labels, "job", job->id);
             family_label(&labels, "sum", baro_metric_get(BARO_KIND_PROCESS, id)->name);
-            family_value(&s->text, name, false, &labels, (double)(sum.members - sum.covered));
+            family_value(&s->text, name, false, &labels, (double)lacking);
         }
     }
     buf_done(&labels);

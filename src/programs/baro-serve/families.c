@@ -58,22 +58,10 @@ void family_value(struct families *s, const char *name, bool is_counter, struct 
 
 struct family family_of(const char *kind, const struct baro_metric *m)
 {
-    struct family f = {.is_counter = m->semantics == BARO_SEM_COUNTER, .unit = "", .divisor = 1, .is_there = true};
-    switch (m->unit) {
-    case BARO_UNIT_NS:
-        f.unit = "seconds";
-        f.divisor = 1e9;
-        break;
-    case BARO_UNIT_BYTES:
-    case BARO_UNIT_RATIO:
-    case BARO_UNIT_HERTZ:
-    case BARO_UNIT_CELSIUS:
-    case BARO_UNIT_JOULES:
-    case BARO_UNIT_WATTS: f.unit = baro_unit_name(m->unit); break;
-    case BARO_UNIT_CHAR:
-    case BARO_UNIT_ENTITY: f.is_there = false; break;
-    default: break;
-    }
+    struct family f = {.is_counter = m->semantics == BARO_SEM_COUNTER,
+                       .unit = baro_unit_base(m->unit),
+                       .divisor = baro_unit_divisor(m->unit),
+                       .is_there = m->unit != BARO_UNIT_CHAR && m->unit != BARO_UNIT_ENTITY};
     snprintf(f.name, sizeof(f.name), "baro_%s_%s%s%s", kind, m->stem, *f.unit ? "_" : "", f.unit);
     return f;
 }

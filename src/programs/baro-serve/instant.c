@@ -103,7 +103,7 @@ static void write_one(struct instant_writer *w, struct part *p, const struct bar
 {
     struct row r = row_of(w, p, s);
     if (p->kind == BARO_KIND_HOST)
-        baro_sample_host_ns(s, &r.t_ns);
+        baro_sample_read_ns(s, BARO_KIND_HOST, &r.t_ns);
     row_begin(&r);
     if (j)
         json_row(&p->columns, &r, j);
@@ -115,8 +115,8 @@ static void write_all(struct instant_writer *w, const struct part *p, const stru
     struct row r = row_of(w, p, s);
     if (j)
         json_begin(j, '[');
-    for (size_t i = 0; i < baro_sample_entity_count(s, p->kind); i++) {
-        r.entity = baro_sample_entity(s, p->kind, i);
+    for (size_t i = 0; i < baro_sample_rows(s, p->kind); i++) {
+        r.entity = baro_sample_row(s, p->kind, i);
         row_begin(&r);
         if (j)
             json_row(&p->columns, &r, j);
@@ -131,7 +131,7 @@ void instant_note(struct instant_writer *w, const struct baro_sample *s)
     uint64_t read_ns;
     row_names_note(&w->names, s);
     write_one(w, &w->job, s, NULL);
-    if (baro_sample_host_ns(s, &read_ns) == BARO_PRESENT)
+    if (baro_sample_read_ns(s, BARO_KIND_HOST, &read_ns) == BARO_PRESENT)
         write_one(w, &w->host, s, NULL);
     write_all(w, &w->task, s, NULL);
     write_all(w, &w->directory, s, NULL);
@@ -152,7 +152,7 @@ void instant_write(struct instant_writer *w, const struct baro_sample *s, struct
     json_key(j, "job");
     write_one(w, &w->job, s, j);
     json_key(j, "host");
-    if (baro_sample_host_ns(s, &read_ns) == BARO_PRESENT)
+    if (baro_sample_read_ns(s, BARO_KIND_HOST, &read_ns) == BARO_PRESENT)
         write_one(w, &w->host, s, j);
     else
         json_null(j);
@@ -175,11 +175,11 @@ void instant_event(struct instant_writer *w, const struct columns *c, const stru
     json_row(c, &r, j);
 }
 
-void instant_exit(struct instant_writer *w, const struct columns *c, const struct baro_exit *e, struct json *j)
+void instant_exit(struct instant_writer *w, const struct columns *c, const struct baro_row *e, struct json *j)
 {
     struct row r = {.kind = BARO_KIND_EXIT,
                     .header = w->header,
-                    .t_ns = baro_exit_t_ns(e),
+                    .t_ns = baro_row_end_ns(e),
                     .exit = e,
                     .time = &w->time,
                     .names = &w->names,

@@ -18,7 +18,7 @@ void instant_note(struct instant_writer *w, const struct baro_sample *s);
 /* Writes a sample as an object. */
 void instant_write(struct instant_writer *w, const struct baro_sample *s, struct json *j);
 void instant_event(struct instant_writer *w, const struct columns *c, const struct baro_event *e, struct json *j);
-void instant_exit(struct instant_writer *w, const struct columns *c, const struct baro_exit *e, struct json *j);
+void instant_exit(struct instant_writer *w, const struct columns *c, const struct baro_row *e, struct json *j);
 
 /* The columns that rows of a kind have where a client names none: all that the tape has, and the derived metrics. */
 int instant_columns(struct columns *ret, int kind, const char *list, const struct baro_tape *tape,

@@ -43,7 +43,7 @@ void kind_families_host(struct kind_families *k, const struct baro_sample *s)
 {
     uint64_t v;
     for (int id = 0; k->at && id < k->n; id++) {
-        if (k->at[id].family.is_there && baro_sample_host(s, id, &v) == BARO_PRESENT)
+        if (k->at[id].family.is_there && baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), id, &v) == BARO_PRESENT)
             add_value(k, id, v);
     }
 }
@@ -81,28 +81,28 @@ static size_t first_of_each_name(struct name_at *all, size_t n)
     return kept;
 }
 
-static void add_entity(struct kind_families *k, const struct baro_entity *e, const char *job)
+static void add_entity(struct kind_families *k, const struct baro_row *e, const char *job)
 {
     uint64_t v;
     for (int id = 0; id < k->n; id++) {
-        if (!k->at[id].family.is_there || baro_entity_value(e, id, &v) != BARO_PRESENT)
+        if (!k->at[id].family.is_there || baro_row_value(e, id, &v) != BARO_PRESENT)
             continue;
         if (job)
             family_label(&k->labels, "job", job);
-        family_label(&k->labels, k->name, baro_entity_name(e));
+        family_label(&k->labels, k->name, baro_row_name(e));
         add_value(k, id, v);
     }
 }
 
 uint64_t kind_families_entities(struct kind_families *k, const struct baro_sample *s, const char *job, size_t most)
 {
-    size_t all = baro_sample_entity_count(s, k->kind), n = all < most ? all : most;
+    size_t all = baro_sample_rows(s, k->kind), n = all < most ? all : most;
     struct name_at *names = n && k->at ? calloc(n, sizeof(*names)) : NULL;
     for (size_t i = 0; names && i < n; i++)
-        names[i] = (struct name_at){baro_entity_name(baro_sample_entity(s, k->kind, i)), i};
+        names[i] = (struct name_at){baro_row_name(baro_sample_row(s, k->kind, i)), i};
     size_t distinct = names ? first_of_each_name(names, n) : 0;
     for (size_t i = 0; i < distinct; i++)
-        add_entity(k, baro_sample_entity(s, k->kind, names[i].i), job);
+        add_entity(k, baro_sample_row(s, k->kind, names[i].i), job);
     k->to->out->failed = k->to->out->failed || (n && !names);
     free(names);
     return (all - n) * (uint64_t)k->n;
@@ -111,7 +111,7 @@ uint64_t kind_families_entities(struct kind_families *k, const struct baro_sampl
 /* ---- processes ---- */
 
 struct used {
-    const struct baro_process *process;
+    const struct baro_row *process;
     uint32_t id;
     uint64_t cpu_ns;
 };
@@ -131,30 +131,30 @@ static int busiest_first(const void *a, const void *b)
 /* Each process with its CPU time, by id; NULL: no memory, or there is none. */
 static struct used *used_by(const struct baro_sample *s, size_t *ret_n)
 {
-    int cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu", 3);
-    *ret_n = s ? baro_sample_count(s) : 0;
+    int cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu");
+    *ret_n = s ? baro_sample_rows(s, BARO_KIND_PROCESS) : 0;
     struct used *all = *ret_n ? calloc(*ret_n, sizeof(*all)) : NULL;
     for (size_t i = 0; all && i < *ret_n; i++) {
-        const struct baro_process *p = baro_sample_process(s, i);
-        all[i] = (struct used){.process = p, .id = baro_process_id(p)};
-        baro_process_value(p, cpu, &all[i].cpu_ns);
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
+        all[i] = (struct used){.process = p, .id = baro_row_id(p)};
+        baro_row_value(p, cpu, &all[i].cpu_ns);
     }
     if (all)
         qsort(all, *ret_n, sizeof(*all), by_id);
     return all;
 }
 
-static void add_process(struct kind_families *k, const struct baro_process *p, const char *job)
+static void add_process(struct kind_families *k, const struct baro_row *p, const char *job)
 {
     char pid[16];
     uint64_t v;
-    snprintf(pid, sizeof(pid), "%d", baro_process_pid(p));
+    snprintf(pid, sizeof(pid), "%d", baro_row_pid(p));
     for (int id = 0; id < k->n; id++) {
-        if (!k->at[id].family.is_there || baro_process_value(p, id, &v) != BARO_PRESENT)
+        if (!k->at[id].family.is_there || baro_row_value(p, id, &v) != BARO_PRESENT)
             continue;
         family_label(&k->labels, "job", job);
         family_label(&k->labels, "pid", pid);
-        family_label(&k->labels, "name", baro_process_name(p));
+        family_label(&k->labels, "name", baro_row_name(p));
         add_value(k, id, v);
     }
 }

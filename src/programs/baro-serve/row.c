@@ -54,7 +54,7 @@ static void write_facts(struct json *j, const struct baro_summary *s)
     json_key(j, "absent");
     json_begin(j, '{');
     for (size_t i = 0; i < IN_ROW; i++) {
-        if (v[i].absent <= 0)
+        if (v[i].absent == BARO_PRESENT || v[i].absent == BARO_ABSENT_NONE)
             continue;
         json_key(j, in_row[i].as);
         json_text(j, baro_absent_name((enum baro_absent)v[i].absent));
@@ -74,12 +74,13 @@ static void write_metric(struct json *j, const char *name, int absent, uint64_t 
 /* What it uses at this moment: of a job that runs. */
 static void write_now(struct json *j, const struct job *job)
 {
-    struct baro_sum rss = {0};
-    uint64_t v = 0;
+    uint64_t v = 0, rss = 0;
+    size_t lacking = 0;
     double cores = 0;
-    int derived = baro_derived_find(BARO_KIND_JOB, "cores", strlen("cores"));
+    int derived = baro_derived_find(BARO_KIND_JOB, "cores");
+    const struct baro_row *now = baro_sample_row(job->now, BARO_KIND_JOB, 0);
     int absent =
-        job->before ? baro_sample_derived(job->before, job->now, BARO_KIND_JOB, derived, &cores) : BARO_ABSENT_NOT_YET;
+        baro_row_derived(job->before ? baro_sample_row(job->before, BARO_KIND_JOB, 0) : NULL, now, derived, &cores);
     json_begin(j, '{');
     json_key(j, "t_ns");
     json_u64(j, baro_sample_t_ns(job->now));
@@ -88,14 +89,14 @@ static void write_now(struct json *j, const struct job *job)
         json_null(j);
     else
         json_double(j, cores);
-    absent = baro_sample_sum(job->now, baro_metric_find(BARO_KIND_PROCESS, "rss", 3), &rss);
-    write_metric(j, "rss_bytes", absent, rss.value);
+    absent = baro_sample_sum(job->now, baro_metric_find(BARO_KIND_PROCESS, "rss"), &rss, &lacking);
+    write_metric(j, "rss_bytes", absent, rss);
     json_key(j, "rss_is_lower_bound");
-    json_bool(j, !absent && rss.covered < rss.members);
-    absent = baro_sample_job(job->now, baro_metric_find(BARO_KIND_JOB, "processes", 9), &v);
+    json_bool(j, !absent && lacking);
+    absent = baro_row_value(now, baro_metric_find(BARO_KIND_JOB, "processes"), &v);
     write_metric(j, "processes", absent, v);
     json_key(j, "tasks");
-    json_u64(j, baro_sample_entity_count(job->now, baro_kind_find("task")));
+    json_u64(j, baro_sample_rows(job->now, baro_kind_find("task")));
     json_end(j, '}');
 }
 

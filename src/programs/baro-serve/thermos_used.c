@@ -14,39 +14,37 @@ static void key_absent(struct json *j, const char *name, int absent, double v)
         json_double(j, v);
 }
 
-static int task_value(const struct baro_entity *e, const char *stem, uint64_t *ret)
+static int task_value(const struct baro_row *e, const char *stem, uint64_t *ret)
 {
-    return baro_entity_value(e, baro_metric_find(baro_kind_find("task"), stem, strlen(stem)), ret);
+    return baro_row_value(e, baro_metric_find(baro_kind_find("task"), stem), ret);
 }
 
 static int job_value(const struct baro_sample *s, const char *stem, uint64_t *ret)
 {
-    int metric = baro_metric_find(BARO_KIND_JOB, stem, strlen(stem));
-    struct baro_sum sum = {0};
+    int metric = baro_metric_find(BARO_KIND_JOB, stem);
     if (metric >= 0)
-        return baro_sample_job(s, metric, ret);
-    int absent = baro_sample_sum(s, baro_metric_find(BARO_KIND_PROCESS, stem, strlen(stem)), &sum);
-    *ret = sum.value;
-    return absent;
+        return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric, ret);
+    *ret = 0;
+    return baro_sample_sum(s, baro_metric_find(BARO_KIND_PROCESS, stem), ret, NULL);
 }
 
-static int value_of(const struct baro_sample *s, const struct baro_entity *task, const char *stem, uint64_t *ret)
+static int value_of(const struct baro_sample *s, const struct baro_row *task, const char *stem, uint64_t *ret)
 {
     *ret = 0;
     return task ? task_value(task, stem, ret) : job_value(s, stem, ret);
 }
 
-static const struct baro_entity *same_task(const struct view *v, const struct baro_entity *task)
+static const struct baro_row *same_task(const struct view *v, const struct baro_row *task)
 {
     size_t n = 0;
-    const struct owned *o = task ? view_owned(&v->before_tasks, baro_entity_id(task), &n) : NULL;
-    return o ? baro_sample_entity(v->before, baro_kind_find("task"), o->place) : NULL;
+    const struct owned *o = task ? view_owned(&v->before_tasks, baro_row_id(task), &n) : NULL;
+    return o ? baro_sample_row(v->before, baro_kind_find("task"), o->place) : NULL;
 }
 
-static int cores_of(const struct view *job, const struct baro_entity *task, double *ret)
+static int cores_of(const struct view *job, const struct baro_row *task, double *ret)
 {
     uint64_t now, before;
-    const struct baro_entity *earlier = same_task(job, task);
+    const struct baro_row *earlier = same_task(job, task);
     if (!job->before || (task && !earlier))
         return BARO_ABSENT_NOT_YET;
     if (value_of(job->now, task, "cpu", &now) || value_of(job->before, earlier, "cpu", &before) || now < before)
@@ -67,27 +65,27 @@ static bool is_in(const char *path, const char *directory)
 
 /* The directories of --du and the sandboxes of tasks; of a task its own. A part of them is no sum, and what is within
  * another one that counts is a part of that. */
-static int disk_of(const struct view *v, const struct baro_entity *task, uint64_t *ret, bool *ret_is_bound)
+static int disk_of(const struct view *v, const struct baro_row *task, uint64_t *ret, bool *ret_is_bound)
 {
-    int used = baro_metric_find(BARO_KIND_DIRECTORY, "used", 4);
-    int unread = baro_metric_find(BARO_KIND_DIRECTORY, "unread", 6);
+    int used = baro_metric_find(BARO_KIND_DIRECTORY, "used");
+    int unread = baro_metric_find(BARO_KIND_DIRECTORY, "unread");
     int absent = BARO_ABSENT_UNKNOWN;
     size_t n;
     const struct owned *o =
-        task ? view_owned(&v->directories, baro_entity_id(task), &n) : view_owned(&v->all_directories, 0, &n);
+        task ? view_owned(&v->directories, baro_row_id(task), &n) : view_owned(&v->all_directories, 0, &n);
     const char *outer = NULL;
     *ret = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct baro_entity *e = baro_sample_entity(v->now, BARO_KIND_DIRECTORY, o[i].place);
+        const struct baro_row *e = baro_sample_row(v->now, BARO_KIND_DIRECTORY, o[i].place);
         uint64_t bytes = 0, left_out = 0;
         if (outer && is_in(o[i].path, outer))
             continue;
         outer = o[i].path;
-        absent = baro_entity_value(e, used, &bytes);
+        absent = baro_row_value(e, used, &bytes);
         if (absent)
             return absent;
         *ret += bytes;
-        *ret_is_bound |= baro_entity_value(e, unread, &left_out) || left_out;
+        *ret_is_bound |= baro_row_value(e, unread, &left_out) || left_out;
     }
     return absent;
 }
@@ -111,29 +109,29 @@ static const char *status_of(char state)
 
 /* Sum of the address spaces of the living, and nice value and state of the last one, as the Thermos observer has them.
  * A sum that lacks a process is none. */
-static void put_of_processes(struct json *j, const struct view *view, const struct baro_entity *task)
+static void put_of_processes(struct json *j, const struct view *view, const struct baro_row *task)
 {
-    int virtual = baro_metric_find(BARO_KIND_PROCESS, "virtual", 7);
-    int nice = baro_metric_find(BARO_KIND_PROCESS, "nice", 4), state = baro_metric_find(BARO_KIND_PROCESS, "state", 5);
-    const struct baro_process *last = NULL;
+    int virtual = baro_metric_find(BARO_KIND_PROCESS, "virtual");
+    int nice = baro_metric_find(BARO_KIND_PROCESS, "nice"), state = baro_metric_find(BARO_KIND_PROCESS, "state");
+    const struct baro_row *last = NULL;
     uint64_t sum = 0, v = 0;
     bool is_whole = true;
-    size_t n = view->now ? baro_sample_count(view->now) : 0;
-    const struct owned *own = task ? view_owned(&view->processes, baro_entity_id(task), &n) : NULL;
+    size_t n = view->now ? baro_sample_rows(view->now, BARO_KIND_PROCESS) : 0;
+    const struct owned *own = task ? view_owned(&view->processes, baro_row_id(task), &n) : NULL;
     for (size_t i = 0; i < n; i++) {
-        last = baro_sample_process(view->now, own ? own[i].place : i);
-        is_whole &= baro_process_value(last, virtual, &v) == BARO_PRESENT;
+        last = baro_sample_row(view->now, BARO_KIND_PROCESS, own ? own[i].place : i);
+        is_whole &= baro_row_value(last, virtual, &v) == BARO_PRESENT;
         sum += v;
     }
     key_absent(j, "vms", !last || !is_whole, (double)sum);
-    bool has = last && baro_process_value(last, nice, &v) == BARO_PRESENT;
+    bool has = last && baro_row_value(last, nice, &v) == BARO_PRESENT;
     key_absent(j, "nice", !has, has ? (double)(int64_t)v : 0);
     json_key(j, "status");
-    has = last && baro_process_value(last, state, &v) == BARO_PRESENT;
+    has = last && baro_row_value(last, state, &v) == BARO_PRESENT;
     json_text(j, has ? status_of((char)v) : NULL);
 }
 
-void observer_put_used(struct json *j, const struct view *v, const struct baro_entity *task)
+void observer_put_used(struct json *j, const struct view *v, const struct baro_row *task)
 {
     static const struct {
         const char *name, *stem;
@@ -160,7 +158,7 @@ void observer_put_used(struct json *j, const struct view *v, const struct baro_e
     json_bool(j, !absent && is_bound);
 }
 
-void observer_write_used(struct json *j, const struct view *v, const struct baro_entity *task)
+void observer_write_used(struct json *j, const struct view *v, const struct baro_row *task)
 {
     json_begin(j, '{');
     observer_put_used(j, v, task);

@@ -6,8 +6,8 @@
 #include "programs/baro-serve/thermos_view.h"
 
 /* Writes the object `resource_consumption`. task NULL: of the whole job. */
-void observer_write_used(struct json *j, const struct view *v, const struct baro_entity *task);
+void observer_write_used(struct json *j, const struct view *v, const struct baro_row *task);
 /* The same values as members of the object that is open. */
-void observer_put_used(struct json *j, const struct view *v, const struct baro_entity *task);
+void observer_put_used(struct json *j, const struct view *v, const struct baro_row *task);
 
 #endif

@@ -16,10 +16,10 @@
 
 /* ---- names ---- */
 
-static int value(const struct baro_entity *task, const char *stem, uint64_t *ret)
+static int value(const struct baro_row *task, const char *stem, uint64_t *ret)
 {
     *ret = 0;
-    return baro_entity_value(task, baro_metric_find(baro_kind_find("task"), stem, strlen(stem)), ret);
+    return baro_row_value(task, baro_metric_find(baro_kind_find("task"), stem), ret);
 }
 
 static double seconds_of(const struct baro_header *h, uint64_t t_ns)
@@ -27,12 +27,12 @@ static double seconds_of(const struct baro_header *h, uint64_t t_ns)
     return (double)baro_header_realtime_ns(h, t_ns) / 1e9;
 }
 
-static void take_task(const struct baro_header *h, const struct baro_entity *e, struct named *ret)
+static void take_task(const struct baro_header *h, const struct baro_row *e, struct named *ret)
 {
     uint64_t living, started, begin = 0, end = 0, code = 0, signal = 0;
     value(e, "processes", &living);
     value(e, "processes_started", &started);
-    *ret = (struct named){.name = strdup(baro_entity_name(e)), .task = e, .lives = living > 0};
+    *ret = (struct named){.name = strdup(baro_row_name(e)), .task = e, .lives = living > 0};
     ret->has_status = value(e, "exit_signal", &signal) == BARO_PRESENT;
     value(e, "exit_code", &code);
     ret->has_begun = started > 0 || ret->has_status;
@@ -85,9 +85,9 @@ static char *user_name(uint32_t uid)
 static void take_names(struct view *v, const struct baro_header *h)
 {
     int kind = baro_kind_find("task");
-    size_t n = v->now ? baro_sample_entity_count(v->now, kind) : 0;
+    size_t n = v->now ? baro_sample_rows(v->now, kind) : 0;
     for (size_t i = 0; i < n && v->n < VIEW_NAMES; i++)
-        take_task(h, baro_sample_entity(v->now, kind, i), &v->named[v->n++]);
+        take_task(h, baro_sample_row(v->now, kind, i), &v->named[v->n++]);
     if (!n)
         take_job(v);
 }
@@ -184,24 +184,24 @@ static void sort_list(struct owned_list *l)
 static void take_owned(struct view *v)
 {
     const struct baro_sample *s = v->now, *before = v->before;
-    int task = baro_kind_find("task"), of = baro_metric_find(BARO_KIND_PROCESS, "task", 4);
-    v->no_memory |= !new_list(&v->processes, s ? baro_sample_count(s) : 0);
-    v->no_memory |= !new_list(&v->directories, s ? baro_sample_entity_count(s, BARO_KIND_DIRECTORY) : 0);
+    int task = baro_kind_find("task"), of = baro_metric_find(BARO_KIND_PROCESS, "task");
+    v->no_memory |= !new_list(&v->processes, s ? baro_sample_rows(s, BARO_KIND_PROCESS) : 0);
+    v->no_memory |= !new_list(&v->directories, s ? baro_sample_rows(s, BARO_KIND_DIRECTORY) : 0);
     v->no_memory |= !new_list(&v->all_directories, v->directories.n);
-    v->no_memory |= !new_list(&v->before_tasks, before ? baro_sample_entity_count(before, task) : 0);
+    v->no_memory |= !new_list(&v->before_tasks, before ? baro_sample_rows(before, task) : 0);
     for (size_t i = 0; i < v->processes.n; i++) {
         v->processes.at[i].place = i;
-        if (baro_process_value(baro_sample_process(s, i), of, &v->processes.at[i].owner) != BARO_PRESENT)
+        if (baro_row_value(baro_sample_row(s, BARO_KIND_PROCESS, i), of, &v->processes.at[i].owner) != BARO_PRESENT)
             v->processes.at[i].owner = 0;
     }
     for (size_t i = 0; i < v->all_directories.n; i++) {
-        const struct baro_entity *e = baro_sample_entity(s, BARO_KIND_DIRECTORY, i);
-        bool is_owned = baro_entity_owner(e) == BARO_OWNER_ENTITY;
-        v->directories.at[i] = (struct owned){is_owned ? baro_entity_owner_id(e) : 0, i, baro_entity_name(e)};
-        v->all_directories.at[i] = (struct owned){0, i, baro_entity_name(e)};
+        const struct baro_row *e = baro_sample_row(s, BARO_KIND_DIRECTORY, i);
+        bool is_owned = baro_row_owner(e) == BARO_OWNER_ENTITY;
+        v->directories.at[i] = (struct owned){is_owned ? baro_row_owner_id(e) : 0, i, baro_row_name(e)};
+        v->all_directories.at[i] = (struct owned){0, i, baro_row_name(e)};
     }
     for (size_t i = 0; i < v->before_tasks.n; i++)
-        v->before_tasks.at[i] = (struct owned){baro_entity_id(baro_sample_entity(before, task, i)), i, NULL};
+        v->before_tasks.at[i] = (struct owned){baro_row_id(baro_sample_row(before, task, i)), i, NULL};
     sort_list(&v->processes);
     sort_list(&v->directories);
     sort_list(&v->all_directories);

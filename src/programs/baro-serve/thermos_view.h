@@ -15,7 +15,7 @@ struct request;
 /* A task; of a job without tasks the job itself. */
 struct named {
     char *name;
-    const struct baro_entity *task; /* NULL: the job itself */
+    const struct baro_row *task; /* NULL: the job itself */
     bool has_begun, lives;
     bool has_status;
     int code, signal;      /* exit code; the signal that ended it, 0: none */

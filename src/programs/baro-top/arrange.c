@@ -26,13 +26,12 @@ static bool holds(const struct wish *w, const char *text)
     return w->regex ? regex_fits(w->regex, text) : strcasestr(text, w->filter) != NULL;
 }
 
-static bool matches(const struct model *m, const struct wish *w, const struct baro_process *p)
+static bool matches(const struct model *m, const struct wish *w, const struct baro_row *p)
 {
     char pid[16];
-    if (!*w->filter || holds(w, baro_process_name(p)) || holds(w, baro_process_cmdline(p)) ||
-        holds(w, model_task(m, p)))
+    if (!*w->filter || holds(w, baro_row_name(p)) || holds(w, baro_row_cmdline(p)) || holds(w, model_task(m, p)))
         return true;
-    int32_t v = baro_process_pid(p);
+    int32_t v = baro_row_pid(p);
     size_t at = sizeof(pid) - 1;
     for (pid[at] = 0; at && v > 0; v /= 10)
         pid[--at] = (char)('0' + v % 10);
@@ -81,12 +80,12 @@ static int compare(const void *a, const void *b, void *context)
     case SORT_CPU: order = (x->cpu_ns < y->cpu_ns) - (x->cpu_ns > y->cpu_ns); break;
     case SORT_MEMORY: order = (p->rss < q->rss) - (p->rss > q->rss); break;
     case SORT_IO: order = more(p->read + p->write, q->read + q->write); break;
-    case SORT_NAME: order = strcmp(baro_process_name(x->process), baro_process_name(y->process)); break;
+    case SORT_NAME: order = strcmp(baro_row_name(x->process), baro_row_name(y->process)); break;
     case SORT_PID:
     case SORTS: break;
     }
     if (!order) {
-        int32_t i = baro_process_pid(x->process), j = baro_process_pid(y->process);
+        int32_t i = baro_row_pid(x->process), j = baro_row_pid(y->process);
         order = (i > j) - (i < j);
     }
     return c->wish->is_reversed ? -order : order;

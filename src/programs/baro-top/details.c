@@ -67,15 +67,14 @@ static void put_rate(struct buf *b, const struct baro_metric *m, double rate)
     }
 }
 
-static void metric_line(struct sheet *s, const struct baro_process *p, const struct baro_process *before, int id,
-                        int column)
+static void metric_line(struct sheet *s, const struct baro_row *p, const struct baro_row *before, int id, int column)
 {
     const struct baro_metric *m = baro_tape_metric(s->v->feed->tape, BARO_KIND_PROCESS, id);
     struct grid *g = s->v->grid;
     struct buf b = {0};
     uint64_t value;
     struct baro_use use;
-    int row = row_of(s), reason = baro_process_value(p, id, &value);
+    int row = row_of(s), reason = baro_row_value(p, id, &value);
     grid_text(g, row, column, column + 22, STYLE_LABEL, m->stem);
     if (reason)
         buf_printf(&b, "- (%s)", baro_absent_name((enum baro_absent)reason));
@@ -84,14 +83,14 @@ static void metric_line(struct sheet *s, const struct baro_process *p, const str
     else
         put_value(&b, m, value);
     grid_take(g, row, column + 23, column + 38, reason ? STYLE_FAINT : STYLE_PLAIN, &b);
-    if (baro_interval_process_rate(&s->v->model->between, before, p, id, &use) == BARO_PRESENT && use.rate > 0) {
+    if (baro_interval_rate(&s->v->model->between, before, p, id, &use) == BARO_PRESENT && use.rate > 0) {
         put_rate(&b, m, use.rate);
         grid_take(g, row, column + 38, column + 50, STYLE_GOOD, &b);
     }
     buf_done(&b);
 }
 
-static void metrics(struct sheet *s, const struct baro_process *p, const struct baro_process *before)
+static void metrics(struct sheet *s, const struct baro_row *p, const struct baro_row *before)
 {
     int n = baro_tape_metric_count(s->v->feed->tape, BARO_KIND_PROCESS);
     int across = (s->box.end - s->box.column) / 51, down;
@@ -103,15 +102,15 @@ static void metrics(struct sheet *s, const struct baro_process *p, const struct 
     }
 }
 
-static void who(struct sheet *s, const struct baro_process *p)
+static void who(struct sheet *s, const struct baro_row *p)
 {
     struct view *v = s->v;
     struct buf b = {0};
-    uint32_t uid = baro_process_uid(p);
+    uint32_t uid = baro_row_uid(p);
     const char *user = v->user ? v->user(v->user_context, uid) : NULL;
-    buf_printf(&b, "%d  %s", baro_process_pid(p), baro_process_name(p));
+    buf_printf(&b, "%d  %s", baro_row_pid(p), baro_row_name(p));
     text_line(s, STYLE_STRONG, &b);
-    buf_printf(&b, "parent %d, ", baro_process_ppid(p));
+    buf_printf(&b, "parent %d, ", baro_row_ppid(p));
     if (user)
         buf_printf(&b, "user %s", user);
     else if (uid != UINT32_MAX)
@@ -119,15 +118,17 @@ static void who(struct sheet *s, const struct baro_process *p)
     else
         buf_str(&b, "user not known");
     buf_str(&b, ", found at ");
-    fmt_moment(&b, baro_process_first_ns(p));
-    buf_printf(&b, " (%s), read at ", baro_origin_name(baro_process_origin(p)));
-    fmt_moment(&b, baro_process_read_ns(p));
+    fmt_moment(&b, baro_row_first_ns(p));
+    buf_printf(&b, " (%s), read at ", baro_origin_name(baro_row_origin(p)));
+    uint64_t read_ns = 0;
+    baro_row_read_ns(p, &read_ns);
+    fmt_moment(&b, read_ns);
     text_line(s, STYLE_FAINT, &b);
     s->row++;
-    if (baro_process_cmdline(p)) {
-        wrapped(s, baro_process_cmdline(p));
+    if (baro_row_cmdline(p)) {
+        wrapped(s, baro_row_cmdline(p));
     } else {
-        buf_printf(&b, "command line: - (%s)", baro_absent_name((enum baro_absent)baro_process_cmdline_absent(p)));
+        buf_printf(&b, "command line: - (%s)", baro_absent_name((enum baro_absent)baro_row_cmdline_absent(p)));
         text_line(s, STYLE_FAINT, &b);
     }
     s->row++;
@@ -138,13 +139,13 @@ void view_details(struct view *v, struct box box)
 {
     struct sheet s = {v, {box.row, box.column + 1, box.rows, box.end - 1}, 0};
     const struct baro_sample *now = v->instant->now, *before = v->instant->before;
-    const struct baro_process *p = now ? baro_sample_find_id(now, v->ui->selected) : NULL;
+    const struct baro_row *p = now ? baro_sample_find_id(now, BARO_KIND_PROCESS, v->ui->selected) : NULL;
     if (!p) {
         grid_text(v->grid, box.row, box.column + 1, box.end, STYLE_FAINT, "the process does not live at this moment");
         v->ui->details_rows = 1;
         return;
     }
     who(&s, p);
-    metrics(&s, p, before ? baro_sample_find_id(before, v->ui->selected) : NULL);
+    metrics(&s, p, before ? baro_sample_find_id(before, BARO_KIND_PROCESS, v->ui->selected) : NULL);
     v->ui->details_rows = s.row;
 }

@@ -47,20 +47,20 @@ void feed_close(struct feed *f)
 static uint64_t job_value(const struct baro_sample *s, int metric)
 {
     uint64_t v;
-    return baro_sample_job(s, metric, &v) == BARO_PRESENT ? v : UINT64_MAX;
+    return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric, &v) == BARO_PRESENT ? v : UINT64_MAX;
 }
 
 static uint64_t host_value(const struct baro_sample *s, int metric)
 {
     uint64_t v;
-    return baro_sample_host(s, metric, &v) == BARO_PRESENT ? v : UINT64_MAX;
+    return baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), metric, &v) == BARO_PRESENT ? v : UINT64_MAX;
 }
 
 static struct feed_base base_of(const struct feed *f, const struct baro_sample *s, uint64_t t_ns)
 {
     struct feed_base b = {
         .is_set = true, .t_ns = t_ns, .pressure = {NAN, NAN, NAN}, .memory = {NAN, NAN, NAN}, .processes = NAN};
-    if (baro_sample_host_ns(s, &b.host_ns) != BARO_PRESENT)
+    if (baro_sample_read_ns(s, BARO_KIND_HOST, &b.host_ns) != BARO_PRESENT)
         b.host_ns = 0;
     b.cpu_ns = job_value(s, f->metric.job.cpu);
     b.read_bytes = job_value(s, f->metric.job.io_read);
@@ -95,20 +95,20 @@ static void take_pressure(const struct feed_base *was, struct feed_base *now)
 static void take_memory(const struct feed *f, const struct baro_sample *s, float most[MEASURES])
 {
     struct memory best = memory_of(s, &f->metric, false);
-    struct baro_sum rss;
-    uint64_t group;
+    uint64_t group, rss;
     if (!best.absent)
         most[best.measure] = fmaxf(most[best.measure], (float)best.bytes);
     if (memory_of_group(s, &f->metric, &group) == BARO_PRESENT)
         most[MEASURE_GROUP] = fmaxf(most[MEASURE_GROUP], (float)group);
-    if (best.measure != MEASURE_RSS && baro_sample_sum(s, f->metric.process.rss, &rss) == BARO_PRESENT)
-        most[MEASURE_RSS] = fmaxf(most[MEASURE_RSS], (float)rss.value);
+    if (best.measure != MEASURE_RSS && baro_sample_sum(s, f->metric.process.rss, &rss, NULL) == BARO_PRESENT)
+        most[MEASURE_RSS] = fmaxf(most[MEASURE_RSS], (float)rss);
 }
 
 bool feed_has_job(const struct feed *f, const struct baro_sample *s)
 {
     uint64_t n;
-    return baro_sample_count(s) || baro_sample_job(s, f->metric.job.processes, &n) != BARO_ABSENT_NOT_ASKED;
+    return baro_sample_rows(s, BARO_KIND_PROCESS) ||
+           baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), f->metric.job.processes, &n) != BARO_ABSENT_NOT_ASKED;
 }
 
 static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns)
@@ -117,8 +117,8 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
     uint64_t processes = job_value(s, f->metric.job.processes);
     take_memory(f, s, was->memory);
     if (feed_has_job(f, s))
-        was->processes =
-            fmaxf(was->processes, processes == UINT64_MAX ? (float)baro_sample_count(s) : (float)processes);
+        was->processes = fmaxf(was->processes, processes == UINT64_MAX ? (float)baro_sample_rows(s, BARO_KIND_PROCESS)
+                                                                       : (float)processes);
     memcpy(now.memory, was->memory, sizeof(now.memory));
     now.processes = was->processes;
     if (!was->is_set) {
@@ -170,7 +170,7 @@ static int take_sample(struct feed *f, const struct baro_record *r, struct baro_
         f->first_ns = r->t_ns;
     f->has_sample = true;
     f->last_ns = r->t_ns;
-    if (n == UINT64_MAX ? baro_sample_count(s) > 0 : n > 0)
+    if (n == UINT64_MAX ? baro_sample_rows(s, BARO_KIND_PROCESS) > 0 : n > 0)
         f->work_ns = r->t_ns;
     add_point(f, s, r->t_ns);
     bool is_due = !f->newest.now || r->t_ns >= baro_sample_t_ns(f->newest.now) + FEED_STEP_NS;

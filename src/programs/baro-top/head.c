@@ -47,7 +47,7 @@ void cell_rate(struct buf *b, double bytes_per_second)
 
 void cell_absent_why(struct buf *b, int reason)
 {
-    if (reason == BARO_ABSENT_NOT_YET || reason < 0)
+    if (reason == BARO_ABSENT_NOT_YET || reason == BARO_ABSENT_NONE)
         buf_byte(b, '-');
     else
         buf_printf(b, "- (%s)", baro_absent_name((enum baro_absent)reason));
@@ -58,7 +58,8 @@ static int job_rate(const struct view *v, int derived, double *ret)
     const struct instant *i = v->instant;
     if (!i->before || !i->now)
         return BARO_ABSENT_NOT_YET;
-    return baro_sample_derived(i->before, i->now, BARO_KIND_JOB, derived, ret);
+    return baro_row_derived(baro_sample_row(i->before, BARO_KIND_JOB, 0), baro_sample_row(i->now, BARO_KIND_JOB, 0),
+                            derived, ret);
 }
 
 /* ---- cores ---- */
@@ -170,8 +171,9 @@ static void value_processes(const struct view *v, struct buf *b, enum style *ret
     (void)ret_style;
     if (!v->instant->now)
         return;
-    if (baro_sample_job(v->instant->now, v->feed->metric.job.processes, &n) != BARO_PRESENT)
-        n = baro_sample_count(v->instant->now);
+    if (baro_row_value(baro_sample_row(v->instant->now, BARO_KIND_JOB, 0), v->feed->metric.job.processes, &n) !=
+        BARO_PRESENT)
+        n = baro_sample_rows(v->instant->now, BARO_KIND_PROCESS);
     fmt_count(b, n);
 }
 
@@ -204,7 +206,8 @@ static void value_pressure(const struct view *v, struct buf *b, enum style *ret_
     double share;
     for (int i = 0; i < 3; i++) {
         int reason = v->instant->before && v->instant->now
-                         ? baro_sample_derived(v->instant->before, v->instant->now, BARO_KIND_HOST, derived[i], &share)
+                         ? baro_row_derived(baro_sample_row(v->instant->before, BARO_KIND_HOST, 0),
+                                            baro_sample_row(v->instant->now, BARO_KIND_HOST, 0), derived[i], &share)
                          : BARO_ABSENT_NOT_YET;
         if (reason == BARO_ABSENT_UNKNOWN || reason == BARO_ABSENT_NOT_YET)
             reason = last_pressure(v, i, &share);

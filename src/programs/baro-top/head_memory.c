@@ -17,7 +17,7 @@ struct memory head_memory(const struct view *v)
     bool by_group = report_text_is(v->feed->summary, "limits", "memory_peak_of", "cgroup");
     struct memory m = memory_of(v->instant->now, &v->feed->metric, by_group);
     const struct baro_sample *now = v->instant->now;
-    if (m.absent && now && baro_sample_count(now) == 0 && feed_has_job(v->feed, now))
+    if (m.absent && now && baro_sample_rows(now, BARO_KIND_PROCESS) == 0 && feed_has_job(v->feed, now))
         m.absent = BARO_PRESENT; /* no process is alive */
     return m;
 }

@@ -9,7 +9,7 @@
 void instant_forget_exits(struct instant *i)
 {
     for (size_t k = 0; k < i->n_ended; k++)
-        baro_exit_free(i->ended[k]);
+        baro_row_free(i->ended[k]);
     i->n_ended = 0;
 }
 
@@ -22,13 +22,13 @@ void instant_done(struct instant *i)
     *i = (struct instant){0};
 }
 
-int instant_add_exit(struct instant *i, const struct baro_exit *e)
+int instant_add_exit(struct instant *i, const struct baro_row *e)
 {
-    struct baro_exit **grown = array_room(i->ended, i->n_ended, &i->cap_ended, sizeof(*grown));
+    struct baro_row **grown = array_room(i->ended, i->n_ended, &i->cap_ended, sizeof(*grown));
     if (!grown)
         return -ENOMEM;
     i->ended = grown;
-    int code = baro_exit_copy(e, &i->ended[i->n_ended], NULL);
+    int code = baro_row_copy(e, &i->ended[i->n_ended], NULL);
     if (code == 0)
         i->n_ended++;
     return code;

@@ -9,13 +9,13 @@
 
 struct instant {
     struct baro_sample *before, *now; /* copies; NULL: none */
-    struct baro_exit **ended;         /* copies */
+    struct baro_row **ended;          /* copies */
     size_t n_ended, cap_ended;
 };
 
 void instant_done(struct instant *i);
 void instant_forget_exits(struct instant *i);
 /* Adds an exit record. Returns 0 or -ENOMEM. */
-int instant_add_exit(struct instant *i, const struct baro_exit *e);
+int instant_add_exit(struct instant *i, const struct baro_row *e);
 
 #endif

@@ -7,12 +7,12 @@
 int memory_of_group(const struct baro_sample *s, const struct metrics *m, uint64_t *ret)
 {
     int absent = BARO_ABSENT_UNKNOWN;
-    size_t n = baro_sample_entity_count(s, BARO_KIND_CGROUP), deepest = 0;
+    size_t n = baro_sample_rows(s, BARO_KIND_CGROUP), deepest = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct baro_entity *e = baro_sample_entity(s, BARO_KIND_CGROUP, i);
-        size_t length = strlen(baro_entity_name(e));
+        const struct baro_row *e = baro_sample_row(s, BARO_KIND_CGROUP, i);
+        size_t length = strlen(baro_row_name(e));
         uint64_t bytes;
-        if (length < deepest || baro_entity_value(e, m->group.memory, &bytes) != BARO_PRESENT)
+        if (length < deepest || baro_row_value(e, m->group.memory, &bytes) != BARO_PRESENT)
             continue;
         deepest = length;
         *ret = bytes;
@@ -24,13 +24,13 @@ int memory_of_group(const struct baro_sample *s, const struct metrics *m, uint64
 bool memory_pss_is_stale(const struct baro_sample *s, const struct metrics *m)
 {
     uint64_t v;
-    return baro_sample_job(s, m->job.pss_stale, &v) == BARO_PRESENT && v;
+    return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), m->job.pss_stale, &v) == BARO_PRESENT && v;
 }
 
 struct memory memory_of(const struct baro_sample *s, const struct metrics *m, bool by_group)
 {
     struct memory ret = {.absent = BARO_ABSENT_NOT_YET};
-    struct baro_sum sum = {0};
+    size_t lacking = 0;
     if (!s)
         return ret;
     if (by_group && memory_of_group(s, m, &ret.bytes) == BARO_PRESENT) {
@@ -38,16 +38,15 @@ struct memory memory_of(const struct baro_sample *s, const struct metrics *m, bo
         ret.measure = MEASURE_GROUP;
         return ret;
     }
-    if (baro_sample_sum(s, m->process.pss, &sum) == BARO_PRESENT && sum.members && sum.covered == sum.members &&
+    if (baro_sample_sum(s, m->process.pss, &ret.bytes, &lacking) == BARO_PRESENT && ret.bytes && !lacking &&
         !memory_pss_is_stale(s, m)) { /* else it may be above the peak, which counts no such sum */
         ret.absent = BARO_PRESENT;
         ret.measure = MEASURE_PSS;
     } else {
-        sum = (struct baro_sum){0};
-        ret.absent = baro_sample_sum(s, m->process.rss, &sum);
-        ret.flags = sum.covered < sum.members ? BARO_VALUE_LOWER_BOUND : 0;
-        ret.counts_shared = sum.members > 1;
+        ret.bytes = lacking = 0;
+        ret.absent = baro_sample_sum(s, m->process.rss, &ret.bytes, &lacking);
+        ret.flags = lacking ? BARO_VALUE_LOWER_BOUND : 0;
+        ret.counts_shared = baro_sample_rows(s, BARO_KIND_PROCESS) > 1;
     }
-    ret.bytes = sum.value;
     return ret;
 }

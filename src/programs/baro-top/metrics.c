@@ -7,12 +7,12 @@
 
 static int find(int kind, const char *name)
 {
-    return baro_metric_find(kind, name, strlen(name));
+    return baro_metric_find(kind, name);
 }
 
 static int derived(int kind, const char *name)
 {
-    return baro_derived_find(kind, name, strlen(name));
+    return baro_derived_find(kind, name);
 }
 
 struct metrics metrics_find(void)

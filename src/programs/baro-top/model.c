@@ -44,7 +44,7 @@ static int make_room(struct model *m, const struct instant *i, size_t n)
     map_clear(&m->by_id);
     bool has_maps = code == 0 && map_reserve(&m->by_pid, n) && map_reserve(&m->by_name, n + i->n_ended) &&
                     map_reserve(&m->by_ended_pid, i->n_ended) &&
-                    map_reserve(&m->by_id, i->before ? baro_sample_count(i->before) : 0);
+                    map_reserve(&m->by_id, i->before ? baro_sample_rows(i->before, BARO_KIND_PROCESS) : 0);
     return has_maps ? 0 : -ENOMEM;
 }
 
@@ -62,35 +62,35 @@ static size_t place_of(const struct map *m, uint32_t number)
 }
 
 /* 0 where it is absent. */
-static int rate_of(const struct baro_interval *between, const struct baro_process *before, const struct baro_process *p,
+static int rate_of(const struct baro_interval *between, const struct baro_row *before, const struct baro_row *p,
                    int derived, double *ret)
 {
     struct baro_use use = {0};
-    int absent = baro_interval_process_derived(between, before, p, derived, &use);
+    int absent = baro_interval_derived(between, before, p, derived, &use);
     *ret = use.rate;
     return absent;
 }
 
 /* The kernel adds the I/O of a child that was waited for to that of its parent, and does not tell them apart. */
-static bool has_reaped(const struct baro_process *before, const struct baro_process *p, int children_faults)
+static bool has_reaped(const struct baro_row *before, const struct baro_row *p, int children_faults)
 {
     uint64_t had = 0, has = 0;
-    int absent = baro_process_value(p, children_faults, &has);
+    int absent = baro_row_value(p, children_faults, &has);
     if (before && absent == BARO_PRESENT)
-        absent = baro_process_value(before, children_faults, &had);
+        absent = baro_row_value(before, children_faults, &had);
     return absent == BARO_PRESENT && has > had;
 }
 
-static void take_figures(struct node *node, const struct baro_interval *between, const struct baro_process *before,
+static void take_figures(struct node *node, const struct baro_interval *between, const struct baro_row *before,
                          const struct metrics *metric)
 {
-    const struct baro_process *p = node->process;
+    const struct baro_row *p = node->process;
     struct figures *own = &node->own;
     enum { CPU, STATE, RSS, PSS, VALUES };
     const int ids[VALUES] = {metric->process.cpu, metric->process.state, metric->process.rss, metric->process.pss};
     uint64_t value[VALUES];
     uint8_t absent[VALUES];
-    baro_process_values(p, ids, VALUES, value, absent);
+    baro_row_values(p, ids, VALUES, value, absent);
     node->cpu_ns = value[CPU];
     own->rss = value[RSS];
     own->pss = value[PSS];
@@ -139,12 +139,12 @@ static size_t find_before(struct model *m, const struct baro_sample *before, uin
 {
     if (!before)
         return MODEL_NONE;
-    const struct baro_process *next = baro_sample_process(before, *guess);
-    if (next && baro_process_id(next) == id)
+    const struct baro_row *next = baro_sample_row(before, BARO_KIND_PROCESS, *guess);
+    if (next && baro_row_id(next) == id)
         return (*guess)++;
-    size_t n = m->has_by_id ? 0 : baro_sample_count(before);
+    size_t n = m->has_by_id ? 0 : baro_sample_rows(before, BARO_KIND_PROCESS);
     for (size_t k = 0; k < n; k++)
-        put_place(&m->by_id, baro_process_id(baro_sample_process(before, k)), k);
+        put_place(&m->by_id, baro_row_id(baro_sample_row(before, BARO_KIND_PROCESS, k)), k);
     m->has_by_id = true;
     size_t found = place_of(&m->by_id, id);
     if (found == MODEL_NONE)
@@ -159,22 +159,23 @@ const struct command_now *model_command(const struct model *m, const char *name)
 }
 
 /* Parents stand before their children in a sample. */
-static void add_node(struct model *m, const struct instant *i, const struct metrics *metric,
-                     const struct baro_process *p, size_t *guess)
+static void add_node(struct model *m, const struct instant *i, const struct metrics *metric, const struct baro_row *p,
+                     size_t *guess)
 {
-    size_t at = m->n++, before = find_before(m, i->before, baro_process_id(p), guess);
+    size_t at = m->n++, before = find_before(m, i->before, baro_row_id(p), guess);
     struct node *node = &m->at[at];
     *node = (struct node){.process = p,
-                          .id = baro_process_id(p),
+                          .id = baro_row_id(p),
                           .first = MODEL_NONE,
                           .last = MODEL_NONE,
                           .next = MODEL_NONE,
-                          .parent = place_of(&m->by_pid, (uint32_t)baro_process_ppid(p))};
-    const struct baro_process *earlier = before == MODEL_NONE ? NULL : baro_sample_process(i->before, before);
+                          .parent = place_of(&m->by_pid, (uint32_t)baro_row_ppid(p))};
+    const struct baro_row *earlier =
+        before == MODEL_NONE ? NULL : baro_sample_row(i->before, BARO_KIND_PROCESS, before);
     take_figures(node, &m->between, earlier, metric);
     node->tree = node->own;
-    put_place(&m->by_pid, (uint32_t)baro_process_pid(p), at);
-    add_to_command(m, baro_process_name(p), node->own.cores, node->own.cores_is_least, true);
+    put_place(&m->by_pid, (uint32_t)baro_row_pid(p), at);
+    add_to_command(m, baro_row_name(p), node->own.cores, node->own.cores_is_least, true);
     if (node->parent == MODEL_NONE)
         return;
     struct node *up = &m->at[node->parent];
@@ -186,9 +187,9 @@ static void add_node(struct model *m, const struct instant *i, const struct metr
 }
 
 /* The living process that stands above one that ended: its parent, or the parent of that if it ended as well. */
-static size_t living_above(const struct model *m, const struct instant *i, const struct baro_exit *e)
+static size_t living_above(const struct model *m, const struct instant *i, const struct baro_row *e)
 {
-    int32_t ppid = baro_exit_ppid(e);
+    int32_t ppid = baro_row_ppid(e);
     for (int climbed = 0; climbed < CLIMB_MOST; climbed++) {
         size_t up = place_of(&m->by_pid, (uint32_t)ppid);
         if (up != MODEL_NONE)
@@ -196,7 +197,7 @@ static size_t living_above(const struct model *m, const struct instant *i, const
         size_t ended = place_of(&m->by_ended_pid, (uint32_t)ppid);
         if (ended == MODEL_NONE)
             break;
-        ppid = baro_exit_ppid(i->ended[ended]);
+        ppid = baro_row_ppid(i->ended[ended]);
     }
     return MODEL_NONE;
 }
@@ -206,14 +207,15 @@ static void add_ended(struct model *m, const struct instant *i, const struct met
 {
     size_t n = i->before ? i->n_ended : 0, nowhere = MODEL_NONE;
     for (size_t k = 0; k < n; k++)
-        put_place(&m->by_ended_pid, (uint32_t)baro_exit_pid(i->ended[k]), k);
+        put_place(&m->by_ended_pid, (uint32_t)baro_row_pid(i->ended[k]), k);
     for (size_t k = 0; k < n; k++) {
-        const struct baro_exit *e = i->ended[k];
-        size_t before = find_before(m, i->before, baro_exit_id(e), &nowhere), up = living_above(m, i, e);
-        const struct baro_process *earlier = before == MODEL_NONE ? NULL : baro_sample_process(i->before, before);
+        const struct baro_row *e = i->ended[k];
+        size_t before = find_before(m, i->before, baro_row_id(e), &nowhere), up = living_above(m, i, e);
+        const struct baro_row *earlier =
+            before == MODEL_NONE ? NULL : baro_sample_row(i->before, BARO_KIND_PROCESS, before);
         struct baro_use use = {.is_lower_bound = true};
-        baro_interval_exit_derived(&m->between, earlier, e, metric->process.cores, &use); /* absent: 0 at least */
-        add_to_command(m, baro_exit_name(e), use.rate, use.is_lower_bound, false);
+        baro_interval_derived(&m->between, earlier, e, metric->process.cores, &use); /* absent: 0 at least */
+        add_to_command(m, baro_row_name(e), use.rate, use.is_lower_bound, false);
         if (up == MODEL_NONE)
             continue;
         m->at[up].tree.cores += use.rate;
@@ -241,7 +243,7 @@ static void add_up(struct model *m)
 
 int model_read(struct model *m, const struct baro_header *header, const struct instant *i, const struct metrics *metric)
 {
-    size_t n = i->now ? baro_sample_count(i->now) : 0, guess = 0;
+    size_t n = i->now ? baro_sample_rows(i->now, BARO_KIND_PROCESS) : 0, guess = 0;
     m->last_command = MODEL_NONE;
     m->has_by_id = false;
     m->n = m->n_rows = m->n_matches = m->n_commands = 0;
@@ -250,7 +252,7 @@ int model_read(struct model *m, const struct baro_header *header, const struct i
         return code;
     m->between = (struct baro_interval){header, i->before, i->now};
     for (size_t k = 0; k < n; k++)
-        add_node(m, i, metric, baro_sample_process(i->now, k), &guess);
+        add_node(m, i, metric, baro_sample_row(i->now, BARO_KIND_PROCESS, k), &guess);
     add_ended(m, i, metric);
     add_up(m);
     return 0;
@@ -270,11 +272,11 @@ void model_done(struct model *m)
     *m = (struct model){0};
 }
 
-const char *model_task(const struct model *m, const struct baro_process *p)
+const char *model_task(const struct model *m, const struct baro_row *p)
 {
     uint64_t id;
     const struct baro_sample *s = m->between.now;
-    if (!s || baro_process_value(p, baro_metric_find(BARO_KIND_PROCESS, "task", 4), &id) != BARO_PRESENT)
+    if (!s || baro_row_value(p, baro_metric_find(BARO_KIND_PROCESS, "task"), &id) != BARO_PRESENT)
         return "";
     const char *name = row_task_name(NULL, s, id);
     return name ? name : "";

@@ -24,7 +24,7 @@ struct figures {
 };
 
 struct node {
-    const struct baro_process *process;
+    const struct baro_row *process;
     uint32_t id;
     size_t parent, first, last, next; /* positions in the model: its parent, children, and next sibling */
     struct figures own, tree;         /* tree: with all that are below it now, or were until they ended a moment ago */
@@ -90,7 +90,7 @@ size_t model_row_of(const struct model *m, uint32_t id);
 /* The command of that name as it is now; NULL: no process has it. */
 const struct command_now *model_command(const struct model *m, const char *name);
 /* The name of the task of a process; "": it belongs to none. */
-const char *model_task(const struct model *m, const struct baro_process *p);
+const char *model_task(const struct model *m, const struct baro_row *p);
 /* Is it in the list of wish.folded? */
 bool model_is_listed(const uint32_t *list, size_t n, uint32_t id);
 

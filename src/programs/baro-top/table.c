@@ -70,10 +70,10 @@ static void cell_absent(struct buf *b, int reason)
     buf_str(b, reason == BARO_ABSENT_DENIED ? "denied" : "-");
 }
 
-static void cell_value(const struct view *v, struct buf *b, const struct baro_process *p, int metric, bool is_bytes)
+static void cell_value(const struct view *v, struct buf *b, const struct baro_row *p, int metric, bool is_bytes)
 {
     uint64_t value;
-    int reason = baro_process_value(p, metric, &value);
+    int reason = baro_row_value(p, metric, &value);
     (void)v;
     if (reason)
         cell_absent(b, reason);
@@ -83,9 +83,9 @@ static void cell_value(const struct view *v, struct buf *b, const struct baro_pr
         fmt_count(b, value);
 }
 
-static void cell_user(const struct view *v, struct buf *b, const struct baro_process *p)
+static void cell_user(const struct view *v, struct buf *b, const struct baro_row *p)
 {
-    uint32_t uid = baro_process_uid(p);
+    uint32_t uid = baro_row_uid(p);
     const char *name = v->user ? v->user(v->user_context, uid) : NULL;
     if (name)
         buf_str(b, name);
@@ -95,15 +95,15 @@ static void cell_user(const struct view *v, struct buf *b, const struct baro_pro
 
 static enum style cell(const struct view *v, struct buf *b, const struct node *node, enum column_id c)
 {
-    const struct baro_process *p = node->process;
+    const struct baro_row *p = node->process;
     const struct metrics *m = &v->feed->metric;
     uint64_t state, pss;
     switch (c) {
-    case COLUMN_PID: buf_printf(b, "%d", baro_process_pid(p)); return STYLE_PLAIN;
+    case COLUMN_PID: buf_printf(b, "%d", baro_row_pid(p)); return STYLE_PLAIN;
     case COLUMN_USER: cell_user(v, b, p); return STYLE_FAINT;
     case COLUMN_TASK: buf_str(b, model_task(v->model, p)); return STYLE_PLAIN;
     case COLUMN_STATE:
-        if (baro_process_value(p, m->process.state, &state) != BARO_PRESENT)
+        if (baro_row_value(p, m->process.state, &state) != BARO_PRESENT)
             state = '-';
         buf_byte(b, state > ' ' && state < 127 ? (uint8_t)state : '?');
         return state == 'R' ? STYLE_GOOD : state == 'D' ? STYLE_BAD : STYLE_FAINT;
@@ -130,7 +130,7 @@ static enum style cell(const struct view *v, struct buf *b, const struct node *n
         fmt_bytes(b, node->tree.rss);
         return STYLE_MEMORY;
     case COLUMN_PSS:
-        if (baro_process_value(p, m->process.pss, &pss) == BARO_PRESENT && memory_pss_is_stale(v->instant->now, m))
+        if (baro_row_value(p, m->process.pss, &pss) == BARO_PRESENT && memory_pss_is_stale(v->instant->now, m))
             cell_mark(b, v->grid->utf8, BARO_VALUE_ESTIMATE);
         cell_value(v, b, p, m->process.pss, true);
         return STYLE_MEMORY;
@@ -177,7 +177,7 @@ static int draw_branch(struct view *v, int row, int column, int end, struct mode
 static void draw_command(struct view *v, int row, int column, int end, struct model_row r, enum style style)
 {
     const struct node *node = &v->model->at[r.node];
-    const char *line = baro_process_cmdline(node->process), *name = baro_process_name(node->process);
+    const char *line = baro_row_cmdline(node->process), *name = baro_row_name(node->process);
     enum style faint = style == STYLE_SELECTED ? style : STYLE_FAINT;
     if (v->ui->wish.is_tree)
         column = draw_branch(v, row, column, end, r, faint);
@@ -272,7 +272,8 @@ static bool has_tcp(const struct view *v)
 {
     uint64_t sent;
     const struct baro_sample *s = v->instant->now;
-    return s && baro_sample_job(s, v->feed->metric.job.tcp_sent, &sent) == BARO_PRESENT;
+    return s &&
+           baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), v->feed->metric.job.tcp_sent, &sent) == BARO_PRESENT;
 }
 
 void view_processes(struct view *v, struct box box)

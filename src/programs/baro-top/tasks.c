@@ -23,21 +23,20 @@ static const struct {
 
 size_t view_tasks_count(const struct view *v)
 {
-    return v->instant->now ? baro_sample_entity_count(v->instant->now, BARO_KIND_TASK) : 0;
+    return v->instant->now ? baro_sample_rows(v->instant->now, BARO_KIND_TASK) : 0;
 }
 
-static bool value_of(const struct baro_entity *e, const char *metric, uint64_t *ret)
+static bool value_of(const struct baro_row *e, const char *metric, uint64_t *ret)
 {
-    return baro_entity_value(e, baro_metric_find(BARO_KIND_TASK, metric, strlen(metric)), ret) == BARO_PRESENT;
+    return baro_row_value(e, baro_metric_find(BARO_KIND_TASK, metric), ret) == BARO_PRESENT;
 }
 
-static enum style put_cores(const struct view *v, struct buf *b, const struct baro_entity *e, size_t row)
+static enum style put_cores(const struct view *v, struct buf *b, const struct baro_row *e, size_t row)
 {
     const struct baro_sample *before = v->model->between.before;
-    const struct baro_entity *was = before ? baro_sample_entity(before, BARO_KIND_TASK, row) : NULL;
+    const struct baro_row *was = before ? baro_sample_row(before, BARO_KIND_TASK, row) : NULL;
     double cores = 0;
-    if (!was || baro_entity_derived(before, was, v->instant->now, e,
-                                    baro_derived_find(BARO_KIND_TASK, "cores", strlen("cores")), &cores)) {
+    if (!was || baro_row_derived(was, e, baro_derived_find(BARO_KIND_TASK, "cores"), &cores)) {
         buf_byte(b, '-');
         return STYLE_FAINT;
     }
@@ -46,7 +45,7 @@ static enum style put_cores(const struct view *v, struct buf *b, const struct ba
 }
 
 /* What lacks the values of some processes is a lower bound. */
-static bool is_least(const struct baro_entity *e, int c)
+static bool is_least(const struct baro_row *e, int c)
 {
     uint64_t unread = 0;
     if (c == TASKS_PSS || c == TASKS_USS)
@@ -56,7 +55,7 @@ static bool is_least(const struct baro_entity *e, int c)
     return unread > 0;
 }
 
-static enum style put_cell(const struct view *v, struct buf *b, const struct baro_entity *e, size_t row, int c)
+static enum style put_cell(const struct view *v, struct buf *b, const struct baro_row *e, size_t row, int c)
 {
     uint64_t value;
     if (c == TASKS_NOW)
@@ -80,7 +79,7 @@ static void draw_row(struct view *v, struct box box, int at, size_t row, bool is
     struct grid *g = v->grid;
     struct buf b = {0};
     int column = box.column;
-    const struct baro_entity *e = baro_sample_entity(v->instant->now, BARO_KIND_TASK, row);
+    const struct baro_row *e = baro_sample_row(v->instant->now, BARO_KIND_TASK, row);
     enum style all = is_panel ? STYLE_PLAIN : view_row_style(v, TAB_TASKS, row, STYLE_PLAIN);
     for (int i = box.column; i < box.end && all == STYLE_SELECTED; i++)
         grid_point(g, at, i, all, ' ', ' ');
@@ -91,7 +90,7 @@ static void draw_row(struct view *v, struct box box, int at, size_t row, bool is
         grid_take_right(g, at, column, column + columns[c].width, all == STYLE_SELECTED ? all : style, &b);
         column += columns[c].width + 1;
     }
-    grid_text(g, at, column, box.end, all == STYLE_SELECTED ? all : STYLE_STRONG, baro_entity_name(e));
+    grid_text(g, at, column, box.end, all == STYLE_SELECTED ? all : STYLE_STRONG, baro_row_name(e));
     buf_done(&b);
 }
 

@@ -67,14 +67,15 @@ static const char *near_metric(const char *text)
     for (; *text; text += len + (text[len] == ',')) {
         len = strcspn(text, ",");
         size_t skip = *text == '-';
-        int known = baro_metric_find(BARO_KIND_PROCESS, text + skip, len - skip);
-        bool group = (len == 3 && (!memcmp(text, "all", 3) || !memcmp(text, "tcp", 3))) ||
-                     (len == 7 && !memcmp(text, "default", 7));
-        if (known >= 0 || group || len >= sizeof(word))
+        if (len >= sizeof(word))
             continue;
         memcpy(word, text + skip, len - skip);
         word[len - skip] = 0;
-        return opt_nearest(word, names);
+        bool known = baro_metric_find(BARO_KIND_PROCESS, word) >= 0;
+        bool group = (len == 3 && (!memcmp(text, "all", 3) || !memcmp(text, "tcp", 3))) ||
+                     (len == 7 && !memcmp(text, "default", 7));
+        if (!known && !group)
+            return opt_nearest(word, names);
     }
     return NULL;
 }

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "libbaro/sample/row.h"
 #include "libbaro/tape/announce.h"
 #include "libbaro/tape/folder.h"
 #include "libbaro/tape/runs.h"
@@ -315,7 +316,7 @@ static void on_sample(void *context, const struct baro_sample *s)
 
 static void on_exit_record(void *context, const struct baro_exit *e)
 {
-    summarize(context, (struct baro_record){.kind = BARO_RECORD_EXIT, .t_ns = e->t_ns, .u.exit = e});
+    summarize(context, (struct baro_record){.kind = BARO_RECORD_EXIT, .t_ns = e->t_ns, .u.exit = row_of_exit(e)});
 }
 
 static void on_event(void *context, const struct baro_event *e)

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "libbaro/sample/row.h"
 #include "recorder/job/task.h"
 #include "recorder/loop/recorder.h"
 
@@ -73,7 +74,7 @@ static void label(struct recorder *r, struct member *m, const struct watch_chang
 struct baro_exit *label_held_exit(const struct recorder *r, const struct watch_change *c)
 {
     for (size_t i = 0; i < r->tasks.n_held; i++) {
-        struct baro_exit *e = r->tasks.held[i].exit;
+        struct baro_exit *e = (struct baro_exit *)(uintptr_t)row_exit(r->tasks.held[i].row); /* a copy of our own */
         uint64_t begin = e->absent[EXIT_elapsed] ? 0 : e->t_ns - e->value[EXIT_elapsed];
         if (e->key.pid != c->pid || !e->absent[EXIT_task] || !is_same(r, c, e->key.start, begin))
             continue;

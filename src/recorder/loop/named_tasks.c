@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "libbaro/sample/row.h"
 #include "recorder/job/task.h"
 #include "recorder/loop/recorder.h"
 
@@ -121,7 +122,7 @@ bool tasks_hold_exit(struct recorder *r, const struct baro_exit *e)
         return false;
     r->tasks.held = grown;
     struct held_exit *held = &r->tasks.held[r->tasks.n_held];
-    if (baro_exit_copy(e, &held->exit, NULL) < 0)
+    if (baro_row_copy(row_of_exit(e), &held->row, NULL) < 0)
         return false;
     held->held_ns = sampler_now(&r->sampler);
     r->tasks.n_held++;
@@ -143,13 +144,14 @@ void tasks_release(struct recorder *r, uint64_t before_ns)
     size_t kept = 0;
     for (size_t i = 0; i < r->tasks.n_held; i++) {
         struct held_exit *held = &r->tasks.held[i];
-        bool is_early = !held->exit->absent[EXIT_task] && r->sampler.tasks.table.n != r->tasks.on_tape;
+        const struct baro_exit *e = row_exit(held->row);
+        bool is_early = !e->absent[EXIT_task] && r->sampler.tasks.table.n != r->tasks.on_tape;
         if (is_early || held->held_ns >= before_ns) {
             r->tasks.held[kept++] = *held;
             continue;
         }
-        tape_writer_exit(r->writer, held->exit);
-        baro_exit_free(held->exit);
+        tape_writer_exit(r->writer, e);
+        baro_row_free(held->row);
         r->writes.pending++;
     }
     r->tasks.n_held = kept;
@@ -158,7 +160,7 @@ void tasks_release(struct recorder *r, uint64_t before_ns)
 void tasks_close(struct recorder *r)
 {
     while (r->tasks.n_held)
-        baro_exit_free(r->tasks.held[--r->tasks.n_held].exit);
+        baro_row_free(r->tasks.held[--r->tasks.n_held].row);
     free(r->tasks.held);
     r->tasks.held = NULL;
 }

@@ -54,7 +54,7 @@ struct named_tasks {
     size_t n_roots;
     size_t on_tape; /* tasks that a sample on the tape has */
     struct held_exit {
-        struct baro_exit *exit;
+        struct baro_row *row; /* a copy of an exit */
         uint64_t held_ns;
     } * held;
     size_t n_held, cap_held;

@@ -20,13 +20,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "libbaro/mark/lock.h"
 
 #define BELOW "/tmp"
 #define BELOW_MOST 200u
 #define ENDING ".events"
 #define TRIES 8
-#define LOCKED_AT ((off_t)1 << 62)
-#define LOCKS_MOST 64
 
 static unsigned long long random_number(void)
 {
@@ -60,15 +59,10 @@ static int folder_below(struct marks_file *f, const char *below, char *ret, size
     return 0;
 }
 
-static struct flock lock_of(off_t from, off_t n)
-{
-    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKED_AT + from, .l_len = n};
-}
-
 int marks_file_lock(int fd)
 {
-    for (off_t i = 0; i < LOCKS_MOST; i++) {
-        struct flock lock = lock_of(i, 1);
+    for (off_t i = 0; i < MARKS_LOCKS_MOST; i++) {
+        struct flock lock = marks_lock_of(i, 1);
         if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
             return 0;
         if (errno != EAGAIN && errno != EACCES)
@@ -79,8 +73,7 @@ int marks_file_lock(int fd)
 
 bool marks_file_is_locked(int fd)
 {
-    struct flock lock = lock_of(0, LOCKS_MOST);
-    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
+    return marks_lock_is_held(fd);
 }
 
 /* Another recorder that sweeps may find the file before it is locked, and remove it: -EAGAIN. A file system without

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What differs between two recordings: the facts of the job, and the commands by name. diff BEFORE AFTER */
+#include <baro/baro.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int summarize(const char *name, struct baro_summary **ret, struct baro_error *err)
+{
+    struct baro_tape *tape;
+    int code = baro_tape_open_named(&tape, name, err);
+    if (code < 0)
+        return code;
+    code = baro_summary_of_tape(tape, ret, err);
+    baro_tape_close(tape);
+    return code;
+}
+
+static double number(const struct baro_summary *s, int fact, size_t row)
+{
+    struct baro_value v;
+    if (baro_summary_value(s, fact, row, &v) != BARO_PRESENT)
+        return NAN;
+    switch (baro_summary_fact(fact)->type) {
+    case BARO_FACT_UNSIGNED: return (double)v.u64;
+    case BARO_FACT_SIGNED: return (double)v.i64;
+    case BARO_FACT_REAL: return v.real;
+    default: return NAN;
+    }
+}
+
+/* The row with the same key; the last one and more: there is none. */
+static size_t same(const struct baro_summary *a, size_t row, const struct baro_summary *b, int section)
+{
+    const int key = baro_summary_key(section);
+    struct baro_value x, y;
+    size_t i = 0, n = baro_summary_rows(b, section);
+    if (key < 0 || baro_summary_value(a, key, row, &x) != BARO_PRESENT || !x.text)
+        return key < 0 ? row : n;
+    while (i < n && (baro_summary_value(b, key, i, &y) != BARO_PRESENT || !y.text || strcmp(x.text, y.text) != 0))
+        i++;
+    return i;
+}
+
+static void compare(const struct baro_summary *a, const struct baro_summary *b, const char *name)
+{
+    const int number_of = baro_summary_section_find(name);
+    const struct baro_section *section = baro_summary_section(number_of);
+    for (size_t row = 0; row < baro_summary_rows(a, number_of); row++) {
+        size_t other = same(a, row, b, number_of);
+        for (int f = section->first_fact; f < section->first_fact + section->fact_count; f++) {
+            double x = number(a, f, row), y = number(b, f, other);
+            if (!isnan(x) && !isnan(y) && x != y)
+                printf("%s[%zu].%s %g %g\n", name, row, baro_summary_fact(f)->name, x, y);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_summary *a = NULL, *b = NULL;
+    int bad = argc != 3 || summarize(argv[1], &a, &err) < 0 || summarize(argv[2], &b, &err) < 0;
+    if (bad) {
+        fprintf(stderr, "%s\n", argc != 3 ? "usage: diff BEFORE AFTER" : err.text);
+    } else {
+        compare(a, b, "job");
+        compare(a, b, "commands");
+    }
+    baro_summary_free(a);
+    baro_summary_free(b);
+    return bad;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wall clock of a tape: what the recorder saw of it, from the beginning on. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "libbaro/tape/cursor.h"
+
+/* From t_ns on the wall clock is this much ahead of where it would be without all steps before. */
+struct tape_step {
+    uint64_t t_ns;
+    int64_t ahead_ns;
+};
+
+struct tape_clock {
+    struct baro_tape *events; /* a cursor of its own, which stands behind the last event that was read */
+    struct tape_step *at;
+    size_t n, cap;
+};
+
+void realtime_done(struct baro_tape *t)
+{
+    if (!t->clock)
+        return;
+    baro_tape_close(t->clock->events);
+    free(t->clock->at);
+    free(t->clock);
+    t->clock = NULL;
+}
+
+static int begin(struct baro_tape *t, struct baro_error *err)
+{
+    if (t->clock)
+        return 0;
+    t->clock = calloc(1, sizeof *t->clock);
+    if (!t->clock)
+        return error_set(err, -ENOMEM, "out of memory");
+    int r = tape_open_again(&t->clock->events, t, PART_EVENTS, err);
+    if (r < 0)
+        realtime_done(t);
+    return r;
+}
+
+static int add(struct tape_clock *c, const struct baro_event *e)
+{
+    if (c->n == c->cap) {
+        size_t cap = c->cap ? 2 * c->cap : 8;
+        struct tape_step *grown = realloc(c->at, cap * sizeof *grown);
+        if (!grown)
+            return -ENOMEM;
+        c->at = grown;
+        c->cap = cap;
+    }
+    int64_t before = c->n ? c->at[c->n - 1].ahead_ns : 0;
+    c->at[c->n++] = (struct tape_step){e->t_ns, (int64_t)((uint64_t)before + e->number)};
+    return 0;
+}
+
+/* CLOCK_MONOTONIC stands still while the machine sleeps, and does not follow where the wall clock is set. */
+int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
+{
+    struct baro_record r;
+    int code = begin(t, err);
+    while (code >= 0 && (code = baro_tape_next(t->clock->events, &r, err)) > 0) {
+        if (r.kind == BARO_RECORD_EVENT &&
+            (r.u.event->kind == BARO_EVENT_CLOCK_STEP || r.u.event->kind == BARO_EVENT_SUSPEND) &&
+            (code = add(t->clock, r.u.event)) < 0)
+            return error_set(err, code, "out of memory");
+    }
+    if (code < 0)
+        return code;
+    size_t i = t->clock->n;
+    while (i > 0 && t->clock->at[i - 1].t_ns > t_ns)
+        i--;
+    *ret = baro_header_realtime_ns(&t->header, t_ns) + (i ? t->clock->at[i - 1].ahead_ns : 0);
+    return 0;
+}

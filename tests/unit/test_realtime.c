@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* baro_tape_realtime_ns(): the wall clock after steps and sleep, also of a tape that grows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tape_file.h"
+
+#define SECOND 1000000000ull
+
+static void put_event(struct tape_writer *w, uint64_t t_ns, enum baro_event_kind kind, int64_t number)
+{
+    struct baro_event e = {.t_ns = t_ns, .kind = kind, .number = (uint64_t)number, .text = "said"};
+    tape_writer_event(w, &e);
+}
+
+static void put_sample(struct tape_writer *w, uint64_t t_ns)
+{
+    struct baro_sample s = {.t_ns = t_ns};
+    assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+}
+
+static int64_t ahead_at(struct baro_tape *t, uint64_t t_ns)
+{
+    int64_t ret;
+    assert_int_equal(baro_tape_realtime_ns(t, t_ns, &ret, NULL), 0);
+    return ret - baro_header_realtime_ns(baro_tape_header(t), t_ns);
+}
+
+static void test_steps(void **state)
+{
+    char path[] = "/tmp/realtime-XXXXXX";
+    struct baro_tape *t;
+    struct baro_record r;
+    (void)state;
+    close(mkstemp(path));
+    struct tape_writer *w = new_tape(path, &tape_io_real);
+    put_sample(w, 1 * SECOND);
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(ahead_at(t, 0), 0);
+    assert_int_equal(ahead_at(t, 100 * SECOND), 0);
+    put_event(w, 2 * SECOND, BARO_EVENT_CLOCK_STEP, -5 * (int64_t)SECOND); /* set back by 5 s */
+    put_event(w, 3 * SECOND, BARO_EVENT_WARNING, 7);                       /* says nothing of the clock */
+    put_sample(w, 4 * SECOND);
+    put_event(w, 6 * SECOND, BARO_EVENT_SUSPEND, 60 * (int64_t)SECOND); /* slept a minute */
+    put_sample(w, 7 * SECOND);
+    assert_int_equal(ahead_at(t, 100 * SECOND), 55 * (int64_t)SECOND);
+    assert_int_equal(ahead_at(t, 6 * SECOND), 55 * (int64_t)SECOND);
+    assert_int_equal(ahead_at(t, 6 * SECOND - 1), -5 * (int64_t)SECOND);
+    assert_int_equal(ahead_at(t, 2 * SECOND), -5 * (int64_t)SECOND);
+    assert_int_equal(ahead_at(t, 2 * SECOND - 1), 0);
+    assert_int_equal(baro_tape_next(t, &r, NULL), 1); /* it has not moved */
+    assert_true(r.kind == BARO_RECORD_SAMPLE && r.t_ns == SECOND);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+    assert_int_equal(ahead_at(t, 6 * SECOND), 55 * (int64_t)SECOND);
+    baro_tape_close(t);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
