@@ -396,15 +396,8 @@ static int add_programs(struct recorder *r, const struct record_options *o, stru
     return code;
 }
 
-static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
+static int open_proc(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
-    uint64_t now = o->attach.resume  ? o->attach.resume->header->start_monotonic_ns
-                   : o->run.start_ns ? o->run.start_ns
-                                     : clock_monotonic_ns();
-    r->options = o;
-    for (size_t i = 0; i < TARGETS_MAX; i++)
-        r->targets.fd[i] = -1;
-    r->selection.under_fd = r->sys_fd = r->root_fd = -1;
     r->proc_fd = r->all->only ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : r->all->proc_fd;
     bool is_absent = r->proc_fd < 0 && errno == ENOENT && !o->attach.host_alone;
     if (r->proc_fd < 0 && !is_absent)
@@ -416,23 +409,13 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         if (!r->wrapper.pid)
             return error_set(err, -ENOENT, "%s: mount this one's (mount -t proc proc /proc)", recorder_lacks_proc());
     }
-    marks_open(r);
-    int code = r->all->only ? loop_open(r->all, r->wrapper.link_fd, err) : 0;
-    if (code < 0)
-        return code;
-    bool room = descriptors_left();
-    if (o->scope.host && room)
-        r->sys_fd = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC); /* a container may have none */
-    code = header_fill(&r->header, o, now);
-    if (code < 0)
-        return error_set(err, code, "out of memory");
-    code = limits_prepare(r, err);
-    if (code < 0)
-        return code;
-    if (!room && !o->attach.cgroup)
-        limits_without_groups(r);
+    return 0;
+}
+
+static int begin_job(struct recorder *r, const struct record_options *o, struct baro_error *err)
+{
     struct job_sink sink = {on_exit_record, on_event_record, r};
-    code = job_init(&r->job, &sink, !r->wrapper.pid, r->header.start_boottime_ns, r->header.clk_tck);
+    int code = job_init(&r->job, &sink, !r->wrapper.pid, r->header.start_boottime_ns, r->header.clk_tck);
     if (code < 0)
         return error_set(err, code, "out of memory");
     r->job.tree.directory = r->all->only ? NULL : &r->all->members;
@@ -440,6 +423,12 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
     r->job.wrapper.pid = r->wrapper.pid;
     r->job.adopts = r->wrapper.pid && o->run.adopts;
     r->job.alone = !o->scope.children && !r->wrapper.pid;
+    return 0;
+}
+
+static int begin_sampler(struct recorder *r, const struct record_options *o, uint64_t start_ns, bool host,
+                         struct baro_error *err)
+{
     struct sampler_options so = {
         .proc_fd = r->proc_fd,
         .wanted = o->scope.wanted,
@@ -447,11 +436,11 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .cmdline = o->scope.cmdline,
         .children = o->scope.children && !recorder_selects(o),
         .helper = true,
-        .start_monotonic_ns = now,
+        .start_monotonic_ns = start_ns,
         .page_size = r->header.page_size,
         .self = {getpid(), r->wrapper.pid},
         .wake_fd = r->wrapper.link_fd,
-        .host = o->scope.host && room,
+        .host = host,
         .host_at_once = !r->wrapper.pid,
         .host_alone = o->attach.host_alone,
         .sys_fd = r->sys_fd,
@@ -467,16 +456,48 @@ static int prepare(struct recorder *r, const struct record_options *o, struct ba
         .gpu_interval_ns = o->pace.interval_ns,
         .become = o->scope.become,
     };
-    code = sampler_init(&r->sampler, &r->job, &so, err);
-    if (code < 0)
-        return code;
-    code = add_programs(r, o, err);
+    int code = sampler_init(&r->sampler, &r->job, &so, err);
+    if (code == 0)
+        code = add_programs(r, o, err);
     if (code == 0)
         code = record_directories(r, err);
     if (code < 0)
         return code;
     r->header.wanted = r->sampler.sampling.options.wanted;
     return 0;
+}
+
+static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
+{
+    uint64_t now = o->attach.resume  ? o->attach.resume->header->start_monotonic_ns
+                   : o->run.start_ns ? o->run.start_ns
+                                     : clock_monotonic_ns();
+    r->options = o;
+    for (size_t i = 0; i < TARGETS_MAX; i++)
+        r->targets.fd[i] = -1;
+    r->selection.under_fd = r->sys_fd = r->root_fd = -1;
+    int code = open_proc(r, o, err);
+    if (code < 0)
+        return code;
+    marks_open(r);
+    code = r->all->only ? loop_open(r->all, r->wrapper.link_fd, err) : 0;
+    if (code < 0)
+        return code;
+    bool room = descriptors_left();
+    if (o->scope.host && room)
+        r->sys_fd = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC); /* a container may have none */
+    code = header_fill(&r->header, o, now);
+    if (code < 0)
+        return error_set(err, code, "out of memory");
+    code = limits_prepare(r, err);
+    if (code < 0)
+        return code;
+    if (!room && !o->attach.cgroup)
+        limits_without_groups(r);
+    code = begin_job(r, o, err);
+    if (code < 0)
+        return code;
+    return begin_sampler(r, o, now, o->scope.host && room, err);
 }
 
 static int start_tape(struct recorder *r, struct baro_error *err)
