@@ -212,6 +212,7 @@ static void ignored_child_found_at_the_end(void **state)
         end_command(&j, command, 0);
         close_pair(&j, value);
         assert_int_equal(value[JOB_cpu], 80 * MS);
+        assert_int_equal(value[JOB_cpu_is_lower_bound], 1); /* what it used after it was read last is lost */
         assert_int_equal(value[JOB_io_is_lower_bound], !whole);
         if (whole)
             assert_int_equal(value[JOB_io_rchar], 30000000);
@@ -240,6 +241,37 @@ static void left_child_is_reported_by_the_wrapper(void **state)
     close_pair(&j, value);
     assert_int_equal(value[JOB_cpu], 80 * MS);
     assert_int_equal(value[JOB_io_is_lower_bound], 0);
+    job_done(&j);
+}
+
+/* The job is one process without its children. A shell wrote 4 kB, then waited for a compiler that wrote 2 MB, then
+ * wrote 3 kB: 7 kB are known, and it may have written more between the readings before and after it waited. */
+static void a_reaped_child_is_not_of_the_process(void **state)
+{
+    static const struct job_sink sink = {.exit = ignore_exit};
+    static struct job j;
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    assert_int_equal(job_init(&j, &sink, true, 0, 100), 0);
+    j.alone = true;
+    struct member *shell = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
+    put(shell, PROCESS_io_rchar, 0);
+    put(shell, PROCESS_io_wchar, 1000);
+    put(shell, PROCESS_children_faults_minor, 0);
+    job_rebase(shell);
+    job_totals(&j, value, absent);
+    put(shell, PROCESS_io_wchar, 5000);
+    job_totals(&j, value, absent);
+    assert_int_equal(value[JOB_io_wchar], 4000);
+    assert_int_equal(value[JOB_io_is_lower_bound], 0);
+    put(shell, PROCESS_io_wchar, 5000 + 2000000);
+    put(shell, PROCESS_children_faults_minor, 57);
+    job_totals(&j, value, absent);
+    put(shell, PROCESS_io_wchar, 5000 + 2000000 + 3000);
+    job_totals(&j, value, absent);
+    assert_int_equal(value[JOB_io_wchar], 7000);
+    assert_int_equal(value[JOB_io_is_lower_bound], 1);
     job_done(&j);
 }
 
@@ -385,7 +417,7 @@ int main(void)
         cmocka_unit_test(ignored_child_found_at_the_end),    cmocka_unit_test(left_child_is_reported_by_the_wrapper),
         cmocka_unit_test(child_of_the_first_of_a_namespace), cmocka_unit_test(exits_in_their_order),
         cmocka_unit_test(what_left_the_own_group_counts),    cmocka_unit_test(what_left_a_target_does_not),
-        cmocka_unit_test(the_split_is_that_of_the_parts),
+        cmocka_unit_test(the_split_is_that_of_the_parts),    cmocka_unit_test(a_reaped_child_is_not_of_the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
