@@ -244,6 +244,35 @@ static void left_child_is_reported_by_the_wrapper(void **state)
     job_done(&j);
 }
 
+/* Two children are gone, and the parent shows 130 ms for both. 80 ms were reported of one; of the other no more is
+ * known than the 10 ms that were read. The 40 ms that nobody has may all be the other one's, so neither gets a share.
+ */
+static void nothing_is_shared_with_an_unknown_child(void **state)
+{
+    static struct job j;
+    struct member *command, *child;
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    begin_pair(&j, &command, &child);
+    struct member *other = job_add(&j, 402, command, BARO_ORIGIN_EVENT, 6);
+    put(other, PROCESS_cpu, 10 * MS);
+    put(other, PROCESS_cpu_user, 10 * MS);
+    other->life.end_reported = true;
+    member_make_usage(child)->has_cpu = true;
+    member_make_usage(child)->cpu_ns = 80 * MS;
+    job_totals(&j, value, absent);
+    job_gone(&j, child, 10 * MS, 11 * MS);
+    job_gone(&j, other, 10 * MS, 11 * MS);
+    put(command, PROCESS_children_cpu_user, 130 * MS);
+    put(command, PROCESS_children_faults_minor, 114);
+    job_settle(&j, 13 * MS, is_there, NULL);
+    job_totals(&j, value, absent);
+    assert_int_equal(value[JOB_cpu], 130 * MS);
+    assert_int_equal(value[JOB_cpu_counted], 90 * MS);
+    job_done(&j);
+}
+
 /* The job is one process without its children. A shell wrote 4 kB, then waited for a compiler that wrote 2 MB, then
  * wrote 3 kB: 7 kB are known, and it may have written more between the readings before and after it waited. */
 static void a_reaped_child_is_not_of_the_process(void **state)
@@ -412,12 +441,19 @@ static void the_split_is_that_of_the_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(child_of_a_zombie_counts_once),     cmocka_unit_test(stolen_time_is_not_of_the_job),
-        cmocka_unit_test(a_share_shows_no_missing_process),  cmocka_unit_test(much_stolen_time_is_not_of_the_job),
-        cmocka_unit_test(ignored_child_found_at_the_end),    cmocka_unit_test(left_child_is_reported_by_the_wrapper),
-        cmocka_unit_test(child_of_the_first_of_a_namespace), cmocka_unit_test(exits_in_their_order),
-        cmocka_unit_test(what_left_the_own_group_counts),    cmocka_unit_test(what_left_a_target_does_not),
-        cmocka_unit_test(the_split_is_that_of_the_parts),    cmocka_unit_test(a_reaped_child_is_not_of_the_process),
+        cmocka_unit_test(child_of_a_zombie_counts_once),
+        cmocka_unit_test(stolen_time_is_not_of_the_job),
+        cmocka_unit_test(a_share_shows_no_missing_process),
+        cmocka_unit_test(much_stolen_time_is_not_of_the_job),
+        cmocka_unit_test(ignored_child_found_at_the_end),
+        cmocka_unit_test(left_child_is_reported_by_the_wrapper),
+        cmocka_unit_test(child_of_the_first_of_a_namespace),
+        cmocka_unit_test(exits_in_their_order),
+        cmocka_unit_test(what_left_the_own_group_counts),
+        cmocka_unit_test(what_left_a_target_does_not),
+        cmocka_unit_test(the_split_is_that_of_the_parts),
+        cmocka_unit_test(nothing_is_shared_with_an_unknown_child),
+        cmocka_unit_test(a_reaped_child_is_not_of_the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
