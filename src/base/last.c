@@ -18,7 +18,7 @@ static bool make_room(struct last_table *t, uint64_t old_ns)
     size_t size = t->size ? t->size : 256, n = 0;
     for (size_t i = 0; i < t->size; i++)
         n += t->at[i].id && t->at[i].t_ns >= old_ns;
-    while (4 * (n + 1) > size) /* where most are dropped it does not grow */
+    while (4 * (n + 1) > size) /* if most entries are old and are dropped, the table does not grow */
         size *= 2;
     struct last *at = calloc(size, sizeof(*at));
     if (!at)

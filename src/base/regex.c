@@ -227,8 +227,8 @@ static bool branch(struct reading_regex *m)
     return true;
 }
 
-/* A branch that another one follows: a split before it, and a jump behind it, whose target is known at the end. Until
- * then it has the place of the jump before. */
+/* Adds a branch that is followed by another one: a split before it, and a jump after it whose target is known at the
+ * end. Until then the jump holds the place of the jump before it. */
 static bool alternatives(struct reading_regex *m)
 {
     uint32_t jump = NO_JUMP;

@@ -102,7 +102,7 @@ bool column_reserve(struct column *c, size_t more)
     return true;
 }
 
-/* Sets a bit. The others of its byte are 0 until they are set: what is behind the last value is never stale memory. */
+/* Sets a bit. The other bits of its byte are 0 until they are set, so the last byte never holds stale memory. */
 static void set_bit(uint8_t *bits, size_t i, bool v)
 {
     if (i % 8 == 0)
@@ -116,7 +116,7 @@ static void mark(struct column *c, bool is_there)
         set_bit(c->valid, c->n, is_there);
 }
 
-/* From the first null on there are bits: all values before it are there. */
+/* The bitmap is made at the first null; all earlier values are present. */
 static bool need_valid(struct column *c)
 {
     if (c->valid)
@@ -253,7 +253,7 @@ static struct owned *array_init(struct ArrowArray *ret, size_t length, int64_t n
     return o;
 }
 
-/* An array of texts: it takes what the dictionary has. */
+/* Makes an array of texts; it takes over the dictionary's memory. */
 static int take_words(struct dictionary *d, struct ArrowArray *ret)
 {
     if (!reserve_word(d)) /* an empty one has offsets, too */

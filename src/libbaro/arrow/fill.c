@@ -74,7 +74,7 @@ static void put_value(struct column *c, const struct filling *f, const struct ba
     case BARO_UNIT_CELSIUS: column_f64(c, (double)(int64_t)v / 1e3); break;
     case BARO_UNIT_REAL:
         memcpy(&real, &v, sizeof(real));
-        if (isfinite(real)) /* as in text: JSON and CSV have no others */
+        if (isfinite(real)) /* NaN and infinity become absent, as in text: JSON and CSV do not have them */
             column_f64(c, real);
         else
             column_null(c);
@@ -124,7 +124,7 @@ static void put_phase(struct column *c, const struct filling *f, uint64_t t_ns)
         put_str(c, baro_timeline_get(f->timeline, (size_t)i)->name);
 }
 
-/* A text that the library puts together: it is in the room then. */
+/* A text that the library composes in `room`. */
 static size_t make_text(struct column *c, struct filling *f, size_t (*make)(const void *of, char *ret, size_t size),
                         const void *of)
 {
@@ -170,7 +170,7 @@ static void put_given(struct column *c, struct filling *f, const struct baro_eve
 
 /* ---- processes ---- */
 
-/* The number of a text of a process. Most of them stood at the same place of the sample before, with the same text. */
+/* Returns the number of a process's text. Most texts stood at the same place of the sample before. */
 static int32_t word_of_process(struct column *c, const struct filling *f, const struct baro_process *p, size_t place,
                                const char *text)
 {
@@ -313,7 +313,7 @@ static int value_of(const struct chunk *k, size_t i, const struct baro_column *i
     return baro_row_value(row_in(k, i), is->id, ret);
 }
 
-/* Integers of processes, which most values are. */
+/* Integers of processes: the most frequent case. */
 static void fill_numbers(const struct chunk *k, struct column *c)
 {
     const unsigned id = (unsigned)c->is->id;

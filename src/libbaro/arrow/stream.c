@@ -34,7 +34,8 @@ struct stream {
 
 /* ---- the rows of a record ---- */
 
-/* The machine and entities are not read with every sample. */
+/* How many rows of the kind the sample has. The machine and entities are not read with every sample: 0 if this is no
+ * new reading. */
 static size_t entity_rows(struct stream *s, const struct baro_sample *sample)
 {
     uint64_t at;
@@ -79,8 +80,8 @@ static size_t rows_of(struct stream *s, const struct baro_record *r)
     return s->rows == BARO_KIND_JOB ? 1 : baro_sample_rows(r->u.sample, BARO_KIND_PROCESS);
 }
 
-/* The first record: the last sample before the range, with which the first rows in it are compared. What happens before
- * the first sample has no sample to begin with. */
+/* Finds the first record: the last sample before the range, with which the first rows of the range are compared. Exits
+ * and events before the first sample have no sample to begin with. */
 static int first_record(struct stream *s, struct baro_record *ret)
 {
     int r = s->from_ns ? baro_tape_seek(s->tape, s->from_ns - 1, ret, &s->err) : 0;
@@ -144,7 +145,7 @@ static struct chunk next_chunk(struct stream *s, size_t most)
     return k;
 }
 
-/* Text that the columns hold, in bytes. A column without memory counts as full. */
+/* Returns the bytes of text that the columns hold. A column that ran out of memory counts as full. */
 static size_t text_of(const struct stream *s)
 {
     size_t n = 0;
@@ -261,7 +262,7 @@ static bool of_job_alone(const struct baro_column *c)
     }
 }
 
-/* What has to be decoded for these columns. */
+/* Selects what must be decoded for these columns. */
 static enum tape_part part_of(int rows, const struct baro_columns *c)
 {
     if (rows == BARO_ROWS_EVENT)

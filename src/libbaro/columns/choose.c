@@ -108,7 +108,7 @@ static int add_metric(struct baro_columns *c, const struct baro_tape *tape, int 
     return add(c, (struct baro_column){m->name, as, id, m});
 }
 
-/* The name of a reason is no metric's name: it is the selection's own. */
+/* A column of reasons has a name of its own, which the selection owns; it is not a metric's name. */
 static int add_reason(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
 {
     const struct baro_metric *m = baro_tape_metric(tape, kind, id);
@@ -123,7 +123,7 @@ static int add_reason(struct baro_columns *c, const struct baro_tape *tape, int 
     return add(c, (struct baro_column){name->text, as, id, m});
 }
 
-/* Metrics that only the tape's writer knew, whose ids follow those of the library, were asked for. */
+/* Was the metric asked for when the tape was recorded? True also of metrics that only the tape's writer knew. */
 static bool asked(const struct baro_tape *tape, int kind, int id)
 {
     return kind != BARO_KIND_PROCESS || id >= baro_metric_count(BARO_KIND_PROCESS) ||

@@ -61,7 +61,7 @@ static void begin(struct baro_previous *m, uint64_t t_ns)
 /* Whose CPU time it is. */
 struct who {
     uint32_t id;
-    uint32_t cpus;    /* that it can use at once; 0: not known */
+    uint32_t cpus;    /* cores that it can use at once; 0: not known */
     bool began_since; /* it began since the rows before: it had used nothing then, and its first row has a rate, too */
 };
 

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "libbaro/columns/columns.h"
 
-/* What the caller's room takes of a text, as snprintf(3) does it. */
+/* Copies the text into the caller's room and returns its length, as snprintf(3) does. */
 static size_t give(struct buf *b, size_t len, char *ret, size_t size)
 {
     size_t n = len < size ? len : size ? size - 1 : 0;
@@ -75,7 +75,7 @@ size_t baro_event_given_json(const struct baro_event *e, char *ret, size_t size)
     return give(&b, b.len ? b.len - 1 : 0, ret, size); /* without the end of the line */
 }
 
-/* Members have run since it was read how long they waited. */
+/* Its threads have run since their wait for a CPU was last read: the value is old. */
 static bool delay_lags(const struct baro_sample *s)
 {
     uint64_t lag;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* By what a file of marks is known as one that a recorder reads: each recorder holds a lock of one of these bytes. */
+/* Locks that show that a recorder reads a file of marks: each recorder holds a lock of one of these bytes. */
 #ifndef LIBBARO_MARK_LOCK_H
 #define LIBBARO_MARK_LOCK_H
 

@@ -34,7 +34,7 @@ static void put_str(struct line *l, const char *text)
     put(l, text, strlen(text));
 }
 
-/* JSON's own escapes, and nothing else: the recorder gets the bytes that were given. */
+/* Escapes only what JSON requires; the recorder gets the bytes as they were given. */
 static void put_text(struct line *l, const char *text)
 {
     put(l, "\"", 1);
@@ -51,7 +51,8 @@ static void put_text(struct line *l, const char *text)
     put(l, "\"", 1);
 }
 
-/* What stands between the braces of the attributes. A line is one line: no blank but a space. */
+/* Writes what stands between the braces of the attributes. A record is one line, so tabs and ends of lines become
+ * spaces. */
 static int put_attributes(struct line *l, const char *attributes)
 {
     static const char blanks[] = " \t\r\n";
@@ -71,7 +72,7 @@ static int put_attributes(struct line *l, const char *attributes)
     return 0;
 }
 
-/* Only a file that a recorder reads is written to, whatever the variable says. A device is not even opened, as that may
+/* Writes only to a file that a recorder reads, whatever the variable says. Devices are not even opened, as opening may
  * have an effect. */
 static int open_events(void)
 {

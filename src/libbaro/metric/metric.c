@@ -51,7 +51,8 @@
 #define FILE_ENERGY "/sys/class/powercap, hwmon"
 #define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
 
-/* A control group's metrics have one source, and a file each, which may have another name in v1 or be in v2 alone. */
+/* The metrics of a control group share one source, but each has its own file; the file may have another name in v1, or
+ * exist in v2 only. */
 #define SAME(file) file, file, file
 #define OTHER(v2, v1) v2 "; v1: " v1, v2, v1
 #define V2_ONLY(v2) v2 "; not in v1", v2, NULL
@@ -111,7 +112,7 @@
 #define BARO_SOURCE_CG_PRESSURE_MEMORY BARO_SOURCE_CGROUP
 #define BARO_SOURCE_CG_PRESSURE_IO BARO_SOURCE_CGROUP
 
-/* Since which kernel: a number, and as it ends the help. */
+/* Writes since which kernel: a number, and how the help text ends. */
 #define SINCE_ALWAYS 0
 #define HELP_ALWAYS ""
 #define SINCE_LINUX(major, minor) ((major)*1000 + (minor))
@@ -124,7 +125,7 @@
 
 struct registered {
     struct baro_metric is;
-    const char *from[3]; /* what it is read from, for people; of a control group: also in v2, in v1 */
+    const char *from[3]; /* what it is read from, for people; for a control group also its files in v2 and in v1 */
     int since;
 };
 

@@ -187,7 +187,7 @@ static struct baro_exit *put_exit(struct piece *p, const struct baro_exit *from)
     return to;
 }
 
-/* The job, the recorder or the machine alone: a sample without the rest. */
+/* Copies only the job, the recorder or the machine: a sample without the rest. */
 static struct baro_sample *put_single(struct piece *p, const struct baro_sample *from)
 {
     struct baro_sample shell = *from;
@@ -273,7 +273,7 @@ static void mix(int kind, struct between b, uint64_t *value, uint8_t *absent, co
         mix_value(baro_metric_get(kind, i), b, &value[i], &absent[i], later[i], later_absent[i]);
 }
 
-/* Metrics that this library does not know may be anything: only what has not changed is known. */
+/* Metrics that this library does not know can have any semantics: their value is known only if it did not change. */
 static void mix_extra(const struct baro_extra *extra, const struct baro_extra *later)
 {
     uint8_t *absent = extra ? (uint8_t *)(uintptr_t)extra->absent : NULL;
@@ -303,7 +303,7 @@ static void mix_processes(struct baro_sample *s, const struct baro_sample *later
     s->moved = NULL;
 }
 
-/* declared: its kind, if it is none of the registry. */
+/* declared: the declaration of its kind, if the registry does not have it. */
 static void mix_entity(struct baro_entity *e, const struct baro_entity *later, const struct baro_declared *declared,
                        struct between b)
 {
@@ -330,7 +330,7 @@ static void mix_entities(struct baro_entities *list, const struct baro_entities 
     list->n = n;
 }
 
-/* What was read at times of its own is as old as it was in the earlier sample, unless it was read since. */
+/* Values with their own time of reading are as old as in the earlier sample, unless they were read again since. */
 static bool read_since(uint64_t before_ns, uint64_t later_ns, uint64_t t_ns, struct between *ret)
 {
     *ret = (struct between){t_ns - before_ns, later_ns - before_ns};
@@ -349,7 +349,7 @@ static void mix_machine(struct baro_sample *s, const struct baro_sample *later, 
         mix_entities(&s->entities[kind], &later->entities[kind], NULL, b);
 }
 
-/* Kinds that have a time of reading each. */
+/* Kinds whose entities each have their own time of reading. */
 static void mix_own_times(struct baro_sample *s, const struct baro_sample *later, uint64_t t_ns)
 {
     struct between b;

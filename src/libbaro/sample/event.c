@@ -4,7 +4,7 @@
 
 #include "libbaro/sample/sample.h"
 
-/* An event stands on the tape as one number and one text. NULL: the kind gives it no meaning. */
+/* On the tape an event is one number and one text. This table names them; NULL: the kind gives it no meaning. */
 static const struct event_kind {
     const char *name;
     const char *number;
@@ -90,7 +90,7 @@ size_t baro_event_attribute_count(const struct baro_event *e)
     return from_kind(row_of(e)) + e->n_attributes;
 }
 
-/* First those that number and text are, then those that were given with the event. */
+/* The attributes that number and text are come first, then those given with the event. */
 int baro_event_attribute(const struct baro_event *e, size_t i, struct baro_attribute *ret)
 {
     const struct event_kind *k = row_of(e);

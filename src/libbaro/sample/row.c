@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers ask of rows. include/baro/row.h has the rules. */
+/* How readers query rows. include/baro/row.h has the rules. */
 #include "libbaro/sample/row.h"
 
 #include <string.h>
 
-/* Where a row has its values. */
+/* Where the values of a row are. */
 struct values {
     const uint64_t *value;
     const uint8_t *absent;
@@ -99,7 +99,7 @@ enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t *ret)
         return BARO_ABSENT_UNKNOWN;
     if (row_sample(row))
         return baro_sample_read_ns(row_sample(row), baro_row_kind(row), ret);
-    if (e && metric_time(e->kind) >= 0) /* a column says it where the entities of a kind are read at different times */
+    if (e && metric_time(e->kind) >= 0) /* entities read at different times have a column with the time */
         return baro_row_value(row, metric_time(e->kind), ret);
     *ret = e ? e->read_ns : row_exit(row) ? row_exit(row)->t_ns : row_process(row)->read_ns;
     return BARO_PRESENT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Curves in buckets: which there are, and what is in them. include/baro/series.h has the rules. */
+/* Curves in buckets: which exist, and what they hold. include/baro/series.h has the rules. */
 #include "libbaro/series/series.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static int counter_of(struct baro_series *s, int kind, int metric)
     return (int)s->n_counters++;
 }
 
-/* Growth of the counter goes to the curve that will be added next. */
+/* Links the counter to the curve that is added next. */
 static int add_term(struct baro_series *s, int kind, int metric, bool first, bool per)
 {
     int i = counter_of(s, kind, metric);
@@ -132,7 +132,7 @@ int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const cha
     int r = check(kind, metric, err);
     if (r < 0)
         return r;
-    const struct baro_metric *m = baro_metric_get(kind, metric); /* NULL: of the tape alone */
+    const struct baro_metric *m = baro_metric_get(kind, metric); /* NULL: only the tape has it */
     if (m && m->semantics != BARO_SEM_COUNTER)
         return error_set(err, BARO_E_RANGE, "%s is no counter: it has no rate", m->name);
     bool one = series_one_of_a_kind(kind);

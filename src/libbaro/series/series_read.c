@@ -13,11 +13,11 @@
 #define RATE_OVER STRETCHES_SHORT_NS
 #define FORGET_NS (7200 * NS_PER_SEC)
 #define ENDED 0   /* as the time of the last value: the process has ended */
-#define ONE_ID 1u /* of what there is one of: the job, the recorder, the machine */
+#define ONE_ID 1u /* what exists once: the job, the recorder, the machine */
 
 /* ---- readings ---- */
 
-/* The machine and entities: they are read at times of their own. */
+/* The machine and entities, which are read at their own times. */
 static bool has_own_time(int kind)
 {
     return kind >= BARO_KIND_HOST;
@@ -28,7 +28,7 @@ static int own_time(const struct baro_sample *sample, int kind, uint64_t *ret)
     return baro_sample_read_ns(sample, kind, ret);
 }
 
-/* Were they read since *read_ns? Sets it. */
+/* Were they read since *read_ns? Updates it. */
 static bool read_since(const struct baro_sample *sample, int kind, uint64_t *read_ns)
 {
     uint64_t now_ns;
@@ -43,8 +43,8 @@ static const struct baro_metric *metric_of(const struct baro_series *s, int kind
     return baro_tape_metric(s->tape, kind, metric);
 }
 
-/* Sockets are read more rarely than the rest: between two readings nothing is known of their counters, and it would
- * seem that nothing was sent. */
+/* Sockets are read less often than the rest. Between two readings their counters are not known; counting them as
+ * unchanged would look as if nothing was sent. */
 static bool is_of_sockets(const struct baro_series *s, const struct curve *c)
 {
     const struct baro_metric *m = c->counter < 0 ? NULL : metric_of(s, c->kind, s->counter[c->counter].metric);
@@ -60,14 +60,14 @@ static bool sockets_read_since(const struct baro_series *s, struct curve *c, con
     int id = baro_tape_metric_find(s->tape, BARO_KIND_JOB, "tcp_read_at_ns");
     uint64_t now_ns;
     if (id < 0 || baro_row_value(baro_sample_row(sample, BARO_KIND_JOB, 0), id, &now_ns) != BARO_PRESENT)
-        return true; /* a tape that does not have it */
+        return true; /* an old tape, which lacks it */
     if (now_ns == c->read_ns)
         return false;
     c->read_ns = *ret = now_ns;
     return true;
 }
 
-/* What a reading is of. */
+/* What a reading belongs to. */
 struct who {
     uint32_t id, called; /* called: the number of the last name of a process */
     const char *name;    /* of an entity */
@@ -316,7 +316,7 @@ static void read_value(const struct baro_series *s, struct curve *c, const struc
 
 /* ---- the walk ---- */
 
-/* What there can be of a counter per nanosecond; 0: that is not known. */
+/* Returns the greatest possible growth of a counter per nanosecond; 0: not known. */
 static double most_of(const struct baro_series *s, const struct curve *c)
 {
     const struct baro_metric *m = metric_of(s, c->kind, c->metric);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of a summary: with the processes that still live, sorted. */
+/* Finishes the commands of a summary: adds the processes that still live, and sorts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void count_alive(struct baro_summary *s, const struct summary_alive *a)
 {
     uint64_t value[COMMAND_MAX];
     uint8_t absent[COMMAND_MAX];
-    /* id stands first in the struct, so the same comparison does for both tables. */
+    /* id is the first member of both structs, so one comparison serves both tables. */
     const struct summary_alive *base = s->n_base ? bsearch(&a->id, s->base, s->n_base, sizeof(*s->base), by_id) : NULL;
     for (int i = 0; i < COMMAND_MAX; i++) {
         uint64_t before = base && i < COMMAND_RSS_PEAK ? base->value[i] : 0; /* TCP counts from the first reading on */
@@ -91,7 +91,7 @@ static void take_off_excess(struct baro_summary *s)
         off += c->cpu_unsure_ns > off;
         off = off < c->value[COMMAND_CPU] ? off : c->value[COMMAND_CPU];
         c->value[COMMAND_CPU] -= off;
-        /* As much of each part, if both are known. */
+        /* Takes the same share of user and of system time, if both are known. */
         uint64_t user = c->value[COMMAND_CPU_USER], split = user + c->value[COMMAND_CPU_SYSTEM];
         uint64_t too_much = less(split, c->value[COMMAND_CPU]);
         uint64_t of_user = split ? part_of(too_much, (double)user / (double)split) : 0;
@@ -164,7 +164,7 @@ static void note_tcp(struct baro_summary *s)
     s->tcp_is_whole = s->tcp_is_exact && sent == s->job[JOB_tcp_sent] && received == s->job[JOB_tcp_received];
 }
 
-/* Not the table itself: those that live may have used more when this is called again. */
+/* Works on a copy: living processes may have used more when this is called again. */
 static bool copy_commands(struct baro_summary *s)
 {
     free(s->counted);

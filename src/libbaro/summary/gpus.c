@@ -129,7 +129,7 @@ void fact_gpu_grown(const struct baro_summary *s, int of, size_t row, struct bar
     value_u64(ret, t->absent[of], t->last[of] - t->first[of]);
 }
 
-/* Per time in which it was watched. */
+/* Divides by the time in which the device was watched. */
 void fact_gpu_share(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct gpu_total *t = &s->gpus.at[row];

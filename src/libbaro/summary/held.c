@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the job held while its limits were those that they are now. */
+/* What the job held since its limits last changed. */
 #include <string.h>
 
 #include "libbaro/summary/summary.h"
@@ -37,7 +37,7 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
     }
     if ((pss->covered < pss->members || derive_is_stale(sample)) && rss->value > h->rss_without_pss)
         h->rss_without_pss = rss->value;
-    /* A mark from before says nothing about now. */
+    /* A mark from before the change does not belong here. */
     if (!h->since_ns || mark > s->job[JOB_process_rss_peak])
         reach(&h->process, sample->job_absent[JOB_process_rss_peak], mark);
     for (size_t i = 0; i < sample->n; i++)
@@ -47,7 +47,7 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
         derive_peak_add(&h->cores, sample->t_ns, sample->job[JOB_cpu]);
 }
 
-/* The first ones were found when there was time for it, and have held from the start. */
+/* The first limits were found a moment after the start, but applied from the start. */
 void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns)
 {
     const struct baro_limits *had = &s->limits;

@@ -59,7 +59,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Is this the path of a group? Of a long one there is but the end, after CUT. */
+/* Is this the path of the group? A long path is stored as CUT and its end. */
 static bool is_path_of(const struct machine_group *g, const char *path, size_t n)
 {
     bool cut = n > sizeof(CUT) - 1 && begins(path, CUT);
@@ -96,7 +96,7 @@ const char *summary_memory_measure_name(enum memory_measure measure)
     return names[measure];
 }
 
-/* What RLIMIT_AS limits is in the samples; what RLIMIT_DATA does is in none. */
+/* Samples have what RLIMIT_AS limits; no sample has what RLIMIT_DATA limits. */
 static int most_of_process(const struct baro_summary *s, const char *source, uint64_t *ret,
                            enum memory_measure *ret_measure)
 {

@@ -38,7 +38,7 @@ int machine_all(const struct baro_sample *s, uint64_t *ret)
     int absent = derive_host_busy(s, ret);
     if (absent == BARO_PRESENT)
         absent = s->host_absent[HOST_cpu_idle];
-    /* What an older kernel does not count it does not have. */
+    /* A counter that an older kernel lacks counts as 0. */
     for (size_t i = 0; i < sizeof(rest) / sizeof(*rest) && absent == BARO_PRESENT; i++)
         *ret += s->host_absent[rest[i]] == BARO_PRESENT ? s->host[rest[i]] : 0;
     return absent;
@@ -110,7 +110,7 @@ static struct machine_group *find(struct machine *m, uint32_t id)
     return NULL;
 }
 
-/* The beginning of it; what was there is zeros. */
+/* Copies the beginning; the rest becomes zeros. */
 static void copy(char *to, size_t cap, const char *from)
 {
     memcpy(to, from, strnlen(from, cap - 1));
@@ -136,7 +136,7 @@ static struct machine_group *group_of(struct machine *m, const struct baro_entit
     return g;
 }
 
-/* A mark that rose between two readings was reached between them, whatever these had themselves. */
+/* A mark that rose between two readings was reached between them, even if both readings are lower. */
 static void reach_mark(struct machine_group *g, int absent, uint64_t mark)
 {
     if (absent == BARO_PRESENT && g->memory_mark.seen && mark > g->memory_mark.value && !g->reading_is_due)
@@ -176,7 +176,7 @@ static void add_group(struct machine *m, const struct baro_entity *e, const stru
     reach_mark(g, e->absent[CGROUP_memory_peak], e->value[CGROUP_memory_peak]);
 }
 
-/* Where the job is now; all of them are others once it was moved. */
+/* Notes where the job is now. If it was moved, all its groups are new. */
 static void add_groups(struct machine *m, const struct baro_sample *s)
 {
     const struct baro_entities *all = &s->entities[BARO_KIND_CGROUP];

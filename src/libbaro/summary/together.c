@@ -60,14 +60,14 @@ static void note_copy(struct together *t, int32_t ppid, uint64_t mark)
     }
 }
 
-/* ---- a process that ended ---- */
+/* ---- processes that ended ---- */
 
 static bool has(const struct baro_exit *e, enum exit_metric m)
 {
     return e->absent[m] == BARO_PRESENT;
 }
 
-/* CPU time that it used after it was read last, at most. */
+/* Upper bound of the CPU time that it used after its last reading. */
 static uint64_t ran_ns(const struct together *t, const struct baro_exit *e, const struct together_row *row,
                        bool attached)
 {
@@ -132,7 +132,7 @@ static struct together_row row_of_process(const struct baro_process *p)
     return r;
 }
 
-/* Since the last sample. A mark that fell is that of another program. */
+/* Updates the mark since the last sample. A mark that fell belongs to another program. */
 static uint64_t held_most(const struct together_row *now, const struct together_row *before)
 {
     if (!before)
@@ -142,7 +142,7 @@ static uint64_t held_most(const struct together_row *now, const struct together_
     return least(now->mark, grown(largest(now->rss, before->rss), now->faults - before->faults, FAULT_MOST));
 }
 
-/* What it held at most before it ended: memory takes time and page faults. */
+/* Upper bound of the memory that it held before it ended: memory takes time and page faults. */
 static uint64_t ended_most(const struct together_row *now, const struct together_row *before)
 {
     static const struct together_row none;
@@ -153,7 +153,7 @@ static uint64_t ended_most(const struct together_row *now, const struct together
     return least(by_time, grown(had->rss, now->faults - had->faults, FAULT_MOST));
 }
 
-/* Returns what it held at most, if it was there all the time; else it becomes one of the lives. */
+/* Returns the most that it held if it lived through the whole interval; otherwise adds it to the lives. */
 static uint64_t add_process(struct together *t, const struct baro_process *p, const struct together_row *now,
                             const struct together_row *before, const struct derive_ticks *ticks, uint64_t t_ns)
 {
@@ -207,7 +207,7 @@ static uint64_t most_of(const struct together_life *l, uint64_t mark)
     return l->known + least(l->unsure, mark);
 }
 
-/* When the most was held, if no process held more than mark. */
+/* Returns when the most was held, if no process held more than mark. */
 static uint64_t best_time(const struct together *t, size_t n_edges, uint64_t mark)
 {
     uint64_t sum = 0, best = 0, best_ns = 0;
@@ -223,7 +223,7 @@ static uint64_t best_time(const struct together *t, size_t n_edges, uint64_t mar
     return best_ns;
 }
 
-/* Puts an unsure value where it belongs among the largest ones; the smallest goes to the rest. */
+/* Inserts an unsure value among the largest ones; the smallest of these moves to the rest. */
 static void add_unsure(struct together_sum *s, uint64_t bytes)
 {
     for (size_t i = 0; i < TOGETHER_SINGLE && bytes; i++) {
@@ -272,7 +272,7 @@ static void note_most(struct together *t, uint64_t always, uint64_t mark)
     t->copies = 0;
 }
 
-/* Finds this process in the last sample; at: where to look first. Both are in the order of ids, but for a tape that was
+/* Finds the process in the last sample; at: where to start. Both lists are in the order of ids, unless the tape is
  * damaged. */
 static const struct together_row *last_row(const struct together *t, uint32_t id, size_t *at)
 {

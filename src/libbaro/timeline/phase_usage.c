@@ -52,7 +52,7 @@ int usage_history_init(struct usage_history *h, bool attached)
     machine_init(&h->machine);
     if (attached)
         return 0;
-    /* The command had used nothing when the tape began. */
+    /* A command starts at 0: it had used nothing when the tape began. */
     struct usage_row *first = row_at(h, h->n++);
     memset(first->counter_absent + USAGE_OF_MACHINE, BARO_ABSENT_NOT_YET, USAGE_COUNTERS - USAGE_OF_MACHINE);
     for (int i = 0; i < USAGE_GAUGES; i++)
@@ -66,7 +66,7 @@ void usage_history_done(struct usage_history *h)
     free(h->active);
 }
 
-/* Takes at each reading, among groups that are above each other, the one that was held back most. */
+/* At each reading, takes the group that was held back most among groups that are above each other. */
 static void note_throttled(struct usage_history *h, struct usage_row *row)
 {
     uint64_t most = 0;
@@ -143,7 +143,7 @@ static void count(struct phase_usage *u, int i, const struct usage_row *a, const
         u->error[i] += growth * (part > 0.5 ? part : 1 - part);
 }
 
-/* Overlap of the phase with an interval, as a part of that. */
+/* Returns the share of an interval that overlaps the phase. */
 static double overlap(struct phase_usage *u, uint64_t from, uint64_t to, uint64_t *covered_ns)
 {
     uint64_t lo = from > u->begin_ns ? from : u->begin_ns, hi = to < u->end_ns ? to : u->end_ns;

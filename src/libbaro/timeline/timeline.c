@@ -50,7 +50,7 @@ struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timelin
     return i;
 }
 
-/* ---- texts and attributes: copies in one block ---- */
+/* ---- texts and attributes: copies in one block per item ---- */
 
 static void text_of_attribute(struct buf *b, const struct baro_attribute *a)
 {
@@ -79,7 +79,8 @@ static bool is_status(const struct timeline_item *i, const struct baro_attribute
            (a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED);
 }
 
-/* The recorder gives none of them as JSON: an attribute with that type is the job's own. */
+/* Does the attribute have a meaning of its own? The recorder gives none of them as JSON: one with that type is the
+ * job's. */
 static bool has_meaning(const struct baro_attribute *a)
 {
     static const char *const names[] = {ATTRIBUTE_PHASE_ID,   ATTRIBUTE_DURATION,        ATTRIBUTE_TIME_ERROR,
@@ -114,7 +115,7 @@ static bool is_number(const struct baro_attribute *a)
     return a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED || a->type == BARO_ATTRIBUTE_REAL;
 }
 
-/* What the job wrote in a line of a RunLog, for those who write that line again. */
+/* What the job wrote in a line of a RunLog, for readers that write the line again. */
 static void take_written(struct timeline_item *i, const struct baro_event *e)
 {
     const struct baro_attribute *ts = timeline_meaning(e, ATTRIBUTE_WRITTEN_TS),
@@ -129,7 +130,7 @@ static void take_written(struct timeline_item *i, const struct baro_event *e)
     i->view.attributes_beside = beside && beside->type == BARO_ATTRIBUTE_BOOLEAN && beside->u64;
 }
 
-/* Those of the item, but for what is given anew, and those that are given. */
+/* Merges the attributes of an item with new ones; a new one replaces an old one of the same name. */
 static size_t merge(const struct timeline_item *i, const struct baro_event *e, struct baro_attribute *to)
 {
     size_t n = 0;
@@ -314,7 +315,7 @@ int baro_timeline_lanes(const struct baro_timeline *t)
 
 ptrdiff_t baro_timeline_phase_at(const struct baro_timeline *t, uint64_t t_ns)
 {
-    size_t from = 0, to = t->n_turns; /* the first one after t_ns lies in between */
+    size_t from = 0, to = t->n_turns; /* the first turn after t_ns is in [from, to] */
     while (from < to) {
         size_t middle = from + (to - from) / 2;
         if (t->turn[middle].t_ns <= t_ns)

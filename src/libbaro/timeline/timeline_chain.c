@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases that have not ended, by hash: in one bucket the newest stands first, so that of equal ones it ends first. */
+/* Open phases, by hash. In each bucket the newest comes first, so that it ends first among equal ones. */
 #include <stdlib.h>
 
 #include "libbaro/timeline/timeline.h"

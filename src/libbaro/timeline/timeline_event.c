@@ -193,7 +193,7 @@ void timeline_add_event(struct baro_timeline *t, const struct baro_event *e)
 
 /* ---- processes that were killed ---- */
 
-/* Others are how programs end each other in good order. */
+/* Other signals are usual ways in which programs end each other. */
 static bool is_fault(int number)
 {
     switch (number) {
@@ -266,7 +266,7 @@ void timeline_name_kills(struct baro_timeline *t)
         struct timeline_item *i = t->killed.item[k];
         bool is_oom = logged ? is_logged(&t->killed, process_of(i)) : counted[k];
         name_kill(t, i, is_oom, logged || groups_oom_alone(t->summary));
-        /* That the command was killed is said by its end. */
+        /* If the command was killed, its end says so. */
         i->is_hidden = !is_oom && i->view.pid == t->command.pid && i->view.start_ticks == t->command.start;
     }
 }

@@ -53,7 +53,7 @@ static void extend(struct baro_timeline *t, int what, uint64_t from_ns, uint64_t
     describe(t, i, what);
 }
 
-/* Since the last reading of a group. Groups are known by the place that struct machine gives them. */
+/* Takes the growth since the last reading of a group. A group is identified by its place in struct machine. */
 static uint64_t growth_of(struct timeline_held *h, size_t group, const struct baro_entity *e, enum cgroup_metric metric)
 {
     if (e->absent[metric] != BARO_PRESENT)

@@ -6,7 +6,7 @@
 
 #include "libbaro/timeline/timeline.h"
 
-#define LANES_MAX 64 /* phases beyond share the last one */
+#define LANES_MAX 64 /* deeper phases share the last lane */
 
 static uint64_t given_ns(const struct baro_event *e, const char *name)
 {
@@ -73,7 +73,7 @@ static struct timeline_item *find_process(const struct baro_timeline *t, struct 
     return i;
 }
 
-/* A phase that was reported with its process ends with that at the latest. */
+/* A phase that was reported with its process ends with that process at the latest. */
 static bool ends_with_process(const struct timeline_item *i)
 {
     return i->view.pid && i->view.start_ticks;
@@ -194,7 +194,7 @@ static int compare(const void *a, const void *b)
         return x->view.end_ns > y->view.end_ns ? -1 : 1;
     if (is_phase[0] != is_phase[1])
         return is_phase[0] ? -1 : 1;
-    return (x->view.id > y->view.id) - (x->view.id < y->view.id); /* the order of the tape */
+    return (x->view.id > y->view.id) - (x->view.id < y->view.id); /* the order on the tape */
 }
 
 static void end_open(struct baro_timeline *t)

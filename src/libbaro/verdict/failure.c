@@ -33,7 +33,7 @@ static void copy(char *to, size_t size, const char *text)
     int n = snprintf(to, size, "%s", text ? text : "");
     if (n < (int)size)
         return;
-    while (end && ((uint8_t)to[end] & 0xc0) == 0x80) /* not within a character of UTF-8 */
+    while (end && ((uint8_t)to[end] & 0xc0) == 0x80) /* do not cut within a UTF-8 character */
         end--;
     memcpy(to + end, "...", 4);
 }
@@ -75,7 +75,7 @@ static bool has_status(const struct baro_row *e, int wanted)
     return baro_row_status(e, &status) == BARO_PRESENT && WIFEXITED(status) && WEXITSTATUS(status) == wanted;
 }
 
-/* When it began; 0: not known. */
+/* When the process began; 0: not known. */
 static uint64_t began_ns(const struct baro_row *e)
 {
     uint64_t elapsed;
@@ -113,7 +113,7 @@ static struct failure_family *make_room(struct failures *f)
     return oldest;
 }
 
-/* A child ended well. If whether the one that is kept failed is not known, and the parent went on, it did not. */
+/* A child ended well. If it is not known whether the kept child failed, and the parent went on, it did not fail. */
 static void add_good(struct failures *f, const struct baro_row *e)
 {
     struct failure_family *family = find(f, parent_of(e));

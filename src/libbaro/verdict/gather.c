@@ -168,8 +168,8 @@ static uint32_t number_of(struct gather *g, const char *name)
     return i + 1;
 }
 
-/* How many threads it had in most of its switches. Example: a storm of 419 threads made 9,000 switches, then 8 threads
- * that fight for a lock make 80,000: it is 8 threads that switch. */
+/* Returns how many threads it had in most of its switches. Example: 419 threads made 9,000 switches, then 8 threads
+ * that fight for a lock make 80,000: the answer is 8. */
 static double switching_threads(struct gather *g, double threads, double switches)
 {
     size_t i = 0, most = 0;
@@ -184,7 +184,7 @@ static double switching_threads(struct gather *g, double threads, double switche
     return g->switching[most].threads;
 }
 
-/* Finds, among processes with several threads, the one that gave up its CPU most often. */
+/* Finds the process that gave up its CPU most often, among those with several threads. */
 static void compare_contender(struct gather *g, const struct baro_row *p)
 {
     double threads = of_process(g, p, WANT_PROCESS_THREADS),
@@ -308,7 +308,7 @@ static void look_at_groups(struct gather *g, const struct baro_sample *s, struct
 
 /* ---- records ---- */
 
-/* The command had used nothing when it started. Of processes that ran before, the first sample says what they had. */
+/* A command starts at 0. For processes that ran before, the first sample has the starting values. */
 static void begin(struct gather *g)
 {
     struct history_point p = {.t_ns = g->start_ns};

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PHASE_SHARE 0.1  /* of the time of the job: shorter ones are not judged */
-#define PHASES_MOST 256u /* phases may overlap, so there may be any number of them; more are not judged */
+#define PHASE_SHARE 0.1  /* share of the job's time: shorter phases are not judged */
+#define PHASES_MOST 256u /* phases may overlap, so their number is unlimited; further ones are not judged */
 
 struct named {
     const char *name;
     struct piece piece;
 };
 
-/* By name, then by time. */
+/* Compares by name, then by time. */
 static int compare(const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
@@ -28,7 +28,7 @@ static bool is_long(double ns, const struct evidence *e)
     return ns >= PHASE_SHARE * e->job.wall_ns;
 }
 
-/* Phases of one name that overlap are one piece. Returns how many pieces there are. */
+/* Merges overlapping phases of one name into pieces. Returns the number of pieces. */
 static size_t unite(const struct named *of, size_t n, struct piece *ret)
 {
     size_t pieces = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about what ended the job, or was refused to it: certain, however short the job was. */
+/* Rules about what ended the job, or what was refused to it: these are certain even for a short job. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -141,7 +141,7 @@ static struct words of_signal(int number)
     return w;
 }
 
-/* What a status says by the custom of shells and others. */
+/* What a status means by the convention of shells and other programs. */
 static void find_custom(struct finding *f, double status)
 {
     if (status == 127)
@@ -209,7 +209,7 @@ static void find_before(struct finding *f, const struct failure *why)
     find_number(f, "failed_before", (double)why->n_before, flags, BARO_UNIT_NONE);
 }
 
-/* The statuses of processes below are known to the connector and taskstats, and not to perf and to a scan. */
+/* The connector and taskstats report the statuses of the processes below; perf and scans do not. */
 static void find_not_known(struct finding *f, const struct failure *why)
 {
     find_title(f, ". What failed first is not known, as the statuses of its processes are not; the last that ended "

@@ -110,7 +110,7 @@ static bool finds(const struct rule *rule, const struct evidence *e, const struc
     return is;
 }
 
-/* alike: phases of this name that the verdict is of. 1: it made a verdict. */
+/* alike: how many phases of this name the verdict is about. Returns 1 if the rule made a verdict. */
 static int apply(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e, const struct stretch *s,
                  size_t alike)
 {
@@ -158,7 +158,7 @@ static int apply_to_name(struct baro_verdicts *v, const struct rule *rule, const
     return longest ? apply(v, rule, e, longest, alike) : 0;
 }
 
-/* A rule that has a verdict on the whole job has none on its phases. */
+/* A rule with a verdict on the whole job makes none on its phases. */
 static int apply_everywhere(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e,
                             const struct stretch *phases, size_t n_phases)
 {
@@ -246,7 +246,7 @@ int baro_verdicts_add_tape(struct baro_verdicts *verdicts, struct baro_summary *
         baro_summary_add(summary, &record);
         baro_verdicts_add(verdicts, &record);
     }
-    /* There is no more, but the summary asks the tape what was damaged. */
+    /* No record is left, but the summary asks the tape what was damaged. */
     return code < 0 ? code : baro_summary_add_tape(summary, tape, err);
 }
 

@@ -8,7 +8,7 @@
 
 #include "baro/summary.h"
 
-#define LIMIT_NEAR 1.6 /* a limit up to so many times the highest value is drawn as a line */
+#define LIMIT_NEAR 1.6 /* a limit up to this many times the highest value is drawn as a line */
 
 static void *grow(void **list, size_t n, size_t size)
 {
@@ -95,7 +95,7 @@ static void survey(const struct chart *c, struct chart_curve *curve)
     }
 }
 
-/* What it was at least at its highest. An old sum is no bound; it counts where nothing better is known. */
+/* Returns a lower bound of the highest value. A stale sum is no bound, but counts if nothing better is known. */
 static double most_of(const struct chart_bucket *b, bool has_better)
 {
     double most = !b->is_bound || !has_better ? b->max : 0;
@@ -148,7 +148,7 @@ static double stack_top(const struct chart *c)
     return top;
 }
 
-/* Where curves have bounds, old sums may be higher than what counts as the most. */
+/* In curves with bounds, stale sums may exceed what counts as the highest value. */
 static double bounds_top(const struct chart *c, const struct chart_curve *curve)
 {
     double top = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits that were others before: read from the tape, and kept for each bucket of a chart. */
+/* Limits that changed: read from the tape, and kept for each bucket of a chart. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ int making_read_limits(struct making *m)
         if (record.kind != BARO_RECORD_LIMITS)
             continue;
         struct limit_change c = change_of(record.u.limits, h->n ? record.t_ns : 0);
-        h->n -= h->n == LIMIT_CHANGES_MOST; /* of more, the last one is right */
+        h->n -= h->n == LIMIT_CHANGES_MOST; /* if there are more, the last one is kept */
         h->at[h->n++] = c;
     }
     return r < 0 ? r : 0;

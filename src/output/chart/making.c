@@ -8,7 +8,7 @@
 #include "output/chart/rows.h"
 
 #define BUCKETS_DEFAULT 400u
-#define OTHERS_LEAST 0.002 /* of the total at its highest: others that never have more are left out */
+#define OTHERS_LEAST 0.002 /* share of the highest total: other commands that never exceed it are left out */
 
 int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit)
 {
@@ -40,7 +40,7 @@ static bool is_ns(int kind, int metric, const struct baro_tape *tape)
     return m && m->unit == BARO_UNIT_NS;
 }
 
-/* What a series has of a gauge is as stored. */
+/* A series holds gauges as they are stored. */
 static double stored_scale(const struct baro_metric *m)
 {
     switch (m ? m->unit : BARO_UNIT_NONE) {
@@ -54,7 +54,8 @@ static double stored_scale(const struct baro_metric *m)
     }
 }
 
-/* Adds the curve of the series; its number, or negative: there is no such metric. Sets scale and most. */
+/* Adds the curve to the series and sets scale and most. Returns its number, or a negative code if there is no such
+ * metric. */
 static int add_series(struct making *m, const struct curve_row *row, const char *name, struct feed *feed)
 {
     feed->scale = 1;
@@ -145,7 +146,7 @@ static double above_zero(double v)
     return v > 0 ? v : 0;
 }
 
-/* What the total has beyond the stacked curves before the others. */
+/* The rest: what the total has beyond the stacked curves. */
 static void fill_others(const struct chart *c, struct chart_curve *others, const struct chart_curve *total)
 {
     for (size_t i = 0; i < c->buckets; i++) {
@@ -173,7 +174,7 @@ static void remove_curve(struct chart *c, size_t i)
     c->n_curves--;
 }
 
-/* Curves of commands that never have anything, and others that are next to nothing, say nothing. */
+/* Leaves out curves of commands that have no values, and of others that are nearly 0. */
 static void leave_out(struct chart *c)
 {
     double total = 0;
@@ -210,7 +211,7 @@ static void finish(struct chart *c)
 
 /* ---- the walk ---- */
 
-/* Both in one walk. */
+/* Makes both in one walk. */
 static int read_tape(struct making *m)
 {
     const struct baro_header *header = baro_tape_header(m->tape);

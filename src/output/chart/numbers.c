@@ -32,7 +32,7 @@ static bool number_of(const struct baro_attribute *a, double *ret)
                                               : (double)a->u64;
     double size = *ret < 0 ? -*ret : *ret;
     *ret = size < LEAST ? 0 : *ret;
-    return size <= MOST; /* nor is it no number */
+    return size <= MOST; /* nor are NaN and infinity */
 }
 
 /* "epoch 12" and "epoch 13" are points of one curve, "epoch #". */
@@ -113,7 +113,7 @@ static void add_point(const struct chart *c, struct chart_curve *curve, struct f
     b->last = v;
 }
 
-/* Charts of numbers that came once only are left out: that is no curve. */
+/* Leaves out charts in which every number came only once: a single point is no curve. */
 static void leave_out_points(struct figures *f, const size_t *points)
 {
     size_t n = 0;

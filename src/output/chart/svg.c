@@ -169,7 +169,7 @@ static void line(struct canvas *c, double x, double y)
 {
     struct svg *s = (struct svg *)c;
     long to_x = in_tenths(x), to_y = in_tenths(y);
-    /* A point between two others on a line says nothing; one where the line turns back is a peak. */
+    /* A point between two others on one line is left out, unless the line turns back there: that is a peak. */
     bool level = s->next_y == s->y && to_y == s->y && (to_x >= s->next_x) == (s->next_x >= s->x);
     bool upright = s->next_x == s->x && to_x == s->x && (to_y >= s->next_y) == (s->next_y >= s->y);
     if (s->pending && !level && !upright)

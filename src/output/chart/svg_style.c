@@ -46,7 +46,7 @@ static void value(struct buf *b, bool as_variable, const char *name, unsigned rg
         buf_printf(b, "#%06x", rgb);
 }
 
-/* Who has which colour. */
+/* Which elements have which colour. */
 static void colors(struct buf *b, bool as_variables, bool dark)
 {
     char name[16];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text in pictures: how wide it is about, and what of it can be shown. */
+/* Text in pictures: its approximate width, and which characters can be shown. */
 #include <string.h>
 
 #include "baro/text.h"
 #include "output/chart/canvas.h"
 #include "output/rows/escaped.h"
 
-/* Shares of the font's size, for sans-serif fonts as they are usual. */
+/* Widths as shares of the font's size, for typical sans-serif fonts. */
 static double advance(unsigned char c)
 {
     if (c >= '0' && c <= '9')
@@ -53,7 +53,7 @@ void shown_text(const char *at, struct buf *ret)
     text_escaped(ret, at, strlen(at));
 }
 
-/* What has a meaning in XML: its entity. NULL: it has none. */
+/* Returns the entity of a character with a meaning in XML; NULL: it has none. */
 static const char *entity(char c)
 {
     switch (c) {

@@ -30,7 +30,7 @@ static size_t unit_at(const char *at, size_t len)
     return 0;
 }
 
-/* A line ends neither before a unit nor within a duration: "4 min 27 s" has three spaces that join. */
+/* Joins spaces before a unit and within a duration, so that no line ends there: "4 min 27 s" has three. */
 static bool is_joined(const char *at, size_t len, size_t space)
 {
     if (!space || space + 1 == len)
@@ -88,7 +88,7 @@ void page_string(struct buf *html, const char *text)
     chart_xml_text(html, text, strlen(text));
 }
 
-/* These characters occur in strings of JSON alone, where they may be written as escapes. */
+/* These characters occur only in strings of JSON, where they may be written as escapes. */
 void page_script_json(struct buf *html, const char *json, size_t len)
 {
     size_t from = 0;

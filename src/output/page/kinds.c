@@ -47,7 +47,7 @@ void kinds_add(struct kinds *k, const struct baro_tape *tape, const struct baro_
     }
 }
 
-/* Kinds of devices: of their many metrics some have charts, and time of one is a share of it. */
+/* Kinds of devices: only some of their many metrics have charts, and time is shown as a share. */
 struct drawn {
     const char *stem, *title;
 };
@@ -154,7 +154,7 @@ static int add_curves(struct kinds *k, struct chart *c, struct baro_series *s, i
     return 0;
 }
 
-/* A directory has charts of its size and its files, none of how it was walked. */
+/* A directory has charts of its size and its files; not of how it was walked. */
 static bool is_drawn(const struct kinds *k, const struct baro_tape *tape, int kind, const struct baro_metric *m)
 {
     bool any = false;

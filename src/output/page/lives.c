@@ -127,7 +127,7 @@ static void add_process(struct lives *l, const struct baro_row *p)
         life->start_ticks = baro_row_start_ticks(p);
         life->begin_ns = baro_row_begin_ns(l->header, p);
     }
-    if (!life->ppid) { /* the first one: the parent of an orphan is the wrapper */
+    if (!life->ppid) { /* the first parent: the later one of an orphan is the wrapper */
         life->ppid = baro_row_ppid(p);
         life->parent_start_ticks = baro_row_parent_start_ticks(p);
     }
@@ -242,7 +242,7 @@ bool life_has_failed(const struct life *life)
     return (life->has & LIFE_STATUS) && life->status;
 }
 
-/* Also those that have not ended, the first that failed, and the parents of all that stay. */
+/* Keeps also those that have not ended, the first that failed, and the parents of all that stay. */
 static void choose(const struct lives *l, struct rank *rank, bool *keep)
 {
     uint32_t failed = 0;

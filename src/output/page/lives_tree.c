@@ -21,7 +21,8 @@ static int by_pid(const void *a, const void *b)
     return (x->i > y->i) - (x->i < y->i);
 }
 
-/* By pid and start time; where that is not known, the last process with the pid that started before the child. */
+/* Finds a parent by pid and start time; if the start is not known, the last process with the pid that started before
+ * the child. */
 static uint32_t find_parent(const struct lives *l, const struct key *keys, uint32_t i)
 {
     const struct life *child = &l->at[i];
@@ -81,7 +82,7 @@ static void walk_from(struct lives *l, struct walk *w, uint32_t root)
     }
 }
 
-/* A damaged tape can have processes that are each other's parents: the first of them has none then. */
+/* In a damaged tape processes can be each other's parents: then the first of them gets no parent. */
 static void walk(struct lives *l, struct walk *w)
 {
     for (uint32_t k = w->first[0]; k < w->first[1]; k++)

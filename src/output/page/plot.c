@@ -72,7 +72,7 @@ static void points(const struct plot *w, const struct chart_curve *curve, const 
     }
 }
 
-/* Which buckets a path has: those that are known, without those of which only bounds are known, or these alone. */
+/* Which buckets a path has: known ones but not those with only bounds, or only those with bounds. */
 enum part { PART_ALL, PART_WHOLE, PART_BOUNDS };
 
 static bool has(const struct chart_curve *curve, size_t i, enum part part)
@@ -243,7 +243,7 @@ static void drawing(const struct plot *w)
     struct buf *html = &w->p->html;
     struct chart_ticks ticks;
     double top = chart_top(w->c);
-    if (w->c->unit == CHART_RATIO && top > 1 && top < 1.1) /* two reads that were not at the same instant */
+    if (w->c->unit == CHART_RATIO && top > 1 && top < 1.1) /* the parts of a ratio are read at different instants */
         top = 1;
     chart_value_ticks(w->c->unit, top, w->height > LOW ? 5 : 4, &ticks);
     struct plot scaled = *w;
@@ -304,7 +304,7 @@ static void legend(const struct plot *w)
     buf_str(html, "</ul>\n");
 }
 
-/* Where the legend stands beside the plot, the plot is as high as it. */
+/* If the legend is beside the plot, the plot is as high as the legend. */
 static unsigned height_of(const struct chart *c, bool tall)
 {
     size_t lines = c->n_limits;
@@ -435,7 +435,7 @@ void page_spark(struct page *p, const struct chart *c, const struct chart_curve 
     buf_printf(&p->html, "L%d 100Z\"/></svg>", ACROSS);
 }
 
-/* Rounded to four digits: more can't be seen, and the page stays small. */
+/* Rounded to four digits: more cannot be seen, and the page stays small. */
 static double four_digits(double v)
 {
     double scale = 1, size = v < 0 ? -v : v;
@@ -449,7 +449,7 @@ static double four_digits(double v)
     return v < 0 ? -rounded : rounded;
 }
 
-/* A sign for each bucket: that the value is a lower bound, that it is old, or neither. */
+/* One sign per bucket: the value is a lower bound, it is stale, or neither. */
 static void bounds_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
 {
     char sign[8];

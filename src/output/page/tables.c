@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables: phases, commands, processes, exits, events. Scripts make them sort and search, and add rows that are in the
- * data alone. */
+/* Tables: phases, commands, processes, exits, events. Scripts make them sortable and searchable, and add rows that
+ * exist only in the data. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +143,7 @@ static void tasks(struct page *p)
 
 /* ---- commands ---- */
 
-/* Columns for TCP are there if there was some. */
+/* Columns for TCP exist only if there was TCP. */
 static bool has_tcp(const struct page *p, const char *section)
 {
     int sent = baro_summary_fact_find(section, "tcp_sent_bytes");

@@ -44,7 +44,7 @@ static void verdict(struct page *p, const struct baro_verdict *v)
     buf_str(html, "</div></li>\n");
 }
 
-/* Those about the job as a whole, or those about its phases. Returns how many there are. */
+/* Writes the verdicts about the whole job, or those about phases. Returns how many there are. */
 static size_t list(struct page *p, const struct baro_verdicts *all, bool of_phases, bool write)
 {
     size_t n = 0;

@@ -8,7 +8,7 @@
 struct words {
     struct page *p;
     char label[32];
-    bool is_about_recording; /* take the lines about how complete the recording is; else all others */
+    bool is_about_recording; /* lines about how complete the recording is; false: all other lines */
     bool any;
 };
 

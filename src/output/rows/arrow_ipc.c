@@ -13,7 +13,7 @@ enum { PRECISION_DOUBLE = 2, UNIT_NANOSECOND = 3, ALIGN = 8, MOST_BUFFERS = 3 };
 
 /* ---- messages ---- */
 
-/* Begins the metadata of a message. *ret_header: the place of what it is about. */
+/* Begins the metadata of a message. *ret_header: the place of the message's header. */
 static void begin(struct buf *b, unsigned header, uint64_t body, size_t *ret_header)
 {
     const struct flat_member members[] = {{3, 8, body}, {2, 4, 0}, {0, 2, VERSION_5}, {1, 1, header}};
@@ -169,7 +169,7 @@ static void put_le64(struct buf *b, uint64_t v)
     buf_le32(b, (uint32_t)(v >> 32));
 }
 
-/* Collects what is said of the arrays of a body, and the body itself. */
+/* Collects the metadata of the arrays of a body, and the body itself. */
 struct body {
     struct buf nodes, buffers, bytes;
     size_t n_nodes, n_buffers;

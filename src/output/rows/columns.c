@@ -26,7 +26,7 @@ void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap)
     ret[n] = NULL;
 }
 
-/* Finds the word of the list for which there is no column: it is the one that alone is no selection either. */
+/* Finds the unknown word of the list: the one that alone is no selection either. */
 static void find_unknown(int kind, const char *list, const struct baro_tape *tape, char ret[64])
 {
     for (;; list++) {

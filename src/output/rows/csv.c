@@ -20,14 +20,15 @@ static void field(struct buf *b, const unsigned char *at, size_t len)
     buf_byte(b, '"');
 }
 
-/* Text that begins so is a formula in a spreadsheet. Text that begins with the apostrophe itself gets another one, so
- * that a reader gets back what it was by taking one away. */
+/* A text that begins with one of these is a formula in a spreadsheet, so it gets an apostrophe in front. So does a text
+ * that begins with an apostrophe: a reader gets the original back by taking one away. */
 static bool needs_apostrophe(const char *at, size_t len)
 {
     return len && memchr("=+-@\t\r'", at[0], 7);
 }
 
-/* Neither escaped nor quoted: printable ASCII without comma, quote or backslash, and without a blank at an end. */
+/* Needs neither escaping nor quoting: printable ASCII without comma, quote or backslash, and without a blank at an
+ * end. */
 static bool is_plain(const unsigned char *at, size_t len)
 {
     bool plain = !len || (at[0] != ' ' && at[len - 1] != ' ');
@@ -40,7 +41,7 @@ static bool is_plain(const unsigned char *at, size_t len)
 void csv_text(struct buf *b, const char *at, size_t len, bool safe)
 {
     struct buf escaped = {0};
-    if (is_plain((const unsigned char *)at, len) && !(safe && needs_apostrophe(at, len))) { /* as nearly all are */
+    if (is_plain((const unsigned char *)at, len) && !(safe && needs_apostrophe(at, len))) { /* as in nearly all texts */
         buf_add(b, at, len);
         return;
     }

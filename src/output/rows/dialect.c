@@ -21,7 +21,7 @@ struct dialect_value {
     int absent;
 };
 
-/* What a row is made of, and the next one is compared with. */
+/* The state of a row, which the next row is compared with. */
 struct instant {
     uint64_t t_ns;
     struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
@@ -46,7 +46,7 @@ struct dialect {
     int32_t pid;
     uint64_t tick_ns;
     int metric[DIALECT_COLUMNS];      /* ids of the columns' metrics */
-    int fs_total, fs_available, idle; /* of others that are computed with */
+    int fs_total, fs_available, idle; /* ids of other metrics that are used in calculations */
 };
 
 static int metric_of(enum baro_kind kind, const char *stem)
@@ -227,7 +227,7 @@ static struct dialect_value all_of(const struct dialect *d, const struct baro_sa
     return all;
 }
 
-/* What the dialects that have sums leave out: the loopback interface, and what is mounted where no disk is. */
+/* Do dialects with sums leave this entity out: is it the loopback interface, or a mount without a disk? */
 static bool left_out(const struct baro_row *e)
 {
     static const char *const places[] = {"/proc", "/sys", "/dev", "/run"};
@@ -262,7 +262,7 @@ static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind
     return sum;
 }
 
-/* Of the last reading: utilisation above 0, or processes of the job. */
+/* Counts the devices that were in use at the last reading: utilisation above 0, or processes of the job. */
 static struct dialect_value gpus_used(const struct baro_sample *s, enum baro_kind kind, int metric)
 {
     struct dialect_value n = {0, BARO_ABSENT_UNKNOWN};

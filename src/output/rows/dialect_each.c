@@ -186,7 +186,7 @@ static bool keep_exit(struct dialect_each *d, const struct baro_row *e)
 
 /* ---- a row ---- */
 
-/* A number of the original's that stands for one that it does not have. */
+/* Writes the number with which the original says that it does not have a value. */
 static void put_unknown(struct buf *b)
 {
     buf_str(b, "-1");

@@ -24,7 +24,7 @@ static bool ends_with_any(struct span word, const char *const *endings, size_t n
 }
 #define IS_ONE_OF(word, list) ends_with_any(word, list, sizeof(list) / sizeof(*(list)))
 
-/* A file that a compiler passes to the next tool, such as /tmp/ccQ1w2e3.s: says nothing. */
+/* Is it a temporary file that a compiler passes to the next tool, such as /tmp/ccQ1w2e3.s? It tells nothing. */
 static bool is_temporary(struct span word)
 {
     return span_starts(word, "/tmp/") || span_starts(word, "/var/tmp/");

@@ -9,7 +9,7 @@
 #include "output/text/read.h"
 
 #define DIRECTORIES_MOST 16u /* lines; the JSON has all */
-#define OLD (2 * NS_PER_SEC) /* the age of a value that is worth a word */
+#define OLD (2 * NS_PER_SEC) /* an age from here on is mentioned */
 #define SPARSE 10u           /* the two sizes differ by more than a tenth */
 
 static struct baro_value value(const struct baro_summary *s, const char *name, size_t i)

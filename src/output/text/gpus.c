@@ -9,7 +9,7 @@
 #include "output/text/read.h"
 
 #define GPUS_MOST 8u       /* lines; the JSON has all */
-#define THROTTLED_LEAST 50 /* a fiftieth of the time is worth a word */
+#define THROTTLED_LEAST 50 /* a share of the time from here on is mentioned */
 
 static struct baro_value value(const struct baro_summary *s, const char *name, size_t i)
 {

@@ -148,7 +148,7 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
     buf_done(&cut);
 }
 
-/* The bytes of the last characters that fit into so many columns. */
+/* Returns the bytes of the last characters that fit into this many columns. */
 static size_t tail_of(const struct lines *l, const char *at, size_t len, unsigned columns)
 {
     size_t from = 0;

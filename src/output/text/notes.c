@@ -4,9 +4,9 @@
 #include "output/text/parts.h"
 #include "output/text/read.h"
 
-#define LEFT_OUT_MUCH 4u /* fewer samples left out than a quarter of those taken are no news */
-#define LEFT_OUT_FEW 5u  /* nor are that few */
-#define THINNED_MUCH 10u /* nor are fewer reads left out than one for ten readings of a process */
+#define LEFT_OUT_MUCH 4u /* fewer samples left out than a quarter of those taken are not mentioned */
+#define LEFT_OUT_FEW 5u  /* nor are so few in total */
+#define THINNED_MUCH 10u /* nor is less than one read left out per ten readings of a process */
 
 static void note(struct lines *l, struct buf *b)
 {

@@ -118,7 +118,7 @@ static void say(struct lines *l, struct buf *part, bool *begun)
     lines_part(l, part);
 }
 
-/* What the signs mean, and where the rest is. */
+/* Explains the signs, and says where the remaining phases are. */
 static void explain(struct lines *l, const struct names *names)
 {
     struct buf b = {0};
