@@ -7,7 +7,7 @@
 #include "programs/baro-gpu/unit.h"
 
 #define MHZ 1000000ull
-#define WINDOW_MOST_US 1000000ull /* a value of utilisation is that of a second at most */
+#define WINDOW_MOST_US 1000000ull /* a value of utilisation covers a second at most */
 #define SAMPLES_MOST 1024u
 #define PPM_PER_PERCENT 10000ull
 #define FIELD_SCOPE_ALL UINT32_MAX
@@ -80,7 +80,7 @@ static void put_peak(struct helper *h, struct unit *u, int metric, uint64_t v)
 
 /* ---- values over time ---- */
 
-/* Percents over time. The buffer has a value for each part of a second, also of those between two readings. */
+/* Percentages over time. The buffer has a value for each part of a second, also for the time between two readings. */
 static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metric, int peak)
 {
     static struct nvml_sample at[SAMPLES_MOST];
@@ -91,7 +91,7 @@ static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metr
     if (code != NVML_OK || !n)
         return false;
     bool first = !s->last_us;
-    if (first && metric >= 0) /* all that the buffer has, of before the recording */
+    if (first && metric >= 0) /* all values in the buffer are of the time before the recording */
         unit_grow(u, metric, 0);
     for (unsigned i = 0; i < n && i < SAMPLES_MOST; i++) {
         uint64_t v = value_type == NVML_TYPE_DOUBLE ? (uint64_t)at[i].value.real
@@ -113,7 +113,7 @@ static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metr
     return true;
 }
 
-/* The same from one value at each reading, where there is no buffer, or it has nothing new. */
+/* The same from one value per reading, if there is no buffer, or it has nothing new. */
 static void add_value(struct unit *u, unsigned type, int metric, int code, unsigned percent, uint64_t since_ns)
 {
     struct stamps *s = &u->samples[type];
@@ -180,7 +180,7 @@ static void read_energy(struct helper *h, struct unit *u, int power_code, uint64
     unsigned long long mj = 0;
     int code = ASK(h, u, energy, u->handle, &mj);
     if (code == NVML_OK) {
-        /* It begins again when the driver is loaded again: nothing is known of what was between. */
+        /* The counter begins again when the driver is loaded again: what was used in between is not known. */
         unit_grow(u, GPU_energy, u->energy.known && mj >= u->energy.before ? (mj - u->energy.before) * 1000 : 0);
         unit_put(u, GPU_energy_estimated, u->out.absent[GPU_energy_estimated] ? 0 : u->out.value[GPU_energy_estimated]);
         if (u->energy.known && mj < u->energy.before)
@@ -289,7 +289,8 @@ static void read_fields(struct helper *h, struct unit *u)
 
 /* ---- the rest ---- */
 
-/* Of what has no counter: as long as it is on at a reading it was on since the one before. */
+/* Counts the time of a state without a counter of its own: if it is on at a reading, it counts as on since the reading
+ * before. */
 static void read_reasons(struct helper *h, struct unit *u, uint64_t since_ns)
 {
     static const struct {
@@ -355,7 +356,7 @@ static void lack_gpm(struct unit *u, int why)
     unit_lack(u, GPU_dram_active, why);
 }
 
-/* That it is supported says little: what counts is a pair of samples. */
+/* That the driver supports it says little: a pair of samples must succeed. */
 static bool begin_gpm(struct helper *h, struct unit *u)
 {
     struct nvml_gpm_support support = {.version = 1};

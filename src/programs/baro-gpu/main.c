@@ -46,7 +46,7 @@ static bool start(struct helper *h)
         return false;
     h->out->epoch = clock_monotonic_ns();
     h->host_proc = pids_host_proc();
-    if (atomic_load(&s->turn) & 1) /* the one before was killed as it wrote */
+    if (atomic_load(&s->turn) & 1) /* the helper before this one was killed while it wrote */
         worker_write_end(&s->turn);
     unsetenv("NVML_MPS_DEVICE_ENUMERATION"); /* it hides nearly all */
     if (s->devices) {
@@ -88,7 +88,7 @@ static void read_all(struct helper *h)
     h->has_amd = true;
     for (uint32_t i = 0; i < h->n_units; i++) {
         device_read(h, &h->unit[i]);
-        /* lists of processes are the dearest calls */
+        /* lists of processes are the most expensive calls */
         bool lists = h->turns < 2 || h->turns % 2 == 0 || s->interval_ns >= 2 * NS_PER_SEC;
         processes_read(h, &h->unit[i], i, lists);
     }

@@ -121,7 +121,7 @@ static void read_one(struct meter *one, uint64_t now_ns)
         lack(one, code == -EACCES || code == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN);
         return;
     }
-    if (one->range_uj && now > one->range_uj) { /* seen of zones that are switched off */
+    if (one->range_uj && now > one->range_uj) { /* as seen with zones that are switched off */
         one->is_bad = true;
         lack(one, BARO_ABSENT_UNKNOWN);
         return;
@@ -132,7 +132,7 @@ static void read_one(struct meter *one, uint64_t now_ns)
         growth = one->range_uj - one->before_uj + now;
         one->out.value[ENERGY_wraps]++;
     }
-    /* After a pause in which it can have wrapped more than once, how much it was is not known. */
+    /* After a pause in which it can have wrapped more than once, the growth is not known. */
     if (one->is_known && one->range_uj && (now_ns - one->read_ns) / 1000 * WATTS_MOST > one->range_uj)
         growth = 0;
     one->is_known = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver has PIDs of the outermost namespace. There they are ours. Elsewhere they mean nothing, unless the host's
- * /proc can be seen (BARO_HOST_PROC): a line NSpid has a process's numbers in all namespaces that it is in, and which
- * of them is ours the start time says.
+ * The driver uses PIDs of the outermost PID namespace. If that is our namespace, they are ours. In any other namespace
+ * they mean nothing, unless the host's /proc is visible (BARO_HOST_PROC): its lines NSpid have a process's numbers in
+ * all its namespaces, and the start time tells which of them is in ours.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -25,7 +25,7 @@ static struct gpu_process *find(struct gpu_reading *r, uint32_t device, int32_t 
     return NULL;
 }
 
-/* One that a reading before had goes on with its counters. */
+/* A process that the reading before had keeps its counters. */
 static struct gpu_process *add(struct helper *h, uint32_t device, int32_t host_pid)
 {
     struct gpu_reading *r = h->out;
@@ -57,7 +57,7 @@ static void take(struct gpu_process *p, uint64_t bytes)
 
 typedef int list_call(nvml_device d, unsigned *n, void *at);
 
-/* Returns whether there is such a list. */
+/* Returns whether the driver has such a list. */
 static bool read_list(struct helper *h, struct unit *u, uint32_t device, enum nvml_function f, list_call *call,
                       bool *seen)
 {
@@ -102,11 +102,11 @@ static bool read_list(struct helper *h, struct unit *u, uint32_t device, enum nv
 static void put_sums(struct unit *u, const int *metric, size_t n, int why)
 {
     for (size_t i = 0; i < n; i++)
-        u->out.absent[metric[i]] = (uint8_t)why; /* the recorder knows whose they are */
+        u->out.absent[metric[i]] = (uint8_t)why; /* the recorder knows their processes */
 }
 
-/* What a process used since the last stamp, as a share of the time since then. The driver reports rubbish as well:
- * shares above 100 and processes that are not there. */
+/* Adds what a process used since the last stamp, as a share of the time since then. The driver also reports garbage:
+ * shares above 100, and processes that do not exist. */
 static void read_use(struct helper *h, struct unit *u, uint32_t device)
 {
     static struct nvml_process_use at[ENTRIES_MOST];
@@ -127,7 +127,7 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
             at[i].stamp_us <= u->process_stamp_us)
             continue;
         newest = at[i].stamp_us > newest ? at[i].stamp_us : newest;
-        if (!u->has_process_stamp) /* all that the driver remembers, of before the recording */
+        if (!u->has_process_stamp) /* all that the driver remembers is of the time before the recording */
             continue;
         p->value[GPU_PROCESS_busy] += since / 100 * at[i].sm;
         p->value[GPU_PROCESS_memory_busy] += since / 100 * at[i].memory;
@@ -141,7 +141,7 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
     u->process_read_ns = now;
 }
 
-/* Totals of a process that has ended, where an administrator has switched accounting on. */
+/* Totals of a process that has ended, if an administrator has switched accounting on. */
 static void read_accounting(struct helper *h, struct unit *u, struct gpu_process *p)
 {
     struct nvml_accounting a = {0};
@@ -154,7 +154,7 @@ static void read_accounting(struct helper *h, struct unit *u, struct gpu_process
         put(p, GPU_PROCESS_accounted_busy, a.gpu * 10000ull);
 }
 
-/* Those that the lists have no more stay for one reading, with 0 bytes. */
+/* Processes that the lists no longer have stay for one reading, with 0 bytes. */
 static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bool *seen, bool accounts)
 {
     struct gpu_reading *r = h->out;

@@ -28,10 +28,10 @@ struct exporting {
     const char *path;
     int kind; /* of the rows */
     struct columns columns;
-    struct dialect *dialect;        /* NULL: rows of our own */
+    struct dialect *dialect;        /* NULL: barograph's own rows */
     struct trace *trace;            /* NULL: rows */
     struct runlog *runlog;          /* the same */
-    struct baro_timeline *timeline; /* where a column is the phase */
+    struct baro_timeline *timeline; /* set if a column is the phase */
     struct baro_previous *memory;
     struct users users;
     struct row_names names;
@@ -39,16 +39,16 @@ struct exporting {
     struct buf attributes;
     struct output out;
     struct buf text;
-    uint64_t end_ns, shown_ns; /* of the tape; 0: no progress is shown; and when it was last */
+    uint64_t end_ns, shown_ns; /* time of the tape's end, 0: no progress is shown; and when it was shown last */
     bool progressed;           /* progress was written */
-    bool any_read;             /* rows of entities were written, the last ones as they were at read_ns */
+    bool any_read;             /* rows of entities were written, the last ones read at read_ns */
     uint64_t read_ns;
-    uint64_t known_ns; /* the timeline has what was on the tape up to then */
-    uint64_t damage;   /* bytes that another cursor stepped over */
+    uint64_t known_ns; /* the timeline has all that was on the tape up to then */
+    uint64_t damage;   /* damaged bytes that another cursor skipped */
     struct baro_error err;
 };
 
-/* ---- progress, shown at the terminal while rows go elsewhere ---- */
+/* ---- progress, shown on the terminal while rows go elsewhere ---- */
 
 static void progress_begin(struct exporting *x)
 {
@@ -80,7 +80,7 @@ static void progress_end(const struct exporting *x)
         fd_write_all(STDERR_FILENO, clear, sizeof(clear) - 1, NULL);
 }
 
-/* Replacing the tape by what is read from it would lose the tape. */
+/* Refuses to write to the tape that is read: its data would be lost. */
 static bool onto_itself(const struct exporting *x)
 {
     struct stat tape, output;
@@ -101,12 +101,12 @@ static int choose(struct exporting *x)
     return cli_failf(x->cli, "--columns: %s; `baro help export` lists them", x->err.text);
 }
 
-/* The rows that --entity names. */
+/* Finds the rows that --entity names. */
 static int choose_kind(struct exporting *x)
 {
     const char *name = x->settings->entity, *names[64];
     struct buf list = {0};
-    /* Kinds can be declared at any time: those of a tape that grows are the ones that it has by now. */
+    /* Kinds can be declared at any time: a growing tape has those declared by now. */
     if (name && baro_tape_read_kinds(x->tape, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
     x->kind = name ? row_kind_find(name, x->tape) : BARO_KIND_PROCESS;
@@ -140,7 +140,7 @@ static int choose_dialect(struct exporting *x)
     return 0;
 }
 
-/* A format that has no rows and columns. */
+/* A format without rows and columns. */
 static int choose_whole(struct exporting *x)
 {
     const struct settings *s = x->settings;
@@ -176,7 +176,7 @@ static int put(struct exporting *x, struct row *row)
     return flush(x, CHUNK);
 }
 
-/* When all rows of a sample are written. */
+/* Call it when all rows of a sample are written. */
 static int keep(struct exporting *x, const struct row *row)
 {
     if (!x->columns.derived || baro_previous_keep(x->memory, row->sample, row->kind) == 0)
@@ -211,7 +211,7 @@ static int put_entities(struct exporting *x, struct row *row)
     return status ? status : keep(x, row);
 }
 
-/* While a tape grows: what is known when the row is written. */
+/* On a growing tape: what is known when the row is written. */
 static void keep_timeline(struct exporting *x, const struct baro_record *record)
 {
     if (!x->timeline || record->t_ns <= x->known_ns || record->kind != BARO_RECORD_EVENT)
@@ -266,7 +266,7 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     return status ? status : keep(x, &row);
 }
 
-/* Arrays, made by a cursor of their own. */
+/* Formats of arrays, which use a cursor of their own. */
 static int arrow_rows(struct exporting *x)
 {
     struct export_arrow rows = {x->tape, x->kind, x->settings->columns, users_name, &x->users, 0};
@@ -297,7 +297,7 @@ static int rows(struct exporting *x)
     }
 }
 
-/* What lives at the end is known from the last sample. */
+/* The last sample says what lives at the end. */
 static int end_trace(struct exporting *x)
 {
     struct baro_record record;
@@ -314,7 +314,7 @@ static int end_whole(struct exporting *x)
         return end_trace(x);
     if (x->dialect)
         dialect_end(x->dialect, &x->text);
-    /* What is open in a recording that goes on may end yet. */
+    /* In a recording that goes on, open phases may end later. */
     bool all = baro_tape_state(x->tape) != BARO_TAPE_RUNNING;
     if (x->runlog && runlog_write(x->runlog, all, &x->text) < 0)
         return cli_failf(x->cli, "out of memory");
@@ -364,7 +364,7 @@ static int export(struct exporting *x)
     return 0;
 }
 
-/* Lists the kinds of the tape that was named, those included that it alone has. */
+/* Lists the kinds of the named tape, including those that only the tape has. */
 static int list(struct cli *cli, const char *name)
 {
     struct baro_tape *tape = NULL;

@@ -6,7 +6,7 @@
 #include "output/rows/table.h"
 #include "programs/common/tape_args.h"
 
-/* Kinds and metrics of the library, or of a tape, which may have more. */
+/* Kinds and metrics: of the library, or of a tape, which may have more. */
 static int kinds_of(const struct baro_tape *tape)
 {
     return tape ? baro_tape_kind_count(tape) : baro_kind_count();
@@ -36,7 +36,7 @@ static void ids_as_json(struct json *j, const char *key, int kind, const int *id
     json_end(j, ']');
 }
 
-/* With the members of a recorded metric, and what it is computed from. */
+/* Writes the members of a recorded metric, and what a derived one is computed from. */
 static void derived_as_json(struct json *j, const struct baro_derived *d)
 {
     const char *const members[][2] = {

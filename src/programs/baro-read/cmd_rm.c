@@ -35,7 +35,7 @@ static int list_all(struct paths *p, struct baro_error *err)
     return code;
 }
 
-/* All names are resolved before anything is removed: @2 is another run once @1 is gone. */
+/* Resolves all names before anything is removed: @2 is another run once @1 is gone. */
 static int list_named(struct paths *p, char **argv, struct baro_error *err)
 {
     int code = 0;
@@ -48,7 +48,7 @@ static int list_named(struct paths *p, char **argv, struct baro_error *err)
     return code;
 }
 
-/* With --all some may be gone by now: a recording that ends removes the oldest of the kept runs, too. */
+/* With --all some runs may be gone by now: a recording that ends also removes the oldest kept runs. */
 static int remove_all(const struct cli *cli, const struct settings *s, const struct paths *p)
 {
     int status = 0;

@@ -41,7 +41,7 @@ static int judge(struct judged *j, struct baro_tape *tape, struct baro_error *er
     return baro_verdicts_finish(j->verdicts, j->summary, err);
 }
 
-/* The phases, if there are any. */
+/* Returns the timeline; NULL: the tape has no phases. */
 static struct baro_timeline *phases_of(struct baro_tape *tape)
 {
     struct baro_timeline *t = NULL;

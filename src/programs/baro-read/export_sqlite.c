@@ -8,7 +8,7 @@
 
 #define PROGRAM "baro-sqlite"
 
-/* It stands beside this program. */
+/* The path of baro-sqlite, in the same folder as this program. */
 static bool find(char ret[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);

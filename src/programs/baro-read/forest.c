@@ -28,7 +28,7 @@ static void join(struct kin *kin, size_t n, const struct baro_sample *s, const s
     for (size_t i = 0; i < n; i++) {
         struct link key = {baro_row_ppid(baro_sample_row(s, BARO_KIND_PROCESS, i)), 0};
         const struct link *up = bsearch(&key, links, n, sizeof(*links), by_pid);
-        /* A tape may say anything: only one that stands before can be a parent, so there are no circles. */
+        /* A tape may contain anything: only an earlier process can be a parent, so there are no circles. */
         size_t parent = up && up->index < i ? up->index : NONE;
         kin[i].parent = parent;
         if (parent == NONE)

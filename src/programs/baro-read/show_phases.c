@@ -19,7 +19,7 @@ int show_phases_read(struct show_phases *p, const char *path, struct baro_error 
     struct baro_record record;
     int code = p->timeline ? 0 : open_phases(p, path, err);
     while (code >= 0 && (code = baro_tape_next(p->tape, &record, err)) > 0) {
-        if (record.kind != BARO_RECORD_SAMPLE) /* what was used in a phase is not shown */
+        if (record.kind != BARO_RECORD_SAMPLE) /* the use of resources in a phase is not shown */
             baro_timeline_add(p->timeline, &record);
     }
     return code < 0 ? code : baro_timeline_finish(p->timeline, err);

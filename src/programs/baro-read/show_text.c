@@ -46,8 +46,8 @@ static void cell_of_value(struct show *w, struct table *t, const struct baro_row
 
 #define ANY_ROOM 0u
 
-/* Without the folder of the program. room: columns; where it is too little for all of the line, what the command works
- * on is shown, and what stands before that is left out. */
+/* Writes a command line without the program's folder. room: columns; if it is too little for the line, the subject of
+ * the command is shown, and what comes before it is left out. */
 static void command_text(const struct show *w, const char *line, unsigned room, struct buf *b)
 {
     struct command_line c;
@@ -91,7 +91,7 @@ static bool has_tcp(const struct show *w, const struct baro_sample *s)
     return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_sent, &v) == BARO_PRESENT;
 }
 
-/* A line of the table: a process and what it is ordered by. */
+/* A line of the table: a process, and the value by which it is sorted. */
 struct line {
     size_t node;
     double cores;
@@ -99,7 +99,7 @@ struct line {
     int cores_absent;
 };
 
-/* Rates are asked once for each process: to be asked is to be remembered. */
+/* Asks for rates once per process, because asking also stores the value for the next rate. */
 static void fill_line(struct show *w, const struct baro_record *record, const struct forest *f, size_t i,
                       struct line *ret)
 {
@@ -270,8 +270,8 @@ static void say_tcp(const struct show *w, const struct baro_sample *s, struct bu
     buf_byte(b, '\n');
 }
 
-/* How many processes are shown: what was asked for, or what fits below the lines above the table, its titles and the
- * line of the rest. 0: all. */
+/* Returns how many processes are shown: as many as the user asked for, or as fit below the lines above the table, its
+ * titles and the line about the rest. 0: all. */
 static size_t most_of(const struct show *w, const struct buf *above)
 {
     unsigned lines = 2;
@@ -307,7 +307,7 @@ static void say_legend(const struct show *w, struct buf *b)
         wrap_lines(b, from, w->cli->width);
 }
 
-/* Returns how many there are. */
+/* Returns the number of processes. */
 static size_t fill_lines(struct show *w, const struct baro_record *record, const struct forest *f, struct line *ret)
 {
     size_t n = 0;
@@ -340,7 +340,7 @@ static void make_table(struct show *w, const struct baro_sample *s, const struct
         process_cells(w, ret, s, f, &lines[i], n == f->n, room);
 }
 
-/* How much room there is for commands is known when all other columns are. */
+/* Once all other columns are known, so is the room for commands. */
 static void print_table(struct show *w, const struct baro_sample *s, const struct forest *f, const struct line *lines,
                         size_t n, struct buf *b)
 {
@@ -356,7 +356,7 @@ static void print_table(struct show *w, const struct baro_sample *s, const struc
     table_done(&t);
 }
 
-/* The tree, or of too many processes the heaviest, or those of a task. */
+/* Prints the tree; of too many processes the heaviest; or the processes of a task. */
 static int print_processes(struct show *w, const struct baro_record *record, const struct forest *f, struct buf *b)
 {
     const struct baro_sample *s = record->u.sample;

@@ -37,7 +37,7 @@ static void put_value(struct buf *b, const struct baro_fact *fact, const struct 
         fmt_count(b, v->u64);
 }
 
-/* Which signs were used: flags of values. */
+/* Which marks were used: flags of values. */
 static unsigned put_fact(struct table *t, const struct baro_timeline *timeline, size_t i, const char *name)
 {
     struct buf cell = {0};

@@ -25,7 +25,7 @@ struct plotted {
     struct baro_tape *tape;
     struct baro_summary *summary;
     struct reader_path path;
-    uint64_t start_ns, end_ns; /* of the command, or of what is recorded */
+    uint64_t start_ns, end_ns; /* begin and end of the command, or of the recording */
     struct figures *figures;
 };
 
@@ -86,7 +86,7 @@ static int moment_of(const struct plot *p, const char *option, const char *text,
     return 0;
 }
 
-/* The same stretch of all tapes, counted from the start of each. */
+/* Uses the same stretch for all tapes, counted from the start of each. */
 static int stretch(const struct plot *p, uint64_t *ret_from, uint64_t *ret_to)
 {
     uint64_t longest = 1, earliest = UINT64_MAX;
@@ -105,7 +105,7 @@ static int stretch(const struct plot *p, uint64_t *ret_from, uint64_t *ret_to)
     return status;
 }
 
-/* what: the figure or metric; NULL: those that say most. */
+/* what: the figure or metric; NULL: the default figures. */
 static int make(struct plot *p, const char *what)
 {
     uint64_t from, to;
@@ -135,7 +135,7 @@ static int make(struct plot *p, const char *what)
 
 /* ---- several tapes in one chart ---- */
 
-/* What stands for a whole figure: the total of its stack, or its first curve. */
+/* The curve that represents a whole figure: the total of its stack, or its first curve. */
 static const struct chart_curve *main_curve(const struct chart *c)
 {
     for (size_t i = 0; i < c->n_curves; i++) {
@@ -252,7 +252,7 @@ static bool ends_with(const char *name, const char *ending)
     return n > k && strcmp(name + n - k, ending) == 0;
 }
 
-/* Where the plot goes says what it is. */
+/* The output decides the format. */
 static int choose(struct plot *p)
 {
     const struct settings *s = p->s;
@@ -303,14 +303,14 @@ static bool is_figure(const char *word)
     return figure_find(word) >= 0 || strncmp(word, "mark.", 5) == 0;
 }
 
-/* "@1" is a kept run, "rss@cc1" a metric. What is neither a file nor a figure is a metric of a kind that only the tape
- * has, or misspelt. */
+/* "@1" is a kept run, "rss@cc1" a metric. An operand that is neither a file nor a figure is a metric of a kind that
+ * only the tape has, or misspelt. */
 static bool is_tape(const char *word)
 {
     return !is_figure(word) && (*word == '@' || access(word, F_OK) == 0);
 }
 
-/* Puts the figure behind the tapes, where it is expected: `plot cpu TAPE` is understood as well. */
+/* Moves the figure after the tapes, where it is expected: `plot cpu TAPE` is understood as well. */
 static void put_figure_last(char **argv, size_t n)
 {
     char *first = argv[0];

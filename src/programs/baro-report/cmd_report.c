@@ -23,7 +23,7 @@ static bool ends_with(const char *name, const char *ending)
     return n > k && strcmp(name + n - k, ending) == 0;
 }
 
-/* By --format, else by the end of the name. NULL: neither says it. */
+/* Finds the format by --format, else by the file's ending. NULL: neither tells. */
 static const struct report_format *choose(const struct settings *s)
 {
     if (s->report_format >= 0)
@@ -51,7 +51,7 @@ static int to_output(void *context, const char *text, size_t len)
     return output_write(context, text, len, NULL);
 }
 
-/* What the report is made from: one tape, or several. */
+/* The source of the report: one tape, or several. */
 struct job {
     const struct cli *cli;
     const struct settings *s;
@@ -87,7 +87,7 @@ static int write_file(struct job *j, const struct report_format *format, const c
     return status;
 }
 
-/* DIR/, or a folder that is there. */
+/* Is it a folder: DIR/, or an existing one? */
 static bool is_folder(const struct settings *s)
 {
     struct stat st;
@@ -132,7 +132,7 @@ static int append(void *context, const char *text, size_t len)
     return fd_write_all(*(int *)context, text, len, NULL);
 }
 
-/* The Markdown behind what is in the job summary of GitHub Actions already. */
+/* Appends the Markdown to what is already in the job summary of GitHub Actions. */
 static int add_to_github(struct job *j)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -170,7 +170,7 @@ static int report_one(struct job *j, const char *operand)
     return status;
 }
 
-/* A report without one of the tapes is written, but it is no success. */
+/* If one of the tapes cannot be read, the report is written, but the command fails. */
 static int report_several(struct job *j, struct tape_list *list)
 {
     j->several.list = list;

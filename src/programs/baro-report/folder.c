@@ -76,14 +76,14 @@ static int picture(const struct folder *f, const struct chart *c, size_t number,
     return code;
 }
 
-/* Figures that have something to show, those of the report first. */
+/* Finds figures with something to show, first those of the report. */
 static int pictures(const struct folder *f, const struct figures *figures, struct folder_page *page)
 {
     int code = 0;
     for (size_t i = 0; i < figures_count(figures) && code >= 0; i++) {
         const struct chart *c = figures_chart(figures, i);
         const struct figure_info *info = figure_get((size_t)figure_find(c->id));
-        /* The six plots are always there, as those who look for them expect. */
+        /* The six plots always exist, because their users expect them. */
         if (info->set != FIGURE_SEED && (c->absent || chart_top(c) <= 0))
             continue;
         if (page->n < FOLDER_PICTURES)
@@ -92,7 +92,7 @@ static int pictures(const struct folder *f, const struct figures *figures, struc
     return code;
 }
 
-/* The report as Markdown, and the figures behind it. */
+/* Writes the report as Markdown, and the figures after it. */
 static int fill(const struct document *d, void *context, struct buf *text, struct baro_error *err)
 {
     const struct folder *f = context;
@@ -112,7 +112,7 @@ static int fill(const struct document *d, void *context, struct buf *text, struc
 
 /* ---- the folder ---- */
 
-/* What is in the temporary folder goes: to the folder, or nowhere (to NULL). */
+/* Moves the files of the temporary folder to the folder, or removes them (to NULL). */
 static int move_files(const struct folder *f, const char *to)
 {
     DIR *dir = fdopendir(dup(f->fd));
@@ -188,7 +188,7 @@ static int begin_at(struct folder *f, const char *path)
     return code < 0 ? code : begin(f);
 }
 
-/* code: of what was done so far. */
+/* code: the result of the work so far. */
 static int finish(struct folder *f, int code, struct buf *text)
 {
     if (code >= 0)
@@ -196,7 +196,7 @@ static int finish(struct folder *f, int code, struct buf *text)
     if (code >= 0)
         code = commit(f);
     if (f->fd >= 0) {
-        /* If it has its name now, it is not found under this one any more. */
+        /* After a commit nothing has the temporary name any more. */
         struct stat st;
         if (stat(f->temporary, &st) == 0)
             move_files(f, NULL);

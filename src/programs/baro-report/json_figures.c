@@ -116,7 +116,7 @@ int document_json_figures(const struct document *d, struct json *j, struct baro_
     if (r > 0)
         r = figures_of_tape(d->in->tape, &options, &figures, err);
     else if (r == 0)
-        r = 1; /* without a sample there is nothing to draw */
+        r = 1; /* without a sample nothing can be drawn */
     for (size_t i = 0; r == 0 && i < figures_count(figures); i++)
         put_chart(j, figures_chart(figures, i));
     if (r == 0)

@@ -26,10 +26,10 @@ struct page {
     const struct baro_summary *s;
     struct report_style style;
     struct buf *out;
-    char label[32]; /* of the row that is being written */
-    bool in_notes;  /* notes are being written, not the other lines */
+    char label[32]; /* label of the row that is being written */
+    bool in_notes;  /* notes are being written instead of other lines */
     bool any;
-    bool is_cut; /* the heading has not all of the title */
+    bool is_cut; /* the heading has a truncated title */
 };
 
 static void put_escaped(struct page *p, const struct buf *b)
@@ -83,7 +83,7 @@ static void head(struct page *p)
 
 /* ---- verdicts ---- */
 
-/* Folded away: what the verdicts rest on. */
+/* Writes, folded away, the evidence of the verdicts. */
 static void evidence(struct page *p, size_t n)
 {
     buf_str(p->out, "<details><summary>What this rests on</summary>\n\n| rule | figure | value |\n|---|---|--:|\n");

@@ -12,7 +12,7 @@ static bool is_word(unsigned char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-/* The longest run of backticks. */
+/* Returns the length of the longest run of backticks. */
 static size_t longest_fence(const char *at, size_t len)
 {
     size_t run = 0, longest = 0;
@@ -74,7 +74,7 @@ static bool begins_link(const char *at, size_t len, size_t i)
     return next == '.' && i >= 2 && (at[i] | 0x20) == 'w' && (at[i - 1] | 0x20) == 'w' && (at[i - 2] | 0x20) == 'w';
 }
 
-/* At its beginning text could be a heading, a quotation or an item of a list. */
+/* At the beginning of a line, text could be a heading, a quotation or an item of a list. */
 static bool begins_block(const char *at, size_t i, size_t len)
 {
     if (strchr("#+-=>", at[i]))

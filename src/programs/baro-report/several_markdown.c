@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several tapes as Markdown: a table with a row for each, what they used together, and the sections of all. */
+/* Several tapes as Markdown: a table with a row for each, what they used together, and a section for each. */
 #include <errno.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ static void sum(struct buf *b, const struct several_sum *s, void (*format)(struc
     report_marked(b, v, format);
 }
 
-/* Peaks are of different times, so they are not added. */
+/* Peaks were at different times, so they are not added. */
 static void together(struct buf *b, const struct several *s)
 {
     size_t unread = s->list->n - s->read;

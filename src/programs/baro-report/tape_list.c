@@ -43,7 +43,7 @@ static int add(struct tape_list *l, const char *path, struct baro_error *err)
     return 0;
 }
 
-/* 000001.baro, ...: a part of a tape. */
+/* Is it a segment of a tape: 000001.baro, ...? */
 static bool is_segment(const char *name)
 {
     size_t digits = strspn(name, "0123456789");
@@ -74,7 +74,8 @@ static int add_unread(struct tape_list *l, const char *path, const struct baro_e
     return code;
 }
 
-/* A folder with segments alone is a tape. What can't be listed will not open either, which says why. */
+/* A folder with only segments is a tape. A folder that cannot be listed will fail to open, with a message that says
+ * why. */
 static int add_folder(struct tape_list *l, char *path, struct baro_error *err)
 {
     struct baro_error reason = BARO_ERROR_INIT;
@@ -111,7 +112,7 @@ static int add_operand(struct tape_list *l, const char *operand, struct baro_err
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(l, path, err) : add(l, path, err);
 }
 
-/* Names that tell the tapes from each other: log/a/job.baro and log/b/job.baro are a/job.baro and b/job.baro. */
+/* Makes names that tell the tapes from each other: log/a/job.baro and log/b/job.baro are a/job.baro and b/job.baro. */
 static void name_them(struct tape_list *l)
 {
     const char *first = l->n ? l->at[0].path : "";

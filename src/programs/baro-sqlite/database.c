@@ -15,7 +15,7 @@
 struct database {
     sqlite3 *db;
     sqlite3_stmt *meaning; /* adds a row to the table baro_columns */
-    char time[40];         /* the text of the time that the row before had */
+    char time[40];         /* text of the time of the row before */
     size_t time_len;
     int64_t time_ns;
 };
@@ -35,7 +35,7 @@ static int run(const struct database *d, const char *sql, struct baro_error *err
     return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(d, err);
 }
 
-/* The file is new, and is thrown away if this program does not come to its end: no journal is needed. */
+/* The file is new, and is discarded unless this program comes to its end: it needs no journal. */
 int database_open(struct database **ret, const char *path, struct baro_error *err)
 {
     struct database *d = calloc(1, sizeof(*d));
@@ -126,9 +126,9 @@ static int prepare_insert(const struct database *d, const char *name, int64_t n,
     return r;
 }
 
-/* ---- what columns mean ---- */
+/* ---- what the columns mean ---- */
 
-/* Binds the value of a key of a field's metadata, if it is there. */
+/* Binds the value of a key of a field's metadata, if the key exists. */
 static void bind_metadata(sqlite3_stmt *s, int at, const char *metadata, const char *key)
 {
     int32_t n, len, value_len;
@@ -169,7 +169,7 @@ static bool has_bit(const void *bits, int64_t i)
     return ((const uint8_t *)bits)[i / 8] >> i % 8 & 1;
 }
 
-/* As CSV has it, and as SQLite's own functions for times take it. Rows of a sample have the same time. */
+/* Writes a time as in CSV, a form that SQLite's own functions take. Rows of a sample have the same time. */
 static void bind_time(struct database *d, sqlite3_stmt *s, int at, int64_t ns)
 {
     if (!d->time_len || ns != d->time_ns) {
@@ -183,7 +183,7 @@ static void bind_time(struct database *d, sqlite3_stmt *s, int at, int64_t ns)
     sqlite3_bind_text(s, at, d->time, (int)d->time_len, SQLITE_TRANSIENT);
 }
 
-/* SQLite's integers have a sign: what is beyond them is written as text, digit for digit. */
+/* SQLite's integers are signed: larger ones are written as text, digit for digit. */
 static void bind_u64(sqlite3_stmt *s, int at, uint64_t v)
 {
     unsigned char text[BUF_U64_MOST];

@@ -22,7 +22,7 @@ struct check {
     const struct document *d;
     yaml_document_t *yaml;
     struct job *job;
-    struct task *task; /* that is being checked */
+    struct task *task; /* the task that is being checked */
 };
 
 static const yaml_node_t *node_of(const struct check *c, int index)
@@ -67,7 +67,7 @@ static int check_regex(const struct check *c, const yaml_node_t *at)
     return 0;
 }
 
-/* A relative path is one from the folder of the file. */
+/* Makes a path absolute: a relative one starts at the folder of the file. */
 static int make_absolute(const struct check *c, struct item *item)
 {
     char folder[PATH_MAX], *slash, *whole;
@@ -101,7 +101,7 @@ static int check_value(const struct check *c, struct item *item)
 
 /* ---- items: keys that take one value or a list ---- */
 
-/* A control group below another one: a process in it would be in both. */
+/* Is one control group below the other? A process in it would be in both. */
 static bool is_within(const char *path, const char *of)
 {
     size_t n = strlen(of);
@@ -334,8 +334,8 @@ static int take_tasks(const struct check *c, const yaml_node_t *value)
     return each_pair(c, value, "tasks", take_task);
 }
 
-/* A file without these keys may be any file, and root's log no place for what it says: only what is nearly one of them
- * is quoted. */
+/* A file without these keys may be any file, and its content must not get into root's log: only keys that are nearly
+ * right are quoted. */
 static int take_top_key(const struct check *c, const yaml_node_t *key, const yaml_node_t *value)
 {
     static const char *const keys[] = {"name", "tasks", NULL};

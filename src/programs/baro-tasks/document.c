@@ -60,7 +60,7 @@ static int parser_error(const struct document *d, const yaml_parser_t *p)
 {
     if (p->error == YAML_READER_ERROR)
         return decoding_error(d, p);
-    if (p->error == YAML_MEMORY_ERROR || p->error == YAML_NO_ERROR) /* it does not say so everywhere */
+    if (p->error == YAML_MEMORY_ERROR || p->error == YAML_NO_ERROR) /* not all its errors say so */
         return error_set(d->err, -ENOMEM, "can't read %s: out of memory", d->path);
     return error_set(d->err, BARO_E_SYNTAX, "%s:%zu:%zu: not YAML: %s%s%s; check the indentation and the quotes",
                      d->path, p->problem_mark.line + 1, p->problem_mark.column + 1, p->context ? p->context : "",

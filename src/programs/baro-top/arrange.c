@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which processes are shown, and in which order. */
+/* Decides which processes are shown, and in which order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,8 +92,8 @@ static int compare(const void *a, const void *b, void *context)
 }
 
 /*
- * Sorts what is nearly in order already, as the processes of a sample are: of each pair that is not, both are taken
- * out, sorted, and merged into the rest. Example: 1 2 9 3 4 becomes 1 2 4 and 9 3; sorted and merged 1 2 3 4 9.
+ * Sorts what is nearly sorted already, as the processes of a sample are. From each pair in the wrong order both are
+ * taken out, sorted, and merged into the rest. Example: 1 2 9 3 4 becomes 1 2 4 and 9 3; sorted and merged 1 2 3 4 9.
  */
 static void sort(size_t *at, size_t n, size_t *spare, struct comparison *c)
 {
@@ -117,7 +117,7 @@ static void sort(size_t *at, size_t n, size_t *spare, struct comparison *c)
     }
 }
 
-/* Orders siblings that are shown, and leaves out the others. Returns the first; MODEL_NONE: there is none. */
+/* Sorts the siblings that are shown, and leaves out the others. Returns the first; MODEL_NONE: there is none. */
 static size_t order_siblings(struct model *m, const struct wish *w, size_t first)
 {
     struct comparison c = {m, w};
@@ -134,7 +134,7 @@ static size_t order_siblings(struct model *m, const struct wish *w, size_t first
     return n ? m->order[0] : MODEL_NONE;
 }
 
-/* The tree in depth-first order, without what is folded. */
+/* The tree in depth-first order, without folded nodes. */
 static void descend(struct model *m, const struct wish *w, size_t root)
 {
     unsigned depth = 0;
@@ -157,7 +157,7 @@ static void descend(struct model *m, const struct wish *w, size_t root)
     }
 }
 
-/* After a folded list of siblings was ordered, nodes that are not shown would be lost: the lists are made anew. */
+/* Sorting a folded list of siblings would lose the nodes that are not shown, so the lists are built anew. */
 static void relink(struct model *m)
 {
     for (size_t k = 0; k < m->n; k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the job spent its CPU time on, by command. Most processes of a compile live shorter than the time between two
- * reads the tree: here they are all, because what a process had used when it ended is on the tape.
+ * The job's CPU time by command. Most processes of a compile are too short for the samples; their exit records, which
+ * this counts, are on the tape.
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ enum {
 
 static const struct {
     const char *title;
-    int width, least; /* least: how wide the box has to be */
+    int width, least; /* least: the minimal width of the box */
 } columns[COMMANDS_COLUMNS] = {
     {"CORES", 6, 30}, {"LIVE", 6, 58},     {"CPU", 11, 0},  {"SHARE", 5, 64},
     {"ALL", 8, 0},    {"PEAK RSS", 8, 48}, {"READ", 8, 80}, {"WRITTEN", 8, 90},
@@ -56,7 +56,7 @@ static struct baro_value value_of(const struct view *v, int fact, size_t row)
     return ret;
 }
 
-/* A value by its unit, marked if it is a lower bound or an estimate. */
+/* Writes a value by its unit, marked if it is a lower bound or an estimate. */
 static void put(struct buf *b, const struct view *v, struct baro_value value,
                 void (*format)(struct buf *b, uint64_t value))
 {

@@ -7,7 +7,7 @@
 
 #define LINE_MOST 8192 /* bytes of a command line that are shown */
 
-/* Rows are counted from the first, and drawn from details_top on. */
+/* Rows are counted from the first one, and drawn from details_top on. */
 struct sheet {
     struct view *v;
     struct box box;
@@ -26,14 +26,14 @@ static void text_line(struct sheet *s, enum style style, struct buf *b)
     s->row++;
 }
 
-/* Text over as many rows as it takes. */
+/* Writes text over as many rows as it takes. */
 static void wrapped(struct sheet *s, const char *text)
 {
     struct grid *g = s->v->grid;
     size_t len = strnlen(text, LINE_MOST);
     int width = s->box.end - s->box.column;
     while (len) {
-        size_t n = len < (size_t)width ? len : (size_t)width; /* a byte takes a column at least, but for UTF-8 */
+        size_t n = len < (size_t)width ? len : (size_t)width; /* a byte takes at least one column, except in UTF-8 */
         while (n > 1 && (grid_columns_of(g, text, n) > width || (n < len && ((unsigned char)text[n] & 0xc0) == 0x80)))
             n--;
         grid_bytes(g, row_of(s), s->box.column, s->box.end, STYLE_PLAIN, text, n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases, marks and what happened, the newest first. */
+/* Phases, marks and events, the newest first. */
 #include "base/fmt.h"
 #include "programs/baro-top/view.h"
 

@@ -44,7 +44,7 @@ static struct grid_cell *cell_of(struct grid *g, int row, int column)
     return &g->at[(size_t)row * (size_t)g->columns + (size_t)column];
 }
 
-/* Writes one character of so many columns; a wide one that is half overwritten becomes a blank. */
+/* Writes one character that takes this many columns; a wide one that is half overwritten becomes a blank. */
 static void put(struct grid *g, int row, int column, int width, uint32_t point, enum style style)
 {
     if (row < 0 || row >= g->rows || column < 0 || column + width > g->columns)
@@ -79,7 +79,8 @@ static int width_of(uint32_t point)
     return width < 0 ? 1 : width > 2 ? 2 : width;
 }
 
-/* How one character, or one byte that is none, is written: at most 16 ASCII characters, or one of any width. */
+/* Decodes one character, or one invalid byte, as it is written: at most 16 ASCII characters, or one character of any
+ * width. */
 struct glyph {
     char ascii[16];
     int columns;    /* of it all */
@@ -197,7 +198,7 @@ static const char *code_of(enum style style)
     return codes[style];
 }
 
-/* Returns the cells of a row without the blanks at its end. */
+/* Returns the number of cells of a row without the blanks at its end. */
 static int used(const struct grid *g, int row, bool color)
 {
     int n = g->columns;

@@ -16,23 +16,23 @@
 #include "programs/baro-top/terminal.h"
 #include "programs/baro-top/top.h"
 
-#define SLICE_NS (30 * NS_PER_MS) /* of reading, between two checks for keys */
-#define CHECK_NS NS_PER_SEC       /* between two checks whether the recorder still runs: a killed one writes nothing */
-#define STOP_NS (300 * NS_PER_MS) /* beside a job: so long after ^Z the shell has taken the terminal, or never will */
+#define SLICE_NS (30 * NS_PER_MS) /* time of reading between two checks for keys */
+#define CHECK_NS NS_PER_SEC       /* time between two checks whether the recorder still runs: it may have been killed */
+#define STOP_NS (300 * NS_PER_MS) /* beside a job: by then after ^Z the shell has taken the terminal, or never will */
 
 struct loop {
     struct top *top;
     struct terminal terminal;
     int in_fd, signal_fd;
     int beside_fd;     /* beside a job: the wrapper's socket; -1: on our own */
-    uint64_t asked_ns; /* beside a job: when ^Z asked for a stop; 0: it did not, or that was answered */
+    uint64_t asked_ns; /* beside a job: when ^Z asked for a stop; 0: no such request, or it was answered */
     uint64_t read_ns;  /* when the tape was read last */
     bool is_written;   /* the tape has more */
-    bool is_behind;    /* not all of it was read yet */
-    bool is_changed;   /* what is shown is not what is drawn */
+    bool is_behind;    /* it was not read to its end yet */
+    bool is_changed;   /* the terminal does not show the present state */
     bool is_over;
     bool is_job_over; /* beside a job */
-    int signal;       /* that ends the program; 0: none */
+    int signal;       /* the signal that ends the program; 0: none */
 };
 
 static const int taken_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGCONT, SIGWINCH};
@@ -48,7 +48,7 @@ static int take_signals(struct loop *l)
     return l->signal_fd < 0 ? -errno : 0;
 }
 
-/* By the default of a signal, which is not blocked for so long. */
+/* Takes the default action of a signal, by unblocking it for a moment. */
 static void let_signal(int signal)
 {
     const struct sigaction by_default = {.sa_handler = SIG_DFL};
@@ -61,8 +61,8 @@ static void let_signal(int signal)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Beside a job ^C and ^Z are meant for the job. Where it stops, the shell takes the terminal; we do not stop, as a job
- * that ignores ^Z goes on, and no shell would continue us. */
+/* Beside a job ^C and ^Z are meant for the job. If the job stops, the shell takes the terminal. This program does not
+ * stop: a job that ignores ^Z goes on, and no shell would continue the view. */
 static bool on_signal_of_job(struct loop *l, int signal)
 {
     if (l->beside_fd < 0)
@@ -177,7 +177,7 @@ static int read_tape(struct loop *l)
     return first && !l->is_behind ? top_move(t) : top_refresh(t);
 }
 
-/* Is it worth reading? Not more often than a person can see, and not at all once the tape has no writer. */
+/* Is it time to read the tape? Not more often than a person can see, and not at all once the tape has no writer. */
 static int follow(struct loop *l)
 {
     struct top *t = l->top;
@@ -196,7 +196,7 @@ static int follow(struct loop *l)
     return code;
 }
 
-/* Beside a job: is the terminal ours now? Gives it back and takes it again. */
+/* Beside a job: checks whether the terminal is ours now; restores it, or takes it again. */
 static bool has_terminal(struct loop *l)
 {
     if (l->beside_fd < 0)

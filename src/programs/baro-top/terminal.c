@@ -21,7 +21,7 @@ bool terminal_is_built(void)
 
 /* ---- colours ---- */
 
-/* Of 256 colours, of 8, and without any. -1: the terminal's own. */
+/* A colour in a palette of 256 colours, of 8, and for none. -1: the terminal's own. */
 static const struct look {
     short fore256, back256, fore8, back8;
     attr_t with, without;

@@ -31,7 +31,7 @@ static void note(const struct phase *p, int code)
         cli_note(p->cli, "%s is no phase: %s", p->name, mark_line_why(code));
 }
 
-/* This process and the time tell it from others of its name. */
+/* This process and the time tell the phase from others of its name. */
 static void put_id(struct buf *line, const struct phase *p)
 {
     struct buf id = {0};

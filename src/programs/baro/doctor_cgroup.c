@@ -137,8 +137,8 @@ static bool word_in(const struct cgroup_location *p, const char *file, const cha
     return span_has_word(own_read(dir, file, text, sizeof(text)), word);
 }
 
-/* Which memory values a group below this one would have. Only this process is taken into account: doctor's caller is
- * another one in the group. */
+/* Lists which memory values a group below this one would have. Only this process is considered: doctor's caller is
+ * another process in the group. */
 static const char *memory_of_own(const struct cgroup_hierarchies *all, const struct cgroup_location *p)
 {
     const struct cgroup_location *memory = cgroup_location_of(all, CGROUP_AT_MEMORY);
@@ -219,7 +219,7 @@ void doctor_cgroup(struct findings *f)
         hierarchies(f, p);
         controllers(f, p);
         pressure(f, p);
-        if (p->n) /* nothing is known of groups that are not visible */
+        if (p->n) /* groups that are not visible are not known */
             limits(f, p, root);
         delegated(f, p);
     }

@@ -11,8 +11,8 @@
 #include "programs/common/cli.h"
 #include "recorder/wrapper/filter.h"
 
-/* A command under a filter that kills must not be killed for what we call (recorder/wrapper/filter.h): before all else.
- */
+/* Call this first: a command under a filter that kills must not be killed for system calls of ours
+ * (recorder/wrapper/filter.h). */
 static struct filter filter_of(int argc, char **argv)
 {
     struct filter f = {0};
@@ -28,7 +28,7 @@ static int print(const struct cli *cli, struct buf *b)
     return status;
 }
 
-/* Words that are not a command of this program. */
+/* Handles words that are not a command of this program. */
 static int other_program(struct cli *cli, char **argv)
 {
     int status;
@@ -43,7 +43,7 @@ static int begin(int argc, char **argv, const struct filter *filter)
     struct cli cli = {.filter = filter, .mute = filter->mute, .no_terminal = filter->forbidden};
     struct settings settings;
     struct buf b = {0};
-    /* What is closed of 0, 1 and 2 must not become one of our files. */
+    /* Those of 0, 1 and 2 that are closed must not become files of ours. */
     if (!filter->forbidden && !filter->process_errno)
         fd_hold_standard();
     cli_init(&cli);
@@ -95,8 +95,8 @@ static void on_own_stack(int signal)
     exit(begin(e->argc, e->argv, e->filter));
 }
 
-/* A handler runs where sigaltstack(2) says, and this one never returns: the only way in C to another stack in the
- * same process. The limit stays as it is, for the command. Returns if it can't be done. */
+/* A handler runs on the stack of sigaltstack(2), and this one never returns: the only way in C to another stack in the
+ * same process. The stack limit stays as it is for the command. Returns if this fails. */
 static void move_to_own_stack(int argc, char **argv, const struct filter *filter)
 {
     struct entry e = {.argc = argc, .argv = argv, .filter = filter};

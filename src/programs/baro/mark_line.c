@@ -12,7 +12,7 @@
 #include "base/json_scan.h"
 #include "recorder/marks/marks_file.h"
 
-/* JSON's own escapes, and nothing else: the recorder gets the bytes that were given. */
+/* Escapes only what JSON requires; the recorder gets the bytes as they were given. */
 static void put_text(struct buf *b, const char *text, size_t len)
 {
     buf_byte(b, '"');
@@ -51,7 +51,7 @@ void mark_line_text(struct buf *b, const char *key, const char *text)
     put_text(b, text, strlen(text));
 }
 
-/* As JSON has them: 007 is text. */
+/* Is it a number in JSON? 007 is text. */
 static bool is_number(const char *text)
 {
     struct span s = span_str(text);
@@ -74,7 +74,7 @@ bool mark_line_attribute(struct buf *b, const char *word)
     return true;
 }
 
-/* Only a file that a recorder reads is written to, whatever the variable says. A device is not even opened, as that may
+/* Writes only to a file that a recorder reads, whatever the variable says. Devices are not even opened, as opening may
  * have an effect. */
 static int open_events(const char *path)
 {

@@ -53,7 +53,7 @@ int take_overhead(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-/* Names of metrics for a suggestion. */
+/* Names of metrics, for suggestions. */
 static const char *near_metric(const char *text)
 {
     const char *names[2 * PROCESS_MAX + 1];
@@ -118,7 +118,7 @@ static int take_group(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-/* Names that rows of a tape have already, and `all`. */
+/* Is it a name that rows of every tape use already, or `all`, or another program's? */
 static bool is_taken(const struct record_settings *s, const char *name)
 {
     for (int i = 0; i < s->n_programs; i++) {

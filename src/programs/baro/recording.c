@@ -24,10 +24,10 @@
 #include "programs/baro/programs.h"
 #include "recorder/wrapper/link.h"
 
-#define PRUNE_AFTER (50 * NS_PER_MS) /* never in the way of a short command: after it then */
+#define PRUNE_AFTER (50 * NS_PER_MS) /* short commands do not wait for this: it is done after them */
 
-/* The recorder holds nothing of the job's: what it has to say goes through the wrapper. Out of memory is said as well.
- */
+/* The recorder has no terminal or output of the job: its messages go through the wrapper. This also reports when memory
+ * runs out. */
 static void put(const struct recording *r, const struct buf *text, bool now)
 {
     static const char none[] = "baro: out of memory\n";
@@ -93,7 +93,7 @@ static int absolute(const char *path, struct buf *ret, struct baro_error *err)
     return 0;
 }
 
-/* Where nothing can be kept the job is recorded all the same: the summary at the end needs no file. */
+/* If nothing can be kept, the job is recorded all the same: the summary at the end needs no file. */
 static int without_file(struct recording *r, const struct baro_error *why, struct baro_error *err)
 {
     buf_clear(&r->path);
@@ -114,7 +114,7 @@ static bool in_segments(const struct record_settings *s)
     return s->keep_ns || s->keep_bytes;
 }
 
-/* The folder stands in r->file in the place of a file. Takes dir_fd. */
+/* Splits the path: r->file becomes the folder. Takes dir_fd. */
 static int create_segments(struct recording *r, int dir_fd, const char *name, bool force, struct baro_error *err)
 {
     const struct segments_keep keep = {r->settings->keep_ns, r->settings->keep_bytes};
@@ -161,7 +161,7 @@ static int open_kept(struct recording *r, const char *command, struct baro_error
     return 0;
 }
 
-/* That of a kept run, whatever the tape's is. */
+/* Returns the name under which a run is announced: as that of a kept run, whatever the tape is called. */
 static char *announced_name(const char *command)
 {
     struct buf path = {0};
@@ -194,7 +194,7 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
     return r->tape_fd < 0 ? r->tape_fd : 0;
 }
 
-/* ---- what is seen as it is written ---- */
+/* ---- what follows the tape as it is written ---- */
 
 static void on_header(void *context, const struct baro_header *h)
 {
@@ -209,7 +209,8 @@ static void on_begun(void *context)
     r->begun = true;
 }
 
-/* With the first sample: until then the command may turn out not to exist, and what was there before stays. */
+/* Gives the tape its name with the first sample: until then the command may turn out not to exist, and an existing file
+ * stays. */
 static void publish(struct recording *r)
 {
     struct baro_error line = BARO_ERROR_INIT;
@@ -236,7 +237,7 @@ static void remove_tape(struct recording *r)
         segments_remove(r->file.dir_fd, r->file.name, true);
 }
 
-/* The folder is the same, the name may be another. */
+/* The folder is the same; its name may have changed. */
 static void take_name(struct recording *r)
 {
     const char *path = (const char *)r->path.at, *slash = strrchr(path, '/');
@@ -245,8 +246,8 @@ static void take_name(struct recording *r)
     buf_byte(&r->path, 0);
 }
 
-/* `baro rm --yes` takes all rights from what it removes: that is not to come back. A folder of segments does not come
- * back either: most of it may be gone. */
+/* `baro rm` clears the mode first: a tape with mode 0 was removed on purpose and is not re-created. Neither is a folder
+ * of segments: most of it may be gone. */
 static void look_for_tape(struct recording *r)
 {
     struct stat st;
@@ -343,7 +344,7 @@ static void put_text(struct recording *r, void make(struct recording *r, struct 
     buf_done(&text);
 }
 
-/* The wrapper waits for a second; once it is gone, the prompt is back and nothing more is to be printed. */
+/* The wrapper waits for a second; after that the shell's prompt is back, and nothing more may be printed. */
 static bool wrapper_waits(int link_fd)
 {
     struct pollfd p = {.fd = link_fd};
@@ -358,7 +359,7 @@ static void report_to_user(struct recording *r)
         put_text(r, end_text_summary);
 }
 
-/* A tape that has no name yet may still come to nothing. */
+/* A tape without a name yet may never get one. */
 static void on_summed_up(void *context)
 {
     struct recording *r = context;
@@ -373,7 +374,7 @@ static void on_finished(void *context, bool recorded)
 {
     struct recording *r = context;
     if (recorded && !r->begun)
-        remove_tape(r); /* a full disk, from the beginning: there is nothing in it */
+        remove_tape(r); /* the disk was full from the beginning: the tape is empty */
     else if (recorded)
         publish(r);
     if (!r->reported)
@@ -386,8 +387,8 @@ static void on_finished(void *context, bool recorded)
         link_done(r->link);
 }
 
-/* Where none can be made the last segment grows, and it is tried again each second. That the folder was removed is said
- * at the end. */
+/* If no segment can be made, the last one grows, and it is tried again each second. That the folder was removed is
+ * reported at the end. */
 static int on_next_segment(void *context, uint64_t t_ns, uint64_t bytes)
 {
     struct recording *r = context;

@@ -123,8 +123,8 @@ static int absolute(const char *text, int64_t start_realtime_ns, struct moment *
     return 0;
 }
 
-/* The first such time of day that is not before the start; where that lies after the end, the last one before the start
- * is no better, so it stands. */
+/* The first such time of day at or after the start. If that is after the end, the last one before the start would be no
+ * better, so it stays. */
 static int time_of_day(const char *text, int64_t start_realtime_ns, struct moment *ret, struct baro_error *err)
 {
     struct span s = span_str(text);
@@ -136,7 +136,7 @@ static int time_of_day(const char *text, int64_t start_realtime_ns, struct momen
         return wrong(text, err);
     t.tm_isdst = -1;
     ret->ns = since(mktime(&t), fraction, start_realtime_ns);
-    /* "12:30" of a run that began at 12:30:20 means that minute, not tomorrow's. */
+    /* "12:30" of a run that began at 12:30:20 means that minute, not the same time on the next day. */
     if (ret->ns < -60 * (int64_t)NS_PER_SEC)
         ret->ns += DAY_NS;
     return 0;

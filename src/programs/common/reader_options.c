@@ -7,7 +7,7 @@
 #include "programs/common/options.h"
 #include "programs/common/settings.h"
 
-/* "all" or so many; 0 stands for what fits. */
+/* "all" or a number; 0 stands for as many as fit. */
 static int take_count(void *at, const char *text, struct baro_error *err)
 {
     struct span s = span_str(text);
