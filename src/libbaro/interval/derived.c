@@ -154,8 +154,8 @@ int derive_find(int kind, const char *name, size_t len)
 
 /* Returns the growth of the sum of some counters. One of them may fall a little, as time waiting for I/O does; their
  * sum may not. */
-static enum baro_absent growth_of(const struct baro_row *before, const struct baro_row *now, const int *id, size_t n,
-                                  uint64_t *ret)
+static enum baro_absent summed_growth(const struct baro_row *before, const struct baro_row *now, const int *id,
+                                      size_t n, uint64_t *ret)
 {
     uint64_t sum_before = 0, sum_now = 0;
     for (size_t i = 0; i < n; i++) {
@@ -210,9 +210,9 @@ enum baro_absent baro_row_derived(const struct baro_row *before, const struct ba
     const struct baro_derived *d = baro_derived_get(baro_row_kind(now), derived);
     enum baro_absent absent = now && !d ? BARO_ABSENT_UNSUPPORTED : derive_between(before, now, &t0_ns, &t1_ns);
     if (absent == BARO_PRESENT)
-        absent = growth_of(before, now, d->from, d->n_from, &growth);
+        absent = summed_growth(before, now, d->from, d->n_from, &growth);
     if (absent == BARO_PRESENT && d->per)
-        absent = growth_of(before, now, d->per, d->n_per, &divisor);
+        absent = summed_growth(before, now, d->per, d->n_per, &divisor);
     if (absent != BARO_PRESENT)
         return absent;
     if (t1_ns <= t0_ns || (d->per && divisor == 0))

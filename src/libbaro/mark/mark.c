@@ -20,7 +20,7 @@ struct line {
     bool is_full;
 };
 
-static void put(struct line *l, const char *text, size_t len)
+static void put_bytes(struct line *l, const char *text, size_t len)
 {
     l->is_full = l->is_full || len > sizeof(l->at) - l->len;
     if (l->is_full)
@@ -31,24 +31,24 @@ static void put(struct line *l, const char *text, size_t len)
 
 static void put_str(struct line *l, const char *text)
 {
-    put(l, text, strlen(text));
+    put_bytes(l, text, strlen(text));
 }
 
 /* Escapes only what JSON requires; the recorder gets the bytes as they were given. */
-static void put_text(struct line *l, const char *text)
+static void put_json_text(struct line *l, const char *text)
 {
-    put(l, "\"", 1);
+    put_bytes(l, "\"", 1);
     for (; *text; text++) {
         char escape[8];
         unsigned char c = (unsigned char)*text;
         if (c < ' ')
-            put(l, escape, (size_t)snprintf(escape, sizeof(escape), "\\u%04x", c));
+            put_bytes(l, escape, (size_t)snprintf(escape, sizeof(escape), "\\u%04x", c));
         else if (c == '"' || c == '\\')
-            put(l, (char[]){'\\', (char)c}, 2);
+            put_bytes(l, (char[]){'\\', (char)c}, 2);
         else
-            put(l, text, 1);
+            put_bytes(l, text, 1);
     }
-    put(l, "\"", 1);
+    put_bytes(l, "\"", 1);
 }
 
 /* Writes what stands between the braces of the attributes. A record is one line, so tabs and ends of lines become
@@ -68,7 +68,7 @@ static int put_attributes(struct line *l, const char *attributes)
         return 0;
     put_str(l, ", ");
     for (; at < end; at++)
-        put(l, (unsigned char)*at < ' ' ? " " : at, 1);
+        put_bytes(l, (unsigned char)*at < ' ' ? " " : at, 1);
     return 0;
 }
 
@@ -93,7 +93,7 @@ static int open_events(void)
     return -ESRCH;
 }
 
-static int append(const char *edge, const char *name, const char *attributes)
+static int append_record(const char *edge, const char *name, const char *attributes)
 {
     struct line l = {.len = 0};
     struct timespec now;
@@ -105,10 +105,10 @@ static int append(const char *edge, const char *name, const char *attributes)
     if (fd < 0)
         return fd;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    put(&l, "{\"", 2);
+    put_bytes(&l, "{\"", 2);
     put_str(&l, edge);
-    put(&l, "\": ", 3);
-    put_text(&l, name);
+    put_bytes(&l, "\": ", 3);
+    put_json_text(&l, name);
     snprintf(number, sizeof(number), ", \"monotonic_ns\": %llu",
              (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec);
     put_str(&l, number);
@@ -128,15 +128,15 @@ static int append(const char *edge, const char *name, const char *attributes)
 
 int baro_mark(const char *name, const char *attributes)
 {
-    return append("mark", name, attributes);
+    return append_record("mark", name, attributes);
 }
 
 int baro_phase_begin(const char *name, const char *attributes)
 {
-    return append("begin", name, attributes);
+    return append_record("begin", name, attributes);
 }
 
 int baro_phase_end(const char *name, const char *attributes)
 {
-    return append("end", name, attributes);
+    return append_record("end", name, attributes);
 }

@@ -344,7 +344,7 @@ static uint64_t default_metrics(void)
     return wanted;
 }
 
-static int take_word(struct span word, uint64_t *wanted, struct baro_error *err)
+static int take_metric(struct span word, uint64_t *wanted, struct baro_error *err)
 {
     scan_blanks(&word);
     bool away = scan_char(&word, '-');
@@ -371,7 +371,7 @@ int metric_parse_list(const char *text, uint64_t *ret_wanted, struct baro_error 
     uint64_t wanted = *text == '-' ? default_metrics() : 0;
     while (true) {
         size_t n = strcspn(text, ",");
-        int code = take_word(span_of(text, n), &wanted, err);
+        int code = take_metric(span_of(text, n), &wanted, err);
         if (code < 0)
             return code;
         if (!text[n])

@@ -29,7 +29,7 @@ static struct values values_at(const struct baro_row *row)
     }
 }
 
-static enum baro_absent value_of(const struct values *v, int metric, uint64_t *ret)
+static enum baro_absent stored_value(const struct values *v, int metric, uint64_t *ret)
 {
     const uint64_t *value = v->value;
     const uint8_t *absent = v->absent;
@@ -61,7 +61,7 @@ int baro_row_kind(const struct baro_row *row)
 enum baro_absent baro_row_value(const struct baro_row *row, int metric, uint64_t *ret)
 {
     const struct values v = values_at(row);
-    return value_of(&v, metric, ret);
+    return stored_value(&v, metric, ret);
 }
 
 size_t baro_row_values(const struct baro_row *row, const int *metrics, size_t n, uint64_t *ret_value,
@@ -77,7 +77,7 @@ size_t baro_row_values(const struct baro_row *row, const int *metrics, size_t n,
             if (v.absent[metric] == BARO_PRESENT)
                 ret_value[i] = v.value[metric];
         } else {
-            ret_absent[i] = (uint8_t)value_of(&v, metric, &ret_value[i]);
+            ret_absent[i] = (uint8_t)stored_value(&v, metric, &ret_value[i]);
         }
         present += ret_absent[i] == BARO_PRESENT;
     }
@@ -124,7 +124,7 @@ const char *baro_row_name(const struct baro_row *row)
 
 /* ---- processes and exits ---- */
 
-static const struct baro_key *key_of(const struct baro_row *row)
+static const struct baro_key *process_key(const struct baro_row *row)
 {
     static const struct baro_key none;
     const struct baro_process *p = row_process(row);
@@ -142,12 +142,12 @@ static const struct baro_key *parent_of(const struct baro_row *row)
 
 int32_t baro_row_pid(const struct baro_row *row)
 {
-    return key_of(row)->pid;
+    return process_key(row)->pid;
 }
 
 uint64_t baro_row_start_ticks(const struct baro_row *row)
 {
-    return key_of(row)->start;
+    return process_key(row)->start;
 }
 
 int32_t baro_row_ppid(const struct baro_row *row)

@@ -65,7 +65,7 @@ void fact_exit(const struct baro_summary *s, int of, size_t row, struct baro_val
 /* ---- totals of the job ---- */
 
 /* For processes that ended, the recorder's own sum has only what their last sample showed. */
-static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
+static bool total_is_bound(const struct baro_summary *s, int metric, uint64_t v)
 {
     const char *source = summary_kernel_source(s);
     uint64_t flag;
@@ -99,7 +99,7 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
 bool fact_cpu_is_bound(const struct baro_summary *s)
 {
     uint64_t v;
-    return summary_job(s, JOB_cpu, &v) == BARO_PRESENT && is_bound(s, JOB_cpu, v);
+    return summary_job(s, JOB_cpu, &v) == BARO_PRESENT && total_is_bound(s, JOB_cpu, v);
 }
 
 /* Example: four threads used 1.41 s of CPU time and ended before the second sample: how long they waited is not known
@@ -120,7 +120,7 @@ void fact_job(const struct baro_summary *s, int of, size_t row, struct baro_valu
     if (of == JOB_run_delay && absent == BARO_PRESENT && !delay_was_read(s))
         absent = BARO_ABSENT_GONE;
     value_u64(ret, absent, v);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, of, v));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, total_is_bound(s, of, v));
 }
 
 /* See summary_job_split_is_estimate(). A value that may be too large is no lower bound, even if something is missing

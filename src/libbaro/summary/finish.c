@@ -5,7 +5,7 @@
 
 #include "libbaro/summary/summary.h"
 
-static int by_id(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
@@ -16,7 +16,8 @@ static void count_alive(struct baro_summary *s, const struct summary_alive *a)
     uint64_t value[COMMAND_MAX];
     uint8_t absent[COMMAND_MAX];
     /* id is the first member of both structs, so one comparison serves both tables. */
-    const struct summary_alive *base = s->n_base ? bsearch(&a->id, s->base, s->n_base, sizeof(*s->base), by_id) : NULL;
+    const struct summary_alive *base =
+        s->n_base ? bsearch(&a->id, s->base, s->n_base, sizeof(*s->base), compare_ids) : NULL;
     for (int i = 0; i < COMMAND_MAX; i++) {
         uint64_t before = base && i < COMMAND_RSS_PEAK ? base->value[i] : 0; /* TCP counts from the first reading on */
         value[i] = a->value[i] > before ? a->value[i] - before : 0;
@@ -30,7 +31,7 @@ struct rank {
     uint32_t index;
 };
 
-static int heavier(const void *a, const void *b)
+static int compare_commands(const void *a, const void *b)
 {
     const struct command *x = ((const struct rank *)a)->command, *y = ((const struct rank *)b)->command;
     if (x->value[COMMAND_CPU] != y->value[COMMAND_CPU])
@@ -51,7 +52,7 @@ static void order_commands(struct baro_summary *s)
         if (s->counted[i].processes)
             rank[s->n_order++] = (struct rank){&s->counted[i], i};
     }
-    qsort(rank, s->n_order, sizeof(*rank), heavier);
+    qsort(rank, s->n_order, sizeof(*rank), compare_commands);
     for (size_t i = 0; i < s->n_order; i++)
         s->order[i] = rank[i].index;
     free(rank);
@@ -64,7 +65,7 @@ static uint64_t part_of(uint64_t whole, double part)
     return v < (double)whole ? (uint64_t)v : whole;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t less_or_zero(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -82,8 +83,8 @@ static void take_off_excess(struct baro_summary *s)
         cpu += s->counted[i].value[COMMAND_CPU];
         unsure += s->counted[i].cpu_unsure_ns;
     }
-    uint64_t excess = s->job_absent[JOB_cpu] == BARO_PRESENT ? less(cpu, s->job[JOB_cpu]) : 0;
-    s->rest_ns = less(s->job[JOB_cpu], cpu);
+    uint64_t excess = s->job_absent[JOB_cpu] == BARO_PRESENT ? less_or_zero(cpu, s->job[JOB_cpu]) : 0;
+    s->rest_ns = less_or_zero(s->job[JOB_cpu], cpu);
     double part = excess < unsure ? (double)excess / (double)unsure : 1;
     for (uint32_t i = 0; i < s->commands.n && excess; i++) {
         struct command *c = &s->counted[i];
@@ -93,10 +94,10 @@ static void take_off_excess(struct baro_summary *s)
         c->value[COMMAND_CPU] -= off;
         /* Takes the same share of user and of system time, if both are known. */
         uint64_t user = c->value[COMMAND_CPU_USER], split = user + c->value[COMMAND_CPU_SYSTEM];
-        uint64_t too_much = less(split, c->value[COMMAND_CPU]);
+        uint64_t too_much = less_or_zero(split, c->value[COMMAND_CPU]);
         uint64_t of_user = split ? part_of(too_much, (double)user / (double)split) : 0;
-        c->value[COMMAND_CPU_USER] = less(user, of_user);
-        c->value[COMMAND_CPU_SYSTEM] = less(c->value[COMMAND_CPU_SYSTEM], too_much - of_user);
+        c->value[COMMAND_CPU_USER] = less_or_zero(user, of_user);
+        c->value[COMMAND_CPU_SYSTEM] = less_or_zero(c->value[COMMAND_CPU_SYSTEM], too_much - of_user);
     }
 }
 
@@ -110,8 +111,8 @@ static void note_rest(struct baro_summary *s)
         user += s->counted[i].value[COMMAND_CPU_USER];
         system += s->counted[i].value[COMMAND_CPU_SYSTEM];
     }
-    s->rest_user_ns = less(s->job[JOB_cpu_user], user);
-    s->rest_system_ns = less(s->job[JOB_cpu_system], system);
+    s->rest_user_ns = less_or_zero(s->job[JOB_cpu_user], user);
+    s->rest_system_ns = less_or_zero(s->job[JOB_cpu_system], system);
 }
 
 /*
@@ -124,7 +125,7 @@ static void fit_part(struct baro_summary *s, enum command_value part, enum comma
     uint64_t sum = 0;
     for (uint32_t i = 0; i < s->commands.n; i++)
         sum += s->counted[i].value[part];
-    uint64_t excess = less(sum, whole);
+    uint64_t excess = less_or_zero(sum, whole);
     for (uint32_t i = 0; i < s->commands.n && excess; i++) {
         uint64_t *v = s->counted[i].value, off = part_of(v[part], (double)excess / (double)sum);
         off += off < v[part];
@@ -184,11 +185,11 @@ void summary_finish(struct baro_summary *s)
     if (!copy_commands(s))
         return;
     if (s->n_base)
-        qsort(s->base, s->n_base, sizeof(*s->base), by_id);
+        qsort(s->base, s->n_base, sizeof(*s->base), compare_ids);
     if (s->n_ended)
-        qsort(s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id);
+        qsort(s->ended_ids, s->n_ended, sizeof(*s->ended_ids), compare_ids);
     for (size_t i = 0; i < s->n_alive; i++) {
-        if (!s->n_ended || !bsearch(&s->alive[i].id, s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id))
+        if (!s->n_ended || !bsearch(&s->alive[i].id, s->ended_ids, s->n_ended, sizeof(*s->ended_ids), compare_ids))
             count_alive(s, &s->alive[i]);
     }
     take_off_excess(s);

@@ -58,7 +58,7 @@ const struct machine_group *groups_job(const struct baro_summary *s)
     return NULL;
 }
 
-static const struct growth *growth_of(const struct machine_group *g, size_t member)
+static const struct growth *group_member(const struct machine_group *g, size_t member)
 {
     return (const struct growth *)((const char *)g + member);
 }
@@ -66,7 +66,7 @@ static const struct growth *growth_of(const struct machine_group *g, size_t memb
 /* 2: has the value; 1: could have had it, but it was not read; 0: does not have it. */
 static int rank(const struct machine_group *g, size_t member)
 {
-    const struct growth *of = growth_of(g, member);
+    const struct growth *of = group_member(g, member);
     return of->seen ? 2 : of->absent != BARO_ABSENT_UNSUPPORTED;
 }
 
@@ -89,7 +89,7 @@ static const struct machine_group *innermost(const struct baro_summary *s, uint3
 /* A control group made for the job counts from nothing: what came before the first reading is the job's too. */
 static int group_grown(const struct baro_summary *s, const struct machine_group *g, size_t member, uint64_t *ret)
 {
-    const struct growth *counter = growth_of(g, member);
+    const struct growth *counter = group_member(g, member);
     bool made = is_made(s, g);
     *ret = !counter->seen ? 0 : made ? counter->last : counter->grown;
     if (counter->seen && !made && counter->to_ns == counter->from_ns)

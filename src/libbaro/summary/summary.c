@@ -127,7 +127,7 @@ void summary_free(struct baro_summary *s)
 }
 
 /* Makes room for n elements; grows by at least half, so that a steady user allocates nothing. */
-static void *room(struct baro_summary *s, void *at, size_t *cap, size_t n, size_t size)
+static void *make_room_for(struct baro_summary *s, void *at, size_t *cap, size_t n, size_t size)
 {
     if (n <= *cap)
         return at;
@@ -220,7 +220,7 @@ static void note_base(struct baro_summary *s, const struct baro_process *p, cons
     s->newest_id = is_new ? p->id : s->newest_id;
     if (!is_new || s->mode != BARO_MODE_ATTACH || (s->samples && derive_tick_ns(&s->tasks.ticks, p->key.start, 1)))
         return;
-    s->base = room(s, s->base, &s->cap_base, s->n_base + 1, sizeof(*s->base));
+    s->base = make_room_for(s, s->base, &s->cap_base, s->n_base + 1, sizeof(*s->base));
     if (s->n_base < s->cap_base)
         s->base[s->n_base++] = *a;
 }
@@ -236,7 +236,7 @@ static void note_unsure(struct baro_summary *s, const struct baro_sample *sample
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample)
 {
     struct derive_sum sum[PEAK_MAX] = {0};
-    s->alive = room(s, s->alive, &s->cap_alive, sample->n, sizeof(*s->alive));
+    s->alive = make_room_for(s, s->alive, &s->cap_alive, sample->n, sizeof(*s->alive));
     s->n_alive = sample->n < s->cap_alive ? sample->n : s->cap_alive;
     s->n_ended = 0;
     for (size_t i = 0; i < sample->n; i++) {
@@ -331,7 +331,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     if (e->absent[EXIT_cpu] == BARO_PRESENT && e->value[EXIT_cpu] < SUMMARY_BRIEF_NS)
         s->brief_cpu_ns += e->value[EXIT_cpu];
     oom_add_exit(&s->oom, e);
-    s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));
+    s->ended_ids = make_room_for(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));
     if (s->n_ended < s->cap_ended)
         s->ended_ids[s->n_ended++] = e->id;
 }

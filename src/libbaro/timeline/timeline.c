@@ -13,7 +13,7 @@
 
 /* ---- items ---- */
 
-static bool room(struct baro_timeline *t)
+static bool make_item_room(struct baro_timeline *t)
 {
     struct timeline_item **at = array_room(t->all, t->n_all, &t->cap_all, sizeof(*at));
     if (!at)
@@ -32,7 +32,7 @@ static void free_item(struct timeline_item *i)
 struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timeline_kind kind, const char *name,
                                       uint64_t t_ns)
 {
-    struct timeline_item *i = room(t) ? calloc(1, sizeof(*i)) : NULL;
+    struct timeline_item *i = make_item_room(t) ? calloc(1, sizeof(*i)) : NULL;
     if (!i) {
         t->failed = true;
         return NULL;
@@ -145,7 +145,7 @@ static size_t merge(const struct timeline_item *i, const struct baro_event *e, s
     return n;
 }
 
-static const char *put(char **at, const char *text)
+static const char *pack_text(char **at, const char *text)
 {
     size_t size = strlen(text) + 1;
     char *to = memcpy(*at, text, size);
@@ -178,13 +178,13 @@ static bool set_block(struct timeline_item *i, const char *name, const char *tex
     char *at = (char *)(to + n);
     for (size_t k = 0; k < n; k++) {
         to[k] = from[k];
-        to[k].name = put(&at, from[k].name);
-        to[k].text = has_text(&from[k]) ? put(&at, from[k].text) : NULL;
+        to[k].name = pack_text(&at, from[k].name);
+        to[k].text = has_text(&from[k]) ? pack_text(&at, from[k].text) : NULL;
     }
-    i->view.name = put(&at, name);
-    i->view.text = put(&at, text);
-    i->id = put(&at, id);
-    i->view.written_ts = put(&at, ts);
+    i->view.name = pack_text(&at, name);
+    i->view.text = pack_text(&at, text);
+    i->id = pack_text(&at, id);
+    i->view.written_ts = pack_text(&at, ts);
     i->view.attribute = n ? to : NULL;
     i->view.attribute_count = n;
     free(i->block);
@@ -257,7 +257,7 @@ void baro_timeline_free(struct baro_timeline *t)
     free(t);
 }
 
-static void add(struct baro_timeline *t, const struct baro_record *r)
+static void add_record(struct baro_timeline *t, const struct baro_record *r)
 {
     if (r->t_ns > t->last_ns && r->kind != BARO_RECORD_NONE)
         t->last_ns = r->t_ns;
@@ -280,7 +280,7 @@ static void measure(struct baro_timeline *t, const struct baro_record *r)
 
 void baro_timeline_add(struct baro_timeline *t, const struct baro_record *r)
 {
-    add(t, r);
+    add_record(t, r);
     measure(t, r);
 }
 
@@ -345,7 +345,7 @@ enum baro_absent baro_timeline_value(const struct baro_timeline *t, size_t item,
 
 typedef void take_record(struct baro_timeline *t, const struct baro_record *r);
 
-static int walk(struct baro_timeline *t, struct baro_tape *tape, take_record *take, struct baro_error *err)
+static int walk_tape(struct baro_timeline *t, struct baro_tape *tape, take_record *take, struct baro_error *err)
 {
     struct baro_record r;
     int code = baro_tape_rewind(tape, err);
@@ -375,7 +375,7 @@ static int measure_tape(struct baro_timeline *t, struct baro_tape *tape, bool at
         if (t->all[i]->usage)
             usage_init(t->all[i]->usage, v->begin_ns, v->is_open ? USAGE_OPEN : v->end_ns);
     }
-    return walk(t, tape, measure_next, err);
+    return walk_tape(t, tape, measure_next, err);
 }
 
 int baro_timeline_of_tape(struct baro_tape *tape, struct baro_timeline **ret, struct baro_error *err)
@@ -386,7 +386,7 @@ int baro_timeline_of_tape(struct baro_tape *tape, struct baro_timeline **ret, st
     int code = baro_timeline_new(&t, header, err);
     if (code < 0)
         return code;
-    code = walk(t, tape, add, err);
+    code = walk_tape(t, tape, add_record, err);
     if (code >= 0)
         code = baro_timeline_finish(t, err);
     if (code >= 0 && t->lanes)

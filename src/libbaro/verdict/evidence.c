@@ -172,7 +172,7 @@ void evidence_init(struct evidence *e)
 
 /* ---- facts ---- */
 
-static double number(const struct baro_summary *s, int fact, size_t row, unsigned *ret_flags)
+static double fact_number(const struct baro_summary *s, int fact, size_t row, unsigned *ret_flags)
 {
     struct baro_value v;
     *ret_flags = 0;
@@ -186,7 +186,7 @@ static double number(const struct baro_summary *s, int fact, size_t row, unsigne
     }
 }
 
-static const char *text(const struct baro_summary *s, int fact, size_t row)
+static const char *fact_text(const struct baro_summary *s, int fact, size_t row)
 {
     struct baro_value v;
     return baro_summary_value(s, fact, row, &v) == BARO_PRESENT && v.text ? v.text : "";
@@ -199,9 +199,9 @@ static void read_commands(struct evidence *e, const struct baro_summary *s)
     e->n_all_commands = baro_summary_rows(s, section);
     for (size_t i = 0; i < e->n_all_commands && i < COMMANDS_MOST; i++, e->n_commands = i) {
         struct heavy *one = &e->command[i];
-        one->name = text(s, name, i);
-        one->processes = number(s, processes, i, &one->processes_flags);
-        one->cpu_ns = number(s, cpu, i, &one->flags);
+        one->name = fact_text(s, name, i);
+        one->processes = fact_number(s, processes, i, &one->processes_flags);
+        one->cpu_ns = fact_number(s, cpu, i, &one->flags);
     }
 }
 
@@ -229,10 +229,10 @@ static void read_gpus(struct evidence *e, const struct baro_summary *s)
     for (size_t i = 0; i < e->n_gpus; i++) {
         struct gpu_seen *g = &e->gpu[i];
         unsigned flags;
-        g->name = text(s, baro_summary_fact_find("gpus", "name"), i);
-        g->model = text(s, baro_summary_fact_find("gpus", "model"), i);
+        g->name = fact_text(s, baro_summary_fact_find("gpus", "name"), i);
+        g->model = fact_text(s, baro_summary_fact_find("gpus", "model"), i);
         for (size_t k = 0; k < sizeof(facts) / sizeof(*facts); k++) {
-            double v = number(s, baro_summary_fact_find("gpus", facts[k].name), i, &flags);
+            double v = fact_number(s, baro_summary_fact_find("gpus", facts[k].name), i, &flags);
             memcpy((char *)g + facts[k].at, &v, sizeof(v));
         }
     }
@@ -240,17 +240,18 @@ static void read_gpus(struct evidence *e, const struct baro_summary *s)
 
 void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
 {
-#define MEMBER(member, section, name) e->member = number(s, baro_summary_fact_find(section, name), 0, &e->flags.member);
+#define MEMBER(member, section, name)                                                                                  \
+    e->member = fact_number(s, baro_summary_fact_find(section, name), 0, &e->flags.member);
     VERDICT_FACTS(MEMBER)
 #undef MEMBER
-#define MEMBER(member, section, name) e->member = text(s, baro_summary_fact_find(section, name), 0);
+#define MEMBER(member, section, name) e->member = fact_text(s, baro_summary_fact_find(section, name), 0);
     VERDICT_TEXTS(MEMBER)
 #undef MEMBER
     read_commands(e, s);
     read_gpus(e, s);
-    e->holder = text(s, baro_summary_fact_find("pss_peak_held_by", "name"), 0);
+    e->holder = fact_text(s, baro_summary_fact_find("pss_peak_held_by", "name"), 0);
     if (!*e->holder)
-        e->holder = text(s, baro_summary_fact_find("rss_peak_held_by", "name"), 0);
+        e->holder = fact_text(s, baro_summary_fact_find("rss_peak_held_by", "name"), 0);
 }
 
 static void agree(struct stretch *job, enum curve curve, double fact, unsigned flags)

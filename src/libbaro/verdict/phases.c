@@ -14,7 +14,7 @@ struct named {
 };
 
 /* Compares by name, then by time. */
-static int compare(const void *a, const void *b)
+static int compare_named(const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
     int names = strcmp(x->name, y->name);
@@ -60,7 +60,7 @@ static void add_name(struct phases *p, const struct evidence *e, const struct na
 }
 
 /* All phases, by name. */
-static size_t list(const struct baro_timeline *t, struct named *ret)
+static size_t list_phases(const struct baro_timeline *t, struct named *ret)
 {
     const struct baro_timeline_item *v;
     size_t n = 0;
@@ -68,7 +68,7 @@ static size_t list(const struct baro_timeline *t, struct named *ret)
         if (v->kind == BARO_TIMELINE_PHASE)
             ret[n++] = (struct named){v->name, {v->begin_ns, v->end_ns}};
     }
-    qsort(ret, n, sizeof(*ret), compare);
+    qsort(ret, n, sizeof(*ret), compare_named);
     return n;
 }
 
@@ -78,7 +78,7 @@ int phases_collect(struct phases *p, const struct baro_timeline *t, const struct
     struct named *all = malloc(room * sizeof(*all));
     *p = (struct phases){.at = malloc(PHASES_MOST * sizeof(*p->at)), .piece = malloc(room * sizeof(*p->piece))};
     int code = all && p->at && p->piece ? 0 : -ENOMEM;
-    size_t n = code ? 0 : list(t, all);
+    size_t n = code ? 0 : list_phases(t, all);
     for (size_t i = 0, from = 0; i < n; i++) {
         if (i + 1 < n && strcmp(all[i + 1].name, all[from].name) == 0)
             continue;

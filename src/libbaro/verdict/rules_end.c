@@ -258,7 +258,7 @@ static bool is_oom_kill(const struct evidence *e)
     return e->oom_kills >= OOM_KILLS && killed;
 }
 
-static bool failed(const struct evidence *e, const struct stretch *s, struct finding *f)
+static bool apply_failed(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     const struct failure *why = e->failure;
     (void)s;
@@ -285,5 +285,5 @@ static bool failed(const struct evidence *e, const struct stretch *s, struct fin
 static const struct baro_threshold failed_thresholds[] = {{"its exit status", FAILED_STATUS, BARO_UNIT_NONE}};
 const struct rule rule_failed = {
     {"failed", BARO_VERDICT_PROBLEM, "The command ended with a status that is not 0.", THRESHOLDS(failed_thresholds)},
-    failed,
+    apply_failed,
     0};

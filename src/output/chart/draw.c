@@ -32,7 +32,8 @@ static double y_of(const struct drawing *d, double value)
     return d->l->y + d->l->height * (1 - share);
 }
 
-static void text(const struct drawing *d, double x, double y, enum anchor anchor, enum ink_kind ink, const char *at)
+static void draw_text(const struct drawing *d, double x, double y, enum anchor anchor, enum ink_kind ink,
+                      const char *at)
 {
     d->to->text(d->to, x, y, anchor, (struct ink){.kind = ink}, false, false, at, strlen(at));
 }
@@ -63,7 +64,7 @@ static void grid(const struct drawing *d)
     for (size_t i = 0; i < l->values.n; i++) {
         double y = y_of(d, l->values.at[i].at);
         straight(d, l->x, y, l->x + l->width, y, i ? INK_GRID : INK_AXIS, STROKE_GRID);
-        text(d, l->x - 6, y + 3.5, ANCHOR_END, INK_MUTED, l->values.at[i].text);
+        draw_text(d, l->x - 6, y + 3.5, ANCHOR_END, INK_MUTED, l->values.at[i].text);
     }
     for (size_t i = 0; i < l->times.n; i++) {
         double x = x_of(d, l->times.at[i].at);
@@ -73,8 +74,8 @@ static void grid(const struct drawing *d)
         straight(d, x, l->y + l->height, x, l->y + l->height + 4, INK_AXIS, STROKE_GRID);
         double half = text_width(l->times.at[i].text, strlen(l->times.at[i].text), TEXT_SIZE) / 2;
         bool over = x + half > d->p->width - 2;
-        text(d, over ? d->p->width - 2 : x, l->y + l->height + 16, over ? ANCHOR_END : ANCHOR_MIDDLE, INK_MUTED,
-             l->times.at[i].text);
+        draw_text(d, over ? d->p->width - 2 : x, l->y + l->height + 16, over ? ANCHOR_END : ANCHOR_MIDDLE, INK_MUTED,
+                  l->times.at[i].text);
     }
     d->to->end(d->to);
 }
@@ -200,7 +201,7 @@ static void stacked_curve(const struct drawing *d, const struct chart_curve *cur
         stacked_part(d, curve, w, true);
 }
 
-static void curves(const struct drawing *d)
+static void draw_curves(const struct drawing *d)
 {
     size_t n = d->c->buckets;
     struct work w = {calloc(n, sizeof(double)), calloc(n, sizeof(double)), calloc(n, sizeof(double)),
@@ -249,7 +250,7 @@ static double limit_line(const struct drawing *d, const struct chart_step *steps
     return y;
 }
 
-static void limits(const struct drawing *d)
+static void draw_limits(const struct drawing *d)
 {
     const struct layout *l = d->l;
     for (size_t i = 0; i < d->c->n_limits; i++) {
@@ -475,11 +476,11 @@ void chart_draw(const struct chart *c, const struct chart_picture *p, const stru
                      strlen(c->title));
     grid(&d);
     if (c->absent)
-        text(&d, l->x + l->width / 2, l->y + l->height / 2, ANCHOR_MIDDLE, INK_MUTED, c->absent);
-    curves(&d);
+        draw_text(&d, l->x + l->width / 2, l->y + l->height / 2, ANCHOR_MIDDLE, INK_MUTED, c->absent);
+    draw_curves(&d);
     if (p->has_spans)
         spans(&d);
-    limits(&d);
+    draw_limits(&d);
     marks(&d);
     if (p->has_legend) {
         canvas->begin(canvas, PART_LEGEND, NULL);

@@ -149,7 +149,7 @@ static int add_wanted(struct making *m, void *context)
     return r;
 }
 
-static int choose(const struct figure_options *o, struct wanted *ret, struct baro_error *err)
+static int choose_rows(const struct figure_options *o, struct wanted *ret, struct baro_error *err)
 {
     unsigned sets = o->sets ? o->sets : FIGURE_PAGE;
     ret->n = 0;
@@ -168,7 +168,7 @@ static int choose(const struct figure_options *o, struct wanted *ret, struct bar
 }
 
 /* Was the metric recorded? Some are not recorded by default. */
-static bool has_tcp(const struct making *m)
+static bool recorded_tcp(const struct making *m)
 {
     struct baro_value v = {.absent = BARO_ABSENT_NOT_ASKED};
     if (m->summary)
@@ -181,7 +181,7 @@ static void leave_out_absent(const struct making *m, struct wanted *w)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++) {
-        bool is_there = w->row[i]->by_task ? has_tasks(m) : strcmp(w->row[i]->info.id, "tcp") != 0 || has_tcp(m);
+        bool is_there = w->row[i]->by_task ? has_tasks(m) : strcmp(w->row[i]->info.id, "tcp") != 0 || recorded_tcp(m);
         if (is_there || m->options->ids)
             w->row[n++] = w->row[i];
     }
@@ -200,7 +200,7 @@ int figures_of_tape(struct baro_tape *tape, const struct figure_options *options
                     struct baro_error *err)
 {
     struct wanted wanted;
-    int r = choose(options, &wanted, err);
+    int r = choose_rows(options, &wanted, err);
     if (r < 0)
         return r;
     struct making m = {.tape = tape, .options = options, .err = err};

@@ -55,7 +55,7 @@ struct heaviest heaviest_of(const struct making *m, enum row_order order, bool t
 }
 
 /* Returns the rank of a name by CPU time; the number of names if there is no such name. */
-static size_t place_of(const struct making *m, const char *section, const char *name)
+static size_t rank_of(const struct making *m, const char *section, const char *name)
 {
     size_t n = fact_rows(m->summary, section), at = 0, before = 0;
     double cpu = 0, other;
@@ -76,7 +76,7 @@ static size_t place_of(const struct making *m, const char *section, const char *
 /* A name has the same colour in all figures, as far as there are enough colours: its rank by CPU time. */
 unsigned heaviest_color(const struct making *m, const struct heaviest *h, const char *name, unsigned *taken)
 {
-    size_t place = place_of(m, h->section, name);
+    size_t place = rank_of(m, h->section, name);
     unsigned color = place < CHART_COLORS ? (unsigned)place : CHART_COLORS;
     if (color >= CHART_COLORS || (*taken & 1u << color)) {
         color = CHART_COLORS - 1;

@@ -108,7 +108,7 @@ static double of(const struct feed *feed, double v)
     return feed->most > 0 && v > feed->most ? feed->most : v;
 }
 
-static void fill(const struct making *m, const struct feed *feed)
+static void fill_curve(const struct making *m, const struct feed *feed)
 {
     struct chart_curve *curve = &m->figures->charts[feed->chart].curves[feed->curve];
     double so_far = 0;
@@ -175,7 +175,7 @@ static void remove_curve(struct chart *c, size_t i)
 }
 
 /* Leaves out curves of commands that have no values, and of others that are nearly 0. */
-static void leave_out(struct chart *c)
+static void leave_out_empty(struct chart *c)
 {
     double total = 0;
     bool known = false;
@@ -194,7 +194,7 @@ static void leave_out(struct chart *c)
         c->absent = strdup("no sample has the values");
 }
 
-static void finish(struct chart *c)
+static void finish_chart(struct chart *c)
 {
     struct chart_curve *others = NULL, *total = NULL;
     for (size_t i = 0; i < c->n_curves; i++) {
@@ -206,13 +206,13 @@ static void finish(struct chart *c)
     if (others && total)
         fill_others(c, others, total);
     chart_finish(c);
-    leave_out(c);
+    leave_out_empty(c);
 }
 
 /* ---- the walk ---- */
 
 /* Makes both in one walk. */
-static int read_tape(struct making *m)
+static int feed_from_tape(struct making *m)
 {
     const struct baro_header *header = baro_tape_header(m->tape);
     struct baro_record record;
@@ -236,7 +236,7 @@ int making_begin(struct making *m)
 {
     m->summary = m->options->summary;
     m->timeline = m->options->timeline;
-    int r = m->summary && m->timeline ? 0 : read_tape(m);
+    int r = m->summary && m->timeline ? 0 : feed_from_tape(m);
     m->summary = m->summary ? m->summary : m->own_summary;
     m->timeline = m->timeline ? m->timeline : m->own_timeline;
     return r;
@@ -295,9 +295,9 @@ int making_run(struct making *m, int (*add)(struct making *m, void *context), vo
         r = baro_series_read(m->series, m->tape, m->err);
     if (r >= 0) {
         for (size_t i = 0; i < m->n_feeds; i++)
-            fill(m, &m->feeds[i]);
+            fill_curve(m, &m->feeds[i]);
         for (size_t i = 0; i < m->figures->n; i++) {
-            finish(&m->figures->charts[i]);
+            finish_chart(&m->figures->charts[i]);
             m->figures->charts[i].spans = &m->figures->spans;
         }
         r = spans_of_timeline(m->timeline, &m->figures->spans);

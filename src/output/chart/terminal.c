@@ -179,7 +179,7 @@ static void limit_line(struct grid *g, const struct chart_step *step)
     }
 }
 
-static void limits(struct grid *g)
+static void draw_limits(struct grid *g)
 {
     for (size_t i = 0; i < g->c->n_limits; i++) {
         struct chart_step steps[CHART_STEPS_MOST];
@@ -189,7 +189,7 @@ static void limits(struct grid *g)
     }
 }
 
-static void curves(struct grid *g)
+static void draw_curves(struct grid *g)
 {
     size_t areas = 0;
     stack(g);
@@ -204,7 +204,7 @@ static void curves(struct grid *g)
         else
             line_curve(g, curve, grid_letter(k), curve->shape == CHART_AREA && areas == 1);
     }
-    limits(g);
+    draw_limits(g);
 }
 
 /* ---- lines of text ---- */
@@ -343,7 +343,7 @@ void chart_text(const struct chart *c, const struct chart_terminal *t, struct bu
         ret->failed = true;
         return;
     }
-    curves(&g);
+    draw_curves(&g);
     buf_printf(&out, "%s\n", c->title);
     if (c->absent)
         buf_printf(&out, "%s\n", c->absent);

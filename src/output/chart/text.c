@@ -20,7 +20,7 @@ static double advance(unsigned char c)
     return c >= 0xe2 ? 1.0 : 0.57;
 }
 
-static size_t next(const char *at, size_t len)
+static size_t next_length(const char *at, size_t len)
 {
     size_t n = 1;
     while (n < len && ((unsigned char)at[n] & 0xc0) == 0x80)
@@ -31,7 +31,7 @@ static size_t next(const char *at, size_t len)
 double text_width(const char *at, size_t len, double size)
 {
     double width = 0;
-    for (size_t i = 0; i < len; i += next(at + i, len - i))
+    for (size_t i = 0; i < len; i += next_length(at + i, len - i))
         width += advance((unsigned char)at[i]) * size;
     return width;
 }
@@ -43,7 +43,7 @@ size_t text_fit(const char *at, size_t len, double size, double width)
         width -= advance((unsigned char)at[i]) * size;
         if (width < 0)
             break;
-        i += next(at + i, len - i);
+        i += next_length(at + i, len - i);
     }
     return i;
 }

@@ -54,7 +54,7 @@ static void single_with_parents(struct build *b, uint32_t i)
         single(b, k);
 }
 
-static int choose(struct build *b)
+static int choose_singles(struct build *b)
 {
     const struct lives *l = b->l;
     uint64_t cpu = 1 + l->left_out_cpu_ns, rss = 1, span = l->end_ns + 1; /* cpu: the total */
@@ -282,7 +282,7 @@ int bars_make(struct bars *out, const struct lives *l)
     b.row = malloc(b.room * sizeof *b.row);
     if (b.row_of && b.row) {
         memset(b.row_of, 0xff, ((size_t)l->n + 1) * sizeof *b.row_of);
-        code = choose(&b);
+        code = choose_singles(&b);
         for (uint32_t k = 0; code == 0 && k < l->n; k++) {
             if (b.row_of[l->order[k]] == LIFE_NONE && !merge(&b, l->order[k]))
                 code = -ENOMEM;

@@ -17,7 +17,7 @@ struct chosen {
     uint32_t n;
 };
 
-static void take(struct chosen *c, uint32_t life)
+static void choose_life(struct chosen *c, uint32_t life)
 {
     if (c->index[life] != LIFE_NONE || c->n == PROCESSES_MOST)
         return;
@@ -30,14 +30,14 @@ struct heavy {
     uint32_t i;
 };
 
-static int heavier(const void *a, const void *b)
+static int compare_heavy(const void *a, const void *b)
 {
     const struct heavy *x = a, *y = b;
     return x->v != y->v ? (x->v < y->v ? 1 : -1) : (x->i > y->i) - (x->i < y->i);
 }
 
 /* Processes of moments come first, since trees need them; then those with most CPU time. */
-static int choose(const struct page *p, struct chosen *c)
+static int choose_processes(const struct page *p, struct chosen *c)
 {
     const struct lives *l = &p->lives;
     struct heavy *heavy = malloc(((size_t)l->n + 1) * sizeof *heavy);
@@ -50,14 +50,14 @@ static int choose(const struct page *p, struct chosen *c)
     memset(c->index, 0xff, ((size_t)l->n + 1) * sizeof *c->index);
     for (uint32_t i = 0; l->n > PROCESSES_MOST && i < p->moments.n; i++) {
         for (uint32_t k = 0; k < p->moments.at[i].n; k++)
-            take(c, p->moments.at[i].row[k].life);
+            choose_life(c, p->moments.at[i].row[k].life);
     }
     for (uint32_t i = 0; i < l->n; i++)
         heavy[i] = (struct heavy){l->at[i].cpu_ns, i};
     if (l->n > PROCESSES_MOST)
-        qsort(heavy, l->n, sizeof *heavy, heavier);
+        qsort(heavy, l->n, sizeof *heavy, compare_heavy);
     for (uint32_t i = 0; i < l->n; i++)
-        take(c, heavy[i].i);
+        choose_life(c, heavy[i].i);
     free(heavy);
     return 0;
 }
@@ -234,7 +234,7 @@ int page_data(struct page *p)
     struct chosen c = {0};
     struct buf text = {0};
     struct json j = {.out = &text};
-    int code = choose(p, &c);
+    int code = choose_processes(p, &c);
     if (code == 0) {
         put_all(p, &c, &j);
         buf_str(&p->html, "<script type=\"application/json\" id=\"data\">");

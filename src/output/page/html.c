@@ -128,7 +128,7 @@ void page_mark(struct buf *html, unsigned flags)
         buf_printf(html, "<small>%.*s</small> ", (int)strlen(mark) - 1, mark);
 }
 
-static void number(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
+static void value_text(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
 {
     if (fact->type == BARO_FACT_TIME)
         fmt_time_utc(b, v->i64);
@@ -157,7 +157,7 @@ static void present(struct buf *html, const struct baro_fact *fact, const struct
         page_string(html, v->text);
         return;
     }
-    number(&b, fact, v);
+    value_text(&b, fact, v);
     prose_done(html, &b);
 }
 

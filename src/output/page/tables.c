@@ -144,7 +144,7 @@ static void tasks(struct page *p)
 /* ---- commands ---- */
 
 /* Columns for TCP exist only if there was TCP. */
-static bool has_tcp(const struct page *p, const char *section)
+static bool has_tcp_columns(const struct page *p, const char *section)
 {
     int sent = baro_summary_fact_find(section, "tcp_sent_bytes");
     int received = baro_summary_fact_find(section, "tcp_received_bytes");
@@ -186,7 +186,7 @@ static void commands(struct page *p)
     size_t n = baro_summary_rows(p->summary, baro_summary_section_find("commands"));
     if (!n)
         return;
-    bool tcp = has_tcp(p, "commands");
+    bool tcp = has_tcp_columns(p, "commands");
     begin_table(p, "commands", "Commands",
                 tcp ? "command|processes>|cpu>|user>|system>|peak rss>|read>|written>|tcp sent>|tcp received>"
                     : "command|processes>|cpu>|user>|system>|peak rss>|read>|written>");

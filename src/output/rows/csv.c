@@ -29,7 +29,7 @@ static bool needs_apostrophe(const char *at, size_t len)
 
 /* Needs neither escaping nor quoting: printable ASCII without comma, quote or backslash, and without a blank at an
  * end. */
-static bool is_plain(const unsigned char *at, size_t len)
+static bool is_plain_cell(const unsigned char *at, size_t len)
 {
     bool plain = !len || (at[0] != ' ' && at[len - 1] != ' ');
     for (size_t i = 0; i < len; i++)
@@ -41,7 +41,8 @@ static bool is_plain(const unsigned char *at, size_t len)
 void csv_text(struct buf *b, const char *at, size_t len, bool safe)
 {
     struct buf escaped = {0};
-    if (is_plain((const unsigned char *)at, len) && !(safe && needs_apostrophe(at, len))) { /* as in nearly all texts */
+    if (is_plain_cell((const unsigned char *)at, len) &&
+        !(safe && needs_apostrophe(at, len))) { /* as in nearly all texts */
         buf_add(b, at, len);
         return;
     }
@@ -55,7 +56,7 @@ void csv_text(struct buf *b, const char *at, size_t len, bool safe)
     buf_done(&escaped);
 }
 
-static void number(struct buf *b, const struct cell *c)
+static void put_number_cell(struct buf *b, const struct cell *c)
 {
     struct json json = {.out = b};
     if (c->kind == CELL_I64)
@@ -101,7 +102,7 @@ void csv_row(const struct columns *c, const struct row *r, bool safe, struct buf
         else if (cell.kind == CELL_TEXT)
             csv_text(ret, cell.text, cell.len, safe);
         else
-            number(ret, &cell);
+            put_number_cell(ret, &cell);
         if (!buf_reserve(ret, (c->n - i) * CELL_MOST + 1)) /* they may be longer */
             return;
     }

@@ -36,7 +36,7 @@ static void steal(struct buf *b, const struct baro_summary *s)
     buf_str(b, " stolen");
 }
 
-static void pressure(struct buf *b, const struct baro_summary *s)
+static void put_pressure(struct buf *b, const struct baro_summary *s)
 {
     static const struct {
         const char *fact, *what;
@@ -94,7 +94,7 @@ void report_machine(struct lines *l, const struct baro_summary *s)
         lines_part(&parts, &b);
         steal(&b, s);
         lines_part(&parts, &b);
-        pressure(&b, s);
+        put_pressure(&b, s);
         lines_part(&parts, &b);
         little_memory(&parts, &b, s);
     }

@@ -84,8 +84,8 @@ static void put_figures(struct cells *c, const struct figures *f, uint64_t total
     buf_done(&b);
 }
 
-static void row_of(struct lines *l, const struct baro_summary *s, size_t i, uint64_t total, unsigned name_width,
-                   struct cells *ret)
+static void fill_cells(struct lines *l, const struct baro_summary *s, size_t i, uint64_t total, unsigned name_width,
+                       struct cells *ret)
 {
     struct buf b = {0};
     struct figures f = {0};
@@ -148,7 +148,7 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     uint64_t total = report_u64(s, "job", "cpu_ns");
     size_t shown = commands <= ROWS + 1 ? commands : ROWS;
     for (size_t i = 0; i < shown; i++)
-        row_of(l, s, i, total, name_width, &rows[n++]);
+        fill_cells(l, s, i, total, name_width, &rows[n++]);
     if (shown < commands)
         row_of_rest(s, shown, commands, total, &rows[n++]);
     for (size_t i = 0; i < commands; i++)

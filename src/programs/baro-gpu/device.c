@@ -114,7 +114,7 @@ static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metr
 }
 
 /* The same from one value per reading, if there is no buffer, or it has nothing new. */
-static void add_value(struct unit *u, unsigned type, int metric, int code, unsigned percent, uint64_t since_ns)
+static void add_utilisation(struct unit *u, unsigned type, int metric, int code, unsigned percent, uint64_t since_ns)
 {
     struct stamps *s = &u->samples[type];
     if (code != NVML_OK || percent > 100) {
@@ -132,21 +132,21 @@ static void read_use(struct helper *h, struct unit *u, uint64_t since_ns)
     unsigned percent = 0, us;
     int code = ASK(h, u, utilization, u->handle, &now);
     if (!add_buffer(h, u, NVML_SAMPLES_GPU, GPU_busy, GPU_busy_peak)) {
-        add_value(u, NVML_SAMPLES_GPU, GPU_busy, code, now.gpu, since_ns);
+        add_utilisation(u, NVML_SAMPLES_GPU, GPU_busy, code, now.gpu, since_ns);
         if (code == NVML_OK && now.gpu <= 100)
             put_peak(h, u, GPU_busy_peak, now.gpu * PPM_PER_PERCENT);
         else
             unit_lack(u, GPU_busy_peak, reason_of(code));
     }
     if (!add_buffer(h, u, NVML_SAMPLES_MEMORY, GPU_memory_busy, -1))
-        add_value(u, NVML_SAMPLES_MEMORY, GPU_memory_busy, code, now.memory, since_ns);
+        add_utilisation(u, NVML_SAMPLES_MEMORY, GPU_memory_busy, code, now.memory, since_ns);
     if (!add_buffer(h, u, NVML_SAMPLES_ENCODER, GPU_encoder_busy, -1)) {
         code = ASK(h, u, encoder, u->handle, &percent, &us);
-        add_value(u, NVML_SAMPLES_ENCODER, GPU_encoder_busy, code, percent, since_ns);
+        add_utilisation(u, NVML_SAMPLES_ENCODER, GPU_encoder_busy, code, percent, since_ns);
     }
     if (!add_buffer(h, u, NVML_SAMPLES_DECODER, GPU_decoder_busy, -1)) {
         code = ASK(h, u, decoder, u->handle, &percent, &us);
-        add_value(u, NVML_SAMPLES_DECODER, GPU_decoder_busy, code, percent, since_ns);
+        add_utilisation(u, NVML_SAMPLES_DECODER, GPU_decoder_busy, code, percent, since_ns);
     }
 }
 
@@ -238,7 +238,7 @@ static const struct {
 #define FIELDS (sizeof(fields) / sizeof(*fields))
 _Static_assert(FIELDS <= UNIT_FIELDS, "a unit has room for all");
 
-static uint64_t number_of(const struct nvml_field *f)
+static uint64_t field_number(const struct nvml_field *f)
 {
     switch (f->type) {
     case NVML_TYPE_DOUBLE: return f->value.real > 0 ? (uint64_t)f->value.real : 0;
@@ -251,9 +251,9 @@ static uint64_t number_of(const struct nvml_field *f)
     }
 }
 
-static uint64_t growth_of(struct grown *g, const struct nvml_field *f)
+static uint64_t field_growth(struct grown *g, const struct nvml_field *f)
 {
-    uint64_t now = number_of(f), growth = 0;
+    uint64_t now = field_number(f), growth = 0;
     if (g->known && now >= g->before)
         growth = now - g->before;
     else if (g->known && f->type == NVML_TYPE_U32 && g->before > UINT32_MAX / 2)
@@ -279,9 +279,9 @@ static void read_fields(struct helper *h, struct unit *u)
         size_t i = which[k];
         int one = code ? code : (int)at[k].code;
         if (one == NVML_OK && fields[i].is_counter)
-            unit_grow(u, fields[i].metric, growth_of(&u->field[i], &at[k]) * fields[i].factor);
+            unit_grow(u, fields[i].metric, field_growth(&u->field[i], &at[k]) * fields[i].factor);
         else
-            put_u(u, fields[i].metric, one, one ? 0 : number_of(&at[k]) * fields[i].factor);
+            put_u(u, fields[i].metric, one, one ? 0 : field_number(&at[k]) * fields[i].factor);
         if (!code && (is_final(one) || one == NVML_INVALID_ARGUMENT))
             u->field_code[i] = NVML_NOT_SUPPORTED;
     }

@@ -71,7 +71,7 @@ static bool has_other_order(const struct helper *h, const char *list)
     return false;
 }
 
-static void choose(struct helper *h, uint32_t count)
+static void choose_devices(struct helper *h, uint32_t count)
 {
     const char *select = h->shared->select, *visible = getenv("CUDA_VISIBLE_DEVICES");
     bool is_auto = strcmp(select, "auto") == 0, keep[GPU_DEVICES_MOST] = {false};
@@ -176,6 +176,6 @@ void devices_find(struct helper *h)
     }
     for (uint32_t i = 0; i < h->n_units; i++)
         snprintf(h->unit[i].out.driver, sizeof(h->unit[i].out.driver), "%s", h->out->driver);
-    choose(h, count);
+    choose_devices(h, count);
     listen_to(h);
 }

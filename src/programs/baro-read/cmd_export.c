@@ -88,7 +88,7 @@ static bool onto_itself(const struct exporting *x)
            tape.st_ino == output.st_ino;
 }
 
-static int choose(struct exporting *x)
+static int choose_rows(struct exporting *x)
 {
     char unknown[64] = "";
     const char *names[320];
@@ -154,7 +154,7 @@ static int choose_whole(struct exporting *x)
     return code < 0 ? cli_fail(x->cli, &x->err) : 0;
 }
 
-static int flush(struct exporting *x, size_t at_least)
+static int flush_text(struct exporting *x, size_t at_least)
 {
     if (x->text.failed)
         return cli_failf(x->cli, "out of memory");
@@ -166,18 +166,18 @@ static int flush(struct exporting *x, size_t at_least)
     return 0;
 }
 
-static int put(struct exporting *x, struct row *row)
+static int put_row(struct exporting *x, struct row *row)
 {
     row_begin(row);
     if (x->settings->format == FORMAT_CSV)
         csv_row(&x->columns, row, x->settings->safe, &x->text);
     else
         jsonl_row(&x->columns, row, &x->text);
-    return flush(x, CHUNK);
+    return flush_text(x, CHUNK);
 }
 
 /* Call it when all rows of a sample are written. */
-static int keep(struct exporting *x, const struct row *row)
+static int keep_sample(struct exporting *x, const struct row *row)
 {
     if (!x->columns.derived || baro_previous_keep(x->memory, row->sample, row->kind) == 0)
         return 0;
@@ -186,8 +186,8 @@ static int keep(struct exporting *x, const struct row *row)
 
 static int put_and_keep(struct exporting *x, struct row *row)
 {
-    int status = put(x, row);
-    return status ? status : keep(x, row);
+    int status = put_row(x, row);
+    return status ? status : keep_sample(x, row);
 }
 
 /* The machine and entities are not read with every sample. */
@@ -206,9 +206,9 @@ static int put_entities(struct exporting *x, struct row *row)
     int kind = row->kind;
     for (size_t i = 0; !status && i < baro_sample_rows(row->sample, kind); i++) {
         row->entity = baro_sample_row(row->sample, kind, i);
-        status = put(x, row);
+        status = put_row(x, row);
     }
-    return status ? status : keep(x, row);
+    return status ? status : keep_sample(x, row);
 }
 
 /* On a growing tape: what is known when the row is written. */
@@ -229,7 +229,7 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     else if (x->dialect)
         dialect_record(x->dialect, record, &x->text);
     if (x->trace || x->runlog || x->dialect)
-        return flush(x, CHUNK);
+        return flush_text(x, CHUNK);
     keep_timeline(x, record);
     if (record->kind == BARO_RECORD_SAMPLE)
         row_names_note(&x->names, record->u.sample);
@@ -245,11 +245,11 @@ static int put_record(struct exporting *x, const struct baro_record *record)
                       .timeline = x->timeline};
     if (record->kind == BARO_RECORD_EXIT && x->kind == BARO_KIND_EXIT) {
         row.exit = record->u.exit;
-        return put(x, &row);
+        return put_row(x, &row);
     }
     if (record->kind == BARO_RECORD_EVENT && x->kind == ROW_EVENT) {
         row.event = record->u.event;
-        return put(x, &row);
+        return put_row(x, &row);
     }
     if (record->kind != BARO_RECORD_SAMPLE || x->kind == ROW_EVENT || x->kind == BARO_KIND_EXIT)
         return 0;
@@ -261,9 +261,9 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     int status = 0;
     for (size_t i = 0; !status && i < baro_sample_rows(row.sample, BARO_KIND_PROCESS); i++) {
         row.process = baro_sample_row(row.sample, BARO_KIND_PROCESS, i);
-        status = put(x, &row);
+        status = put_row(x, &row);
     }
-    return status ? status : keep(x, &row);
+    return status ? status : keep_sample(x, &row);
 }
 
 /* Formats of arrays, which use a cursor of their own. */
@@ -291,7 +291,7 @@ static int rows(struct exporting *x)
         if (!status && x->runlog && runlog_write(x->runlog, false, &x->text) < 0)
             status = cli_failf(x->cli, "out of memory");
         if (!status)
-            status = flush(x, 1);
+            status = flush_text(x, 1);
         if (status || !x->settings->follow || !reader_wait(x->tape))
             return status;
     }
@@ -305,7 +305,7 @@ static int end_trace(struct exporting *x)
     if (code < 0)
         return cli_fail(x->cli, &x->err);
     trace_end(x->trace, code > 0 ? record.u.sample : NULL, &x->text);
-    return flush(x, 1);
+    return flush_text(x, 1);
 }
 
 static int end_whole(struct exporting *x)
@@ -318,7 +318,7 @@ static int end_whole(struct exporting *x)
     bool all = baro_tape_state(x->tape) != BARO_TAPE_RUNNING;
     if (x->runlog && runlog_write(x->runlog, all, &x->text) < 0)
         return cli_failf(x->cli, "out of memory");
-    return flush(x, 1);
+    return flush_text(x, 1);
 }
 
 static int export(struct exporting *x)
@@ -365,7 +365,7 @@ static int export(struct exporting *x)
 }
 
 /* Lists the kinds of the named tape, including those that only the tape has. */
-static int list(struct cli *cli, const char *name)
+static int list_kinds(struct cli *cli, const char *name)
 {
     struct baro_tape *tape = NULL;
     struct reader_path path;
@@ -393,7 +393,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
 {
     struct reader_path path;
     if (s->list)
-        return list(cli, argv[0]);
+        return list_kinds(cli, argv[0]);
     const char *output = s->output && strcmp(s->output, "-") == 0 ? NULL : s->output;
     struct exporting x = {.output = output, .cli = cli, .settings = s, .path = path.at};
     int status = reader_open(cli, argv[0], &x.tape, &path);
@@ -416,7 +416,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     else
         status = choose_kind(&x);
     if (!status && !x.trace && !x.runlog)
-        status = s->dialect >= 0 ? choose_dialect(&x) : choose(&x);
+        status = s->dialect >= 0 ? choose_dialect(&x) : choose_rows(&x);
     if (!status && s->format == FORMAT_SQLITE) {
         status = export_sqlite(cli, s, argv[0]);
     } else if (!status) {

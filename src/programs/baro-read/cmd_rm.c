@@ -11,7 +11,7 @@ struct paths {
     size_t n;
 };
 
-static int add(struct paths *p, const char *path, struct baro_error *err)
+static int add_path(struct paths *p, const char *path, struct baro_error *err)
 {
     char **at = realloc(p->at, (p->n + 1) * sizeof(*at));
     if (at)
@@ -30,7 +30,7 @@ static int list_all(struct paths *p, struct baro_error *err)
     if (code < 0)
         return code;
     for (size_t i = 0; code >= 0 && i < baro_runs_count(runs); i++)
-        code = add(p, baro_runs_path(runs, i), err);
+        code = add_path(p, baro_runs_path(runs, i), err);
     baro_runs_free(runs);
     return code;
 }
@@ -43,7 +43,7 @@ static int list_named(struct paths *p, char **argv, struct baro_error *err)
         struct reader_path path;
         code = baro_runs_resolve(*argv, path.at, sizeof(path.at), err);
         if (code >= 0)
-            code = add(p, path.at, err);
+            code = add_path(p, path.at, err);
     }
     return code;
 }

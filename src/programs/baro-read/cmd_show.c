@@ -65,7 +65,7 @@ bool show_has_processes(const struct show *w, const struct baro_sample *s)
 }
 
 /* Finds the time of the sample that stands for the moment. */
-static int choose(struct show *w, uint64_t moment_ns, uint64_t *ret_ns)
+static int choose_sample(struct show *w, uint64_t moment_ns, uint64_t *ret_ns)
 {
     struct baro_record record;
     int code = baro_tape_seek(w->tape, moment_ns + w->tolerance_ns, &record, &w->err);
@@ -136,7 +136,7 @@ int64_t show_off_by(const struct show *w, const struct baro_record *record)
 
 /* ---- the command ---- */
 
-static int print(struct show *w, uint64_t t_ns)
+static int print_sample(struct show *w, uint64_t t_ns)
 {
     struct baro_record record;
     struct buf b = {0};
@@ -164,7 +164,7 @@ static int print(struct show *w, uint64_t t_ns)
 }
 
 /* Seeking always sees what was added since. */
-static int follow(struct show *w)
+static int follow_tape(struct show *w)
 {
     struct baro_record record;
     uint64_t shown_ns = UINT64_MAX;
@@ -175,7 +175,7 @@ static int follow(struct show *w)
             return cli_fail(w->cli, &w->err);
         if (code > 0 && record.t_ns != shown_ns) {
             shown_ns = record.t_ns;
-            status = print(w, shown_ns);
+            status = print_sample(w, shown_ns);
         }
         while (code > 0 && (code = baro_tape_next(w->tape, &record, &w->err)) > 0)
             ; /* to the end mark, if the tape has one */
@@ -280,7 +280,7 @@ static int show(struct show *w)
     uint64_t first_ns = 0, t_ns = 0;
     w->zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(w->tape)));
     if (w->settings->follow)
-        return follow(w);
+        return follow_tape(w);
     int code = baro_tape_seek(w->tape, 0, &record, &w->err);
     first_ns = code > 0 ? record.t_ns : 0;
     if (code > 0)
@@ -293,11 +293,11 @@ static int show(struct show *w)
         int status = find_moment(w, first_ns, t_ns);
         if (status)
             return status;
-        code = choose(w, w->asked_ns < 0 ? 0 : (uint64_t)w->asked_ns, &t_ns);
+        code = choose_sample(w, w->asked_ns < 0 ? 0 : (uint64_t)w->asked_ns, &t_ns);
     }
     if (code < 0)
         return cli_fail(w->cli, &w->err);
-    return code ? print(w, t_ns) : cli_failf(w->cli, "%s has no sample", w->path);
+    return code ? print_sample(w, t_ns) : cli_failf(w->cli, "%s has no sample", w->path);
 }
 
 int cmd_show(struct cli *cli, const struct settings *s, char **argv)

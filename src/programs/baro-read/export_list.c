@@ -61,7 +61,7 @@ static const char *what_of(const struct entry *at, size_t n, const char *name)
     return "";
 }
 
-static void line(struct buf *b, const char *name, const char *what)
+static void put_line(struct buf *b, const char *name, const char *what)
 {
     size_t from = b->len;
     buf_str(b, "  ");
@@ -75,7 +75,7 @@ static void line(struct buf *b, const char *name, const char *what)
 static void dialect(struct buf *b, const char *name)
 {
     const char *between = " (--entity ";
-    line(b, name, what_of(dialects, COUNT(dialects), name));
+    put_line(b, name, what_of(dialects, COUNT(dialects), name));
     for (size_t i = 0; i < dialect_table_count; i++) {
         if (strcmp(dialect_tables[i].name, name) != 0)
             continue;
@@ -90,7 +90,7 @@ void export_list(const struct baro_tape *tape, struct buf *ret)
     const char *names[64];
     buf_str(ret, "formats (--format):\n");
     for (size_t i = 0; i < COUNT(formats); i++) {
-        line(ret, formats[i].name, formats[i].what);
+        put_line(ret, formats[i].name, formats[i].what);
         buf_byte(ret, '\n');
     }
     buf_str(ret, "\ndialects of CSV (--dialect; docs/dialects.md has their columns):\n");
@@ -101,7 +101,7 @@ void export_list(const struct baro_tape *tape, struct buf *ret)
         row_kind_names(tape, names, COUNT(names));
     for (size_t i = 0; tape ? names[i] != NULL : i < COUNT(kinds); i++) {
         const char *name = tape ? names[i] : kinds[i].name, *what = what_of(kinds, COUNT(kinds), name);
-        line(ret, name, *what ? what : "of this tape's own (--collect)");
+        put_line(ret, name, *what ? what : "of this tape's own (--collect)");
         buf_byte(ret, '\n');
     }
 }

@@ -58,7 +58,7 @@ void show_phases_text(const struct show_phases *p, uint64_t t_ns, struct buf *b)
     buf_byte(b, '\n');
 }
 
-static void put_phase(const struct baro_timeline_item *v, struct json *j)
+static void put_phase_object(const struct baro_timeline_item *v, struct json *j)
 {
     json_begin(j, '{');
     json_key(j, "name");
@@ -84,7 +84,7 @@ void show_phases_json(const struct show_phases *p, uint64_t t_ns, struct json *j
     json_begin(j, '[');
     for (size_t i = 0; (v = baro_timeline_get(p->timeline, i)); i++) {
         if (is_in(v, t_ns))
-            put_phase(v, j);
+            put_phase_object(v, j);
     }
     json_end(j, ']');
 }

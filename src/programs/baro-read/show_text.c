@@ -85,7 +85,7 @@ static bool has_tasks(const struct baro_sample *s)
     return baro_sample_rows(s, BARO_KIND_TASK) > 0;
 }
 
-static bool has_tcp(const struct show *w, const struct baro_sample *s)
+static bool job_has_tcp(const struct show *w, const struct baro_sample *s)
 {
     uint64_t v;
     return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_sent, &v) == BARO_PRESENT;
@@ -115,7 +115,7 @@ static void fill_line(struct show *w, const struct baro_record *record, const st
     baro_row_value(f->at[i].process, w->metric.rss, &ret->rss);
 }
 
-static int heavier(const void *a, const void *b)
+static int compare_lines(const void *a, const void *b)
 {
     const struct line *x = a, *y = b;
     if (x->cores != y->cores)
@@ -149,7 +149,7 @@ static void process_cells(struct show *w, struct table *t, const struct baro_sam
     cell_of_value(w, t, p, w->metric.uss, FORM_BYTES);
     cell_of_value(w, t, p, w->metric.threads, FORM_COUNT);
     cell_of_value(w, t, p, w->metric.fds, FORM_COUNT);
-    if (has_tcp(w, s)) {
+    if (job_has_tcp(w, s)) {
         cell_of_value(w, t, p, w->metric.tcp_sent, FORM_BYTES);
         cell_of_value(w, t, p, w->metric.tcp_received, FORM_BYTES);
     }
@@ -257,7 +257,7 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
 static void say_tcp(const struct show *w, const struct baro_sample *s, struct buf *b)
 {
     uint64_t sent = 0, received = 0, bound = 0;
-    if (!has_tcp(w, s))
+    if (!job_has_tcp(w, s))
         return;
     baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_sent, &sent);
     baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_received, &received);
@@ -272,7 +272,7 @@ static void say_tcp(const struct show *w, const struct baro_sample *s, struct bu
 
 /* Returns how many processes are shown: as many as the user asked for, or as fit below the lines above the table, its
  * titles and the line about the rest. 0: all. */
-static size_t most_of(const struct show *w, const struct buf *above)
+static size_t processes_shown(const struct show *w, const struct buf *above)
 {
     unsigned lines = 2;
     if (w->settings->count)
@@ -322,7 +322,7 @@ static void make_table(struct show *w, const struct baro_sample *s, const struct
                        size_t n, unsigned room, struct table *ret)
 {
     static const char *const titles[] = {"PID", "S", "CORES", "CPU", "RSS", "PSS", "USS", "THR", "FDS"};
-    bool tasks = has_tasks(s), tcp = has_tcp(w, s);
+    bool tasks = has_tasks(s), tcp = job_has_tcp(w, s);
     *ret = (struct table){.columns = 10u + (tcp ? 2 : 0) + (tasks ? 1 : 0),
                           .right = {true, false, true, true, true, true, true, true, true, tcp, tcp},
                           .drop = {6, 8, 7, 1, 5, 3},
@@ -364,9 +364,9 @@ static int print_processes(struct show *w, const struct baro_record *record, con
     if (!lines)
         return error_set(&w->err, -ENOMEM, "out of memory");
     w->any_not_known = w->any_name = false;
-    size_t all = fill_lines(w, record, f, lines), most = most_of(w, b), n = most && most < all ? most : all;
+    size_t all = fill_lines(w, record, f, lines), most = processes_shown(w, b), n = most && most < all ? most : all;
     if (n < all)
-        qsort(lines, all, sizeof(*lines), heavier);
+        qsort(lines, all, sizeof(*lines), compare_lines);
     if (all)
         print_table(w, s, f, lines, n, b);
     if (n < all)

@@ -106,7 +106,7 @@ static int stretch(const struct plot *p, uint64_t *ret_from, uint64_t *ret_to)
 }
 
 /* what: the figure or metric; NULL: the default figures. */
-static int make(struct plot *p, const char *what)
+static int make_figures(struct plot *p, const char *what)
 {
     uint64_t from, to;
     int status = stretch(p, &from, &to);
@@ -177,7 +177,7 @@ static int overlay(const struct plot *p, size_t figure, struct chart *ret)
 
 /* ---- drawing ---- */
 
-static int draw(const struct plot *p, const struct chart *c, struct buf *ret)
+static int draw_chart(const struct plot *p, const struct chart *c, struct buf *ret)
 {
     struct baro_error err = BARO_ERROR_INIT;
     int code = 0;
@@ -212,10 +212,10 @@ static int draw_figure(const struct plot *p, size_t figure, struct buf *ret)
     if (figure)
         buf_byte(ret, '\n');
     if (p->n == 1)
-        return draw(p, figures_chart(p->one[0].figures, figure), ret);
+        return draw_chart(p, figures_chart(p->one[0].figures, figure), ret);
     int status = overlay(p, figure, &c);
     if (!status)
-        status = draw(p, &c, ret);
+        status = draw_chart(p, &c, ret);
     chart_done(&c);
     return status;
 }
@@ -227,7 +227,7 @@ static int plot(struct plot *p, char **tapes, size_t n, const char *what)
     for (size_t i = 0; i < n && !status; i++)
         status = open_one(p, tapes[i]);
     if (!status)
-        status = make(p, what);
+        status = make_figures(p, what);
     for (size_t i = 0; !status && i < figures_count(p->one[0].figures); i++)
         status = draw_figure(p, i, &b);
     if (!status)
@@ -253,7 +253,7 @@ static bool ends_with(const char *name, const char *ending)
 }
 
 /* The output decides the format. */
-static int choose(struct plot *p)
+static int choose_format(struct plot *p)
 {
     const struct settings *s = p->s;
     unsigned width = s->width;
@@ -334,7 +334,7 @@ int cmd_plot(struct cli *cli, const struct settings *s, char **argv)
         return cli_failf(cli, "out of memory");
     p->cli = cli;
     p->s = s;
-    int status = choose(p);
+    int status = choose_format(p);
     if (!status && !what && p->format != PLOT_TEXT)
         status = cli_failf(cli, "a picture has one figure, and which is missing, such as cpu or memory; `baro plot "
                                 "--list` lists them");

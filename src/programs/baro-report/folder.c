@@ -29,7 +29,7 @@ struct folder {
     struct baro_error *err;
 };
 
-static int fail(const struct folder *f, int code)
+static int fail_folder(const struct folder *f, int code)
 {
     return error_set(f->err, code, "can't write %s/: %s", f->path, strerror(-code));
 }
@@ -42,11 +42,11 @@ static int write_whole(const struct folder *f, const char *name, const struct bu
         return error_set(f->err, -ENOMEM, "out of memory");
     int fd = openat(f->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
-        return fail(f, -errno);
+        return fail_folder(f, -errno);
     int code = fd_write_all(fd, b->at, b->len, NULL);
     if (close(fd) < 0 && code >= 0)
         code = -errno;
-    return code < 0 ? fail(f, code) : 0;
+    return code < 0 ? fail_folder(f, code) : 0;
 }
 
 static int picture(const struct folder *f, const struct chart *c, size_t number, struct folder_picture *ret)
@@ -93,7 +93,7 @@ static int pictures(const struct folder *f, const struct figures *figures, struc
 }
 
 /* Writes the report as Markdown, and the figures after it. */
-static int fill(const struct document *d, void *context, struct buf *text, struct baro_error *err)
+static int fill_page(const struct document *d, void *context, struct buf *text, struct baro_error *err)
 {
     const struct folder *f = context;
     struct figures *figures = NULL;
@@ -144,11 +144,11 @@ static bool is_empty(const char *path)
 }
 
 /* Returns whether the folder is there. */
-static int check(const struct folder *f)
+static int check_folder(const struct folder *f)
 {
     struct stat st;
     if (lstat(f->path, &st) < 0)
-        return errno == ENOENT ? 0 : fail(f, -errno);
+        return errno == ENOENT ? 0 : fail_folder(f, -errno);
     if (!S_ISDIR(st.st_mode))
         return error_set(f->err, -ENOTDIR, "%s is not a folder; it is not replaced", f->path);
     if (!f->force && !is_empty(f->path))
@@ -157,13 +157,13 @@ static int check(const struct folder *f)
     return 1;
 }
 
-static int begin(struct folder *f)
+static int begin_folder(struct folder *f)
 {
     snprintf(f->temporary, sizeof(f->temporary), "%s.%d.part", f->path, (int)getpid());
     if (mkdir(f->temporary, 0777) < 0)
-        return fail(f, -errno);
+        return fail_folder(f, -errno);
     f->fd = open(f->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return f->fd < 0 ? fail(f, -errno) : 0;
+    return f->fd < 0 ? fail_folder(f, -errno) : 0;
 }
 
 static int commit(const struct folder *f)
@@ -171,9 +171,9 @@ static int commit(const struct folder *f)
     if (rename(f->temporary, f->path) == 0)
         return 0;
     if (!f->force || (errno != EEXIST && errno != ENOTEMPTY))
-        return fail(f, -errno);
+        return fail_folder(f, -errno);
     int code = move_files(f, f->path);
-    return code < 0 ? fail(f, code) : 0;
+    return code < 0 ? fail_folder(f, code) : 0;
 }
 
 static int begin_at(struct folder *f, const char *path)
@@ -184,12 +184,12 @@ static int begin_at(struct folder *f, const char *path)
     if (n >= sizeof(f->path))
         return error_set(f->err, -ENAMETOOLONG, "the name of the folder is too long");
     memcpy(f->path, path, n);
-    int code = check(f);
-    return code < 0 ? code : begin(f);
+    int code = check_folder(f);
+    return code < 0 ? code : begin_folder(f);
 }
 
 /* code: the result of the work so far. */
-static int finish(struct folder *f, int code, struct buf *text)
+static int finish_folder(struct folder *f, int code, struct buf *text)
 {
     if (code >= 0)
         code = write_whole(f, "report.md", text);
@@ -214,11 +214,11 @@ int report_folder(const struct report_input *in, const char *path, bool force, s
     struct buf text = {0};
     int code = begin_at(&f, path);
     if (code >= 0 && (code = document_read(&d, in, err)) >= 0) {
-        code = fill(&d, &f, &text, err);
+        code = fill_page(&d, &f, &text, err);
         code = code > 0 ? err->code : code;
         document_done(&d);
     }
-    return finish(&f, code, &text);
+    return finish_folder(&f, code, &text);
 }
 
 int several_folder(struct several *s, const char *path, bool force, struct baro_error *err)
@@ -227,6 +227,6 @@ int several_folder(struct several *s, const char *path, bool force, struct baro_
     struct buf text = {0};
     int code = begin_at(&f, path);
     if (code >= 0)
-        code = several_sections(s, fill, &f, &text, err);
-    return finish(&f, code, &text);
+        code = several_sections(s, fill_page, &f, &text, err);
+    return finish_folder(&f, code, &text);
 }

@@ -128,7 +128,7 @@ static void verdicts(struct page *p)
 
 /* ---- curves and key figures ---- */
 
-static void curves(struct page *p)
+static void put_curves(struct page *p)
 {
     struct buf b = {0};
     struct report_style style = p->style;
@@ -288,7 +288,7 @@ void document_markdown(const struct document *d, struct buf *ret)
         .width = 400, .utf8 = true, .running = baro_tape_state(d->in->tape) == BARO_TAPE_RUNNING, .zone = d->in->zone};
     head(&p);
     verdicts(&p);
-    curves(&p);
+    put_curves(&p);
     figures(&p);
     phases(&p);
     markdown_tasks(p.s, ret);

@@ -7,7 +7,7 @@
 
 #define TITLE_BYTES 100u
 
-static bool is_word(unsigned char c)
+static bool is_word_byte(unsigned char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
@@ -68,9 +68,9 @@ static bool begins_link(const char *at, size_t len, size_t i)
 {
     unsigned char next = i + 1 < len ? (unsigned char)at[i + 1] : ' ';
     if (at[i] == '@' || at[i] == '#')
-        return is_word(next);
+        return is_word_byte(next);
     if (at[i] == ':')
-        return (next && strchr("/+-_", next)) || (is_word(next) && (next < '0' || next > '9'));
+        return (next && strchr("/+-_", next)) || (is_word_byte(next) && (next < '0' || next > '9'));
     return next == '.' && i >= 2 && (at[i] | 0x20) == 'w' && (at[i - 1] | 0x20) == 'w' && (at[i - 2] | 0x20) == 'w';
 }
 

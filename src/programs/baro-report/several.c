@@ -21,7 +21,7 @@ static void sum_fact(struct several_sum *sum, struct baro_value v)
         sum->flags |= BARO_VALUE_UPPER_BOUND;
 }
 
-static void add(struct several *s, const struct document *d)
+static void add_to_sums(struct several *s, const struct document *d)
 {
     struct baro_value rss = report_fact(d->summary, "job", "rss_peak_bytes");
     s->read++;
@@ -50,7 +50,7 @@ static int read_one(struct several *s, const struct report_input *in, several_se
         return r;
     r = section(&d, context, ret, err);
     if (r == 0)
-        add(s, &d);
+        add_to_sums(s, &d);
     document_done(&d);
     return r;
 }

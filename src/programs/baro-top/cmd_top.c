@@ -91,7 +91,7 @@ void top_draw(struct top *t, bool is_once)
 
 /* ---- printed once ---- */
 
-static int print(struct top *t)
+static int print_once(struct top *t)
 {
     struct buf b = {0};
     size_t most = t->settings->count ? t->settings->count : ONCE_ROWS;
@@ -121,7 +121,7 @@ static int once(struct top *t)
         code = top_go(t, t->settings->at);
     if (code >= 0 && t->settings->at)
         code = top_move(t);
-    return code < 0 ? cli_fail(t->cli, &t->err) : print(t);
+    return code < 0 ? cli_fail(t->cli, &t->err) : print_once(t);
 }
 
 /* ---- choice of the tape ---- */

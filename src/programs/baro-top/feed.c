@@ -177,7 +177,7 @@ static int take_sample(struct feed *f, const struct baro_record *r, struct baro_
     return f->is_read && is_due ? take_newest(f, s, err) : 0;
 }
 
-static int take(struct feed *f, const struct baro_record *r, struct baro_error *err)
+static int take_record(struct feed *f, const struct baro_record *r, struct baro_error *err)
 {
     baro_summary_add(f->summary, r);
     baro_timeline_add(f->timeline, r);
@@ -194,7 +194,7 @@ int feed_read(struct feed *f, uint64_t most_ns, struct baro_error *err)
     uint64_t until_ns = most_ns ? clock_monotonic_ns() + most_ns : 0;
     int code;
     for (unsigned n = 1; (code = baro_tape_next(f->tape, &record, err)) > 0; n++) {
-        code = take(f, &record, err);
+        code = take_record(f, &record, err);
         if (code < 0)
             return code;
         if (until_ns && n % RECORDS_A_CHECK == 0 && clock_monotonic_ns() >= until_ns)

@@ -67,7 +67,7 @@ static void say_lost(struct running *run, const struct run_result *result, struc
         error_set(line, -1, "nothing was recorded: %s", why);
 }
 
-static void say(struct running *run, const struct run_result *result, const char *command)
+static void report_problem(struct running *run, const struct run_result *result, const char *command)
 {
     struct baro_error line = BARO_ERROR_INIT;
     run->recording.stderr_fd = result->stderr_fd;
@@ -223,6 +223,6 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     own_remove(&run.own);
     marks_file_remove(&run.marks);
     if (result.exec_errno || result.recorder_lost)
-        say(&run, &result, argv[0]);
+        report_problem(&run, &result, argv[0]);
     run_die_like(&result);
 }

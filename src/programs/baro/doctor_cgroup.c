@@ -111,7 +111,7 @@ static void bound(struct buf *b, const char *what, const struct cgroup_bound *of
     buf_printf(b, " by %s", of->source);
 }
 
-static void limits(struct findings *f, const struct cgroup_hierarchies *p, int root)
+static void check_limits(struct findings *f, const struct cgroup_hierarchies *p, int root)
 {
     struct cgroup_bounds bounds;
     struct buf b = {0};
@@ -195,7 +195,7 @@ static void delegated(struct findings *f, const struct cgroup_hierarchies *p)
                       "for every job");
 }
 
-static void pressure(struct findings *f, const struct cgroup_hierarchies *p)
+static void check_group_pressure(struct findings *f, const struct cgroup_hierarchies *p)
 {
     const struct cgroup_location *v2 = cgroup_location_of(p, CGROUP_AT_UNIFIED);
     if (v2 && there(v2, "cpu.pressure", R_OK))
@@ -218,9 +218,9 @@ void doctor_cgroup(struct findings *f)
     } else {
         hierarchies(f, p);
         controllers(f, p);
-        pressure(f, p);
+        check_group_pressure(f, p);
         if (p->n) /* groups that are not visible are not known */
-            limits(f, p, root);
+            check_limits(f, p, root);
         delegated(f, p);
     }
     free(p);

@@ -21,7 +21,7 @@ static struct filter filter_of(int argc, char **argv)
     return f;
 }
 
-static int print(const struct cli *cli, struct buf *b)
+static int print_text(const struct cli *cli, struct buf *b)
 {
     int status = cli_out(cli, b);
     buf_done(b);
@@ -38,7 +38,7 @@ static int other_program(struct cli *cli, char **argv)
     return programs_other(cli, word, argv + 1, &status) ? status : cli_unknown(cli, word);
 }
 
-static int begin(int argc, char **argv, const struct filter *filter)
+static int begin_on_stack(int argc, char **argv, const struct filter *filter)
 {
     struct cli cli = {.filter = filter, .mute = filter->mute, .no_terminal = filter->forbidden};
     struct settings settings;
@@ -50,11 +50,11 @@ static int begin(int argc, char **argv, const struct filter *filter)
     const char *word = argc > 1 ? argv[1] : "--help";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         cli_overview(&cli, &b);
-        return print(&cli, &b);
+        return print_text(&cli, &b);
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         buf_printf(&b, "baro %s\n", baro_version());
-        return print(&cli, &b);
+        return print_text(&cli, &b);
     }
     if (word[0] == '-')
         return cli_failf(&cli, "unknown option %s; options stand after the command, `baro help` lists all", word);
@@ -92,7 +92,7 @@ static void on_own_stack(int signal)
     struct entry *e = entry_of(NULL);
     sigaction(signal, &e->action, NULL);
     sigprocmask(SIG_SETMASK, &e->mask, NULL);
-    exit(begin(e->argc, e->argv, e->filter));
+    exit(begin_on_stack(e->argc, e->argv, e->filter));
 }
 
 /* A handler runs on the stack of sigaltstack(2), and this one never returns: the only way in C to another stack in the
@@ -123,5 +123,5 @@ int main(int argc, char **argv)
     struct rlimit limit;
     if (!filter.forbidden && getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
         move_to_own_stack(argc, argv, &filter);
-    return begin(argc, argv, &filter);
+    return begin_on_stack(argc, argv, &filter);
 }

@@ -13,7 +13,7 @@
 #include "recorder/marks/marks_file.h"
 
 /* Escapes only what JSON requires; the recorder gets the bytes as they were given. */
-static void put_text(struct buf *b, const char *text, size_t len)
+static void put_json_text(struct buf *b, const char *text, size_t len)
 {
     buf_byte(b, '"');
     for (size_t i = 0; i < len; i++) {
@@ -26,10 +26,10 @@ static void put_text(struct buf *b, const char *text, size_t len)
     buf_byte(b, '"');
 }
 
-static void put_key(struct buf *b, const char *key, size_t len)
+static void put_json_key(struct buf *b, const char *key, size_t len)
 {
     buf_str(b, b->len ? ", " : "{");
-    put_text(b, key, len);
+    put_json_text(b, key, len);
     buf_str(b, ": ");
 }
 
@@ -41,14 +41,14 @@ void mark_line_begin(struct buf *b, const char *edge, const char *name, uint64_t
 
 void mark_line_number(struct buf *b, const char *key, uint64_t v)
 {
-    put_key(b, key, strlen(key));
+    put_json_key(b, key, strlen(key));
     buf_u64(b, v);
 }
 
 void mark_line_text(struct buf *b, const char *key, const char *text)
 {
-    put_key(b, key, strlen(key));
-    put_text(b, text, strlen(text));
+    put_json_key(b, key, strlen(key));
+    put_json_text(b, text, strlen(text));
 }
 
 /* Is it a number in JSON? 007 is text. */
@@ -65,12 +65,12 @@ bool mark_line_attribute(struct buf *b, const char *word)
     const char *value = strchr(word, '=');
     if (!value || value == word)
         return false;
-    put_key(b, word, (size_t)(value - word));
+    put_json_key(b, word, (size_t)(value - word));
     value++;
     if (is_number(value) || strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
         buf_str(b, value);
     else
-        put_text(b, value, strlen(value));
+        put_json_text(b, value, strlen(value));
     return true;
 }
 

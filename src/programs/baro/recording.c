@@ -28,7 +28,7 @@
 
 /* The recorder has no terminal or output of the job: its messages go through the wrapper. This also reports when memory
  * runs out. */
-static void put(const struct recording *r, const struct buf *text, bool now)
+static void put_message(const struct recording *r, const struct buf *text, bool now)
 {
     static const char none[] = "baro: out of memory\n";
     const char *at = text->failed ? none : (const char *)text->at;
@@ -48,7 +48,7 @@ void recording_say(void *recording, const char *line)
     buf_printf(&b, "baro %s: %s\n", r->cli->command->name, line);
     if (r->cli->tty_err)
         wrap_lines(&b, 0, r->cli->width_err);
-    put(r, &b, true);
+    put_message(r, &b, true);
     buf_done(&b);
 }
 
@@ -211,7 +211,7 @@ static void on_begun(void *context)
 
 /* Gives the tape its name with the first sample: until then the command may turn out not to exist, and an existing file
  * stays. */
-static void publish(struct recording *r)
+static void publish_tape(struct recording *r)
 {
     struct baro_error line = BARO_ERROR_INIT;
     int code = r->begun ? tape_file_publish(&r->file, r->tape_fd) : 0;
@@ -305,7 +305,7 @@ static void on_sample(void *context, const struct baro_sample *s)
     summarize(r, (struct baro_record){.kind = BARO_RECORD_SAMPLE, .t_ns = s->t_ns, .u.sample = s});
     if (s->t_ns > PRUNE_AFTER)
         prune(r);
-    publish(r);
+    publish_tape(r);
     if (r->first_sample)
         r->first_sample(r->first_sample_context);
     r->first_sample = NULL;
@@ -335,12 +335,12 @@ static void on_limits(void *context, const struct baro_limits *l, uint64_t t_ns)
     summarize(context, (struct baro_record){.kind = BARO_RECORD_LIMITS, .t_ns = t_ns, .u.limits = l});
 }
 
-static void put_text(struct recording *r, void make(struct recording *r, struct buf *ret))
+static void put_text_of(struct recording *r, void make(struct recording *r, struct buf *ret))
 {
     struct buf text = {0};
     make(r, &text);
     if (text.len)
-        put(r, &text, false);
+        put_message(r, &text, false);
     buf_done(&text);
 }
 
@@ -356,7 +356,7 @@ static void report_to_user(struct recording *r)
     if (!r->link || wrapper_waits(r->link->fd))
         say_what_happened(r);
     if (!r->link || wrapper_waits(r->link->fd))
-        put_text(r, end_text_summary);
+        put_text_of(r, end_text_summary);
 }
 
 /* A tape without a name yet may never get one. */
@@ -376,13 +376,13 @@ static void on_finished(void *context, bool recorded)
     if (recorded && !r->begun)
         remove_tape(r); /* the disk was full from the beginning: the tape is empty */
     else if (recorded)
-        publish(r);
+        publish_tape(r);
     if (!r->reported)
         look_for_tape(r);
     if (recorded && !r->reported)
         report_to_user(r);
     if (recorded && (!r->link || wrapper_waits(r->link->fd)))
-        put_text(r, end_text_reason);
+        put_text_of(r, end_text_reason);
     if (r->link)
         link_done(r->link);
 }

@@ -68,7 +68,7 @@ static pid_t start_child(struct reader_start *s)
     return clone(become_reader, stack + sizeof(stack), CHILD_FLAGS, s);
 }
 
-static int start(const char *path, bool in_folder, int *ret_fd)
+static int start_reader(const char *path, bool in_folder, int *ret_fd)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -85,7 +85,7 @@ static int start(const char *path, bool in_folder, int *ret_fd)
 
 int task_file_start(const char *path, int *ret_fd)
 {
-    return start(path, true, ret_fd);
+    return start_reader(path, true, ret_fd);
 }
 
 /* Reads all that the program writes. */
@@ -94,7 +94,7 @@ static int read_lines(const char *path, struct buf *ret, int *ret_status, struct
     int fd = -1, status = 0;
     char part[8192];
     ssize_t n;
-    pid_t pid = start(path, false, &fd);
+    pid_t pid = start_reader(path, false, &fd);
     int code = pid < 0 ? pid : 0;
     while (code == 0 && (n = read(fd, part, sizeof(part))) != 0) {
         if (n > 0 && ret->len < TASK_FILE_LINES_MOST)

@@ -255,7 +255,7 @@ static void read_new(struct recorder *r, bool woken, uint64_t most)
 
 /* ---- turns ---- */
 
-static void watch(struct recorder *r)
+static void watch_file(struct recorder *r)
 {
     struct marks *m = &r->marks;
     m->watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -310,14 +310,14 @@ void marks_turn(struct recorder *r)
     if (m->fd < 0 || m->armed)
         return;
     if (!m->watched)
-        watch(r);
+        watch_file(r);
     else if (m->watch_fd >= 0)
         arm(r); /* first, so that no line is missed */
     m->watched = true;
     read_new(r, false, MARKS_READ);
 }
 
-static void report(struct recorder *r)
+static void report_lost(struct recorder *r)
 {
     const struct marks *m = &r->marks;
     struct buf text = {0};
@@ -354,7 +354,7 @@ void marks_finish(struct recorder *r)
         m->buffer->at[m->buffer->len++] = '\n'; /* the last line may have none: room is left for it */
         take_lines(r, &(struct mark_came){sampler_now(&r->sampler), 0, mark_realtime_offset_ns()});
     }
-    report(r);
+    report_lost(r);
 }
 
 void marks_close(struct recorder *r)

@@ -395,7 +395,7 @@ static int add_programs(struct recorder *r, const struct record_options *o, stru
     return code;
 }
 
-static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
+static int prepare_recorder(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
     uint64_t now = o->resume ? o->resume->header->start_monotonic_ns : o->start_ns ? o->start_ns : clock_monotonic_ns();
     r->options = o;
@@ -503,7 +503,7 @@ int record_run(const struct record_options *options, const struct link_end *link
                          .wrapper = {.link_fd = link->fd, .pid = link->wrapper},
                          .writes = {.hangs_at = link->write_hangs_at}};
     recorders_init(&all, &r);
-    int code = prepare(&r, options, err);
+    int code = prepare_recorder(&r, options, err);
     if (code == 0) {
         event_open(&r); /* first: the wrapper is starting the command at the same time */
         limits_settle(&r);
@@ -558,7 +558,7 @@ static void plan_first(struct recorder *r)
 
 int recorder_begin(struct recorder *r, const struct record_options *options, struct baro_error *err)
 {
-    int code = prepare(r, options, err);
+    int code = prepare_recorder(r, options, err);
     if (code == 0) {
         event_open(r);
         code = recorder_selects(options) ? 0 : targets_open(r, err);

@@ -13,6 +13,11 @@
 #include "base/span.h"
 #include "recorder/redact/redact.h"
 
+static inline bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 /* ---- marks ---- */
 enum { MARKS_MAX = 64 };
 struct marks {

@@ -52,7 +52,7 @@ static uint64_t cpu_now(void)
     return ns;
 }
 
-static void go_on(struct walker *w)
+static void continue_walk(struct walker *w)
 {
     w->from_ns = clock_monotonic_ns();
     w->from_cpu_ns = cpu_now();
@@ -79,11 +79,11 @@ static bool on_step(void *context, const struct walk_sums *so_far)
     worker_rest(w->child, ns < REST_MOST ? ns : REST_MOST);
     if (w->depth < DEPTH_MOST)
         walk_due(w);
-    go_on(w);
+    continue_walk(w);
     return !is_over(w);
 }
 
-static uint32_t reason(int error)
+static uint32_t walk_absent(int error)
 {
     switch (error) {
     case 0: return BARO_PRESENT;
@@ -95,7 +95,7 @@ static uint32_t reason(int error)
     }
 }
 
-static void put_text(struct span text, char *to, size_t cap)
+static void copy_span(struct span text, char *to, size_t cap)
 {
     if (proc_mount_unescape(text, to, cap) < 0)
         *to = 0;
@@ -111,25 +111,25 @@ static void find_mount(const struct walk_sums *sums, struct directory_reading *r
     while (proc_mount_next(&rest, &m)) {
         if (sums->mount ? m.id != sums->mount : m.major != sums->major || m.minor != sums->minor)
             continue;
-        put_text(m.type, ret->type, sizeof(ret->type));
-        put_text(m.source, ret->source, sizeof(ret->source));
+        copy_span(m.type, ret->type, sizeof(ret->type));
+        copy_span(m.source, ret->source, sizeof(ret->source));
         break;
     }
     free(text);
 }
 
-static void begin(struct walker *w, size_t i)
+static void begin_walk(struct walker *w, size_t i)
 {
     w->at = i;
     w->depth++;
     w->walking[i] = true;
     atomic_store(&w->shared->at, (uint32_t)i + 1);
     atomic_store(&w->shared->worker.busy, true);
-    go_on(w);
+    continue_walk(w);
 }
 
 /* outer: the walk that rested meanwhile, if there is one. */
-static void end(struct walker *w, size_t i, size_t outer)
+static void end_walk(struct walker *w, size_t i, size_t outer)
 {
     w->at = outer;
     w->depth--;
@@ -145,21 +145,21 @@ static void walk_one(struct walker *w, size_t i)
     struct directory_reading r = {.begin_ns = clock_monotonic_ns()};
     uint64_t cpu_ns = cpu_now(), done_cpu_ns = w->done_cpu_ns;
     size_t outer = w->at;
-    begin(w, i);
+    begin_walk(w, i);
     int code = walk(&(struct walk_options){w->plan->path[i], on_step, w}, &r.sums);
     if (code == 0)
         find_mount(&r.sums, &r);
     r.cpu_ns = cpu_now() - cpu_ns - (w->done_cpu_ns - done_cpu_ns);
     w->done_cpu_ns += r.cpu_ns;
     if (code != -ECANCELED) {
-        r.absent = reason(-code);
+        r.absent = walk_absent(-code);
         r.error = -code;
         r.end_ns = clock_monotonic_ns();
         worker_write_begin(&slot->turn);
         slot->now = r;
         worker_write_end(&slot->turn);
     }
-    end(w, i, outer);
+    end_walk(w, i, outer);
 }
 
 /* When it is walked next. */

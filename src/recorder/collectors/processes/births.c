@@ -116,7 +116,7 @@ static void wait_for(struct births *b, int32_t pid, uint64_t since_ns)
 }
 
 /* before_ns: it was not given out, or it lived and was no member, at that time. */
-static void check(struct births *b, int32_t pid, uint64_t before_ns, uint64_t since_ns)
+static void check_pid(struct births *b, int32_t pid, uint64_t before_ns, uint64_t since_ns)
 {
     if (is_member(b->sampling->job, pid, before_ns))
         return;
@@ -131,7 +131,7 @@ static void check_waiting(struct births *b)
     size_t n = b->n_waiting;
     b->n_waiting = 0;
     for (size_t i = 0; i < n; i++)
-        check(b, b->waiting[i].pid, b->last_ns, b->waiting[i].since_ns);
+        check_pid(b, b->waiting[i].pid, b->last_ns, b->waiting[i].since_ns);
 }
 
 void births_check(struct births *b, int32_t last)
@@ -148,7 +148,7 @@ void births_check(struct births *b, int32_t last)
     if (last - b->last > PIDS_CHECKED)
         j->unseen += (uint64_t)(last - b->last);
     for (int32_t pid = b->last + 1; last - b->last <= PIDS_CHECKED && pid <= last; pid++)
-        check(b, pid, b->last_ns, now);
+        check_pid(b, pid, b->last_ns, now);
     b->last = last;
     b->last_ns = now;
     if (j->unseen > UNSEEN_MOST)

@@ -109,7 +109,7 @@ static bool scan_labels(struct span *s, struct sample *sample)
     }
 }
 
-static bool is_word(struct span s, const char *lower)
+static bool is_keyword(struct span s, const char *lower)
 {
     if (s.len != strlen(lower))
         return false;
@@ -128,7 +128,7 @@ static bool take_value(struct span word, struct reading_cell *ret)
         s.at++;
         s.len--;
     }
-    if (is_word(s, "nan") || is_word(s, "inf") || is_word(s, "infinity")) {
+    if (is_keyword(s, "nan") || is_keyword(s, "inf") || is_keyword(s, "infinity")) {
         *ret = (struct reading_cell){.value = READING_ABSENT};
         return true;
     }

@@ -62,7 +62,7 @@ int program_new(struct program **ret, const struct program_options *options, str
 
 /* ---- the helper process ---- */
 
-static void put_off(struct program *p)
+static void delay_restart(struct program *p)
 {
     p->pause_ns = !p->pause_ns ? RETRY_FIRST : p->pause_ns < RETRY_MOST ? p->pause_ns * 2 : RETRY_MOST;
     p->retry_ns = clock_monotonic_ns() + p->pause_ns;
@@ -99,7 +99,7 @@ static bool kill_strays(void)
     return any;
 }
 
-/* The helper process was killed. Its children are ours now (start()). */
+/* The helper process was killed. Its children are ours now (start_helper()). */
 static void end_strays(const struct program *p)
 {
     uint64_t until = clock_monotonic_ns() + KILLED_WITHIN;
@@ -152,14 +152,14 @@ static void check_lost(struct program *p)
     if (read_status(p, &last))
         add_counts(&p->ended, &last);
     p->lost++;
-    put_off(p);
+    delay_restart(p);
 }
 
-static void start(struct program *p, int32_t job_pid)
+static void start_helper(struct program *p, int32_t job_pid)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-        put_off(p);
+        delay_restart(p);
         return;
     }
     /* All zero again but the mailbox, whose slots the last helper process may have changed. */
@@ -174,7 +174,7 @@ static void start(struct program *p, int32_t job_pid)
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
-        put_off(p);
+        delay_restart(p);
         return;
     }
     p->pid = pid;
@@ -185,7 +185,7 @@ void program_run(struct program *p, int32_t pid)
 {
     check_lost(p);
     if (!p->pid && (!p->retry_ns || clock_monotonic_ns() >= p->retry_ns))
-        start(p, pid);
+        start_helper(p, pid);
 }
 
 /* ---- what it has ---- */

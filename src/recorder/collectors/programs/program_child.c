@@ -127,7 +127,7 @@ static _Noreturn void execute(const struct runner *r, int out, int err, pid_t pa
     _exit(127);
 }
 
-static void fail(struct runner *r, enum program_failure why)
+static void note_failure(struct runner *r, enum program_failure why)
 {
     uint64_t now = clock_monotonic_ns();
     r->status.failures++;
@@ -164,7 +164,7 @@ static bool open_pipes(int out[2], int err[2])
     return true;
 }
 
-static void start(struct runner *r)
+static void start_command(struct runner *r)
 {
     int out[2], err[2];
     pid_t self = getpid(), pid = -1;
@@ -189,7 +189,7 @@ static void start(struct runner *r)
     if (pid < 0) {
         r->status.error_number = errno;
         forget_output(r);
-        fail(r, PROGRAM_REFUSED);
+        note_failure(r, PROGRAM_REFUSED);
         return;
     }
     r->pid = pid;
@@ -249,7 +249,7 @@ static void kill_all(struct runner *r)
     atomic_store(&r->shared->group, 0);
 }
 
-static _Noreturn void end(struct runner *r)
+static _Noreturn void end_command(struct runner *r)
 {
     int32_t group = atomic_load(&r->shared->group);
     uint64_t until = clock_monotonic_ns() + GRACE;
@@ -392,11 +392,11 @@ static void finish_start(struct runner *r, enum program_failure killed_for)
     forget_output(r);
     r->ended = false;
     if (killed_for != PROGRAM_FINE) {
-        fail(r, killed_for);
+        note_failure(r, killed_for);
     } else if (!WIFEXITED(r->wait_status) || WEXITSTATUS(r->wait_status)) {
-        fail(r, PROGRAM_ENDED);
+        note_failure(r, PROGRAM_ENDED);
     } else if (!r->readings) {
-        fail(r, PROGRAM_EMPTY);
+        note_failure(r, PROGRAM_EMPTY);
     } else {
         uint64_t now = clock_monotonic_ns(), next = r->started_ns + r->options->interval_ns;
         r->repeats = true;
@@ -416,7 +416,7 @@ static void on_time(struct runner *r)
         r->silent = true;
         r->status.silences++;
     } else if (!r->pid && now >= r->start_ns) {
-        start(r);
+        start_command(r);
     }
 }
 
@@ -446,13 +446,13 @@ static void wait_turn(struct runner *r)
     uint64_t due = next_due(r), now = clock_monotonic_ns(), left = due > now ? due - now : 0;
     struct timespec t = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
     if (ppoll(p, 4, due == UINT64_MAX ? NULL : &t, NULL) < 0 && errno != EINTR)
-        end(r);
+        end_command(r);
     if (p[0].revents)
-        end(r);
+        end_command(r);
     struct signalfd_siginfo info;
     while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
         if (info.ssi_signo == SIGTERM) /* from the kernel: the recorder has ended */
-            end(r);
+            end_command(r);
     }
     refill(r);
     if (p[2].revents)
@@ -462,7 +462,7 @@ static void wait_turn(struct runner *r)
     reap(r);
 }
 
-static bool prepare(struct runner *r)
+static bool prepare_pipes(struct runner *r)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -497,7 +497,7 @@ _Noreturn void program_child(const struct program_child_options *o)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     helper_detach(&o->control_fd, 1);
     prctl(PR_SET_NAME, "baro-collect");
-    if (!prepare(&r))
+    if (!prepare_pipes(&r))
         _exit(1);
     for (;;) {
         on_time(&r);

@@ -167,7 +167,7 @@ static void read_all_ends(struct reader *r)
     }
 }
 
-static void publish(struct reader *r, uint64_t cpu_ns)
+static void publish_owners(struct reader *r, uint64_t cpu_ns)
 {
     struct sockets_answer *to = &r->shared->answer;
     struct sockets_totals *t = &r->totals;
@@ -191,7 +191,7 @@ static void publish(struct reader *r, uint64_t cpu_ns)
     worker_write_end(&r->shared->answer_turn);
 }
 
-static void read_all(struct reader *r)
+static void read_sockets(struct reader *r)
 {
     uint64_t begin_ns = 0, end_ns = 0;
     bool first = r->owners.reading == 0, any = false;
@@ -219,7 +219,7 @@ static void read_all(struct reader *r)
     }
     places_net(&r->places, r->owners.reading, first && r->options->attached, &r->totals);
     clock_process_cpu_ns(0, &end_ns);
-    publish(r, end_ns - begin_ns);
+    publish_owners(r, end_ns - begin_ns);
 }
 
 static void read_between(struct reader *r)
@@ -262,7 +262,7 @@ void sockets_live(const struct worker_child *c)
         atomic_store(&r->shared->worker.busy, true);
         bool asked = copy_asked(r);
         if (asked)
-            read_all(r);
+            read_sockets(r);
         else
             read_between(r);
         atomic_store(&r->shared->worker.busy, false);

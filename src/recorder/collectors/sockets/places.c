@@ -94,7 +94,7 @@ static void open_dev(struct places *p, struct place *place, int32_t pid)
         place->dev_fd = fd_close(place->dev_fd);
 }
 
-static void add(struct places *p, int32_t pid, uint64_t inode, uint32_t reading)
+static void add_namespace(struct places *p, int32_t pid, uint64_t inode, uint32_t reading)
 {
     struct place *place = &p->at[p->n++];
     *place = (struct place){.inode = inode, .reading = reading, .ask_fd = -1, .ends_fd = -1};
@@ -117,7 +117,7 @@ void places_note(struct places *p, int32_t pid, uint32_t reading)
         if (i && p->at[i].ask_fd < 0 && !p->at[i].refused)
             enter(p, &p->at[i], pid);
     } else if (p->n < PLACES_MOST) {
-        add(p, pid, inode, reading);
+        add_namespace(p, pid, inode, reading);
     } else {
         p->denied = p->net_is_bound = true;
     }
