@@ -56,8 +56,8 @@ void recorder_writes(struct recorder *r, bool begins)
 static void begun(struct recorder *r)
 {
     recorder_writes(r, true);
-    if (!r->writes.begun && r->options->begun)
-        r->options->begun(r->options->observer.context);
+    if (!r->writes.begun && r->options->on.begun)
+        r->options->on.begun(r->options->observer.context);
     recorder_writes(r, false);
     r->writes.begun = true;
 }
@@ -83,8 +83,8 @@ static void commit(struct recorder *r, const struct baro_sample *s)
         begun(r);
         return;
     }
-    if (!r->writes.error_reported++ && r->options->on_error)
-        r->options->on_error(r->options->observer.context, err.text);
+    if (!r->writes.error_reported++ && r->options->on.error)
+        r->options->on.error(r->options->observer.context, err.text);
 }
 
 /* For a tape in segments. All samples are on the tape by now, so a reader that finds the new segment has all of this
@@ -92,20 +92,20 @@ static void commit(struct recorder *r, const struct baro_sample *s)
 static void next_segment(struct recorder *r, uint64_t t_ns)
 {
     struct baro_error err = BARO_ERROR_INIT;
-    if (!r->options->next_segment || tape_writer_failing(r->writer))
+    if (!r->options->segments.next || tape_writer_failing(r->writer))
         return;
     recorder_writes(r, true);
-    int fd = r->options->next_segment(r->options->observer.context, t_ns, tape_writer_bytes(r->writer));
+    int fd = r->options->segments.next(r->options->observer.context, t_ns, tape_writer_bytes(r->writer));
     if (fd >= 0) {
         r->header.segment++;
         if (tape_writer_next(r->writer, fd, &r->header, &err) < 0) {
             r->header.segment--;
-            r->options->no_segment(r->options->observer.context);
+            r->options->segments.none(r->options->observer.context);
         }
     }
     recorder_writes(r, false);
-    if (err.text[0] && !r->writes.error_reported++ && r->options->on_error)
-        r->options->on_error(r->options->observer.context, err.text);
+    if (err.text[0] && !r->writes.error_reported++ && r->options->on.error)
+        r->options->on.error(r->options->observer.context, err.text);
 }
 
 static void on_exit_record(void *context, const struct baro_exit *e)
@@ -186,7 +186,7 @@ static void count_missed_at_end(struct recorder *r)
     uint64_t missed, end = r->end.t_ns ? r->end.t_ns : sampler_now(&r->sampler);
     if (r->pace.is_resting || end < r->pace.tick_due_ns)
         return;
-    schedule_next(r->options->interval_ns, r->pace.tick_due_ns, end, &missed);
+    schedule_next(r->options->pace.interval_ns, r->pace.tick_due_ns, end, &missed);
     note_missed(r, missed);
 }
 
@@ -198,8 +198,8 @@ void recorder_last_tick(struct recorder *r)
     observe(r, s);
     oom_report(r);
     recorder_writes(r, true);
-    if (r->options->summed_up)
-        r->options->summed_up(r->options->observer.context);
+    if (r->options->on.summed_up)
+        r->options->on.summed_up(r->options->observer.context);
     recorder_writes(r, false);
     commit(r, s);
     recorder_flush(r);
@@ -209,7 +209,7 @@ void recorder_last_tick(struct recorder *r)
 static void thin_out(struct recorder *r)
 {
     uint64_t least = sampler_tick_ns(&r->sampler) + HOST_ALONE_LEAST;
-    if (r->options->host_alone && !r->options->interval_ns && r->pace.tick_due_ns < least)
+    if (r->options->attach.host_alone && !r->options->pace.interval_ns && r->pace.tick_due_ns < least)
         r->pace.tick_due_ns = least;
 }
 
@@ -219,7 +219,7 @@ void recorder_first_tick(struct recorder *r)
     recorder_tick(r);
     sampler_charge(&r->sampler, false); /* the cost of starting is not that of a sample */
     r->pace.tick_due_ns =
-        sampler_tick_ns(&r->sampler) + schedule_interval(r->options->interval_ns, sampler_tick_ns(&r->sampler));
+        sampler_tick_ns(&r->sampler) + schedule_interval(r->options->pace.interval_ns, sampler_tick_ns(&r->sampler));
     r->pace.sampled_ns = r->pace.quiet_ns = sampler_tick_ns(&r->sampler);
     thin_out(r);
 }
@@ -248,13 +248,13 @@ static uint64_t on_grid(const struct recorder *r, uint64_t now_ns, uint64_t due_
  * check was all there is to do. */
 static bool only_check(struct recorder *r)
 {
-    if (r->options->interval_ns)
+    if (r->options->pace.interval_ns)
         return false;
     if (!sampler_is_quiet(&r->sampler) || r->marks.edge) {
         end_rest(r);
         return false;
     }
-    bool alone = !r->all->only && !r->options->host;
+    bool alone = !r->all->only && !r->options->scope.host;
     uint64_t now = sampler_tick_ns(&r->sampler),
              sample_ns = r->pace.sampled_ns + schedule_quiet(r->pace.quiet_ns, now, alone),
              check_ns = schedule_check(r->pace.quiet_ns, now), next_ns = check_ns < sample_ns ? check_ns : sample_ns;
@@ -282,7 +282,7 @@ void recorder_wake(struct recorder *r)
  * samples are on its grid. */
 void recorder_sample_soon(struct recorder *r)
 {
-    if (!r->marks.edge || !r->wrapper.started || r->options->interval_ns)
+    if (!r->marks.edge || !r->wrapper.started || r->options->pace.interval_ns)
         return;
     uint64_t now = sampler_now(&r->sampler), due = sampler_wait_edge(&r->sampler, now);
     if (due < r->pace.tick_due_ns)
@@ -292,7 +292,7 @@ void recorder_sample_soon(struct recorder *r)
 /* Plans the next sample for when the budget allows it; planned samples that are left out are counted. */
 static void plan(struct recorder *r, uint64_t due_ns)
 {
-    uint64_t missed = 0, fixed = r->options->interval_ns, now = sampler_now(&r->sampler);
+    uint64_t missed = 0, fixed = r->options->pace.interval_ns, now = sampler_now(&r->sampler);
     uint64_t next = schedule_next(fixed, due_ns, now, &missed);
     uint64_t interval = schedule_interval(fixed, due_ns);
     /* An observer asks the budget when the sample is due (observe.c). */
@@ -333,8 +333,8 @@ void recorder_scheduled_tick(struct recorder *r)
 void recorder_report_finished(struct recorder *r)
 {
     recorder_writes(r, true);
-    if (r->options->finished)
-        r->options->finished(r->options->observer.context, r->wrapper.started);
+    if (r->options->on.finished)
+        r->options->on.finished(r->options->observer.context, r->wrapper.started);
     recorder_writes(r, false);
 }
 
@@ -352,8 +352,8 @@ void recorder_close(struct recorder *r)
     tasks_close(r);
     label_close(r);
     limits_close(r);
-    if (r->options->own_group)
-        own_remove(r->options->own_group);
+    if (r->options->run.own_group)
+        own_remove(r->options->run.own_group);
     header_free(&r->header);
 }
 
@@ -362,8 +362,8 @@ void recorder_close(struct recorder *r)
 static void close_for_wrapper(struct recorder *r)
 {
     sampler_end_helpers(&r->sampler);
-    if (r->options->own_group)
-        own_remove(r->options->own_group);
+    if (r->options->run.own_group)
+        own_remove(r->options->run.own_group);
     if (r->wrapper.is_lost)
         marks_file_remove(r->options->marks);
     if (sampler_now(&r->sampler) > SWEEP_AFTER_NS)
@@ -388,8 +388,9 @@ const char *recorder_lacks_proc(void)
 static int add_programs(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
     int code = 0;
-    for (size_t i = 0; i < o->n_programs && code == 0; i++) {
-        const struct program_request request = {o->programs[i].name, o->programs[i].command, o->cwd, o->interval_ns};
+    for (size_t i = 0; i < o->scope.n_programs && code == 0; i++) {
+        const struct program_request request = {o->scope.programs[i].name, o->scope.programs[i].command, o->run.cwd,
+                                                o->pace.interval_ns};
         code = sampler_add_program(&r->sampler, &request, err);
     }
     return code;
@@ -397,17 +398,19 @@ static int add_programs(struct recorder *r, const struct record_options *o, stru
 
 static int prepare_recorder(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
-    uint64_t now = o->resume ? o->resume->header->start_monotonic_ns : o->start_ns ? o->start_ns : clock_monotonic_ns();
+    uint64_t now = o->attach.resume  ? o->attach.resume->header->start_monotonic_ns
+                   : o->run.start_ns ? o->run.start_ns
+                                     : clock_monotonic_ns();
     r->options = o;
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->targets.fd[i] = -1;
     r->selection.under_fd = r->sys_fd = r->root_fd = -1;
     r->proc_fd = r->all->only ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : r->all->proc_fd;
-    bool is_absent = r->proc_fd < 0 && errno == ENOENT && !o->host_alone;
+    bool is_absent = r->proc_fd < 0 && errno == ENOENT && !o->attach.host_alone;
     if (r->proc_fd < 0 && !is_absent)
         return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
     /* The same pid is another process in the /proc of another namespace. */
-    if (is_absent || (!o->host_alone && !namespace_proc_is_own(r->proc_fd))) {
+    if (is_absent || (!o->attach.host_alone && !namespace_proc_is_own(r->proc_fd))) {
         r->foreign_proc = true;
         r->proc_fd = fd_close(r->proc_fd);
         if (!r->wrapper.pid)
@@ -418,7 +421,7 @@ static int prepare_recorder(struct recorder *r, const struct record_options *o, 
     if (code < 0)
         return code;
     bool room = descriptors_left();
-    if (o->host && room)
+    if (o->scope.host && room)
         r->sys_fd = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC); /* a container may have none */
     code = header_fill(&r->header, o, now);
     if (code < 0)
@@ -426,7 +429,7 @@ static int prepare_recorder(struct recorder *r, const struct record_options *o, 
     code = limits_prepare(r, err);
     if (code < 0)
         return code;
-    if (!room && !o->cgroup)
+    if (!room && !o->attach.cgroup)
         limits_without_groups(r);
     struct job_sink sink = {on_exit_record, on_event_record, r};
     code = job_init(&r->job, &sink, !r->wrapper.pid, r->header.start_boottime_ns, r->header.clk_tck);
@@ -435,22 +438,22 @@ static int prepare_recorder(struct recorder *r, const struct record_options *o, 
     r->job.tree.directory = r->all->only ? NULL : &r->all->members;
     r->job.tree.owner = r;
     r->job.wrapper.pid = r->wrapper.pid;
-    r->job.adopts = r->wrapper.pid && o->adopts;
-    r->job.alone = !o->children && !r->wrapper.pid;
+    r->job.adopts = r->wrapper.pid && o->run.adopts;
+    r->job.alone = !o->scope.children && !r->wrapper.pid;
     struct sampler_options so = {
         .proc_fd = r->proc_fd,
-        .wanted = o->wanted,
-        .overhead_ppm = o->overhead_ppm,
-        .cmdline = o->cmdline,
-        .children = o->children && !recorder_selects(o),
+        .wanted = o->scope.wanted,
+        .overhead_ppm = o->pace.overhead_ppm,
+        .cmdline = o->scope.cmdline,
+        .children = o->scope.children && !recorder_selects(o),
         .helper = true,
         .start_monotonic_ns = now,
         .page_size = r->header.page_size,
         .self = {getpid(), r->wrapper.pid},
         .wake_fd = r->wrapper.link_fd,
-        .host = o->host && room,
+        .host = o->scope.host && room,
         .host_at_once = !r->wrapper.pid,
-        .host_alone = o->host_alone,
+        .host_alone = o->attach.host_alone,
         .sys_fd = r->sys_fd,
         .clk_tck = r->header.clk_tck,
         .catch_up = event_catch_up,
@@ -459,10 +462,10 @@ static int prepare_recorder(struct recorder *r, const struct record_options *o, 
         .groups = limits_placed(r) ? r->places : NULL,
         .memory_total = r->header.memory_total,
         .account = r->all->only ? NULL : &r->all->account,
-        .namespaces = o->namespaces,
-        .gpu = o->gpu,
-        .gpu_interval_ns = o->interval_ns,
-        .become = o->become,
+        .namespaces = o->run.namespaces,
+        .gpu = o->scope.gpu,
+        .gpu_interval_ns = o->pace.interval_ns,
+        .become = o->scope.become,
     };
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)
@@ -489,8 +492,8 @@ static int start_tape(struct recorder *r, struct baro_error *err)
         return code;
     if (code == 0)
         begun(r);
-    else if (!r->writes.error_reported++ && r->options->on_error)
-        r->options->on_error(r->options->observer.context, write_err.text);
+    else if (!r->writes.error_reported++ && r->options->on.error)
+        r->options->on.error(r->options->observer.context, write_err.text);
     if (r->options->observer.header)
         r->options->observer.header(r->options->observer.context, &r->header);
     return 0;
@@ -523,21 +526,21 @@ int record_run(const struct record_options *options, const struct link_end *link
 
 static void report_attached(struct recorder *r)
 {
-    for (size_t i = 0; i < r->options->n_targets; i++) {
-        struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
+    for (size_t i = 0; i < r->options->attach.n_targets; i++) {
+        struct member *m = tree_find(&r->job.tree, r->options->attach.targets[i]);
         recorder_event(r, BARO_EVENT_START, m,
                        m && m->account.base ? m->account.base[LEDGER_CPU_USER] + m->account.base[LEDGER_CPU_SYSTEM] : 0,
                        "attached");
     }
     uint64_t before_ns;
     sampler_group_counts(&r->sampler, &before_ns);
-    if (r->options->cgroup || r->options->pinned || recorder_selects(r->options))
+    if (r->options->attach.cgroup || r->options->attach.pinned || recorder_selects(r->options))
         recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
 }
 
 static int resume(struct recorder *r)
 {
-    const struct baro_sample *last = r->options->resume->last;
+    const struct baro_sample *last = r->options->attach.resume->last;
     uint64_t now = sampler_now(&r->sampler);
     int code = sampler_resume(&r->sampler, last);
     recorder_event(r, BARO_EVENT_GAP, NULL, now > last->t_ns ? now - last->t_ns : 0, GAP_NO_OBSERVER);
@@ -563,9 +566,9 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
         event_open(r);
         code = recorder_selects(options) ? 0 : targets_open(r, err);
     }
-    if (code == 0 && options->pinned)
+    if (code == 0 && options->attach.pinned)
         code = pinned_open(r, err);
-    if (code == 0 && options->select)
+    if (code == 0 && options->attach.select)
         code = record_select_open(r, err);
     if (code == 0 && task_row_groups(&r->sampler.tasks, &r->header) < 0)
         code = error_set(err, -ENOMEM, "out of memory");
@@ -575,7 +578,7 @@ int recorder_begin(struct recorder *r, const struct record_options *options, str
         return code;
     limits_find(r);
     sampler_discover(&r->sampler);
-    if (!options->resume)
+    if (!options->attach.resume)
         report_attached(r);
     else if (resume(r) < 0)
         return error_set(err, -ENOMEM, "out of memory");

@@ -98,7 +98,7 @@ struct recorder {
  */
 static inline bool recorder_selects(const struct record_options *o)
 {
-    return o->select && !o->n_targets && !o->cgroup;
+    return o->attach.select && !o->attach.n_targets && !o->attach.cgroup;
 }
 
 /* header.c */
