@@ -396,6 +396,39 @@ static int add_programs(struct recorder *r, const struct record_options *o, stru
     return code;
 }
 
+/* room: are there descriptors for the machine's files? */
+static struct sampler_options sampling_options(struct recorder *r, const struct record_options *o, uint64_t now,
+                                               bool room)
+{
+    return (struct sampler_options){
+        .proc_fd = r->proc_fd,
+        .wanted = o->scope.wanted,
+        .overhead_ppm = o->pace.overhead_ppm,
+        .cmdline = o->scope.cmdline,
+        .children = o->scope.children && !recorder_selects(o),
+        .helper = true,
+        .start_monotonic_ns = now,
+        .page_size = r->header.page_size,
+        .self = {getpid(), r->wrapper.pid},
+        .wake_fd = r->wrapper.link_fd,
+        .host = o->scope.host && room,
+        .host_at_once = !r->wrapper.pid,
+        .host_alone = o->attach.host_alone,
+        .sys_fd = r->sys_fd,
+        .clk_tck = r->header.clk_tck,
+        .catch_up = event_catch_up,
+        .catch_up_context = r,
+        .root_fd = r->root_fd,
+        .groups = limits_placed(r) ? r->places : NULL,
+        .memory_total = r->header.memory_total,
+        .account = r->all->only ? NULL : &r->all->account,
+        .namespaces = o->run.namespaces,
+        .gpu = o->scope.gpu,
+        .gpu_interval_ns = o->pace.interval_ns,
+        .become = o->scope.become,
+    };
+}
+
 static int prepare_recorder(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
     uint64_t now = o->attach.resume  ? o->attach.resume->header->start_monotonic_ns
@@ -440,33 +473,7 @@ static int prepare_recorder(struct recorder *r, const struct record_options *o, 
     r->job.wrapper.pid = r->wrapper.pid;
     r->job.adopts = r->wrapper.pid && o->run.adopts;
     r->job.alone = !o->scope.children && !r->wrapper.pid;
-    struct sampler_options so = {
-        .proc_fd = r->proc_fd,
-        .wanted = o->scope.wanted,
-        .overhead_ppm = o->pace.overhead_ppm,
-        .cmdline = o->scope.cmdline,
-        .children = o->scope.children && !recorder_selects(o),
-        .helper = true,
-        .start_monotonic_ns = now,
-        .page_size = r->header.page_size,
-        .self = {getpid(), r->wrapper.pid},
-        .wake_fd = r->wrapper.link_fd,
-        .host = o->scope.host && room,
-        .host_at_once = !r->wrapper.pid,
-        .host_alone = o->attach.host_alone,
-        .sys_fd = r->sys_fd,
-        .clk_tck = r->header.clk_tck,
-        .catch_up = event_catch_up,
-        .catch_up_context = r,
-        .root_fd = r->root_fd,
-        .groups = limits_placed(r) ? r->places : NULL,
-        .memory_total = r->header.memory_total,
-        .account = r->all->only ? NULL : &r->all->account,
-        .namespaces = o->run.namespaces,
-        .gpu = o->scope.gpu,
-        .gpu_interval_ns = o->pace.interval_ns,
-        .become = o->scope.become,
-    };
+    struct sampler_options so = sampling_options(r, o, now, room);
     code = sampler_init(&r->sampler, &r->job, &so, err);
     if (code < 0)
         return code;
