@@ -30,24 +30,11 @@ static const struct entry dialects[] = {
     {"oasislmf", "resource_monitor.csv of OasisLMF: each process by tool, which is its task or its program"},
 };
 
+#define ROW_KIND(name, what) {name, what},
 static const struct entry kinds[] = {
-    {"process", "each process at each sample"},
-    {"job", "the job at each sample"},
-    {"event", "marks, phases and what happened between samples"},
-    {"exit", "each process that ended, with all that it had used"},
-    {"host", "the machine at each reading"},
-    {"cpu", "each CPU"},
-    {"disk", "each block device"},
-    {"fs", "each mounted file system"},
-    {"net", "each network interface"},
-    {"sensor", "each temperature sensor"},
-    {"cgroup", "each control group that the job is in"},
-    {"task", "each task at each sample (baro record --match)"},
-    {"directory", "each directory at each walk (--du)"},
-    {"gpu", "each GPU and MIG instance at each reading"},
-    {"gpu_process", "each process of the job on each GPU"},
-    {"energy", "each meter of energy of CPUs and memory"},
+#include "programs/common/row_kinds.def"
 };
+#undef ROW_KIND
 
 #define COUNT(of) (sizeof(of) / sizeof(*(of)))
 #define WIDTH 20

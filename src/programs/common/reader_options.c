@@ -25,9 +25,11 @@ void settings_init_reading(struct settings *s)
 
 static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", "arrow", "sqlite", NULL};
 static const char *const bys[] = {"phase", "task", NULL};
-static const char *const kinds[] = {"process",   "job", "event",       "exit",   "host",   "cpu",
-                                    "disk",      "fs",  "net",         "sensor", "cgroup", "task",
-                                    "directory", "gpu", "gpu_process", "energy", NULL};
+#define ROW_KIND(name, what) name,
+static const char *const kinds[] = {
+#include "programs/common/row_kinds.def"
+    NULL};
+#undef ROW_KIND
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_summary[] = {
@@ -128,8 +130,8 @@ const struct opt options_export[] = {
      .type = OPT_TEXT,
      .offset = AT(entity),
      .choices = kinds,
-     .help = "what a row is: a process at a sample (the default), job (a sample of it), event, exit, or a reading of "
-             "host, cpu, disk, fs, net, sensor, cgroup, task or directory"},
+     .help = "what a row is: a process at a sample (the default), the job at a sample (job), an event, an exit, or a "
+             "reading of the machine (host) or of an entity such as cpu or disk; --list has all"},
     {.name = "dialect",
      .letter = 'd',
      .argument = "NAME",
