@@ -72,9 +72,7 @@ static int put_attributes(struct line *l, const char *attributes)
     return 0;
 }
 
-/* Writes only to a file that a recorder reads, whatever the variable says. Devices are not even opened, as opening may
- * have an effect. */
-static int open_events(void)
+int marks_events_open(void)
 {
     const char *path = getenv("BARO_EVENTS");
     struct stat st;
@@ -101,7 +99,7 @@ static int append_record(const char *edge, const char *name, const char *attribu
     int code = name && *name ? 0 : BARO_E_RANGE;
     if (code < 0)
         return code;
-    int fd = open_events();
+    int fd = marks_events_open();
     if (fd < 0)
         return fd;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -2,15 +2,13 @@
 #include "programs/baro/mark_line.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/json_scan.h"
-#include "recorder/marks/marks_file.h"
+#include "libbaro/mark/lock.h"
 
 /* Escapes only what JSON requires; the recorder gets the bytes as they were given. */
 static void put_json_text(struct buf *b, const char *text, size_t len)
@@ -74,33 +72,12 @@ bool mark_line_attribute(struct buf *b, const char *word)
     return true;
 }
 
-/* Writes only to a file that a recorder reads, whatever the variable says. Devices are not even opened, as opening may
- * have an effect. */
-static int open_events(const char *path)
-{
-    struct stat st;
-    if (stat(path, &st) < 0)
-        return -errno;
-    if (!S_ISREG(st.st_mode))
-        return -ESRCH;
-    int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && marks_file_is_locked(fd))
-        return fd;
-    fd_close(fd);
-    return -ESRCH;
-}
-
 int mark_line_append(struct buf *b)
 {
-    const char *path = getenv("BARO_EVENTS");
     buf_str(b, "}\n");
     if (b->failed)
         return -ENOMEM;
-    if (!path || !*path)
-        return -ENOENT;
-    int fd = open_events(path);
+    int fd = marks_events_open();
     if (fd < 0)
         return fd;
     ssize_t n = write(fd, b->at, b->len);
