@@ -28,7 +28,7 @@
 
 #define CMDLINE_READ (256u << 10)
 #define CMDLINE_KEEP (16u << 10)
-#define FLUSH_AFTER (4 * NS_PER_MS) /* replies wait for company no longer than this */
+#define FLUSH_AFTER (4 * NS_PER_MS) /* replies wait at most this long for further ones */
 #define COMM_CUT 15u                /* TASK_COMM_LEN less its NUL: a name of this length may have been cut */
 
 struct child {
@@ -51,8 +51,8 @@ static void mark(const struct child *c, uint64_t serial)
     atomic_store_explicit(&c->progress->serial, serial, memory_order_release);
 }
 
-/* Opens the directory of a process and makes sure that it is the one asked for: what is opened below a held directory
- * is never that of a later owner of the pid. Returns a descriptor or -errno. */
+/* Opens the directory of a process and checks that it is the requested process: files opened below a held directory
+ * never belong to a later owner of the pid. Returns a descriptor or -errno. */
 static int open_process(const struct child *c, struct baro_key key, struct pid_stat *ret)
 {
     char text[2048], path[16];
@@ -70,7 +70,7 @@ static int open_process(const struct child *c, struct baro_key key, struct pid_s
     return code;
 }
 
-/* Zombies and threads of the kernel have no memory to look at. */
+/* Zombies and kernel threads have no memory to read. */
 static uint8_t absent_by_kind(const struct pid_stat *st)
 {
     if (st->state == 'Z' || st->state == 'X' || st->state == 'x')

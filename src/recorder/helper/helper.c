@@ -21,7 +21,7 @@
 
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
-#define LATE_CHECK (50 * NS_PER_MS) /* how often one that is late and does not hang is checked */
+#define LATE_CHECK (50 * NS_PER_MS) /* how often a helper that is late but does not hang is checked */
 #define LOOKS 2u                    /* the clock of a process that runs stands still between two ticks of the kernel */
 /* A fork that is refused is counted by the control group that refused it, where it passes for one of the job
  * (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
@@ -74,7 +74,7 @@ void helper_use_sys(struct helper *h, int sys_fd)
     h->sys_fd = sys_fd;
 }
 
-/* One that was sent keeps its turn: the helper answers in order. Any other is as good as answered. */
+/* A request that was sent keeps its place, because the helper answers in order. Any other counts as answered. */
 static void drop_request(struct helper *h, struct pending *p)
 {
     p->request.what = 0;
@@ -157,7 +157,7 @@ static int start_helper(struct helper *h)
 void helper_start(struct helper *h)
 {
     if (!h->pid)
-        start_helper(h); /* if it can't be had, the first request says so */
+        start_helper(h); /* if no helper can be started, the first request will say so */
 }
 
 /* ---- the queue ---- */
@@ -212,7 +212,7 @@ static void deliver(struct helper *h, struct helper_reply *reply, helper_reply_f
         fn(context, reply);
 }
 
-/* Answers those at the head that no helper will. */
+/* Answers the requests at the head that no helper will answer. */
 static int deliver_failed(struct helper *h, helper_reply_fn *fn, void *context)
 {
     int n = 0;
@@ -366,7 +366,7 @@ static int exchange_packets(struct helper *h, helper_reply_fn *fn, void *context
     return n + deliver_failed(h, fn, context);
 }
 
-/* True if there is something to do elsewhere. */
+/* Returns true if there is something to do elsewhere. */
 static bool wait_for(struct helper *h, uint64_t ns, int wake_fd)
 {
     struct pollfd p[] = {{.fd = h->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};

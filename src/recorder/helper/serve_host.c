@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the helper process: what is asked of the machine and may block. */
+/* In the helper process: requests about the machine that may block. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "recorder/loop/recorder.h"
 
-/* This recorder's times are those of now, except within its own tick. */
+/* This recorder's time is the current time, except within its own tick. */
 static struct recorder *prepared(struct recorders *a, struct recorder *r)
 {
     if (!r->events.is_active && r != a->ticking)
@@ -13,7 +13,7 @@ static struct recorder *prepared(struct recorders *a, struct recorder *r)
     return r;
 }
 
-/* The recorders whose member is the process of the event, or its parent. */
+/* Finds the recorders that have the process of the event, or its parent, as a member. */
 static size_t find_recorders(struct recorders *a, const struct exits_event *e, void *const **ret)
 {
     return directory_find(&a->members, e->pid, e->kind == EVENT_FORK ? e->ppid : 0, ret);

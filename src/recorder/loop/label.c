@@ -56,7 +56,7 @@ struct member *label_member(const struct recorder *r, const struct watch_change 
     return NULL;
 }
 
-/* What it has used by now is its old task's, or none's. */
+/* What it has used by now belongs to its old task, or to none. */
 static void label(struct recorder *r, struct member *m, const struct watch_change *c)
 {
     unsigned task = c->what == WATCH_JOIN ? c->task : 0;

@@ -17,8 +17,8 @@
 #include "recorder/marks/marks_file.h"
 
 #define MARKS_READ 65536u       /* bytes in one turn */
-#define MARKS_BEHIND (4u << 20) /* a reader that is further behind leaves lines out */
-#define MARKS_FREE (1u << 20)   /* so many bytes that were read are given back at once */
+#define MARKS_BEHIND (4u << 20) /* a reader that is this far behind leaves lines out */
+#define MARKS_FREE (1u << 20)   /* this many bytes that were read are given back at once */
 #define TAIL 64u                /* bytes that were read last */
 #define BUFFER (2 * MARK_LINE)
 #define LINES_AT_ONCE 4096u
@@ -30,7 +30,7 @@ struct marks_buffer {
     char at[BUFFER];
     size_t len;       /* bytes of a line that has not ended yet */
     uint64_t line_ns; /* when that line began to come */
-    char tail[TAIL];  /* what stood before the offset when it was read: a file that was written anew has other bytes */
+    char tail[TAIL];  /* the text before the offset when it was read: a rewritten file has other bytes there */
     size_t tail_len;
     struct mark mark;
 };

@@ -164,7 +164,7 @@ static void end_target(struct recorder *r, struct member *m)
         sampler_gone(&r->sampler, m, m->life.end_ns);
 }
 
-/* The kernel has the status of a process that was reaped, and readable is the pidfd before that: of a zombie. A parent
+/* The kernel has the status of a process that was reaped, but the pidfd is readable before that: for a zombie. A parent
  * that waits reaps it within milliseconds, unless the machine is busy. */
 static bool read_status(int fd, bool waits, int *ret)
 {

@@ -96,7 +96,7 @@ static const char *keep_exact(struct mark *m, struct span string, size_t cap)
     return at;
 }
 
-/* A name is cut and changed rather than lost. */
+/* A name is truncated and changed rather than lost. */
 static const char *keep_name(struct mark *m, const char *member, struct span string)
 {
     const char *exact = keep_exact(m, string, MARK_NAME);
@@ -122,7 +122,7 @@ static bool is_integer(struct span number)
     return true;
 }
 
-/* False: no type holds it as it is written. */
+/* Returns false if no type can hold it as it is written. */
 static bool scan_number(struct span text, struct baro_attribute *ret)
 {
     struct reading_cell cell;
@@ -249,7 +249,7 @@ static bool seconds_of(const struct baro_attribute *a, uint64_t *ret_ns)
     return true;
 }
 
-/* Also what is no duration: it is written back as it is, and has none. */
+/* Takes also what is no duration: it is written back unchanged, and the phase has none. */
 static bool scan_seconds(struct span value, struct baro_attribute *ret)
 {
     bool negative = value.len && *value.at == '-';

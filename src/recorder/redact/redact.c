@@ -69,7 +69,7 @@ static struct span inside(struct span word)
     return word;
 }
 
-/* What is known of the shell text up to here. */
+/* The state of the shell text so far. */
 struct reading {
     struct span program, before;
     const char *echoed, *echoed_end; /* what echo or printf wrote to the pipe that the command reads */

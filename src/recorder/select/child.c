@@ -47,8 +47,8 @@ struct child {
     struct pins_reading pins;
     uint64_t pins_due_ns; /* UINT64_MAX: there is none to be read again */
     size_t n_read_pins;
-    uint64_t new_due_ns;         /* before that, no processes are matched for new jobs */
-    int32_t own[ANCESTORS_MOST]; /* the recorder and what it was started by: never members */
+    uint64_t new_due_ns;         /* before this time no processes are matched for new jobs */
+    int32_t own[ANCESTORS_MOST]; /* the recorder and its ancestors: never members */
     size_t n_own;
     int64_t account_ns; /* CPU time that may be used; below 0: wait */
     uint64_t paid_ns, paid_cpu_ns;
@@ -186,7 +186,7 @@ static size_t match(struct child *c, int32_t pid, const struct pid_stat *st)
     return match_jobs(c, &command, st->ppid);
 }
 
-/* What the recorder looks at: what is being read, and since when. */
+/* Shows the recorder what is being read, and since when. */
 void select_progress(struct select_shared *shared, int32_t pid, uint64_t start, bool begins)
 {
     atomic_store(&shared->since_ns, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Are the processes and control groups there that a task file names? */
+/* Do the processes and control groups exist that a task file names? */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -104,7 +104,7 @@ static int send_job(struct selector *s, const struct added *a)
     return code;
 }
 
-/* What the process does not take now is sent in a later turn. */
+/* What the process does not accept now is sent in a later turn. */
 static void send_orders(struct selector *s)
 {
     size_t kept = 0;

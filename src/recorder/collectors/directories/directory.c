@@ -16,7 +16,7 @@
 
 #define STUCK_AFTER (5 * NS_PER_SEC)
 #define BARRED_FIRST (60 * NS_PER_SEC)
-#define PROGRESS_EVERY NS_PER_SEC /* how often rows are made that have nothing new but how far a walk has come */
+#define PROGRESS_EVERY NS_PER_SEC /* how often rows are made whose only news is the progress of a walk */
 
 struct directory {
     uint32_t seen; /* the turn that was taken last */
@@ -33,7 +33,7 @@ struct directories {
     struct directories_plan plan;
     struct directory at[DIRECTORIES_MOST];
     struct entity_table table;
-    uint32_t hung; /* that the worker hung in last, counted from 1 */
+    uint32_t hung; /* the directory in which the worker last hung, counted from 1 */
     uint64_t read_ns;
 };
 
@@ -94,7 +94,7 @@ static struct baro_attribute text_attribute(const char *name, const char *text)
     return (struct baro_attribute){.name = name, .type = BARO_ATTRIBUTE_TEXT, .text = text};
 }
 
-/* Where it is: once, and when something else was mounted there. */
+/* Reports where the directory is: once, and again if something else was mounted there. */
 static void take_place(struct directory *at, struct baro_entity *e, const struct directory_reading *r)
 {
     struct buf source = {0};
@@ -138,7 +138,7 @@ static void lack_sums(struct baro_entity *e, enum baro_absent why)
         entity_lack(e, DIRECTORY_used_peak, why);
 }
 
-/* Another process wrote it. */
+/* Checks the reading, as another process wrote it. */
 static bool is_sound(const struct directory_reading *r)
 {
     return r->absent < ABSENT_COUNT && r->begin_ns <= r->end_ns && memchr(r->type, 0, sizeof(r->type)) &&
@@ -171,7 +171,7 @@ static struct directories_shared *shared_of(const struct directories *d)
     return worker_shared(d->worker);
 }
 
-/* It is walked again after a minute, then two, four ... */
+/* The directory is walked again after a minute, then two, four ... */
 static void on_hung(void *context)
 {
     struct directories *d = context;
@@ -205,7 +205,7 @@ static void report_trouble(struct directories *d, enum worker_trouble trouble,
     buf_done(&line);
 }
 
-/* Returns whether there is something new. */
+/* Returns whether there is a new reading. */
 static bool take_all(struct directories *d)
 {
     struct directories_shared *s = shared_of(d);

@@ -32,7 +32,7 @@ static void note_trouble(void *context, const char *line)
     job_event(r->sampling->job, r->sampling->now_ns, BARO_EVENT_WARNING, NULL, 0, line);
 }
 
-/* A short job has no walk but the last one. */
+/* A short job has only the last walk. */
 static bool tick_directories(void *state, const struct collector_tick *t)
 {
     struct directory_row *r = state;
@@ -52,7 +52,7 @@ static int32_t directories_worker_pid(void *state)
     return r->directories ? (int32_t)worker_pid(directories_worker(r->directories)) : 0;
 }
 
-/* Not charged to the budget: the walk keeps within a share of its own, and no sample is left out because of it. */
+/* Not charged to the budget: the walk has a share of its own, and no sample is left out because of it. */
 static void cost_of_directories(void *state, struct collector_cost *ret)
 {
     struct directory_row *r = state;

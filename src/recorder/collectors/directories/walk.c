@@ -171,7 +171,7 @@ static void enter(struct walking *w, int parent, const char *name)
     int fd = open_directory(parent, name, O_NOFOLLOW);
     if (fd < 0) {
         bool there = statx(parent, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st) == 0;
-        if (there && S_ISDIR(st.stx_mode)) { /* that may not be read is one directory all the same */
+        if (there && S_ISDIR(st.stx_mode)) { /* a directory that may not be read still counts as one */
             w->sums->directories++;
             w->sums->used += st.stx_blocks * BLOCK;
         }

@@ -41,7 +41,7 @@ static bool scan_name(struct span *s, struct span *ret)
     return true;
 }
 
-/* A label's value up to its quote; \\, \" and \n are taken back, in a copy. */
+/* Reads a label's value up to its quote; \\, \" and \n are unescaped in a copy. */
 static bool scan_quoted(struct span *s, struct sample *sample, struct span *ret)
 {
     if (!scan_char(s, '"'))
@@ -120,7 +120,7 @@ static bool is_keyword(struct span s, const char *lower)
     return true;
 }
 
-/* NaN and infinity say that there is no number. */
+/* NaN and infinity mean that there is no number. */
 static bool take_value(struct span word, struct reading_cell *ret)
 {
     struct span s = word;

@@ -90,7 +90,8 @@ static bool left_out(const struct program_row *r, const struct program_status *s
     return s->cut || l->columns || l->rows || l->values;
 }
 
-/* What is not on the tape, and why. Example: "157 columns beyond the 128 that a kind has, the first is node_load1;" */
+/* Reports what is not on the tape, and why. Example: "157 columns beyond the 128 that a kind has, the first is
+ * node_load1;" */
 static void put_left_out(struct buf *b, const struct program_row *r, const struct program_status *s)
 {
     const struct program_left_out *l = &r->table.left_out;

@@ -106,7 +106,7 @@ static void append_to_line(struct line *l, const char *at, size_t len)
     l->len += len;
 }
 
-/* As it is where that can't be mistaken, else in quotes, as OpenMetrics writes it. */
+/* Writes a value unchanged if it cannot be mistaken, else in quotes, as OpenMetrics does. */
 static void add_label_value(struct line *l, struct span v)
 {
     bool plain = v.len > 0;

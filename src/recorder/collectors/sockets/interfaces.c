@@ -41,8 +41,8 @@ static bool passed(const struct interface *one, const struct proc_net *net)
     return net->receive[NET_BYTES] >= one->last[0] && net->transmit[NET_BYTES] >= one->last[1];
 }
 
-/* One that is not in the text any more, and may have this name now. If it was removed instead, and the new one is
- * another, that one's bytes are counted too low. */
+/* Finds an interface that is missing in the text now and may have been renamed to this name. If it was removed instead,
+ * and the new one is another interface, the new one's bytes are counted too low. */
 static struct interface *renamed(const struct interfaces *t, const struct proc_net *net)
 {
     for (size_t i = 0; i < t->n; i++) {

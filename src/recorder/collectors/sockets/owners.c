@@ -75,7 +75,7 @@ static struct owners_socket *add_socket(struct owners *o, uint64_t cookie)
     return s;
 }
 
-/* Others may have been put behind it because it was there. */
+/* Moves up sockets that stood further back because this place was taken. */
 static void drop_socket(struct owners *o, struct owners_socket *s)
 {
     size_t i = (size_t)(s - o->socket);
@@ -254,10 +254,10 @@ int owners_socket(struct owners *o, const struct diag_socket *now)
     }
     o->any |= is_held;
     if (is_held && s->owner == OWNER_UNSURE)
-        s->sent = s->received = 0; /* the job's from its beginning */
+        s->sent = s->received = 0; /* it was the job's from its beginning */
     if (is_held)
         s->owner = held->first;
-    if (now->has_bytes) /* one that is held by a process that is no member is not counted further */
+    if (now->has_bytes) /* a socket that a process outside of the job holds is not counted further */
         count_growth(o, s, now, (is_held || !now->inode) && !(is_new && o->base));
     if (!is_held)
         return 0;
@@ -338,8 +338,8 @@ void owners_end(struct owners *o)
             i++;
             continue;
         }
-        o->is_bound |= !is_foreign(s); /* what it did after it was seen last is not known */
-        drop_socket(o, s);             /* another one may be here now */
+        o->is_bound |= !is_foreign(s); /* what it did after its last reading is not known */
+        drop_socket(o, s);             /* another socket may have its place now */
     }
     listeners_keep(o->listeners, o->reading);
 }

@@ -32,7 +32,7 @@ int probe_ask(int fd, uint8_t family, uint32_t states)
     return netlink_send(fd, &ask, sizeof(ask));
 }
 
-/* A socket to be found again, which listens on the loopback interface. */
+/* A socket that must be found again: it listens on the loopback interface. */
 static int listen_here(uint64_t *ret_cookie)
 {
     const struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};

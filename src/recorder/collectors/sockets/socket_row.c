@@ -89,7 +89,7 @@ static void ask(struct socket_row *r)
     r->asked_ns = r->sampling->now_ns;
 }
 
-/* It never falls, though another worker may have begun anew. */
+/* The total never falls, though another worker may have started from 0. */
 static void put_more(struct member *m, int id, uint64_t v)
 {
     if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
@@ -203,7 +203,7 @@ static bool read_last(struct socket_row *r)
     return false;
 }
 
-/* What can't be settled any more counts for no process. */
+/* What cannot be attributed any more counts for no process. */
 static void give_up_unsettled(struct socket_row *r)
 {
     const struct tree *tree = &r->sampling->job->tree;
