@@ -246,7 +246,7 @@ static void derived(struct buf *b)
                "those of the recorder; a value is that of the time since the previous row of the same process, "
                "disk, ..., and absent in the first one. `cores` is a column also where it was not asked for; there it "
                "is at most the number of CPUs. "
-               "For the rate of any other counter there are `baro_row_rate()` and its like.\n\n"
+               "`baro_row_rate()` computes the rate of any other counter.\n\n"
                "| kind | name | unit | growth of | meaning |\n|---|---|---|---|---|\n");
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int i = 0; i < baro_derived_count(kind); i++) {

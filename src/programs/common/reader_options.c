@@ -188,7 +188,7 @@ const struct opt options_report[] = {
      .more = "FILE.html is a page. FILE.md is Markdown for pull requests, wikis and mail. FILE.json has the whole "
              "report as data (docs/json.md). DIR/ gets report.md and a picture of each figure: PNG, 1800 pixels wide, "
              "or SVG if baro was built without cairo. The folder must be empty or not exist; --force replaces the "
-             "files of a report in it. Of several tapes FILE.md, FILE.json or DIR/ has all; a page has one tape."},
+             "files of a report in it. FILE.md, FILE.json and DIR/ can have several tapes; a page has one."},
     {.name = "format",
      .letter = 'F',
      .argument = "FORMAT",
