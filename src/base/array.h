@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* Makes room for one more element behind the n that there are; *cap is the number that has room, 0 at first. Returns
- * the array, which may have moved, or NULL if out of memory: then `at` stays valid, and *cap as it is. */
+/* Makes room for one more element after the n existing ones. *cap is the number of elements that fit, 0 at first.
+ * Returns the array, which may have moved, or NULL if out of memory: then `at` and *cap are unchanged. */
 void *array_room(void *at, size_t n, size_t *cap, size_t element_size);
 
 #endif

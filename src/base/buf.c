@@ -102,8 +102,8 @@ void buf_u64(struct buf *b, uint64_t v)
         b->len = (size_t)(buf_put_u64(b->at + b->len, v) - b->at);
 }
 
-/* How many digits it has. 1233 / 4096 is a little more than log10(2), so the guess from its bits is right or one too
- * small. */
+/* Returns the number of decimal digits. 1233 / 4096 is a little more than log10(2), so the guess from the number of
+ * bits is right or one too small. */
 static unsigned digits_of(uint64_t v)
 {
     /* clang-format off */
@@ -117,7 +117,7 @@ static unsigned digits_of(uint64_t v)
     return guess + (v >= powers[guess]);
 }
 
-/* From the last digit to the first, two for each division. */
+/* Writes from the last digit to the first, two digits per division. */
 unsigned char *buf_put_u64(unsigned char *at, uint64_t v)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"

@@ -34,7 +34,7 @@ size_t utf8_next(struct span s, uint32_t *ret_point)
     return n;
 }
 
-static struct span take(struct span *s, size_t n)
+static struct span take_bytes(struct span *s, size_t n)
 {
     struct span taken = span_of(s->at, n);
     s->at += n;
@@ -49,8 +49,8 @@ struct span escape_next(struct span *s, char room[4])
     uint32_t point;
     size_t n = utf8_next(*s, &point);
     if (n && point != '\\' && !escape_needed(point))
-        return take(s, n);
-    take(s, 1);
+        return take_bytes(s, n);
+    take_bytes(s, 1);
     room[0] = '\\';
     if (*at == '\\') {
         room[1] = '\\';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Harmless text. What follows the library's public API uses baro/text.h instead. */
+/* Makes text harmless. Code above the library's public API uses baro/text.h instead. */
 #ifndef BASE_ESCAPE_H
 #define BASE_ESCAPE_H
 
@@ -8,12 +8,12 @@
 /* Makes bytes harmless for terminals, CSV and JSON readers: control bytes, DEL, C1, characters that reorder or break
  * lines, and bytes that are not valid UTF-8 become \xNN; a backslash becomes two. The result can be reversed. */
 void buf_escaped(struct buf *b, const char *at, size_t len);
-/* The same one step at a time: takes a character, or an invalid byte, off a span that is not empty, and returns how it
- * is written, either in place or in room. */
+/* One step of the same: takes a character, or an invalid byte, off a span that is not empty. Returns how it is written:
+ * a pointer into the span, or into `room`. */
 struct span escape_next(struct span *s, char room[4]);
 
-/* The length of the character at the start of a span that is not empty, if it is valid by RFC 3629: shortest form, no
- * surrogate, at most U+10FFFF. Else 0. */
+/* Returns the length of the character at the start of a span that is not empty; 0 if it is not valid by RFC 3629
+ * (shortest form, no surrogate, at most U+10FFFF). */
 size_t utf8_next(struct span s, uint32_t *ret_point);
 /* Does this character control a terminal or reorder text, so that it is written escaped? */
 bool escape_needed(uint32_t point);

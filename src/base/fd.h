@@ -30,12 +30,12 @@ ssize_t fd_read_record(int dirfd, const char *path, void *at, size_t cap);
 /* Writes all, retrying EINTR and short counts. Returns 0 or -errno with *ret_done (may be NULL) what was written. */
 int fd_write_all(int fd, const void *at, size_t len, size_t *ret_done);
 
-/* Opens what is closed of standard input, output and error on something that can neither be read nor written: no file
- * that is opened later becomes one of them by accident. */
+/* Opens those of standard input, output and error that are closed, on something that can neither be read nor written.
+ * Otherwise a file that is opened later would get one of their numbers. */
 void fd_hold_standard(void);
 
-/* Allows this process as many descriptors as it can be given: up to the hard limit; with CAP_SYS_RESOURCE 2^20, the
- * default of fs.nr_open. */
+/* Raises this process's limit of descriptors to the hard limit; with CAP_SYS_RESOURCE to 2^20, the default of
+ * fs.nr_open. */
 void fd_raise_limit(void);
 
 #endif

@@ -9,15 +9,15 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* The whole part, or the nearest number that there is. A double that was made of large numbers of a tape may be more
- * than any of these. */
+/* Returns the whole part, or the nearest 64-bit number: a double that was computed from large numbers of a tape may
+ * exceed the range. */
 static inline uint64_t whole_of(double v)
 {
     return !(v > 0) ? 0 : v >= 18446744073709551616.0 ? UINT64_MAX : (uint64_t)v;
 }
 
 void fmt_bytes(struct buf *b, uint64_t bytes); /* "412 MB", "2.31 GB": decimal units, three digits */
-/* A limit, in the unit in which it was set: "300 MiB" of 314,572,800 bytes, "500 MB" of 500,000,000. */
+/* Writes a limit in the unit in which it was set: "300 MiB" for 314,572,800 bytes, "500 MB" for 500,000,000. */
 void fmt_limit(struct buf *b, uint64_t bytes);
 void fmt_duration(struct buf *b, uint64_t ns);         /* "41.3 s", "5 min 12 s", "2 h 03 min", "3.1 ms" */
 void fmt_count(struct buf *b, uint64_t n);             /* "4,812" */
@@ -29,11 +29,11 @@ struct utc {
 };
 struct utc utc_of(int64_t realtime_ns);
 void fmt_time_utc(struct buf *b, int64_t realtime_ns); /* RFC 3339 with milliseconds and Z */
-/* For people: RFC 3339 in a zone east_seconds east of UTC, "2026-11-21T11:04:26.568+01:00", with or without
- * milliseconds. */
+/* For people: RFC 3339 in the zone east_seconds east of UTC, "2026-11-21T11:04:26.568+01:00"; milliseconds are
+ * optional. */
 void fmt_time_zone(struct buf *b, int64_t realtime_ns, long east_seconds, bool milliseconds);
-/* A time in a recording in the form of --at: "+4.831s", "+1h02min03.004s". It is rounded down to milliseconds, so it is
- * never later than the time that is meant. */
+/* Writes a time of a recording in the form of --at: "+4.831s", "+1h02min03.004s". Rounds down to milliseconds, so the
+ * result is never later than the time. */
 void fmt_moment(struct buf *b, uint64_t t_ns);
 
 /* "100ms", "1s", "2.5 min", "1h", "1h30m"; a bare number is an error. */

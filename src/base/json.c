@@ -63,7 +63,7 @@ static void quote(struct buf *b, const unsigned char *at, size_t len)
 }
 
 /* buf_escaped() leaves only printable UTF-8, so JSON requires nothing but quotes and backslashes to be escaped. */
-static bool is_plain(const char *at, size_t len)
+static bool needs_no_escape(const char *at, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         if (at[i] < ' ' || at[i] > '~' || at[i] == '"' || at[i] == '\\')
@@ -76,7 +76,7 @@ void json_text_n(struct json *j, const char *at, size_t len)
 {
     struct buf escaped = {0};
     separate(j);
-    if (is_plain(at, len)) { /* the most frequent case */
+    if (needs_no_escape(at, len)) { /* the most frequent case */
         buf_byte(j->out, '"');
         buf_add(j->out, at, len);
         buf_byte(j->out, '"');

@@ -18,7 +18,7 @@ struct json {
     bool pretty; /* a line for each member of the first two levels */
     unsigned depth;
     bool some[JSON_DEPTH]; /* this level has a member already */
-    bool named;            /* the name of the member was written, its value follows */
+    bool named;            /* the member's name was written; its value follows */
 };
 
 void json_begin(struct json *j, char bracket); /* '{' or '[' */
@@ -30,12 +30,12 @@ void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
 void json_double(struct json *j, double v);                /* what is not finite becomes null */
 void json_raw(struct json *j, const char *at, size_t len); /* a value that is JSON already */
-/* A value that somebody else wrote as JSON (json_is_value()): characters that control a terminal are escaped, and NaN
- * and infinite numbers become null. */
+/* Writes a value that another program wrote as JSON (json_is_value()): characters that control a terminal are escaped,
+ * and NaN and infinite numbers become null. */
 void json_embed(struct json *j, const char *text);
 void json_text(struct json *j, const char *text); /* NULL becomes null */
 void json_text_n(struct json *j, const char *at, size_t len);
-/* Text that another program of ours reads: only what JSON itself requires is escaped. It has to be UTF-8. */
+/* Writes text for another program of this project: escapes only what JSON itself requires. The text must be UTF-8. */
 void json_exact(struct json *j, const char *text);
 
 /* JSON as json.dumps() of Python writes it: ASCII only, ", " and ": ", NaN and Infinity. */

@@ -67,7 +67,7 @@ static size_t utf8(uint32_t c, char out[4])
     return 4;
 }
 
-/* After "\u". Half a pair of surrogates, and NUL, which no string of ours can hold, become U+FFFD. */
+/* Reads the digits after "\u". Half of a surrogate pair, and NUL, which our strings cannot hold, become U+FFFD. */
 static bool scan_unicode(struct span *s, uint32_t *ret, bool *exact)
 {
     uint32_t c, low;
@@ -208,7 +208,8 @@ static bool skip_key(struct span *s)
     return skip_string(s) && json_next_is(s, ':');
 }
 
-/* Without recursion: the depth of what others write must not be that of our stack. close: the bracket of each level. */
+/* Checks without recursion: foreign JSON must not decide how deep our stack gets. close: the closing bracket of each
+ * level. */
 bool json_value(struct span *s, unsigned *ret_levels)
 {
     char close[NESTED_MOST];

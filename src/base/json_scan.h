@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scanners for JSON (RFC 8259), for those who parse it. They advance the span on success. */
+/* Scanners for JSON (RFC 8259). They advance the span on success. */
 #ifndef BASE_JSON_SCAN_H
 #define BASE_JSON_SCAN_H
 
 #include "base/span.h"
 
-#define JSON_LEVELS_MOST 16u /* of a value that is kept as text: "1" has none, "[]" has one */
+#define JSON_LEVELS_MOST 16u /* nesting levels of a value that is kept as text: "1" has none, "[]" has one */
 
 void json_blanks(struct span *s);          /* skips blanks, tabs and ends of lines */
-bool json_next_is(struct span *s, char c); /* the byte c, after blanks */
+bool json_next_is(struct span *s, char c); /* the byte c, with blanks before it */
 /* A string, unescaped into room for cap bytes. What does not fit is cut off (*ret_len is cap then); NUL and half a pair
  * of surrogates become U+FFFD. */
 bool json_string(struct span *s, char *out, size_t cap, size_t *ret_len);
-/* The same; false also for a string that would be cut off or changed. */
+/* The same, but fails if the string would be truncated or changed. */
 bool json_string_exact(struct span *s, char *out, size_t cap, size_t *ret_len);
 bool json_literal(struct span *s, const char *word);
 
@@ -21,7 +21,8 @@ bool json_literal(struct span *s, const char *word);
 bool json_value(struct span *s, unsigned *ret_levels);
 /* Is the whole text one value, in UTF-8 and with JSON_LEVELS_MOST levels at most? */
 bool json_is_value(struct span text);
-/* Copies a value without the blanks between its parts to room for as many bytes; returns how many it has then. */
+/* Copies a value without the blanks between its parts; `to` must have room for as many bytes as the value. Returns the
+ * length of the copy. */
 size_t json_compact(struct span value, char *out);
 
 #endif

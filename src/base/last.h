@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last value of each entity, by its id: what the next one is compared with. */
+/* The last value of each entity, by its id. The next value is compared with it. */
 #ifndef BASE_LAST_H
 #define BASE_LAST_H
 
@@ -17,10 +17,10 @@ struct last_table {
     size_t n, size; /* size: 0 or a power of two; at most half of it is used */
 };
 
-/* The entry of id, NULL if there is none. */
+/* Returns the entry of id, or NULL. */
 struct last *last_find(const struct last_table *t, uint32_t id);
-/* The entry of id, added (with t_ns and value 0) if there is none; *ret_added says which. When the table is full,
- * those that have not been touched since old_ns are dropped. NULL without memory. */
+/* Returns the entry of id; adds it with t_ns and value 0 if it is new, and *ret_added says whether. When the table is
+ * full, entries that were last used before old_ns are dropped. Returns NULL if out of memory. */
 struct last *last_get(struct last_table *t, uint32_t id, uint64_t old_ns, bool *ret_added);
 void last_done(struct last_table *t);
 

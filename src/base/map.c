@@ -96,7 +96,7 @@ bool map_set(struct map *m, uint64_t key, uint64_t value)
     return known || map_add(m, key, value);
 }
 
-/* What stood behind it because it was there moves up, so that there are no gaps. */
+/* Moves up the entries that stood further back because this place was taken, so that no gap is left. */
 void map_remove(struct map *m, uint64_t *value)
 {
     size_t mask = m->size - 1, hole = index_of(m, value);

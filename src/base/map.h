@@ -37,7 +37,7 @@ uint64_t *map_add(struct map *m, uint64_t key, uint64_t value);
 /* Sets the value of a key that is there once or not at all. False if out of memory. */
 bool map_set(struct map *m, uint64_t key, uint64_t value);
 void map_remove(struct map *m, uint64_t *value);
-/* Makes room for so many in all. False if out of memory. */
+/* Makes room for this many values in total. Returns false if out of memory. */
 bool map_reserve(struct map *m, size_t n);
 void map_clear(struct map *m); /* keeps its memory */
 void map_done(struct map *m);

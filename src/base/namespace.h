@@ -8,9 +8,9 @@
 
 #include "base/span.h"
 
-/* Is this /proc that of the caller's own PID namespace? If not, the same numbers are other processes: after
- * `unshare -p -f` without a new /proc, pid 2 is a child of the command, but /proc/2 is a kernel thread. proc_fd: a
- * directory descriptor of /proc. */
+/* Does this /proc belong to the caller's own PID namespace? If not, its numbers are other processes: after `unshare -p
+ * -f` without a new /proc, pid 2 is a child of the command, but /proc/2 is a kernel thread. proc_fd: a directory
+ * descriptor of /proc. */
 bool namespace_proc_is_own(int proc_fd);
 
 /* Pure. /proc/PID/timens_offsets, lines of "monotonic  SECONDS NANOSECONDS": what is added to the machine's

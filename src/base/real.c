@@ -80,7 +80,7 @@ static char *write_digits(char *at, uint64_t digits, int places)
     return at + 4;
 }
 
-/* How many places after the point make 15 digits of it. */
+/* Returns how many places after the point make 15 digits of it. */
 static int places_of(double v)
 {
     int places = 14;
@@ -104,7 +104,8 @@ static size_t write_exactly(char *room, double v)
     return (size_t)(write_digits(room, digits, places) - room);
 }
 
-/* Do the 15 digits of this text read back as the same number? The power of ten is not exact everywhere: then not. */
+/* Do the 15 digits of this text read back as the same number? False also where the power of ten is not exact as a
+ * double. */
 static bool text_suffices(const char *text, double v)
 {
     uint64_t digits = 0;

@@ -21,7 +21,7 @@ struct reading_regex {
     enum regex_problem problem;
 };
 
-static bool fail(struct reading_regex *m, enum regex_problem problem)
+static bool fail_parsing(struct reading_regex *m, enum regex_problem problem)
 {
     m->problem = problem;
     return false;
@@ -29,12 +29,12 @@ static bool fail(struct reading_regex *m, enum regex_problem problem)
 
 /* ---- steps ---- */
 
-static bool append(struct reading_regex *m, enum step_what what, uint32_t of, size_t to)
+static bool append_step(struct reading_regex *m, enum step_what what, uint32_t of, size_t to)
 {
     struct regex *r = m->r;
     struct step *steps = r->n < REGEX_MOST ? array_room(r->step, r->n, &r->cap, sizeof(*steps)) : NULL;
     if (!steps)
-        return fail(m, r->n < REGEX_MOST ? REGEX_NO_MEMORY : REGEX_TOO_LARGE);
+        return fail_parsing(m, r->n < REGEX_MOST ? REGEX_NO_MEMORY : REGEX_TOO_LARGE);
     r->step = steps;
     steps[r->n++] = (struct step){what, of, (int32_t)to};
     return true;
@@ -43,7 +43,7 @@ static bool append(struct reading_regex *m, enum step_what what, uint32_t of, si
 static bool insert_split(struct reading_regex *m, size_t at, size_t to)
 {
     struct regex *r = m->r;
-    if (!append(m, STEP_SPLIT, 0, to))
+    if (!append_step(m, STEP_SPLIT, 0, to))
         return false;
     const struct step split = r->step[r->n - 1];
     memmove(r->step + at + 1, r->step + at, (r->n - 1 - at) * sizeof(*r->step));
@@ -55,10 +55,10 @@ static bool append_copies(struct reading_regex *m, size_t at, size_t len, uint64
 {
     struct regex *r = m->r;
     if (times * len > REGEX_MOST - r->n)
-        return fail(m, REGEX_TOO_LARGE);
+        return fail_parsing(m, REGEX_TOO_LARGE);
     for (uint64_t i = 0; i < times * len; i++) {
         const struct step s = r->step[at + i % len];
-        if (!append(m, s.what, s.of, (size_t)s.to))
+        if (!append_step(m, s.what, s.of, (size_t)s.to))
             return false;
     }
     return true;
@@ -69,13 +69,13 @@ static bool append_copies(struct reading_regex *m, size_t at, size_t len, uint64
 static bool repeat_any(struct reading_regex *m, size_t at)
 {
     size_t len = m->r->n - at;
-    return insert_split(m, at, len + 2) && append(m, STEP_JUMP, 0, 0 - (len + 1));
+    return insert_split(m, at, len + 2) && append_step(m, STEP_JUMP, 0, 0 - (len + 1));
 }
 
 /* No copy is needed: "a+" goes back to where it began. */
 static bool repeat_some(struct reading_regex *m, size_t len)
 {
-    return append(m, STEP_SPLIT, 0, 0 - len);
+    return append_step(m, STEP_SPLIT, 0, 0 - len);
 }
 
 static bool repeat_counted(struct reading_regex *m, size_t at, uint64_t least, uint64_t most)
@@ -97,7 +97,7 @@ static bool repeat_counted(struct reading_regex *m, size_t at, uint64_t least, u
     return insert_split(m, optional, len + 1) && append_copies(m, optional, len + 1, most - least - 1);
 }
 
-static uint32_t number(const char **at)
+static uint32_t parse_count(const char **at)
 {
     uint32_t n = 0;
     for (; IS_DIGIT(**at); (*at)++)
@@ -109,15 +109,15 @@ static uint32_t number(const char **at)
 static bool interval(struct reading_regex *m, size_t at)
 {
     bool has_least = IS_DIGIT(*m->at);
-    uint32_t least = number(&m->at), most = least;
+    uint32_t least = parse_count(&m->at), most = least;
     if (!has_least && *m->at != ',')
-        return fail(m, *m->at ? REGEX_INTERVAL : REGEX_BRACE);
+        return fail_parsing(m, *m->at ? REGEX_INTERVAL : REGEX_BRACE);
     if (*m->at == ',') {
         m->at++;
-        most = IS_DIGIT(*m->at) ? number(&m->at) : NO_LIMIT;
+        most = IS_DIGIT(*m->at) ? parse_count(&m->at) : NO_LIMIT;
     }
     if (*m->at != '}' || least > most)
-        return fail(m, *m->at ? REGEX_INTERVAL : REGEX_BRACE);
+        return fail_parsing(m, *m->at ? REGEX_INTERVAL : REGEX_BRACE);
     m->at++;
     return m->r->n == at || repeat_counted(m, at, least, most);
 }
@@ -143,11 +143,11 @@ static bool alternatives(struct reading_regex *m);
 static bool group(struct reading_regex *m)
 {
     if (++m->depth > REGEX_DEPTH_MOST)
-        return fail(m, REGEX_TOO_DEEP);
+        return fail_parsing(m, REGEX_TOO_DEEP);
     if (!alternatives(m))
         return false;
     if (*m->at != ')')
-        return fail(m, REGEX_GROUP);
+        return fail_parsing(m, REGEX_GROUP);
     m->at++;
     m->depth--;
     return true;
@@ -156,12 +156,12 @@ static bool group(struct reading_regex *m)
 static bool one_character(struct reading_regex *m)
 {
     uint32_t c = regex_next(&m->at);
-    return append(m, STEP_CHAR, m->r->ignores_case ? regex_lower(c) : c, 0);
+    return append_step(m, STEP_CHAR, m->r->ignores_case ? regex_lower(c) : c, 0);
 }
 
 static bool set_of(struct reading_regex *m, enum regex_problem problem)
 {
-    return problem == REGEX_GOOD ? append(m, STEP_SET, (uint32_t)m->r->n_sets - 1, 0) : fail(m, problem);
+    return problem == REGEX_GOOD ? append_step(m, STEP_SET, (uint32_t)m->r->n_sets - 1, 0) : fail_parsing(m, problem);
 }
 
 /* Nothing repeats them, as with the C library: "^*" is an error. */
@@ -187,9 +187,9 @@ static bool escaped(struct reading_regex *m)
 {
     char c = *m->at;
     if (!c)
-        return fail(m, REGEX_ESCAPE);
+        return fail_parsing(m, REGEX_ESCAPE);
     if (c >= '1' && c <= '9')
-        return fail(m, REGEX_BACK);
+        return fail_parsing(m, REGEX_BACK);
     if (!strchr("wWsS", c))
         return one_character(m);
     m->at++;
@@ -201,12 +201,12 @@ static bool atom(struct reading_regex *m)
     switch (*m->at) {
     case '(': m->at++; return group(m);
     case '[': m->at++; return set_of(m, regex_bracket(m->r, &m->at));
-    case '.': m->at++; return append(m, STEP_ANY, 0, 0);
+    case '.': m->at++; return append_step(m, STEP_ANY, 0, 0);
     case '\\': m->at++; return escaped(m);
     case '*':
     case '+':
     case '?':
-    case '{': return fail(m, REGEX_NOTHING);
+    case '{': return fail_parsing(m, REGEX_NOTHING);
     default: return one_character(m);
     }
 }
@@ -218,7 +218,7 @@ static bool branch(struct reading_regex *m)
         size_t begin = m->r->n;
         if (is_place(m->at, &place)) {
             m->at += *m->at == '\\' ? 2 : 1;
-            if (!append(m, place, 0, 0))
+            if (!append_step(m, place, 0, 0))
                 return false;
         } else if (!atom(m) || !repetitions(m, begin)) {
             return false;
@@ -227,8 +227,8 @@ static bool branch(struct reading_regex *m)
     return true;
 }
 
-/* A branch that another one follows: a split before it, and a jump behind it, whose target is known at the end. Until
- * then it has the place of the jump before. */
+/* Adds a branch that is followed by another one: a split before it, and a jump after it whose target is known at the
+ * end. Until then the jump holds the place of the jump before it. */
 static bool alternatives(struct reading_regex *m)
 {
     uint32_t jump = NO_JUMP;
@@ -239,7 +239,7 @@ static bool alternatives(struct reading_regex *m)
         if (*m->at != '|')
             break;
         m->at++;
-        if (!insert_split(m, begin, m->r->n - begin + 2) || !append(m, STEP_JUMP, jump, 0))
+        if (!insert_split(m, begin, m->r->n - begin + 2) || !append_step(m, STEP_JUMP, jump, 0))
             return false;
         jump = (uint32_t)m->r->n - 1;
     }
@@ -254,7 +254,7 @@ static bool alternatives(struct reading_regex *m)
 
 /* ---- making one ---- */
 
-static int explain(enum regex_problem problem, const char *text, struct baro_error *err)
+static int explain_problem(enum regex_problem problem, const char *text, struct baro_error *err)
 {
     static const char *const words[] = {
         [REGEX_GROUP] = "Unmatched (",
@@ -280,7 +280,7 @@ static int explain(enum regex_problem problem, const char *text, struct baro_err
 }
 
 /* So that matching allocates nothing. */
-static bool reserve(struct regex *r)
+static bool reserve_lists(struct regex *r)
 {
     r->mark = calloc(4 * r->n, sizeof(*r->mark));
     if (!r->mark)
@@ -297,10 +297,11 @@ int regex_make(struct regex **ret, const char *text, unsigned flags, struct baro
     if (!m.r)
         return error_set(err, -ENOMEM, "out of memory");
     m.r->ignores_case = flags & REGEX_IGNORE_CASE;
-    bool good = alternatives(&m) && append(&m, STEP_FITS, 0, 0) && (reserve(m.r) || fail(&m, REGEX_NO_MEMORY));
+    bool good = alternatives(&m) && append_step(&m, STEP_FITS, 0, 0) &&
+                (reserve_lists(m.r) || fail_parsing(&m, REGEX_NO_MEMORY));
     if (!good) {
         regex_free(m.r);
-        return explain(m.problem, text, err);
+        return explain_problem(m.problem, text, err);
     }
     regex_find_begins(m.r);
     *ret = m.r;

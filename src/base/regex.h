@@ -33,12 +33,11 @@ void regex_free(struct regex *r); /* NULL allowed */
 /* Does it match anywhere in the text? Uses memory of the expression: not for two threads at once. */
 bool regex_fits(struct regex *r, const char *text);
 
-/* How many steps it has: counted repetitions multiply, and so do those around them. */
+/* Returns the number of steps. Counted repetitions multiply it, and nested ones multiply each other. */
 size_t regex_size(const struct regex *r);
 
-/* The longest text that is found in everything that an extended regular expression fits: a part of the expression;
- * empty if none is known. Example: "^run/job-17( |$)" has "run/job-17". Searching for it takes tens of nanoseconds,
- * matching takes microseconds. */
+/* Returns the longest text that every match contains: a part of the expression; empty if none is known. Example:
+ * "^run/job-17( |$)" has "run/job-17". Searching for it takes tens of nanoseconds, matching takes microseconds. */
 struct span regex_literal(const char *text);
 
 #endif

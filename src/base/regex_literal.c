@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that is in all that an expression fits. */
+/* Finds text that every match of an expression contains. */
 #include <stdbool.h>
 #include <string.h>
 

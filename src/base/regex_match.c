@@ -70,7 +70,7 @@ static bool holds(enum step_what what, uint32_t before, uint32_t after)
 }
 
 /* Adds a step to those at this position, and all that follow it without a character. Returns whether the text fits. */
-static bool add(struct regex *r, uint32_t first, uint32_t before, uint32_t after, uint32_t *list, size_t *n_list)
+static bool add_step(struct regex *r, uint32_t first, uint32_t before, uint32_t after, uint32_t *list, size_t *n_list)
 {
     size_t n = 0;
     push(r, &n, first);
@@ -119,7 +119,7 @@ static bool go(struct regex *r, uint32_t c, uint32_t after)
     size_t n = 0;
     next_position(r);
     for (size_t i = 0; i < r->n_now; i++) {
-        if (takes(r, &r->step[list[i]], c, lower) && add(r, list[i] + 1, c, after, r->next, &n))
+        if (takes(r, &r->step[list[i]], c, lower) && add_step(r, list[i] + 1, c, after, r->next, &n))
             return true;
     }
     r->now = r->next;
@@ -134,7 +134,7 @@ bool regex_fits(struct regex *r, const char *text)
     r->n_now = 0;
     next_position(r);
     for (;;) {
-        if (may_begin(r, c) && add(r, 0, before, c, r->now, &r->n_now))
+        if (may_begin(r, c) && add_step(r, 0, before, c, r->now, &r->n_now))
             return true;
         if (c == REGEX_NO_CHAR)
             return false;

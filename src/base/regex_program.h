@@ -22,8 +22,8 @@ enum step_what {
     STEP_FITS
 };
 
-/* Steps of a part of the expression are next to each other, and all ways out of it lead behind its last one. So a part
- * can be copied as it is. */
+/* The steps of a part of an expression stand together, and all exits lead to the step after its last one. So a part can
+ * be copied as it is. */
 struct step {
     enum step_what what;
     uint32_t of; /* the character; the index of the set */

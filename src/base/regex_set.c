@@ -70,7 +70,7 @@ static enum regex_problem add_range(struct regex *r, struct regex_set *s, uint32
     return from <= to ? REGEX_GOOD : REGEX_RANGE;
 }
 
-static void finish(const struct regex *r, struct regex_set *s)
+static void finish_set(const struct regex *r, struct regex_set *s)
 {
     for (uint32_t c = 0; c < 128; c++)
         s->ascii[c / 64] |= (uint64_t)is_in(r, s, c) << c % 64;
@@ -96,7 +96,7 @@ enum regex_problem regex_letter_set(struct regex *r, char letter)
     s->is_negated = letter == 'W' || letter == 'S';
     add_class(s, is_word ? "alnum" : "space");
     enum regex_problem problem = is_word ? add_range(r, s, '_', '_') : REGEX_GOOD;
-    finish(r, s);
+    finish_set(r, s);
     return problem;
 }
 
@@ -134,7 +134,7 @@ static enum regex_problem element(struct regex_set *s, const char **at, uint32_t
 
 /* One character, a class, or a range. A '-' stands for itself at the beginning, at the end, and as the end of a
  * range. */
-static enum regex_problem take(struct regex *r, struct regex_set *s, const char **at, bool first)
+static enum regex_problem take_set_item(struct regex *r, struct regex_set *s, const char **at, bool first)
 {
     uint32_t from, to;
     if (!first && **at == '-' && (*at)[1] != ']')
@@ -160,11 +160,11 @@ enum regex_problem regex_bracket(struct regex *r, const char **at)
     s->is_negated = **at == '^';
     *at += **at == '^';
     for (bool first = true; first || **at != ']'; first = false) {
-        enum regex_problem problem = **at ? take(r, s, at, first) : REGEX_BRACKET;
+        enum regex_problem problem = **at ? take_set_item(r, s, at, first) : REGEX_BRACKET;
         if (problem != REGEX_GOOD)
             return problem;
     }
     (*at)++;
-    finish(r, s);
+    finish_set(r, s);
     return REGEX_GOOD;
 }

@@ -70,7 +70,7 @@ static void find_people(int root_fd, const struct cgroup_location *p, struct peo
 }
 
 /* The index of the directory that a line of /proc/PID/cgroup is about, or -1. */
-static int place_of(const struct cgroup_hierarchies *p, const struct cgroup_membership *m)
+static int directory_index(const struct cgroup_hierarchies *p, const struct cgroup_membership *m)
 {
     if (!m->controllers.len)
         return p->of[CGROUP_AT_UNIFIED];
@@ -98,7 +98,7 @@ static unsigned places_of(int root_fd, const struct cgroup_hierarchies *p, const
         ssize_t n = fd_read_file(root_fd, path, text, sizeof(text));
         struct span rest = span_of(text, n > 0 ? (size_t)n : 0);
         while (cgroup_membership_next(&rest, &m)) {
-            int at = place_of(p, &m);
+            int at = directory_index(p, &m);
             if (at >= 0 && at_or_below(m.path, p->at[at].path))
                 in |= 1u << at;
         }
@@ -107,7 +107,7 @@ static unsigned places_of(int root_fd, const struct cgroup_hierarchies *p, const
 }
 
 /* Keeps the directories whose bits are set, with lead first. */
-static void keep(struct cgroup_hierarchies *p, size_t lead, unsigned kept)
+static void keep_directories(struct cgroup_hierarchies *p, size_t lead, unsigned kept)
 {
     static const int8_t nowhere = -1;
     int8_t becomes[CGROUP_AT_MAX];
@@ -164,11 +164,11 @@ int cgroup_agree(int root_fd, struct cgroup_hierarchies *p, size_t *ret_other)
             continue;
         find_people(root_fd, &p->at[i], &people);
         if (people.n) {
-            keep(p, (size_t)lead, ~0u);
+            keep_directories(p, (size_t)lead, ~0u);
             *ret_other = i == 0 ? (size_t)lead : i;
             return -EINVAL;
         }
     }
-    keep(p, (size_t)lead, in);
+    keep_directories(p, (size_t)lead, in);
     return 0;
 }

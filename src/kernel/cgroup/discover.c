@@ -243,7 +243,7 @@ static void add_place(struct cgroup_hierarchies *ret, const struct cgroup_locati
         ret->at[ret->n++] = *p;
 }
 
-static bool is_known(struct span controllers)
+static bool has_known_controller(struct span controllers)
 {
     for (int c = 0; c < CGROUP_AT_UNIFIED; c++) {
         if (cgroup_listed(controllers, v1_names[c]))
@@ -262,7 +262,7 @@ static void share_unified(struct cgroup_hierarchies *p, unsigned claimed)
     }
 }
 
-static void clear(struct cgroup_hierarchies *p)
+static void clear_hierarchies(struct cgroup_hierarchies *p)
 {
     memset(p, 0, sizeof(*p));
     memset(p->of, -1, sizeof(p->of));
@@ -277,7 +277,7 @@ static void find_all(struct search *s, struct span mounts, struct span membershi
         for (int c = 0; c < CGROUP_AT_UNIFIED; c++)
             these |= (unsigned)cgroup_listed(m.controllers, v1_names[c]) << c;
         claimed |= these;
-        if (!is_known(m.controllers) || ret->n == CGROUP_AT_MAX)
+        if (!has_known_controller(m.controllers) || ret->n == CGROUP_AT_MAX)
             continue;
         search_mounts(s, mounts, &m);
         if (s->found)
@@ -296,7 +296,7 @@ int cgroup_find(int root_fd, int32_t pid, struct cgroup_hierarchies *ret)
     struct buf mounts = {0}, memberships = {0};
     struct search s = {
         .root_fd = root_fd, .initial = in_initial_namespace(root_fd), .pid = pid ? pid : (int32_t)getpid()};
-    clear(ret);
+    clear_hierarchies(ret);
     if (pid)
         snprintf(path, sizeof(path), "proc/%d/cgroup", (int)pid);
     int code = read_whole(root_fd, "proc/self/mountinfo", &mounts);
@@ -380,7 +380,7 @@ int cgroup_find_path(int root_fd, const char *path, struct cgroup_hierarchies *r
     char trimmed[CGROUP_DIR_MAX];
     struct buf mounts = {0};
     size_t n = strlen(path);
-    clear(ret);
+    clear_hierarchies(ret);
     while (n > 1 && path[n - 1] == '/')
         n--;
     if (*path != '/' || n >= sizeof(trimmed) || read_whole(root_fd, "proc/self/mountinfo", &mounts) < 0) {

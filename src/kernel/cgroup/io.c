@@ -20,7 +20,7 @@ static bool device(struct span *line, cgroup_device_fn *counts, void *context, b
     return true;
 }
 
-static void add(uint64_t *sum, uint64_t v)
+static void add_saturated(uint64_t *sum, uint64_t v)
 {
     if (__builtin_add_overflow(*sum, v, sum))
         *sum = UINT64_MAX;
@@ -40,7 +40,7 @@ static void take_pair(struct span word, struct cgroup_io *io)
             continue;
         struct span number = span_of(word.at + n, word.len - n);
         if (scan_u64(&number, &v) && !number.len)
-            add(&io->value[keys[i].field], v);
+            add_saturated(&io->value[keys[i].field], v);
         return;
     }
 }
@@ -79,9 +79,9 @@ int cgroup_blkio_parse(struct span text, bool bytes, cgroup_device_fn *counts, v
         if (!scan_u64(&line, &v) || line.len)
             continue;
         if (span_equal(word, "Read"))
-            add(&io.value[bytes ? CGIO_READ_BYTES : CGIO_READS], v);
+            add_saturated(&io.value[bytes ? CGIO_READ_BYTES : CGIO_READS], v);
         else if (span_equal(word, "Write"))
-            add(&io.value[bytes ? CGIO_WRITE_BYTES : CGIO_WRITES], v);
+            add_saturated(&io.value[bytes ? CGIO_WRITE_BYTES : CGIO_WRITES], v);
     }
     if (p != end)
         return BARO_E_SYNTAX;

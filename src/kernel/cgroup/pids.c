@@ -3,7 +3,7 @@
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/cgroup/flat.h"
 
-static int one(struct span text, const struct flat_key *key, uint64_t *ret)
+static int parse_one_key(struct span text, const struct flat_key *key, uint64_t *ret)
 {
     uint64_t v;
     if (!flat_parse(text, key, 1, &v))
@@ -15,5 +15,5 @@ static int one(struct span text, const struct flat_key *key, uint64_t *ret)
 int cgroup_pids_events_parse(struct span text, uint64_t *ret)
 {
     static const struct flat_key key = FLAT_KEY("max", 0, 1);
-    return one(text, &key, ret);
+    return parse_one_key(text, &key, ret);
 }

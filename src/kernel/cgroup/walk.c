@@ -30,7 +30,7 @@ void cgroup_walk_init(struct cgroup_walk *w, int root_fd, const struct cgroup_lo
     memcpy(w->dir, place->dir, sizeof(w->dir));
 }
 
-static void let_go(struct cgroup_walked *g)
+static void close_group(struct cgroup_walked *g)
 {
     fd_close(g->dir_fd);
     fd_close(g->procs_fd);
@@ -39,7 +39,7 @@ static void let_go(struct cgroup_walked *g)
 void cgroup_walk_done(struct cgroup_walk *w)
 {
     for (size_t i = 0; i < w->n; i++)
-        let_go(&w->at[i]);
+        close_group(&w->at[i]);
     free(w->at);
     map_done(&w->by_name);
     *w = (struct cgroup_walk){.root_fd = -1};
@@ -51,15 +51,15 @@ static uint64_t links_of(int dir_fd)
     return fstat(dir_fd, &st) == 0 ? (uint64_t)st.st_nlink : 0;
 }
 
-static uint64_t key_of(size_t parent, uint64_t name)
+static uint64_t map_key(size_t parent, uint64_t name)
 {
     uint64_t key = name ^ (parent + 1) * UINT64_C(0x9e3779b97f4a7c15);
     return key ? key : 1;
 }
 
-static uint64_t *find(const struct cgroup_walk *w, size_t parent, uint64_t name)
+static uint64_t *find_group(const struct cgroup_walk *w, size_t parent, uint64_t name)
 {
-    uint64_t key = key_of(parent, name), *i = map_find(&w->by_name, key);
+    uint64_t key = map_key(parent, name), *i = map_find(&w->by_name, key);
     while (i && (w->at[*i].name != name || w->at[*i].parent != parent))
         i = map_next(&w->by_name, key, i);
     return i;
@@ -69,11 +69,11 @@ static void put_names(struct cgroup_walk *w)
 {
     map_clear(&w->by_name);
     for (size_t i = 1; i < w->n; i++)
-        map_add(&w->by_name, key_of(w->at[i].parent, w->at[i].name), i);
+        map_add(&w->by_name, map_key(w->at[i].parent, w->at[i].name), i);
 }
 
 /* Room for one more, also in the map. */
-static bool room(struct cgroup_walk *w)
+static bool make_group_room(struct cgroup_walk *w)
 {
     struct cgroup_walked *at = w->n < w->most ? array_room(w->at, w->n, &w->cap, sizeof(*at)) : NULL;
     w->at = at ? at : w->at;
@@ -81,10 +81,10 @@ static bool room(struct cgroup_walk *w)
 }
 
 /* Adds a group; closes dir_fd if it fails. Groups below it are found later. */
-static void add(struct cgroup_walk *w, const struct cgroup_walked *g)
+static void add_walked(struct cgroup_walk *w, const struct cgroup_walked *g)
 {
     struct cgroup_walked *at;
-    int procs_fd = room(w) ? openat(g->dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC) : -EMFILE;
+    int procs_fd = make_group_room(w) ? openat(g->dir_fd, "cgroup.procs", O_RDONLY | O_CLOEXEC) : -EMFILE;
     if (procs_fd < 0) {
         w->left_now += procs_fd == -EMFILE || errno == EMFILE || errno == ENFILE;
         fd_close(g->dir_fd);
@@ -92,7 +92,7 @@ static void add(struct cgroup_walk *w, const struct cgroup_walked *g)
     }
     if (w->n) {
         w->at[g->parent].parent_of = true;
-        map_add(&w->by_name, key_of(g->parent, g->name), w->n);
+        map_add(&w->by_name, map_key(g->parent, g->name), w->n);
     }
     at = &w->at[w->n++];
     *at = *g;
@@ -101,9 +101,9 @@ static void add(struct cgroup_walk *w, const struct cgroup_walked *g)
     at->seen = true;
 }
 
-static bool known(struct cgroup_walk *w, size_t parent, uint64_t name)
+static bool is_known_group(struct cgroup_walk *w, size_t parent, uint64_t name)
 {
-    uint64_t *i = find(w, parent, name);
+    uint64_t *i = find_group(w, parent, name);
     if (i)
         w->at[*i].seen = true;
     return i;
@@ -131,21 +131,21 @@ static void look_into(struct cgroup_walk *w, size_t parent, DIR *d)
             w->left_now++;
             continue;
         }
-        if (known(w, parent, name))
+        if (is_known_group(w, parent, name))
             continue;
         struct cgroup_walked g = {.dir_fd = openat(dir_fd, e->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
                                   .parent = parent,
                                   .name = name,
                                   .depth = depth};
         if (g.dir_fd >= 0)
-            add(w, &g);
+            add_walked(w, &g);
         else
             w->left_now += errno == EMFILE || errno == ENFILE;
     }
 }
 
 /* Lists a directory: adds new groups and marks those that were removed. */
-static void list(struct cgroup_walk *w, size_t parent)
+static void list_groups(struct cgroup_walk *w, size_t parent)
 {
     size_t end = w->at[parent].parent_of ? w->n : 0, left = w->left_now;
     w->at[parent].links = links_of(w->at[parent].dir_fd);
@@ -179,7 +179,7 @@ static void drop_gone(struct cgroup_walk *w)
     }
     for (size_t i = 1; i < w->n; i++) {
         if (w->at[i].gone)
-            let_go(&w->at[i]);
+            close_group(&w->at[i]);
         else
             w->at[w->at[i].moved] = w->at[i];
     }
@@ -203,7 +203,7 @@ int cgroup_walk_groups(struct cgroup_walk *w)
         const struct cgroup_walked first = {.dir_fd = openat(w->root_fd, w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
         if (first.dir_fd < 0)
             return -ENOENT;
-        add(w, &first);
+        add_walked(w, &first);
     }
     if (!w->n || w->at[0].gone)
         return -ENOENT;
@@ -215,7 +215,7 @@ int cgroup_walk_groups(struct cgroup_walk *w)
         drop_gone(w);
     for (size_t i = 0; i < w->n; i++) {
         if (!w->at[i].gone && links_of(w->at[i].dir_fd) != w->at[i].links)
-            list(w, i);
+            list_groups(w, i);
     }
     if (any_gone(w))
         drop_gone(w);
@@ -252,7 +252,7 @@ static int processes_of(int fd, char *text, size_t cap, void (*fn)(void *context
 
 /* v1 makes the list when its file is opened. A process that keeps the file open gets the same list until it was not
  * read for a second (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start). */
-static int read_group(const struct cgroup_walk *w, const struct cgroup_walked *g, char *text, size_t cap,
+static int read_procs(const struct cgroup_walk *w, const struct cgroup_walked *g, char *text, size_t cap,
                       void (*fn)(void *context, int32_t pid), void *context)
 {
     if (w->v2)
@@ -270,7 +270,7 @@ int cgroup_walk_processes(struct cgroup_walk *w, char *text, size_t cap, void (*
 {
     int sum = 0;
     for (size_t i = 0; i < w->n; i++) {
-        int n = read_group(w, &w->at[i], text, cap, fn, context);
+        int n = read_procs(w, &w->at[i], text, cap, fn, context);
         if (n > 0)
             sum += n;
         w->at[i].gone |= n < 0;

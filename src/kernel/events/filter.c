@@ -119,8 +119,8 @@ static size_t resolve(const struct bpf_insn *from, size_t n, struct bpf_insn *to
     LABEL(L_PASS), MOV32_I(R0, -1), EXIT, LABEL(L_FOREIGN), LOAD(BPF_W, R1, R7, 0), JEQ_I(R1, 0, L_PASS),              \
         MOV_I(R0, 0), EXIT
 
-/* The message on the stack from HEAD on: sequence number, two words that are not used, kind, CPU, time (two words), and
- * four words of the event. */
+/* The message on the stack, from HEAD on: sequence number, two unused words, kind, CPU, time (two words), and four
+ * words of the event. */
 #define HEAD (-56)
 #define WORD(n) (HEAD + 4 * (n))
 

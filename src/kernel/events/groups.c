@@ -7,27 +7,27 @@
 
 #define MOST (GROUPS_SLOTS / 4 * 3)
 
-static size_t slot_of(int32_t tgid)
+static size_t hash_slot(int32_t tgid)
 {
     return ((uint32_t)tgid * 2654435761u) >> 20 & (GROUPS_SLOTS - 1);
 }
 
-static struct event_group *find(const struct groups *g, int32_t tgid)
+static struct event_group *find_thread_group(const struct groups *g, int32_t tgid)
 {
     if (!g->n)
         return NULL;
-    for (size_t i = slot_of(tgid); g->at[i].tgid; i = (i + 1) & (GROUPS_SLOTS - 1)) {
+    for (size_t i = hash_slot(tgid); g->at[i].tgid; i = (i + 1) & (GROUPS_SLOTS - 1)) {
         if (g->at[i].tgid == tgid)
             return &g->at[i];
     }
     return NULL;
 }
 
-static void drop(struct groups *g, struct event_group *gone)
+static void drop_thread_group(struct groups *g, struct event_group *gone)
 {
     size_t hole = (size_t)(gone - g->at);
     for (size_t i = (hole + 1) & (GROUPS_SLOTS - 1); g->at[i].tgid; i = (i + 1) & (GROUPS_SLOTS - 1)) {
-        size_t home = slot_of(g->at[i].tgid);
+        size_t home = hash_slot(g->at[i].tgid);
         if (((i - home) & (GROUPS_SLOTS - 1)) >= ((i - hole) & (GROUPS_SLOTS - 1))) {
             g->at[hole] = g->at[i];
             hole = i;
@@ -37,13 +37,13 @@ static void drop(struct groups *g, struct event_group *gone)
     g->n--;
 }
 
-static struct event_group *add(struct groups *g, int32_t tgid)
+static struct event_group *add_thread_group(struct groups *g, int32_t tgid)
 {
     if (!g->at)
         g->at = calloc(GROUPS_SLOTS, sizeof(*g->at));
     if (!g->at || g->n >= MOST)
         return NULL;
-    size_t i = slot_of(tgid);
+    size_t i = hash_slot(tgid);
     while (g->at[i].tgid)
         i = (i + 1) & (GROUPS_SLOTS - 1);
     g->at[i] = (struct event_group){.tgid = tgid};
@@ -66,16 +66,16 @@ void groups_clear(struct groups *g)
 
 void groups_process(struct groups *g, int32_t tgid)
 {
-    struct event_group *known = find(g, tgid);
+    struct event_group *known = find_thread_group(g, tgid);
     if (known)
-        drop(g, known);
+        drop_thread_group(g, known);
 }
 
 void groups_thread(struct groups *g, int32_t tgid)
 {
-    struct event_group *known = tgid > 0 ? find(g, tgid) : NULL;
+    struct event_group *known = tgid > 0 ? find_thread_group(g, tgid) : NULL;
     if (!known && tgid > 0)
-        known = add(g, tgid);
+        known = add_thread_group(g, tgid);
     if (known)
         known->threads++;
 }
@@ -83,7 +83,7 @@ void groups_thread(struct groups *g, int32_t tgid)
 bool groups_end(struct groups *g, int32_t tgid, bool leader, uint32_t status, bool *ret_status_known,
                 uint32_t *ret_status)
 {
-    struct event_group *known = find(g, tgid);
+    struct event_group *known = find_thread_group(g, tgid);
     if (!known) {
         *ret_status_known = true;
         *ret_status = status;
@@ -101,6 +101,6 @@ bool groups_end(struct groups *g, int32_t tgid, bool leader, uint32_t status, bo
      * not say which, so the status is known only if both are the same. */
     *ret_status_known = ended && known->status == status;
     *ret_status = status;
-    drop(g, known);
+    drop_thread_group(g, known);
     return ended;
 }

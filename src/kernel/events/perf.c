@@ -37,7 +37,7 @@
 
 /* ---- events ---- */
 
-static int report(struct exits_event *e, exits_event_fn *fn, void *context)
+static int report_event(struct exits_event *e, exits_event_fn *fn, void *context)
 {
     e->uid = UINT32_MAX;
     fn(context, e);
@@ -80,9 +80,9 @@ static int report_attached(struct perf *p, const struct perf_record *r, exits_ev
         *t = p->threads[--p->n_threads];
         if (!p->has_read && is_among(p->unread, r->pid)) {
             e = (struct exits_event){.kind = EVENT_USAGE_PARTIAL, .pid = r->pid, .t_ns = r->t_ns};
-            return report(&e, fn, context);
+            return report_event(&e, fn, context);
         }
-        return known && e.cpu_ns ? report(&e, fn, context) : 0;
+        return known && e.cpu_ns ? report_event(&e, fn, context) : 0;
     }
     return 0;
 }
@@ -96,7 +96,7 @@ static int report_exit(struct perf *p, const struct perf_record *r, exits_event_
         p->unread[p->unread_at++ % PERF_ENDED] = r->pid;
     int events = report_attached(p, r, fn, context);
     if (groups_end(&p->groups, r->pid, r->pid == r->tid, 0, &known, &status))
-        events += report(&e, fn, context);
+        events += report_event(&e, fn, context);
     return events;
 }
 
@@ -109,7 +109,7 @@ static int report_fork(struct perf *p, const struct perf_record *r, exits_event_
         return 0;
     }
     groups_process(&p->groups, r->pid);
-    return report(&e, fn, context);
+    return report_event(&e, fn, context);
 }
 
 static int report_comm(struct perf *p, const struct perf_record *r, exits_event_fn *fn, void *context)
@@ -123,7 +123,7 @@ static int report_comm(struct perf *p, const struct perf_record *r, exits_event_
     } else if (r->pid != r->tid) {
         return 0;
     }
-    return report(&e, fn, context);
+    return report_event(&e, fn, context);
 }
 
 static int report_record(struct perf *p, const struct perf_record *r, exits_event_fn *fn, void *context)
@@ -142,7 +142,7 @@ static int report_record(struct perf *p, const struct perf_record *r, exits_even
     case PERF_USED:
         p->has_read = true;
         /* There is one record per CPU; it is 0 for CPUs that the thread did not run on. */
-        return r->value && !is_among(p->ended, r->tid) ? report(&e, fn, context) : 0;
+        return r->value && !is_among(p->ended, r->tid) ? report_event(&e, fn, context) : 0;
     case PERF_MISSED: p->lost++; return 0;
     case PERF_OTHER: break;
     }
@@ -202,7 +202,7 @@ static int perf_drain(struct exits_source *s, exits_event_fn *fn, void *context)
         struct exits_event e = {.kind = EVENT_LOST, .t_ns = clock_monotonic_ns(), .count = p->lost};
         p->lost = 0;
         groups_clear(&p->groups);
-        events += report(&e, fn, context);
+        events += report_event(&e, fn, context);
     }
     return events;
 }

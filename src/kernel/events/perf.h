@@ -35,7 +35,7 @@ struct perf {
      * record would count the time twice. */
     int32_t ended[PERF_ENDED];
     size_t ended_at;
-    /* Processes of which a thread ended that was not attached, before the first READ record. */
+    /* Processes with an unattached thread that ended before the first READ record. */
     int32_t unread[PERF_ENDED];
     size_t unread_at;
     bool has_read;           /* this kernel writes READ records */

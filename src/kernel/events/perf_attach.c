@@ -162,7 +162,7 @@ static int attach_all(struct perf *p, int32_t pid, DIR *tasks, int *ret_refused,
     return attached;
 }
 
-static int explain(int code, struct baro_error *err)
+static int explain_error(int code, struct baro_error *err)
 {
     if (code == -ESRCH)
         return error_set(err, code, "the process has ended");
@@ -182,15 +182,15 @@ int exits_perf_attach(struct exits_source *s, int32_t pid, struct baro_error *er
     int refused = 0, code = -ESRCH;
     if (p->foreign_proc) { /* only the first thread of each process is known */
         code = perf_is_attached(p, pid, pid) ? 0 : attach_thread(p, pid, pid);
-        return code < 0 ? explain(code, err) : 1;
+        return code < 0 ? explain_error(code, err) : 1;
     }
     snprintf(path, sizeof(path), "/proc/%d/task", pid);
     DIR *tasks = opendir(path);
     if (!tasks)
-        return explain(errno == ENOENT ? -ESRCH : -errno, err);
+        return explain_error(errno == ENOENT ? -ESRCH : -errno, err);
     int attached = attach_all(p, pid, tasks, &refused, &code);
     closedir(tasks);
     if (!attached)
-        return explain(code, err);
+        return explain_error(code, err);
     return refused > 0;
 }

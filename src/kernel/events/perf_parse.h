@@ -19,7 +19,7 @@ struct perf_record {
     struct span comm; /* PERF_NAMED, PERF_EXECUTED: points into the record */
 };
 
-/* Each record that is no sample ends with ids and time: PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID. */
+/* Each record other than a sample ends with ids and time: PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID. */
 #define PERF_TRAILER 24u
 
 /* Parses one whole record with its header. Returns 0, or BARO_E_SYNTAX if its length is wrong for its type. */

@@ -69,7 +69,7 @@ static int find_shift(struct span stats, int32_t pid, size_t *ret)
  * Time is also lost to a hypervisor and to interrupts, which nothing reports. So the correction is limited to one tick,
  * and to short lives. Example: of 400 ms a hypervisor took 6 and the last slice had 2: it was counted as 392, ran for
  * 394, and the difference would be 400. */
-static uint64_t cpu_of(struct span s, size_t shift)
+static uint64_t exact_cpu(struct span s, size_t shift)
 {
     uint64_t counted = span_u64(s, AT_RUN_VIRTUAL + shift);
     uint64_t lived = span_u64(s, AT_ETIME + shift) * NS_PER_US, waited = span_u64(s, AT_CPU_DELAY);
@@ -84,7 +84,7 @@ static void parse_usage(struct span s, size_t shift, struct taskstats_usage *u)
 {
     u->delays = span_u64(s, AT_CPU_COUNT);
     u->run_delay_ns = span_u64(s, AT_CPU_DELAY);
-    u->cpu_ns = cpu_of(s, shift);
+    u->cpu_ns = exact_cpu(s, shift);
     u->cpu_unsure_ns = u->cpu_ns - span_u64(s, AT_RUN_VIRTUAL + shift);
     u->user_ns = span_u64(s, AT_UTIME + shift) * NS_PER_US;
     u->system_ns = span_u64(s, AT_STIME + shift) * NS_PER_US;

@@ -8,7 +8,7 @@
 #include "kernel/proc/machine.h"
 #include "kernel/proc/text.h"
 
-static bool number(const char **p, const char *end, char after, uint32_t *ret)
+static bool parse_number(const char **p, const char *end, char after, uint32_t *ret)
 {
     uint64_t v;
     const char *next = text_digits(*p, end, &v);
@@ -31,8 +31,8 @@ static struct span word(const char **p, const char *end)
 static bool mount_line(struct span line, struct proc_mount *ret)
 {
     const char *p = line.at, *end = p + line.len;
-    if (!number(&p, end, ' ', &ret->id) || !number(&p, end, ' ', &ret->parent) || !number(&p, end, ':', &ret->major) ||
-        !number(&p, end, ' ', &ret->minor))
+    if (!parse_number(&p, end, ' ', &ret->id) || !parse_number(&p, end, ' ', &ret->parent) ||
+        !parse_number(&p, end, ':', &ret->major) || !parse_number(&p, end, ' ', &ret->minor))
         return false;
     ret->root = word(&p, end);
     ret->point = word(&p, end);

@@ -77,7 +77,8 @@ static bool route6_line(struct span line, struct proc_route *ret)
     return ret->name.len > 0;
 }
 
-static bool next(struct span *text, struct proc_route *ret, bool line_of(struct span line, struct proc_route *ret))
+static bool next_route(struct span *text, struct proc_route *ret,
+                       bool line_of(struct span line, struct proc_route *ret))
 {
     const char *p = text->at, *end = p + text->len;
     struct span line;
@@ -94,10 +95,10 @@ static bool next(struct span *text, struct proc_route *ret, bool line_of(struct 
 
 bool proc_route_next(struct span *text, struct proc_route *ret)
 {
-    return next(text, ret, route_line);
+    return next_route(text, ret, route_line);
 }
 
 bool proc_route6_next(struct span *text, struct proc_route *ret)
 {
-    return next(text, ret, route6_line);
+    return next_route(text, ret, route6_line);
 }

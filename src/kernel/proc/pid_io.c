@@ -22,7 +22,7 @@ static const struct {
 };
 
 /* Tries first the key that has been at this position in every kernel so far, then all. */
-static int key_of(struct span line, int expected)
+static int find_key(struct span line, int expected)
 {
     for (int i = 0; i < IO_MAX; i++) {
         int k = (expected + i) % IO_MAX;
@@ -39,7 +39,7 @@ int pid_io_parse(struct span text, struct pid_io *ret)
     struct span line;
     int expected = 0;
     while (text_line(&p, end, &line)) {
-        int k = key_of(line, expected);
+        int k = find_key(line, expected);
         uint64_t v;
         if (k < 0 || !text_count(line, keys[k].len, &v))
             continue;

@@ -28,7 +28,7 @@ static struct span first_word(struct span name, size_t from)
     return name;
 }
 
-static bool take_word(struct span *rest, struct span *ret)
+static bool next_argument(struct span *rest, struct span *ret)
 {
     if (!rest->len)
         return false;
@@ -44,7 +44,7 @@ static bool take_word(struct span *rest, struct span *ret)
 static struct span from_arguments(struct span comm, struct span cmdline)
 {
     struct span argument;
-    for (int i = 0; i < ARGS_MAX && take_word(&cmdline, &argument); i++) {
+    for (int i = 0; i < ARGS_MAX && next_argument(&cmdline, &argument); i++) {
         /* A path may contain a blank, and the rest of a title may contain a slash, so both are tried. */
         struct span name = span_base_name(argument);
         if (!begins_with(name, comm))

@@ -27,7 +27,7 @@ static void add_private(struct pid_smaps *sm, unsigned *seen, unsigned which, st
     *seen |= which;
 }
 
-static void take(struct span line, struct pid_smaps *sm, unsigned *seen)
+static void take_smaps_line(struct span line, struct pid_smaps *sm, unsigned *seen)
 {
 #define WITH(key, call, ...)                                                                                           \
     if (TEXT_KEY(line, key)) {                                                                                         \
@@ -52,7 +52,7 @@ int pid_smaps_parse(struct span text, struct pid_smaps *ret)
     unsigned seen = 0;
     while (text_line(&p, end, &line))
         if (line.len && (line.at[0] == 'R' || line.at[0] == 'P' || line.at[0] == 'S'))
-            take(line, &sm, &seen);
+            take_smaps_line(line, &sm, &seen);
     /* USS is the sum of three lines, and valid only if all were seen. Older kernels have no Private_Hugetlb; if Swap,
      * which comes later, was seen, the line is missing and not truncated. */
     if ((seen & PRIVATE_CLEAN) && (seen & PRIVATE_DIRTY) && ((seen & PRIVATE_HUGETLB) || (sm.valid & 1u << SMAPS_SWAP)))

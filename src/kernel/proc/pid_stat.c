@@ -25,7 +25,7 @@ static bool is_end(const char *p, const char *end)
 }
 
 /* One number with the blank or newline after it; negative ones as two's complement. */
-static const char *number(const char *p, const char *end, bool negative_too, uint64_t *ret)
+static const char *parse_field(const char *p, const char *end, bool negative_too, uint64_t *ret)
 {
     uint64_t v;
     bool negative = negative_too && p < end && *p == '-';
@@ -89,10 +89,10 @@ static void later_fields(const char *p, const char *end, struct pid_stat *st)
     p = skip(p, end, SIGIGNORE - LAST - 1);
     if (!p)
         return;
-    if (number(p, end, false, &v))
+    if (parse_field(p, end, false, &v))
         st->sigignore = v;
     p = skip(p, end, EXIT_CODE - SIGIGNORE);
-    if (!p || !number(p, end, true, &v) || !fits_pid(v))
+    if (!p || !parse_field(p, end, true, &v) || !fits_pid(v))
         return;
     st->exit_code = (int32_t)v;
     st->has_exit_code = true;
@@ -105,7 +105,7 @@ int pid_stat_parse(struct span text, struct pid_stat *ret)
     uint64_t v[LAST + 1];
     const char *p = head(text.at, end, &st);
     for (unsigned field = FIRST; p && field <= LAST; field++)
-        p = number(p, end, signed_fields >> field & 1, &v[field]);
+        p = parse_field(p, end, signed_fields >> field & 1, &v[field]);
     if (!p || !fits_pid(v[4]) || !fits_pid(v[5]) || !fits_pid(v[6]) || v[9] > UINT32_MAX || (int64_t)v[20] < 0)
         return BARO_E_SYNTAX;
     st.ppid = (int32_t)v[4];

@@ -61,7 +61,7 @@ static const struct key *keys_for(char first)
     }
 }
 
-static void take(struct span line, const struct key *key, struct pid_status *st)
+static void take_key(struct span line, const struct key *key, struct pid_status *st)
 {
     for (; key->text; key++) {
         if (line.len <= key->len || memcmp(line.at, key->text, key->len) != 0)
@@ -83,7 +83,7 @@ int pid_status_parse(struct span text, struct pid_status *ret)
     while (text_line(&p, end, &line)) {
         const struct key *keys = line.len ? keys_for(line.at[0]) : NULL;
         if (keys)
-            take(line, keys, &st);
+            take_key(line, keys, &st);
     }
     if (!st.valid)
         return BARO_E_SYNTAX;

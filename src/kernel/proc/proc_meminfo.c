@@ -39,7 +39,7 @@ static const struct {
 #undef KEY
 };
 
-static int key_of(struct span line, int expected)
+static int find_key(struct span line, int expected)
 {
     for (int i = 0; i < KEYS; i++) {
         int k = expected + i < KEYS ? expected + i : expected + i - KEYS;
@@ -65,7 +65,7 @@ int proc_meminfo_parse(struct span text, struct proc_meminfo *ret)
     uint64_t v, size = 0;
     int expected = 0;
     while (text_line(&p, end, &line)) {
-        int k = key_of(line, expected);
+        int k = find_key(line, expected);
         if (k < 0)
             continue;
         bool pages = k == MEM_HUGE_TOTAL || k == MEM_HUGE_FREE;

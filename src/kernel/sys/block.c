@@ -45,7 +45,7 @@ static void list_below(int dir, struct sys_block *b)
         at += (size_t)snprintf(b->label + at, sizeof(b->label) - at, "%s%s", i ? "," : "", all.name[i]);
 }
 
-static void describe(int dir, struct sys_block *b)
+static void describe_device(int dir, struct sys_block *b)
 {
     char name[48];
     ssize_t n = sys_text(dir, "dm/name", name, sizeof(name));
@@ -68,7 +68,7 @@ static bool is_virtual(int sys_fd, const char *path)
     return n > 0 && memmem(target, (size_t)n, "/virtual/", 9);
 }
 
-static bool one(void *any, const char *name, size_t len)
+static bool collect_name(void *any, const char *name, size_t len)
 {
     (void)name;
     (void)len;
@@ -91,10 +91,10 @@ int sys_block_read(int sys_fd, const char *name, struct sys_block *ret)
     if (sys_number(dir, "size", &ret->size) == 0 && __builtin_mul_overflow(ret->size, SECTOR, &ret->size))
         ret->size = 0;
     sys_number(dir, "diskseq", &ret->sequence);
-    sys_each(dir, "slaves", one, &slaves);
+    sys_each(dir, "slaves", collect_name, &slaves);
     ret->counted = !ret->partition && sys_exists(dir, "device") && !slaves && !is_virtual(sys_fd, path);
     if (!ret->partition && !ret->counted)
-        describe(dir, ret);
+        describe_device(dir, ret);
     else if (sys_text(dir, "device/model", ret->label, sizeof(ret->label)) <= 0 &&
              sys_text(dir, "device/name", ret->label, sizeof(ret->label)) < 0)
         ret->label[0] = 0;

@@ -18,7 +18,7 @@
 #define KIND_MAX 32u
 
 /* DEVTYPE of the uevent: "bond", "vlan"; "" if it has none. */
-static void kind_of(int dir, const char *path, char ret[KIND_MAX])
+static void read_devtype(int dir, const char *path, char ret[KIND_MAX])
 {
     char text[512];
     ssize_t n = sys_text(dir, path, text, sizeof(text));
@@ -47,7 +47,7 @@ static bool is_member(int dir)
         return false;
     if (sys_exists(dir, "master/bonding") || sys_exists(dir, "master/device"))
         return true;
-    kind_of(dir, "master/uevent", kind);
+    read_devtype(dir, "master/uevent", kind);
     return strcmp(kind, "bond") == 0 || strcmp(kind, "team") == 0;
 }
 
@@ -88,7 +88,7 @@ static bool is_loopback(int dir, const char *name)
     return span_equal(span_str(name), "lo") || (sys_number(dir, "type", &type) == 0 && type == LOOPBACK);
 }
 
-static uint32_t number(int dir, const char *path)
+static uint32_t read_number(int dir, const char *path)
 {
     uint64_t v;
     return sys_number(dir, path, &v) == 0 && v <= UINT32_MAX ? (uint32_t)v : 0;
@@ -99,7 +99,7 @@ static enum sys_net_way way_of(int dir, bool elsewhere)
     bool over = false;
     char kind[KIND_MAX];
     sys_each(dir, ".", lower, &over);
-    kind_of(dir, "uevent", kind);
+    read_devtype(dir, "uevent", kind);
     if (over || sys_exists(dir, "bridge") || strcmp(kind, "vrf") == 0)
         return SYS_NET_NO_WAY;
     if (is_tunnel(dir, kind))
@@ -124,9 +124,9 @@ enum sys_net_way sys_net_way(int sys_fd, const char *name, uint32_t *ret_link)
     *ret_link = 0;
     if (dir < 0)
         return SYS_NET_NO_WAY;
-    *ret_link = number(dir, "iflink");
+    *ret_link = read_number(dir, "iflink");
     enum sys_net_way way =
-        is_loopback(dir, name) ? SYS_NET_NO_WAY : way_of(dir, *ret_link && *ret_link != number(dir, "ifindex"));
+        is_loopback(dir, name) ? SYS_NET_NO_WAY : way_of(dir, *ret_link && *ret_link != read_number(dir, "ifindex"));
     close(dir);
     return way;
 }
@@ -137,10 +137,10 @@ int sys_net_read(int sys_fd, const char *name, struct sys_net *ret)
     int dir = open_net(sys_fd, name);
     if (dir < 0)
         return dir;
-    *ret = (struct sys_net){.index = number(dir, "ifindex"), .hardware = sys_exists(dir, "device")};
+    *ret = (struct sys_net){.index = read_number(dir, "ifindex"), .hardware = sys_exists(dir, "device")};
     bool master = sys_exists(dir, "bonding"), member = is_member(dir);
     if (!master && !ret->hardware && !member)
-        kind_of(dir, "uevent", kind);
+        read_devtype(dir, "uevent", kind);
     master |= strcmp(kind, "team") == 0;
     ret->own = (ret->hardware || master) && !member;
     ret->may_lead = !ret->hardware && !master && !member;

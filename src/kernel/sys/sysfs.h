@@ -30,7 +30,7 @@ int64_t sys_list_parse(struct span text, void (*fn)(void *context, uint32_t firs
 /* ---- block.c ---- */
 struct sys_block {
     bool partition;
-    bool counted;      /* a disk with hardware and no other disk below it: its I/O is no other disk's, too */
+    bool counted;      /* hardware without another disk below it: no other disk counts its I/O */
     uint64_t size;     /* bytes */
     uint64_t sequence; /* diskseq (5.15+), unique since boot; 0: not known */
     char label[96];    /* model, or the devices below it */
@@ -39,8 +39,8 @@ struct sys_block {
 int sys_block_read(int sys_fd, const char *name, struct sys_block *ret);
 
 /* ---- net.c ---- */
-/* Without hardware in this namespace: how likely a virtual interface is a way out of it. Higher values are preferred.
- */
+/* For a machine without network hardware in this namespace: how likely a virtual interface leads out of it. Higher
+ * values are preferred. */
 enum sys_net_way {
     SYS_NET_NO_WAY,
     SYS_NET_TUNNEL,    /* its packets leave through another interface as well */
@@ -52,7 +52,7 @@ struct sys_net {
     uint32_t index; /* unique in the life of this namespace; 0: not known */
     bool hardware;  /* it has a device below it */
     bool own;       /* as far as its own files show, no other interface counts its bytes, too */
-    bool may_lead;  /* neither hardware nor a bond or team or a member of one: call sys_net_way() */
+    bool may_lead;  /* neither hardware, nor a bond or team, nor a member of one: call sys_net_way() */
 };
 int sys_net_read(int sys_fd, const char *name, struct sys_net *ret);
 /* For an interface with may_lead; for others only *ret_link is valid. Reads some ten files, and is needed only where

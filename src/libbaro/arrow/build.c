@@ -9,7 +9,7 @@
 
 enum { FIRST_ROOM = 1024, FIRST_WORDS = 16 };
 
-static size_t bytes_of(enum column_type type, size_t n)
+static size_t values_size(enum column_type type, size_t n)
 {
     switch (type) {
     case TYPE_BOOL: return (n + 7) / 8;
@@ -91,7 +91,7 @@ bool column_reserve(struct column *c, size_t more)
     size_t cap = c->cap ? c->cap : FIRST_ROOM;
     while (cap < c->n + more)
         cap *= 2;
-    void *data = realloc(c->data, bytes_of(c->type, cap));
+    void *data = realloc(c->data, values_size(c->type, cap));
     if (data)
         c->data = data;
     uint8_t *valid = data && c->valid ? realloc(c->valid, cap / 8) : NULL;
@@ -102,7 +102,7 @@ bool column_reserve(struct column *c, size_t more)
     return true;
 }
 
-/* Sets a bit. The others of its byte are 0 until they are set: what is behind the last value is never stale memory. */
+/* Sets a bit. The other bits of its byte are 0 until they are set, so the last byte never holds stale memory. */
 static void set_bit(uint8_t *bits, size_t i, bool v)
 {
     if (i % 8 == 0)
@@ -116,7 +116,7 @@ static void mark(struct column *c, bool is_there)
         set_bit(c->valid, c->n, is_there);
 }
 
-/* From the first null on there are bits: all values before it are there. */
+/* The bitmap is made at the first null; all earlier values are present. */
 static bool need_valid(struct column *c)
 {
     if (c->valid)
@@ -139,7 +139,7 @@ void column_null(struct column *c)
     c->nulls++;
     if (c->type == TYPE_BOOL)
         set_bit(c->data, c->n, false);
-    else if (bytes_of(c->type, 1) == 4)
+    else if (values_size(c->type, 1) == 4)
         ((uint32_t *)c->data)[c->n] = 0;
     else
         ((uint64_t *)c->data)[c->n] = 0;
@@ -149,7 +149,7 @@ void column_null(struct column *c)
 void column_i64(struct column *c, int64_t v)
 {
     mark(c, true);
-    if (bytes_of(c->type, 1) == 4)
+    if (values_size(c->type, 1) == 4)
         ((uint32_t *)c->data)[c->n++] = (uint32_t)v;
     else
         ((int64_t *)c->data)[c->n++] = v;
@@ -175,7 +175,7 @@ void column_number(struct column *c, int32_t number)
 }
 
 /* Printable ASCII without a backslash is not changed by escaping. */
-static bool is_plain(const char *at, size_t len)
+static bool needs_no_escape(const char *at, size_t len)
 {
     bool plain = true;
     for (size_t i = 0; i < len; i++)
@@ -186,7 +186,7 @@ static bool is_plain(const char *at, size_t len)
 int32_t column_word(struct column *c, const char *at, size_t len)
 {
     int32_t number = -1;
-    if (is_plain(at, len)) {
+    if (needs_no_escape(at, len)) {
         number = find_word(&c->words, at, len);
     } else {
         size_t size = baro_text_escape(at, len, NULL, 0) + 1;
@@ -253,7 +253,7 @@ static struct owned *array_init(struct ArrowArray *ret, size_t length, int64_t n
     return o;
 }
 
-/* An array of texts: it takes what the dictionary has. */
+/* Makes an array of texts; it takes over the dictionary's memory. */
 static int take_words(struct dictionary *d, struct ArrowArray *ret)
 {
     if (!reserve_word(d)) /* an empty one has offsets, too */

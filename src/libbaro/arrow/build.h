@@ -20,7 +20,8 @@ enum column_type {
     TYPE_TEXT /* numbers of a dictionary */
 };
 
-/* The texts of a column in one batch. Each batch has its own: so memory is bounded, however many a tape has. */
+/* The distinct texts of a column in one batch. Each batch has its own, so memory is bounded however many texts a tape
+ * has. */
 struct dictionary {
     struct buf bytes; /* all texts, one behind the other */
     int32_t *end;     /* of each; before the first one stands 0 */
@@ -41,7 +42,7 @@ struct column {
     bool failed; /* without memory */
 };
 
-/* The text of a process that stood at a place of the last sample. */
+/* The number of the text that a process had at this place of the last sample. */
 struct hint {
     uint32_t id, version, batch;
     int32_t number;
@@ -64,9 +65,9 @@ void column_json(struct column *c, const char *at, size_t len); /* as it is */
 /* The number of a text, escaped; -1 without memory. */
 int32_t column_word(struct column *c, const char *at, size_t len);
 
-/* Makes an array of what the column holds, which is empty then. Returns 0 or -ENOMEM. */
+/* Makes an array of the column's values and empties the column. Returns 0 or -ENOMEM. */
 int column_take(struct column *c, struct ArrowArray *ret);
-/* Makes an array of all of them. */
+/* Makes one array of all columns. */
 int columns_take(struct column *c, size_t n, size_t rows, struct ArrowArray *ret);
 
 /* schema.c. Returns 0 or -ENOMEM. kind: the name of the kind of the rows. */

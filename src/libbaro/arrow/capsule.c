@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of a Python capsule. It is C, because a capsule may outlive all that Python code needs: a destructor that is
- * written in Python has been collected when the interpreter ends, and is called all the same.
+ * The destructor of a Python capsule. It is in C because a capsule may outlive Python's objects: a destructor written
+ * in Python would be collected when the interpreter ends, and called all the same.
  */
 #include <stdlib.h>
 
 #include "baro/arrow.h"
 
-/* Of the interpreter that this library was loaded into; NULL elsewhere. */
+/* A function of the Python interpreter that loaded this library; NULL outside of Python. */
 extern void *PyCapsule_GetPointer(void *capsule, const char *name) __attribute__((weak));
 
 void baro_arrow_capsule_free(void *capsule)

@@ -61,7 +61,7 @@ static void put_char(struct column *c, uint64_t v)
 }
 
 /* A stored value that is there, in the form in which its unit is shown. */
-static void put_value(struct column *c, const struct filling *f, const struct baro_sample *s, uint64_t v)
+static void put_stored(struct column *c, const struct filling *f, const struct baro_sample *s, uint64_t v)
 {
     double real;
     switch (c->is->metric->unit) {
@@ -74,7 +74,7 @@ static void put_value(struct column *c, const struct filling *f, const struct ba
     case BARO_UNIT_CELSIUS: column_f64(c, (double)(int64_t)v / 1e3); break;
     case BARO_UNIT_REAL:
         memcpy(&real, &v, sizeof(real));
-        if (isfinite(real)) /* as in text: JSON and CSV have no others */
+        if (isfinite(real)) /* NaN and infinity become absent, as in text: JSON and CSV do not have them */
             column_f64(c, real);
         else
             column_null(c);
@@ -104,7 +104,7 @@ static void put_status(struct column *c, const struct baro_exit *e)
         column_i64(c, by_signal ? WTERMSIG(e->status) : WEXITSTATUS(e->status));
 }
 
-static void put_number(struct column *c, const struct baro_event *e)
+static void put_event_number(struct column *c, const struct baro_event *e)
 {
     bool is_signed = e->n_attributes > 0 && e->attribute[0].type == BARO_ATTRIBUTE_SIGNED;
     if (is_signed)
@@ -115,7 +115,7 @@ static void put_number(struct column *c, const struct baro_event *e)
         column_null(c);
 }
 
-static void put_phase(struct column *c, const struct filling *f, uint64_t t_ns)
+static void put_phase_text(struct column *c, const struct filling *f, uint64_t t_ns)
 {
     ptrdiff_t i = f->timeline ? baro_timeline_phase_at(f->timeline, t_ns) : -1;
     if (i < 0)
@@ -124,7 +124,7 @@ static void put_phase(struct column *c, const struct filling *f, uint64_t t_ns)
         put_str(c, baro_timeline_get(f->timeline, (size_t)i)->name);
 }
 
-/* A text that the library puts together: it is in the room then. */
+/* A text that the library composes in `room`. */
 static size_t make_text(struct column *c, struct filling *f, size_t (*make)(const void *of, char *ret, size_t size),
                         const void *of)
 {
@@ -170,7 +170,7 @@ static void put_given(struct column *c, struct filling *f, const struct baro_eve
 
 /* ---- processes ---- */
 
-/* The number of a text of a process. Most of them stood at the same place of the sample before, with the same text. */
+/* Returns the number of a process's text. Most texts stood at the same place of the sample before. */
 static int32_t word_of_process(struct column *c, const struct filling *f, const struct baro_process *p, size_t place,
                                const char *text)
 {
@@ -258,7 +258,7 @@ static void put_event(struct column *c, struct filling *f, const struct baro_eve
     case BARO_COLUMN_PID: put_known(c, (uint64_t)e->key.pid, 0); break;
     case BARO_COLUMN_START: put_known(c, e->key.start, 0); break;
     case BARO_COLUMN_EVENT: put_str(c, baro_event_name(e)); break;
-    case BARO_COLUMN_NUMBER: put_number(c, e); break;
+    case BARO_COLUMN_NUMBER: put_event_number(c, e); break;
     case BARO_COLUMN_TEXT: put_str(c, baro_event_text(e)); break;
     case BARO_COLUMN_GIVEN: put_given(c, f, e); break;
     default: column_null(c);
@@ -306,14 +306,14 @@ static const struct baro_row *row_in(const struct chunk *k, size_t i)
     return k->exit ? row_of_exit(k->exit) : k->sample ? baro_sample_row(k->sample, k->kind, 0) : NULL;
 }
 
-static int value_of(const struct chunk *k, size_t i, const struct baro_column *is, uint64_t *ret)
+static int column_value(const struct chunk *k, size_t i, const struct baro_column *is, uint64_t *ret)
 {
     if (is->kind == BARO_COLUMN_SUM || is->kind == BARO_COLUMN_SUM_REASON)
         return baro_sample_sum(k->sample, is->id, ret, NULL);
     return baro_row_value(row_in(k, i), is->id, ret);
 }
 
-/* Integers of processes, which most values are. */
+/* Integers of processes: the most frequent case. */
 static void fill_numbers(const struct chunk *k, struct column *c)
 {
     const unsigned id = (unsigned)c->is->id;
@@ -343,8 +343,8 @@ static void fill_metric(const struct chunk *k, const struct filling *f, struct c
     }
     for (size_t i = 0; i < k->n; i++) {
         uint64_t v = 0;
-        if (value_of(k, i, c->is, &v) == BARO_PRESENT)
-            put_value(c, f, k->sample, v);
+        if (column_value(k, i, c->is, &v) == BARO_PRESENT)
+            put_stored(c, f, k->sample, v);
         else
             column_null(c);
     }
@@ -354,7 +354,7 @@ static void fill_reason(const struct chunk *k, struct column *c)
 {
     for (size_t i = 0; i < k->n; i++) {
         uint64_t v;
-        int absent = value_of(k, i, c->is, &v);
+        int absent = column_value(k, i, c->is, &v);
         if (absent == BARO_PRESENT)
             column_null(c);
         else
@@ -416,7 +416,7 @@ void chunk_fill(struct chunk *k, struct filling *f, struct column *c)
             absent = derived_of(k, f, i, c->is->id, &v);
             put_real(c, absent, v);
         } else if (c->is->kind == BARO_COLUMN_PHASE) {
-            put_phase(c, f, k->t_ns);
+            put_phase_text(c, f, k->t_ns);
         } else {
             put_identity(c, f, k, i);
         }

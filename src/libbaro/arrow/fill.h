@@ -7,7 +7,7 @@
 #include "libbaro/arrow/build.h"
 #include "libbaro/sample/row.h"
 
-/* Rows are filled in so many at a time: their values stay in the cache while the columns take them. */
+/* Rows are filled in chunks of this size: their values stay in the cache while the columns are filled. */
 enum { CHUNK_ROWS = 256, TASK_NAMES = 64 };
 
 /* What rows share, and what is remembered from row to row. */
@@ -27,7 +27,7 @@ struct filling {
     } names[TASK_NAMES];
 };
 
-/* Rows of one time: of processes or entities CHUNK_ROWS at most, else one. */
+/* Rows of the same time: at most CHUNK_ROWS processes or entities, otherwise one row. */
 struct chunk {
     int kind;
     uint64_t t_ns;
@@ -41,7 +41,7 @@ struct chunk {
     uint8_t cores_absent[CHUNK_ROWS];
 };
 
-/* Compares the rows with those before: once for each, in their order, also of rows that no column takes. */
+/* Compares rows with the rows before. Must be called once for each row, in order, even if no column uses the row. */
 void chunk_compare(struct chunk *k, struct filling *f);
 /* Adds a value for each row. */
 void chunk_fill(struct chunk *k, struct filling *f, struct column *c);

@@ -93,7 +93,7 @@ static void describe_metric(struct buf *b, const struct baro_metric *m)
     put_pair(b, "source", m->file);
 }
 
-static void describe(struct buf *b, const struct baro_column *c, const struct baro_header *header, int rows)
+static void describe_column(struct buf *b, const struct baro_column *c, const struct baro_header *header, int rows)
 {
     const struct baro_derived *d = c->kind == BARO_COLUMN_DERIVED ? baro_derived_get(rows, c->id) : NULL;
     const bool of_process = c->kind == BARO_COLUMN_SUM || (c->kind == BARO_COLUMN_METRIC && rows == BARO_KIND_PROCESS);
@@ -164,7 +164,7 @@ static int schema_init(struct ArrowSchema *ret, const char *format, const char *
 static int field(const struct column *c, const struct baro_header *header, int rows, struct ArrowSchema *ret)
 {
     struct buf metadata = {0}, none = {0};
-    describe(&metadata, c->is, header, rows);
+    describe_column(&metadata, c->is, header, rows);
     int code = schema_init(ret, format_of(c->type), c->is->name, &metadata, 0);
     if (code < 0)
         return code;

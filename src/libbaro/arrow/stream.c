@@ -34,7 +34,8 @@ struct stream {
 
 /* ---- the rows of a record ---- */
 
-/* The machine and entities are not read with every sample. */
+/* How many rows of the kind the sample has. The machine and entities are not read with every sample: 0 if this is no
+ * new reading. */
 static size_t entity_rows(struct stream *s, const struct baro_sample *sample)
 {
     uint64_t at;
@@ -79,8 +80,8 @@ static size_t rows_of(struct stream *s, const struct baro_record *r)
     return s->rows == BARO_KIND_JOB ? 1 : baro_sample_rows(r->u.sample, BARO_KIND_PROCESS);
 }
 
-/* The first record: the last sample before the range, with which the first rows in it are compared. What happens before
- * the first sample has no sample to begin with. */
+/* Finds the first record: the last sample before the range, with which the first rows of the range are compared. Exits
+ * and events before the first sample have no sample to begin with. */
 static int first_record(struct stream *s, struct baro_record *ret)
 {
     int r = s->from_ns ? baro_tape_seek(s->tape, s->from_ns - 1, ret, &s->err) : 0;
@@ -144,8 +145,8 @@ static struct chunk next_chunk(struct stream *s, size_t most)
     return k;
 }
 
-/* Text that the columns hold, in bytes. A column without memory counts as full. */
-static size_t text_of(const struct stream *s)
+/* Returns the bytes of text that the columns hold. A column that ran out of memory counts as full. */
+static size_t text_bytes(const struct stream *s)
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n_columns; i++)
@@ -154,13 +155,13 @@ static size_t text_of(const struct stream *s)
 }
 
 /* Fills the columns. Returns the number of rows or a negative code. */
-static int64_t fill(struct stream *s)
+static int64_t fill_columns(struct stream *s)
 {
     size_t rows = 0;
     s->filling.batch++;
     for (size_t i = 0; i < s->n_columns; i++)
         column_begin(&s->column[i]);
-    while (rows < s->batch_rows && text_of(s) < TEXT_MOST) {
+    while (rows < s->batch_rows && text_bytes(s) < TEXT_MOST) {
         int r = s->next < s->n ? 1 : next_record(s);
         if (r < 0)
             return r;
@@ -184,7 +185,7 @@ static int errno_of(int code)
     return code < 0 && code > -4096 ? -code : EIO;
 }
 
-static int fail(struct stream *s, int code)
+static int fail_stream(struct stream *s, int code)
 {
     if (!s->err.text[0])
         error_set(&s->err, code, "%s", code == -ENOMEM ? "out of memory" : "can't read the tape");
@@ -197,7 +198,7 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
     struct stream *s = stream->private_data;
     const char *kind = s->rows == BARO_ROWS_EVENT ? "event" : baro_tape_kind_name(s->tape, s->rows);
     int r = arrow_schema(s->column, s->n_columns, s->filling.header, s->rows, kind, out);
-    return r < 0 ? fail(s, r) : 0;
+    return r < 0 ? fail_stream(s, r) : 0;
 }
 
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
@@ -205,13 +206,13 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
     struct stream *s = stream->private_data;
     if (s->err.code)
         return errno_of(s->err.code);
-    int64_t rows = fill(s);
+    int64_t rows = fill_columns(s);
     if (rows == 0) {
         *out = (struct ArrowArray){0};
         return 0;
     }
     int r = rows < 0 ? (int)rows : columns_take(s->column, s->n_columns, (size_t)rows, out);
-    return r < 0 ? fail(s, r) : 0;
+    return r < 0 ? fail_stream(s, r) : 0;
 }
 
 uint64_t baro_arrow_damage(const struct ArrowArrayStream *stream)
@@ -261,7 +262,7 @@ static bool of_job_alone(const struct baro_column *c)
     }
 }
 
-/* What has to be decoded for these columns. */
+/* Selects what must be decoded for these columns. */
 static enum tape_part part_of(int rows, const struct baro_columns *c)
 {
     if (rows == BARO_ROWS_EVENT)
@@ -274,8 +275,8 @@ static enum tape_part part_of(int rows, const struct baro_columns *c)
     return alone ? PART_JOB : PART_ALL;
 }
 
-static int make(struct stream **ret, struct baro_tape *tape, struct baro_columns *chosen, int rows,
-                struct baro_error *err)
+static int make_stream(struct stream **ret, struct baro_tape *tape, struct baro_columns *chosen, int rows,
+                       struct baro_error *err)
 {
     size_t n = baro_columns_count(chosen);
     struct stream *s = calloc(1, sizeof(*s) + n * sizeof(struct column));
@@ -296,7 +297,7 @@ static int make(struct stream **ret, struct baro_tape *tape, struct baro_columns
     return 0;
 }
 
-static bool has(const struct stream *s, enum baro_column_kind kind)
+static bool has_column(const struct stream *s, enum baro_column_kind kind)
 {
     for (size_t i = 0; i < s->n_columns; i++) {
         if (s->column[i].is->kind == kind)
@@ -305,13 +306,13 @@ static bool has(const struct stream *s, enum baro_column_kind kind)
     return false;
 }
 
-static int prepare(struct stream *s, const struct baro_tape *tape, struct baro_error *err)
+static int prepare_stream(struct stream *s, const struct baro_tape *tape, struct baro_error *err)
 {
     struct baro_tape *other;
-    s->derived = has(s, BARO_COLUMN_DERIVED);
-    if ((s->derived || has(s, BARO_COLUMN_CORES)) && baro_previous_new(&s->filling.previous) < 0)
+    s->derived = has_column(s, BARO_COLUMN_DERIVED);
+    if ((s->derived || has_column(s, BARO_COLUMN_CORES)) && baro_previous_new(&s->filling.previous) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    if (!has(s, BARO_COLUMN_PHASE))
+    if (!has_column(s, BARO_COLUMN_PHASE))
         return 0;
     int r = tape_open_again(&other, tape, PART_ALL, err);
     if (r < 0)
@@ -345,7 +346,7 @@ int baro_tape_arrow(const struct baro_tape *tape, int rows, const char *columns,
     if (r == 0)
         r = baro_columns_new(&chosen, own, rows, columns, err);
     if (r == 0)
-        r = make(&s, own, chosen, rows, err);
+        r = make_stream(&s, own, chosen, rows, err);
     if (r < 0) {
         baro_columns_free(chosen);
         baro_tape_close(own);
@@ -353,7 +354,7 @@ int baro_tape_arrow(const struct baro_tape *tape, int rows, const char *columns,
     }
     own->part = part_of(rows, chosen);
     take_options(s, options);
-    r = prepare(s, tape, err);
+    r = prepare_stream(s, tape, err);
     if (r < 0) {
         stream_free(s);
         return r;

@@ -90,7 +90,7 @@ int baro_rows_find(const struct baro_tape *tape, const char *name)
     return kind >= 0 && rows_of(kind) ? kind : BARO_E_RANGE;
 }
 
-static int add(struct baro_columns *c, struct baro_column column)
+static int add_column(struct baro_columns *c, struct baro_column column)
 {
     if ((c->n & (c->n - 1)) == 0) { /* at each power of two */
         struct baro_column *at = realloc(c->at, (c->n ? 2 * c->n : 1) * sizeof(*at));
@@ -105,10 +105,10 @@ static int add(struct baro_columns *c, struct baro_column column)
 static int add_metric(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
 {
     const struct baro_metric *m = baro_tape_metric(tape, kind, id);
-    return add(c, (struct baro_column){m->name, as, id, m});
+    return add_column(c, (struct baro_column){m->name, as, id, m});
 }
 
-/* The name of a reason is no metric's name: it is the selection's own. */
+/* A column of reasons has a name of its own, which the selection owns; it is not a metric's name. */
 static int add_reason(struct baro_columns *c, const struct baro_tape *tape, int kind, int id, enum baro_column_kind as)
 {
     const struct baro_metric *m = baro_tape_metric(tape, kind, id);
@@ -120,10 +120,10 @@ static int add_reason(struct baro_columns *c, const struct baro_tape *tape, int 
     memcpy(name->text + len, REASON, sizeof(REASON));
     name->next = c->names;
     c->names = name;
-    return add(c, (struct baro_column){name->text, as, id, m});
+    return add_column(c, (struct baro_column){name->text, as, id, m});
 }
 
-/* Metrics that only the tape's writer knew, whose ids follow those of the library, were asked for. */
+/* Was the metric asked for when the tape was recorded? True also of metrics that only the tape's writer knew. */
 static bool asked(const struct baro_tape *tape, int kind, int id)
 {
     return kind != BARO_KIND_PROCESS || id >= baro_metric_count(BARO_KIND_PROCESS) ||
@@ -136,7 +136,7 @@ static int add_all(struct baro_columns *c, const struct baro_tape *tape)
     for (size_t i = 0; i < IDENTITIES && code == 0; i++) {
         bool shown = identities[i].shown || (identities[i].kind == BARO_COLUMN_OWNER && kind == KIND_gpu_process);
         if (shown && (identities[i].rows & rows_of(kind)))
-            code = add(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
+            code = add_column(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
     }
     for (int id = 0; kind >= 0 && code == 0 && id < baro_tape_metric_count(tape, kind); id++) {
         if (asked(tape, kind, id))
@@ -167,7 +167,7 @@ static int find_metric(const struct baro_columns *c, const struct baro_tape *tap
 }
 
 /* 1: added, 0: no such column, negative: error */
-static int add_value(struct baro_columns *c, const struct baro_tape *tape, struct span word)
+static int add_word(struct baro_columns *c, const struct baro_tape *tape, struct span word)
 {
     const size_t tail = strlen(REASON);
     bool is_sum;
@@ -178,7 +178,7 @@ static int add_value(struct baro_columns *c, const struct baro_tape *tape, struc
     }
     id = c->rows < 0 ? -1 : derive_find(c->rows, word.at, word.len);
     if (id >= 0) {
-        code = add(c, (struct baro_column){baro_derived_get(c->rows, id)->name, BARO_COLUMN_DERIVED, id, NULL});
+        code = add_column(c, (struct baro_column){baro_derived_get(c->rows, id)->name, BARO_COLUMN_DERIVED, id, NULL});
         return code < 0 ? code : 1;
     }
     if (word.len <= tail || memcmp(word.at + word.len - tail, REASON, tail) != 0)
@@ -198,10 +198,10 @@ static int add_named(struct baro_columns *c, const struct baro_tape *tape, struc
             span_equal(word, identities[i].name) || (identities[i].alias && span_equal(word, identities[i].alias));
         if (!named || !(identities[i].rows & rows_of(c->rows)))
             continue;
-        int code = add(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
+        int code = add_column(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
         return code < 0 ? code : 1;
     }
-    return add_value(c, tape, word);
+    return add_word(c, tape, word);
 }
 
 static int add_list(struct baro_columns *c, const char *list, const struct baro_tape *tape, struct baro_error *err)
@@ -270,7 +270,7 @@ struct names {
     size_t n, room;
 };
 
-static void note(struct names *names, const char *name)
+static void note_name(struct names *names, const char *name)
 {
     if (names->n < names->room)
         names->at[names->n] = name;
@@ -279,8 +279,8 @@ static void note(struct names *names, const char *name)
 
 static void note_metric(struct names *names, const struct baro_metric *m)
 {
-    note(names, m->name);
-    note(names, m->stem);
+    note_name(names, m->name);
+    note_name(names, m->stem);
 }
 
 size_t baro_columns_names(const struct baro_tape *tape, int rows, const char **ret, size_t n)
@@ -290,12 +290,12 @@ size_t baro_columns_names(const struct baro_tape *tape, int rows, const char **r
         return 0;
     for (size_t i = 0; i < IDENTITIES; i++) {
         if (identities[i].rows & rows_of(rows))
-            note(&names, identities[i].name);
+            note_name(&names, identities[i].name);
     }
     for (int id = 0; rows >= 0 && id < baro_tape_metric_count(tape, rows); id++)
         note_metric(&names, baro_tape_metric(tape, rows, id));
     for (int i = 0; rows >= 0 && i < baro_derived_count(rows); i++)
-        note(&names, baro_derived_get(rows, i)->name);
+        note_name(&names, baro_derived_get(rows, i)->name);
     for (int id = 0; rows == BARO_KIND_JOB && id < baro_metric_count(BARO_KIND_PROCESS); id++) {
         if (baro_metric_adds_up(id))
             note_metric(&names, baro_metric_get(BARO_KIND_PROCESS, id));

@@ -15,7 +15,7 @@ struct baro_columns {
     int rows; /* a kind, or BARO_ROWS_EVENT */
     size_t n;
     struct baro_column *at;
-    struct column_name *names; /* of columns whose name is neither the library's nor the tape's */
+    struct column_name *names; /* names of columns that neither the library nor the tape owns */
 };
 
 #endif

@@ -19,7 +19,7 @@ struct baro_previous {
     struct last_table place;                        /* where each process or entity stands in it, by id */
 };
 
-static int find(enum baro_kind kind, const char *stem)
+static int find_stem(enum baro_kind kind, const char *stem)
 {
     return baro_metric_find(kind, stem);
 }
@@ -30,10 +30,10 @@ int baro_previous_new(struct baro_previous **ret)
     if (!m)
         return -ENOMEM;
     m->t_ns = m->before_ns = UINT64_MAX;
-    m->process_cpu = find(BARO_KIND_PROCESS, "cpu");
-    m->job_cpu = find(BARO_KIND_JOB, "cpu");
-    m->cgroup_cpu = find(BARO_KIND_CGROUP, "cpu");
-    m->task_cpu = find(BARO_KIND_TASK, "cpu");
+    m->process_cpu = find_stem(BARO_KIND_PROCESS, "cpu");
+    m->job_cpu = find_stem(BARO_KIND_JOB, "cpu");
+    m->cgroup_cpu = find_stem(BARO_KIND_CGROUP, "cpu");
+    m->task_cpu = find_stem(BARO_KIND_TASK, "cpu");
     *ret = m;
     return 0;
 }
@@ -50,7 +50,7 @@ void baro_previous_free(struct baro_previous *m)
 
 /* ---- cores ---- */
 
-static void begin(struct baro_previous *m, uint64_t t_ns)
+static void begin_sample(struct baro_previous *m, uint64_t t_ns)
 {
     if (m->t_ns == t_ns)
         return;
@@ -61,7 +61,7 @@ static void begin(struct baro_previous *m, uint64_t t_ns)
 /* Whose CPU time it is. */
 struct who {
     uint32_t id;
-    uint32_t cpus;    /* that it can use at once; 0: not known */
+    uint32_t cpus;    /* cores that it can use at once; 0: not known */
     bool began_since; /* it began since the rows before: it had used nothing then, and its first row has a rate, too */
 };
 
@@ -92,7 +92,7 @@ static uint32_t cpus_of(const struct baro_header *header)
 }
 
 /* Its CPU time. */
-static enum baro_absent cpu_of(const struct baro_previous *m, const struct baro_row *row, uint64_t *ret)
+static enum baro_absent row_cpu(const struct baro_previous *m, const struct baro_row *row, uint64_t *ret)
 {
     switch (baro_row_kind(row)) {
     case BARO_KIND_PROCESS: return baro_row_value(row, m->process_cpu, ret);
@@ -109,8 +109,8 @@ enum baro_absent baro_previous_cores(struct baro_previous *m, const struct baro_
     const int kind = baro_row_kind(row);
     struct who who = {baro_row_id(row), kind == BARO_KIND_CPU ? 1 : cpus_of(header), false};
     uint64_t cpu;
-    begin(m, t_ns);
-    enum baro_absent absent = cpu_of(m, row, &cpu);
+    begin_sample(m, t_ns);
+    enum baro_absent absent = row_cpu(m, row, &cpu);
     if (absent != BARO_PRESENT)
         return absent;
     if (kind == BARO_KIND_JOB || kind == BARO_KIND_HOST)
@@ -156,7 +156,7 @@ const struct baro_sample *baro_previous_kept(const struct baro_previous *m)
 }
 
 /* A place is that of the previous sample, or of an older one if the process or entity was not in that one. */
-static bool place_of(const struct baro_previous *m, uint32_t id, size_t *ret)
+static bool previous_place(const struct baro_previous *m, uint32_t id, size_t *ret)
 {
     const struct last *place = m->kept ? last_find(&m->place, id) : NULL;
     if (!place || place->t_ns != baro_sample_t_ns(m->kept))
@@ -169,7 +169,7 @@ const struct baro_row *baro_previous_row(const struct baro_previous *m, const st
 {
     size_t i = 0;
     bool is_single = baro_row_id(row) == 0;
-    if (!m->kept || (!is_single && !place_of(m, baro_row_id(row), &i)))
+    if (!m->kept || (!is_single && !previous_place(m, baro_row_id(row), &i)))
         return NULL;
     return baro_sample_row(m->kept, baro_row_kind(row), i);
 }

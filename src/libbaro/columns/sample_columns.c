@@ -31,8 +31,8 @@ static int value_at(const struct baro_sample *s, const struct baro_row *row, int
     return *ret && column == BARO_COLUMN_ID_OF(BARO_COLUMN_ID) ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
-static void fill(const struct baro_sample *s, int kind, int column, size_t first, size_t n, uint64_t *value,
-                 uint8_t *absent)
+static void fill_column(const struct baro_sample *s, int kind, int column, size_t first, size_t n, uint64_t *value,
+                        uint8_t *absent)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t v = 0;
@@ -67,7 +67,7 @@ size_t baro_sample_columns(const struct baro_sample *s, int kind, const int *col
         if (kind == BARO_KIND_PROCESS && columns[c] >= 0 && columns[c] < PROCESS_MAX)
             fill_processes(s, columns[c], first, rows, ret_value[c], absent);
         else
-            fill(s, kind, columns[c], first, rows, ret_value[c], absent);
+            fill_column(s, kind, columns[c], first, rows, ret_value[c], absent);
     }
     return rows;
 }

@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "libbaro/columns/columns.h"
 
-/* What the caller's room takes of a text, as snprintf(3) does it. */
-static size_t give(struct buf *b, size_t len, char *ret, size_t size)
+/* Copies the text into the caller's room and returns its length, as snprintf(3) does. */
+static size_t give_text(struct buf *b, size_t len, char *ret, size_t size)
 {
     size_t n = len < size ? len : size ? size - 1 : 0;
     if (b->failed)
@@ -41,7 +41,7 @@ size_t baro_row_attributes_text(const struct baro_row *row, char *ret, size_t si
     struct buf b = {0};
     for (size_t i = 0; baro_row_attribute(row, i, &a) == 0; i++)
         write_attribute(&b, &a);
-    return give(&b, b.len, ret, size);
+    return give_text(&b, b.len, ret, size);
 }
 
 static void write_member(struct json *j, const struct baro_attribute *a)
@@ -67,15 +67,15 @@ size_t baro_event_given_json(const struct baro_event *e, char *ret, size_t size)
     struct json json = {.out = &b};
     struct baro_attribute a;
     if (n < 2)
-        return give(&b, 0, ret, size);
+        return give_text(&b, 0, ret, size);
     json_begin(&json, '{');
     for (size_t i = 1; i < n && baro_event_attribute(e, i, &a) == 0; i++)
         write_member(&json, &a);
     json_end(&json, '}');
-    return give(&b, b.len ? b.len - 1 : 0, ret, size); /* without the end of the line */
+    return give_text(&b, b.len ? b.len - 1 : 0, ret, size); /* without the end of the line */
 }
 
-/* Members have run since it was read how long they waited. */
+/* Its threads have run since their wait for a CPU was last read: the value is old. */
 static bool delay_lags(const struct baro_sample *s)
 {
     uint64_t lag;
@@ -102,5 +102,5 @@ size_t baro_sample_bounds_text(const struct baro_sample *s, char *ret, size_t si
         buf_str(&b, b.len ? " " : "");
         buf_str(&b, "run_delay_ns");
     }
-    return give(&b, b.len, ret, size);
+    return give_text(&b, b.len, ret, size);
 }

@@ -34,7 +34,7 @@ void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s)
     if (!sum->members && !derive_has_job(s))
         sum->absent = BARO_ABSENT_NOT_ASKED;
     else if (sum->covered || !sum->members)
-        sum->absent = BARO_PRESENT; /* of no processes at all the sum is 0, and known */
+        sum->absent = BARO_PRESENT; /* the sum over no processes is 0, and known */
 }
 
 struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric metric)
@@ -74,7 +74,7 @@ int derive_adds_up(enum process_metric metric)
     case PROCESS_virtual:
     case PROCESS_threads:
     case PROCESS_fds: return 1;
-    default: return 0; /* counters are the ledger's; marks, times, nice and letters don't add */
+    default: return 0; /* counters have totals in the ledger; peaks, times, nice values and letters cannot be added */
     }
 }
 
@@ -105,7 +105,7 @@ uint64_t derive_begin_ns(const struct derive_ticks *t, uint64_t start_ticks, uin
     return derive_tick_ns(t, start_ticks, 1) <= known_ns ? derive_tick_ns(t, start_ticks, 0) : known_ns;
 }
 
-/* The sum of some counters. The first is there on each kernel; what an older kernel does not count is left out. */
+/* Adds up some counters. Every kernel has the first; another one that an older kernel does not count is left out. */
 static int busy(const uint64_t *value, const uint8_t *absent, const int *of, size_t n, uint64_t *ret)
 {
     *ret = 0;
@@ -135,7 +135,7 @@ double derive_remainder(uint64_t counted, uint64_t total)
 
 void derive_peak_add(struct derive_peak *p, uint64_t t_ns, uint64_t value)
 {
-    /* Only the latest of the moments that lie far enough back is of use. */
+    /* Keeps only the latest of the moments that are far enough back. */
     while (p->n > 1 && t_ns >= p->at[(p->first + 1) % DERIVE_PEAK_SLOTS].t_ns + DERIVE_PEAK_NS) {
         p->first = (p->first + 1) % DERIVE_PEAK_SLOTS;
         p->n--;

@@ -20,14 +20,14 @@ struct baro_sample;
 /* A sum over the living processes of one sample. Where not all of them had the value it is a lower bound. */
 struct derive_sum {
     uint64_t value;
-    size_t members;   /* that could have had the value */
-    size_t covered;   /* that had it */
-    uint64_t lacking; /* rss of those that did not: of pss and uss they have no more than that */
-    int absent;       /* enum baro_absent: none had it, for this reason (that of the last one); 0: value counts */
+    size_t members;   /* processes that could have the value */
+    size_t covered;   /* processes that had the value */
+    uint64_t lacking; /* rss of the processes that lacked it: their pss or uss is at most that */
+    int absent;       /* enum baro_absent: no process had the value (reason of the last one); 0: value is valid */
 };
 
-/* Does it lack the value, and add nothing to a sum all the same? It is what is left of a process, which holds nothing,
- * or its memory counts with another process. */
+/* Does the process lack the value without making the sum too small? True if it has ended and holds no memory, or if its
+ * memory is counted with another process. */
 bool derive_adds_nothing(const struct baro_process *p, int metric);
 
 struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric metric);
@@ -35,25 +35,26 @@ struct derive_sum derive_sum(const struct baro_sample *s, enum process_metric me
 void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric);
 void derive_sum_close(struct derive_sum *sum, const struct baro_sample *s);
 
-/* Is there a job on the tape? Without one the machine alone is recorded: of processes nothing is known. */
+/* Does the tape have a job? If not, only the machine was recorded, and no processes are known. */
 bool derive_has_job(const struct baro_sample *s);
 
-/* Was the pss of some read before others that share memory with them came or went? Then its sum may be too high or too
- * low. */
+/* Was some process's pss read before a process that shares memory with it began or ended? Then the sum may be too high
+ * or too low. */
 bool derive_is_stale(const struct baro_sample *s);
 
-/* What the job had of pss or uss at most: of those that have none so far their rss counts, and where it is old the rss
- * of all. Example: 41 MB of `cargo`, and two compilers that have just begun, of 113 MB of rss each: 267 MB. */
+/* Returns the most pss or uss that the job can have had: rss stands in for values that were not read yet, and for all
+ * where the sum is old. Example: 41 MB of `cargo`, and two compilers that have just begun with 113 MB of rss each: 267
+ * MB. */
 uint64_t derive_sum_at_most(const struct derive_sum *sum, const struct derive_sum *rss, const struct baro_sample *s);
 
-/* Does the sum over processes mean anything? It does for what a process has for itself. */
+/* Can the metric be summed over processes? Only if each process has the value for itself. */
 int derive_adds_up(enum process_metric metric);
 
 /* Growth of a counter a second, in its unit a second. Returns 0, or BARO_ABSENT_UNKNOWN where it fell (another counter
  * than before) or no time passed. */
 int derive_rate(uint64_t t0_ns, uint64_t v0, uint64_t t1_ns, uint64_t v1, double *ret);
 
-/* The times that a rate from one row to the other lies between; or why it has none. */
+/* Sets the times between which a rate between two rows holds. Returns 0, or the reason why there is none. */
 enum baro_absent derive_between(const struct baro_row *before, const struct baro_row *now, uint64_t *ret_t0_ns,
                                 uint64_t *ret_t1_ns);
 
@@ -71,17 +72,17 @@ uint64_t derive_tick_ns(const struct derive_ticks *t, uint64_t start_ticks, uint
 /* baro_row_begin_ns() */
 uint64_t derive_begin_ns(const struct derive_ticks *t, uint64_t start_ticks, uint64_t known_ns);
 
-/* The metrics that busy time is the sum of. The first is there on each kernel; another one may be absent. */
+/* The metrics that add up to busy time. Every kernel has the first; others may be absent. */
 #define DERIVE_HOST_BUSY                                                                                               \
     HOST_cpu_user, HOST_cpu_nice, HOST_cpu_system, HOST_cpu_irq, HOST_cpu_softirq, HOST_cpu_guest, HOST_cpu_guest_nice
 #define DERIVE_CPU_BUSY CPU_user, CPU_nice, CPU_system, CPU_irq, CPU_softirq, CPU_guest, CPU_guest_nice
 
-/* CPU time in which something ran on the machine, or on one CPU: all but idle, waiting for I/O and what the hypervisor
- * gave to others. Returns why it is absent, or 0. */
+/* Returns the CPU time in which the machine, or one CPU, ran something: not idle, not waiting for I/O, not stolen by
+ * the hypervisor. Returns 0, or the reason why it is absent. */
 int derive_host_busy(const struct baro_sample *s, uint64_t *ret);
 int derive_cpu_busy(const struct baro_entity *cpu, uint64_t *ret);
 
-/* The share of total that is not in counted; negative where more was counted than there is. 0 of nothing is 0. */
+/* Returns the share of total that is not in counted; negative if more was counted than total; 0 for 0. */
 double derive_remainder(uint64_t counted, uint64_t total);
 
 /* The largest rate over intervals of at least DERIVE_PEAK_NS: each moment is compared with the latest one that lies
@@ -91,7 +92,7 @@ double derive_remainder(uint64_t counted, uint64_t total);
 struct derive_peak {
     struct {
         uint64_t t_ns, value;
-    } at[DERIVE_PEAK_SLOTS]; /* a ring: the moments that are not too old to compare with */
+    } at[DERIVE_PEAK_SLOTS]; /* a ring of recent moments to compare with */
     unsigned first, n;
     double rate;
     uint64_t t_ns; /* when the interval of the peak ended */

@@ -10,7 +10,7 @@
 #define RATE(kind, name, unit, help, ...) {BARO_KIND_##kind, name, unit, help, IDS(__VA_ARGS__), NULL, 0},
 #define SHARE(kind, name, unit, help, from, per) {BARO_KIND_##kind, name, unit, help, from, per},
 
-/* A CPU is in exactly one of these at any moment. */
+/* Each CPU is in exactly one of these states at any moment. */
 #define HOST_BUSY DERIVE_HOST_BUSY
 #define HOST_ALL HOST_cpu_idle, HOST_cpu_iowait, HOST_cpu_steal, HOST_BUSY
 #define CPU_BUSY DERIVE_CPU_BUSY
@@ -18,7 +18,8 @@
 #define BARO_KIND_GPU KIND_gpu /* kinds that have names alone */
 #define BARO_KIND_GPU_PROCESS KIND_gpu_process
 
-/* In the order of the kinds. A new one comes at the end of its kind: its number is what a program may have kept. */
+/* Rows stand in the order of the kinds. A new row goes to the end of its kind, because programs may have stored the
+ * numbers. */
 /* clang-format off */
 static const struct baro_derived table[] = {
     RATE(PROCESS, "cores", "cores", "cores that it used", PROCESS_cpu)
@@ -151,9 +152,10 @@ int derive_find(int kind, const char *name, size_t len)
 
 /* ---- computing ---- */
 
-/* The growth of counters, added up. One of them may fall a little, as time waiting for I/O does; their sum may not. */
-static enum baro_absent growth_of(const struct baro_row *before, const struct baro_row *now, const int *id, size_t n,
-                                  uint64_t *ret)
+/* Returns the growth of the sum of some counters. One of them may fall a little, as time waiting for I/O does; their
+ * sum may not. */
+static enum baro_absent summed_growth(const struct baro_row *before, const struct baro_row *now, const int *id,
+                                      size_t n, uint64_t *ret)
 {
     uint64_t sum_before = 0, sum_now = 0;
     for (size_t i = 0; i < n; i++) {
@@ -208,9 +210,9 @@ enum baro_absent baro_row_derived(const struct baro_row *before, const struct ba
     const struct baro_derived *d = baro_derived_get(baro_row_kind(now), derived);
     enum baro_absent absent = now && !d ? BARO_ABSENT_UNSUPPORTED : derive_between(before, now, &t0_ns, &t1_ns);
     if (absent == BARO_PRESENT)
-        absent = growth_of(before, now, d->from, d->n_from, &growth);
+        absent = summed_growth(before, now, d->from, d->n_from, &growth);
     if (absent == BARO_PRESENT && d->per)
-        absent = growth_of(before, now, d->per, d->n_per, &divisor);
+        absent = summed_growth(before, now, d->per, d->n_per, &divisor);
     if (absent != BARO_PRESENT)
         return absent;
     if (t1_ns <= t0_ns || (d->per && divisor == 0))

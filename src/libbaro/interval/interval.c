@@ -29,7 +29,7 @@ enum baro_absent baro_row_rate(const struct baro_row *before, const struct baro_
     enum baro_absent absent = derive_between(before, now, &t0_ns, &t1_ns);
     if (now && (!m || m->semantics != BARO_SEM_COUNTER))
         return BARO_ABSENT_UNSUPPORTED;
-    if (absent == BARO_PRESENT) /* either value may be absent; the later one's reason is the news */
+    if (absent == BARO_PRESENT) /* if either value is absent, the later one's reason is returned: it is newer */
         absent = baro_row_value(now, metric, &v1);
     if (absent == BARO_PRESENT)
         absent = baro_row_value(before, metric, &v0);
@@ -123,7 +123,7 @@ enum baro_absent baro_row_since_ns(const struct baro_header *header, const struc
     return BARO_PRESENT;
 }
 
-/* The counter that a derived metric of processes is the growth of; -1: it is no such one. */
+/* Returns the counter whose growth a derived metric of processes is; -1: it is not derived from one counter. */
 static int counter_of(int derived)
 {
     const struct baro_derived *d = baro_derived_get(BARO_KIND_PROCESS, derived);
@@ -140,7 +140,7 @@ static int use_of(const struct baro_interval *between, uint64_t before, uint64_t
     return absent;
 }
 
-/* From the metric's unit to that of the derived metric: of nanoseconds per second to cores, seconds per second. */
+/* Returns the factor from the metric's unit to that of the derived metric: nanoseconds per second become cores. */
 static enum baro_absent in_unit(enum baro_absent absent, int metric, struct baro_use *use)
 {
     if (absent == BARO_PRESENT && baro_metric_get(BARO_KIND_PROCESS, metric)->unit == BARO_UNIT_NS)
@@ -158,8 +158,7 @@ static int exit_metric_of(int process_metric)
     }
 }
 
-/* What a process had used before the recording began is in its samples, and not in its exit: their difference is too
- * small. */
+/* Samples include what a process had used before the recording began, exits do not: the difference is too small. */
 static bool ran_before(const struct baro_header *h, const struct baro_row *row)
 {
     return row && (begin_of(h, baro_row_start_ticks(row)) == 0 ||

@@ -18,7 +18,7 @@ bool stretches_are_one(const struct stretch_grown *first, const struct stretch_g
     return first->end_ns == second->begin_ns && length_ns(second) < STRETCHES_SHORT_NS && rate(second) > rate(first);
 }
 
-/* What is more than there can be was used before. What is more than that at the beginning is left out. */
+/* Moves growth beyond the possible rate to the stretches before. At the first stretch the excess is dropped. */
 static void carry_back(struct stretches *s)
 {
     for (size_t i = s->n; i-- > 0;) {

@@ -22,14 +22,15 @@ struct stretch_grown {
 struct stretches {
     struct stretch_grown at[STRETCHES_HELD]; /* in the order of time */
     size_t n;
-    double most; /* growth per nanosecond that there can be: of CPU time the CPUs; 0: there is no such limit */
+    double most; /* the greatest possible growth per nanosecond: for CPU time the number of CPUs; 0: no limit */
 };
 
-/* Is the growth of both of one stretch? Yes if the second follows the first and grew faster, but is too short. */
+/* Do both stretches belong together? True if the second follows the first, grew faster, and is too short to stand
+ * alone. */
 bool stretches_are_one(const struct stretch_grown *first, const struct stretch_grown *second);
 
-/* Adds one behind the others. Returns whether there was no room: then *ret is the first one, which is removed. Growth
- * of more than there can be goes to those before. */
+/* Appends a stretch. Returns true if there was no room: then the first stretch was removed into *ret. Growth beyond the
+ * possible rate goes to earlier stretches. */
 bool stretches_add(struct stretches *s, struct stretch_grown one, struct stretch_grown *ret);
 /* Removes the first one; false: there is none. */
 bool stretches_take(struct stretches *s, struct stretch_grown *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* By what a file of marks is known as one that a recorder reads: each recorder holds a lock of one of these bytes. */
+/* The file of marks that BARO_EVENTS names, and the locks that show that a recorder reads it: each recorder holds a
+ * lock of one of these bytes. */
 #ifndef LIBBARO_MARK_LOCK_H
 #define LIBBARO_MARK_LOCK_H
 
@@ -20,5 +21,9 @@ static inline bool marks_lock_is_held(int fd)
     struct flock lock = marks_lock_of(0, MARKS_LOCKS_MOST);
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_WRLCK;
 }
+
+/* mark.c: opens the file for appending, if a recorder reads it. Returns a descriptor; -ENOENT if BARO_EVENTS names no
+ * file, -ESRCH if no recorder reads it, or -errno. Devices are not even opened, as opening may have an effect. */
+int marks_events_open(void);
 
 #endif

@@ -20,7 +20,7 @@ struct line {
     bool is_full;
 };
 
-static void put(struct line *l, const char *text, size_t len)
+static void put_bytes(struct line *l, const char *text, size_t len)
 {
     l->is_full = l->is_full || len > sizeof(l->at) - l->len;
     if (l->is_full)
@@ -31,27 +31,28 @@ static void put(struct line *l, const char *text, size_t len)
 
 static void put_str(struct line *l, const char *text)
 {
-    put(l, text, strlen(text));
+    put_bytes(l, text, strlen(text));
 }
 
-/* JSON's own escapes, and nothing else: the recorder gets the bytes that were given. */
-static void put_text(struct line *l, const char *text)
+/* Escapes only what JSON requires; the recorder gets the bytes as they were given. */
+static void put_json_text(struct line *l, const char *text)
 {
-    put(l, "\"", 1);
+    put_bytes(l, "\"", 1);
     for (; *text; text++) {
         char escape[8];
         unsigned char c = (unsigned char)*text;
         if (c < ' ')
-            put(l, escape, (size_t)snprintf(escape, sizeof(escape), "\\u%04x", c));
+            put_bytes(l, escape, (size_t)snprintf(escape, sizeof(escape), "\\u%04x", c));
         else if (c == '"' || c == '\\')
-            put(l, (char[]){'\\', (char)c}, 2);
+            put_bytes(l, (char[]){'\\', (char)c}, 2);
         else
-            put(l, text, 1);
+            put_bytes(l, text, 1);
     }
-    put(l, "\"", 1);
+    put_bytes(l, "\"", 1);
 }
 
-/* What stands between the braces of the attributes. A line is one line: no blank but a space. */
+/* Writes what stands between the braces of the attributes. A record is one line, so tabs and ends of lines become
+ * spaces. */
 static int put_attributes(struct line *l, const char *attributes)
 {
     static const char blanks[] = " \t\r\n";
@@ -67,13 +68,11 @@ static int put_attributes(struct line *l, const char *attributes)
         return 0;
     put_str(l, ", ");
     for (; at < end; at++)
-        put(l, (unsigned char)*at < ' ' ? " " : at, 1);
+        put_bytes(l, (unsigned char)*at < ' ' ? " " : at, 1);
     return 0;
 }
 
-/* Only a file that a recorder reads is written to, whatever the variable says. A device is not even opened, as that may
- * have an effect. */
-static int open_events(void)
+int marks_events_open(void)
 {
     const char *path = getenv("BARO_EVENTS");
     struct stat st;
@@ -92,7 +91,7 @@ static int open_events(void)
     return -ESRCH;
 }
 
-static int append(const char *edge, const char *name, const char *attributes)
+static int append_record(const char *edge, const char *name, const char *attributes)
 {
     struct line l = {.len = 0};
     struct timespec now;
@@ -100,14 +99,14 @@ static int append(const char *edge, const char *name, const char *attributes)
     int code = name && *name ? 0 : BARO_E_RANGE;
     if (code < 0)
         return code;
-    int fd = open_events();
+    int fd = marks_events_open();
     if (fd < 0)
         return fd;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    put(&l, "{\"", 2);
+    put_bytes(&l, "{\"", 2);
     put_str(&l, edge);
-    put(&l, "\": ", 3);
-    put_text(&l, name);
+    put_bytes(&l, "\": ", 3);
+    put_json_text(&l, name);
     snprintf(number, sizeof(number), ", \"monotonic_ns\": %llu",
              (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec);
     put_str(&l, number);
@@ -127,15 +126,15 @@ static int append(const char *edge, const char *name, const char *attributes)
 
 int baro_mark(const char *name, const char *attributes)
 {
-    return append("mark", name, attributes);
+    return append_record("mark", name, attributes);
 }
 
 int baro_phase_begin(const char *name, const char *attributes)
 {
-    return append("begin", name, attributes);
+    return append_record("begin", name, attributes);
 }
 
 int baro_phase_end(const char *name, const char *attributes)
 {
-    return append("end", name, attributes);
+    return append_record("end", name, attributes);
 }

@@ -8,7 +8,7 @@
 
 #include "baro/metric.h"
 
-#define ABSENT_COUNT (BARO_ABSENT_SHARED + 1) /* public enums have no such member: it would change with versions */
+#define ABSENT_COUNT (BARO_ABSENT_SHARED + 1) /* no members of public enums: they change with versions */
 
 /* PROCESS_cpu, PROCESS_rss, ..., and PROCESS_MAX: how many there are; the same of each kind. */
 #define METRIC_ID_(kind, stem) kind##_##stem

@@ -51,7 +51,8 @@
 #define FILE_ENERGY "/sys/class/powercap, hwmon"
 #define FILE_HWMON "/sys/class/hwmon, /sys/class/thermal"
 
-/* A control group's metrics have one source, and a file each, which may have another name in v1 or be in v2 alone. */
+/* The metrics of a control group share one source, but each has its own file; the file may have another name in v1, or
+ * exist in v2 only. */
 #define SAME(file) file, file, file
 #define OTHER(v2, v1) v2 "; v1: " v1, v2, v1
 #define V2_ONLY(v2) v2 "; not in v1", v2, NULL
@@ -111,7 +112,7 @@
 #define BARO_SOURCE_CG_PRESSURE_MEMORY BARO_SOURCE_CGROUP
 #define BARO_SOURCE_CG_PRESSURE_IO BARO_SOURCE_CGROUP
 
-/* Since which kernel: a number, and as it ends the help. */
+/* Writes since which kernel: a number, and how the help text ends. */
 #define SINCE_ALWAYS 0
 #define HELP_ALWAYS ""
 #define SINCE_LINUX(major, minor) ((major)*1000 + (minor))
@@ -124,7 +125,7 @@
 
 struct registered {
     struct baro_metric is;
-    const char *from[3]; /* what it is read from, for people; of a control group: also in v2, in v1 */
+    const char *from[3]; /* what it is read from, for people; for a control group also its files in v2 and in v1 */
     int since;
 };
 
@@ -343,7 +344,7 @@ static uint64_t default_metrics(void)
     return wanted;
 }
 
-static int take_word(struct span word, uint64_t *wanted, struct baro_error *err)
+static int take_metric(struct span word, uint64_t *wanted, struct baro_error *err)
 {
     scan_blanks(&word);
     bool away = scan_char(&word, '-');
@@ -370,7 +371,7 @@ int metric_parse_list(const char *text, uint64_t *ret_wanted, struct baro_error 
     uint64_t wanted = *text == '-' ? default_metrics() : 0;
     while (true) {
         size_t n = strcspn(text, ",");
-        int code = take_word(span_of(text, n), &wanted, err);
+        int code = take_metric(span_of(text, n), &wanted, err);
         if (code < 0)
             return code;
         if (!text[n])

@@ -14,7 +14,7 @@ struct piece {
     size_t used;
 };
 
-static void *put(struct piece *p, const void *from, size_t size)
+static void *copy_bytes(struct piece *p, const void *from, size_t size)
 {
     enum { ALIGN = 8 };
     void *to = p->at ? p->at + p->used : NULL;
@@ -24,9 +24,9 @@ static void *put(struct piece *p, const void *from, size_t size)
     return to;
 }
 
-static char *put_text(struct piece *p, const char *text)
+static char *copy_piece_text(struct piece *p, const char *text)
 {
-    return text ? put(p, text, strlen(text) + 1) : NULL;
+    return text ? copy_bytes(p, text, strlen(text) + 1) : NULL;
 }
 
 static const struct baro_extra *put_extra(struct piece *p, const struct baro_extra *from)
@@ -34,17 +34,17 @@ static const struct baro_extra *put_extra(struct piece *p, const struct baro_ext
     if (!from)
         return NULL;
     struct baro_extra extra = {.n = from->n};
-    extra.value = put(p, from->value, from->n * sizeof(*from->value));
-    extra.absent = put(p, from->absent, from->n * sizeof(*from->absent));
-    return put(p, &extra, sizeof(extra));
+    extra.value = copy_bytes(p, from->value, from->n * sizeof(*from->value));
+    extra.absent = copy_bytes(p, from->absent, from->n * sizeof(*from->absent));
+    return copy_bytes(p, &extra, sizeof(extra));
 }
 
 static struct baro_process *put_process(struct piece *p, const struct baro_process *from)
 {
     struct baro_process copy = *from;
-    struct baro_process *to = put(p, from, sizeof(*from)); /* first, so that free() takes it */
-    copy.name = put_text(p, from->name);
-    copy.cmdline = put_text(p, from->cmdline);
+    struct baro_process *to = copy_bytes(p, from, sizeof(*from)); /* first, so that free() takes it */
+    copy.name = copy_piece_text(p, from->name);
+    copy.cmdline = copy_piece_text(p, from->cmdline);
     copy.extra = put_extra(p, from->extra);
     if (to)
         *to = copy;
@@ -53,9 +53,9 @@ static struct baro_process *put_process(struct piece *p, const struct baro_proce
 
 static const struct baro_attribute *put_attributes(struct piece *p, const struct baro_attribute *from, size_t n)
 {
-    struct baro_attribute *list = put(p, from, n * sizeof(*from));
+    struct baro_attribute *list = copy_bytes(p, from, n * sizeof(*from));
     for (size_t i = 0; i < n; i++) {
-        const char *name = put_text(p, from[i].name), *text = put_text(p, from[i].text);
+        const char *name = copy_piece_text(p, from[i].name), *text = copy_piece_text(p, from[i].text);
         if (list) {
             list[i].name = name;
             list[i].text = text;
@@ -69,13 +69,13 @@ static struct baro_entity *put_entity(struct piece *p, const struct baro_entity 
                                       const struct baro_metric *const *metric)
 {
     struct baro_entity copy = *from;
-    struct baro_entity *to = put(p, from, sizeof(*from)); /* first, so that free() takes it */
+    struct baro_entity *to = copy_bytes(p, from, sizeof(*from)); /* first, so that free() takes it */
     size_t n = (size_t)entity_values(from);
-    copy.name = put_text(p, from->name);
-    copy.label = put_text(p, from->label);
+    copy.name = copy_piece_text(p, from->name);
+    copy.label = copy_piece_text(p, from->label);
     copy.attribute = put_attributes(p, from->attribute, from->n_attributes);
-    copy.value = put(p, from->value, n * sizeof(*from->value));
-    copy.absent = put(p, from->absent, n * sizeof(*from->absent));
+    copy.value = copy_bytes(p, from->value, n * sizeof(*from->value));
+    copy.absent = copy_bytes(p, from->absent, n * sizeof(*from->absent));
     copy.extra = put_extra(p, from->extra);
     copy.metric = metric;
     if (to)
@@ -86,7 +86,7 @@ static struct baro_entity *put_entity(struct piece *p, const struct baro_entity 
 static void put_entities(struct piece *p, const struct baro_entities *from, const struct baro_metric *const *metric,
                          struct baro_entities *to)
 {
-    struct baro_entity **list = put(p, from->at, from->n * sizeof(*from->at));
+    struct baro_entity **list = copy_bytes(p, from->at, from->n * sizeof(*from->at));
     for (size_t i = 0; i < from->n; i++) {
         struct baro_entity *e = put_entity(p, from->at[i], metric);
         if (list)
@@ -98,16 +98,16 @@ static void put_entities(struct piece *p, const struct baro_entities *from, cons
 static const struct baro_metric *put_metric(struct piece *p, const struct baro_metric *from)
 {
     struct baro_metric copy = *from;
-    copy.stem = put_text(p, from->stem);
-    copy.name = put_text(p, from->name);
-    copy.help = put_text(p, from->help);
-    copy.file = put_text(p, from->file);
-    return put(p, &copy, sizeof(copy));
+    copy.stem = copy_piece_text(p, from->stem);
+    copy.name = copy_piece_text(p, from->name);
+    copy.help = copy_piece_text(p, from->help);
+    copy.file = copy_piece_text(p, from->file);
+    return copy_bytes(p, &copy, sizeof(copy));
 }
 
 static const struct baro_metric *const *put_metrics(struct piece *p, const struct baro_metric *const *from, size_t n)
 {
-    const struct baro_metric **list = put(p, from, n * sizeof(*from));
+    const struct baro_metric **list = copy_bytes(p, from, n * sizeof(*from));
     for (size_t i = 0; i < n; i++) {
         const struct baro_metric *one = put_metric(p, from[i]);
         if (list)
@@ -119,15 +119,15 @@ static const struct baro_metric *const *put_metrics(struct piece *p, const struc
 static struct baro_declared *put_declared(struct piece *p, const struct baro_declared *from)
 {
     struct baro_declared copy = *from;
-    copy.name = put_text(p, from->name);
+    copy.name = copy_piece_text(p, from->name);
     copy.metric = put_metrics(p, from->metric, from->n_metrics);
     put_entities(p, &from->rows, copy.metric, &copy.rows);
-    return put(p, &copy, sizeof(copy));
+    return copy_bytes(p, &copy, sizeof(copy));
 }
 
 static struct baro_declared *const *put_all_declared(struct piece *p, const struct baro_sample *from)
 {
-    struct baro_declared **list = put(p, from->declared, from->n_declared * sizeof(*from->declared));
+    struct baro_declared **list = copy_bytes(p, from->declared, from->n_declared * sizeof(*from->declared));
     for (size_t i = 0; i < from->n_declared; i++) {
         struct baro_declared *one = put_declared(p, from->declared[i]);
         if (list)
@@ -139,15 +139,15 @@ static struct baro_declared *const *put_all_declared(struct piece *p, const stru
 static struct baro_sample *put_sample(struct piece *p, const struct baro_sample *from)
 {
     struct baro_sample copy = *from;
-    struct baro_sample *to = put(p, from, sizeof(*from)); /* first, so that free() takes it */
-    struct baro_process **list = put(p, from->processes, from->n * sizeof(*from->processes));
+    struct baro_sample *to = copy_bytes(p, from, sizeof(*from)); /* first, so that free() takes it */
+    struct baro_process **list = copy_bytes(p, from->processes, from->n * sizeof(*from->processes));
     for (size_t i = 0; i < from->n; i++) {
         struct baro_process *one = put_process(p, from->processes[i]);
         if (list)
             list[i] = one;
     }
     copy.processes = list;
-    copy.moved = from->moved ? put(p, from->moved, (from->n + 63) / 64 * sizeof(*from->moved)) : NULL;
+    copy.moved = from->moved ? copy_bytes(p, from->moved, (from->n + 63) / 64 * sizeof(*from->moved)) : NULL;
     copy.job_extra = put_extra(p, from->job_extra);
     copy.self_extra = put_extra(p, from->self_extra);
     copy.host_extra = put_extra(p, from->host_extra);
@@ -178,16 +178,16 @@ void baro_sample_free(struct baro_sample *s)
 static struct baro_exit *put_exit(struct piece *p, const struct baro_exit *from)
 {
     struct baro_exit copy = *from;
-    struct baro_exit *to = put(p, from, sizeof(*from)); /* first, so that free() takes it */
-    copy.name = put_text(p, from->name);
-    copy.cmdline = put_text(p, from->cmdline);
+    struct baro_exit *to = copy_bytes(p, from, sizeof(*from)); /* first, so that free() takes it */
+    copy.name = copy_piece_text(p, from->name);
+    copy.cmdline = copy_piece_text(p, from->cmdline);
     copy.extra = put_extra(p, from->extra);
     if (to)
         *to = copy;
     return to;
 }
 
-/* The job, the recorder or the machine alone: a sample without the rest. */
+/* Copies only the job, the recorder or the machine: a sample without the rest. */
 static struct baro_sample *put_single(struct piece *p, const struct baro_sample *from)
 {
     struct baro_sample shell = *from;
@@ -273,7 +273,7 @@ static void mix(int kind, struct between b, uint64_t *value, uint8_t *absent, co
         mix_value(baro_metric_get(kind, i), b, &value[i], &absent[i], later[i], later_absent[i]);
 }
 
-/* Metrics that this library does not know may be anything: only what has not changed is known. */
+/* Metrics that this library does not know can have any semantics: their value is known only if it did not change. */
 static void mix_extra(const struct baro_extra *extra, const struct baro_extra *later)
 {
     uint8_t *absent = extra ? (uint8_t *)(uintptr_t)extra->absent : NULL;
@@ -303,7 +303,7 @@ static void mix_processes(struct baro_sample *s, const struct baro_sample *later
     s->moved = NULL;
 }
 
-/* declared: its kind, if it is none of the registry. */
+/* declared: the declaration of its kind, if the registry does not have it. */
 static void mix_entity(struct baro_entity *e, const struct baro_entity *later, const struct baro_declared *declared,
                        struct between b)
 {
@@ -330,7 +330,7 @@ static void mix_entities(struct baro_entities *list, const struct baro_entities 
     list->n = n;
 }
 
-/* What was read at times of its own is as old as it was in the earlier sample, unless it was read since. */
+/* Values with their own time of reading are as old as in the earlier sample, unless they were read again since. */
 static bool read_since(uint64_t before_ns, uint64_t later_ns, uint64_t t_ns, struct between *ret)
 {
     *ret = (struct between){t_ns - before_ns, later_ns - before_ns};
@@ -349,7 +349,7 @@ static void mix_machine(struct baro_sample *s, const struct baro_sample *later, 
         mix_entities(&s->entities[kind], &later->entities[kind], NULL, b);
 }
 
-/* Kinds that have a time of reading each. */
+/* Kinds whose entities each have their own time of reading. */
 static void mix_own_times(struct baro_sample *s, const struct baro_sample *later, uint64_t t_ns)
 {
     struct between b;

@@ -4,7 +4,7 @@
 
 #include "libbaro/sample/sample.h"
 
-/* An event stands on the tape as one number and one text. NULL: the kind gives it no meaning. */
+/* On the tape an event is one number and one text. This table names them; NULL: the kind gives it no meaning. */
 static const struct event_kind {
     const char *name;
     const char *number;
@@ -34,7 +34,7 @@ static const struct event_kind {
 };
 _Static_assert(sizeof(kinds) / sizeof(*kinds) == EVENT_KIND_COUNT, "each kind of event has a row");
 
-static const struct event_kind *row_of(const struct baro_event *e)
+static const struct event_kind *kind_row(const struct baro_event *e)
 {
     static const struct event_kind unknown = {"", "number", false, "text"};
     return (unsigned)e->kind < EVENT_KIND_COUNT ? &kinds[e->kind] : &unknown;
@@ -87,13 +87,13 @@ static size_t from_kind(const struct event_kind *k)
 
 size_t baro_event_attribute_count(const struct baro_event *e)
 {
-    return from_kind(row_of(e)) + e->n_attributes;
+    return from_kind(kind_row(e)) + e->n_attributes;
 }
 
-/* First those that number and text are, then those that were given with the event. */
+/* The attributes that number and text are come first, then those given with the event. */
 int baro_event_attribute(const struct baro_event *e, size_t i, struct baro_attribute *ret)
 {
-    const struct event_kind *k = row_of(e);
+    const struct event_kind *k = kind_row(e);
     if (i >= baro_event_attribute_count(e))
         return BARO_E_RANGE;
     if (i >= from_kind(k)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers ask of samples. include/baro/sample.h has the rules. */
+/* How readers query samples. include/baro/sample.h has the rules. */
 #include <string.h>
 
 #include "libbaro/sample/row.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers ask of a header. include/baro/header.h has the rules. */
+/* How readers query a header. include/baro/header.h has the rules. */
 #include "libbaro/sample/sample.h"
 
 enum baro_mode baro_header_mode(const struct baro_header *h)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers ask of rows. include/baro/row.h has the rules. */
+/* How readers query rows. include/baro/row.h has the rules. */
 #include "libbaro/sample/row.h"
 
 #include <string.h>
 
-/* Where a row has its values. */
+/* Where the values of a row are. */
 struct values {
     const uint64_t *value;
     const uint8_t *absent;
@@ -29,7 +29,7 @@ static struct values values_at(const struct baro_row *row)
     }
 }
 
-static enum baro_absent value_of(const struct values *v, int metric, uint64_t *ret)
+static enum baro_absent stored_value(const struct values *v, int metric, uint64_t *ret)
 {
     const uint64_t *value = v->value;
     const uint8_t *absent = v->absent;
@@ -61,7 +61,7 @@ int baro_row_kind(const struct baro_row *row)
 enum baro_absent baro_row_value(const struct baro_row *row, int metric, uint64_t *ret)
 {
     const struct values v = values_at(row);
-    return value_of(&v, metric, ret);
+    return stored_value(&v, metric, ret);
 }
 
 size_t baro_row_values(const struct baro_row *row, const int *metrics, size_t n, uint64_t *ret_value,
@@ -77,7 +77,7 @@ size_t baro_row_values(const struct baro_row *row, const int *metrics, size_t n,
             if (v.absent[metric] == BARO_PRESENT)
                 ret_value[i] = v.value[metric];
         } else {
-            ret_absent[i] = (uint8_t)value_of(&v, metric, &ret_value[i]);
+            ret_absent[i] = (uint8_t)stored_value(&v, metric, &ret_value[i]);
         }
         present += ret_absent[i] == BARO_PRESENT;
     }
@@ -99,7 +99,7 @@ enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t *ret)
         return BARO_ABSENT_UNKNOWN;
     if (row_sample(row))
         return baro_sample_read_ns(row_sample(row), baro_row_kind(row), ret);
-    if (e && metric_time(e->kind) >= 0) /* a column says it where the entities of a kind are read at different times */
+    if (e && metric_time(e->kind) >= 0) /* entities read at different times have a column with the time */
         return baro_row_value(row, metric_time(e->kind), ret);
     *ret = e ? e->read_ns : row_exit(row) ? row_exit(row)->t_ns : row_process(row)->read_ns;
     return BARO_PRESENT;
@@ -124,7 +124,7 @@ const char *baro_row_name(const struct baro_row *row)
 
 /* ---- processes and exits ---- */
 
-static const struct baro_key *key_of(const struct baro_row *row)
+static const struct baro_key *process_key(const struct baro_row *row)
 {
     static const struct baro_key none;
     const struct baro_process *p = row_process(row);
@@ -142,12 +142,12 @@ static const struct baro_key *parent_of(const struct baro_row *row)
 
 int32_t baro_row_pid(const struct baro_row *row)
 {
-    return key_of(row)->pid;
+    return process_key(row)->pid;
 }
 
 uint64_t baro_row_start_ticks(const struct baro_row *row)
 {
-    return key_of(row)->start;
+    return process_key(row)->start;
 }
 
 int32_t baro_row_ppid(const struct baro_row *row)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a row of the public API is: a pointer to a process, an entity, an exit, or to a sample whose job, recorder or
- * machine is meant. Which of them it is stands in the three lowest bits, which are 0 in the address of each of these
- * structs. So a row needs no memory, and no struct has to say what it is.
+ * A row of the public API is a pointer to a process, an entity, an exit, or to a sample that stands for its job,
+ * recorder or machine. The three lowest bits of the pointer, which are 0 in the address of each of these structs, say
+ * which. So a row needs no memory, and no struct needs a tag.
  */
 #ifndef LIBBARO_SAMPLE_ROW_H
 #define LIBBARO_SAMPLE_ROW_H
@@ -58,7 +58,7 @@ static inline const struct baro_row *row_of_exit(const struct baro_exit *e)
              : row_of_exit, const struct baro_exit *                                                                   \
              : row_of_exit)(of)
 
-/* NULL: it is no such row. */
+/* Returns NULL if it is a row of another type. */
 static inline const struct baro_process *row_process(const struct baro_row *row)
 {
     return row_of(row) == ROW_PROCESS ? row_at(row) : NULL;

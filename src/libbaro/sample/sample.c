@@ -12,7 +12,7 @@ void baro_process_done(struct baro_process *p)
     p->cmdline = NULL;
 }
 
-static bool replace(char **text, const char *at, size_t len)
+static bool replace_text(char **text, const char *at, size_t len)
 {
     char *copy = NULL;
     if (at) {
@@ -29,12 +29,12 @@ static bool replace(char **text, const char *at, size_t len)
 
 bool baro_process_set_name(struct baro_process *p, const char *at, size_t len)
 {
-    return replace(&p->name, at, len);
+    return replace_text(&p->name, at, len);
 }
 
 bool baro_process_set_cmdline(struct baro_process *p, const char *at, size_t len)
 {
-    return replace(&p->cmdline, at, len);
+    return replace_text(&p->cmdline, at, len);
 }
 
 bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b)

@@ -33,7 +33,7 @@ struct baro_key {
     uint64_t start;
 };
 
-/* Values of metrics that this library does not know: a newer one wrote the tape. Their ids follow the last one of this
+/* Values of metrics that a newer library wrote and this one does not know. Their ids follow the last one of this
  * library. */
 struct baro_extra {
     size_t n;
@@ -47,7 +47,7 @@ struct baro_process {
     struct baro_key parent; /* the current parent: it changes when the process is adopted */
     uint32_t uid;           /* real uid, UINT32_MAX where not known */
     enum baro_origin origin;
-    uint64_t first_ns; /* when it became known */
+    uint64_t first_ns; /* when the recorder learned of it */
     /* when its values were last read, except pss and uss (see smaps_at) */
     uint64_t read_ns;
     uint32_t info_version;  /* grows with each change of name, cmdline, uid or parent */
@@ -56,7 +56,7 @@ struct baro_process {
     uint8_t cmdline_absent; /* enum baro_absent */
     uint64_t value[PROCESS_MAX];
     uint8_t absent[PROCESS_MAX];    /* enum baro_absent; value is 0 where this is not BARO_PRESENT */
-    const struct baro_extra *extra; /* of a tape; NULL elsewhere */
+    const struct baro_extra *extra; /* of a process read from a tape; NULL elsewhere */
 };
 
 struct baro_exit {
@@ -67,20 +67,20 @@ struct baro_exit {
     uint32_t uid;
     enum baro_origin origin;
     enum baro_exit_source source;
-    bool sampled; /* it is in at least one sample */
+    bool sampled; /* at least one sample has it */
     bool status_known;
     int status; /* wait status as of wait4(2), valid if status_known */
     const char *name;
     const char *cmdline; /* NULL where not known */
     uint64_t value[EXIT_MAX];
     uint8_t absent[EXIT_MAX];
-    const struct baro_extra *extra; /* of a tape; NULL elsewhere */
+    const struct baro_extra *extra; /* of an exit read from a tape; NULL elsewhere */
 };
 
 struct baro_event {
     uint64_t t_ns;
     enum baro_event_kind kind;
-    struct baro_key key; /* pid 0: about no single process */
+    struct baro_key key; /* pid 0: the event concerns no single process */
     uint64_t number;
     const char *text;    /* never NULL */
     size_t n_attributes; /* besides number and text; at most ATTRIBUTES_MAX */
@@ -95,8 +95,8 @@ struct baro_entity_owner {
     uint32_t id;             /* of BARO_OWNER_ENTITY: another entity's id */
 };
 
-/* Attributes of marks and phases that have a meaning of their own (baro/event.h), and which recorder/marks/mark.c
- * therefore gives another type when they are the job's. */
+/* Attributes with a meaning of their own (baro/event.h) on marks and phases. If the job gives an attribute with such a
+ * name, recorder/marks/mark.c stores it with another type. */
 #define ATTRIBUTE_PHASE_ID "id"
 #define ATTRIBUTE_DURATION "duration_ns"
 #define ATTRIBUTE_TIME_ERROR "time_error_ns"
@@ -163,15 +163,15 @@ struct baro_sample {
     uint64_t
         removals; /* with moved: how many have left the list so far. If none did since, new ones stand at its end */
     const struct baro_extra *job_extra, *self_extra, *host_extra; /* of a tape; NULL elsewhere */
-    /* The machine, which is not read for every sample: its values at host_ns. */
+    /* The machine's values, as of host_ns: it is not read for every sample. */
     bool has_host; /* the machine was read at least once */
     uint64_t host_ns;
     uint64_t host[HOST_MAX];
     uint8_t host_absent[HOST_MAX];
     struct baro_entities entities[KIND_COUNT]; /* of the kinds from BARO_KIND_CPU on; those up to BARO_KIND_CGROUP
                                                      are of the same instant */
-    /* In the order in which they were declared. There may be more later: DECLARED_MAX at most; none goes, and none
-     * changes its place or its name. All together have ENTITIES_MAX rows at most. */
+    /* In order of declaration. More may follow later, at most DECLARED_MAX; none is removed, and none changes its place
+     * or name. All together have at most ENTITIES_MAX rows. */
     size_t n_declared;
     struct baro_declared *const *declared;
 };
@@ -213,7 +213,7 @@ struct baro_header {
     uint32_t cpus; /* online */
     uint64_t page_size;
     uint64_t memory_total;     /* bytes */
-    struct baro_limits limits; /* of tapes that have no record of them; where that is still to come, not yet known */
+    struct baro_limits limits; /* of tapes without a record of limits; not yet known if the record is still to come */
     char cpu_model[128];
     uint32_t numa_nodes;
     char cgroup_mode[16]; /* of run: "own", "none"; of record --cgroup "target", or "members" where the group counts no
@@ -227,20 +227,20 @@ struct baro_header {
     size_t n_targets;
     /* identity among many tapes; empty where the environment says nothing */
     char job_id[64], step_id[64], rank[32];
-    char name[256]; /* what the user calls it: of a recording of tasks; "": it has none */
+    char name[256]; /* the user's name for the recording, if it has tasks; "": none */
     /* the recorder, so that a reader on the same boot can see whether it lives; 0: not known */
     struct baro_key recorder;
-    uint64_t pid_namespace; /* inode of /proc/PID/ns/pid: where the recorder's pid means it */
+    uint64_t pid_namespace; /* inode of /proc/PID/ns/pid: the namespace in which the recorder's pid is valid */
     /* a tape in segments: which of them this is, from 1 on, and how much is kept; 0: a tape in one file; no limit */
     uint32_t segment;
     uint64_t keep_ns, keep_bytes;
     /* a control group as the job: CPU time that it had used before the recording, for a recorder that continues it */
     uint64_t group_user_ns, group_system_ns;
-    /* the same of control groups that tasks name, in the order of the tasks */
+    /* the same for control groups that tasks name, in the order of the tasks */
     struct header_group {
-        uint64_t inode;                              /* of the file that has the count: which group it is */
-        uint64_t user_ns, system_ns;                 /* that it had used before */
-        uint64_t carried_user_ns, carried_system_ns; /* what another group of that name had used in the recording */
+        uint64_t inode;                              /* inode of the file that has the count: identifies the group */
+        uint64_t user_ns, system_ns;                 /* CPU time that the group had used before */
+        uint64_t carried_user_ns, carried_system_ns; /* what an earlier group of that name had used in the recording */
     } * groups;
     size_t n_groups;
 };

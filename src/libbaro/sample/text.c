@@ -25,7 +25,7 @@ size_t baro_text_escape(const char *text, size_t len, char *ret, size_t size)
     char room[4];
     while (rest.len) {
         struct span written = escape_next(&rest, room);
-        if (fits == all && written.len < size - all) { /* nothing was left out before */
+        if (fits == all && written.len < size - all) { /* everything before it was written */
             memcpy(ret + fits, written.at, written.len);
             fits += written.len;
         }

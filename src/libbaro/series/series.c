@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Curves in buckets: which there are, and what is in them. include/baro/series.h has the rules. */
+/* Curves in buckets: which exist, and what they hold. include/baro/series.h has the rules. */
 #include "libbaro/series/series.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ static int counter_of(struct baro_series *s, int kind, int metric)
     return (int)s->n_counters++;
 }
 
-/* Growth of the counter goes to the curve that will be added next. */
+/* Links the counter to the curve that is added next. */
 static int add_term(struct baro_series *s, int kind, int metric, bool first, bool per)
 {
     int i = counter_of(s, kind, metric);
@@ -80,7 +80,7 @@ static int add_term(struct baro_series *s, int kind, int metric, bool first, boo
     return i;
 }
 
-static int add(struct baro_series *s, struct curve c, const char *name, struct baro_error *err)
+static int add_curve(struct baro_series *s, struct curve c, const char *name, struct baro_error *err)
 {
     struct curve *grown = realloc(s->curve, (s->n_curves + 1) * sizeof(*grown));
     s->curve = grown ? grown : s->curve;
@@ -106,7 +106,7 @@ bool series_one_of_a_kind(int kind)
     return kind == BARO_KIND_JOB || kind == BARO_KIND_RECORDER || kind == BARO_KIND_HOST;
 }
 
-static int check(int kind, int metric, struct baro_error *err)
+static int check_metric(int kind, int metric, struct baro_error *err)
 {
     if (kind < 0 || kind > UINT8_MAX || kind == BARO_KIND_EXIT || metric < 0)
         return error_set(err, BARO_E_RANGE, "there is no series of that");
@@ -116,30 +116,30 @@ static int check(int kind, int metric, struct baro_error *err)
 int baro_series_add_value(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
                           struct baro_error *err)
 {
-    int r = check(kind, metric, err);
+    int r = check_metric(kind, metric, err);
     if (r < 0)
         return r;
     if (kind == BARO_KIND_PROCESS && !id && metric < PROCESS_MAX && !derive_adds_up((enum process_metric)metric))
         return error_set(err, BARO_E_RANGE, "%s does not add up over processes", baro_metric_get(kind, metric)->name);
     bool one = series_one_of_a_kind(kind);
-    return add(s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = -1}, one ? NULL : name,
-               err);
+    return add_curve(s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = -1},
+                     one ? NULL : name, err);
 }
 
 int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
                          struct baro_error *err)
 {
-    int r = check(kind, metric, err);
+    int r = check_metric(kind, metric, err);
     if (r < 0)
         return r;
-    const struct baro_metric *m = baro_metric_get(kind, metric); /* NULL: of the tape alone */
+    const struct baro_metric *m = baro_metric_get(kind, metric); /* NULL: only the tape has it */
     if (m && m->semantics != BARO_SEM_COUNTER)
         return error_set(err, BARO_E_RANGE, "%s is no counter: it has no rate", m->name);
     bool one = series_one_of_a_kind(kind);
     int counter = add_term(s, kind, metric, true, false);
     if (counter < 0)
         return error_set(err, counter, "out of memory");
-    return add(
+    return add_curve(
         s, (struct curve){.kind = kind, .id = one ? 0 : id, .metric = metric, .counter = counter, .scale = SCALE_RATE},
         one ? NULL : name, err);
 }
@@ -164,14 +164,14 @@ int baro_series_add_derived(struct baro_series *s, int kind, uint32_t id, const 
     }
     for (size_t i = 0; i < d->n_per && d->per && r >= 0; i++)
         r = add_term(s, kind, d->per[i], false, true);
-    return r < 0 ? error_set(err, r, "out of memory") : add(s, c, one ? NULL : name, err);
+    return r < 0 ? error_set(err, r, "out of memory") : add_curve(s, c, one ? NULL : name, err);
 }
 
 int baro_series_add_count(struct baro_series *s, int kind, const char *name, struct baro_error *err)
 {
-    if (series_one_of_a_kind(kind) || check(kind, 0, err) < 0)
+    if (series_one_of_a_kind(kind) || check_metric(kind, 0, err) < 0)
         return error_set(err, BARO_E_RANGE, "there is no count of that");
-    return add(s, (struct curve){.kind = kind, .metric = SERIES_COUNT, .counter = -1}, name, err);
+    return add_curve(s, (struct curve){.kind = kind, .metric = SERIES_COUNT, .counter = -1}, name, err);
 }
 
 /* ---- buckets ---- */
@@ -195,7 +195,7 @@ static size_t bucket_of(const struct baro_series *s, uint64_t t_ns)
     return i;
 }
 
-static void reach(const struct curve *c, struct baro_bucket *b, double value)
+static void raise_bucket(const struct curve *c, struct baro_bucket *b, double value)
 {
     bool first = !b->covered_ns && (c->counter >= 0 || !b->points);
     b->min = first || value < b->min ? value : b->min;
@@ -210,7 +210,7 @@ void series_spread(const struct baro_series *s, struct curve *c, uint64_t a, uin
     for (size_t i = a < b ? bucket_of(s, a) : 0; a < b; i++) {
         uint64_t end = baro_series_bucket_ns(s, i + 1);
         uint64_t part = (end < b ? end : b) - a;
-        reach(c, &c->at[i], value);
+        raise_bucket(c, &c->at[i], value);
         c->at[i].covered_ns += part;
         c->at[i].mean += value * (double)part;
         a += part;
@@ -241,7 +241,7 @@ void series_point(const struct baro_series *s, struct curve *c, uint64_t t_ns, d
     if (t_ns < s->from_ns || t_ns >= s->to_ns)
         return;
     struct baro_bucket *b = &c->at[bucket_of(s, t_ns)];
-    reach(c, b, value);
+    raise_bucket(c, b, value);
     b->points++;
 }
 

@@ -9,12 +9,12 @@
 #include "libbaro/sample/row.h"
 
 #define SERIES_NEVER UINT64_MAX
-#define SERIES_COUNT (-2) /* as the metric of a curve of values: how many there are */
+#define SERIES_COUNT (-2) /* used as the metric of a curve: counts the processes */
 
 /* A curve that a counter is part of. */
 struct term {
     size_t curve;
-    bool first; /* without it the curve has no value */
+    bool first; /* if it is absent, the curve has no value */
     bool per;   /* its growth divides */
 };
 
@@ -46,7 +46,7 @@ struct curve {
     bool known;   /* in the sample that is being read */
     double now;   /* values: of that sample */
     struct bounds {
-        bool unsure; /* it is a sum that is not whole, or old: baro_bucket.unsure_ns */
+        bool unsure; /* the value is an incomplete or old sum: baro_bucket.unsure_ns */
         double high, at_least;
     } bounds, bounds_now;  /* of value, and of now */
     struct stretches held; /* rates: growth that no bucket has so far */
@@ -64,8 +64,8 @@ struct baro_series {
     const struct baro_tape *tape;
     bool begun;      /* a sample was read */
     bool has_job;    /* the sample that is being read is of a job, and not of the machine alone */
-    bool from_begin; /* the walk began with the tape's first record: tasks had used nothing before it */
-    bool from_start; /* the first one is the tape's first: what processes had used then is of this recording */
+    bool from_begin; /* the walk began with the tape's first record: tasks had used nothing before */
+    bool from_start; /* the first sample is the tape's first: all that processes had used is of this recording */
     bool failed;     /* out of memory */
 };
 
@@ -80,13 +80,13 @@ void series_point(const struct baro_series *s, struct curve *c, uint64_t t_ns, d
 /* Means from sums. */
 void series_finish(struct baro_series *s);
 
-/* The number of a name that a curve asks for; 0: none does. */
+/* Returns the number of a name for which a curve exists; 0: no curve has that name. */
 uint32_t series_name_number(const struct baro_series *s, const char *name);
-/* Finds the name that each process had last, where a curve asks for one. The cursor is moved. 0 or a negative code. */
+/* Finds the last name of each process, if a curve asks for names. Moves the cursor. Returns 0 or a negative code. */
 int series_find_names(struct baro_series *s, struct baro_tape *tape, struct baro_error *err);
-/* The number of that name; 0: it is none that a curve asks for. */
+/* Returns the number of a process's last name; 0: no curve asks for it. */
 uint32_t series_called(const struct baro_series *s, uint32_t id);
-/* The same of one that has ended, also if no sample has it. */
+/* The same for a process that has ended, even if no sample has it. */
 uint32_t series_called_at_exit(const struct baro_series *s, const struct baro_exit *e);
 
 #endif

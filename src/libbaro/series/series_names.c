@@ -19,7 +19,7 @@ uint32_t series_name_number(const struct baro_series *s, const char *name)
     return 0;
 }
 
-static void note(struct baro_series *s, uint32_t id, const char *name)
+static void note_name(struct baro_series *s, uint32_t id, const char *name)
 {
     bool added;
     uint32_t number = series_name_number(s, name);
@@ -34,14 +34,14 @@ static void note(struct baro_series *s, uint32_t id, const char *name)
 static void note_sample(struct baro_series *s, const struct baro_sample *sample)
 {
     for (size_t i = baro_sample_next_changed(sample, 0); i < sample->n; i = baro_sample_next_changed(sample, i + 1))
-        note(s, sample->processes[i]->id, baro_row_name(row_of_process(sample->processes[i])));
+        note_name(s, sample->processes[i]->id, baro_row_name(row_of_process(sample->processes[i])));
 }
 
 /* If no sample has the process, its exit record has the name: series_called_at_exit(). */
 static void note_exit(struct baro_series *s, const struct baro_exit *e)
 {
     if (e->sampled || last_find(&s->called, e->id))
-        note(s, e->id, baro_row_name(row_of_exit(e)));
+        note_name(s, e->id, baro_row_name(row_of_exit(e)));
 }
 
 int series_find_names(struct baro_series *s, struct baro_tape *tape, struct baro_error *err)

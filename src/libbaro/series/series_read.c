@@ -13,11 +13,11 @@
 #define RATE_OVER STRETCHES_SHORT_NS
 #define FORGET_NS (7200 * NS_PER_SEC)
 #define ENDED 0   /* as the time of the last value: the process has ended */
-#define ONE_ID 1u /* of what there is one of: the job, the recorder, the machine */
+#define ONE_ID 1u /* what exists once: the job, the recorder, the machine */
 
 /* ---- readings ---- */
 
-/* The machine and entities: they are read at times of their own. */
+/* The machine and entities, which are read at their own times. */
 static bool has_own_time(int kind)
 {
     return kind >= BARO_KIND_HOST;
@@ -28,7 +28,7 @@ static int own_time(const struct baro_sample *sample, int kind, uint64_t *ret)
     return baro_sample_read_ns(sample, kind, ret);
 }
 
-/* Were they read since *read_ns? Sets it. */
+/* Were they read since *read_ns? Updates it. */
 static bool read_since(const struct baro_sample *sample, int kind, uint64_t *read_ns)
 {
     uint64_t now_ns;
@@ -38,16 +38,16 @@ static bool read_since(const struct baro_sample *sample, int kind, uint64_t *rea
     return true;
 }
 
-static const struct baro_metric *metric_of(const struct baro_series *s, int kind, int metric)
+static const struct baro_metric *metric_of_curve(const struct baro_series *s, int kind, int metric)
 {
     return baro_tape_metric(s->tape, kind, metric);
 }
 
-/* Sockets are read more rarely than the rest: between two readings nothing is known of their counters, and it would
- * seem that nothing was sent. */
+/* Sockets are read less often than the rest. Between two readings their counters are not known; counting them as
+ * unchanged would look as if nothing was sent. */
 static bool is_of_sockets(const struct baro_series *s, const struct curve *c)
 {
-    const struct baro_metric *m = c->counter < 0 ? NULL : metric_of(s, c->kind, s->counter[c->counter].metric);
+    const struct baro_metric *m = c->counter < 0 ? NULL : metric_of_curve(s, c->kind, s->counter[c->counter].metric);
     bool of_job = m && c->kind == BARO_KIND_JOB;
     return m && (of_job || c->kind == BARO_KIND_PROCESS) &&
            (strncmp(m->name, "tcp_", 4) == 0 || (of_job && strncmp(m->name, "net_", 4) == 0));
@@ -60,14 +60,14 @@ static bool sockets_read_since(const struct baro_series *s, struct curve *c, con
     int id = baro_tape_metric_find(s->tape, BARO_KIND_JOB, "tcp_read_at_ns");
     uint64_t now_ns;
     if (id < 0 || baro_row_value(baro_sample_row(sample, BARO_KIND_JOB, 0), id, &now_ns) != BARO_PRESENT)
-        return true; /* a tape that does not have it */
+        return true; /* an old tape, which lacks it */
     if (now_ns == c->read_ns)
         return false;
     c->read_ns = *ret = now_ns;
     return true;
 }
 
-/* What a reading is of. */
+/* What a reading belongs to. */
 struct who {
     uint32_t id, called; /* called: the number of the last name of a process */
     const char *name;    /* of an entity */
@@ -82,7 +82,7 @@ static bool is_of(const struct curve *c, const struct who *who)
     return !c->name || strcmp(c->name, who->name) == 0;
 }
 
-static void take(struct baro_series *s, const struct counter *counter, const struct who *who, double growth)
+static void take_growth(struct baro_series *s, const struct counter *counter, const struct who *who, double growth)
 {
     for (size_t i = 0; i < counter->n_terms; i++) {
         const struct term *term = &counter->term[i];
@@ -99,7 +99,7 @@ static void take(struct baro_series *s, const struct counter *counter, const str
     }
 }
 
-static double growth_of(const struct counter *c, uint64_t before, uint64_t value)
+static double counter_growth(const struct counter *c, uint64_t before, uint64_t value)
 {
     static const struct baro_metric real = {.unit = BARO_UNIT_REAL};
     if (!c->real)
@@ -120,7 +120,7 @@ static void read_counter(struct baro_series *s, int counter, const struct who *w
         return;
     }
     uint64_t before = added ? (fresh ? 0 : value) : l->value;
-    take(s, &s->counter[counter], who, growth_of(&s->counter[counter], before, value));
+    take_growth(s, &s->counter[counter], who, counter_growth(&s->counter[counter], before, value));
     *l = (struct last){who->id, t_ns > ENDED ? t_ns : ENDED + 1, value};
 }
 
@@ -150,7 +150,7 @@ static void read_processes(struct baro_series *s, int counter, const struct baro
 static void read_entities(struct baro_series *s, int counter, const struct baro_sample *sample)
 {
     struct counter *c = &s->counter[counter];
-    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    const struct baro_metric *m = metric_of_curve(s, c->kind, c->metric);
     c->real = m && m->unit == BARO_UNIT_REAL;
     for (size_t i = 0; i < baro_sample_rows(sample, c->kind); i++) {
         const struct baro_row *e = baro_sample_row(sample, c->kind, i);
@@ -190,14 +190,14 @@ static void read_exit(struct baro_series *s, const struct baro_exit *e)
         struct last *l = last_find(&c->last, e->id);
         uint64_t before = l ? l->value : 0;
         if (has && v > before) /* attached, an exit leaves out what was used before: less than the last sample */
-            take(s, c, &who, growth_of(c, before, v));
+            take_growth(s, c, &who, counter_growth(c, before, v));
         if (l)
             l->t_ns = ENDED;
     }
 }
 
 /* m: NULL where it is not known. Of the units only those are converted that are no counts of something. */
-static void add_value(struct curve *c, int absent, uint64_t value, const struct baro_metric *m)
+static void add_curve_value(struct curve *c, int absent, uint64_t value, const struct baro_metric *m)
 {
     if (absent != BARO_PRESENT)
         return;
@@ -254,7 +254,7 @@ static void read_process_values(const struct baro_series *s, struct curve *c, co
             continue;
         }
         int absent = baro_row_value(row_of_process(p), c->metric, &v);
-        add_value(c, absent, v, m);
+        add_curve_value(c, absent, v, m);
         note_lack(&lack, p, c->metric);
     }
     note_bounds(c, sample, &lack, c->metric);
@@ -291,7 +291,7 @@ static void read_entity_values(struct curve *c, const struct baro_sample *sample
             continue;
         }
         int absent = baro_row_value(e, c->metric, &v);
-        add_value(c, absent, v, m);
+        add_curve_value(c, absent, v, m);
         note_lack_of_task(&lack, sample, baro_row_id(e), summed);
     }
     if (summed >= 0)
@@ -300,13 +300,13 @@ static void read_entity_values(struct curve *c, const struct baro_sample *sample
 
 static void read_value(const struct baro_series *s, struct curve *c, const struct baro_sample *sample)
 {
-    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    const struct baro_metric *m = metric_of_curve(s, c->kind, c->metric);
     uint64_t v = 0;
     c->now = 0;
     c->bounds_now = (struct bounds){0};
     if (series_one_of_a_kind(c->kind)) {
         int absent = one_value(sample, c->kind, c->metric, &v);
-        add_value(c, absent, v, m);
+        add_curve_value(c, absent, v, m);
     } else if (c->kind == BARO_KIND_PROCESS) {
         read_process_values(s, c, sample, m);
     } else {
@@ -316,10 +316,10 @@ static void read_value(const struct baro_series *s, struct curve *c, const struc
 
 /* ---- the walk ---- */
 
-/* What there can be of a counter per nanosecond; 0: that is not known. */
-static double most_of(const struct baro_series *s, const struct curve *c)
+/* Returns the greatest possible growth of a counter per nanosecond; 0: not known. */
+static double greatest_growth(const struct baro_series *s, const struct curve *c)
 {
-    const struct baro_metric *m = metric_of(s, c->kind, c->metric);
+    const struct baro_metric *m = metric_of_curve(s, c->kind, c->metric);
     bool is_of_all = c->kind == BARO_KIND_JOB || c->kind == BARO_KIND_PROCESS || c->kind == BARO_KIND_HOST;
     bool is_cpu = is_of_all && m && m->unit == BARO_UNIT_NS && m->semantics == BARO_SEM_COUNTER &&
                   strncmp(m->name, "cpu_", 4) == 0;
@@ -454,7 +454,7 @@ int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_
         struct curve *c = &s->curve[i];
         bool from_zero = c->kind == BARO_KIND_TASK ? s->from_begin : s->from_start && !has_own_time(c->kind);
         c->has = c->counter >= 0 && from_zero; /* nothing, since 0 */
-        c->held.most = most_of(s, c);
+        c->held.most = greatest_growth(s, c);
     }
     for (; r > 0; r = baro_tape_next(tape, &record, err)) {
         if (record.kind == BARO_RECORD_SAMPLE)

@@ -8,7 +8,7 @@
 #include "baro/metric.h"
 #include "base/array.h"
 
-static bool append(struct commands *c, const char *name, uint64_t key)
+static bool append_command(struct commands *c, const char *name, uint64_t key)
 {
     struct command *at = array_room(c->at, c->n, &c->cap, sizeof(*at));
     if (!at)
@@ -28,7 +28,7 @@ static bool append(struct commands *c, const char *name, uint64_t key)
 int commands_init(struct commands *c)
 {
     *c = (struct commands){0};
-    return append(c, COMMANDS_OTHER, map_hash(COMMANDS_OTHER, strlen(COMMANDS_OTHER))) ? 0 : -ENOMEM;
+    return append_command(c, COMMANDS_OTHER, map_hash(COMMANDS_OTHER, strlen(COMMANDS_OTHER))) ? 0 : -ENOMEM;
 }
 
 void commands_done(struct commands *c)
@@ -47,7 +47,7 @@ uint32_t commands_find(struct commands *c, const char *name)
         if (strcmp(c->at[*i].name, name) == 0)
             return (uint32_t)*i;
     }
-    if (c->n >= COMMANDS_MAX || !append(c, name, key)) {
+    if (c->n >= COMMANDS_MAX || !append_command(c, name, key)) {
         c->overflowed = true;
         return 0;
     }

@@ -34,7 +34,7 @@ struct command {
     uint64_t processes;
     uint64_t value[COMMAND_MAX];
     uint64_t covered[COMMAND_MAX]; /* processes that had it */
-    uint8_t absent[COMMAND_MAX];   /* why the last one that had it not, had it not */
+    uint8_t absent[COMMAND_MAX];   /* reason of the last process that lacked the value */
     uint64_t cpu_unsure_ns;        /* the part of their CPU time that may be too much */
     uint64_t teardown_ns;          /* of those that ended, what freeing their memory takes, which taskstats lacks */
     bool split_is_fitted;          /* finish.c: a part of their CPU time was more than the job's */

@@ -76,7 +76,7 @@ static void add_stretch(struct course *c, int k, struct stretch_grown one)
     carry_back(c, k, one.end_ns);
 }
 
-static void grow(struct course *c, int k, uint64_t t_ns, uint64_t value, uint64_t over_ns)
+static void grow_course(struct course *c, int k, uint64_t t_ns, uint64_t value, uint64_t over_ns)
 {
     struct course_since *s = &c->since[k];
     s->last_ns = t_ns;
@@ -122,9 +122,9 @@ void course_add(struct course *c, const struct baro_sample *sample, const struct
     c->any = true;
     c->end_ns = t_ns;
     if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
-        grow(c, COURSE_CPU, t_ns, sample->job[JOB_cpu], RATE_OVER);
+        grow_course(c, COURSE_CPU, t_ns, sample->job[JOB_cpu], RATE_OVER);
     if (read_io(sample, &io))
-        grow(c, COURSE_IO, t_ns, io, RATE_OVER);
+        grow_course(c, COURSE_IO, t_ns, io, RATE_OVER);
     hold(c, COURSE_RSS, t_ns, rss, true);
     hold(c, COURSE_PSS, t_ns, pss, pss->covered == pss->members && !derive_is_stale(sample));
 }
@@ -132,7 +132,7 @@ void course_add(struct course *c, const struct baro_sample *sample, const struct
 void course_finish(struct course *c)
 {
     for (int k = 0; k < COURSE_GROWTHS; k++)
-        grow(c, k, c->since[k].last_ns, c->since[k].last_value, 0);
+        grow_course(c, k, c->since[k].last_ns, c->since[k].last_value, 0);
 }
 
 size_t course_buckets(const struct course *c)

@@ -6,7 +6,7 @@
 
 #include "libbaro/summary/facts.h"
 
-static struct directory_last *find(struct directories_last *d, const struct baro_entity *e, size_t guess)
+static struct directory_last *find_directory(struct directories_last *d, const struct baro_entity *e, size_t guess)
 {
     if (guess < d->n && d->at[guess].id == e->id)
         return &d->at[guess];
@@ -26,7 +26,7 @@ bool directories_last_add(struct directories_last *d, const struct baro_sample *
 {
     const struct baro_entities *all = &s->entities[KIND_directory];
     for (size_t i = 0; i < all->n; i++) {
-        struct directory_last *at = find(d, all->at[i], i);
+        struct directory_last *at = find_directory(d, all->at[i], i);
         if (!at)
             return false;
         at->task = all->at[i]->owner.kind == BARO_OWNER_ENTITY ? all->at[i]->owner.id : 0;
@@ -45,7 +45,7 @@ void directories_last_done(struct directories_last *d)
 
 /* ---- facts ---- */
 
-static bool is_bound(const struct directory_last *d)
+static bool directory_is_bound(const struct directory_last *d)
 {
     return d->absent[DIRECTORY_unread] == BARO_PRESENT && d->value[DIRECTORY_unread] > 0;
 }
@@ -55,7 +55,7 @@ void fact_directory(const struct baro_summary *s, int of, size_t row, struct bar
     const struct directory_last *d = &s->directories.at[row];
     value_u64(ret, d->absent[of], d->value[of]);
     value_flag(ret, BARO_VALUE_LOWER_BOUND,
-               is_bound(d) && of != DIRECTORY_unread && of != DIRECTORY_walk && of != DIRECTORY_read_at);
+               directory_is_bound(d) && of != DIRECTORY_unread && of != DIRECTORY_walk && of != DIRECTORY_read_at);
     if (of == DIRECTORY_read_at && !ret->absent) /* since the start of the command */
         ret->u64 = ret->u64 > s->life.start_ns ? ret->u64 - s->life.start_ns : 0;
 }

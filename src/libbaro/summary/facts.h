@@ -71,7 +71,7 @@ enum { GPUS_VISIBLE, GPUS_USED, GPUS_BUSY, GPUS_MEMORY, GPUS_MEMORY_ONE, GPUS_WA
 enum { ENERGY_MACHINE, ENERGY_JOB, ENERGY_WATCHED };
 enum { OWN_COST, OWN_BUDGET, OWN_START, OWN_AFTER_START };
 
-/* Fills what it has; the rest is 0. */
+/* Fills the values that it has; the others are 0. */
 typedef void fact_getter(const struct baro_summary *s, int of, size_t row, struct baro_value *ret);
 
 /* facts_job.c */
@@ -94,10 +94,11 @@ fact_getter fact_gpu_text, fact_gpu_grown, fact_gpu_share, fact_gpu_most, fact_g
 /* facts_course.c */
 fact_getter fact_course, fact_course_memory;
 
-/* facts.c: is this number one that the flag is about? Which flag of a value it has; 0: it is no such fact. */
+/* facts.c. Is the fact one of the numbers that this flag is about? fact_flag(): which bit of enum baro_value_flag a
+ * flag reports; 0: the fact is no flag. */
 bool fact_is_covered(int flag, int fact);
 unsigned fact_flag(int fact);
-/* Whether the CPU time of the job is a lower bound, and so what is computed from it. */
+/* Is the CPU time of the job a lower bound? Then all that is computed from it is one, too. */
 bool fact_cpu_is_bound(const struct baro_summary *s);
 
 static inline void value_u64(struct baro_value *ret, int absent, uint64_t v)

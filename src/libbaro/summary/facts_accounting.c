@@ -75,7 +75,7 @@ static bool cpu_is_bound(const struct baro_summary *s, const struct command *c)
     return is_short || lacks_some(s, c) || lacks_teardown(s, c);
 }
 
-static bool is_bound(const struct baro_summary *s, const struct command *c, int of)
+static bool command_is_bound(const struct baro_summary *s, const struct command *c, int of)
 {
     switch (of) {
     case COMMAND_RSS_PEAK: return rss_is_bound(s, c);
@@ -92,7 +92,7 @@ void fact_command(const struct baro_summary *s, int of, size_t row, struct baro_
 {
     const struct command *c = summary_command(s, row);
     value_u64(ret, c->covered[of] ? BARO_PRESENT : c->absent[of], c->value[of]);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, c, of));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, command_is_bound(s, c, of));
     value_flag(ret, BARO_VALUE_ESTIMATE, of == COMMAND_CPU && cpu_is_estimate(s, c));
     if (of == COMMAND_IO_WRITE && c->value[of] && summary_writes_are_estimate(s) && ret->absent == BARO_PRESENT)
         ret->flags = BARO_VALUE_ESTIMATE;
@@ -103,7 +103,7 @@ void fact_command_split(const struct baro_summary *s, int of, size_t row, struct
     struct summary_split split;
     summary_command_split(s, summary_command(s, row), &split);
     value_u64(ret, split.absent, of == SPLIT_USER ? split.user_ns : split.system_ns);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, summary_command(s, row), COMMAND_CPU));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, command_is_bound(s, summary_command(s, row), COMMAND_CPU));
     value_flag(ret, BARO_VALUE_ESTIMATE, split.is_estimate);
 }
 

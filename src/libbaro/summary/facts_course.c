@@ -6,9 +6,9 @@ static double per_second(const struct course *c, int k, size_t row)
 {
     uint64_t begin_ns = row * c->width_ns, length_ns = c->width_ns;
     if (c->end_ns - begin_ns < length_ns && c->end_ns > begin_ns)
-        length_ns = c->end_ns - begin_ns; /* the last one: nothing grew after the end */
+        length_ns = c->end_ns - begin_ns; /* the last stretch: nothing grew after the end */
     double rate = c->grown[k][row] * 1e9 / (double)length_ns;
-    return rate > 0 ? rate : 0; /* what was added and taken back may leave less than nothing */
+    return rate > 0 ? rate : 0; /* growth that was added and taken back may leave a rest below 0 */
 }
 
 void fact_course(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -32,6 +32,6 @@ void fact_course_memory(const struct baro_summary *s, int of, size_t row, struct
 {
     int absent = s->peaks.sum[of == COURSE_RSS ? PEAK_RSS : PEAK_PSS].absent;
     uint64_t most = s->course.most[of][row];
-    bool was_read = of == COURSE_RSS || most; /* what runs has some pss: 0 is that of no sample in which it was whole */
+    bool was_read = of == COURSE_RSS || most; /* 0 pss: no sample had a complete sum */
     value_u64(ret, absent || was_read ? absent : BARO_ABSENT_UNKNOWN, most);
 }

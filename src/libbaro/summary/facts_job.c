@@ -67,8 +67,8 @@ void fact_exit(const struct baro_summary *s, int of, size_t row, struct baro_val
 
 /* ---- totals of the job ---- */
 
-/* What the recorder adds up itself has of a process that ended no more than its last sample saw. */
-static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
+/* For processes that ended, the recorder's own sum has only what their last sample showed. */
+static bool total_is_bound(const struct baro_summary *s, int metric, uint64_t v)
 {
     const char *source = summary_kernel_source(s);
     uint64_t flag;
@@ -102,10 +102,11 @@ static bool is_bound(const struct baro_summary *s, int metric, uint64_t v)
 bool fact_cpu_is_bound(const struct baro_summary *s)
 {
     uint64_t v;
-    return summary_job(s, JOB_cpu, &v) == BARO_PRESENT && is_bound(s, JOB_cpu, v);
+    return summary_job(s, JOB_cpu, &v) == BARO_PRESENT && total_is_bound(s, JOB_cpu, v);
 }
 
-/* Example: four threads used 1.41 s and ended before the second sample: of none of it is known how long they waited. */
+/* Example: four threads used 1.41 s of CPU time and ended before the second sample: how long they waited is not known
+ * for any of it. */
 static bool delay_was_read(const struct baro_summary *s)
 {
     uint64_t cpu, lag;
@@ -122,10 +123,11 @@ void fact_job(const struct baro_summary *s, int of, size_t row, struct baro_valu
     if (of == JOB_run_delay && absent == BARO_PRESENT && !delay_was_read(s))
         absent = BARO_ABSENT_GONE;
     value_u64(ret, absent, v);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(s, of, v));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, total_is_bound(s, of, v));
 }
 
-/* See summary_job_split_is_estimate(). What may be too large is no lower bound, whatever is missing from it. */
+/* See summary_job_split_is_estimate(). A value that may be too large is no lower bound, even if something is missing
+ * from it. */
 void fact_job_split(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     fact_job(s, of, row, ret);
@@ -133,7 +135,7 @@ void fact_job_split(const struct baro_summary *s, int of, size_t row, struct bar
         ret->flags = BARO_VALUE_ESTIMATE;
 }
 
-/* A figure that may be too large is no lower bound, whatever is missing from it. */
+/* A figure that may be too large is no lower bound, even if something is missing from it. */
 void fact_job_io_write(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     fact_job(s, of, row, ret);

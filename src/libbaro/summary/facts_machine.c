@@ -6,7 +6,7 @@
 
 /* ---- limits ---- */
 
-/* A limit that could not be found, though it was looked for. */
+/* Is there a limit that could not be found? */
 static bool is_hidden(int absent)
 {
     return absent != BARO_PRESENT && absent != BARO_ABSENT_NOT_YET;
@@ -69,7 +69,7 @@ static void put_limit(const struct limit *l, int absent, struct baro_value *ret)
         value_u64(ret, absent, l->u64);
 }
 
-/* Returns false for a fact that is not of all limits. */
+/* Returns false for a fact that not all limits have. */
 static bool limit_fact(const struct limit *l, int of, struct baro_value *ret)
 {
     bool bounded = l->is_real ? l->real > 0 : l->u64 > 0;

@@ -4,7 +4,7 @@
 
 /* The peak of a task's rss is that of samples. Example: 85 MB at most in a sample, and a process that had 299 MB
  * between two of them. A mark is a little above most samples (libbaro/summary/marks.c). */
-static bool is_bound(const struct task_row *one, int of)
+static bool task_is_bound(const struct task_row *one, int of)
 {
     uint64_t rss = 0, mark = 0;
     if (of != TASK_FIELD_RSS)
@@ -20,7 +20,7 @@ void fact_task(const struct baro_summary *s, int of, size_t row, struct baro_val
     uint64_t v = 0;
     int absent = task_row_value(one, (enum task_field)of, &v);
     value_u64(ret, absent, v);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(one, of));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, task_is_bound(one, of));
 }
 
 void fact_task_tcp(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -61,7 +61,7 @@ void fact_task_cores(const struct baro_summary *s, int of, size_t row, struct ba
     if (of == TASK_CORES_MEAN || of == TASK_CORES_PEAK) {
         int absent = task_row_cores(one, &mean, &peak);
         value_real(ret, absent, at_most_all(s, of == TASK_CORES_MEAN ? mean : peak));
-        value_flag(ret, BARO_VALUE_LOWER_BOUND, is_bound(one, TASK_FIELD_CPU));
+        value_flag(ret, BARO_VALUE_LOWER_BOUND, task_is_bound(one, TASK_FIELD_CPU));
         return;
     }
     bool known = one->process.time_ns > 0;

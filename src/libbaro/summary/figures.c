@@ -48,7 +48,7 @@ int summary_cores_mean(const struct baro_summary *s, double *ret)
 int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak, double *ret)
 {
     *ret = peak->rate / 1e9;
-    if (!peak->found) /* no two samples lie far enough apart */
+    if (!peak->found) /* no two samples are far enough apart */
         return s->rows.job_absent[JOB_cpu] == BARO_PRESENT ? BARO_ABSENT_UNKNOWN : s->rows.job_absent[JOB_cpu];
     /* What a parent has reaped shows in steps of 10 ms; a rate above what the machine has is that step. */
     if (s->subject.cpus && *ret > s->subject.cpus)

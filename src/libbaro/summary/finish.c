@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands of a summary: with the processes that still live, sorted. */
+/* Finishes the commands of a summary: adds the processes that still live, and sorts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ struct rank {
     uint32_t index;
 };
 
-static int heavier(const void *a, const void *b)
+static int compare_commands(const void *a, const void *b)
 {
     const struct command *x = ((const struct rank *)a)->command, *y = ((const struct rank *)b)->command;
     if (x->value[COMMAND_CPU] != y->value[COMMAND_CPU])
@@ -31,7 +31,7 @@ static void order_commands(struct baro_summary *s)
         if (s->finished.counted[i].processes)
             rank[s->finished.n_order++] = (struct rank){&s->finished.counted[i], i};
     }
-    qsort(rank, s->finished.n_order, sizeof(*rank), heavier);
+    qsort(rank, s->finished.n_order, sizeof(*rank), compare_commands);
     for (size_t i = 0; i < s->finished.n_order; i++)
         s->finished.order[i] = rank[i].index;
     free(rank);
@@ -44,7 +44,7 @@ static uint64_t part_of(uint64_t whole, double part)
     return v < (double)whole ? (uint64_t)v : whole;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t less_or_zero(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -62,8 +62,8 @@ static void take_off_excess(struct baro_summary *s)
         cpu += s->finished.counted[i].value[COMMAND_CPU];
         unsure += s->finished.counted[i].cpu_unsure_ns;
     }
-    uint64_t excess = s->rows.job_absent[JOB_cpu] == BARO_PRESENT ? less(cpu, s->rows.job[JOB_cpu]) : 0;
-    s->finished.rest_ns = less(s->rows.job[JOB_cpu], cpu);
+    uint64_t excess = s->rows.job_absent[JOB_cpu] == BARO_PRESENT ? less_or_zero(cpu, s->rows.job[JOB_cpu]) : 0;
+    s->finished.rest_ns = less_or_zero(s->rows.job[JOB_cpu], cpu);
     double part = excess < unsure ? (double)excess / (double)unsure : 1;
     for (uint32_t i = 0; i < s->commands.n && excess; i++) {
         struct command *c = &s->finished.counted[i];
@@ -71,12 +71,12 @@ static void take_off_excess(struct baro_summary *s)
         off += c->cpu_unsure_ns > off;
         off = off < c->value[COMMAND_CPU] ? off : c->value[COMMAND_CPU];
         c->value[COMMAND_CPU] -= off;
-        /* As much of each part, if both are known. */
+        /* Takes the same share of user and of system time, if both are known. */
         uint64_t user = c->value[COMMAND_CPU_USER], split = user + c->value[COMMAND_CPU_SYSTEM];
-        uint64_t too_much = less(split, c->value[COMMAND_CPU]);
+        uint64_t too_much = less_or_zero(split, c->value[COMMAND_CPU]);
         uint64_t of_user = split ? part_of(too_much, (double)user / (double)split) : 0;
-        c->value[COMMAND_CPU_USER] = less(user, of_user);
-        c->value[COMMAND_CPU_SYSTEM] = less(c->value[COMMAND_CPU_SYSTEM], too_much - of_user);
+        c->value[COMMAND_CPU_USER] = less_or_zero(user, of_user);
+        c->value[COMMAND_CPU_SYSTEM] = less_or_zero(c->value[COMMAND_CPU_SYSTEM], too_much - of_user);
     }
 }
 
@@ -90,8 +90,8 @@ static void note_rest(struct baro_summary *s)
         user += s->finished.counted[i].value[COMMAND_CPU_USER];
         system += s->finished.counted[i].value[COMMAND_CPU_SYSTEM];
     }
-    s->finished.rest_user_ns = less(s->rows.job[JOB_cpu_user], user);
-    s->finished.rest_system_ns = less(s->rows.job[JOB_cpu_system], system);
+    s->finished.rest_user_ns = less_or_zero(s->rows.job[JOB_cpu_user], user);
+    s->finished.rest_system_ns = less_or_zero(s->rows.job[JOB_cpu_system], system);
 }
 
 /*
@@ -104,7 +104,7 @@ static void fit_part(struct baro_summary *s, enum command_value part, enum comma
     uint64_t sum = 0;
     for (uint32_t i = 0; i < s->commands.n; i++)
         sum += s->finished.counted[i].value[part];
-    uint64_t excess = less(sum, whole);
+    uint64_t excess = less_or_zero(sum, whole);
     for (uint32_t i = 0; i < s->commands.n && excess; i++) {
         uint64_t *v = s->finished.counted[i].value, off = part_of(v[part], (double)excess / (double)sum);
         off += off < v[part];
@@ -147,7 +147,7 @@ static void note_tcp(struct baro_summary *s)
         s->finished.tcp_is_exact && sent == s->rows.job[JOB_tcp_sent] && received == s->rows.job[JOB_tcp_received];
 }
 
-/* Not the table itself: those that live may have used more when this is called again. */
+/* Works on a copy: living processes may have used more when this is called again. */
 static bool copy_commands(struct baro_summary *s)
 {
     free(s->finished.counted);

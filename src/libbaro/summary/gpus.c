@@ -6,7 +6,7 @@
 
 #include "libbaro/summary/facts.h"
 
-static struct gpu_total *find(struct gpus_total *g, const struct baro_entity *e)
+static struct gpu_total *find_gpu(struct gpus_total *g, const struct baro_entity *e)
 {
     for (size_t i = 0; i < g->n; i++) {
         if (g->at[i].id == e->id)
@@ -29,7 +29,7 @@ static struct gpu_total *find(struct gpus_total *g, const struct baro_entity *e)
     return at;
 }
 
-static void take(struct gpu_total *t, const struct baro_entity *e)
+static void take_gpu_values(struct gpu_total *t, const struct baro_entity *e)
 {
     for (int i = 0; i < GPU_MAX; i++) {
         if (e->absent[i] != BARO_PRESENT) {
@@ -78,10 +78,10 @@ bool gpus_total_add(struct gpus_total *g, const struct baro_sample *s)
     const struct baro_entities *all = &s->entities[KIND_gpu];
     uint64_t together = 0;
     for (size_t i = 0; i < all->n; i++) {
-        struct gpu_total *t = find(g, all->at[i]);
+        struct gpu_total *t = find_gpu(g, all->at[i]);
         if (!t)
             return false;
-        take(t, all->at[i]);
+        take_gpu_values(t, all->at[i]);
         if (all->at[i]->absent[GPU_memory_job] == BARO_PRESENT)
             together += all->at[i]->value[GPU_memory_job];
     }
@@ -129,7 +129,7 @@ void fact_gpu_grown(const struct baro_summary *s, int of, size_t row, struct bar
     value_u64(ret, t->absent[of], t->last[of] - t->first[of]);
 }
 
-/* Per time in which it was watched. */
+/* Divides by the time in which the device was watched. */
 void fact_gpu_share(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct gpu_total *t = &s->gpus.at[row];

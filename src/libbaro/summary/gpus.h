@@ -11,9 +11,9 @@ struct gpu_total {
     uint32_t id;
     char *name, *model;
     bool is_instance;
-    uint64_t first_ns, last_ns; /* its first and its last reading */
+    uint64_t first_ns, last_ns; /* in the first and in the last reading */
     uint64_t first[GPU_MAX], last[GPU_MAX], most[GPU_MAX];
-    uint8_t absent[GPU_MAX]; /* present if it was so once */
+    uint8_t absent[GPU_MAX]; /* present if at least one reading had it */
     bool is_estimated;       /* its energy */
 };
 
@@ -28,7 +28,7 @@ struct gpus_total {
     size_t n;
     struct meter_total *meter;
     size_t n_meters;
-    uint64_t memory_job_most; /* of all devices together at one sample */
+    uint64_t memory_job_most; /* sum over all devices in one sample */
 };
 
 /* Returns false without memory. */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ---- whose a group is ---- */
+/* ---- which groups are the job's ---- */
 
 static bool says(const struct machine_group *g, const char *word)
 {
@@ -38,7 +38,7 @@ static bool is_made(const struct baro_summary *s, const struct machine_group *g)
            strncmp(g->last, one->last, (size_t)(end - one->last) + 1) == 0;
 }
 
-/* A target is the same path wherever it is; all else is above it. */
+/* The target is the group with the target's path; all others are above it. */
 static bool is_target(const struct baro_summary *s, const struct machine_group *g)
 {
     for (size_t i = 0; i < s->machine.n_groups; i++) {
@@ -58,15 +58,15 @@ const struct machine_group *groups_job(const struct baro_summary *s)
     return NULL;
 }
 
-static const struct growth *growth_of(const struct machine_group *g, size_t member)
+static const struct growth *group_member(const struct machine_group *g, size_t member)
 {
     return (const struct growth *)((const char *)g + member);
 }
 
-/* Whether it has the value counts most, then whether it might have had it. */
-static int worth(const struct machine_group *g, size_t member)
+/* 2: has the value; 1: could have had it, but it was not read; 0: does not have it. */
+static int rank(const struct machine_group *g, size_t member)
 {
-    const struct growth *of = growth_of(g, member);
+    const struct growth *of = group_member(g, member);
     return of->seen ? 2 : of->absent != BARO_ABSENT_UNSUPPORTED;
 }
 
@@ -77,7 +77,7 @@ static const struct machine_group *innermost(const struct baro_summary *s, uint3
         const struct machine_group *g = &s->machine.group[i];
         if (g->place != place)
             continue;
-        int better = found ? worth(g, member) - worth(found, member) : 1;
+        int better = found ? rank(g, member) - rank(found, member) : 1;
         if (better > 0 || (better == 0 && g->length > found->length))
             found = g;
     }
@@ -89,7 +89,7 @@ static const struct machine_group *innermost(const struct baro_summary *s, uint3
 /* A control group made for the job counts from nothing: what came before the first reading is the job's too. */
 static int group_grown(const struct baro_summary *s, const struct machine_group *g, size_t member, uint64_t *ret)
 {
-    const struct growth *counter = growth_of(g, member);
+    const struct growth *counter = group_member(g, member);
     bool made = is_made(s, g);
     *ret = !counter->seen ? 0 : made ? counter->last : counter->grown;
     if (counter->seen && !made && counter->to_ns == counter->from_ns)
@@ -186,7 +186,7 @@ uint64_t groups_memory(const struct baro_summary *s, const struct machine_group 
         return most;
     if (groups_memory_is_exact(s, g) && mark > most)
         most = mark;
-    /* It ran into its limit, and the mark was there already. v2 counts with it what ran into a limit of its own further
+    /* The group hit its limit, so it held what its mark says, up to the limit. v2 also counts hits of limits further
      * down. */
     bool ran_into = limit && says(g, "memory") &&
                     group_grown(s, g, offsetof(struct machine_group, limit_hits), &hits) == BARO_PRESENT && hits;

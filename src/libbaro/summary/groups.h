@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the control groups on a tape is the job, and what they say of it. */
+/* Which of the control groups on a tape is the job's, and what its values say. */
 #ifndef LIBBARO_SUMMARY_GROUPS_H
 #define LIBBARO_SUMMARY_GROUPS_H
 
 #include "libbaro/summary/summary.h"
 
-/* The one that is the job and whose memory is known; NULL where the job is none, or none of it counts memory. */
+/* Returns the group that is the job and whose memory is known; NULL if no group is the job, or none of those counts
+ * memory. */
 const struct machine_group *groups_job(const struct baro_summary *s);
-/* The innermost group at this place that counts OOM kills, or might; and does it hold the job alone, at all places? */
+/* Returns the innermost group at this place that counts OOM kills, or may count them. groups_oom_alone(): does it hold
+ * only the job, at all places? */
 const struct machine_group *groups_oom(const struct baro_summary *s, uint32_t place);
 bool groups_oom_alone(const struct baro_summary *s);
-/* The kernel's own mark of a group that was made for the job is known: groups_memory() has all of it. */
+/* Is the kernel's own mark known for a group that was made for the job? Then groups_memory() covers all of its life. */
 bool groups_memory_is_exact(const struct baro_summary *s, const struct machine_group *g);
-/* The most that a group held while it was watched; limit: its own, if that is known, else 0. */
+/* Returns the most that a group held while it was watched. limit: the group's own limit, or 0. */
 uint64_t groups_memory(const struct baro_summary *s, const struct machine_group *g, uint64_t limit);
 
 /*
- * What was refused to the job: in a group that was made for it from the beginning on, in one that was there before
- * while it was watched, whichever process caused it. A job that was moved had it in one place after the other, so each
- * adds up over its places. Each returns 0 and the value, or enum baro_absent.
+ * What was refused to the job. A group that was made for the job counts from the beginning; a group that existed before
+ * counts while it was watched, whichever process caused it. A job that was moved adds up its places. Each function
+ * returns 0 and the value, or enum baro_absent.
  */
-/* For how long a CPU quota held back the group that it held back most: of those that the job was in at a place, and
- * those above. */
+/* How long a CPU quota held back the group that it held back most: among the groups of the job at a place, and those
+ * above. */
 int summary_throttled(const struct baro_summary *s, uint64_t *ret);
-/* Processes OOM-killed, of the job or not, and forks refused: of the innermost group at a place that counts it. Those
- * that the recorder was refused there itself are left out. */
+/* Processes that were OOM-killed (of the job or not) and forks that were refused, by the innermost group at a place
+ * that counts them, less what was refused to the recorder itself there. */
 int summary_group_oom_kills(const struct baro_summary *s, uint64_t *ret);
 int summary_fork_refusals(const struct baro_summary *s, uint64_t *ret);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the job held while its limits were those that they are now. */
+/* What the job held since its limits last changed. */
 #include <string.h>
 
 #include "libbaro/summary/summary.h"
@@ -10,7 +10,7 @@ void summary_held_begin(struct summary_held *h, uint64_t since_ns)
     *h = (struct summary_held){.since_ns = since_ns, .rss = none, .pss = none, .process = none, .address_space = none};
 }
 
-static void reach(struct extreme *e, int absent, uint64_t value)
+static void raise_held(struct extreme *e, int absent, uint64_t value)
 {
     if (absent != BARO_PRESENT) {
         if (!e->seen)
@@ -29,25 +29,25 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
     struct summary_held *h = &s->limit.held;
     uint64_t mark = sample->job[JOB_process_rss_peak];
     if (rss->members)
-        reach(&h->rss, rss->absent, rss->value);
+        raise_held(&h->rss, rss->absent, rss->value);
     if (pss->members && !derive_is_stale(sample)) {
         if (pss->absent == BARO_PRESENT && (!h->pss.seen || pss->value > h->pss.value))
             h->pss_partly = pss->covered < pss->members;
-        reach(&h->pss, pss->absent, pss->value);
+        raise_held(&h->pss, pss->absent, pss->value);
     }
     if ((pss->covered < pss->members || derive_is_stale(sample)) && rss->value > h->rss_without_pss)
         h->rss_without_pss = rss->value;
-    /* A mark from before says nothing about now. */
+    /* A mark from before the change does not belong here. */
     if (!h->since_ns || mark > s->rows.job[JOB_process_rss_peak])
-        reach(&h->process, sample->job_absent[JOB_process_rss_peak], mark);
+        raise_held(&h->process, sample->job_absent[JOB_process_rss_peak], mark);
     for (size_t i = 0; i < sample->n; i++)
-        reach(&h->address_space, sample->processes[i]->absent[PROCESS_virtual],
-              sample->processes[i]->value[PROCESS_virtual]);
+        raise_held(&h->address_space, sample->processes[i]->absent[PROCESS_virtual],
+                   sample->processes[i]->value[PROCESS_virtual]);
     if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
         derive_peak_add(&h->cores, sample->t_ns, sample->job[JOB_cpu]);
 }
 
-/* The first ones were found when there was time for it, and have held from the start. */
+/* The first limits were found a moment after the start, but applied from the start. */
 void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns)
 {
     const struct baro_limits *had = &s->limit.now;

@@ -59,7 +59,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Is this the path of a group? Of a long one there is but the end, after CUT. */
+/* Is this the path of the group? A long path is stored as CUT and its end. */
 static bool is_path_of(const struct machine_group *g, const char *path, size_t n)
 {
     bool cut = n > sizeof(CUT) - 1 && begins(path, CUT);
@@ -69,7 +69,7 @@ static bool is_path_of(const struct machine_group *g, const char *path, size_t n
 }
 
 /* The control group that sets a limit: "cgroup /PATH FILE". A path may have blanks, a file has none. */
-static const struct machine_group *group_of(const struct baro_summary *s, const char *source)
+static const struct machine_group *limiting_group(const struct baro_summary *s, const char *source)
 {
     static const char word[] = "cgroup ";
     const struct machine_group *found = NULL;
@@ -96,7 +96,7 @@ const char *summary_memory_measure_name(enum memory_measure measure)
     return names[measure];
 }
 
-/* What RLIMIT_AS limits is in the samples; what RLIMIT_DATA does is in none. */
+/* Samples have what RLIMIT_AS limits; no sample has what RLIMIT_DATA limits. */
 static int most_of_process(const struct baro_summary *s, const char *source, uint64_t *ret,
                            enum memory_measure *ret_measure)
 {
@@ -138,7 +138,7 @@ int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory
     *ret = 0;
     if (g && (marked ? !begins(source, "RLIMIT_") : begins(source, "cgroup "))) {
         *ret_measure = MEMORY_CGROUP;
-        *ret = groups_memory(s, g, g == group_of(s, source) ? limit : 0);
+        *ret = groups_memory(s, g, g == limiting_group(s, source) ? limit : 0);
         return g->memory.seen || *ret ? BARO_PRESENT : g->memory.absent;
     }
     if (begins(source, "RLIMIT_"))
@@ -146,7 +146,7 @@ int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory
     int absent = most_of_tree(s, ret, ret_measure);
     /* The group never held more: what is above that is charged to another, which had read those pages first, or counted
      * with each who shares it. */
-    g = group_of(s, source);
+    g = limiting_group(s, source);
     if (g && g->memory_mark.seen && *ret > g->memory_mark.value)
         *ret = g->memory_mark.value;
     return absent;
@@ -188,7 +188,7 @@ int summary_memory_group_ratio(const struct baro_summary *s, double *ret)
 {
     const char *source;
     uint64_t limit = summary_memory_limit(s, &source);
-    const struct machine_group *g = group_of(s, source);
+    const struct machine_group *g = limiting_group(s, source);
     *ret = 0;
     if (!begins(source, "cgroup "))
         return BARO_ABSENT_UNSUPPORTED;

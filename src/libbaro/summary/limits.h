@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the job had of what it might have, and of the machine: figures of a finished summary. */
+/* How much the job held of its limits, and of the machine: figures of a finished summary. */
 #ifndef LIBBARO_SUMMARY_LIMITS_H
 #define LIBBARO_SUMMARY_LIMITS_H
 
@@ -23,18 +23,18 @@ enum memory_measure {
     MEMORY_CGROUP, /* of the control group that the job is: such a limit counts page cache as well */
     MEMORY_PSS,
     MEMORY_RSS,
-    MEMORY_PROCESS,       /* largest mark of one process: it was higher between samples than all of them at any */
+    MEMORY_PROCESS,       /* largest mark of one process, if it exceeds the sum of all processes in any sample */
     MEMORY_ADDRESS_SPACE, /* largest of one process in any sample: what RLIMIT_AS limits */
 };
 int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure);
-/* The same with what was not sampled: the most that marks allow. */
+/* The same including what was not sampled: the most that the marks allow. */
 int summary_memory_at_most(const struct baro_summary *s, uint64_t *ret);
 const char *summary_memory_measure_name(enum memory_measure measure);
 
 /* Each returns 0 and the value, or enum baro_absent. */
 int summary_memory_peak_ratio(const struct baro_summary *s, double *ret);
 int summary_cores_peak_ratio(const struct baro_summary *s, double *ret);
-/* The most that the control group with the memory limit held, of the job or not, as a share of that limit. */
+/* The most that the control group with the memory limit held, also for other processes, as a share of its limit. */
 int summary_memory_group_ratio(const struct baro_summary *s, double *ret);
 
 /* The machine. */

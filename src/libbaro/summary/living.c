@@ -16,7 +16,7 @@ static const enum process_metric of_process[COMMAND_MAX] = {
 };
 
 /* Room for n elements; grows by half at least, so that a steady user allocates nothing. */
-static void *room(void *at, size_t *cap, size_t n, size_t size)
+static void *make_room_for(void *at, size_t *cap, size_t n, size_t size)
 {
     if (n <= *cap)
         return at;
@@ -29,7 +29,7 @@ static void *room(void *at, size_t *cap, size_t n, size_t size)
 
 bool living_begin(struct summary_living *l, size_t n)
 {
-    l->alive = room(l->alive, &l->cap_alive, n, sizeof(*l->alive));
+    l->alive = make_room_for(l->alive, &l->cap_alive, n, sizeof(*l->alive));
     l->n_alive = n < l->cap_alive ? n : l->cap_alive;
     l->n_ended = 0;
     return l->n_alive == n;
@@ -58,7 +58,7 @@ bool living_add(struct summary_living *l, struct commands *commands, size_t i, c
     l->newest_id = p->id > l->newest_id ? p->id : l->newest_id;
     if (!ran_before)
         return true;
-    l->base = room(l->base, &l->cap_base, l->n_base + 1, sizeof(*l->base));
+    l->base = make_room_for(l->base, &l->cap_base, l->n_base + 1, sizeof(*l->base));
     if (l->n_base == l->cap_base)
         return false;
     l->base[l->n_base++] = l->alive[i];
@@ -67,7 +67,7 @@ bool living_add(struct summary_living *l, struct commands *commands, size_t i, c
 
 bool living_end(struct summary_living *l, uint32_t id)
 {
-    l->ended_ids = room(l->ended_ids, &l->cap_ended, l->n_ended + 1, sizeof(*l->ended_ids));
+    l->ended_ids = make_room_for(l->ended_ids, &l->cap_ended, l->n_ended + 1, sizeof(*l->ended_ids));
     if (l->n_ended == l->cap_ended)
         return false;
     l->ended_ids[l->n_ended++] = id;

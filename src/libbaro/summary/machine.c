@@ -38,14 +38,14 @@ int machine_all(const struct baro_sample *s, uint64_t *ret)
     int absent = derive_host_busy(s, ret);
     if (absent == BARO_PRESENT)
         absent = s->host_absent[HOST_cpu_idle];
-    /* What an older kernel does not count it does not have. */
+    /* A counter that an older kernel lacks counts as 0. */
     for (size_t i = 0; i < sizeof(rest) / sizeof(*rest) && absent == BARO_PRESENT; i++)
         *ret += s->host_absent[rest[i]] == BARO_PRESENT ? s->host[rest[i]] : 0;
     return absent;
 }
 
 /* What an older kernel does not count is not there. */
-static uint64_t user_of(const struct baro_sample *s)
+static uint64_t user_time(const struct baro_sample *s)
 {
     static const enum host_metric parts[] = {HOST_cpu_user, HOST_cpu_nice, HOST_cpu_guest, HOST_cpu_guest_nice};
     uint64_t sum = 0;
@@ -62,7 +62,7 @@ static bool is_metric(enum machine_counter c)
 
 /* ---- over many ---- */
 
-static void grow(struct growth *g, uint64_t t_ns, int absent, uint64_t value)
+static void grow_counter(struct growth *g, uint64_t t_ns, int absent, uint64_t value)
 {
     if (absent != BARO_PRESENT) {
         if (!g->seen)
@@ -79,7 +79,7 @@ static void grow(struct growth *g, uint64_t t_ns, int absent, uint64_t value)
     g->to_ns = t_ns;
 }
 
-static void reach(struct extreme *e, int absent, uint64_t value, bool least)
+static void raise_extreme(struct extreme *e, int absent, uint64_t value, bool least)
 {
     if (absent != BARO_PRESENT) {
         if (!e->seen)
@@ -101,7 +101,7 @@ void machine_init(struct machine *m)
         m->gauge[i].absent = BARO_ABSENT_NOT_YET;
 }
 
-static struct machine_group *find(struct machine *m, uint32_t id)
+static struct machine_group *find_machine_group(struct machine *m, uint32_t id)
 {
     for (size_t i = 0; i < m->n_groups; i++) {
         if (m->group[i].id == id)
@@ -110,8 +110,8 @@ static struct machine_group *find(struct machine *m, uint32_t id)
     return NULL;
 }
 
-/* The beginning of it; what was there is zeros. */
-static void copy(char *to, size_t cap, const char *from)
+/* Copies the beginning; the rest becomes zeros. */
+static void copy_beginning(char *to, size_t cap, const char *from)
 {
     memcpy(to, from, strnlen(from, cap - 1));
 }
@@ -122,27 +122,27 @@ static void copy_end(char *to, size_t cap, const char *from, size_t n)
     memcpy(to, from + left_out, n - left_out);
 }
 
-static struct machine_group *group_of(struct machine *m, const struct baro_entity *e)
+static struct machine_group *find_or_add_group(struct machine *m, const struct baro_entity *e)
 {
-    struct machine_group *g = find(m, e->id);
+    struct machine_group *g = find_machine_group(m, e->id);
     if (g || m->n_groups == MACHINE_GROUPS)
         return g;
     const char *name = e->name ? e->name : "", *slash = strrchr(name, '/');
     g = &m->group[m->n_groups++];
     *g = (struct machine_group){.id = e->id, .place = m->places, .length = strlen(name)};
     copy_end(g->end, sizeof(g->end), name, g->length);
-    copy(g->last, sizeof(g->last), slash ? slash + 1 : name);
-    copy(g->label, sizeof(g->label), e->label ? e->label : "");
+    copy_beginning(g->last, sizeof(g->last), slash ? slash + 1 : name);
+    copy_beginning(g->label, sizeof(g->label), e->label ? e->label : "");
     return g;
 }
 
-/* A mark that rose between two readings was reached between them, whatever these had themselves. */
+/* A mark that rose between two readings was reached between them, even if both readings are lower. */
 static void reach_mark(struct machine_group *g, int absent, uint64_t mark)
 {
     if (absent == BARO_PRESENT && g->memory_mark.seen && mark > g->memory_mark.value && !g->reading_is_due)
-        reach(&g->memory, absent, mark, false);
+        raise_extreme(&g->memory, absent, mark, false);
     g->reading_is_due = false;
-    reach(&g->memory_mark, absent, mark, false);
+    raise_extreme(&g->memory_mark, absent, mark, false);
 }
 
 static void note_oom_rise(struct machine_group *g, uint64_t t_ns, int absent, uint64_t value)
@@ -161,26 +161,26 @@ static void note_oom_rise(struct machine_group *g, uint64_t t_ns, int absent, ui
 
 static void add_group(struct machine *m, const struct baro_entity *e, const struct baro_sample *s)
 {
-    struct machine_group *g = group_of(m, e);
+    struct machine_group *g = find_or_add_group(m, e);
     uint64_t t_ns = s->host_ns;
     if (!g)
         return;
-    grow(&g->throttled, t_ns, e->absent[CGROUP_cpu_throttled], e->value[CGROUP_cpu_throttled]);
+    grow_counter(&g->throttled, t_ns, e->absent[CGROUP_cpu_throttled], e->value[CGROUP_cpu_throttled]);
     note_oom_rise(g, t_ns, e->absent[CGROUP_oom_kills], e->value[CGROUP_oom_kills]);
-    grow(&g->oom_kills, t_ns, e->absent[CGROUP_oom_kills], e->value[CGROUP_oom_kills]);
-    grow(&g->fork_refusals, t_ns, e->absent[CGROUP_pids_limit_hits], e->value[CGROUP_pids_limit_hits]);
-    grow(&g->self_refusals, t_ns, s->self_absent[RECORDER_forks_refused], s->self[RECORDER_forks_refused]);
-    grow(&g->limit_hits, t_ns, e->absent[CGROUP_memory_limit_hits], e->value[CGROUP_memory_limit_hits]);
+    grow_counter(&g->oom_kills, t_ns, e->absent[CGROUP_oom_kills], e->value[CGROUP_oom_kills]);
+    grow_counter(&g->fork_refusals, t_ns, e->absent[CGROUP_pids_limit_hits], e->value[CGROUP_pids_limit_hits]);
+    grow_counter(&g->self_refusals, t_ns, s->self_absent[RECORDER_forks_refused], s->self[RECORDER_forks_refused]);
+    grow_counter(&g->limit_hits, t_ns, e->absent[CGROUP_memory_limit_hits], e->value[CGROUP_memory_limit_hits]);
     g->counts_memory = g->counts_memory || e->absent[CGROUP_memory] == BARO_PRESENT;
-    reach(&g->memory, e->absent[CGROUP_memory], e->value[CGROUP_memory], false);
+    raise_extreme(&g->memory, e->absent[CGROUP_memory], e->value[CGROUP_memory], false);
     reach_mark(g, e->absent[CGROUP_memory_peak], e->value[CGROUP_memory_peak]);
 }
 
-/* Where the job is now; all of them are others once it was moved. */
+/* Notes where the job is now. If it was moved, all its groups are new. */
 static void add_groups(struct machine *m, const struct baro_sample *s)
 {
     const struct baro_entities *all = &s->entities[BARO_KIND_CGROUP];
-    m->places += all->n && !find(m, all->at[0]->id) && m->n_groups < MACHINE_GROUPS;
+    m->places += all->n && !find_machine_group(m, all->at[0]->id) && m->n_groups < MACHINE_GROUPS;
     for (size_t i = 0; i < all->n; i++)
         add_group(m, all->at[i], s);
 }
@@ -193,18 +193,18 @@ void machine_add(struct machine *m, const struct baro_sample *s)
     uint64_t t = m->read_ns = s->host_ns;
     m->readings++;
     int no_busy = derive_host_busy(s, &busy), no_all = machine_all(s, &all);
-    grow(&m->counter[MACHINE_BUSY], t, no_busy, busy);
-    grow(&m->counter[MACHINE_ALL], t, no_all, all);
-    grow(&m->counter[MACHINE_USER], t, no_all ? no_all : s->host_absent[HOST_cpu_user], user_of(s));
+    grow_counter(&m->counter[MACHINE_BUSY], t, no_busy, busy);
+    grow_counter(&m->counter[MACHINE_ALL], t, no_all, all);
+    grow_counter(&m->counter[MACHINE_USER], t, no_all ? no_all : s->host_absent[HOST_cpu_user], user_time(s));
     /* The first reading may be of the control groups alone. */
-    grow(&m->counter[MACHINE_JOB], t, no_busy ? no_busy : s->job_absent[JOB_cpu], s->job[JOB_cpu]);
-    grow(&m->counter[MACHINE_SELF], t, no_busy ? no_busy : s->self_absent[RECORDER_cpu], s->self[RECORDER_cpu]);
+    grow_counter(&m->counter[MACHINE_JOB], t, no_busy ? no_busy : s->job_absent[JOB_cpu], s->job[JOB_cpu]);
+    grow_counter(&m->counter[MACHINE_SELF], t, no_busy ? no_busy : s->self_absent[RECORDER_cpu], s->self[RECORDER_cpu]);
     for (int i = 0; i < MACHINE_COUNTERS; i++) {
         if (is_metric((enum machine_counter)i))
-            grow(&m->counter[i], t, s->host_absent[of_counter[i]], s->host[of_counter[i]]);
+            grow_counter(&m->counter[i], t, s->host_absent[of_counter[i]], s->host[of_counter[i]]);
     }
     for (int i = 0; i < MACHINE_GAUGES; i++)
-        reach(&m->gauge[i], s->host_absent[of_gauge[i]], s->host[of_gauge[i]], i == MACHINE_MEMORY_AVAILABLE);
+        raise_extreme(&m->gauge[i], s->host_absent[of_gauge[i]], s->host[of_gauge[i]], i == MACHINE_MEMORY_AVAILABLE);
     if (no_busy == BARO_PRESENT)
         derive_peak_add(&m->cores, t, m->counter[MACHINE_BUSY].grown);
     add_groups(m, s);

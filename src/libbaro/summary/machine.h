@@ -17,7 +17,7 @@
 struct baro_entity;
 
 enum machine_counter {
-    MACHINE_BUSY, /* CPU time in which something was done: user, nice, system, interrupts, guests */
+    MACHINE_BUSY, /* CPU time of all work: user, nice, system, interrupts, guests */
     MACHINE_ALL,  /* all CPU time: busy, idle, waiting for I/O, stolen */
     MACHINE_STEAL,
     MACHINE_IDLE,
@@ -43,22 +43,21 @@ enum machine_gauge {
     MACHINE_MEMORY_USED,      /* most of it */
     MACHINE_MEMORY_AVAILABLE, /* least of it */
     MACHINE_SWAP_USED,
-    MACHINE_LOAD, /* over a minute, millionths */
+    MACHINE_LOAD, /* averages over a minute, in millionths */
     MACHINE_CPUS,
     MACHINE_MEMORY_TOTAL,
     MACHINE_GAUGES
 };
 
-/* A counter that falls is another one than before, or has lost a part (a disk that went): what came until then stays.
- */
+/* If a counter falls, it is a new counter, or has lost a part (a disk was removed): the growth so far is kept. */
 struct growth {
     uint64_t from_ns, to_ns; /* first and last reading that had it */
     uint64_t last, grown;
     bool seen;
-    uint8_t absent; /* while not seen: why */
+    uint8_t absent; /* reason while it was absent */
 };
 
-/* Between which readings a counter rose. */
+/* The readings between which a counter rose. */
 struct growth_rise {
     uint64_t from_ns, to_ns, by;
 };
@@ -70,26 +69,25 @@ struct extreme {
 };
 
 #define MACHINE_RISES 8
-#define MACHINE_GROUPS 32 /* some five at a time; more where a job was moved */
+#define MACHINE_GROUPS 32 /* usually about five; more if the job was moved */
 
 struct machine_group {
     uint32_t id;
-    uint32_t place; /* which place of the job, one after the other where it was moved: those of one are its innermost
-                       ones and what is above them */
+    uint32_t place; /* number of the job's place: it gets another one each time it is moved. Of a place: its innermost
+                     * groups and those above them */
     size_t length;  /* of its path */
-    char end[128];  /* of its path, all of it if it fits: what a source that was cut keeps */
+    char end[128];  /* the end of its path, or all of it: as much as a truncated source keeps */
     char last[32];  /* component of the path, its beginning */
     char label[64]; /* which hierarchies see the job there, as on the tape */
     struct growth throttled, oom_kills, fork_refusals, limit_hits;
-    struct growth_rise oom_rise[MACHINE_RISES]; /* of oom_kills; the last one stands for all that follow */
+    struct growth_rise oom_rise[MACHINE_RISES]; /* growth of oom_kills; the last element stands for all that follow */
     size_t n_oom_rises;
-    struct growth self_refusals; /* of the recorder, at the same readings */
+    struct growth self_refusals; /* of the recorder, in the same readings */
     bool counts_memory;
-    bool outlived_limit;        /* the mark may be of a time when the limit was another, */
-    bool reading_is_due;        /* and what it rises by until the next reading as well */
-    struct extreme memory;      /* most that it held while it was watched and the limit was this one: that was read, or
-                                   that the mark rose to */
-    struct extreme memory_mark; /* the kernel's own mark: as old as the group */
+    bool outlived_limit;        /* the mark may have been reached under an earlier limit, */
+    bool reading_is_due;        /* and so may its growth until the next reading */
+    struct extreme memory;      /* the most it held while watched under this limit: read, or a mark that rose */
+    struct extreme memory_mark; /* the kernel's own mark, which covers the life of the group */
 };
 
 struct machine {
@@ -107,13 +105,12 @@ struct baro_sample;
 void machine_init(struct machine *m);
 void machine_add(struct machine *m, const struct baro_sample *s);
 
-/* The limit on memory is another one from now on: what control groups held until now, and ran into, says nothing of
- * that. */
+/* The memory limit has changed: what groups held until now, and how often they hit it, belongs to the old limit. */
 void machine_limit_changed(struct machine *m);
 
-/* All CPU time of the machine, whatever it was spent on. Returns 0 or enum baro_absent. */
+/* All CPU time of the machine, busy or not. Returns 0 or enum baro_absent. */
 int machine_all(const struct baro_sample *s, uint64_t *ret);
-/* Growth a nanosecond of the time in which it was seen to grow. Returns 0 or enum baro_absent. */
+/* Growth per nanosecond of the time in which it was seen to grow. Returns 0 or enum baro_absent. */
 int machine_share(const struct machine *m, enum machine_counter counter, double *ret);
 
 #endif

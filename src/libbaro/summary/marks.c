@@ -65,8 +65,7 @@ static void take_mark(const struct baro_summary *s, struct summary_rss *r)
     r->holder = best.command;
 }
 
-/* CPU time of processes that were never seen, as little as the kernel's rounding and the end of processes make of
- * others. */
+/* CPU time without a known process: up to this, rounding in the kernel and the end of processes explain it. */
 #define UNSEEN_LEAST (10 * NS_PER_MS)
 
 /* Processes that came and went unseen left no mark. Example: a scan each second saw none of ten that held 50 MB
@@ -80,7 +79,7 @@ static bool unseen_may_exceed(const struct baro_summary *s, uint64_t bytes)
     return unseen > UNSEEN_LEAST && unseen > bytes / TOGETHER_GROWTH_MOST;
 }
 
-/* No process had more; UINT64_MAX: that is not known. */
+/* No process had more than this; UINT64_MAX: not known. */
 static uint64_t largest_mark(const struct baro_summary *s)
 {
     if (s->rows.job_absent[JOB_process_rss_most] == BARO_PRESENT && s->rows.job[JOB_process_rss_most])
@@ -94,7 +93,7 @@ static uint64_t largest_mark(const struct baro_summary *s)
  * 1.8 MB that another process began was read 1 s before it ended: 16 GB were possible, which is no size to ask for. */
 #define AT_MOST_VAGUE 2
 
-/* Where it is known what processes can have had together, that says whether the peak is a lower bound. */
+/* If it is known what processes can have held together, that decides whether the peak is a lower bound. */
 static void take_together(const struct baro_summary *s, struct summary_rss *r)
 {
     uint64_t mark = largest_mark(s), slack = r->value / 32;
@@ -106,7 +105,7 @@ static void take_together(const struct baro_summary *s, struct summary_rss *r)
     r->at_most = most;
     r->at_most_unsure |= summary_processes_are_bound(s);
     r->at_most_absent = exceeded ? BARO_PRESENT : r->is_bound ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NONE;
-    /* An unsure value says nothing where the CPU time was enough to fill the memory. */
+    /* An unsure upper bound is of no use if it exceeds the machine's memory. */
     if (is_vague || (r->at_most_unsure && s->subject.memory_total && most > s->subject.memory_total))
         r->at_most_absent = BARO_ABSENT_UNKNOWN;
 }

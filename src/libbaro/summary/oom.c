@@ -33,8 +33,8 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Kills that a reading had, each with an end by SIGKILL at about that time. Example: the counter rises by 2 between the
- * readings at 1.0 and 2.0 s; ends at 0.4, 1.7 and 9.0 s: one. */
+/* Returns how many kills of a reading match an end by SIGKILL at about that time. Example: the counter rises by 2
+ * between the readings at 1.0 and 2.0 s; ends at 0.4, 1.7 and 9.0 s: one. */
 static uint64_t match(const struct baro_summary *s, const struct growth_rise *rise, size_t n, bool taken[OOM_TIMES])
 {
     uint64_t all = 0;
@@ -67,7 +67,7 @@ static uint64_t ended_before(const struct baro_summary *s, uint64_t first_ns)
     return n;
 }
 
-/* Who came and went between two scans, or while events were lost, has no exit record. */
+/* Processes that began and ended between two scans, or while events were lost, have no exit record. */
 static bool any_unknown(const struct baro_summary *s)
 {
     return s->oom.status_unknown || !s->subject.event_source[0] || s->incidents.lossy_samples;
@@ -84,7 +84,7 @@ static void bound(const struct baro_summary *s, uint64_t counted, uint64_t likel
         ret->likely = ret->least = ret->most = o->log_own;
 }
 
-/* The machine's count, where no group of the job's counts. */
+/* Uses the machine's count if no group of the job has one. */
 static int by_machine(const struct baro_summary *s, int absent, struct summary_oom_kills *ret)
 {
     const struct growth *g = &s->machine.counter[MACHINE_OOM_KILLS];
@@ -143,7 +143,7 @@ void oom_ends(const struct baro_summary *s, bool ret[OOM_TIMES])
         const struct machine_group *g = groups_oom(s, place);
         if (!g)
             continue;
-        /* A group made for the job counts from nothing: what it had at its first reading is the job's. */
+        /* A group made for the job starts at 0, so its count in the first reading is the job's. */
         const struct growth *c = &g->oom_kills;
         const struct growth_rise first = {0, c->from_ns, c->last - c->grown};
         match(s, &first, s->subject.own_cgroup && groups_oom_alone(s) && c->seen && first.by, ret);

@@ -19,10 +19,10 @@
 struct summary_oom {
     uint64_t end_ns[OOM_TIMES]; /* when SIGKILL ended a process of the job; the first ones */
     size_t n;
-    uint64_t ended;      /* all that it ended */
-    bool status_unknown; /* of some processes it is not known what ended them */
-    bool logged;         /* the kernel's log was read, and is whole */
-    uint64_t log_own;    /* processes of the job that it names */
+    uint64_t ended;      /* how many it ended in all */
+    bool status_unknown; /* how some processes ended is not known */
+    bool logged;         /* the kernel's log was read completely */
+    uint64_t log_own;    /* processes of the job that the log names */
 };
 
 struct baro_summary;
@@ -33,7 +33,7 @@ void oom_add_exit(struct summary_oom *o, const struct baro_exit *e);
 void oom_add_event(struct summary_oom *o, const struct baro_event *e);
 
 struct summary_oom_kills {
-    uint64_t likely, least, most; /* of the job's processes */
+    uint64_t likely, least, most; /* OOM kills of the job's processes */
 };
 /* Returns 0 or enum baro_absent: nothing counts OOM kills where the job ran. */
 int summary_oom_kills(const struct baro_summary *s, struct summary_oom_kills *ret);

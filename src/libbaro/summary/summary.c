@@ -79,7 +79,7 @@ static void insert_holder(struct summary_peak *peak, const struct command *c, ui
     peak->top[at] = h;
 }
 
-/* Who held it: only asked at a new peak. */
+/* Notes the holders; called only at a new peak. */
 static void note_holders(struct baro_summary *s, const struct baro_sample *sample, enum process_metric metric,
                          struct summary_peak *peak)
 {
@@ -183,7 +183,7 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
 
 /* ---- exits and events ---- */
 
-/* A tape from before there was this metric does not say how much of perf's count may be too much. */
+/* An older tape lacks this metric: it does not say how much of perf's count may be too much. */
 static uint64_t unsure_of(const struct baro_exit *e)
 {
     if (e->absent[EXIT_cpu] != BARO_PRESENT)
@@ -214,7 +214,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     }
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
     command_add(&s->commands.at[command], value, absent);
-    /* One that ran before the tape began: its exit has what it used under the last recorder. */
+    /* A process that ran before the tape began: its exit includes what it used under the last recorder. */
     bool is_of_last = s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0;
     s->commands.at[command].cpu_is_short |=
         e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;

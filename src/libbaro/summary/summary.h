@@ -38,7 +38,7 @@ struct summary_peak {
     uint64_t value, t_ns;
     size_t members, covered; /* then */
     int absent;              /* enum baro_absent */
-    bool stale; /* pss, uss: read before others that share memory came or went, and no sum without such was found */
+    bool stale;              /* pss and uss: no sum without stale values was found (derive_is_stale()) */
     struct summary_holder top[SUMMARY_HOLDERS]; /* memory: the commands that held most of it; largest first */
     size_t n_top;
 };
@@ -69,26 +69,26 @@ struct summary_rss {
     uint64_t value;
     int absent;      /* enum baro_absent */
     bool is_bound;   /* it may have been more */
-    bool of_process; /* value is the mark of one process, which is more than any sum over the tree that was sampled */
-    bool unsampled;  /* and that by more than a twentieth: it was between samples */
+    bool of_process; /* value is the mark of one process, which exceeds every sampled sum over the tree */
+    bool unsampled;  /* that mark exceeds every sampled sum by over 5 %: the peak was between samples */
     /* by the marks of processes that were alive together it may have been more than value, by 3 % at least; or
      * processes came and went unseen that used enough CPU time for that */
     bool exceeded;
     uint64_t at_most;    /* by these marks */
-    int at_most_absent;  /* enum baro_absent: none where value is no lower bound */
+    int at_most_absent;  /* why at_most is absent; BARO_ABSENT_NONE: value is no lower bound */
     bool at_most_unsure; /* some processes, or their last marks, are not known */
-    uint64_t mark;       /* the largest of any one process; 0: not known */
-    bool has_holder;     /* it is known whose that is: */
+    uint64_t mark;       /* largest mark of any one process; 0: not known */
+    bool has_holder;     /* the process of that mark is known: */
     uint32_t holder;     /* index into commands */
 };
 
-/* What is held against limits: since they were others, or from the start if they never were. */
+/* What the job held under its present limits: since they changed, or from the start. */
 struct summary_held {
     uint64_t since_ns;            /* 0: from the start */
     struct extreme rss, pss;      /* largest sum over the tree */
     uint64_t rss_without_pss;     /* the largest at a sample of which pss is not whole */
-    bool pss_partly;              /* the largest is without some members */
-    struct extreme process;       /* largest mark of one process; of a change only what has grown since */
+    bool pss_partly;              /* the largest sum lacks some members */
+    struct extreme process;       /* largest mark of one process; after a change of limits only marks that rose since */
     struct extreme address_space; /* largest of one process, in any sample */
     struct derive_peak cores;
 };
@@ -125,7 +125,7 @@ struct summary_extent {
 /* The job's start and end. */
 struct summary_life {
     bool started, ended, status_known, wrapper_lost;
-    bool group_counts; /* CPU time is that of the job's own control group */
+    bool group_counts; /* CPU time comes from the job's own control group */
     bool detached;     /* stopped while its targets lived */
     uint64_t start_ns, end_ns;
     int status;           /* wait status, if status_known */
@@ -184,13 +184,13 @@ struct summary_finished {
     struct command *counted; /* a copy of commands in which those that live are counted as well */
     uint32_t *order;         /* into counted, most CPU time first; those without processes left out */
     size_t n_order;
-    uint64_t nameless;                     /* processes whose name is not known, */
+    uint64_t nameless;                     /* processes whose name is not known */
     uint64_t nameless_ns;                  /* and their CPU time */
     bool tcp_is_exact;                     /* of the job */
-    bool tcp_is_whole;                     /* all of it is attributed to processes */
-    bool tcp_is_of_living;                 /* the rest is that of processes that live, since no other one lacks any */
-    uint64_t rest_ns;                      /* of the job's CPU time what no command has */
-    uint64_t rest_user_ns, rest_system_ns; /* of the job's CPU time what no process's own split has */
+    bool tcp_is_whole;                     /* all TCP traffic of the job is attributed to processes */
+    bool tcp_is_of_living;                 /* the rest belongs to living processes: all others have theirs */
+    uint64_t rest_ns;                      /* the part of the job's CPU time that no command has */
+    uint64_t rest_user_ns, rest_system_ns; /* the part of it whose split no process has */
 };
 
 struct baro_summary {
@@ -214,14 +214,14 @@ struct baro_summary {
     struct summary_finished finished;
 };
 
-/* Returns NULL without memory. */
+/* Returns NULL if out of memory. */
 struct baro_summary *summary_new(const struct baro_header *h);
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample);
 void summary_add_exit(struct baro_summary *s, const struct baro_exit *e);
 void summary_add_event(struct baro_summary *s, const struct baro_event *e);
 void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns);
-/* Counts the processes that live under their commands and sorts these. Call it before the functions below, and again
- * after more was added. */
+/* Counts living processes under their commands and sorts the commands. Call it before the functions below, and again
+ * after records were added. */
 void summary_finish(struct baro_summary *s);
 void summary_free(struct baro_summary *s); /* NULL allowed */
 
@@ -246,13 +246,14 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
                        const struct derive_sum *pss);
 
 /* marks.c */
-/* Is the mark that it ended with known? */
+/* Is the high-water mark known that the process ended with? */
 bool summary_mark_is_final(const struct baro_exit *e);
-/* The largest mark of one process: may one have had more? */
+/* May a process have had a higher mark than the largest one that is known? */
 bool summary_mark_is_bound(const struct baro_summary *s);
 void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32_t command);
 void summary_rss_peak(const struct baro_summary *s, struct summary_rss *ret);
-/* How many commands are known to have held most at that peak: one if it is the mark of a process between samples. */
+/* Returns how many commands are known to have held most at that peak: one if the peak is the mark of one process
+ * between samples. */
 size_t summary_rss_holders(const struct baro_summary *s);
 
 uint64_t summary_wall_ns(const struct baro_summary *s);
@@ -264,14 +265,14 @@ int summary_cores_mean(const struct baro_summary *s, double *ret);
 int summary_cores_peak(const struct baro_summary *s, double *ret);
 bool summary_job_split_is_estimate(const struct baro_summary *s);
 int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak *peak,
-                          double *ret); /* of a part of the recording */
-/* May the tree have held more of it than the peak says? Then that is a lower bound. */
+                          double *ret); /* of only a part of the recording */
+/* May the tree have held more than the peak says? Then the peak is a lower bound. */
 bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind kind);
-/* May there have been more processes than were counted? Their numbers are lower bounds then. */
+/* May there have been more processes than were counted? Then their numbers are lower bounds. */
 bool summary_processes_are_bound(const struct baro_summary *s);
-/* Without events all may be known that began, and yet not how many of them lived at one time. */
+/* Without events it may be known which processes began, and still not how many lived at one time. */
 bool summary_processes_peak_is_bound(const struct baro_summary *s);
-/* Of processes of this name there may have been more than were counted. */
+/* May there have been more processes of this name than were counted? */
 bool summary_command_may_have_more(const struct baro_summary *s, const struct command *c);
 int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret); /* that were started */
 /* Is the job charged with more writes to storage than it passed to write(2), and than the machine's disks wrote? */

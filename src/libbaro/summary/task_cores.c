@@ -14,7 +14,7 @@ void task_cores_add(struct task_cores *c, struct last_table *last, const struct 
     struct last *b = last_get(last, baro_row_id(p), t_ns > OLD_NS ? t_ns - OLD_NS : 0, &added);
     if (!b)
         return;
-    if (added) /* what one that began before had used until now lies in no interval */
+    if (added) /* earlier CPU time of the process belongs to no interval */
         *b = (struct last){baro_row_id(p), begin_ns ? begin_ns : t_ns, begin_ns ? 0 : cpu};
     if (t_ns < b->t_ns + TASK_CORES_WITHIN || cpu < b->value)
         return;

@@ -10,7 +10,7 @@
 
 static const struct {
     const char *metric;
-    bool is_sum;    /* a gauge over the living: its peak is of interest */
+    bool is_sum;    /* a gauge over living processes: its peak is kept */
     bool is_memory; /* lacks what memory_unread counts */
 } fields[TASK_FIELDS] = {
     [TASK_FIELD_CPU] = {"cpu_ns", false, false},
@@ -99,7 +99,7 @@ static void add_row(struct task_row *one, uint64_t t_ns, const uint64_t *value, 
         one->value[i] = value[i];
         one->is_bound[i] = fields[i].is_sum && fields[i].is_memory && value[TASK_FIELD_MEMORY_UNREAD] > 0;
     }
-    /* once it is not known, it stays so */
+    /* once it was unknown, it stays unknown */
     one->absent[TASK_FIELD_COMMANDS_UNREAD] = absent[TASK_FIELD_COMMANDS_UNREAD];
     one->absent[TASK_FIELD_COMMANDS_UNREAD_CPU] = absent[TASK_FIELD_COMMANDS_UNREAD_CPU];
     for (int i = TASK_FIELD_CPU; i <= TASK_FIELD_CPU_SYSTEM; i++)
@@ -196,7 +196,7 @@ int task_row_uss_mean(const struct task_row *one, uint64_t *ret)
     return BARO_PRESENT;
 }
 
-/* What one process used for a while, its task used as well. */
+/* CPU time that one process used in an interval was also used by its task. */
 int task_row_cores(const struct task_row *one, double *ret_mean, double *ret_peak)
 {
     if (one->absent[TASK_FIELD_CPU] != BARO_PRESENT || !one->value[TASK_FIELD_ACTIVE])

@@ -53,12 +53,12 @@ struct task_row {
     bool is_bound[TASK_FIELDS];
     struct derive_peak cores;
     struct task_cores process;
-    double uss_sum; /* of all rows of its processes, and how many of them had it */
+    double uss_sum; /* sums over all rows of its processes, and the number of rows with a value */
     uint64_t uss_rows;
-    bool any_unread; /* at some sample pss and uss of some process were not known */
+    bool any_unread; /* in some sample the pss and uss of some process were not known */
 };
 
-/* Begins as all zero but for ticks. */
+/* Begins as all zero except for ticks. */
 struct tasks {
     struct task_row *at;
     size_t n;
@@ -68,11 +68,11 @@ struct tasks {
     struct derive_ticks ticks;
 };
 
-/* Returns 0, or -ENOMEM: a task is missing. Allocates nothing once the tasks are known. */
+/* Returns 0, or -ENOMEM if a task could not be added. Allocates nothing once all tasks are known. */
 int tasks_add(struct tasks *t, const struct baro_sample *s);
 void tasks_done(struct tasks *t);
 
-/* 0, or why it is absent. */
+/* Returns 0, or the reason why it is absent. */
 int task_row_value(const struct task_row *one, enum task_field field, uint64_t *ret);
 int task_row_uss_mean(const struct task_row *one, uint64_t *ret);
 int task_row_cores(const struct task_row *one, double *ret_mean, double *ret_peak);

@@ -19,7 +19,7 @@ static uint64_t grown(uint64_t bytes, uint64_t times, uint64_t each)
     return times > (UINT64_MAX / 4) / each ? UINT64_MAX / 4 : bytes + times * each;
 }
 
-static bool room(struct together *t, void **at, size_t *cap, size_t n, size_t size)
+static bool make_list_room(struct together *t, void **at, size_t *cap, size_t n, size_t size)
 {
     if (n <= *cap)
         return true;
@@ -33,21 +33,21 @@ static bool room(struct together *t, void **at, size_t *cap, size_t n, size_t si
     return true;
 }
 
-static int by_id(const void *a, const void *b)
+static int compare_row_ids(const void *a, const void *b)
 {
     uint32_t x = ((const struct together_row *)a)->id, y = ((const struct together_row *)b)->id;
     return (x > y) - (x < y);
 }
 
-static struct together_row *row_of(const struct together *t, uint32_t id)
+static struct together_row *find_row(const struct together *t, uint32_t id)
 {
     const struct together_row key = {.id = id};
-    return t->n_rows ? bsearch(&key, t->row, t->n_rows, sizeof(*t->row), by_id) : NULL;
+    return t->n_rows ? bsearch(&key, t->row, t->n_rows, sizeof(*t->row), compare_row_ids) : NULL;
 }
 
 static void add_life(struct together *t, const struct together_life *l)
 {
-    if (room(t, (void **)&t->life, &t->cap_lives, t->n_lives + 1, sizeof(*t->life)))
+    if (make_list_room(t, (void **)&t->life, &t->cap_lives, t->n_lives + 1, sizeof(*t->life)))
         t->life[t->n_lives++] = *l;
 }
 
@@ -60,18 +60,18 @@ static void note_copy(struct together *t, int32_t ppid, uint64_t mark)
     }
 }
 
-/* ---- a process that ended ---- */
+/* ---- processes that ended ---- */
 
-static bool has(const struct baro_exit *e, enum exit_metric m)
+static bool has_value(const struct baro_exit *e, enum exit_metric m)
 {
     return e->absent[m] == BARO_PRESENT;
 }
 
-/* CPU time that it used after it was read last, at most. */
+/* Upper bound of the CPU time that it used after its last reading. */
 static uint64_t ran_ns(const struct together *t, const struct baro_exit *e, const struct together_row *row,
                        bool attached)
 {
-    bool is_whole = has(e, EXIT_cpu) && e->source != BARO_EXIT_LAST_SAMPLE && e->source != BARO_EXIT_EVENT;
+    bool is_whole = has_value(e, EXIT_cpu) && e->source != BARO_EXIT_LAST_SAMPLE && e->source != BARO_EXIT_EVENT;
     uint64_t before = row ? row->cpu_ns : 0;
     if (is_whole && !attached)
         return e->value[EXIT_cpu] > before ? e->value[EXIT_cpu] - before : 0;
@@ -80,19 +80,19 @@ static uint64_t ran_ns(const struct together *t, const struct baro_exit *e, cons
 
 void together_add_exit(struct together *t, const struct baro_exit *e, bool is_final, bool attached)
 {
-    struct together_row *row = row_of(t, e->id);
+    struct together_row *row = find_row(t, e->id);
     uint64_t rss = row ? row->rss : 0;
     struct together_life l = {.begin_ns = row ? 0 : t->sampled_ns, .end_ns = e->t_ns};
     if (row && row->is_zombie)
         return; /* it was counted when it ended */
     if (row)
         row->is_zombie = true; /* until its parent waits for it, samples have it as a zombie */
-    if (has(e, EXIT_elapsed) && e->value[EXIT_elapsed] <= e->t_ns)
+    if (has_value(e, EXIT_elapsed) && e->value[EXIT_elapsed] <= e->t_ns)
         l.begin_ns = e->t_ns - e->value[EXIT_elapsed];
     if (is_final) {
         uint64_t faults = e->value[EXIT_faults_minor] + e->value[EXIT_faults_major];
         l.known = e->value[EXIT_rss_peak];
-        if (row && !attached && has(e, EXIT_faults_minor) && faults >= row->faults)
+        if (row && !attached && has_value(e, EXIT_faults_minor) && faults >= row->faults)
             l.known = least(l.known, grown(rss, faults - row->faults, FAULT_MOST));
         if (!row && e->source != BARO_EXIT_WAIT4)
             note_copy(t, e->parent.pid, l.known);
@@ -132,7 +132,7 @@ static struct together_row row_of_process(const struct baro_process *p)
     return r;
 }
 
-/* Since the last sample. A mark that fell is that of another program. */
+/* Updates the mark since the last sample. A mark that fell belongs to another program. */
 static uint64_t held_most(const struct together_row *now, const struct together_row *before)
 {
     if (!before)
@@ -142,7 +142,7 @@ static uint64_t held_most(const struct together_row *now, const struct together_
     return least(now->mark, grown(largest(now->rss, before->rss), now->faults - before->faults, FAULT_MOST));
 }
 
-/* What it held at most before it ended: memory takes time and page faults. */
+/* Upper bound of the memory that it held before it ended: memory takes time and page faults. */
 static uint64_t ended_most(const struct together_row *now, const struct together_row *before)
 {
     static const struct together_row none;
@@ -153,9 +153,9 @@ static uint64_t ended_most(const struct together_row *now, const struct together
     return least(by_time, grown(had->rss, now->faults - had->faults, FAULT_MOST));
 }
 
-/* Returns what it held at most, if it was there all the time; else it becomes one of the lives. */
-static uint64_t add_process(struct together *t, const struct baro_process *p, const struct together_row *now,
-                            const struct together_row *before, const struct derive_ticks *ticks, uint64_t t_ns)
+/* Returns the most that it held if it lived through the whole interval; otherwise adds it to the lives. */
+static uint64_t take_mark(struct together *t, const struct baro_process *p, const struct together_row *now,
+                          const struct together_row *before, const struct derive_ticks *ticks, uint64_t t_ns)
 {
     uint64_t begin_ns = before ? 0 : derive_begin_ns(ticks, p->key.start, p->first_ns);
     struct together_life l = {.begin_ns = begin_ns, .end_ns = UINT64_MAX};
@@ -190,7 +190,7 @@ static int by_time(const void *a, const void *b)
 static size_t list_edges(struct together *t)
 {
     size_t n = 0;
-    if (!room(t, (void **)&t->edge, &t->cap_edges, 2 * t->n_lives, sizeof(*t->edge)))
+    if (!make_list_room(t, (void **)&t->edge, &t->cap_edges, 2 * t->n_lives, sizeof(*t->edge)))
         return 0;
     for (uint32_t i = 0; i < t->n_lives; i++) {
         t->edge[n++] = (struct together_edge){t->life[i].begin_ns, i, false};
@@ -202,18 +202,18 @@ static size_t list_edges(struct together *t)
     return n;
 }
 
-static uint64_t most_of(const struct together_life *l, uint64_t mark)
+static uint64_t life_at_most(const struct together_life *l, uint64_t mark)
 {
     return l->known + least(l->unsure, mark);
 }
 
-/* When the most was held, if no process held more than mark. */
+/* Returns when the most was held, if no process held more than mark. */
 static uint64_t best_time(const struct together *t, size_t n_edges, uint64_t mark)
 {
     uint64_t sum = 0, best = 0, best_ns = 0;
     for (size_t i = 0; i < n_edges; i++) {
         const struct together_edge *e = &t->edge[i];
-        uint64_t bytes = most_of(&t->life[e->life], mark);
+        uint64_t bytes = life_at_most(&t->life[e->life], mark);
         sum = e->is_end ? sum - least(sum, bytes) : sum + bytes;
         if (sum > best) {
             best = sum;
@@ -223,7 +223,7 @@ static uint64_t best_time(const struct together *t, size_t n_edges, uint64_t mar
     return best_ns;
 }
 
-/* Puts an unsure value where it belongs among the largest ones; the smallest goes to the rest. */
+/* Inserts an unsure value among the largest ones; the smallest of these moves to the rest. */
 static void add_unsure(struct together_sum *s, uint64_t bytes)
 {
     for (size_t i = 0; i < TOGETHER_SINGLE && bytes; i++) {
@@ -272,13 +272,13 @@ static void note_most(struct together *t, uint64_t always, uint64_t mark)
     t->copies = 0;
 }
 
-/* Finds this process in the last sample; at: where to look first. Both are in the order of ids, but for a tape that was
+/* Finds the process in the last sample; at: where to start. Both lists are in the order of ids, unless the tape is
  * damaged. */
 static const struct together_row *last_row(const struct together *t, uint32_t id, size_t *at)
 {
     while (*at < t->n_rows && t->row[*at].id < id)
         ++*at;
-    return *at < t->n_rows && t->row[*at].id == id ? &t->row[*at] : row_of(t, id);
+    return *at < t->n_rows && t->row[*at].id == id ? &t->row[*at] : find_row(t, id);
 }
 
 static void keep_rows(struct together *t, size_t n)
@@ -289,7 +289,7 @@ static void keep_rows(struct together *t, size_t n)
     for (size_t i = 1; i < n; i++)
         sorted = sorted && rows[i - 1].id < rows[i].id;
     if (!sorted)
-        qsort(rows, n, sizeof(*rows), by_id);
+        qsort(rows, n, sizeof(*rows), compare_row_ids);
     t->next = t->row;
     t->cap_next = t->cap_rows;
     t->row = rows;
@@ -302,11 +302,11 @@ void together_add_sample(struct together *t, const struct baro_sample *s, const 
 {
     uint64_t always = 0;
     size_t n = 0, at = 0;
-    bool has_room = room(t, (void **)&t->next, &t->cap_next, s->n, sizeof(*t->next));
+    bool has_room = make_list_room(t, (void **)&t->next, &t->cap_next, s->n, sizeof(*t->next));
     for (size_t i = 0; i < s->n && has_room; i++) {
         const struct baro_process *p = s->processes[i];
         struct together_row now = row_of_process(p);
-        always += add_process(t, p, &now, last_row(t, p->id, &at), ticks, s->t_ns);
+        always += take_mark(t, p, &now, last_row(t, p->id, &at), ticks, s->t_ns);
         t->next[n++] = now;
     }
     note_most(t, always, mark);

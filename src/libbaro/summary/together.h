@@ -22,7 +22,7 @@
 /* A process that began or ended between two samples. end_ns: UINT64_MAX: it is alive. */
 struct together_life {
     uint64_t begin_ns, end_ns;
-    uint64_t known;  /* bytes that it held at most */
+    uint64_t known;  /* the most bytes that it held */
     uint64_t unsure; /* the same of one whose last mark is not known; not more than the largest mark of all */
 };
 
@@ -39,10 +39,10 @@ struct together_row {
  * pages, 17 of a file in the page cache. */
 #define TOGETHER_GROWTH_MOST 16u
 
-/* What was held at one moment, at most. */
+/* The most that was held at one moment. */
 struct together_sum {
     uint64_t known;
-    uint64_t single[TOGETHER_SINGLE]; /* the largest ones that are unsure */
+    uint64_t single[TOGETHER_SINGLE]; /* the largest values that are unsure */
     uint64_t rest, n_rest;            /* the others */
 };
 
@@ -53,15 +53,17 @@ struct together_edge {
 };
 
 struct together {
-    struct together_row *row, *next; /* next: of the sample that is being added */
+    struct together_row *row, *next; /* next: for the sample that is being added */
     struct together_life *life;
     struct together_edge *edge;
     size_t n_rows, cap_rows, cap_next, n_lives, cap_lives, cap_edges;
     uint64_t sampled_ns; /* the last sample */
-    /* the most by what is known at that time: with unsure values as they are, and with none above the largest mark */
+    /* the most by what was known then: with unsure values as they are, and with those above the largest mark lowered to
+     * it */
     struct together_sum most[2];
-    uint64_t copies;      /* since the last sample: what children held as copies of their parents, beyond their marks */
-    uint64_t copies_most; /* the most of that, up to any sample */
+    uint64_t copies;      /* since the last sample: copies of their parents' memory that children held beyond their
+                           * marks */
+    uint64_t copies_most; /* the most of that in any interval */
     bool is_unread;       /* a process had no mark: it may have held more than the sample says */
     bool failed;          /* out of memory */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The facts of a phase: what they are called, and how they are read. include/baro/timeline.h has the rules. */
+/* The facts of a phase: their names, and how they are computed. include/baro/timeline.h has the rules. */
 #include <string.h>
 
 #include "base/fmt.h"
@@ -112,7 +112,7 @@ int baro_timeline_fact_find(const char *name)
     return -1;
 }
 
-/* Is more than a twentieth of the time in no interval between two samples? */
+/* Does more than a twentieth of the time lie in no interval between two samples? */
 static bool is_partly(const struct phase_usage *u, int counter, uint64_t wall_ns)
 {
     uint64_t covered_ns = u->covered_ns[counter >= USAGE_OF_MACHINE];

@@ -12,7 +12,7 @@ static const enum job_metric of_job[USAGE_OF_MACHINE] = {
     [USAGE_CPU_USER] = JOB_cpu_user,
     [USAGE_CPU_SYSTEM] = JOB_cpu_system,
     [USAGE_RUN_DELAY] = JOB_run_delay,
-    [USAGE_DELAY_CPU] = JOB_run_delay_lag, /* fill() */
+    [USAGE_DELAY_CPU] = JOB_run_delay_lag, /* fill_usage_row() */
     [USAGE_SWITCHES_VOLUNTARY] = JOB_switches_voluntary,
     [USAGE_SWITCHES_INVOLUNTARY] = JOB_switches_involuntary,
     [USAGE_IO_READ] = JOB_io_read,
@@ -52,7 +52,7 @@ int usage_history_init(struct usage_history *h, bool attached)
     machine_init(&h->machine);
     if (attached)
         return 0;
-    /* The command had used nothing when the tape began. */
+    /* A command starts at 0: it had used nothing when the tape began. */
     struct usage_row *first = row_at(h, h->n++);
     memset(first->counter_absent + USAGE_OF_MACHINE, BARO_ABSENT_NOT_YET, USAGE_COUNTERS - USAGE_OF_MACHINE);
     for (int i = 0; i < USAGE_GAUGES; i++)
@@ -66,7 +66,7 @@ void usage_history_done(struct usage_history *h)
     free(h->active);
 }
 
-/* Takes at each reading, among groups that are above each other, the one that was held back most. */
+/* At each reading, takes the group that was held back most among groups that are above each other. */
 static void note_throttled(struct usage_history *h, struct usage_row *row)
 {
     uint64_t most = 0;
@@ -110,7 +110,7 @@ static void note_gauges(struct usage_row *row, const struct baro_sample *s)
     row->gauge[USAGE_PROCESSES] = (struct usage_sum){s->job[JOB_processes], s->job_absent[JOB_processes], false};
 }
 
-static void fill(struct usage_history *h, struct usage_row *row, const struct baro_sample *s)
+static void fill_usage_row(struct usage_history *h, struct usage_row *row, const struct baro_sample *s)
 {
     row->t_ns = s->t_ns;
     for (int i = 0; i < USAGE_OF_MACHINE; i++) {
@@ -127,7 +127,7 @@ static void fill(struct usage_history *h, struct usage_row *row, const struct ba
 
 /* The part of an interval that lies in the phase. Example: of 2 to 4 s in a phase from 3 s on it is the half. The error
  * is the most by which that can be off: all of the growth may lie on one side of the edge. */
-static void count(struct phase_usage *u, int i, const struct usage_row *a, const struct usage_row *b, double part)
+static void count_part(struct phase_usage *u, int i, const struct usage_row *a, const struct usage_row *b, double part)
 {
     int absent = b->counter_absent[i] ? b->counter_absent[i] : a->counter_absent[i];
     if (absent == BARO_PRESENT && b->counter[i] < a->counter[i])
@@ -143,7 +143,7 @@ static void count(struct phase_usage *u, int i, const struct usage_row *a, const
         u->error[i] += growth * (part > 0.5 ? part : 1 - part);
 }
 
-/* Overlap of the phase with an interval, as a part of that. */
+/* Returns the share of an interval that overlaps the phase. */
 static double overlap(struct phase_usage *u, uint64_t from, uint64_t to, uint64_t *covered_ns)
 {
     uint64_t lo = from > u->begin_ns ? from : u->begin_ns, hi = to < u->end_ns ? to : u->end_ns;
@@ -153,7 +153,7 @@ static double overlap(struct phase_usage *u, uint64_t from, uint64_t to, uint64_
     return (double)(hi - lo) / (double)(to - from);
 }
 
-static void reach(struct usage_peak *p, uint64_t value, const struct usage_sum *of)
+static void raise_peak(struct usage_peak *p, uint64_t value, const struct usage_sum *of)
 {
     if (of->absent != BARO_PRESENT) {
         p->absent = p->absent == BARO_ABSENT_NOT_YET ? of->absent : p->absent;
@@ -172,7 +172,7 @@ static void reach_edge(struct phase_usage *u, const struct usage_row *a, const s
         bool both = x->absent == BARO_PRESENT && y->absent == BARO_PRESENT;
         const struct usage_sum *of = y->absent == BARO_PRESENT ? y : x;
         double value = both ? (double)x->value * (1 - part) + (double)y->value * part : (double)of->value;
-        reach(&u->edge[i], whole_of(value), of);
+        raise_peak(&u->edge[i], whole_of(value), of);
     }
 }
 
@@ -180,7 +180,7 @@ static void reach_row(struct phase_usage *u, const struct usage_row *row)
 {
     u->samples++;
     for (int i = 0; i < USAGE_GAUGES; i++)
-        reach(&u->peak[i], row->gauge[i].value, &row->gauge[i]);
+        raise_peak(&u->peak[i], row->gauge[i].value, &row->gauge[i]);
     if (row->counter_absent[USAGE_CPU] == BARO_PRESENT)
         derive_peak_add(&u->cores, row->t_ns, row->counter[USAGE_CPU]);
 }
@@ -190,7 +190,7 @@ static void feed(struct phase_usage *u, const struct usage_row *a, const struct 
 {
     double part = a->t_ns < b->t_ns ? overlap(u, a->t_ns, b->t_ns, &u->covered_ns[0]) : 0;
     for (int i = 0; part > 0 && i < USAGE_OF_MACHINE; i++)
-        count(u, i, a, b, part);
+        count_part(u, i, a, b, part);
     if (u->begin_ns > a->t_ns && u->begin_ns < b->t_ns)
         reach_edge(u, a, b, u->begin_ns);
     if (u->end_ns > a->t_ns && u->end_ns < b->t_ns)
@@ -200,7 +200,7 @@ static void feed(struct phase_usage *u, const struct usage_row *a, const struct 
     part = a->machine_ns && a->machine_ns < b->machine_ns ? overlap(u, a->machine_ns, b->machine_ns, &u->covered_ns[1])
                                                           : 0;
     for (int i = USAGE_OF_MACHINE; part > 0 && i < USAGE_COUNTERS; i++)
-        count(u, i, a, b, part);
+        count_part(u, i, a, b, part);
 }
 
 /* ---- all phases ---- */
@@ -236,7 +236,7 @@ bool usage_history_add(struct usage_history *h, const struct baro_sample *s)
         feed_active(h, row_at(h, h->n - 2), row_at(h, h->n - 1));
     struct usage_row *row = row_at(h, h->n++);
     *row = (struct usage_row){0};
-    fill(h, row, s);
+    fill_usage_row(h, row, s);
     return true;
 }
 

@@ -12,14 +12,14 @@
 #include "libbaro/summary/machine.h"
 
 #define USAGE_ROWS 256u       /* a power of two */
-#define USAGE_OPEN UINT64_MAX /* the end of a phase that has not ended */
+#define USAGE_OPEN UINT64_MAX /* end of a phase that is still open */
 
 enum usage_counter {
     USAGE_CPU,
     USAGE_CPU_USER,
     USAGE_CPU_SYSTEM,
     USAGE_RUN_DELAY,
-    USAGE_DELAY_CPU, /* the part of the CPU time of which the run delay was read */
+    USAGE_DELAY_CPU, /* the part of the CPU time for which run delay was read */
     USAGE_SWITCHES_VOLUNTARY,
     USAGE_SWITCHES_INVOLUNTARY,
     USAGE_IO_READ,
@@ -30,7 +30,7 @@ enum usage_counter {
     USAGE_FAULTS_MAJOR,
     USAGE_STARTED,
     USAGE_ENDED,
-    USAGE_OF_MACHINE, /* these are read with the machine, at times of their own: */
+    USAGE_OF_MACHINE, /* read with the machine, at times of their own: */
     USAGE_THROTTLED = USAGE_OF_MACHINE,
     USAGE_HOST_BUSY,
     USAGE_HOST_CPU_SOME,
@@ -54,7 +54,7 @@ enum usage_gauge {
 
 /* What is kept of a sample. */
 struct usage_row {
-    uint64_t t_ns, machine_ns; /* 0: the machine was not read so far */
+    uint64_t t_ns, machine_ns; /* 0: the machine was not read yet */
     uint64_t counter[USAGE_COUNTERS];
     uint8_t counter_absent[USAGE_COUNTERS];
     struct usage_sum {
@@ -66,10 +66,10 @@ struct usage_row {
 
 struct usage_history {
     struct usage_row *row; /* a ring; NULL: none yet */
-    size_t n;              /* all that came: row n - 1 is the newest */
+    size_t n;              /* number of rows so far: row n - 1 is the newest */
     struct machine machine;
     uint64_t throttled_ns, throttled_before[MACHINE_GROUPS];
-    struct phase_usage **active; /* phases to which the next rows belong, too */
+    struct phase_usage **active; /* open phases, which get the next rows, too */
     size_t n_active, cap_active;
 };
 
@@ -83,27 +83,28 @@ struct phase_usage {
     uint64_t begin_ns, end_ns; /* USAGE_OPEN */
     bool is_active;
     uint64_t samples;
-    uint64_t covered_ns[2]; /* by intervals between samples: of the job, of the machine */
+    uint64_t covered_ns[2]; /* intervals between samples: of the job, of the machine */
     double grown[USAGE_COUNTERS], error[USAGE_COUNTERS];
-    uint8_t missing[USAGE_COUNTERS]; /* why some growth is not known; 0: all is */
+    uint8_t missing[USAGE_COUNTERS]; /* reason why some growth is not known; 0: all is known */
     bool counted[USAGE_COUNTERS];
-    struct usage_peak peak[USAGE_GAUGES]; /* of the samples during the phase */
-    struct usage_peak edge[USAGE_GAUGES]; /* on the line between two samples, where the phase begins and ends */
+    struct usage_peak peak[USAGE_GAUGES]; /* from samples during the phase */
+    struct usage_peak edge[USAGE_GAUGES]; /* interpolated at the phase's begin and end */
     uint64_t process_rss;                 /* the largest mark of a process that lived within the phase */
     struct derive_peak cores;
 };
 
-/* Returns 0 or -ENOMEM. attached: what counters had at the beginning was used before. */
+/* Returns 0 or -ENOMEM. attached: what counters showed at the beginning was used before. */
 int usage_history_init(struct usage_history *h, bool attached);
 void usage_history_done(struct usage_history *h);
-/* A row of it is given to the active phases with the next one: what ends a phase before it is known by then. */
+/* Adds a sample. The row is given to active phases only with the next one, because an end of a phase before it may
+ * still be reported. */
 bool usage_history_add(struct usage_history *h, const struct baro_sample *s);
 void usage_history_exit(struct usage_history *h, const struct baro_exit *e);
 
 void usage_init(struct phase_usage *u, uint64_t begin_ns, uint64_t end_ns);
-/* The phase is given the rows from now on, and what is kept of those before. Returns false without memory. */
+/* Makes a phase active: it gets all rows from now on, and those kept from before. Returns false if out of memory. */
 bool usage_activate(struct usage_history *h, struct phase_usage *u);
-/* u as it is with the newest row. */
+/* Returns u brought up to the newest row. */
 void usage_read(const struct usage_history *h, const struct phase_usage *u, struct phase_usage *ret);
 
 /* phase_facts.c */

@@ -13,7 +13,7 @@
 
 /* ---- items ---- */
 
-static bool room(struct baro_timeline *t)
+static bool make_item_room(struct baro_timeline *t)
 {
     struct timeline_item **at = array_room(t->all, t->n_all, &t->cap_all, sizeof(*at));
     if (!at)
@@ -32,7 +32,7 @@ static void free_item(struct timeline_item *i)
 struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timeline_kind kind, const char *name,
                                       uint64_t t_ns)
 {
-    struct timeline_item *i = room(t) ? calloc(1, sizeof(*i)) : NULL;
+    struct timeline_item *i = make_item_room(t) ? calloc(1, sizeof(*i)) : NULL;
     if (!i) {
         t->failed = true;
         return NULL;
@@ -50,7 +50,7 @@ struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timelin
     return i;
 }
 
-/* ---- texts and attributes: copies in one block ---- */
+/* ---- texts and attributes: copies in one block per item ---- */
 
 static void text_of_attribute(struct buf *b, const struct baro_attribute *a)
 {
@@ -79,7 +79,8 @@ static bool is_status(const struct timeline_item *i, const struct baro_attribute
            (a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED);
 }
 
-/* The recorder gives none of them as JSON: an attribute with that type is the job's own. */
+/* Does the attribute have a meaning of its own? The recorder gives none of them as JSON: one with that type is the
+ * job's. */
 static bool has_meaning(const struct baro_attribute *a)
 {
     static const char *const names[] = {ATTRIBUTE_PHASE_ID,   ATTRIBUTE_DURATION,        ATTRIBUTE_TIME_ERROR,
@@ -114,7 +115,7 @@ static bool is_number(const struct baro_attribute *a)
     return a->type == BARO_ATTRIBUTE_UNSIGNED || a->type == BARO_ATTRIBUTE_SIGNED || a->type == BARO_ATTRIBUTE_REAL;
 }
 
-/* What the job wrote in a line of a RunLog, for those who write that line again. */
+/* What the job wrote in a line of a RunLog, for readers that write the line again. */
 static void take_written(struct timeline_item *i, const struct baro_event *e)
 {
     const struct baro_attribute *ts = timeline_meaning(e, ATTRIBUTE_WRITTEN_TS),
@@ -129,7 +130,7 @@ static void take_written(struct timeline_item *i, const struct baro_event *e)
     i->view.attributes_beside = beside && beside->type == BARO_ATTRIBUTE_BOOLEAN && beside->u64;
 }
 
-/* Those of the item, but for what is given anew, and those that are given. */
+/* Merges the attributes of an item with new ones; a new one replaces an old one of the same name. */
 static size_t merge(const struct timeline_item *i, const struct baro_event *e, struct baro_attribute *to)
 {
     size_t n = 0;
@@ -144,7 +145,7 @@ static size_t merge(const struct timeline_item *i, const struct baro_event *e, s
     return n;
 }
 
-static const char *put(char **at, const char *text)
+static const char *pack_text(char **at, const char *text)
 {
     size_t size = strlen(text) + 1;
     char *to = memcpy(*at, text, size);
@@ -177,13 +178,13 @@ static bool set_block(struct timeline_item *i, const char *name, const char *tex
     char *at = (char *)(to + n);
     for (size_t k = 0; k < n; k++) {
         to[k] = from[k];
-        to[k].name = put(&at, from[k].name);
-        to[k].text = has_text(&from[k]) ? put(&at, from[k].text) : NULL;
+        to[k].name = pack_text(&at, from[k].name);
+        to[k].text = has_text(&from[k]) ? pack_text(&at, from[k].text) : NULL;
     }
-    i->view.name = put(&at, name);
-    i->view.text = put(&at, text);
-    i->id = put(&at, id);
-    i->view.written_ts = put(&at, ts);
+    i->view.name = pack_text(&at, name);
+    i->view.text = pack_text(&at, text);
+    i->id = pack_text(&at, id);
+    i->view.written_ts = pack_text(&at, ts);
     i->view.attribute = n ? to : NULL;
     i->view.attribute_count = n;
     free(i->block);
@@ -256,7 +257,7 @@ void baro_timeline_free(struct baro_timeline *t)
     free(t);
 }
 
-static void add(struct baro_timeline *t, const struct baro_record *r)
+static void add_record(struct baro_timeline *t, const struct baro_record *r)
 {
     if (r->t_ns > t->last_ns && r->kind != BARO_RECORD_NONE)
         t->last_ns = r->t_ns;
@@ -279,7 +280,7 @@ static void measure(struct baro_timeline *t, const struct baro_record *r)
 
 void baro_timeline_add(struct baro_timeline *t, const struct baro_record *r)
 {
-    add(t, r);
+    add_record(t, r);
     measure(t, r);
 }
 
@@ -314,7 +315,7 @@ int baro_timeline_lanes(const struct baro_timeline *t)
 
 ptrdiff_t baro_timeline_phase_at(const struct baro_timeline *t, uint64_t t_ns)
 {
-    size_t from = 0, to = t->n_turns; /* the first one after t_ns lies in between */
+    size_t from = 0, to = t->n_turns; /* the first turn after t_ns is in [from, to] */
     while (from < to) {
         size_t middle = from + (to - from) / 2;
         if (t->turn[middle].t_ns <= t_ns)
@@ -344,7 +345,7 @@ enum baro_absent baro_timeline_value(const struct baro_timeline *t, size_t item,
 
 typedef void take_record(struct baro_timeline *t, const struct baro_record *r);
 
-static int walk(struct baro_timeline *t, struct baro_tape *tape, take_record *take, struct baro_error *err)
+static int walk_tape(struct baro_timeline *t, struct baro_tape *tape, take_record *take, struct baro_error *err)
 {
     struct baro_record r;
     int code = baro_tape_rewind(tape, err);
@@ -374,7 +375,7 @@ static int measure_tape(struct baro_timeline *t, struct baro_tape *tape, bool at
         if (t->all[i]->usage)
             usage_init(t->all[i]->usage, v->begin_ns, v->is_open ? USAGE_OPEN : v->end_ns);
     }
-    return walk(t, tape, measure_next, err);
+    return walk_tape(t, tape, measure_next, err);
 }
 
 int baro_timeline_of_tape(struct baro_tape *tape, struct baro_timeline **ret, struct baro_error *err)
@@ -385,7 +386,7 @@ int baro_timeline_of_tape(struct baro_tape *tape, struct baro_timeline **ret, st
     int code = baro_timeline_new(&t, header, err);
     if (code < 0)
         return code;
-    code = walk(t, tape, add, err);
+    code = walk_tape(t, tape, add_record, err);
     if (code >= 0)
         code = baro_timeline_finish(t, err);
     if (code >= 0 && t->lanes)

@@ -14,10 +14,10 @@ enum { CHAIN_NAME, CHAIN_PROCESS, CHAINS };
 struct timeline_item {
     struct baro_timeline_item view; /* its texts are in block */
     char *block;
-    const char *id;  /* of a phase among others of its name; "" */
+    const char *id;  /* tells a phase from others of its name; "" */
     uint64_t amount; /* of an interval that grows: nanoseconds or times */
     bool is_hidden;
-    struct phase_usage *usage; /* of a phase; NULL: without memory */
+    struct phase_usage *usage; /* of a phase; NULL: out of memory */
     struct timeline_item *next[CHAINS];
     uint32_t hash[CHAINS];
 };
@@ -27,10 +27,10 @@ struct timeline_chains {
     size_t size, n; /* size: 0 or a power of two */
 };
 
-/* What the job was held back by: a counter of its control groups, and the item that its growth extends. */
+/* What held back the job: a counter of its control groups, and the item that further growth extends. */
 enum { HELD_CPU, HELD_MEMORY_LIMIT, HELD_MEMORY_HIGH, HELD_FORKS, HELD_MAX };
 struct timeline_held {
-    struct timeline_item *item; /* the last one; NULL: none so far */
+    struct timeline_item *item; /* the last item; NULL: none so far */
     uint64_t last[MACHINE_GROUPS];
     bool seen[MACHINE_GROUPS];
 };
@@ -39,24 +39,24 @@ struct timeline_held {
 struct timeline_killed {
     struct timeline_item *item[OOM_TIMES];
     size_t n;
-    char logged[128]; /* names of the OOM-killed in the kernel's log */
+    char logged[128]; /* names of OOM-killed processes in the kernel's log */
 };
 
-/* The last processes that have ended: a line that one of them wrote may be read after its exit was reported. */
+/* The last processes that ended: a line that one of them wrote may be read after its exit was reported. */
 #define TIMELINE_ENDED 256u
 struct timeline_ended {
     struct baro_key key;
     uint64_t t_ns;
 };
 
-/* For each moment at which it changes, the innermost phase from then on. */
+/* For each moment at which it changes: the innermost phase from then on. */
 struct timeline_turn {
     uint64_t t_ns;
     ptrdiff_t phase;
 };
 
 struct baro_timeline {
-    struct timeline_item **all; /* in the order of the tape */
+    struct timeline_item **all; /* in the order on the tape */
     size_t n_all, cap_all;
     struct timeline_item **sorted;
     size_t n_sorted;
@@ -69,26 +69,26 @@ struct baro_timeline {
     struct timeline_held held[HELD_MAX];
     uint64_t held_ns; /* the last reading of the groups */
     struct timeline_killed killed;
-    struct timeline_item *stopped;               /* the command is stopped since then; NULL: it is not */
+    struct timeline_item *stopped;               /* the command has been stopped since then; NULL: it is not stopped */
     struct timeline_ended ended[TIMELINE_ENDED]; /* a ring */
     size_t n_ended;
     struct baro_key command;
-    uint64_t last_ns, end_ns; /* of all records; of the job: 0: it has not ended */
+    uint64_t last_ns, end_ns; /* ends: of all records, and of the job; 0: the job has not ended */
     struct usage_history history;
-    bool failed; /* out of memory: something is missing */
+    bool failed; /* out of memory: the timeline is incomplete */
 };
 
 /* timeline.c. Each item that is added belongs to the timeline; NULL: out of memory. */
 struct timeline_item *timeline_append(struct baro_timeline *t, enum baro_timeline_kind kind, const char *name,
                                       uint64_t t_ns);
-/* Sets name, attributes and text; attributes of more replace those of the same name. */
+/* Sets name, attributes and text; attributes in `more` replace those of the same name. */
 void timeline_describe(struct baro_timeline *t, struct timeline_item *i, const struct baro_event *more);
-/* An attribute with a meaning of its own (ATTRIBUTE_* of libbaro/sample/sample.h); NULL: there is none. */
+/* Returns an attribute with a meaning of its own (ATTRIBUTE_* of libbaro/sample/sample.h), or NULL. */
 const struct baro_attribute *timeline_meaning(const struct baro_event *e, const char *name);
 void timeline_set_process(struct baro_timeline *t, struct timeline_item *i, const char *name);
 void timeline_set_text(struct baro_timeline *t, struct timeline_item *i, struct buf *text);
 
-size_t timeline_size(const struct baro_timeline *t); /* how many items it has, also before baro_timeline_finish() */
+size_t timeline_size(const struct baro_timeline *t); /* number of items; also valid before baro_timeline_finish() */
 
 /* timeline_chain.c */
 bool chains_add(struct timeline_chains *c, int which, struct timeline_item *i);

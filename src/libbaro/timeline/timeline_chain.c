@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases that have not ended, by hash: in one bucket the newest stands first, so that of equal ones it ends first. */
+/* Open phases, by hash. In each bucket the newest comes first, so that it ends first among equal ones. */
 #include <stdlib.h>
 
 #include "libbaro/timeline/timeline.h"
@@ -35,7 +35,7 @@ static void move_chain(struct timeline_chains *to, int which, struct timeline_it
     }
 }
 
-static bool grow(struct timeline_chains *c, int which)
+static bool grow_chain(struct timeline_chains *c, int which)
 {
     struct timeline_chains larger = {.size = c->size ? 2 * c->size : 16, .n = c->n};
     larger.bucket = calloc(larger.size, sizeof(*larger.bucket));
@@ -50,7 +50,7 @@ static bool grow(struct timeline_chains *c, int which)
 
 bool chains_add(struct timeline_chains *c, int which, struct timeline_item *i)
 {
-    if (c->n >= c->size && !grow(c, which) && !c->size)
+    if (c->n >= c->size && !grow_chain(c, which) && !c->size)
         return false;
     struct timeline_item **bucket = bucket_of(c, i->hash[which]);
     i->next[which] = *bucket;

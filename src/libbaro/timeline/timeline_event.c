@@ -14,8 +14,8 @@
 #include "libbaro/summary/groups.h"
 #include "libbaro/timeline/timeline.h"
 
-static void note(struct baro_timeline *t, const struct baro_event *e, const char *name, bool is_problem,
-                 struct buf *text)
+static void note_event(struct baro_timeline *t, const struct baro_event *e, const char *name, bool is_problem,
+                       struct buf *text)
 {
     struct timeline_item *i = timeline_append(t, BARO_TIMELINE_EVENT, name, e->t_ns);
     if (!i) {
@@ -49,7 +49,7 @@ static void on_start(struct baro_timeline *t, const struct baro_event *e)
         buf_clear(&text);
         buf_printf(&text, "attached to process %d", e->key.pid);
     }
-    note(t, e, "start", false, &text);
+    note_event(t, e, "start", false, &text);
 }
 
 static void on_exec(struct baro_timeline *t, const struct baro_event *e)
@@ -58,7 +58,7 @@ static void on_exec(struct baro_timeline *t, const struct baro_event *e)
     if (e->key.pid != t->command.pid || !t->command.pid)
         return;
     buf_printf(&text, "exec %s", e->text);
-    note(t, e, "exec", false, &text);
+    note_event(t, e, "exec", false, &text);
 }
 
 static void on_end(struct baro_timeline *t, const struct baro_event *e)
@@ -75,7 +75,7 @@ static void on_end(struct baro_timeline *t, const struct baro_event *e)
     } else {
         buf_printf(&text, "exit %d", WEXITSTATUS(status));
     }
-    note(t, e, "end", known && status != 0, &text);
+    note_event(t, e, "end", known && status != 0, &text);
 }
 
 static void on_signal(struct baro_timeline *t, const struct baro_event *e)
@@ -83,7 +83,7 @@ static void on_signal(struct baro_timeline *t, const struct baro_event *e)
     struct buf text = {0};
     put_signal(&text, (int)e->number);
     buf_str(&text, " forwarded");
-    note(t, e, "signal", false, &text);
+    note_event(t, e, "signal", false, &text);
 }
 
 static void on_stop(struct baro_timeline *t, const struct baro_event *e)
@@ -92,7 +92,7 @@ static void on_stop(struct baro_timeline *t, const struct baro_event *e)
     buf_str(&text, "stopped by ");
     put_signal(&text, (int)e->number);
     size_t before = t->n_all;
-    note(t, e, "stopped", false, &text);
+    note_event(t, e, "stopped", false, &text);
     t->stopped = t->n_all > before ? t->all[before] : NULL;
 }
 
@@ -112,7 +112,7 @@ static void on_gap(struct baro_timeline *t, const struct baro_event *e)
     fmt_duration(&text, e->number);
     buf_printf(&text, ": %s", e->text);
     size_t before = t->n_all;
-    note(t, e, "gap", true, &text);
+    note_event(t, e, "gap", true, &text);
     if (t->n_all > before)
         t->all[before]->view.begin_ns = e->number < e->t_ns ? e->t_ns - e->number : 0;
 }
@@ -122,7 +122,7 @@ static void on_suspend(struct baro_timeline *t, const struct baro_event *e)
     struct buf text = {0};
     buf_str(&text, "the machine slept for ");
     fmt_duration(&text, e->number);
-    note(t, e, "suspend", true, &text);
+    note_event(t, e, "suspend", true, &text);
 }
 
 static void on_clock_step(struct baro_timeline *t, const struct baro_event *e)
@@ -132,7 +132,7 @@ static void on_clock_step(struct baro_timeline *t, const struct baro_event *e)
     buf_str(&text, "the wall clock was set ");
     fmt_duration(&text, step < 0 ? 0 - (uint64_t)step : (uint64_t)step);
     buf_str(&text, step < 0 ? " back" : " forward");
-    note(t, e, "clock_step", false, &text);
+    note_event(t, e, "clock_step", false, &text);
 }
 
 static void on_lossy(struct baro_timeline *t, const struct baro_event *e)
@@ -141,7 +141,7 @@ static void on_lossy(struct baro_timeline *t, const struct baro_event *e)
     buf_str(&text, "events lost");
     if (*e->text)
         buf_printf(&text, " (%s)", e->text);
-    note(t, e, "lost_events", true, &text);
+    note_event(t, e, "lost_events", true, &text);
 }
 
 static void on_text(struct baro_timeline *t, const struct baro_event *e, const char *name, const char *format,
@@ -150,7 +150,7 @@ static void on_text(struct baro_timeline *t, const struct baro_event *e, const c
     struct buf text = {0};
     buf_str(&text, format);
     buf_str(&text, e->text);
-    note(t, e, name, is_problem, &text);
+    note_event(t, e, name, is_problem, &text);
 }
 
 void timeline_add_damage(struct baro_timeline *t, uint64_t t_ns)
@@ -193,7 +193,7 @@ void timeline_add_event(struct baro_timeline *t, const struct baro_event *e)
 
 /* ---- processes that were killed ---- */
 
-/* Others are how programs end each other in good order. */
+/* Other signals are usual ways in which programs end each other. */
 static bool is_fault(int number)
 {
     switch (number) {
@@ -223,7 +223,7 @@ void timeline_add_exit(struct baro_timeline *t, const struct baro_exit *e)
     size_t before = t->n_all;
     buf_printf(&text, "%s killed by ", as.text);
     put_signal(&text, WTERMSIG(e->status));
-    note(t, &as, "killed", true, &text);
+    note_event(t, &as, "killed", true, &text);
     if (t->n_all > before)
         timeline_set_process(t, t->all[before], as.text);
     if (WTERMSIG(e->status) == SIGKILL && k->n < OOM_TIMES && t->n_all > before)
@@ -266,7 +266,7 @@ void timeline_name_kills(struct baro_timeline *t)
         struct timeline_item *i = t->killed.item[k];
         bool is_oom = logged ? is_logged(&t->killed, process_of(i)) : counted[k];
         name_kill(t, i, is_oom, logged || groups_oom_alone(t->summary));
-        /* That the command was killed is said by its end. */
+        /* If the command was killed, its end says so. */
         i->is_hidden = !is_oom && i->view.pid == t->command.pid && i->view.start_ticks == t->command.start;
     }
 }

@@ -16,7 +16,7 @@ static const struct {
     [HELD_FORKS] = {"fork_limit", CGROUP_pids_limit_hits},
 };
 
-static void describe(struct baro_timeline *t, struct timeline_item *i, int what)
+static void describe_item(struct baro_timeline *t, struct timeline_item *i, int what)
 {
     struct buf text = {0};
     if (what == HELD_CPU) {
@@ -50,11 +50,12 @@ static void extend(struct baro_timeline *t, int what, uint64_t from_ns, uint64_t
     }
     i->view.end_ns = to_ns;
     i->amount += amount;
-    describe(t, i, what);
+    describe_item(t, i, what);
 }
 
-/* Since the last reading of a group. Groups are known by the place that struct machine gives them. */
-static uint64_t growth_of(struct timeline_held *h, size_t group, const struct baro_entity *e, enum cgroup_metric metric)
+/* Takes the growth since the last reading of a group. A group is identified by its place in struct machine. */
+static uint64_t take_growth(struct timeline_held *h, size_t group, const struct baro_entity *e,
+                            enum cgroup_metric metric)
 {
     if (e->absent[metric] != BARO_PRESENT)
         return 0;
@@ -65,7 +66,7 @@ static uint64_t growth_of(struct timeline_held *h, size_t group, const struct ba
     return seen && now > before ? now - before : 0;
 }
 
-static size_t group_of(const struct machine *m, uint32_t id)
+static size_t group_index(const struct machine *m, uint32_t id)
 {
     size_t i = 0;
     while (i < m->n_groups && m->group[i].id != id)
@@ -79,10 +80,10 @@ static uint64_t largest(struct baro_timeline *t, int what, const struct baro_ent
     uint64_t most = 0;
     for (size_t i = 0; i < groups->n; i++) {
         const struct baro_entity *e = groups->at[i];
-        size_t group = group_of(&t->summary->machine, e->id);
+        size_t group = group_index(&t->summary->machine, e->id);
         uint64_t more = 0;
         if (group < MACHINE_GROUPS && group < t->summary->machine.n_groups)
-            more = growth_of(&t->held[what], group, e, of_group[what].metric);
+            more = take_growth(&t->held[what], group, e, of_group[what].metric);
         most = more > most ? more : most;
     }
     return most;

@@ -6,7 +6,7 @@
 
 #include "libbaro/timeline/timeline.h"
 
-#define LANES_MAX 64 /* phases beyond share the last one */
+#define LANES_MAX 64 /* deeper phases share the last lane */
 
 static uint64_t given_ns(const struct baro_event *e, const char *name)
 {
@@ -20,7 +20,8 @@ static const char *given_id(const struct baro_event *e)
     return a && a->type == BARO_ATTRIBUTE_TEXT ? a->text : "";
 }
 
-static struct timeline_item *append(struct baro_timeline *t, enum baro_timeline_kind kind, const struct baro_event *e)
+static struct timeline_item *append_item(struct baro_timeline *t, enum baro_timeline_kind kind,
+                                         const struct baro_event *e)
 {
     struct timeline_item *i = timeline_append(t, kind, "", e->t_ns);
     if (!i)
@@ -73,7 +74,7 @@ static struct timeline_item *find_process(const struct baro_timeline *t, struct 
     return i;
 }
 
-/* A phase that was reported with its process ends with that at the latest. */
+/* A phase that was reported with its process ends with that process at the latest. */
 static bool ends_with_process(const struct timeline_item *i)
 {
     return i->view.pid && i->view.start_ticks;
@@ -113,7 +114,7 @@ static void measure(struct baro_timeline *t, struct timeline_item *i, uint64_t e
 
 void timeline_add_mark(struct baro_timeline *t, const struct baro_event *e)
 {
-    append(t, BARO_TIMELINE_MARK, e);
+    append_item(t, BARO_TIMELINE_MARK, e);
 }
 
 static const struct timeline_ended *find_ended(const struct baro_timeline *t, const struct timeline_item *phase)
@@ -127,7 +128,7 @@ static const struct timeline_ended *find_ended(const struct baro_timeline *t, co
 
 void timeline_add_begin(struct baro_timeline *t, const struct baro_event *e)
 {
-    struct timeline_item *i = append(t, BARO_TIMELINE_PHASE, e);
+    struct timeline_item *i = append_item(t, BARO_TIMELINE_PHASE, e);
     if (!i)
         return;
     open_phase(t, i);
@@ -139,7 +140,7 @@ void timeline_add_begin(struct baro_timeline *t, const struct baro_event *e)
 
 static void add_whole(struct baro_timeline *t, const struct baro_event *e, uint64_t duration_ns)
 {
-    struct timeline_item *i = append(t, BARO_TIMELINE_PHASE, e);
+    struct timeline_item *i = append_item(t, BARO_TIMELINE_PHASE, e);
     if (!i)
         return;
     i->view.duration_ns = duration_ns;
@@ -184,7 +185,7 @@ void timeline_process_ended(struct baro_timeline *t, const struct baro_exit *e)
 /* ---- order ---- */
 
 /* Among those that begin together the longer ones come first, and phases before what lies in them. */
-static int compare(const void *a, const void *b)
+static int compare_items(const void *a, const void *b)
 {
     const struct timeline_item *x = *(struct timeline_item *const *)a, *y = *(struct timeline_item *const *)b;
     if (x->view.begin_ns != y->view.begin_ns)
@@ -194,7 +195,7 @@ static int compare(const void *a, const void *b)
         return x->view.end_ns > y->view.end_ns ? -1 : 1;
     if (is_phase[0] != is_phase[1])
         return is_phase[0] ? -1 : 1;
-    return (x->view.id > y->view.id) - (x->view.id < y->view.id); /* the order of the tape */
+    return (x->view.id > y->view.id) - (x->view.id < y->view.id); /* the order on the tape */
 }
 
 static void end_open(struct baro_timeline *t)
@@ -219,7 +220,7 @@ static int sort(struct baro_timeline *t)
         if (!t->all[i]->is_hidden)
             sorted[t->n_sorted++] = t->all[i];
     }
-    qsort(sorted, t->n_sorted, sizeof(*sorted), compare);
+    qsort(sorted, t->n_sorted, sizeof(*sorted), compare_items);
     return 0;
 }
 
@@ -244,7 +245,7 @@ static ptrdiff_t innermost(const struct baro_timeline *t, struct stack *s, uint6
     return s->n ? s->at[s->n - 1] : -1;
 }
 
-static void turn(struct baro_timeline *t, uint64_t t_ns, ptrdiff_t phase)
+static void add_turn(struct baro_timeline *t, uint64_t t_ns, ptrdiff_t phase)
 {
     if (t->n_turns && t->turn[t->n_turns - 1].phase == phase)
         return;
@@ -259,7 +260,7 @@ static void reveal_until(struct baro_timeline *t, struct stack *s, uint64_t unti
     for (ptrdiff_t top = s->n ? s->at[s->n - 1] : -1; top >= 0 && end_of(t, top) <= until_ns;) {
         uint64_t end_ns = end_of(t, top);
         top = innermost(t, s, end_ns);
-        turn(t, end_ns, top);
+        add_turn(t, end_ns, top);
     }
 }
 
@@ -273,7 +274,7 @@ static int lane_of(struct baro_timeline *t, uint64_t free_at[LANES_MAX], ptrdiff
     return lane;
 }
 
-static void place(struct baro_timeline *t, struct stack *s)
+static void assign_lane(struct baro_timeline *t, struct stack *s)
 {
     uint64_t free_at[LANES_MAX] = {0};
     for (ptrdiff_t i = 0; i < (ptrdiff_t)t->n_sorted; i++) {
@@ -288,7 +289,7 @@ static void place(struct baro_timeline *t, struct stack *s)
         if (v->end_ns <= v->begin_ns && !v->is_open)
             continue;
         s->at[s->n++] = i;
-        turn(t, v->begin_ns, i);
+        add_turn(t, v->begin_ns, i);
     }
     reveal_until(t, s, UINT64_MAX - 1);
 }
@@ -305,7 +306,7 @@ int timeline_arrange(struct baro_timeline *t)
     t->n_turns = 0;
     t->lanes = 0;
     if (s.at && turns)
-        place(t, &s);
+        assign_lane(t, &s);
     free(s.at);
     return s.at && turns ? 0 : -ENOMEM;
 }

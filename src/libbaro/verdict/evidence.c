@@ -6,11 +6,11 @@
 
 #include "libbaro/verdict/rule.h"
 
-#define SURE_SHARE 0.05 /* the same: where it is more, growth is an estimate */
-#define NEAR_SHARE 0.25 /* of the time of a stretch: what lies between edges of its pieces and readings, at most */
+#define SURE_SHARE 0.05 /* the same; with more than this, growth is an estimate */
+#define NEAR_SHARE 0.25 /* share of a stretch that may lie between the edges of its pieces and readings */
 
-/* Between readings growth is taken from a straight line. How long threads waited after they were last read nobody
- * knows; whether a process waits for storage is known at samples alone. */
+/* Between readings, growth is interpolated. How long threads waited after their last reading is not known; whether a
+ * process waits for storage is known only in samples. */
 static unsigned flags_of(enum curve curve, double away_ns, double wall_ns)
 {
     if (curve == CURVE_RUN_DELAY)
@@ -29,7 +29,7 @@ void stretch_fill(struct stretch *s, const struct history *c, const char *phase,
     }
 }
 
-/* Time between the edges of the pieces and the readings that are nearest to them. */
+/* Time between the edges of the pieces and their nearest readings. */
 static double distance_ns(const struct stretch *s, const struct history *c, enum curve curve)
 {
     double sum = 0;
@@ -79,15 +79,15 @@ double stretch_demand(const struct stretch *s)
     return (s->grown[CURVE_CPU] + s->grown[CURVE_RUN_DELAY]) / s->wall_ns;
 }
 
-#define READ_SHARE 0.8    /* of the CPU time */
-#define UNREAD_CORES 0.02 /* what used so few cores did not wait for long */
-#define READ_EDGE 0.05    /* of the time of a stretch: between the last reading and its end */
-#define SPARE_CORES 0.25  /* of the cores: while so many are idle nobody waits for one */
+#define READ_SHARE 0.8    /* share of the CPU time */
+#define UNREAD_CORES 0.02 /* a job that used at most this many cores did not wait for one for long */
+#define READ_EDGE 0.05    /* share of a stretch: between the last reading and its end */
+#define SPARE_CORES 0.25  /* share of the cores: while this many are idle, no thread waits for one */
 
 bool stretch_demand_is_known(const struct stretch *s)
 {
     double cpu = s->grown[CURVE_CPU], unread = cpu - s->grown[CURVE_DELAY_CPU];
-    /* NAN: of a tape that does not say what was read */
+    /* NAN: the tape does not say what was read */
     return !(unread > (1 - READ_SHARE) * cpu) || unread <= UNREAD_CORES * s->wall_ns;
 }
 
@@ -97,7 +97,7 @@ unsigned stretch_demand_flags(const struct stretch *s)
     return stretch_demand_is_known(s) ? BARO_VALUE_ESTIMATE : flags;
 }
 
-/* Had the machine a core to spare? Then the job did not wait for one, also where its own waiting is not known. */
+/* Did the machine have an idle core? Then the job did not wait for one, even if its own waiting is not known. */
 static bool has_spare_cores(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns)
 {
     double busy = stretch_growth(s, e->history, CURVE_HOST_BUSY, from_ns, to_ns),
@@ -172,7 +172,7 @@ void evidence_init(struct evidence *e)
 
 /* ---- facts ---- */
 
-static double number(const struct baro_summary *s, int fact, size_t row, unsigned *ret_flags)
+static double fact_number(const struct baro_summary *s, int fact, size_t row, unsigned *ret_flags)
 {
     struct baro_value v;
     *ret_flags = 0;
@@ -186,7 +186,7 @@ static double number(const struct baro_summary *s, int fact, size_t row, unsigne
     }
 }
 
-static const char *text(const struct baro_summary *s, int fact, size_t row)
+static const char *fact_text(const struct baro_summary *s, int fact, size_t row)
 {
     struct baro_value v;
     return baro_summary_value(s, fact, row, &v) == BARO_PRESENT && v.text ? v.text : "";
@@ -199,9 +199,9 @@ static void read_commands(struct evidence *e, const struct baro_summary *s)
     e->n_all_commands = baro_summary_rows(s, section);
     for (size_t i = 0; i < e->n_all_commands && i < COMMANDS_MOST; i++, e->n_commands = i) {
         struct heavy *one = &e->command[i];
-        one->name = text(s, name, i);
-        one->processes = number(s, processes, i, &one->processes_flags);
-        one->cpu_ns = number(s, cpu, i, &one->flags);
+        one->name = fact_text(s, name, i);
+        one->processes = fact_number(s, processes, i, &one->processes_flags);
+        one->cpu_ns = fact_number(s, cpu, i, &one->flags);
     }
 }
 
@@ -229,10 +229,10 @@ static void read_gpus(struct evidence *e, const struct baro_summary *s)
     for (size_t i = 0; i < e->n_gpus; i++) {
         struct gpu_seen *g = &e->gpu[i];
         unsigned flags;
-        g->name = text(s, baro_summary_fact_find("gpus", "name"), i);
-        g->model = text(s, baro_summary_fact_find("gpus", "model"), i);
+        g->name = fact_text(s, baro_summary_fact_find("gpus", "name"), i);
+        g->model = fact_text(s, baro_summary_fact_find("gpus", "model"), i);
         for (size_t k = 0; k < sizeof(facts) / sizeof(*facts); k++) {
-            double v = number(s, baro_summary_fact_find("gpus", facts[k].name), i, &flags);
+            double v = fact_number(s, baro_summary_fact_find("gpus", facts[k].name), i, &flags);
             memcpy((char *)g + facts[k].at, &v, sizeof(v));
         }
     }
@@ -240,17 +240,18 @@ static void read_gpus(struct evidence *e, const struct baro_summary *s)
 
 void evidence_of_summary(struct evidence *e, const struct baro_summary *s)
 {
-#define MEMBER(member, section, name) e->member = number(s, baro_summary_fact_find(section, name), 0, &e->flags.member);
+#define MEMBER(member, section, name)                                                                                  \
+    e->member = fact_number(s, baro_summary_fact_find(section, name), 0, &e->flags.member);
     VERDICT_FACTS(MEMBER)
 #undef MEMBER
-#define MEMBER(member, section, name) e->member = text(s, baro_summary_fact_find(section, name), 0);
+#define MEMBER(member, section, name) e->member = fact_text(s, baro_summary_fact_find(section, name), 0);
     VERDICT_TEXTS(MEMBER)
 #undef MEMBER
     read_commands(e, s);
     read_gpus(e, s);
-    e->holder = text(s, baro_summary_fact_find("pss_peak_held_by", "name"), 0);
+    e->holder = fact_text(s, baro_summary_fact_find("pss_peak_held_by", "name"), 0);
     if (!*e->holder)
-        e->holder = text(s, baro_summary_fact_find("rss_peak_held_by", "name"), 0);
+        e->holder = fact_text(s, baro_summary_fact_find("rss_peak_held_by", "name"), 0);
 }
 
 static void agree(struct stretch *job, enum curve curve, double fact, unsigned flags)

@@ -59,7 +59,7 @@
     FACT(gpu_used, "gpu", "used")                                                                                      \
     FACT(samples, "recorder", "samples")
 
-/* Facts that are text; "": absent */
+/* Facts that are text; "": absent. */
 #define VERDICT_TEXTS(TEXT)                                                                                            \
     TEXT(mode, "", "mode")                                                                                             \
     TEXT(cgroup, "", "cgroup")                                                                                         \
@@ -79,17 +79,17 @@ struct stretch {
     const char *phase; /* NULL: the whole job */
     uint64_t begin_ns, end_ns;
     double wall_ns;
-    const struct piece *piece; /* in order, and apart; NULL: it is one */
+    const struct piece *piece; /* in order, without overlap; NULL: the stretch is one piece */
     size_t n_pieces;
-    size_t phases; /* of one name that it is made of; 0 or 1: it is one phase, or the job */
+    size_t phases; /* number of phases of one name in it; 0 or 1: one phase, or the job */
     double grown[CURVE_COUNTERS];
-    unsigned flags[CURVE_COUNTERS]; /* enum baro_value_flag of these */
+    unsigned flags[CURVE_COUNTERS]; /* enum baro_value_flag of the numbers above */
 };
 
 /* A control group of the job, while it was watched. */
 struct group {
     uint32_t id;
-    char name[128];                                                         /* its end, if it is longer */
+    char name[128];                                                         /* the end of the path, if it is longer */
     double periods, throttled_periods, throttled_ns, limit_hits, high_hits; /* growth */
     double memory_limit, memory_high, anon_most, file_most, quota_cores;
 };
@@ -99,7 +99,7 @@ struct group {
 struct heavy {
     const char *name;
     double processes, cpu_ns;
-    unsigned flags, processes_flags; /* of its CPU time; of its processes */
+    unsigned flags, processes_flags; /* its CPU time; its processes */
 };
 #define COMMANDS_MOST 3u
 
@@ -137,7 +137,8 @@ struct evidence {
         double threads, switches, cpu_ns, read_write_bytes;
         unsigned flags; /* of its switches */
     } contender;
-    const struct failure *failure;          /* why the command failed; NULL: it did not, or its end is on no tape */
+    const struct failure *failure;          /* why the command failed; NULL: it did not, or its end is not on the
+                                             * tape */
     const struct history *history;          /* NULL: none */
     const char (*names)[HISTORY_NAME_ROOM]; /* of its runners */
     struct stretch job;
@@ -154,26 +155,26 @@ void stretch_fill_pieces(struct stretch *s, const struct history *c, const char 
 double stretch_growth(const struct stretch *s, const struct history *c, enum curve curve, uint64_t from_ns,
                       uint64_t to_ns);
 
-/* All facts NAN, all texts "". */
+/* Sets all facts to NAN and all texts to "". */
 void evidence_init(struct evidence *e);
-/* The facts and the texts, which are borrowed from the summary. */
+/* Fills the facts and the texts, which are borrowed from the summary. */
 void evidence_of_summary(struct evidence *e, const struct baro_summary *s);
 
-/* The whole job has the numbers of the summary, wherever that has them: its end is more exact than a sample. */
+/* Gives the whole job the summary's numbers wherever the summary has them: they include the job's end exactly. */
 void evidence_agree(struct evidence *e);
 
 /* Threads that ran or could have run, on average: one that computes all the time is 1, also on a busy machine, where it
  * has to wait. Example: 3 s of CPU time and 7 s of run delay in 10 s are 1. At least, where how long they waited was
  * not read for all of the CPU time. */
 double stretch_demand(const struct stretch *s);
-/* About, where it was read for nearly all; else at least. */
+/* "about" if waiting was read for nearly all of the CPU time; else "at least". */
 unsigned stretch_demand_flags(const struct stretch *s);
-/* Was it read for nearly all of the CPU time of the stretch? A condition such as `stretch_demand(s) <= most` needs it.
- */
+/* Was waiting read for nearly all of the CPU time of the stretch? A condition such as `stretch_demand(s) <= most` needs
+ * that. */
 bool stretch_demand_is_known(const struct stretch *s);
 /* The demand within a part of a stretch, as stretch_growth(). NAN where it is not known. */
 double stretch_demand_within(const struct evidence *e, const struct stretch *s, uint64_t from_ns, uint64_t to_ns);
-/* The demand in each of n parts of a stretch, which are as long as each other. False if one of them is not known. */
+/* Fills the demand of n equal parts of a stretch. Returns false if one of them is not known. */
 bool stretch_demands(const struct evidence *e, const struct stretch *s, int n, double *ret);
 
 #endif

@@ -17,7 +17,7 @@
 
 /* ---- processes ---- */
 
-static bool is_same(struct failure_process a, struct failure_process b)
+static bool is_same_process(struct failure_process a, struct failure_process b)
 {
     return a.pid == b.pid && (a.start_ticks == b.start_ticks || !a.start_ticks || !b.start_ticks);
 }
@@ -27,13 +27,13 @@ static struct failure_process parent_of(const struct baro_row *e)
     return (struct failure_process){baro_row_ppid(e), baro_row_parent_start_ticks(e)};
 }
 
-static void copy(char *to, size_t size, const char *text)
+static void copy_truncated(char *to, size_t size, const char *text)
 {
     size_t end = size - 4;
     int n = snprintf(to, size, "%s", text ? text : "");
     if (n < (int)size)
         return;
-    while (end && ((uint8_t)to[end] & 0xc0) == 0x80) /* not within a character of UTF-8 */
+    while (end && ((uint8_t)to[end] & 0xc0) == 0x80) /* do not cut within a UTF-8 character */
         end--;
     memcpy(to + end, "...", 4);
 }
@@ -51,8 +51,8 @@ static struct failure_end end_of(const struct baro_row *e)
 {
     struct failure_end end = {.process = {baro_row_pid(e), baro_row_start_ticks(e)}, .t_ns = baro_row_end_ns(e)};
     end.status_known = baro_row_status(e, &end.status) == BARO_PRESENT;
-    copy(end.name, sizeof(end.name), baro_row_name(e));
-    copy(end.command, sizeof(end.command), without_folder(baro_row_cmdline(e)));
+    copy_truncated(end.name, sizeof(end.name), baro_row_name(e));
+    copy_truncated(end.command, sizeof(end.command), without_folder(baro_row_cmdline(e)));
     return end;
 }
 
@@ -75,7 +75,7 @@ static bool has_status(const struct baro_row *e, int wanted)
     return baro_row_status(e, &status) == BARO_PRESENT && WIFEXITED(status) && WEXITSTATUS(status) == wanted;
 }
 
-/* When it began; 0: not known. */
+/* When the process began; 0: not known. */
 static uint64_t began_ns(const struct baro_row *e)
 {
     uint64_t elapsed;
@@ -86,22 +86,22 @@ static uint64_t began_ns(const struct baro_row *e)
 
 /* ---- families: a process, and the child that it may fail because of ---- */
 
-static struct failure_family *find(struct failures *f, struct failure_process parent)
+static struct failure_family *find_family(struct failures *f, struct failure_process parent)
 {
     for (unsigned i = 0; i < f->n; i++) {
-        if (is_same(f->family[i].parent, parent))
+        if (is_same_process(f->family[i].parent, parent))
             return &f->family[i];
     }
     return NULL;
 }
 
-static void drop(struct failures *f, struct failure_family *family)
+static void drop_family(struct failures *f, struct failure_family *family)
 {
     if (family)
         *family = f->family[--f->n];
 }
 
-static struct failure_family *make_room(struct failures *f)
+static struct failure_family *make_family_room(struct failures *f)
 {
     if (f->n < FAILURE_FAMILIES)
         return &f->family[f->n++];
@@ -113,20 +113,20 @@ static struct failure_family *make_room(struct failures *f)
     return oldest;
 }
 
-/* A child ended well. If whether the one that is kept failed is not known, and the parent went on, it did not. */
+/* A child ended well. If it is not known whether the kept child failed, and the parent went on, it did not fail. */
 static void add_good(struct failures *f, const struct baro_row *e)
 {
-    struct failure_family *family = find(f, parent_of(e));
+    struct failure_family *family = find_family(f, parent_of(e));
     if (!family)
         return;
     family->went_on |= began_ns(e) > family->child_ns;
     if (family->went_on && family->is_weak)
-        drop(f, family);
+        drop_family(f, family);
     else if (baro_row_end_ns(e) > family->latest_ns)
         family->latest_ns = baro_row_end_ns(e);
 }
 
-static void keep(struct failure_family *family, const struct baro_row *e, const struct failure *why)
+static void keep_failed_child(struct failure_family *family, const struct baro_row *e, const struct failure *why)
 {
     family->child = *why;
     family->child_ns = family->latest_ns = baro_row_end_ns(e);
@@ -137,11 +137,11 @@ static void keep(struct failure_family *family, const struct baro_row *e, const 
 /* A child failed, or may have. Two compilers of one `make -j2` that fail together: the first is kept. */
 static void add_failed(struct failures *f, const struct baro_row *e, const struct failure *why)
 {
-    struct failure_family *family = find(f, parent_of(e));
+    struct failure_family *family = find_family(f, parent_of(e));
     if (!family) {
-        family = make_room(f);
+        family = make_family_room(f);
         *family = (struct failure_family){.parent = parent_of(e), .together = !is_weak(e)};
-        keep(family, e, why);
+        keep_failed_child(family, e, why);
         return;
     }
     bool went_on = family->went_on || began_ns(e) > family->child_ns;
@@ -156,7 +156,7 @@ static void add_failed(struct failures *f, const struct baro_row *e, const struc
         family->together = 0;
     }
     family->together += !is_weak(e);
-    keep(family, e, why);
+    keep_failed_child(family, e, why);
 }
 
 /* ---- why a process failed ---- */
@@ -181,7 +181,8 @@ static bool follows(const struct baro_row *e, const struct failure_family *famil
 }
 
 /* It failed because the child did. */
-static void follow(struct failure *why, const struct baro_row *e, const struct failure_family *family, bool is_command)
+static void follow_child(struct failure *why, const struct baro_row *e, const struct failure_family *family,
+                         bool is_command)
 {
     int status;
     *why = family->child;
@@ -191,7 +192,7 @@ static void follow(struct failure *why, const struct baro_row *e, const struct f
     if (is_command)
         return;
     if (!*why->above)
-        copy(why->above, sizeof(why->above), without_folder(baro_row_cmdline(e)));
+        copy_truncated(why->above, sizeof(why->above), without_folder(baro_row_cmdline(e)));
     size_t len = strlen(why->after);
     if (why->n_named == why->n_after && len + strlen(baro_row_name(e)) + 3 < sizeof(why->after)) {
         snprintf(why->after + len, sizeof(why->after) - len, "%s%s", len ? ", " : "", baro_row_name(e));
@@ -200,10 +201,11 @@ static void follow(struct failure *why, const struct baro_row *e, const struct f
     why->n_after++;
 }
 
-static void explain(struct failure *why, const struct baro_row *e, const struct failure_family *family, bool is_command)
+static void explain_failure(struct failure *why, const struct baro_row *e, const struct failure_family *family,
+                            bool is_command)
 {
     if (family && follows(e, family)) {
-        follow(why, e, family, is_command);
+        follow_child(why, e, family, is_command);
         return;
     }
     *why = (struct failure){.first = end_of(e)};
@@ -216,22 +218,22 @@ static void explain(struct failure *why, const struct baro_row *e, const struct 
 void failures_add(struct failures *f, const struct baro_row *e)
 {
     const struct failure_process process = {baro_row_pid(e), baro_row_start_ticks(e)};
-    struct failure_family *family = find(f, process);
+    struct failure_family *family = find_family(f, process);
     struct failure why;
     if (is_good(e)) {
-        drop(f, family);
+        drop_family(f, family);
         add_good(f, e);
         return;
     }
-    bool is_command = f->command.pid && is_same(f->command, process);
+    bool is_command = f->command.pid && is_same_process(f->command, process);
     int status;
     f->is_partial |= !is_command && (!baro_row_ppid(e) || baro_row_status(e, &status) != BARO_PRESENT);
     if (family && is_timeout(e, &family->child)) {
-        drop(f, family);
+        drop_family(f, family);
         family = NULL;
     }
-    explain(&why, e, family, is_command);
-    drop(f, family);
+    explain_failure(&why, e, family, is_command);
+    drop_family(f, family);
     if (is_command) {
         f->of_command = why;
         f->of_command.before_is_bound = f->is_partial;

@@ -41,21 +41,21 @@ struct failure_end {
 
 /* Why a process failed. */
 struct failure {
-    struct failure_end first;    /* the process that failed first: itself, if no child did just before */
+    struct failure_end first;    /* the process that failed first: the process itself, if no child failed just before */
     bool is_of_child;            /* `first` is not the process itself */
     bool is_probable;            /* a process between them went on for a moment, or has a status that is not known */
     char above[FAILURE_COMMAND]; /* command line of the nearest process above `first`; not of the job's command */
-    char after[FAILURE_AFTER];   /* those between, from below: "collect2, gcc, make" */
-    unsigned n_after, n_named;   /* how many they are, and how many are named in it */
+    char after[FAILURE_AFTER];   /* the processes in between, from the lowest up: "collect2, gcc, make" */
+    unsigned n_after, n_named;   /* how many there are, and how many of them are named */
     uint64_t n_before;           /* children that failed before, after which their parents went on */
-    bool before_is_bound;        /* there may have been more: of some process the status or the parent is not known */
-    struct failure_end before;   /* the last of those, where `first` is the process itself; else pid 0 */
+    bool before_is_bound;        /* there may have been more: the status or the parent of some process is not known */
+    struct failure_end before;   /* the last of those children, if `first` is the process itself; else pid 0 */
 };
 
 struct failure_family {
     struct failure_process parent;
     struct failure child;
-    bool is_weak;       /* whether that child failed is not known, or a closed pipe ended it */
+    bool is_weak;       /* it is not known whether that child failed, or a closed pipe ended it */
     bool went_on;       /* the parent started another process after the child had ended */
     uint64_t child_ns;  /* when the child ended */
     uint64_t latest_ns; /* when the latest of the other children ended */
@@ -63,10 +63,10 @@ struct failure_family {
     uint64_t n_before;  /* as in struct failure */
 };
 
-/* All zero at first, but for the command. */
+/* All zero at first, except for the command. */
 struct failures {
     struct failure_process command;
-    bool has_failed, is_partial; /* is_partial: of some process the status or the parent is not known */
+    bool has_failed, is_partial; /* is_partial: the status or the parent of some process is not known */
     struct failure of_command;   /* where has_failed */
     struct failure_family family[FAILURE_FAMILIES];
     unsigned n;

@@ -57,7 +57,7 @@ static const struct {
     [WANT_NET_PACKETS] = {BARO_KIND_NET, "receive_packets"},
 };
 
-static int find(int kind, const char *name)
+static int find_metric(int kind, const char *name)
 {
     return baro_metric_find(kind, name);
 }
@@ -68,9 +68,9 @@ int gather_init(struct gather *g, const struct baro_header *header)
     g->has_start = baro_header_has_start(header);
     g->contender.name = g->contender_name;
     for (int i = 0; i < CURVE_COUNT; i++)
-        g->metric[i] = curve_metric[i].name ? find(curve_metric[i].kind, curve_metric[i].name) : -1;
+        g->metric[i] = curve_metric[i].name ? find_metric(curve_metric[i].kind, curve_metric[i].name) : -1;
     for (int i = 0; i < WANT_COUNT; i++)
-        g->id[i] = find(wanted[i].kind, wanted[i].name);
+        g->id[i] = find_metric(wanted[i].kind, wanted[i].name);
     g->pressure_ns[0] = g->pressure_ns[1] = NAN;
     return history_init(&g->history);
 }
@@ -156,7 +156,7 @@ static void keep_new_delay(struct gather *g, struct history_point *p)
 
 /* ---- processes ---- */
 
-static uint32_t number_of(struct gather *g, const char *name)
+static uint32_t name_number(struct gather *g, const char *name)
 {
     unsigned i = 0;
     while (i < g->n_names && strncmp(g->name[i], name, HISTORY_NAME_ROOM - 1) != 0)
@@ -168,8 +168,8 @@ static uint32_t number_of(struct gather *g, const char *name)
     return i + 1;
 }
 
-/* How many threads it had in most of its switches. Example: a storm of 419 threads made 9,000 switches, then 8 threads
- * that fight for a lock make 80,000: it is 8 threads that switch. */
+/* Returns how many threads it had in most of its switches. Example: 419 threads made 9,000 switches, then 8 threads
+ * that fight for a lock make 80,000: the answer is 8. */
 static double switching_threads(struct gather *g, double threads, double switches)
 {
     size_t i = 0, most = 0;
@@ -184,7 +184,7 @@ static double switching_threads(struct gather *g, double threads, double switche
     return g->switching[most].threads;
 }
 
-/* Finds, among processes with several threads, the one that gave up its CPU most often. */
+/* Finds the process that gave up its CPU most often, among those with several threads. */
 static void compare_contender(struct gather *g, const struct baro_row *p)
 {
     double threads = of_process(g, p, WANT_PROCESS_THREADS),
@@ -216,7 +216,7 @@ static void look_at_processes(struct gather *g, const struct baro_sample *s, str
             continue;
         blocked = blocked || v == 'D';
         if (v == 'R' && !p->runner)
-            p->runner = number_of(g, baro_row_name(one));
+            p->runner = name_number(g, baro_row_name(one));
     }
     for (size_t i = 0; (i = baro_sample_next_changed(s, i)) < n; i++)
         compare_contender(g, baro_sample_row(s, BARO_KIND_PROCESS, i));
@@ -227,7 +227,7 @@ static void look_at_processes(struct gather *g, const struct baro_sample *s, str
 
 /* ---- control groups ---- */
 
-static struct group read_group(const struct gather *g, const struct baro_row *e)
+static struct group group_values(const struct gather *g, const struct baro_row *e)
 {
     struct group ret = {
         .id = baro_row_id(e),
@@ -255,7 +255,7 @@ static double larger(double a, double b)
 
 static void keep_group(struct gather *g, const struct baro_row *e)
 {
-    struct group now = read_group(g, e);
+    struct group now = group_values(g, e);
     size_t i = 0;
     while (i < g->n_groups && g->group[i].id != now.id)
         i++;
@@ -308,8 +308,8 @@ static void look_at_groups(struct gather *g, const struct baro_sample *s, struct
 
 /* ---- records ---- */
 
-/* The command had used nothing when it started. Of processes that ran before, the first sample says what they had. */
-static void begin(struct gather *g)
+/* A command starts at 0. For processes that ran before, the first sample has the starting values. */
+static void begin_history(struct gather *g)
 {
     struct history_point p = {.t_ns = g->start_ns};
     for (int i = 0; i < CURVE_COUNT; i++)
@@ -351,7 +351,7 @@ void gather_add(struct gather *g, const struct baro_record *record)
     if (record->kind == BARO_RECORD_SAMPLE) {
         struct history_point p = {.t_ns = record->t_ns};
         if (!g->history.n)
-            begin(g);
+            begin_history(g);
         curves_of(g, record->u.sample, &p);
         keep_new_delay(g, &p);
         look_at_processes(g, record->u.sample, &p);
@@ -361,7 +361,7 @@ void gather_add(struct gather *g, const struct baro_record *record)
     }
 }
 
-static struct group growth_of(const struct group *first, const struct group *last)
+static struct group group_growth(const struct group *first, const struct group *last)
 {
     struct group g = *last;
     g.periods -= first->periods;
@@ -381,7 +381,7 @@ void gather_finish(const struct gather *g, struct evidence *ret)
     ret->contender = g->contender;
     ret->n_groups = g->n_groups;
     for (size_t i = 0; i < g->n_groups; i++)
-        ret->group[i] = growth_of(&g->group_first[i], &g->group[i]);
+        ret->group[i] = group_growth(&g->group_first[i], &g->group[i]);
     ret->history = &g->history;
     ret->names = g->name;
     if (end_ns > g->start_ns)

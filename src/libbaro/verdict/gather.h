@@ -6,7 +6,7 @@
 #include "baro/tape.h"
 #include "libbaro/verdict/evidence.h"
 
-/* Metrics that are read by themselves: gather.c has their names. */
+/* Metrics that are looked up one by one: gather.c has their names. */
 enum want {
     WANT_JOB_DELAY_LAG,
     WANT_JOB_IO_RCHAR,
@@ -42,30 +42,30 @@ struct gather {
     uint64_t start_ns, end_ns, last_ns; /* the command's start and end; the last record */
     bool started, ended;
     double blocked_ns;                       /* curves that are summed up here */
-    double pressure_ns[2], pressure_last[2]; /* I/O, memory: of the innermost group that has it */
+    double pressure_ns[2], pressure_last[2]; /* I/O and memory of the innermost group that has them */
     uint32_t pressure_group;
-    struct group group[GROUPS_MOST], group_first[GROUPS_MOST]; /* counters as read, now and at first */
+    struct group group[GROUPS_MOST], group_first[GROUPS_MOST]; /* counters as read, now and first */
     size_t n_groups;
-    char name[HISTORY_NAMES][HISTORY_NAME_ROOM]; /* of processes that ran when a sample was taken */
+    char name[HISTORY_NAMES][HISTORY_NAME_ROOM]; /* from processes that ran when a sample was taken */
     unsigned n_names;
     char contender_name[HISTORY_NAME_ROOM];
     struct contender contender;
     uint32_t contender_id;
     struct switching {
         double threads, switches;
-    } switching[SWITCHING_MOST]; /* switches of the contender by how many threads it had */
+    } switching[SWITCHING_MOST]; /* context switches of the contender, by its number of threads then */
     size_t n_switching;
     double delay_cpu[2]; /* CPU time at the last new value of run delay, and the part of it that was read */
     char victims[256];
     struct failures failures;
     int id[WANT_COUNT];      /* of metrics */
-    int metric[CURVE_COUNT]; /* ids in the registry; -1: not one metric */
+    int metric[CURVE_COUNT]; /* ids in the registry; -1: the curve is not one metric */
 };
 
 int gather_init(struct gather *g, const struct baro_header *header); /* 0 or -ENOMEM */
 void gather_done(struct gather *g);
 void gather_add(struct gather *g, const struct baro_record *record);
-/* All but the facts of the summary. What it points to belongs to the gather. */
+/* Fills all evidence except the facts of the summary. Its pointers point into the gather. */
 void gather_finish(const struct gather *g, struct evidence *ret);
 
 #endif

@@ -19,15 +19,15 @@ void history_done(struct history *c)
     memset(c, 0, sizeof(*c));
 }
 
-/* A point that goes leaves its readings to its neighbour where that has none. Example: run delay is read every 3 s, and
- * points are 3.5 s apart: the reading of 9 s stands at 10 s then. */
+/* When a point is dropped, its readings go to its neighbour if that has none. Example: run delay is read every 3 s, and
+ * points are 3.5 s apart: the reading of 9 s is kept at 10 s. */
 static void inherit(struct history_point *p, const struct history_point *of)
 {
     for (int i = 0; i < CURVE_COUNT; i++)
         p->at[i] = isnan(p->at[i]) ? of->at[i] : p->at[i];
 }
 
-/* The first point and the last one stay. */
+/* The first and the last point stay. */
 static void thin(struct history *c)
 {
     size_t kept = 0;
@@ -56,7 +56,7 @@ void history_add(struct history *c, const struct history_point *p)
     c->point[c->n++] = *p;
 }
 
-/* The first point at or behind t_ns whose curve is known; c->n if there is none. */
+/* Returns the first point at or after t_ns whose curve is known; c->n if there is none. */
 static size_t known_from(const struct history *c, enum curve curve, uint64_t t_ns)
 {
     size_t low = 0, high = c->n;

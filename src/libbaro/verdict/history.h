@@ -18,15 +18,15 @@
 enum curve {
     /* of the job */
     CURVE_CPU,
-    CURVE_RUN_DELAY, /* at the samples whose value is new: gather.c */
-    CURVE_DELAY_CPU, /* the part of CURVE_CPU in which it is known how long threads waited */
+    CURVE_RUN_DELAY, /* at samples with a new value: gather.c */
+    CURVE_DELAY_CPU, /* the part of CURVE_CPU for which it is known how long threads waited */
     CURVE_SWITCHES,  /* voluntary */
     CURVE_READ,      /* bytes fetched from storage */
     CURVE_WRITTEN,
     CURVE_CALLED, /* bytes passed to read(2), write(2) and the like */
     CURVE_FAULTS, /* major */
     CURVE_STARTED,
-    /* of the machine; CURVE_HOST_TIME is the time for which the others were read */
+    /* of the machine; CURVE_HOST_TIME is the time over which the others were read */
     CURVE_HOST_TIME,
     CURVE_HOST_BUSY,
     CURVE_HOST_STEAL,
@@ -50,14 +50,14 @@ enum curve {
 struct history_point {
     uint64_t t_ns;
     double at[CURVE_COUNT]; /* NAN: absent */
-    unsigned runner;        /* number of the name of a process that ran, from 1 on; 0: none */
+    unsigned runner;        /* number of the name of a process that ran, from 1; 0: none */
 };
 
 struct history {
     struct history_point *point; /* room for HISTORY_POINTS */
     size_t n;
-    uint64_t apart_ns; /* points are at least so far apart */
-    bool has_start;    /* the first point is the command's start, and was not read */
+    uint64_t apart_ns; /* points are at least this far apart */
+    bool has_start;    /* the first point is the command's start, where everything is 0 without being read */
 };
 
 int history_init(struct history *c); /* 0 or -ENOMEM */
@@ -67,17 +67,18 @@ void history_add(struct history *c, const struct history_point *p);
 /* A curve at an instant: on the straight line between two points. NAN where it is not known, such as behind the start
  * if it was never read; before the first point and behind the last one that was read a counter is what it is there. */
 double history_at(const struct history *c, enum curve curve, uint64_t t_ns);
-/* From an instant to the nearest point at which the curve is known, before or after it. NAN: there is none. */
+/* Returns the distance from an instant to the nearest point at which the curve is known, before or after it; NAN: there
+ * is none. */
 double history_distance(const struct history *c, enum curve curve, uint64_t t_ns);
-/* The last instant at which it is known; 0: there is none. */
+/* Returns the last instant at which the curve is known; 0: none. */
 uint64_t history_last_ns(const struct history *c, enum curve curve);
-/* How much a counter grew. NAN: not known at both ends. */
+/* Returns how much a counter grew; NAN: not known at both ends. */
 double history_growth(const struct history *c, enum curve curve, uint64_t begin_ns, uint64_t end_ns);
 
 /* How many points lie in [begin, end]. */
 size_t history_points(const struct history *c, uint64_t begin_ns, uint64_t end_ns);
 
-/* The name that most points in [begin, end) have. names: those with the numbers 1, 2, ... */
+/* Returns the name that most points in [begin, end) have. names: those with the numbers 1, 2, ... */
 #define HISTORY_NAMES 64u
 #define HISTORY_NAME_ROOM 32u
 const char *history_runner(const struct history *c, const char (*names)[HISTORY_NAME_ROOM], uint64_t begin_ns,

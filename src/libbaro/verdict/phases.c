@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PHASE_SHARE 0.1  /* of the time of the job: shorter ones are not judged */
-#define PHASES_MOST 256u /* phases may overlap, so there may be any number of them; more are not judged */
+#define PHASE_SHARE 0.1  /* share of the job's time: shorter phases are not judged */
+#define PHASES_MOST 256u /* phases may overlap, so their number is unlimited; further ones are not judged */
 
 struct named {
     const char *name;
     struct piece piece;
 };
 
-/* By name, then by time. */
-static int compare(const void *a, const void *b)
+/* Compares by name, then by time. */
+static int compare_named(const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
     int names = strcmp(x->name, y->name);
@@ -28,7 +28,7 @@ static bool is_long(double ns, const struct evidence *e)
     return ns >= PHASE_SHARE * e->job.wall_ns;
 }
 
-/* Phases of one name that overlap are one piece. Returns how many pieces there are. */
+/* Merges overlapping phases of one name into pieces. Returns the number of pieces. */
 static size_t unite(const struct named *of, size_t n, struct piece *ret)
 {
     size_t pieces = 0;
@@ -60,7 +60,7 @@ static void add_name(struct phases *p, const struct evidence *e, const struct na
 }
 
 /* All phases, by name. */
-static size_t list(const struct baro_timeline *t, struct named *ret)
+static size_t list_phases(const struct baro_timeline *t, struct named *ret)
 {
     const struct baro_timeline_item *v;
     size_t n = 0;
@@ -68,7 +68,7 @@ static size_t list(const struct baro_timeline *t, struct named *ret)
         if (v->kind == BARO_TIMELINE_PHASE)
             ret[n++] = (struct named){v->name, {v->begin_ns, v->end_ns}};
     }
-    qsort(ret, n, sizeof(*ret), compare);
+    qsort(ret, n, sizeof(*ret), compare_named);
     return n;
 }
 
@@ -78,7 +78,7 @@ int phases_collect(struct phases *p, const struct baro_timeline *t, const struct
     struct named *all = malloc(room * sizeof(*all));
     *p = (struct phases){.at = malloc(PHASES_MOST * sizeof(*p->at)), .piece = malloc(room * sizeof(*p->piece))};
     int code = all && p->at && p->piece ? 0 : -ENOMEM;
-    size_t n = code ? 0 : list(t, all);
+    size_t n = code ? 0 : list_phases(t, all);
     for (size_t i = 0, from = 0; i < n; i++) {
         if (i + 1 < n && strcmp(all[i + 1].name, all[from].name) == 0)
             continue;

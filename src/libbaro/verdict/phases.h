@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The phases that are judged: each that is long enough, and all of one name together. */
+/* The phases that are judged: each one that is long enough, and all phases of one name together. */
 #ifndef LIBBARO_VERDICT_PHASES_H
 #define LIBBARO_VERDICT_PHASES_H
 
@@ -9,10 +9,10 @@
 struct phases {
     struct stretch *at;
     size_t n;
-    struct piece *piece; /* what those of several phases are made of */
+    struct piece *piece; /* the pieces of stretches that are made of several phases */
 };
 
-/* 0 or -ENOMEM. What it points to belongs to the timeline. */
+/* Returns 0 or -ENOMEM. Its pointers point into the timeline. */
 int phases_collect(struct phases *p, const struct baro_timeline *t, const struct evidence *e);
 void phases_done(struct phases *p);
 

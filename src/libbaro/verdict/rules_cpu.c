@@ -88,7 +88,7 @@ const struct rule rule_cpu_quota = {{"cpu-quota", BARO_VERDICT_PROBLEM,
 #define NEIGHBOUR_SHARE 0.2
 #define NEIGHBOUR_CORES 0.25
 #define NEIGHBOUR_FULL 0.8
-#define NEIGHBOUR_OWN 0.1 /* of the time lost to others: own contention that is worth a sentence */
+#define NEIGHBOUR_OWN 0.1 /* share of the time lost to others: own contention from here on is mentioned */
 
 static double machine_cores(const struct evidence *e, const struct stretch *s)
 {
@@ -100,7 +100,7 @@ static double others_cores(const struct evidence *e, const struct stretch *s)
     return s->phase ? machine_cores(e, s) - s->grown[CURVE_CPU] / s->wall_ns : e->host_others_cores;
 }
 
-/* Less what the job used: if that may be more, it may be less. */
+/* Subtracts what the job used: if that may be more, the result may be less. */
 static unsigned others_flags(const struct evidence *e, const struct stretch *s)
 {
     return s->phase ? s->flags[CURVE_HOST_BUSY] | inverted(s->flags[CURVE_CPU]) : e->flags.host_others_cores;
@@ -192,7 +192,7 @@ bool is_short_of_cores(const struct evidence *e, const struct stretch *s)
            !is_throttled(e, s);
 }
 
-/* A job can't have 8 cores of a machine that has 2. */
+/* A job cannot have 8 cores on a machine that has 2. */
 static void advise_on_cores(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     double most = whole_up(e->cores);

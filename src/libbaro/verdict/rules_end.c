@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about what ended the job, or was refused to it: certain, however short the job was. */
+/* Rules about what ended the job, or what was refused to it: these are certain even for a short job. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -141,7 +141,7 @@ static struct words of_signal(int number)
     return w;
 }
 
-/* What a status says by the custom of shells and others. */
+/* What a status means by the convention of shells and other programs. */
 static void find_custom(struct finding *f, double status)
 {
     if (status == 127)
@@ -209,7 +209,7 @@ static void find_before(struct finding *f, const struct failure *why)
     find_number(f, "failed_before", (double)why->n_before, flags, BARO_UNIT_NONE);
 }
 
-/* The statuses of processes below are known to the connector and taskstats, and not to perf and to a scan. */
+/* The connector and taskstats report the statuses of the processes below; perf and scans do not. */
 static void find_not_known(struct finding *f, const struct failure *why)
 {
     find_title(f, ". What failed first is not known, as the statuses of its processes are not; the last that ended "
@@ -258,7 +258,7 @@ static bool is_oom_kill(const struct evidence *e)
     return e->oom_kills >= OOM_KILLS && killed;
 }
 
-static bool failed(const struct evidence *e, const struct stretch *s, struct finding *f)
+static bool apply_failed(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     const struct failure *why = e->failure;
     (void)s;
@@ -285,5 +285,5 @@ static bool failed(const struct evidence *e, const struct stretch *s, struct fin
 static const struct baro_threshold failed_thresholds[] = {{"its exit status", FAILED_STATUS, BARO_UNIT_NONE}};
 const struct rule rule_failed = {
     {"failed", BARO_VERDICT_PROBLEM, "The command ended with a status that is not 0.", THRESHOLDS(failed_thresholds)},
-    failed,
+    apply_failed,
     0};

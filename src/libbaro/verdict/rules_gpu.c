@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about GPUs. Each speaks of the one for which it holds most. */
+/* Rules about GPUs. Each names the GPU to which it applies most. */
 #include <math.h>
 #include <string.h>
 

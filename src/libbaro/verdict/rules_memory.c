@@ -34,7 +34,7 @@ static double limit_of(const struct group *g)
     return smaller(g->memory_limit, g->memory_high);
 }
 
-/* The group with the tightest limit that was hit. */
+/* The hit group with the tightest limit. */
 #define LIMIT_HITS 20.0
 static const struct group *hit_group(const struct evidence *e)
 {

@@ -82,7 +82,7 @@ const struct rule rule_one_core = {{"one-core", BARO_VERDICT_ADVICE,
 #define EDGE_SHARE 0.15
 #define EDGE_TIME_NS (1 * SECOND_NS)
 #define EDGE_POINTS 5
-#define EDGE_BLOCKED 0.3 /* said in the sentence, decides nothing */
+#define EDGE_BLOCKED 0.3 /* named in the sentence only; decides nothing */
 #define EDGE_SERIAL 1.3
 #define EDGE_PARALLEL 1.6
 #define EDGE_IDLE 0.3
@@ -112,7 +112,7 @@ static bool is_edge(const struct windows *w, bool at_end, double low, double hig
            (at_end ? mean(w, 0, WINDOWS - n) : mean(w, n, WINDOWS)) >= high;
 }
 
-/* Something that was started to be done, and is done. A service is neither, and has no first or last step. */
+/* Is it a task with an end, not a service? A service has no first or last step. */
 static bool is_batch(const struct evidence *e)
 {
     return strcmp(e->mode, "attach") != 0 && !e->is_running;

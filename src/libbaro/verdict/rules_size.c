@@ -85,17 +85,17 @@ const struct rule rule_dominates = {{"dominates", BARO_VERDICT_NOTE,
 #define SIZE_MEMORY_STEP 67108864.0 /* 64 MiB */
 #define SIZE_TIME 1.5
 #define SIZE_CORES 0.25
-#define SIZE_OTHERS 0.25 /* cores: with such neighbours the most that it used at once says nothing */
+#define SIZE_OTHERS 0.25 /* cores: with neighbours this busy, the most that it used at once proves nothing */
 #define SIZE_WINDOWS 20
 #define SIZE_WINDOWS_LEAST 5
-#define SIZE_WINDOW_NS 0.25e9 /* at least: a thread may wait so long at once (carry_back()) */
+#define SIZE_WINDOW_NS 0.25e9 /* at least: a thread may have waited that long at once (carry_back()) */
 
 static double round_up(double value, double step)
 {
     return whole_up(value / step) * step;
 }
 
-/* whole_up() of what is not known, or below 0, is 0 */
+/* whole_up() is 0 for what is not known or below 0 */
 static double at_most(double cores, double most)
 {
     double whole = whole_up(most);
@@ -136,9 +136,9 @@ static bool may_have_held_more(const struct evidence *e)
     return e->memory_at_most_bytes > e->memory_peak_bytes;
 }
 
-/* What it held, and what it would have held besides. Example: 67 MB resident at a limit of 67 MB and 63 MB swapped out
- * are 130 MB. What ten processes may have held between two samples counts: if 71 MB were sampled, and their marks allow
- * 590 MB, 590 MB. */
+/* Memory that it held, plus what it would have held without the limit. Example: 67 MB resident at a limit of 67 MB and
+ * 63 MB swapped out are 130 MB. What ten processes may have held between two samples counts: if 71 MB were sampled, and
+ * their marks allow 590 MB, 590 MB. */
 static double memory_needed(const struct evidence *e, const struct stretch *s)
 {
     double held = may_have_held_more(e) ? e->memory_at_most_bytes : e->memory_peak_bytes;

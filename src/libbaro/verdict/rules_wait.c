@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules about waiting for something else than CPU or memory: storage, locks, the network, or what can't be seen. */
+/* Rules about waiting for anything but CPU or memory: storage, locks, the network, or an unknown cause. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define IO_BYTES 1e6
 #define IO_FAULTS 100.0
 
-/* A group that holds the job and nothing else. */
+/* A group that holds only the job. */
 static bool has_own_group(const struct evidence *e)
 {
     return strcmp(e->cgroup, "own") == 0 || strcmp(e->cgroup, "target") == 0;

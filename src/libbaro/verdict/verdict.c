@@ -20,7 +20,7 @@ struct baro_verdicts {
 
 /* ---- keeping what a rule found ---- */
 
-static char *copy(const struct buf *b)
+static char *copy_buf(const struct buf *b)
 {
     char *text = malloc(b->len + 1);
     if (text && b->len)
@@ -30,7 +30,7 @@ static char *copy(const struct buf *b)
     return text;
 }
 
-static void forget(struct baro_verdict *v)
+static void free_verdict(struct baro_verdict *v)
 {
     for (size_t i = 0; i < v->evidence_count; i++)
         free((char *)v->evidence[i].text);
@@ -40,13 +40,13 @@ static void forget(struct baro_verdict *v)
     free((char *)v->phase);
 }
 
-static void clear(struct baro_verdicts *v)
+static void clear_verdicts(struct baro_verdicts *v)
 {
     while (v->n)
-        forget(&v->verdict[--v->n]);
+        free_verdict(&v->verdict[--v->n]);
 }
 
-static bool failed(const struct finding *f)
+static bool has_failed(const struct finding *f)
 {
     bool any = f->title.failed || f->advice.failed;
     for (size_t i = 0; i < f->n_rows; i++)
@@ -62,7 +62,7 @@ static int keep_rows(struct baro_verdict *one, const struct finding *f)
     one->evidence = rows;
     for (size_t i = 0; i < f->n_rows; i++) {
         rows[i] = (struct baro_evidence){f->row[i].name, f->row[i].value, f->row[i].unit, f->row[i].flags,
-                                         copy(&f->row[i].text)};
+                                         copy_buf(&f->row[i].text)};
         if (!rows[i].text)
             return -ENOMEM;
         one->evidence_count++;
@@ -70,7 +70,8 @@ static int keep_rows(struct baro_verdict *one, const struct finding *f)
     return 0;
 }
 
-static int keep(struct baro_verdicts *v, const struct rule *rule, const struct stretch *s, const struct finding *f)
+static int keep_finding(struct baro_verdicts *v, const struct rule *rule, const struct stretch *s,
+                        const struct finding *f)
 {
     if (v->n == v->room) {
         size_t room = v->room ? 2 * v->room : 16;
@@ -83,12 +84,12 @@ static int keep(struct baro_verdicts *v, const struct rule *rule, const struct s
     struct baro_verdict *one = &v->verdict[v->n++];
     *one = (struct baro_verdict){.rule = rule->is.name,
                                  .weight = rule->is.weight,
-                                 .title = copy(&f->title),
-                                 .advice = copy(&f->advice),
+                                 .title = copy_buf(&f->title),
+                                 .advice = copy_buf(&f->advice),
                                  .phase = s->phase ? strdup(s->phase) : NULL,
                                  .begin_ns = f->begin_ns,
                                  .end_ns = f->end_ns};
-    if (failed(f) || !one->title || !one->advice || (s->phase && !one->phase))
+    if (has_failed(f) || !one->title || !one->advice || (s->phase && !one->phase))
         return -ENOMEM;
     return keep_rows(one, f);
 }
@@ -110,7 +111,7 @@ static bool finds(const struct rule *rule, const struct evidence *e, const struc
     return is;
 }
 
-/* alike: phases of this name that the verdict is of. 1: it made a verdict. */
+/* alike: how many phases of this name the verdict is about. Returns 1 if the rule made a verdict. */
 static int apply(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e, const struct stretch *s,
                  size_t alike)
 {
@@ -126,7 +127,7 @@ static int apply(struct baro_verdicts *v, const struct rule *rule, const struct 
         find_number(&f, "phases", (double)alike, 0, BARO_UNIT_NONE);
     }
     if (code)
-        code = keep(v, rule, s, &f) < 0 ? -ENOMEM : 1;
+        code = keep_finding(v, rule, s, &f) < 0 ? -ENOMEM : 1;
     finding_done(&f);
     return code;
 }
@@ -158,7 +159,7 @@ static int apply_to_name(struct baro_verdicts *v, const struct rule *rule, const
     return longest ? apply(v, rule, e, longest, alike) : 0;
 }
 
-/* A rule that has a verdict on the whole job has none on its phases. */
+/* A rule with a verdict on the whole job makes none on its phases. */
 static int apply_everywhere(struct baro_verdicts *v, const struct rule *rule, const struct evidence *e,
                             const struct stretch *phases, size_t n_phases)
 {
@@ -174,7 +175,7 @@ static int apply_everywhere(struct baro_verdicts *v, const struct rule *rule, co
 
 int verdicts_judge(struct baro_verdicts *v, const struct evidence *e, const struct stretch *phases, size_t n_phases)
 {
-    clear(v);
+    clear_verdicts(v);
     for (int weight = BARO_VERDICT_PROBLEM; weight <= BARO_VERDICT_NOTE; weight++) {
         for (int i = 0; i < verdict_rule_count; i++) {
             if (verdict_rules[i]->is.weight == (enum baro_verdict_weight)weight &&
@@ -202,7 +203,7 @@ void baro_verdicts_free(struct baro_verdicts *verdicts)
 {
     if (!verdicts)
         return;
-    clear(verdicts);
+    clear_verdicts(verdicts);
     gather_done(&verdicts->gather);
     baro_timeline_free(verdicts->timeline);
     free(verdicts->verdict);
@@ -246,12 +247,12 @@ int baro_verdicts_add_tape(struct baro_verdicts *verdicts, struct baro_summary *
         baro_summary_add(summary, &record);
         baro_verdicts_add(verdicts, &record);
     }
-    /* There is no more, but the summary asks the tape what was damaged. */
+    /* No record is left, but the summary asks the tape what was damaged. */
     return code < 0 ? code : baro_summary_add_tape(summary, tape, err);
 }
 
-static int read_all(struct baro_tape *tape, struct baro_verdicts *v, struct baro_summary *summary,
-                    struct baro_error *err)
+static int read_records(struct baro_tape *tape, struct baro_verdicts *v, struct baro_summary *summary,
+                        struct baro_error *err)
 {
     int code = baro_tape_rewind(tape, err);
     if (code >= 0)
@@ -270,7 +271,7 @@ int baro_verdicts_of_tape(struct baro_tape *tape, struct baro_verdicts **ret, st
     if (code >= 0)
         code = baro_summary_new(&summary, baro_tape_header(tape), err);
     if (code >= 0)
-        code = read_all(tape, v, summary, err);
+        code = read_records(tape, v, summary, err);
     baro_summary_free(summary);
     if (code < 0)
         baro_verdicts_free(v);

@@ -6,10 +6,10 @@
 #include "baro/verdict.h"
 #include "libbaro/verdict/evidence.h"
 
-/* Applies the rules to evidence; replaces the verdicts that were there. 0 or -ENOMEM. */
+/* Applies the rules to the evidence; replaces earlier verdicts. Returns 0 or -ENOMEM. */
 int verdicts_judge(struct baro_verdicts *v, const struct evidence *e, const struct stretch *phases, size_t n_phases);
 
-/* The timeline that was made of the same records, in order after baro_verdicts_finish(). */
+/* The timeline made from the same records; sorted after baro_verdicts_finish(). */
 const struct baro_timeline *verdicts_timeline(const struct baro_verdicts *v);
 
 #endif

@@ -10,7 +10,7 @@
 
 static void write_evidence(struct json *j, const struct baro_evidence *e)
 {
-    const unsigned either = BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND; /* both: it may be wrong either way */
+    const unsigned either = BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND; /* it may be wrong either way */
     bool is_text = e->unit == BARO_UNIT_NONE && isnan(e->value);
     json_begin(j, '{');
     json_key(j, "name");

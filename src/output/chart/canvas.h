@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a picture is drawn with: one drawing (draw.c) for SVG and for cairo. Only for the files of this folder. */
+/* The drawing functions of a picture: one drawing (draw.c) for SVG and for cairo. Only for the files of this folder. */
 #ifndef OUTPUT_CHART_CANVAS_H
 #define OUTPUT_CHART_CANVAS_H
 
@@ -28,8 +28,8 @@ struct canvas {
     void (*stroke)(struct canvas *c, struct ink ink, enum stroke how);
     void (*fill)(struct canvas *c, struct ink ink, enum fill how);
     void (*dot)(struct canvas *c, double x, double y, double radius, struct ink ink);
-    /* at: raw bytes. halo: the background shines around it, so that it can be read on top of curves. title: what is
-     * shown for it on demand; NULL: nothing */
+    /* at: raw bytes. halo: a rim in the background's colour, so that the text can be read on top of curves. title: text
+     * that is shown on demand; NULL: none */
     void (*text)(struct canvas *c, double x, double y, enum anchor anchor, struct ink ink, bool bold, bool halo,
                  const char *at, size_t len);
 };
@@ -37,9 +37,9 @@ struct canvas {
 #define TEXT_SIZE 11.0
 #define TITLE_SIZE 13.0
 
-/* About how wide a text will be, in CSS pixels; fonts differ. */
+/* Returns about how wide a text will be, in CSS pixels; fonts differ. */
 double text_width(const char *at, size_t len, double size);
-/* How many bytes of it fit into a width. */
+/* Returns how many bytes of it fit into a width. */
 size_t text_fit(const char *at, size_t len, double size, double width);
 
 struct layout {
@@ -59,7 +59,7 @@ void shown_text(const char *at, struct buf *ret);
 void svg_style_of_file(struct buf *ret);
 
 /* 0xrrggbb */
-extern const unsigned chart_palette[2][CHART_COLORS + 1]; /* light, dark; the last one is of others */
+extern const unsigned chart_palette[2][CHART_COLORS + 1]; /* light, dark; the last colour is that of others */
 unsigned ink_rgb(struct ink ink, bool dark);
 
 #endif

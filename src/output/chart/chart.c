@@ -8,9 +8,9 @@
 
 #include "baro/summary.h"
 
-#define LIMIT_NEAR 1.6 /* a limit up to so many times the highest value is drawn as a line */
+#define LIMIT_NEAR 1.6 /* a limit up to this many times the highest value is drawn as a line */
 
-static void *grow(void **list, size_t n, size_t size)
+static void *grow_list(void **list, size_t n, size_t size)
 {
     /* To the next power of two whenever n is one. */
     if (n && (n & (n - 1)))
@@ -23,7 +23,7 @@ static void *grow(void **list, size_t n, size_t size)
 
 struct chart_curve *chart_add_curve(struct chart *c, const char *name, enum chart_shape shape, unsigned color)
 {
-    if (!grow((void **)&c->curves, c->n_curves, sizeof(*c->curves)))
+    if (!grow_list((void **)&c->curves, c->n_curves, sizeof(*c->curves)))
         return NULL;
     struct chart_curve curve = {.name = strdup(name), .shape = shape, .color = color};
     curve.at = calloc(c->buckets ? c->buckets : 1, sizeof(*curve.at));
@@ -39,7 +39,7 @@ struct chart_curve *chart_add_curve(struct chart *c, const char *name, enum char
 int chart_add_limit(struct chart *c, const char *name, double value)
 {
     char *copy = strdup(name);
-    if (!copy || !grow((void **)&c->limits, c->n_limits, sizeof(*c->limits))) {
+    if (!copy || !grow_list((void **)&c->limits, c->n_limits, sizeof(*c->limits))) {
         free(copy);
         return -ENOMEM;
     }
@@ -50,7 +50,7 @@ int chart_add_limit(struct chart *c, const char *name, double value)
 int chart_add_mark(struct chart *c, uint64_t t_ns, double value, const char *text)
 {
     char *copy = strdup(text);
-    if (!copy || !grow((void **)&c->marks, c->n_marks, sizeof(*c->marks))) {
+    if (!copy || !grow_list((void **)&c->marks, c->n_marks, sizeof(*c->marks))) {
         free(copy);
         return -ENOMEM;
     }
@@ -95,8 +95,8 @@ static void survey(const struct chart *c, struct chart_curve *curve)
     }
 }
 
-/* What it was at least at its highest. An old sum is no bound; it counts where nothing better is known. */
-static double most_of(const struct chart_bucket *b, bool has_better)
+/* Returns a lower bound of the highest value. A stale sum is no bound, but counts if nothing better is known. */
+static double highest_of(const struct chart_bucket *b, bool has_better)
 {
     double most = !b->is_bound || !has_better ? b->max : 0;
     return b->at_least > most ? b->at_least : most;
@@ -113,7 +113,7 @@ static void finish_curve(const struct chart *c, struct chart_curve *curve)
         high = b->known && b->is_bound && b->high > high ? b->high : high;
         if (!b->known || (b->is_bound && curve->has_whole && b->at_least <= 0))
             continue;
-        double most = most_of(b, curve->has_whole);
+        double most = highest_of(b, curve->has_whole);
         if (!n || most > curve->max) {
             curve->max = most;
             curve->max_ns = (chart_bucket_ns(c, i) + chart_bucket_ns(c, i + 1)) / 2;
@@ -148,7 +148,7 @@ static double stack_top(const struct chart *c)
     return top;
 }
 
-/* Where curves have bounds, old sums may be higher than what counts as the most. */
+/* In curves with bounds, stale sums may exceed what counts as the highest value. */
 static double bounds_top(const struct chart *c, const struct chart_curve *curve)
 {
     double top = 0;

@@ -33,12 +33,13 @@ enum chart_unit {
 /* The values of one bucket. A bucket that is not known is drawn as a gap. */
 struct chart_bucket {
     bool known;
-    double min, max, mean; /* mean: over the time for which it is known */
-    double last;           /* that held at its end */
-    /* Only bounds of a sum are known, as in baro/series.h: min to last are the lower one, and high is the upper one. */
+    double min, max, mean; /* mean: over the time in which the value is known */
+    double last;           /* the value at its end */
+    /* Only bounds of a sum are known, as in baro/series.h: min to last are lower bounds, and high is the upper
+     * bound. */
     bool is_bound;
     double high;
-    double at_least; /* the highest lower bound within the bucket, whether it is a bound alone or not; 0: none */
+    double at_least; /* the highest lower bound within the bucket, with or without known values; 0: none */
 };
 
 enum chart_shape {
@@ -57,22 +58,22 @@ struct chart_curve {
     enum chart_shape shape;
     unsigned color;          /* below CHART_COLORS, or CHART_COLOR_OTHERS */
     struct chart_bucket *at; /* as many as the chart has buckets */
-    bool known;              /* some bucket is known; else max, mean and last say nothing */
-    double max, mean, last;  /* over the whole stretch; last: of its last bucket that is known */
-    bool max_is_bound;       /* it may have been more: in some bucket only bounds are known */
-    bool has_bounds;         /* of some bucket only bounds are known: these are dashed, or gaps in a terminal */
-    bool has_whole;          /* of some bucket the value is known */
+    bool known;              /* some bucket is known; otherwise max, mean and last are not valid */
+    double max, mean, last;  /* over the whole chart; last: of its last known bucket */
+    bool max_is_bound;       /* it may have been more: some buckets have only bounds */
+    bool has_bounds;         /* some buckets have only bounds: these are dashed, or gaps in a terminal */
+    bool has_whole;          /* some bucket has a known value */
     uint64_t max_ns;         /* the middle of the bucket that has max */
 };
 
-/* A horizontal line, such as a memory limit. One that is far above all values is named in the legend, and not drawn. */
+/* A horizontal line, such as a memory limit. A limit far above all values is not drawn; the legend names it. */
 struct chart_limit {
     char *name;   /* "limit", "memory of the machine" */
     double value; /* the last one */
-    double *at;   /* of each bucket; 0: there was none. NULL: it was the same in all of them */
+    double *at;   /* value in each bucket; 0: no limit. NULL: it was the same in all buckets */
 };
 
-/* A limit as it is drawn: a line for each stretch of buckets in which it was the same. */
+/* A limit as it is drawn: one line for each stretch of buckets with the same value. */
 struct chart_step {
     size_t from, to;
     double value;
@@ -86,26 +87,26 @@ struct chart_mark {
     char *text; /* "peak 153 MB: cc1 ×2" */
 };
 
-/* What lies over all charts of a tape: phases as bars in lanes, marks and events as points in time. */
+/* What is drawn over all charts of a tape: phases as bars in lanes, marks and events as points in time. */
 enum chart_span_kind { CHART_PHASE, CHART_MARK, CHART_EVENT, CHART_GAP };
 struct chart_span {
     enum chart_span_kind kind;
-    uint64_t begin_ns, end_ns; /* the same of a mark or an event */
-    unsigned lane;             /* of phases: 0 is the outermost */
-    unsigned color;            /* of a phase: chart_phase_color() */
+    uint64_t begin_ns, end_ns; /* the same, for marks and events */
+    unsigned lane;             /* for phases: 0 is the outermost lane */
+    unsigned color;            /* for phases: chart_phase_color() */
     bool bad;                  /* an event that is a problem, such as an OOM kill */
     char *text;
 };
 struct chart_spans {
     struct chart_span *at;
     size_t n;
-    unsigned lanes; /* how many phases need */
+    unsigned lanes; /* number of lanes that the phases need */
 };
 
 struct chart {
     char *id;    /* "cpu": letters, digits, "_" and "-" */
     char *title; /* "CPU by command" */
-    char *help;  /* one sentence for those who ask what it shows */
+    char *help;  /* one sentence of explanation, shown on demand */
     enum chart_unit unit;
     uint64_t from_ns, to_ns;
     uint64_t start_ns; /* where time 0 of the axis is: when the command started */
@@ -117,11 +118,12 @@ struct chart {
     struct chart_mark *marks;
     size_t n_marks;
     const struct chart_spans *spans; /* borrowed; NULL: none */
-    char *absent; /* why there is nothing to draw: no curve has a known bucket. NULL: there is something */
+    char *absent; /* reason why there is nothing to draw: no curve has a known bucket. NULL: there is something */
 };
 
 /* ---- making one ---- */
-/* Adds a curve whose buckets are all unknown. NULL: out of memory. The pointer holds until the next one is added. */
+/* Adds a curve whose buckets are all unknown. Returns NULL if out of memory. The pointer is valid until the next curve
+ * is added. */
 struct chart_curve *chart_add_curve(struct chart *c, const char *name, enum chart_shape shape, unsigned color);
 int chart_add_limit(struct chart *c, const char *name, double value); /* 0 or -ENOMEM */
 int chart_add_mark(struct chart *c, uint64_t t_ns, double value, const char *text);
@@ -137,19 +139,19 @@ static inline bool chart_is_whole(const struct chart_bucket *b)
 }
 /* "471 MB", "at least 315 MB" */
 void chart_max_text(enum chart_unit unit, const struct chart_curve *curve, struct buf *ret);
-/* When bucket i begins. */
+/* Returns when bucket i begins. */
 uint64_t chart_bucket_ns(const struct chart *c, size_t i);
-/* The highest value that has to fit: of curves (stacked: of their sum), marks, and limits less than 1.6 times as
- * high. */
+/* Returns the highest value that must fit: of curves (if stacked, of their sum), of marks, and of limits below 1.6
+ * times that. */
 double chart_top(const struct chart *c);
-/* Does it show a level and nothing else: all curves stay within a fiftieth of the axis, and no limit is near? */
+/* Is the chart a flat line: do all curves stay within a fiftieth of the axis, with no limit near? */
 bool chart_is_flat(const struct chart *c);
-/* The highest value that is drawn at the time of a mark and is not above it. A peak between two samples has a curve
- * that is lower: 1.35 GB by the high-water mark of a process, where the samples have 1.26 GB. */
+/* Returns the highest drawn value at the time of a mark that is not above the mark. A peak between two samples is above
+ * its curve: 1.35 GB by the high-water mark of a process, 1.26 GB in the samples. */
 double chart_below_mark(const struct chart *c, const struct chart_mark *mark);
-/* Is a limit drawn as a line? Else the legend names it. */
+/* Is the limit drawn as a line? If not, the legend names it. */
 bool chart_limit_is_drawn(const struct chart *c, const struct chart_limit *limit);
-/* The lines of a limit from left to right: those that are not far above all values. Returns how many. */
+/* Fills the lines of a limit from left to right, except those far above all values. Returns how many there are. */
 size_t chart_limit_steps(const struct chart *c, const struct chart_limit *limit,
                          struct chart_step ret[CHART_STEPS_MOST]);
 /* "2.00 GB"; of one that changed "1.00 GB, then 2.00 GB", "2.00 GB, then none" */
@@ -159,12 +161,12 @@ void chart_limit_text(const struct chart *c, const struct chart_limit *limit, st
 #define CHART_TICK_TEXT 24u
 struct chart_tick {
     double at;                  /* a value, or nanoseconds since the tape began */
-    char text[CHART_TICK_TEXT]; /* without the unit where the first tick alone says it */
+    char text[CHART_TICK_TEXT]; /* without the unit if the first tick has it */
 };
 struct chart_ticks {
     struct chart_tick at[CHART_TICKS_MAX];
     size_t n;
-    double end; /* of values: where the axis ends, the tick at or above the top */
+    double end; /* for values: where the axis ends, the tick at or above the highest value */
 };
 /* At most `most` ticks (2 or more) from 0 on, at steps of 1, 2 or 5 times a power of ten. The last is at or above
  * top. */
@@ -173,7 +175,7 @@ void chart_value_ticks(enum chart_unit unit, double top, size_t most, struct cha
 void chart_time_ticks(const struct chart *c, size_t most, struct chart_ticks *ret);
 /* "1.97 cores", "153 MB", "25 %" */
 void chart_value_text(enum chart_unit unit, double value, struct buf *ret);
-/* What stands at the axis: "cores", "bytes", "" */
+/* The label of the axis: "cores", "bytes", "" */
 const char *chart_unit_name(enum chart_unit unit);
 
 /* Colours of phases, in the order in which their names first occur. Names that differ in digits alone have the same
@@ -190,7 +192,7 @@ struct chart_picture {
     double scale;           /* of PNG: pixels of the file per CSS pixel; 0 is 1 */
     bool dark;              /* of PNG; SVG has both themes */
     bool has_title;         /* the title stands above the plot */
-    bool has_time;          /* ticks of time have their texts: of charts below each other the last one needs them */
+    bool has_time;          /* the ticks of time have labels: among charts below each other the last one needs them */
     bool has_legend;
     bool has_spans;  /* phases, marks and events are drawn */
     bool standalone; /* SVG: a file of its own, with xmlns and its own style. Else it stands in a page that has
@@ -210,10 +212,10 @@ void chart_svg(const struct chart *c, const struct chart_picture *p, struct buf 
 /* The rules for the classes and the variables, light and dark, without <style>: for a page. The variables are set on
  * :root; a page that sets them itself does so behind these rules. */
 void chart_svg_style(struct buf *ret);
-/* Adds raw bytes as text of XML or HTML: also fit for attributes between double quotes. Control bytes and bytes that
- * are not UTF-8 become \xNN. */
+/* Adds raw bytes as text of XML or HTML, also within double-quoted attributes. Control bytes and bytes that are not
+ * UTF-8 become \xNN. */
 void chart_xml_text(struct buf *ret, const char *at, size_t len);
-/* The same of text that text_escaped() has gone over already. */
+/* The same for text that text_escaped() has already escaped. */
 void chart_xml_escaped(struct buf *ret, const char *at, size_t len);
 
 /* Writes a chart as a PNG file. Returns 0; -ENOTSUP if it was built without cairo, -ENOMEM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One drawing of a chart for all canvases that have pixels. */
+/* One drawing of a chart for all canvases with pixels. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ static double y_of(const struct drawing *d, double value)
     return d->l->y + d->l->height * (1 - share);
 }
 
-static void text(const struct drawing *d, double x, double y, enum anchor anchor, enum ink_kind ink, const char *at)
+static void draw_text(const struct drawing *d, double x, double y, enum anchor anchor, enum ink_kind ink,
+                      const char *at)
 {
     d->to->text(d->to, x, y, anchor, (struct ink){.kind = ink}, false, false, at, strlen(at));
 }
@@ -63,7 +64,7 @@ static void grid(const struct drawing *d)
     for (size_t i = 0; i < l->values.n; i++) {
         double y = y_of(d, l->values.at[i].at);
         straight(d, l->x, y, l->x + l->width, y, i ? INK_GRID : INK_AXIS, STROKE_GRID);
-        text(d, l->x - 6, y + 3.5, ANCHOR_END, INK_MUTED, l->values.at[i].text);
+        draw_text(d, l->x - 6, y + 3.5, ANCHOR_END, INK_MUTED, l->values.at[i].text);
     }
     for (size_t i = 0; i < l->times.n; i++) {
         double x = x_of(d, l->times.at[i].at);
@@ -73,8 +74,8 @@ static void grid(const struct drawing *d)
         straight(d, x, l->y + l->height, x, l->y + l->height + 4, INK_AXIS, STROKE_GRID);
         double half = text_width(l->times.at[i].text, strlen(l->times.at[i].text), TEXT_SIZE) / 2;
         bool over = x + half > d->p->width - 2;
-        text(d, over ? d->p->width - 2 : x, l->y + l->height + 16, over ? ANCHOR_END : ANCHOR_MIDDLE, INK_MUTED,
-             l->times.at[i].text);
+        draw_text(d, over ? d->p->width - 2 : x, l->y + l->height + 16, over ? ANCHOR_END : ANCHOR_MIDDLE, INK_MUTED,
+                  l->times.at[i].text);
     }
     d->to->end(d->to);
 }
@@ -126,7 +127,7 @@ static void step_area(const struct drawing *d, const double *low, const double *
     }
 }
 
-/* Numbers of a curve as arrays: what is drawn. */
+/* The numbers of a curve as arrays, for drawing. */
 struct work {
     double *low, *high, *base; /* base: top of the stack so far */
     bool *known;
@@ -137,7 +138,7 @@ static bool is_apart(const struct drawing *d, double a, double b)
     return fabs(y_of(d, a) - y_of(d, b)) >= 0.75;
 }
 
-/* Where the values of a bucket lie apart, they are a band. */
+/* Where the min and max of a bucket differ, draws a band. */
 static void band(const struct drawing *d, const struct chart_curve *curve, struct work *w, bool from_mean)
 {
     bool any = false;
@@ -177,7 +178,7 @@ static void line_curve(const struct drawing *d, const struct chart_curve *curve,
     d->to->stroke(d->to, ink, STROKE_DASHED);
 }
 
-/* What is a lower bound is paler. */
+/* Lower bounds are drawn paler. */
 static void stacked_part(const struct drawing *d, const struct chart_curve *curve, struct work *w, bool is_bound)
 {
     for (size_t i = 0; i < d->c->buckets; i++)
@@ -200,7 +201,7 @@ static void stacked_curve(const struct drawing *d, const struct chart_curve *cur
         stacked_part(d, curve, w, true);
 }
 
-static void curves(const struct drawing *d)
+static void draw_curves(const struct drawing *d)
 {
     size_t n = d->c->buckets;
     struct work w = {calloc(n, sizeof(double)), calloc(n, sizeof(double)), calloc(n, sizeof(double)),
@@ -232,7 +233,7 @@ static void limit_text(const struct drawing *d, const struct chart_limit *limit,
     chart_limit_text(d->c, limit, ret);
 }
 
-/* Steps: one line where the limit was the same all the time. */
+/* Draws steps; a single line if the limit never changed. */
 static double limit_line(const struct drawing *d, const struct chart_step *steps, size_t n)
 {
     double y = 0;
@@ -249,7 +250,7 @@ static double limit_line(const struct drawing *d, const struct chart_step *steps
     return y;
 }
 
-static void limits(const struct drawing *d)
+static void draw_limits(const struct drawing *d)
 {
     const struct layout *l = d->l;
     for (size_t i = 0; i < d->c->n_limits; i++) {
@@ -270,7 +271,7 @@ static void limits(const struct drawing *d)
     }
 }
 
-/* A label stands above its point, or below where a limit's label may be; at the side with more room. */
+/* A label is above its point, or below it where a limit's label may be, on the side with more room. */
 static void marks(const struct drawing *d)
 {
     const struct layout *l = d->l;
@@ -284,7 +285,7 @@ static void marks(const struct drawing *d)
             return;
         d->to->begin(d->to, PART_MARK, m);
         double below = y_of(d, chart_below_mark(d->c, m));
-        if (below - y > 4) /* the curve is lower: a line leads to it */
+        if (below - y > 4) /* the curve is lower at that time: a line leads to it */
             straight(d, x, y + 3, x, below, INK_TEXT, STROKE_GRID);
         d->to->dot(d->to, x, y, 3, (struct ink){.kind = INK_TEXT});
         double room = (left ? x - l->x : l->x + l->width - x) - 8;
@@ -306,7 +307,7 @@ static void marks(const struct drawing *d)
 
 #define LANES_MOST 6u /* deeper phases are not drawn */
 
-/* right: how far the lane is covered so far. What would be less than half a pixel more says nothing. */
+/* right: up to where the lane is covered. Bars that would add less than half a pixel are left out. */
 static void phase(const struct drawing *d, const struct chart_span *s, double *right)
 {
     double x = x_of(d, (double)s->begin_ns), end = x_of(d, (double)s->end_ns);
@@ -396,7 +397,7 @@ static void shown_name(const struct chart_curve *curve, struct buf *ret, size_t 
     *ret_fit = ret->failed ? 0 : ret->len;
 }
 
-/* Returns how many lines it takes; draws if d->to is there. */
+/* Returns the number of lines that it takes; draws only if d->to is set. */
 static size_t legend(const struct drawing *d)
 {
     double x = d->l->x, y = d->l->legend_y, right = d->p->width - 8;
@@ -459,7 +460,7 @@ void chart_lay_out(const struct chart *c, const struct chart_picture *p, struct 
         y += l.lane * (c->spans->lanes < LANES_MOST ? c->spans->lanes : LANES_MOST) + 2;
     l.y = y + 4;
     l.height = p->height - bottom - l.y < 20 ? 20 : p->height - bottom - l.y;
-    /* Room for the text of a mark above the curves. */
+    /* Leaves room for the text of a mark above the curves. */
     double room = chart_top(c) * (1 + 22 / l.height);
     l.top = c->n_marks && room > l.top ? room : l.top;
     size_t most = (size_t)(l.width / 74);
@@ -475,11 +476,11 @@ void chart_draw(const struct chart *c, const struct chart_picture *p, const stru
                      strlen(c->title));
     grid(&d);
     if (c->absent)
-        text(&d, l->x + l->width / 2, l->y + l->height / 2, ANCHOR_MIDDLE, INK_MUTED, c->absent);
-    curves(&d);
+        draw_text(&d, l->x + l->width / 2, l->y + l->height / 2, ANCHOR_MIDDLE, INK_MUTED, c->absent);
+    draw_curves(&d);
     if (p->has_spans)
         spans(&d);
-    limits(&d);
+    draw_limits(&d);
     marks(&d);
     if (p->has_legend) {
         canvas->begin(canvas, PART_LEGEND, NULL);

@@ -44,7 +44,7 @@ static unsigned fact_flags(const struct baro_summary *s, const char *section, co
 
 #define OFF_CURVE 1.01
 
-/* "peak 153 MB", "peak at least 153 MB: cc1 ×2, gcc"; where no sample has as much, "peak 153 MB between samples" */
+/* "peak 153 MB", "peak at least 153 MB: cc1 ×2, gcc"; "peak 153 MB between samples" if no sample reached it */
 static void add_peak(struct chart *c, uint64_t t_ns, double value, unsigned flags, const char *who)
 {
     struct buf b = {0};
@@ -81,7 +81,8 @@ static const struct chart_curve *curve_named(const struct chart *c, const char *
     return NULL;
 }
 
-/* Does the chart show the whole recording? Else facts about all of it don't say what is the most in the chart. */
+/* Does the chart show the whole recording? If not, facts about the whole recording are not the highest values of the
+ * chart. */
 static bool is_whole(const struct chart *c, const struct baro_summary *s)
 {
     double start = 0, wall = 0, removed = 0;
@@ -143,7 +144,7 @@ static void holders(const struct baro_summary *s, const char *section, struct bu
     buf_byte(ret, 0);
 }
 
-/* Marks the peak that a fact says, where the chart shows the whole recording; else the highest value of the curve. */
+/* Marks the peak that a fact gives if the chart shows the whole recording; otherwise the highest value of the curve. */
 static void fact_peak(struct chart *c, const struct baro_summary *s, const char *name, uint64_t t_ns,
                       const struct chart_curve *curve, const char *who)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures from the table of rows: which curves, for which commands. */
+/* Makes figures from the table of rows: which curves, for which commands. */
 #include "output/chart/figure.h"
 
 #include <errno.h>
@@ -11,20 +11,21 @@
 #include "output/chart/rows.h"
 
 #define NAME_MAX_BYTES 80
-#define NAMED_MOST 4u /* of those without a curve */
+#define NAMED_MOST 4u /* names of commands that have no curve */
 
 static bool has_tasks(const struct making *m)
 {
     return fact_rows(m->summary, "tasks") > 0;
 }
 
-/* Is a row by task? Those of other monitors' reports are by tool: by task if there are tasks, else by command. */
+/* Does a row have a curve for each task? Those of other monitors' reports are by tool: by task if there are tasks, else
+ * by command. */
 static bool is_by_task(const struct making *m, const struct figure_row *row)
 {
     return row->by_task || (row->info.set == FIGURE_SEED && has_tasks(m));
 }
 
-/* The curve of processes of one name as that of a task: tasks have the same metrics. */
+/* Returns the task curve that corresponds to a curve of processes of one name: tasks have the same metrics. */
 static struct curve_row of_task(const struct curve_row *c)
 {
     struct curve_row of = *c;
@@ -45,7 +46,7 @@ static bool is_among(const struct heaviest *h, const char *name)
     return false;
 }
 
-/* A figure without a curve of all others says in its title what it lacks: "(not drawn: evepy, fmpy and 3 others)". */
+/* If a figure has no curve of all others, its title names what it lacks: "(not drawn: evepy, fmpy and 3 others)". */
 static void name_rest(struct making *m, size_t chart, const struct heaviest *h)
 {
     struct chart *c = &m->figures->charts[chart];
@@ -78,7 +79,7 @@ static void add_names(struct making *m, size_t chart, const struct figure_row *r
     struct heaviest h = heaviest_of(m, row->order, tasks);
     unsigned taken = 0, colors[CHART_COLORS];
     for (size_t k = 0; k < h.n; k++) {
-        /* Those that have a place of their own come first. */
+        /* The heaviest names choose their colours first. */
         colors[k] = heaviest_color(m, &h, h.name[k], &taken);
     }
     for (size_t k = 0; k < h.n; k++) {
@@ -96,7 +97,7 @@ static void add_names(struct making *m, size_t chart, const struct figure_row *r
         name_rest(m, chart, &h);
 }
 
-/* Texts of the table say "command". */
+/* Texts of the table say "command"; replaces it by "task". */
 static const char *said_of(const char *text, bool tasks, char *room, size_t size)
 {
     static const char word[] = "command", task[] = "task";
@@ -148,7 +149,7 @@ static int add_wanted(struct making *m, void *context)
     return r;
 }
 
-static int choose(const struct figure_options *o, struct wanted *ret, struct baro_error *err)
+static int choose_rows(const struct figure_options *o, struct wanted *ret, struct baro_error *err)
 {
     unsigned sets = o->sets ? o->sets : FIGURE_PAGE;
     ret->n = 0;
@@ -166,8 +167,8 @@ static int choose(const struct figure_options *o, struct wanted *ret, struct bar
     return 0;
 }
 
-/* Was it recorded? It is not by default. */
-static bool has_tcp(const struct making *m)
+/* Was the metric recorded? Some are not recorded by default. */
+static bool recorded_tcp(const struct making *m)
 {
     struct baro_value v = {.absent = BARO_ABSENT_NOT_ASKED};
     if (m->summary)
@@ -175,12 +176,12 @@ static bool has_tcp(const struct making *m)
     return v.absent != BARO_ABSENT_NOT_ASKED && v.absent != BARO_ABSENT_UNKNOWN;
 }
 
-/* Without tasks there is no figure of them, without TCP none of that, unless it was asked for. */
+/* Without tasks no figure is made of them, and without TCP none of TCP, unless the user asked for it. */
 static void leave_out_absent(const struct making *m, struct wanted *w)
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++) {
-        bool is_there = w->row[i]->by_task ? has_tasks(m) : strcmp(w->row[i]->info.id, "tcp") != 0 || has_tcp(m);
+        bool is_there = w->row[i]->by_task ? has_tasks(m) : strcmp(w->row[i]->info.id, "tcp") != 0 || recorded_tcp(m);
         if (is_there || m->options->ids)
             w->row[n++] = w->row[i];
     }
@@ -199,7 +200,7 @@ int figures_of_tape(struct baro_tape *tape, const struct figure_options *options
                     struct baro_error *err)
 {
     struct wanted wanted;
-    int r = choose(options, &wanted, err);
+    int r = choose_rows(options, &wanted, err);
     if (r < 0)
         return r;
     struct making m = {.tape = tape, .options = options, .err = err};

@@ -20,7 +20,7 @@ enum figure_set {
     FIGURE_PAGE = 1, /* of the report: cpu, memory, ... */
     FIGURE_SEED = 2, /* the six plots of other monitors' reports, by their names: aggregate_uss, rss_vs_uss,
                         total_footprint, aggregate_cpu, cpu_time, instance_count */
-    FIGURE_MORE = 4  /* of use now and then: page faults, context switches, ... */
+    FIGURE_MORE = 4  /* needed rarely: page faults, context switches, ... */
 };
 
 /* A row of the table of figures. */
@@ -33,29 +33,29 @@ struct figure_info {
 };
 
 size_t figure_count(void);
-const struct figure_info *figure_get(size_t i); /* NULL: there is no such one */
+const struct figure_info *figure_get(size_t i); /* NULL: no such figure */
 int figure_find(const char *id);                /* or -1 */
 
 struct figure_options {
     uint64_t from_ns, to_ns; /* 0, 0: the whole tape */
     size_t buckets;          /* 0: 400. As many as the plot has columns, or half as many */
-    unsigned commands;       /* stacks: so many commands by name, the rest as "others"; 0: 8, at most 9 */
+    unsigned commands;       /* stacks: this many commands by name, the rest as "others"; 0: 8, at most 9 */
     unsigned sets;           /* enum figure_set, or'ed; 0: FIGURE_PAGE. Without effect if ids are given */
     const char *const *ids;  /* these figures, NULL-terminated; NULL: all of the sets */
-    /* The summary of this tape, borrowed during the call; NULL: they are made here, which takes another walk. */
+    /* The summary of this tape, borrowed during the call; NULL: it is made here, which takes another walk. */
     const struct baro_summary *summary;
     const struct baro_timeline *timeline;
 };
 
 struct figures;
 
-/* Makes figures. The cursor is moved. Figures without any known value are there, with `absent` set. Returns 0 or a
- * negative code; BARO_E_RANGE if there is no figure with such an id, or an empty stretch of time. */
+/* Makes figures. Moves the cursor. A figure without any known value is made, too, with `absent` set. Returns 0 or a
+ * negative code; BARO_E_RANGE if no figure has such an id, or if the stretch of time is empty. */
 int figures_of_tape(struct baro_tape *tape, const struct figure_options *options, struct figures **ret,
                     struct baro_error *err);
 size_t figures_count(const struct figures *f);
 const struct chart *figures_chart(const struct figures *f, size_t i);      /* borrowed until figures_free() */
-const struct chart *figures_find(const struct figures *f, const char *id); /* NULL: it was not made */
+const struct chart *figures_find(const struct figures *f, const char *id); /* NULL: no such figure was made */
 void figures_free(struct figures *f);
 
 /*

@@ -33,7 +33,7 @@ static enum chart_unit unit_of_word(const char *word)
     return CHART_COUNT;
 }
 
-static enum chart_unit unit_of(const struct baro_metric *m)
+static enum chart_unit chart_unit_of(const struct baro_metric *m)
 {
     bool is_rate = m->semantics == BARO_SEM_COUNTER;
     switch (m->unit) {
@@ -66,13 +66,13 @@ static bool find_in(const struct baro_tape *tape, int kind, const char *name, st
     }
     f->row.how = m->semantics == BARO_SEM_COUNTER ? ROW_RATE : ROW_VALUE;
     f->row.metric = m->name;
-    f->unit = unit_of(m);
+    f->unit = chart_unit_of(m);
     f->help = m->help;
     return true;
 }
 
 /* "host.memory_used@x": kind, metric, entity. */
-static bool find(const struct baro_tape *tape, const char *what, struct found *f)
+static bool find_named(const struct baro_tape *tape, const char *what, struct found *f)
 {
     static const int first[] = {BARO_KIND_PROCESS, BARO_KIND_JOB, BARO_KIND_HOST};
     const char *at = strchr(what, '@'), *dot = strchr(what, '.');
@@ -122,7 +122,7 @@ static int add_axis(struct making *m, void *context)
 static int add_metric(struct making *m, void *context)
 {
     struct found *f = context;
-    if (!find(m->tape, f->what, f))
+    if (!find_named(m->tape, f->what, f))
         return error_set(m->err, BARO_E_RANGE,
                          "there is no figure and no metric %s: `baro plot --list` and "
                          "`baro metrics` list them",

@@ -11,7 +11,7 @@
 struct cell {
     unsigned glyph;     /* a code point; 0: dots, if there are any */
     unsigned char dots; /* braille */
-    char letter;        /* in place of dots, where there is ASCII alone */
+    char letter;        /* replaces dots if only ASCII can be shown */
     int color, back;    /* of 256; -1: none */
 };
 
@@ -19,7 +19,8 @@ struct grid {
     const struct chart *c;
     const struct chart_terminal *t;
     size_t columns, rows, labels; /* labels: columns of the texts of values */
-    bool has_letters; /* lines are letters, not dots: ASCII alone, or no colours to tell several lines apart */
+    bool has_letters; /* lines are letters instead of dots: only ASCII can be shown, or colours are missing to tell
+                       * several lines apart */
     struct chart_ticks ticks;
     struct cell *cells;
     int curve_color[CHART_COLORS + 8];
@@ -39,13 +40,13 @@ void grid_lanes(const struct grid *g, struct buf *ret);
 #define GRID_ROWS 12u
 #define NAME_COLUMNS 40u
 
-/* What names a curve where colours don't. */
+/* The letter that names a curve if there are no colours. */
 static inline char grid_letter(size_t curve)
 {
     return "*ox+#%&=abcdefghij"[curve % 18];
 }
 
-/* At most so many bytes of a name, whole characters. */
+/* Returns at most this many bytes of a name, in whole characters. */
 static inline const char *at_most(const char *text, size_t *len)
 {
     if (*len > NAME_COLUMNS)
@@ -63,7 +64,7 @@ static inline void grid_buckets(const struct grid *g, size_t x, size_t n, size_t
     *ret_end = end > *ret_first ? end : *ret_first + 1;
 }
 
-/* Lines that are drawn over each other: all curves but those of a stack. */
+/* Curves that are drawn over each other: all except those of a stack. */
 static inline size_t grid_lines(const struct chart *c)
 {
     size_t n = 0;

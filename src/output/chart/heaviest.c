@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which commands or tasks have a curve of their own, and in which colour. */
+/* Chooses which commands or tasks have a curve of their own, and its colour. */
 #include <string.h>
 
 #include "output/chart/rows.h"
@@ -21,7 +21,7 @@ static void by_fact(const struct baro_summary *s, struct heaviest *h, const char
     size_t n = fact_rows(s, h->section);
     double last = 1e300;
     while (h->n < most) {
-        /* The next lower value; several with the same are added in their order. */
+        /* Adds the names with the next lower value, in their order. */
         double best = -1;
         for (size_t i = 0; i < n; i++) {
             double v;
@@ -54,8 +54,8 @@ struct heaviest heaviest_of(const struct making *m, enum row_order order, bool t
     return h;
 }
 
-/* Its place by CPU time; as many as there are if there is no such name. */
-static size_t place_of(const struct making *m, const char *section, const char *name)
+/* Returns the rank of a name by CPU time; the number of names if there is no such name. */
+static size_t rank_of(const struct making *m, const char *section, const char *name)
 {
     size_t n = fact_rows(m->summary, section), at = 0, before = 0;
     double cpu = 0, other;
@@ -73,10 +73,10 @@ static size_t place_of(const struct making *m, const char *section, const char *
     return before;
 }
 
-/* A name has the same colour in all figures, as far as there are colours: its place by CPU time. */
+/* A name has the same colour in all figures, as far as there are enough colours: its rank by CPU time. */
 unsigned heaviest_color(const struct making *m, const struct heaviest *h, const char *name, unsigned *taken)
 {
-    size_t place = place_of(m, h->section, name);
+    size_t place = rank_of(m, h->section, name);
     unsigned color = place < CHART_COLORS ? (unsigned)place : CHART_COLORS;
     if (color >= CHART_COLORS || (*taken & 1u << color)) {
         color = CHART_COLORS - 1;

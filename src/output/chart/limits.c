@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits that were others before: read from the tape, and kept for each bucket of a chart. */
+/* Limits that changed: read from the tape, and kept for each bucket of a chart. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "output/chart/rows.h"
 
-static double known(int absent, uint64_t value, double scale)
+static double known_value(int absent, uint64_t value, double scale)
 {
     return absent ? 0 : (double)value * scale;
 }
@@ -18,11 +18,11 @@ static struct limit_change change_of(const struct baro_limits *l, uint64_t t_ns)
     uint64_t v = 0;
     const char *source;
     int absent = baro_limits_get(l, BARO_LIMIT_MEMORY, &v, &source);
-    c.memory_bytes = known(absent, v, 1);
+    c.memory_bytes = known_value(absent, v, 1);
     absent = baro_limits_get(l, BARO_LIMIT_CORES, &v, &source);
-    c.cores = known(absent, v, 1e-6);
+    c.cores = known_value(absent, v, 1e-6);
     absent = baro_limits_get(l, BARO_LIMIT_PIDS, &v, &source);
-    c.pids = known(absent, v, 1);
+    c.pids = known_value(absent, v, 1);
     return c;
 }
 
@@ -38,7 +38,7 @@ int making_read_limits(struct making *m)
         if (record.kind != BARO_RECORD_LIMITS)
             continue;
         struct limit_change c = change_of(record.u.limits, h->n ? record.t_ns : 0);
-        h->n -= h->n == LIMIT_CHANGES_MOST; /* of more, the last one is right */
+        h->n -= h->n == LIMIT_CHANGES_MOST; /* if there are more, the last one is kept */
         h->at[h->n++] = c;
     }
     return r < 0 ? r : 0;
@@ -51,7 +51,7 @@ static double member(const struct limit_change *c, size_t offset)
     return v;
 }
 
-static void fill(const struct chart *c, const struct limit_history *h, size_t offset, double *at)
+static void fill_limit(const struct chart *c, const struct limit_history *h, size_t offset, double *at)
 {
     size_t k = 0;
     for (size_t i = 0; i < c->buckets; i++) {
@@ -74,6 +74,6 @@ void chart_add_limit_steps(struct chart *c, const char *name, double value, cons
         return;
     double *at = calloc(c->buckets ? c->buckets : 1, sizeof(*at));
     if (at)
-        fill(c, h, offset, at);
+        fill_limit(c, h, offset, at);
     c->limits[c->n_limits - 1].at = at;
 }

@@ -8,7 +8,7 @@
 #include "output/chart/rows.h"
 
 #define BUCKETS_DEFAULT 400u
-#define OTHERS_LEAST 0.002 /* of the total at its highest: others that never have more are left out */
+#define OTHERS_LEAST 0.002 /* share of the highest total: other commands that never exceed it are left out */
 
 int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit)
 {
@@ -40,7 +40,7 @@ static bool is_ns(int kind, int metric, const struct baro_tape *tape)
     return m && m->unit == BARO_UNIT_NS;
 }
 
-/* What a series has of a gauge is as stored. */
+/* A series holds gauges as they are stored. */
 static double stored_scale(const struct baro_metric *m)
 {
     switch (m ? m->unit : BARO_UNIT_NONE) {
@@ -54,7 +54,8 @@ static double stored_scale(const struct baro_metric *m)
     }
 }
 
-/* Adds the curve of the series; its number, or negative: there is no such metric. Sets scale and most. */
+/* Adds the curve to the series and sets scale and most. Returns its number, or a negative code if there is no such
+ * metric. */
 static int add_series(struct making *m, const struct curve_row *row, const char *name, struct feed *feed)
 {
     feed->scale = 1;
@@ -107,7 +108,7 @@ static double of(const struct feed *feed, double v)
     return feed->most > 0 && v > feed->most ? feed->most : v;
 }
 
-static void fill(const struct making *m, const struct feed *feed)
+static void fill_curve(const struct making *m, const struct feed *feed)
 {
     struct chart_curve *curve = &m->figures->charts[feed->chart].curves[feed->curve];
     double so_far = 0;
@@ -145,7 +146,7 @@ static double above_zero(double v)
     return v > 0 ? v : 0;
 }
 
-/* What the total has beyond the stacked curves before the others. */
+/* The rest: what the total has beyond the stacked curves. */
 static void fill_others(const struct chart *c, struct chart_curve *others, const struct chart_curve *total)
 {
     for (size_t i = 0; i < c->buckets; i++) {
@@ -173,8 +174,8 @@ static void remove_curve(struct chart *c, size_t i)
     c->n_curves--;
 }
 
-/* Curves of commands that never have anything, and others that are next to nothing, say nothing. */
-static void leave_out(struct chart *c)
+/* Leaves out curves of commands that have no values, and of others that are nearly 0. */
+static void leave_out_empty(struct chart *c)
 {
     double total = 0;
     bool known = false;
@@ -193,7 +194,7 @@ static void leave_out(struct chart *c)
         c->absent = strdup("no sample has the values");
 }
 
-static void finish(struct chart *c)
+static void finish_chart(struct chart *c)
 {
     struct chart_curve *others = NULL, *total = NULL;
     for (size_t i = 0; i < c->n_curves; i++) {
@@ -205,13 +206,13 @@ static void finish(struct chart *c)
     if (others && total)
         fill_others(c, others, total);
     chart_finish(c);
-    leave_out(c);
+    leave_out_empty(c);
 }
 
 /* ---- the walk ---- */
 
-/* Both in one walk. */
-static int read_tape(struct making *m)
+/* Makes both in one walk. */
+static int feed_from_tape(struct making *m)
 {
     const struct baro_header *header = baro_tape_header(m->tape);
     struct baro_record record;
@@ -235,7 +236,7 @@ int making_begin(struct making *m)
 {
     m->summary = m->options->summary;
     m->timeline = m->options->timeline;
-    int r = m->summary && m->timeline ? 0 : read_tape(m);
+    int r = m->summary && m->timeline ? 0 : feed_from_tape(m);
     m->summary = m->summary ? m->summary : m->own_summary;
     m->timeline = m->timeline ? m->timeline : m->own_timeline;
     return r;
@@ -294,9 +295,9 @@ int making_run(struct making *m, int (*add)(struct making *m, void *context), vo
         r = baro_series_read(m->series, m->tape, m->err);
     if (r >= 0) {
         for (size_t i = 0; i < m->n_feeds; i++)
-            fill(m, &m->feeds[i]);
+            fill_curve(m, &m->feeds[i]);
         for (size_t i = 0; i < m->figures->n; i++) {
-            finish(&m->figures->charts[i]);
+            finish_chart(&m->figures->charts[i]);
             m->figures->charts[i].spans = &m->figures->spans;
         }
         r = spans_of_timeline(m->timeline, &m->figures->spans);

@@ -23,7 +23,7 @@ struct filled {
     size_t at, n;
 };
 
-static bool number_of(const struct baro_attribute *a, double *ret)
+static bool attribute_number(const struct baro_attribute *a, double *ret)
 {
     if (a->type != BARO_ATTRIBUTE_UNSIGNED && a->type != BARO_ATTRIBUTE_SIGNED && a->type != BARO_ATTRIBUTE_REAL)
         return false;
@@ -32,7 +32,7 @@ static bool number_of(const struct baro_attribute *a, double *ret)
                                               : (double)a->u64;
     double size = *ret < 0 ? -*ret : *ret;
     *ret = size < LEAST ? 0 : *ret;
-    return size <= MOST; /* nor is it no number */
+    return size <= MOST; /* nor are NaN and infinity */
 }
 
 /* "epoch 12" and "epoch 13" are points of one curve, "epoch #". */
@@ -113,7 +113,7 @@ static void add_point(const struct chart *c, struct chart_curve *curve, struct f
     b->last = v;
 }
 
-/* Charts of numbers that came once only are left out: that is no curve. */
+/* Leaves out charts in which every number came only once: a single point is no curve. */
 static void leave_out_points(struct figures *f, const size_t *points)
 {
     size_t n = 0;
@@ -126,7 +126,7 @@ static void leave_out_points(struct figures *f, const size_t *points)
     f->n = n;
 }
 
-static void finish(struct chart *c)
+static void finish_numbers(struct chart *c)
 {
     double least = 0;
     for (size_t k = 0; k < c->n_curves; k++) {
@@ -144,7 +144,7 @@ static bool add_mark(struct figures *f, const struct baro_timeline_item *item, c
     for (size_t k = 0; k < item->attribute_count; k++) {
         const struct baro_attribute *a = &item->attribute[k];
         double v;
-        if (!number_of(a, &v) || (only && strcmp(only, a->name) != 0))
+        if (!attribute_number(a, &v) || (only && strcmp(only, a->name) != 0))
             continue;
         struct chart *c = chart_of(f, a->name);
         if (!c && f->n == FIGURES_MOST)
@@ -177,7 +177,7 @@ int figures_of_marks(const struct baro_timeline *timeline, const struct chart *l
     }
     leave_out_points(f, points);
     for (size_t i = 0; i < f->n; i++)
-        finish(&f->charts[i]);
+        finish_numbers(&f->charts[i]);
     *ret = f;
     return 0;
 }

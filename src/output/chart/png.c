@@ -67,14 +67,14 @@ static void set_back(struct canvas *c)
         cairo_set_source_rgb(cr_of(c), v, v, v);
 }
 
-static void begin(struct canvas *c, enum part part, const void *data)
+static void begin_part(struct canvas *c, enum part part, const void *data)
 {
     (void)c;
     (void)part;
     (void)data;
 }
 
-static void end(struct canvas *c)
+static void end_part(struct canvas *c)
 {
     (void)c;
 }
@@ -84,7 +84,7 @@ static void move(struct canvas *c, double x, double y)
     cairo_move_to(cr_of(c), x, y);
 }
 
-static void line(struct canvas *c, double x, double y)
+static void line_to(struct canvas *c, double x, double y)
 {
     cairo_line_to(cr_of(c), x, y);
 }
@@ -100,7 +100,7 @@ static void stroke(struct canvas *c, struct ink ink, enum stroke how)
     cairo_stroke(cr);
 }
 
-static void fill(struct canvas *c, struct ink ink, enum fill how)
+static void fill_path(struct canvas *c, struct ink ink, enum fill how)
 {
     static const double alphas[] = {[FILL_SOLID] = 1, [FILL_AREA] = 0.22, [FILL_BAND] = 0.3, [FILL_SPAN] = 0.4};
     set_ink(c, ink, alphas[how]);
@@ -115,8 +115,8 @@ static void dot(struct canvas *c, double x, double y, double radius, struct ink 
     cairo_fill(cr_of(c));
 }
 
-static void text(struct canvas *c, double x, double y, enum anchor anchor, struct ink ink, bool bold, bool halo,
-                 const char *at, size_t len)
+static void text_at(struct canvas *c, double x, double y, enum anchor anchor, struct ink ink, bool bold, bool halo,
+                    const char *at, size_t len)
 {
     cairo_t *cr = cr_of(c);
     struct buf b = {0};
@@ -144,7 +144,7 @@ static void text(struct canvas *c, double x, double y, enum anchor anchor, struc
     buf_done(&b);
 }
 
-static cairo_status_t take(void *context, const unsigned char *at, unsigned len)
+static cairo_status_t take_png_bytes(void *context, const unsigned char *at, unsigned len)
 {
     buf_add(context, at, len);
     return CAIRO_STATUS_SUCCESS;
@@ -160,14 +160,14 @@ int chart_png(const struct chart *c, const struct chart_picture *p, struct buf *
     double scale = p->scale > 0 ? p->scale : 1;
     cairo_surface_t *surface =
         cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)(p->width * scale + 0.5), (int)(p->height * scale + 0.5));
-    struct png png = {.canvas = {.begin = begin,
-                                 .end = end,
+    struct png png = {.canvas = {.begin = begin_part,
+                                 .end = end_part,
                                  .move = move,
-                                 .line = line,
+                                 .line = line_to,
                                  .stroke = stroke,
-                                 .fill = fill,
+                                 .fill = fill_path,
                                  .dot = dot,
-                                 .text = text},
+                                 .text = text_at},
                       .cr = cairo_create(surface),
                       .dark = p->dark};
     struct layout l;
@@ -178,7 +178,7 @@ int chart_png(const struct chart *c, const struct chart_picture *p, struct buf *
     chart_draw(c, p, &l, &png.canvas);
     cairo_status_t status = cairo_status(png.cr);
     if (status == CAIRO_STATUS_SUCCESS)
-        status = cairo_surface_write_to_png_stream(surface, take, ret);
+        status = cairo_surface_write_to_png_stream(surface, take_png_bytes, ret);
     cairo_destroy(png.cr);
     cairo_surface_destroy(surface);
     if (status != CAIRO_STATUS_SUCCESS || ret->failed)

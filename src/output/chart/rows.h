@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of the table of figures, and what making a figure is made of. Only for the files of this folder. */
+/* Rows of the table of figures, and the parts that make a figure. Only for the files of this folder. */
 #ifndef OUTPUT_CHART_ROWS_H
 #define OUTPUT_CHART_ROWS_H
 
@@ -9,13 +9,13 @@ enum row_how {
     ROW_VALUE,     /* a gauge */
     ROW_RATE,      /* a counter's growth per second */
     ROW_DERIVED,   /* a derived metric */
-    ROW_COUNT,     /* how many there are */
+    ROW_COUNT,     /* number of living processes */
     ROW_CUMULATIVE /* a counter's growth since the start of the chart */
 };
 
 /* One curve, or with `by_command` one for each of the heaviest commands and one for all others. */
 struct curve_row {
-    const char *name; /* NULL: there is no such row; by_command: what follows the name of the command, such as " RSS" */
+    const char *name; /* NULL: no such row; by_command: what follows the name of the command, such as " RSS" */
     int kind;
     const char *metric;
     enum row_how how;
@@ -25,7 +25,7 @@ struct curve_row {
 
 #define ROW_CURVES 6u
 
-/* What the job was allowed, from when on. 0: nothing below what the machine has, or not known. */
+/* A limit of the job from a moment on. 0: nothing below the machine's own, or not known. */
 struct limit_change {
     uint64_t t_ns;
     double memory_bytes, cores, pids;
@@ -33,17 +33,17 @@ struct limit_change {
 #define LIMIT_CHANGES_MOST 64u
 struct limit_history {
     struct limit_change at[LIMIT_CHANGES_MOST];
-    size_t n; /* 0: the limits were the same all the time */
+    size_t n; /* 0: the limits never changed */
 };
 typedef void decorate_function(struct chart *c, const struct baro_summary *summary, const struct limit_history *limits);
 
-enum row_order { ORDER_CPU, ORDER_MEMORY }; /* which commands are the heaviest */
+enum row_order { ORDER_CPU, ORDER_MEMORY }; /* how the heaviest commands are chosen */
 
 struct figure_row {
     struct figure_info info;
     struct curve_row curve[ROW_CURVES];
     enum row_order order;
-    bool by_task;       /* curves are of tasks where they are by_command; without tasks there is no such figure */
+    bool by_task;       /* by_command curves are by task; without tasks the figure is not made */
     const char *others; /* the curve between the stacked ones and the CHART_TOTAL; NULL: none */
     /* Adds limits and marks once the curves are known. NULL: none. */
     decorate_function *decorate;
@@ -55,7 +55,7 @@ extern const size_t figure_rows_count;
 /* ---- facts ---- */
 /* A fact as a number; false: it is absent. */
 bool fact_number(const struct baro_summary *s, const char *section, const char *name, size_t row, double *ret);
-/* NULL: it is absent. */
+/* NULL: the fact is absent. */
 const char *fact_text(const struct baro_summary *s, const char *section, const char *name, size_t row);
 size_t fact_rows(const struct baro_summary *s, const char *section);
 
@@ -74,9 +74,9 @@ struct heaviest {
     size_t n;
     const char *section; /* of the summary: "commands" or "tasks" */
 };
-/* By CPU time, or by memory (of commands those that held the peak first). */
+/* Sorts by CPU time, or by memory (first the commands that held the peak). */
 struct heaviest heaviest_of(const struct making *m, enum row_order order, bool tasks);
-/* The colour of one of them; taken: a bit for each that another one has. */
+/* Returns the colour of a name; taken: a bit for each colour that another name has. */
 unsigned heaviest_color(const struct making *m, const struct heaviest *h, const char *name, unsigned *taken);
 
 /* ---- making ---- */
@@ -89,12 +89,12 @@ struct figures {
 /* Fills spans, which figures_free() frees, also after a failure. Returns 0 or -ENOMEM. */
 int spans_of_timeline(const struct baro_timeline *timeline, struct chart_spans *ret);
 
-/* Where a curve comes from. */
+/* The source of a curve's values. */
 struct feed {
     size_t chart, curve;
     int series;
     double scale; /* to the chart's unit */
-    double most;  /* values above it come from the steps in which the kernel counts time; 0: there is no such value */
+    double most;  /* higher values are artefacts of the steps in which the kernel counts time; 0: no such bound */
     bool cumulative;
 };
 
@@ -102,7 +102,7 @@ struct making {
     struct baro_tape *tape;
     const struct baro_summary *summary;
     const struct baro_timeline *timeline;
-    struct baro_summary *own_summary; /* made here, as the options have none */
+    struct baro_summary *own_summary; /* owned: made here because the options had none */
     struct baro_timeline *own_timeline;
     const struct figure_options *options;
     struct limit_history limits;
@@ -116,7 +116,7 @@ struct making {
     struct baro_error *err;
 };
 
-/* Adds a chart without curves; its number, or -1. */
+/* Adds a chart without curves. Returns its number, or -1. */
 int making_chart(struct making *m, const char *id, const char *title, const char *help, enum chart_unit unit);
 /* Adds a curve that is fed by a metric of its kind. False: there is no such metric. name: of a process or an
  * entity; NULL: all of them. */

@@ -86,7 +86,7 @@ static void begin_span(struct svg *s, const struct chart_span *span)
     title(s, span->text);
 }
 
-static void begin(struct canvas *c, enum part part, const void *data)
+static void begin_part(struct canvas *c, enum part part, const void *data)
 {
     struct svg *s = (struct svg *)c;
     if (part == PART_CURVE) {
@@ -119,7 +119,7 @@ static void begin(struct canvas *c, enum part part, const void *data)
     buf_str(s->out, part == PART_GRID || part == PART_LEGEND ? " aria-hidden=\"true\">" : ">");
 }
 
-static void end(struct canvas *c)
+static void end_part(struct canvas *c)
 {
     buf_str(((struct svg *)c)->out, "</g>\n");
 }
@@ -146,7 +146,7 @@ static void write_point(struct svg *s, long x, long y)
     s->y = y;
 }
 
-static void flush(struct svg *s)
+static void flush_point(struct svg *s)
 {
     if (s->pending)
         write_point(s, s->next_x, s->next_y);
@@ -156,7 +156,7 @@ static void flush(struct svg *s)
 static void move(struct canvas *c, double x, double y)
 {
     struct svg *s = (struct svg *)c;
-    flush(s);
+    flush_point(s);
     s->x = in_tenths(x);
     s->y = in_tenths(y);
     buf_byte(&s->path, 'M');
@@ -165,15 +165,15 @@ static void move(struct canvas *c, double x, double y)
     tenths(&s->path, s->y);
 }
 
-static void line(struct canvas *c, double x, double y)
+static void line_to(struct canvas *c, double x, double y)
 {
     struct svg *s = (struct svg *)c;
     long to_x = in_tenths(x), to_y = in_tenths(y);
-    /* A point between two others on a line says nothing; one where the line turns back is a peak. */
+    /* A point between two others on one line is left out, unless the line turns back there: that is a peak. */
     bool level = s->next_y == s->y && to_y == s->y && (to_x >= s->next_x) == (s->next_x >= s->x);
     bool upright = s->next_x == s->x && to_x == s->x && (to_y >= s->next_y) == (s->next_y >= s->y);
     if (s->pending && !level && !upright)
-        flush(s);
+        flush_point(s);
     s->next_x = to_x;
     s->next_y = to_y;
     s->pending = true;
@@ -191,7 +191,7 @@ static void ink_class(struct svg *s, struct ink ink)
 
 static void write_path(struct svg *s, const char *class, struct ink ink, bool close)
 {
-    flush(s);
+    flush_point(s);
     if (!s->path.len)
         return;
     buf_printf(s->out, "<path class=\"%s ", class);
@@ -210,7 +210,7 @@ static void stroke(struct canvas *c, struct ink ink, enum stroke how)
     write_path((struct svg *)c, classes[how], ink, false);
 }
 
-static void fill(struct canvas *c, struct ink ink, enum fill how)
+static void fill_path(struct canvas *c, struct ink ink, enum fill how)
 {
     static const char *const classes[] = {
         [FILL_SOLID] = "f", [FILL_AREA] = "f a", [FILL_BAND] = "f e", [FILL_SPAN] = "f s"};
@@ -231,8 +231,8 @@ static void dot(struct canvas *c, double x, double y, double radius, struct ink 
     buf_str(s->out, "\"/>");
 }
 
-static void text(struct canvas *c, double x, double y, enum anchor anchor, struct ink ink, bool bold, bool halo,
-                 const char *at, size_t len)
+static void text_at(struct canvas *c, double x, double y, enum anchor anchor, struct ink ink, bool bold, bool halo,
+                    const char *at, size_t len)
 {
     static const char *const anchors[] = {
         [ANCHOR_START] = "", [ANCHOR_MIDDLE] = " text-anchor=\"middle\"", [ANCHOR_END] = " text-anchor=\"end\""};
@@ -294,14 +294,14 @@ static void root(struct svg *s, const struct chart_picture *p, const struct layo
 void chart_svg(const struct chart *c, const struct chart_picture *p, struct buf *ret)
 {
     struct layout l;
-    struct svg s = {.canvas = {.begin = begin,
-                               .end = end,
+    struct svg s = {.canvas = {.begin = begin_part,
+                               .end = end_part,
                                .move = move,
-                               .line = line,
+                               .line = line_to,
                                .stroke = stroke,
-                               .fill = fill,
+                               .fill = fill_path,
                                .dot = dot,
-                               .text = text},
+                               .text = text_at},
                     .chart = c,
                     .out = ret};
     chart_lay_out(c, p, &l);

@@ -38,7 +38,7 @@ static void variables(struct buf *b, bool dark)
     buf_printf(b, "--chart-back:#%06x", dark ? BACK_DARK : BACK_LIGHT);
 }
 
-static void value(struct buf *b, bool as_variable, const char *name, unsigned rgb)
+static void put_color(struct buf *b, bool as_variable, const char *name, unsigned rgb)
 {
     if (as_variable)
         buf_printf(b, "var(--chart-%s)", name);
@@ -46,37 +46,37 @@ static void value(struct buf *b, bool as_variable, const char *name, unsigned rg
         buf_printf(b, "#%06x", rgb);
 }
 
-/* Who has which colour. */
+/* Which elements have which colour. */
 static void colors(struct buf *b, bool as_variables, bool dark)
 {
     char name[16];
     for (unsigned i = 0; i <= CHART_COLORS; i++) {
         color_name(i, name);
         buf_printf(b, ".chart .f.c%u{fill:", i);
-        value(b, as_variables, name, chart_palette[dark][i]);
+        put_color(b, as_variables, name, chart_palette[dark][i]);
         buf_printf(b, "}.chart .l.c%u{stroke:", i);
-        value(b, as_variables, name, chart_palette[dark][i]);
+        put_color(b, as_variables, name, chart_palette[dark][i]);
         buf_str(b, "}\n");
     }
     for (size_t i = 0; i < INKS; i++) {
         unsigned rgb = ink_rgb((struct ink){.kind = inks[i].ink}, dark);
         if (inks[i].fills) {
             buf_printf(b, ".chart %s{fill:", inks[i].fills);
-            value(b, as_variables, inks[i].name, rgb);
+            put_color(b, as_variables, inks[i].name, rgb);
             buf_str(b, "}");
         }
         if (inks[i].strokes) {
             buf_printf(b, ".chart %s{stroke:", inks[i].strokes);
-            value(b, as_variables, inks[i].name, rgb);
+            put_color(b, as_variables, inks[i].name, rgb);
             buf_str(b, "}");
         }
     }
     buf_str(b, "\n.chart .back{fill:");
-    value(b, as_variables, "back", dark ? BACK_DARK : BACK_LIGHT);
+    put_color(b, as_variables, "back", dark ? BACK_DARK : BACK_LIGHT);
     buf_str(b, "}.chart text.o{stroke:");
-    value(b, as_variables, "back", dark ? BACK_DARK : BACK_LIGHT);
+    put_color(b, as_variables, "back", dark ? BACK_DARK : BACK_LIGHT);
     buf_str(b, "}.chart .f.t{fill:");
-    value(b, as_variables, "text", ink_rgb((struct ink){.kind = INK_TEXT}, dark));
+    put_color(b, as_variables, "text", ink_rgb((struct ink){.kind = INK_TEXT}, dark));
     buf_str(b, "}\n");
 }
 

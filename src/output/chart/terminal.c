@@ -120,7 +120,7 @@ static void dots(struct grid *g, size_t x, double low, double high, int color, c
     }
 }
 
-/* Each column of dots has all values of its buckets, so peaks are there. */
+/* Each column of dots includes all values of its buckets, so no peak is lost. */
 static void line_curve(struct grid *g, const struct chart_curve *curve, char letter, bool fill)
 {
     int color = grid_color(curve->color);
@@ -147,7 +147,7 @@ static void line_curve(struct grid *g, const struct chart_curve *curve, char let
     }
 }
 
-/* Above the stack: what was the most within a column, where that is a good part of a cell more. */
+/* Above the stack: the highest value within a column, if it is higher by a good part of a cell. */
 static void peaks(struct grid *g, const struct chart_curve *total)
 {
     for (size_t x = 0; x < 2 * g->columns; x++) {
@@ -179,7 +179,7 @@ static void limit_line(struct grid *g, const struct chart_step *step)
     }
 }
 
-static void limits(struct grid *g)
+static void draw_limits(struct grid *g)
 {
     for (size_t i = 0; i < g->c->n_limits; i++) {
         struct chart_step steps[CHART_STEPS_MOST];
@@ -189,7 +189,7 @@ static void limits(struct grid *g)
     }
 }
 
-static void curves(struct grid *g)
+static void draw_curves(struct grid *g)
 {
     size_t areas = 0;
     stack(g);
@@ -204,7 +204,7 @@ static void curves(struct grid *g)
         else
             line_curve(g, curve, grid_letter(k), curve->shape == CHART_AREA && areas == 1);
     }
-    limits(g);
+    draw_limits(g);
 }
 
 /* ---- lines of text ---- */
@@ -253,7 +253,7 @@ static void row_text(const struct grid *g, size_t row, struct buf *ret)
     buf_byte(ret, '\n');
 }
 
-/* Entries of the legend, in lines of the chart's width. */
+/* The entries of the legend, in lines as wide as the chart. */
 struct legend {
     const struct grid *g;
     struct buf *out;
@@ -287,7 +287,7 @@ static void entry(struct legend *l, const char *sign, int color, const char *tex
     buf_done(&b);
 }
 
-/* Where only bounds are known there is a gap, if not everywhere. */
+/* Buckets with only bounds are gaps, unless all buckets are. */
 static void bounds_entry(struct legend *l, const struct chart_curve *curve)
 {
     struct buf b = {0};
@@ -326,7 +326,7 @@ static void legend(const struct grid *g, struct buf *ret)
         struct buf b = {0};
         text_escaped(&b, c->marks[i].text, strlen(c->marks[i].text));
         buf_str(&b, ", at ");
-        fmt_moment(&b, c->marks[i].t_ns); /* as baro show --at takes it, and the summary says it */
+        fmt_moment(&b, c->marks[i].t_ns); /* in the form that baro show --at takes, as in the summary */
         entry(&l, "", -1, (const char *)b.at, b.len, false);
         buf_done(&b);
     }
@@ -343,7 +343,7 @@ void chart_text(const struct chart *c, const struct chart_terminal *t, struct bu
         ret->failed = true;
         return;
     }
-    curves(&g);
+    draw_curves(&g);
     buf_printf(&out, "%s\n", c->title);
     if (c->absent)
         buf_printf(&out, "%s\n", c->absent);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands under the plot of a terminal: the time axis; phases as "├ train ──┤", "◆" for a mark, "▲" for a
- * problem. */
+/* The lines under a plot in a terminal: the time axis; phases as "├ train ──┤", "◆" for a mark, "▲" for a problem. */
 #include <string.h>
 
 #include "output/chart/grid.h"
@@ -71,7 +70,7 @@ static void repeat(struct buf *ret, const char *text, size_t n)
         buf_str(ret, text);
 }
 
-/* A name in at most so many columns, escaped; what is too long ends in an ellipsis. Returns how many it takes. */
+/* Writes a name in at most this many columns, escaped; a truncated one ends in an ellipsis. Returns its columns. */
 static size_t name(const struct grid *g, const char *text, size_t room, struct buf *ret)
 {
     struct buf b = {0};
@@ -85,7 +84,7 @@ static size_t name(const struct grid *g, const char *text, size_t room, struct b
         used += (b.at[i] & 0xc0) != 0x80;
         if (used > take)
             break;
-        /* What the locale can't show has one sign. */
+        /* Writes one sign for each character that the locale cannot show. */
         if (g->t->utf8 || b.at[i] < 0x80)
             buf_byte(ret, b.at[i]);
         else if ((b.at[i] & 0xc0) != 0x80)
@@ -135,7 +134,7 @@ static void lane(const struct grid *g, unsigned depth, struct buf *ret)
         to = to > from ? to : from + 1;
         from = from > column ? from : column;
         if (to <= from || to > g->columns)
-            continue; /* there are more than there is room for */
+            continue; /* more phases than there is room for */
         repeat(ret, " ", from - column);
         phase(g, span, to - from, ret);
         column = to;
@@ -143,7 +142,7 @@ static void lane(const struct grid *g, unsigned depth, struct buf *ret)
     buf_byte(ret, '\n');
 }
 
-/* Marks and problems; where both are in a column, the problem. */
+/* Marks and problems; if one column has both, the problem. */
 static void points(const struct grid *g, struct buf *ret)
 {
     const struct chart_spans *s = g->c->spans;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text in pictures: how wide it is about, and what of it can be shown. */
+/* Text in pictures: its approximate width, and which characters can be shown. */
 #include <string.h>
 
 #include "baro/text.h"
 #include "output/chart/canvas.h"
 #include "output/rows/escaped.h"
 
-/* Shares of the font's size, for sans-serif fonts as they are usual. */
+/* Widths as shares of the font's size, for typical sans-serif fonts. */
 static double advance(unsigned char c)
 {
     if (c >= '0' && c <= '9')
@@ -20,7 +20,7 @@ static double advance(unsigned char c)
     return c >= 0xe2 ? 1.0 : 0.57;
 }
 
-static size_t next(const char *at, size_t len)
+static size_t next_length(const char *at, size_t len)
 {
     size_t n = 1;
     while (n < len && ((unsigned char)at[n] & 0xc0) == 0x80)
@@ -31,7 +31,7 @@ static size_t next(const char *at, size_t len)
 double text_width(const char *at, size_t len, double size)
 {
     double width = 0;
-    for (size_t i = 0; i < len; i += next(at + i, len - i))
+    for (size_t i = 0; i < len; i += next_length(at + i, len - i))
         width += advance((unsigned char)at[i]) * size;
     return width;
 }
@@ -43,7 +43,7 @@ size_t text_fit(const char *at, size_t len, double size, double width)
         width -= advance((unsigned char)at[i]) * size;
         if (width < 0)
             break;
-        i += next(at + i, len - i);
+        i += next_length(at + i, len - i);
     }
     return i;
 }
@@ -53,7 +53,7 @@ void shown_text(const char *at, struct buf *ret)
     text_escaped(ret, at, strlen(at));
 }
 
-/* What has a meaning in XML: its entity. NULL: it has none. */
+/* Returns the entity of a character with a meaning in XML; NULL: it has none. */
 static const char *entity(char c)
 {
     switch (c) {

@@ -47,7 +47,7 @@ static void number_text(double v, struct buf *ret)
     fmt_decimal(ret, v, digits);
 }
 
-/* Four digits of a small one: "0.3127", "0.00001234". */
+/* Four digits of a small number: "0.3127", "0.00001234". */
 static void small_text(double v, struct buf *ret)
 {
     double size = fabs(v);
@@ -57,7 +57,7 @@ static void small_text(double v, struct buf *ret)
         ret->len--;
 }
 
-#define NUMBER_LARGE 1e15 /* from there on, and below the small one, a number has a power of ten: "1.50e300" */
+#define NUMBER_LARGE 1e15 /* from here on, and below the small limit, a number has a power of ten: "1.50e300" */
 #define NUMBER_SMALL 1e-6
 
 static bool has_power(double size)
@@ -123,7 +123,7 @@ void chart_value_text(enum chart_unit unit, double value, struct buf *ret)
 
 /* ---- values ---- */
 
-/* The least of 1, 2, 5 times a power of ten that is not below v. */
+/* Returns the least of 1, 2, 5 times a power of ten that is at least v. */
 static double nice_above(double v)
 {
     double power = pow(10, floor(log10(v)));
@@ -140,7 +140,7 @@ struct scale {
     char text[8];
 };
 
-/* The unit of an axis that ends there: all its ticks have the same one. */
+/* Returns the unit for an axis with this end: all its ticks have the same unit. */
 static struct scale scale_of(enum chart_unit unit, double end)
 {
     static const struct scale bytes[] = {{1e15, " PB"}, {1e12, " TB"}, {1e9, " GB"},
@@ -238,7 +238,7 @@ static const uint64_t time_steps[] = {
 #define TIME_STEPS (sizeof(time_steps) / sizeof(*time_steps))
 
 struct clock {
-    unsigned long long days, hours, minutes, seconds; /* of all days, hours, ...: not of the next larger unit */
+    unsigned long long days, hours, minutes, seconds; /* all days, hours, ...: each beyond the next larger unit, too */
 };
 
 /* "0", "250 ms", "1.5 s", "45 s", "1:30", "5 min", "2:30 h", "3 d 6 h": in the form that step and span ask for. */

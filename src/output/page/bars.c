@@ -9,14 +9,14 @@
 
 struct build {
     const struct lives *l;
-    uint32_t *row_of;    /* by life: its own row, or that of the merged ones it is part of; LIFE_NONE: none yet */
-    struct bar_row *row; /* singles first, then merged ones */
+    uint32_t *row_of;    /* by life: its own row, or that of the merged processes it belongs to; LIFE_NONE: none yet */
+    struct bar_row *row; /* rows of single processes first, then of merged ones */
     uint32_t n, singles;
     size_t room;
     struct map merged; /* rows by parent row and name */
 };
 
-/* ---- which ones have a row of their own ---- */
+/* ---- which processes have a row of their own ---- */
 
 struct score {
     double v;
@@ -42,7 +42,7 @@ static void single(struct build *b, uint32_t i)
                                       .cpu_ns = life->cpu_ns};
 }
 
-/* A process and those above it that have no row yet, if there is room for all of them. */
+/* Gives a row to a process and to its ancestors without one, if there is room for all of them. */
 static void single_with_parents(struct build *b, uint32_t i)
 {
     uint32_t need = 0;
@@ -54,10 +54,10 @@ static void single_with_parents(struct build *b, uint32_t i)
         single(b, k);
 }
 
-static int choose(struct build *b)
+static int choose_singles(struct build *b)
 {
     const struct lives *l = b->l;
-    uint64_t cpu = 1 + l->left_out_cpu_ns, rss = 1, span = l->end_ns + 1; /* cpu: of all together */
+    uint64_t cpu = 1 + l->left_out_cpu_ns, rss = 1, span = l->end_ns + 1; /* cpu: the total */
     if (l->n <= BARS_MOST) {
         for (uint32_t k = 0; k < l->n; k++)
             single(b, l->order[k]);
@@ -75,7 +75,7 @@ static int choose(struct build *b)
         const struct life *life = &l->at[i];
         double lived = (double)(life->end_ns - life->begin_ns) / (double)span,
                c = 4 * (double)life->cpu_ns / (double)cpu, m = (double)life->rss_peak_bytes / (double)rss;
-        /* Memory counts for those that lived for a while: all compilers of a build hold much for a moment. */
+        /* Memory counts only for processes that lived for a while: all compilers of a build hold much for a moment. */
         score[i] = (struct score){lived + c + m * (lived > 0.02 ? 1 : 0), i};
     }
     qsort(score, l->n, sizeof *score, higher);
@@ -100,10 +100,10 @@ static uint32_t shown_parent(const struct build *b, uint32_t i)
     return parent == LIFE_NONE ? LIFE_NONE : b->row_of[parent];
 }
 
-/* The row of the merged processes of a name below a row; a new one if there is none. LIFE_NONE: out of memory. */
+/* Returns the row of the merged processes of a name below a row; adds it if it is new. LIFE_NONE: out of memory. */
 static uint32_t merged_row(struct build *b, uint32_t parent, uint32_t name)
 {
-    uint64_t key = UINT64_C(1) << 63 | (uint64_t)parent << 32 | name; /* no row has a position of 2^31 */
+    uint64_t key = UINT64_C(1) << 63 | (uint64_t)parent << 32 | name; /* rows have positions below 2^31 */
     uint64_t *known = map_find(&b->merged, key);
     if (known)
         return (uint32_t)*known;
@@ -132,7 +132,7 @@ static bool merge(struct build *b, uint32_t i)
     return true;
 }
 
-/* So many rows of merged ones as there is room for: the smallest become one row at the end. */
+/* Keeps as many merged rows as fit; the smallest become one row at the end. */
 static int limit_merged(struct build *b)
 {
     uint32_t merged = b->n - b->singles, most = BARS_MOST - b->singles;
@@ -177,9 +177,9 @@ static int limit_merged(struct build *b)
     return 0;
 }
 
-/* How many of a row lived at once: +1 where one begins, -1 behind its end, summed up along the buckets. One that begins
- * and ends in a bucket counts there as the share of the bucket that it lived for, but at least as one of all that did.
- */
+/* Counts how many processes of a row lived at once: +1 where one begins, -1 after its end, summed up along the buckets.
+ * A process that begins and ends in one bucket counts as the share of the bucket that it lived for; all such processes
+ * together count as at least one. */
 static int strips(struct build *b, uint64_t end_ns)
 {
     uint32_t merged = b->n - b->singles;
@@ -244,7 +244,7 @@ static void put_children(struct build *b, struct bars *out, uint32_t parent, uin
     }
 }
 
-/* A row of one process, not merged with others, is that process. */
+/* A merged row with a single process becomes the row of that process. */
 static void unmerge(struct build *b)
 {
     for (uint32_t i = 0; i < b->l->n; i++) {
@@ -267,7 +267,7 @@ static int order(struct build *b, struct bars *out)
     unmerge(b);
     put_children(b, out, LIFE_NONE, 0, done);
     for (uint32_t r = 0; r < b->n; r++) {
-        if (!done[r]) /* the rest of all names */
+        if (!done[r]) /* the last row, with several names */
             out->row[out->n++] = b->row[r];
     }
     return 0;
@@ -282,7 +282,7 @@ int bars_make(struct bars *out, const struct lives *l)
     b.row = malloc(b.room * sizeof *b.row);
     if (b.row_of && b.row) {
         memset(b.row_of, 0xff, ((size_t)l->n + 1) * sizeof *b.row_of);
-        code = choose(&b);
+        code = choose_singles(&b);
         for (uint32_t k = 0; code == 0 && k < l->n; k++) {
             if (b.row_of[l->order[k]] == LIFE_NONE && !merge(&b, l->order[k]))
                 code = -ENOMEM;

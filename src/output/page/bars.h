@@ -15,12 +15,12 @@
 #define BARS_BUCKETS 500u /* of a strip */
 
 struct bar_row {
-    uint32_t life;     /* of a single process; LIFE_NONE: merged ones */
+    uint32_t life;     /* of a single process; LIFE_NONE: merged processes */
     uint32_t parent;   /* row of the nearest process above that has one; LIFE_NONE */
-    uint32_t name;     /* in lives.names; NAMES_NONE: of several names */
+    uint32_t name;     /* in lives.names; NAMES_NONE: several names */
     uint32_t depth, n; /* n: how many processes */
     uint64_t begin_ns, end_ns;
-    uint16_t *alive; /* of merged ones: the most that lived at once, by bucket; BARS_BUCKETS of them */
+    uint16_t *alive; /* of merged processes: the most that lived at once, by bucket; BARS_BUCKETS of them */
     uint32_t most;   /* the largest of alive */
     uint64_t cpu_ns;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the script works with, as JSON: the curves of the charts, processes, and the tree at some moments. */
+/* The data of the page's script, as JSON: the curves of the charts, processes, and the tree at some moments. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 #include "output/text/report.h"
 
 #define PROCESSES_MOST 20000u
-#define CMDLINES_MOST 1500000u /* bytes of command lines; those after that are left out */
+#define CMDLINES_MOST 1500000u /* bytes of command lines; further ones are left out */
 
 struct chosen {
-    uint32_t *index; /* of a life, its number on the page; LIFE_NONE: not there */
+    uint32_t *index; /* by life: its number on the page; LIFE_NONE: not there */
     uint32_t *life;  /* the other way */
     uint32_t n;
 };
 
-static void take(struct chosen *c, uint32_t life)
+static void choose_life(struct chosen *c, uint32_t life)
 {
     if (c->index[life] != LIFE_NONE || c->n == PROCESSES_MOST)
         return;
@@ -30,14 +30,14 @@ struct heavy {
     uint32_t i;
 };
 
-static int heavier(const void *a, const void *b)
+static int compare_heavy(const void *a, const void *b)
 {
     const struct heavy *x = a, *y = b;
     return x->v != y->v ? (x->v < y->v ? 1 : -1) : (x->i > y->i) - (x->i < y->i);
 }
 
-/* Those of moments first, since trees need them; then those with most CPU time. */
-static int choose(const struct page *p, struct chosen *c)
+/* Processes of moments come first, since trees need them; then those with most CPU time. */
+static int choose_processes(const struct page *p, struct chosen *c)
 {
     const struct lives *l = &p->lives;
     struct heavy *heavy = malloc(((size_t)l->n + 1) * sizeof *heavy);
@@ -50,14 +50,14 @@ static int choose(const struct page *p, struct chosen *c)
     memset(c->index, 0xff, ((size_t)l->n + 1) * sizeof *c->index);
     for (uint32_t i = 0; l->n > PROCESSES_MOST && i < p->moments.n; i++) {
         for (uint32_t k = 0; k < p->moments.at[i].n; k++)
-            take(c, p->moments.at[i].row[k].life);
+            choose_life(c, p->moments.at[i].row[k].life);
     }
     for (uint32_t i = 0; i < l->n; i++)
         heavy[i] = (struct heavy){l->at[i].cpu_ns, i};
     if (l->n > PROCESSES_MOST)
-        qsort(heavy, l->n, sizeof *heavy, heavier);
+        qsort(heavy, l->n, sizeof *heavy, compare_heavy);
     for (uint32_t i = 0; i < l->n; i++)
-        take(c, heavy[i].i);
+        choose_life(c, heavy[i].i);
     free(heavy);
     return 0;
 }
@@ -92,7 +92,7 @@ PUT(rss_is_bound, json_bool(j, life->has &LIFE_RSS_IS_BOUND))
 PUT(io_is_bound, json_bool(j, life->has &LIFE_IO_IS_BOUND))
 PUT(read, or_null(j, life->has &LIFE_READ, life->read_bytes))
 PUT(write, or_null(j, life->has &LIFE_WRITE, life->write_bytes))
-/* -1: ended, and the status is not known; null: it has not ended */
+/* -1: ended, status not known; null: has not ended */
 PUT(status, life->has &LIFE_STATUS ? json_i64(j, life->status) : life->has &LIFE_ENDED ? json_i64(j, -1) : json_null(j))
 
 static void column(const struct page *p, const struct chosen *c, struct json *j, const char *name, put_function *put)
@@ -192,7 +192,7 @@ static void put_moment(const struct moment *m, const struct chosen *c, struct js
     json_u64(j, m->more_rss_bytes);
     json_u64(j, m->more_millicores);
     json_end(j, ']');
-    json_key(j, "p"); /* process, resident kB, thousandths of a core; again and again */
+    json_key(j, "p"); /* triples of process, resident kB, thousandths of a core */
     json_begin(j, '[');
     for (uint32_t k = 0; k < m->n; k++) {
         if (c->index[m->row[k].life] == LIFE_NONE)
@@ -234,7 +234,7 @@ int page_data(struct page *p)
     struct chosen c = {0};
     struct buf text = {0};
     struct json j = {.out = &text};
-    int code = choose(p, &c);
+    int code = choose_processes(p, &c);
     if (code == 0) {
         put_all(p, &c, &j);
         buf_str(&p->html, "<script type=\"application/json\" id=\"data\">");

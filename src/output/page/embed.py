@@ -4,22 +4,16 @@
 
     embed.py page.css page.js palette.c OUTPUT.c
 
-@LIGHT@ and @DARK@ in the style sheet become the colours of src/output/chart/palette.c, as --k0 to --k10.
+tools/embedded.py says what becomes of colours.
 """
 
 import base64
 import hashlib
 import pathlib
-import re
 import sys
 
-
-def literal(name, text):
-    lines = []
-    for line in text.splitlines(keepends=True):
-        line = line.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t").replace("\n", "\\n").replace("?", "\\?")
-        lines.append(f'    "{line}"')
-    return f"const char {name}[] =\n" + "\n".join(lines) + ";\n"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
+from embedded import literal, with_colors  # noqa: E402
 
 
 def digest(text):
@@ -28,9 +22,7 @@ def digest(text):
 
 def main():
     css, js, palette = (pathlib.Path(path).read_text(encoding="utf-8") for path in sys.argv[1:4])
-    light, dark = re.findall(r"\{((?:0x[0-9a-f]{6},? ?)+)\}", palette)
-    for mark, colors in (("@LIGHT@", light), ("@DARK@", dark)):
-        css = css.replace(mark, " ".join(f"--k{i}: #{color};" for i, color in enumerate(re.findall("0x([0-9a-f]{6})", colors))))
+    css = with_colors(css, palette)
     for text in (css, js):
         assert "</" not in text and "@" + "LIGHT" not in text, "an end tag would end the element that it stands in"
     policy = f"default-src 'none'; script-src {digest(js)}; style-src {digest(css)}; base-uri 'none'; form-action 'none'"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How complete the recording is and what it cost; and all facts of the summary, for those who look for one. */
+/* Completeness and cost of the recording; and a searchable table of all facts of the summary. */
 #include "output/page/parts.h"
 
 static void fact_row(struct page *p, const struct baro_section *section, int id)

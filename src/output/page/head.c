@@ -64,7 +64,7 @@ void page_head(struct page *p)
 
 /* ---- key figures ---- */
 
-/* A figure in large: a fact, beside it others in small, a share as a bar, and the small curve of a chart. */
+/* A large figure: a fact, with details in small print, a share as a bar, and the small curve of a chart. */
 struct key_figure {
     const char *label;
     const char *section, *fact;

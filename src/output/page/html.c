@@ -30,7 +30,7 @@ static size_t unit_at(const char *at, size_t len)
     return 0;
 }
 
-/* A line ends neither before a unit nor within a duration: "4 min 27 s" has three spaces that join. */
+/* Joins spaces before a unit and within a duration, so that no line ends there: "4 min 27 s" has three. */
 static bool is_joined(const char *at, size_t len, size_t space)
 {
     if (!space || space + 1 == len)
@@ -88,7 +88,7 @@ void page_string(struct buf *html, const char *text)
     chart_xml_text(html, text, strlen(text));
 }
 
-/* These characters occur in strings of JSON alone, where they may be written as escapes. */
+/* These characters occur only in strings of JSON, where they may be written as escapes. */
 void page_script_json(struct buf *html, const char *json, size_t len)
 {
     size_t from = 0;
@@ -128,7 +128,7 @@ void page_mark(struct buf *html, unsigned flags)
         buf_printf(html, "<small>%.*s</small> ", (int)strlen(mark) - 1, mark);
 }
 
-static void number(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
+static void value_text(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
 {
     if (fact->type == BARO_FACT_TIME)
         fmt_time_utc(b, v->i64);
@@ -157,7 +157,7 @@ static void present(struct buf *html, const struct baro_fact *fact, const struct
         page_string(html, v->text);
         return;
     }
-    number(&b, fact, v);
+    value_text(&b, fact, v);
     prose_done(html, &b);
 }
 

@@ -17,7 +17,7 @@ static bool has_entity(const struct kinds *k, int kind, uint32_t id)
     return false;
 }
 
-static void note(struct kinds *k, int kind, const struct baro_row *e, size_t so_far)
+static void note_entity(struct kinds *k, int kind, const struct baro_row *e, size_t so_far)
 {
     const char *name = baro_row_name(e), *label = baro_row_label(e);
     char *text = NULL;
@@ -42,12 +42,12 @@ void kinds_add(struct kinds *k, const struct baro_tape *tape, const struct baro_
         for (size_t i = 0; i < n && i < KINDS_ENTITIES; i++) {
             const struct baro_row *e = baro_sample_row(r->u.sample, kind, i);
             if (!has_entity(k, kind, baro_row_id(e)))
-                note(k, kind, e, i);
+                note_entity(k, kind, e, i);
         }
     }
 }
 
-/* Kinds of devices: of their many metrics some have charts, and time of one is a share of it. */
+/* Kinds of devices: only some of their many metrics have charts, and time is shown as a share. */
 struct drawn {
     const char *stem, *title;
 };
@@ -82,7 +82,7 @@ static const struct drawn *drawn_as(const struct baro_tape *tape, int kind, cons
     return d && d->stem ? d : NULL;
 }
 
-static enum chart_unit unit_of(const struct baro_metric *m, bool of_device)
+static enum chart_unit chart_unit_of(const struct baro_metric *m, bool of_device)
 {
     bool is_rate = m->semantics == BARO_SEM_COUNTER;
     if (is_rate && of_device && m->unit == BARO_UNIT_NS)
@@ -119,7 +119,7 @@ static bool begin_chart(struct kinds *k, const struct baro_tape *tape, int kind,
     struct chart *c = &k->chart[k->charts];
     char id[32];
     snprintf(id, sizeof id, "kind-%zu", k->charts);
-    *c = (struct chart){.unit = unit_of(m, drawn_of(tape, kind) != NULL),
+    *c = (struct chart){.unit = chart_unit_of(m, drawn_of(tape, kind) != NULL),
                         .from_ns = like->from_ns,
                         .to_ns = like->to_ns,
                         .start_ns = like->start_ns,
@@ -154,7 +154,7 @@ static int add_curves(struct kinds *k, struct chart *c, struct baro_series *s, i
     return 0;
 }
 
-/* A directory has charts of its size and its files, none of how it was walked. */
+/* A directory has charts of its size and its files; not of how it was walked. */
 static bool is_drawn(const struct kinds *k, const struct baro_tape *tape, int kind, const struct baro_metric *m)
 {
     bool any = false;
@@ -193,7 +193,7 @@ static int plan(struct kinds *k, struct baro_tape *tape, struct baro_series *s, 
     return 0;
 }
 
-static void fill(struct chart *c, const struct baro_series *s, int first, double factor)
+static void fill_kind_curve(struct chart *c, const struct baro_series *s, int first, double factor)
 {
     for (size_t k = 0; k < c->n_curves; k++) {
         for (size_t i = 0; i < c->buckets; i++) {
@@ -223,7 +223,7 @@ int kinds_make(struct kinds *k, struct baro_tape *tape, const struct chart *like
     if (code >= 0)
         code = baro_series_read(s, tape, err);
     for (size_t i = 0; code >= 0 && i < k->charts; i++)
-        fill(&k->chart[i], s, p.first[i], p.factor[i]);
+        fill_kind_curve(&k->chart[i], s, p.first[i], p.factor[i]);
     baro_series_free(s);
     return code < 0 ? code : 0;
 }

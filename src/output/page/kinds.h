@@ -22,7 +22,7 @@ struct kinds {
     size_t n;
     struct chart chart[KINDS_CHARTS];
     size_t charts;
-    uint64_t read_ns; /* when entities were looked for last */
+    uint64_t read_ns; /* when entities were last noted */
     bool failed;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tells processes of one name apart: the file that a compiler reads, or where their command lines differ. */
+/* Labels that tell processes of one name apart: the file that a compiler reads, or where their command lines differ. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define LABEL_MOST 60u /* bytes */
 
-/* What the lines of one name have in common behind the program, as far as the last blank. */
+/* The part after the program that the command lines of one name have in common, up to its last blank. */
 struct common {
     struct span rest; /* at == NULL: no line yet */
     size_t len;

@@ -81,7 +81,7 @@ static void name_it(struct lives *l, struct life *life, const char *name, const 
     }
 }
 
-static void put(struct life *life, unsigned has, int absent, uint64_t value, uint64_t *ret)
+static void set_value(struct life *life, unsigned has, int absent, uint64_t value, uint64_t *ret)
 {
     if (absent)
         return;
@@ -89,7 +89,7 @@ static void put(struct life *life, unsigned has, int absent, uint64_t value, uin
     *ret = value > *ret ? value : *ret;
 }
 
-static uint64_t since(uint64_t base, uint64_t value)
+static uint64_t growth_since(uint64_t base, uint64_t value)
 {
     return value > base ? value - base : 0;
 }
@@ -109,11 +109,11 @@ static void add_io(struct lives *l, struct life *life, const struct baro_row *p,
         life->read_bytes = life->write_bytes = 0;
         return;
     }
-    put(life, LIFE_READ, read_absent, since(life->base_read_bytes, read), &life->read_bytes);
-    put(life, LIFE_WRITE, write_absent, since(life->base_write_bytes, write), &life->write_bytes);
+    set_value(life, LIFE_READ, read_absent, growth_since(life->base_read_bytes, read), &life->read_bytes);
+    set_value(life, LIFE_WRITE, write_absent, growth_since(life->base_write_bytes, write), &life->write_bytes);
 }
 
-static void add_process(struct lives *l, const struct baro_row *p)
+static void add_living(struct lives *l, const struct baro_row *p)
 {
     struct life *life = born(l, baro_row_id(p));
     uint64_t v = 0;
@@ -127,7 +127,7 @@ static void add_process(struct lives *l, const struct baro_row *p)
         life->start_ticks = baro_row_start_ticks(p);
         life->begin_ns = baro_row_begin_ns(l->header, p);
     }
-    if (!life->ppid) { /* the first one: the parent of an orphan is the wrapper */
+    if (!life->ppid) { /* the first parent: the later one of an orphan is the wrapper */
         life->ppid = baro_row_ppid(p);
         life->parent_start_ticks = baro_row_parent_start_ticks(p);
     }
@@ -135,11 +135,11 @@ static void add_process(struct lives *l, const struct baro_row *p)
     name_it(l, life, baro_row_name(p), baro_row_cmdline(p));
     absent = baro_row_value(p, l->metric.process_cpu, &v);
     life->base_cpu_ns = is_base && !absent ? v : life->base_cpu_ns;
-    put(life, LIFE_CPU, absent, since(life->base_cpu_ns, v), &life->cpu_ns);
+    set_value(life, LIFE_CPU, absent, growth_since(life->base_cpu_ns, v), &life->cpu_ns);
     absent = baro_row_value(p, l->metric.process_rss, &v);
-    put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
+    set_value(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
     absent = baro_row_value(p, l->metric.process_rss_peak, &v);
-    put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
+    set_value(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
     add_io(l, life, p, is_base);
 }
 
@@ -168,17 +168,17 @@ static void add_exit(struct lives *l, const struct baro_row *e)
         life->has |= LIFE_STATUS;
     }
     absent = baro_row_value(e, l->metric.exit_cpu, &v);
-    put(life, LIFE_CPU, absent, v, &life->cpu_ns);
+    set_value(life, LIFE_CPU, absent, v, &life->cpu_ns);
     absent = baro_row_value(e, l->metric.exit_rss_peak, &v);
-    put(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
+    set_value(life, LIFE_RSS, absent, v, &life->rss_peak_bytes);
     if (baro_row_value(e, l->metric.exit_rss_is_bound, &v) == BARO_PRESENT && v)
         life->has |= LIFE_RSS_IS_BOUND;
     if (baro_row_value(e, l->metric.exit_io_is_bound, &v) != BARO_PRESENT || v)
         life->has |= LIFE_IO_IS_BOUND;
     absent = baro_row_value(e, l->metric.exit_read, &v);
-    put(life, LIFE_READ, absent, v, &life->read_bytes);
+    set_value(life, LIFE_READ, absent, v, &life->read_bytes);
     absent = baro_row_value(e, l->metric.exit_write, &v);
-    put(life, LIFE_WRITE, absent, v, &life->write_bytes);
+    set_value(life, LIFE_WRITE, absent, v, &life->write_bytes);
 }
 
 void lives_add(struct lives *l, const struct baro_record *r)
@@ -191,7 +191,7 @@ void lives_add(struct lives *l, const struct baro_record *r)
     const struct baro_sample *s = r->u.sample;
     size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     for (size_t i = baro_sample_next_changed(s, 0); i < n; i = baro_sample_next_changed(s, i + 1))
-        add_process(l, baro_sample_row(s, BARO_KIND_PROCESS, i));
+        add_living(l, baro_sample_row(s, BARO_KIND_PROCESS, i));
 }
 
 /* ---- when there are too many ---- */
@@ -212,7 +212,7 @@ static int higher(const void *a, const void *b)
     return x->v != y->v ? (x->v < y->v ? 1 : -1) : (x->i > y->i) - (x->i < y->i);
 }
 
-static uint64_t cpu_of(const struct life *life)
+static uint64_t life_cpu(const struct life *life)
 {
     return life->cpu_ns;
 }
@@ -242,11 +242,11 @@ bool life_has_failed(const struct life *life)
     return (life->has & LIFE_STATUS) && life->status;
 }
 
-/* Also those that have not ended, the first that failed, and the parents of all that stay. */
-static void choose(const struct lives *l, struct rank *rank, bool *keep)
+/* Keeps also those that have not ended, the first that failed, and the parents of all that stay. */
+static void choose_kept(const struct lives *l, struct rank *rank, bool *keep)
 {
     uint32_t failed = 0;
-    keep_highest(l, rank, cpu_of, LIVES_BY_CPU, keep);
+    keep_highest(l, rank, life_cpu, LIVES_BY_CPU, keep);
     keep_highest(l, rank, rss_of, LIVES_BY_OTHER, keep);
     keep_highest(l, rank, lived_of, LIVES_BY_OTHER, keep);
     for (uint32_t i = 0; i < l->n; i++) {
@@ -307,7 +307,7 @@ uint32_t *lives_thin(struct lives *l, bool *keep)
     struct rank *rank = malloc(((size_t)l->n + 1) * sizeof *rank);
     uint32_t *to = malloc(((size_t)l->n + 1) * sizeof *to);
     if (rank && to && lives_find_parents(l) == 0) {
-        choose(l, rank, keep);
+        choose_kept(l, rank, keep);
         remove_others(l, keep, to);
         l->thin_at = 2 * l->n > LIVES_THIN ? 2 * l->n : LIVES_THIN;
         l->thin_at_bytes = 2 * l->names.text.len > LIVES_THIN_BYTES ? 2 * l->names.text.len : LIVES_THIN_BYTES;

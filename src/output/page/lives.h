@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lives of all processes of a tape: who began when under whom, what it used, how it ended. Filled by one walk. */
+/* The lives of all processes of a tape: when each began, its parent, what it used, how it ended. Filled in one walk. */
 #ifndef OUTPUT_PAGE_LIVES_H
 #define OUTPUT_PAGE_LIVES_H
 
 #include "baro/baro.h"
 #include "output/page/names.h"
 
-/* When there are so many, only those stay that the page may show: each of the heaviest, and all that have not ended. Of
- * the others there is the number. A million processes take 40 MB. */
+/* If there are too many, only those stay that the page may show: the heaviest, and those that have not ended. The
+ * others are counted. A million processes take 40 MB. */
 #define LIVES_THIN 100000u
 #define LIVES_THIN_BYTES (12u << 20) /* of names and command lines */
 #define LIVES_BY_CPU 20000u
@@ -31,13 +31,13 @@ enum life_has {
 
 struct life {
     uint32_t name, cmdline; /* positions in lives.names */
-    uint32_t label;         /* the same, of what tells it from others of its name; NAMES_NONE: nothing is known */
+    uint32_t label;         /* a label that tells it from others of its name; NAMES_NONE: none */
     int32_t pid, ppid, status;
     uint32_t parent; /* position of its parent; LIFE_NONE */
     uint32_t depth;
     unsigned has; /* enum life_has */
     uint64_t start_ticks, parent_start_ticks;
-    uint64_t begin_ns, end_ns; /* since the tape began. Of one that has not ended, end_ns is the last sample */
+    uint64_t begin_ns, end_ns; /* since the tape began. If it has not ended, end_ns is the last sample */
     uint64_t cpu_ns, rss_peak_bytes;
     uint64_t read_bytes, write_bytes;                        /* its own, without that of children that it waited for */
     uint64_t base_cpu_ns, base_read_bytes, base_write_bytes; /* attached: what it had used before the recording */
@@ -48,7 +48,8 @@ struct lives {
     struct life *at;
     uint32_t n;
     size_t room;
-    uint64_t left_out, left_out_failed, left_out_cpu_ns; /* processes that are not here; those with a status but 0 */
+    uint64_t left_out, left_out_failed, left_out_cpu_ns; /* processes that were left out; how many of them ended with a
+                                                          * status other than 0 */
     size_t thin_at, thin_at_bytes;                       /* when lives_are_many() */
     uint64_t end_ns;                                     /* of the last record */
     struct names names;
@@ -67,8 +68,8 @@ void lives_done(struct lives *l);
 void lives_add(struct lives *l, const struct baro_record *record);
 bool life_has_failed(const struct life *life);
 bool lives_are_many(const struct lives *l);
-/* Removes the lighter ones but for those of keep, which is changed. Returns, by position, the position of each from now
- * on (LIFE_NONE: it is not there any more), to be freed; their order stays. NULL: out of memory. */
+/* Removes the lighter processes except those of keep, which is changed. Returns an array, to be freed: the new position
+ * of each old one (LIFE_NONE: removed); the order stays. NULL: out of memory. */
 uint32_t *lives_thin(struct lives *l, bool *keep);
 /* Sets the parents of all. Returns 0 or -ENOMEM. */
 int lives_find_parents(struct lives *l);

@@ -11,7 +11,7 @@ struct key {
     uint64_t start_ticks;
 };
 
-static int by_pid(const void *a, const void *b)
+static int compare_keys(const void *a, const void *b)
 {
     const struct key *x = a, *y = b;
     if (x->pid != y->pid)
@@ -21,7 +21,8 @@ static int by_pid(const void *a, const void *b)
     return (x->i > y->i) - (x->i < y->i);
 }
 
-/* By pid and start time; where that is not known, the last process with the pid that started before the child. */
+/* Finds a parent by pid and start time; if the start is not known, the last process with the pid that started before
+ * the child. */
 static uint32_t find_parent(const struct lives *l, const struct key *keys, uint32_t i)
 {
     const struct life *child = &l->at[i];
@@ -30,7 +31,7 @@ static uint32_t find_parent(const struct lives *l, const struct key *keys, uint3
     uint32_t low = 0, high = l->n;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (by_pid(&keys[middle], &want) < 0)
+        if (compare_keys(&keys[middle], &want) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -54,7 +55,7 @@ static int by_parent(const void *a, const void *b)
     return x->begin_ns != y->begin_ns ? (x->begin_ns < y->begin_ns ? -1 : 1) : (x->i > y->i) - (x->i < y->i);
 }
 
-/* What walk() works on. first[i]: where the children of i - 1 begin in siblings. */
+/* What walk_tree() works on. first[i]: where the children of i - 1 begin in siblings. */
 struct walk {
     struct sibling *siblings;
     uint32_t *first, *stack, n;
@@ -81,8 +82,8 @@ static void walk_from(struct lives *l, struct walk *w, uint32_t root)
     }
 }
 
-/* A damaged tape can have processes that are each other's parents: the first of them has none then. */
-static void walk(struct lives *l, struct walk *w)
+/* In a damaged tape processes can be each other's parents: then the first of them gets no parent. */
+static void walk_tree(struct lives *l, struct walk *w)
 {
     for (uint32_t k = w->first[0]; k < w->first[1]; k++)
         walk_from(l, w, w->siblings[k].i);
@@ -101,7 +102,7 @@ int lives_find_parents(struct lives *l)
         return -ENOMEM;
     for (uint32_t i = 0; i < l->n; i++)
         keys[i] = (struct key){.pid = l->at[i].pid, .i = i, .start_ticks = l->at[i].start_ticks};
-    qsort(keys, l->n, sizeof *keys, by_pid);
+    qsort(keys, l->n, sizeof *keys, compare_keys);
     for (uint32_t i = 0; i < l->n; i++)
         l->at[i].parent = find_parent(l, keys, i);
     free(keys);
@@ -123,7 +124,7 @@ static void sort_tree(struct lives *l, struct walk *w)
             k++;
         w->first[parent] = k;
     }
-    walk(l, w);
+    walk_tree(l, w);
 }
 
 int lives_finish(struct lives *l)

@@ -44,7 +44,7 @@ static void changed(struct moments *m, const struct baro_row *p, uint64_t t_ns)
     now->sample = m->sample;
 }
 
-static bool grow(struct moments *m, size_t processes)
+static bool grow_values(struct moments *m, size_t processes)
 {
     if (m->lives->room > m->now_n) {
         struct moment_now *now = realloc(m->now, m->lives->room * sizeof *now);
@@ -69,7 +69,7 @@ static uint64_t weight(const struct moment_row *r)
     return r->rss_bytes / 1000 + (uint64_t)r->millicores * 1000; /* a core counts as much as 1 GB */
 }
 
-static int heavier(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
     uint64_t x = weight(a), y = weight(b);
     return (x < y) - (x > y);
@@ -86,7 +86,7 @@ static uint32_t keep_heaviest(struct moment *at, struct moment_row *row, uint32_
 {
     if (n <= MOMENT_ROWS_MOST)
         return n;
-    qsort(row, n, sizeof *row, heavier);
+    qsort(row, n, sizeof *row, compare_rows);
     for (uint32_t i = MOMENT_ROWS_MOST; i < n; i++) {
         at->more++;
         at->more_rss_bytes += row[i].rss_bytes;
@@ -143,7 +143,7 @@ void moments_add(struct moments *m, const struct baro_record *r)
     const struct baro_sample *s = r->u.sample;
     size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     m->sample++;
-    if (!grow(m, n)) {
+    if (!grow_values(m, n)) {
         m->failed = true;
         return;
     }

@@ -25,7 +25,7 @@ struct moment {
     uint64_t t_ns, rss_bytes; /* rss: of all processes */
     bool rss_is_bound;        /* the rss of some process is not known */
     uint32_t n, room;
-    uint32_t more; /* processes that are not in rows */
+    uint32_t more; /* number of processes without a row */
     uint64_t more_rss_bytes, more_millicores;
     struct moment_row *row; /* in the order of the tape: parents before children */
 };
@@ -46,9 +46,9 @@ struct moments {
 
 void moments_init(struct moments *m, const struct lives *lives, uint64_t end_ns);
 void moments_done(struct moments *m);
-/* Removes processes from lives, which are those of m, but none that a moment has. Returns false without memory. */
+/* Removes processes from lives (those of m), but none that a moment has. Returns false if out of memory. */
 bool moments_thin(struct moments *m, struct lives *lives);
-/* After lives_add() of the same record. */
+/* Call it after lives_add() of the same record. */
 void moments_add(struct moments *m, const struct baro_record *record);
 
 #endif

@@ -12,7 +12,7 @@
 #define BUCKETS 800u /* of charts: about a pixel each on a large screen */
 
 /* One walk for the summary, the timeline, the verdicts and the processes. */
-static int walk(struct page *p, struct baro_tape *tape, struct baro_verdicts *verdicts, struct baro_error *err)
+static int walk_tape(struct page *p, struct baro_tape *tape, struct baro_verdicts *verdicts, struct baro_error *err)
 {
     struct baro_record r;
     int code;
@@ -141,7 +141,7 @@ int page_write(struct baro_tape *tape, const struct page_options *options, baro_
     if (code >= 0)
         code = baro_verdicts_new(&verdicts, p.header, err);
     if (code >= 0)
-        code = walk(&p, tape, verdicts, err);
+        code = walk_tape(&p, tape, verdicts, err);
     p.is_running = code >= 0 && baro_tape_state(tape) == BARO_TAPE_RUNNING;
     p.is_host_only = code >= 0 && report_is_host_only(p.summary);
     if (code >= 0)

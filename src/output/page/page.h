@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report of a tape as one HTML file that needs nothing else. */
+/* The report of a tape as one self-contained HTML file. */
 #ifndef OUTPUT_PAGE_PAGE_H
 #define OUTPUT_PAGE_PAGE_H
 

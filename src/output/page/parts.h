@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that write the page share. */
+/* What the files of the page share. */
 #ifndef OUTPUT_PAGE_PARTS_H
 #define OUTPUT_PAGE_PARTS_H
 
@@ -15,7 +15,7 @@
 #define PAGE_CMDLINE_MOST 400u /* bytes of a command line */
 
 struct page {
-    struct buf html; /* what is not with the sink yet */
+    struct buf html; /* text that the sink did not get yet */
     const struct page_options *options;
     const struct baro_header *header;
     bool is_running;
@@ -49,11 +49,11 @@ void page_moment(const struct page *p, struct buf *html, uint64_t t_ns);
 void page_duration(struct buf *html, uint64_t ns);
 /* JSON inside <script type="application/json">: no "<" of it can end the script. */
 void page_script_json(struct buf *html, const char *json, size_t len);
-/* Text as a CSS or HTML class, an id or anything else: never. */
+/* Text of a tape is never written as a CSS or HTML class, an id or the like. */
 
 void page_begin_section(struct page *p, const char *id, const char *title);
 void page_end_section(struct page *p);
-/* Hands on what was written so far, when it is much. */
+/* Passes what was written so far to the sink, if it is much. */
 void page_flush(struct page *p, bool all);
 
 /* ---- values ---- */
@@ -72,7 +72,7 @@ void page_status(struct buf *html, const struct life *life);
 void page_life_name(const struct page *p, struct buf *html, const struct life *life);
 /* " alpha", as a small text behind the name: what tells it from others of its name. */
 void page_life_label(const struct page *p, struct buf *html, const struct life *life);
-/* The cell of its command line, without the folder of the program, which its title has. */
+/* The cell of its command line, without the program's folder, which the title has. */
 void page_command_cell(const struct page *p, struct buf *html, const struct life *life);
 
 /* ---- parts of the page, in order ---- */

@@ -72,18 +72,18 @@ static void points(const struct plot *w, const struct chart_curve *curve, const 
     }
 }
 
-/* Which buckets a path has: those that are known, without those of which only bounds are known, or these alone. */
+/* Which buckets a path has: known ones but not those with only bounds, or only those with bounds. */
 enum part { PART_ALL, PART_WHOLE, PART_BOUNDS };
 
-static bool has(const struct chart_curve *curve, size_t i, enum part part)
+static bool has_bucket(const struct chart_curve *curve, size_t i, enum part part)
 {
     const struct chart_bucket *b = &curve->at[i];
     return b->known && (part == PART_ALL || b->is_bound == (part == PART_BOUNDS));
 }
 
-static size_t next(const struct chart *c, const struct chart_curve *curve, size_t i, enum part part, bool has_it)
+static size_t next_bucket(const struct chart *c, const struct chart_curve *curve, size_t i, enum part part, bool has_it)
 {
-    while (i < c->buckets && has(curve, i, part) != has_it)
+    while (i < c->buckets && has_bucket(curve, i, part) != has_it)
         i++;
     return i;
 }
@@ -103,8 +103,9 @@ static void path(const struct plot *w, const struct chart_curve *curve, const do
     page_string(html, curve->name);
     buf_str(html, "\" d=\"");
     enum part part = kind == 'e' ? PART_BOUNDS : curve->shape == CHART_STACK || kind == 'b' ? PART_ALL : PART_WHOLE;
-    for (size_t i = next(w->c, curve, 0, part, true); i < w->c->buckets; i = next(w->c, curve, i, part, true)) {
-        size_t to = next(w->c, curve, i, part, false);
+    for (size_t i = next_bucket(w->c, curve, 0, part, true); i < w->c->buckets;
+         i = next_bucket(w->c, curve, i, part, true)) {
+        size_t to = next_bucket(w->c, curve, i, part, false);
         points(w, curve, below, value, i, to, false);
         if (kind == 'b')
             points(w, curve, NULL, value_min, i, to, true);
@@ -149,7 +150,7 @@ static bool has_band(const struct chart *c, const struct chart_curve *curve)
     return false;
 }
 
-static void curves(const struct plot *w)
+static void draw_curves(const struct plot *w)
 {
     stack(w);
     for (size_t k = 0; k < w->c->n_curves; k++) {
@@ -168,7 +169,7 @@ static void curves(const struct plot *w)
 
 /* ---- around them ---- */
 
-static void limits(const struct plot *w)
+static void draw_limits(const struct plot *w)
 {
     struct buf *html = &w->p->html;
     for (size_t i = 0; i < w->c->n_limits; i++) {
@@ -243,7 +244,7 @@ static void drawing(const struct plot *w)
     struct buf *html = &w->p->html;
     struct chart_ticks ticks;
     double top = chart_top(w->c);
-    if (w->c->unit == CHART_RATIO && top > 1 && top < 1.1) /* two reads that were not at the same instant */
+    if (w->c->unit == CHART_RATIO && top > 1 && top < 1.1) /* the parts of a ratio are read at different instants */
         top = 1;
     chart_value_ticks(w->c->unit, top, w->height > LOW ? 5 : 4, &ticks);
     struct plot scaled = *w;
@@ -260,8 +261,8 @@ static void drawing(const struct plot *w)
     buf_printf(html,
                "<svg class=\"in\" width=\"100%%\" height=\"%u\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\">\n",
                w->height, 2 * w->c->buckets, DOWN);
-    curves(&scaled);
-    limits(&scaled);
+    draw_curves(&scaled);
+    draw_limits(&scaled);
     buf_str(html, "</svg>\n");
     value_axis(&scaled, &ticks);
     marks(&scaled);
@@ -304,7 +305,7 @@ static void legend(const struct plot *w)
     buf_str(html, "</ul>\n");
 }
 
-/* Where the legend stands beside the plot, the plot is as high as it. */
+/* If the legend is beside the plot, the plot is as high as the legend. */
 static unsigned height_of(const struct chart *c, bool tall)
 {
     size_t lines = c->n_limits;
@@ -435,7 +436,7 @@ void page_spark(struct page *p, const struct chart *c, const struct chart_curve 
     buf_printf(&p->html, "L%d 100Z\"/></svg>", ACROSS);
 }
 
-/* Rounded to four digits: more can't be seen, and the page stays small. */
+/* Rounded to four digits: more cannot be seen, and the page stays small. */
 static double four_digits(double v)
 {
     double scale = 1, size = v < 0 ? -v : v;
@@ -449,7 +450,7 @@ static double four_digits(double v)
     return v < 0 ? -rounded : rounded;
 }
 
-/* A sign for each bucket: that the value is a lower bound, that it is old, or neither. */
+/* One sign per bucket: the value is a lower bound, it is stale, or neither. */
 static void bounds_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
 {
     char sign[8];

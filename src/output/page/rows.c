@@ -15,7 +15,7 @@ static int across(const struct page *p, uint64_t t_ns)
     return (int)((double)(t_ns - p->from_ns) * ACROSS / (double)(p->to_ns - p->from_ns));
 }
 
-/* What a bar is about, for those who rest the pointer on it. */
+/* The title of a bar, shown under the pointer. */
 static void title(struct page *p, const struct bar_row *row)
 {
     struct buf *html = &p->html;

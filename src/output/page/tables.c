@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables: phases, commands, processes, exits, events. Scripts make them sort and search, and add rows that are in the
- * data alone. */
+/* Tables: phases, commands, processes, exits, events. Scripts make them sortable and searchable, and add rows that
+ * exist only in the data. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,8 +143,8 @@ static void tasks(struct page *p)
 
 /* ---- commands ---- */
 
-/* Columns for TCP are there if there was some. */
-static bool has_tcp(const struct page *p, const char *section)
+/* Columns for TCP exist only if there was TCP. */
+static bool has_tcp_columns(const struct page *p, const char *section)
 {
     int sent = baro_summary_fact_find(section, "tcp_sent_bytes");
     int received = baro_summary_fact_find(section, "tcp_received_bytes");
@@ -186,7 +186,7 @@ static void commands(struct page *p)
     size_t n = baro_summary_rows(p->summary, baro_summary_section_find("commands"));
     if (!n)
         return;
-    bool tcp = has_tcp(p, "commands");
+    bool tcp = has_tcp_columns(p, "commands");
     begin_table(p, "commands", "Commands",
                 tcp ? "command|processes>|cpu>|user>|system>|peak rss>|read>|written>|tcp sent>|tcp received>"
                     : "command|processes>|cpu>|user>|system>|peak rss>|read>|written>");

@@ -18,7 +18,7 @@ static const struct moment *peak_of(const struct moments *m)
     return best;
 }
 
-static void row(struct page *p, const struct moment_row *r)
+static void put_tree_row(struct page *p, const struct moment_row *r)
 {
     struct buf *html = &p->html;
     const struct life *life = &p->lives.at[r->life];
@@ -51,7 +51,7 @@ static uint32_t rows(struct page *p, const struct moment *m)
         at[m->row[k].life] = k;
     for (uint32_t k = 0; k < l->n && n < ROWS; k++) {
         if (at[l->order[k]] != UINT32_MAX) {
-            row(p, &m->row[at[l->order[k]]]);
+            put_tree_row(p, &m->row[at[l->order[k]]]);
             n++;
         }
     }

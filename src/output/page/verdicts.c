@@ -44,8 +44,8 @@ static void verdict(struct page *p, const struct baro_verdict *v)
     buf_str(html, "</div></li>\n");
 }
 
-/* Those about the job as a whole, or those about its phases. Returns how many there are. */
-static size_t list(struct page *p, const struct baro_verdicts *all, bool of_phases, bool write)
+/* Writes the verdicts about the whole job, or those about phases. Returns how many there are. */
+static size_t put_list(struct page *p, const struct baro_verdicts *all, bool of_phases, bool write)
 {
     size_t n = 0;
     for (size_t i = 0; i < baro_verdicts_count(all); i++) {
@@ -64,14 +64,14 @@ static size_t list(struct page *p, const struct baro_verdicts *all, bool of_phas
 
 void page_verdicts(struct page *p, const struct baro_verdicts *all)
 {
-    if (!list(p, all, false, true))
+    if (!put_list(p, all, false, true))
         buf_str(&p->html, "<p class=\"calm\">No rule found anything that held it up.</p>\n");
-    size_t of_phases = list(p, all, true, false);
+    size_t of_phases = put_list(p, all, true, false);
     if (of_phases) {
         bool few = of_phases <= 2;
         buf_printf(&p->html, "<details%s><summary>%zu about %s</summary>\n", few ? " open" : "", of_phases,
                    of_phases == 1 ? "a phase" : "phases");
-        list(p, all, true, true);
+        put_list(p, all, true, true);
         buf_str(&p->html, "</details>\n");
     }
     page_flush(p, false);

@@ -8,7 +8,7 @@
 struct words {
     struct page *p;
     char label[32];
-    bool is_about_recording; /* take the lines about how complete the recording is; else all others */
+    bool is_about_recording; /* lines about how complete the recording is; false: all other lines */
     bool any;
 };
 
@@ -17,7 +17,7 @@ static bool about_recording(const char *label)
     return strcmp(label, "accounted") == 0 || strcmp(label, "before") == 0 || strcmp(label, "note") == 0;
 }
 
-static void take(void *context, const char *label, const char *part, size_t len)
+static void take_part(void *context, const char *label, const char *part, size_t len)
 {
     struct words *w = context;
     struct buf *html = &w->p->html;
@@ -43,7 +43,7 @@ void page_words(struct page *p, bool about_the_recording)
     struct words w = {.p = p, .is_about_recording = about_the_recording};
     struct report_style style = {.width = 100, .utf8 = true, .running = p->is_running, .zone = p->options->zone};
     buf_str(&p->html, "<dl class=\"words\">\n");
-    report_words(p->summary, style, take, &w);
+    report_words(p->summary, style, take_part, &w);
     buf_str(&p->html, w.any ? "</dd></div>\n</dl>\n" : "</dl>\n");
     page_flush(p, false);
 }

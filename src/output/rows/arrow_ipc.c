@@ -13,8 +13,8 @@ enum { PRECISION_DOUBLE = 2, UNIT_NANOSECOND = 3, ALIGN = 8, MOST_BUFFERS = 3 };
 
 /* ---- messages ---- */
 
-/* Begins the metadata of a message. *ret_header: the place of what it is about. */
-static void begin(struct buf *b, unsigned header, uint64_t body, size_t *ret_header)
+/* Begins the metadata of a message. *ret_header: the place of the message's header. */
+static void begin_message(struct buf *b, unsigned header, uint64_t body, size_t *ret_header)
 {
     const struct flat_member members[] = {{3, 8, body}, {2, 4, 0}, {0, 2, VERSION_5}, {1, 1, header}};
     size_t place[FLAT_MEMBERS];
@@ -26,7 +26,7 @@ static void begin(struct buf *b, unsigned header, uint64_t body, size_t *ret_hea
 }
 
 /* Puts the metadata into the stream. */
-static void end(struct buf *metadata, struct buf *ret)
+static void end_message(struct buf *metadata, struct buf *ret)
 {
     flat_pad(metadata, 0, ALIGN);
     buf_le32(ret, UINT32_MAX);
@@ -123,14 +123,14 @@ void arrow_ipc_schema(const struct ArrowSchema *schema, struct buf *ret)
     const struct flat_member members[] = {{1, 4, 0}, {2, 4, 0}, {0, 2, 0}};
     struct buf b = {0};
     size_t header, place[FLAT_MEMBERS];
-    begin(&b, HEADER_SCHEMA, 0, &header);
+    begin_message(&b, HEADER_SCHEMA, 0, &header);
     flat_refer(&b, header, flat_table(&b, members, 3, place));
     size_t reference = flat_references(&b, place[0], (size_t)schema->n_children);
     for (int64_t i = 0; i < schema->n_children; i++, reference += 4)
         flat_refer(&b, reference, write_field(&b, schema->children[i], (size_t)i));
     if (schema->metadata)
         write_pairs(&b, place[1], schema->metadata);
-    end(&b, ret);
+    end_message(&b, ret);
 }
 
 /* ---- batches ---- */
@@ -141,7 +141,7 @@ struct part {
     size_t len;
 };
 
-static size_t width_of(const struct ArrowSchema *f)
+static size_t value_width(const struct ArrowSchema *f)
 {
     return f->format[0] == 'i' || f->format[0] == 'I' ? 4 : 8;
 }
@@ -150,7 +150,7 @@ static size_t parts_of_column(const struct ArrowSchema *f, const struct ArrowArr
 {
     const size_t n = (size_t)a->length, bits = (n + 7) / 8;
     ret[0] = (struct part){a->buffers[0], a->buffers[0] ? bits : 0};
-    ret[1] = (struct part){a->buffers[1], f->format[0] == 'b' ? bits : n * width_of(f)};
+    ret[1] = (struct part){a->buffers[1], f->format[0] == 'b' ? bits : n * value_width(f)};
     return 2;
 }
 
@@ -169,7 +169,7 @@ static void put_le64(struct buf *b, uint64_t v)
     buf_le32(b, (uint32_t)(v >> 32));
 }
 
-/* Collects what is said of the arrays of a body, and the body itself. */
+/* Collects the metadata of the arrays of a body, and the body itself. */
 struct body {
     struct buf nodes, buffers, bytes;
     size_t n_nodes, n_buffers;
@@ -205,7 +205,7 @@ static size_t write_batch(struct buf *b, const struct body *body, int64_t length
 static void write_body(struct buf *metadata, struct body *body, struct buf *ret)
 {
     metadata->failed = metadata->failed || body->nodes.failed || body->buffers.failed || body->bytes.failed;
-    end(metadata, ret);
+    end_message(metadata, ret);
     buf_add(ret, body->bytes.at, body->bytes.len);
     buf_done(&body->nodes);
     buf_done(&body->buffers);
@@ -220,7 +220,7 @@ static void write_dictionary(size_t number, const struct ArrowArray *words, stru
     struct buf b = {0};
     size_t header, place[FLAT_MEMBERS];
     add_array(&body, words, part, parts_of_texts(words, part));
-    begin(&b, HEADER_DICTIONARY, body.bytes.len, &header);
+    begin_message(&b, HEADER_DICTIONARY, body.bytes.len, &header);
     flat_refer(&b, header, flat_table(&b, members, 2, place));
     flat_refer(&b, place[1], write_batch(&b, &body, words->length));
     write_body(&b, &body, ret);
@@ -237,7 +237,7 @@ void arrow_ipc_batch(const struct ArrowSchema *schema, const struct ArrowArray *
             write_dictionary((size_t)i, array->children[i]->dictionary, ret);
         add_array(&body, array->children[i], part, parts_of_column(schema->children[i], array->children[i], part));
     }
-    begin(&b, HEADER_BATCH, body.bytes.len, &header);
+    begin_message(&b, HEADER_BATCH, body.bytes.len, &header);
     flat_refer(&b, header, write_batch(&b, &body, array->length));
     write_body(&b, &body, ret);
 }

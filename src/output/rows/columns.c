@@ -26,7 +26,7 @@ void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap)
     ret[n] = NULL;
 }
 
-/* Finds the word of the list for which there is no column: it is the one that alone is no selection either. */
+/* Finds the unknown word of the list: the one that alone is no selection either. */
 static void find_unknown(int kind, const char *list, const struct baro_tape *tape, char ret[64])
 {
     for (;; list++) {
@@ -43,7 +43,7 @@ static void find_unknown(int kind, const char *list, const struct baro_tape *tap
     }
 }
 
-static int make_room(struct columns *c)
+static int grow_values(struct columns *c)
 {
     c->at = calloc(c->n + 1, sizeof(*c->at));
     c->metric = calloc(c->n + 1, sizeof(*c->metric));
@@ -52,7 +52,7 @@ static int make_room(struct columns *c)
     return c->at && c->metric && c->value && c->absent ? 0 : -ENOMEM;
 }
 
-static void fill(struct columns *c)
+static void fill_room(struct columns *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         c->at[i] = baro_columns_get(c->chosen, i);
@@ -73,9 +73,9 @@ int columns_choose(struct columns *ret, int kind, const char *list, const struct
     if (code < 0)
         return code;
     ret->n = baro_columns_count(ret->chosen);
-    if (make_room(ret) < 0)
+    if (grow_values(ret) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    fill(ret);
+    fill_room(ret);
     return 0;
 }
 

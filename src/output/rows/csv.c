@@ -20,15 +20,16 @@ static void field(struct buf *b, const unsigned char *at, size_t len)
     buf_byte(b, '"');
 }
 
-/* Text that begins so is a formula in a spreadsheet. Text that begins with the apostrophe itself gets another one, so
- * that a reader gets back what it was by taking one away. */
+/* A text that begins with one of these is a formula in a spreadsheet, so it gets an apostrophe in front. So does a text
+ * that begins with an apostrophe: a reader gets the original back by taking one away. */
 static bool needs_apostrophe(const char *at, size_t len)
 {
     return len && memchr("=+-@\t\r'", at[0], 7);
 }
 
-/* Neither escaped nor quoted: printable ASCII without comma, quote or backslash, and without a blank at an end. */
-static bool is_plain(const unsigned char *at, size_t len)
+/* Needs neither escaping nor quoting: printable ASCII without comma, quote or backslash, and without a blank at an
+ * end. */
+static bool is_plain_cell(const unsigned char *at, size_t len)
 {
     bool plain = !len || (at[0] != ' ' && at[len - 1] != ' ');
     for (size_t i = 0; i < len; i++)
@@ -40,7 +41,8 @@ static bool is_plain(const unsigned char *at, size_t len)
 void csv_text(struct buf *b, const char *at, size_t len, bool safe)
 {
     struct buf escaped = {0};
-    if (is_plain((const unsigned char *)at, len) && !(safe && needs_apostrophe(at, len))) { /* as nearly all are */
+    if (is_plain_cell((const unsigned char *)at, len) &&
+        !(safe && needs_apostrophe(at, len))) { /* as in nearly all texts */
         buf_add(b, at, len);
         return;
     }
@@ -54,7 +56,7 @@ void csv_text(struct buf *b, const char *at, size_t len, bool safe)
     buf_done(&escaped);
 }
 
-static void number(struct buf *b, const struct cell *c)
+static void put_number_cell(struct buf *b, const struct cell *c)
 {
     struct json json = {.out = b};
     if (c->kind == CELL_I64)
@@ -100,7 +102,7 @@ void csv_row(const struct columns *c, const struct row *r, bool safe, struct buf
         else if (cell.kind == CELL_TEXT)
             csv_text(ret, cell.text, cell.len, safe);
         else
-            number(ret, &cell);
+            put_number_cell(ret, &cell);
         if (!buf_reserve(ret, (c->n - i) * CELL_MOST + 1)) /* they may be longer */
             return;
     }

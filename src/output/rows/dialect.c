@@ -21,7 +21,7 @@ struct dialect_value {
     int absent;
 };
 
-/* What a row is made of, and the next one is compared with. */
+/* The state of a row, which the next row is compared with. */
 struct instant {
     uint64_t t_ns;
     struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
@@ -46,15 +46,15 @@ struct dialect {
     int32_t pid;
     uint64_t tick_ns;
     int metric[DIALECT_COLUMNS];      /* ids of the columns' metrics */
-    int fs_total, fs_available, idle; /* of others that are computed with */
+    int fs_total, fs_available, idle; /* ids of other metrics that are used in calculations */
 };
 
-static int metric_of(enum baro_kind kind, const char *stem)
+static int metric_by_stem(enum baro_kind kind, const char *stem)
 {
     return baro_metric_find(kind, stem);
 }
 
-static enum baro_kind kind_of(enum dialect_from from)
+static enum baro_kind kind_of_source(enum dialect_from from)
 {
     switch (from) {
     case FROM_JOB: return BARO_KIND_JOB;
@@ -72,14 +72,14 @@ static void find_metrics(struct dialect *d)
 {
     for (size_t i = 0; i < d->table->n; i++) {
         const struct dialect_column *c = &d->table->columns[i];
-        d->metric[i] = c->metric ? metric_of(kind_of(c->from), c->metric) : -1;
+        d->metric[i] = c->metric ? metric_by_stem(kind_of_source(c->from), c->metric) : -1;
     }
-    d->fs_total = metric_of(BARO_KIND_FS, "total");
-    d->fs_available = metric_of(BARO_KIND_FS, "available");
-    d->idle = metric_of(BARO_KIND_HOST, "cpu_idle");
+    d->fs_total = metric_by_stem(BARO_KIND_FS, "total");
+    d->fs_available = metric_by_stem(BARO_KIND_FS, "available");
+    d->idle = metric_by_stem(BARO_KIND_HOST, "cpu_idle");
 }
 
-static const struct dialect_table *find(const char *name, int kind, bool *ret_named)
+static const struct dialect_table *find_dialect(const char *name, int kind, bool *ret_named)
 {
     *ret_named = false;
     for (size_t i = 0; i < dialect_table_count; i++) {
@@ -98,7 +98,7 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
 {
     bool named;
     *ret = NULL;
-    const struct dialect_table *table = find(name, kind, &named);
+    const struct dialect_table *table = find_dialect(name, kind, &named);
     if (!named)
         return error_set(err, BARO_E_SYNTAX, "there is no dialect '%s'", name);
     if (!table)
@@ -154,14 +154,14 @@ static bool is_vague(const struct baro_sample *s)
 {
     static const char *const stems[] = {"pss", "uss"};
     uint64_t stale;
-    if (baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric_of(BARO_KIND_JOB, "pss_stale"), &stale) ==
+    if (baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric_by_stem(BARO_KIND_JOB, "pss_stale"), &stale) ==
             BARO_PRESENT &&
         stale)
         return true;
     for (size_t i = 0; i < 2; i++) {
         uint64_t sum;
         size_t lacking;
-        if (baro_sample_sum(s, metric_of(BARO_KIND_PROCESS, stems[i]), &sum, &lacking) == BARO_PRESENT && lacking)
+        if (baro_sample_sum(s, metric_by_stem(BARO_KIND_PROCESS, stems[i]), &sum, &lacking) == BARO_PRESENT && lacking)
             return true;
     }
     return false;
@@ -179,13 +179,13 @@ static struct dialect_value host_of(const struct baro_sample *s, int metric)
 /* The first one decides whether the sum is known: others are not counted by each kernel. */
 static struct dialect_value sum_of_host(const struct baro_sample *s, const char *const *stems, size_t n)
 {
-    struct dialect_value sum = host_of(s, metric_of(BARO_KIND_HOST, stems[0]));
+    struct dialect_value sum = host_of(s, metric_by_stem(BARO_KIND_HOST, stems[0]));
     for (size_t i = 1; i < n && sum.absent == BARO_PRESENT; i++)
-        sum.v += host_of(s, metric_of(BARO_KIND_HOST, stems[i])).v;
+        sum.v += host_of(s, metric_by_stem(BARO_KIND_HOST, stems[i])).v;
     return sum;
 }
 
-static struct dialect_value user_of(const struct baro_sample *s)
+static struct dialect_value user_time(const struct baro_sample *s)
 {
     static const char *const of[] = {"cpu_user", "cpu_nice", "cpu_guest", "cpu_guest_nice"};
     return sum_of_host(s, of, sizeof(of) / sizeof(*of));
@@ -206,7 +206,7 @@ static struct dialect_value cached_of(const struct baro_sample *s)
 static struct dialect_value taken_of(const struct baro_sample *s)
 {
     static const char *const of[] = {"memory_free", "memory_buffers", "memory_cached"};
-    struct dialect_value total = host_of(s, metric_of(BARO_KIND_HOST, "memory_total"));
+    struct dialect_value total = host_of(s, metric_by_stem(BARO_KIND_HOST, "memory_total"));
     struct dialect_value rest = sum_of_host(s, of, sizeof(of) / sizeof(*of));
     if (total.absent != BARO_PRESENT || rest.absent != BARO_PRESENT)
         return (struct dialect_value){0, total.absent ? total.absent : rest.absent};
@@ -227,7 +227,7 @@ static struct dialect_value all_of(const struct dialect *d, const struct baro_sa
     return all;
 }
 
-/* What the dialects that have sums leave out: the loopback interface, and what is mounted where no disk is. */
+/* Do dialects with sums leave this entity out: is it the loopback interface, or a mount without a disk? */
 static bool left_out(const struct baro_row *e)
 {
     static const char *const places[] = {"/proc", "/sys", "/dev", "/run"};
@@ -262,7 +262,7 @@ static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind
     return sum;
 }
 
-/* Of the last reading: utilisation above 0, or processes of the job. */
+/* Counts the devices that were in use at the last reading: utilisation above 0, or processes of the job. */
 static struct dialect_value gpus_used(const struct baro_sample *s, enum baro_kind kind, int metric)
 {
     struct dialect_value n = {0, BARO_ABSENT_UNKNOWN};
@@ -297,7 +297,7 @@ static struct dialect_value sum_of(const struct baro_sample *s, int metric)
 {
     uint64_t sum = 0;
     size_t lacking = 0;
-    int absent = baro_sample_sum(s, metric, &sum, &lacking), rss = metric_of(BARO_KIND_PROCESS, "rss");
+    int absent = baro_sample_sum(s, metric, &sum, &lacking), rss = metric_by_stem(BARO_KIND_PROCESS, "rss");
     for (size_t i = 0; lacking && i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
         uint64_t v;
         const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
@@ -309,7 +309,7 @@ static struct dialect_value sum_of(const struct baro_sample *s, int metric)
     return (struct dialect_value){sum, absent};
 }
 
-static struct dialect_value value_of(const struct dialect *d, size_t column, const struct baro_sample *s)
+static struct dialect_value column_value(const struct dialect *d, size_t column, const struct baro_sample *s)
 {
     enum dialect_from from = d->table->columns[column].from;
     int metric = d->metric[column];
@@ -320,16 +320,16 @@ static struct dialect_value value_of(const struct dialect *d, size_t column, con
     case FROM_JOB: return job_of(s, metric);
     case FROM_SUM: return sum_of(s, metric);
     case FROM_HOST: return host_of(s, metric);
-    case FROM_USER: return user_of(s);
+    case FROM_USER: return user_time(s);
     case FROM_SYSTEM: return system_of(s);
     case FROM_CACHED: return cached_of(s);
     case FROM_TAKEN: return taken_of(s);
     case FROM_FS_TAKEN: return fs_taken_of(d, s);
-    case FROM_GPUS_USED: return gpus_used(s, kind_of(from), metric);
+    case FROM_GPUS_USED: return gpus_used(s, kind_of_source(from), metric);
     case FROM_FS:
     case FROM_DISK:
     case FROM_GPU:
-    case FROM_NET: return sum_over(s, kind_of(from), metric);
+    case FROM_NET: return sum_over(s, kind_of_source(from), metric);
     case FROM_TIME:
     case FROM_NOTHING:
     case FROM_TASK: /* of single processes */
@@ -343,7 +343,7 @@ static struct dialect_value value_of(const struct dialect *d, size_t column, con
 static void take_share(const struct dialect *d, const struct baro_sample *s, size_t column, struct instant *ret)
 {
     const struct dialect_value *now = &ret->column[column], *before = &d->before.column[column];
-    if (baro_sample_read_ns(s, kind_of(FROM_GPU), &ret->gpu_ns) != BARO_PRESENT)
+    if (baro_sample_read_ns(s, kind_of_source(FROM_GPU), &ret->gpu_ns) != BARO_PRESENT)
         ret->gpu_ns = 0;
     ret->gpu_share = d->before.gpu_share;
     ret->gpu_absent = now->absent ? now->absent : d->before.gpu_ns ? d->before.gpu_absent : BARO_ABSENT_NOT_YET;
@@ -354,11 +354,11 @@ static void take_share(const struct dialect *d, const struct baro_sample *s, siz
     ret->gpu_absent = before->absent;
 }
 
-static void take(const struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
+static void take_instant(const struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
 {
     *ret = (struct instant){.t_ns = t_ns, .all = all_of(d, s)};
     for (size_t i = 0; i < d->table->n; i++) {
-        ret->column[i] = value_of(d, i, s);
+        ret->column[i] = column_value(d, i, s);
         if (d->table->columns[i].form == FORM_SHARE)
             take_share(d, s, i, ret);
     }
@@ -380,7 +380,7 @@ static int ticks(const struct dialect *d, const struct dialect_value *now, const
     return growth(&b, &a, ret);
 }
 
-static int put_cores(const struct dialect *d, const struct instant *now, struct buf *b)
+static int put_cores_column(const struct dialect *d, const struct instant *now, struct buf *b)
 {
     double sum = 0;
     for (size_t i = 0; i < d->table->n; i++) {
@@ -415,7 +415,7 @@ static int put_percent(const struct dialect *d, const struct instant *now, size_
     return absent;
 }
 
-static int put_number(struct buf *b, int absent, uint64_t v)
+static int put_unsigned(struct buf *b, int absent, uint64_t v)
 {
     if (absent == BARO_PRESENT)
         buf_u64(b, v);
@@ -430,7 +430,7 @@ static int put_part(struct buf *b, const struct dialect_value *v, double unit, i
 }
 
 /* Writes the value of a column. Returns 0, or enum baro_absent with nothing written. */
-static int put(const struct dialect *d, const struct instant *now, size_t i, struct buf *b)
+static int put_column(const struct dialect *d, const struct instant *now, size_t i, struct buf *b)
 {
     const struct dialect_value *v = &now->column[i];
     int64_t realtime_ns = baro_header_realtime_ns(d->header, now->t_ns);
@@ -445,17 +445,17 @@ static int put(const struct dialect *d, const struct instant *now, size_t i, str
     case FORM_EPOCH: form_epoch(b, realtime_ns); return BARO_PRESENT;
     case FORM_EPOCH_MS: form_epoch_ms(b, realtime_ns); return BARO_PRESENT;
     case FORM_ISO: form_iso(b, realtime_ns); return BARO_PRESENT;
-    case FORM_COUNT: return put_number(b, v->absent, v->v);
-    case FORM_KIB: return put_number(b, v->absent, v->v / 1024);
+    case FORM_COUNT: return put_unsigned(b, v->absent, v->v);
+    case FORM_KIB: return put_unsigned(b, v->absent, v->v / 1024);
     case FORM_GIB: return put_part(b, v, (double)(1u << 30), 2);
     case FORM_MIB: return put_part(b, v, (double)(1u << 20), 4);
     case FORM_GB: return put_part(b, v, 1e9, 2);
-    case FORM_GROWN: absent = growth(v, &d->before.column[i], &n); return put_number(b, absent, n);
+    case FORM_GROWN: absent = growth(v, &d->before.column[i], &n); return put_unsigned(b, absent, n);
     case FORM_GROWN_S:
         absent = growth(v, &d->before.column[i], &n);
         return put_part(b, &(struct dialect_value){n, absent}, 1e9, 6);
-    case FORM_TICKS: absent = ticks(d, v, &d->before.column[i], &n); return put_number(b, absent, n);
-    case FORM_CORES: return put_cores(d, now, b);
+    case FORM_TICKS: absent = ticks(d, v, &d->before.column[i], &n); return put_unsigned(b, absent, n);
+    case FORM_CORES: return put_cores_column(d, now, b);
     case FORM_PERCENT: return put_percent(d, now, i, b);
     case FORM_SHARE:
         if (now->gpu_absent == BARO_PRESENT)
@@ -479,13 +479,13 @@ void dialect_header(const struct dialect *d, struct buf *ret)
     buf_str(ret, d->table->end);
 }
 
-static void row(struct dialect *d, const struct instant *now, struct buf *ret)
+static void put_dialect_row(struct dialect *d, const struct instant *now, struct buf *ret)
 {
     size_t from = ret->len;
     for (size_t i = 0; i < d->table->n; i++) {
         if (i)
             buf_byte(ret, ',');
-        if (put(d, now, i, ret) == BARO_PRESENT)
+        if (put_column(d, now, i, ret) == BARO_PRESENT)
             continue;
         if (d->table->whole) {
             ret->len = from;
@@ -513,7 +513,7 @@ static bool is_complete(const struct dialect *d, const struct instant *now)
     return true;
 }
 
-static bool leave_out(struct dialect *d, const struct instant *now)
+static bool leave_out_row(struct dialect *d, const struct instant *now)
 {
     d->left_out = !is_complete(d, now);
     if (d->left_out)
@@ -530,10 +530,10 @@ static void of_processes(struct dialect *d, const struct baro_sample *s, struct 
         return;
     if (!d->pid && any)
         d->pid = baro_row_pid(baro_sample_row(s, BARO_KIND_PROCESS, 0));
-    take(d, s, baro_sample_t_ns(s), &now);
-    if (any && leave_out(d, &now))
+    take_instant(d, s, baro_sample_t_ns(s), &now);
+    if (any && leave_out_row(d, &now))
         return;
-    row(d, &now, ret);
+    put_dialect_row(d, &now, ret);
     d->before = now;
 }
 
@@ -543,11 +543,11 @@ static void of_machine(struct dialect *d, const struct baro_sample *s, struct bu
     uint64_t host_ns;
     if (baro_sample_read_ns(s, BARO_KIND_HOST, &host_ns) != BARO_PRESENT || (d->begun && host_ns <= d->before.t_ns))
         return;
-    take(d, s, host_ns, &now);
-    if (d->begun && leave_out(d, &now))
+    take_instant(d, s, host_ns, &now);
+    if (d->begun && leave_out_row(d, &now))
         return;
     if (d->begun)
-        row(d, &now, ret);
+        put_dialect_row(d, &now, ret);
     else
         d->first_ns = host_ns;
     d->before = now;
@@ -585,5 +585,5 @@ void dialect_end(struct dialect *d, struct buf *ret)
     if (d->each && dialect_each_end(d->each, ret))
         d->silent = false;
     if (d->left_out && d->silent)
-        row(d, &d->waiting, ret);
+        put_dialect_row(d, &d->waiting, ret);
 }

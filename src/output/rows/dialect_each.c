@@ -42,7 +42,7 @@ struct subject {
     const struct baro_row *end;
 };
 
-static int metric_of(enum baro_kind kind, const char *stem)
+static int metric_by_stem(enum baro_kind kind, const char *stem)
 {
     return stem ? baro_metric_find(kind, stem) : -1;
 }
@@ -57,15 +57,15 @@ struct dialect_each *dialect_each_new(const struct dialect_table *table, const s
     for (size_t i = 0; i < table->n; i++) {
         const struct dialect_column *c = &table->columns[i];
         d->of_process[i] = c->from == FROM_CORES ? baro_derived_find(BARO_KIND_PROCESS, c->metric)
-                                                 : metric_of(BARO_KIND_PROCESS, c->metric);
+                                                 : metric_by_stem(BARO_KIND_PROCESS, c->metric);
     }
-    d->state = metric_of(BARO_KIND_PROCESS, "state");
-    d->task = metric_of(BARO_KIND_PROCESS, "task");
-    d->exit_task = metric_of(BARO_KIND_EXIT, "task");
-    d->process_user = metric_of(BARO_KIND_PROCESS, "cpu_user");
-    d->process_system = metric_of(BARO_KIND_PROCESS, "cpu_system");
-    d->exit_user = metric_of(BARO_KIND_EXIT, "cpu_user");
-    d->exit_system = metric_of(BARO_KIND_EXIT, "cpu_system");
+    d->state = metric_by_stem(BARO_KIND_PROCESS, "state");
+    d->task = metric_by_stem(BARO_KIND_PROCESS, "task");
+    d->exit_task = metric_by_stem(BARO_KIND_EXIT, "task");
+    d->process_user = metric_by_stem(BARO_KIND_PROCESS, "cpu_user");
+    d->process_system = metric_by_stem(BARO_KIND_PROCESS, "cpu_system");
+    d->exit_user = metric_by_stem(BARO_KIND_EXIT, "cpu_user");
+    d->exit_system = metric_by_stem(BARO_KIND_EXIT, "cpu_system");
     return d;
 }
 
@@ -94,7 +94,7 @@ static bool pair(int user_absent, int system_absent)
     return user_absent == BARO_PRESENT && system_absent == BARO_PRESENT;
 }
 
-static int by_id(const void *a, const void *b)
+static int compare_process_ids(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
     return x->id < y->id ? -1 : x->id > y->id;
@@ -103,11 +103,13 @@ static int by_id(const void *a, const void *b)
 static const struct baro_row *process_before(const struct dialect_each *d, uint32_t id)
 {
     const struct place key = {.id = id};
-    const struct place *found = d->n_places ? bsearch(&key, d->places, d->n_places, sizeof(key), by_id) : NULL;
+    const struct place *found =
+        d->n_places ? bsearch(&key, d->places, d->n_places, sizeof(key), compare_process_ids) : NULL;
     return found ? found->process : NULL;
 }
 
-static bool cpu_of(const struct dialect_each *d, const struct baro_row *p, uint64_t *ret_user, uint64_t *ret_system)
+static bool process_cpu(const struct dialect_each *d, const struct baro_row *p, uint64_t *ret_user,
+                        uint64_t *ret_system)
 {
     return pair(baro_row_value(p, d->process_user, ret_user), baro_row_value(p, d->process_system, ret_system));
 }
@@ -131,7 +133,7 @@ static void note_missed(struct dialect_each *d, const struct baro_sample *s)
         struct missed m = {.id = d->places[i].id};
         if (n && bsearch(&m.id, ids, n, sizeof(*ids), by_number))
             continue;
-        if (cpu_of(d, d->places[i].process, &m.user, &m.system))
+        if (process_cpu(d, d->places[i].process, &m.user, &m.system))
             d->missed[d->n_missed++ % MISSED] = m;
     }
     free(ids);
@@ -149,7 +151,7 @@ static bool find_missed(const struct dialect_each *d, uint32_t id, uint64_t *ret
     return false;
 }
 
-static bool keep(struct dialect_each *d, const struct baro_sample *s)
+static bool keep_processes(struct dialect_each *d, const struct baro_sample *s)
 {
     struct baro_sample *copy;
     size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
@@ -168,7 +170,7 @@ static bool keep(struct dialect_each *d, const struct baro_sample *s)
         places[i] = (struct place){baro_row_id(p), p};
     }
     if (n)
-        qsort(places, n, sizeof(*places), by_id);
+        qsort(places, n, sizeof(*places), compare_process_ids);
     return true;
 }
 
@@ -186,7 +188,7 @@ static bool keep_exit(struct dialect_each *d, const struct baro_row *e)
 
 /* ---- a row ---- */
 
-/* A number of the original's that stands for one that it does not have. */
+/* Writes the number with which the original says that it does not have a value. */
 static void put_unknown(struct buf *b)
 {
     buf_str(b, "-1");
@@ -203,8 +205,8 @@ static void put_task(const struct dialect_each *d, const struct baro_sample *s, 
 }
 
 /* As in the original the first row of a process has 0, but where it is known what it used since the row before. */
-static void put_cores(const struct dialect_each *d, const struct baro_sample *s, const struct subject *of, int derived,
-                      struct buf *b)
+static void put_process_cores(const struct dialect_each *d, const struct baro_sample *s, const struct subject *of,
+                              int derived, struct buf *b)
 {
     const struct baro_interval between = {d->header, d->before, s};
     struct baro_use use = {0};
@@ -220,7 +222,7 @@ static bool cpu_at_end(const struct dialect_each *d, const struct subject *of, u
 {
     uint64_t user, system, user_before, system_before;
     bool known = pair(baro_row_value(of->end, d->exit_user, &user), baro_row_value(of->end, d->exit_system, &system));
-    bool read = of->before ? cpu_of(d, of->before, &user_before, &system_before)
+    bool read = of->before ? process_cpu(d, of->before, &user_before, &system_before)
                            : find_missed(d, baro_row_id(of->end), &user_before, &system_before);
     if (read && (!known || user + system < user_before + system_before)) {
         user = user_before;
@@ -242,7 +244,7 @@ static bool put_seconds(const struct dialect_each *d, const struct subject *of, 
 {
     uint64_t user, system;
     bool is_user = d->of_process[column] == d->process_user;
-    bool known = of->end ? cpu_at_end(d, of, &user, &system) : cpu_of(d, of->process, &user, &system);
+    bool known = of->end ? cpu_at_end(d, of, &user, &system) : process_cpu(d, of->process, &user, &system);
     if (known)
         form_float(b, (double)(is_user ? user : system) / 1e9, 3);
     return known;
@@ -259,28 +261,28 @@ static void put_memory(const struct dialect_each *d, const struct subject *of, s
 }
 
 /* Returns false where there is no value: then there is no row. */
-static bool put(const struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns, const struct subject *of,
-                size_t i, struct buf *b)
+static bool put_column(const struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns,
+                       const struct subject *of, size_t i, struct buf *b)
 {
     switch (d->table->columns[i].form) {
     case FORM_EPOCH: form_epoch(b, baro_header_realtime_ns(d->header, t_ns)); return true;
     case FORM_TEXT: put_task(d, s, of, b); return true;
     case FORM_COUNT: buf_u64(b, (uint64_t)of->pid); return true;
-    case FORM_OF_CORE: put_cores(d, s, of, d->of_process[i], b); return true;
+    case FORM_OF_CORE: put_process_cores(d, s, of, d->of_process[i], b); return true;
     case FORM_SECONDS: return put_seconds(d, of, i, b);
     case FORM_KIB: put_memory(d, of, i, b); return true;
     default: return false;
     }
 }
 
-static bool row(const struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns, const struct subject *of,
-                struct buf *ret)
+static bool put_process_row(const struct dialect_each *d, const struct baro_sample *s, uint64_t t_ns,
+                            const struct subject *of, struct buf *ret)
 {
     size_t from = ret->len;
     for (size_t i = 0; i < d->table->n; i++) {
         if (i)
             buf_byte(ret, ',');
-        if (!put(d, s, t_ns, of, i, ret)) {
+        if (!put_column(d, s, t_ns, of, i, ret)) {
             ret->len = from;
             return false;
         }
@@ -291,7 +293,7 @@ static bool row(const struct dialect_each *d, const struct baro_sample *s, uint6
 
 /* ---- the rows of a sample ---- */
 
-static int by_pid(const void *a, const void *b)
+static int compare_pids(const void *a, const void *b)
 {
     const struct subject *x = a, *y = b;
     if (x->pid != y->pid)
@@ -335,10 +337,10 @@ static bool rows(struct dialect_each *d, const struct baro_sample *s, uint64_t t
         all[n++] = (struct subject){baro_row_pid(e), baro_row_start_ticks(e), .end = e,
                                     .before = process_before(d, baro_row_id(e))};
     }
-    qsort(all, n, sizeof(*all), by_pid);
+    qsort(all, n, sizeof(*all), compare_pids);
     d->has_tasks |= s && baro_sample_rows(s, baro_kind_find("task")) > 0;
     for (size_t i = 0; i < n; i++)
-        any |= !is_left_out(d, &all[i]) && row(d, s, t_ns, &all[i], ret);
+        any |= !is_left_out(d, &all[i]) && put_process_row(d, s, t_ns, &all[i], ret);
     free(all);
     forget_ended(d);
     return any;
@@ -353,7 +355,7 @@ bool dialect_each_record(struct dialect_each *d, const struct baro_record *recor
     const struct baro_sample *s = record->u.sample;
     row_names_note(&d->names, s);
     bool any = rows(d, s, baro_sample_t_ns(s), ret);
-    if (!keep(d, s))
+    if (!keep_processes(d, s))
         ret->failed = true;
     return any;
 }

@@ -70,7 +70,7 @@ static void put_time(const struct dialect_gpu *d, uint64_t t_ns, struct buf *b)
     buf_printf(b, "%s.%03d", text, (int)(ns % (int64_t)NS_PER_SEC / (int64_t)NS_PER_MS));
 }
 
-static void put_number(struct buf *b, int digits, int absent, double v)
+static void put_decimal(struct buf *b, int digits, int absent, double v)
 {
     buf_str(b, ", ");
     if (absent == BARO_PRESENT)
@@ -79,7 +79,7 @@ static void put_number(struct buf *b, int digits, int absent, double v)
         buf_str(b, "[N/A]");
 }
 
-static void put_cell(struct buf *b, int absent, double v)
+static void put_number_cell(struct buf *b, int absent, double v)
 {
     if (absent == BARO_PRESENT)
         buf_printf(b, " %6.0f", v);
@@ -109,11 +109,11 @@ static void put_smi(const struct dialect_gpu *d, const struct baro_row *e, uint6
                    {"clock", 0, 1e6},           {"memory_clock", 0, 1e6}};
     put_time(d, t_ns, b);
     for (size_t i = 0; i < 2; i++)
-        put_number(b, 0, absent[i], percent[i]);
+        put_decimal(b, 0, absent[i], percent[i]);
     for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++) {
         uint64_t v = 0;
         int why = get(d, e, columns[i].stem, &v);
-        put_number(b, columns[i].digits, why, (double)v / columns[i].unit);
+        put_decimal(b, columns[i].digits, why, (double)v / columns[i].unit);
     }
     buf_byte(b, '\n');
 }
@@ -125,13 +125,13 @@ static void put_dmon(const struct dialect_gpu *d, const struct baro_row *e, cons
     int why = get(d, e, "memory_used", &used);
     buf_printf(b, "%5u", index_of(e));
     for (size_t i = 0; i < 4; i++)
-        put_cell(b, absent[i], percent[i]);
-    put_cell(b, why, (double)used / (1 << 20));
+        put_number_cell(b, absent[i], percent[i]);
+    put_number_cell(b, why, (double)used / (1 << 20));
     buf_str(b, " \n");
 }
 
 /* Nothing of a device's first reading: what it was busy since is not known. */
-static bool row(struct dialect_gpu *d, const struct baro_row *e, struct buf *ret)
+static bool put_gpu_row(struct dialect_gpu *d, const struct baro_row *e, struct buf *ret)
 {
     static const char *const stems[] = {"busy", "memory_busy", "encoder_busy", "decoder_busy"};
     struct before now = {.id = baro_row_id(e)}, *before = before_of(d, now.id);
@@ -163,7 +163,7 @@ bool dialect_gpu_sample(struct dialect_gpu *d, const struct baro_sample *s, stru
     for (size_t i = 0; i < baro_sample_rows(s, d->kind); i++) {
         const struct baro_row *e = baro_sample_row(s, d->kind, i);
         if (baro_row_owner(e) == BARO_OWNER_NONE) /* no MIG instances */
-            any = row(d, e, ret) || any;
+            any = put_gpu_row(d, e, ret) || any;
     }
     return any;
 }

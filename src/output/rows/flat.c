@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void put(struct buf *b, uint64_t v, size_t size)
+static void put_le(struct buf *b, uint64_t v, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         buf_byte(b, (uint8_t)(v >> 8 * i));
@@ -35,14 +35,14 @@ size_t flat_table(struct buf *b, const struct flat_member *m, size_t n, size_t r
     while (!b->failed && (b->len + vtable_size) % 8 != 4) /* so that members of 8 bytes stand at multiples of 8 */
         buf_byte(b, 0);
     size_t vtable = b->len, table = vtable + vtable_size;
-    put(b, vtable_size, 2);
-    put(b, end, 2);
+    put_le(b, vtable_size, 2);
+    put_le(b, end, 2);
     for (size_t i = 0; i < numbers; i++)
-        put(b, offset[i], 2);
-    put(b, table - vtable, 4);
+        put_le(b, offset[i], 2);
+    put_le(b, table - vtable, 4);
     for (size_t i = 0; i < n; i++) {
         ret_place[i] = b->len;
-        put(b, m[i].value, m[i].size);
+        put_le(b, m[i].value, m[i].size);
     }
     flat_pad(b, 0, 4);
     return table;
@@ -57,7 +57,7 @@ void flat_text(struct buf *b, size_t place, const char *text, size_t len)
 {
     flat_pad(b, 0, 4);
     flat_refer(b, place, b->len);
-    put(b, len, 4);
+    put_le(b, len, 4);
     buf_add(b, text, len);
     buf_byte(b, 0);
     flat_pad(b, 0, 4);
@@ -68,7 +68,7 @@ void flat_vector(struct buf *b, size_t place, size_t n, size_t align)
     while (!b->failed && (b->len + 4) % align)
         buf_byte(b, 0);
     flat_refer(b, place, b->len);
-    put(b, n, 4);
+    put_le(b, n, 4);
 }
 
 size_t flat_references(struct buf *b, size_t place, size_t n)
@@ -76,6 +76,6 @@ size_t flat_references(struct buf *b, size_t place, size_t n)
     flat_vector(b, place, n, 4);
     size_t first = b->len;
     for (size_t i = 0; i < n; i++)
-        put(b, 0, 4);
+        put_le(b, 0, 4);
     return first;
 }

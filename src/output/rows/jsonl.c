@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/rows/encode.h"
 
-static void value(struct json *j, const struct cell *c)
+static void put_cell_value(struct json *j, const struct cell *c)
 {
     switch (c->kind) {
     case CELL_ABSENT: json_null(j); break;
@@ -23,7 +23,7 @@ void json_row(const struct columns *c, const struct row *r, struct json *json)
     for (size_t i = 0; i < c->n; i++) {
         row_cell(r, c, i, &cell);
         json_key(json, c->at[i]->name);
-        value(json, &cell);
+        put_cell_value(json, &cell);
         any = any || (cell.kind == CELL_ABSENT && cell.absent != BARO_PRESENT);
     }
     if (any) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/rows/encode.h"
 
-static void value_of(struct json *j, enum baro_fact_type type, const struct baro_value *v)
+static void put_fact_value(struct json *j, enum baro_fact_type type, const struct baro_value *v)
 {
     switch (type) {
     case BARO_FACT_UNSIGNED: json_u64(j, v->u64); break;
@@ -14,7 +14,7 @@ static void value_of(struct json *j, enum baro_fact_type type, const struct baro
 }
 
 /* A list of the facts that have a flag, or of why there is none; nothing if there is none such. */
-static void list(struct json *j, const struct baro_timeline *t, size_t item, const char *key, unsigned flag)
+static void put_flagged(struct json *j, const struct baro_timeline *t, size_t item, const char *key, unsigned flag)
 {
     struct baro_value v;
     bool any = false;
@@ -45,13 +45,13 @@ void json_phase_facts(const struct baro_timeline *t, size_t item, struct json *j
         const struct baro_fact *fact = baro_timeline_fact(f);
         json_key(j, fact->name);
         if (baro_timeline_value(t, item, f, &v) == BARO_PRESENT)
-            value_of(j, fact->type, &v);
+            put_fact_value(j, fact->type, &v);
         else
             json_null(j);
     }
-    list(j, t, item, "lower_bounds", BARO_VALUE_LOWER_BOUND);
-    list(j, t, item, "estimates", BARO_VALUE_ESTIMATE);
-    list(j, t, item, "absent", 0);
+    put_flagged(j, t, item, "lower_bounds", BARO_VALUE_LOWER_BOUND);
+    put_flagged(j, t, item, "estimates", BARO_VALUE_ESTIMATE);
+    put_flagged(j, t, item, "absent", 0);
 }
 
 void json_attribute(const struct baro_attribute *a, struct json *j)

@@ -21,7 +21,7 @@ static void put_u64(struct cell *c, uint64_t v)
     c->u64 = v;
 }
 
-static void put_text(struct cell *c, const char *text)
+static void put_text_cell(struct cell *c, const char *text)
 {
     c->kind = CELL_TEXT;
     c->text = text;
@@ -56,15 +56,15 @@ static void put_user(struct cell *c, const struct row *r, uint32_t uid)
     if (uid == UINT32_MAX) {
         put_absent(c, BARO_ABSENT_UNKNOWN);
     } else if (name) {
-        put_text(c, name);
+        put_text_cell(c, name);
     } else {
         snprintf(c->room, sizeof(c->room), "%u", uid);
-        put_text(c, c->room);
+        put_text_cell(c, c->room);
     }
 }
 
 /* A stored value in the form in which its unit is shown. */
-static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t v)
+static void put_stored(struct cell *c, enum baro_unit unit, int absent, uint64_t v)
 {
     if (absent != BARO_PRESENT) {
         put_absent(c, absent);
@@ -74,7 +74,7 @@ static void put_value(struct cell *c, enum baro_unit unit, int absent, uint64_t 
     case BARO_UNIT_CHAR:
         c->room[0] = (char)v;
         c->room[1] = 0;
-        put_text(c, c->room);
+        put_text_cell(c, c->room);
         break;
     case BARO_UNIT_SIGNED:
         c->kind = CELL_I64;
@@ -173,7 +173,7 @@ static void put_entity(struct cell *c, const struct row *r, uint64_t id)
 {
     const char *name = row_task_name(r->names, r->sample, id);
     if (name)
-        put_text(c, name);
+        put_text_cell(c, name);
     else
         put_u64(c, id);
 }
@@ -218,7 +218,7 @@ static void put_exit(struct cell *cell, const struct row *r, enum baro_column_ki
     if (absent != BARO_PRESENT) {
         put_absent(cell, absent);
     } else if (WIFSIGNALED(status) != (kind == BARO_COLUMN_SIGNAL)) {
-        put_text(cell, ""); /* it ended the other way */
+        put_text_cell(cell, ""); /* it ended the other way */
         cell->kind = CELL_ABSENT;
         cell->absent = BARO_PRESENT;
     } else {
@@ -261,16 +261,16 @@ static void put_cmdline(struct cell *cell, const struct row *r)
     const char *line = r->process ? baro_row_cmdline(r->process) : baro_row_cmdline(r->exit);
     int absent = r->process ? baro_row_cmdline_absent(r->process) : BARO_PRESENT;
     if (line)
-        put_text(cell, line);
+        put_text_cell(cell, line);
     else
         put_absent(cell, absent ? absent : BARO_ABSENT_UNKNOWN);
 }
 
-static void put_name(struct cell *cell, const struct row *r)
+static void put_name_cell(struct cell *cell, const struct row *r)
 {
-    put_text(cell, r->entity    ? baro_row_name(r->entity)
-                   : r->process ? baro_row_name(r->process)
-                                : baro_row_name(r->exit));
+    put_text_cell(cell, r->entity    ? baro_row_name(r->entity)
+                        : r->process ? baro_row_name(r->process)
+                                     : baro_row_name(r->exit));
 }
 
 /* A text that the library puts together. Returns whether there was memory for it. */
@@ -323,15 +323,15 @@ static void put_reason(struct cell *cell, int absent)
 {
     cell->absent = BARO_PRESENT;
     if (absent != BARO_PRESENT)
-        put_text(cell, baro_absent_name((enum baro_absent)absent));
+        put_text_cell(cell, baro_absent_name((enum baro_absent)absent));
 }
 
-static void put_phase(struct cell *cell, const struct row *r)
+static void put_phase_cell(struct cell *cell, const struct row *r)
 {
     ptrdiff_t i = r->timeline ? baro_timeline_phase_at(r->timeline, r->t_ns) : -1;
     cell->absent = r->timeline ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
     if (i >= 0)
-        put_text(cell, baro_timeline_get(r->timeline, (size_t)i)->name);
+        put_text_cell(cell, baro_timeline_get(r->timeline, (size_t)i)->name);
 }
 
 static void put_flag(struct cell *cell, bool v)
@@ -367,7 +367,7 @@ static void put_derived(struct cell *cell, const struct row *r, int derived)
 }
 
 /* The wall clock can be set back: the number of that event is below 0. */
-static void put_number(struct cell *ret, const struct baro_event *e)
+static void put_event_number(struct cell *ret, const struct baro_event *e)
 {
     struct baro_attribute a;
     if (baro_event_attribute(e, 0, &a) < 0 || a.type != BARO_ATTRIBUTE_SIGNED) {
@@ -384,11 +384,11 @@ static void put_end(struct cell *ret, const struct row *r, enum baro_column_kind
     switch (kind) {
     case BARO_COLUMN_STATUS:
     case BARO_COLUMN_SIGNAL: put_exit(ret, r, kind); break;
-    case BARO_COLUMN_SOURCE: put_text(ret, baro_exit_source_name(baro_row_exit_source(r->exit))); break;
+    case BARO_COLUMN_SOURCE: put_text_cell(ret, baro_exit_source_name(baro_row_exit_source(r->exit))); break;
     case BARO_COLUMN_SAMPLED: put_flag(ret, baro_row_is_sampled(r->exit)); break;
-    case BARO_COLUMN_EVENT: put_text(ret, baro_event_name(r->event)); break;
-    case BARO_COLUMN_NUMBER: put_number(ret, r->event); break;
-    case BARO_COLUMN_TEXT: put_text(ret, baro_event_text(r->event)); break;
+    case BARO_COLUMN_EVENT: put_text_cell(ret, baro_event_name(r->event)); break;
+    case BARO_COLUMN_NUMBER: put_event_number(ret, r->event); break;
+    case BARO_COLUMN_TEXT: put_text_cell(ret, baro_event_text(r->event)); break;
     case BARO_COLUMN_GIVEN: put_given(ret, r); break;
     default: break;
     }
@@ -407,10 +407,10 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
     case BARO_COLUMN_PPID: put_u64(ret, (uint64_t)ppid_of(r)); break;
     case BARO_COLUMN_UID: put_known(ret, uid_of(r), UINT32_MAX); break;
     case BARO_COLUMN_USER: put_user(ret, r, uid_of(r)); break;
-    case BARO_COLUMN_NAME: put_name(ret, r); break;
-    case BARO_COLUMN_LABEL: put_text(ret, baro_row_label(r->entity)); break;
+    case BARO_COLUMN_NAME: put_name_cell(ret, r); break;
+    case BARO_COLUMN_LABEL: put_text_cell(ret, baro_row_label(r->entity)); break;
     case BARO_COLUMN_ATTRIBUTES: put_made(ret, r->attributes, attributes_text, r->entity); break;
-    case BARO_COLUMN_PHASE: put_phase(ret, r); break;
+    case BARO_COLUMN_PHASE: put_phase_cell(ret, r); break;
     case BARO_COLUMN_OWNER: put_known(ret, (uint64_t)baro_row_owner_pid(r->entity), 0); break;
     case BARO_COLUMN_CMDLINE: put_cmdline(ret, r); break;
     case BARO_COLUMN_AGE: put_age(ret, r); break;
@@ -420,14 +420,14 @@ void row_cell(const struct row *r, const struct columns *columns, size_t i, stru
     case BARO_COLUMN_LOSSY: put_flag(ret, baro_sample_lossy(r->sample)); break;
     case BARO_COLUMN_BOUNDS: put_made(ret, r->attributes, bounds_text, r->sample); break;
     case BARO_COLUMN_ORIGIN:
-        put_text(ret, baro_origin_name(r->process ? baro_row_origin(r->process) : baro_row_origin(r->exit)));
+        put_text_cell(ret, baro_origin_name(r->process ? baro_row_origin(r->process) : baro_row_origin(r->exit)));
         break;
     case BARO_COLUMN_METRIC:
     case BARO_COLUMN_SUM:
         if (c->metric->unit == BARO_UNIT_ENTITY && columns->absent[i] == BARO_PRESENT)
             put_entity(ret, r, columns->value[i]);
         else
-            put_value(ret, c->metric->unit, columns->absent[i], columns->value[i]);
+            put_stored(ret, c->metric->unit, columns->absent[i], columns->value[i]);
         break;
     case BARO_COLUMN_REASON:
     case BARO_COLUMN_SUM_REASON: put_reason(ret, columns->absent[i]); break;

@@ -46,7 +46,7 @@ void runlog_record(struct runlog *r, const struct baro_record *record)
 /* ---- values as Python's json writes them ---- */
 
 /* ASCII only; bytes that are not UTF-8 become U+FFFD. */
-static void put_text(struct buf *b, const char *text)
+static void put_json_text(struct buf *b, const char *text)
 {
     static const char from[] = "\"\\\n\r\t\f\b", to[] = "\"\\nrtfb";
     buf_byte(b, '"');
@@ -82,20 +82,20 @@ static void put_real(struct buf *b, double v)
         buf_str(b, ".0");
 }
 
-static void put_key(struct buf *b, const char *key)
+static void put_json_key(struct buf *b, const char *key)
 {
     buf_str(b, b->failed || b->at[b->len - 1] == '{' ? "" : ", ");
-    put_text(b, key);
+    put_json_text(b, key);
     buf_str(b, ": ");
 }
 
-static void put_value(struct buf *b, const struct baro_attribute *a)
+static void put_attribute_value(struct buf *b, const struct baro_attribute *a)
 {
     switch (a->type) {
     case BARO_ATTRIBUTE_UNSIGNED: buf_u64(b, a->u64); break;
     case BARO_ATTRIBUTE_SIGNED: buf_printf(b, "%lld", (long long)a->i64); break;
     case BARO_ATTRIBUTE_REAL: put_real(b, a->real); break;
-    case BARO_ATTRIBUTE_TEXT: put_text(b, a->text); break;
+    case BARO_ATTRIBUTE_TEXT: put_json_text(b, a->text); break;
     case BARO_ATTRIBUTE_BOOLEAN: buf_str(b, a->u64 ? "true" : "false"); break;
     case BARO_ATTRIBUTE_JSON: buf_python_json(b, a->text); break;
     default: buf_str(b, "null"); /* of a later version */
@@ -105,8 +105,8 @@ static void put_value(struct buf *b, const struct baro_attribute *a)
 static void put_attributes(struct buf *b, const struct baro_timeline_item *v)
 {
     for (size_t i = 0; i < v->attribute_count && !b->failed; i++) {
-        put_key(b, v->attribute[i].name);
-        put_value(b, &v->attribute[i]);
+        put_json_key(b, v->attribute[i].name);
+        put_attribute_value(b, &v->attribute[i]);
     }
 }
 
@@ -119,9 +119,9 @@ static void put_ts(const struct runlog *r, const struct baro_timeline_item *v, s
         if ((v->kind == BARO_TIMELINE_PHASE || v->attributes_beside) && strcmp(v->attribute[i].name, "ts") == 0)
             return;
     }
-    put_key(b, "ts");
+    put_json_key(b, "ts");
     if (*v->written_ts) {
-        put_text(b, v->written_ts);
+        put_json_text(b, v->written_ts);
         return;
     }
     buf_byte(b, '"');
@@ -133,9 +133,9 @@ static void put_seconds(const struct baro_timeline_item *v, struct buf *b)
 {
     bool is_whole = v->duration_ns || v->written_seconds.name;
     uint64_t took_ns = is_whole ? v->duration_ns : v->end_ns - v->begin_ns, ms = (took_ns + 500000) / 1000000;
-    put_key(b, "seconds");
+    put_json_key(b, "seconds");
     if (v->written_seconds.name)
-        put_value(b, &v->written_seconds);
+        put_attribute_value(b, &v->written_seconds);
     else
         put_real(b, (double)ms / 1e3);
 }
@@ -145,20 +145,20 @@ static void put_line(const struct runlog *r, const struct baro_timeline_item *v,
     bool is_phase = v->kind == BARO_TIMELINE_PHASE;
     buf_byte(b, '{');
     put_ts(r, v, b);
-    put_key(b, "type");
-    put_text(b, is_phase ? "phase" : "event");
-    put_key(b, is_phase ? "name" : "event");
-    put_text(b, v->name);
+    put_json_key(b, "type");
+    put_json_text(b, is_phase ? "phase" : "event");
+    put_json_key(b, is_phase ? "name" : "event");
+    put_json_text(b, v->name);
     if (is_phase)
         put_seconds(v, b);
     if (is_phase && v->is_open) {
-        put_key(b, "is_open");
+        put_json_key(b, "is_open");
         buf_str(b, "true");
     }
     if (is_phase || v->attributes_beside) {
         put_attributes(b, v);
     } else if (v->attribute_count) {
-        put_key(b, "data");
+        put_json_key(b, "data");
         buf_byte(b, '{');
         put_attributes(b, v);
         buf_byte(b, '}');
@@ -182,7 +182,7 @@ static bool is_due(const struct runlog *r, const struct baro_timeline_item *v, b
 }
 
 /* Ids are those of all items so far. */
-static bool make_room(struct runlog *r)
+static bool grow_ids(struct runlog *r)
 {
     size_t n = 0;
     for (size_t i = 0; i < baro_timeline_count(r->timeline); i++) {
@@ -202,7 +202,7 @@ static bool make_room(struct runlog *r)
 
 int runlog_write(struct runlog *r, bool all_read, struct buf *ret)
 {
-    if (baro_timeline_finish(r->timeline, NULL) < 0 || !make_room(r))
+    if (baro_timeline_finish(r->timeline, NULL) < 0 || !grow_ids(r))
         return -ENOMEM;
     size_t n = 0, count = baro_timeline_count(r->timeline);
     const struct baro_timeline_item **due = malloc((count + 1) * sizeof(*due));

@@ -52,7 +52,7 @@ static size_t fit(const char *at, size_t len, unsigned n)
 }
 
 /* Which columns are shown; the columns that stand before the last one. */
-static unsigned choose(const struct table *t, unsigned width, bool shown[TABLE_COLUMNS])
+static unsigned choose_columns(const struct table *t, unsigned width, bool shown[TABLE_COLUMNS])
 {
     unsigned before = 0;
     for (unsigned c = 0; c < t->columns; c++) {
@@ -82,7 +82,7 @@ static void last_cell(const struct table *t, const char *at, size_t len, unsigne
 unsigned table_last_room(const struct table *t, unsigned width)
 {
     bool shown[TABLE_COLUMNS];
-    unsigned before = choose(t, width, shown);
+    unsigned before = choose_columns(t, width, shown);
     return width > before + 8 ? width - before : 8;
 }
 
@@ -90,7 +90,7 @@ void table_print(const struct table *t, unsigned width, struct buf *ret)
 {
     const char *at = (const char *)t->text.at;
     bool shown[TABLE_COLUMNS];
-    unsigned used = 0, before = choose(t, width, shown);
+    unsigned used = 0, before = choose_columns(t, width, shown);
     if (t->text.failed)
         ret->failed = true;
     for (size_t i = 0; i < t->cells && !t->text.failed; i++) {

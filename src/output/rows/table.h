@@ -20,7 +20,7 @@ struct table {
     unsigned char drop[TABLE_COLUMNS]; /* columns to leave out, in this order, where a line would leave the last column
                                           less than TABLE_LAST_LEAST */
     unsigned n_drop;
-    bool wrap; /* the last column is broken at blanks, not cut */
+    bool wrap; /* the last column is broken at blanks instead of truncated */
 };
 
 void table_cell(struct table *t, const char *at, size_t len);

@@ -76,13 +76,13 @@ static void set_free(struct trace_bars *b, uint32_t lane, uint64_t since_ns)
 
 /* ---- who lives ---- */
 
-static size_t find(const struct trace_bars *b, uint32_t id)
+static size_t find_life(const struct trace_bars *b, uint32_t id)
 {
     const struct last *l = last_find(&b->where, id);
     return l && l->value < b->n && b->life[l->value].id == id ? (size_t)l->value : NO_LIFE;
 }
 
-static bool place(struct trace_bars *b, uint32_t id, size_t at, uint64_t now_ns)
+static bool place_bar(struct trace_bars *b, uint32_t id, size_t at, uint64_t now_ns)
 {
     bool added;
     /* Those that have ended are dropped when the table is full: an entry that lives is touched by every sample. */
@@ -92,7 +92,7 @@ static bool place(struct trace_bars *b, uint32_t id, size_t at, uint64_t now_ns)
     return l != NULL;
 }
 
-static void forget(struct trace_bars *b, size_t i, uint64_t free_ns)
+static void forget_life(struct trace_bars *b, size_t i, uint64_t free_ns)
 {
     struct last *gone = last_find(&b->where, b->life[i].id);
     if (gone)
@@ -104,7 +104,7 @@ static void forget(struct trace_bars *b, size_t i, uint64_t free_ns)
         moved->value = i;
 }
 
-static void add(struct trace_bars *b, const struct baro_row *p, uint64_t now_ns, struct trace_out *o)
+static void begin_life(struct trace_bars *b, const struct baro_row *p, uint64_t now_ns, struct trace_out *o)
 {
     if (b->n == b->cap) {
         struct trace_life *at = realloc(b->life, grown(b->cap) * sizeof(*at));
@@ -119,7 +119,7 @@ static void add(struct trace_bars *b, const struct baro_row *p, uint64_t now_ns,
     l->begin_ns = baro_row_begin_ns(b->header, p);
     l->lane = lane_of(b, l->begin_ns, o);
     set_free(b, l->lane, UINT64_MAX);
-    if (!place(b, l->id, b->n, 1))
+    if (!place_bar(b, l->id, b->n, 1))
         o->to->failed = true;
     b->n++;
 }
@@ -146,10 +146,10 @@ static void lost(struct trace_bars *b, size_t i, struct trace_out *o)
     json_null(&o->json);
     json_end(&o->json, '}');
     trace_close(o);
-    forget(b, i, l->seen_ns);
+    forget_life(b, i, l->seen_ns);
 }
 
-static void note(struct trace_life *l, const struct baro_row *p, uint64_t now_ns)
+static void note_values(struct trace_life *l, const struct baro_row *p, uint64_t now_ns)
 {
     const char *name = baro_row_name(p);
     size_t n = strnlen(name, sizeof(l->name) - 1);
@@ -163,23 +163,23 @@ void trace_bars_sample(struct trace_bars *b, const struct baro_sample *s, struct
     size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
     for (size_t i = baro_sample_next_changed(s, 0); i < n; i = baro_sample_next_changed(s, i + 1)) {
         const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
-        if (find(b, baro_row_id(p)) == NO_LIFE)
-            add(b, p, baro_sample_t_ns(s), o);
-        size_t at = find(b, baro_row_id(p));
+        if (find_life(b, baro_row_id(p)) == NO_LIFE)
+            begin_life(b, p, baro_sample_t_ns(s), o);
+        size_t at = find_life(b, baro_row_id(p));
         if (at != NO_LIFE)
-            note(&b->life[at], p, baro_sample_t_ns(s));
+            note_values(&b->life[at], p, baro_sample_t_ns(s));
     }
 }
 
 void trace_bars_exit(struct trace_bars *b, const struct baro_row *e, struct trace_out *o)
 {
     uint64_t end_ns = baro_row_end_ns(e), begin_ns = end_ns, elapsed_ns;
-    size_t at = find(b, baro_row_id(e));
+    size_t at = find_life(b, baro_row_id(e));
     uint32_t lane;
     if (at != NO_LIFE) {
         begin_ns = b->life[at].begin_ns;
         lane = b->life[at].lane;
-        forget(b, at, end_ns);
+        forget_life(b, at, end_ns);
     } else {
         int metric = baro_metric_find(BARO_KIND_EXIT, "elapsed");
         if (baro_row_value(e, metric, &elapsed_ns) == BARO_PRESENT)
@@ -197,7 +197,7 @@ void trace_bars_end(struct trace_bars *b, const struct baro_sample *last, struct
 {
     for (size_t i = 0; last && i < baro_sample_rows(last, BARO_KIND_PROCESS); i++) {
         const struct baro_row *p = baro_sample_row(last, BARO_KIND_PROCESS, i);
-        size_t at = find(b, baro_row_id(p));
+        size_t at = find_life(b, baro_row_id(p));
         if (at == NO_LIFE)
             continue;
         uint64_t end_ns = baro_sample_t_ns(last);
@@ -205,7 +205,7 @@ void trace_bars_end(struct trace_bars *b, const struct baro_sample *last, struct
         open_bar(o, baro_row_name(p), b->life[at].lane, b->life[at].begin_ns, end_ns);
         json_row(&b->process, &row, &o->json);
         trace_close(o);
-        forget(b, at, end_ns);
+        forget_life(b, at, end_ns);
     }
     while (b->n)
         lost(b, b->n - 1, o);

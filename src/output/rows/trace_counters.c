@@ -49,7 +49,7 @@ static const struct trace_counter {
     {FROM_END, false, NULL, NULL, NULL, 0},
 };
 
-static int kind_of(enum from from)
+static int kind_of_counter(enum from from)
 {
     return from == FROM_JOB        ? BARO_KIND_JOB
            : from == FROM_SUM      ? BARO_KIND_PROCESS
@@ -57,7 +57,7 @@ static int kind_of(enum from from)
                                    : BARO_KIND_HOST;
 }
 
-static unsigned group_of(enum from from)
+static unsigned trace_group(enum from from)
 {
     return from == FROM_JOB || from == FROM_SUM ? GROUP_JOB : from == FROM_RECORDER ? GROUP_RECORDER : GROUP_HOST;
 }
@@ -68,8 +68,9 @@ void trace_counters_init(struct trace_counters *c, const struct baro_header *hea
     c->from_start = baro_header_has_start(header);
     for (size_t i = 0; counters[i].from; i++) {
         const char *name = counters[i].metric;
-        c->course[i].metric = name ? baro_metric_find(kind_of(counters[i].from), name) : 0;
-        c->course[i].has = c->from_start && counters[i].rate && group_of(counters[i].from) == GROUP_JOB; /* 0, at 0 */
+        c->course[i].metric = name ? baro_metric_find(kind_of_counter(counters[i].from), name) : 0;
+        c->course[i].has =
+            c->from_start && counters[i].rate && trace_group(counters[i].from) == GROUP_JOB; /* 0, at 0 */
     }
 }
 
@@ -86,14 +87,14 @@ static int read_value(const struct baro_sample *s, enum from from, int metric, u
     }
 }
 
-static void put(struct trace_course *course, const struct trace_counter *counter, uint64_t t_ns, double value,
-                struct trace_out *o)
+static void put_counter(struct trace_course *course, const struct trace_counter *counter, uint64_t t_ns, double value,
+                        struct trace_out *o)
 {
     if (course->shown && course->last == value)
         return;
     course->shown = true;
     course->last = value;
-    trace_open(o, "C", group_of(counter->from), 0, counter->name);
+    trace_open(o, "C", trace_group(counter->from), 0, counter->name);
     trace_time(o, "ts", t_ns);
     json_key(&o->json, "args");
     json_begin(&o->json, '{');
@@ -110,7 +111,8 @@ static void put_rate(struct trace_course *course, const struct trace_counter *co
         return;
     if (course->has) {
         double growth = value > course->before ? (double)(value - course->before) : 0;
-        put(course, counter, course->since_ns, growth * counter->scale * 1e9 / (double)(t_ns - course->since_ns), o);
+        put_counter(course, counter, course->since_ns,
+                    growth * counter->scale * 1e9 / (double)(t_ns - course->since_ns), o);
     }
     course->has = true;
     course->before = value;
@@ -132,14 +134,14 @@ void trace_counters_sample(struct trace_counters *c, const struct baro_sample *s
 {
     bool host = host_was_read(c, s);
     for (size_t i = 0; counters[i].from; i++) {
-        bool of_host = group_of(counters[i].from) == GROUP_HOST;
+        bool of_host = trace_group(counters[i].from) == GROUP_HOST;
         uint64_t value, t_ns = of_host ? c->host_ns : baro_sample_t_ns(s);
         if ((of_host && !host) || read_value(s, counters[i].from, c->course[i].metric, &value) != BARO_PRESENT)
             continue;
         if (counters[i].rate)
             put_rate(&c->course[i], &counters[i], t_ns, value, o);
         else
-            put(&c->course[i], &counters[i], t_ns, (double)value * counters[i].scale, o);
+            put_counter(&c->course[i], &counters[i], t_ns, (double)value * counters[i].scale, o);
     }
 }
 
@@ -149,6 +151,6 @@ void trace_counters_end(struct trace_counters *c, uint64_t end_ns, struct trace_
     for (size_t i = 0; counters[i].from; i++) {
         struct trace_course *course = &c->course[i];
         if (counters[i].rate && course->shown)
-            put(course, &counters[i], course->since_ns < end_ns ? course->since_ns : end_ns, 0, o);
+            put_counter(course, &counters[i], course->since_ns < end_ns ? course->since_ns : end_ns, 0, o);
     }
 }

@@ -42,7 +42,7 @@ struct trace_life {
 struct trace_bars {
     const struct baro_header *header;
     struct columns process, exit; /* what stands in the arguments of a bar */
-    struct trace_life *life;      /* of those that live */
+    struct trace_life *life;      /* the processes that live */
     size_t n, cap;
     struct last_table where; /* id: its index in life */
     uint64_t *free_ns;       /* of each lane: since when it is free; UINT64_MAX: it is not */

@@ -54,7 +54,7 @@ static void put_instant(struct trace_out *o, const struct baro_timeline *t, size
     trace_close(o);
 }
 
-static void put_phase(struct trace_out *o, const struct baro_timeline *t, size_t i)
+static void put_phase_bar(struct trace_out *o, const struct baro_timeline *t, size_t i)
 {
     const struct baro_timeline_item *item = baro_timeline_get(t, i);
     open_item(o, "X", ROW_PHASES + (unsigned)item->depth, item);
@@ -89,7 +89,7 @@ void trace_timeline(const struct baro_timeline *t, struct trace_out *o)
             trace_name(o, GROUP_JOB, ROW_MARKS, "marks", 1);
         marks = marks || item->kind == BARO_TIMELINE_MARK;
         if (item->kind == BARO_TIMELINE_PHASE)
-            put_phase(o, t, i);
+            put_phase_bar(o, t, i);
         else if (item->kind == BARO_TIMELINE_MARK || item->end_ns <= item->begin_ns)
             put_instant(o, t, i, item->kind == BARO_TIMELINE_MARK ? ROW_MARKS : ROW_EVENTS);
         else

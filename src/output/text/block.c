@@ -110,7 +110,7 @@ static void cpu_time(struct buf *b, const struct baro_summary *s)
     }
 }
 
-static void put_cores(struct buf *b, struct baro_value v)
+static void put_block_cores(struct buf *b, struct baro_value v)
 {
     buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
     fmt_decimal(b, v.real, v.real < 10 ? 2 : 1);
@@ -121,12 +121,12 @@ static void cores(struct buf *b, const struct baro_summary *s)
     struct baro_value mean = report_fact(s, "job", "cores_mean"), peak = report_fact(s, "job", "cores_peak");
     if (report_u64(s, "", "wall_ns") < 10 * NS_PER_MS || mean.absent)
         return;
-    put_cores(b, mean);
+    put_block_cores(b, mean);
     buf_str(b, " cores of ");
     report_cores(b, report_fact(s, "limits", "cores_at_most").real);
     if (!peak.absent && peak.real > mean.real) {
         buf_str(b, ", peak ");
-        put_cores(b, peak);
+        put_block_cores(b, peak);
     }
 }
 
@@ -231,7 +231,7 @@ static void io(struct lines *l, const struct baro_summary *s)
 /* ---- faults and processes ---- */
 
 /* "at least 5 major"; "major not known" */
-static void count(struct buf *b, struct baro_value v, const char *of)
+static void put_count(struct buf *b, struct baro_value v, const char *of)
 {
     if (report_says_nothing(v))
         buf_printf(b, "%s ", of);
@@ -246,9 +246,9 @@ static void two_counts(struct lines *l, const char *what, struct baro_value one,
     struct buf b = {0};
     if (!one.absent && !other.absent) {
         buf_str(&b, what);
-        count(&b, one, of_one);
+        put_count(&b, one, of_one);
         buf_str(&b, ", ");
-        count(&b, other, of_other);
+        put_count(&b, other, of_other);
     }
     lines_part(l, &b);
     buf_done(&b);

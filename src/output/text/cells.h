@@ -14,8 +14,8 @@ struct cells {
 
 void cells_put(struct cells *c, unsigned i, struct buf *b); /* empties it */
 unsigned cells_name_width(const struct lines *l);           /* of the first column, at most */
-/* rows: the titles first. A column without text is left out. So is what does not fit: the columns in first_to_go, in
- * that order, which ends with 0. */
+/* rows: the titles first. A column without text is left out. If the table is too wide, columns are left out in the
+ * order of first_to_go, which ends with 0. */
 void cells_print(struct lines *l, const char *label, const struct cells *rows, unsigned n,
                  const unsigned char *first_to_go);
 

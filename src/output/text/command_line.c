@@ -8,7 +8,7 @@ static const char *const sources[] = {".c", ".cc",   ".cpp", ".cxx",   ".C",   "
 static const char *const scripts[] = {".py",  ".js", ".mjs", ".cjs", ".ts",   ".rb",  ".pl",  ".php",
                                       ".lua", ".R",  ".jl",  ".sh",  ".bash", ".tcl", ".exs", ".jar"};
 
-static bool ends_with(struct span word, const char *ending)
+static bool word_ends_with(struct span word, const char *ending)
 {
     size_t n = strlen(ending);
     return word.len > n && memcmp(word.at + word.len - n, ending, n) == 0;
@@ -17,14 +17,14 @@ static bool ends_with(struct span word, const char *ending)
 static bool ends_with_any(struct span word, const char *const *endings, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (ends_with(word, endings[i]))
+        if (word_ends_with(word, endings[i]))
             return true;
     }
     return false;
 }
 #define IS_ONE_OF(word, list) ends_with_any(word, list, sizeof(list) / sizeof(*(list)))
 
-/* A file that a compiler passes to the next tool, such as /tmp/ccQ1w2e3.s: says nothing. */
+/* Is it a temporary file that a compiler passes to the next tool, such as /tmp/ccQ1w2e3.s? It tells nothing. */
 static bool is_temporary(struct span word)
 {
     return span_starts(word, "/tmp/") || span_starts(word, "/var/tmp/");
@@ -43,7 +43,7 @@ struct found {
     bool has_folder; /* "-C FOLDER" is where the program works */
 };
 
-static void take_word(struct found *f, struct span before, struct span word)
+static void take_subject(struct found *f, struct span before, struct span word)
 {
     bool is_name = !memchr(word.at, '=', word.len) && !memchr(word.at, ',', word.len) && *word.at != '-';
     if (!is_name)
@@ -76,7 +76,7 @@ void command_line_read(const char *line, size_t len, struct command_line *ret)
     f.has_folder =
         span_equal(ret->program, "make") || span_equal(ret->program, "gmake") || span_equal(ret->program, "ninja");
     for (scan_blanks(&left); scan_word(&left, &word); scan_blanks(&left), before = word)
-        take_word(&f, before.at ? before : span_of("", 0), word);
+        take_subject(&f, before.at ? before : span_of("", 0), word);
     if (f.crate.at) {
         ret->subject = f.crate;
     } else if (f.source.at && (f.sources == 1 || !f.output.at)) {

@@ -24,11 +24,12 @@ struct command_line {
 /* Reads len bytes at most. */
 void command_line_read(const char *line, size_t len, struct command_line *ret);
 
-/* The subject in a few words: of a path the last component; without a subject the rest. At most so many bytes, whole
- * characters; borrowed from the line. Empty: the line is the program alone. */
+/* Returns the subject in a few words: of a path the last component; without a subject the rest. At most this many
+ * bytes, whole characters; borrowed from the line. Empty: the line is the program alone. */
 struct span command_line_label(const struct command_line *c, size_t most);
 
-/* How many bytes of rest to leave out at its beginning so that the subject is seen in so many columns; 0: none. */
+/* Returns how many bytes at the beginning of rest to leave out so that the subject fits into this many columns; 0:
+ * none. */
 size_t command_line_skip(const struct command_line *c, size_t columns);
 
 #endif

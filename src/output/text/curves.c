@@ -31,7 +31,7 @@ static uint64_t overlap(struct span_ns a, struct span_ns b)
     return to > from ? to - from : 0;
 }
 
-static double value_of(const struct baro_value *v, const char *fact)
+static double course_value(const struct baro_value *v, const char *fact)
 {
     const struct baro_fact *f = baro_summary_fact(baro_summary_fact_find("course", fact));
     return f && f->type == BARO_FACT_REAL ? v->real : (double)v->u64;
@@ -52,7 +52,7 @@ static double cell_of(const struct baro_summary *s, const struct curve *c, struc
             *from = row + 1;
         if (!part || v.absent)
             continue;
-        double value = value_of(&v, c->fact);
+        double value = course_value(&v, c->fact);
         covered += part;
         sum += value * (double)part;
         most = value > most ? value : most;
@@ -70,7 +70,7 @@ static struct span_ns shown(const struct baro_summary *s)
 }
 
 /* Returns the largest cell; 0 if there is nothing to draw. */
-static double fill(const struct baro_summary *s, struct curve *c, unsigned cells)
+static double fill_cells(const struct baro_summary *s, struct curve *c, unsigned cells)
 {
     struct span_ns all = shown(s);
     uint64_t start = all.from, wall = all.to - all.from;
@@ -85,7 +85,7 @@ static double fill(const struct baro_summary *s, struct curve *c, unsigned cells
     return most;
 }
 
-static void put_cell(struct lines *l, double value, double full)
+static void put_height(struct lines *l, double value, double full)
 {
     if (value < 0)
         buf_str(l->out, l->style.utf8 ? "·" : "?");
@@ -93,12 +93,12 @@ static void put_cell(struct lines *l, double value, double full)
         buf_point(l->out, blocks_point(blocks_height(value, full, 1), l->style.utf8));
 }
 
-static void draw(struct lines *l, const struct curve *c, unsigned cells, struct buf *full)
+static void draw_curve(struct lines *l, const struct curve *c, unsigned cells, struct buf *full)
 {
     lines_begin(l, c->label, TONE_FAINT);
     lines_tone(l, c->tone);
     for (unsigned i = 0; i < cells; i++)
-        put_cell(l, c->cell[i], c->full);
+        put_height(l, c->cell[i], c->full);
     lines_tone(l, TONE_PLAIN);
     lines_spaces(l->out, 2);
     lines_tone(l, TONE_FAINT);
@@ -113,7 +113,7 @@ static void cpu(struct lines *l, const struct baro_summary *s, unsigned cells)
 {
     struct curve c = {.label = "cpu", .fact = "cores", .tone = TONE_CPU};
     struct buf full = {0};
-    double most = fill(s, &c, cells), cores = report_fact(s, "limits", "cores_at_most").real;
+    double most = fill_cells(s, &c, cells), cores = report_fact(s, "limits", "cores_at_most").real;
     if (most <= 0)
         return;
     c.full = cores > 0 && most * BLOCKS_LEVELS >= cores ? cores : most;
@@ -122,20 +122,20 @@ static void cpu(struct lines *l, const struct baro_summary *s, unsigned cells)
     else
         fmt_decimal(&full, c.full, c.full < 10 ? 2 : 1);
     buf_str(&full, c.full == 1 ? " core" : " cores");
-    draw(l, &c, cells, &full);
+    draw_curve(l, &c, cells, &full);
     buf_done(&full);
 }
 
-static void memory(struct lines *l, const struct baro_summary *s, unsigned cells)
+static void memory_curve(struct lines *l, const struct baro_summary *s, unsigned cells)
 {
     struct curve c = {.label = "memory", .fact = "rss_peak_bytes", .tone = TONE_MEMORY, .most = true};
     struct buf full = {0};
-    c.full = fill(s, &c, cells);
+    c.full = fill_cells(s, &c, cells);
     if (c.full <= 0)
         return;
     fmt_bytes(&full, whole_of(c.full));
     buf_str(&full, " rss");
-    draw(l, &c, cells, &full);
+    draw_curve(l, &c, cells, &full);
     buf_done(&full);
 }
 
@@ -143,12 +143,12 @@ static void io(struct lines *l, const struct baro_summary *s, unsigned cells)
 {
     struct curve c = {.label = "i/o", .fact = "io_bytes_per_second", .tone = TONE_IO};
     struct buf full = {0};
-    c.full = fill(s, &c, cells);
+    c.full = fill_cells(s, &c, cells);
     if (c.full < 1)
         return;
     fmt_bytes(&full, whole_of(c.full));
     buf_str(&full, "/s");
-    draw(l, &c, cells, &full);
+    draw_curve(l, &c, cells, &full);
     buf_done(&full);
 }
 
@@ -223,7 +223,7 @@ bool report_curves(struct lines *l, const struct baro_summary *s)
     if (l->style.width < WIDTH_LEAST || report_u64(s, "", "wall_ns") < NS_PER_SEC || report_rows(s, "course") < 8)
         return false;
     cpu(l, s, cells);
-    memory(l, s, cells);
+    memory_curve(l, s, cells);
     io(l, s, cells);
     struct span_ns all = shown(s);
     struct axis axis = {all.from, all.to - all.from, cells};

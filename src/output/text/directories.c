@@ -9,15 +9,15 @@
 #include "output/text/read.h"
 
 #define DIRECTORIES_MOST 16u /* lines; the JSON has all */
-#define OLD (2 * NS_PER_SEC) /* the age of a value that is worth a word */
+#define OLD (2 * NS_PER_SEC) /* an age from here on is mentioned */
 #define SPARSE 10u           /* the two sizes differ by more than a tenth */
 
-static struct baro_value value(const struct baro_summary *s, const char *name, size_t i)
+static struct baro_value directory_fact(const struct baro_summary *s, const char *name, size_t i)
 {
     return report_row(s, "directories", name, i);
 }
 
-static void count(struct buf *b, struct baro_value v, const char *one, const char *more)
+static void put_count(struct buf *b, struct baro_value v, const char *one, const char *more)
 {
     if (v.absent)
         return;
@@ -27,8 +27,8 @@ static void count(struct buf *b, struct baro_value v, const char *one, const cha
 
 static void sizes(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
 {
-    struct baro_value used = value(s, "used_bytes", i), apparent = value(s, "apparent_bytes", i),
-                      peak = value(s, "used_peak_bytes", i);
+    struct baro_value used = directory_fact(s, "used_bytes", i), apparent = directory_fact(s, "apparent_bytes", i),
+                      peak = directory_fact(s, "used_peak_bytes", i);
     report_marked(b, used, fmt_bytes);
     lines_part(l, b);
     if (!peak.absent && peak.u64 > used.u64) {
@@ -42,18 +42,18 @@ static void sizes(struct lines *l, struct buf *b, const struct baro_summary *s, 
         buf_str(b, " (sparse)");
         lines_part(l, b);
     }
-    count(b, value(s, "files", i), "file", "files");
+    put_count(b, directory_fact(s, "files", i), "file", "files");
     buf_str(b, " in ");
-    count(b, value(s, "directories", i), "directory", "directories");
+    put_count(b, directory_fact(s, "directories", i), "directory", "directories");
     lines_part(l, b);
 }
 
 static void notes(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
 {
-    struct baro_value unread = value(s, "unread", i), read = value(s, "read_age_ns", i);
+    struct baro_value unread = directory_fact(s, "unread", i), read = directory_fact(s, "read_age_ns", i);
     uint64_t wall_ns = report_u64(s, "", "wall_ns");
     if (!unread.absent && unread.u64) {
-        count(b, unread, "entry", "entries");
+        put_count(b, unread, "entry", "entries");
         buf_str(b, " not counted");
         lines_part(l, b);
     }
@@ -68,10 +68,10 @@ static void notes(struct lines *l, struct buf *b, const struct baro_summary *s, 
 static void directory(struct lines *l, const struct baro_summary *s, size_t i)
 {
     struct buf b = {0};
-    struct baro_value used = value(s, "used_bytes", i);
+    struct baro_value used = directory_fact(s, "used_bytes", i);
     lines_begin(l, i ? "" : "disk of", TONE_FAINT);
-    lines_path(l, &b, value(s, "path", i).text, l->style.width - LINES_INDENT);
-    const char *task = value(s, "task", i).text;
+    lines_path(l, &b, directory_fact(s, "path", i).text, l->style.width - LINES_INDENT);
+    const char *task = directory_fact(s, "task", i).text;
     if (task) {
         buf_str(&b, " (");
         text_escaped(&b, task, strlen(task));

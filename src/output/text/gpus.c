@@ -9,9 +9,9 @@
 #include "output/text/read.h"
 
 #define GPUS_MOST 8u       /* lines; the JSON has all */
-#define THROTTLED_LEAST 50 /* a fiftieth of the time is worth a word */
+#define THROTTLED_LEAST 50 /* a share of the time from here on is mentioned */
 
-static struct baro_value value(const struct baro_summary *s, const char *name, size_t i)
+static struct baro_value gpu_fact(const struct baro_summary *s, const char *name, size_t i)
 {
     return report_row(s, "gpus", name, i);
 }
@@ -32,9 +32,9 @@ static void joules(struct buf *b, struct baro_value v)
 
 static void use(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
 {
-    struct baro_value mean = value(s, "busy_ratio", i), peak = value(s, "busy_peak_ratio", i),
-                      job = value(s, "busy_job_ratio", i), others = value(s, "busy_others_ratio", i),
-                      unknown = value(s, "busy_unattributed_ratio", i), active = value(s, "sm_active_ratio", i);
+    struct baro_value mean = gpu_fact(s, "busy_ratio", i), peak = gpu_fact(s, "busy_peak_ratio", i),
+                      job = gpu_fact(s, "busy_job_ratio", i), others = gpu_fact(s, "busy_others_ratio", i),
+                      unknown = gpu_fact(s, "busy_unattributed_ratio", i), active = gpu_fact(s, "sm_active_ratio", i);
     if (mean.absent) {
         buf_printf(b, "use not known: %s", report_reason(mean.absent));
         lines_part(l, b);
@@ -68,11 +68,11 @@ static void use(struct lines *l, struct buf *b, const struct baro_summary *s, si
     }
 }
 
-static void memory(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
+static void put_gpu_memory(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
 {
-    struct baro_value used = value(s, "memory_used_peak_bytes", i), job = value(s, "memory_job_peak_bytes", i),
-                      total = value(s, "memory_total_bytes", i),
-                      unknown = value(s, "memory_unattributed_peak_bytes", i);
+    struct baro_value used = gpu_fact(s, "memory_used_peak_bytes", i), job = gpu_fact(s, "memory_job_peak_bytes", i),
+                      total = gpu_fact(s, "memory_total_bytes", i),
+                      unknown = gpu_fact(s, "memory_unattributed_peak_bytes", i);
     if (used.absent)
         return;
     buf_str(b, "memory ");
@@ -96,8 +96,8 @@ static void memory(struct lines *l, struct buf *b, const struct baro_summary *s,
 
 static void energy(struct lines *l, struct buf *b, const struct baro_summary *s, size_t i)
 {
-    struct baro_value e = value(s, "energy_joules", i), mean = value(s, "power_mean_watts", i),
-                      limit = value(s, "power_limit_watts", i);
+    struct baro_value e = gpu_fact(s, "energy_joules", i), mean = gpu_fact(s, "power_mean_watts", i),
+                      limit = gpu_fact(s, "power_limit_watts", i);
     if (e.absent)
         return;
     joules(b, e);
@@ -115,33 +115,33 @@ static void throttled(struct lines *l, struct buf *b, const struct baro_summary 
         const char *fact, *by;
     } kinds[] = {
         {"throttled_power_ns", "power"}, {"throttled_thermal_ns", "heat"}, {"throttled_hardware_ns", "hardware"}};
-    uint64_t watched = value(s, "watched_ns", i).u64;
+    uint64_t watched = gpu_fact(s, "watched_ns", i).u64;
     for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
-        struct baro_value v = value(s, kinds[k].fact, i);
+        struct baro_value v = gpu_fact(s, kinds[k].fact, i);
         if (v.absent || v.u64 < watched / THROTTLED_LEAST || v.u64 < NS_PER_MS)
             continue;
         buf_printf(b, "throttled by %s for ", kinds[k].by);
         fmt_duration(b, v.u64);
         lines_part(l, b);
     }
-    struct baro_value xids = value(s, "xid_errors", i);
+    struct baro_value xids = gpu_fact(s, "xid_errors", i);
     if (!xids.absent && xids.u64) {
         buf_printf(b, "%llu Xid error%s", (unsigned long long)xids.u64, xids.u64 == 1 ? "" : "s");
         lines_part(l, b);
     }
 }
 
-static void one(struct lines *l, const struct baro_summary *s, size_t i)
+static void put_gpu_line(struct lines *l, const struct baro_summary *s, size_t i)
 {
     struct buf b = {0};
-    const char *name = value(s, "name", i).text;
+    const char *name = gpu_fact(s, "name", i).text;
     lines_begin(l, name && strlen(name) < LINES_INDENT ? name : "gpu", TONE_CPU);
     if (name && strlen(name) >= LINES_INDENT) {
         text_escaped(&b, name, strlen(name));
         lines_part(l, &b);
     }
     use(l, &b, s, i);
-    memory(l, &b, s, i);
+    put_gpu_memory(l, &b, s, i);
     energy(l, &b, s, i);
     throttled(l, &b, s, i);
     lines_end(l);
@@ -155,10 +155,10 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
                       busy = report_fact(s, "gpu", "busy_job_ns"),
                       memory = report_fact(s, "gpu", "memory_job_peak_bytes"),
                       e = report_fact(s, "gpu", "energy_joules");
-    const char *model = value(s, "model", 0).text;
+    const char *model = gpu_fact(s, "model", 0).text;
     bool same = model && *model;
     for (size_t i = 1; i < n && same; i++)
-        same = value(s, "is_instance", i).u64 || strcmp(model, value(s, "model", i).text) == 0;
+        same = gpu_fact(s, "is_instance", i).u64 || strcmp(model, gpu_fact(s, "model", i).text) == 0;
     lines_begin(l, "gpu", TONE_CPU);
     if (same) {
         buf_printf(&b, "%llu %s ", (unsigned long long)visible.u64, lines_times(l));
@@ -213,7 +213,7 @@ void report_gpus(struct lines *l, const struct baro_summary *s)
     if (n)
         all(l, s, n);
     for (size_t i = 0; i < n && i < GPUS_MOST; i++)
-        one(l, s, i);
+        put_gpu_line(l, s, i);
     if (n > GPUS_MOST) {
         struct buf b = {0};
         lines_begin(l, "", TONE_FAINT);

@@ -52,7 +52,7 @@ static void cores(struct lines *l, const struct baro_summary *s)
     buf_done(&b);
 }
 
-static void memory(struct lines *l, const struct baro_summary *s)
+static void put_host_memory(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
     uint64_t total, left, swapped = report_u64(s, "host", "swap_used_peak_bytes");
@@ -109,7 +109,7 @@ static void traffic(struct lines *l, const struct baro_summary *s, const char *l
 void report_host(struct lines *l, const struct baro_summary *s)
 {
     cores(l, s);
-    memory(l, s);
+    put_host_memory(l, s);
     traffic(l, s, "disks", "disk_read_bytes", "read", "disk_write_bytes", "wrote");
     traffic(l, s, "network", "net_receive_bytes", "received", "net_transmit_bytes", "sent");
 }

@@ -19,7 +19,7 @@ static struct bar bar_of(const struct axis *axis, const struct baro_timeline_ite
     return bar;
 }
 
-static void draw(struct lines *l, const struct baro_timeline_item *item, unsigned width)
+static void draw_lane(struct lines *l, const struct baro_timeline_item *item, unsigned width)
 {
     bool utf8 = l->style.utf8;
     if (width == 1) {
@@ -52,7 +52,7 @@ static void lane(struct lines *l, const struct baro_timeline *t, const struct ax
         if (bar.to <= bar.from || bar.to > axis->columns)
             continue; /* there are more than there is room for */
         lines_spaces(l->out, bar.from - column);
-        draw(l, item, bar.to - bar.from);
+        draw_lane(l, item, bar.to - bar.from);
         column = bar.to;
     }
     lines_end(l);

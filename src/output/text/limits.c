@@ -46,7 +46,7 @@ static void cores(struct lines *l, const struct baro_summary *s, struct buf *b)
     lines_part(l, b);
 }
 
-static void memory(struct lines *l, const struct baro_summary *s, struct buf *b)
+static void put_memory_limit(struct lines *l, const struct baro_summary *s, struct buf *b)
 {
     const char *source = report_text(s, "limits", "memory_at_most_source");
     double group, job;
@@ -133,7 +133,7 @@ void report_limits(struct lines *l, const struct baro_summary *s)
         return;
     lines_begin(l, "limits", any_refused ? TONE_WARN : TONE_FAINT);
     cores(l, s, &b);
-    memory(l, s, &b);
+    put_memory_limit(l, s, &b);
     hidden(&b, s);
     lines_part(l, &b);
     kills(l, &b, s);

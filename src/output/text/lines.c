@@ -98,7 +98,7 @@ const char *lines_times(const struct lines *l)
 }
 
 /* One character of escaped text: a \xNN whole, a code point whole, in ASCII the bytes of a code point as \xNN each. */
-static size_t one(const struct lines *l, const char *at, size_t len, char *ret, size_t *ret_len)
+static size_t next_character(const struct lines *l, const char *at, size_t len, char *ret, size_t *ret_len)
 {
     size_t n = 1;
     if (at[0] == '\\' && len >= 4 && at[1] == 'x')
@@ -133,7 +133,7 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
     for (size_t i = 0; i < escaped.len && used <= columns;) {
         char c[32];
         size_t n;
-        i += one(l, (const char *)escaped.at + i, escaped.len - i, c, &n);
+        i += next_character(l, (const char *)escaped.at + i, escaped.len - i, c, &n);
         used += lines_columns(c, n);
         buf_add(&cut, c, n);
         if (used <= room)
@@ -148,7 +148,7 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
     buf_done(&cut);
 }
 
-/* The bytes of the last characters that fit into so many columns. */
+/* Returns the bytes of the last characters that fit into this many columns. */
 static size_t tail_of(const struct lines *l, const char *at, size_t len, unsigned columns)
 {
     size_t from = 0;
@@ -156,7 +156,7 @@ static size_t tail_of(const struct lines *l, const char *at, size_t len, unsigne
     while (from < len && all > columns) {
         char c[32];
         size_t n;
-        from += one(l, at + from, len - from, c, &n);
+        from += next_character(l, at + from, len - from, c, &n);
         all = lines_columns(at + from, len - from);
     }
     return len - from;
@@ -176,7 +176,7 @@ void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned
         size_t tail = tail_of(l, at, whole.len, last), head = 0;
         while (head < whole.len) {
             char c[32];
-            size_t n, step = one(l, at + head, whole.len - head, c, &n);
+            size_t n, step = next_character(l, at + head, whole.len - head, c, &n);
             if (lines_columns(at, head + step) > columns - dots - last)
                 break;
             head += step;

@@ -5,7 +5,7 @@
 #include "output/text/parts.h"
 #include "output/text/read.h"
 
-/* Less than this is not worth a word. */
+/* Shares below these are not mentioned. */
 #define LEAST_WATCHED NS_PER_SEC /* CPU times come in steps of 10 ms on each CPU */
 #define LEAST_OTHERS 0.2         /* cores, */
 #define LEAST_OTHERS_SHARE 0.05  /* and of all of them */
@@ -36,7 +36,7 @@ static void steal(struct buf *b, const struct baro_summary *s)
     buf_str(b, " stolen");
 }
 
-static void pressure(struct buf *b, const struct baro_summary *s)
+static void put_pressure(struct buf *b, const struct baro_summary *s)
 {
     static const struct {
         const char *fact, *what;
@@ -74,7 +74,7 @@ static void little_memory(struct lines *l, struct buf *b, const struct baro_summ
     lines_part(l, b);
 }
 
-/* OOM kills that the line of limits does not have. */
+/* OOM kills that the line of limits does not mention. */
 static void kills(struct lines *l, struct buf *b, const struct baro_summary *s)
 {
     uint64_t killed = report_u64(s, "host", "oom_kills"), own;
@@ -94,7 +94,7 @@ void report_machine(struct lines *l, const struct baro_summary *s)
         lines_part(&parts, &b);
         steal(&b, s);
         lines_part(&parts, &b);
-        pressure(&b, s);
+        put_pressure(&b, s);
         lines_part(&parts, &b);
         little_memory(&parts, &b, s);
     }

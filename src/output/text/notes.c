@@ -4,11 +4,11 @@
 #include "output/text/parts.h"
 #include "output/text/read.h"
 
-#define LEFT_OUT_MUCH 4u /* fewer samples left out than a quarter of those taken are no news */
-#define LEFT_OUT_FEW 5u  /* nor are that few */
-#define THINNED_MUCH 10u /* nor are fewer reads left out than one for ten readings of a process */
+#define LEFT_OUT_MUCH 4u /* fewer samples left out than a quarter of those taken are not mentioned */
+#define LEFT_OUT_FEW 5u  /* nor are so few in total */
+#define THINNED_MUCH 10u /* nor is less than one read left out per ten readings of a process */
 
-static void note(struct lines *l, struct buf *b)
+static void put_note(struct lines *l, struct buf *b)
 {
     if (!b->len)
         return;
@@ -25,7 +25,7 @@ static void note_count(struct lines *l, struct buf *b, const char *before, uint6
     buf_str(b, before);
     fmt_count(b, n);
     buf_str(b, n == 1 ? one : many);
-    note(l, b);
+    put_note(l, b);
 }
 
 static void note_times(struct lines *l, struct buf *b, const struct baro_summary *s)
@@ -34,16 +34,16 @@ static void note_times(struct lines *l, struct buf *b, const struct baro_summary
     if (report_u64(s, "recorder", "gaps")) {
         buf_str(b, "nothing could be recorded for ");
         fmt_duration(b, report_u64(s, "recorder", "gap_ns"));
-        note(l, b);
+        put_note(l, b);
     }
     if (suspended) {
         buf_str(b, "the machine slept for ");
         fmt_duration(b, suspended);
-        note(l, b);
+        put_note(l, b);
     }
     if (report_u64(s, "", "clock_steps")) {
         buf_str(b, "the wall clock was set during the run; times here come from another clock");
-        note(l, b);
+        put_note(l, b);
     }
 }
 
@@ -56,7 +56,7 @@ static void note_removed(struct lines *l, struct buf *b, const struct baro_summa
     fmt_duration(b, removed);
     buf_str(b, " of the recording were removed (--keep): totals are of all of it, peaks, curves and commands of the "
                "rest");
-    note(l, b);
+    put_note(l, b);
 }
 
 /* Example: 152 samples in 17.4 s, 172 left out and 27 missed: one each 114 ms instead of 49.6 ms. */
@@ -88,7 +88,7 @@ static void note_left_out(struct lines *l, struct buf *b, const struct baro_summ
         buf_str(b, ", to stay within the overhead budget (--overhead)");
     else
         buf_str(b, ": the recorder got no core in time");
-    note(l, b);
+    put_note(l, b);
 }
 
 static void note_samples(struct lines *l, struct buf *b, const struct baro_summary *s)
@@ -108,20 +108,20 @@ void report_notes(struct lines *l, const struct baro_summary *s)
     note_samples(l, &b, s);
     if (report_is(s, "recorder", "is_wrapper_lost")) {
         buf_str(&b, "the wrapper went away before the job: what it reaped after that is missing");
-        note(l, &b);
+        put_note(l, &b);
     }
     if (damaged) {
         fmt_bytes(&b, damaged);
         buf_str(&b, " of the tape are damaged and were stepped over");
-        note(l, &b);
+        put_note(l, &b);
     }
     if (report_u64(s, "recorder", "warnings")) {
         lines_name(l, &b, report_text(s, "recorder", "warning"), 160);
-        note(l, &b);
+        put_note(l, &b);
     }
     if (report_is(s, "", "is_incomplete")) {
         buf_str(&b, "out of memory: parts of this summary are missing");
-        note(l, &b);
+        put_note(l, &b);
     }
     buf_done(&b);
 }

@@ -38,7 +38,7 @@ static struct named *named_of(struct names *names, const struct baro_timeline_it
     return &names->at[names->n++];
 }
 
-static void add(struct named *d, const struct baro_timeline *t, size_t i)
+static void add_phase(struct named *d, const struct baro_timeline *t, size_t i)
 {
     const struct baro_timeline_item *v = baro_timeline_get(t, i);
     struct baro_value cpu, rss;
@@ -65,7 +65,7 @@ static void collect(struct names *names, const struct baro_timeline *t)
         const struct baro_timeline_item *v = baro_timeline_get(t, i);
         struct named *d = v->kind == BARO_TIMELINE_PHASE ? named_of(names, v) : NULL;
         if (d)
-            add(d, t, i);
+            add_phase(d, t, i);
         else
             names->left_out += v->kind == BARO_TIMELINE_PHASE;
     }
@@ -84,7 +84,7 @@ static void keep_longest(struct names *names)
     }
 }
 
-static void row_of(const struct lines *l, const struct named *d, unsigned name_width, struct cells *ret)
+static void fill_cells(const struct lines *l, const struct named *d, unsigned name_width, struct cells *ret)
 {
     struct buf b = {0}, times = {0};
     if (d->n > 1)
@@ -110,7 +110,7 @@ static void row_of(const struct lines *l, const struct named *d, unsigned name_w
     buf_done(&b);
 }
 
-static void say(struct lines *l, struct buf *part, bool *begun)
+static void put_explanation(struct lines *l, struct buf *part, bool *begun)
 {
     if (part->len && !*begun)
         lines_begin(l, "", TONE_FAINT);
@@ -118,8 +118,8 @@ static void say(struct lines *l, struct buf *part, bool *begun)
     lines_part(l, part);
 }
 
-/* What the signs mean, and where the rest is. */
-static void explain(struct lines *l, const struct names *names)
+/* Explains the signs, and says where the remaining phases are. */
+static void put_legend(struct lines *l, const struct names *names)
 {
     struct buf b = {0};
     unsigned flags = 0;
@@ -131,17 +131,17 @@ static void explain(struct lines *l, const struct names *names)
     }
     if (flags & BARO_VALUE_ESTIMATE)
         buf_str(&b, "~ estimated");
-    say(l, &b, &begun);
+    put_explanation(l, &b, &begun);
     if (is_open || (flags & BARO_VALUE_LOWER_BOUND))
         buf_str(&b, "> at least, or not ended");
-    say(l, &b, &begun);
+    put_explanation(l, &b, &begun);
     if (names->left_out) {
         fmt_count(&b, names->left_out);
         buf_str(&b, " more: baro summary --by phase");
     } else if (is_grouped) {
         buf_str(&b, "each: baro summary --by phase");
     }
-    say(l, &b, &begun);
+    put_explanation(l, &b, &begun);
     if (begun)
         lines_end(l);
     buf_done(&b);
@@ -160,7 +160,7 @@ void report_phases(struct lines *l, const struct baro_timeline *t)
     keep_longest(&names);
     rows[n++] = titles;
     for (size_t i = 0; i < names.n; i++)
-        row_of(l, &names.at[i], name_width, &rows[n++]);
+        fill_cells(l, &names.at[i], name_width, &rows[n++]);
     cells_print(l, "phases", rows, n, first_to_go);
-    explain(l, &names);
+    put_legend(l, &names);
 }

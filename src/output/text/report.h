@@ -21,13 +21,14 @@ struct report_style {
 /* The block of lines at the end of a run. The summary is finished; tape: its path, NULL if it has none. */
 void report_block(const struct baro_summary *s, const char *tape, struct report_style style, struct buf *ret);
 
-/* Writes the two heaviest verdicts that are more than notes, a line for each; nothing if there is none. */
+/* Writes the two heaviest verdicts above notes, one line each; nothing if there are none. */
 void report_verdicts(const struct baro_verdicts *verdicts, struct report_style style, struct buf *ret);
 
-/* A line in their place that says who has them. */
+/* Writes, in their place, a line that says where the verdicts are. */
 void report_no_verdicts(struct report_style style, struct buf *ret);
 
-/* The small curves alone, for other documents; nothing of a recording of less than a second, or below 80 columns. */
+/* Writes only the small curves, for other documents; nothing for a recording of less than a second, or below 80
+ * columns. */
 void report_course(const struct baro_summary *s, struct report_style style, struct buf *ret);
 
 /*
@@ -45,17 +46,18 @@ void report_title(const struct baro_summary *s, struct buf *ret);
 enum report_result { REPORT_GOOD, REPORT_BAD, REPORT_CUT_OFF, REPORT_OTHER };
 enum report_result report_result(const struct baro_summary *s, bool running, struct buf *ret);
 
-/* For terminals that show ASCII alone: in the text from there on, u for the micro sign and \xNN for all others. */
+/* For terminals that show only ASCII: from this position of the text on, replaces the micro sign by u and all other
+ * characters by \xNN. */
 void report_ascii(struct buf *b, size_t from);
 
-/* One argument as a POSIX shell would read it; raw bytes. Of one with several lines the first that is not empty, and
- * " ...". Several: with single blanks between. */
+/* Writes one argument as a POSIX shell would read it; raw bytes. If it has several lines: the first that is not empty,
+ * and " ...". Several arguments: with single blanks between them. */
 void report_argument(const char *argument, struct buf *ret);
 void report_arguments(const char *const *argv, struct buf *ret);
 /* The name of a recording (raw bytes), or its command. */
 void report_name(const struct baro_header *h, struct buf *ret);
 
-/* Why a value is absent, for people. Example: "gone" (baro_absent_name) is "it ended before it was read". */
+/* Returns why a value is absent, for people. Example: for "gone" (baro_absent_name) "it ended before it was read". */
 const char *report_reason(int absent);
 
 /* "exit 0", "SIGKILL", ... of a wait status. */

@@ -45,7 +45,7 @@ static void put_marked(struct buf *b, unsigned flags, uint64_t v, void (*format)
     format(b, v);
 }
 
-/* "at least 0" says nothing. Returns whether a number was put. */
+/* Leaves out "at least 0". Returns whether a number was written. */
 static bool put_known(struct buf *b, bool is, unsigned flags, uint64_t v, void (*format)(struct buf *, uint64_t))
 {
     is = is && (v || !(flags & BARO_VALUE_LOWER_BOUND));
@@ -56,7 +56,7 @@ static bool put_known(struct buf *b, bool is, unsigned flags, uint64_t v, void (
     return is;
 }
 
-/* Only what has traffic has cells for it: without any, the table has no such columns. */
+/* Does a row have TCP traffic? If none has, the table has no such columns. */
 static void put_tcp(struct cells *c, const struct figures *f)
 {
     struct buf b = {0};
@@ -84,8 +84,8 @@ static void put_figures(struct cells *c, const struct figures *f, uint64_t total
     buf_done(&b);
 }
 
-static void row_of(struct lines *l, const struct baro_summary *s, size_t i, uint64_t total, unsigned name_width,
-                   struct cells *ret)
+static void fill_cells(struct lines *l, const struct baro_summary *s, size_t i, uint64_t total, unsigned name_width,
+                       struct cells *ret)
 {
     struct buf b = {0};
     struct figures f = {0};
@@ -123,7 +123,7 @@ static void put_note(struct lines *l, const char *text)
     buf_done(&b);
 }
 
-/* Does some number of the table begin with this mark? Names and the titles don't count. */
+/* Does any number of the table begin with this mark? Names and titles do not count. */
 static bool any_has(const struct cells *rows, unsigned n, char mark)
 {
     for (unsigned i = 1; i < n; i++) {
@@ -143,12 +143,12 @@ void report_commands(struct lines *l, const struct baro_summary *s)
     unsigned n = 0, name_width = cells_name_width(l);
     size_t commands = report_rows(s, "commands");
     if (commands < 2)
-        return; /* the lines above have said it all */
+        return; /* the lines above the table have said it */
     rows[n++] = titles;
     uint64_t total = report_u64(s, "job", "cpu_ns");
     size_t shown = commands <= ROWS + 1 ? commands : ROWS;
     for (size_t i = 0; i < shown; i++)
-        row_of(l, s, i, total, name_width, &rows[n++]);
+        fill_cells(l, s, i, total, name_width, &rows[n++]);
     if (shown < commands)
         row_of_rest(s, shown, commands, total, &rows[n++]);
     for (size_t i = 0; i < commands; i++)

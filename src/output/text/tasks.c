@@ -16,7 +16,7 @@ size_t report_tasks_count(const struct baro_summary *s)
     return report_rows(s, "tasks");
 }
 
-static uint64_t cpu_of(const struct baro_summary *s, size_t row)
+static uint64_t task_cpu(const struct baro_summary *s, size_t row)
 {
     return report_row(s, "tasks", "cpu_ns", row).u64;
 }
@@ -26,9 +26,9 @@ size_t report_tasks_order(const struct baro_summary *s, size_t *ret, size_t cap)
 {
     size_t n = 0;
     for (size_t row = 0; row < report_tasks_count(s); row++) {
-        uint64_t cpu = cpu_of(s, row);
+        uint64_t cpu = task_cpu(s, row);
         size_t at = n < cap ? n : cap;
-        while (at > 0 && cpu_of(s, ret[at - 1]) < cpu)
+        while (at > 0 && task_cpu(s, ret[at - 1]) < cpu)
             at--;
         if (at == cap)
             continue;
@@ -41,7 +41,7 @@ size_t report_tasks_order(const struct baro_summary *s, size_t *ret, size_t cap)
 
 /* ---- as a table ---- */
 
-static bool put_value(struct table *t, struct baro_value v, void (*format)(struct buf *, uint64_t))
+static bool put_task_value(struct table *t, struct baro_value v, void (*format)(struct buf *, uint64_t))
 {
     struct buf cell = {0};
     bool is_bound = !v.absent && (v.flags & BARO_VALUE_LOWER_BOUND);
@@ -56,7 +56,7 @@ static bool put_value(struct table *t, struct baro_value v, void (*format)(struc
     return is_bound;
 }
 
-static void put_cores(struct table *t, struct baro_value v)
+static void put_task_cores(struct table *t, struct baro_value v)
 {
     struct buf cell = {0};
     buf_str(&cell, v.absent ? "?" : baro_value_mark(v.flags, BARO_MARK_ASCII));
@@ -94,9 +94,9 @@ static bool put_task(struct table *t, const struct baro_summary *s, size_t row)
     for (size_t k = 0; k < COLUMNS; k++) {
         struct baro_value v = report_row(s, "tasks", columns[k].fact, row);
         if (columns[k].format)
-            bound |= put_value(t, v, columns[k].format);
+            bound |= put_task_value(t, v, columns[k].format);
         else
-            put_cores(t, v);
+            put_task_cores(t, v);
     }
     const char *name = report_row(s, "tasks", "name", row).text;
     text_escaped(&cell, name ? name : "?", name ? strlen(name) : 1);

@@ -9,7 +9,7 @@
 size_t report_tasks_count(const struct baro_summary *s);
 /* The task with the most CPU time comes first. */
 void report_tasks_text(const struct baro_summary *s, int width, struct buf *ret);
-/* The same behind other parts of a summary; nothing if there is no task. */
+/* The same after other parts of a summary; nothing if there are no tasks. */
 void report_tasks_section(const struct baro_summary *s, int width, struct buf *ret);
 
 /* Rows of the section "tasks", those with the most CPU time first: fills at most cap and returns how many. */

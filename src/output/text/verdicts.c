@@ -9,7 +9,7 @@
 
 #define VERDICTS_SHOWN 2u
 
-static void add(struct buf *b, const char *text)
+static void add_sentence(struct buf *b, const char *text)
 {
     text_escaped(b, text, strlen(text));
 }
@@ -25,12 +25,12 @@ void report_verdicts(const struct baro_verdicts *verdicts, struct report_style s
             break;
         lines_begin(&l, "verdict", v->weight == BARO_VERDICT_PROBLEM ? TONE_BAD : TONE_WARN);
         if (v->phase) {
-            add(&b, v->phase);
+            add_sentence(&b, v->phase);
             buf_str(&b, ": ");
         }
-        add(&b, v->title);
+        add_sentence(&b, v->title);
         buf_str(&b, *v->advice ? " " : "");
-        add(&b, v->advice);
+        add_sentence(&b, v->advice);
         lines_part(&l, &b);
         lines_end(&l);
     }

@@ -14,8 +14,8 @@ static struct span next_item(struct span *rest)
     return item;
 }
 
-/* "0,2", "GPU-8932f937" (a beginning is enough), "MIG-..."; "all". As in CUDA, what stands behind a number that is no
- * device is not seen. */
+/* Parses "0,2", "GPU-8932f937" (a beginning is enough), "MIG-..." or "all". As in CUDA, entries after a number that is
+ * no device are ignored. */
 bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid)
 {
     struct span rest = span_str(list);

@@ -7,7 +7,7 @@
 #include "programs/baro-gpu/unit.h"
 
 #define MHZ 1000000ull
-#define WINDOW_MOST_US 1000000ull /* a value of utilisation is that of a second at most */
+#define WINDOW_MOST_US 1000000ull /* a value of utilisation covers a second at most */
 #define SAMPLES_MOST 1024u
 #define PPM_PER_PERCENT 10000ull
 #define FIELD_SCOPE_ALL UINT32_MAX
@@ -80,7 +80,7 @@ static void put_peak(struct helper *h, struct unit *u, int metric, uint64_t v)
 
 /* ---- values over time ---- */
 
-/* Percents over time. The buffer has a value for each part of a second, also of those between two readings. */
+/* Percentages over time. The buffer has a value for each part of a second, also for the time between two readings. */
 static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metric, int peak)
 {
     static struct nvml_sample at[SAMPLES_MOST];
@@ -91,7 +91,7 @@ static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metr
     if (code != NVML_OK || !n)
         return false;
     bool first = !s->last_us;
-    if (first && metric >= 0) /* all that the buffer has, of before the recording */
+    if (first && metric >= 0) /* all values in the buffer are of the time before the recording */
         unit_grow(u, metric, 0);
     for (unsigned i = 0; i < n && i < SAMPLES_MOST; i++) {
         uint64_t v = value_type == NVML_TYPE_DOUBLE ? (uint64_t)at[i].value.real
@@ -113,8 +113,8 @@ static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metr
     return true;
 }
 
-/* The same from one value at each reading, where there is no buffer, or it has nothing new. */
-static void add_value(struct unit *u, unsigned type, int metric, int code, unsigned percent, uint64_t since_ns)
+/* The same from one value per reading, if there is no buffer, or it has nothing new. */
+static void add_utilisation(struct unit *u, unsigned type, int metric, int code, unsigned percent, uint64_t since_ns)
 {
     struct stamps *s = &u->samples[type];
     if (code != NVML_OK || percent > 100) {
@@ -132,21 +132,21 @@ static void read_use(struct helper *h, struct unit *u, uint64_t since_ns)
     unsigned percent = 0, us;
     int code = ASK(h, u, utilization, u->handle, &now);
     if (!add_buffer(h, u, NVML_SAMPLES_GPU, GPU_busy, GPU_busy_peak)) {
-        add_value(u, NVML_SAMPLES_GPU, GPU_busy, code, now.gpu, since_ns);
+        add_utilisation(u, NVML_SAMPLES_GPU, GPU_busy, code, now.gpu, since_ns);
         if (code == NVML_OK && now.gpu <= 100)
             put_peak(h, u, GPU_busy_peak, now.gpu * PPM_PER_PERCENT);
         else
             unit_lack(u, GPU_busy_peak, reason_of(code));
     }
     if (!add_buffer(h, u, NVML_SAMPLES_MEMORY, GPU_memory_busy, -1))
-        add_value(u, NVML_SAMPLES_MEMORY, GPU_memory_busy, code, now.memory, since_ns);
+        add_utilisation(u, NVML_SAMPLES_MEMORY, GPU_memory_busy, code, now.memory, since_ns);
     if (!add_buffer(h, u, NVML_SAMPLES_ENCODER, GPU_encoder_busy, -1)) {
         code = ASK(h, u, encoder, u->handle, &percent, &us);
-        add_value(u, NVML_SAMPLES_ENCODER, GPU_encoder_busy, code, percent, since_ns);
+        add_utilisation(u, NVML_SAMPLES_ENCODER, GPU_encoder_busy, code, percent, since_ns);
     }
     if (!add_buffer(h, u, NVML_SAMPLES_DECODER, GPU_decoder_busy, -1)) {
         code = ASK(h, u, decoder, u->handle, &percent, &us);
-        add_value(u, NVML_SAMPLES_DECODER, GPU_decoder_busy, code, percent, since_ns);
+        add_utilisation(u, NVML_SAMPLES_DECODER, GPU_decoder_busy, code, percent, since_ns);
     }
 }
 
@@ -180,7 +180,7 @@ static void read_energy(struct helper *h, struct unit *u, int power_code, uint64
     unsigned long long mj = 0;
     int code = ASK(h, u, energy, u->handle, &mj);
     if (code == NVML_OK) {
-        /* It begins again when the driver is loaded again: nothing is known of what was between. */
+        /* The counter begins again when the driver is loaded again: what was used in between is not known. */
         unit_grow(u, GPU_energy, u->energy.known && mj >= u->energy.before ? (mj - u->energy.before) * 1000 : 0);
         unit_put(u, GPU_energy_estimated, u->out.absent[GPU_energy_estimated] ? 0 : u->out.value[GPU_energy_estimated]);
         if (u->energy.known && mj < u->energy.before)
@@ -238,7 +238,7 @@ static const struct {
 #define FIELDS (sizeof(fields) / sizeof(*fields))
 _Static_assert(FIELDS <= UNIT_FIELDS, "a unit has room for all");
 
-static uint64_t number_of(const struct nvml_field *f)
+static uint64_t field_number(const struct nvml_field *f)
 {
     switch (f->type) {
     case NVML_TYPE_DOUBLE: return f->value.real > 0 ? (uint64_t)f->value.real : 0;
@@ -251,9 +251,9 @@ static uint64_t number_of(const struct nvml_field *f)
     }
 }
 
-static uint64_t growth_of(struct grown *g, const struct nvml_field *f)
+static uint64_t field_growth(struct grown *g, const struct nvml_field *f)
 {
-    uint64_t now = number_of(f), growth = 0;
+    uint64_t now = field_number(f), growth = 0;
     if (g->known && now >= g->before)
         growth = now - g->before;
     else if (g->known && f->type == NVML_TYPE_U32 && g->before > UINT32_MAX / 2)
@@ -279,9 +279,9 @@ static void read_fields(struct helper *h, struct unit *u)
         size_t i = which[k];
         int one = code ? code : (int)at[k].code;
         if (one == NVML_OK && fields[i].is_counter)
-            unit_grow(u, fields[i].metric, growth_of(&u->field[i], &at[k]) * fields[i].factor);
+            unit_grow(u, fields[i].metric, field_growth(&u->field[i], &at[k]) * fields[i].factor);
         else
-            put_u(u, fields[i].metric, one, one ? 0 : number_of(&at[k]) * fields[i].factor);
+            put_u(u, fields[i].metric, one, one ? 0 : field_number(&at[k]) * fields[i].factor);
         if (!code && (is_final(one) || one == NVML_INVALID_ARGUMENT))
             u->field_code[i] = NVML_NOT_SUPPORTED;
     }
@@ -289,7 +289,8 @@ static void read_fields(struct helper *h, struct unit *u)
 
 /* ---- the rest ---- */
 
-/* Of what has no counter: as long as it is on at a reading it was on since the one before. */
+/* Counts the time of a state without a counter of its own: if it is on at a reading, it counts as on since the reading
+ * before. */
 static void read_reasons(struct helper *h, struct unit *u, uint64_t since_ns)
 {
     static const struct {
@@ -355,7 +356,7 @@ static void lack_gpm(struct unit *u, int why)
     unit_lack(u, GPU_dram_active, why);
 }
 
-/* That it is supported says little: what counts is a pair of samples. */
+/* That the driver supports it says little: a pair of samples must succeed. */
 static bool begin_gpm(struct helper *h, struct unit *u)
 {
     struct nvml_gpm_support support = {.version = 1};

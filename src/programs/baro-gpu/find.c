@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices there are, and which of them are read. */
+/* Finds the devices, and chooses which are read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void add_instances(struct helper *h, uint32_t parent)
     for (unsigned i = 0; i < most && i < 64; i++) {
         nvml_device handle = NULL;
         unsigned instance = i;
-        /* one that is not found is a gap */
+        /* an instance that is not found leaves a gap in the numbers */
         if (ask_before(h, up, NVML_FN_mig_device) || !h->nv.mig_device || h->nv.mig_device(up->handle, i, &handle))
             continue;
         struct unit *u = unit_add(h, handle, i, parent);
@@ -71,7 +71,7 @@ static bool has_other_order(const struct helper *h, const char *list)
     return false;
 }
 
-static void choose(struct helper *h, uint32_t count)
+static void choose_devices(struct helper *h, uint32_t count)
 {
     const char *select = h->shared->select, *visible = getenv("CUDA_VISIBLE_DEVICES");
     bool is_auto = strcmp(select, "auto") == 0, keep[GPU_DEVICES_MOST] = {false};
@@ -90,7 +90,7 @@ static void choose(struct helper *h, uint32_t count)
         if (!is_whole)
             keep[i] |= keep[u->out.parent];
     }
-    for (uint32_t i = 0; i < h->n_units; i++) { /* an instance is shown with what it is a part of */
+    for (uint32_t i = 0; i < h->n_units; i++) { /* an instance is shown with the device that it is a part of */
         if (keep[i] && h->unit[i].out.parent != GPU_NONE)
             keep[h->unit[i].out.parent] = true;
     }
@@ -123,7 +123,7 @@ static void listen_to(struct helper *h)
     }
 }
 
-/* A card that sleeps is not woken: asking for it would. */
+/* A card that sleeps stays asleep: the query would wake it. */
 static bool sleeps(const struct helper *h, const char *bus)
 {
     char path[GPU_PATH + 96], text[32];
@@ -164,7 +164,7 @@ void devices_find(struct helper *h)
         snprintf(u->out.name, sizeof(u->out.name), "gpu%u", i);
         int got = ASK(h, u, by_index, i, &handle);
         u->handle = handle;
-        if (got != NVML_OK) { /* the others may be well */
+        if (got != NVML_OK) { /* the other devices may work */
             u->lost = (uint16_t)got;
             u->out.state = got == NVML_GPU_IS_LOST ? GPU_LOST : u->out.state;
             continue;
@@ -176,6 +176,6 @@ void devices_find(struct helper *h)
     }
     for (uint32_t i = 0; i < h->n_units; i++)
         snprintf(h->unit[i].out.driver, sizeof(h->unit[i].out.driver), "%s", h->out->driver);
-    choose(h, count);
+    choose_devices(h, count);
     listen_to(h);
 }

@@ -36,7 +36,7 @@ static struct gpu_shared *map_shared(int fd)
     return s != MAP_FAILED && s->bytes == sizeof(*s) ? s : NULL;
 }
 
-static bool start(struct helper *h)
+static bool start_helper(struct helper *h)
 {
     const char *why = "";
     struct gpu_shared *s = h->shared;
@@ -46,7 +46,7 @@ static bool start(struct helper *h)
         return false;
     h->out->epoch = clock_monotonic_ns();
     h->host_proc = pids_host_proc();
-    if (atomic_load(&s->turn) & 1) /* the one before was killed as it wrote */
+    if (atomic_load(&s->turn) & 1) /* the helper before this one was killed while it wrote */
         worker_write_end(&s->turn);
     unsetenv("NVML_MPS_DEVICE_ENUMERATION"); /* it hides nearly all */
     if (s->devices) {
@@ -61,7 +61,7 @@ static bool start(struct helper *h)
 }
 
 /* What is in use is copied: the reading has room for far more. */
-static void publish(struct helper *h)
+static void publish_reading(struct helper *h)
 {
     struct gpu_shared *s = h->shared;
     struct gpu_reading *r = h->out;
@@ -76,7 +76,7 @@ static void publish(struct helper *h)
     worker_write_end(&s->turn);
 }
 
-static void read_all(struct helper *h)
+static void read_devices(struct helper *h)
 {
     struct gpu_shared *s = h->shared;
     h->peaks_taken = !h->turns || atomic_load(&s->taken) == atomic_load(&s->turn);
@@ -88,7 +88,7 @@ static void read_all(struct helper *h)
     h->has_amd = true;
     for (uint32_t i = 0; i < h->n_units; i++) {
         device_read(h, &h->unit[i]);
-        /* lists of processes are the dearest calls */
+        /* lists of processes are the most expensive calls */
         bool lists = h->turns < 2 || h->turns % 2 == 0 || s->interval_ns >= 2 * NS_PER_SEC;
         processes_read(h, &h->unit[i], i, lists);
     }
@@ -99,7 +99,7 @@ static void read_all(struct helper *h)
     h->out->read_ns = clock_monotonic_ns();
     meters_read(h->meters, h->out, h->out->read_ns);
     h->turns++;
-    publish(h);
+    publish_reading(h);
     atomic_store(&s->worker.busy, false);
 }
 
@@ -113,17 +113,17 @@ int main(int argc, char **argv)
     }
     const struct worker_child child = {.fd = wake_fd};
     h.shared = map_shared(shared_fd);
-    if (!h.shared || !start(&h))
+    if (!h.shared || !start_helper(&h))
         return 1;
     for (;;) {
         uint64_t begin = clock_monotonic_ns();
-        read_all(&h);
+        read_devices(&h);
         uint64_t every = h.n_units ? h.shared->interval_ns : METERS_EVERY, spent = clock_monotonic_ns() - begin;
         worker_rest(&child, spent < every ? every - spent : every / 10);
         if (!atomic_load(&h.shared->last))
             continue;
         h.turns &= ~1ull; /* with the processes */
-        read_all(&h);
+        read_devices(&h);
         worker_done(&child);
         for (;;)
             worker_rest(&child, UINT64_MAX / 2);

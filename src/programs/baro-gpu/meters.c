@@ -60,7 +60,7 @@ static bool read_parent(const char *base, const char *zone, char *ret, size_t ca
     return read_word(path, ret, cap);
 }
 
-static void add(struct meters *m, const char *base, const char *zone)
+static void add_meter(struct meters *m, const char *base, const char *zone)
 {
     char path[GPU_PATH + 128], name[40], up[40];
     struct meter *one = &m->at[m->n];
@@ -83,7 +83,7 @@ static void add(struct meters *m, const char *base, const char *zone)
     m->n++;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int compare_zone_names(const struct dirent **a, const struct dirent **b)
 {
     return strverscmp((*a)->d_name, (*b)->d_name);
 }
@@ -99,9 +99,9 @@ struct meters *meters_new(const char *root)
     struct dirent **found = NULL;
     struct meters *m = calloc(1, sizeof(*m));
     snprintf(base, sizeof(base), "%s/sys/class/powercap", root);
-    int n = m ? scandir(base, &found, is_zone, by_name) : 0;
+    int n = m ? scandir(base, &found, is_zone, compare_zone_names) : 0;
     for (int i = 0; i < n; i++) {
-        add(m, base, found[i]->d_name);
+        add_meter(m, base, found[i]->d_name);
         free(found[i]);
     }
     free(found);
@@ -121,7 +121,7 @@ static void read_one(struct meter *one, uint64_t now_ns)
         lack(one, code == -EACCES || code == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN);
         return;
     }
-    if (one->range_uj && now > one->range_uj) { /* seen of zones that are switched off */
+    if (one->range_uj && now > one->range_uj) { /* as seen with zones that are switched off */
         one->is_bad = true;
         lack(one, BARO_ABSENT_UNKNOWN);
         return;
@@ -132,7 +132,7 @@ static void read_one(struct meter *one, uint64_t now_ns)
         growth = one->range_uj - one->before_uj + now;
         one->out.value[ENERGY_wraps]++;
     }
-    /* After a pause in which it can have wrapped more than once, how much it was is not known. */
+    /* After a pause in which it can have wrapped more than once, the growth is not known. */
     if (one->is_known && one->range_uj && (now_ns - one->read_ns) / 1000 * WATTS_MOST > one->range_uj)
         growth = 0;
     one->is_known = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver has PIDs of the outermost namespace. There they are ours. Elsewhere they mean nothing, unless the host's
- * /proc can be seen (BARO_HOST_PROC): a line NSpid has a process's numbers in all namespaces that it is in, and which
- * of them is ours the start time says.
+ * The driver uses PIDs of the outermost PID namespace. If that is our namespace, they are ours. In any other namespace
+ * they mean nothing, unless the host's /proc is visible (BARO_HOST_PROC): its lines NSpid have a process's numbers in
+ * all its namespaces, and the start time tells which of them is in ours.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ const char *pids_host_proc(void)
     return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == OUTERMOST ? "/proc" : NULL;
 }
 
-static bool is_same(int proc_fd, uint64_t pid, uint64_t start, int32_t *ret_pid, uint64_t *ret_start)
+static bool is_host_process(int proc_fd, uint64_t pid, uint64_t start, int32_t *ret_pid, uint64_t *ret_start)
 {
     if (!pid || pid > INT32_MAX || proc_read_start(proc_fd, (int32_t)pid) != start)
         return false;
@@ -35,7 +35,7 @@ static bool is_same(int proc_fd, uint64_t pid, uint64_t start, int32_t *ret_pid,
     return true;
 }
 
-static bool find(int host_fd, int own_fd, int32_t host_pid, int32_t *ret_pid, uint64_t *ret_start)
+static bool find_by_nspid(int host_fd, int own_fd, int32_t host_pid, int32_t *ret_pid, uint64_t *ret_start)
 {
     char text[8192];
     uint64_t start = proc_read_start(host_fd, host_pid);
@@ -47,19 +47,19 @@ static bool find(int host_fd, int own_fd, int32_t host_pid, int32_t *ret_pid, ui
         line = span_of(line.at + 6, line.len - 6);
         for (scan_blanks(&line); scan_word(&line, &word); scan_blanks(&line)) {
             uint64_t pid;
-            if (scan_u64(&word, &pid) && is_same(own_fd, pid, start, ret_pid, ret_start))
+            if (scan_u64(&word, &pid) && is_host_process(own_fd, pid, start, ret_pid, ret_start))
                 return true;
         }
         return false;
     }
-    return start && is_same(own_fd, (uint64_t)host_pid, start, ret_pid, ret_start); /* before 4.1 */
+    return start && is_host_process(own_fd, (uint64_t)host_pid, start, ret_pid, ret_start); /* before 4.1 */
 }
 
 bool pids_find(const char *host_proc, int32_t host_pid, int32_t *ret_pid, uint64_t *ret_start)
 {
     int host_fd = open(host_proc, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
     int own_fd = open("/proc", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
-    bool found = host_fd >= 0 && own_fd >= 0 && find(host_fd, own_fd, host_pid, ret_pid, ret_start);
+    bool found = host_fd >= 0 && own_fd >= 0 && find_by_nspid(host_fd, own_fd, host_pid, ret_pid, ret_start);
     fd_close(host_fd);
     fd_close(own_fd);
     return found;

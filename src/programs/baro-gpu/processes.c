@@ -10,13 +10,13 @@
 #define SLACK 16u
 #define NOT_KNOWN UINT64_MAX
 
-static void put(struct gpu_process *p, int metric, uint64_t v)
+static void set_metric(struct gpu_process *p, int metric, uint64_t v)
 {
     p->value[metric] = v;
     p->absent[metric] = BARO_PRESENT;
 }
 
-static struct gpu_process *find(struct gpu_reading *r, uint32_t device, int32_t host_pid)
+static struct gpu_process *find_process(struct gpu_reading *r, uint32_t device, int32_t host_pid)
 {
     for (uint32_t i = 0; i < r->n_processes; i++) {
         if (r->process[i].device == device && r->process[i].host_pid == host_pid)
@@ -25,11 +25,11 @@ static struct gpu_process *find(struct gpu_reading *r, uint32_t device, int32_t 
     return NULL;
 }
 
-/* One that a reading before had goes on with its counters. */
-static struct gpu_process *add(struct helper *h, uint32_t device, int32_t host_pid)
+/* A process that the reading before had keeps its counters. */
+static struct gpu_process *find_or_add(struct helper *h, uint32_t device, int32_t host_pid)
 {
     struct gpu_reading *r = h->out;
-    struct gpu_process *p = find(r, device, host_pid);
+    struct gpu_process *p = find_process(r, device, host_pid);
     if ((p && !p->is_gone) || (!p && r->n_processes == GPU_PROCESSES_MOST))
         return p;
     p = p ? p : &r->process[r->n_processes++]; /* another process may have its number */
@@ -37,12 +37,12 @@ static struct gpu_process *add(struct helper *h, uint32_t device, int32_t host_p
     memset(p->absent, BARO_ABSENT_NOT_YET, sizeof(p->absent));
     if (h->host_proc)
         pids_find(h->host_proc, host_pid, &p->pid, &p->start);
-    put(p, GPU_PROCESS_host_pid, (uint64_t)host_pid);
+    set_metric(p, GPU_PROCESS_host_pid, (uint64_t)host_pid);
     return p;
 }
 
 /* A process may be in several lists: its memory is the most that one of them says. */
-static void take(struct gpu_process *p, uint64_t bytes)
+static void take_memory(struct gpu_process *p, uint64_t bytes)
 {
     if (bytes == NOT_KNOWN) {
         if (p->absent[GPU_PROCESS_memory])
@@ -50,14 +50,14 @@ static void take(struct gpu_process *p, uint64_t bytes)
         return;
     }
     if (p->absent[GPU_PROCESS_memory] || bytes > p->value[GPU_PROCESS_memory])
-        put(p, GPU_PROCESS_memory, bytes);
+        set_metric(p, GPU_PROCESS_memory, bytes);
     if (p->absent[GPU_PROCESS_memory_peak] || bytes > p->value[GPU_PROCESS_memory_peak])
-        put(p, GPU_PROCESS_memory_peak, bytes);
+        set_metric(p, GPU_PROCESS_memory_peak, bytes);
 }
 
 typedef int list_call(nvml_device d, unsigned *n, void *at);
 
-/* Returns whether there is such a list. */
+/* Returns whether the driver has such a list. */
 static bool read_list(struct helper *h, struct unit *u, uint32_t device, enum nvml_function f, list_call *call,
                       bool *seen)
 {
@@ -90,11 +90,11 @@ static bool read_list(struct helper *h, struct unit *u, uint32_t device, enum nv
         memcpy(&p, (char *)h->list + i * one, sizeof(p));
         if (p.pid == 0 || p.pid > INT32_MAX)
             continue;
-        struct gpu_process *out = add(h, device, (int32_t)p.pid);
+        struct gpu_process *out = find_or_add(h, device, (int32_t)p.pid);
         if (!out)
             continue;
         seen[out - h->out->process] = true;
-        take(out, p.memory);
+        take_memory(out, p.memory);
     }
     return code == NVML_OK;
 }
@@ -102,11 +102,11 @@ static bool read_list(struct helper *h, struct unit *u, uint32_t device, enum nv
 static void put_sums(struct unit *u, const int *metric, size_t n, int why)
 {
     for (size_t i = 0; i < n; i++)
-        u->out.absent[metric[i]] = (uint8_t)why; /* the recorder knows whose they are */
+        u->out.absent[metric[i]] = (uint8_t)why; /* the recorder knows their processes */
 }
 
-/* What a process used since the last stamp, as a share of the time since then. The driver reports rubbish as well:
- * shares above 100 and processes that are not there. */
+/* Adds what a process used since the last stamp, as a share of the time since then. The driver also reports garbage:
+ * shares above 100, and processes that do not exist. */
 static void read_use(struct helper *h, struct unit *u, uint32_t device)
 {
     static struct nvml_process_use at[ENTRIES_MOST];
@@ -122,12 +122,12 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
             p->absent[use[k]] = (uint8_t)(is_known ? BARO_PRESENT : reason_of(code));
     }
     for (unsigned i = 0; code == NVML_OK && i < n && i < ENTRIES_MOST; i++) {
-        struct gpu_process *p = at[i].pid <= INT32_MAX ? find(h->out, device, (int32_t)at[i].pid) : NULL;
+        struct gpu_process *p = at[i].pid <= INT32_MAX ? find_process(h->out, device, (int32_t)at[i].pid) : NULL;
         if (!p || at[i].sm > 100 || at[i].memory > 100 || at[i].encoder > 100 || at[i].decoder > 100 ||
             at[i].stamp_us <= u->process_stamp_us)
             continue;
         newest = at[i].stamp_us > newest ? at[i].stamp_us : newest;
-        if (!u->has_process_stamp) /* all that the driver remembers, of before the recording */
+        if (!u->has_process_stamp) /* all that the driver remembers is of the time before the recording */
             continue;
         p->value[GPU_PROCESS_busy] += since / 100 * at[i].sm;
         p->value[GPU_PROCESS_memory_busy] += since / 100 * at[i].memory;
@@ -141,20 +141,20 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
     u->process_read_ns = now;
 }
 
-/* Totals of a process that has ended, where an administrator has switched accounting on. */
+/* Totals of a process that has ended, if an administrator has switched accounting on. */
 static void read_accounting(struct helper *h, struct unit *u, struct gpu_process *p)
 {
     struct nvml_accounting a = {0};
     if (ASK(h, u, accounting, u->handle, (unsigned)p->host_pid, &a) != NVML_OK)
         return;
     if (a.memory_most != NOT_KNOWN && a.memory_most > p->value[GPU_PROCESS_memory_peak])
-        put(p, GPU_PROCESS_memory_peak, a.memory_most);
-    put(p, GPU_PROCESS_accounted, a.time_ms * NS_PER_MS);
+        set_metric(p, GPU_PROCESS_memory_peak, a.memory_most);
+    set_metric(p, GPU_PROCESS_accounted, a.time_ms * NS_PER_MS);
     if (a.gpu <= 100)
-        put(p, GPU_PROCESS_accounted_busy, a.gpu * 10000ull);
+        set_metric(p, GPU_PROCESS_accounted_busy, a.gpu * 10000ull);
 }
 
-/* Those that the lists have no more stay for one reading, with 0 bytes. */
+/* Processes that the lists no longer have stay for one reading, with 0 bytes. */
 static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bool *seen, bool accounts)
 {
     struct gpu_reading *r = h->out;
@@ -168,9 +168,9 @@ static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bo
             continue;
         p->is_gone = p->is_gone || (is_mine && !seen[i]);
         if (is_mine && !seen[i])
-            put(p, GPU_PROCESS_memory, 0);
+            set_metric(p, GPU_PROCESS_memory, 0);
         if (is_mine)
-            put(p, GPU_PROCESS_read_at, clock_monotonic_ns());
+            set_metric(p, GPU_PROCESS_read_at, clock_monotonic_ns());
         if (kept != i)
             r->process[kept] = *p;
         kept++;

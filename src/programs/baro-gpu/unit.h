@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The helper's own state, and what its files are for each other. */
+/* The helper's own state, and the functions that its files share. */
 #ifndef PROGRAMS_BARO_GPU_UNIT_H
 #define PROGRAMS_BARO_GPU_UNIT_H
 
@@ -9,16 +9,16 @@
 
 #define UNIT_FIELDS 16u
 
-/* A counter of the driver, of which only growth counts. */
+/* A counter of the driver, of which only the growth counts. */
 struct grown {
     bool known;
     uint64_t before;
 };
 
-/* A buffer of the driver with values at times of its own. */
+/* A buffer of the driver, whose values have times of their own. */
 struct stamps {
-    uint64_t last_us;    /* the newest value that was seen: what is asked for begins after it */
-    uint64_t covered_us; /* up to this its time is counted */
+    uint64_t last_us;    /* the newest value seen: the next query begins after it */
+    uint64_t covered_us; /* time up to here is already counted */
 };
 
 struct unit { /* a device or a MIG instance */
@@ -26,7 +26,7 @@ struct unit { /* a device or a MIG instance */
     uint32_t index; /* of the driver */
     bool is_mig;
     char sysfs[GPU_PATH], hwmon[48]; /* of AMD: its folder; "": it is NVIDIA's */
-    uint16_t code[NVML_FN_COUNT];    /* a call that is not to be made again, and what it said */
+    uint16_t code[NVML_FN_COUNT];    /* a call that must not be made again, and its error */
     uint16_t field_code[UNIT_FIELDS];
     uint16_t lost; /* enum nvml_code */
     uint64_t read_ns;
@@ -54,10 +54,10 @@ struct helper {
     uint64_t turns; /* readings so far */
     struct gpu_reading *out;
     struct meters *meters;
-    bool peaks_taken; /* the recorder has the reading before: peaks begin again */
+    bool peaks_taken; /* the recorder has taken the reading before: peaks begin again */
     void *list;       /* room for lists of processes */
     size_t list_bytes;
-    const char *host_proc; /* NULL: PIDs of the driver mean nothing here */
+    const char *host_proc; /* NULL: PIDs of the driver mean nothing in this namespace */
 };
 
 /* Values of a reading. */
@@ -82,8 +82,8 @@ static inline void unit_grow(struct unit *u, int metric, uint64_t growth)
 
 int reason_of(int nvml_code); /* enum baro_absent */
 
-/* Calls of the driver: one that said that it is not supported or not allowed is not made again, a lost device is not
- * asked, and the recorder sees which one is going on. */
+/* Calls of the driver: a call that it did not support or allow is not made again, a lost device is not asked, and the
+ * recorder sees which call is running. */
 int ask_before(struct helper *h, struct unit *u, enum nvml_function f);
 int ask_after(struct unit *u, enum nvml_function f, int code);
 #define ASK(h, u, f, ...)                                                                                              \
@@ -95,16 +95,17 @@ int ask_after(struct unit *u, enum nvml_function f, int code);
 /* device.c */
 void device_read(struct helper *h, struct unit *u);
 void device_events(struct helper *h);
-/* processes.c: adds those of this device to the reading. lists: also which there are; else what they used alone */
+/* processes.c: adds the processes of this device to the reading. lists: read the lists, too; false: only what processes
+ * used */
 void processes_read(struct helper *h, struct unit *u, uint32_t at, bool lists);
 /* amd.c */
 void amd_find(struct helper *h);
 void amd_read(struct helper *h, struct unit *u);
-/* find.c: all devices that are to be read */
+/* find.c: all devices to be read */
 struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent);
 void devices_find(struct helper *h);
 bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid);
-/* pids.c: which process of ours is this one of the host? */
+/* pids.c: returns our process for a PID of the host */
 const char *pids_host_proc(void);
 bool pids_find(const char *host_proc, int32_t host_pid, int32_t *ret_pid, uint64_t *ret_start);
 /* meters.c */

@@ -28,10 +28,10 @@ struct exporting {
     const char *path;
     int kind; /* of the rows */
     struct columns columns;
-    struct dialect *dialect;        /* NULL: rows of our own */
+    struct dialect *dialect;        /* NULL: barograph's own rows */
     struct trace *trace;            /* NULL: rows */
     struct runlog *runlog;          /* the same */
-    struct baro_timeline *timeline; /* where a column is the phase */
+    struct baro_timeline *timeline; /* set if a column is the phase */
     struct baro_previous *memory;
     struct users users;
     struct row_names names;
@@ -39,16 +39,16 @@ struct exporting {
     struct buf attributes;
     struct output out;
     struct buf text;
-    uint64_t end_ns, shown_ns; /* of the tape; 0: no progress is shown; and when it was last */
+    uint64_t end_ns, shown_ns; /* time of the tape's end, 0: no progress is shown; and when it was shown last */
     bool progressed;           /* progress was written */
-    bool any_read;             /* rows of entities were written, the last ones as they were at read_ns */
+    bool any_read;             /* rows of entities were written, the last ones read at read_ns */
     uint64_t read_ns;
-    uint64_t known_ns; /* the timeline has what was on the tape up to then */
-    uint64_t damage;   /* bytes that another cursor stepped over */
+    uint64_t known_ns; /* the timeline has all that was on the tape up to then */
+    uint64_t damage;   /* damaged bytes that another cursor skipped */
     struct baro_error err;
 };
 
-/* ---- progress, shown at the terminal while rows go elsewhere ---- */
+/* ---- progress, shown on the terminal while rows go elsewhere ---- */
 
 static void progress_begin(struct exporting *x)
 {
@@ -80,7 +80,7 @@ static void progress_end(const struct exporting *x)
         fd_write_all(STDERR_FILENO, clear, sizeof(clear) - 1, NULL);
 }
 
-/* Replacing the tape by what is read from it would lose the tape. */
+/* Refuses to write to the tape that is read: its data would be lost. */
 static bool onto_itself(const struct exporting *x)
 {
     struct stat tape, output;
@@ -88,7 +88,7 @@ static bool onto_itself(const struct exporting *x)
            tape.st_ino == output.st_ino;
 }
 
-static int choose(struct exporting *x)
+static int choose_rows(struct exporting *x)
 {
     char unknown[64] = "";
     const char *names[320];
@@ -101,12 +101,12 @@ static int choose(struct exporting *x)
     return cli_failf(x->cli, "--columns: %s; `baro help export` lists them", x->err.text);
 }
 
-/* The rows that --entity names. */
+/* Finds the rows that --entity names. */
 static int choose_kind(struct exporting *x)
 {
     const char *name = x->settings->entity, *names[64];
     struct buf list = {0};
-    /* Kinds can be declared at any time: those of a tape that grows are the ones that it has by now. */
+    /* Kinds can be declared at any time: a growing tape has those declared by now. */
     if (name && baro_tape_read_kinds(x->tape, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
     x->kind = name ? row_kind_find(name, x->tape) : BARO_KIND_PROCESS;
@@ -140,7 +140,7 @@ static int choose_dialect(struct exporting *x)
     return 0;
 }
 
-/* A format that has no rows and columns. */
+/* A format without rows and columns. */
 static int choose_whole(struct exporting *x)
 {
     const struct settings *s = x->settings;
@@ -154,7 +154,7 @@ static int choose_whole(struct exporting *x)
     return code < 0 ? cli_fail(x->cli, &x->err) : 0;
 }
 
-static int flush(struct exporting *x, size_t at_least)
+static int flush_text(struct exporting *x, size_t at_least)
 {
     if (x->text.failed)
         return cli_failf(x->cli, "out of memory");
@@ -166,18 +166,18 @@ static int flush(struct exporting *x, size_t at_least)
     return 0;
 }
 
-static int put(struct exporting *x, struct row *row)
+static int put_row(struct exporting *x, struct row *row)
 {
     row_begin(row);
     if (x->settings->format == FORMAT_CSV)
         csv_row(&x->columns, row, x->settings->safe, &x->text);
     else
         jsonl_row(&x->columns, row, &x->text);
-    return flush(x, CHUNK);
+    return flush_text(x, CHUNK);
 }
 
-/* When all rows of a sample are written. */
-static int keep(struct exporting *x, const struct row *row)
+/* Call it when all rows of a sample are written. */
+static int keep_sample(struct exporting *x, const struct row *row)
 {
     if (!x->columns.derived || baro_previous_keep(x->memory, row->sample, row->kind) == 0)
         return 0;
@@ -186,8 +186,8 @@ static int keep(struct exporting *x, const struct row *row)
 
 static int put_and_keep(struct exporting *x, struct row *row)
 {
-    int status = put(x, row);
-    return status ? status : keep(x, row);
+    int status = put_row(x, row);
+    return status ? status : keep_sample(x, row);
 }
 
 /* The machine and entities are not read with every sample. */
@@ -206,12 +206,12 @@ static int put_entities(struct exporting *x, struct row *row)
     int kind = row->kind;
     for (size_t i = 0; !status && i < baro_sample_rows(row->sample, kind); i++) {
         row->entity = baro_sample_row(row->sample, kind, i);
-        status = put(x, row);
+        status = put_row(x, row);
     }
-    return status ? status : keep(x, row);
+    return status ? status : keep_sample(x, row);
 }
 
-/* While a tape grows: what is known when the row is written. */
+/* On a growing tape: what is known when the row is written. */
 static void keep_timeline(struct exporting *x, const struct baro_record *record)
 {
     if (!x->timeline || record->t_ns <= x->known_ns || record->kind != BARO_RECORD_EVENT)
@@ -229,7 +229,7 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     else if (x->dialect)
         dialect_record(x->dialect, record, &x->text);
     if (x->trace || x->runlog || x->dialect)
-        return flush(x, CHUNK);
+        return flush_text(x, CHUNK);
     keep_timeline(x, record);
     if (record->kind == BARO_RECORD_SAMPLE)
         row_names_note(&x->names, record->u.sample);
@@ -245,11 +245,11 @@ static int put_record(struct exporting *x, const struct baro_record *record)
                       .timeline = x->timeline};
     if (record->kind == BARO_RECORD_EXIT && x->kind == BARO_KIND_EXIT) {
         row.exit = record->u.exit;
-        return put(x, &row);
+        return put_row(x, &row);
     }
     if (record->kind == BARO_RECORD_EVENT && x->kind == ROW_EVENT) {
         row.event = record->u.event;
-        return put(x, &row);
+        return put_row(x, &row);
     }
     if (record->kind != BARO_RECORD_SAMPLE || x->kind == ROW_EVENT || x->kind == BARO_KIND_EXIT)
         return 0;
@@ -261,12 +261,12 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     int status = 0;
     for (size_t i = 0; !status && i < baro_sample_rows(row.sample, BARO_KIND_PROCESS); i++) {
         row.process = baro_sample_row(row.sample, BARO_KIND_PROCESS, i);
-        status = put(x, &row);
+        status = put_row(x, &row);
     }
-    return status ? status : keep(x, &row);
+    return status ? status : keep_sample(x, &row);
 }
 
-/* Arrays, made by a cursor of their own. */
+/* Formats of arrays, which use a cursor of their own. */
 static int arrow_rows(struct exporting *x)
 {
     struct export_arrow rows = {x->tape, x->kind, x->settings->columns, users_name, &x->users, 0};
@@ -291,13 +291,13 @@ static int rows(struct exporting *x)
         if (!status && x->runlog && runlog_write(x->runlog, false, &x->text) < 0)
             status = cli_failf(x->cli, "out of memory");
         if (!status)
-            status = flush(x, 1);
+            status = flush_text(x, 1);
         if (status || !x->settings->follow || !reader_wait(x->tape))
             return status;
     }
 }
 
-/* What lives at the end is known from the last sample. */
+/* The last sample says what lives at the end. */
 static int end_trace(struct exporting *x)
 {
     struct baro_record record;
@@ -305,7 +305,7 @@ static int end_trace(struct exporting *x)
     if (code < 0)
         return cli_fail(x->cli, &x->err);
     trace_end(x->trace, code > 0 ? record.u.sample : NULL, &x->text);
-    return flush(x, 1);
+    return flush_text(x, 1);
 }
 
 static int end_whole(struct exporting *x)
@@ -314,11 +314,11 @@ static int end_whole(struct exporting *x)
         return end_trace(x);
     if (x->dialect)
         dialect_end(x->dialect, &x->text);
-    /* What is open in a recording that goes on may end yet. */
+    /* In a recording that goes on, open phases may end later. */
     bool all = baro_tape_state(x->tape) != BARO_TAPE_RUNNING;
     if (x->runlog && runlog_write(x->runlog, all, &x->text) < 0)
         return cli_failf(x->cli, "out of memory");
-    return flush(x, 1);
+    return flush_text(x, 1);
 }
 
 static int export(struct exporting *x)
@@ -364,8 +364,8 @@ static int export(struct exporting *x)
     return 0;
 }
 
-/* Lists the kinds of the tape that was named, those included that it alone has. */
-static int list(struct cli *cli, const char *name)
+/* Lists the kinds of the named tape, including those that only the tape has. */
+static int list_kinds(struct cli *cli, const char *name)
 {
     struct baro_tape *tape = NULL;
     struct reader_path path;
@@ -393,7 +393,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
 {
     struct reader_path path;
     if (s->list)
-        return list(cli, argv[0]);
+        return list_kinds(cli, argv[0]);
     const char *output = s->output && strcmp(s->output, "-") == 0 ? NULL : s->output;
     struct exporting x = {.output = output, .cli = cli, .settings = s, .path = path.at};
     int status = reader_open(cli, argv[0], &x.tape, &path);
@@ -416,7 +416,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
     else
         status = choose_kind(&x);
     if (!status && !x.trace && !x.runlog)
-        status = s->dialect >= 0 ? choose_dialect(&x) : choose(&x);
+        status = s->dialect >= 0 ? choose_dialect(&x) : choose_rows(&x);
     if (!status && s->format == FORMAT_SQLITE) {
         status = export_sqlite(cli, s, argv[0]);
     } else if (!status) {

@@ -11,15 +11,15 @@
 #include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
 
-#define COMMAND_MOST 300u           /* --json has it whole */
-#define TARGET_SAMPLES 32u          /* that are searched for the command line of a target */
+#define COMMAND_MOST 300u           /* bytes of a command; --json has all of it */
+#define TARGET_SAMPLES 32u          /* samples that are searched for the command line of a target */
 #define EACH_MOST (200 * NS_PER_MS) /* of CPU time for one tape; an emulated CPU took more than 50 ms for 6 kB */
 
 struct run {
     const char *name;
     uint64_t bytes;
     size_t number;
-    const struct baro_header *header; /* NULL: it can't be read */
+    const struct baro_header *header; /* NULL: it cannot be read */
     struct baro_tape_end end;
     enum baro_tape_state state;
     struct buf target; /* attached: its command */
@@ -168,7 +168,8 @@ static void as_json(const struct run *r, struct json *j)
     buf_done(&result);
 }
 
-/* Its header and its end. One tape that is damaged, or made to be slow, must not hold up the list of all others. */
+/* Reads the header and the end of a tape. A damaged tape, or one made to be slow, must not hold up the list of all
+ * others. */
 static void read_run(struct run *r, const struct baro_runs *runs, struct table *t, struct json *j)
 {
     struct baro_tape *tape = NULL;
@@ -198,7 +199,8 @@ static struct run run_of(const struct baro_runs *runs, size_t i)
     return (struct run){.name = baro_runs_name(runs, i), .bytes = baro_runs_bytes(runs, i), .number = i + 1};
 }
 
-/* For people the newest is last, next to the prompt, and all fit the terminal; for programs it is first. */
+/* For people the newest is last, next to the prompt, and the list fits the terminal; for programs the newest is
+ * first. */
 static void table_of(struct cli *cli, const struct settings *s, const struct baro_runs *runs, struct buf *out)
 {
     struct table t = {.columns = 6, .right = {true, false, true, false, true, false}, .drop = {4, 2, 1}, .n_drop = 3};

@@ -6,7 +6,7 @@
 #include "output/rows/table.h"
 #include "programs/common/tape_args.h"
 
-/* Kinds and metrics of the library, or of a tape, which may have more. */
+/* Kinds and metrics: of the library, or of a tape, which may have more. */
 static int kinds_of(const struct baro_tape *tape)
 {
     return tape ? baro_tape_kind_count(tape) : baro_kind_count();
@@ -17,7 +17,7 @@ static const char *kind_name(const struct baro_tape *tape, int kind)
     return tape ? baro_tape_kind_name(tape, kind) : baro_kind_name(kind);
 }
 
-static const struct baro_metric *metric_of(const struct baro_tape *tape, int kind, int id)
+static const struct baro_metric *metric_of_kind(const struct baro_tape *tape, int kind, int id)
 {
     return tape ? baro_tape_metric(tape, kind, id) : baro_metric_get(kind, id);
 }
@@ -36,7 +36,7 @@ static void ids_as_json(struct json *j, const char *key, int kind, const int *id
     json_end(j, ']');
 }
 
-/* With the members of a recorded metric, and what it is computed from. */
+/* Writes the members of a recorded metric, and what a derived one is computed from. */
 static void derived_as_json(struct json *j, const struct baro_derived *d)
 {
     const char *const members[][2] = {
@@ -59,7 +59,7 @@ static void as_json(const struct baro_tape *tape, struct buf *out)
     json_begin(&j, '[');
     for (int kind = 0; kind < kinds_of(tape); kind++) {
         for (int id = 0; id < count_of(tape, kind); id++) {
-            const struct baro_metric *m = metric_of(tape, kind, id);
+            const struct baro_metric *m = metric_of_kind(tape, kind, id);
             const char *const members[][2] = {
                 {"kind", kind_name(tape, kind)},
                 {"name", m->name},
@@ -97,7 +97,7 @@ static void as_text(const struct cli *cli, const struct baro_tape *tape, struct 
     struct table t = {.columns = 4, .drop = {2, 0}, .n_drop = 2, .wrap = true};
     for (int kind = 0; kind < kinds_of(tape); kind++) {
         for (int id = 0; id < count_of(tape, kind); id++) {
-            const struct baro_metric *m = metric_of(tape, kind, id);
+            const struct baro_metric *m = metric_of_kind(tape, kind, id);
             text_cell(&t, kind_name(tape, kind));
             text_cell(&t, m->name);
             text_cell(&t, baro_semantics_name(m->semantics));

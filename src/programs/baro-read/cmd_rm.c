@@ -11,7 +11,7 @@ struct paths {
     size_t n;
 };
 
-static int add(struct paths *p, const char *path, struct baro_error *err)
+static int add_path(struct paths *p, const char *path, struct baro_error *err)
 {
     char **at = realloc(p->at, (p->n + 1) * sizeof(*at));
     if (at)
@@ -30,12 +30,12 @@ static int list_all(struct paths *p, struct baro_error *err)
     if (code < 0)
         return code;
     for (size_t i = 0; code >= 0 && i < baro_runs_count(runs); i++)
-        code = add(p, baro_runs_path(runs, i), err);
+        code = add_path(p, baro_runs_path(runs, i), err);
     baro_runs_free(runs);
     return code;
 }
 
-/* All names are resolved before anything is removed: @2 is another run once @1 is gone. */
+/* Resolves all names before anything is removed: @2 is another run once @1 is gone. */
 static int list_named(struct paths *p, char **argv, struct baro_error *err)
 {
     int code = 0;
@@ -43,12 +43,12 @@ static int list_named(struct paths *p, char **argv, struct baro_error *err)
         struct reader_path path;
         code = baro_runs_resolve(*argv, path.at, sizeof(path.at), err);
         if (code >= 0)
-            code = add(p, path.at, err);
+            code = add_path(p, path.at, err);
     }
     return code;
 }
 
-/* With --all some may be gone by now: a recording that ends removes the oldest of the kept runs, too. */
+/* With --all some runs may be gone by now: a recording that ends also removes the oldest kept runs. */
 static int remove_all(const struct cli *cli, const struct settings *s, const struct paths *p)
 {
     int status = 0;

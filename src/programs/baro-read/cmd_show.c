@@ -12,7 +12,7 @@
 #include "programs/common/moment.h"
 #include "programs/common/zone.h"
 
-#define RATE_OVER (100 * NS_PER_MS) /* at least, so that 10 ms steps of the kernel don't look like bursts */
+#define RATE_OVER (100 * NS_PER_MS) /* at least, or the kernel's steps of 10 ms look like bursts */
 
 static int process_metric(const char *name)
 {
@@ -65,7 +65,7 @@ bool show_has_processes(const struct show *w, const struct baro_sample *s)
 }
 
 /* Finds the time of the sample that stands for the moment. */
-static int choose(struct show *w, uint64_t moment_ns, uint64_t *ret_ns)
+static int choose_sample(struct show *w, uint64_t moment_ns, uint64_t *ret_ns)
 {
     struct baro_record record;
     int code = baro_tape_seek(w->tape, moment_ns + w->tolerance_ns, &record, &w->err);
@@ -102,7 +102,7 @@ static void remember(struct show *w, const struct baro_record *record, int kind)
     }
 }
 
-/* Moves to the sample at t_ns, by way of the one that rates are taken from. */
+/* Moves to the sample at t_ns, passing the one that rates are computed from. */
 static int go_to(struct show *w, uint64_t t_ns, struct baro_record *ret)
 {
     int code;
@@ -136,7 +136,7 @@ int64_t show_off_by(const struct show *w, const struct baro_record *record)
 
 /* ---- the command ---- */
 
-static int print(struct show *w, uint64_t t_ns)
+static int print_sample(struct show *w, uint64_t t_ns)
 {
     struct baro_record record;
     struct buf b = {0};
@@ -155,7 +155,7 @@ static int print(struct show *w, uint64_t t_ns)
     if (!code && w->settings->follow && !w->cli->tty && !w->settings->json)
         buf_byte(&b, '\n');
     if (!code && w->settings->follow && w->cli->tty && !w->settings->json && b.len)
-        b.len--; /* the last line stands on the last one of the terminal */
+        b.len--; /* the cursor ends on the terminal's last line */
     int status = code < 0            ? cli_fail(w->cli, &w->err)
                  : w->settings->json ? cli_out(w->cli, &b)
                                      : cli_out_text(w->cli, &b);
@@ -163,8 +163,8 @@ static int print(struct show *w, uint64_t t_ns)
     return status;
 }
 
-/* Seeking always looks at what was added since. */
-static int follow(struct show *w)
+/* Seeking always sees what was added since. */
+static int follow_tape(struct show *w)
 {
     struct baro_record record;
     uint64_t shown_ns = UINT64_MAX;
@@ -175,10 +175,10 @@ static int follow(struct show *w)
             return cli_fail(w->cli, &w->err);
         if (code > 0 && record.t_ns != shown_ns) {
             shown_ns = record.t_ns;
-            status = print(w, shown_ns);
+            status = print_sample(w, shown_ns);
         }
         while (code > 0 && (code = baro_tape_next(w->tape, &record, &w->err)) > 0)
-            ; /* to the end mark, if it is there */
+            ; /* to the end mark, if the tape has one */
         if (!status && reader_wait(w->tape))
             continue;
         if (!status && w->cli->tty && !w->settings->json && shown_ns != UINT64_MAX) {
@@ -193,7 +193,7 @@ static int follow(struct show *w)
     }
 }
 
-/* Which moments there are, for one that is not among them. */
+/* Lists the valid moments when the given one is not among them. */
 static int outside(struct show *w, bool before, uint64_t end_ns)
 {
     struct buf b = {0};
@@ -213,7 +213,7 @@ static int outside(struct show *w, bool before, uint64_t end_ns)
     return status;
 }
 
-/* When the job held most memory, as the summary shows it. */
+/* Finds when the job held most memory, as in the summary. */
 static int find_peak(struct show *w)
 {
     struct baro_summary *summary;
@@ -226,8 +226,8 @@ static int find_peak(struct show *w)
     return absent == BARO_PRESENT ? 0 : cli_failf(w->cli, "--at peak: no sample of %s has memory", w->path);
 }
 
-/* Finds the moment that was asked for. A moment that is written less exactly may lie a little outside: "12:30" of a run
- * that began at 12:30:20. */
+/* Finds the moment that the user gave. A moment given less exactly may be a little outside: "12:30" of a run that began
+ * at 12:30:20. */
 static int find_moment(struct show *w, uint64_t first_ns, uint64_t last_ns)
 {
     struct moment m;
@@ -250,9 +250,9 @@ static int find_moment(struct show *w, uint64_t first_ns, uint64_t last_ns)
 }
 
 /*
- * When all has ended the last samples have no process, several of them on a busy machine; what is asked for is the last
- * one before. It is looked for in the last second, then in the last four, and so on, because a tape is read forwards.
- * A recording of the machine alone has none in any sample.
+ * When all processes have ended, the last samples have none, several of them on a busy machine; the user wants the last
+ * sample before these. It is searched in the last second, then in the last four, and so on, because a tape is read
+ * forwards. A recording of the machine alone has no processes in any sample.
  */
 static int last_with_processes(struct show *w, const struct baro_sample *last, uint64_t *t_ns)
 {
@@ -280,7 +280,7 @@ static int show(struct show *w)
     uint64_t first_ns = 0, t_ns = 0;
     w->zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(w->tape)));
     if (w->settings->follow)
-        return follow(w);
+        return follow_tape(w);
     int code = baro_tape_seek(w->tape, 0, &record, &w->err);
     first_ns = code > 0 ? record.t_ns : 0;
     if (code > 0)
@@ -293,11 +293,11 @@ static int show(struct show *w)
         int status = find_moment(w, first_ns, t_ns);
         if (status)
             return status;
-        code = choose(w, w->asked_ns < 0 ? 0 : (uint64_t)w->asked_ns, &t_ns);
+        code = choose_sample(w, w->asked_ns < 0 ? 0 : (uint64_t)w->asked_ns, &t_ns);
     }
     if (code < 0)
         return cli_fail(w->cli, &w->err);
-    return code ? print(w, t_ns) : cli_failf(w->cli, "%s has no sample", w->path);
+    return code ? print_sample(w, t_ns) : cli_failf(w->cli, "%s has no sample", w->path);
 }
 
 int cmd_show(struct cli *cli, const struct settings *s, char **argv)
@@ -305,7 +305,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
     struct reader_path path;
     struct show w = {.cli = cli, .settings = s, .asked = s->at != NULL, .metric = find_metrics(), .path = path.at};
     struct moment checked;
-    /* Bad text is reported before a tape is opened. */
+    /* Rejects bad text before a tape is opened. */
     if (s->at && moment_parse(s->at, 0, 0, &checked, &w.err) < 0)
         return cli_fail(cli, &w.err);
     if (s->at && s->follow)

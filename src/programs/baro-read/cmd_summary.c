@@ -41,7 +41,7 @@ static int judge(struct judged *j, struct baro_tape *tape, struct baro_error *er
     return baro_verdicts_finish(j->verdicts, j->summary, err);
 }
 
-/* The phases, if there are any. */
+/* Returns the timeline; NULL: the tape has no phases. */
 static struct baro_timeline *phases_of(struct baro_tape *tape)
 {
     struct baro_timeline *t = NULL;
@@ -49,8 +49,8 @@ static struct baro_timeline *phases_of(struct baro_tape *tape)
     return t;
 }
 
-static int print(const struct cli *cli, const struct settings *s, struct baro_tape *tape, const struct judged *j,
-                 const char *path)
+static int print_summary(const struct cli *cli, const struct settings *s, struct baro_tape *tape,
+                         const struct judged *j, const char *path)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct buf text = {0};
@@ -91,7 +91,7 @@ int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
     else if (s->by == BY_TASK)
         status = summary_tasks(cli, s, tape, path.at);
     else
-        status = judge(&judged, tape, &err) < 0 ? cli_fail(cli, &err) : print(cli, s, tape, &judged, path.at);
+        status = judge(&judged, tape, &err) < 0 ? cli_fail(cli, &err) : print_summary(cli, s, tape, &judged, path.at);
     judged_done(&judged);
     baro_tape_close(tape);
     return status;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "output/rows/arrow_ipc.h"
 
-static int flush(struct buf *text, struct output *out, struct baro_error *err)
+static int flush_batch(struct buf *text, struct output *out, struct baro_error *err)
 {
     if (text->failed)
         return error_set(err, -ENOMEM, "out of memory");
@@ -15,7 +15,7 @@ static int flush(struct buf *text, struct output *out, struct baro_error *err)
     return r;
 }
 
-static int failed(struct ArrowArrayStream *stream, int code, struct baro_error *err)
+static int stream_error(struct ArrowArrayStream *stream, int code, struct baro_error *err)
 {
     const char *text = stream->get_last_error(stream);
     return error_set(err, -code, "%s", text ? text : "can't read the tape");
@@ -28,18 +28,18 @@ static int write_batches(struct ArrowArrayStream *stream, const struct ArrowSche
     struct buf text = {0};
     struct ArrowArray array;
     arrow_ipc_schema(schema, &text);
-    int r = flush(&text, out, err);
+    int r = flush_batch(&text, out, err);
     while (r >= 0) {
         int code = stream->get_next(stream, &array);
-        r = code ? failed(stream, code, err) : r;
+        r = code ? stream_error(stream, code, err) : r;
         if (code || !array.release)
             break;
         arrow_ipc_batch(schema, &array, &text);
         array.release(&array);
-        r = flush(&text, out, err);
+        r = flush_batch(&text, out, err);
     }
     arrow_ipc_end(&text);
-    r = r < 0 ? r : flush(&text, out, err);
+    r = r < 0 ? r : flush_batch(&text, out, err);
     buf_done(&text);
     return r;
 }
@@ -59,7 +59,7 @@ int export_arrow(struct export_arrow *e, struct output *out, struct baro_error *
         r = write_batches(&stream, &schema, out, err);
         schema.release(&schema);
     } else {
-        r = failed(&stream, code, err);
+        r = stream_error(&stream, code, err);
     }
     e->damage = baro_arrow_damage(&stream);
     stream.release(&stream);

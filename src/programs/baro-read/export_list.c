@@ -30,24 +30,11 @@ static const struct entry dialects[] = {
     {"oasislmf", "resource_monitor.csv of OasisLMF: each process by tool, which is its task or its program"},
 };
 
+#define ROW_KIND(name, what) {name, what},
 static const struct entry kinds[] = {
-    {"process", "each process at each sample"},
-    {"job", "the job at each sample"},
-    {"event", "marks, phases and what happened between samples"},
-    {"exit", "each process that ended, with all that it had used"},
-    {"host", "the machine at each reading"},
-    {"cpu", "each CPU"},
-    {"disk", "each block device"},
-    {"fs", "each mounted file system"},
-    {"net", "each network interface"},
-    {"sensor", "each temperature sensor"},
-    {"cgroup", "each control group that the job is in"},
-    {"task", "each task at each sample (baro record --match)"},
-    {"directory", "each directory at each walk (--du)"},
-    {"gpu", "each GPU and MIG instance at each reading"},
-    {"gpu_process", "each process of the job on each GPU"},
-    {"energy", "each meter of energy of CPUs and memory"},
+#include "programs/common/row_kinds.def"
 };
+#undef ROW_KIND
 
 #define COUNT(of) (sizeof(of) / sizeof(*(of)))
 #define WIDTH 20
@@ -61,7 +48,7 @@ static const char *what_of(const struct entry *at, size_t n, const char *name)
     return "";
 }
 
-static void line(struct buf *b, const char *name, const char *what)
+static void put_line(struct buf *b, const char *name, const char *what)
 {
     size_t from = b->len;
     buf_str(b, "  ");
@@ -75,7 +62,7 @@ static void line(struct buf *b, const char *name, const char *what)
 static void dialect(struct buf *b, const char *name)
 {
     const char *between = " (--entity ";
-    line(b, name, what_of(dialects, COUNT(dialects), name));
+    put_line(b, name, what_of(dialects, COUNT(dialects), name));
     for (size_t i = 0; i < dialect_table_count; i++) {
         if (strcmp(dialect_tables[i].name, name) != 0)
             continue;
@@ -90,7 +77,7 @@ void export_list(const struct baro_tape *tape, struct buf *ret)
     const char *names[64];
     buf_str(ret, "formats (--format):\n");
     for (size_t i = 0; i < COUNT(formats); i++) {
-        line(ret, formats[i].name, formats[i].what);
+        put_line(ret, formats[i].name, formats[i].what);
         buf_byte(ret, '\n');
     }
     buf_str(ret, "\ndialects of CSV (--dialect; docs/dialects.md has their columns):\n");
@@ -101,7 +88,7 @@ void export_list(const struct baro_tape *tape, struct buf *ret)
         row_kind_names(tape, names, COUNT(names));
     for (size_t i = 0; tape ? names[i] != NULL : i < COUNT(kinds); i++) {
         const char *name = tape ? names[i] : kinds[i].name, *what = what_of(kinds, COUNT(kinds), name);
-        line(ret, name, *what ? what : "of this tape's own (--collect)");
+        put_line(ret, name, *what ? what : "of this tape's own (--collect)");
         buf_byte(ret, '\n');
     }
 }

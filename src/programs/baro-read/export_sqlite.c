@@ -8,8 +8,8 @@
 
 #define PROGRAM "baro-sqlite"
 
-/* It stands beside this program. */
-static bool find(char ret[PATH_MAX])
+/* The path of baro-sqlite, in the same folder as this program. */
+static bool find_program(char ret[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
     if (n < 0)
@@ -22,7 +22,7 @@ static bool find(char ret[PATH_MAX])
     return true;
 }
 
-static size_t add(const char **argv, size_t n, const char *option, const char *value)
+static size_t add_option(const char **argv, size_t n, const char *option, const char *value)
 {
     if (!value)
         return n;
@@ -36,14 +36,14 @@ int export_sqlite(const struct cli *cli, const struct settings *s, const char *n
     const char *argv[16] = {PROGRAM, "export", "--format", "sqlite"};
     char path[PATH_MAX];
     size_t n = 4;
-    n = add(argv, n, "--entity", s->entity);
-    n = add(argv, n, "--columns", s->columns);
-    n = add(argv, n, "--output", s->output);
+    n = add_option(argv, n, "--entity", s->entity);
+    n = add_option(argv, n, "--columns", s->columns);
+    n = add_option(argv, n, "--output", s->output);
     if (s->force)
         argv[n++] = "--force";
-    n = add(argv, n, "--", name);
+    n = add_option(argv, n, "--", name);
     argv[n] = NULL;
-    if (find(path))
+    if (find_program(path))
         execv(path, (char *const *)argv);
     else
         errno = ENOENT;

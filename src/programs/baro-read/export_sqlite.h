@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* baro export --format sqlite: the program baro-sqlite does it, which links libsqlite3. */
+/* baro export --format sqlite: executes the program baro-sqlite, which links libsqlite3. */
 #ifndef PROGRAMS_BARO_READ_EXPORT_SQLITE_H
 #define PROGRAMS_BARO_READ_EXPORT_SQLITE_H
 

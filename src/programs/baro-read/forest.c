@@ -17,7 +17,7 @@ struct kin {
     size_t parent, first, last, next; /* indices in the sample */
 };
 
-static int by_pid(const void *a, const void *b)
+static int compare_links(const void *a, const void *b)
 {
     int32_t x = ((const struct link *)a)->pid, y = ((const struct link *)b)->pid;
     return (x > y) - (x < y);
@@ -27,8 +27,8 @@ static void join(struct kin *kin, size_t n, const struct baro_sample *s, const s
 {
     for (size_t i = 0; i < n; i++) {
         struct link key = {baro_row_ppid(baro_sample_row(s, BARO_KIND_PROCESS, i)), 0};
-        const struct link *up = bsearch(&key, links, n, sizeof(*links), by_pid);
-        /* A tape may say anything: only one that stands before can be a parent, so there are no circles. */
+        const struct link *up = bsearch(&key, links, n, sizeof(*links), compare_links);
+        /* A tape may contain anything: only an earlier process can be a parent, so there are no circles. */
         size_t parent = up && up->index < i ? up->index : NONE;
         kin[i].parent = parent;
         if (parent == NONE)
@@ -78,7 +78,7 @@ int forest_make(struct forest *f, const struct baro_sample *s)
         kin[i] = (struct kin){NONE, NONE, NONE, NONE};
     }
     if (code == 0) {
-        qsort(links, n, sizeof(*links), by_pid);
+        qsort(links, n, sizeof(*links), compare_links);
         join(kin, n, s, links);
         for (size_t i = 0; i < n; i++) {
             if (kin[i].parent == NONE)

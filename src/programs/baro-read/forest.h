@@ -22,7 +22,7 @@ struct forest {
 
 int forest_make(struct forest *f, const struct baro_sample *s);
 void forest_done(struct forest *f);
-/* The lines that lead to a node: "│  └─ ". Beyond a depth that no terminal shows they stop growing. */
+/* Writes the lines that lead to a node: "│  └─ ". Beyond a depth that no terminal shows they stop growing. */
 void forest_branch(const struct forest *f, size_t i, bool utf8, struct buf *ret);
 
 #endif

@@ -20,21 +20,21 @@ struct show {
     struct baro_tape *tape;
     const char *path;
     struct baro_previous *memory, *of_tasks; /* apart: ids of entities are those of processes, too */
-    uint64_t before_ns;                      /* the sample that rates are taken from; UINT64_MAX: none */
+    uint64_t before_ns;                      /* the sample that rates are computed from; UINT64_MAX: none */
     int64_t asked_ns;
-    uint64_t tolerance_ns; /* a sample so much later is the one that was asked for */
+    uint64_t tolerance_ns; /* a sample up to this much later is the requested one */
     bool asked;
     long zone;                  /* seconds east of UTC */
     struct show_metrics metric; /* their ids */
     struct show_phases phases;
-    bool any_not_known, any_name; /* in the table: signs that a legend explains */
+    bool any_not_known, any_name; /* in the table: marks that a legend explains */
     struct baro_error err;
 };
 
-/* How long the sample is after the moment that was asked for; negative: before it. 0 also where the moment was written
- * less exactly than the sample's time. */
+/* How much later than the requested moment the sample is; negative: earlier. 0 also if the moment was given less
+ * exactly than the sample's time. */
 int64_t show_off_by(const struct show *w, const struct baro_record *record);
-/* Were there processes in the sample? Zombies are in it, and are not counted. */
+/* Did the sample have processes? Zombies are in a sample, but do not count. */
 bool show_has_processes(const struct show *w, const struct baro_sample *s);
 /* show_text.c, show_json.c: add the sample to b. Return 0 or a negative code. */
 int show_text(struct show *w, const struct baro_record *record, struct buf *b);

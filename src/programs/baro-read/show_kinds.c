@@ -33,7 +33,7 @@ static void real(struct buf *b, double v)
 }
 
 /* "requests_total 17", "resident_bytes 4.20 MB". Returns false if the value is absent. */
-static bool value(const struct baro_row *e, const struct baro_metric *m, int id, struct buf *b)
+static bool put_metric(const struct baro_row *e, const struct baro_metric *m, int id, struct buf *b)
 {
     uint64_t v;
     if (baro_row_value(e, id, &v) != BARO_PRESENT)
@@ -50,8 +50,8 @@ static bool value(const struct baro_row *e, const struct baro_metric *m, int id,
 }
 
 /* "http (code="200", method="get"): requests_total 17, ..." */
-static void line(const struct baro_tape *tape, const struct baro_record *record, const struct baro_row *e,
-                 struct buf *b)
+static void put_entity_line(const struct baro_tape *tape, const struct baro_record *record, const struct baro_row *e,
+                            struct buf *b)
 {
     int kind = baro_row_kind(e), n = 0, left = 0;
     uint64_t read_ns;
@@ -66,7 +66,7 @@ static void line(const struct baro_tape *tape, const struct baro_record *record,
     for (int id = 0; id < baro_tape_metric_count(tape, kind); id++) {
         size_t before = b->len;
         buf_str(b, n ? ", " : " ");
-        bool present = value(e, baro_tape_metric(tape, kind, id), id, b);
+        bool present = put_metric(e, baro_tape_metric(tape, kind, id), id, b);
         if (!present || n == METRICS_MOST)
             b->len = before;
         left += present && n == METRICS_MOST;
@@ -90,7 +90,7 @@ void show_kinds_text(const struct baro_tape *tape, const struct baro_record *rec
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
         size_t n = baro_sample_rows(s, kind);
         for (size_t i = 0; i < n && i < ENTITIES_MOST; i++)
-            line(tape, record, baro_sample_row(s, kind, i), b);
+            put_entity_line(tape, record, baro_sample_row(s, kind, i), b);
         if (n > ENTITIES_MOST) {
             escaped(b, baro_tape_kind_name(tape, kind));
             buf_printf(b, ": %zu more rows (baro export --entity ", n - ENTITIES_MOST);

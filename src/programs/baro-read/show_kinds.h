@@ -9,13 +9,13 @@
 /* One line for each entity, a few of each kind; nothing if the sample has none. */
 void show_kinds_text(const struct baro_tape *tape, const struct baro_record *record, struct buf *b);
 
-/* A member "entities" whose members are the kinds, each an array of its entities; nothing if the sample has none.
+/* Adds a member "entities" whose members are the kinds, each an array of its entities; nothing if the sample has none.
  * Returns 0 or a negative code. */
 int show_kinds_json(const struct baro_tape *tape, const struct baro_record *record, struct json *j,
                     struct baro_error *err);
 
-/* The value of a member: the entities of a kind, or those called `only`. memory: for rates, or NULL. Returns 0 or a
- * negative code. */
+/* Writes the value of a member: the entities of a kind, or only those called `only`. memory: for rates, or NULL.
+ * Returns 0 or a negative code. */
 int show_kind_json(const struct baro_tape *tape, const struct baro_record *record, int kind, const char *only,
                    struct baro_previous *memory, struct json *j, struct baro_error *err);
 

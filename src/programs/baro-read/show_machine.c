@@ -9,8 +9,8 @@
 
 #define READINGS_BACK 8 /* a reading may have a time a little later than its sample */
 
-static bool row_of(const struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
-                   struct row *ret)
+static bool machine_row(const struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
+                        struct row *ret)
 {
     *ret = (struct row){
         .kind = BARO_KIND_HOST, .header = baro_tape_header(tape), .sample = record->u.sample, .memory = memory};
@@ -22,12 +22,12 @@ int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct baro_previ
     struct baro_record record;
     struct row row;
     int code = baro_tape_seek(tape, t_ns, &record, err);
-    if (code <= 0 || !row_of(tape, &record, NULL, &row))
+    if (code <= 0 || !machine_row(tape, &record, NULL, &row))
         return code < 0 ? code : 0;
     uint64_t read_ns = row.t_ns, at = read_ns < record.t_ns ? read_ns : record.t_ns;
     for (int i = 0; i < READINGS_BACK && at > 0; i++) {
         code = baro_tape_seek(tape, at - 1, &record, err);
-        if (code <= 0 || record.t_ns >= at || !row_of(tape, &record, memory, &row))
+        if (code <= 0 || record.t_ns >= at || !machine_row(tape, &record, memory, &row))
             return code < 0 ? code : 0;
         if (row.t_ns < read_ns) {
             row_begin(&row);
@@ -38,7 +38,7 @@ int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct baro_previ
     return 0;
 }
 
-static int value(const struct baro_sample *s, const char *stem, uint64_t *ret)
+static int host_value(const struct baro_sample *s, const char *stem, uint64_t *ret)
 {
     return baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), baro_metric_find(BARO_KIND_HOST, stem), ret);
 }
@@ -46,7 +46,7 @@ static int value(const struct baro_sample *s, const char *stem, uint64_t *ret)
 static void bytes(struct buf *b, const struct baro_sample *s, const char *stem)
 {
     uint64_t v;
-    if (value(s, stem, &v) == BARO_PRESENT)
+    if (host_value(s, stem, &v) == BARO_PRESENT)
         fmt_bytes(b, v);
     else
         buf_byte(b, '?');
@@ -58,7 +58,7 @@ void show_machine_line(const struct baro_tape *tape, const struct baro_record *r
     const struct baro_sample *s = record->u.sample;
     struct row row;
     uint64_t v;
-    if (!row_of(tape, record, memory, &row))
+    if (!machine_row(tape, record, memory, &row))
         return;
     row_begin(&row);
     buf_str(b, "machine: ");
@@ -66,11 +66,11 @@ void show_machine_line(const struct baro_tape *tape, const struct baro_record *r
         reader_cores(b, row.cores);
         buf_str(b, " of ");
     }
-    if (value(s, "cpus", &v) != BARO_PRESENT)
+    if (host_value(s, "cpus", &v) != BARO_PRESENT)
         v = baro_header_cpus(row.header);
     fmt_count(b, v);
     buf_str(b, row.cores_absent == BARO_PRESENT ? " cores busy" : v == 1 ? " core" : " cores");
-    if (value(s, "load_1m", &v) == BARO_PRESENT) {
+    if (host_value(s, "load_1m", &v) == BARO_PRESENT) {
         buf_str(b, ", load ");
         fmt_decimal(b, (double)v / 1e6, 2);
     }
@@ -79,7 +79,7 @@ void show_machine_line(const struct baro_tape *tape, const struct baro_record *r
     buf_str(b, " of ");
     bytes(b, s, "memory_total");
     buf_str(b, " memory used");
-    if (value(s, "swap_used", &v) == BARO_PRESENT && v) {
+    if (host_value(s, "swap_used", &v) == BARO_PRESENT && v) {
         buf_str(b, ", ");
         fmt_bytes(b, v);
         buf_str(b, " swap");
@@ -97,7 +97,7 @@ int show_machine_json(struct baro_tape *tape, const struct baro_record *record, 
 {
     struct columns columns;
     struct row row;
-    if (!row_of(tape, record, memory, &row)) {
+    if (!machine_row(tape, record, memory, &row)) {
         json_null(j);
         return 0;
     }

@@ -7,14 +7,14 @@
 #include "baro/tape.h"
 #include "output/rows/encode.h"
 
-/* Gives memory the reading before that of the sample at t_ns, for the rate of the latter. The cursor moves. Returns 0
+/* Gives memory the reading before that of the sample at t_ns, for the rates of the latter. The cursor moves. Returns 0
  * or a negative code. */
 int show_machine_before(struct baro_tape *tape, uint64_t t_ns, struct baro_previous *memory, struct baro_error *err);
 
-/* One line, or nothing if the machine was not read until then. */
+/* Writes one line; nothing if the machine was not read until then. */
 void show_machine_line(const struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
                        struct buf *b);
-/* The value of a member: an object, or null. Returns 0 or a negative code. */
+/* Writes the value of a member: an object, or null. Returns 0 or a negative code. */
 int show_machine_json(struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
                       struct json *j, struct baro_error *err);
 

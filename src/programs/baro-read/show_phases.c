@@ -19,7 +19,7 @@ int show_phases_read(struct show_phases *p, const char *path, struct baro_error 
     struct baro_record record;
     int code = p->timeline ? 0 : open_phases(p, path, err);
     while (code >= 0 && (code = baro_tape_next(p->tape, &record, err)) > 0) {
-        if (record.kind != BARO_RECORD_SAMPLE) /* what was used in a phase is not shown */
+        if (record.kind != BARO_RECORD_SAMPLE) /* the use of resources in a phase is not shown */
             baro_timeline_add(p->timeline, &record);
     }
     return code < 0 ? code : baro_timeline_finish(p->timeline, err);
@@ -58,7 +58,7 @@ void show_phases_text(const struct show_phases *p, uint64_t t_ns, struct buf *b)
     buf_byte(b, '\n');
 }
 
-static void put_phase(const struct baro_timeline_item *v, struct json *j)
+static void put_phase_object(const struct baro_timeline_item *v, struct json *j)
 {
     json_begin(j, '{');
     json_key(j, "name");
@@ -84,7 +84,7 @@ void show_phases_json(const struct show_phases *p, uint64_t t_ns, struct json *j
     json_begin(j, '[');
     for (size_t i = 0; (v = baro_timeline_get(p->timeline, i)); i++) {
         if (is_in(v, t_ns))
-            put_phase(v, j);
+            put_phase_object(v, j);
     }
     json_end(j, ']');
 }

@@ -10,7 +10,7 @@
 
 #define TASKS_MOST 16u /* lines; `baro export --entity task` has all */
 
-static bool value_of(const struct baro_row *e, const char *metric, uint64_t *ret)
+static bool entity_value(const struct baro_row *e, const char *metric, uint64_t *ret)
 {
     return baro_row_value(e, baro_metric_find(BARO_KIND_TASK, metric), ret) == BARO_PRESENT;
 }
@@ -50,7 +50,7 @@ bool show_tasks_has(const struct baro_sample *s, const char *name)
     return false;
 }
 
-static void put_name(struct buf *b, const struct baro_row *e)
+static void put_task_name(struct buf *b, const struct baro_row *e)
 {
     text_escaped(b, baro_row_name(e), strlen(baro_row_name(e)));
 }
@@ -61,7 +61,7 @@ int show_tasks_missing(const struct cli *cli, const struct baro_sample *s, const
     size_t n = baro_sample_rows(s, BARO_KIND_TASK);
     for (size_t i = 0; i < n; i++) {
         buf_str(&names, i ? ", " : "");
-        put_name(&names, baro_sample_row(s, BARO_KIND_TASK, i));
+        put_task_name(&names, baro_sample_row(s, BARO_KIND_TASK, i));
     }
     buf_byte(&names, 0);
     int status = names.failed ? cli_failf(cli, "out of memory")
@@ -75,7 +75,7 @@ int show_tasks_missing(const struct cli *cli, const struct baro_sample *s, const
 static void put_bytes(struct buf *b, const struct baro_row *e, const char *metric, bool at_least, const char *name)
 {
     uint64_t v;
-    if (!value_of(e, metric, &v))
+    if (!entity_value(e, metric, &v))
         return;
     buf_printf(b, ", %s", baro_value_mark(at_least ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_WORDS));
     fmt_bytes(b, v);
@@ -87,28 +87,28 @@ static void put_living(const struct baro_row *e, uint64_t living, struct buf *b)
     uint64_t unread = 0;
     fmt_count(b, living);
     buf_str(b, living == 1 ? " process" : " processes");
-    value_of(e, "memory_unread", &unread);
+    entity_value(e, "memory_unread", &unread);
     put_bytes(b, e, "rss_bytes", false, "rss");
     put_bytes(b, e, "pss_bytes", unread > 0, "pss");
     put_bytes(b, e, "uss_bytes", unread > 0, "uss");
 }
 
 /* "task gulpy: 2 processes, 71.6 MB rss, 66.5 MB pss, 65.8 MB uss; so far 813 ms cpu of 2 processes, now 0.70 cores" */
-static void line(const struct row *row, struct buf *b)
+static void put_task_line(const struct row *row, struct buf *b)
 {
     const struct baro_row *e = row->entity;
     uint64_t living = 0, started = 0, cpu = 0, unread = 0;
-    value_of(e, "processes", &living);
-    value_of(e, "processes_started", &started);
-    value_of(e, "processes_unread", &unread);
+    entity_value(e, "processes", &living);
+    entity_value(e, "processes_started", &started);
+    entity_value(e, "processes_unread", &unread);
     buf_str(b, "task ");
-    put_name(b, e);
+    put_task_name(b, e);
     buf_str(b, ": ");
     if (living)
         put_living(e, living, b);
     else
         buf_str(b, started ? "no process now" : "no process yet");
-    if (started && value_of(e, "cpu_ns", &cpu)) {
+    if (started && entity_value(e, "cpu_ns", &cpu)) {
         buf_printf(b, "; so far %s", baro_value_mark(unread ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_WORDS));
         fmt_duration(b, cpu);
         buf_str(b, " cpu of ");
@@ -139,7 +139,7 @@ void show_tasks_text(const struct baro_tape *tape, const struct baro_record *rec
             continue;
         }
         row_begin(&row);
-        line(&row, b);
+        put_task_line(&row, b);
     }
     if (left)
         buf_printf(b, "%zu more tasks (baro export --entity task)\n", left);

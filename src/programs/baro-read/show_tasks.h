@@ -12,13 +12,13 @@
  * taken from. */
 void show_tasks_text(const struct baro_tape *tape, const struct baro_record *record, struct baro_previous *memory,
                      const char *only, struct buf *b);
-/* The name of the task of a process as a cell; "-": it belongs to none. */
+/* Writes the name of a process's task as a cell; "-": it belongs to none. */
 void show_task_cell(const struct baro_sample *s, const struct baro_row *p, struct table *t);
-/* Is it of the task with this name? NULL: of any, or none. */
+/* Does the process belong to the task with this name? NULL: every process does. */
 bool show_task_fits(const struct baro_sample *s, const struct baro_row *p, const char *name);
 /* Is there a task with this name? */
 bool show_tasks_has(const struct baro_sample *s, const char *name);
-/* Says that there is none, and which there are; returns the exit status. */
+/* Reports that there is no such task, and names the tasks there are. Returns the exit status. */
 int show_tasks_missing(const struct cli *cli, const struct baro_sample *s, const char *name, const char *path);
 
 #endif

@@ -46,8 +46,8 @@ static void cell_of_value(struct show *w, struct table *t, const struct baro_row
 
 #define ANY_ROOM 0u
 
-/* Without the folder of the program. room: columns; where it is too little for all of the line, what the command works
- * on is shown, and what stands before that is left out. */
+/* Writes a command line without the program's folder. room: columns; if it is too little for the line, the subject of
+ * the command is shown, and what comes before it is left out. */
 static void command_text(const struct show *w, const char *line, unsigned room, struct buf *b)
 {
     struct command_line c;
@@ -85,13 +85,13 @@ static bool has_tasks(const struct baro_sample *s)
     return baro_sample_rows(s, BARO_KIND_TASK) > 0;
 }
 
-static bool has_tcp(const struct show *w, const struct baro_sample *s)
+static bool job_has_tcp(const struct show *w, const struct baro_sample *s)
 {
     uint64_t v;
     return baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_sent, &v) == BARO_PRESENT;
 }
 
-/* A line of the table: a process and what it is ordered by. */
+/* A line of the table: a process, and the value by which it is sorted. */
 struct line {
     size_t node;
     double cores;
@@ -99,7 +99,7 @@ struct line {
     int cores_absent;
 };
 
-/* Rates are asked once for each process: to be asked is to be remembered. */
+/* Asks for rates once per process, because asking also stores the value for the next rate. */
 static void fill_line(struct show *w, const struct baro_record *record, const struct forest *f, size_t i,
                       struct line *ret)
 {
@@ -115,7 +115,7 @@ static void fill_line(struct show *w, const struct baro_record *record, const st
     baro_row_value(f->at[i].process, w->metric.rss, &ret->rss);
 }
 
-static int heavier(const void *a, const void *b)
+static int compare_lines(const void *a, const void *b)
 {
     const struct line *x = a, *y = b;
     if (x->cores != y->cores)
@@ -149,7 +149,7 @@ static void process_cells(struct show *w, struct table *t, const struct baro_sam
     cell_of_value(w, t, p, w->metric.uss, FORM_BYTES);
     cell_of_value(w, t, p, w->metric.threads, FORM_COUNT);
     cell_of_value(w, t, p, w->metric.fds, FORM_COUNT);
-    if (has_tcp(w, s)) {
+    if (job_has_tcp(w, s)) {
         cell_of_value(w, t, p, w->metric.tcp_sent, FORM_BYTES);
         cell_of_value(w, t, p, w->metric.tcp_received, FORM_BYTES);
     }
@@ -257,7 +257,7 @@ static void say_job(struct show *w, const struct baro_record *record, struct buf
 static void say_tcp(const struct show *w, const struct baro_sample *s, struct buf *b)
 {
     uint64_t sent = 0, received = 0, bound = 0;
-    if (!has_tcp(w, s))
+    if (!job_has_tcp(w, s))
         return;
     baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_sent, &sent);
     baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_received, &received);
@@ -270,9 +270,9 @@ static void say_tcp(const struct show *w, const struct baro_sample *s, struct bu
     buf_byte(b, '\n');
 }
 
-/* How many processes are shown: what was asked for, or what fits below the lines above the table, its titles and the
- * line of the rest. 0: all. */
-static size_t most_of(const struct show *w, const struct buf *above)
+/* Returns how many processes are shown: as many as the user asked for, or as fit below the lines above the table, its
+ * titles and the line about the rest. 0: all. */
+static size_t processes_shown(const struct show *w, const struct buf *above)
 {
     unsigned lines = 2;
     if (w->settings->count)
@@ -307,7 +307,7 @@ static void say_legend(const struct show *w, struct buf *b)
         wrap_lines(b, from, w->cli->width);
 }
 
-/* Returns how many there are. */
+/* Returns the number of processes. */
 static size_t fill_lines(struct show *w, const struct baro_record *record, const struct forest *f, struct line *ret)
 {
     size_t n = 0;
@@ -322,7 +322,7 @@ static void make_table(struct show *w, const struct baro_sample *s, const struct
                        size_t n, unsigned room, struct table *ret)
 {
     static const char *const titles[] = {"PID", "S", "CORES", "CPU", "RSS", "PSS", "USS", "THR", "FDS"};
-    bool tasks = has_tasks(s), tcp = has_tcp(w, s);
+    bool tasks = has_tasks(s), tcp = job_has_tcp(w, s);
     *ret = (struct table){.columns = 10u + (tcp ? 2 : 0) + (tasks ? 1 : 0),
                           .right = {true, false, true, true, true, true, true, true, true, tcp, tcp},
                           .drop = {6, 8, 7, 1, 5, 3},
@@ -340,7 +340,7 @@ static void make_table(struct show *w, const struct baro_sample *s, const struct
         process_cells(w, ret, s, f, &lines[i], n == f->n, room);
 }
 
-/* How much room there is for commands is known when all other columns are. */
+/* Once all other columns are known, so is the room for commands. */
 static void print_table(struct show *w, const struct baro_sample *s, const struct forest *f, const struct line *lines,
                         size_t n, struct buf *b)
 {
@@ -356,7 +356,7 @@ static void print_table(struct show *w, const struct baro_sample *s, const struc
     table_done(&t);
 }
 
-/* The tree, or of too many processes the heaviest, or those of a task. */
+/* Prints the tree; of too many processes the heaviest; or the processes of a task. */
 static int print_processes(struct show *w, const struct baro_record *record, const struct forest *f, struct buf *b)
 {
     const struct baro_sample *s = record->u.sample;
@@ -364,9 +364,9 @@ static int print_processes(struct show *w, const struct baro_record *record, con
     if (!lines)
         return error_set(&w->err, -ENOMEM, "out of memory");
     w->any_not_known = w->any_name = false;
-    size_t all = fill_lines(w, record, f, lines), most = most_of(w, b), n = most && most < all ? most : all;
+    size_t all = fill_lines(w, record, f, lines), most = processes_shown(w, b), n = most && most < all ? most : all;
     if (n < all)
-        qsort(lines, all, sizeof(*lines), heavier);
+        qsort(lines, all, sizeof(*lines), compare_lines);
     if (all)
         print_table(w, s, f, lines, n, b);
     if (n < all)

@@ -25,7 +25,7 @@ static const struct {
              {"procs", "processes_peak"}};
 #define SHOWN (sizeof(shown) / sizeof(*shown))
 
-static void put_value(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
+static void put_fact_value(struct buf *b, const struct baro_fact *fact, const struct baro_value *v)
 {
     if (fact->type == BARO_FACT_REAL)
         fmt_decimal(b, v->real, 2);
@@ -37,7 +37,7 @@ static void put_value(struct buf *b, const struct baro_fact *fact, const struct 
         fmt_count(b, v->u64);
 }
 
-/* Which signs were used: flags of values. */
+/* Which marks were used: flags of values. */
 static unsigned put_fact(struct table *t, const struct baro_timeline *timeline, size_t i, const char *name)
 {
     struct buf cell = {0};
@@ -48,13 +48,13 @@ static unsigned put_fact(struct table *t, const struct baro_timeline *timeline, 
         return 0;
     }
     buf_str(&cell, baro_value_mark(v.flags, BARO_MARK_ASCII));
-    put_value(&cell, baro_timeline_fact(fact), &v);
+    put_fact_value(&cell, baro_timeline_fact(fact), &v);
     table_take(t, &cell);
     buf_done(&cell);
     return v.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_LOWER_BOUND : v.flags;
 }
 
-static unsigned put_phase(struct table *t, const struct baro_timeline *timeline, size_t i)
+static unsigned put_phase_row(struct table *t, const struct baro_timeline *timeline, size_t i)
 {
     const struct baro_timeline_item *v = baro_timeline_get(timeline, i);
     struct buf cell = {0};
@@ -89,7 +89,7 @@ static void print_table(struct cli *cli, const struct baro_timeline *timeline, s
     for (size_t i = 0; i < baro_timeline_count(timeline); i++) {
         if (baro_timeline_get(timeline, i)->kind != BARO_TIMELINE_PHASE)
             continue;
-        flags |= put_phase(&t, timeline, i);
+        flags |= put_phase_row(&t, timeline, i);
         phases++;
     }
     if (phases)

@@ -4,7 +4,7 @@
 
 #include "programs/common/tape_args.h"
 
-/* baro summary --by task: what each task has used, as a table or JSON. Returns the exit status. */
+/* baro summary --by task: prints what each task has used, as a table or JSON. Returns the exit status. */
 int summary_tasks(struct cli *cli, const struct settings *s, struct baro_tape *tape, const char *path);
 
 #endif

@@ -25,7 +25,7 @@ struct plotted {
     struct baro_tape *tape;
     struct baro_summary *summary;
     struct reader_path path;
-    uint64_t start_ns, end_ns; /* of the command, or of what is recorded */
+    uint64_t start_ns, end_ns; /* begin and end of the command, or of the recording */
     struct figures *figures;
 };
 
@@ -86,7 +86,7 @@ static int moment_of(const struct plot *p, const char *option, const char *text,
     return 0;
 }
 
-/* The same stretch of all tapes, counted from the start of each. */
+/* Uses the same stretch for all tapes, counted from the start of each. */
 static int stretch(const struct plot *p, uint64_t *ret_from, uint64_t *ret_to)
 {
     uint64_t longest = 1, earliest = UINT64_MAX;
@@ -105,8 +105,8 @@ static int stretch(const struct plot *p, uint64_t *ret_from, uint64_t *ret_to)
     return status;
 }
 
-/* what: the figure or metric; NULL: those that say most. */
-static int make(struct plot *p, const char *what)
+/* what: the figure or metric; NULL: the default figures. */
+static int make_figures(struct plot *p, const char *what)
 {
     uint64_t from, to;
     int status = stretch(p, &from, &to);
@@ -135,7 +135,7 @@ static int make(struct plot *p, const char *what)
 
 /* ---- several tapes in one chart ---- */
 
-/* What stands for a whole figure: the total of its stack, or its first curve. */
+/* The curve that represents a whole figure: the total of its stack, or its first curve. */
 static const struct chart_curve *main_curve(const struct chart *c)
 {
     for (size_t i = 0; i < c->n_curves; i++) {
@@ -177,7 +177,7 @@ static int overlay(const struct plot *p, size_t figure, struct chart *ret)
 
 /* ---- drawing ---- */
 
-static int draw(const struct plot *p, const struct chart *c, struct buf *ret)
+static int draw_chart(const struct plot *p, const struct chart *c, struct buf *ret)
 {
     struct baro_error err = BARO_ERROR_INIT;
     int code = 0;
@@ -212,10 +212,10 @@ static int draw_figure(const struct plot *p, size_t figure, struct buf *ret)
     if (figure)
         buf_byte(ret, '\n');
     if (p->n == 1)
-        return draw(p, figures_chart(p->one[0].figures, figure), ret);
+        return draw_chart(p, figures_chart(p->one[0].figures, figure), ret);
     int status = overlay(p, figure, &c);
     if (!status)
-        status = draw(p, &c, ret);
+        status = draw_chart(p, &c, ret);
     chart_done(&c);
     return status;
 }
@@ -227,7 +227,7 @@ static int plot(struct plot *p, char **tapes, size_t n, const char *what)
     for (size_t i = 0; i < n && !status; i++)
         status = open_one(p, tapes[i]);
     if (!status)
-        status = make(p, what);
+        status = make_figures(p, what);
     for (size_t i = 0; !status && i < figures_count(p->one[0].figures); i++)
         status = draw_figure(p, i, &b);
     if (!status)
@@ -252,8 +252,8 @@ static bool ends_with(const char *name, const char *ending)
     return n > k && strcmp(name + n - k, ending) == 0;
 }
 
-/* Where the plot goes says what it is. */
-static int choose(struct plot *p)
+/* The output decides the format. */
+static int choose_format(struct plot *p)
 {
     const struct settings *s = p->s;
     unsigned width = s->width;
@@ -303,14 +303,14 @@ static bool is_figure(const char *word)
     return figure_find(word) >= 0 || strncmp(word, "mark.", 5) == 0;
 }
 
-/* "@1" is a kept run, "rss@cc1" a metric. What is neither a file nor a figure is a metric of a kind that only the tape
- * has, or misspelt. */
+/* "@1" is a kept run, "rss@cc1" a metric. An operand that is neither a file nor a figure is a metric of a kind that
+ * only the tape has, or misspelt. */
 static bool is_tape(const char *word)
 {
     return !is_figure(word) && (*word == '@' || access(word, F_OK) == 0);
 }
 
-/* Puts the figure behind the tapes, where it is expected: `plot cpu TAPE` is understood as well. */
+/* Moves the figure after the tapes, where it is expected: `plot cpu TAPE` is understood as well. */
 static void put_figure_last(char **argv, size_t n)
 {
     char *first = argv[0];
@@ -334,7 +334,7 @@ int cmd_plot(struct cli *cli, const struct settings *s, char **argv)
         return cli_failf(cli, "out of memory");
     p->cli = cli;
     p->s = s;
-    int status = choose(p);
+    int status = choose_format(p);
     if (!status && !what && p->format != PLOT_TEXT)
         status = cli_failf(cli, "a picture has one figure, and which is missing, such as cpu or memory; `baro plot "
                                 "--list` lists them");

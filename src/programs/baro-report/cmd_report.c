@@ -23,8 +23,8 @@ static bool ends_with(const char *name, const char *ending)
     return n > k && strcmp(name + n - k, ending) == 0;
 }
 
-/* By --format, else by the end of the name. NULL: neither says it. */
-static const struct report_format *choose(const struct settings *s)
+/* Finds the format by --format, else by the file's ending. NULL: neither tells. */
+static const struct report_format *choose_format(const struct settings *s)
 {
     if (s->report_format >= 0)
         return &report_formats[s->report_format];
@@ -51,7 +51,7 @@ static int to_output(void *context, const char *text, size_t len)
     return output_write(context, text, len, NULL);
 }
 
-/* What the report is made from: one tape, or several. */
+/* The source of the report: one tape, or several. */
 struct job {
     const struct cli *cli;
     const struct settings *s;
@@ -59,7 +59,7 @@ struct job {
     struct several several;
 };
 
-static int fail(const struct job *j, int code, struct baro_error *err, const char *name)
+static int fail_report(const struct job *j, int code, struct baro_error *err, const char *name)
 {
     if (code < 0 && !err->text[0])
         error_set(err, code, "can't write %s: %s", name ? name : "to standard output", strerror(-code));
@@ -82,12 +82,12 @@ static int write_file(struct job *j, const struct report_format *format, const c
         code = write_to(j, format, to_output, &o, &err);
     if (code >= 0)
         code = output_commit(&o, &err);
-    int status = fail(j, code, &err, name);
+    int status = fail_report(j, code, &err, name);
     output_done(&o);
     return status;
 }
 
-/* DIR/, or a folder that is there. */
+/* Is it a folder: DIR/, or an existing one? */
 static bool is_folder(const struct settings *s)
 {
     struct stat st;
@@ -100,13 +100,13 @@ static int write_folder(struct job *j, const char *path)
     struct baro_error err = BARO_ERROR_INIT;
     int code = j->several.list ? several_folder(&j->several, path, j->s->force, &err)
                                : report_folder(&j->one, path, j->s->force, &err);
-    return fail(j, code, &err, path);
+    return fail_report(j, code, &err, path);
 }
 
-static int report(struct job *j)
+static int write_report(struct job *j)
 {
     const struct settings *s = j->s;
-    const struct report_format *format = choose(s);
+    const struct report_format *format = choose_format(s);
     char name[PATH_MAX];
     if (is_folder(s))
         return write_folder(j, s->output);
@@ -127,12 +127,12 @@ static int report(struct job *j)
     return status;
 }
 
-static int append(void *context, const char *text, size_t len)
+static int append_to_file(void *context, const char *text, size_t len)
 {
     return fd_write_all(*(int *)context, text, len, NULL);
 }
 
-/* The Markdown behind what is in the job summary of GitHub Actions already. */
+/* Appends the Markdown to what is already in the job summary of GitHub Actions. */
 static int add_to_github(struct job *j)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -142,18 +142,18 @@ static int add_to_github(struct job *j)
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         return cli_failf(j->cli, "can't open %s: %s", path, strerror(errno));
-    int code = j->several.list ? several_markdown(&j->several, append, &fd, &err)
-                               : report_markdown(&j->one, append, &fd, &err);
+    int code = j->several.list ? several_markdown(&j->several, append_to_file, &fd, &err)
+                               : report_markdown(&j->one, append_to_file, &fd, &err);
     close(fd);
-    return fail(j, code, &err, path);
+    return fail_report(j, code, &err, path);
 }
 
-static int make(struct job *j)
+static int make_report(struct job *j)
 {
     const struct settings *s = j->s;
     if (s->github && (s->output || s->report_format >= 0))
         return cli_failf(j->cli, "--github and %s exclude each other", s->output ? "-o" : "--format");
-    return s->github ? add_to_github(j) : report(j);
+    return s->github ? add_to_github(j) : write_report(j);
 }
 
 static int report_one(struct job *j, const char *operand)
@@ -165,16 +165,16 @@ static int report_one(struct job *j, const char *operand)
     j->one.path = path.at;
     j->one.name = path_base_name(path.at);
     j->one.zone = zone_east(baro_header_start_realtime_ns(baro_tape_header(j->one.tape)));
-    status = make(j);
+    status = make_report(j);
     baro_tape_close(j->one.tape);
     return status;
 }
 
-/* A report without one of the tapes is written, but it is no success. */
+/* If one of the tapes cannot be read, the report is written, but the command fails. */
 static int report_several(struct job *j, struct tape_list *list)
 {
     j->several.list = list;
-    int status = make(j);
+    int status = make_report(j);
     for (size_t i = 0; i < list->n && j->several.read; i++) {
         if (list->at[i].is_unread)
             status = cli_failf(j->cli, "not in the report: %s", list->at[i].reason.text);

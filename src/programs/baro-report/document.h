@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the documents of a report say, read once. */
+/* The data of a report's documents, read once. */
 #ifndef PROGRAMS_BARO_REPORT_DOCUMENT_H
 #define PROGRAMS_BARO_REPORT_DOCUMENT_H
 
@@ -19,14 +19,14 @@ struct document {
 int document_read(struct document *d, const struct report_input *in, struct baro_error *err);
 void document_done(struct document *d);
 
-/* A fact of a phase: its value by name; absent if there is no such fact. */
+/* Finds a fact of a phase by name; absent if there is no such fact. */
 struct baro_value document_phase(const struct document *d, size_t item, const char *name);
 
-/* markdown.c: what is read, as Markdown. */
+/* markdown.c: writes the document as Markdown. */
 void document_markdown(const struct document *d, struct buf *ret);
-/* json.c: what is read, as one object. Returns 0 or a negative code. */
+/* json.c: writes the document as one object. Returns 0 or a negative code. */
 int document_json(const struct document *d, struct json *j, struct baro_error *err);
-/* json_figures.c: the member "figures" of an object that is open. Returns 0 or a negative code. */
+/* json_figures.c: adds the member "figures" to an open object. Returns 0 or a negative code. */
 int document_json_figures(const struct document *d, struct json *j, struct baro_error *err);
 
 #endif

@@ -29,7 +29,7 @@ struct folder {
     struct baro_error *err;
 };
 
-static int fail(const struct folder *f, int code)
+static int fail_folder(const struct folder *f, int code)
 {
     return error_set(f->err, code, "can't write %s/: %s", f->path, strerror(-code));
 }
@@ -42,11 +42,11 @@ static int write_whole(const struct folder *f, const char *name, const struct bu
         return error_set(f->err, -ENOMEM, "out of memory");
     int fd = openat(f->fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
-        return fail(f, -errno);
+        return fail_folder(f, -errno);
     int code = fd_write_all(fd, b->at, b->len, NULL);
     if (close(fd) < 0 && code >= 0)
         code = -errno;
-    return code < 0 ? fail(f, code) : 0;
+    return code < 0 ? fail_folder(f, code) : 0;
 }
 
 static int picture(const struct folder *f, const struct chart *c, size_t number, struct folder_picture *ret)
@@ -76,14 +76,14 @@ static int picture(const struct folder *f, const struct chart *c, size_t number,
     return code;
 }
 
-/* Figures that have something to show, those of the report first. */
+/* Finds figures with something to show, first those of the report. */
 static int pictures(const struct folder *f, const struct figures *figures, struct folder_page *page)
 {
     int code = 0;
     for (size_t i = 0; i < figures_count(figures) && code >= 0; i++) {
         const struct chart *c = figures_chart(figures, i);
         const struct figure_info *info = figure_get((size_t)figure_find(c->id));
-        /* The six plots are always there, as those who look for them expect. */
+        /* The six plots always exist, because their users expect them. */
         if (info->set != FIGURE_SEED && (c->absent || chart_top(c) <= 0))
             continue;
         if (page->n < FOLDER_PICTURES)
@@ -92,8 +92,8 @@ static int pictures(const struct folder *f, const struct figures *figures, struc
     return code;
 }
 
-/* The report as Markdown, and the figures behind it. */
-static int fill(const struct document *d, void *context, struct buf *text, struct baro_error *err)
+/* Writes the report as Markdown, and the figures after it. */
+static int fill_page(const struct document *d, void *context, struct buf *text, struct baro_error *err)
 {
     const struct folder *f = context;
     struct figures *figures = NULL;
@@ -112,7 +112,7 @@ static int fill(const struct document *d, void *context, struct buf *text, struc
 
 /* ---- the folder ---- */
 
-/* What is in the temporary folder goes: to the folder, or nowhere (to NULL). */
+/* Moves the files of the temporary folder to the folder, or removes them (to NULL). */
 static int move_files(const struct folder *f, const char *to)
 {
     DIR *dir = fdopendir(dup(f->fd));
@@ -144,11 +144,11 @@ static bool is_empty(const char *path)
 }
 
 /* Returns whether the folder is there. */
-static int check(const struct folder *f)
+static int check_folder(const struct folder *f)
 {
     struct stat st;
     if (lstat(f->path, &st) < 0)
-        return errno == ENOENT ? 0 : fail(f, -errno);
+        return errno == ENOENT ? 0 : fail_folder(f, -errno);
     if (!S_ISDIR(st.st_mode))
         return error_set(f->err, -ENOTDIR, "%s is not a folder; it is not replaced", f->path);
     if (!f->force && !is_empty(f->path))
@@ -157,13 +157,13 @@ static int check(const struct folder *f)
     return 1;
 }
 
-static int begin(struct folder *f)
+static int begin_folder(struct folder *f)
 {
     snprintf(f->temporary, sizeof(f->temporary), "%s.%d.part", f->path, (int)getpid());
     if (mkdir(f->temporary, 0777) < 0)
-        return fail(f, -errno);
+        return fail_folder(f, -errno);
     f->fd = open(f->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return f->fd < 0 ? fail(f, -errno) : 0;
+    return f->fd < 0 ? fail_folder(f, -errno) : 0;
 }
 
 static int commit(const struct folder *f)
@@ -171,9 +171,9 @@ static int commit(const struct folder *f)
     if (rename(f->temporary, f->path) == 0)
         return 0;
     if (!f->force || (errno != EEXIST && errno != ENOTEMPTY))
-        return fail(f, -errno);
+        return fail_folder(f, -errno);
     int code = move_files(f, f->path);
-    return code < 0 ? fail(f, code) : 0;
+    return code < 0 ? fail_folder(f, code) : 0;
 }
 
 static int begin_at(struct folder *f, const char *path)
@@ -184,19 +184,19 @@ static int begin_at(struct folder *f, const char *path)
     if (n >= sizeof(f->path))
         return error_set(f->err, -ENAMETOOLONG, "the name of the folder is too long");
     memcpy(f->path, path, n);
-    int code = check(f);
-    return code < 0 ? code : begin(f);
+    int code = check_folder(f);
+    return code < 0 ? code : begin_folder(f);
 }
 
-/* code: of what was done so far. */
-static int finish(struct folder *f, int code, struct buf *text)
+/* code: the result of the work so far. */
+static int finish_folder(struct folder *f, int code, struct buf *text)
 {
     if (code >= 0)
         code = write_whole(f, "report.md", text);
     if (code >= 0)
         code = commit(f);
     if (f->fd >= 0) {
-        /* If it has its name now, it is not found under this one any more. */
+        /* After a commit nothing has the temporary name any more. */
         struct stat st;
         if (stat(f->temporary, &st) == 0)
             move_files(f, NULL);
@@ -214,11 +214,11 @@ int report_folder(const struct report_input *in, const char *path, bool force, s
     struct buf text = {0};
     int code = begin_at(&f, path);
     if (code >= 0 && (code = document_read(&d, in, err)) >= 0) {
-        code = fill(&d, &f, &text, err);
+        code = fill_page(&d, &f, &text, err);
         code = code > 0 ? err->code : code;
         document_done(&d);
     }
-    return finish(&f, code, &text);
+    return finish_folder(&f, code, &text);
 }
 
 int several_folder(struct several *s, const char *path, bool force, struct baro_error *err)
@@ -227,6 +227,6 @@ int several_folder(struct several *s, const char *path, bool force, struct baro_
     struct buf text = {0};
     int code = begin_at(&f, path);
     if (code >= 0)
-        code = several_sections(s, fill, &f, &text, err);
-    return finish(&f, code, &text);
+        code = several_sections(s, fill_page, &f, &text, err);
+    return finish_folder(&f, code, &text);
 }

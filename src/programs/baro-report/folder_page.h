@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of a report folder: the facts, and the pictures with what they show. Only for reporter/. */
+/* The page of a report folder: the facts, and the pictures with descriptions. Only for reporter/. */
 #ifndef PROGRAMS_BARO_REPORT_FOLDER_PAGE_H
 #define PROGRAMS_BARO_REPORT_FOLDER_PAGE_H
 
@@ -14,7 +14,7 @@ struct folder_picture {
 };
 
 struct folder_page {
-    size_t number; /* of the tape in a report of several; 0: it is alone */
+    size_t number; /* number of the tape in a report of several; 0: a report of one */
     const struct baro_summary *summary;
     const struct figures *figures;
     struct folder_picture picture[FOLDER_PICTURES];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formats of a report: one row each, with one function that is in a file of its own. */
+/* The formats of a report: one row each, with a function in a file of its own. */
 #ifndef PROGRAMS_BARO_REPORT_FORMATS_H
 #define PROGRAMS_BARO_REPORT_FORMATS_H
 
 #include "baro/baro.h"
 
-/* What a report is made from. */
+/* The source of a report. */
 struct report_input {
     struct baro_tape *tape; /* at its beginning; a format may move it */
     const char *path;       /* of the tape */
     const char *name;       /* of the tape in the report */
-    size_t number;          /* of the tape in a report of several, from 1 on; 0: it is alone */
+    size_t number;          /* number of the tape in a report of several, from 1; 0: a report of one */
     long zone;              /* of local time when the recording began: seconds east of UTC */
 };
 
@@ -25,7 +25,7 @@ struct report_format {
     const char *name;   /* of --format, in the order of report_format_names */
     const char *ending; /* of the names of such files, with the dot */
     report_function *write;
-    report_several_function *write_several; /* NULL: it has one tape */
+    report_several_function *write_several; /* NULL: the format takes one tape */
 };
 
 /* Ended by a row without a name. The first one is the default. */

@@ -70,7 +70,7 @@ static void put_timeline(struct json *j, const struct baro_timeline *t)
     json_end(j, ']');
 }
 
-/* The object of `baro summary --json`, as it is. */
+/* Writes the object of `baro summary --json`, unchanged. */
 static int put_summary(struct json *j, const struct document *d, struct baro_error *err)
 {
     struct buf text = {0};
@@ -79,7 +79,7 @@ static int put_summary(struct json *j, const struct document *d, struct baro_err
     while (text.len && text.at[text.len - 1] == '\n')
         text.len--;
     buf_add(j->out, text.at, text.len);
-    j->named = false; /* that was the value */
+    j->named = false; /* the value itself was written */
     j->out->failed = j->out->failed || text.failed;
     buf_done(&text);
     return r;

@@ -5,13 +5,13 @@
 
 #define BUCKETS 200u
 
-static void text(struct json *j, const char *key, const char *value)
+static void put_string(struct json *j, const char *key, const char *value)
 {
     json_key(j, key);
     json_text(j, value);
 }
 
-static void number(struct json *j, const char *key, uint64_t value)
+static void put_u64(struct json *j, const char *key, uint64_t value)
 {
     json_key(j, key);
     json_u64(j, value);
@@ -39,7 +39,7 @@ static void put_curves(struct json *j, const struct chart *c)
     json_begin(j, '[');
     for (size_t i = 0; i < c->n_curves; i++) {
         json_begin(j, '{');
-        text(j, "name", c->curves[i].name);
+        put_string(j, "name", c->curves[i].name);
         values(j, "min", &c->curves[i], c->buckets, MIN);
         values(j, "mean", &c->curves[i], c->buckets, MEAN);
         values(j, "max", &c->curves[i], c->buckets, MAX);
@@ -68,7 +68,7 @@ static void put_lines(struct json *j, const struct chart *c)
     json_begin(j, '[');
     for (size_t i = 0; i < c->n_limits; i++) {
         json_begin(j, '{');
-        text(j, "name", c->limits[i].name);
+        put_string(j, "name", c->limits[i].name);
         json_key(j, "value");
         json_double(j, c->limits[i].value);
         if (c->limits[i].at)
@@ -80,10 +80,10 @@ static void put_lines(struct json *j, const struct chart *c)
     json_begin(j, '[');
     for (size_t i = 0; i < c->n_marks; i++) {
         json_begin(j, '{');
-        number(j, "t_ns", c->marks[i].t_ns);
+        put_u64(j, "t_ns", c->marks[i].t_ns);
         json_key(j, "value");
         json_double(j, c->marks[i].value);
-        text(j, "text", c->marks[i].text);
+        put_string(j, "text", c->marks[i].text);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -92,14 +92,14 @@ static void put_lines(struct json *j, const struct chart *c)
 static void put_chart(struct json *j, const struct chart *c)
 {
     json_begin(j, '{');
-    text(j, "id", c->id);
-    text(j, "title", c->title);
-    text(j, "unit", chart_unit_name(c->unit));
-    text(j, "absent", c->absent);
-    number(j, "from_ns", c->from_ns);
-    number(j, "to_ns", c->to_ns);
-    number(j, "start_ns", c->start_ns);
-    number(j, "buckets", c->buckets);
+    put_string(j, "id", c->id);
+    put_string(j, "title", c->title);
+    put_string(j, "unit", chart_unit_name(c->unit));
+    put_string(j, "absent", c->absent);
+    put_u64(j, "from_ns", c->from_ns);
+    put_u64(j, "to_ns", c->to_ns);
+    put_u64(j, "start_ns", c->start_ns);
+    put_u64(j, "buckets", c->buckets);
     put_curves(j, c);
     put_lines(j, c);
     json_end(j, '}');
@@ -116,7 +116,7 @@ int document_json_figures(const struct document *d, struct json *j, struct baro_
     if (r > 0)
         r = figures_of_tape(d->in->tape, &options, &figures, err);
     else if (r == 0)
-        r = 1; /* without a sample there is nothing to draw */
+        r = 1; /* without a sample nothing can be drawn */
     for (size_t i = 0; r == 0 && i < figures_count(figures); i++)
         put_chart(j, figures_chart(figures, i));
     if (r == 0)

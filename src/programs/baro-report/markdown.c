@@ -26,10 +26,10 @@ struct page {
     const struct baro_summary *s;
     struct report_style style;
     struct buf *out;
-    char label[32]; /* of the row that is being written */
-    bool in_notes;  /* notes are being written, not the other lines */
+    char label[32]; /* label of the row that is being written */
+    bool in_notes;  /* notes are being written instead of other lines */
     bool any;
-    bool is_cut; /* the heading has not all of the title */
+    bool is_cut; /* the heading has a truncated title */
 };
 
 static void put_escaped(struct page *p, const struct buf *b)
@@ -83,7 +83,7 @@ static void head(struct page *p)
 
 /* ---- verdicts ---- */
 
-/* Folded away: what the verdicts rest on. */
+/* Writes, folded away, the evidence of the verdicts. */
 static void evidence(struct page *p, size_t n)
 {
     buf_str(p->out, "<details><summary>What this rests on</summary>\n\n| rule | figure | value |\n|---|---|--:|\n");
@@ -128,7 +128,7 @@ static void verdicts(struct page *p)
 
 /* ---- curves and key figures ---- */
 
-static void curves(struct page *p)
+static void put_curves(struct page *p)
 {
     struct buf b = {0};
     struct report_style style = p->style;
@@ -288,7 +288,7 @@ void document_markdown(const struct document *d, struct buf *ret)
         .width = 400, .utf8 = true, .running = baro_tape_state(d->in->tape) == BARO_TAPE_RUNNING, .zone = d->in->zone};
     head(&p);
     verdicts(&p);
-    curves(&p);
+    put_curves(&p);
     figures(&p);
     phases(&p);
     markdown_tasks(p.s, ret);

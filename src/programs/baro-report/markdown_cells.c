@@ -31,7 +31,7 @@ void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct b
         buf_str(out, v.absent == BARO_ABSENT_NONE ? "" : baro_absent_name(v.absent));
         return;
     }
-    if (report_says_nothing(v)) { /* of a process that was too short to be read */
+    if (report_says_nothing(v)) { /* the process was too short to be read */
         buf_str(out, "-");
         return;
     }
@@ -114,7 +114,7 @@ static void task_row(const struct baro_summary *s, size_t row, struct buf *out)
     buf_str(out, " |\n");
 }
 
-/* The row of all processes of the recording together, those without a task included. */
+/* Writes the row of all processes of the recording, including those without a task. */
 static void all_tasks(const struct baro_summary *s, struct buf *out)
 {
     struct baro_value uss = report_fact(s, "job", "uss_peak_bytes");

@@ -6,15 +6,15 @@
 #include "baro/summary.h"
 #include "base/buf.h"
 
-/* Adds text in which no line is broken at a blank. */
+/* Adds text without line breaks at its blanks. */
 void markdown_unbroken(struct buf *out, const struct buf *text);
-/* The end of the cell before, and a value: with "at least" or "about", or why it is absent. */
+/* Ends the cell before, and adds a value: with "at least" or "about", or the reason why it is absent. */
 void markdown_cell(struct buf *out, struct baro_value v, void (*format)(struct buf *, uint64_t));
 void markdown_cell_real(struct buf *out, struct baro_value v);
-/* A line that says what the words mean which stand for a number in the table that begins at `from`. */
+/* Adds a line that explains the words that stand for numbers in the table that begins at `from`. */
 void markdown_legend(struct buf *out, size_t from);
 
-/* What each task used, the one with most CPU time first; nothing if there is none. */
+/* Adds a table of what each task used, sorted by CPU time; nothing if there are no tasks. */
 void markdown_tasks(const struct baro_summary *s, struct buf *out);
 
 #endif

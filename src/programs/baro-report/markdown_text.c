@@ -7,12 +7,12 @@
 
 #define TITLE_BYTES 100u
 
-static bool is_word(unsigned char c)
+static bool is_word_byte(unsigned char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-/* The longest run of backticks. */
+/* Returns the length of the longest run of backticks. */
 static size_t longest_fence(const char *at, size_t len)
 {
     size_t run = 0, longest = 0;
@@ -68,13 +68,13 @@ static bool begins_link(const char *at, size_t len, size_t i)
 {
     unsigned char next = i + 1 < len ? (unsigned char)at[i + 1] : ' ';
     if (at[i] == '@' || at[i] == '#')
-        return is_word(next);
+        return is_word_byte(next);
     if (at[i] == ':')
-        return (next && strchr("/+-_", next)) || (is_word(next) && (next < '0' || next > '9'));
+        return (next && strchr("/+-_", next)) || (is_word_byte(next) && (next < '0' || next > '9'));
     return next == '.' && i >= 2 && (at[i] | 0x20) == 'w' && (at[i - 1] | 0x20) == 'w' && (at[i - 2] | 0x20) == 'w';
 }
 
-/* At its beginning text could be a heading, a quotation or an item of a list. */
+/* At the beginning of a line, text could be a heading, a quotation or an item of a list. */
 static bool begins_block(const char *at, size_t i, size_t len)
 {
     if (strchr("#+-=>", at[i]))

@@ -8,14 +8,14 @@
 
 #include "base/buf.h"
 
-/* A name or a command line as code; raw bytes. in_table: it stands in a cell of a table. */
+/* Writes a name or a command line as code; raw bytes. in_table: within a cell of a table. */
 void markdown_code(struct buf *b, const char *at, size_t len, bool in_table);
-/* The same of the title of a recording, cut to what a heading or a cell has room for. Returns whether it was cut.
- */
+/* The same for the title of a recording, truncated to the room of a heading or a cell. Returns whether it was
+ * truncated. */
 bool markdown_title(struct buf *b, const struct buf *title, bool in_table);
-/* A part of a sentence; raw bytes. */
+/* Writes a part of a sentence; raw bytes. */
 void markdown_text(struct buf *b, const char *at, size_t len);
-/* The same of text that is escaped already (text_escaped). */
+/* The same for text that is already escaped (text_escaped). */
 void markdown_escaped_text(struct buf *b, const char *at, size_t len);
 
 #endif

@@ -16,12 +16,12 @@ static void sum_fact(struct several_sum *sum, struct baro_value v)
     sum->of++;
     sum->value += v.u64;
     sum->flags |= v.flags;
-    /* An estimate may be too large, and with it a sum is no lower bound. */
+    /* An estimate may be too large; then the sum is no lower bound. */
     if (v.flags & BARO_VALUE_ESTIMATE && !(v.flags & BARO_VALUE_LOWER_BOUND))
         sum->flags |= BARO_VALUE_UPPER_BOUND;
 }
 
-static void add(struct several *s, const struct document *d)
+static void add_to_sums(struct several *s, const struct document *d)
 {
     struct baro_value rss = report_fact(d->summary, "job", "rss_peak_bytes");
     s->read++;
@@ -30,7 +30,7 @@ static void add(struct several *s, const struct document *d)
     sum_fact(&s->processes, report_fact(d->summary, "job", "processes_started"));
     if (rss.absent)
         return;
-    /* A bound on a lower peak may hide a higher one. */
+    /* A lower bound may hide a peak that is higher than the highest one. */
     unsigned flags = rss.flags | s->rss.flags;
     if (!s->of_rss++ || rss.u64 > s->rss.u64) {
         s->rss = rss;
@@ -50,7 +50,7 @@ static int read_one(struct several *s, const struct report_input *in, several_se
         return r;
     r = section(&d, context, ret, err);
     if (r == 0)
-        add(s, &d);
+        add_to_sums(s, &d);
     document_done(&d);
     return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A report of several tapes: they are opened one after the other; one that can't be read does not stop the others. */
+/* A report of several tapes: they are opened one after the other; one that cannot be read does not stop the others. */
 #ifndef PROGRAMS_BARO_REPORT_SEVERAL_H
 #define PROGRAMS_BARO_REPORT_SEVERAL_H
 
@@ -9,13 +9,13 @@
 /* The sum of a fact over tapes. */
 struct several_sum {
     uint64_t value;
-    unsigned flags; /* of the values in it; BARO_VALUE_LOWER_BOUND also if a tape has none */
-    size_t of;      /* so many tapes have one */
+    unsigned flags; /* flags of the added values; BARO_VALUE_LOWER_BOUND also if a tape has none */
+    size_t of;      /* number of tapes with a value */
 };
 
 struct several {
     struct tape_list *list;
-    size_t read, running; /* tapes; running: of those read */
+    size_t read, running; /* number of tapes; running: among those that were read */
     struct several_sum cpu, processes;
     struct baro_value rss; /* the highest peak of a tape; if of_rss > 0 */
     size_t of_rss;
@@ -24,12 +24,12 @@ struct several {
 
 #define SEVERAL_STOP 1
 
-/* Adds the section of a tape. Returns 0; a negative code with its text in err: the tape can't be read; or SEVERAL_STOP:
- * what is written can't be, and err says why. */
+/* Adds the section of a tape. Returns 0; a negative code with its text in err if the tape cannot be read; or
+ * SEVERAL_STOP if writing fails, and err says why. */
 typedef int several_section(const struct document *d, void *context, struct buf *ret, struct baro_error *err);
 
-/* Opens and reads tape i, has its section written and adds it to the sums. What can't be read gets is_unread, and ret
- * is as it was. Returns 0, or a negative code if it was stopped. */
+/* Opens and reads tape i, writes its section and adds it to the sums. If the tape cannot be read, it gets is_unread,
+ * and ret is unchanged. Returns 0, or a negative code if it was stopped. */
 int several_visit(struct several *s, size_t i, several_section *section, void *context, struct buf *ret,
                   struct baro_error *err);
 /* After all visits. Returns 0, or a negative code with a text if none could be read. */

@@ -28,7 +28,7 @@ static void put_tape(struct json *j, const struct listed_tape *t, const struct b
     j->out->failed = j->out->failed || report->failed;
 }
 
-static void number(struct json *j, const char *key, uint64_t v)
+static void put_u64(struct json *j, const char *key, uint64_t v)
 {
     json_key(j, key);
     json_u64(j, v);
@@ -55,9 +55,9 @@ static void put_totals(struct json *j, const struct several *s)
 {
     json_key(j, "totals");
     json_begin(j, '{');
-    number(j, "tapes", s->list->n);
-    number(j, "tapes_read", s->read);
-    number(j, "tapes_running", s->running);
+    put_u64(j, "tapes", s->list->n);
+    put_u64(j, "tapes_read", s->read);
+    put_u64(j, "tapes_running", s->running);
     value_or_null(j, "cpu_ns", s->cpu.of, s->cpu.value);
     flags_of(j, s->cpu.flags, "cpu_is_lower_bound", "cpu_is_estimate");
     value_or_null(j, "processes_started", s->processes.of, s->processes.value);
@@ -67,7 +67,7 @@ static void put_totals(struct json *j, const struct several *s)
     json_end(j, '}');
 }
 
-/* Nothing is passed on before a tape was read: if none can be, nothing is written. */
+/* Passes on nothing before a tape was read: if none can be read, nothing is written. */
 static int pass_on(const struct several *s, struct buf *b, baro_sink *sink, void *context, struct baro_error *err)
 {
     int r = b->failed ? error_set(err, -ENOMEM, "out of memory")
@@ -84,7 +84,7 @@ int several_json(struct several *s, baro_sink *sink, void *context, struct baro_
     struct json j = {.out = &out};
     int r = 0;
     json_begin(&j, '{');
-    number(&j, "version", 1);
+    put_u64(&j, "version", 1);
     json_key(&j, "tapes");
     json_begin(&j, '[');
     for (size_t i = 0; i < s->list->n && r >= 0; i++) {

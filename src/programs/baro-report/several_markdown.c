@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several tapes as Markdown: a table with a row for each, what they used together, and the sections of all. */
+/* Several tapes as Markdown: a table with a row for each, what they used together, and a section for each. */
 #include <errno.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ struct table {
     struct buf rows;
 };
 
-static void put_name(struct buf *b, size_t i, const char *name)
+static void put_tape_name(struct buf *b, size_t i, const char *name)
 {
     buf_printf(b, "| %zu | ", i + 1);
     markdown_code(b, name, strlen(name), true);
@@ -35,7 +35,7 @@ static void put_title(struct buf *b, const struct baro_summary *s)
 static void put_row(struct buf *b, const struct document *d)
 {
     struct buf cell = {0};
-    put_name(b, d->in->number - 1, d->in->name);
+    put_tape_name(b, d->in->number - 1, d->in->name);
     put_title(b, d->summary);
     buf_str(b, " | ");
     fmt_time_zone(&cell, report_fact(d->summary, "", "start").i64, d->in->zone, false);
@@ -53,7 +53,7 @@ static void put_row(struct buf *b, const struct document *d)
     buf_done(&cell);
 }
 
-static int read_tape(const struct document *d, void *context, struct buf *ret, struct baro_error *err)
+static int read_section(const struct document *d, void *context, struct buf *ret, struct baro_error *err)
 {
     struct table *t = context;
     buf_byte(ret, '\n');
@@ -65,7 +65,7 @@ static int read_tape(const struct document *d, void *context, struct buf *ret, s
 
 static void unread_row(struct buf *b, size_t i, const struct listed_tape *t)
 {
-    put_name(b, i, t->name);
+    put_tape_name(b, i, t->name);
     buf_str(b, "not read: ");
     markdown_text(b, t->reason.text, strlen(t->reason.text));
     buf_str(b, " | | | | | | |\n");
@@ -77,7 +77,7 @@ static void sum(struct buf *b, const struct several_sum *s, void (*format)(struc
     report_marked(b, v, format);
 }
 
-/* Peaks are of different times, so they are not added. */
+/* Peaks were at different times, so they are not added. */
 static void together(struct buf *b, const struct several *s)
 {
     size_t unread = s->list->n - s->read;
@@ -116,7 +116,7 @@ int several_sections(struct several *s, several_section *section, void *context,
     struct buf sections = {0};
     int r = 0;
     for (size_t i = 0; i < s->list->n && r >= 0; i++) {
-        r = several_visit(s, i, read_tape, &t, &sections, err);
+        r = several_visit(s, i, read_section, &t, &sections, err);
         if (r >= 0 && s->list->at[i].is_unread)
             unread_row(&t.rows, i, &s->list->at[i]);
     }

@@ -21,7 +21,7 @@ static bool is_listed(const struct tape_list *l, const struct listed_tape *t)
     return false;
 }
 
-static int add(struct tape_list *l, const char *path, struct baro_error *err)
+static int add_tape(struct tape_list *l, const char *path, struct baro_error *err)
 {
     struct listed_tape t = {.path = NULL};
     struct stat st;
@@ -43,7 +43,7 @@ static int add(struct tape_list *l, const char *path, struct baro_error *err)
     return 0;
 }
 
-/* 000001.baro, ...: a part of a tape. */
+/* Is it a segment of a tape: 000001.baro, ...? */
 static bool is_segment(const char *name)
 {
     size_t digits = strspn(name, "0123456789");
@@ -66,7 +66,7 @@ static int by_path(const void *a, const void *b)
 
 static int add_unread(struct tape_list *l, const char *path, const struct baro_error *reason, struct baro_error *err)
 {
-    int code = add(l, path, err);
+    int code = add_tape(l, path, err);
     if (code >= 0) {
         l->at[l->n - 1].is_unread = true;
         l->at[l->n - 1].reason = *reason;
@@ -74,7 +74,8 @@ static int add_unread(struct tape_list *l, const char *path, const struct baro_e
     return code;
 }
 
-/* A folder with segments alone is a tape. What can't be listed will not open either, which says why. */
+/* A folder with only segments is a tape. A folder that cannot be listed will fail to open, with a message that says
+ * why. */
 static int add_folder(struct tape_list *l, char *path, struct baro_error *err)
 {
     struct baro_error reason = BARO_ERROR_INIT;
@@ -84,10 +85,10 @@ static int add_folder(struct tape_list *l, char *path, struct baro_error *err)
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = 0;
     if (baro_runs_list_folder(&runs, path, NULL) < 0)
-        return add(l, path, err);
+        return add_tape(l, path, err);
     bool is_folder = has_tapes(runs);
     for (size_t i = 0; is_folder && i < baro_runs_count(runs) && code >= 0; i++)
-        code = add(l, baro_runs_path(runs, i), err);
+        code = add_tape(l, baro_runs_path(runs, i), err);
     if (l->n > from)
         qsort(l->at + from, l->n - from, sizeof(*l->at), by_path);
     l->is_several = l->is_several || is_folder;
@@ -95,7 +96,7 @@ static int add_folder(struct tape_list *l, char *path, struct baro_error *err)
         error_set(&reason, -ENOENT, "no tape in %s", path);
         code = add_unread(l, path, &reason, err);
     } else if (!is_folder) {
-        code = add(l, path, err);
+        code = add_tape(l, path, err);
     }
     baro_runs_free(runs);
     return code;
@@ -108,10 +109,10 @@ static int add_operand(struct tape_list *l, const char *operand, struct baro_err
     struct baro_error reason = BARO_ERROR_INIT;
     if (baro_runs_resolve(operand, path, sizeof(path), &reason) < 0)
         return add_unread(l, operand ? operand : "@last", &reason, err);
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(l, path, err) : add(l, path, err);
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? add_folder(l, path, err) : add_tape(l, path, err);
 }
 
-/* Names that tell the tapes from each other: log/a/job.baro and log/b/job.baro are a/job.baro and b/job.baro. */
+/* Makes names that tell the tapes from each other: log/a/job.baro and log/b/job.baro are a/job.baro and b/job.baro. */
 static void name_them(struct tape_list *l)
 {
     const char *first = l->n ? l->at[0].path : "";

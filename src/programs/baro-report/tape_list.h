@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tapes that a report is made from, as they were named. None of them is open. */
+/* The tapes of a report, as the user named them. None of them is open. */
 #ifndef PROGRAMS_BARO_REPORT_TAPE_LIST_H
 #define PROGRAMS_BARO_REPORT_TAPE_LIST_H
 
@@ -11,8 +11,8 @@
 
 struct listed_tape {
     char *path;
-    const char *name; /* the end of the path: without the folder that all tapes have in common */
-    bool is_there;    /* then these two are known */
+    const char *name; /* the end of the path: without the folder that all tapes share */
+    bool is_there;    /* then the next two are known */
     dev_t device;
     ino_t inode;
     bool is_unread;           /* it could not be read */
@@ -22,7 +22,7 @@ struct listed_tape {
 struct tape_list {
     struct listed_tape *at;
     size_t n, cap;
-    bool is_several; /* a report of several tapes was asked for, also if there is only one */
+    bool is_several; /* the user asked for a report of several tapes, even if there is only one */
 };
 
 /* Operands are tapes and folders of tapes, NULL-terminated; none is the newest kept run. The tapes of a folder come in

@@ -31,7 +31,7 @@ static int add_kind(struct exporting *x, const char *name)
     return r;
 }
 
-/* The kind that was named, else all of them. */
+/* Writes the kind that was named, or else all kinds. */
 static int add_kinds(struct exporting *x)
 {
     const char *names[192];

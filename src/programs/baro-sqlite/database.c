@@ -15,12 +15,12 @@
 struct database {
     sqlite3 *db;
     sqlite3_stmt *meaning; /* adds a row to the table baro_columns */
-    char time[40];         /* the text of the time that the row before had */
+    char time[40];         /* text of the time of the row before */
     size_t time_len;
     int64_t time_ns;
 };
 
-static int failed(const struct database *d, struct baro_error *err)
+static int sqlite_error(const struct database *d, struct baro_error *err)
 {
     int code = sqlite3_errcode(d->db);
     return error_set(err,
@@ -30,27 +30,28 @@ static int failed(const struct database *d, struct baro_error *err)
                      "sqlite: %s", sqlite3_errmsg(d->db));
 }
 
-static int run(const struct database *d, const char *sql, struct baro_error *err)
+static int run_sql(const struct database *d, const char *sql, struct baro_error *err)
 {
-    return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(d, err);
+    return sqlite3_exec(d->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_error(d, err);
 }
 
-/* The file is new, and is thrown away if this program does not come to its end: no journal is needed. */
+/* The file is new, and is discarded unless this program comes to its end: it needs no journal. */
 int database_open(struct database **ret, const char *path, struct baro_error *err)
 {
     struct database *d = calloc(1, sizeof(*d));
     if (!d)
         return error_set(err, -ENOMEM, "out of memory");
-    int r = sqlite3_open(path, &d->db) == SQLITE_OK ? 0 : failed(d, err);
+    int r = sqlite3_open(path, &d->db) == SQLITE_OK ? 0 : sqlite_error(d, err);
     if (r == 0)
-        r = run(d,
-                "pragma journal_mode = off; pragma synchronous = off; begin;"
-                "create table baro_columns (kind text, name text, unit text, semantics text, help text, source text);"
-                "create table baro_tape (name text primary key, value) without rowid;",
-                err);
+        r = run_sql(
+            d,
+            "pragma journal_mode = off; pragma synchronous = off; begin;"
+            "create table baro_columns (kind text, name text, unit text, semantics text, help text, source text);"
+            "create table baro_tape (name text primary key, value) without rowid;",
+            err);
     if (r == 0 &&
         sqlite3_prepare_v2(d->db, "insert into baro_columns values (?, ?, ?, ?, ?, ?)", -1, &d->meaning, NULL))
-        r = failed(d, err);
+        r = sqlite_error(d, err);
     if (r < 0)
         database_close(d);
     else
@@ -69,12 +70,12 @@ void database_close(struct database *d)
 
 int database_finish(struct database *d, struct baro_error *err)
 {
-    return run(d, "commit", err);
+    return run_sql(d, "commit", err);
 }
 
 /* ---- tables ---- */
 
-static void put_name(struct buf *sql, const char *name)
+static void put_identifier(struct buf *sql, const char *name)
 {
     buf_byte(sql, '"');
     for (; *name; name++) {
@@ -96,15 +97,15 @@ static int make_table(const struct database *d, const char *name, const struct A
 {
     struct buf sql = {0};
     buf_str(&sql, "create table ");
-    put_name(&sql, name);
+    put_identifier(&sql, name);
     for (int64_t i = 0; i < schema->n_children; i++) {
         buf_str(&sql, i ? ", " : " (");
-        put_name(&sql, schema->children[i]->name);
+        put_identifier(&sql, schema->children[i]->name);
         buf_printf(&sql, " %s", type_of(schema->children[i]));
     }
     buf_str(&sql, ")");
     buf_byte(&sql, 0);
-    int r = sql.failed ? error_set(err, -ENOMEM, "out of memory") : run(d, (const char *)sql.at, err);
+    int r = sql.failed ? error_set(err, -ENOMEM, "out of memory") : run_sql(d, (const char *)sql.at, err);
     buf_done(&sql);
     return r;
 }
@@ -114,21 +115,21 @@ static int prepare_insert(const struct database *d, const char *name, int64_t n,
 {
     struct buf sql = {0};
     buf_str(&sql, "insert into ");
-    put_name(&sql, name);
+    put_identifier(&sql, name);
     for (int64_t i = 0; i < n; i++)
         buf_str(&sql, i ? ", ?" : " values (?");
     buf_str(&sql, ")");
     buf_byte(&sql, 0);
     int r = sql.failed ? error_set(err, -ENOMEM, "out of memory") : 0;
     if (r == 0 && sqlite3_prepare_v2(d->db, (const char *)sql.at, -1, ret, NULL) != SQLITE_OK)
-        r = failed(d, err);
+        r = sqlite_error(d, err);
     buf_done(&sql);
     return r;
 }
 
-/* ---- what columns mean ---- */
+/* ---- what the columns mean ---- */
 
-/* Binds the value of a key of a field's metadata, if it is there. */
+/* Binds the value of a key of a field's metadata, if the key exists. */
 static void bind_metadata(sqlite3_stmt *s, int at, const char *metadata, const char *key)
 {
     int32_t n, len, value_len;
@@ -157,7 +158,7 @@ static int add_meanings(const struct database *d, const char *kind, const struct
         for (int k = 0; k < 4; k++)
             bind_metadata(d->meaning, 3 + k, schema->children[i]->metadata, keys[k]);
         if (sqlite3_step(d->meaning) != SQLITE_DONE)
-            return failed(d, err);
+            return sqlite_error(d, err);
     }
     return 0;
 }
@@ -169,7 +170,7 @@ static bool has_bit(const void *bits, int64_t i)
     return ((const uint8_t *)bits)[i / 8] >> i % 8 & 1;
 }
 
-/* As CSV has it, and as SQLite's own functions for times take it. Rows of a sample have the same time. */
+/* Writes a time as in CSV, a form that SQLite's own functions take. Rows of a sample have the same time. */
 static void bind_time(struct database *d, sqlite3_stmt *s, int at, int64_t ns)
 {
     if (!d->time_len || ns != d->time_ns) {
@@ -183,7 +184,7 @@ static void bind_time(struct database *d, sqlite3_stmt *s, int at, int64_t ns)
     sqlite3_bind_text(s, at, d->time, (int)d->time_len, SQLITE_TRANSIENT);
 }
 
-/* SQLite's integers have a sign: what is beyond them is written as text, digit for digit. */
+/* SQLite's integers are signed: larger ones are written as text, digit for digit. */
 static void bind_u64(sqlite3_stmt *s, int at, uint64_t v)
 {
     unsigned char text[BUF_U64_MOST];
@@ -230,7 +231,7 @@ static int add_rows(struct database *d, sqlite3_stmt *insert, const struct Arrow
         for (int64_t i = 0; i < a->n_children; i++)
             bind(d, insert, (int)i + 1, schema->children[i], a->children[i], row);
         if (sqlite3_step(insert) != SQLITE_DONE)
-            return failed(d, err);
+            return sqlite_error(d, err);
         sqlite3_reset(insert);
     }
     return 0;
@@ -316,12 +317,12 @@ int database_describe(struct database *d, const struct baro_tape *tape, struct b
     sqlite3_stmt *insert;
     int r = 0;
     if (sqlite3_prepare_v2(d->db, "insert into baro_tape values (?, ?)", -1, &insert, NULL) != SQLITE_OK)
-        return failed(d, err);
+        return sqlite_error(d, err);
     for (size_t i = 0; r == 0 && i < sizeof(names) / sizeof(*names); i++) {
         sqlite3_reset(insert);
         sqlite3_bind_text(insert, 1, names[i], -1, SQLITE_STATIC);
         bind_fact(d, insert, i, baro_tape_header(tape));
-        r = sqlite3_step(insert) == SQLITE_DONE ? 0 : failed(d, err);
+        r = sqlite3_step(insert) == SQLITE_DONE ? 0 : sqlite_error(d, err);
     }
     sqlite3_finalize(insert);
     return r;

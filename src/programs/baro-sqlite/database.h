@@ -11,9 +11,9 @@ struct database;
 int database_open(struct database **ret, const char *path, struct baro_error *err);
 /* Adds a table of that name with all rows of the stream. */
 int database_add(struct database *d, const char *name, struct ArrowArrayStream *rows, struct baro_error *err);
-/* Adds what is known of the tape as a whole: the table `tape`. */
+/* Adds the facts about the tape as a whole: the table `tape`. */
 int database_describe(struct database *d, const struct baro_tape *tape, struct baro_error *err);
-/* Writes all that is not written yet. */
+/* Writes all that was not written yet. */
 int database_finish(struct database *d, struct baro_error *err);
 void database_close(struct database *d); /* NULL is allowed */
 

@@ -22,7 +22,7 @@ struct check {
     const struct document *d;
     yaml_document_t *yaml;
     struct job *job;
-    struct task *task; /* that is being checked */
+    struct task *task; /* the task that is being checked */
 };
 
 static const yaml_node_t *node_of(const struct check *c, int index)
@@ -67,7 +67,7 @@ static int check_regex(const struct check *c, const yaml_node_t *at)
     return 0;
 }
 
-/* A relative path is one from the folder of the file. */
+/* Makes a path absolute: a relative one starts at the folder of the file. */
 static int make_absolute(const struct check *c, struct item *item)
 {
     char folder[PATH_MAX], *slash, *whole;
@@ -101,7 +101,7 @@ static int check_value(const struct check *c, struct item *item)
 
 /* ---- items: keys that take one value or a list ---- */
 
-/* A control group below another one: a process in it would be in both. */
+/* Is one control group below the other? A process in it would be in both. */
 static bool is_within(const char *path, const char *of)
 {
     size_t n = strlen(of);
@@ -274,7 +274,7 @@ static int each_pair(const struct check *c, const yaml_node_t *map, const char *
 }
 
 /* Is the key in this mapping? For an error that concerns it. */
-static const yaml_node_t *key_of(const struct check *c, const yaml_node_t *map, const char *name)
+static const yaml_node_t *find_key_node(const struct check *c, const yaml_node_t *map, const char *name)
 {
     for (const yaml_node_pair_t *p = map->data.mapping.pairs.start; p < map->data.mapping.pairs.top; p++) {
         const yaml_node_t *key = node_of(c, p->key);
@@ -294,19 +294,19 @@ static int check_whole(const struct check *c, const struct task *t, const yaml_n
         return document_error(c->d, t->at, "task %s has no processes; give it pid, pidfile, cgroup, match or exact",
                               t->name);
     if (t->n[ITEM_CGROUP] && (rules || named))
-        return document_error(c->d, key_of(c, map, "cgroup"),
+        return document_error(c->d, find_key_node(c, map, "cgroup"),
                               "task %s has a cgroup and other processes; make them "
                               "two tasks, as what a cgroup used is the kernel's count",
                               t->name);
     for (size_t i = 0; i < sizeof(of_rules) / sizeof(*of_rules); i++) {
-        const yaml_node_t *key = key_of(c, map, of_rules[i]);
+        const yaml_node_t *key = find_key_node(c, map, of_rules[i]);
         if (key && !(i == 0 ? t->n[ITEM_MATCH] : rules))
             return document_error(c->d, key, "%s goes with match%s; remove it", of_rules[i], i ? " or exact" : "");
     }
     return 0;
 }
 
-static int take_task(const struct check *c, const yaml_node_t *key, const yaml_node_t *value)
+static int take_named_task(const struct check *c, const yaml_node_t *key, const yaml_node_t *value)
 {
     struct check inner = *c;
     struct job *j = c->job;
@@ -331,11 +331,11 @@ static int take_tasks(const struct check *c, const yaml_node_t *value)
                               document_type(value));
     if (value->data.mapping.pairs.start == value->data.mapping.pairs.top)
         return document_error(c->d, value, "tasks is empty; name a task");
-    return each_pair(c, value, "tasks", take_task);
+    return each_pair(c, value, "tasks", take_named_task);
 }
 
-/* A file without these keys may be any file, and root's log no place for what it says: only what is nearly one of them
- * is quoted. */
+/* A file without these keys may be any file, and its content must not get into root's log: only keys that are nearly
+ * right are quoted. */
 static int take_top_key(const struct check *c, const yaml_node_t *key, const yaml_node_t *value)
 {
     static const char *const keys[] = {"name", "tasks", NULL};

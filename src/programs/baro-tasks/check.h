@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A document as tasks (docs/tasks.md has the format). All that can be checked without the processes is checked. */
+/* Checks a document as tasks (docs/tasks.md has the format), as far as that is possible without the processes. */
 #ifndef PROGRAMS_BARO_TASKS_CHECK_H
 #define PROGRAMS_BARO_TASKS_CHECK_H
 

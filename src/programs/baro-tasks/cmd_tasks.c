@@ -5,7 +5,7 @@
 #include "programs/baro-tasks/lines.h"
 #include "programs/common/cli.h"
 
-static void put_text(const struct cli *cli, const struct job *job, struct buf *out)
+static void put_tasks(const struct cli *cli, const struct job *job, struct buf *out)
 {
     struct table t = {.columns = 3, .wrap = true};
     table_text(&t, "task");
@@ -42,7 +42,7 @@ int cmd_tasks(struct cli *cli, const struct settings *s, char **argv)
     if (code == 0 && s->json)
         job_lines(&job, &out);
     if (code == 0 && !s->json)
-        put_text(cli, &job, &out);
+        put_tasks(cli, &job, &out);
     if (out.len || out.failed)
         status = cli_out(cli, &out);
     if (code < 0)

@@ -60,7 +60,7 @@ static int parser_error(const struct document *d, const yaml_parser_t *p)
 {
     if (p->error == YAML_READER_ERROR)
         return decoding_error(d, p);
-    if (p->error == YAML_MEMORY_ERROR || p->error == YAML_NO_ERROR) /* it does not say so everywhere */
+    if (p->error == YAML_MEMORY_ERROR || p->error == YAML_NO_ERROR) /* not all its errors say so */
         return error_set(d->err, -ENOMEM, "can't read %s: out of memory", d->path);
     return error_set(d->err, BARO_E_SYNTAX, "%s:%zu:%zu: not YAML: %s%s%s; check the indentation and the quotes",
                      d->path, p->problem_mark.line + 1, p->problem_mark.column + 1, p->context ? p->context : "",
@@ -96,7 +96,7 @@ static int open_in_folder(const struct document *d)
                      d->path);
 }
 
-static int read_file(struct document *d, bool in_folder)
+static int read_document(struct document *d, bool in_folder)
 {
     struct stat st;
     char part[65536];
@@ -130,7 +130,7 @@ static int check_end(struct document *d, yaml_parser_t *p)
     return code;
 }
 
-static int begin(const struct document *d, yaml_parser_t *p)
+static int begin_parser(const struct document *d, yaml_parser_t *p)
 {
     if (!yaml_parser_initialize(p))
         return error_set(d->err, -ENOMEM, "out of memory");
@@ -153,7 +153,7 @@ static int check_costs(const struct document *d)
     yaml_parser_t p;
     yaml_event_t e;
     unsigned depth = 0, anchors = 0;
-    int code = begin(d, &p);
+    int code = begin_parser(d, &p);
     if (code < 0)
         return code;
     for (bool more = true; code == 0 && more;) {
@@ -182,7 +182,7 @@ static int load(struct document *d)
 {
     yaml_parser_t p;
     int code = check_costs(d);
-    if (code < 0 || (code = begin(d, &p)) < 0)
+    if (code < 0 || (code = begin_parser(d, &p)) < 0)
         return code;
     d->loaded = yaml_parser_load(&p, &d->yaml);
     code = d->loaded ? check_end(d, &p) : parser_error(d, &p);
@@ -193,7 +193,7 @@ static int load(struct document *d)
 int document_read(struct document *d, const char *path, bool in_folder, struct baro_error *err)
 {
     *d = (struct document){.path = path, .err = err};
-    int code = read_file(d, in_folder);
+    int code = read_document(d, in_folder);
     return code < 0 ? code : load(d);
 }
 

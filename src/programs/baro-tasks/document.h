@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file as a YAML document, and errors that say where in it they are. */
+/* A file as a YAML document, and errors with their place in it. */
 #ifndef PROGRAMS_BARO_TASKS_DOCUMENT_H
 #define PROGRAMS_BARO_TASKS_DOCUMENT_H
 
@@ -33,15 +33,15 @@ void document_done(struct document *d);
 /* Sets the error at this node. Returns a negative code. */
 __attribute__((format(printf, 3, 4))) int document_error(const struct document *d, const yaml_node_t *at,
                                                          const char *format, ...);
-/* The same for an error of what the node says, which is escaped already, and what to do. */
+/* The same for an error about the content of the node, which is escaped already, and what to do. */
 int document_error_why(const struct document *d, const yaml_node_t *at, const struct baro_error *why,
                        const char *advice);
 unsigned document_line(const yaml_node_t *at);
 unsigned document_column(const yaml_node_t *at);
 
-/* What a person calls it: "a list", "text". */
+/* Returns what people call it: "a list", "text". */
 const char *document_type(const yaml_node_t *at);
-/* A scalar without quotes: only that can be a number, true or false. */
+/* Is it a scalar without quotes? Only such a scalar can be a number, true or false. */
 bool document_is_bare(const yaml_node_t *at);
 const char *document_text(const yaml_node_t *at);
 

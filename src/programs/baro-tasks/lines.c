@@ -11,7 +11,7 @@ static void put_place(struct json *j, const yaml_node_t *at)
     json_u64(j, document_column(at));
 }
 
-static void put_key(struct json *j, const char *key, const char *text)
+static void put_member(struct json *j, const char *key, const char *text)
 {
     json_key(j, key);
     json_exact(j, text);
@@ -20,10 +20,10 @@ static void put_key(struct json *j, const char *key, const char *text)
 static void put_task(struct json *j, const struct task *t)
 {
     json_begin(j, '{');
-    put_key(j, "task", t->name);
+    put_member(j, "task", t->name);
     put_place(j, t->at);
     if (t->on)
-        put_key(j, "on", t->on);
+        put_member(j, "on", t->on);
     if (t->children) {
         json_key(j, "children");
         json_bool(j, true);
@@ -40,7 +40,7 @@ void job_lines(const struct job *job, struct buf *out)
     if (job->name) {
         struct json j = {.out = out};
         json_begin(&j, '{');
-        put_key(&j, "job", job->name);
+        put_member(&j, "job", job->name);
         json_end(&j, '}');
     }
     for (size_t i = 0; i < job->n_tasks; i++) {
@@ -52,7 +52,7 @@ void job_lines(const struct job *job, struct buf *out)
             if (item->task != i)
                 continue;
             json_begin(&one, '{');
-            put_key(&one, item_names[item->kind], item->text);
+            put_member(&one, item_names[item->kind], item->text);
             put_place(&one, item->at);
             json_end(&one, '}');
         }
@@ -63,6 +63,6 @@ void job_error_line(const char *text, struct buf *out)
 {
     struct json j = {.out = out};
     json_begin(&j, '{');
-    put_key(&j, "error", text);
+    put_member(&j, "error", text);
     json_end(&j, '}');
 }

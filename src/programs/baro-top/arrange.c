@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which processes are shown, and in which order. */
+/* Decides which processes are shown, and in which order. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/regex.h"
 #include "programs/baro-top/model.h"
 
-static int by_id(const void *a, const void *b)
+static int compare_node_ids(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
@@ -14,7 +14,7 @@ static int by_id(const void *a, const void *b)
 
 bool model_is_listed(const uint32_t *list, size_t n, uint32_t id)
 {
-    return n && bsearch(&id, list, n, sizeof(*list), by_id);
+    return n && bsearch(&id, list, n, sizeof(*list), compare_node_ids);
 }
 
 /* ---- the filter ---- */
@@ -38,7 +38,7 @@ static bool matches(const struct model *m, const struct wish *w, const struct ba
     return strcmp(pid + at, w->filter) == 0;
 }
 
-static void choose(struct model *m, const struct wish *w)
+static void choose_shown(struct model *m, const struct wish *w)
 {
     m->n_matches = 0;
     for (size_t k = m->n; k-- > 0;) {
@@ -66,7 +66,7 @@ static int more(double a, double b)
     return (a < b) - (a > b);
 }
 
-static int compare(const void *a, const void *b, void *context)
+static int compare_nodes(const void *a, const void *b, void *context)
 {
     const struct comparison *c = context;
     const struct node *x = &c->model->at[*(const size_t *)a], *y = &c->model->at[*(const size_t *)b];
@@ -92,15 +92,15 @@ static int compare(const void *a, const void *b, void *context)
 }
 
 /*
- * Sorts what is nearly in order already, as the processes of a sample are: of each pair that is not, both are taken
- * out, sorted, and merged into the rest. Example: 1 2 9 3 4 becomes 1 2 4 and 9 3; sorted and merged 1 2 3 4 9.
+ * Sorts what is nearly sorted already, as the processes of a sample are. From each pair in the wrong order both are
+ * taken out, sorted, and merged into the rest. Example: 1 2 9 3 4 becomes 1 2 4 and 9 3; sorted and merged 1 2 3 4 9.
  */
 static void sort(size_t *at, size_t n, size_t *spare, struct comparison *c)
 {
     size_t kept = 0, out = 0, end = n;
     for (size_t k = 0; k < n; k++) {
         size_t next = at[k];
-        if (kept && compare(&at[kept - 1], &next, c) > 0) {
+        if (kept && compare_nodes(&at[kept - 1], &next, c) > 0) {
             spare[out++] = at[--kept];
             spare[out++] = next;
         } else {
@@ -108,16 +108,16 @@ static void sort(size_t *at, size_t n, size_t *spare, struct comparison *c)
         }
     }
     if (out)
-        qsort_r(spare, out, sizeof(*spare), compare, c);
+        qsort_r(spare, out, sizeof(*spare), compare_nodes, c);
     while (out) {
-        if (kept && compare(&at[kept - 1], &spare[out - 1], c) > 0)
+        if (kept && compare_nodes(&at[kept - 1], &spare[out - 1], c) > 0)
             at[--end] = at[--kept];
         else
             at[--end] = spare[--out];
     }
 }
 
-/* Orders siblings that are shown, and leaves out the others. Returns the first; MODEL_NONE: there is none. */
+/* Sorts the siblings that are shown, and leaves out the others. Returns the first; MODEL_NONE: there is none. */
 static size_t order_siblings(struct model *m, const struct wish *w, size_t first)
 {
     struct comparison c = {m, w};
@@ -134,7 +134,7 @@ static size_t order_siblings(struct model *m, const struct wish *w, size_t first
     return n ? m->order[0] : MODEL_NONE;
 }
 
-/* The tree in depth-first order, without what is folded. */
+/* The tree in depth-first order, without folded nodes. */
 static void descend(struct model *m, const struct wish *w, size_t root)
 {
     unsigned depth = 0;
@@ -157,7 +157,7 @@ static void descend(struct model *m, const struct wish *w, size_t root)
     }
 }
 
-/* After a folded list of siblings was ordered, nodes that are not shown would be lost: the lists are made anew. */
+/* Sorting a folded list of siblings would lose the nodes that are not shown, so the lists are built anew. */
 static void relink(struct model *m)
 {
     for (size_t k = 0; k < m->n; k++)
@@ -193,7 +193,7 @@ int model_arrange(struct model *m, const struct wish *w)
 {
     struct comparison c = {m, w};
     m->n_rows = 0;
-    choose(m, w);
+    choose_shown(m, w);
     if (w->is_tree) {
         relink(m);
         size_t root = order_siblings(m, w, link_roots(m));

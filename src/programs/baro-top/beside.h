@@ -14,14 +14,14 @@
 #define BESIDE_TAPE 4
 
 /* Was this program started beside a job? The variable that says so is read once and removed from the environment.
- * quiet: without a summary at the end. */
+ * quiet: prints no summary at the end. */
 bool beside_begin(bool *ret_quiet);
 /* Opens the tape once it has begun. Returns 0; BARO_E_ENDED: the job is over; or a negative code. */
 int beside_open(struct feed *f, struct baro_error *err);
-/* May we draw and read keys? Not while a shell or a debugger has the terminal. */
+/* May the view draw and read keys? Not while a shell or a debugger has the terminal. */
 bool beside_has_terminal(int terminal_fd);
-/* When the job has ended, and the terminal is as it was: prints what stays on it (leave.c). Returns 0, or a negative
- * code with one line in t->err. */
+/* Call it when the job has ended and the terminal is restored: prints what stays on it (leave.c). Returns 0, or a
+ * negative code with one line in t->err. */
 struct top;
 int beside_leave(struct top *t);
 

@@ -15,13 +15,15 @@
 #include "programs/baro-top/view.h"
 #include "programs/common/moment.h"
 
-#define ONCE_ROWS 25                    /* processes that are printed, unless the user says how many */
-#define FINISH_PAUSE 2000               /* times as long as finishing the summary took, until it is finished again, */
-#define FINISH_MOST_NS (5 * NS_PER_SEC) /* and so long at most */
-#define OPEN_MOST_NS 20000000ULL        /* of CPU time, to see whether a kept tape is still written */
+#define ONCE_ROWS 25 /* processes that are printed, unless the user says how many */
+/* The summary is finished again after this many times the time that finishing took, but at the latest after
+ * FINISH_MOST_NS. */
+#define FINISH_PAUSE 2000
+#define FINISH_MOST_NS (5 * NS_PER_SEC)
+#define OPEN_MOST_NS 20000000ULL /* of CPU time, to see whether a kept tape is still written */
 
-/* Finishing takes time for each living process: of a job with very many, facts may be some seconds old. Example: 1 ms
- * for 10,000 processes, and so every 2 s. At the end of the recording all of it is there. */
+/* Finishing the summary takes time for each living process, so the facts of a very large job may be some seconds old.
+ * Example: 1 ms for 10,000 processes, so every 2 s. At the end of the recording all facts are complete. */
 static void finish_summary(struct top *t)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -89,11 +91,11 @@ void top_draw(struct top *t, bool is_once)
 
 /* ---- printed once ---- */
 
-static int print(struct top *t)
+static int print_once(struct top *t)
 {
     struct buf b = {0};
     size_t most = t->settings->count ? t->settings->count : ONCE_ROWS;
-    if (most < t->model.n_rows) { /* of too many the heaviest */
+    if (most < t->model.n_rows) { /* of too many processes the heaviest */
         t->ui.wish.is_tree = false;
         model_arrange(&t->model, &t->ui.wish);
         t->model.n_rows = t->model.n_rows > most ? most : t->model.n_rows;
@@ -119,12 +121,12 @@ static int once(struct top *t)
         code = top_go(t, t->settings->at);
     if (code >= 0 && t->settings->at)
         code = top_move(t);
-    return code < 0 ? cli_fail(t->cli, &t->err) : print(t);
+    return code < 0 ? cli_fail(t->cli, &t->err) : print_once(t);
 }
 
-/* ---- which tape ---- */
+/* ---- choice of the tape ---- */
 
-/* The newest recording that is still written, else the newest. */
+/* Finds the newest recording that is still written, else the newest. */
 static int choose_tape(struct top *t)
 {
     struct baro_runs *runs;
@@ -179,7 +181,7 @@ static void done(struct top *t)
     grid_done(&t->grid);
 }
 
-/* Of `baro run --top`: the job says nothing of it if it is over before there is something to show. */
+/* Beside a job (`baro run --top`), a job that is over before the first sample is no error, and nothing is printed. */
 static int show_beside(struct top *t)
 {
     int code = beside_open(&t->feed, &t->err);

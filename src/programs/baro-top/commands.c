@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the job spent its CPU time on, by command. Most processes of a compile live shorter than the time between two
- * reads the tree: here they are all, because what a process had used when it ended is on the tape.
+ * The job's CPU time by command. Most processes of a compile are too short for the samples; their exit records, which
+ * this counts, are on the tape.
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ enum {
 
 static const struct {
     const char *title;
-    int width, least; /* least: how wide the box has to be */
+    int width, least; /* least: the minimal width of the box */
 } columns[COMMANDS_COLUMNS] = {
     {"CORES", 6, 30}, {"LIVE", 6, 58},     {"CPU", 11, 0},  {"SHARE", 5, 64},
     {"ALL", 8, 0},    {"PEAK RSS", 8, 48}, {"READ", 8, 80}, {"WRITTEN", 8, 90},
@@ -49,16 +49,16 @@ size_t view_commands_count(const struct view *v)
     return report_rows(v->feed->summary, "commands");
 }
 
-static struct baro_value value_of(const struct view *v, int fact, size_t row)
+static struct baro_value fact_value(const struct view *v, int fact, size_t row)
 {
     struct baro_value ret;
     baro_summary_value(v->feed->summary, fact, row, &ret);
     return ret;
 }
 
-/* A value by its unit, marked if it is a lower bound or an estimate. */
-static void put(struct buf *b, const struct view *v, struct baro_value value,
-                void (*format)(struct buf *b, uint64_t value))
+/* Writes a value by its unit, marked if it is a lower bound or an estimate. */
+static void put_marked(struct buf *b, const struct view *v, struct baro_value value,
+                       void (*format)(struct buf *b, uint64_t value))
 {
     if (value.absent) {
         buf_str(b, value.absent == BARO_ABSENT_DENIED ? "denied" : "-");
@@ -68,10 +68,10 @@ static void put(struct buf *b, const struct view *v, struct baro_value value,
     format(b, value.u64);
 }
 
-static enum style put_cell(const struct view *v, struct buf *b, int c, const struct fact_ids *f, size_t row)
+static enum style put_command_cell(const struct view *v, struct buf *b, int c, const struct fact_ids *f, size_t row)
 {
-    struct baro_value cpu = value_of(v, f->cpu, row), all = report_fact(v->feed->summary, "job", "cpu_ns");
-    const char *name = value_of(v, f->name, row).text;
+    struct baro_value cpu = fact_value(v, f->cpu, row), all = report_fact(v->feed->summary, "job", "cpu_ns");
+    const char *name = fact_value(v, f->name, row).text;
     const struct command_now *now = name ? model_command(v->model, name) : NULL;
     switch (c) {
     case COMMANDS_NOW:
@@ -79,19 +79,19 @@ static enum style put_cell(const struct view *v, struct buf *b, int c, const str
         cell_cores(b, now ? now->cores : 0);
         return now && now->cores >= 0.005 ? STYLE_CPU : STYLE_FAINT;
     case COMMANDS_LIVE: fmt_count(b, now ? now->living : 0); return now && now->living ? STYLE_PLAIN : STYLE_FAINT;
-    case COMMANDS_CPU: put(b, v, cpu, fmt_duration); return STYLE_PLAIN;
+    case COMMANDS_CPU: put_marked(b, v, cpu, fmt_duration); return STYLE_PLAIN;
     case COMMANDS_SHARE:
         if (all.u64 && !cpu.absent)
             buf_printf(b, "%u %%", (unsigned)((double)cpu.u64 / (double)all.u64 * 100 + 0.5));
         return STYLE_PLAIN;
-    case COMMANDS_ALL: put(b, v, value_of(v, f->processes, row), fmt_count); return STYLE_PLAIN;
-    case COMMANDS_PEAK: put(b, v, value_of(v, f->rss, row), fmt_bytes); return STYLE_MEMORY;
-    case COMMANDS_READ: put(b, v, value_of(v, f->read, row), fmt_bytes); return STYLE_READ;
-    default: put(b, v, value_of(v, f->write, row), fmt_bytes); return STYLE_WRITE;
+    case COMMANDS_ALL: put_marked(b, v, fact_value(v, f->processes, row), fmt_count); return STYLE_PLAIN;
+    case COMMANDS_PEAK: put_marked(b, v, fact_value(v, f->rss, row), fmt_bytes); return STYLE_MEMORY;
+    case COMMANDS_READ: put_marked(b, v, fact_value(v, f->read, row), fmt_bytes); return STYLE_READ;
+    default: put_marked(b, v, fact_value(v, f->write, row), fmt_bytes); return STYLE_WRITE;
     }
 }
 
-static void draw_row(struct view *v, struct box box, int at, const struct fact_ids *f, size_t row, bool is_panel)
+static void draw_command(struct view *v, struct box box, int at, const struct fact_ids *f, size_t row, bool is_panel)
 {
     struct grid *g = v->grid;
     struct buf b = {0};
@@ -102,11 +102,11 @@ static void draw_row(struct view *v, struct box box, int at, const struct fact_i
     for (int c = 0; c < COMMANDS_COLUMNS; c++) {
         if (columns[c].least > width)
             continue;
-        enum style style = put_cell(v, &b, c, f, row);
+        enum style style = put_command_cell(v, &b, c, f, row);
         grid_take_right(g, at, column, column + columns[c].width, all == STYLE_SELECTED ? all : style, &b);
         column += columns[c].width + 1;
     }
-    const char *name = value_of(v, f->name, row).text;
+    const char *name = fact_value(v, f->name, row).text;
     grid_text(g, at, column, box.end, all == STYLE_SELECTED ? all : STYLE_STRONG, name && *name ? name : "?");
     buf_done(&b);
 }
@@ -131,5 +131,5 @@ void view_commands(struct view *v, struct box box, bool is_panel)
     buf_done(&b);
     grid_text(g, box.row, column, box.end, STYLE_HEADING, "COMMAND");
     for (int i = 1; i < box.rows && top + (size_t)i - 1 < n; i++)
-        draw_row(v, box, box.row + i, &facts, top + (size_t)i - 1, is_panel);
+        draw_command(v, box, box.row + i, &facts, top + (size_t)i - 1, is_panel);
 }

@@ -47,7 +47,7 @@ void curves_add(struct curves *h, uint64_t t_ns, const float value[CURVES])
     h->last_ns = t_ns;
 }
 
-/* Puts a value that holds from one time to another into the parts that it touches. */
+/* Adds a value that holds from one time to another to all parts between them. */
 static void spread(float *ret, int n, uint64_t from_ns, uint64_t to_ns, uint64_t begin_ns, uint64_t end_ns, float value)
 {
     if (end_ns <= from_ns || begin_ns >= to_ns || to_ns <= from_ns)

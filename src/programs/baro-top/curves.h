@@ -15,7 +15,7 @@
 enum curve {
     CURVE_CORES,
     CURVE_RSS,   /* sums over the processes */
-    CURVE_PSS,   /* where all of them have one */
+    CURVE_PSS,   /* if all processes have one */
     CURVE_GROUP, /* of the job's control group */
     CURVE_READ,
     CURVE_WRITE,
@@ -39,7 +39,7 @@ struct curves {
 };
 
 void curves_init(struct curves *h);
-/* Adds what holds up to t_ns since the last one; NaN: not known. Times do not fall. */
+/* Adds the value that held since the last one, up to t_ns; NaN: not known. Times never fall. */
 void curves_add(struct curves *h, uint64_t t_ns, const float value[CURVES]);
 /* Fills ret with n values between two times, each the largest in its part; NaN: not known. */
 void curves_read(const struct curves *h, enum curve curve, uint64_t from_ns, uint64_t to_ns, float *ret, int n);

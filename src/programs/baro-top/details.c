@@ -7,14 +7,14 @@
 
 #define LINE_MOST 8192 /* bytes of a command line that are shown */
 
-/* Rows are counted from the first, and drawn from details_top on. */
+/* Rows are counted from the first one, and drawn from details_top on. */
 struct sheet {
     struct view *v;
     struct box box;
     size_t row;
 };
 
-static int row_of(const struct sheet *s)
+static int sheet_row(const struct sheet *s)
 {
     size_t top = s->v->ui->details_top;
     return s->row >= top && s->row - top < (size_t)s->box.rows ? s->box.row + (int)(s->row - top) : -1;
@@ -22,28 +22,28 @@ static int row_of(const struct sheet *s)
 
 static void text_line(struct sheet *s, enum style style, struct buf *b)
 {
-    grid_take(s->v->grid, row_of(s), s->box.column, s->box.end, style, b);
+    grid_take(s->v->grid, sheet_row(s), s->box.column, s->box.end, style, b);
     s->row++;
 }
 
-/* Text over as many rows as it takes. */
+/* Writes text over as many rows as it takes. */
 static void wrapped(struct sheet *s, const char *text)
 {
     struct grid *g = s->v->grid;
     size_t len = strnlen(text, LINE_MOST);
     int width = s->box.end - s->box.column;
     while (len) {
-        size_t n = len < (size_t)width ? len : (size_t)width; /* a byte takes a column at least, but for UTF-8 */
+        size_t n = len < (size_t)width ? len : (size_t)width; /* a byte takes at least one column, except in UTF-8 */
         while (n > 1 && (grid_columns_of(g, text, n) > width || (n < len && ((unsigned char)text[n] & 0xc0) == 0x80)))
             n--;
-        grid_bytes(g, row_of(s), s->box.column, s->box.end, STYLE_PLAIN, text, n);
+        grid_bytes(g, sheet_row(s), s->box.column, s->box.end, STYLE_PLAIN, text, n);
         s->row++;
         text += n;
         len -= n;
     }
 }
 
-static void put_value(struct buf *b, const struct baro_metric *m, uint64_t value)
+static void put_metric_value(struct buf *b, const struct baro_metric *m, uint64_t value)
 {
     switch (m->unit) {
     case BARO_UNIT_NS: fmt_duration(b, value); break;
@@ -74,14 +74,14 @@ static void metric_line(struct sheet *s, const struct baro_row *p, const struct 
     struct buf b = {0};
     uint64_t value;
     struct baro_use use;
-    int row = row_of(s), reason = baro_row_value(p, id, &value);
+    int row = sheet_row(s), reason = baro_row_value(p, id, &value);
     grid_text(g, row, column, column + 22, STYLE_LABEL, m->stem);
     if (reason)
         buf_printf(&b, "- (%s)", baro_absent_name((enum baro_absent)reason));
     else if (m->unit == BARO_UNIT_ENTITY) /* the task is the only one */
         buf_str(&b, model_task(s->v->model, p));
     else
-        put_value(&b, m, value);
+        put_metric_value(&b, m, value);
     grid_take(g, row, column + 23, column + 38, reason ? STYLE_FAINT : STYLE_PLAIN, &b);
     if (baro_interval_rate(&s->v->model->between, before, p, id, &use) == BARO_PRESENT && use.rate > 0) {
         put_rate(&b, m, use.rate);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Phases, marks and what happened, the newest first. */
+/* Phases, marks and events, the newest first. */
 #include "base/fmt.h"
 #include "programs/baro-top/view.h"
 
@@ -38,7 +38,7 @@ static const char *sign_of(const struct view *v, const struct baro_timeline_item
     return item->is_problem ? "!" : utf8 ? "·" : ".";
 }
 
-static void draw_row(struct view *v, struct box box, int at, size_t row, bool is_panel)
+static void draw_event(struct view *v, struct box box, int at, size_t row, bool is_panel)
 {
     struct grid *g = v->grid;
     struct buf b = {0};
@@ -66,7 +66,7 @@ void view_events(struct view *v, struct box box, bool is_panel)
         grid_point(v->grid, box.row, i, STYLE_HEADING, ' ', ' ');
     grid_text(v->grid, box.row, box.column + 10, box.end, STYLE_HEADING, "TIME   WHAT HAPPENED");
     for (int i = 1; i < box.rows && top + (size_t)i - 1 < n; i++)
-        draw_row(v, box, box.row + i, top + (size_t)i - 1, is_panel);
+        draw_event(v, box, box.row + i, top + (size_t)i - 1, is_panel);
     if (n == 0 && box.rows > 1)
         grid_text(v->grid, box.row + 1, box.column + 1, box.end, STYLE_FAINT, "nothing so far");
 }

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-#define POINT_NS (100 * NS_PER_MS) /* of growth over less: the kernel counts much in steps of 10 ms */
-#define RECORDS_A_CHECK 64         /* so many are read before the clock is asked */
+#define POINT_NS (100 * NS_PER_MS) /* no rate is computed over less: the kernel counts in steps of 10 ms */
+#define RECORDS_A_CHECK 64         /* this many records are read before the clock is checked */
 
 int feed_open(struct feed *f, struct baro_error *err)
 {
@@ -79,7 +79,7 @@ static float growth(uint64_t before, uint64_t now, uint64_t ns)
     return (float)((double)(now - before) / (double)ns);
 }
 
-/* Until the machine is read again, its pressure counts as what it was. */
+/* Until the machine is read again, its pressure counts as unchanged. */
 static void take_pressure(const struct feed_base *was, struct feed_base *now)
 {
     bool is_read = now->host_ns > was->host_ns;
@@ -91,7 +91,7 @@ static void take_pressure(const struct feed_base *was, struct feed_base *now)
     now->host_ns = is_read ? now->host_ns : was->host_ns;
 }
 
-/* The most by each measure: which of them is drawn is decided when it is. */
+/* Keeps the peak of each measure; which one is drawn is decided at drawing time. */
 static void take_memory(const struct feed *f, const struct baro_sample *s, float most[MEASURES])
 {
     struct memory best = memory_of(s, &f->metric, false);
@@ -145,7 +145,7 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
 
 /* ---- reading on ---- */
 
-/* The sample becomes the newest instant; what it was before becomes what rates are taken from. */
+/* The sample becomes the newest instant; the one before becomes the base of its rates. */
 static int take_newest(struct feed *f, const struct baro_sample *s, struct baro_error *err)
 {
     struct baro_sample *copy;
@@ -177,7 +177,7 @@ static int take_sample(struct feed *f, const struct baro_record *r, struct baro_
     return f->is_read && is_due ? take_newest(f, s, err) : 0;
 }
 
-static int take(struct feed *f, const struct baro_record *r, struct baro_error *err)
+static int take_record(struct feed *f, const struct baro_record *r, struct baro_error *err)
 {
     baro_summary_add(f->summary, r);
     baro_timeline_add(f->timeline, r);
@@ -194,7 +194,7 @@ int feed_read(struct feed *f, uint64_t most_ns, struct baro_error *err)
     uint64_t until_ns = most_ns ? clock_monotonic_ns() + most_ns : 0;
     int code;
     for (unsigned n = 1; (code = baro_tape_next(f->tape, &record, err)) > 0; n++) {
-        code = take(f, &record, err);
+        code = take_record(f, &record, err);
         if (code < 0)
             return code;
         if (until_ns && n % RECORDS_A_CHECK == 0 && clock_monotonic_ns() >= until_ns)
@@ -204,7 +204,7 @@ int feed_read(struct feed *f, uint64_t most_ns, struct baro_error *err)
         return code;
     f->state = baro_tape_state(f->tape);
     bool is_running = f->state == BARO_TAPE_RUNNING;
-    /* Once all is over, the last moment at which there was something to see. */
+    /* When everything has ended, goes to the last moment with processes. */
     uint64_t best_ns = is_running || !f->work_ns ? f->last_ns : f->work_ns;
     bool is_other = f->has_sample && (!f->newest.now || (!is_running && baro_sample_t_ns(f->newest.now) != best_ns));
     if (is_other && (code = feed_at(f, best_ns, &f->newest, err)) < 0)

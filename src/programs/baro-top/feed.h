@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the live view gets its data from: a tape that is followed, and moved about in. All records are read once, in
- * order, into the summary, the timeline and the curves. A second cursor goes to moments that are asked for.
+ * Where the live view gets its data: from a tape that it follows and moves about in. All records are read once, in
+ * order, into the summary, the timeline and the curves. A second cursor goes to the moments that the user asks for.
  */
 #ifndef PROGRAMS_BARO_TOP_FEED_H
 #define PROGRAMS_BARO_TOP_FEED_H
@@ -15,17 +15,17 @@
 #include "programs/baro-top/memory.h"
 #include "programs/baro-top/metrics.h"
 
-/* Samples that are shown, and those that their rates are taken from, lie so far apart at least. */
+/* Samples that are shown, and the base samples of their rates, are at least this far apart. */
 #define FEED_STEP_NS 500000000ULL
 
-/* Time of the sample that the last point of the curves was made from. */
+/* Time of the sample behind the last point of the curves. */
 struct feed_base {
     bool is_set;
     uint64_t t_ns, host_ns;
     uint64_t cpu_ns, read_bytes, write_bytes;
     uint64_t pressure_ns[3];           /* at host_ns: the machine is read less often than the job */
-    float pressure[3];                 /* the last growth of these */
-    float memory[MEASURES], processes; /* the most since then */
+    float pressure[3];                 /* the last growth of these counters */
+    float memory[MEASURES], processes; /* the peak since then */
 };
 
 struct feed {
@@ -41,21 +41,21 @@ struct feed {
     uint64_t first_ns, last_ns; /* of the samples */
     uint64_t work_ns;           /* the last sample in which the job had processes */
     bool has_sample;
-    bool is_read; /* all that was there has been read */
+    bool is_read; /* everything on the tape has been read */
 };
 
 /* Opens the tape at f->path. Returns 0 or a negative code. */
 int feed_open(struct feed *f, struct baro_error *err);
 void feed_close(struct feed *f);
-/* Reads what there is, for so long at most (0: without a limit). Returns 1 if there may be more, 0 if all of it was
- * read, or a negative code. */
+/* Reads new records, for at most this long (0: without a limit). Returns 1 if there may be more, 0 if all were read, or
+ * a negative code. */
 int feed_read(struct feed *f, uint64_t most_ns, struct baro_error *err);
-/* Is there a job on the tape? Else the machine alone was recorded. */
+/* Does the tape have a job? If not, only the machine was recorded. */
 bool feed_has_job(const struct feed *f, const struct baro_sample *s);
-/* Makes the instant of a time: that of the last sample until then. Returns 1, 0 if there is no sample, or a negative
+/* Makes the instant of a time: of the last sample at or before it. Returns 1, 0 if there is no sample, or a negative
  * code. */
 int feed_at(struct feed *f, uint64_t t_ns, struct instant *ret, struct baro_error *err);
-/* The time of the sample before or behind another one; the same if there is none. */
+/* Returns the time of the sample before or after another one; the same time if there is none. */
 uint64_t feed_neighbour(struct feed *f, uint64_t t_ns, bool is_later);
 
 #endif

@@ -44,8 +44,8 @@ static struct grid_cell *cell_of(struct grid *g, int row, int column)
     return &g->at[(size_t)row * (size_t)g->columns + (size_t)column];
 }
 
-/* Writes one character of so many columns; a wide one that is half overwritten becomes a blank. */
-static void put(struct grid *g, int row, int column, int width, uint32_t point, enum style style)
+/* Writes one character that takes this many columns; a wide one that is half overwritten becomes a blank. */
+static void put_point(struct grid *g, int row, int column, int width, uint32_t point, enum style style)
 {
     if (row < 0 || row >= g->rows || column < 0 || column + width > g->columns)
         return;
@@ -73,13 +73,14 @@ static uint32_t decode(const char *text, size_t len)
 
 /* The columns of a character. The locale's wcwidth(3) does not know the newest ones: they take one, as in most
  * terminals. */
-static int width_of(uint32_t point)
+static int point_columns(uint32_t point)
 {
     int width = point < 0x80 ? 1 : wcwidth((wchar_t)point);
     return width < 0 ? 1 : width > 2 ? 2 : width;
 }
 
-/* How one character, or one byte that is none, is written: at most 16 ASCII characters, or one of any width. */
+/* Decodes one character, or one invalid byte, as it is written: at most 16 ASCII characters, or one character of any
+ * width. */
 struct glyph {
     char ascii[16];
     int columns;    /* of it all */
@@ -99,7 +100,7 @@ static struct glyph next_glyph(const struct grid *g, struct span *s)
         ret.columns = 1;
     } else if (!escaped && g->utf8) {
         ret.point = decode(written, n);
-        ret.columns = width_of(ret.point);
+        ret.columns = point_columns(ret.point);
     } else if (!escaped && decode(written, n) == 0xb5) {
         ret.point = 'u'; /* of microseconds */
         ret.columns = 1;
@@ -124,9 +125,9 @@ int grid_bytes(struct grid *g, int row, int column, int end, enum style style, c
         if (column + one.columns > end)
             return column < end ? column : end;
         if (one.columns && one.point)
-            put(g, row, column, one.columns, one.point, style);
+            put_point(g, row, column, one.columns, one.point, style);
         for (int i = 0; !one.point && i < one.columns; i++)
-            put(g, row, column + i, 1, (unsigned char)one.ascii[i], style);
+            put_point(g, row, column + i, 1, (unsigned char)one.ascii[i], style);
         column += one.columns;
     }
     return column;
@@ -164,7 +165,7 @@ int grid_printf(struct grid *g, int row, int column, int end, enum style style, 
 
 void grid_point(struct grid *g, int row, int column, enum style style, uint32_t point, char ascii)
 {
-    put(g, row, column, 1, g->utf8 ? point : (uint32_t)ascii, style);
+    put_point(g, row, column, 1, g->utf8 ? point : (uint32_t)ascii, style);
 }
 
 void grid_restyle(struct grid *g, int row, int column, int end, enum style style)
@@ -197,7 +198,7 @@ static const char *code_of(enum style style)
     return codes[style];
 }
 
-/* Returns the cells of a row without the blanks at its end. */
+/* Returns the number of cells of a row without the blanks at its end. */
 static int used(const struct grid *g, int row, bool color)
 {
     int n = g->columns;

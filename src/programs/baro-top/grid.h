@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A screen as data: rows of cells, each with one character and a style. Views write into it, and the terminal, a pipe
- * or a test shows it. What lies outside of it is dropped. All text is escaped here: what stands in a cell is harmless.
+ * A screen as data: rows of cells, each with one character and a style. Views write into it; the terminal, a pipe or a
+ * test shows it. Text outside of it is dropped. All text is escaped here, so the text in a cell is harmless.
  */
 #ifndef PROGRAMS_BARO_TOP_GRID_H
 #define PROGRAMS_BARO_TOP_GRID_H
@@ -51,20 +51,20 @@ int grid_resize(struct grid *g, int rows, int columns);
 void grid_done(struct grid *g);
 void grid_clear(struct grid *g);
 
-/* Writes text from a column on, to column `end` at most. Control characters, bytes that are not UTF-8 and (in ASCII)
- * all others are written as \xNN. Returns the column behind it. */
+/* Writes text from a column on, up to column `end`. Control characters, bytes that are not UTF-8 and (in ASCII) all
+ * other characters are written as \xNN. Returns the column after it. */
 int grid_text(struct grid *g, int row, int column, int end, enum style style, const char *text);
-/* The same of bytes that need not end with NUL. */
+/* The same for bytes that need not end with NUL. */
 int grid_bytes(struct grid *g, int row, int column, int end, enum style style, const char *at, size_t len);
-/* The same of what stands in b, which is emptied. */
+/* The same for the text in b, which is emptied. */
 int grid_take(struct grid *g, int row, int column, int end, enum style style, struct buf *b);
-/* Writes b so that it ends before column `end`; where it is longer than from column on, its beginning is kept. */
+/* Writes b so that it ends before column `end`; if it does not fit after `column`, only its beginning. */
 void grid_take_right(struct grid *g, int row, int column, int end, enum style style, struct buf *b);
 __attribute__((format(printf, 6, 7))) int grid_printf(struct grid *g, int row, int column, int end, enum style style,
                                                       const char *format, ...);
-/* One character as it is; in ASCII the second one. */
+/* Writes one character unchanged; in ASCII the second one. */
 void grid_point(struct grid *g, int row, int column, enum style style, uint32_t point, char ascii);
-/* Changes the style of cells, and leaves their characters. */
+/* Changes the style of cells and keeps their characters. */
 void grid_restyle(struct grid *g, int row, int column, int end, enum style style);
 /* How many columns text would take. */
 int grid_columns_of(const struct grid *g, const char *at, size_t len);

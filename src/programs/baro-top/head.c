@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job's figures: a line each, with what it is at the moment that is shown, its curve, and what it came to. */
+/* The job's figures, a line each: the value at the shown moment, its curve, and its total or peak so far. */
 #include <math.h>
 #include <string.h>
 
@@ -13,20 +13,20 @@
 #define RECENT_NS (120 * NS_PER_SEC)
 #define CURVE_MOST 512
 
-/* Where a line has its parts; all lines have the same. */
+/* The columns of a line's parts; all lines have the same. */
 struct columns_of_head {
     int value, curve, note, end;
 };
 
 struct figure {
-    const char *label, *brief; /* brief: where there is little room; NULL: of memory, which has several measures */
+    const char *label, *brief; /* brief: for narrow terminals; NULL: memory, which has several measures */
     enum curve curve;
     enum style style;
     void (*value)(const struct view *v, struct buf *b, enum style *ret_style);
     void (*note)(const struct view *v, struct buf *b);
-    double (*scale)(const struct view *v, double most); /* what fills the height; most: of the curve */
-    int rank;                                           /* the lowest are shown first */
-    bool is_tall;                                       /* has more rows where there is room */
+    double (*scale)(const struct view *v, double most); /* what the full height stands for; most: of the curve */
+    int rank;                                           /* the lowest ranks are shown first */
+    bool is_tall;                                       /* has more rows if there is room */
 };
 
 void cell_cores(struct buf *b, double cores)
@@ -95,7 +95,7 @@ static void note_cores(const struct view *v, struct buf *b)
     cell_cores(b, mean);
 }
 
-/* Against the limit, unless that would leave a flat line. */
+/* Scales to the limit, unless the curve would be flat. */
 static double against(double limit, double most)
 {
     return limit > 0 && limit <= 4 * most ? limit : most * 1.05;
@@ -130,7 +130,7 @@ static void value_write(const struct view *v, struct buf *b, enum style *ret_sty
     value_rate(v, b, v->feed->metric.job.write_rate);
 }
 
-/* Before what all records sum up to, whichever moment is shown. */
+/* The end of a line: the total of the whole recording, whichever moment is shown. */
 static void in_all(const struct view *v, struct buf *b)
 {
     buf_str(b, v->ui->live ? "so far " : "in all ");
@@ -187,7 +187,7 @@ static void note_processes(const struct view *v, struct buf *b)
     fmt_count(b, all.u64);
 }
 
-/* The machine is read less often than the job: what it was when it was read last. */
+/* The machine is read less often than the job: its values are as of the last reading. */
 static int last_pressure(const struct view *v, int i, double *ret)
 {
     float value;
@@ -320,7 +320,7 @@ static struct columns_of_head columns_for(int width)
     return c;
 }
 
-/* The moment that is shown, in the curves. */
+/* Marks the shown moment in the curves. */
 static void playhead(struct view *v, struct columns_of_head c, int rows, uint64_t from_ns, uint64_t to_ns)
 {
     const struct ui *u = v->ui;
@@ -332,7 +332,7 @@ static void playhead(struct view *v, struct columns_of_head c, int rows, uint64_
         grid_restyle(v->grid, row, column, column + 1, STYLE_PLAYHEAD);
 }
 
-/* Shows the figures of lowest rank that fit into so many rows; spare rows go to the lanes, then to the tall
+/* Shows the figures of lowest rank that fit into this many rows; spare rows go to the lanes, then to the tall
  * figures. */
 static int shown_figures(const struct view *v, int rows, int *ret_tall)
 {

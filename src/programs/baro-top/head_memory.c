@@ -11,7 +11,7 @@ static double limit_of(const struct view *v)
     return limit.u64 ? (double)limit.u64 : (double)baro_header_memory_bytes(baro_tape_header(v->feed->tape));
 }
 
-/* Walks all processes: once for what is drawn. */
+/* Walks all processes, so it is called once per drawing. */
 struct memory head_memory(const struct view *v)
 {
     bool by_group = report_text_is(v->feed->summary, "limits", "memory_peak_of", "cgroup");
@@ -22,7 +22,7 @@ struct memory head_memory(const struct view *v)
     return m;
 }
 
-/* Which measure it is. */
+/* Names the measure. */
 const char *head_memory_label(const struct view *v, bool is_brief)
 {
     static const char *const label[MEASURES] = {"memory rss", "memory pss", "memory cgrp"};
@@ -59,7 +59,7 @@ void head_memory_value(const struct view *v, struct buf *b, enum style *ret_styl
         *ret_style = (double)m.bytes >= 0.95 * limit ? STYLE_BAD : STYLE_WARN;
 }
 
-/* The peak of the sum of rss, as in the summary, whatever the measure of this moment is. */
+/* The peak of the sum of rss, as in the summary, whichever measure is shown for this moment. */
 void head_memory_note(const struct view *v, struct buf *b)
 {
     struct baro_value peak = report_fact(v->feed->summary, "job", "rss_peak_bytes");

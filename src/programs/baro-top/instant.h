@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One moment of a recording: a sample, an earlier one for its rates, and which processes ended between them. */
+/* One moment of a recording: a sample, an earlier sample for its rates, and which processes ended between them. */
 #ifndef PROGRAMS_BARO_TOP_INSTANT_H
 #define PROGRAMS_BARO_TOP_INSTANT_H
 

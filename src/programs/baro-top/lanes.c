@@ -38,7 +38,7 @@ static uint64_t shown_ns(const struct view *v)
     return v->ui->live ? v->feed->last_ns : v->ui->at_ns;
 }
 
-/* The phase of a lane at a moment; NULL: none. Of two that meet there it is the later one. */
+/* Returns the phase of a lane at a moment, or NULL. If two meet there, it is the later one. */
 static const struct baro_timeline_item *phase_of(const struct baro_timeline *t, int lane, uint64_t t_ns)
 {
     const struct baro_timeline_item *found = NULL;
@@ -52,7 +52,7 @@ static const struct baro_timeline_item *phase_of(const struct baro_timeline *t, 
     return found;
 }
 
-/* Beside each lane the phase that the job is in at the moment that is shown. */
+/* Writes beside each lane the phase that the job is in at the shown moment. */
 static int draw_phases(struct view *v, struct box box, int column, uint64_t from_ns, uint64_t to_ns)
 {
     const struct baro_timeline *t = v->feed->timeline;
@@ -74,7 +74,7 @@ static int draw_phases(struct view *v, struct box box, int column, uint64_t from
     return lanes;
 }
 
-/* Its ends are written beside it: marks may stand anywhere on it. */
+/* Writes the ends of the axis beside it: marks may be anywhere on it. */
 static void draw_ends(struct view *v, struct box box, int column, uint64_t from_ns, uint64_t to_ns)
 {
     struct grid *g = v->grid;

@@ -6,7 +6,7 @@
 #include "programs/baro-top/top.h"
 #include "programs/common/zone.h"
 
-/* The last moment with processes: at the end there are none. */
+/* Goes to the last moment with processes: at the end there are none. */
 static int last_moment(struct top *t)
 {
     int code = feed_read(&t->feed, 0, &t->err);
@@ -19,7 +19,7 @@ static int last_moment(struct top *t)
     return top_move(t);
 }
 
-/* Its last line, which has the keys, is left out, and with it empty lines at the end. */
+/* Leaves out the last line, which has the keys, and empty lines at the end. */
 static void put_view(struct top *t, struct buf *ret)
 {
     top_draw(t, false);

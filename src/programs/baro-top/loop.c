@@ -16,23 +16,23 @@
 #include "programs/baro-top/terminal.h"
 #include "programs/baro-top/top.h"
 
-#define SLICE_NS (30 * NS_PER_MS) /* of reading, between two checks for keys */
-#define CHECK_NS NS_PER_SEC       /* between two checks whether the recorder still runs: a killed one writes nothing */
-#define STOP_NS (300 * NS_PER_MS) /* beside a job: so long after ^Z the shell has taken the terminal, or never will */
+#define SLICE_NS (30 * NS_PER_MS) /* time of reading between two checks for keys */
+#define CHECK_NS NS_PER_SEC       /* time between two checks whether the recorder still runs: it may have been killed */
+#define STOP_NS (300 * NS_PER_MS) /* beside a job: by then after ^Z the shell has taken the terminal, or never will */
 
 struct loop {
     struct top *top;
     struct terminal terminal;
     int in_fd, signal_fd;
     int beside_fd;     /* beside a job: the wrapper's socket; -1: on our own */
-    uint64_t asked_ns; /* beside a job: when ^Z asked for a stop; 0: it did not, or that was answered */
+    uint64_t asked_ns; /* beside a job: when ^Z asked for a stop; 0: no such request, or it was answered */
     uint64_t read_ns;  /* when the tape was read last */
     bool is_written;   /* the tape has more */
-    bool is_behind;    /* not all of it was read yet */
-    bool is_changed;   /* what is shown is not what is drawn */
+    bool is_behind;    /* it was not read to its end yet */
+    bool is_changed;   /* the terminal does not show the present state */
     bool is_over;
     bool is_job_over; /* beside a job */
-    int signal;       /* that ends the program; 0: none */
+    int signal;       /* the signal that ends the program; 0: none */
 };
 
 static const int taken_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGCONT, SIGWINCH};
@@ -48,7 +48,7 @@ static int take_signals(struct loop *l)
     return l->signal_fd < 0 ? -errno : 0;
 }
 
-/* By the default of a signal, which is not blocked for so long. */
+/* Takes the default action of a signal, by unblocking it for a moment. */
 static void let_signal(int signal)
 {
     const struct sigaction by_default = {.sa_handler = SIG_DFL};
@@ -61,8 +61,8 @@ static void let_signal(int signal)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Beside a job ^C and ^Z are meant for the job. Where it stops, the shell takes the terminal; we do not stop, as a job
- * that ignores ^Z goes on, and no shell would continue us. */
+/* Beside a job ^C and ^Z are meant for the job. If the job stops, the shell takes the terminal. This program does not
+ * stop: a job that ignores ^Z goes on, and no shell would continue the view. */
 static bool on_signal_of_job(struct loop *l, int signal)
 {
     if (l->beside_fd < 0)
@@ -104,7 +104,7 @@ static void read_signals(struct loop *l)
 
 /* ---- keys ---- */
 
-static void say(struct ui *u, const char *text)
+static void show_message(struct ui *u, const char *text)
 {
     snprintf(u->message, sizeof(u->message), "%s", text);
 }
@@ -112,13 +112,13 @@ static void say(struct ui *u, const char *text)
 static int go(struct top *t, const char *text)
 {
     if (top_go(t, text) < 0) {
-        say(&t->ui, "not a time: write +90s, -10s, 50%, start, peak, end or 12:30:05");
+        show_message(&t->ui, "not a time: write +90s, -10s, 50%, start, peak, end or 12:30:05");
         return 0;
     }
     return top_move(t);
 }
 
-static int step(struct top *t, bool is_later)
+static int step_sample(struct top *t, bool is_later)
 {
     uint64_t at_ns = t->ui.live ? t->feed.last_ns : t->ui.at_ns;
     t->ui.at_ns = feed_neighbour(&t->feed, at_ns, is_later);
@@ -134,13 +134,13 @@ static int act(struct loop *l, enum action action)
     case ACTION_ARRANGE: return model_arrange(&t->model, &t->ui.wish);
     case ACTION_MOVE: return top_move(t);
     case ACTION_BACK:
-    case ACTION_ON: return step(t, action == ACTION_ON);
+    case ACTION_ON: return step_sample(t, action == ACTION_ON);
     case ACTION_GO: return go(t, t->ui.input);
     case ACTION_PEAK: return go(t, "peak");
     case ACTION_MOUSE:
         terminal_mouse(&l->terminal, t->ui.mouse);
-        say(&t->ui, t->ui.mouse ? "the mouse selects rows and scrolls; w: the terminal selects text again"
-                                : "the mouse selects text of the terminal");
+        show_message(&t->ui, t->ui.mouse ? "the mouse selects rows and scrolls; w: the terminal selects text again"
+                                         : "the mouse selects text of the terminal");
         return 0;
     case ACTION_QUIT: l->is_over = true; return 0;
     default: return 0;
@@ -161,7 +161,7 @@ static int read_keys(struct loop *l)
 
 /* ---- the tape ---- */
 
-static int read_tape(struct loop *l)
+static int read_new_records(struct loop *l)
 {
     struct top *t = l->top;
     bool first = !t->feed.is_read;
@@ -177,13 +177,13 @@ static int read_tape(struct loop *l)
     return first && !l->is_behind ? top_move(t) : top_refresh(t);
 }
 
-/* Is it worth reading? Not more often than a person can see, and not at all once the tape has no writer. */
-static int follow(struct loop *l)
+/* Is it time to read the tape? Not more often than a person can see, and not at all once the tape has no writer. */
+static int follow_tape(struct loop *l)
 {
     struct top *t = l->top;
     uint64_t now_ns = clock_monotonic_ns();
     if (l->is_behind)
-        return read_tape(l);
+        return read_new_records(l);
     if (t->feed.state != BARO_TAPE_RUNNING || now_ns < l->read_ns + FEED_STEP_NS)
         return 0;
     if (!l->is_written && now_ns < l->read_ns + CHECK_NS)
@@ -192,11 +192,11 @@ static int follow(struct loop *l)
     l->read_ns = now_ns;
     l->is_written = false;
     if (code == BARO_E_ENDED || code > 0)
-        return read_tape(l);
+        return read_new_records(l);
     return code;
 }
 
-/* Beside a job: is the terminal ours now? Gives it back and takes it again. */
+/* Beside a job: checks whether the terminal is ours now; restores it, or takes it again. */
 static bool has_terminal(struct loop *l)
 {
     if (l->beside_fd < 0)
@@ -225,7 +225,7 @@ static int timeout_of(const struct loop *l)
     return due_ns > now_ns ? (int)((due_ns - now_ns) / NS_PER_MS) + 1 : 0;
 }
 
-static void draw(struct loop *l)
+static void draw_screen(struct loop *l)
 {
     struct top *t = l->top;
     int rows, columns;
@@ -237,14 +237,14 @@ static void draw(struct loop *l)
     l->is_changed = false;
 }
 
-static int turn(struct loop *l)
+static int take_turn(struct loop *l)
 {
-    int code = follow(l);
+    int code = follow_tape(l);
     if (code < 0)
         return code;
     bool is_ours = has_terminal(l);
     if (l->is_changed && is_ours)
-        draw(l);
+        draw_screen(l);
     struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN},
                            {.fd = is_ours ? l->in_fd : -1, .events = POLLIN},
                            {.fd = l->is_written ? -1 : baro_tape_poll_fd(l->top->feed.tape), .events = POLLIN},
@@ -274,7 +274,7 @@ int top_loop(struct top *t, int in_fd, int beside_fd)
         return cli_fail(t->cli, &t->err);
     t->grid.utf8 = t->cli->utf8;
     while (code >= 0 && !l.is_over)
-        code = turn(&l);
+        code = take_turn(&l);
     bool leaves = code >= 0 && l.is_job_over && !l.terminal.is_suspended;
     terminal_close(&l.terminal);
     fd_close(l.signal_fd);

@@ -28,9 +28,9 @@ struct memory {
 
 /* s: NULL if there is no sample. by_group: the summary takes the control group's count for the job's memory. */
 struct memory memory_of(const struct baro_sample *s, const struct metrics *m, bool by_group);
-/* The value of the control group alone. Returns 0 or enum baro_absent. */
+/* Returns the value of the control group only. Returns 0 or enum baro_absent. */
 int memory_of_group(const struct baro_sample *s, const struct metrics *m, uint64_t *ret);
-/* Is pss an estimate: was it read before processes that share memory came or went? */
+/* Is pss an estimate: was it read before a process that shares the memory began or ended? */
 bool memory_pss_is_stale(const struct baro_sample *s, const struct metrics *m);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define CLIMB_MOST 64 /* a tape may say anything: no circle of parents holds us up */
 
-static int reserve(void *at, size_t *cap, size_t n, size_t size)
+static int reserve_array(void *at, size_t *cap, size_t n, size_t size)
 {
     void **list = at;
     if (n <= *cap)
@@ -24,20 +24,20 @@ static int reserve(void *at, size_t *cap, size_t n, size_t size)
     return 0;
 }
 
-static int make_room(struct model *m, const struct instant *i, size_t n)
+static int grow_nodes(struct model *m, const struct instant *i, size_t n)
 {
     size_t cap = m->cap, cap_order = m->cap, cap_spare = m->cap;
-    int code = reserve(&m->at, &cap, n, sizeof(*m->at));
+    int code = reserve_array(&m->at, &cap, n, sizeof(*m->at));
     if (code == 0)
-        code = reserve(&m->order, &cap_order, n, sizeof(*m->order));
+        code = reserve_array(&m->order, &cap_order, n, sizeof(*m->order));
     if (code == 0)
-        code = reserve(&m->spare, &cap_spare, n, sizeof(*m->spare));
+        code = reserve_array(&m->spare, &cap_spare, n, sizeof(*m->spare));
     if (code == 0)
         m->cap = cap;
     if (code == 0)
-        code = reserve(&m->row, &m->cap_rows, n, sizeof(*m->row));
+        code = reserve_array(&m->row, &m->cap_rows, n, sizeof(*m->row));
     if (code == 0)
-        code = reserve(&m->command, &m->cap_commands, n + i->n_ended, sizeof(*m->command));
+        code = reserve_array(&m->command, &m->cap_commands, n + i->n_ended, sizeof(*m->command));
     map_clear(&m->by_pid);
     map_clear(&m->by_name);
     map_clear(&m->by_ended_pid);
@@ -55,7 +55,7 @@ static void put_place(struct map *m, uint32_t number, size_t place)
         map_set(m, number, place);
 }
 
-static size_t place_of(const struct map *m, uint32_t number)
+static size_t node_index(const struct map *m, uint32_t number)
 {
     const uint64_t *place = number ? map_find(m, number) : NULL;
     return place ? (size_t)*place : MODEL_NONE;
@@ -146,7 +146,7 @@ static size_t find_before(struct model *m, const struct baro_sample *before, uin
     for (size_t k = 0; k < n; k++)
         put_place(&m->by_id, baro_row_id(baro_sample_row(before, BARO_KIND_PROCESS, k)), k);
     m->has_by_id = true;
-    size_t found = place_of(&m->by_id, id);
+    size_t found = node_index(&m->by_id, id);
     if (found == MODEL_NONE)
         return MODEL_NONE;
     *guess = found + 1;
@@ -169,7 +169,7 @@ static void add_node(struct model *m, const struct instant *i, const struct metr
                           .first = MODEL_NONE,
                           .last = MODEL_NONE,
                           .next = MODEL_NONE,
-                          .parent = place_of(&m->by_pid, (uint32_t)baro_row_ppid(p))};
+                          .parent = node_index(&m->by_pid, (uint32_t)baro_row_ppid(p))};
     const struct baro_row *earlier =
         before == MODEL_NONE ? NULL : baro_sample_row(i->before, BARO_KIND_PROCESS, before);
     take_figures(node, &m->between, earlier, metric);
@@ -191,10 +191,10 @@ static size_t living_above(const struct model *m, const struct instant *i, const
 {
     int32_t ppid = baro_row_ppid(e);
     for (int climbed = 0; climbed < CLIMB_MOST; climbed++) {
-        size_t up = place_of(&m->by_pid, (uint32_t)ppid);
+        size_t up = node_index(&m->by_pid, (uint32_t)ppid);
         if (up != MODEL_NONE)
             return up;
-        size_t ended = place_of(&m->by_ended_pid, (uint32_t)ppid);
+        size_t ended = node_index(&m->by_ended_pid, (uint32_t)ppid);
         if (ended == MODEL_NONE)
             break;
         ppid = baro_row_ppid(i->ended[ended]);
@@ -247,7 +247,7 @@ int model_read(struct model *m, const struct baro_header *header, const struct i
     m->last_command = MODEL_NONE;
     m->has_by_id = false;
     m->n = m->n_rows = m->n_matches = m->n_commands = 0;
-    int code = make_room(m, i, n);
+    int code = grow_nodes(m, i, n);
     if (code < 0)
         return code;
     m->between = (struct baro_interval){header, i->before, i->now};

@@ -48,7 +48,7 @@ enum style view_row_style(const struct view *v, enum tab tab, size_t row, enum s
 }
 
 /* Which columns there is room for, beside the command. */
-static void choose(int width, const bool absent[COLUMNS], bool shown[COLUMNS])
+static void choose_columns(int width, const bool absent[COLUMNS], bool shown[COLUMNS])
 {
     int room = width - (width < 60 ? 15 : 22 + (width - 60) / 4);
     for (int c = 0; c < COLUMNS; c++)
@@ -200,7 +200,7 @@ static void draw_command(struct view *v, int row, int column, int end, struct mo
         grid_point(v->grid, row, end - 1, faint, 0x2026, '~');
 }
 
-static void draw_row(struct view *v, struct box box, int row, size_t at, const bool shown[COLUMNS])
+static void draw_process(struct view *v, struct box box, int row, size_t at, const bool shown[COLUMNS])
 {
     struct model_row r = v->model->row[at];
     const struct node *node = &v->model->at[r.node];
@@ -268,7 +268,7 @@ static void draw_titles(struct view *v, struct box box, const bool shown[COLUMNS
     buf_done(&b);
 }
 
-static bool has_tcp(const struct view *v)
+static bool shows_tcp(const struct view *v)
 {
     uint64_t sent;
     const struct baro_sample *s = v->instant->now;
@@ -278,17 +278,17 @@ static bool has_tcp(const struct view *v)
 
 void view_processes(struct view *v, struct box box)
 {
-    bool shown[COLUMNS], is_tree = v->ui->wish.is_tree, tcp = has_tcp(v);
+    bool shown[COLUMNS], is_tree = v->ui->wish.is_tree, tcp = shows_tcp(v);
     const bool absent[COLUMNS] = {[COLUMN_CORES_TREE] = !is_tree,
                                   [COLUMN_RSS_TREE] = !is_tree,
                                   [COLUMN_TASK] = !view_tasks_count(v),
                                   [COLUMN_SENT] = !tcp,
                                   [COLUMN_RECEIVED] = !tcp};
-    choose(box.end - box.column, absent, shown);
+    choose_columns(box.end - box.column, absent, shown);
     draw_titles(v, box, shown);
     size_t top = v->is_once ? 0 : v->ui->top[TAB_PROCESSES];
     for (int i = 1; i < box.rows && top + (size_t)i - 1 < v->model->n_rows; i++)
-        draw_row(v, box, box.row + i, top + (size_t)i - 1, shown);
+        draw_process(v, box, box.row + i, top + (size_t)i - 1, shown);
     if (v->model->n_rows == 0 && box.rows > 1)
         grid_text(v->grid, box.row + 1, box.column + 1, box.end, STYLE_FAINT,
                   !v->instant->now                ? "no sample yet"

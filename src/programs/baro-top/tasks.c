@@ -26,12 +26,12 @@ size_t view_tasks_count(const struct view *v)
     return v->instant->now ? baro_sample_rows(v->instant->now, BARO_KIND_TASK) : 0;
 }
 
-static bool value_of(const struct baro_row *e, const char *metric, uint64_t *ret)
+static bool entity_value(const struct baro_row *e, const char *metric, uint64_t *ret)
 {
     return baro_row_value(e, baro_metric_find(BARO_KIND_TASK, metric), ret) == BARO_PRESENT;
 }
 
-static enum style put_cores(const struct view *v, struct buf *b, const struct baro_row *e, size_t row)
+static enum style put_now_cores(const struct view *v, struct buf *b, const struct baro_row *e, size_t row)
 {
     const struct baro_sample *before = v->model->between.before;
     const struct baro_row *was = before ? baro_sample_row(before, BARO_KIND_TASK, row) : NULL;
@@ -49,18 +49,18 @@ static bool is_least(const struct baro_row *e, int c)
 {
     uint64_t unread = 0;
     if (c == TASKS_PSS || c == TASKS_USS)
-        value_of(e, "memory_unread", &unread);
+        entity_value(e, "memory_unread", &unread);
     else if (c == TASKS_CPU)
-        value_of(e, "processes_unread", &unread);
+        entity_value(e, "processes_unread", &unread);
     return unread > 0;
 }
 
-static enum style put_cell(const struct view *v, struct buf *b, const struct baro_row *e, size_t row, int c)
+static enum style put_task_cell(const struct view *v, struct buf *b, const struct baro_row *e, size_t row, int c)
 {
     uint64_t value;
     if (c == TASKS_NOW)
-        return put_cores(v, b, e, row);
-    if (!value_of(e, columns[c].metric, &value)) {
+        return put_now_cores(v, b, e, row);
+    if (!entity_value(e, columns[c].metric, &value)) {
         buf_byte(b, '-');
         return STYLE_FAINT;
     }
@@ -74,7 +74,7 @@ static enum style put_cell(const struct view *v, struct buf *b, const struct bar
     return c == TASKS_RSS || c == TASKS_PSS || c == TASKS_USS ? STYLE_MEMORY : value ? STYLE_PLAIN : STYLE_FAINT;
 }
 
-static void draw_row(struct view *v, struct box box, int at, size_t row, bool is_panel)
+static void draw_task(struct view *v, struct box box, int at, size_t row, bool is_panel)
 {
     struct grid *g = v->grid;
     struct buf b = {0};
@@ -86,7 +86,7 @@ static void draw_row(struct view *v, struct box box, int at, size_t row, bool is
     for (int c = 0; c < TASKS_COLUMNS; c++) {
         if (columns[c].least > box.end - box.column)
             continue;
-        enum style style = put_cell(v, &b, e, row, c);
+        enum style style = put_task_cell(v, &b, e, row, c);
         grid_take_right(g, at, column, column + columns[c].width, all == STYLE_SELECTED ? all : style, &b);
         column += columns[c].width + 1;
     }
@@ -112,5 +112,5 @@ void view_tasks(struct view *v, struct box box, bool is_panel)
     buf_done(&b);
     grid_text(v->grid, box.row, column, box.end, STYLE_HEADING, "TASK");
     for (int i = 1; i < box.rows && top + (size_t)i - 1 < n; i++)
-        draw_row(v, box, box.row + i, top + (size_t)i - 1, is_panel);
+        draw_task(v, box, box.row + i, top + (size_t)i - 1, is_panel);
 }

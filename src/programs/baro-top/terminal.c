@@ -21,7 +21,7 @@ bool terminal_is_built(void)
 
 /* ---- colours ---- */
 
-/* Of 256 colours, of 8, and without any. -1: the terminal's own. */
+/* A colour in a palette of 256 colours, of 8, and for none. -1: the terminal's own. */
 static const struct look {
     short fore256, back256, fore8, back8;
     attr_t with, without;
@@ -157,7 +157,7 @@ void terminal_size(struct terminal *t, int *ret_rows, int *ret_columns)
 
 /* ---- drawing ---- */
 
-static void draw_row(const struct terminal *t, const struct grid *g, int row)
+static void draw_cells(const struct terminal *t, const struct grid *g, int row)
 {
     const struct grid_cell *at = &g->at[(size_t)row * (size_t)g->columns];
     wchar_t run[RUN_MOST];
@@ -185,7 +185,7 @@ void terminal_draw(struct terminal *t, const struct grid *g)
         const struct grid_cell *now = &g->at[(size_t)row * (size_t)g->columns];
         if (same && memcmp(shown, now, size) == 0)
             continue;
-        draw_row(t, g, row);
+        draw_cells(t, g, row);
         memcpy(shown, now, size);
     }
     refresh();

@@ -146,7 +146,7 @@ static enum action go_to(struct ui *u, uint64_t t_ns)
 }
 
 /* A hundredth of the recording, a tenth if it is to be far. Forward over the newest sample is to follow it again. */
-static enum action step(struct ui *u, bool back, bool far)
+static enum action step_time(struct ui *u, bool back, bool far)
 {
     uint64_t length = u->last_ns - u->first_ns, by = length / (far ? 10 : 100), at = u->live ? u->last_ns : u->at_ns;
     if (back)
@@ -163,12 +163,12 @@ static enum action step(struct ui *u, bool back, bool far)
 static enum action move_time(struct ui *u, uint32_t key)
 {
     switch (key) {
-    case KEY_IS_LEFT: return step(u, true, false);
-    case KEY_IS_RIGHT: return step(u, false, false);
+    case KEY_IS_LEFT: return step_time(u, true, false);
+    case KEY_IS_RIGHT: return step_time(u, false, false);
     case KEY_IS_FAR_LEFT:
-    case '[': return step(u, true, true);
+    case '[': return step_time(u, true, true);
     case KEY_IS_FAR_RIGHT:
-    case ']': return step(u, false, true);
+    case ']': return step_time(u, false, true);
     case KEY_IS_HOME: return go_to(u, u->first_ns);
     case KEY_IS_END: u->live = true; return ACTION_MOVE;
     case ' ':
@@ -195,7 +195,7 @@ static enum action end_input(struct ui *u)
     return ACTION_ARRANGE;
 }
 
-static size_t append(char *text, size_t cap, uint32_t point)
+static size_t append_point(char *text, size_t cap, uint32_t point)
 {
     size_t len = strlen(text), more = point < 0x80 ? 0 : point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
     if (len + more + 2 > cap)
@@ -226,7 +226,7 @@ static enum action input_key(struct ui *u, uint32_t key)
     } else if (key == 0x15) { /* ^U */
         *u->input = 0;
     } else if (key >= ' ' && key < KEY_IS_UP && key != 0x7f) {
-        append(u->input, sizeof(u->input), key);
+        append_point(u->input, sizeof(u->input), key);
     } else {
         return ACTION_NONE;
     }

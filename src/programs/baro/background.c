@@ -14,7 +14,7 @@
 #include "kernel/proc/procfs.h"
 #include "recorder/wrapper/fds.h"
 
-#define REAPED_WITHIN_MS 20 /* a shell that reads our output reaps later: then we are a process of the job */
+#define REAPED_WITHIN_MS 20 /* a shell that reads our output reaps us later: until then we are a process of the job */
 
 /* Its parent reaps it. */
 static void wait_until_gone(pid_t starter)

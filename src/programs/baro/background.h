@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "recorder/marks/marks_file.h"
 
-/* Returns in the recorder alone: 0 or -errno. */
+/* Returns only in the recorder: 0 or -errno. */
 int background_begin(struct baro_error *err);
-/* It records: one line of JSON on standard output. Then 0, 1 and 2 lead nowhere. */
+/* The recorder has begun: writes one line of JSON to standard output, then connects 0, 1 and 2 to nothing. */
 void background_report(const char *tape, const struct marks_file *marks);
 
 #endif

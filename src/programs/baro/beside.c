@@ -25,7 +25,7 @@ static _Noreturn void become_view(const struct cli *cli, int terminal, int end, 
     char *argv[] = {NULL, command, NULL};
     const int keep[] = {BESIDE_SOCKET, BESIDE_TAPE};
     snprintf(path, sizeof(path), "/proc/self/fd/%d", tape_fd);
-    int tape = open(path, O_RDONLY | O_CLOEXEC); /* an open file of its own: the recorder's has its lock */
+    int tape = open(path, O_RDONLY | O_CLOEXEC); /* an open file of its own: the recorder's open file has the lock */
     /* First above all that is overwritten. */
     int high_end = fcntl(end, F_DUPFD, BESIDE_TAPE + 1), high_tape = fcntl(tape, F_DUPFD, BESIDE_TAPE + 1);
     if (tape >= 0 && dup2(terminal, STDIN_FILENO) >= 0 && dup2(terminal, STDOUT_FILENO) >= 0 &&
@@ -54,7 +54,7 @@ int beside_start(const struct cli *cli, int tape_fd, bool quiet, int *ret_fd, st
     }
     pid_t child = fork();
     if (child == 0) {
-        /* A grandchild, which is left to another process to reap. */
+        /* The view is a grandchild: another process reaps it. */
         if (fork() == 0)
             become_view(cli, terminal, ends[1], tape_fd, quiet);
         _exit(0);

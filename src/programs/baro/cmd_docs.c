@@ -124,7 +124,7 @@ static void bash_words(struct buf *b, const struct opt *o)
         buf_printf(b, " --%s%s", o->name, o->argument ? "=" : "");
 }
 
-/* Patterns for case: what completes an option's argument. */
+/* Writes the patterns of case that complete the arguments of options. */
 static void bash_arguments(struct buf *b, const struct opt *table)
 {
     for (const struct opt *o = table; o->name; o++) {
@@ -183,7 +183,7 @@ static void bash(struct buf *b)
     buf_str(b, "    esac\n}\ncomplete -F _baro baro\n");
 }
 
-/* What is true of a kind as a whole; each rule stands here and nowhere else. */
+/* Rules for a kind as a whole; each rule is only here. */
 static const char *const notes[KIND_COUNT] = {
     [BARO_KIND_PROCESS] = "`io_read_bytes` and `io_write_bytes` (of processes, exits and the job) are the kernel's "
                           "count of what a process caused, not what a disk did. `write_bytes` of /proc/PID/io grows "
@@ -246,7 +246,7 @@ static void derived(struct buf *b)
                "those of the recorder; a value is that of the time since the previous row of the same process, "
                "disk, ..., and absent in the first one. `cores` is a column also where it was not asked for; there it "
                "is at most the number of CPUs. "
-               "For the rate of any other counter there are `baro_row_rate()` and its like.\n\n"
+               "`baro_row_rate()` computes the rate of any other counter.\n\n"
                "| kind | name | unit | growth of | meaning |\n|---|---|---|---|---|\n");
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int i = 0; i < baro_derived_count(kind); i++) {

@@ -34,7 +34,7 @@ static const char *const words[] = {
 
 #define WHAT_WIDTH 20
 
-static int width_of(const struct findings *f)
+static int topic_width(const struct findings *f)
 {
     size_t most = WHAT_WIDTH - 1;
     for (unsigned i = 0; i < f->n; i++)
@@ -46,7 +46,7 @@ static void as_text(const struct cli *cli, const struct findings *f, struct buf 
 {
     static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m", ""};
     const char *topic = "";
-    int width = width_of(f);
+    int width = topic_width(f);
     for (unsigned i = 0; i < f->n; i++) {
         const struct doctor_finding *one = &f->at[i];
         if (strcmp(topic, one->topic) != 0)
@@ -60,7 +60,7 @@ static void as_text(const struct cli *cli, const struct findings *f, struct buf 
         text_escaped(out, one->text, strlen(one->text));
         buf_byte(out, '\n');
         bool again = i + 1 < f->n && strcmp(one[1].topic, topic) == 0 &&
-                     strcmp(one[1].grant, one->grant) == 0; /* said once, below the last of them */
+                     strcmp(one[1].grant, one->grant) == 0; /* said once, after the last of them */
         if (one->grant[0] && !again)
             buf_printf(out, "%*swould be granted by %s\n", width + 10, "", one->grant);
     }

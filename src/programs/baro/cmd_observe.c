@@ -30,8 +30,8 @@ static void say(void *context, const char *line)
     buf_done(&b);
 }
 
-/* Two observers of one folder would make two tapes of each job. One that was killed leaves a helper process, which has
- * the lock for a moment. Where locks are not known, none is taken. */
+/* Two observers of one folder would make two tapes of each job, so each locks it. A killed observer leaves a helper
+ * process, which holds the lock for a moment. If the file system has no locks, none is taken. */
 static int lock_folder(int fd, const char *dir, struct baro_error *err)
 {
     for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++) {
@@ -56,7 +56,7 @@ static int make_folder(const char *dir, struct baro_error *err)
     return code;
 }
 
-/* The folder of the tapes: the one that was given, or one beside the kept runs. */
+/* The folder of the tapes: as given, or one beside the kept runs. */
 static int open_folder(struct cli *cli, const char *given, struct buf *path, struct baro_error *err)
 {
     struct baro_error note = BARO_ERROR_INIT;

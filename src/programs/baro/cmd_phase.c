@@ -25,13 +25,13 @@ struct phase {
     uint64_t begin_ns;
 };
 
-static void note(const struct phase *p, int code)
+static void note_failure(const struct phase *p, int code)
 {
     if (code < 0 && !p->quiet)
         cli_note(p->cli, "%s is no phase: %s", p->name, mark_line_why(code));
 }
 
-/* This process and the time tell it from others of its name. */
+/* This process and the time tell the phase from others of its name. */
 static void put_id(struct buf *line, const struct phase *p)
 {
     struct buf id = {0};
@@ -101,6 +101,6 @@ int cmd_phase(struct cli *cli, const struct settings *s, char **argv)
     struct phase p = {.cli = cli, .quiet = s->record.quiet, .begin_ns = clock_monotonic_ns()};
     if (!take_operands(&p, argv))
         return cli_failf(cli, "the command is missing; usage: baro phase %s", cli->command->operands);
-    note(&p, report_begin(&p));
+    note_failure(&p, report_begin(&p));
     return inside_run(cli, p.command, ended, &p);
 }

@@ -46,7 +46,7 @@ static void group_name(const char *path, char *name, size_t cap)
         snprintf(name, cap, "cgroup");
 }
 
-/* Options that do not go together. */
+/* Rejects options that exclude each other. */
 static int check_targets(struct cli *cli, const struct record_settings *s)
 {
     const struct select_settings *select = &s->select;
@@ -71,7 +71,7 @@ static int check_targets(struct cli *cli, const struct record_settings *s)
     return 0;
 }
 
-/* What the tape is called. */
+/* Returns the name of the tape. */
 static void target_of(const struct record_settings *s, const struct task_file *file, char *name, size_t cap)
 {
     fd_hold_standard();
@@ -87,8 +87,8 @@ static void target_of(const struct record_settings *s, const struct task_file *f
         snprintf(name, cap, "host");
 }
 
-/* The file of --events, which is not ours: it stays. Opened without waiting, as it could be a FIFO. Where this user may
- * not write to it, it has no lock, and `baro mark` refuses to write to it. */
+/* The user's file of --events: it stays. Opened without waiting, as it could be a FIFO. If this user may not write to
+ * it, it has no lock, and `baro mark` refuses to write to it. */
 static int open_events(const char *path, struct marks_file *ret, struct baro_error *err)
 {
     char absolute[PATH_MAX];
@@ -123,7 +123,7 @@ static int make_rules(const struct select_settings *s, struct rules *ret, struct
     return code;
 }
 
-/* From the options, or from the task file. Returns 0 or a negative code. */
+/* Reads the tasks from the options, or from the task file. Returns 0 or a negative code. */
 static int make_selection(const struct select_settings *s, struct task_file *file, struct select_options *ret,
                           struct baro_error *err)
 {
@@ -190,7 +190,7 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
     options.attach.cgroup = s->cgroup;
     options.attach.select = selection->rules->n_tasks ? selection : NULL;
     options.attach.host_alone = !s->n_pids && !s->cgroup && !options.attach.select;
-    options.no_events |= options.attach.host_alone; /* there are no processes whose ends matter */
+    options.no_events |= options.attach.host_alone; /* the ends of processes are not needed */
     int code = record_attach(&options, &end, &err);
     if (code < 0)
         recording_discard(&recording);

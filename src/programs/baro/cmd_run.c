@@ -48,7 +48,7 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* If the recorder hangs in the file system of the tape, so would we: the tape is not opened then. */
+/* If the recorder hangs in the tape's file system, this process would hang, too: then the tape is not opened. */
 static void say_lost(struct running *run, const struct run_result *result, struct baro_error *line)
 {
     struct recording *r = &run->recording;
@@ -67,7 +67,7 @@ static void say_lost(struct running *run, const struct run_result *result, struc
         error_set(line, -1, "nothing was recorded: %s", why);
 }
 
-static void say(struct running *run, const struct run_result *result, const char *command)
+static void report_problem(struct running *run, const struct run_result *result, const char *command)
 {
     struct baro_error line = BARO_ERROR_INIT;
     run->recording.stderr_fd = result->stderr_fd;
@@ -94,8 +94,8 @@ static void becoming(void *context, int error)
 
 /* ---- under a filter of seccomp(2) that kills (recorder/wrapper/filter.h) ---- */
 
-/* Without wrapper and recorder. Nothing was opened or changed so far. Returns only if the command can't be executed,
- * with the exit status. */
+/* Runs the command without wrapper and recorder. Nothing was opened or changed so far. Returns only if the command
+ * cannot be executed, with the exit status. */
 static int execute_at_once(struct cli *cli, char **argv, const char *why)
 {
     cli_note(cli, "nothing was recorded: %s", why);
@@ -104,7 +104,7 @@ static int execute_at_once(struct cli *cli, char **argv, const char *why)
     run_die_like(&result);
 }
 
-/* False: there can be a wrapper. */
+/* Returns false if there can be a wrapper. */
 static bool wrapper_refused(const struct cli *cli, struct baro_error *why)
 {
     if (cli->filter->forbidden)
@@ -122,10 +122,10 @@ static void marks_make(struct running *run)
     if (code == 0)
         return;
     error_set(&line, code, "no file for marks and phases (BARO_EVENTS): %s", strerror(-code));
-    recording_say(&run->recording, line.text); /* the job is worth more than these */
+    recording_say(&run->recording, line.text); /* running the job matters more than these features */
 }
 
-/* Under a filter that kills nothing is started that it might kill. */
+/* Under a filter that kills, does not start what the filter might kill. */
 static int start_view(struct running *run, const struct cli *cli, bool quiet, int *ret_fd, struct baro_error *err)
 {
     int code = cli->filter->there ? error_set(err, -EPERM, "--top: not under a seccomp filter")
@@ -135,7 +135,7 @@ static int start_view(struct running *run, const struct cli *cli, bool quiet, in
     return code;
 }
 
-/* Before this process ends: the recorder reads the line before it takes the last sample. */
+/* Call this before the process ends: the recorder reads the line before it takes the last sample. */
 static void report_task_end(void *context, const struct run_result *result)
 {
     const char *name = context;
@@ -147,7 +147,8 @@ static void report_task_end(void *context, const struct run_result *result)
     buf_done(&line);
 }
 
-/* Inside of a recording the command is a task of that one. The line stands in the file before the command starts. */
+/* Within a recording the command becomes a task of that recording. The line is in the file before the command
+ * starts. */
 static int run_inside(struct cli *cli, const struct record_settings *s, char **argv)
 {
     struct buf line = {0};
@@ -162,7 +163,7 @@ static int run_inside(struct cli *cli, const struct record_settings *s, char **a
 
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
 {
-    static struct running run; /* larger than a short command should find on its way */
+    static struct running run; /* larger than anything that a short command should wait for */
     struct baro_error err = BARO_ERROR_INIT;
     static char cwd[4096]; /* the stack may be small */
     const char *events = getenv("BARO_EVENTS");
@@ -172,14 +173,14 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         return execute_at_once(cli, argv, err.text);
     fd_hold_standard();
     int code = recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err);
-    if (code == -EMFILE || code == -ENFILE) /* a limit of the job's, not a wrong call: the job is worth more */
+    if (code == -EMFILE || code == -ENFILE) /* a limit of the job: not a wrong call, so the job runs */
         return execute_at_once(cli, argv, err.text);
     if (code < 0)
         return cli_fail(cli, &err);
     int beside_fd = -1;
     if (s->record.top && start_view(&run, cli, s->record.quiet, &beside_fd, &err) < 0)
         return cli_fail(cli, &err);
-    /* Under a filter that kills nothing is started that it might kill. */
+    /* Under a filter that kills, does not start what the filter might kill. */
     if (s->record.mlflow && !cli->filter->there && run.recording.path.len)
         mlflow_start(cli, (const char *)run.recording.path.at, argv[0]);
     recording_options(&run.recording, &run.options);
@@ -191,7 +192,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         record_note_namespaces(&run.options, &run.namespaces);
     code = own_make(&run.own, (enum own_mode)s->record.own_group, &err);
     if (code < 0)
-        recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
+        recording_say(&run.recording, err.text); /* running the job matters more than how it is counted */
     run.options.run.own_group = &run.own;
     marks_make(&run);
     run.options.marks = &run.marks;
@@ -222,6 +223,6 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     own_remove(&run.own);
     marks_file_remove(&run.marks);
     if (result.exec_errno || result.recorder_lost)
-        say(&run, &result, argv[0]);
+        report_problem(&run, &result, argv[0]);
     run_die_like(&result);
 }

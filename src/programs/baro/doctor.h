@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings of baro doctor: each is one thing that was really tried here. */
+/* Findings of baro doctor: each was really tried on this machine. */
 #ifndef PROGRAMS_BARO_DOCTOR_H
 #define PROGRAMS_BARO_DOCTOR_H
 
@@ -12,8 +12,8 @@ enum finding_state { FOUND_YES, FOUND_PARTLY, FOUND_NO, FOUND_FACT };
 struct doctor_finding {
     const char *topic, *what; /* constants */
     enum finding_state state;
-    char text[320];  /* what it gives, or what is in the way */
-    char grant[200]; /* what would grant it; "" where nothing is missing, or nothing would */
+    char text[320];  /* what it provides, or what prevents it */
+    char grant[200]; /* what would enable it; "" if nothing is missing, or nothing would */
 };
 
 #define FINDINGS_MAX 320 /* more than there are metrics */

@@ -111,7 +111,7 @@ static void bound(struct buf *b, const char *what, const struct cgroup_bound *of
     buf_printf(b, " by %s", of->source);
 }
 
-static void limits(struct findings *f, const struct cgroup_hierarchies *p, int root)
+static void check_limits(struct findings *f, const struct cgroup_hierarchies *p, int root)
 {
     struct cgroup_bounds bounds;
     struct buf b = {0};
@@ -137,8 +137,8 @@ static bool word_in(const struct cgroup_location *p, const char *file, const cha
     return span_has_word(own_read(dir, file, text, sizeof(text)), word);
 }
 
-/* Which memory values a group below this one would have. Only this process is taken into account: doctor's caller is
- * another one in the group. */
+/* Lists which memory values a group below this one would have. Only this process is considered: doctor's caller is
+ * another process in the group. */
 static const char *memory_of_own(const struct cgroup_hierarchies *all, const struct cgroup_location *p)
 {
     const struct cgroup_location *memory = cgroup_location_of(all, CGROUP_AT_MEMORY);
@@ -195,7 +195,7 @@ static void delegated(struct findings *f, const struct cgroup_hierarchies *p)
                       "for every job");
 }
 
-static void pressure(struct findings *f, const struct cgroup_hierarchies *p)
+static void check_group_pressure(struct findings *f, const struct cgroup_hierarchies *p)
 {
     const struct cgroup_location *v2 = cgroup_location_of(p, CGROUP_AT_UNIFIED);
     if (v2 && there(v2, "cpu.pressure", R_OK))
@@ -218,9 +218,9 @@ void doctor_cgroup(struct findings *f)
     } else {
         hierarchies(f, p);
         controllers(f, p);
-        pressure(f, p);
-        if (p->n) /* nothing is known of groups that are not visible */
-            limits(f, p, root);
+        check_group_pressure(f, p);
+        if (p->n) /* groups that are not visible are not known */
+            check_limits(f, p, root);
         delegated(f, p);
     }
     free(p);

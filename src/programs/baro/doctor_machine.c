@@ -36,7 +36,7 @@ static const char *why(int code)
     return code == -ENODATA ? "it is empty here: a container may hide it" : strerror(-code);
 }
 
-static bool has(const struct look *l, const char *word)
+static bool has_line(const struct look *l, const char *word)
 {
     return memmem(l->text, l->len, word, strlen(word)) != NULL;
 }
@@ -70,7 +70,7 @@ static void cpu(struct look *l)
     }
     unsigned lines = lines_with(l, "cpu");
     /* gVisor and some other sandboxes have lines of zeros. */
-    if (has(l, "cpu  0 0 0 0"))
+    if (has_line(l, "cpu  0 0 0 0"))
         finding_grant(findings_add(l->f, "machine", "cpu", FOUND_NO,
                                    "CPU time: /proc/stat says that no time has passed (a sandbox)"),
                       "running baro outside of the sandbox");
@@ -84,7 +84,7 @@ static void frequency(struct look *l)
 {
     if (read_text(l, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq") == 0)
         findings_add(l->f, "machine", "frequency", FOUND_YES, "frequency of each CPU, and its highest");
-    else if (read_text(l, "/proc/cpuinfo") == 0 && has(l, "cpu MHz"))
+    else if (read_text(l, "/proc/cpuinfo") == 0 && has_line(l, "cpu MHz"))
         findings_add(l->f, "machine", "frequency", FOUND_PARTLY,
                      "as /proc/cpuinfo has it, without the highest: there is no cpufreq here, as in a virtual machine");
     else
@@ -101,18 +101,18 @@ static void load(struct look *l)
         findings_add(l->f, "machine", "load", FOUND_YES, "load averages, threads that exist");
 }
 
-static void memory(struct look *l)
+static void check_memory(struct look *l)
 {
     int code = read_text(l, "/proc/meminfo");
     if (code < 0)
         no_file(l, "memory", "/proc/meminfo", "memory and swap", code);
-    else if (!has(l, "MemAvailable:"))
+    else if (!has_line(l, "MemAvailable:"))
         finding_grant(findings_add(l->f, "machine", "memory", FOUND_PARTLY,
                                    "memory and swap, but not what could be had (MemAvailable)"),
                       "a kernel of 3.14 or later, or one that is not made up by a container");
     else
         findings_add(l->f, "machine", "memory", FOUND_YES, "memory by what it is used for, swap%s",
-                     has(l, "Zswap:") ? ", zswap" : "");
+                     has_line(l, "Zswap:") ? ", zswap" : "");
 }
 
 static void events(struct look *l)
@@ -120,7 +120,7 @@ static void events(struct look *l)
     int code = read_text(l, "/proc/vmstat");
     if (code < 0)
         no_file(l, "paging", "/proc/vmstat", "page faults, reclaim, swapping, processes OOM-killed", code);
-    else if (!has(l, "\noom_kill "))
+    else if (!has_line(l, "\noom_kill "))
         finding_grant(findings_add(l->f, "machine", "paging", FOUND_PARTLY,
                                    "page faults, reclaim, swapping; not processes OOM-killed"),
                       "a kernel of 4.13 or later");
@@ -162,7 +162,7 @@ static void pressure_of(struct look *l, int cpu_code)
     buf_done(&had);
 }
 
-static void pressure(struct look *l)
+static void check_pressure(struct look *l)
 {
     int code = read_text(l, "/proc/pressure/cpu");
     if (code == -EOPNOTSUPP) {
@@ -335,12 +335,12 @@ static void energy(struct look *l)
 /* The values of /proc are not always those of the machine. */
 static void made_up(struct look *l)
 {
-    if (read_text(l, "/proc/self/mountinfo") == 0 && has(l, " - fuse.lxcfs "))
+    if (read_text(l, "/proc/self/mountinfo") == 0 && has_line(l, " - fuse.lxcfs "))
         findings_add(l->f, "machine", "lxcfs", FOUND_FACT,
                      "/proc is made up for this container: what stands for the machine is its share");
-    if (read_text(l, "/proc/sys/kernel/osrelease") == 0 && (has(l, "microsoft") || has(l, "Microsoft")))
+    if (read_text(l, "/proc/sys/kernel/osrelease") == 0 && (has_line(l, "microsoft") || has_line(l, "Microsoft")))
         findings_add(l->f, "machine", "WSL", FOUND_FACT, "the machine is a virtual one below Windows");
-    if (read_text(l, "/proc/version") == 0 && has(l, "gVisor"))
+    if (read_text(l, "/proc/version") == 0 && has_line(l, "gVisor"))
         findings_add(l->f, "machine", "gVisor", FOUND_FACT,
                      "the kernel is a sandbox: much of what it says of the machine is nothing");
 }
@@ -354,9 +354,9 @@ void doctor_machine(struct findings *f)
     cpu(&l);
     frequency(&l);
     load(&l);
-    memory(&l);
+    check_memory(&l);
     events(&l);
-    pressure(&l);
+    check_pressure(&l);
     disks(&l);
     filesystems(&l);
     network(&l);

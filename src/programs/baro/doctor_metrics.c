@@ -52,7 +52,7 @@ struct row {
     uint8_t why;            /* the reason if it is absent */
 };
 
-static struct row row_of(const struct tried *t, enum baro_kind kind, int id)
+static struct row tried_row(const struct tried *t, enum baro_kind kind, int id)
 {
     struct row r = {.metric = baro_metric_get(kind, id), .kind = kind, .id = id};
     if (kind == BARO_KIND_HOST || kind == BARO_KIND_PROCESS) {
@@ -96,7 +96,8 @@ static bool any_outstanding(const struct tried *t)
 {
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int id = 0; id < baro_metric_count(kind); id++) {
-            if (is_served(&t->sampler.sampling.collectors, kind, id) && row_of(t, (enum baro_kind)kind, id).outstanding)
+            if (is_served(&t->sampler.sampling.collectors, kind, id) &&
+                tried_row(t, (enum baro_kind)kind, id).outstanding)
                 return true;
         }
     }
@@ -147,7 +148,7 @@ static void take_samples(struct tried *t)
 /* ---- what is missing ---- */
 
 /* For a metric of control groups: the hierarchy that has its file, and the name of the file there, or NULL. */
-static const struct cgroup_location *place_of(const struct tried *t, const struct row *r, const char **ret_file)
+static const struct cgroup_location *file_of_metric(const struct tried *t, const struct row *r, const char **ret_file)
 {
     const struct cgroup_location *p = cgroups_location_of(&t->places, (enum cgroup_metric)r->id);
     *ret_file = p ? baro_metric_cgroup_file(r->kind, r->id, p->v2 ? 2 : 1) : NULL;
@@ -166,8 +167,8 @@ static bool is_unlimited(const struct tried *t, const struct row *r)
                 {CGROUP_cpu_limit, CGROUP_cpu_periods}};
     for (size_t i = 0; r->kind == BARO_KIND_CGROUP && i < sizeof(rows) / sizeof(*rows); i++) {
         const char *file;
-        if (r->id == (int)rows[i].limit && place_of(t, r, &file) && file)
-            return row_of(t, r->kind, (int)rows[i].beside).there > 0;
+        if (r->id == (int)rows[i].limit && file_of_metric(t, r, &file) && file)
+            return tried_row(t, r->kind, (int)rows[i].beside).there > 0;
     }
     return false;
 }
@@ -200,7 +201,7 @@ static void missing_in_group(struct findings *all, const char *topic, const stru
     enum cgroup_controller controller = cgroups_controller_of((enum cgroup_metric)r->id);
     const char *here, *v1 = baro_metric_cgroup_file(r->kind, r->id, 1);
     const char *v2 = baro_metric_cgroup_file(r->kind, r->id, 2); /* each has one */
-    const struct cgroup_location *p = place_of(t, r, &here);
+    const struct cgroup_location *p = file_of_metric(t, r, &here);
     const char *name = r->metric->name, *word = cgroup_controller_name(controller, true);
     int first = (int)strcspn(v2, ","); /* it may be made from several files */
     bool pressure = controller == CGROUP_AT_UNIFIED && !v1;
@@ -304,7 +305,7 @@ void doctor_metrics(struct findings *f)
     take_samples(t);
     for (int kind = 0; kind < baro_kind_count(); kind++) {
         for (int id = 0; id < baro_metric_count(kind); id++) {
-            struct row r = row_of(t, (enum baro_kind)kind, id);
+            struct row r = tried_row(t, (enum baro_kind)kind, id);
             if (is_served(&t->sampler.sampling.collectors, kind, id))
                 add_row(f, t, &r);
         }

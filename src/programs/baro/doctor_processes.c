@@ -17,10 +17,10 @@
 
 #define FILES_MOST 16u
 
-/* A file of a process, or a system call, with the metrics that it has. */
+/* A file of a process, or a system call, and the metrics that come from it. */
 struct source {
     const char *name; /* "stat" of /proc/PID/stat or /proc/PID/task/TID/stat */
-    unsigned source;  /* enum baro_source; 0: what it has is no metric */
+    unsigned source;  /* enum baro_source; 0: no metric comes from it */
     int since;        /* as returned by baro_metric_since() */
     char gives[256];
 };

@@ -40,7 +40,7 @@ void end_text_summary(struct recording *r, struct buf *ret)
     buf_done(&verdicts);
 }
 
-static uint64_t number(const struct recording *r, const char *section, const char *name)
+static uint64_t fact_number(const struct recording *r, const char *section, const char *name)
 {
     struct baro_value v;
     return baro_summary_value(r->summary, baro_summary_fact_find(section, name), 0, &v) == BARO_PRESENT ? v.u64 : 0;
@@ -50,16 +50,16 @@ static uint64_t number(const struct recording *r, const char *section, const cha
  * processes, or a limit refused forks. */
 static bool ended_badly(const struct recording *r)
 {
-    int status = (int)number(r, "exit", "wait_status");
+    int status = (int)fact_number(r, "exit", "wait_status");
     return WIFSIGNALED(status) || WEXITSTATUS(status) > 128 ||
-           (WEXITSTATUS(status) && number(r, "job", "processes_started") > 1) || number(r, "limits", "oom_kills") ||
-           number(r, "limits", "forks_refused");
+           (WEXITSTATUS(status) && fact_number(r, "job", "processes_started") > 1) ||
+           fact_number(r, "limits", "oom_kills") || fact_number(r, "limits", "forks_refused");
 }
 
 void end_text_reason(struct recording *r, struct buf *ret)
 {
     if (!r->summary || r->judge.verdicts || r->judge.gave_up ||
-        (!ended_badly(r) && number(r, "", "wall_ns") < NS_PER_SEC))
+        (!ended_badly(r) && fact_number(r, "", "wall_ns") < NS_PER_SEC))
         return;
     judge_tape(&r->judge, r->tape_fd);
     put_verdicts(r, ret);

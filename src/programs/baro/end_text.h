@@ -5,10 +5,10 @@
 
 #include "programs/baro/recording.h"
 
-/* When the observer has got everything, and not all of it is on the tape. */
+/* Prints the summary once the observer has every record, even if not all of them are on the tape. */
 void end_text_summary(struct recording *r, struct buf *ret);
-/* After that, when the tape is complete: verdicts on a job of less than a second, if it ended badly (nothing is to be
- * read of each short command), and on one that was not sampled after its first second. */
+/* Prints verdicts once the tape is complete. Only for a job of less than a second that failed (a successful short
+ * command does not wait until its tape is read), and for one without a sample after its first second. */
 void end_text_reason(struct recording *r, struct buf *ret);
 
 #endif

@@ -31,7 +31,7 @@ static void say_not_executed(const struct cli *cli, char **argv, const struct ru
     buf_done(&line);
 }
 
-/* Under a seccomp filter there may be no wrapper. */
+/* Under a seccomp filter a wrapper may be impossible. */
 static int execute_at_once(const struct cli *cli, char **argv)
 {
     const struct run_result result = {.exec_errno = filter_execute(argv)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command inside of a recording (phase, run --task): the wrapper of `baro run` runs it, without a recorder. Its
- * signals, stops, terminal and end are the command's. */
+/* A command within a recording (phase, run --task): the wrapper of `baro run` runs it, without a recorder. Its signals,
+ * stops, terminal and end are the command's. */
 #ifndef PROGRAMS_BARO_INSIDE_H
 #define PROGRAMS_BARO_INSIDE_H
 
@@ -8,11 +8,11 @@
 #include "programs/common/cli.h"
 #include "recorder/wrapper/run.h"
 
-/* Which process this is: members "pid" and "start_ticks" of a line of $BARO_EVENTS. */
+/* Adds the identity of this process: members "pid" and "start_ticks" of a line of $BARO_EVENTS. */
 void inside_put_process(struct buf *line);
 
-/* Runs the command and ends as it ended. ended is called in between, if the command was run; NULL: not. Returns only
- * on a failure of our own, with the exit status. */
+/* Runs the command and ends as it ended. ended is called before that if the command was run; NULL: not called. Returns
+ * only if this program failed, with the exit status. */
 int inside_run(struct cli *cli, char **argv, void (*ended)(void *context, const struct run_result *result),
                void *context);
 

@@ -9,7 +9,7 @@
 #include "libbaro/timeline/timeline.h"
 #include "libbaro/verdict/verdict.h"
 
-#define JUDGED_FROM NS_PER_SEC         /* rules do not judge how a shorter job went on */
+#define JUDGED_FROM NS_PER_SEC         /* rules do not judge the course of a shorter job */
 #define CATCH_UP_MOST (30 * NS_PER_MS) /* of CPU time; 216 samples of 843 processes took 2 ms */
 #define ITEMS_MOST 2000u               /* of the timeline; a phase takes about 2 kB */
 
@@ -21,7 +21,7 @@ static void give_up(struct judge *j)
 }
 
 /* Marks are in no verdict, and a job may write a thousand a second. */
-static void add(struct judge *j, const struct baro_record *record)
+static void judge_record(struct judge *j, const struct baro_record *record)
 {
     if (record->kind == BARO_RECORD_EVENT && baro_event_kind_of(record->u.event) == BARO_EVENT_MARK)
         return;
@@ -35,7 +35,7 @@ static int add_tape(struct judge *j, struct baro_tape *tape)
     struct baro_record record;
     int code = 0;
     while (j->verdicts && (code = baro_tape_next(tape, &record, NULL)) > 0)
-        add(j, &record);
+        judge_record(j, &record);
     return code;
 }
 
@@ -66,7 +66,7 @@ void judge_add(struct judge *j, const struct baro_record *record, int tape_fd)
     if (record->kind == BARO_RECORD_EVENT)
         note_event(j, baro_event_kind_of(record->u.event));
     if (j->verdicts)
-        add(j, record);
+        judge_record(j, record);
     else if (record->kind == BARO_RECORD_SAMPLE && !j->has_ended && (record->t_ns >= JUDGED_FROM || j->has_phases))
         judge_tape(j, tape_fd);
 }

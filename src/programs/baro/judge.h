@@ -17,14 +17,14 @@ struct judge {
     struct baro_verdicts *verdicts; /* NULL: none yet, or gave_up */
     bool has_phases;
     bool has_ended; /* the command */
-    bool gave_up;   /* it would take too much memory, or the tape can't be read */
+    bool gave_up;   /* it would take too much memory, or the tape cannot be read */
 };
 
-/* A record that was passed to the tape. Of a sample: it is on the tape, unless the command has ended. */
+/* Takes a record that was passed to the tape. If it is a sample, it is on the tape, unless the command has ended. */
 void judge_add(struct judge *j, const struct baro_record *record, int tape_fd);
-/* The same of a tape that is complete, if nothing was added to the verdicts so far. */
+/* The same from a complete tape, if nothing was added to the verdicts so far. */
 void judge_tape(struct judge *j, int tape_fd);
-/* 0 if there are verdicts, which can be read then; negative if there are none. */
+/* Returns 0 if there are verdicts, which can be read then; a negative code if there are none. */
 int judge_finish(struct judge *j, const struct baro_summary *summary);
 /* The phases, after judge_finish(); NULL: none. Borrowed. */
 const struct baro_timeline *judge_timeline(const struct judge *j);

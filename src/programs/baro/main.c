@@ -11,8 +11,8 @@
 #include "programs/common/cli.h"
 #include "recorder/wrapper/filter.h"
 
-/* A command under a filter that kills must not be killed for what we call (recorder/wrapper/filter.h): before all else.
- */
+/* Call this first: a command under a filter that kills must not be killed for system calls of ours
+ * (recorder/wrapper/filter.h). */
 static struct filter filter_of(int argc, char **argv)
 {
     struct filter f = {0};
@@ -21,14 +21,14 @@ static struct filter filter_of(int argc, char **argv)
     return f;
 }
 
-static int print(const struct cli *cli, struct buf *b)
+static int print_text(const struct cli *cli, struct buf *b)
 {
     int status = cli_out(cli, b);
     buf_done(b);
     return status;
 }
 
-/* Words that are not a command of this program. */
+/* Handles words that are not a command of this program. */
 static int other_program(struct cli *cli, char **argv)
 {
     int status;
@@ -38,23 +38,23 @@ static int other_program(struct cli *cli, char **argv)
     return programs_other(cli, word, argv + 1, &status) ? status : cli_unknown(cli, word);
 }
 
-static int begin(int argc, char **argv, const struct filter *filter)
+static int begin_on_stack(int argc, char **argv, const struct filter *filter)
 {
     struct cli cli = {.filter = filter, .mute = filter->mute, .no_terminal = filter->forbidden};
     struct settings settings;
     struct buf b = {0};
-    /* What is closed of 0, 1 and 2 must not become one of our files. */
+    /* Those of 0, 1 and 2 that are closed must not become files of ours. */
     if (!filter->forbidden && !filter->process_errno)
         fd_hold_standard();
     cli_init(&cli);
     const char *word = argc > 1 ? argv[1] : "--help";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         cli_overview(&cli, &b);
-        return print(&cli, &b);
+        return print_text(&cli, &b);
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         buf_printf(&b, "baro %s\n", baro_version());
-        return print(&cli, &b);
+        return print_text(&cli, &b);
     }
     if (word[0] == '-')
         return cli_failf(&cli, "unknown option %s; options stand after the command, `baro help` lists all", word);
@@ -92,11 +92,11 @@ static void on_own_stack(int signal)
     struct entry *e = entry_of(NULL);
     sigaction(signal, &e->action, NULL);
     sigprocmask(SIG_SETMASK, &e->mask, NULL);
-    exit(begin(e->argc, e->argv, e->filter));
+    exit(begin_on_stack(e->argc, e->argv, e->filter));
 }
 
-/* A handler runs where sigaltstack(2) says, and this one never returns: the only way in C to another stack in the
- * same process. The limit stays as it is, for the command. Returns if it can't be done. */
+/* A handler runs on the stack of sigaltstack(2), and this one never returns: the only way in C to another stack in the
+ * same process. The stack limit stays as it is for the command. Returns if this fails. */
 static void move_to_own_stack(int argc, char **argv, const struct filter *filter)
 {
     struct entry e = {.argc = argc, .argv = argv, .filter = filter};
@@ -123,5 +123,5 @@ int main(int argc, char **argv)
     struct rlimit limit;
     if (!filter.forbidden && getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < STACK_LEAST)
         move_to_own_stack(argc, argv, &filter);
-    return begin(argc, argv, &filter);
+    return begin_on_stack(argc, argv, &filter);
 }

@@ -2,18 +2,16 @@
 #include "programs/baro/mark_line.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/json_scan.h"
-#include "recorder/marks/marks_file.h"
+#include "libbaro/mark/lock.h"
 
-/* JSON's own escapes, and nothing else: the recorder gets the bytes that were given. */
-static void put_text(struct buf *b, const char *text, size_t len)
+/* Escapes only what JSON requires; the recorder gets the bytes as they were given. */
+static void put_json_text(struct buf *b, const char *text, size_t len)
 {
     buf_byte(b, '"');
     for (size_t i = 0; i < len; i++) {
@@ -26,10 +24,10 @@ static void put_text(struct buf *b, const char *text, size_t len)
     buf_byte(b, '"');
 }
 
-static void put_key(struct buf *b, const char *key, size_t len)
+static void put_json_key(struct buf *b, const char *key, size_t len)
 {
     buf_str(b, b->len ? ", " : "{");
-    put_text(b, key, len);
+    put_json_text(b, key, len);
     buf_str(b, ": ");
 }
 
@@ -41,17 +39,17 @@ void mark_line_begin(struct buf *b, const char *edge, const char *name, uint64_t
 
 void mark_line_number(struct buf *b, const char *key, uint64_t v)
 {
-    put_key(b, key, strlen(key));
+    put_json_key(b, key, strlen(key));
     buf_u64(b, v);
 }
 
 void mark_line_text(struct buf *b, const char *key, const char *text)
 {
-    put_key(b, key, strlen(key));
-    put_text(b, text, strlen(text));
+    put_json_key(b, key, strlen(key));
+    put_json_text(b, text, strlen(text));
 }
 
-/* As JSON has them: 007 is text. */
+/* Is it a number in JSON? 007 is text. */
 static bool is_number(const char *text)
 {
     struct span s = span_str(text);
@@ -65,42 +63,21 @@ bool mark_line_attribute(struct buf *b, const char *word)
     const char *value = strchr(word, '=');
     if (!value || value == word)
         return false;
-    put_key(b, word, (size_t)(value - word));
+    put_json_key(b, word, (size_t)(value - word));
     value++;
     if (is_number(value) || strcmp(value, "true") == 0 || strcmp(value, "false") == 0)
         buf_str(b, value);
     else
-        put_text(b, value, strlen(value));
+        put_json_text(b, value, strlen(value));
     return true;
-}
-
-/* Only a file that a recorder reads is written to, whatever the variable says. A device is not even opened, as that may
- * have an effect. */
-static int open_events(const char *path)
-{
-    struct stat st;
-    if (stat(path, &st) < 0)
-        return -errno;
-    if (!S_ISREG(st.st_mode))
-        return -ESRCH;
-    int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && marks_file_is_locked(fd))
-        return fd;
-    fd_close(fd);
-    return -ESRCH;
 }
 
 int mark_line_append(struct buf *b)
 {
-    const char *path = getenv("BARO_EVENTS");
     buf_str(b, "}\n");
     if (b->failed)
         return -ENOMEM;
-    if (!path || !*path)
-        return -ENOENT;
-    int fd = open_events(path);
+    int fd = marks_events_open();
     if (fd < 0)
         return fd;
     ssize_t n = write(fd, b->at, b->len);

@@ -41,9 +41,9 @@ static _Noreturn void become_follower(const struct cli *cli, const char *tape, c
     fds_close_others(NULL, 0);
     int null = open("/dev/null", O_RDWR);
     int said = log && *log ? open(log, O_WRONLY | O_CREAT | O_APPEND, 0600) : null;
-    /* Its end is not to be waited for by whoever reads the job's output. */
+    /* Readers of the job's output must not wait for the follower's end. */
     if (null >= 0 && said >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0) {
-        int stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3); /* for the message, if there is no such interpreter */
+        int stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3); /* for the message if there is no such interpreter */
         dup2(said, STDERR_FILENO);
         execvp(python, argv);
         int error = errno;
@@ -62,7 +62,7 @@ void mlflow_start(const struct cli *cli, const char *tape, const char *command)
     name_session(session);
     pid_t child = fork();
     if (child == 0) {
-        /* A grandchild, which is left to another process to reap. */
+        /* The follower is a grandchild: another process reaps it. */
         if (fork() == 0)
             become_follower(cli, tape, command, session);
         _exit(0);

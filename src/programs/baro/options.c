@@ -53,7 +53,7 @@ int take_overhead(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-/* Names of metrics for a suggestion. */
+/* Names of metrics, for suggestions. */
 static const char *near_metric(const char *text)
 {
     const char *names[2 * PROCESS_MAX + 1];
@@ -118,7 +118,7 @@ static int take_group(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-/* Names that rows of a tape have already, and `all`. */
+/* Is it a name that rows of every tape use already, or `all`, or another program's? */
 static bool is_taken(const struct record_settings *s, const char *name)
 {
     for (int i = 0; i < s->n_programs; i++) {
@@ -302,7 +302,7 @@ void settings_init(struct settings *s)
 
 static const char *const own_groups[] = {"auto", "own", "none", NULL}; /* in the order of enum own_mode */
 
-static int take_task(void *at, const char *text, struct baro_error *err)
+static int take_task_option(void *at, const char *text, struct baro_error *err)
 {
     if (!*text || strlen(text) > TASK_NAME_LONGEST)
         return error_set(err, BARO_E_RANGE, "the name of a task has 1 to %u bytes", TASK_NAME_LONGEST);
@@ -316,7 +316,7 @@ const struct opt options_run[] = {
      .argument = "NAME",
      .type = OPT_PARSED,
      .offset = AT(record.task),
-     .parse = take_task,
+     .parse = take_task_option,
      .help = "inside of a recording: the command is a task of it",
      .more = "The command and all that it starts are the task NAME of the recording in which baro run is called, with "
              "totals, peaks and a curve of their own; nothing else is recorded, and the other options have no effect. "

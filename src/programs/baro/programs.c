@@ -78,7 +78,7 @@ bool programs_other(struct cli *cli, const char *name, char **argv, int *ret)
     int error = execute(program, argv);
     if (error == ENOENT) {
         execvp(program, argv);
-        error = errno == ENOTDIR || errno == EACCES ? ENOENT : errno; /* EACCES: also of a folder of PATH */
+        error = errno == ENOTDIR || errno == EACCES ? ENOENT : errno; /* EACCES also concerns a folder of PATH */
     }
     if (error == ENOENT)
         return false;

@@ -24,11 +24,11 @@
 #include "programs/baro/programs.h"
 #include "recorder/wrapper/link.h"
 
-#define PRUNE_AFTER (50 * NS_PER_MS) /* never in the way of a short command: after it then */
+#define PRUNE_AFTER (50 * NS_PER_MS) /* short commands do not wait for this: it is done after them */
 
-/* The recorder holds nothing of the job's: what it has to say goes through the wrapper. Out of memory is said as well.
- */
-static void put(const struct recording *r, const struct buf *text, bool now)
+/* The recorder has no terminal or output of the job: its messages go through the wrapper. This also reports when memory
+ * runs out. */
+static void put_message(const struct recording *r, const struct buf *text, bool now)
 {
     static const char none[] = "baro: out of memory\n";
     const char *at = text->failed ? none : (const char *)text->at;
@@ -48,7 +48,7 @@ void recording_say(void *recording, const char *line)
     buf_printf(&b, "baro %s: %s\n", r->cli->command->name, line);
     if (r->cli->tty_err)
         wrap_lines(&b, 0, r->cli->width_err);
-    put(r, &b, true);
+    put_message(r, &b, true);
     buf_done(&b);
 }
 
@@ -93,7 +93,7 @@ static int absolute(const char *path, struct buf *ret, struct baro_error *err)
     return 0;
 }
 
-/* Where nothing can be kept the job is recorded all the same: the summary at the end needs no file. */
+/* If nothing can be kept, the job is recorded all the same: the summary at the end needs no file. */
 static int without_file(struct recording *r, const struct baro_error *why, struct baro_error *err)
 {
     buf_clear(&r->path);
@@ -114,7 +114,7 @@ static bool in_segments(const struct record_settings *s)
     return s->keep_ns || s->keep_bytes;
 }
 
-/* The folder stands in r->file in the place of a file. Takes dir_fd. */
+/* Splits the path: r->file becomes the folder. Takes dir_fd. */
 static int create_segments(struct recording *r, int dir_fd, const char *name, bool force, struct baro_error *err)
 {
     const struct segments_keep keep = {r->settings->keep_ns, r->settings->keep_bytes};
@@ -161,7 +161,7 @@ static int open_kept(struct recording *r, const char *command, struct baro_error
     return 0;
 }
 
-/* That of a kept run, whatever the tape's is. */
+/* Returns the name under which a run is announced: as that of a kept run, whatever the tape is called. */
 static char *announced_name(const char *command)
 {
     struct buf path = {0};
@@ -194,7 +194,7 @@ int recording_open(struct recording *r, const struct cli *cli, const struct reco
     return r->tape_fd < 0 ? r->tape_fd : 0;
 }
 
-/* ---- what is seen as it is written ---- */
+/* ---- what follows the tape as it is written ---- */
 
 static void on_header(void *context, const struct baro_header *h)
 {
@@ -209,8 +209,9 @@ static void on_begun(void *context)
     r->begun = true;
 }
 
-/* With the first sample: until then the command may turn out not to exist, and what was there before stays. */
-static void publish(struct recording *r)
+/* Gives the tape its name with the first sample: until then the command may turn out not to exist, and an existing file
+ * stays. */
+static void publish_tape(struct recording *r)
 {
     struct baro_error line = BARO_ERROR_INIT;
     int code = r->begun ? tape_file_publish(&r->file, r->tape_fd) : 0;
@@ -236,7 +237,7 @@ static void remove_tape(struct recording *r)
         segments_remove(r->file.dir_fd, r->file.name, true);
 }
 
-/* The folder is the same, the name may be another. */
+/* The folder is the same; its name may have changed. */
 static void take_name(struct recording *r)
 {
     const char *path = (const char *)r->path.at, *slash = strrchr(path, '/');
@@ -245,8 +246,8 @@ static void take_name(struct recording *r)
     buf_byte(&r->path, 0);
 }
 
-/* `baro rm --yes` takes all rights from what it removes: that is not to come back. A folder of segments does not come
- * back either: most of it may be gone. */
+/* `baro rm` clears the mode first: a tape with mode 0 was removed on purpose and is not re-created. Neither is a folder
+ * of segments: most of it may be gone. */
 static void look_for_tape(struct recording *r)
 {
     struct stat st;
@@ -304,7 +305,7 @@ static void on_sample(void *context, const struct baro_sample *s)
     summarize(r, (struct baro_record){.kind = BARO_RECORD_SAMPLE, .t_ns = s->t_ns, .u.sample = s});
     if (s->t_ns > PRUNE_AFTER)
         prune(r);
-    publish(r);
+    publish_tape(r);
     if (r->first_sample)
         r->first_sample(r->first_sample_context);
     r->first_sample = NULL;
@@ -334,16 +335,16 @@ static void on_limits(void *context, const struct baro_limits *l, uint64_t t_ns)
     summarize(context, (struct baro_record){.kind = BARO_RECORD_LIMITS, .t_ns = t_ns, .u.limits = l});
 }
 
-static void put_text(struct recording *r, void make(struct recording *r, struct buf *ret))
+static void put_text_of(struct recording *r, void make(struct recording *r, struct buf *ret))
 {
     struct buf text = {0};
     make(r, &text);
     if (text.len)
-        put(r, &text, false);
+        put_message(r, &text, false);
     buf_done(&text);
 }
 
-/* The wrapper waits for a second; once it is gone, the prompt is back and nothing more is to be printed. */
+/* The wrapper waits for a second; after that the shell's prompt is back, and nothing more may be printed. */
 static bool wrapper_waits(int link_fd)
 {
     struct pollfd p = {.fd = link_fd};
@@ -355,10 +356,10 @@ static void report_to_user(struct recording *r)
     if (!r->link || wrapper_waits(r->link->fd))
         say_what_happened(r);
     if (!r->link || wrapper_waits(r->link->fd))
-        put_text(r, end_text_summary);
+        put_text_of(r, end_text_summary);
 }
 
-/* A tape that has no name yet may still come to nothing. */
+/* A tape without a name yet may never get one. */
 static void on_summed_up(void *context)
 {
     struct recording *r = context;
@@ -373,21 +374,21 @@ static void on_finished(void *context, bool recorded)
 {
     struct recording *r = context;
     if (recorded && !r->begun)
-        remove_tape(r); /* a full disk, from the beginning: there is nothing in it */
+        remove_tape(r); /* the disk was full from the beginning: the tape is empty */
     else if (recorded)
-        publish(r);
+        publish_tape(r);
     if (!r->reported)
         look_for_tape(r);
     if (recorded && !r->reported)
         report_to_user(r);
     if (recorded && (!r->link || wrapper_waits(r->link->fd)))
-        put_text(r, end_text_reason);
+        put_text_of(r, end_text_reason);
     if (r->link)
         link_done(r->link);
 }
 
-/* Where none can be made the last segment grows, and it is tried again each second. That the folder was removed is said
- * at the end. */
+/* If no segment can be made, the last one grows, and it is tried again each second. That the folder was removed is
+ * reported at the end. */
 static int on_next_segment(void *context, uint64_t t_ns, uint64_t bytes)
 {
     struct recording *r = context;

@@ -16,20 +16,20 @@ struct recording {
     struct buf path; /* absolute, NUL-terminated; of the tape */
     struct tape_file file;
     struct segments_writer segments; /* with --keep; file is then the folder */
-    bool segment_reported;           /* that no segment can be made was said */
+    bool segment_reported;           /* it was reported that no segment can be made */
     struct buf dir;                  /* of the kept runs; empty if -o was given */
     int tape_fd;
     bool begun;          /* its header is in the file */
     bool reported;       /* the summary was printed */
-    bool moved, removed; /* by another process while it was written */
-    int again_errno;     /* why another could not be made; 0: there is one */
-    uint64_t look_ns;    /* when it is looked for next */
-    char *announced;     /* the name under which the run is announced; NULL: it was, or can't be */
+    bool moved, removed; /* by another process, while it was written */
+    int again_errno;     /* why no other one could be made; 0: there is one */
+    uint64_t look_ns;    /* when it is checked next */
+    char *announced;     /* the name under which the run is announced; NULL: already announced, or impossible */
     bool kept;           /* among the kept runs */
     bool pruned;
     const struct link_end *link;         /* in the recorder of run: to the wrapper, which prints; else NULL */
     int stderr_fd;                       /* for lines to people; -1: none */
-    void (*first_sample)(void *context); /* it is on the tape, and the tape has its name; NULL: not called */
+    void (*first_sample)(void *context); /* called once: the sample is on the tape, and the tape has its name */
     void *first_sample_context;
     struct baro_summary *summary;
     struct judge judge;
@@ -40,20 +40,20 @@ struct recording {
 int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
                    struct baro_error *err);
 void recording_options(struct recording *r, struct record_options *ret);
-/* Thins out the kept runs, if that was not done while recording. */
+/* Removes old kept runs, unless that was done while recording. */
 void recording_tidy(struct recording *r);
-/* The recorder went away: what can't be read, because it has no whole header, is removed. True if there is something to
- * read. */
+/* The recorder went away: removes a tape that cannot be read because its header is incomplete. Returns true if the tape
+ * can be read. */
 bool recording_settle(struct recording *r);
-/* Nothing was recorded: leaves no file behind but one that was there before. */
+/* Nothing was recorded: removes the file, unless it existed before. */
 void recording_discard(struct recording *r);
 void recording_done(struct recording *r);
-/* One line: "baro COMMAND: text". */
+/* Prints one line: "baro COMMAND: text". */
 void recording_say(void *recording, const char *line);
 
-/* The tape's descriptor for a reader: of its file or of its folder. */
+/* Returns a descriptor of the tape for a reader: of its file or of its folder. */
 int recording_read_fd(const struct recording *r);
-/* Has the tape its name? */
+/* Does the tape have its final name? */
 bool recording_named(const struct recording *r);
 
 #endif

@@ -15,8 +15,8 @@
 #include "base/fd.h"
 #include "programs/baro/programs.h"
 
-#define CHILD_STACK 65536   /* two paths, and what libc takes */
-#ifdef __SANITIZE_ADDRESS__ /* it takes what the child leaves on its stack for the parent's */
+#define CHILD_STACK 65536   /* two paths, and what libc needs */
+#ifdef __SANITIZE_ADDRESS__ /* the sanitizer takes what the child leaves on its stack for the parent's */
 #define CHILD_FLAGS SIGCHLD
 #else
 #define CHILD_FLAGS (CLONE_VM | CLONE_VFORK | SIGCHLD)
@@ -42,7 +42,7 @@ static void limit(void)
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }
 
-/* In a child, which ends with its parent. */
+/* Runs in a child, which ends with its parent. */
 static int become_reader(void *context)
 {
     const struct reader_start *s = context;
@@ -60,7 +60,7 @@ static int become_reader(void *context)
     _exit(TASK_FILE_NOT_READ);
 }
 
-/* As vfork(2). Copying the page tables of an observer for each task file took 17 of the 27 s of CPU time that the start
+/* As vfork(2): copying the page tables of an observer for each task file took 17 of the 27 s of CPU time that the start
  * of a thousand jobs took. */
 static pid_t start_child(struct reader_start *s)
 {
@@ -68,7 +68,7 @@ static pid_t start_child(struct reader_start *s)
     return clone(become_reader, stack + sizeof(stack), CHILD_FLAGS, s);
 }
 
-static int start(const char *path, bool in_folder, int *ret_fd)
+static int start_reader(const char *path, bool in_folder, int *ret_fd)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -85,16 +85,16 @@ static int start(const char *path, bool in_folder, int *ret_fd)
 
 int task_file_start(const char *path, int *ret_fd)
 {
-    return start(path, true, ret_fd);
+    return start_reader(path, true, ret_fd);
 }
 
-/* All that the program writes. */
+/* Reads all that the program writes. */
 static int read_lines(const char *path, struct buf *ret, int *ret_status, struct baro_error *err)
 {
     int fd = -1, status = 0;
     char part[8192];
     ssize_t n;
-    pid_t pid = start(path, false, &fd);
+    pid_t pid = start_reader(path, false, &fd);
     int code = pid < 0 ? pid : 0;
     while (code == 0 && (n = read(fd, part, sizeof(part))) != 0) {
         if (n > 0 && ret->len < TASK_FILE_LINES_MOST)

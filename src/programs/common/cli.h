@@ -72,7 +72,7 @@ const struct cli_command *cli_find(const char *name);
 int cli_unknown(const struct cli *cli, const char *word);
 /* Parses the words behind cli->command and calls its function. Returns the exit status. */
 int cli_run(struct cli *cli, struct settings *settings, char **argv);
-/* main() of a program that reads tapes: argv[1] is the command, one that this program has. */
+/* main() of a program that reads tapes: argv[1] is one of its commands. */
 int cli_reader_main(int argc, char **argv);
 void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *b);
 void cli_overview(const struct cli *cli, struct buf *b);

@@ -53,7 +53,7 @@ const struct cli_command cli_commands[] = {
      .about = "Attaches to running processes and records them and their descendants (--pid), or all processes of a "
               "control group (--cgroup), or each process of the machine whose command matches, also those that start "
               "later (--match, --name, --exact), or the machine without any process (--host alone). With --pid or "
-              "--cgroup, --match and its like name the tasks of what is recorded.\n\n"
+              "--cgroup, the options --match, --name and --exact name tasks of the job.\n\n"
               "The recording ends when the last of these processes has ended, after the time of --for, or when baro "
               "receives SIGINT or SIGTERM. The processes are never signalled or stopped.\n\n"
               "Totals count from the moment of attaching. What was used before is listed separately.",
@@ -86,8 +86,8 @@ const struct cli_command cli_commands[] = {
     {.name = "tasks",
      .operands = "FILE.yaml",
      .summary = "check a task file, and say what is in it",
-     .about = "Reads a task file of baro record --task, checks it, and prints each task with what it is made of. Of an "
-              "error it prints one line, with the line and the column in the file.\n\n" TASK_FILE_SAYS,
+     .about = "Reads a task file of baro record --task, checks it, and prints each task and its parts. For an error "
+              "it prints one line, with the line and the column in the file.\n\n" TASK_FILE_SAYS,
      .examples = "baro tasks nightly.yaml\tis the file well-formed, and what does it say?",
      .options = options_tasks,
      .function = cmd_tasks,

@@ -79,7 +79,7 @@ void cli_usage(const struct cli *cli, const struct cli_command *c, struct buf *b
     }
 }
 
-static int print(const struct cli *cli, struct buf *b)
+static int print_help(const struct cli *cli, struct buf *b)
 {
     int status = cli_out(cli, b);
     buf_done(b);
@@ -92,11 +92,11 @@ int cmd_help(struct cli *cli, const struct settings *s, char **argv)
     (void)s;
     if (!argv[0]) {
         cli_overview(cli, &b);
-        return print(cli, &b);
+        return print_help(cli, &b);
     }
     const struct cli_command *c = cli_find(argv[0]);
     if (!c)
         return cli_failf(cli, "there is no command %s; `baro help` lists all", argv[0]);
     cli_usage(cli, c, &b);
-    return print(cli, &b);
+    return print_help(cli, &b);
 }

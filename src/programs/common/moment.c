@@ -97,7 +97,7 @@ static bool date(struct span *s, struct tm *t)
 
 /* In unsigned arithmetic: years go up to 9999 and a damaged header may say anything, so it may wrap, and then only
  * misses. */
-static int64_t since(time_t when, int64_t fraction, int64_t start_realtime_ns)
+static int64_t ns_since_start(time_t when, int64_t fraction, int64_t start_realtime_ns)
 {
     return (int64_t)((uint64_t)when * NS_PER_SEC + (uint64_t)fraction - (uint64_t)start_realtime_ns);
 }
@@ -119,12 +119,12 @@ static int absolute(const char *text, int64_t start_realtime_ns, struct moment *
         when = timegm(&t) - offset;
     else
         return wrong(text, err);
-    ret->ns = since(when, fraction, start_realtime_ns);
+    ret->ns = ns_since_start(when, fraction, start_realtime_ns);
     return 0;
 }
 
-/* The first such time of day that is not before the start; where that lies after the end, the last one before the start
- * is no better, so it stands. */
+/* The first such time of day at or after the start. If that is after the end, the last one before the start would be no
+ * better, so it stays. */
 static int time_of_day(const char *text, int64_t start_realtime_ns, struct moment *ret, struct baro_error *err)
 {
     struct span s = span_str(text);
@@ -135,8 +135,8 @@ static int time_of_day(const char *text, int64_t start_realtime_ns, struct momen
     if (!localtime_r(&start, &t) || !clock_time(&s, &t, &fraction, &ret->unit_ns) || s.len)
         return wrong(text, err);
     t.tm_isdst = -1;
-    ret->ns = since(mktime(&t), fraction, start_realtime_ns);
-    /* "12:30" of a run that began at 12:30:20 means that minute, not tomorrow's. */
+    ret->ns = ns_since_start(mktime(&t), fraction, start_realtime_ns);
+    /* "12:30" of a run that began at 12:30:20 means that minute, not the same time on the next day. */
     if (ret->ns < -60 * (int64_t)NS_PER_SEC)
         ret->ns += DAY_NS;
     return 0;
@@ -144,7 +144,7 @@ static int time_of_day(const char *text, int64_t start_realtime_ns, struct momen
 
 /* The last digit of "+4.83s" stands for 10 ms. Whole minutes and hours are no rounded ones, but of seconds. Of a
  * duration that parse_duration() takes. */
-static uint64_t unit_of(const char *text)
+static uint64_t precision_of(const char *text)
 {
     size_t len = strlen(text), from;
     char one[32];
@@ -175,7 +175,7 @@ static int from_an_end(const char *text, uint64_t end_ns, struct moment *ret, st
     if (ns > INT64_MAX / 2 || end_ns > INT64_MAX / 2)
         return error_set(err, BARO_E_RANGE, "%s: too far", text);
     ret->ns = text[0] == '+' ? (int64_t)ns : (int64_t)end_ns - (int64_t)ns;
-    ret->unit_ns = unit_of(text);
+    ret->unit_ns = precision_of(text);
     return 0;
 }
 
@@ -189,7 +189,7 @@ static int percent(const char *text, uint64_t end_ns, struct moment *ret, struct
     return 0;
 }
 
-static bool is_word(const char *text, struct moment *ret)
+static bool is_named_moment(const char *text, struct moment *ret)
 {
     static const struct {
         const char *word;
@@ -209,7 +209,7 @@ int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, s
 {
     size_t len = strlen(text);
     *ret = (struct moment){.kind = MOMENT_TIME, .unit_ns = 1};
-    if (is_word(text, ret))
+    if (is_named_moment(text, ret))
         return 0;
     if (text[0] == '+' || text[0] == '-')
         return from_an_end(text, end_ns, ret, err);

@@ -27,7 +27,7 @@ struct moment {
 int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret,
                  struct baro_error *err);
 
-/* Moments are printed with milliseconds, cut off: a sample so much later is the one that was meant. 0 where it was
+/* Moments are printed with milliseconds, rounded down: a sample up to this much later is the requested one. 0 if it was
  * written more exactly. */
 uint64_t moment_tolerance(const struct moment *m);
 

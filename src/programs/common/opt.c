@@ -84,7 +84,7 @@ static int unknown_long(const struct opt *table, const char *word, size_t len, s
     return error_set(err, BARO_E_SYNTAX, "unknown option --%s; --help lists all", name);
 }
 
-static int choose(const struct opt *o, void *at, const char *argument, struct baro_error *err)
+static int choose_value(const struct opt *o, void *at, const char *argument, struct baro_error *err)
 {
     struct buf list = {0};
     for (int i = 0; o->choices[i]; i++) {
@@ -103,7 +103,8 @@ static int choose(const struct opt *o, void *at, const char *argument, struct ba
     return code;
 }
 
-static int take(const struct opt *o, const char *argument, void *settings, bool *ret_help, struct baro_error *err)
+static int take_argument(const struct opt *o, const char *argument, void *settings, bool *ret_help,
+                         struct baro_error *err)
 {
     void *at = (char *)settings + o->offset;
     struct baro_error inner = BARO_ERROR_INIT;
@@ -115,7 +116,7 @@ static int take(const struct opt *o, const char *argument, void *settings, bool 
             return error_set(err, BARO_E_SYNTAX, "--%s: its %s is empty", o->name, o->argument);
         *(const char **)at = argument;
         return 0;
-    case OPT_CHOICE: return choose(o, at, argument, err);
+    case OPT_CHOICE: return choose_value(o, at, argument, err);
     case OPT_PARSED: {
         int code = o->parse(at, argument, &inner);
         return code < 0 ? error_set(err, code, "--%s: %s", o->name, inner.text) : 0;
@@ -148,7 +149,7 @@ static int parse_long(struct parser *p, const char *word)
         return error_set(p->err, BARO_E_SYNTAX, "--%s needs its %s", o->name, o->argument);
     if (o->argument && value == *p->next)
         p->next++;
-    return take(o, value, p->settings, p->help, p->err);
+    return take_argument(o, value, p->settings, p->help, p->err);
 }
 
 static int parse_short(struct parser *p, const char *letters)
@@ -171,7 +172,7 @@ static int parse_short(struct parser *p, const char *letters)
                                  "-%c%s: a short option has no = before its %s; write -%c %s or --%s%s", o->letter,
                                  value, o->argument, o->letter, value + 1, o->name, value);
         }
-        int code = take(o, value, p->settings, p->help, p->err);
+        int code = take_argument(o, value, p->settings, p->help, p->err);
         if (code < 0 || o->argument || *p->help)
             return code;
     }

@@ -11,7 +11,7 @@
 
 #include "base/fd.h"
 
-static int fail(const char *path, int code, struct baro_error *err)
+static int fail_output(const char *path, int code, struct baro_error *err)
 {
     if (code == EEXIST)
         return error_set(err, -code, "%s exists; --force replaces it", path);
@@ -57,7 +57,7 @@ static int check_path(struct output *o, const char *path, bool force, bool *ret_
     *o = (struct output){.fd = -1, .path = path, .force = force};
     *ret_there = lstat(path, &st) == 0;
     if (*ret_there && !force)
-        return fail(path, EEXIST, err);
+        return fail_output(path, EEXIST, err);
     if (*ret_there && !S_ISREG(st.st_mode))
         return error_set(err, -EINVAL, "%s is not a regular file; it is not replaced", path);
     return 0;
@@ -75,10 +75,10 @@ int output_open(struct output *o, const char *path, bool force, bool streamed, s
         if (there)
             unlink(path);
         o->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        return o->fd < 0 ? fail(path, errno, err) : 0;
+        return o->fd < 0 ? fail_output(path, errno, err) : 0;
     }
     code = open_nameless(o);
-    return code < 0 ? fail(path, -code, err) : 0;
+    return code < 0 ? fail_output(path, -code, err) : 0;
 }
 
 int output_open_by_name(struct output *o, const char *path, bool force, struct baro_error *err)
@@ -88,13 +88,13 @@ int output_open_by_name(struct output *o, const char *path, bool force, struct b
     if (code < 0)
         return code;
     code = strlen(path) < sizeof(o->temporary) - 32 ? open_temporary(o) : -ENAMETOOLONG;
-    return code < 0 ? fail(path, -code, err) : 0;
+    return code < 0 ? fail_output(path, -code, err) : 0;
 }
 
 int output_write(struct output *o, const void *at, size_t len, struct baro_error *err)
 {
     int code = fd_write_all(o->fd, at, len, NULL);
-    return code < 0 ? fail(o->path ? o->path : "to standard output", -code, err) : 0;
+    return code < 0 ? fail_output(o->path ? o->path : "to standard output", -code, err) : 0;
 }
 
 static int give_name(struct output *o, const char *name)
@@ -116,18 +116,18 @@ int output_commit(struct output *o, struct baro_error *err)
             return 0;
         }
         if (code != -EEXIST || !o->force)
-            return fail(o->path, -code, err);
+            return fail_output(o->path, -code, err);
         char name[sizeof(o->temporary)];
         snprintf(name, sizeof(name), "%s.%d.part", o->path, (int)getpid());
         code = give_name(o, name);
         if (code < 0)
-            return fail(o->path, -code, err);
+            return fail_output(o->path, -code, err);
         memcpy(o->temporary, name, sizeof(name));
     }
     /* link() refuses to replace, rename() does not. */
     code = o->force ? rename(o->temporary, o->path) : link(o->temporary, o->path);
     if (code < 0)
-        return fail(o->path, errno, err);
+        return fail_output(o->path, errno, err);
     if (!o->force)
         unlink(o->temporary);
     o->temporary[0] = 0;

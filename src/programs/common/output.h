@@ -25,7 +25,7 @@ int output_open_by_name(struct output *o, const char *path, bool force, struct b
 int output_write(struct output *o, const void *at, size_t len, struct baro_error *err);
 /* Puts it in place. */
 int output_commit(struct output *o, struct baro_error *err);
-/* Closes it; what was not committed is gone. */
+/* Closes it; what was not committed is lost. */
 void output_done(struct output *o);
 
 #endif

@@ -7,7 +7,7 @@
 #include "programs/common/options.h"
 #include "programs/common/settings.h"
 
-/* "all" or so many; 0 stands for what fits. */
+/* "all" or a number; 0 stands for as many as fit. */
 static int take_count(void *at, const char *text, struct baro_error *err)
 {
     struct span s = span_str(text);
@@ -25,9 +25,11 @@ void settings_init_reading(struct settings *s)
 
 static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", "arrow", "sqlite", NULL};
 static const char *const bys[] = {"phase", "task", NULL};
-static const char *const kinds[] = {"process",   "job", "event",       "exit",   "host",   "cpu",
-                                    "disk",      "fs",  "net",         "sensor", "cgroup", "task",
-                                    "directory", "gpu", "gpu_process", "energy", NULL};
+#define ROW_KIND(name, what) name,
+static const char *const kinds[] = {
+#include "programs/common/row_kinds.def"
+    NULL};
+#undef ROW_KIND
 static const char *const picks[] = {"before", "nearest", "after", NULL};
 
 const struct opt options_summary[] = {
@@ -128,8 +130,8 @@ const struct opt options_export[] = {
      .type = OPT_TEXT,
      .offset = AT(entity),
      .choices = kinds,
-     .help = "what a row is: a process at a sample (the default), job (a sample of it), event, exit, or a reading of "
-             "host, cpu, disk, fs, net, sensor, cgroup, task or directory"},
+     .help = "what a row is: a process at a sample (the default), the job at a sample (job), an event, an exit, or a "
+             "reading of the machine (host) or of an entity such as cpu or disk; --list has all"},
     {.name = "dialect",
      .letter = 'd',
      .argument = "NAME",
@@ -186,7 +188,7 @@ const struct opt options_report[] = {
      .more = "FILE.html is a page. FILE.md is Markdown for pull requests, wikis and mail. FILE.json has the whole "
              "report as data (docs/json.md). DIR/ gets report.md and a picture of each figure: PNG, 1800 pixels wide, "
              "or SVG if baro was built without cairo. The folder must be empty or not exist; --force replaces the "
-             "files of a report in it. Of several tapes FILE.md, FILE.json or DIR/ has all; a page has one tape."},
+             "files of a report in it. FILE.md, FILE.json and DIR/ can have several tapes; a page has one."},
     {.name = "format",
      .letter = 'F',
      .argument = "FORMAT",

@@ -108,7 +108,7 @@ struct settings {
     bool follow;
     bool yes, all;
     bool metrics;   /* doctor: each of them */
-    uint32_t count; /* ls, show: so many lines at most; UINT32_MAX: all; 0: what fits */
+    uint32_t count; /* ls, show: at most this many lines; UINT32_MAX: all; 0: as many as fit */
     bool force;
     const char *output;     /* NULL: standard output */
     const char *at;         /* show, top: when */

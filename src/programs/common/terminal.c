@@ -17,7 +17,7 @@
 #define WIDTH_MIN 40u
 #define WIDTH_MAX 400u
 
-static uint64_t number_of(const char *variable)
+static uint64_t env_number(const char *variable)
 {
     const char *value = getenv(variable);
     struct span text = span_str(value ? value : "");
@@ -25,10 +25,10 @@ static uint64_t number_of(const char *variable)
     return scan_u64(&text, &v) && !text.len ? v : 0;
 }
 
-static unsigned width_of(const struct cli *cli, int fd)
+static unsigned terminal_width(const struct cli *cli, int fd)
 {
     struct winsize size;
-    uint64_t v = number_of("COLUMNS");
+    uint64_t v = env_number("COLUMNS");
     if (v == 0 && !cli->no_terminal && ioctl(fd, TIOCGWINSZ, &size) == 0)
         v = size.ws_col;
     if (v == 0)
@@ -51,8 +51,8 @@ static bool locale_is_utf8(void)
 void cli_resize(struct cli *cli)
 {
     struct winsize size;
-    uint64_t lines = number_of("LINES");
-    cli->width = width_of(cli, STDOUT_FILENO);
+    uint64_t lines = env_number("LINES");
+    cli->width = terminal_width(cli, STDOUT_FILENO);
     if (lines == 0 && !cli->no_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
         lines = size.ws_row;
     cli->height = !cli->tty || lines > 10000 ? 0 : (unsigned)lines;
@@ -69,10 +69,10 @@ void cli_init(struct cli *cli)
     cli->color = color && cli->tty;
     cli->color_err = color && cli->tty_err;
     cli_resize(cli);
-    cli->width_err = width_of(cli, STDERR_FILENO);
+    cli->width_err = terminal_width(cli, STDERR_FILENO);
 }
 
-static void say(const struct cli *cli, const char *text)
+static void write_terminal(const struct cli *cli, const char *text)
 {
     struct buf b = {0};
     buf_printf(&b, "baro%s%s: %s\n", cli->command ? " " : "", cli->command ? cli->command->name : "", text);
@@ -90,7 +90,9 @@ static void say(const struct cli *cli, const char *text)
 
 int cli_fail(const struct cli *cli, const struct baro_error *err)
 {
-    say(cli, err->text[0] ? err->text : err->code < 0 && err->code > -4096 ? strerror(-err->code) : "failed");
+    write_terminal(cli, err->text[0]                         ? err->text
+                        : err->code < 0 && err->code > -4096 ? strerror(-err->code)
+                                                             : "failed");
     return cli->command ? cli->command->failed : CLI_FAILED;
 }
 
@@ -119,7 +121,7 @@ void cli_note(const struct cli *cli, const char *format, ...)
     va_start(arguments, format);
     set_text(&err, 0, format, arguments);
     va_end(arguments);
-    say(cli, err.text);
+    write_terminal(cli, err.text);
 }
 
 int cli_out(const struct cli *cli, struct buf *b)

@@ -28,7 +28,7 @@
 
 #define CMDLINE_READ (256u << 10)
 #define CMDLINE_KEEP (16u << 10)
-#define FLUSH_AFTER (4 * NS_PER_MS) /* replies wait for company no longer than this */
+#define FLUSH_AFTER (4 * NS_PER_MS) /* replies wait at most this long for further ones */
 #define COMM_CUT 15u                /* TASK_COMM_LEN less its NUL: a name of this length may have been cut */
 
 struct child {
@@ -51,8 +51,8 @@ static void mark(const struct child *c, uint64_t serial)
     atomic_store_explicit(&c->progress->serial, serial, memory_order_release);
 }
 
-/* Opens the directory of a process and makes sure that it is the one asked for: what is opened below a held directory
- * is never that of a later owner of the pid. Returns a descriptor or -errno. */
+/* Opens the directory of a process and checks that it is the requested process: files opened below a held directory
+ * never belong to a later owner of the pid. Returns a descriptor or -errno. */
 static int open_process(const struct child *c, struct baro_key key, struct pid_stat *ret)
 {
     char text[2048], path[16];
@@ -70,7 +70,7 @@ static int open_process(const struct child *c, struct baro_key key, struct pid_s
     return code;
 }
 
-/* Zombies and threads of the kernel have no memory to look at. */
+/* Zombies and kernel threads have no memory to read. */
 static uint8_t absent_by_kind(const struct pid_stat *st)
 {
     if (st->state == 'Z' || st->state == 'X' || st->state == 'x')
@@ -137,7 +137,7 @@ static void read_info(struct child *c, int dir, const struct pid_stat *st, struc
         madvise(c->cmdline + CMDLINE_KEEP, CMDLINE_READ - CMDLINE_KEEP, MADV_DONTNEED);
 }
 
-static void clear(struct buf *b)
+static void clear_buffer(struct buf *b)
 {
     buf_clear(b);
     b->failed = false;
@@ -145,7 +145,7 @@ static void clear(struct buf *b)
 
 /* ---- requests and replies ---- */
 
-static void flush(struct child *c)
+static void flush_replies(struct child *c)
 {
     ssize_t n;
     if (!c->out_len)
@@ -165,7 +165,7 @@ static void put_text(struct child *c, const struct buf *text)
     c->out_len += text->len + 1;
 }
 
-static void put(struct child *c, struct helper_wire_reply *w)
+static void put_reply(struct child *c, struct helper_wire_reply *w)
 {
     uint64_t now = clock_monotonic_ns();
     if (!c->out_len)
@@ -181,7 +181,7 @@ static void put(struct child *c, struct helper_wire_reply *w)
     while (c->out_len % 8)
         c->out[c->out_len++] = 0;
     if (c->out_len + HELPER_REPLY_MOST > sizeof(c->out) || now - c->first_ns > FLUSH_AFTER)
-        flush(c);
+        flush_replies(c);
 }
 
 static void serve_host(struct child *c, const struct helper_wire_request *r, const char *path,
@@ -234,14 +234,14 @@ static bool serve(struct child *c, const unsigned char **at, size_t *len)
         return false;
     struct helper_wire_reply w = {.serial = r.serial};
     w.smaps_absent = w.name_absent = w.cmdline_absent = w.host_absent = BARO_ABSENT_NOT_ASKED;
-    clear(&c->raw_name);
-    clear(&c->name);
-    clear(&c->command);
+    clear_buffer(&c->raw_name);
+    clear_buffer(&c->name);
+    clear_buffer(&c->command);
     if (r.what & (HELPER_FS | HELPER_SENSOR | HELPER_FREQUENCY | HELPER_GROUP))
         serve_host(c, &r, r.path_len ? path : "", &w);
     else
         serve_process(c, &r, &w);
-    put(c, &w);
+    put_reply(c, &w);
     *at += sizeof(r) + padded;
     *len -= sizeof(r) + padded;
     return true;
@@ -262,7 +262,7 @@ static void live(struct child *c)
         size_t len = (size_t)n;
         while (serve(c, &at, &len))
             continue;
-        flush(c);
+        flush_replies(c);
     }
 }
 

@@ -65,7 +65,7 @@ static void close_others(const int *kept, size_t n)
     }
 }
 
-/* A terminal's ^C is for the job; the helper goes with the recorder, which the end of the socket tells. */
+/* ^C of the terminal is for the job; the helper ends with the recorder, when its socket closes. */
 static void reset_signals(void)
 {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU};

@@ -65,7 +65,7 @@ uint64_t ending_cpu_ns(const struct ending *e)
 
 /* In /proc itself, and not below the directory that a helper reads other processes from. 0: it has ended, or /proc is
  * that of another PID namespace, where another process has this pid. */
-static char state_of(pid_t pid)
+static char process_state(pid_t pid)
 {
     char path[32], text[1024];
     struct pid_stat st;
@@ -80,7 +80,7 @@ static char state_of(pid_t pid)
 static bool is_about_to_end(pid_t pid, uint64_t killed_cpu_ns)
 {
     uint64_t cpu_ns;
-    char state = state_of(pid);
+    char state = process_state(pid);
     if (!state || state == 'D')
         return false;
     return state == 'Z' || clock_process_cpu_ns(pid, &cpu_ns) < 0 || cpu_ns < killed_cpu_ns + ENDING_CPU;
@@ -111,7 +111,7 @@ void ending_wait(struct ending *e)
 bool ending_hangs(struct ending_late *late, pid_t pid, uint64_t what, uint64_t most_ns)
 {
     uint64_t cpu_ns;
-    if (state_of(pid) != 'R' || clock_process_cpu_ns(pid, &cpu_ns) < 0)
+    if (process_state(pid) != 'R' || clock_process_cpu_ns(pid, &cpu_ns) < 0)
         return true;
     if (!late->found || late->what != what)
         *late = (struct ending_late){what, cpu_ns, true};

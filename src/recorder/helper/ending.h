@@ -34,7 +34,8 @@ uint64_t ending_cpu_ns(const struct ending *e);
  * busy machine, 20 ms for one in an uninterruptible sleep. */
 void ending_wait(struct ending *e);
 
-/* What a child has been at for too long, and the CPU time that it had used when that was found. All zero: nothing. */
+/* What a child has been doing for too long, and the CPU time that it had used when this was noticed. All zero:
+ * nothing. */
 struct ending_late {
     uint64_t what, cpu_ns;
     bool found;

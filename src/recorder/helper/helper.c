@@ -21,7 +21,7 @@
 
 #define STUCK_AFTER NS_PER_SEC
 #define BARRED_MAX 256u
-#define LATE_CHECK (50 * NS_PER_MS) /* how often one that is late and does not hang is checked */
+#define LATE_CHECK (50 * NS_PER_MS) /* how often a helper that is late but does not hang is checked */
 #define LOOKS 2u                    /* the clock of a process that runs stands still between two ticks of the kernel */
 /* A fork that is refused is counted by the control group that refused it, where it passes for one of the job
  * (pids.events, Documentation/admin-guide/cgroup-v2.rst). */
@@ -74,8 +74,8 @@ void helper_use_sys(struct helper *h, int sys_fd)
     h->sys_fd = sys_fd;
 }
 
-/* One that was sent keeps its turn: the helper answers in order. Any other is as good as answered. */
-static void forget(struct helper *h, struct pending *p)
+/* A request that was sent keeps its place, because the helper answers in order. Any other counts as answered. */
+static void drop_request(struct helper *h, struct pending *p)
 {
     p->request.what = 0;
     p->request.path = NULL;
@@ -87,13 +87,13 @@ void helper_forget(struct helper *h, const void *context)
 {
     for (size_t i = h->first; i < h->n; i++) {
         if (h->queue[i].request.context == context)
-            forget(h, &h->queue[i]);
+            drop_request(h, &h->queue[i]);
     }
 }
 
 /* ---- helpers come and go ---- */
 
-static void let_go(struct helper *h)
+static void close_helper(struct helper *h)
 {
     if (!h->pid)
         return;
@@ -107,18 +107,18 @@ static void let_go(struct helper *h)
     h->sent = h->first;
     for (size_t i = h->first; i < h->n; i++) {
         if (!h->queue[i].request.what)
-            forget(h, &h->queue[i]); /* dropped requests are not sent to the next helper */
+            drop_request(h, &h->queue[i]); /* dropped requests are not sent to the next helper */
     }
 }
 
-static void put_off(struct helper *h)
+static void delay_start(struct helper *h)
 {
     h->refused++;
     h->pause_ns = !h->pause_ns ? RETRY_FIRST : h->pause_ns < RETRY_MOST ? h->pause_ns * 2 : RETRY_MOST;
     h->retry_ns = clock_monotonic_ns() + h->pause_ns;
 }
 
-static int start(struct helper *h)
+static int start_helper(struct helper *h)
 {
     int pair[2];
     ending_reap_all(&h->ending);
@@ -143,7 +143,7 @@ static int start(struct helper *h)
         close(pair[0]);
         munmap(page, sizeof(*h->progress));
         if (error == EAGAIN)
-            put_off(h);
+            delay_start(h);
         return -error;
     }
     h->retry_ns = h->pause_ns = 0;
@@ -157,7 +157,7 @@ static int start(struct helper *h)
 void helper_start(struct helper *h)
 {
     if (!h->pid)
-        start(h); /* if it can't be had, the first request says so */
+        start_helper(h); /* if no helper can be started, the first request will say so */
 }
 
 /* ---- the queue ---- */
@@ -212,7 +212,7 @@ static void deliver(struct helper *h, struct helper_reply *reply, helper_reply_f
         fn(context, reply);
 }
 
-/* Answers those at the head that no helper will. */
+/* Answers the requests at the head that no helper will answer. */
 static int deliver_failed(struct helper *h, helper_reply_fn *fn, void *context)
 {
     int n = 0;
@@ -340,14 +340,14 @@ static uint64_t patience(struct helper *h)
 }
 
 /* One round: all that can be sent and received without waiting. Returns how many replies were delivered. */
-static int turn(struct helper *h, helper_reply_fn *fn, void *context)
+static int exchange_packets(struct helper *h, helper_reply_fn *fn, void *context)
 {
     bool gone = false;
     int n = deliver_failed(h, fn, context);
     if (h->first == h->n)
         return n;
     if (!h->pid) {
-        int code = start(h);
+        int code = start_helper(h);
         if (code < 0) {
             fail_all(h, code == -EBUSY    ? BARO_ABSENT_TIMEOUT
                         : code == -EAGAIN ? BARO_ABSENT_NOT_YET
@@ -359,14 +359,14 @@ static int turn(struct helper *h, helper_reply_fn *fn, void *context)
     n += receive_all(h, &gone, fn, context);
     if (h->first < h->n && (gone || full || !patience(h))) {
         fail_current(h, gone || full ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_TIMEOUT);
-        let_go(h);
+        close_helper(h);
     } else if (gone) {
-        let_go(h);
+        close_helper(h);
     }
     return n + deliver_failed(h, fn, context);
 }
 
-/* True if there is something to do elsewhere. */
+/* Returns true if there is something to do elsewhere. */
 static bool wait_for(struct helper *h, uint64_t ns, int wake_fd)
 {
     struct pollfd p[] = {{.fd = h->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
@@ -385,7 +385,7 @@ int helper_ask(struct helper *h, const struct helper_request *requests, size_t n
     if (code < 0)
         return code;
     for (;;) {
-        delivered += turn(h, fn, context);
+        delivered += exchange_packets(h, fn, context);
         uint64_t now = clock_monotonic_ns();
         if (h->first == h->n || now >= until)
             return delivered;
@@ -398,7 +398,7 @@ int helper_collect(struct helper *h, helper_reply_fn *fn, void *context)
 {
     int delivered = 0, n;
     do
-        delivered += n = turn(h, fn, context);
+        delivered += n = exchange_packets(h, fn, context);
     while (n > 0 && helper_busy(h));
     return delivered;
 }
@@ -446,7 +446,7 @@ uint64_t helper_cpu_ns(struct helper *h)
 void helper_end(struct helper *h)
 {
     if (h)
-        let_go(h);
+        close_helper(h);
 }
 
 void helper_free(struct helper *h)

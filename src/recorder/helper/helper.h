@@ -18,8 +18,7 @@
 enum helper_what {
     HELPER_SMAPS = 1 << 0,
     HELPER_INFO = 1 << 1, /* full name and redacted command line */
-    /* Reads of the machine. The key is whatever the asker knows it by, and one that hung is not asked for again under
-     * that key. */
+    /* Reads of the machine. The caller chooses the key; after a read hung, no request with its key is sent again. */
     HELPER_FS = 1 << 2,        /* path: the mount point, absolute */
     HELPER_SENSOR = 1 << 3,    /* path: as of struct sys_sensor */
     HELPER_FREQUENCY = 1 << 4, /* key.start: the first CPU of at most HELPER_FREQUENCIES; key.pid: how many */
@@ -55,7 +54,7 @@ struct helper_request {
 
 struct helper_reply {
     struct baro_key key;
-    uint32_t what;                                     /* what of it was tried */
+    uint32_t what;                                     /* which of it was tried */
     uint8_t smaps_absent, name_absent, cmdline_absent; /* enum baro_absent, BARO_PRESENT if there */
     uint64_t pss, uss;
     uint64_t spent_ns;          /* wall time of the smaps read: how long the target's mmap lock was held, at most */
@@ -90,7 +89,7 @@ int helper_ask(struct helper *h, const struct helper_request *requests, size_t n
                helper_reply_fn *fn, void *context);
 int helper_collect(struct helper *h, helper_reply_fn *fn, void *context);
 bool helper_busy(const struct helper *h);    /* replies are outstanding */
-size_t helper_left_behind(struct helper *h); /* helpers that hang still and were abandoned */
+size_t helper_left_behind(struct helper *h); /* abandoned helpers that still hang */
 /* A helper that was refused (EAGAIN: too many processes) is tried for again a second later, then two, up to a minute.
  * Meanwhile what is asked for is answered with BARO_ABSENT_NOT_YET, and may be asked for again. */
 bool helper_is_put_off(const struct helper *h);

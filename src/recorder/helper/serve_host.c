@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the helper process: what is asked of the machine and may block. */
+/* In the helper process: requests about the machine that may block. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "kernel/sys/sysfs.h"
 #include "recorder/helper/wire.h"
 
-static uint8_t reason(int error)
+static uint8_t read_absent(int error)
 {
     switch (error) {
     case EACCES:
@@ -29,7 +29,7 @@ static void read_fs(const char *path, struct helper_wire_reply *w)
 {
     struct statfs st;
     if (statfs(path, &st) < 0) {
-        w->host_absent = reason(errno);
+        w->host_absent = read_absent(errno);
         return;
     }
     uint64_t unit = (uint64_t)(st.f_frsize ? st.f_frsize : st.f_bsize), id;
@@ -50,7 +50,7 @@ static void read_sensor(int sys_fd, const char *path, struct helper_wire_reply *
 {
     int64_t v;
     int code = sys_sensor_read(sys_fd, path, &v);
-    w->host_absent = code < 0 ? reason(-code) : BARO_PRESENT;
+    w->host_absent = code < 0 ? read_absent(-code) : BARO_PRESENT;
     if (code < 0)
         return;
     w->host[HELPER_SENSOR_NOW] = (uint64_t)v;
@@ -103,16 +103,16 @@ static size_t read_frequencies(const struct helper_host *host, const struct help
     if (!c.any && len > 0)
         proc_cpuinfo_parse(span_of(host->text, (size_t)len), &info, on_clock, &c);
     if (len < 0 && len != -ENOENT)
-        w->host_absent = reason((int)-len);
+        w->host_absent = read_absent((int)-len);
     else /* an empty one hides what the kernel's has */
         w->host_absent = c.any ? BARO_PRESENT : len == 0 ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_UNSUPPORTED;
     return c.any ? (size_t)n : 0;
 }
 
-static struct span read_group(const struct helper_host *host, const char *path, struct helper_wire_reply *w)
+static struct span serve_group_file(const struct helper_host *host, const char *path, struct helper_wire_reply *w)
 {
     ssize_t n = fd_read_file(AT_FDCWD, path, host->text, host->text_cap);
-    w->host_absent = n < 0                                      ? reason((int)-n)
+    w->host_absent = n < 0                                      ? read_absent((int)-n)
                      : n == 0 || (size_t)n > HELPER_CMDLINE_MAX ? BARO_ABSENT_UNKNOWN
                                                                 : BARO_PRESENT;
     return span_of(host->text, w->host_absent ? 0 : (size_t)n);
@@ -125,7 +125,7 @@ struct span helper_host_serve(const struct helper_host *host, const struct helpe
     if (r->what & HELPER_FREQUENCY)
         return span_of(clocks, read_frequencies(host, r, w) * sizeof(*host->frequencies));
     if (r->what & HELPER_GROUP)
-        return read_group(host, path, w);
+        return serve_group_file(host, path, w);
     if (r->what & HELPER_SENSOR)
         read_sensor(host->sys_fd, path, w);
     else

@@ -39,8 +39,8 @@ struct helper_wire_reply {
 
 #define HELPER_REPLY_MOST (sizeof(struct helper_wire_reply) + HELPER_NAME_MAX + HELPER_CMDLINE_MAX + 16u)
 
-/* A page that both see: what the helper is reading, and since when. So the recorder knows what a helper hangs in
- * without a packet for each read. */
+/* A page that both processes see: what the helper is reading, and since when. So the recorder knows where a helper
+ * hangs, without a packet for each read. */
 struct helper_progress {
     _Atomic uint64_t serial; /* 0: none */
     _Atomic uint64_t since_ns;
@@ -50,7 +50,7 @@ struct helper_progress {
  * writes: wrong lengths, texts beyond the limits, reasons that do not exist. Pure. */
 bool helper_wire_next(const unsigned char **at, size_t *len, uint64_t *ret_serial, struct helper_reply *ret);
 
-/* child.c: the helper's whole life; returns never. All descriptors but these are closed first. */
+/* child.c: runs the helper; never returns. All descriptors but these are closed first. */
 struct helper_child_options {
     int socket_fd, root_fd, sys_fd; /* sys_fd may be -1 */
     bool want_cmdline;

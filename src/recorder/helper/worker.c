@@ -64,7 +64,7 @@ void *worker_shared(struct worker *w)
 
 /* ---- processes come and go ---- */
 
-static void let_go(struct worker *w)
+static void close_worker(struct worker *w)
 {
     w->fd = fd_close(w->fd);
     ending_kill(&w->ending, w->pid);
@@ -85,13 +85,13 @@ static _Noreturn void child(struct worker *w, int fd, pid_t parent)
     _exit(0);
 }
 
-static void put_off(struct worker *w, uint64_t now)
+static void delay_start(struct worker *w, uint64_t now)
 {
     w->pause_ns = !w->pause_ns ? RETRY_FIRST : w->pause_ns < RETRY_MOST ? 2 * w->pause_ns : RETRY_MOST;
     w->retry_ns = now + w->pause_ns;
 }
 
-static bool start(struct worker *w)
+static bool start_worker(struct worker *w)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -131,7 +131,7 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
         return WORKER_FINE;
     ending_reap_all(&w->ending);
     if (w->pid && is_hung(w, now)) {
-        let_go(w);
+        close_worker(w);
         ending_wait(&w->ending); /* it may write to the memory until it has ended */
         hung(context);
         found = WORKER_HUNG;
@@ -139,7 +139,7 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
         w->pid = 0;
         w->cpu_ns = 0;
         w->fd = fd_close(w->fd);
-        put_off(w, now);
+        delay_start(w, now);
         found = WORKER_ENDED;
     }
     w->turn_ns = now;
@@ -149,9 +149,9 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
         w->given_up = true;
         return WORKER_GIVEN_UP;
     }
-    if (start(w))
+    if (start_worker(w))
         return found;
-    put_off(w, now);
+    delay_start(w, now);
     return found ? found : WORKER_ENDED;
 }
 
@@ -199,7 +199,7 @@ void worker_end(struct worker *w)
         return;
     w->ended = true;
     if (w->pid)
-        let_go(w);
+        close_worker(w);
 }
 
 void worker_free(struct worker *w)

@@ -19,9 +19,9 @@
 #include "base/error.h"
 #include "recorder/helper/ending.h"
 
-/* The shared memory begins with this. The worker says here that it is alive. */
+/* The shared memory begins with this. In it the worker shows that it is alive. */
 struct worker_shared {
-    _Atomic bool busy;         /* it is at work, and not waiting for its time */
+    _Atomic bool busy;         /* it is working, not waiting */
     _Atomic uint64_t progress; /* changes as the work goes on */
 };
 
@@ -62,7 +62,7 @@ enum worker_trouble worker_turn(struct worker *w, void (*hung)(void *context), v
 void worker_wake(struct worker *w);
 /* Waits until the worker has called worker_done(), at most this long. Returns whether it has. */
 bool worker_wait(struct worker *w, uint64_t most_ns);
-size_t worker_left_behind(struct worker *w);     /* those that hang still */
+size_t worker_left_behind(struct worker *w);     /* workers that still hang */
 pid_t worker_pid(const struct worker *w);        /* 0: none */
 uint64_t worker_cpu_ns(struct worker *w);        /* of all so far */
 uint64_t worker_refused(const struct worker *w); /* forks that the kernel refused */

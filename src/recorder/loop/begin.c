@@ -153,7 +153,7 @@ static int begin_sampler(struct recorder *r, const struct record_options *o, uin
     return 0;
 }
 
-static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
+static int prepare_recorder(struct recorder *r, const struct record_options *o, struct baro_error *err)
 {
     uint64_t now = o->attach.resume  ? o->attach.resume->header->start_monotonic_ns
                    : o->run.start_ns ? o->run.start_ns
@@ -193,7 +193,7 @@ int record_run(const struct record_options *options, const struct link_end *link
                          .wrapper = {.link_fd = link->fd, .pid = link->wrapper},
                          .writes = {.hangs_at = link->write_hangs_at}};
     recorders_init(&all, &r);
-    int code = prepare(&r, options, err);
+    int code = prepare_recorder(&r, options, err);
     if (code == 0) {
         event_open(&r); /* first: the wrapper is starting the command at the same time */
         limits_settle(&r);
@@ -248,7 +248,7 @@ static void plan_first(struct recorder *r)
 
 int recorder_begin(struct recorder *r, const struct record_options *options, struct baro_error *err)
 {
-    int code = prepare(r, options, err);
+    int code = prepare_recorder(r, options, err);
     if (code == 0) {
         event_open(r);
         code = recorder_selects(options) ? 0 : targets_open(r, err);

@@ -22,8 +22,8 @@ static void put_path(struct buf *b, const char *path)
     }
 }
 
-static int add(struct recorder *r, const char *path, const char *cwd, struct baro_entity_owner owner,
-               struct baro_error *err)
+static int add_directory(struct recorder *r, const char *path, const char *cwd, struct baro_entity_owner owner,
+                         struct baro_error *err)
 {
     struct buf absolute = {0};
     if (*path != '/')
@@ -48,7 +48,7 @@ int record_directories(struct recorder *r, struct baro_error *err)
     if (r->options->scope.n_directories && !cwd)
         cwd = getcwd(here, sizeof(here));
     for (size_t i = 0; i < r->options->scope.n_directories && code == 0; i++)
-        code = add(r, r->options->scope.directories[i], cwd ? cwd : "", job, err);
+        code = add_directory(r, r->options->scope.directories[i], cwd ? cwd : "", job, err);
     return code;
 }
 
@@ -59,7 +59,7 @@ int record_sandboxes(struct recorder *r, const struct select_options *o, struct 
     for (size_t i = 0; i < o->n_sandboxes && code == 0; i++) {
         const struct sandbox *box = &o->sandboxes[i];
         const struct baro_entity_owner task = {.kind = BARO_OWNER_ENTITY, .id = r->job.tasks[box->task].id};
-        code = add(r, box->path, "", task, err);
+        code = add_directory(r, box->path, "", task, err);
     }
     return code;
 }

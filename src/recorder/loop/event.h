@@ -25,7 +25,7 @@ struct stash {
     struct exits_event event;
 };
 
-/* Of all recorders of a process. */
+/* The event sources of a process: shared by all its recorders. */
 struct event_sources {
     struct exits_source *forks; /* source of forks, execs and exits; NULL: scanning */
     struct exits_source *usage; /* source of what ended processes used; may be the same as forks; NULL: none */
@@ -79,7 +79,7 @@ void event_lost_usage(struct recorder *r, uint64_t times);
 void event_stash(struct recorders *a, const struct exits_event *e); /* usage of a process that is not known yet */
 void event_lost(struct recorder *r, uint64_t times);
 void event_touch(struct recorder *r, struct member *m); /* after the drain, this member is read */
-/* What was reported of the end of a process that is no member; NULL: nothing. */
+/* Returns what was reported about the end of a process that is no member, or NULL. */
 const struct exits_event *event_find_stashed(const struct recorders *a, int32_t pid, uint64_t begin_ns);
 void event_take_stashed(struct recorder *r, struct member *m); /* usage that was reported before its fork was read */
 

@@ -32,7 +32,7 @@ static void add_members(struct recorder *r)
     a->filter.found = r->job.started - r->events.forks;
 }
 
-static void begin(struct recorder *r)
+static void begin_dropping(struct recorder *r)
 {
     struct recorders *a = r->all;
     exits_filter_hold_back(a->filter.in_kernel, false);
@@ -57,7 +57,7 @@ static void open_filter(struct recorder *r)
         return;
     }
     event_filter_usage(a);
-    begin(r);
+    begin_dropping(r);
 }
 
 void event_filter_usage(struct recorders *a)
@@ -100,7 +100,7 @@ void event_filter(struct recorder *r, int events)
     bool behind = a->filter.is_behind || events > EVENTS_OF_DRAIN;
     a->filter.is_behind = false;
     if (a->filter.holds && (a->filter.foreign_forks >= FOREIGN_AGAIN || r->job.ended - a->filter.ended >= ENDED_MOST)) {
-        begin(r);
+        begin_dropping(r);
     } else if (behind == a->filter.holds) {
         a->filter.holds = !behind;
         a->filter.foreign_forks = 0;

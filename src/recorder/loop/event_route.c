@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "recorder/loop/recorder.h"
 
-/* This recorder's times are those of now, except within its own tick. */
+/* This recorder's time is the current time, except within its own tick. */
 static struct recorder *prepared(struct recorders *a, struct recorder *r)
 {
     if (!r->events.is_active && r != a->ticking)
@@ -13,8 +13,8 @@ static struct recorder *prepared(struct recorders *a, struct recorder *r)
     return r;
 }
 
-/* The recorders whose member is the process of the event, or its parent. */
-static size_t find(struct recorders *a, const struct exits_event *e, void *const **ret)
+/* Finds the recorders that have the process of the event, or its parent, as a member. */
+static size_t find_recorders(struct recorders *a, const struct exits_event *e, void *const **ret)
 {
     return directory_find(&a->members, e->pid, e->kind == EVENT_FORK ? e->ppid : 0, ret);
 }
@@ -27,7 +27,7 @@ static void on_forks(void *context, const struct exits_event *e)
         event_apply(a->only, e);
         return;
     }
-    size_t n = e->kind == EVENT_LOST ? 0 : find(a, e, &about);
+    size_t n = e->kind == EVENT_LOST ? 0 : find_recorders(a, e, &about);
     for (size_t i = 0; i < n; i++)
         event_apply(prepared(a, about[i]), e);
     for (size_t i = 0; e->kind == EVENT_LOST && i < a->n; i++)
@@ -38,7 +38,7 @@ static void on_usage(void *context, const struct exits_event *e)
 {
     struct recorders *a = context;
     void *const *about = NULL;
-    size_t n = a->only || e->kind == EVENT_LOST ? 0 : find(a, e, &about);
+    size_t n = a->only || e->kind == EVENT_LOST ? 0 : find_recorders(a, e, &about);
     for (size_t i = 0; i < n; i++)
         event_apply_usage(prepared(a, about[i]), e);
     if (a->only && e->kind != EVENT_LOST)

@@ -35,7 +35,7 @@ static bool is_near(uint64_t a, uint64_t b)
 }
 
 /* start: in ticks; 0: not known, then begin_ns decides, of which 0 is not known either. */
-static bool is_same(const struct recorder *r, const struct watch_change *c, uint64_t start, uint64_t begin_ns)
+static bool is_same_member(const struct recorder *r, const struct watch_change *c, uint64_t start, uint64_t begin_ns)
 {
     if (c->start && start)
         return c->start == start;
@@ -46,17 +46,17 @@ static bool is_same(const struct recorder *r, const struct watch_change *c, uint
 struct member *label_member(const struct recorder *r, const struct watch_change *c)
 {
     struct member *m = tree_find(&r->job.tree, c->pid);
-    if (m && is_same(r, c, m->reading.stat_was_read ? m->row.key.start : 0, m->life.begin_ns))
+    if (m && is_same_member(r, c, m->reading.stat_was_read ? m->row.key.start : 0, m->life.begin_ns))
         return m;
     for (m = r->job.gone; m; m = m->links.list_next) {
         if (m->row.key.pid == c->pid &&
-            is_same(r, c, m->reading.stat_was_read ? m->row.key.start : 0, m->life.begin_ns))
+            is_same_member(r, c, m->reading.stat_was_read ? m->row.key.start : 0, m->life.begin_ns))
             return m;
     }
     return NULL;
 }
 
-/* What it has used by now is its old task's, or none's. */
+/* What it has used by now belongs to its old task, or to none. */
 static void label(struct recorder *r, struct member *m, const struct watch_change *c)
 {
     unsigned task = c->what == WATCH_JOIN ? c->task : 0;
@@ -76,7 +76,7 @@ struct baro_exit *label_held_exit(const struct recorder *r, const struct watch_c
     for (size_t i = 0; i < r->tasks.n_held; i++) {
         struct baro_exit *e = (struct baro_exit *)(uintptr_t)row_exit(r->tasks.held[i].row); /* a copy of our own */
         uint64_t begin = e->absent[EXIT_elapsed] ? 0 : e->t_ns - e->value[EXIT_elapsed];
-        if (e->key.pid != c->pid || !e->absent[EXIT_task] || !is_same(r, c, e->key.start, begin))
+        if (e->key.pid != c->pid || !e->absent[EXIT_task] || !is_same_member(r, c, e->key.start, begin))
             continue;
         return e;
     }
@@ -97,7 +97,7 @@ static bool try(struct recorder *r, const struct watch_change *c)
 /* ---- what is reported ---- */
 
 /* A later report about a process replaces the earlier one. */
-static void forget(struct recorder *r, int32_t pid)
+static void drop_waiting(struct recorder *r, int32_t pid)
 {
     for (size_t i = 0; i < r->label_waits.n; i++) {
         if (r->label_waits.at[i].change.pid == pid) {
@@ -107,7 +107,7 @@ static void forget(struct recorder *r, int32_t pid)
     }
 }
 
-static void keep(struct recorder *r, const struct watch_change *c)
+static void keep_change(struct recorder *r, const struct watch_change *c)
 {
     if (r->label_waits.n == WAITS_MOST)
         return;
@@ -137,9 +137,9 @@ void label_change(struct recorder *r, const struct watch_change *c)
     r->selection.all_matched |= c->what == WATCH_READY;
     if (c->what == WATCH_READY || !c->pid || c->task > r->job.n_tasks)
         return;
-    forget(r, c->pid);
+    drop_waiting(r, c->pid);
     if (!try(r, c) && c->what == WATCH_JOIN)
-        keep(r, c);
+        keep_change(r, c);
 }
 
 /* ---- what waits ---- */

@@ -136,7 +136,7 @@ static bool is_group(const struct recorder *r)
 }
 
 /* /proc/PID/cgroup has the same text as long as the process is in the same groups. */
-static void place(struct recorder *r, int32_t pid)
+static void find_places(struct recorder *r, int32_t pid)
 {
     struct limits_watch *w = r->limits;
     ssize_t n =
@@ -165,7 +165,7 @@ void limits_settle(struct recorder *r)
         return;
     if ((uint64_t)l.number == (UINT64_C(1) << r->options->run.own_group->n) - 1)
         return;
-    place(r, r->wrapper.pid);
+    find_places(r, r->wrapper.pid);
     if (!enter_own(r, (uint64_t)l.number))
         memcpy(r->header.cgroup_mode, "none", 5);
 }
@@ -256,7 +256,7 @@ static void report_limits(struct recorder *r, const struct baro_limits *l)
         o->limits(o->context, l, now);
 }
 
-static void put_off(struct limits_watch *w, uint64_t now_ns)
+static void delay_read(struct limits_watch *w, uint64_t now_ns)
 {
     w->due_ns = now_ns + w->wait_ns;
     w->wait_ns = w->wait_ns * AGAIN_TIMES < AGAIN_MOST ? w->wait_ns * AGAIN_TIMES : AGAIN_MOST;
@@ -275,7 +275,7 @@ void limits_find(struct recorder *r)
         return;
     int32_t pid = limits_pid(r);
     if (!w->placed) {
-        place(r, pid);
+        find_places(r, pid);
         if (r->places)
             sampler_groups_renew(&r->sampler, r->places);
     }
@@ -283,7 +283,7 @@ void limits_find(struct recorder *r)
     read_limits(r, pid, &l);
     w->found = true;
     w->wait_ns = AGAIN_FIRST;
-    put_off(w, sampler_now(&r->sampler));
+    delay_read(w, sampler_now(&r->sampler));
     report_limits(r, &l);
     if (any_bound(r))
         sampler_groups_early(&r->sampler);
@@ -312,7 +312,7 @@ static bool follow_move(struct recorder *r, int32_t pid)
     bool lived = false;
     if (before) {
         *before = *w;
-        place(r, pid);
+        find_places(r, pid);
         read_bounds(r, false, &w->bounds);
         lived = lives(r, pid);
         if (!lived)
@@ -332,7 +332,7 @@ void limits_turn(struct recorder *r)
     struct baro_limits l;
     if (!w || now < w->due_ns || (!r->options->attach.cgroup && !living(r, pid)))
         return;
-    put_off(w, now);
+    delay_read(w, now);
     bool away = moved(r, pid);
     if (away && !follow_move(r, pid))
         return;
@@ -364,7 +364,7 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
     }
     if (!own || !own->n)
         return 0;
-    place(r, r->wrapper.pid); /* if this fails, there are no groups */
+    find_places(r, r->wrapper.pid); /* if this fails, there are no groups */
     if (enter_own(r, UINT64_MAX))
         memcpy(r->header.cgroup_mode, "own", 4);
     return 0;

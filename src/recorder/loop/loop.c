@@ -71,7 +71,7 @@ int loop_wait(struct recorders *a, uint64_t due_ns, struct epoll_event *events, 
     return epoll_wait(a->epoll_fd, events, most, due_ns == UINT64_MAX ? -1 : ms < INT_MAX ? (int)ms : INT_MAX);
 }
 
-static void turn(struct recorder *r, bool quiet)
+static void run_turn(struct recorder *r, bool quiet)
 {
     if (!quiet || !event_is_silent(r->all)) {
         wrapper_drain(r); /* so that this tick does not miss processes that the wrapper has reported */
@@ -106,7 +106,7 @@ static void on_time(struct recorder *r, bool quiet)
     }
     bool awake = r->pace.is_resting && sampler_is_stirred(&r->sampler); /* an event was about a member */
     if (r->wrapper.started && (awake || recorder_since(r, now) >= r->pace.tick_due_ns))
-        turn(r, quiet);
+        run_turn(r, quiet);
 }
 
 static void dispatch(struct recorder *r, uint64_t what)

@@ -17,8 +17,8 @@
 #include "recorder/marks/marks_file.h"
 
 #define MARKS_READ 65536u       /* bytes in one turn */
-#define MARKS_BEHIND (4u << 20) /* a reader that is further behind leaves lines out */
-#define MARKS_FREE (1u << 20)   /* so many bytes that were read are given back at once */
+#define MARKS_BEHIND (4u << 20) /* a reader that is this far behind leaves lines out */
+#define MARKS_FREE (1u << 20)   /* this many bytes that were read are given back at once */
 #define TAIL 64u                /* bytes that were read last */
 #define BUFFER (2 * MARK_LINE)
 #define LINES_AT_ONCE 4096u
@@ -30,7 +30,7 @@ struct marks_buffer {
     char at[BUFFER];
     size_t len;       /* bytes of a line that has not ended yet */
     uint64_t line_ns; /* when that line began to come */
-    char tail[TAIL];  /* what stood before the offset when it was read: a file that was written anew has other bytes */
+    char tail[TAIL];  /* the text before the offset when it was read: a rewritten file has other bytes there */
     size_t tail_len;
     struct mark mark;
 };
@@ -255,7 +255,7 @@ static void read_new(struct recorder *r, bool woken, uint64_t most)
 
 /* ---- turns ---- */
 
-static void watch(struct recorder *r)
+static void watch_file(struct recorder *r)
 {
     struct marks *m = &r->marks;
     m->watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -310,14 +310,14 @@ void marks_turn(struct recorder *r)
     if (m->fd < 0 || m->armed)
         return;
     if (!m->watched)
-        watch(r);
+        watch_file(r);
     else if (m->watch_fd >= 0)
         arm(r); /* first, so that no line is missed */
     m->watched = true;
     read_new(r, false, MARKS_READ);
 }
 
-static void report(struct recorder *r)
+static void report_lost(struct recorder *r)
 {
     const struct marks *m = &r->marks;
     struct buf text = {0};
@@ -354,7 +354,7 @@ void marks_finish(struct recorder *r)
         m->buffer->at[m->buffer->len++] = '\n'; /* the last line may have none: room is left for it */
         take_lines(r, &(struct mark_came){sampler_now(&r->sampler), 0, mark_realtime_offset_ns()});
     }
-    report(r);
+    report_lost(r);
 }
 
 void marks_close(struct recorder *r)

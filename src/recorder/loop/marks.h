@@ -55,11 +55,11 @@ int64_t mark_realtime_offset_ns(void);
 void marks_open(struct recorder *r);
 /* The watch descriptor is readable. */
 void marks_ready(struct recorder *r);
-/* Before exits are reported: which task a process belonged to is to be known by then. */
+/* Call it before exits are reported: by then the task of a process must be known. */
 void marks_look(struct recorder *r);
-/* Before a sample is taken. */
+/* Call it before a sample is taken. */
 void marks_turn(struct recorder *r);
-/* After the last line can have come; reports what was lost. */
+/* Call it after the last line can have come; reports what was lost. */
 void marks_finish(struct recorder *r);
 void marks_close(struct recorder *r);
 

@@ -15,7 +15,7 @@ static int place_error(const struct recorder *r, const struct pin *pin, const st
     return error_set(err, why->code, "%s:%u:%u: %s", r->options->attach.task_file, pin->line, pin->column, why->text);
 }
 
-static int add_process(struct recorder *r, const struct pin *pin, struct baro_error *err)
+static int add_pinned(struct recorder *r, const struct pin *pin, struct baro_error *err)
 {
     struct baro_error why = BARO_ERROR_INIT;
     struct member *m = targets_add(r, pin->pid, &why);
@@ -68,6 +68,6 @@ int pinned_open(struct recorder *r, struct baro_error *err)
     if (code == 0)
         code = record_sandboxes(r, o, err);
     for (size_t i = 0; i < o->n_pins && code == 0; i++)
-        code = add_process(r, &o->pins[i], err);
+        code = add_pinned(r, &o->pins[i], err);
     return code == 0 && r->options->attach.resume ? resume(r, err) : code;
 }

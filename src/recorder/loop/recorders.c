@@ -36,7 +36,7 @@ uint64_t recorders_due_ns(const struct recorder *r)
     return r->pace.tick_due_ns + r->header.start_monotonic_ns;
 }
 
-static void put(struct recorders *a, size_t i, struct recorder *r)
+static void place_in_heap(struct recorders *a, size_t i, struct recorder *r)
 {
     a->due[i] = r;
     r->pace.due_at = i;
@@ -47,14 +47,14 @@ void recorders_place(struct recorders *a, struct recorder *r)
     uint64_t due = recorders_due_ns(r);
     size_t i = r->pace.due_at;
     for (; i && recorders_due_ns(a->due[(i - 1) / 2]) > due; i = (i - 1) / 2)
-        put(a, i, a->due[(i - 1) / 2]);
+        place_in_heap(a, i, a->due[(i - 1) / 2]);
     for (size_t child; (child = 2 * i + 1) < a->n; i = child) {
         child += child + 1 < a->n && recorders_due_ns(a->due[child + 1]) < recorders_due_ns(a->due[child]);
         if (recorders_due_ns(a->due[child]) >= due)
             break;
-        put(a, i, a->due[child]);
+        place_in_heap(a, i, a->due[child]);
     }
-    put(a, i, r);
+    place_in_heap(a, i, r);
 }
 
 int recorders_add(struct recorders *a, struct recorder *r)
@@ -63,7 +63,7 @@ int recorders_add(struct recorders *a, struct recorder *r)
     if (!grown)
         return -ENOMEM;
     a->due = grown;
-    put(a, a->n++, r);
+    place_in_heap(a, a->n++, r);
     recorders_place(a, r);
     return 0;
 }
@@ -73,6 +73,6 @@ void recorders_remove(struct recorders *a, struct recorder *r)
     struct recorder *last = a->due[--a->n];
     if (last == r)
         return;
-    put(a, r->pace.due_at, last);
+    place_in_heap(a, r->pace.due_at, last);
     recorders_place(a, last);
 }

@@ -44,7 +44,7 @@ static void set_base(struct recorder *r, struct member *m, const struct watch_ch
 #define START_SLACK (20 * NS_PER_MS)
 
 /* Has that pid still the process that the change is about? A busy machine reuses a pid within seconds. */
-static bool is_there(const struct recorder *r, const struct watch_change *c)
+static bool process_exists(const struct recorder *r, const struct watch_change *c)
 {
     struct pid_stat st;
     if (proc_read_stat(r->proc_fd, c->pid, &st) < 0)
@@ -57,7 +57,7 @@ static bool is_there(const struct recorder *r, const struct watch_change *c)
 static void join(struct recorder *r, const struct watch_change *c)
 {
     uint64_t now = sampler_now(&r->sampler), begin = recorder_since(r, c->begin_ns);
-    bool there = is_there(r, c);
+    bool there = process_exists(r, c);
     struct member *m = job_add(&r->job, c->pid, NULL, c->begin_ns ? BARO_ORIGIN_EVENT : BARO_ORIGIN_SCAN, now);
     if (!m)
         return;
@@ -117,7 +117,7 @@ static void find_orphans(struct recorder *r)
     for (size_t i = 0; (p = job_resume_next(&r->job, &i, &task)) != NULL;) {
         const struct watch_change c = {
             .what = WATCH_JOIN, .task = (uint8_t)task, .pid = p->key.pid, .start = p->key.start};
-        if (task && is_whole(r, task) && !r->job.tasks[task - 1].is_group && is_there(r, &c) &&
+        if (task && is_whole(r, task) && !r->job.tasks[task - 1].is_group && process_exists(r, &c) &&
             !tree_find(&r->job.tree, c.pid))
             join(r, &c);
     }
@@ -175,7 +175,7 @@ void record_select_change(struct recorder *r, const struct watch_change *c)
         join(r, c);
 }
 
-static void watch(struct recorders *a, int fd)
+static void watch_fd(struct recorders *a, int fd)
 {
     struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)(unsigned)fd};
     epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &e);
@@ -193,7 +193,7 @@ static int watch_under(struct recorder *r, struct baro_error *err)
     if (r->selection.under_fd < 0 && errno == EINVAL)
         return error_set(err, -EINVAL, "%d is a thread: give the pid of the process", under);
     if (r->selection.under_fd >= 0) /* before 5.3 the recording goes on until it is stopped */
-        watch(r->all, r->selection.under_fd);
+        watch_fd(r->all, r->selection.under_fd);
     return 0;
 }
 
@@ -241,7 +241,7 @@ static void watch_selector(struct recorders *a)
     if (select_starts(a->select.selector) == a->select.starts)
         return;
     a->select.starts = select_starts(a->select.selector);
-    watch(a, select_fd(a->select.selector));
+    watch_fd(a, select_fd(a->select.selector));
 }
 
 /* Adds what this recorder selects. An observer's is matched later: its job begins without members. */
@@ -301,18 +301,18 @@ void record_select_ready(struct recorders *a)
 
 /* ---- trouble ---- */
 
-static void note(struct recorder *r, const char *line)
+static void report_line(struct recorder *r, const char *line)
 {
     sampler_advance(&r->sampler);
     recorder_event(r, BARO_EVENT_WARNING, NULL, 0, line);
 }
 
 /* r: whom it is about; NULL: all that select. */
-static void say(struct recorders *a, struct recorder *r, const char *line)
+static void report_to_people(struct recorders *a, struct recorder *r, const char *line)
 {
     for (struct recorder *one = a->select.first; one; one = one->selection.next) {
         if (!r || one == r)
-            note(one, line);
+            report_line(one, line);
     }
     if (a->say)
         a->say(a->say_context, line);
@@ -327,17 +327,17 @@ static void say_trouble(struct recorders *a, enum select_trouble trouble, struct
     if (trouble == SELECT_HUNG && r) {
         snprintf(line, sizeof(line), "reading the PID file %.80s hangs: it is not followed any more",
                  r->selection.options.pins[-1 - hung.pid].path);
-        say(a, r, line);
+        report_to_people(a, r, line);
     } else if (trouble == SELECT_HUNG && hung.pid > 0) {
         snprintf(line, sizeof(line),
                  "reading the command of process %d hangs: whether it belongs to a task is not "
                  "known",
                  (int)hung.pid);
-        say(a, NULL, line);
+        report_to_people(a, NULL, line);
     } else if (trouble == SELECT_ENDED) {
-        say(a, NULL, "the process that selects has ended or can't be started; it is tried again");
+        report_to_people(a, NULL, "the process that selects has ended or can't be started; it is tried again");
     } else if (trouble == SELECT_GIVEN_UP) {
-        say(a, NULL, "too many processes that select hang: no more processes join a task");
+        report_to_people(a, NULL, "too many processes that select hang: no more processes join a task");
     }
 }
 

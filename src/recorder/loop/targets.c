@@ -41,7 +41,7 @@ static int refuse(int32_t pid, int error, struct baro_error *err)
 }
 
 /* A target must be a process (not one of its threads) with an address space. */
-static int check(struct recorder *r, int32_t pid, struct baro_error *err)
+static int check_target(struct recorder *r, int32_t pid, struct baro_error *err)
 {
     struct pid_status st;
     char text[4096];
@@ -64,7 +64,7 @@ static int check(struct recorder *r, int32_t pid, struct baro_error *err)
     return 0; /* another user's memory and I/O may not be read: these are absent, as they are with --match */
 }
 
-static int watch(struct recorder *r, size_t i, int32_t pid)
+static int watch_target(struct recorder *r, size_t i, int32_t pid)
 {
     if (!r->all->only)
         return 0; /* an observer needs its descriptors for the files of processes */
@@ -103,7 +103,7 @@ struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *e
 {
     if (pid == getpid())
         error_set(err, -EINVAL, "process %d is this recorder", pid);
-    else if (check(r, pid, err) == 0)
+    else if (check_target(r, pid, err) == 0)
         return sampler_add_target(&r->sampler, pid, err);
     return NULL;
 }
@@ -121,9 +121,9 @@ int targets_open(struct recorder *r, struct baro_error *err)
         int32_t pid = o->attach.targets[i];
         if (pid == getpid())
             return error_set(err, -EINVAL, "process %d is this recorder", pid);
-        int code = watch(r, i, pid);
+        int code = watch_target(r, i, pid);
         if (code == 0)
-            code = check(r, pid, err);
+            code = check_target(r, pid, err);
         else
             code = refuse(pid, -code, err);
         if (code < 0)
@@ -164,7 +164,7 @@ static void end_target(struct recorder *r, struct member *m)
         sampler_gone(&r->sampler, m, m->life.end_ns);
 }
 
-/* The kernel has the status of a process that was reaped, and readable is the pidfd before that: of a zombie. A parent
+/* The kernel has the status of a process that was reaped, but the pidfd is readable before that: for a zombie. A parent
  * that waits reaps it within milliseconds, unless the machine is busy. */
 static bool read_status(int fd, bool waits, int *ret)
 {

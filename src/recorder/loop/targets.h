@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is attached to: the processes that the user named. */
+/* Attached processes: those that the user named. */
 #ifndef RECORDER_LOOP_TARGETS_H
 #define RECORDER_LOOP_TARGETS_H
 

@@ -79,7 +79,7 @@ void label_turn(struct recorder *r);                                 /* before e
 void label_finish(struct recorder *r); /* reads what is reported of processes that have just ended */
 void label_close(struct recorder *r);
 
-/* The member, which may be gone, or the exit record that is held of the process; NULL: none. */
+/* Returns the member, which may be gone, or the exit record that is held for the process; NULL: none. */
 struct member *label_member(const struct recorder *r, const struct watch_change *c);
 struct baro_exit *label_held_exit(const struct recorder *r, const struct watch_change *c);
 bool label_was_member(const struct recorder *r, const struct watch_change *c); /* its exit record is on the tape */
@@ -92,7 +92,7 @@ void unread_close(struct recorders *a);
 
 /* named_tasks.c: tasks that the job itself names (baro run --task) */
 void tasks_begin(struct recorder *r); /* the task of the whole job, if it has one */
-/* itself: not only what it starts. */
+/* applies to the process itself, too: not only to what it starts. */
 void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool itself);
 /* The command of `run --task` has ended with that wait status. */
 void tasks_ended(struct recorder *r, const char *name, int wait_status);

@@ -29,7 +29,7 @@ struct end {
     uint64_t cpu_ns, t_ns; /* t_ns: of CLOCK_MONOTONIC; 0: not known */
 };
 
-static void count(struct recorder *r, const bool may[TASKS_MOST], const struct end *end)
+static void count_unread(struct recorder *r, const bool may[TASKS_MOST], const struct end *end)
 {
     for (unsigned t = 0; t < r->selection.options.rules->n_tasks; t++) {
         if (may[t])
@@ -54,7 +54,7 @@ static void judge(struct recorder *r, const struct watch_change *c, const struct
         task = 0;
     }
     if (!task) {
-        count(r, may, end);
+        count_unread(r, may, end);
         return;
     }
     struct watch_change join = *c;
@@ -134,7 +134,7 @@ static bool resolve_for(struct recorders *a, const struct unread *u, bool last)
     return true;
 }
 
-static bool reserve(struct recorders *a)
+static bool reserve_ends(struct recorders *a)
 {
     if (a->select.n_unread < a->select.cap_unread)
         return true;
@@ -150,7 +150,7 @@ void unread_change(struct recorders *a, struct recorder *r, const struct watch_c
     const struct unread u = {*c, r, clock_monotonic_ns() + WAIT};
     if (resolve_for(a, &u, false))
         return;
-    if (reserve(a))
+    if (reserve_ends(a))
         a->select.unread[a->select.n_unread++] = u;
     else
         resolve_for(a, &u, true);

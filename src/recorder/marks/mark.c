@@ -52,7 +52,7 @@ static bool is_text(struct span value)
 /* ---- texts ---- */
 
 /* Keeps up to cap - 1 bytes of a text, without NULs. */
-static const char *keep(struct mark *m, struct span text, size_t cap)
+static const char *keep_text(struct mark *m, struct span text, size_t cap)
 {
     char *at = m->text + m->text_len;
     size_t n = 0;
@@ -65,7 +65,7 @@ static const char *keep(struct mark *m, struct span text, size_t cap)
     return at;
 }
 
-static void leave_out(struct mark *m, struct span name, const char *why)
+static void leave_out_member(struct mark *m, struct span name, const char *why)
 {
     if (m->left_out++)
         return;
@@ -96,7 +96,7 @@ static const char *keep_exact(struct mark *m, struct span string, size_t cap)
     return at;
 }
 
-/* A name is cut and changed rather than lost. */
+/* A name is truncated and changed rather than lost. */
 static const char *keep_name(struct mark *m, const char *member, struct span string)
 {
     const char *exact = keep_exact(m, string, MARK_NAME);
@@ -104,7 +104,7 @@ static const char *keep_name(struct mark *m, const char *member, struct span str
     if (exact)
         return exact;
     char *at = m->text + m->text_len;
-    leave_out(m, span_str(member), "which is longer than 1023 bytes or not all text, in part");
+    leave_out_member(m, span_str(member), "which is longer than 1023 bytes or not all text, in part");
     json_string(&string, at, MARK_NAME - 1, &len);
     at[len] = 0;
     m->text_len += len + 1;
@@ -122,7 +122,7 @@ static bool is_integer(struct span number)
     return true;
 }
 
-/* False: no type holds it as it is written. */
+/* Returns false if no type can hold it as it is written. */
 static bool scan_number(struct span text, struct baro_attribute *ret)
 {
     struct reading_cell cell;
@@ -183,7 +183,7 @@ static bool scan_plain(struct mark *m, struct span value, struct baro_attribute 
     return ret->text != NULL;
 }
 
-static void add(struct mark *m, const struct member *v)
+static void add_attribute(struct mark *m, const struct member *v)
 {
     struct baro_attribute *to = &m->attribute[m->n_attributes], a;
     size_t most = m->kind == MARK_WHOLE || *m->ts ? MARK_ATTRIBUTES_LOG : MARK_ATTRIBUTES;
@@ -192,21 +192,22 @@ static void add(struct mark *m, const struct member *v)
             to = &m->attribute[i]; /* the later one counts */
     }
     if (!v->has_name) {
-        leave_out(m, v->name, "whose name is empty, longer than 255 bytes or not all text");
+        leave_out_member(m, v->name, "whose name is empty, longer than 255 bytes or not all text");
         return;
     }
     if (to == &m->attribute[most]) {
-        leave_out(m, v->name, "which is one too many");
+        leave_out_member(m, v->name, "which is one too many");
         return;
     }
     if (is_reserved(v->key) || !scan_plain(m, v->value, &a)) {
         a = (struct baro_attribute){.type = BARO_ATTRIBUTE_JSON, .text = keep_json(m, v->value)};
         if (!json_is_value(span_str(a.text))) {
-            leave_out(m, v->name, v->levels > JSON_LEVELS_MOST ? "which is nested too deeply" : "which is not UTF-8");
+            leave_out_member(m, v->name,
+                             v->levels > JSON_LEVELS_MOST ? "which is nested too deeply" : "which is not UTF-8");
             return;
         }
     }
-    a.name = keep(m, span_str(v->key), MARK_ATTRIBUTE_NAME);
+    a.name = keep_text(m, span_str(v->key), MARK_ATTRIBUTE_NAME);
     m->n_attributes += to == &m->attribute[m->n_attributes];
     *to = a;
 }
@@ -248,7 +249,7 @@ static bool seconds_of(const struct baro_attribute *a, uint64_t *ret_ns)
     return true;
 }
 
-/* Also what is no duration: it is written back as it is, and has none. */
+/* Takes also what is no duration: it is written back unchanged, and the phase has none. */
 static bool scan_seconds(struct span value, struct baro_attribute *ret)
 {
     bool negative = value.len && *value.at == '-';
@@ -343,7 +344,7 @@ static void take_ours(struct mark *m, const struct line *l, const struct member 
     if (is_id)
         m->id = keep_name(m, "id", v->value);
     else if (!names && !(word == SECONDS && m->kind == MARK_WHOLE) && !take_number(m, v))
-        add(m, v);
+        add_attribute(m, v);
 }
 
 /* Takes an attribute that turned out to have a meaning out of the list. */
@@ -414,9 +415,9 @@ static void take_log(struct mark *m, const struct line *l, const struct member *
     if (word == DATA && l->is_data_open) {
         m->n_attributes = 0; /* of an earlier one */
         while (next_member(&data, &within))
-            add(m, &within);
+            add_attribute(m, &within);
     } else if (!has_meaning) {
-        add(m, v);
+        add_attribute(m, v);
     }
 }
 
@@ -438,7 +439,7 @@ static struct span trimmed(struct span s)
     return s;
 }
 
-static void begin(struct mark *m)
+static void begin_mark(struct mark *m)
 {
     m->kind = MARK_POINT;
     m->clock = MARK_UNTIMED;
@@ -474,12 +475,12 @@ enum mark_result mark_parse(struct span line, struct mark *ret)
 {
     struct span s = trimmed(line), rest = s;
     unsigned levels;
-    begin(ret);
+    begin_mark(ret);
     if (!s.len)
         return MARK_EMPTY;
     if (*s.at != '{') {
         s.len = s.len < MARK_LINE ? s.len : MARK_LINE;
-        ret->name = keep(ret, s, MARK_NAME);
+        ret->name = keep_text(ret, s, MARK_NAME);
         return *ret->name ? MARK_GOOD : MARK_EMPTY;
     }
     if (s.len > MARK_LINE || !json_value(&rest, &levels) || rest.len)

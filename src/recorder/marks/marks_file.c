@@ -71,11 +71,6 @@ int marks_file_lock(int fd)
     return -EAGAIN;
 }
 
-bool marks_file_is_locked(int fd)
-{
-    return marks_lock_is_held(fd);
-}
-
 /* Another recorder that sweeps may find the file before it is locked, and remove it: -EAGAIN. A file system without
  * locks is not used if there is another one (below_else). */
 static int make_file(struct marks_file *f, const char *folder, bool below_else)

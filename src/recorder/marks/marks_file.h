@@ -35,8 +35,6 @@ int marks_file_make(struct marks_file *f);
 /* For a recorder: locks a file that is open for writing, until all duplicates of fd are closed. Several recorders may
  * lock one file. Returns 0 or -errno. */
 int marks_file_lock(int fd);
-/* Does any recorder have fd's file locked? False if the file system has no locks. */
-bool marks_file_is_locked(int fd);
 /* Removes it if it is ours; the descriptor stays open. NULL is allowed. */
 void marks_file_remove(const struct marks_file *f);
 /* Removes the files beside it that no recording has locked. NULL is allowed. */

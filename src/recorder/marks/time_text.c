@@ -21,7 +21,7 @@ static int64_t days_of(unsigned year, unsigned month, unsigned day)
     return y * 365 + y / 4 - y / 100 + y / 400 + in_year - 719468;
 }
 
-/* Of ".678000" the nanoseconds. */
+/* Returns the nanoseconds of a fraction such as ".678000". */
 static bool scan_fraction(struct span *s, uint64_t *ret_ns)
 {
     uint64_t unit = NS_OF_SECOND;

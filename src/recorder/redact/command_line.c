@@ -32,7 +32,7 @@ static struct span take_argument(struct span *rest)
 }
 
 /* Bytes that are not special for a shell. In the first word a '=' would make it an assignment. */
-static bool is_plain(unsigned char c, bool first)
+static bool is_plain_byte(unsigned char c, bool first)
 {
     if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
         return true;
@@ -48,7 +48,7 @@ static void quote(struct buf *b, size_t from, bool first, bool redacted)
         return;
     for (size_t i = from; i < b->len; i++) {
         quotes += b->at[i] == '\'';
-        special += !is_plain(b->at[i], first) && !(redacted && b->at[i] == '*');
+        special += !is_plain_byte(b->at[i], first) && !(redacted && b->at[i] == '*');
     }
     size_t len = b->len - from;
     if (len && !special)

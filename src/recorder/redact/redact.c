@@ -24,11 +24,6 @@ void mark(struct marks *m, const char *from, const char *to)
     m->n++;
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static bool has_space(struct span s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -38,7 +33,7 @@ static bool has_space(struct span s)
 }
 
 /* The next word of shell text: quoted text is one word, and what separates commands is a word of its own. */
-static bool take_word(struct span *rest, struct span *ret)
+static bool next_shell_word(struct span *rest, struct span *ret)
 {
     static const char separators[] = ";|&()`";
     const char *p = rest->at, *end = p + rest->len;
@@ -74,7 +69,7 @@ static struct span inside(struct span word)
     return word;
 }
 
-/* What is known of the shell text up to here. */
+/* The state of the shell text so far. */
 struct reading {
     struct span program, before;
     const char *echoed, *echoed_end; /* what echo or printf wrote to the pipe that the command reads */
@@ -111,7 +106,7 @@ static void reading_next(struct reading *r, struct span separator)
 
 static void words_mark(struct marks *m, struct span text, int depth);
 
-static bool ends_with(struct span s, const char *end)
+static bool span_ends_with(struct span s, const char *end)
 {
     size_t n = strlen(end);
     return s.len >= n && memcmp(s.at + s.len - n, end, n) == 0;
@@ -127,7 +122,7 @@ static void begin_program(struct reading *r, struct span word)
         return;
     }
     struct span key = span_of(word.at, (size_t)(equals - word.at));
-    if (!ends_with(key, "ommand") && !ends_with(key, "cmd") && !ends_with(key, "eval"))
+    if (!span_ends_with(key, "ommand") && !span_ends_with(key, "cmd") && !span_ends_with(key, "eval"))
         return;
     r->program = path_base(span_of(equals + 1, (size_t)(word.at + word.len - equals - 1)));
     r->prints = memmem(key.at, key.len, "pass", 4) || memmem(key.at, key.len, "secret", 6) ||
@@ -179,7 +174,7 @@ static void words_mark(struct marks *m, struct span text, int depth)
 {
     struct span rest = text, word;
     struct reading r = {{"", 0}, {"", 0}, NULL, NULL, false, false};
-    while (!m->all && take_word(&rest, &word)) {
+    while (!m->all && next_shell_word(&rest, &word)) {
         if (is_separator(word)) {
             reading_next(&r, word);
             continue;

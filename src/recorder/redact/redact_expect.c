@@ -4,11 +4,6 @@
 
 #include "recorder/redact/redact_parts.h"
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static const char *skip_spaces(const char *p, const char *end)
 {
     while (p < end && is_space(*p))

@@ -33,7 +33,7 @@ static bool is_program(struct span program, const char *pattern)
     return program.len >= len - 1 && memcmp(program.at, pattern, len - 1) == 0;
 }
 
-static bool is_known(struct span name)
+static bool is_known_name(struct span name)
 {
     for (const struct redact_rule *r = redact_rules; r->program; r++)
         if (is_program(name, r->program))
@@ -52,7 +52,7 @@ struct span redact_program(struct span program, struct span argument)
         if (is_program(program, t->program) && span_equal(argument, t->word))
             return span_str(t->becomes);
     struct span name = path_base(argument);
-    return name.len && in_list(program, redact_wrappers) && is_known(name) ? name : program;
+    return name.len && in_list(program, redact_wrappers) && is_known_name(name) ? name : program;
 }
 
 bool program_takes_prose(struct span program)
@@ -167,7 +167,7 @@ static bool is_glued(const struct redact_rule *r, struct span argument, struct s
     return true;
 }
 
-static bool is_word(struct span s)
+static bool is_plain_word(struct span s)
 {
     return s.len && s.at[0] != '-' && s.at[0] != '+';
 }
@@ -176,7 +176,7 @@ static bool is_word(struct span s)
 static bool tells_without_dash(struct span before)
 {
     enum telling tells = key_tells(before);
-    if (!is_word(before) || tells == TELLS_NOTHING || tells == TELLS_RANDOM)
+    if (!is_plain_word(before) || tells == TELLS_NOTHING || tells == TELLS_RANDOM)
         return false;
     for (size_t i = 1; i < before.len; i++)
         if (before.at[i] >= 'A' && before.at[i] <= 'Z' && before.at[i - 1] >= 'a' && before.at[i - 1] <= 'z')
@@ -189,12 +189,13 @@ static bool tells_without_dash(struct span before)
 static bool is_positional(const struct redact_rule *r, struct span program, struct span before, struct span argument)
 {
     struct span name = path_base(before);
-    bool behind_word = is_word(before) && !(name.len == program.len && memcmp(name.at, program.at, name.len) == 0);
+    bool behind_word =
+        is_plain_word(before) && !(name.len == program.len && memcmp(name.at, program.at, name.len) == 0);
     switch ((enum rule_how)r->how) {
-    case HOW_POSITIONAL: return is_word(argument) && behind_word;
+    case HOW_POSITIONAL: return is_plain_word(argument) && behind_word;
     case HOW_TELLING: return !is_flag(argument) && tells_without_dash(before);
-    case HOW_ASSIGNED: return is_word(argument) && !is_flag(before) && memchr(argument.at, '=', argument.len);
-    default: return is_word(argument);
+    case HOW_ASSIGNED: return is_plain_word(argument) && !is_flag(before) && memchr(argument.at, '=', argument.len);
+    default: return is_plain_word(argument);
     }
 }
 

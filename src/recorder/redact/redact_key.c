@@ -149,7 +149,7 @@ static const char *const secret_keys[] = {
     "database",
     NULL,
 };
-/* Last words that make it something about a secret: password-file. */
+/* Last words that mean something about a secret: password-file. */
 static const char *const neighbours[] = {
     "file",      "files",      "path",      "dir",        "folder",   "location",   "url",       "uri",
     "endpoint",  "name",       "names",     "id",         "ids",      "type",       "length",    "len",
@@ -168,7 +168,7 @@ static const char *const neighbours[] = {
     "symbol",    "position",   "sync",      "recovery",   "reset",    "change",     "page",      "form",
     "input",     "test",       "tests",     "migration",  "entropy",  NULL,
 };
-/* First words that make it a switch or a number: ask-password. */
+/* First words that mean a switch or a number: ask-password. */
 static const char *const switches[] = {
     "max",     "min",    "num",    "no",      "ask",      "prompt", "with",  "without", "use", "show", "skip",
     "disable", "enable", "allow",  "require", "generate", "print",  "total", "is",      "has", "hide", "mask",
@@ -183,7 +183,7 @@ static const char *const plain_tokens[] = {
 /* Last words that change nothing: password-value. */
 static const char *const fillers[] = {"value", "text",      "string", "data", "base",    "b",
                                       "plain", "plaintext", "raw",    "hex",  "literal", NULL};
-/* Words that end with "pass" and are no passwords. */
+/* Words that end with "pass" but are no passwords. */
 static const char *const other_passes[] = {
     "bypass",    "compass", "encompass",  "trespass",   "surpass", "overpass", "underpass", "firstpass", "secondpass",
     "multipass", "twopass", "singlepass", "renderpass", "lowpass", "highpass", "bandpass",  "allpass",   "onepass",

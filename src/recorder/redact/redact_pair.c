@@ -16,11 +16,6 @@ struct pair {
     char before;               /* the byte before the name, 0 if none */
 };
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static bool is_quote(char c)
 {
     return c == '"' || c == '\'';

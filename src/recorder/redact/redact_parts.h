@@ -13,6 +13,11 @@
 #include "base/span.h"
 #include "recorder/redact/redact.h"
 
+static inline bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 /* ---- marks ---- */
 enum { MARKS_MAX = 64 };
 struct marks {
@@ -39,7 +44,7 @@ enum telling {
 enum telling key_tells(struct span key);
 /* Is it the name of a header whose whole value is a secret? */
 bool key_is_header(struct span key);
-/* Is it a value that is no secret whatever its name: none, true, a variable, a path? */
+/* Is the value no secret whatever its name: none, true, a variable, a path? */
 bool value_is_harmless(enum telling tells, struct span value, bool script);
 
 /* ---- redact_shape.c: values that have the form of a secret ---- */

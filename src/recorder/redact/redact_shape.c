@@ -24,11 +24,6 @@ static bool is_token(char c)
     return is_alnum(c) || c == '_' || c == '-';
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static const char *while_token(const char *p, const char *end, const char *more)
 {
     while (p < end && (is_token(*p) || (*p && strchr(more, *p))))

@@ -47,8 +47,8 @@ struct child {
     struct pins_reading pins;
     uint64_t pins_due_ns; /* UINT64_MAX: there is none to be read again */
     size_t n_read_pins;
-    uint64_t new_due_ns;         /* before that, no processes are matched for new jobs */
-    int32_t own[ANCESTORS_MOST]; /* the recorder and what it was started by: never members */
+    uint64_t new_due_ns;         /* before this time no processes are matched for new jobs */
+    int32_t own[ANCESTORS_MOST]; /* the recorder and its ancestors: never members */
     size_t n_own;
     int64_t account_ns; /* CPU time that may be used; below 0: wait */
     uint64_t paid_ns, paid_cpu_ns;
@@ -186,7 +186,7 @@ static size_t match(struct child *c, int32_t pid, const struct pid_stat *st)
     return match_jobs(c, &command, st->ppid);
 }
 
-/* What the recorder looks at: what is being read, and since when. */
+/* Shows the recorder what is being read, and since when. */
 void select_progress(struct select_shared *shared, int32_t pid, uint64_t start, bool begins)
 {
     atomic_store(&shared->since_ns, 0);
@@ -277,7 +277,7 @@ static void count_needs(struct child *c)
     c->pins_due_ns = !c->n_read_pins ? UINT64_MAX : c->pins_due_ns == UINT64_MAX ? 0 : c->pins_due_ns;
 }
 
-static bool reserve(struct child *c)
+static bool reserve_buffers(struct child *c)
 {
     if (c->n_jobs < c->cap_jobs)
         return true;
@@ -294,7 +294,7 @@ static bool reserve(struct child *c)
 static int add_job(struct child *c, uint32_t id, struct span bytes)
 {
     struct select_job *j;
-    int code = reserve(c) ? select_job_decode(&j, id, bytes) : -ENOMEM;
+    int code = reserve_buffers(c) ? select_job_decode(&j, id, bytes) : -ENOMEM;
     if (code < 0)
         return code;
     j->pins.job = &j->watch;
@@ -479,7 +479,7 @@ static void take_orders(struct child *c)
         ;
 }
 
-static void run(struct child *c)
+static void run_child(struct child *c)
 {
     for (;;) {
         take_orders(c);
@@ -501,7 +501,7 @@ static void run(struct child *c)
     }
 }
 
-static int prepare(struct child *c)
+static int prepare_child(struct child *c)
 {
     const struct select_setup *o = c->setup;
     c->pins = (struct pins_reading){
@@ -536,7 +536,7 @@ void select_child(const struct select_child *of)
     find_own(c, of->recorder);
     if (!of->setup->no_events)
         exits_connector_open(&c->events, NULL);
-    if (prepare(c) < 0)
+    if (prepare_child(c) < 0)
         _exit(1);
     c->watch.scans = !c->events;
     atomic_store(&of->shared->scans, !c->events);
@@ -547,6 +547,6 @@ void select_child(const struct select_child *of)
     begin_new(c);
     pay(c, false);
     c->account_ns = (int64_t)BURST;
-    run(c);
+    run_child(c);
     _exit(0);
 }

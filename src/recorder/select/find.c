@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Are the processes and control groups there that a task file names? */
+/* Do the processes and control groups exist that a task file names? */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static int find_group(const struct pin *pin, int root_fd, struct baro_error *err
     return code;
 }
 
-static int find(struct pin *pin, bool goes_on, struct baro_error *err)
+static int find_pin(struct pin *pin, bool goes_on, struct baro_error *err)
 {
     const char *below = pin->kind == PIN_PID ? "/proc" : "/";
     if (pin->kind == PIN_FILE)
@@ -50,7 +50,7 @@ int task_file_find(struct task_file *f, const char *path, bool goes_on, struct b
     f->not_there = NULL;
     for (size_t i = 0; i < f->n_pins && code == 0; i++) {
         struct baro_error why = BARO_ERROR_INIT;
-        code = find(&f->pin[i], goes_on, &why);
+        code = find_pin(&f->pin[i], goes_on, &why);
         if (code == -ENOENT && f->pin[i].kind == PIN_GROUP)
             f->not_there = &f->pin[i];
         if (code < 0)
@@ -62,7 +62,7 @@ int task_file_find(struct task_file *f, const char *path, bool goes_on, struct b
 bool task_file_is_there(const struct pin *pin)
 {
     struct pin copy = *pin;
-    return find(&copy, false, NULL) == 0;
+    return find_pin(&copy, false, NULL) == 0;
 }
 
 void task_file_keep(struct task_file *f, uint64_t begin_ns, uint32_t clk_tck)

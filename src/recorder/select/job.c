@@ -27,7 +27,7 @@ struct pin_numbers {
 
 /* ---- encoding ---- */
 
-static const char *text_of(const struct pin *pin)
+static const char *pin_text(const struct pin *pin)
 {
     return pin->kind == PIN_GROUP ? pin->place->dir : pin->kind == PIN_FILE ? pin->path : "";
 }
@@ -38,7 +38,7 @@ static size_t text_length(const struct select_options *o)
     for (size_t i = 0; i < o->rules->n; i++)
         n += strlen(o->rules->at[i].text) + 1;
     for (size_t i = 0; i < o->n_pins; i++)
-        n += strlen(text_of(&o->pins[i])) + 1;
+        n += strlen(pin_text(&o->pins[i])) + 1;
     return n;
 }
 
@@ -61,12 +61,12 @@ void select_job_encode(struct buf *ret, const struct select_options *o)
     for (size_t i = 0; i < o->rules->n; i++)
         buf_add(ret, o->rules->at[i].text, strlen(o->rules->at[i].text) + 1);
     for (size_t i = 0; i < o->n_pins; i++)
-        buf_add(ret, text_of(&o->pins[i]), strlen(text_of(&o->pins[i])) + 1);
+        buf_add(ret, pin_text(&o->pins[i]), strlen(pin_text(&o->pins[i])) + 1);
 }
 
 /* ---- decoding ---- */
 
-static bool take(struct span *s, void *ret, size_t len)
+static bool take_bytes(struct span *s, void *ret, size_t len)
 {
     if (s->len < len)
         return false;
@@ -87,7 +87,7 @@ static bool take_tasks(struct select_job *j, struct span *s, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct rule_task task;
-        if (!take(s, &task, sizeof(task)) || !memchr(task.name, 0, sizeof(task.name)) ||
+        if (!take_bytes(s, &task, sizeof(task)) || !memchr(task.name, 0, sizeof(task.name)) ||
             rules_task(&j->rules, task.name, NULL) < 0)
             return false;
         j->watch.whole[i + 1] = task.whole;
@@ -100,7 +100,7 @@ static bool take_rules(struct select_job *j, struct span numbers, uint32_t n, si
     for (uint32_t i = 0; i < n; i++) {
         struct rule_numbers r;
         const char *text = next_text(j, at);
-        if (!take(&numbers, &r, sizeof(r)) || !text || r.task >= j->rules.n_tasks)
+        if (!take_bytes(&numbers, &r, sizeof(r)) || !text || r.task >= j->rules.n_tasks)
             return false;
         const struct rule_request request = {j->rules.task[r.task].name, text,      r.is_name,
                                              (enum match_on)r.on,        r.has_uid, r.uid};
@@ -118,7 +118,7 @@ static bool take_pins(struct select_job *j, struct span numbers, uint32_t n, siz
     for (uint32_t i = 0; i < n; i++) {
         struct pin_numbers p;
         const char *text = next_text(j, at);
-        if (!take(&numbers, &p, sizeof(p)) || !text || p.kind > PIN_GROUP || !p.task)
+        if (!take_bytes(&numbers, &p, sizeof(p)) || !text || p.kind > PIN_GROUP || !p.task)
             return false;
         j->pin[i] =
             (struct pin){.kind = (enum pin_kind)p.kind, .task = p.task, .pid = p.pid, .start = p.start, .path = text};
@@ -140,7 +140,7 @@ static size_t groups_of(struct span numbers, uint32_t n)
 {
     size_t groups = 0;
     struct pin_numbers p;
-    while (n-- && take(&numbers, &p, sizeof(p)))
+    while (n-- && take_bytes(&numbers, &p, sizeof(p)))
         groups += p.kind == PIN_GROUP;
     return groups;
 }
@@ -149,7 +149,7 @@ static bool decode(struct select_job *j, struct span s)
 {
     struct job_numbers n;
     size_t at = 0;
-    if (!take(&s, &n, sizeof(n)) || !take_tasks(j, &s, n.n_tasks))
+    if (!take_bytes(&s, &n, sizeof(n)) || !take_tasks(j, &s, n.n_tasks))
         return false;
     size_t of_rules = n.n_rules * sizeof(struct rule_numbers), of_pins = n.n_pins * sizeof(struct pin_numbers);
     if (s.len != of_rules + of_pins + n.text_len)

@@ -28,7 +28,7 @@ struct pin {
 
 #define PINS_MOST 1024u
 
-/* What the process that selects has for the pins of all jobs. */
+/* The state of the selecting process for the pins of all jobs. */
 struct pins_reading {
     struct watch *watch;
     int proc_fd, root_fd; /* directory descriptors of /proc and "/" */
@@ -44,7 +44,7 @@ struct pins {
     struct watch_job *job;
     bool is_read; /* it has files or groups, which are read again and again */
     struct pin_state {
-        int32_t pid; /* PIN_FILE: that joined last */
+        int32_t pid; /* PIN_FILE: the process that joined last */
         uint64_t start;
         bool is_barred;           /* reading the file hung before */
         struct cgroup_walk *walk; /* PIN_GROUP */

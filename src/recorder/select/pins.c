@@ -53,7 +53,7 @@ void pins_done(struct pins *p)
 /* ---- PID files ---- */
 
 /* The first word of the file; that of PostgreSQL has more lines. Returns 0: none. ret_written_ns: of CLOCK_REALTIME. */
-static int32_t read_file(struct pins_reading *p, const char *path, int64_t *ret_written_ns)
+static int32_t read_pid_file(struct pins_reading *p, const char *path, int64_t *ret_written_ns)
 {
     struct stat st;
     uint64_t pid = 0;
@@ -85,7 +85,7 @@ static void follow_file(struct pins *p, struct pins_reading *r, size_t i)
     if (s->is_barred)
         return;
     select_progress(r->shared, -(int32_t)i - 1, p->job->id, true); /* it may be on a file server that hangs */
-    int32_t pid = read_file(r, p->pin[i].path, &written_ns);
+    int32_t pid = read_pid_file(r, p->pin[i].path, &written_ns);
     select_progress(r->shared, 0, 0, false);
     uint64_t start = pid ? proc_read_start(r->proc_fd, pid) : 0;
     if (!start || (pid == s->pid && start == s->start) || !began_before(start, written_ns))

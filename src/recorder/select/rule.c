@@ -110,7 +110,7 @@ unsigned rules_match(const struct rules *r, const struct command *c)
     return found;
 }
 
-/* It fits: 2; it may: 1; it does not: 0. A script has its own name, and the executable of its interpreter. */
+/* 2: it fits; 1: it may fit; 0: it does not. A script has its own name, and the executable of its interpreter. */
 static int may_fit(const struct rule *rule, const struct command *c)
 {
     char comm[COMM_MOST + 1];

@@ -104,7 +104,7 @@ static int send_job(struct selector *s, const struct added *a)
     return code;
 }
 
-/* What the process does not take now is sent in a later turn. */
+/* What the process does not accept now is sent in a later turn. */
 static void send_orders(struct selector *s)
 {
     size_t kept = 0;
@@ -154,7 +154,7 @@ static void send_all_again(struct selector *s)
     send_orders(s);
 }
 
-static int start(struct selector *s)
+static int start_selecting(struct selector *s)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -176,7 +176,7 @@ static int start(struct selector *s)
     return 0;
 }
 
-static void let_go(struct selector *s)
+static void close_process(struct selector *s)
 {
     select_cpu_ns(s);
     kill(s->pid, SIGKILL);
@@ -189,7 +189,7 @@ static void let_go(struct selector *s)
     s->stuck_ns = 0;
 }
 
-static void put_off(struct selector *s, uint64_t now)
+static void delay_start(struct selector *s, uint64_t now)
 {
     s->pause_ns = !s->pause_ns ? RETRY_FIRST : s->pause_ns < RETRY_MOST ? 2 * s->pause_ns : RETRY_MOST;
     s->retry_ns = now + s->pause_ns;
@@ -221,7 +221,7 @@ int select_add(struct selector *s, const struct select_options *job, void *owner
     s->jobs[s->n_jobs++] = (struct added){.id = ++s->last_id, .options = job, .owner = owner};
     s->all_sent = false;
     *ret_id = s->last_id;
-    int code = s->starts ? 0 : start(s);
+    int code = s->starts ? 0 : start_selecting(s);
     if (code < 0)
         return error_set(err, code, "can't start the process that selects: %s", strerror(-code));
     send_orders(s);
@@ -293,11 +293,11 @@ enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung)
         return SELECT_FINE;
     if (s->pid && is_hung(s, now)) {
         *ret_hung = bar(s);
-        let_go(s);
+        close_process(s);
         found = SELECT_HUNG;
     } else if (s->pid && s->fd < 0) {
-        let_go(s);
-        put_off(s, now);
+        close_process(s);
+        delay_start(s, now);
         found = SELECT_ENDED;
     }
     if (s->n_left)
@@ -310,9 +310,9 @@ enum select_trouble select_turn(struct selector *s, struct baro_key *ret_hung)
         s->given_up = true;
         return SELECT_GIVEN_UP;
     }
-    if (start(s) == 0)
+    if (start_selecting(s) == 0)
         return found;
-    put_off(s, now);
+    delay_start(s, now);
     return found ? found : SELECT_ENDED;
 }
 

@@ -56,7 +56,7 @@ uint64_t select_cpu_ns(struct selector *s);
  * process has ended: then select_turn() starts another one. */
 typedef void select_change_fn(void *context, void *owner, const struct watch_change *c);
 int select_read(struct selector *s, select_change_fn *fn, void *context);
-/* May the process that selects have sent that? One that sends anything else is ended. Pure. */
+/* Can the selecting process have sent this? One that sends anything else is ended. Pure. */
 bool select_change_check(const struct watch_change *c);
 
 enum select_trouble {
@@ -82,7 +82,7 @@ bool select_reports_unread(const struct selector *s);
 void select_end(struct selector *s);  /* tells it to end, and does not wait */
 void select_free(struct selector *s); /* NULL allowed */
 
-/* A page that both processes see. Counts are those of all processes so far. */
+/* A page that both processes see. The counts cover all selecting processes so far. */
 struct select_shared {
     _Atomic uint64_t since_ns; /* when it began to read a command; 0: it reads none */
     _Atomic uint64_t start;    /* of that process, with its pid */

@@ -153,7 +153,7 @@ static int take_sandbox(struct reading_lines *r, const struct line *l)
     return 0;
 }
 
-static int take_task(struct reading_lines *r, const struct line *l)
+static int take_task_line(struct reading_lines *r, const struct line *l)
 {
     struct baro_error why = BARO_ERROR_INIT;
     r->task = rules_task(&r->file->rules, l->text, &why);
@@ -184,7 +184,7 @@ static int take_line(struct reading_lines *r, const struct line *l)
         return 0;
     }
     if (strcmp(l->key, "task") == 0)
-        return take_task(r, l);
+        return take_task_line(r, l);
     if (r->task < 0)
         return error_set(r->err, BARO_E_SYNTAX, "baro-tasks wrote what is not understood");
     if (strcmp(l->key, "match") == 0 || strcmp(l->key, "exact") == 0)

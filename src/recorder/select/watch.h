@@ -60,7 +60,7 @@ struct watch_job {
     bool is_walked;             /* its control groups are being read */
 };
 
-/* What a process is in a job. */
+/* The state of a process in a job. */
 struct watch_member {
     struct watch_job *job;
     uint8_t task;     /* that it belongs to, counted from 1; 0: none */
@@ -87,7 +87,7 @@ struct watch_process {
 
 typedef void watch_change_fn(void *context, const struct watch_change *c);
 
-/* What is read of a process. start: as in proc(5), ticks; 0: not known. */
+/* The data read from a process. start: as in proc(5), ticks; 0: not known. */
 struct watch_look {
     int32_t ppid;
     uint64_t start;

@@ -9,20 +9,20 @@
 
 /* ---- the table ---- */
 
-static struct watch_process **slot_of(const struct watch *w, int32_t pid)
+static struct watch_process **find_slot(const struct watch *w, int32_t pid)
 {
     return &w->hash[((uint32_t)pid * 2654435769u) & (w->hash_size - 1)];
 }
 
 struct watch_process *watch_find(const struct watch *w, int32_t pid)
 {
-    struct watch_process *p = *slot_of(w, pid);
+    struct watch_process *p = *find_slot(w, pid);
     while (p && p->pid != pid)
         p = p->next;
     return p;
 }
 
-static void grow(struct watch *w)
+static void grow_table(struct watch *w)
 {
     struct watch_process **old = w->hash;
     size_t size = w->hash_size;
@@ -34,7 +34,7 @@ static void grow(struct watch *w)
     for (size_t i = 0; i < size; i++) {
         for (struct watch_process *p = old[i], *next; p; p = next) {
             next = p->next;
-            struct watch_process **slot = slot_of(w, p->pid);
+            struct watch_process **slot = find_slot(w, p->pid);
             p->next = *slot;
             *slot = p;
         }
@@ -45,11 +45,11 @@ static void grow(struct watch *w)
 struct watch_process *watch_add_process(struct watch *w, int32_t pid, int32_t ppid)
 {
     if (w->n > w->hash_size)
-        grow(w);
+        grow_table(w);
     struct watch_process *p = calloc(1, sizeof(*p));
     if (!p)
         return NULL; /* it is not recorded */
-    struct watch_process **slot = slot_of(w, pid);
+    struct watch_process **slot = find_slot(w, pid);
     *p = (struct watch_process){.pid = pid, .ppid = ppid, .next = *slot};
     *slot = p;
     w->n++;
@@ -67,7 +67,7 @@ static void free_members(struct watch_process *p)
 
 void watch_drop_process(struct watch *w, struct watch_process *p)
 {
-    struct watch_process **slot = slot_of(w, p->pid);
+    struct watch_process **slot = find_slot(w, p->pid);
     while (*slot != p)
         slot = &(*slot)->next;
     *slot = p->next;

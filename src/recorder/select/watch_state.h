@@ -14,7 +14,7 @@ void watch_drop_process(struct watch *w, struct watch_process *p);
 /* NULL: it has nothing to do with the job. */
 struct watch_member *watch_member_of(const struct watch_process *p, const struct watch_job *job);
 struct watch_member *watch_make_member(struct watch_process *p, struct watch_job *job); /* NULL: out of memory */
-void watch_prune(struct watch_process *p); /* drops what says nothing any more */
+void watch_prune(struct watch_process *p); /* drops entries that are of no use any more */
 
 static inline uint8_t watch_first_of(uint8_t a, uint8_t b)
 {
@@ -23,7 +23,7 @@ static inline uint8_t watch_first_of(uint8_t a, uint8_t b)
 
 /* The task of a process whose own command fits m->found. */
 uint8_t watch_task_of(const struct watch_member *m);
-/* Does what it executes not matter to any job, because no rule comes before its pin? */
+/* Is it pinned ahead of every rule, so that its command need not be read? */
 bool watch_is_settled(const struct watch *w, const struct watch_process *p);
 
 void watch_set_due(struct watch *w, struct watch_process *p, uint64_t due_ns);

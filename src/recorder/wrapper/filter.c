@@ -412,7 +412,7 @@ static pid_t child_clone(void)
 
 /* prctl(PR_GET_SECCOMP) may be what the filter kills at. If this can't be read, a filter is assumed: it only costs
  * time. */
-static bool is_there(void)
+static bool filter_exists(void)
 {
     char text[4096];
     ssize_t len = fd_read_file(AT_FDCWD, "/proc/self/status", text, sizeof(text));
@@ -440,7 +440,7 @@ void filter_look(struct filter *ret)
     siginfo_t info;
     pid_t child;
 
-    *ret = (struct filter){.there = is_there()};
+    *ret = (struct filter){.there = filter_exists()};
     if (!ret->there)
         return;
     at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -49,7 +49,7 @@ struct watched {
 };
 
 /* The state of a process's first thread. 0: not known, because /proc is missing or that of another PID namespace. */
-static char state_of(const struct watched *c, pid_t pid)
+static char thread_state(const struct watched *c, pid_t pid)
 {
     char path[64], text[512];
     struct span rest, word;
@@ -93,7 +93,7 @@ static bool clock_moved(struct watched *c)
  * of the whole command can only be seen by that state. */
 static char command_state(const struct watched *c)
 {
-    char state = state_of(c, c->command);
+    char state = thread_state(c, c->command);
 
     return state == 'Z' && c->end_fd >= 0 ? 0 : state;
 }
@@ -135,7 +135,7 @@ static bool went_on(struct watched *c, bool read_state)
  * check decides. */
 static bool is_ahead(struct watched *c)
 {
-    char state = state_of(c, c->wrapper);
+    char state = thread_state(c, c->wrapper);
     bool moved;
 
     if (state && !stands(state))
@@ -144,7 +144,7 @@ static bool is_ahead(struct watched *c)
     if (ends_within(c, SETTLE_NS))
         return true;
     moved = clock_moved(c) || !c->has_clock;
-    state = state_of(c, c->wrapper);
+    state = thread_state(c, c->wrapper);
     if (state && !stands(state))
         return false;
     state = command_state(c);
@@ -168,7 +168,7 @@ static _Noreturn void stand_by(struct watched *c)
     _exit(0);
 }
 
-static _Noreturn void watch(const struct wrapper *w, int signal)
+static _Noreturn void run_watcher(const struct wrapper *w, int signal)
 {
     struct watched c = {.wrapper = w->self, .command = w->command, .end_fd = -1};
 
@@ -225,7 +225,7 @@ static void mirror_begin(struct wrapper *w)
         signal_reset(w->stopped_by);
     w->watcher = watcher_fork();
     if (w->watcher == 0)
-        watch(w, w->stopped_by);
+        run_watcher(w, w->stopped_by);
     if (w->watcher < 0)
         w->watcher = w->stopped_by = 0;
     else

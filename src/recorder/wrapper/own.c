@@ -112,7 +112,7 @@ static bool alone_in(const char *parent)
 
 /* "+memory +pids +io": those that are available and not enabled; "" without memory. The root of the hierarchy, which
  * has no cgroup.type, is the whole machine's: "" as well. */
-static void choose(const char *parent, char *ret, size_t cap)
+static void choose_controllers(const char *parent, char *ret, size_t cap)
 {
     static const char *const names[] = {"memory", "pids", "io"};
     char all[256], on[256], type[32];
@@ -141,7 +141,7 @@ static void enable_controllers(struct own_group *g)
 {
     char wanted[sizeof(g->controllers)];
     const char *parent = g->at[0].parent;
-    choose(parent, wanted, sizeof(wanted));
+    choose_controllers(parent, wanted, sizeof(wanted));
     if (!*wanted || !alone_in(parent))
         return;
     int n = snprintf(g->leaf, sizeof(g->leaf), "%s/" BARO_GROUP_PREFIX "%d-self", parent, (int)getpid());

@@ -55,7 +55,7 @@ void signal_handle(struct wrapper *w, const siginfo_t *info);
 
 /* mirror.c: stops */
 void mirror_update(struct wrapper *w);         /* stops or continues as the command did */
-void mirror_end(struct wrapper *w);            /* the wrapper is no longer to be stopped */
+void mirror_end(struct wrapper *w);            /* the wrapper must not be stopped any more */
 bool mirror_has_news(const struct wrapper *w); /* has the command stopped, continued or ended since the last update? */
 
 /* reap.c */

@@ -100,7 +100,7 @@ static struct kind_rows *rows_of(struct tape_writer *w, int kind)
     return *k;
 }
 
-static bool reserve(struct kind_rows *k, size_t n)
+static bool reserve_rows(struct kind_rows *k, size_t n)
 {
     if (n <= k->cap)
         return true;
@@ -180,7 +180,7 @@ static bool encode_kind(struct tape_writer *w, struct kind_rows *l, const struct
 {
     struct kind_walk k = {.w = w, .rows = l, .c = l->c, .whole = whole};
     size_t kept = drop_gone(&k, e);
-    if (!reserve(l, e->n))
+    if (!reserve_rows(l, e->n))
         return false;
     for (size_t i = 0; i < e->n; i++)
         if (i >= kept || !same(l, i, e->at[i]))
@@ -247,7 +247,7 @@ static size_t most_rows(const struct entity_writer *e, const struct kind_rows *k
 
 /* A reading that would make the frame too long is left out. The reader then does not have what the writer compares
  * with, so the kind waits for the next block. */
-static int leave_out(struct tape_writer *w, struct kind_rows *k, size_t n_before)
+static int leave_out_kind(struct tape_writer *w, struct kind_rows *k, size_t n_before)
 {
     uint64_t each = k->c->n + ROW_WEIGHT;
     buf_clear(&w->record);
@@ -276,7 +276,7 @@ static int encode_reading(struct tape_writer *w, const struct baro_sample *s, st
         return -ENOMEM;
     k->read_ns = e.read_ns;
     if (w->record.len + w->raw - w->raw_frame > FRAME_ENTITIES_MAX)
-        return leave_out(w, k, n_before);
+        return leave_out_kind(w, k, n_before);
     return encode_record(w, RECORD_ENTITIES);
 }
 

@@ -27,7 +27,7 @@ static bool same_values(const struct baseline *b, const struct baro_process *p)
     return memcmp(b->value, p->value, sizeof b->value) == 0 && memcmp(b->absent, p->absent, sizeof b->absent) == 0;
 }
 
-static void keep(struct baseline *b, const struct baro_process *p)
+static void keep_baseline(struct baseline *b, const struct baro_process *p)
 {
     b->id = p->id;
     b->info_version = p->info_version;
@@ -55,7 +55,7 @@ static void encode_known(struct walk *k, size_t i, struct baseline *b, const str
         buf_zigzag(&w->record, (int64_t)(p->read_ns - b->read_ns));
     if (flags & ROW_INFO)
         write_info(k, b, p, false);
-    keep(b, p);
+    keep_baseline(b, p);
 }
 
 /* cut: its texts were written in an earlier block and have not changed. */
@@ -71,7 +71,7 @@ static void encode_new(struct walk *k, size_t i, struct baseline *b, const struc
     write_info(k, b, p, cut);
     memcpy(last->value, p->value, sizeof p->value);
     memcpy(last->absent, p->absent, sizeof p->absent);
-    keep(b, p);
+    keep_baseline(b, p);
 }
 
 /* The next one that is new or may have changed. */

@@ -5,7 +5,7 @@
 
 #include "libbaro/tape/schema.h"
 
-static void write_text(struct buf *out, const char *text)
+static void put_terminated(struct buf *out, const char *text)
 {
     size_t len = strnlen(text, METRIC_TEXT_MAX);
     buf_varint(out, len);
@@ -14,10 +14,10 @@ static void write_text(struct buf *out, const char *text)
 
 void column_write(struct buf *out, const struct baro_metric *m, const struct tape_column *c, bool texts)
 {
-    write_text(out, m->stem);
-    write_text(out, m->name);
-    write_text(out, texts ? m->help : "");
-    write_text(out, texts ? m->file : "");
+    put_terminated(out, m->stem);
+    put_terminated(out, m->name);
+    put_terminated(out, texts ? m->help : "");
+    put_terminated(out, texts ? m->file : "");
     buf_byte(out, (uint8_t)m->unit);
     buf_byte(out, (uint8_t)m->semantics);
     buf_byte(out, c->scale);
@@ -32,7 +32,7 @@ void schema_write(struct buf *out)
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         struct tape_columns columns;
         columns_of_kind((enum baro_kind)kind, &columns);
-        write_text(out, baro_kind_name((enum baro_kind)kind));
+        put_terminated(out, baro_kind_name((enum baro_kind)kind));
         buf_varint(out, columns.n);
         for (unsigned i = 0; i < columns.n; i++) {
             buf_clear(&row);

@@ -164,7 +164,7 @@ static int sync_or_take_back(struct tape_writer *w, size_t len)
     return r;
 }
 
-static int put(struct tape_writer *w, const uint8_t *at, size_t len)
+static int write_bytes(struct tape_writer *w, const uint8_t *at, size_t len)
 {
     size_t done = 0;
     int r = write_whole(w, w->fd, at, len, &done);
@@ -217,7 +217,7 @@ static void succeed(struct tape_writer *w, const struct baro_sample *s, uint64_t
 }
 
 /* The next frame begins a block: later frames can't rely on the state of this one. */
-static int fail(struct tape_writer *w, const struct baro_sample *s, int code, struct baro_error *err)
+static int fail_write(struct tape_writer *w, const struct baro_sample *s, int code, struct baro_error *err)
 {
     w->failing = true;
     w->block_open = false;
@@ -233,9 +233,9 @@ int tape_writer_start(struct tape_writer *w, struct baro_error *err)
 {
     if (w->started)
         return 0;
-    int r = put(w, w->preface.at, w->preface.len);
+    int r = write_bytes(w, w->preface.at, w->preface.len);
     if (r < 0)
-        return fail(w, NULL, r, err);
+        return fail_write(w, NULL, r, err);
     w->started = true;
     w->failing = false;
     return 0;
@@ -275,9 +275,9 @@ int tape_writer_commit(struct tape_writer *w, const struct baro_sample *s, struc
     uint64_t offset = w->end;
     r = encode_frame(w, s, s ? s->t_ns : pending_last_t(&w->pending, w->good_t_ns));
     if (r == 0)
-        r = put(w, w->frame.at, w->frame.len);
+        r = write_bytes(w, w->frame.at, w->frame.len);
     if (r < 0)
-        return fail(w, s, r, err);
+        return fail_write(w, s, r, err);
     succeed(w, s, offset);
     return 0;
 }
@@ -318,8 +318,8 @@ int tape_writer_finish(struct tape_writer *w, struct baro_error *err)
         return r;
     r = encode_footer(w);
     if (r == 0)
-        r = put(w, w->frame.at, w->frame.len);
-    return r < 0 ? fail(w, NULL, r, err) : 0;
+        r = write_bytes(w, w->frame.at, w->frame.len);
+    return r < 0 ? fail_write(w, NULL, r, err) : 0;
 }
 
 /* Everything of the file begins anew. What the writer knows of the job stays: limits, declared kinds. */

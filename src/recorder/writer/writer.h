@@ -61,7 +61,7 @@ int tape_writer_next(struct tape_writer *w, int fd, const struct baro_header *he
 
 uint64_t tape_writer_bytes(const struct tape_writer *w); /* bytes written so far */
 uint64_t
-tape_writer_cut(const struct tape_writer *w); /* bytes that were in the file and that another process cut off */
+tape_writer_cut(const struct tape_writer *w); /* bytes that were in the file and that another process truncated */
 bool tape_writer_network(const struct tape_writer *w); /* the tape is on a file server or on FUSE */
 bool tape_writer_failing(const struct tape_writer *w); /* the last commit did not reach the file */
 void tape_writer_free(struct tape_writer *w);          /* NULL is allowed; does not call tape_writer_finish() */

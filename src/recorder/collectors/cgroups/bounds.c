@@ -28,7 +28,7 @@ static void tighten(struct cgroup_bound *b, uint64_t value, const char *path, co
 }
 
 /* A file that does not exist is no limit: the controller is not enabled at this level. */
-static void note(struct cgroup_bound *b, int code)
+static void note_error(struct cgroup_bound *b, int code)
 {
     if (code < 0 && code != -ENOENT && !b->unseen)
         b->unseen = code;
@@ -40,7 +40,7 @@ static void tighten_by(struct cgroup_bound *b, int dir_fd, const char *path, con
     int code = cgroup_read_value(dir_fd, file, &v);
     if (code == 0)
         tighten(b, v, path, file);
-    note(b, code);
+    note_error(b, code);
 }
 
 static bool memory_v2(void *context, int dir_fd, const char *dir, const char *path)
@@ -99,7 +99,7 @@ static bool quota_of(struct cgroup_bound *b, int dir_fd, bool v2, const char *pa
     int code = cgroup_read_quota(dir_fd, v2, &v);
     if (code == 0)
         tighten(b, v, path, v2 ? "cpu.max" : "cpu.cfs_quota_us");
-    note(b, code);
+    note_error(b, code);
     return true;
 }
 
@@ -142,8 +142,8 @@ static void read_cpus(int root_fd, const struct cgroup_location *p, struct cgrou
 }
 
 /* Also notes whether all ancestors that could limit the group are visible. */
-static const struct cgroup_location *place_of(int root_fd, const struct cgroup_hierarchies *places,
-                                              enum cgroup_controller c, struct cgroup_bound *b)
+static const struct cgroup_location *bounded_location(int root_fd, const struct cgroup_hierarchies *places,
+                                                      enum cgroup_controller c, struct cgroup_bound *b)
 {
     const struct cgroup_location *p = cgroup_location_of(places, c);
     if (places->hidden >> c & 1 || (p && !sees_root(root_fd, p)))
@@ -156,17 +156,17 @@ static void read_bounds(int root_fd, const struct cgroup_hierarchies *places, bo
     static const struct cgroup_bound none = {.value = CGROUP_NO_LIMIT};
     *ret = (struct cgroup_bounds){none, none, none, none};
     struct chain chain = {.bound = &ret->memory};
-    const struct cgroup_location *p = place_of(root_fd, places, CGROUP_AT_MEMORY, &ret->memory);
+    const struct cgroup_location *p = bounded_location(root_fd, places, CGROUP_AT_MEMORY, &ret->memory);
     if (p && p->v2)
         cgroup_each_level(root_fd, p, memory_v2, &ret->memory);
     else if (p)
         cgroup_each_level(root_fd, p, memory_v1, &chain);
     if (all && p && !p->v2 && !p->whole)
         memory_hierarchical(root_fd, p, &ret->memory);
-    p = place_of(root_fd, places, CGROUP_AT_CPU, &ret->quota);
+    p = bounded_location(root_fd, places, CGROUP_AT_CPU, &ret->quota);
     if (p)
         cgroup_each_level(root_fd, p, p->v2 ? quota_v2 : quota_v1, &ret->quota);
-    p = place_of(root_fd, places, CGROUP_AT_PIDS, &ret->pids);
+    p = bounded_location(root_fd, places, CGROUP_AT_PIDS, &ret->pids);
     if (p)
         cgroup_each_level(root_fd, p, pids_of, &ret->pids);
     p = cgroup_location_of(places, CGROUP_AT_CPUSET);

@@ -168,7 +168,7 @@ static int by_depth(const void *a, const void *b)
 
 /* ---- files ---- */
 
-static enum baro_absent reason(int error)
+static enum baro_absent group_absent(int error)
 {
     switch (error) {
     case EACCES:
@@ -202,7 +202,7 @@ static void open_files(struct cgroups *g, struct cgroup_state *group, const stru
         }
         group->fd[i] = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
         if (group->fd[i] < 0 && errno != ENOENT)
-            group_lack(group, f, reason(errno));
+            group_lack(group, f, group_absent(errno));
         if (group->fd[i] < 0)
             continue;
         group_lack(group, f, BARO_ABSENT_NOT_YET);
@@ -329,7 +329,7 @@ bool group_take(struct cgroups *g, struct cgroup_state *group, size_t i, struct 
     return taken;
 }
 
-static void read_file(struct cgroups *g, struct cgroup_state *group, size_t i)
+static void read_group_file(struct cgroups *g, struct cgroup_state *group, size_t i)
 {
     const struct group_file *f = &group_files[i];
     ssize_t n = fd_pread_all(group->fd[i], g->text, sizeof(g->text));
@@ -339,7 +339,7 @@ static void read_file(struct cgroups *g, struct cgroup_state *group, size_t i)
     }
     if (n >= 0 && (size_t)n < sizeof(g->text) && group_take(g, group, i, span_of(g->text, (size_t)n)))
         return;
-    group_lack(group, f, n < 0 ? reason((int)-n) : BARO_ABSENT_UNKNOWN);
+    group_lack(group, f, n < 0 ? group_absent((int)-n) : BARO_ABSENT_UNKNOWN);
     if (n == -EOPNOTSUPP)
         group->fd[i] = fd_close(group->fd[i]);
 }
@@ -347,13 +347,13 @@ static void read_file(struct cgroups *g, struct cgroup_state *group, size_t i)
 /* Reads each file as often as its cost allows: reading for 1 ms is followed by a pause of 500 ms. A read that was
  * preempted looks expensive. That must not hide the OOM kill that ended the job, so the last tick always reads the
  * cheap counters. */
-static void read_group(struct cgroups *g, struct cgroup_state *group, uint64_t now_ns, bool last)
+static void read_group_files(struct cgroups *g, struct cgroup_state *group, uint64_t now_ns, bool last)
 {
     uint64_t before = clock_monotonic_ns();
     for (size_t i = 0; i < group_files_n && !group->gone; i++) {
         if (group->fd[i] < 0 || (now_ns < group->due_ns[i] && !(last && group_files[i].pace == COUNTS)))
             continue;
-        read_file(g, group, i);
+        read_group_file(g, group, i);
         uint64_t after = clock_monotonic_ns(), rest = (after - before) * OF_ITS_TIME;
         if (group_files[i].pace >= SLOW && rest < SLOW_NS)
             rest = SLOW_NS;
@@ -389,7 +389,7 @@ void cgroups_tick(struct cgroups *g, uint64_t now_ns, bool last, struct baro_sam
     g->ticks++;
     for (size_t i = 0; i < g->n; i++) {
         if (!g->at[i].gone)
-            read_group(g, &g->at[i], now_ns, last);
+            read_group_files(g, &g->at[i], now_ns, last);
         note_kills(g, g->at[i].entity);
     }
     groups_ask(g, last);

@@ -109,7 +109,7 @@ void cgroup_row_init(struct cgroup_row *r, struct sampling *sampling, const stru
     *r = (struct cgroup_row){.sampling = sampling, .host = host, .own = own};
 }
 
-static void prepare(void *state)
+static void prepare_cgroups(void *state)
 {
     struct cgroup_row *r = state;
     if (!r->sampling->options.groups || r->host->host)
@@ -121,7 +121,7 @@ static void prepare(void *state)
         helper_start(helper);
 }
 
-static bool tick(void *state, const struct collector_tick *t)
+static bool tick_cgroups(void *state, const struct collector_tick *t)
 {
     struct cgroup_row *r = state;
     if (!r->sampling->options.groups || !is_due(r, t))
@@ -140,21 +140,21 @@ static bool tick(void *state, const struct collector_tick *t)
     return true;
 }
 
-static int32_t pid_of_helper(void *state)
+static int32_t cgroups_helper_pid(void *state)
 {
     const struct cgroup_row *r = state;
     const struct helper *files = sampling_is_shared(r->sampling) ? r->sampling->account->files : r->helper;
     return files ? helper_pid(files) : 0;
 }
 
-static void cost(void *state, struct collector_cost *ret)
+static void cost_of_cgroups(void *state, struct collector_cost *ret)
 {
     struct cgroup_row *r = state;
     if (r->helper)
         *ret = (struct collector_cost){.cpu_ns = helper_cpu_ns(r->helper), .refused = helper_refused(r->helper)};
 }
 
-static void finish(void *state)
+static void finish_cgroups(void *state)
 {
     struct cgroup_row *r = state;
     helper_end(r->helper);
@@ -176,10 +176,10 @@ static void close_groups(void *state, bool exiting)
 const struct collector cgroup_collector = {
     .name = "cgroups",
     .kinds = COLLECTOR_KIND(BARO_KIND_CGROUP),
-    .prepare = prepare,
-    .tick = tick,
-    .helper = pid_of_helper,
-    .cost = cost,
-    .finish = finish,
+    .prepare = prepare_cgroups,
+    .tick = tick_cgroups,
+    .helper = cgroups_helper_pid,
+    .cost = cost_of_cgroups,
+    .finish = finish_cgroups,
     .close = close_groups,
 };

@@ -209,7 +209,7 @@ static bool take_pids_events(const struct group_text *t)
     return true;
 }
 
-static bool pressure(const struct group_text *t, int some, int full)
+static bool parse_pressure(const struct group_text *t, int some, int full)
 {
     struct proc_pressure p;
     if (proc_pressure_parse(t->text, &p) < 0)
@@ -221,17 +221,17 @@ static bool pressure(const struct group_text *t, int some, int full)
 
 static bool take_pressure_cpu(const struct group_text *t)
 {
-    return pressure(t, CGROUP_pressure_cpu_some, CGROUP_pressure_cpu_full);
+    return parse_pressure(t, CGROUP_pressure_cpu_some, CGROUP_pressure_cpu_full);
 }
 
 static bool take_pressure_memory(const struct group_text *t)
 {
-    return pressure(t, CGROUP_pressure_memory_some, CGROUP_pressure_memory_full);
+    return parse_pressure(t, CGROUP_pressure_memory_some, CGROUP_pressure_memory_full);
 }
 
 static bool take_pressure_io(const struct group_text *t)
 {
-    return pressure(t, CGROUP_pressure_io_some, CGROUP_pressure_io_full);
+    return parse_pressure(t, CGROUP_pressure_io_some, CGROUP_pressure_io_full);
 }
 
 /* ---- the table ---- */

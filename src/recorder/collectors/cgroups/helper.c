@@ -34,7 +34,7 @@ void group_leave(struct cgroup_state *group, size_t i)
         group_lack(group, &group_files[i], BARO_ABSENT_UNKNOWN);
 }
 
-static void failed(struct cgroups *g, struct cgroup_state *group, uint8_t why)
+static void note_failed_read(struct cgroups *g, struct cgroup_state *group, uint8_t why)
 {
     struct group_left *l = &group->left;
     if (why == BARO_ABSENT_NOT_YET) { /* the request reached no helper: nothing was read */
@@ -61,7 +61,7 @@ static void on_reply(void *context, const struct helper_reply *reply)
     if (group->gone)
         return;
     if (reply->host_absent) {
-        failed(g, group, reply->host_absent);
+        note_failed_read(g, group, reply->host_absent);
         return;
     }
     if (!group_take(g, group, l->file, span_of(reply->data, reply->data_len)))

@@ -35,7 +35,7 @@ static ssize_t read_of(const struct limits_place *p, const char *file, char *tex
 
 /* ---- control groups ---- */
 
-static uint8_t reason(int error)
+static uint8_t limit_absent(int error)
 {
     return error == -EACCES || error == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;
 }
@@ -44,7 +44,7 @@ static uint8_t reason(int error)
  */
 static uint8_t unseen(const struct cgroup_bound *b)
 {
-    return b->unseen && b->value == CGROUP_NO_LIMIT ? reason(b->unseen) : BARO_PRESENT;
+    return b->unseen && b->value == CGROUP_NO_LIMIT ? limit_absent(b->unseen) : BARO_PRESENT;
 }
 
 static void by_groups(const struct limits_place *p, struct baro_limits *l)
@@ -52,7 +52,7 @@ static void by_groups(const struct limits_place *p, struct baro_limits *l)
     struct cgroup_bounds read;
     const struct cgroup_bounds *b = p->bounds;
     if (!b && !p->groups) {
-        l->memory_absent = l->cores_absent = l->pids_absent = reason(p->groups_error);
+        l->memory_absent = l->cores_absent = l->pids_absent = limit_absent(p->groups_error);
         return;
     }
     if (!b) {
@@ -231,7 +231,7 @@ static void by_kubernetes(const struct limits_place *p, struct baro_limits *l)
 
 /* ---- all ---- */
 
-static void drop(uint64_t *value, char *source, uint64_t most)
+static void drop_not_below(uint64_t *value, char *source, uint64_t most)
 {
     if (*value < most)
         return;
@@ -241,11 +241,11 @@ static void drop(uint64_t *value, char *source, uint64_t most)
 
 static const struct baro_limits none = {.memory_bytes = UINT64_MAX, .cores_ppm = UINT64_MAX, .pids = UINT64_MAX};
 
-static void finish(const struct limits_place *place, struct baro_limits *l)
+static void finish_limits(const struct limits_place *place, struct baro_limits *l)
 {
-    drop(&l->memory_bytes, l->memory_source, place->memory_total ? place->memory_total : UINT64_MAX);
-    drop(&l->cores_ppm, l->cores_source, place->cpus ? place->cpus * CORE : UINT64_MAX);
-    drop(&l->pids, l->pids_source, UINT64_MAX);
+    drop_not_below(&l->memory_bytes, l->memory_source, place->memory_total ? place->memory_total : UINT64_MAX);
+    drop_not_below(&l->cores_ppm, l->cores_source, place->cpus ? place->cpus * CORE : UINT64_MAX);
+    drop_not_below(&l->pids, l->pids_source, UINT64_MAX);
 }
 
 void limits_read(const struct limits_place *place, struct baro_limits *ret)
@@ -257,7 +257,7 @@ void limits_read(const struct limits_place *place, struct baro_limits *ret)
         by_slurm(place, &l);
         by_kubernetes(place, &l);
     }
-    finish(place, &l);
+    finish_limits(place, &l);
     *ret = l;
 }
 
@@ -265,6 +265,6 @@ void limits_read_groups(const struct limits_place *place, struct baro_limits *re
 {
     struct baro_limits l = none;
     by_groups(place, &l);
-    finish(place, &l);
+    finish_limits(place, &l);
     *ret = l;
 }

@@ -17,12 +17,12 @@
 #include "kernel/proc/machine.h"
 #include "recorder/collectors/directories/state.h"
 
-#define STEPS 64u                  /* between two looks at the clock */
+#define STEPS 64u                  /* steps between two checks of the clock */
 #define WORK_LEAST (4 * NS_PER_MS) /* before a rest */
 #define REST_MOST NS_PER_SEC
 #define REST_PER_CPU 9u
-#define DEPTH_MOST 8u                /* walks that rest while another one goes on */
-#define AGAIN_AFTER (5 * NS_PER_SEC) /* a directory that is not there, or may not be read */
+#define DEPTH_MOST 8u                /* walks that are suspended while another one goes on */
+#define AGAIN_AFTER (5 * NS_PER_SEC) /* a directory that does not exist or may not be read */
 #define MOUNTINFO_MOST (256u << 10)
 
 /* linux/ioprio.h is newer than what we build on: class 2 is best effort, 7 its lowest priority. */
@@ -34,9 +34,9 @@ struct walker {
     const struct directories_plan *plan;
     struct directories_shared *shared;
     unsigned steps;
-    uint64_t from_ns, from_cpu_ns; /* when it went on after a rest */
+    uint64_t from_ns, from_cpu_ns; /* when it resumed after a pause */
     bool is_last;                  /* this is the last walk */
-    /* A directory that is due is walked while a larger one rests: that one is not walked again meanwhile. */
+    /* While a larger directory pauses, one that is due is walked; meanwhile the larger one is not started again. */
     bool walking[DIRECTORIES_MOST];
     size_t at; /* which is walked */
     unsigned depth;
@@ -52,7 +52,7 @@ static uint64_t cpu_now(void)
     return ns;
 }
 
-static void go_on(struct walker *w)
+static void continue_walk(struct walker *w)
 {
     w->from_ns = clock_monotonic_ns();
     w->from_cpu_ns = cpu_now();
@@ -79,11 +79,11 @@ static bool on_step(void *context, const struct walk_sums *so_far)
     worker_rest(w->child, ns < REST_MOST ? ns : REST_MOST);
     if (w->depth < DEPTH_MOST)
         walk_due(w);
-    go_on(w);
+    continue_walk(w);
     return !is_over(w);
 }
 
-static uint32_t reason(int error)
+static uint32_t walk_absent(int error)
 {
     switch (error) {
     case 0: return BARO_PRESENT;
@@ -95,13 +95,13 @@ static uint32_t reason(int error)
     }
 }
 
-static void put_text(struct span text, char *to, size_t cap)
+static void copy_span(struct span text, char *to, size_t cap)
 {
     if (proc_mount_unescape(text, to, cap) < 0)
         *to = 0;
 }
 
-/* The type and the source of the mount that it is on. */
+/* Finds the type and the source of the mount that the directory is on. */
 static void find_mount(const struct walk_sums *sums, struct directory_reading *ret)
 {
     char *text = malloc(MOUNTINFO_MOST);
@@ -111,25 +111,25 @@ static void find_mount(const struct walk_sums *sums, struct directory_reading *r
     while (proc_mount_next(&rest, &m)) {
         if (sums->mount ? m.id != sums->mount : m.major != sums->major || m.minor != sums->minor)
             continue;
-        put_text(m.type, ret->type, sizeof(ret->type));
-        put_text(m.source, ret->source, sizeof(ret->source));
+        copy_span(m.type, ret->type, sizeof(ret->type));
+        copy_span(m.source, ret->source, sizeof(ret->source));
         break;
     }
     free(text);
 }
 
-static void begin(struct walker *w, size_t i)
+static void begin_walk(struct walker *w, size_t i)
 {
     w->at = i;
     w->depth++;
     w->walking[i] = true;
     atomic_store(&w->shared->at, (uint32_t)i + 1);
     atomic_store(&w->shared->worker.busy, true);
-    go_on(w);
+    continue_walk(w);
 }
 
-/* outer: the walk that rested meanwhile, if there is one. */
-static void end(struct walker *w, size_t i, size_t outer)
+/* outer: the walk that was suspended meanwhile, or none. */
+static void end_walk(struct walker *w, size_t i, size_t outer)
 {
     w->at = outer;
     w->depth--;
@@ -145,24 +145,24 @@ static void walk_one(struct walker *w, size_t i)
     struct directory_reading r = {.begin_ns = clock_monotonic_ns()};
     uint64_t cpu_ns = cpu_now(), done_cpu_ns = w->done_cpu_ns;
     size_t outer = w->at;
-    begin(w, i);
+    begin_walk(w, i);
     int code = walk(&(struct walk_options){w->plan->path[i], on_step, w}, &r.sums);
     if (code == 0)
         find_mount(&r.sums, &r);
     r.cpu_ns = cpu_now() - cpu_ns - (w->done_cpu_ns - done_cpu_ns);
     w->done_cpu_ns += r.cpu_ns;
     if (code != -ECANCELED) {
-        r.absent = reason(-code);
+        r.absent = walk_absent(-code);
         r.error = -code;
         r.end_ns = clock_monotonic_ns();
         worker_write_begin(&slot->turn);
         slot->now = r;
         worker_write_end(&slot->turn);
     }
-    end(w, i, outer);
+    end_walk(w, i, outer);
 }
 
-/* When it is walked next. */
+/* Returns when the directory is walked next. */
 static uint64_t due(const struct walker *w, size_t i)
 {
     const struct directories_options *o = &w->plan->options;
@@ -188,7 +188,7 @@ static void walk_last(struct walker *w, bool read)
     }
 }
 
-/* Without rests. One that was not walked before may take longer than there is time. */
+/* Walks without pauses. A directory that was not walked before may take longer than the time allows. */
 static void last_walks(struct walker *w)
 {
     w->is_last = true;
@@ -199,7 +199,7 @@ static void last_walks(struct walker *w)
         worker_rest(w->child, UINT64_MAX / 2);
 }
 
-/* Returns when the next one is due. */
+/* Returns when the next directory is due. */
 static uint64_t walk_due(struct walker *w)
 {
     uint64_t next = UINT64_MAX;
@@ -221,7 +221,7 @@ void directories_live(const struct worker_child *c)
     syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_LOWEST);
     for (size_t i = 0; i < w.plan->n; i++) {
         struct directory_slot *s = &w.shared->slot[i];
-        if (atomic_load(&s->turn) & 1) { /* the worker before this one was killed as it wrote */
+        if (atomic_load(&s->turn) & 1) { /* the worker before this one was killed while it wrote */
             s->now = (struct directory_reading){0};
             worker_write_end(&s->turn);
         }

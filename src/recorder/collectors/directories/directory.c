@@ -16,7 +16,7 @@
 
 #define STUCK_AFTER (5 * NS_PER_SEC)
 #define BARRED_FIRST (60 * NS_PER_SEC)
-#define PROGRESS_EVERY NS_PER_SEC /* how often rows are made that have nothing new but how far a walk has come */
+#define PROGRESS_EVERY NS_PER_SEC /* how often rows are made whose only news is the progress of a walk */
 
 struct directory {
     uint32_t seen; /* the turn that was taken last */
@@ -33,7 +33,7 @@ struct directories {
     struct directories_plan plan;
     struct directory at[DIRECTORIES_MOST];
     struct entity_table table;
-    uint32_t hung; /* that the worker hung in last, counted from 1 */
+    uint32_t hung; /* the directory in which the worker last hung, counted from 1 */
     uint64_t read_ns;
 };
 
@@ -83,7 +83,7 @@ int directories_add(struct directories *d, const char *path, struct baro_entity_
 
 /* ---- what was read ---- */
 
-static uint64_t since(const struct directories *d, uint64_t ns)
+static uint64_t tape_time(const struct directories *d, uint64_t ns)
 {
     uint64_t start = d->plan.options.start_monotonic_ns;
     return ns > start ? ns - start : 1; /* 0 would be: never */
@@ -94,7 +94,7 @@ static struct baro_attribute text_attribute(const char *name, const char *text)
     return (struct baro_attribute){.name = name, .type = BARO_ATTRIBUTE_TEXT, .text = text};
 }
 
-/* Where it is: once, and when something else was mounted there. */
+/* Reports where the directory is: once, and again if something else was mounted there. */
 static void take_place(struct directory *at, struct baro_entity *e, const struct directory_reading *r)
 {
     struct buf source = {0};
@@ -138,14 +138,14 @@ static void lack_sums(struct baro_entity *e, enum baro_absent why)
         entity_lack(e, DIRECTORY_used_peak, why);
 }
 
-/* Another process wrote it. */
+/* Checks the reading, as another process wrote it. */
 static bool is_sound(const struct directory_reading *r)
 {
     return r->absent < ABSENT_COUNT && r->begin_ns <= r->end_ns && memchr(r->type, 0, sizeof(r->type)) &&
            memchr(r->source, 0, sizeof(r->source));
 }
 
-static void take(struct directories *d, size_t i, const struct directory_reading *r)
+static void take_walk(struct directories *d, size_t i, const struct directory_reading *r)
 {
     struct baro_entity *e = d->table.at[i];
     if (!r->end_ns || !is_sound(r))
@@ -161,7 +161,7 @@ static void take(struct directories *d, size_t i, const struct directory_reading
     entity_put(e, DIRECTORY_walks, e->value[DIRECTORY_walks] + 1);
     entity_put(e, DIRECTORY_walk, r->end_ns - r->begin_ns);
     entity_put(e, DIRECTORY_walk_cpu, r->cpu_ns);
-    entity_put(e, DIRECTORY_read_at, since(d, r->end_ns));
+    entity_put(e, DIRECTORY_read_at, tape_time(d, r->end_ns));
 }
 
 /* ---- the worker ---- */
@@ -171,7 +171,7 @@ static struct directories_shared *shared_of(const struct directories *d)
     return worker_shared(d->worker);
 }
 
-/* It is walked again after a minute, then two, four ... */
+/* The directory is walked again after a minute, then two, four ... */
 static void on_hung(void *context)
 {
     struct directories *d = context;
@@ -188,8 +188,8 @@ static void on_hung(void *context)
         lack_sums(d->table.at[at - 1], BARO_ABSENT_TIMEOUT);
 }
 
-static void report(struct directories *d, enum worker_trouble trouble, void (*say)(void *context, const char *line),
-                   void *context)
+static void report_trouble(struct directories *d, enum worker_trouble trouble,
+                           void (*say)(void *context, const char *line), void *context)
 {
     struct buf line = {0};
     if (trouble == WORKER_HUNG && d->hung)
@@ -205,7 +205,7 @@ static void report(struct directories *d, enum worker_trouble trouble, void (*sa
     buf_done(&line);
 }
 
-/* Returns whether there is something new. */
+/* Returns whether there is a new reading. */
 static bool take_all(struct directories *d)
 {
     struct directories_shared *s = shared_of(d);
@@ -216,7 +216,7 @@ static bool take_all(struct directories *d)
         uint64_t walked = e->value[DIRECTORY_walked], found = atomic_load(&s->slot[i].found);
         bool fresh = worker_copy(&r, &s->slot[i].now, sizeof(r), &s->slot[i].turn, &d->at[i].seen);
         if (fresh)
-            take(d, i, &r);
+            take_walk(d, i, &r);
         any |= fresh || found != walked;
         entity_put(e, DIRECTORY_walked, found);
     }
@@ -238,7 +238,7 @@ void directories_tick(struct directories *d, uint64_t now_ns, void (*say)(void *
 {
     enum worker_trouble trouble = worker_turn(d->worker, on_hung, d);
     if (trouble)
-        report(d, trouble, say, context);
+        report_trouble(d, trouble, say, context);
     bool due = trouble || !d->read_ns || is_new(d) || now_ns >= d->read_ns + PROGRESS_EVERY;
     if (due && (take_all(d) || trouble || !d->read_ns))
         d->read_ns = now_ns;

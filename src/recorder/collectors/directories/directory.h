@@ -28,14 +28,14 @@ int directories_new(struct directories **ret, const struct directories_options *
 /* path: absolute; copied. Returns 0, or a negative code; -EEXIST: it is there already. */
 int directories_add(struct directories *d, const char *path, struct baro_entity_owner owner, struct baro_error *err);
 
-/* Takes what was read so far, and looks after the worker. say is called with a line for each trouble. */
+/* Takes the readings so far, and watches the worker. say is called with a line for each problem. */
 void directories_tick(struct directories *d, uint64_t now_ns, void (*say)(void *context, const char *line),
                       void *context);
 /* One last walk of all directories, within a short time. directories_tick() follows. */
 void directories_last(struct directories *d);
 struct baro_entities directories_view(const struct directories *d);
 size_t directories_count(const struct directories *d);
-/* Why directory i has no value: "disk of DIR: ...". Returns false if it has one. */
+/* Writes why directory i has no value: "disk of DIR: ...". Returns false if it has one. */
 bool directories_trouble(const struct directories *d, size_t i, struct buf *line);
 
 struct worker;

@@ -26,14 +26,14 @@ int directory_row_add(struct directory_row *r, const char *path, uint64_t every_
 
 /* ---- the row ---- */
 
-static void say(void *context, const char *line)
+static void note_trouble(void *context, const char *line)
 {
     struct directory_row *r = context;
     job_event(r->sampling->job, r->sampling->now_ns, BARO_EVENT_WARNING, NULL, 0, line);
 }
 
-/* A short job has no walk but the last one. */
-static bool tick(void *state, const struct collector_tick *t)
+/* A short job has only the last walk. */
+static bool tick_directories(void *state, const struct collector_tick *t)
 {
     struct directory_row *r = state;
     if (!r->directories)
@@ -41,19 +41,19 @@ static bool tick(void *state, const struct collector_tick *t)
     if (t->last)
         directories_last(r->directories);
     if (t->last || t->now_ns >= SAMPLING_HELPER_AFTER)
-        directories_tick(r->directories, t->now_ns, say, r);
+        directories_tick(r->directories, t->now_ns, note_trouble, r);
     t->sample->entities[KIND_directory] = directories_view(r->directories);
     return true;
 }
 
-static int32_t pid_of_helper(void *state)
+static int32_t directories_worker_pid(void *state)
 {
     const struct directory_row *r = state;
     return r->directories ? (int32_t)worker_pid(directories_worker(r->directories)) : 0;
 }
 
-/* Not charged to the budget: the walk keeps within a share of its own, and no sample is left out because of it. */
-static void cost(void *state, struct collector_cost *ret)
+/* Not charged to the budget: the walk has a share of its own, and no sample is left out because of it. */
+static void cost_of_directories(void *state, struct collector_cost *ret)
 {
     struct directory_row *r = state;
     if (!r->directories)
@@ -76,7 +76,7 @@ static void trouble(void *state, collector_say *tell, void *context)
     buf_done(&line);
 }
 
-static void finish(void *state)
+static void finish_directories(void *state)
 {
     struct directory_row *r = state;
     if (r->directories)
@@ -96,10 +96,10 @@ const struct collector directory_collector = {
     .name = "directories",
     .kinds = COLLECTOR_KIND(KIND_directory),
     .period_ns = PERIOD_LEAST,
-    .tick = tick,
-    .helper = pid_of_helper,
-    .cost = cost,
+    .tick = tick_directories,
+    .helper = directories_worker_pid,
+    .cost = cost_of_directories,
     .trouble = trouble,
-    .finish = finish,
+    .finish = finish_directories,
     .close = close_directories,
 };

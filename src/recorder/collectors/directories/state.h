@@ -13,7 +13,7 @@
 
 /* The result of a walk. Times are of CLOCK_MONOTONIC. */
 struct directory_reading {
-    uint32_t absent;           /* enum baro_absent; of the sums */
+    uint32_t absent;           /* reason why the sums are absent (enum baro_absent) */
     int32_t error;             /* errno */
     uint64_t begin_ns, end_ns; /* 0: there was none so far */
     uint64_t cpu_ns;
@@ -23,19 +23,19 @@ struct directory_reading {
 
 struct directory_slot {
     _Atomic uint32_t turn;          /* odd while now is written */
-    _Atomic uint64_t not_before_ns; /* it hung: it is not walked before */
-    _Atomic uint64_t found;         /* entries that the walk has found that is going on; 0: none is */
+    _Atomic uint64_t not_before_ns; /* it hung: it is not walked before this time */
+    _Atomic uint64_t found;         /* entries that the current walk has found; 0: no walk */
     struct directory_reading now;
 };
 
 struct directories_shared {
     struct worker_shared worker;
-    _Atomic bool last;   /* the last walk of all was asked for */
+    _Atomic bool last;   /* the last walk of all directories was requested */
     _Atomic uint32_t at; /* the directory that is walked, counted from 1; 0: none */
     struct directory_slot slot[DIRECTORIES_MOST];
 };
 
-/* What the worker is forked with. */
+/* The worker's arguments, valid since the fork. */
 struct directories_plan {
     struct directories_options options;
     const char *path[DIRECTORIES_MOST];

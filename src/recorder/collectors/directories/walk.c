@@ -111,7 +111,7 @@ static const char *pop_name(struct walking *w)
     return (const char *)w->names.at + w->names.len;
 }
 
-static bool step(struct walking *w)
+static bool walk_step(struct walking *w)
 {
     w->cancelled = w->cancelled || !w->o->step(w->o->context, w->sums);
     return !w->cancelled;
@@ -126,12 +126,12 @@ static bool on_name(void *context, const char *name, size_t len)
     if (statx(w->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS | STATX_MNT_ID, &st) < 0)
         w->sums->unread += !is_vanished(errno);
     else if (is_elsewhere(w, &st))
-        return step(w);
+        return walk_step(w);
     else if (S_ISDIR(st.stx_mode))
         push_name(w, name, len);
     else
         count_file(w, &st);
-    return step(w);
+    return walk_step(w);
 }
 
 static bool push_level(struct walking *w, int fd, size_t names)
@@ -171,7 +171,7 @@ static void enter(struct walking *w, int parent, const char *name)
     int fd = open_directory(parent, name, O_NOFOLLOW);
     if (fd < 0) {
         bool there = statx(parent, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st) == 0;
-        if (there && S_ISDIR(st.stx_mode)) { /* that may not be read is one directory all the same */
+        if (there && S_ISDIR(st.stx_mode)) { /* a directory that may not be read still counts as one */
             w->sums->directories++;
             w->sums->used += st.stx_blocks * BLOCK;
         }
@@ -186,7 +186,7 @@ static void enter(struct walking *w, int parent, const char *name)
 
 static void descend(struct walking *w)
 {
-    while (w->n_levels && step(w)) {
+    while (w->n_levels && walk_step(w)) {
         struct level *l = &w->level[w->n_levels - 1];
         int parent = l->fd;
         const char *name = pop_name(w);

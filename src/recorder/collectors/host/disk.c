@@ -60,7 +60,7 @@ static void read_properties(struct host *h, struct host_device *d, const struct 
     entity_put(d->entity, DISK_counted, b.counted);
 }
 
-static void fill(struct baro_entity *e, const struct proc_disk *p)
+static void fill_disk(struct baro_entity *e, const struct proc_disk *p)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         if (p->valid >> rows[i].field & 1)
@@ -80,7 +80,7 @@ static bool replaced(const struct host *h, const struct host_device *d, const ui
     return sys_block_read(h->o.sys_fd, d->name, &b) == 0 && b.sequence != d->identity;
 }
 
-static void one(struct host *h, const struct proc_disk *p)
+static void read_disk(struct host *h, const struct proc_disk *p)
 {
     bool added;
     struct host_device *d = devices_find(&h->disks, p->name, p->major, p->minor, &added);
@@ -100,7 +100,7 @@ static void one(struct host *h, const struct proc_disk *p)
     h->disks.unknown |= !d->known;
     devices_count(&h->disks, d, now, true);
     if (d->entity)
-        fill(d->entity, p);
+        fill_disk(d->entity, p);
 }
 
 static bool any(void *found, const char *name, size_t len)
@@ -132,7 +132,7 @@ void host_disks(struct host *h)
     if (!why && !proc_disk_next(&rest, &p) && are_hidden(h))
         why = BARO_ABSENT_UNKNOWN;
     while (!why && proc_disk_next(&text, &p))
-        one(h, &p);
+        read_disk(h, &p);
     if (!why) /* a failed read does not mean that devices are gone */
         devices_sweep(h, &h->disks, &h->table[BARO_KIND_DISK]);
     if (!why && h->disks.unknown)

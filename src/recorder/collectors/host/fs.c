@@ -69,7 +69,7 @@ static bool is_local(const struct proc_mount *m)
     return is_one_of(m->type, local) || (span_starts(m->source, "/dev/") && !span_starts(m->type, "fuse"));
 }
 
-static char *copy(struct span text)
+static char *copy_span(struct span text)
 {
     char *at = malloc(text.len + 1);
     if (at) {
@@ -116,7 +116,7 @@ static bool by_source(const struct proc_mount *m)
     return span_equal(m->type, "zfs") || (span_equal(m->type, "btrfs") && m->source.len);
 }
 
-static struct fs *find(struct host *h, const struct proc_mount *m)
+static struct fs *find_filesystem(struct host *h, const struct proc_mount *m)
 {
     for (size_t i = 0; i < h->n_fs; i++) {
         struct fs *f = &h->fs[i];
@@ -130,7 +130,7 @@ static struct fs *find(struct host *h, const struct proc_mount *m)
 
 static bool add_part(struct fs *f, const char *point)
 {
-    char *at = f->n_parts < FS_PARTS_MOST ? copy(span_str(point)) : NULL;
+    char *at = f->n_parts < FS_PARTS_MOST ? copy_span(span_str(point)) : NULL;
     struct fs_part *parts = at ? realloc(f->part, (f->n_parts + 1) * sizeof(*parts)) : NULL;
     if (!parts) {
         free(at);
@@ -141,7 +141,7 @@ static bool add_part(struct fs *f, const char *point)
     return true;
 }
 
-static void add(struct host *h, const struct proc_mount *m, const char *point)
+static void add_filesystem(struct host *h, const struct proc_mount *m, const char *point)
 {
     char label[256];
     struct span source = source_of(m);
@@ -149,8 +149,8 @@ static void add(struct host *h, const struct proc_mount *m, const char *point)
         return;
     struct fs f = {.major = m->major,
                    .minor = m->minor,
-                   .source = copy(source),
-                   .type = copy(m->type),
+                   .source = copy_span(source),
+                   .type = copy_span(m->type),
                    .seen = true,
                    .by_source = by_source(m),
                    .pool = span_equal(m->type, "zfs"),
@@ -200,7 +200,7 @@ static void remove_unseen(struct host *h)
 
 /* Keeps the filesystems that are still mounted at the same place, with their entities. The parts of a pool are listed
  * again. */
-static void keep(struct host *h, struct span text)
+static void keep_mounted(struct host *h, struct span text)
 {
     char point[POINT_MAX];
     struct proc_mount m;
@@ -213,7 +213,7 @@ static void keep(struct host *h, struct span text)
         if (proc_mount_unescape(m.point, point, sizeof(point)) < 0)
             continue;
         hide(h, point, 0);
-        struct fs *f = has_space(&m, point) ? find(h, &m) : NULL;
+        struct fs *f = has_space(&m, point) ? find_filesystem(h, &m) : NULL;
         if (f && f->pool)
             f->seen |= add_part(f, point);
         else if (f && f->n_parts && strcmp(f->part[0].point, point) == 0)
@@ -230,13 +230,13 @@ static void add_new(struct host *h, struct span text)
     for (size_t n = 0; n < MOUNTS_MOST && proc_mount_next(&text, &m); n++) {
         if (proc_mount_unescape(m.point, point, sizeof(point)) < 0)
             continue;
-        hide(h, point, old); /* for the old ones keep() has done this */
-        struct fs *f = has_space(&m, point) ? find(h, &m) : NULL;
+        hide(h, point, old); /* for the old ones keep_mounted() has done this */
+        struct fs *f = has_space(&m, point) ? find_filesystem(h, &m) : NULL;
         if (f && f->seen) {
             if (f->pool && f >= h->fs + old)
                 add_part(f, point);
         } else if (has_space(&m, point)) {
-            add(h, &m, point);
+            add_filesystem(h, &m, point);
         }
     }
     remove_unseen(h);
@@ -250,7 +250,7 @@ void host_mounts(struct host *h)
     if ((h->mounts_read && !changed) || !host_file(h, HOST_FILE_MOUNTINFO, &text))
         return;
     h->mounts_read = true;
-    keep(h, text);
+    keep_mounted(h, text);
     add_new(h, text);
 }
 
@@ -290,7 +290,7 @@ static void lack_all(struct fs *f, uint8_t why)
         entity_lack(f->entity, m, why);
 }
 
-static void failed(struct host *h, struct fs *f, uint8_t why)
+static void note_failed_read(struct host *h, struct fs *f, uint8_t why)
 {
     if (why == BARO_ABSENT_NOT_YET)
         return; /* the request reached no helper: nothing is known */
@@ -353,7 +353,7 @@ void fs_reply(struct host *h, const struct helper_reply *reply)
     if (f == end || k >= f->n_parts)
         return;
     if (reply->host_absent) {
-        failed(h, f, reply->host_absent);
+        note_failed_read(h, f, reply->host_absent);
         return;
     }
     struct fs_part *part = &f->part[k];

@@ -32,7 +32,7 @@ static const char *const files[HOST_FILE_MAX] = {
 
 /* A missing file means that this kernel or container does not have it. EOPNOTSUPP: pressure information is compiled in
  * and disabled. */
-static uint8_t reason(int error)
+static uint8_t absent_of_error(int error)
 {
     if (error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO)
         return BARO_ABSENT_UNKNOWN; /* the file may exist */
@@ -57,7 +57,7 @@ int host_new(struct host **ret, const struct host_options *options, struct baro_
     for (int i = 0; i < HOST_FILE_MAX; i++) {
         h->fd[i] = openat(options->proc_fd, files[i], O_RDONLY | O_CLOEXEC);
         if (h->fd[i] < 0)
-            h->file_absent[i] = reason(errno);
+            h->file_absent[i] = absent_of_error(errno);
     }
     *ret = h;
     return 0;
@@ -134,7 +134,7 @@ bool host_file_begin(struct host *h, enum host_file which, size_t most, struct s
     for (;;) {
         ssize_t n = read_up_to(h->fd[which], which, h->text, most < h->cap ? most : h->cap);
         if (n < 0) {
-            h->file_absent[which] = reason((int)-n);
+            h->file_absent[which] = absent_of_error((int)-n);
             return false;
         }
         *ret = span_of(h->text, (size_t)n);

@@ -38,14 +38,14 @@ static bool have_host(struct host_row *r)
 
 /* ---- the row ---- */
 
-static void prepare(void *state)
+static void prepare_host(void *state)
 {
     struct host_row *r = state;
     if (have_host(r))
         host_prepare(r->host);
 }
 
-static bool tick(void *state, const struct collector_tick *t)
+static bool tick_host(void *state, const struct collector_tick *t)
 {
     struct host_row *r = state;
     if (!have_host(r))
@@ -55,20 +55,20 @@ static bool tick(void *state, const struct collector_tick *t)
     return true;
 }
 
-static int32_t pid_of_helper(void *state)
+static int32_t host_row_helper_pid(void *state)
 {
     const struct host_row *r = state;
     return r->host ? host_helper_pid(r->host) : 0;
 }
 
-static void cost(void *state, struct collector_cost *ret)
+static void cost_of_host(void *state, struct collector_cost *ret)
 {
     struct host_row *r = state;
     if (r->host)
         *ret = (struct collector_cost){.cpu_ns = host_helper_cpu_ns(r->host), .refused = host_helper_refused(r->host)};
 }
 
-static void finish(void *state)
+static void finish_host(void *state)
 {
     struct host_row *r = state;
     helper_end(r->host ? host_helper(r->host) : NULL);
@@ -90,10 +90,10 @@ const struct collector host_collector = {
     .kinds = COLLECTOR_KIND(BARO_KIND_HOST) | COLLECTOR_KIND(BARO_KIND_CPU) | COLLECTOR_KIND(BARO_KIND_DISK) |
              COLLECTOR_KIND(BARO_KIND_FS) | COLLECTOR_KIND(BARO_KIND_NET) | COLLECTOR_KIND(BARO_KIND_SENSOR),
     .period_ns = PERIOD_LEAST,
-    .prepare = prepare,
-    .tick = tick,
-    .helper = pid_of_helper,
-    .cost = cost,
-    .finish = finish,
+    .prepare = prepare_host,
+    .tick = tick_host,
+    .helper = host_row_helper_pid,
+    .cost = cost_of_host,
+    .finish = finish_host,
     .close = close_host,
 };

@@ -111,7 +111,7 @@ static bool meet(struct host *h, const struct proc_net *p)
     return added;
 }
 
-static void fill(struct host *h, const struct proc_net *p)
+static void fill_interface(struct host *h, const struct proc_net *p)
 {
     uint64_t now[DEVICE_TOTALS];
     bool added;
@@ -150,7 +150,7 @@ void host_nets(struct host *h)
         check_counted(h);
     h->nets.unknown = false;
     for (rest = text; proc_net_next(&rest, &p);)
-        fill(h, &p);
+        fill_interface(h, &p);
     h->nets.next = 0;
     if (!why && h->nets.unknown)
         why = BARO_ABSENT_UNKNOWN;

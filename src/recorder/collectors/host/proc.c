@@ -11,7 +11,7 @@ static void lack_all(struct host *h, enum host_metric first, enum host_metric la
         host_lack(h, (enum host_metric)m, why);
 }
 
-static void less(struct host *h, enum host_metric to, enum host_metric whole, enum host_metric part)
+static void put_difference(struct host *h, enum host_metric to, enum host_metric whole, enum host_metric part)
 {
     if (h->absent[whole] || h->absent[part])
         host_lack(h, to, h->absent[whole] ? h->absent[whole] : h->absent[part]);
@@ -62,8 +62,8 @@ void host_memory(struct host *h)
         else
             host_lack(h, rows[i].metric, BARO_ABSENT_UNSUPPORTED);
     }
-    less(h, HOST_memory_used, HOST_memory_total, HOST_memory_available);
-    less(h, HOST_swap_used, HOST_swap_total, HOST_swap_free);
+    put_difference(h, HOST_memory_used, HOST_memory_total, HOST_memory_available);
+    put_difference(h, HOST_swap_used, HOST_swap_total, HOST_swap_free);
 }
 
 /* Puts the sum of some counters times a factor; absent unless all of them are there. */

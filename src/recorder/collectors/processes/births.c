@@ -9,9 +9,9 @@
 #include "base/fd.h"
 #include "kernel/proc/machine.h"
 
-#define PIDS_CHECKED 1024 /* each takes a system call: of more, all that are not known count as missed */
+#define PIDS_CHECKED 1024 /* each takes a system call: if there are more, all unknown ones count as missed */
 #define PIDS_PER_MS 10u   /* threads that a core can start */
-#define UNSEEN_MOST 1000u /* a larger bound says nothing */
+#define UNSEEN_MOST 1000u /* a larger bound is useless */
 /* The children of members are listed twice within this time (CLOCKS in scan.c), and orphans are the wrapper's. What
  * lives that long and is no member is none of the job's. Each costs some system calls per tick until then. */
 #define WAIT (200 * NS_PER_MS)
@@ -72,7 +72,7 @@ void births_begin(struct births *b, int32_t pid)
     b->counting = b->sampling->job->unseen_known = b->last > 0;
 }
 
-/* ---- what became of a pid ---- */
+/* ---- what happened to a pid ---- */
 
 static bool is_member(const struct job *j, int32_t pid, uint64_t since_ns)
 {
@@ -99,7 +99,7 @@ static bool is_process(int32_t pid)
     return clock_process_cpu_ns(pid, &clock_ns) == 0;
 }
 
-/* It lives, and is no member. */
+/* The process lives, and is no member. */
 static void wait_for(struct births *b, int32_t pid, uint64_t since_ns)
 {
     struct job *j = b->sampling->job;
@@ -115,8 +115,8 @@ static void wait_for(struct births *b, int32_t pid, uint64_t since_ns)
     b->waiting[b->n_waiting++].since_ns = since_ns;
 }
 
-/* before_ns: it was not given out, or it lived and was no member, at that time. */
-static void check(struct births *b, int32_t pid, uint64_t before_ns, uint64_t since_ns)
+/* before_ns: a time at which the pid was unused, or its process lived and was no member. */
+static void check_pid(struct births *b, int32_t pid, uint64_t before_ns, uint64_t since_ns)
 {
     if (is_member(b->sampling->job, pid, before_ns))
         return;
@@ -131,7 +131,7 @@ static void check_waiting(struct births *b)
     size_t n = b->n_waiting;
     b->n_waiting = 0;
     for (size_t i = 0; i < n; i++)
-        check(b, b->waiting[i].pid, b->last_ns, b->waiting[i].since_ns);
+        check_pid(b, b->waiting[i].pid, b->last_ns, b->waiting[i].since_ns);
 }
 
 void births_check(struct births *b, int32_t last)
@@ -148,7 +148,7 @@ void births_check(struct births *b, int32_t last)
     if (last - b->last > PIDS_CHECKED)
         j->unseen += (uint64_t)(last - b->last);
     for (int32_t pid = b->last + 1; last - b->last <= PIDS_CHECKED && pid <= last; pid++)
-        check(b, pid, b->last_ns, now);
+        check_pid(b, pid, b->last_ns, now);
     b->last = last;
     b->last_ns = now;
     if (j->unseen > UNSEEN_MOST)

@@ -22,7 +22,7 @@ struct births {
     struct sampling *sampling;
     bool tried, counting;
     int fd;            /* /proc/loadavg, whose last field is the last pid given; -1: not usable */
-    int32_t last;      /* what became of pids up to this one is known */
+    int32_t last;      /* what happened to all pids up to this one is known */
     uint64_t last_ns;  /* when that one was read */
     uint64_t round_ns; /* all pids may have been given out within this time */
     struct {
@@ -37,13 +37,13 @@ void births_done(struct births *b);
 
 int32_t births_last_pid(struct births *b); /* 0: not known */
 
-/* Pids above this one are counted from now on; 0: above the last one. It is the command's, or no process of the job has
+/* Counts pids above this one from now on; 0: above the last one. The pid is the command's, or no process of the job has
  * begun unobserved so far. */
 void births_begin(struct births *b, int32_t pid);
-/* last was read before children were listed, so whoever has a pid up to it and lives is a member by now, or none of the
- * job's. */
+/* last was read before the children were listed, so each living process with a pid up to it is a member by now, or not
+ * of the job. */
 void births_check(struct births *b, int32_t last);
-/* All members are known, and events report others from now on. Returns whether none was missed. */
+/* All members are known, and events report new ones from now on. Returns whether none was missed. */
 bool births_end(struct births *b, int32_t last);
 
 #endif

@@ -68,7 +68,7 @@ static void fill_moved(struct job_row *r)
     tree_clear_moved(tree);
 }
 
-static bool tick(void *state, const struct collector_tick *t)
+static bool tick_job(void *state, const struct collector_tick *t)
 {
     struct job_row *r = state;
     struct job *job = r->sampling->job;
@@ -94,7 +94,7 @@ static bool tick(void *state, const struct collector_tick *t)
     return true;
 }
 
-static bool is_quiet(void *state, uint64_t now_ns)
+static bool job_is_quiet(void *state, uint64_t now_ns)
 {
     const struct job_row *r = state;
     (void)now_ns;
@@ -114,7 +114,7 @@ static void close_job(void *state, bool exiting)
 const struct collector job_collector = {
     .name = "job",
     .kinds = COLLECTOR_KIND(BARO_KIND_JOB),
-    .tick = tick,
-    .is_quiet = is_quiet,
+    .tick = tick_job,
+    .is_quiet = job_is_quiet,
     .close = close_job,
 };

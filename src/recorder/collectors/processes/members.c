@@ -25,7 +25,7 @@ static void remove_member(struct processes *p, struct member *m, uint64_t t_ns)
     job_gone(p->sampling->job, m, t_ns, sampling_clock_ns(p->sampling));
 }
 
-static bool is_there(const struct member *m)
+static bool member_exists(const struct member *m)
 {
     uint64_t clock_ns;
     return process_clock(m, &clock_ns) == 0;
@@ -36,7 +36,7 @@ void members_gather(struct processes *p, struct member *m, uint64_t t_ns)
 {
     struct member *at = m, *child = m->links.first_child;
     for (;;) {
-        while (child && is_there(child))
+        while (child && member_exists(child))
             child = child->links.sibling_next;
         if (child) {
             at = child;
@@ -82,7 +82,7 @@ static void check_children(struct processes *p, struct member *m)
     struct member *c = m->links.first_child;
     for (struct member *next; c && ++n <= CHILDREN_MOST; c = next) {
         next = c->links.sibling_next;
-        if (!is_there(c))
+        if (!member_exists(c))
             members_gone(p, c, p->sampling->now_ns);
     }
     m->account.unsure = c != NULL;

@@ -15,17 +15,17 @@ void members_gone(struct processes *p, struct member *m, uint64_t t_ns);
 /* The same only for the members below it: it reaped them, or it is not known who did. */
 void members_gather(struct processes *p, struct member *m, uint64_t t_ns);
 
-/* The member is none any more, but did not end; unless that shows now. */
+/* The process lives, but is no member any more; unless it turns out to have ended. */
 void members_leave(struct processes *p, struct member *m);
 
-/* The pid is no longer there. The wrapper reports each process that it reaps, with the zombie's counters, within a
- * moment. Returns true if that report is to be waited for, false if the member is gone. */
+/* The pid does not exist any more. The wrapper reports each process that it reaps, with the zombie's counters, within a
+ * moment. Returns true if the caller must wait for that report, false if the member is gone. */
 bool members_await_wrapper(struct processes *p, struct member *m);
 
 /* Reads a member's stat. Returns 0, or -ESRCH if the process is no longer there: then the member is gone, or the
  * wrapper's report is waited for. */
 int members_look(struct processes *p, struct member *m);
-/* The same, and what it has used so far is not the job's. */
+/* The same, but what the process has used so far does not count for the job. */
 int members_rebase(struct processes *p, struct member *m);
 
 /* Settles the ledger (job_settle()); reads the ancestors of gone members again for that. */

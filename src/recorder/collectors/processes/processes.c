@@ -203,7 +203,7 @@ int processes_init(struct processes *p, struct sampling *sampling, struct memory
     return fd_cache_init(&p->cache, sampling);
 }
 
-static bool tick(void *state, const struct collector_tick *t)
+static bool tick_processes(void *state, const struct collector_tick *t)
 {
     struct processes *p = state;
     (void)t;
@@ -215,7 +215,7 @@ static bool tick(void *state, const struct collector_tick *t)
 
 /* What is due by time alone, such as reading again a process that has not run, waits for the next sample if the kernel
  * counts the job's CPU time: that tells whether any process ran, also one that is not known yet. */
-static bool is_quiet(void *state, uint64_t now_ns)
+static bool processes_are_quiet(void *state, uint64_t now_ns)
 {
     const struct processes *p = state;
     const struct tree *tree = &p->sampling->job->tree;
@@ -248,7 +248,7 @@ const struct collector processes_collector = {
                BARO_SOURCE_SCHEDSTAT | BARO_SOURCE_TASKS | BARO_SOURCE_TREE,
     .left_out = {[BUDGET_SPARSE] = "status, descriptors and run delay of one thread once a second at most",
                  [BUDGET_LEAST] = "all but stat once a second at most"},
-    .tick = tick,
-    .is_quiet = is_quiet,
+    .tick = tick_processes,
+    .is_quiet = processes_are_quiet,
     .close = close_processes,
 };

@@ -528,14 +528,14 @@ void memory_init(struct memory *y, struct sampling *sampling)
     *y = (struct memory){.sampling = sampling};
 }
 
-static void prepare(void *state)
+static void prepare_memory(void *state)
 {
     struct memory *y = state;
     if (!y->sampling->options.host_alone && have_helper(y))
         helper_start(y->helper);
 }
 
-static bool tick(void *state, const struct collector_tick *t)
+static bool tick_memory(void *state, const struct collector_tick *t)
 {
     struct memory *y = state;
     (void)t;
@@ -545,27 +545,27 @@ static bool tick(void *state, const struct collector_tick *t)
     return true;
 }
 
-static bool is_quiet(void *state, uint64_t now_ns)
+static bool memory_is_quiet(void *state, uint64_t now_ns)
 {
     const struct memory *y = state;
     bool waits = y->helper && helper_busy(y->helper) && !sampling_is_shared(y->sampling); /* else for any job */
     return !waits && !(y->stale && now_ns < y->stale_since_ns + STALE_WAIT);
 }
 
-static int32_t pid_of_helper(void *state)
+static int32_t memory_helper_pid(void *state)
 {
     const struct memory *y = state;
     return y->helper ? helper_pid(y->helper) : 0; /* also a shared one: it is no member */
 }
 
-static void cost(void *state, struct collector_cost *ret)
+static void cost_of_memory(void *state, struct collector_cost *ret)
 {
     struct helper *h = own_helper(state);
     if (h)
         *ret = (struct collector_cost){.cpu_ns = helper_cpu_ns(h), .refused = helper_refused(h)};
 }
 
-static void finish(void *state)
+static void finish_memory(void *state)
 {
     helper_end(own_helper(state));
 }
@@ -587,11 +587,11 @@ const struct collector memory_collector = {
     .left_out = {[BUDGET_LESS] = "pss and uss only at peaks",
                  [BUDGET_SPARSE] = "pss and uss only at peaks",
                  [BUDGET_LEAST] = "pss and uss only at peaks"},
-    .prepare = prepare,
-    .tick = tick,
-    .is_quiet = is_quiet,
-    .helper = pid_of_helper,
-    .cost = cost,
-    .finish = finish,
+    .prepare = prepare_memory,
+    .tick = tick_memory,
+    .is_quiet = memory_is_quiet,
+    .helper = memory_helper_pid,
+    .cost = cost_of_memory,
+    .finish = finish_memory,
     .close = close_memory,
 };

@@ -47,12 +47,12 @@ void memory_take_reply(struct memory *y, const struct helper_reply *reply);
 /* A value that changes when the memory of the process may have changed: page faults plus rss, as in stat. */
 uint64_t memory_key(const struct member *m);
 
-/* The member appeared, grew or shrank by this many bytes. */
+/* The member appeared, or grew or shrank by this many bytes. */
 void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes);
-/* The member gives up its memory; is_done: it is a zombie, or not there any more. Its row has what was read last. */
+/* The member gives up its memory; is_done: it is a zombie, or does not exist any more. Its row has its last values. */
 void memory_left(struct memory *y, struct member *m, bool is_done);
 
-/* When the helper is to be asked about this member; UINT64_MAX: not before the member changes. */
+/* Returns when the helper must be asked about this member; UINT64_MAX: not before the member changes. */
 uint64_t memory_due(const struct memory *y, const struct member *m);
 
 /* The number of members whose pss is stale; absent if pss is not read. */

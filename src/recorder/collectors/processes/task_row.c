@@ -214,7 +214,7 @@ int task_row_groups(const struct task_row *r, struct baro_header *ret)
     return 0;
 }
 
-static bool grow(struct task_row *r)
+static bool grow_tasks(struct task_row *r)
 {
     size_t n = r->table.n + 1;
     uint64_t(*value)[TASK_MAX] = realloc(r->value, n * sizeof(*value));
@@ -231,7 +231,7 @@ int task_row_name(struct task_row *r, const char *name)
         if (strcmp(r->table.at[i]->name, name) == 0)
             return (int)i + 1;
     }
-    if (job->n_tasks >= JOB_TASKS_MOST || !grow(r))
+    if (job->n_tasks >= JOB_TASKS_MOST || !grow_tasks(r))
         return -ENOMEM;
     struct baro_entity *e = entity_add(&r->table, &r->sampling->entity_ids, name, "");
     if (!e)
@@ -244,7 +244,7 @@ int task_row_name(struct task_row *r, const char *name)
 
 /* ---- the row ---- */
 
-static bool tick(void *state, const struct collector_tick *t)
+static bool tick_tasks(void *state, const struct collector_tick *t)
 {
     struct task_row *r = state;
     if (!r->table.n)
@@ -281,7 +281,7 @@ void task_row_repeat(struct task_row *r)
 }
 
 /* A group's processes may have used something since the last sample, and have ended or left it. */
-static bool is_quiet(void *state, uint64_t now_ns)
+static bool tasks_are_quiet(void *state, uint64_t now_ns)
 {
     const struct task_row *r = state;
     (void)now_ns;
@@ -293,20 +293,20 @@ static bool is_quiet(void *state, uint64_t now_ns)
     return true;
 }
 
-static int32_t pid_of_helper(void *state)
+static int32_t tasks_helper_pid(void *state)
 {
     const struct task_row *r = state;
     return r->selector ? select_pid(r->selector) : 0;
 }
 
-static void cost(void *state, struct collector_cost *ret)
+static void cost_of_tasks(void *state, struct collector_cost *ret)
 {
     const struct task_row *r = state;
     if (r->selector && !sampling_is_shared(r->sampling)) /* else the account has it */
         ret->cpu_ns = select_cpu_ns(r->selector);
 }
 
-static void finish(void *state)
+static void finish_tasks(void *state)
 {
     const struct task_row *r = state;
     if (!sampling_is_shared(r->sampling))
@@ -336,10 +336,10 @@ static void close_tasks(void *state, bool exiting)
 const struct collector task_collector = {
     .name = "tasks",
     .kinds = COLLECTOR_KIND(KIND_task),
-    .tick = tick,
-    .is_quiet = is_quiet,
-    .helper = pid_of_helper,
-    .cost = cost,
-    .finish = finish,
+    .tick = tick_tasks,
+    .is_quiet = tasks_are_quiet,
+    .helper = tasks_helper_pid,
+    .cost = cost_of_tasks,
+    .finish = finish_tasks,
     .close = close_tasks,
 };

@@ -13,15 +13,15 @@
 struct threads {
     struct sampling *sampling;
     uint64_t free_ns;  /* when threads may be read next */
-    uint64_t round_ns; /* who was read since then has had its turn */
-    bool refused;      /* in this tick a process that has not had its turn was refused */
+    uint64_t round_ns; /* processes read since then have had their turn */
+    bool refused;      /* in this tick a process was refused that has not had its turn */
 };
 
 /* To be called at the beginning of a tick. */
 void threads_tick(struct threads *t);
 
-/* May the threads of a process be read now, which were last read at last_ns (0: never)? If not, the read is counted as
- * left out. */
+/* May the threads of a process be read now that were last read at last_ns (0: never)? If not, the read counts as left
+ * out. */
 bool threads_may_read(struct threads *t, uint64_t last_ns);
 
 /* To be called after threads were read. begin_cpu_ns: the CPU time of this process before. Returns the pause until the

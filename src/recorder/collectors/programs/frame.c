@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a stream of text parts into readings. */
+/* Splits a stream of text into readings. */
 #include "recorder/collectors/programs/reading.h"
 
 static bool is_end_line(struct span line)

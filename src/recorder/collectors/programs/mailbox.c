@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/collectors/programs/program_shared.h"
 
-/* The index may be anything that the other process wrote. */
+/* The index comes from another process, so it may be anything. */
 static uint32_t swap(struct mailbox *m, uint32_t word)
 {
     return atomic_exchange_explicit(&m->middle, word, memory_order_acq_rel) % MAILBOX_FRESH % 3;

@@ -16,9 +16,9 @@
 __extension__ typedef unsigned __int128 wide;
 
 struct decimal {
-    wide digits;               /* the first ones, as many as fit */
+    wide digits;               /* the first digits, as many as fit */
     int power;                 /* of ten */
-    bool negative, full, more; /* more: there were other digits than 0 behind them */
+    bool negative, full, more; /* more: digits other than 0 follow */
 };
 
 static bool scan_digits(struct span *s, struct decimal *d, bool fraction)

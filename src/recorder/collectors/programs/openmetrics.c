@@ -41,7 +41,7 @@ static bool scan_name(struct span *s, struct span *ret)
     return true;
 }
 
-/* A label's value up to its quote; \\, \" and \n are taken back, in a copy. */
+/* Reads a label's value up to its quote; \\, \" and \n are unescaped in a copy. */
 static bool scan_quoted(struct span *s, struct sample *sample, struct span *ret)
 {
     if (!scan_char(s, '"'))
@@ -109,7 +109,7 @@ static bool scan_labels(struct span *s, struct sample *sample)
     }
 }
 
-static bool is_word(struct span s, const char *lower)
+static bool is_keyword(struct span s, const char *lower)
 {
     if (s.len != strlen(lower))
         return false;
@@ -120,7 +120,7 @@ static bool is_word(struct span s, const char *lower)
     return true;
 }
 
-/* NaN and infinity say that there is no number. */
+/* NaN and infinity mean that there is no number. */
 static bool take_value(struct span word, struct reading_cell *ret)
 {
     struct span s = word;
@@ -128,7 +128,7 @@ static bool take_value(struct span word, struct reading_cell *ret)
         s.at++;
         s.len--;
     }
-    if (is_word(s, "nan") || is_word(s, "inf") || is_word(s, "infinity")) {
+    if (is_keyword(s, "nan") || is_keyword(s, "inf") || is_keyword(s, "infinity")) {
         *ret = (struct reading_cell){.value = READING_ABSENT};
         return true;
     }

@@ -20,7 +20,7 @@
 
 #define RETRY_FIRST NS_PER_SEC
 #define RETRY_MOST (64 * NS_PER_SEC)
-#define ENDS_WITHIN (500 * NS_PER_MS) /* the command has 100 ms of it for its own end; a busy machine the rest */
+#define ENDS_WITHIN (500 * NS_PER_MS) /* the command has 100 ms of this to end; a busy machine may need the rest */
 #define KILLED_WITHIN (20 * NS_PER_MS)
 #define STATUS_TRIES 100
 
@@ -62,7 +62,7 @@ int program_new(struct program **ret, const struct program_options *options, str
 
 /* ---- the helper process ---- */
 
-static void put_off(struct program *p)
+static void delay_restart(struct program *p)
 {
     p->pause_ns = !p->pause_ns ? RETRY_FIRST : p->pause_ns < RETRY_MOST ? p->pause_ns * 2 : RETRY_MOST;
     p->retry_ns = clock_monotonic_ns() + p->pause_ns;
@@ -79,8 +79,8 @@ static void add_counts(struct program_status *sum, const struct program_status *
     sum->cut += one->cut;
 }
 
-/* One look at our children: those in another session than ours are what a killed helper process had started. Returns
- * whether there are any. */
+/* Checks our children once: those in another session than ours were started by a helper process that was killed.
+ * Returns whether there are any. */
 static bool kill_strays(void)
 {
     char path[64], text[4096];
@@ -89,7 +89,7 @@ static bool kill_strays(void)
     ssize_t n = fd_read_file(AT_FDCWD, path, text, sizeof(text));
     struct span rest = span_of(text, n > 0 ? (size_t)n : 0);
     uint64_t pid;
-    while (scan_u64(&rest, &pid) && scan_char(&rest, ' ')) { /* one that is cut off has no blank */
+    while (scan_u64(&rest, &pid) && scan_char(&rest, ' ')) { /* a truncated number has no blank */
         pid_t session = pid > 1 && pid <= INT32_MAX ? getsid((pid_t)pid) : -1;
         if (session < 0 || session == getsid(0))
             continue;
@@ -99,7 +99,7 @@ static bool kill_strays(void)
     return any;
 }
 
-/* The helper process was killed. Its children are ours now (start()). */
+/* The helper process was killed. Its children are ours now (start_helper()). */
 static void end_strays(const struct program *p)
 {
     uint64_t until = clock_monotonic_ns() + KILLED_WITHIN;
@@ -128,7 +128,7 @@ static bool reap(struct program *p, int options)
     return true;
 }
 
-/* As the helper process last wrote it. */
+/* As the helper process wrote it last. */
 static bool read_status(struct program *p, struct program_status *ret)
 {
     struct program_shared *s = p->shared;
@@ -152,21 +152,21 @@ static void check_lost(struct program *p)
     if (read_status(p, &last))
         add_counts(&p->ended, &last);
     p->lost++;
-    put_off(p);
+    delay_restart(p);
 }
 
-static void start(struct program *p, int32_t job_pid)
+static void start_helper(struct program *p, int32_t job_pid)
 {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-        put_off(p);
+        delay_restart(p);
         return;
     }
-    /* All zero again but the mailbox, whose slots the last helper process may have changed. */
+    /* Zeroes everything but the mailbox, whose slots the last helper process may have changed. */
     memset(p->shared, 0, offsetof(struct program_shared, mailbox));
     atomic_store(&p->shared->mailbox.middle, 1);
     p->slot = 2;
-    /* Else the wrapper would take what a killed helper process leaves for the job's. */
+    /* Otherwise the wrapper would take orphans of a killed helper process for the job's. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid_t self = getpid(), pid = fork();
     if (pid == 0)
@@ -174,7 +174,7 @@ static void start(struct program *p, int32_t job_pid)
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
-        put_off(p);
+        delay_restart(p);
         return;
     }
     p->pid = pid;
@@ -185,12 +185,12 @@ void program_run(struct program *p, int32_t pid)
 {
     check_lost(p);
     if (!p->pid && (!p->retry_ns || clock_monotonic_ns() >= p->retry_ns))
-        start(p, pid);
+        start_helper(p, pid);
 }
 
-/* ---- what it has ---- */
+/* ---- readings and status ---- */
 
-/* Counts first, so that no more is copied than there is room for. */
+/* Copies the counts first, so that no more is copied than there is room for. */
 static bool copy_reading(struct reading *to, const struct reading *from)
 {
     memcpy(to, from, offsetof(struct reading, column));

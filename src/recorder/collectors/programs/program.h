@@ -18,15 +18,15 @@
 
 struct program_options {
     const char *command;  /* for /bin/sh -c; borrowed */
-    const char *folder;   /* where it is run; NULL: where we are; borrowed */
-    uint64_t interval_ns; /* from start to start of a command that ends after each reading */
+    const char *folder;   /* its working directory; NULL: ours; borrowed */
+    uint64_t interval_ns; /* time from start to start of a command that ends after each reading */
 };
 
 /* How the last start of the command ended, if that was a failure. */
 enum program_failure {
     PROGRAM_FINE,
     PROGRAM_ENDED,   /* wait_status says how */
-    PROGRAM_EMPTY,   /* with status 0, but it had printed no reading */
+    PROGRAM_EMPTY,   /* it ended with status 0 without printing a reading */
     PROGRAM_LATE,    /* it had ended after each reading so far, and now did not within the deadline: it was killed */
     PROGRAM_REFUSED, /* it could not be started: error_number */
     PROGRAM_LOST,    /* the helper process was killed, and the command with it */
@@ -35,15 +35,15 @@ enum program_failure {
 #define PROGRAM_WORDS 200u
 struct program_status {
     uint32_t starts, failures, readings;
-    uint32_t silences;   /* times that it printed no reading for the deadline */
+    uint32_t silences;   /* how often it printed no reading until the deadline */
     uint32_t too_long;   /* readings over READING_BYTES */
-    uint32_t bad_lines;  /* could not be understood */
+    uint32_t bad_lines;  /* lines that could not be parsed */
     uint32_t cut;        /* rows, columns and values beyond the limits */
     uint32_t unfinished; /* bytes that it has printed of a reading without an end */
     uint8_t failure;     /* enum program_failure: the last one */
     int32_t wait_status, error_number;
     char words[PROGRAM_WORDS]; /* the last line that it wrote to standard error */
-    char bad[READING_SAMPLE];  /* the first line that could not be understood */
+    char bad[READING_SAMPLE];  /* the first line that could not be parsed */
 };
 
 struct program;
@@ -55,7 +55,7 @@ int program_new(struct program **ret, const struct program_options *options, str
  * first process, for BARO_PID; 0: none. */
 void program_run(struct program *p, int32_t pid);
 
-/* The newest reading since the last call, NULL if there is none. Borrowed until the next call. */
+/* Returns the newest reading since the last call, or NULL. Borrowed until the next call. */
 const struct reading *program_take(struct program *p);
 
 /* What is known of it by now. Borrowed; changes with the next call. */
@@ -66,7 +66,7 @@ uint64_t program_cpu_ns(struct program *p); /* of the helper process, and of com
 
 /* Tells the helper process to end the command, and does not wait. */
 void program_end(struct program *p);
-/* Waits for that, up to half a second, then kills. NULL allowed. */
+/* Waits for its end, up to half a second, then kills it. NULL is allowed. */
 void program_free(struct program *p);
 
 #endif

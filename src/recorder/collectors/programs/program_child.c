@@ -30,12 +30,12 @@
 #define DEADLINE_INTERVALS 10
 #define PAUSE_FIRST NS_PER_SEC
 #define PAUSE_MOST (64 * NS_PER_SEC)
-#define LIVED (60 * NS_PER_SEC) /* a command that fails after this long is not one that fails at once */
+#define LIVED (60 * NS_PER_SEC) /* a command that fails later than this did not fail at once */
 /* What is read of a program: 1 MiB a second; 4 MiB may come at once. Then it waits in its write(2). */
 #define BYTES_PER_SEC (1u << 20)
 #define BYTES_AT_ONCE (4u << 20)
 #define BYTES_LEAST (64u << 10)
-#define ROUND (64u << 10)       /* bytes of a pipe before anything else has its turn */
+#define ROUND (64u << 10)       /* bytes read from a pipe before other work has its turn */
 #define GRACE (100 * NS_PER_MS) /* from SIGTERM to SIGKILL */
 #define KILLED_WITHIN (300 * NS_PER_MS)
 #define LOOK 500000 /* ns */
@@ -52,14 +52,14 @@ struct runner {
     bool ended;
     int wait_status;
     bool repeats;                                        /* it ended after its reading when it was last started */
-    bool silent;                                         /* and that was said */
+    bool silent;                                         /* and this was reported */
     uint32_t readings;                                   /* since it was started */
-    uint64_t started_ns, reading_ns, start_ns, pause_ns; /* start_ns: when it is to be started */
+    uint64_t started_ns, reading_ns, start_ns, pause_ns; /* start_ns: when it must be started */
 
     char *text; /* READING_BYTES */
     size_t len;
     struct reading_frame frame;
-    bool skipping;             /* the rest of a reading that was too long */
+    bool skipping;             /* skips the rest of a reading that was too long */
     uint64_t first_ns;         /* when the first byte of text came */
     uint64_t bytes, bytes_ns;  /* that may be read, as of bytes_ns */
     char words[PROGRAM_WORDS]; /* a line of standard error that has not ended yet */
@@ -90,7 +90,7 @@ static void publish_cpu(struct runner *r)
 
 /* ---- the command ---- */
 
-/* In a fork. What can't be done here shows in what the command prints to standard error. */
+/* Runs in a fork. A failure here shows in what the command prints to standard error. */
 static _Noreturn void execute(const struct runner *r, int out, int err, pid_t parent)
 {
     const struct program_options *o = r->options;
@@ -110,7 +110,7 @@ static _Noreturn void execute(const struct runner *r, int out, int err, pid_t pa
     if (null > STDERR_FILENO)
         close(null);
     if (o->folder && chdir(o->folder) < 0) {
-        /* then it is where we are */
+        /* then the directory stays the same */
     }
     snprintf(text, sizeof(text), "%llu.%03llu", (unsigned long long)(o->interval_ns / NS_PER_SEC),
              (unsigned long long)(o->interval_ns / NS_PER_MS % 1000));
@@ -127,7 +127,7 @@ static _Noreturn void execute(const struct runner *r, int out, int err, pid_t pa
     _exit(127);
 }
 
-static void fail(struct runner *r, enum program_failure why)
+static void note_failure(struct runner *r, enum program_failure why)
 {
     uint64_t now = clock_monotonic_ns();
     r->status.failures++;
@@ -140,7 +140,7 @@ static void fail(struct runner *r, enum program_failure why)
     r->repeats = false;
 }
 
-/* What was printed before belongs to the last start. */
+/* Output from before belongs to the last start. */
 static void forget_output(struct runner *r)
 {
     r->out_fd = fd_close(r->out_fd);
@@ -164,7 +164,7 @@ static bool open_pipes(int out[2], int err[2])
     return true;
 }
 
-static void start(struct runner *r)
+static void start_command(struct runner *r)
 {
     int out[2], err[2];
     pid_t self = getpid(), pid = -1;
@@ -189,7 +189,7 @@ static void start(struct runner *r)
     if (pid < 0) {
         r->status.error_number = errno;
         forget_output(r);
-        fail(r, PROGRAM_REFUSED);
+        note_failure(r, PROGRAM_REFUSED);
         return;
     }
     r->pid = pid;
@@ -213,7 +213,7 @@ static void reap(struct runner *r)
     publish_cpu(r);
 }
 
-/* Is anything left that we are the parent of? */
+/* Do we still have any child? */
 static bool alone(struct runner *r)
 {
     siginfo_t info;
@@ -221,7 +221,7 @@ static bool alone(struct runner *r)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
 }
 
-/* All our children, also those that left the process group. (Without CONFIG_PROC_CHILDREN the group is all.) */
+/* Signals all our children, also those that left the process group. (Without CONFIG_PROC_CHILDREN only the group.) */
 static void kill_children(void)
 {
     char path[64], text[4096];
@@ -235,7 +235,8 @@ static void kill_children(void)
     }
 }
 
-/* With each that ends, its children become ours: until there are none. One in an uninterruptible sleep is left. */
+/* When a child ends, its children become ours: repeats until there are none. One in an uninterruptible sleep is left
+ * behind. */
 static void kill_all(struct runner *r)
 {
     uint64_t until = clock_monotonic_ns() + KILLED_WITHIN;
@@ -249,7 +250,7 @@ static void kill_all(struct runner *r)
     atomic_store(&r->shared->group, 0);
 }
 
-static _Noreturn void end(struct runner *r)
+static _Noreturn void end_command(struct runner *r)
 {
     int32_t group = atomic_load(&r->shared->group);
     uint64_t until = clock_monotonic_ns() + GRACE;
@@ -348,7 +349,7 @@ static bool read_output(struct runner *r)
     return true;
 }
 
-/* The last line that is not empty is kept. */
+/* Keeps the last line that is not empty. */
 static void read_errors(struct runner *r)
 {
     char text[4096];
@@ -380,7 +381,7 @@ static uint64_t deadline(const struct runner *r)
     return ns < DEADLINE_LEAST ? DEADLINE_LEAST : ns;
 }
 
-/* What it printed before its end is all there; what it has left running is not part of it any more. */
+/* All output from before its end is there; processes that it left running are not part of it any more. */
 static void finish_start(struct runner *r, enum program_failure killed_for)
 {
     kill_all(r);
@@ -392,11 +393,11 @@ static void finish_start(struct runner *r, enum program_failure killed_for)
     forget_output(r);
     r->ended = false;
     if (killed_for != PROGRAM_FINE) {
-        fail(r, killed_for);
+        note_failure(r, killed_for);
     } else if (!WIFEXITED(r->wait_status) || WEXITSTATUS(r->wait_status)) {
-        fail(r, PROGRAM_ENDED);
+        note_failure(r, PROGRAM_ENDED);
     } else if (!r->readings) {
-        fail(r, PROGRAM_EMPTY);
+        note_failure(r, PROGRAM_EMPTY);
     } else {
         uint64_t now = clock_monotonic_ns(), next = r->started_ns + r->options->interval_ns;
         r->repeats = true;
@@ -416,7 +417,7 @@ static void on_time(struct runner *r)
         r->silent = true;
         r->status.silences++;
     } else if (!r->pid && now >= r->start_ns) {
-        start(r);
+        start_command(r);
     }
 }
 
@@ -446,13 +447,13 @@ static void wait_turn(struct runner *r)
     uint64_t due = next_due(r), now = clock_monotonic_ns(), left = due > now ? due - now : 0;
     struct timespec t = {(time_t)(left / NS_PER_SEC), (long)(left % NS_PER_SEC)};
     if (ppoll(p, 4, due == UINT64_MAX ? NULL : &t, NULL) < 0 && errno != EINTR)
-        end(r);
+        end_command(r);
     if (p[0].revents)
-        end(r);
+        end_command(r);
     struct signalfd_siginfo info;
     while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info)) {
         if (info.ssi_signo == SIGTERM) /* from the kernel: the recorder has ended */
-            end(r);
+            end_command(r);
     }
     refill(r);
     if (p[2].revents)
@@ -462,7 +463,7 @@ static void wait_turn(struct runner *r)
     reap(r);
 }
 
-static bool prepare(struct runner *r)
+static bool prepare_pipes(struct runner *r)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -497,7 +498,7 @@ _Noreturn void program_child(const struct program_child_options *o)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     helper_detach(&o->control_fd, 1);
     prctl(PR_SET_NAME, "baro-collect");
-    if (!prepare(&r))
+    if (!prepare_pipes(&r))
         _exit(1);
     for (;;) {
         on_time(&r);

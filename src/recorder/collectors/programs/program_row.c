@@ -90,7 +90,8 @@ static bool left_out(const struct program_row *r, const struct program_status *s
     return s->cut || l->columns || l->rows || l->values;
 }
 
-/* What is not on the tape, and why. Example: "157 columns beyond the 128 that a kind has, the first is node_load1;" */
+/* Reports what is not on the tape, and why. Example: "157 columns beyond the 128 that a kind has, the first is
+ * node_load1;" */
 static void put_left_out(struct buf *b, const struct program_row *r, const struct program_status *s)
 {
     const struct program_left_out *l = &r->table.left_out;
@@ -109,7 +110,7 @@ static void put_left_out(struct buf *b, const struct program_row *r, const struc
     b->len -= !b->failed; /* the last semicolon */
 }
 
-static void report(struct program_row *r, uint64_t number, struct buf *line)
+static void report_failure(struct program_row *r, uint64_t number, struct buf *line)
 {
     buf_byte(line, 0);
     if (!line->failed)
@@ -131,24 +132,24 @@ static void report_changes(struct program_row *r)
     if (now->failures != then->failures) {
         put_failure(&line, now);
         put_redacted(&line, "; last words: ", now->words);
-        report(r, now->failures, &line);
+        report_failure(r, now->failures, &line);
     }
     if (now->silences != then->silences) {
         buf_str(&line, "has printed no reading for 10 s or 10 intervals");
-        report(r, now->silences, &line);
+        report_failure(r, now->silences, &line);
     }
     if (now->bad_lines && !then->bad_lines) {
         buf_str(&line, "prints what is not OpenMetrics text: ");
         put_redacted(&line, "", now->bad);
-        report(r, now->bad_lines, &line);
+        report_failure(r, now->bad_lines, &line);
     }
     if (now->too_long && !then->too_long) {
         buf_str(&line, "printed more than 1 MiB without an end of a reading");
-        report(r, now->too_long, &line);
+        report_failure(r, now->too_long, &line);
     }
     if (left) {
         put_left_out(&line, r, now);
-        report(r, 0, &line);
+        report_failure(r, 0, &line);
         r->left_out_reported = true;
     }
     *then = *now;
@@ -211,7 +212,7 @@ static int32_t first_pid(const struct sampling *g)
     return tree->n && tree->at[0] && tree->at[0]->is_target ? tree->at[0]->row.key.pid : 0;
 }
 
-static bool tick(void *state, const struct collector_tick *t)
+static bool tick_program(void *state, const struct collector_tick *t)
 {
     struct program_row *r = state;
     uint32_t failures = r->reported.failures;
@@ -230,7 +231,7 @@ static bool tick(void *state, const struct collector_tick *t)
     return true;
 }
 
-static int32_t pid_of_helper(void *state)
+static int32_t program_helper_pid(void *state)
 {
     const struct program_row *r = state;
     return (int32_t)program_pid(r->program);
@@ -252,13 +253,13 @@ static bool owns(void *state, int32_t pid)
     return false;
 }
 
-static void cost(void *state, struct collector_cost *ret)
+static void cost_of_program(void *state, struct collector_cost *ret)
 {
     struct program_row *r = state;
     ret->unbudgeted_ns = program_cpu_ns(r->program);
 }
 
-static void finish(void *state)
+static void finish_program(void *state)
 {
     struct program_row *r = state;
     program_end(r->program);
@@ -278,11 +279,11 @@ static void close_program(void *state, bool exiting)
 const struct collector program_collector = {
     .name = "program",
     .period_ns = PERIOD_LEAST,
-    .tick = tick,
-    .helper = pid_of_helper,
+    .tick = tick_program,
+    .helper = program_helper_pid,
     .owns = owns,
-    .cost = cost,
+    .cost = cost_of_program,
     .trouble = trouble,
-    .finish = finish,
+    .finish = finish_program,
     .close = close_program,
 };

@@ -65,7 +65,7 @@ static bool has_unit(const char *name, const char *unit)
 }
 
 /* Bytes and nanoseconds are integers; any other unit is only part of the name. */
-static enum baro_unit unit_of(const char *name)
+static enum baro_unit unit_of_name(const char *name)
 {
     return has_unit(name, "_bytes") ? BARO_UNIT_BYTES : has_unit(name, "_ns") ? BARO_UNIT_NS : BARO_UNIT_REAL;
 }
@@ -85,7 +85,7 @@ static struct baro_metric *make_metric(const char *name, const char *help, enum 
                               .name = text,
                               .help = text + name_len,
                               .file = "--collect",
-                              .unit = unit_of(name),
+                              .unit = unit_of_name(name),
                               .semantics = semantics[type]};
     return m;
 }
@@ -132,7 +132,7 @@ static int grow_rows(struct program_table *t)
 
 /* ---- rows ---- */
 
-static bool put_key(struct program_table *t, size_t i)
+static bool put_row_key(struct program_table *t, size_t i)
 {
     const char *key = t->row[i]->key;
     return map_add(&t->by_key, map_hash(key, strlen(key)), i);
@@ -143,7 +143,7 @@ static bool put_keys(struct program_table *t)
     bool done = true;
     map_clear(&t->by_key);
     for (size_t i = 0; done && i < t->kind.rows.n; i++)
-        done = put_key(t, i);
+        done = put_row_key(t, i);
     return done;
 }
 
@@ -258,7 +258,7 @@ static int64_t add_row(struct program_table *t, const char *key, uint32_t *ids)
     t->row = row;
     if (!(t->row[n] = make_row(t, key)))
         return -ENOMEM;
-    if (!put_key(t, n)) {
+    if (!put_row_key(t, n)) {
         free_row(t->row[n]);
         return -ENOMEM;
     }
@@ -285,7 +285,7 @@ static bool drop_unseen(struct program_table *t)
 
 /* ---- values ---- */
 
-static void put_value(struct program_table *t, struct baro_entity *e, size_t column, const struct reading_cell *c)
+static void set_cell(struct program_table *t, struct baro_entity *e, size_t column, const struct reading_cell *c)
 {
     bool whole = t->metric[column]->unit != BARO_UNIT_REAL;
     double real;
@@ -339,7 +339,7 @@ static int take_rows(struct program_table *t, const struct reading *r, uint32_t 
     return 0;
 }
 
-static int prepare(struct program_table *t, const struct reading *r)
+static int prepare_columns(struct program_table *t, const struct reading *r)
 {
     uint32_t left_out = 0;
     for (uint32_t i = 0; i < r->n_columns; i++) {
@@ -363,14 +363,14 @@ int program_table_take(struct program_table *t, const struct reading *r, uint32_
                        program_start_fn *start_of, void *context)
 {
     uint16_t row_of[READING_ROWS];
-    int code = prepare(t, r);
+    int code = prepare_columns(t, r);
     if (code == 0)
         code = take_rows(t, r, ids, row_of, start_of, context);
     for (uint32_t i = 0; i < r->n_cells && code == 0; i++) {
         const struct reading_cell *c = &r->cell[i];
         uint16_t row = row_of[c->row], column = t->column_of[c->column];
         if (row && column)
-            put_value(t, &t->row[row - 1]->e, column - 1u, c);
+            set_cell(t, &t->row[row - 1]->e, column - 1u, c);
     }
     if (code < 0)
         program_table_clear(t, t_ns);

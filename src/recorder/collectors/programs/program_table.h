@@ -14,7 +14,7 @@
 /* Returns the start time of a process; 0: not known. */
 typedef uint64_t program_start_fn(void *context, int32_t pid);
 
-/* What there was no room for, or did not fit. */
+/* What did not fit. */
 struct program_left_out {
     uint32_t columns, rows;          /* of the reading that had the most of them */
     uint64_t values;                 /* of all readings: not of their unit, such as -5 bytes */

@@ -30,7 +30,7 @@ static uint32_t hash(const char *at, size_t len)
 }
 
 /* Returns the offset of a copy, 0 without room or of nothing. */
-static uint32_t keep(struct reading *r, const char *at, size_t len)
+static uint32_t store_text(struct reading *r, const char *at, size_t len)
 {
     if (!len || len >= READING_TEXT - r->text_len)
         return 0;
@@ -60,21 +60,21 @@ int reading_column(struct reading_parser *p, struct span name, enum reading_type
         if (span_equal(name, r->text + r->column[p->column_at[slot] - 1].name))
             return p->column_at[slot] - 1;
     }
-    uint32_t at = r->n_columns < READING_COLUMNS && name.len < READING_NAME ? keep(r, name.at, name.len) : 0;
+    uint32_t at = r->n_columns < READING_COLUMNS && name.len < READING_NAME ? store_text(r, name.at, name.len) : 0;
     if (!at) {
         r->cut_columns++;
         return -1;
     }
     struct reading_column *c = &r->column[r->n_columns++];
     *c = (struct reading_column){.name = at, .type = (uint8_t)type};
-    c->help = keep(r, help.at, help.len < READING_HELP ? help.len : READING_HELP - 1);
+    c->help = store_text(r, help.at, help.len < READING_HELP ? help.len : READING_HELP - 1);
     p->column_at[slot] = (uint16_t)r->n_columns;
     return (int)r->n_columns - 1;
 }
 
 /* ---- rows ---- */
 
-static int compare(struct span a, struct span b)
+static int compare_spans(struct span a, struct span b)
 {
     int order = memcmp(a.at, b.at, a.len < b.len ? a.len : b.len);
     return order ? order : a.len < b.len ? -1 : a.len > b.len;
@@ -83,7 +83,7 @@ static int compare(struct span a, struct span b)
 static void sort(struct reading_label *l, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
-        for (size_t k = i; k && compare(l[k].name, l[k - 1].name) < 0; k--) {
+        for (size_t k = i; k && compare_spans(l[k].name, l[k - 1].name) < 0; k--) {
             const struct reading_label swap = l[k];
             l[k] = l[k - 1];
             l[k - 1] = swap;
@@ -97,7 +97,7 @@ struct line {
     bool full;
 };
 
-static void add(struct line *l, const char *at, size_t len)
+static void append_to_line(struct line *l, const char *at, size_t len)
 {
     l->full |= len >= sizeof(l->at) - l->len;
     if (l->full)
@@ -106,8 +106,8 @@ static void add(struct line *l, const char *at, size_t len)
     l->len += len;
 }
 
-/* As it is where that can't be mistaken, else in quotes, as OpenMetrics writes it. */
-static void add_value(struct line *l, struct span v)
+/* Writes a value unchanged if it cannot be mistaken, else in quotes, as OpenMetrics does. */
+static void add_label_value(struct line *l, struct span v)
 {
     bool plain = v.len > 0;
     for (size_t i = 0; i < v.len && plain; i++) {
@@ -115,17 +115,17 @@ static void add_value(struct line *l, struct span v)
         plain = c > ' ' && c != 127 && !strchr(",=\"\\{}", c);
     }
     if (plain) {
-        add(l, v.at, v.len);
+        append_to_line(l, v.at, v.len);
         return;
     }
-    add(l, "\"", 1);
+    append_to_line(l, "\"", 1);
     for (size_t i = 0; i < v.len; i++) {
         char c = v.at[i];
         if (c == '"' || c == '\\' || c == '\n')
-            add(l, "\\", 1);
-        add(l, c == '\n' ? "n" : &c, 1);
+            append_to_line(l, "\\", 1);
+        append_to_line(l, c == '\n' ? "n" : &c, 1);
     }
-    add(l, "\"", 1);
+    append_to_line(l, "\"", 1);
 }
 
 /* {mode="idle",cpu="0"} is the row cpu=0,mode=idle. */
@@ -133,10 +133,10 @@ static void row_name(struct line *l, const struct reading_label *labels, size_t 
 {
     for (size_t i = 0; i < n; i++) {
         if (l->len)
-            add(l, ",", 1);
-        add(l, labels[i].name.at, labels[i].name.len);
-        add(l, "=", 1);
-        add_value(l, labels[i].value);
+            append_to_line(l, ",", 1);
+        append_to_line(l, labels[i].name.at, labels[i].name.len);
+        append_to_line(l, "=", 1);
+        add_label_value(l, labels[i].value);
     }
 }
 
@@ -172,7 +172,7 @@ int reading_row(struct reading_parser *p, struct reading_label *labels, size_t n
     }
     struct reading_row row = {.pid = pid, .n_labels = (uint16_t)n};
     bool room = !line.full && r->n_rows < READING_ROWS && n <= READING_LABELS;
-    row.name = room && line.len ? keep(r, line.at, line.len) : 0;
+    row.name = room && line.len ? store_text(r, line.at, line.len) : 0;
     if (!room || (line.len && !row.name) || !keep_labels(r, labels, n, &row.labels)) {
         r->cut_rows++;
         return -1;

@@ -41,7 +41,7 @@ struct reading_row {
     int32_t pid; /* of the process that it belongs to; 0: none */
 };
 
-/* The bits are an integer's if it is whole, not negative and less than 2^64, else those of a double. */
+/* The bits of an integer if the value is whole, not negative and less than 2^64; else those of a double. */
 enum reading_value { READING_INTEGER, READING_REAL, READING_ABSENT };
 struct reading_cell {
     uint64_t bits;
@@ -52,7 +52,7 @@ struct reading_cell {
 struct reading {
     uint64_t read_ns; /* CLOCK_MONOTONIC; set by the code that read it */
     uint32_t n_columns, n_rows, n_cells, text_len;
-    /* What was left out: beyond a limit, and what could not be understood. */
+    /* What was left out: values beyond a limit, and lines that could not be parsed. */
     uint32_t cut_columns, cut_rows, cut_cells, bad_lines;
     char bad[READING_SAMPLE]; /* the first line that could not be understood, or ""; not escaped */
     struct reading_column column[READING_COLUMNS];
@@ -78,15 +78,15 @@ void reading_parser_init(struct reading_parser *p);
  * whole and says that there are none ("# EOF"). */
 bool reading_parse(struct reading_parser *p, struct span text, struct reading *ret);
 
-/* Looks for the end of the reading that begins with the buffer: behind a line "# EOF". Returns its length, or 0 if it
- * has not ended yet; *f remembers how far it has got, and is zeroed by the caller when bytes were taken off the front.
- * ended: no more text will come, what is there is all of it. */
+/* Finds the end of the reading at the start of the buffer: after a line "# EOF". Returns its length, or 0 if it has not
+ * ended yet. *f remembers how far the text was examined; the caller zeroes it when bytes were taken off the front.
+ * ended: no more text will come, the buffer has all of it. */
 struct reading_frame {
     size_t at; /* where the line begins that has not been examined */
 };
 size_t reading_next(struct reading_frame *f, struct span buffer, bool ended);
 
-/* Checks all that is said by a reading that another process wrote: counts, offsets, indices, ends of strings. */
+/* Checks a reading that another process wrote: counts, offsets, indices, ends of strings. */
 bool reading_check(const struct reading *r);
 
 static inline const char *reading_text(const struct reading *r, uint32_t at)
@@ -101,7 +101,7 @@ void reading_begin(struct reading_parser *p, struct reading *r);
 int reading_column(struct reading_parser *p, struct span name, enum reading_type type, struct span help);
 /* The index of the row with these labels, which are sorted in place; added if it is new. -1 without room. */
 int reading_row(struct reading_parser *p, struct reading_label *labels, size_t n, int32_t pid);
-/* A value; of two for one row and column the later one counts. */
+/* Adds a value; of two for one row and column the later one counts. */
 void reading_put(struct reading_parser *p, int row, int column, struct reading_cell value);
 void reading_bad(struct reading_parser *p, struct span line);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker: a reading each time it is asked. */
+/* The worker: makes a reading each time it is asked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/inet_diag.h>
@@ -40,7 +40,7 @@ struct reader {
     struct sockets_asked asked;
     struct sockets_totals totals;
     uint32_t asked_seen;
-    size_t owner; /* whose descriptors are read */
+    size_t owner; /* the process whose descriptors are read */
     int fd_dir;
     size_t ends; /* reports of ends since the last time that these were read */
     bool denied; /* the descriptors of some process may not be read */
@@ -68,7 +68,7 @@ static void each_socket(struct reader *r, uint64_t place, size_t n, bool ended, 
     }
 }
 
-/* Sockets of a namespace in which no process of the job is are left out. */
+/* Leaves out sockets of a namespace without a process of the job. */
 static void read_ends(struct reader *r, struct place *p)
 {
     bool done = false;
@@ -126,7 +126,7 @@ static bool on_descriptor(void *context, const char *name, size_t len)
     return true;
 }
 
-/* The process may have ended meanwhile, and another one may have its pid: its descriptors are not there then. */
+/* The process may have ended meanwhile, and another one may have its pid: those descriptors do not count. */
 static uint8_t read_descriptors(struct reader *r, struct baro_key key)
 {
     char path[32], text[2048];
@@ -167,7 +167,7 @@ static void read_all_ends(struct reader *r)
     }
 }
 
-static void publish(struct reader *r, uint64_t cpu_ns)
+static void publish_owners(struct reader *r, uint64_t cpu_ns)
 {
     struct sockets_answer *to = &r->shared->answer;
     struct sockets_totals *t = &r->totals;
@@ -191,7 +191,7 @@ static void publish(struct reader *r, uint64_t cpu_ns)
     worker_write_end(&r->shared->answer_turn);
 }
 
-static void read_all(struct reader *r)
+static void read_sockets(struct reader *r)
 {
     uint64_t begin_ns = 0, end_ns = 0;
     bool first = r->owners.reading == 0, any = false;
@@ -199,7 +199,7 @@ static void read_all(struct reader *r)
     r->ends = 0;
     r->owners.base = first && r->options->attached;
     if (first)
-        read_all_ends(r); /* if the recording attaches, they were before it */
+        read_all_ends(r); /* if the recording attaches, they existed before it */
     r->owners.known_ns = r->asked.known_ns;
     owners_begin(&r->owners, r->asked.of, r->asked.n);
     read_processes(r);
@@ -210,7 +210,7 @@ static void read_all(struct reader *r)
         any |= ipv4 && ipv6;
     }
     r->owners.base = false;
-    read_all_ends(r); /* when it is known who listens */
+    read_all_ends(r); /* after it is known who listens */
     r->totals.absent = any || !r->owners.holders.n ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
     owners_end(&r->owners);
     for (int i = 0; i < ENDS_TRIES && r->owners.ends_known && owners_pending(&r->owners); i++) {
@@ -219,7 +219,7 @@ static void read_all(struct reader *r)
     }
     places_net(&r->places, r->owners.reading, first && r->options->attached, &r->totals);
     clock_process_cpu_ns(0, &end_ns);
-    publish(r, end_ns - begin_ns);
+    publish_owners(r, end_ns - begin_ns);
 }
 
 static void read_between(struct reader *r)
@@ -262,7 +262,7 @@ void sockets_live(const struct worker_child *c)
         atomic_store(&r->shared->worker.busy, true);
         bool asked = copy_asked(r);
         if (asked)
-            read_all(r);
+            read_sockets(r);
         else
             read_between(r);
         atomic_store(&r->shared->worker.busy, false);

@@ -9,7 +9,7 @@
 
 #include "kernel/events/netlink.h"
 
-static bool number(struct span info, size_t at, uint64_t *ret)
+static bool read_counter(struct span info, size_t at, uint64_t *ret)
 {
     if (at + sizeof(*ret) > info.len)
         return false;
@@ -21,10 +21,10 @@ static bool number(struct span info, size_t at, uint64_t *ret)
 static void take_info(struct span info, struct diag_socket *ret)
 {
     uint64_t again = 0;
-    ret->has_bytes = number(info, offsetof(struct tcp_info, tcpi_bytes_acked), &ret->sent) &&
-                     number(info, offsetof(struct tcp_info, tcpi_bytes_received), &ret->received);
-    if (number(info, offsetof(struct tcp_info, tcpi_bytes_retrans), &again) &&
-        number(info, offsetof(struct tcp_info, tcpi_bytes_sent), &ret->sent))
+    ret->has_bytes = read_counter(info, offsetof(struct tcp_info, tcpi_bytes_acked), &ret->sent) &&
+                     read_counter(info, offsetof(struct tcp_info, tcpi_bytes_received), &ret->received);
+    if (read_counter(info, offsetof(struct tcp_info, tcpi_bytes_retrans), &again) &&
+        read_counter(info, offsetof(struct tcp_info, tcpi_bytes_sent), &ret->sent))
         ret->sent = ret->sent > again ? ret->sent - again : 0;
 }
 

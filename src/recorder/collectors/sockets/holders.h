@@ -15,8 +15,8 @@ struct holder {
 };
 
 struct held {
-    uint32_t first; /* who started first of those that hold it: an index */
-    uint32_t last;  /* index + 1 of the one that started last, in struct holders */
+    uint32_t first; /* index of the holder that started first */
+    uint32_t last;  /* index + 1, in struct holders, of the holder that started last */
 };
 
 struct holders {

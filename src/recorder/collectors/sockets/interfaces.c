@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "kernel/proc/machine.h"
 
-static struct interface *find(const struct interfaces *t, struct span name)
+static struct interface *find_interface(const struct interfaces *t, struct span name)
 {
     for (size_t i = 0; i < t->n; i++) {
         if (strlen(t->at[i].name) == name.len && !memcmp(t->at[i].name, name.at, name.len))
@@ -17,14 +17,14 @@ static struct interface *find(const struct interfaces *t, struct span name)
     return NULL;
 }
 
-/* There is room for it and a NUL: next(). */
-static void put_name(struct interface *one, struct span name)
+/* There is room for it and a NUL: next_interface(). */
+static void set_name(struct interface *one, struct span name)
 {
     memset(one->name, 0, sizeof(one->name));
     memcpy(one->name, name.at, name.len);
 }
 
-static struct interface *add(struct interfaces *t, struct span name)
+static struct interface *add_interface(struct interfaces *t, struct span name)
 {
     struct interface *at = array_room(t->at, t->n, &t->cap, sizeof(*at));
     if (!at)
@@ -32,7 +32,7 @@ static struct interface *add(struct interfaces *t, struct span name)
     t->at = at;
     struct interface *ret = &t->at[t->n++];
     *ret = (struct interface){.seen = true};
-    put_name(ret, name);
+    set_name(ret, name);
     return ret;
 }
 
@@ -41,8 +41,8 @@ static bool passed(const struct interface *one, const struct proc_net *net)
     return net->receive[NET_BYTES] >= one->last[0] && net->transmit[NET_BYTES] >= one->last[1];
 }
 
-/* One that is not in the text any more, and may have this name now. If it was removed instead, and the new one is
- * another, that one's bytes are counted too low. */
+/* Finds an interface that is missing in the text now and may have been renamed to this name. If it was removed instead,
+ * and the new one is another interface, the new one's bytes are counted too low. */
 static struct interface *renamed(const struct interfaces *t, const struct proc_net *net)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -56,7 +56,7 @@ static struct interface *renamed(const struct interfaces *t, const struct proc_n
 /* A counter that is lower than before began anew: the interface was removed and made again, or the counter was that of
  * the other end of a veth, which is gone. Example: v had sent 5 MB, is removed, and another v has sent 40 kB since:
  * 5.04 MB. Returns false if there may have been more. */
-static bool count(struct interfaces *t, struct interface *one, const struct proc_net *net, bool is_theirs)
+static bool count_bytes(struct interfaces *t, struct interface *one, const struct proc_net *net, bool is_theirs)
 {
     const uint64_t now[2] = {net->receive[NET_BYTES], net->transmit[NET_BYTES]};
     bool is_whole = passed(one, net);
@@ -68,7 +68,7 @@ static bool count(struct interfaces *t, struct interface *one, const struct proc
     return is_whole;
 }
 
-static bool next(struct span *text, struct proc_net *ret)
+static bool next_interface(struct span *text, struct proc_net *ret)
 {
     while (proc_net_next(text, ret)) {
         if (ret->name.len < sizeof(((struct interface *)0)->name) &&
@@ -83,8 +83,8 @@ static void see(struct interfaces *t, struct span text)
     struct proc_net net;
     for (size_t i = 0; i < t->n; i++)
         t->at[i].seen = false;
-    while (next(&text, &net)) {
-        struct interface *one = find(t, net.name);
+    while (next_interface(&text, &net)) {
+        struct interface *one = find_interface(t, net.name);
         if (one)
             one->seen = true;
     }
@@ -106,16 +106,16 @@ int interfaces_take(struct interfaces *t, struct span text, bool is_theirs)
     struct proc_net net;
     bool is_whole = true, failed = false;
     see(t, text);
-    while (next(&text, &net)) {
-        struct interface *one = find(t, net.name);
+    while (next_interface(&text, &net)) {
+        struct interface *one = find_interface(t, net.name);
         if (!one && (one = renamed(t, &net))) {
-            put_name(one, net.name);
+            set_name(one, net.name);
             is_whole = false;
         }
         if (!one)
-            one = add(t, net.name);
+            one = add_interface(t, net.name);
         failed = failed || !one;
-        is_whole = one && count(t, one, &net, is_theirs) && is_whole;
+        is_whole = one && count_bytes(t, one, &net, is_theirs) && is_whole;
         if (one)
             one->seen = true;
     }

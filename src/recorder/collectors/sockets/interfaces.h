@@ -12,7 +12,7 @@
 struct interface {
     char name[16];    /* IFNAMSIZ */
     uint64_t last[2]; /* bytes received and sent, as read last */
-    bool seen;        /* in the text that is read */
+    bool seen;        /* it is in the text that is being read */
 };
 
 struct interfaces {
@@ -25,7 +25,7 @@ struct interfaces {
  * who did that, so it is not added. Returns 0, -ENOENT if there may have been more (an interface was removed, renamed
  * or made anew since the last call), or -ENOMEM. */
 int interfaces_take(struct interfaces *t, struct span text, bool is_theirs);
-/* Whether any has counted something yet, the job's or others'. */
+/* Has any interface counted bytes yet, the job's or others'? */
 bool interfaces_any(const struct interfaces *t);
 
 #endif

@@ -19,10 +19,10 @@
 
 #define OWNER_NONE UINT32_MAX          /* a process that has ended */
 #define OWNER_FOREIGN (UINT32_MAX - 1) /* no process of the job */
-#define OWNER_UNSURE (UINT32_MAX - 2)  /* the same, but it may have been opened after descriptors were read */
+#define OWNER_UNSURE (UINT32_MAX - 2)  /* none, but it may have been opened after the descriptors were read */
 #define OWNER_SHARED (UINT32_MAX - 3)  /* several processes of the job hold it */
 
-/* By connections that were not seen, and count for no process yet. */
+/* Bytes of connections that were not seen and count for no process yet. */
 struct unsettled {
     uint64_t sent, received;
     uint64_t until_ns; /* when the report of the last one of them was received */
@@ -38,7 +38,7 @@ struct listener {
     uint32_t owner;        /* index, or OWNER_...: at its last reading */
     uint32_t owner_before; /* at the reading before, if it was there */
     uint32_t reading;
-    bool is_closed;               /* it is kept for what is not settled */
+    bool is_closed;               /* kept because some connections are not attributed yet */
     struct unsettled before, now; /* that were reported before this reading was asked for, and since */
 };
 
@@ -53,12 +53,12 @@ struct listeners {
 void listeners_note(struct listeners *l, const struct diag_socket *s, uint32_t owner, uint32_t reading);
 /* Another reading begins, and owners have other indexes. */
 void listeners_move(struct listeners *l, const uint32_t *moved_to);
-/* Forgets those that this reading did not have, if all is settled. */
+/* Forgets listeners that this reading did not have, if all their connections are attributed. */
 void listeners_keep(struct listeners *l, uint32_t reading);
 /* Which one has accepted this socket, or one of those that share its address (SO_REUSEPORT); NULL: not known, or that
  * of no process of the job. */
 struct listener *listeners_find(struct listeners *l, const struct diag_socket *s);
-/* Connections that were not seen, and count for no process yet. */
+/* Returns the connections that were not seen and count for no process yet. */
 bool listeners_unsettled(const struct unsettled *u);
 bool listeners_any_unsettled(const struct listeners *l);
 /* Who alone has held it, and those that share its address, at both readings: an index, OWNER_NONE or OWNER_SHARED. */

@@ -28,7 +28,7 @@ void owners_done(struct owners *o)
     holders_done(&o->holders);
 }
 
-static size_t slot_of(uint64_t key, size_t cap)
+static size_t hash_slot(uint64_t key, size_t cap)
 {
     return (size_t)(key * 0x9e3779b97f4a7c15ull >> 32) & (cap - 1);
 }
@@ -42,19 +42,19 @@ static bool is_foreign(const struct owners_socket *s)
 
 static struct owners_socket *socket_at(const struct owners *o, uint64_t cookie)
 {
-    size_t i = slot_of(cookie, o->cap_sockets);
+    size_t i = hash_slot(cookie, o->cap_sockets);
     while (o->socket[i].cookie && o->socket[i].cookie != cookie)
         i = (i + 1) & (o->cap_sockets - 1);
     return &o->socket[i];
 }
 
-static struct owners_socket *find(const struct owners *o, uint64_t cookie)
+static struct owners_socket *find_socket(const struct owners *o, uint64_t cookie)
 {
     struct owners_socket *s = o->cap_sockets ? socket_at(o, cookie) : NULL;
     return s && s->cookie ? s : NULL;
 }
 
-static struct owners_socket *add(struct owners *o, uint64_t cookie)
+static struct owners_socket *add_socket(struct owners *o, uint64_t cookie)
 {
     if (2 * (o->n_sockets + 1) > o->cap_sockets) {
         struct owners more = {.cap_sockets = o->cap_sockets ? 2 * o->cap_sockets : SIZE_FIRST};
@@ -75,8 +75,8 @@ static struct owners_socket *add(struct owners *o, uint64_t cookie)
     return s;
 }
 
-/* Others may have been put behind it because it was there. */
-static void drop(struct owners *o, struct owners_socket *s)
+/* Moves up sockets that stood further back because this place was taken. */
+static void drop_socket(struct owners *o, struct owners_socket *s)
 {
     size_t i = (size_t)(s - o->socket);
     s->cookie = 0;
@@ -91,7 +91,7 @@ static void drop(struct owners *o, struct owners_socket *s)
     }
 }
 
-static void grow(struct owners *o, struct owners_socket *s, const struct diag_socket *now, bool counts)
+static void count_growth(struct owners *o, struct owners_socket *s, const struct diag_socket *now, bool counts)
 {
     uint64_t sent = now->sent > s->sent ? now->sent - s->sent : 0;
     uint64_t received = now->received > s->received ? now->received - s->received : 0;
@@ -109,14 +109,14 @@ static void grow(struct owners *o, struct owners_socket *s, const struct diag_so
 
 void owners_ended(struct owners *o, const struct diag_socket *now)
 {
-    struct owners_socket *s = find(o, now->cookie);
+    struct owners_socket *s = find_socket(o, now->cookie);
     bool is_known = s && s->owner != OWNER_UNSURE;
     if (!now->has_bytes)
         return;
     if (is_known && s->owner != OWNER_FOREIGN)
-        grow(o, s, now, true);
+        count_growth(o, s, now, true);
     if (s)
-        drop(o, s);
+        drop_socket(o, s);
     if (is_known)
         return;
     struct listener *l = listeners_find(o->listeners, now);
@@ -143,7 +143,7 @@ static int by_start(const void *a, const void *b)
     return (one->key.pid > other->key.pid) - (one->key.pid < other->key.pid);
 }
 
-static struct owner begin(const struct owner_asked *a)
+static struct owner begin_owner(const struct owner_asked *a)
 {
     return (struct owner){.key = a->key,
                           .sent = a->sent,
@@ -155,7 +155,7 @@ static struct owner begin(const struct owner_asked *a)
                           .has_forked = a->forks > 0};
 }
 
-static void go_on(struct owner *o, const struct owner *before)
+static void continue_owner(struct owner *o, const struct owner *before)
 {
     o->sent = before->sent;
     o->received = before->received;
@@ -182,7 +182,7 @@ int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n)
     o->is_bound = o->is_bound || n > OWNERS_MOST;
     n = n < OWNERS_MOST ? n : OWNERS_MOST;
     for (size_t i = 0; i < n; i++)
-        o->next[i] = begin(&asked[i]);
+        o->next[i] = begin_owner(&asked[i]);
     qsort(o->next, n, sizeof(*o->next), by_start);
     for (size_t old = 0, new = 0; old < o->n; old++) {
         while (new < n && by_start(&o->next[new], &o->at[old]) < 0)
@@ -190,7 +190,7 @@ int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n)
         bool is_there = new < n &&by_start(&o->next[new], &o->at[old]) == 0;
         o->moved_to[old] = is_there ? (uint32_t) new : OWNER_NONE;
         if (is_there)
-            go_on(&o->next[new], &o->at[old]);
+            continue_owner(&o->next[new], &o->at[old]);
     }
     for (size_t i = 0; i < o->cap_sockets; i++) {
         if (o->socket[i].cookie && o->socket[i].owner < OWNER_SHARED)
@@ -237,14 +237,14 @@ int owners_socket(struct owners *o, const struct diag_socket *now)
 {
     const struct held *held = holders_find(&o->holders, now->inode);
     bool is_held = held;
-    struct owners_socket *s = find(o, now->cookie);
+    struct owners_socket *s = find_socket(o, now->cookie);
     bool is_new = !s;
     if (now->state == TCP_LISTEN)
         note_listener(o, now, held);
     if (!s && !is_held && !now->inode)
         return 0; /* it was not accepted yet */
     if (!s)
-        s = add(o, now->cookie);
+        s = add_socket(o, now->cookie);
     if (!s)
         return -ENOMEM;
     s->reading = o->reading;
@@ -254,11 +254,11 @@ int owners_socket(struct owners *o, const struct diag_socket *now)
     }
     o->any |= is_held;
     if (is_held && s->owner == OWNER_UNSURE)
-        s->sent = s->received = 0; /* the job's from its beginning */
+        s->sent = s->received = 0; /* it was the job's from its beginning */
     if (is_held)
         s->owner = held->first;
-    if (now->has_bytes) /* one that is held by a process that is no member is not counted further */
-        grow(o, s, now, (is_held || !now->inode) && !(is_new && o->base));
+    if (now->has_bytes) /* a socket that a process outside of the job holds is not counted further */
+        count_growth(o, s, now, (is_held || !now->inode) && !(is_new && o->base));
     if (!is_held)
         return 0;
     o->at[s->owner].listening += now->state == TCP_LISTEN;
@@ -338,8 +338,8 @@ void owners_end(struct owners *o)
             i++;
             continue;
         }
-        o->is_bound |= !is_foreign(s); /* what it did after it was seen last is not known */
-        drop(o, s);                    /* another one may be here now */
+        o->is_bound |= !is_foreign(s); /* what it did after its last reading is not known */
+        drop_socket(o, s);             /* another socket may have its place now */
     }
     listeners_keep(o->listeners, o->reading);
 }

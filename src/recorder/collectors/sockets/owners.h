@@ -27,18 +27,18 @@ struct owner_asked {
     uint64_t sent, received; /* by what another worker has counted */
     struct baro_key parent;
     uint64_t forks; /* children that began so far, or what grows with them */
-    bool is_blind;  /* that is known as it was read last, and no later: a child may have begun since, if it has ended */
+    bool is_blind;  /* known as of its last reading only: a child may have begun since, if the process has ended */
 };
 
-/* The recorder gets it from the memory of another process: what is a truth value is a byte, as a bool with any other
- * value is undefined. */
+/* The recorder reads this from the memory of another process: truth values are bytes, since a bool with any value but 0
+ * and 1 is undefined. */
 struct owner {
     struct baro_key key;
     uint64_t sent, received;
     uint32_t connections, listening;
     uint8_t absent;       /* enum baro_absent: its descriptors can't be read, or not yet; gone: it has ended */
     uint8_t whole;        /* none of its sockets is left whose end was not reported */
-    uint8_t is_new;       /* it was not there at the reading before */
+    uint8_t is_new;       /* it was not in the reading before */
     uint8_t has_forked;   /* a child of it began since the reading before */
     uint8_t is_short;     /* connections that it may have accepted count for no process */
     uint8_t is_unsettled; /* connections that it may have accepted do not count for it yet */
@@ -52,7 +52,7 @@ struct owners_socket {
     uint64_t cookie; /* 0: free */
     uint64_t sent, received;
     uint32_t owner;   /* index, or OWNER_... */
-    uint32_t reading; /* in which it was seen last */
+    uint32_t reading; /* the reading in which it was seen last */
 };
 
 struct owners {
@@ -67,7 +67,7 @@ struct owners {
     uint64_t known_ns; /* when this reading was asked for, all forks until then were known */
     uint64_t ends_ns;  /* ends are received now */
     bool ends_known;   /* the kernel reports what a socket had sent and received when it ended */
-    bool unsure;       /* some process's descriptors can't be read: who holds a socket is not known */
+    bool unsure;       /* the descriptors of some process cannot be read, so it is not known who holds a socket */
     bool base;         /* what sockets have at this reading was before the recording */
     /* of all sockets so far, those of processes that have ended included */
     uint64_t sent, received;
@@ -89,9 +89,9 @@ int owners_begin(struct owners *o, const struct owner_asked *asked, size_t n);
 int owners_hold(struct owners *o, size_t owner, uint32_t inode);
 int owners_socket(struct owners *o, const struct diag_socket *now);
 void owners_end(struct owners *o);
-/* Sockets that were not seen any more, and whose end was not reported yet. */
+/* Sockets that disappeared, and whose end was not reported yet. */
 size_t owners_pending(const struct owners *o);
-/* Sets owner.whole, and counts for a process what connections did that were not seen. */
+/* Sets owner.whole, and attributes connections that were not seen to a process. */
 void owners_look(struct owners *o);
 
 #endif

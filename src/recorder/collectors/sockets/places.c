@@ -38,7 +38,7 @@ void places_init(struct places *p, int proc_fd)
 
 enum entered { ENTERED, REFUSED, GONE };
 
-/* If the process has ended, or is elsewhere now, the place is GONE: the next one that is in there can be followed. */
+/* If the process has ended, or moved, the place is GONE: the next process in that namespace can take its place. */
 static enum entered go_in(const struct places *p, int32_t pid, uint64_t inode)
 {
     char path[32];
@@ -51,7 +51,7 @@ static enum entered go_in(const struct places *p, int32_t pid, uint64_t inode)
     return in ? ENTERED : is_it ? REFUSED : GONE;
 }
 
-/* If that fails, no other one is entered: there would be no way back. */
+/* If this fails, no other namespace is entered: there would be no way back. */
 static void go_back(struct places *p)
 {
     if (setns(p->own_fd, CLONE_NEWNET) < 0)
@@ -84,17 +84,17 @@ void places_theirs(struct places *p, const struct namespaces *theirs)
     }
 }
 
-/* What its interfaces have counted is read even if it can't be entered. */
+/* The counts of its interfaces are read even if the namespace cannot be entered. */
 static void open_dev(struct places *p, struct place *place, int32_t pid)
 {
     char path[32];
     snprintf(path, sizeof(path), "%d/net/dev", pid);
     place->dev_fd = openat(p->proc_fd, path, O_RDONLY | O_CLOEXEC);
-    if (namespace_of(p->proc_fd, pid) != place->inode) /* it went elsewhere, or has ended */
+    if (namespace_of(p->proc_fd, pid) != place->inode) /* it moved to another namespace, or has ended */
         place->dev_fd = fd_close(place->dev_fd);
 }
 
-static void add(struct places *p, int32_t pid, uint64_t inode, uint32_t reading)
+static void add_namespace(struct places *p, int32_t pid, uint64_t inode, uint32_t reading)
 {
     struct place *place = &p->at[p->n++];
     *place = (struct place){.inode = inode, .reading = reading, .ask_fd = -1, .ends_fd = -1};
@@ -117,7 +117,7 @@ void places_note(struct places *p, int32_t pid, uint32_t reading)
         if (i && p->at[i].ask_fd < 0 && !p->at[i].refused)
             enter(p, &p->at[i], pid);
     } else if (p->n < PLACES_MOST) {
-        add(p, pid, inode, reading);
+        add_namespace(p, pid, inode, reading);
     } else {
         p->denied = p->net_is_bound = true;
     }
@@ -148,14 +148,14 @@ static bool resume_left(struct places *p, struct place *place)
     return true;
 }
 
-/* What others may have used before the job came, or while it was away, is theirs up to the first reading. */
+/* Counts up to the first reading belong to others: they may be from before the job entered, or while it was away. */
 static bool begins_as_theirs(struct places *p, struct place *place)
 {
     bool is_known = resume_left(p, place);
     return namespaces_have(&p->theirs, place->inode, place->cookie) || (p->all_theirs && !is_known);
 }
 
-/* Without a last line that is not whole. */
+/* Drops an incomplete last line. */
 static struct span whole_lines(const char *text, size_t n)
 {
     while (n && text[n - 1] != '\n')
@@ -178,7 +178,7 @@ static bool read_interfaces(struct places *p, struct place *place, bool before)
     return true;
 }
 
-/* If the job enters it again, what it had counted by then does not count. */
+/* If the job enters the namespace again, what was counted by then does not count. */
 static void forget_oldest(struct places *p)
 {
     struct interfaces *t = &p->left[0].interfaces;

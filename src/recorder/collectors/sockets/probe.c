@@ -32,7 +32,7 @@ int probe_ask(int fd, uint8_t family, uint32_t states)
     return netlink_send(fd, &ask, sizeof(ask));
 }
 
-/* A socket to be found again, which listens on the loopback interface. */
+/* A socket that must be found again: it listens on the loopback interface. */
 static int listen_here(uint64_t *ret_cookie)
 {
     const struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -45,7 +45,7 @@ static int listen_here(uint64_t *ret_cookie)
 }
 
 /* Returns whether the datagrams are the last ones; *ret is 0 once the socket was among them, with its counters. */
-static bool find(struct netlink_batch *batch, int n, uint64_t cookie, int *ret)
+static bool find_probe_socket(struct netlink_batch *batch, int n, uint64_t cookie, int *ret)
 {
     struct netlink_message m;
     struct diag_socket s;
@@ -72,7 +72,7 @@ static int try_bytes(void)
     int code = !batch.at ? -ENOMEM : own < 0 ? own : fd < 0 ? fd : probe_ask(fd, AF_INET, 1u << TCP_LISTEN);
     if (!code) {
         code = -ENOENT;
-        while (!find(&batch, netlink_receive(fd, &batch), cookie, &code))
+        while (!find_probe_socket(&batch, netlink_receive(fd, &batch), cookie, &code))
             continue;
     }
     free(batch.at);

@@ -12,7 +12,7 @@ void socket_row_init(struct socket_row *r, struct sampling *sampling)
 }
 
 /* Early, so that the ends of all sockets are reported. */
-static void prepare(void *state)
+static void prepare_sockets(void *state)
 {
     struct socket_row *r = state;
     const struct sampler_options *o = &r->sampling->options;
@@ -39,7 +39,7 @@ static uint64_t period(const struct socket_row *r)
     return ns < PERIOD_LEAST ? PERIOD_LEAST : ns < PERIOD_MOST ? ns : PERIOD_MOST;
 }
 
-static uint64_t known(const struct member *m, int id)
+static uint64_t member_value(const struct member *m, int id)
 {
     return m->row.absent[id] ? 0 : m->row.value[id];
 }
@@ -49,10 +49,11 @@ static struct owner_asked asked_of(const struct job *j, const struct member *m)
 {
     bool is_blind = !j->events || j->lossy;
     return (struct owner_asked){.key = m->row.key,
-                                .sent = known(m, PROCESS_tcp_sent),
-                                .received = known(m, PROCESS_tcp_received),
+                                .sent = member_value(m, PROCESS_tcp_sent),
+                                .received = member_value(m, PROCESS_tcp_received),
                                 .parent = m->row.parent,
-                                .forks = m->reaped_io.forks + (is_blind ? known(m, PROCESS_children_faults_minor) : 0),
+                                .forks = m->reaped_io.forks +
+                                         (is_blind ? member_value(m, PROCESS_children_faults_minor) : 0),
                                 .is_blind = is_blind};
 }
 
@@ -88,7 +89,7 @@ static void ask(struct socket_row *r)
     r->asked_ns = r->sampling->now_ns;
 }
 
-/* It never falls, though another worker may have begun anew. */
+/* The total never falls, though another worker may have started from 0. */
 static void put_more(struct member *m, int id, uint64_t v)
 {
     if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
@@ -97,7 +98,7 @@ static void put_more(struct member *m, int id, uint64_t v)
     m->row.absent[id] = BARO_PRESENT;
 }
 
-static void put(struct member *m, int id, uint64_t v)
+static void set_member_value(struct member *m, int id, uint64_t v)
 {
     if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
         return;
@@ -142,11 +143,11 @@ static void take_row(struct member *m, const struct owner *o)
     }
     put_more(m, PROCESS_tcp_sent, o->sent);
     put_more(m, PROCESS_tcp_received, o->received);
-    put(m, PROCESS_tcp_connections, o->connections);
-    put(m, PROCESS_tcp_listening, o->listening);
+    set_member_value(m, PROCESS_tcp_connections, o->connections);
+    set_member_value(m, PROCESS_tcp_listening, o->listening);
 }
 
-static struct member *find(const struct job *j, struct baro_key key)
+static struct member *find_member(const struct job *j, struct baro_key key)
 {
     struct member *m = tree_find(&j->tree, key.pid);
     if (m && baro_key_equal(m->row.key, key))
@@ -159,13 +160,13 @@ static struct member *find(const struct job *j, struct baro_key key)
     return m ? m : one ? one->member : NULL;
 }
 
-static bool take(struct socket_row *r)
+static bool take_reading(struct socket_row *r)
 {
     const struct owner *rows;
     if (!sockets_take(r->sockets, &r->totals, &rows))
         return false;
     for (uint32_t i = 0; i < r->totals.n; i++) {
-        struct member *m = find(r->sampling->job, rows[i].key);
+        struct member *m = find_member(r->sampling->job, rows[i].key);
         if (m) {
             m->tcp.is_short |= rows[i].is_short;
             m->tcp.unsettled = rows[i].is_unsettled;
@@ -195,14 +196,14 @@ static bool read_last(struct socket_row *r)
     drop_reports(r);
     ask(r);
     for (; now < until && sockets_wait(r->sockets, until - now); now = clock_monotonic_ns()) {
-        if (take(r) && sockets_is_answered(r->sockets))
+        if (take_reading(r) && sockets_is_answered(r->sockets))
             return true;
     }
     r->totals.is_bound = r->totals.net_is_bound = true;
     return false;
 }
 
-/* What can't be settled any more counts for no process. */
+/* What cannot be attributed any more counts for no process. */
 static void give_up_unsettled(struct socket_row *r)
 {
     const struct tree *tree = &r->sampling->job->tree;
@@ -233,16 +234,16 @@ void socket_row_close(struct socket_row *r)
     job_late_report(r->sampling->job, r->sampling->now_ns);
 }
 
-static bool tick(void *state, const struct collector_tick *t)
+static bool tick_sockets(void *state, const struct collector_tick *t)
 {
     struct socket_row *r = state;
-    prepare(r);
+    prepare_sockets(r);
     if (!r->sockets)
         return false;
     if (t->last && r->closed)
         return true;
     sockets_turn(r->sockets);
-    bool taken = take(r);
+    bool taken = take_reading(r);
     job_late_report(r->sampling->job, t->now_ns);
     if (t->last)
         return read_last(r) || taken;
@@ -272,7 +273,7 @@ void socket_row_resume(struct socket_row *r, const struct baro_sample *last)
                                           .is_bound = true,
                                           .net_is_bound = true,
                                           .any = !last->job_absent[JOB_tcp_sent]};
-    prepare(r);
+    prepare_sockets(r);
     if (r->sockets)
         sockets_resume(r->sockets, &before);
 }
@@ -315,13 +316,13 @@ void socket_row_fill(const struct socket_row *r, struct baro_sample *s)
 
 /* ---- the row ---- */
 
-static int32_t pid_of_helper(void *state)
+static int32_t sockets_worker_pid(void *state)
 {
     const struct socket_row *r = state;
     return r->sockets ? (int32_t)worker_pid(sockets_worker(r->sockets)) : 0;
 }
 
-static void cost(void *state, struct collector_cost *ret)
+static void cost_of_sockets(void *state, struct collector_cost *ret)
 {
     struct socket_row *r = state;
     if (!r->sockets)
@@ -330,7 +331,7 @@ static void cost(void *state, struct collector_cost *ret)
     *ret = (struct collector_cost){.cpu_ns = worker_cpu_ns(w), .refused = worker_refused(w)};
 }
 
-static void finish(void *state)
+static void finish_sockets(void *state)
 {
     struct socket_row *r = state;
     if (r->sockets)
@@ -350,10 +351,10 @@ const struct collector socket_collector = {
     .name = "sockets",
     .kinds = COLLECTOR_KIND(BARO_KIND_PROCESS),
     .sources = BARO_SOURCE_SOCK_DIAG,
-    .prepare = prepare,
-    .tick = tick,
-    .helper = pid_of_helper,
-    .cost = cost,
-    .finish = finish,
+    .prepare = prepare_sockets,
+    .tick = tick_sockets,
+    .helper = sockets_worker_pid,
+    .cost = cost_of_sockets,
+    .finish = finish_sockets,
     .close = close_sockets,
 };

@@ -135,14 +135,14 @@ bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct ow
 
 /* ---- the worker ---- */
 
-/* The next worker counts from what it finds. */
+/* The next worker counts from its first reading. */
 static void on_lost(void *context)
 {
     struct sockets *s = context;
     s->before = s->last;
     s->before.is_bound = s->before.net_is_bound = true;
     s->options.attached = s->options.restarted = true;
-    if (atomic_load(&shared_of(s)->answer_turn) & 1) /* it was killed as it wrote; the next one writes all anew */
+    if (atomic_load(&shared_of(s)->answer_turn) & 1) /* it was killed while it wrote: nothing of it counts */
         worker_write_end(&shared_of(s)->answer_turn);
     s->seen = atomic_load(&shared_of(s)->answer_turn);
 }

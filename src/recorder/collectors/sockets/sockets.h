@@ -40,12 +40,12 @@ struct sockets_totals { /* bytes and no bool, as in struct owner */
     uint8_t is_bound;           /* sent and received may be too small */
     uint8_t net_is_bound;       /* net_sent and net_received may be */
     uint8_t any, denied;        /* some process had a socket; some process or namespace may not be read */
-    uint8_t unsettled;          /* connections ended of which a later request says whose they were */
+    uint8_t unsettled;          /* ended connections that a later request can attribute */
     uint32_t n;                 /* processes */
     uint32_t asked;             /* which request it answers */
 };
 
-/* What can be had here, for `baro doctor`: each 0 or -errno. */
+/* What is possible here, for `baro doctor`: each 0 or -errno. */
 struct sockets_probe {
     int bytes; /* what a socket has sent and received; -ENODATA: the kernel has no such counters */
     int ends;  /* reports of sockets that ended */
@@ -64,10 +64,10 @@ void sockets_resume(struct sockets *s, const struct sockets_totals *before);
  * until then are known, on CLOCK_MONOTONIC. */
 struct owner_asked *sockets_ask_begin(struct sockets *s);
 void sockets_ask_end(struct sockets *s, size_t n, uint64_t known_ns);
-/* Takes the last reading. Returns false if there is none that was not taken; the rows are valid until the next call. */
+/* Takes the last reading. Returns false if there is no new one; the rows are valid until the next call. */
 bool sockets_take(struct sockets *s, struct sockets_totals *ret, const struct owner **ret_rows);
 enum worker_trouble sockets_turn(struct sockets *s);
-bool sockets_is_answered(const struct sockets *s);      /* what was taken last answers what was asked for last */
+bool sockets_is_answered(const struct sockets *s);      /* the reading taken last answers the last request */
 bool sockets_wait(struct sockets *s, uint64_t most_ns); /* for the reading that was asked for */
 struct worker *sockets_worker(struct sockets *s);
 void sockets_free(struct sockets *s); /* NULL allowed */

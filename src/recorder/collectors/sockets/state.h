@@ -31,11 +31,11 @@ void sockets_live(const struct worker_child *c);
 int probe_ask(int fd, uint8_t family, uint32_t states);
 
 /* namespaces.c */
-uint64_t namespace_of(int proc_fd, int32_t pid); /* the inode of that which a process is in; 0: not known */
-/* By the cookie, or by the inode where one of the cookies is not known (0). */
+uint64_t namespace_of(int proc_fd, int32_t pid); /* inode of the namespace that the process is in; 0: not known */
+/* Compares cookies, or inodes if one of the cookies is not known (0). */
 bool namespaces_have(const struct namespaces *n, uint64_t inode, uint64_t cookie);
 void namespaces_add(struct namespaces *n, uint64_t inode, uint64_t cookie, int32_t pid);
-uint64_t namespace_cookie(int socket_fd); /* of that which the socket is in; 0: not known */
+uint64_t namespace_cookie(int socket_fd); /* cookie of the namespace that the socket is in; 0: not known */
 
 /* places.c: network namespaces. Each has a descriptor to ask for its sockets, and one on which it reports their ends.
  */
@@ -45,7 +45,7 @@ struct place {
     uint64_t inode, cookie;      /* as in struct namespaces */
     int ask_fd, ends_fd, dev_fd; /* dev_fd: /proc/PID/net/dev of a process that was in it, which may have ended */
     bool ends_known, refused;    /* refused: it may not be entered */
-    uint32_t reading;            /* in which a process was in it */
+    uint32_t reading;            /* the reading in which a process was in it */
     bool counted;                /* its interfaces were read */
     struct interfaces interfaces;
 };
@@ -56,10 +56,10 @@ struct left_place {
 struct places {
     struct place at[PLACES_MOST];
     size_t n;
-    struct left_place left[LEFT_MOST]; /* that no process is in any more; the job may enter them again */
+    struct left_place left[LEFT_MOST]; /* namespaces without a process now; the job may enter them again */
     size_t n_left;
     uint64_t forgotten[2];    /* what those that were left before them had received and sent */
-    struct namespaces theirs; /* that others have used */
+    struct namespaces theirs; /* namespaces that others have used */
     bool all_theirs;          /* any that is found may have been counted before */
     int proc_fd, own_fd;
     bool denied;       /* some namespace could not be entered */
