@@ -336,6 +336,7 @@ void exits_report(struct job *j, uint64_t now_ns)
     j->tree.epoch++;
     for (struct member *next, *m = take_sorted(&list, n); m; m = next) {
         next = m->links.list_next;
+        peak_end_awaited(j, m, false);
         if (!report(j, m, now_ns))
             tree_release(&j->tree, m);
     }

@@ -176,6 +176,8 @@ struct member_life {
     int status;
     bool status_known : 1;
     bool end_reported : 1; /* its end was reported by an event or by the wrapper */
+    bool end_unseen : 1;   /* job.c: it may have ended, and no event reports that */
+    bool end_awaited : 1;  /* job.c: it has ended, and the event of that is still to come */
     bool cpu_final : 1;    /* its CPU clock was read when it had ended */
     bool io_final : 1;     /* the row has its final I/O counters */
     /* gone without a report of the wrapper, which would have adopted it: so its parent reaped it */
