@@ -145,3 +145,14 @@ def test_the_status_of_a_target_whose_parent_reaps_it_a_little_later(run, tape):
     if status is None and tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 15):
         pytest.skip("this kernel has no exit status for others than the parent")
     assert status == 7
+
+
+@SOURCES
+def test_an_exit_says_whether_a_sample_has_the_process(run, inside, tape, env):
+    """Some end after they were read, and before the sample is written."""
+    work = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 0.02 & /bin/true; done; wait"
+    for _ in range(4):
+        inside("sh", "-c", f"{work}; {work}; {work}", options=["-i", "20ms"], env=env)
+        rows = {r["pid"] for r in run.export(tape, "process") if r["cpu_ns"] is not None}
+        exits = run.export(tape, "exit")
+        assert exits and {e["pid"] for e in exits if e["sampled"]} == {e["pid"] for e in exits} & rows

@@ -268,7 +268,8 @@ struct member_reading {
     bool pending : 1;         /* a read was left out for the budget; it is done when it is due, even if it sleeps */
     bool children_listed : 1; /* all children were listed that it had when the last birth was seen */
     bool stat_was_read : 1;   /* at least once: key.start is known */
-    bool sampled : 1;         /* it is in at least one sample */
+    bool sampled : 1;         /* it was read for a sample; it may be gone when that is written */
+    bool in_sample : 1;       /* a sample has a row with values of it */
     bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     char comm[16];
 };
