@@ -61,6 +61,53 @@ def test_the_peak_has_those_who_were_there_before_perf(inside, env, interval):
     assert job["processes_peak"] <= 4, job
 
 
+# Each child says so and waits for the others. `follow`: one after the other, and all are zombies until the end.
+TOGETHER = """
+import os, sys, time
+n, pause = int(sys.argv[1]), float(sys.argv[2])
+time.sleep(pause)
+here, go = os.pipe(), os.pipe()
+for i in range(n):
+    if os.fork() == 0:
+        os.close(go[1]); os.write(here[1], b'x'); os.read(go[0], 1); os._exit(0)
+for i in range(n): os.read(here[0], 1)
+os.close(go[1])
+time.sleep(.2)
+"""
+FOLLOW = """
+import os, sys, time
+n, pause = int(sys.argv[1]), float(sys.argv[2])
+time.sleep(pause)
+for i in range(n):
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(.001); os._exit(0)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+time.sleep(.1)
+"""
+
+
+@SOURCES
+@pytest.mark.parametrize("pause", [0, 0.02])
+@pytest.mark.parametrize("text, most", [(TOGETHER, 46), (FOLLOW, 2)], ids=["together", "follow"])
+def test_the_peak_is_never_more_than_there_were(inside, env, pause, text, most):
+    """Some have ended when perf is attached, or when a list finds them: what is known of the peak is a lower bound."""
+    for _ in range(3):
+        job = inside(sys.executable, "-S", "-c", text, 45, pause, env=env)["job"]
+        assert job["processes_peak"] == most or job["processes_peak_is_lower_bound"], job
+        assert job["processes_peak"] <= most, job
+        assert job["threads_peak"] <= most, job
+
+
+@SOURCES
+def test_processes_that_follow_each_other_by_vfork(inside, env):
+    """vfork(2): a child forks while perf is attached to its parent, and no event reports its end."""
+    text = "import os\nfor _ in range(300):\n    os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)\n"
+    job = inside(sys.executable, "-S", "-c", text, options=["-i", "1s"], env=env)["job"]
+    assert job["processes_peak"] == 2 or job["processes_peak_is_lower_bound"], job
+    assert job["processes_peak"] <= 2, job
+
+
 @pytest.mark.parametrize("first", [["env"], ["sh", "-c", 'sleep 0.01; exec "$@"', "sh"]], ids=["env", "sh"])
 def test_a_name_is_of_the_program_that_was_executed_last(inside, first):
     """The program is executed before perf reports that, and forks when nobody has looked since."""
@@ -98,3 +145,14 @@ def test_the_status_of_a_target_whose_parent_reaps_it_a_little_later(run, tape):
     if status is None and tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) < (6, 15):
         pytest.skip("this kernel has no exit status for others than the parent")
     assert status == 7
+
+
+@SOURCES
+def test_an_exit_says_whether_a_sample_has_the_process(run, inside, tape, env):
+    """Some end after they were read, and before the sample is written."""
+    work = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do sleep 0.02 & /bin/true; done; wait"
+    for _ in range(4):
+        inside("sh", "-c", f"{work}; {work}; {work}", options=["-i", "20ms"], env=env)
+        rows = {r["pid"] for r in run.export(tape, "process") if r["cpu_ns"] is not None}
+        exits = run.export(tape, "exit")
+        assert exits and {e["pid"] for e in exits if e["sampled"]} == {e["pid"] for e in exits} & rows

@@ -16,8 +16,18 @@ bool derive_adds_nothing(const struct baro_process *p, int metric)
     return p->absent[metric] == BARO_ABSENT_SHARED || (p->absent[metric] != BARO_PRESENT && holds_nothing(p));
 }
 
+/* The kernel counts a zombie as a thread: of its first thread, which has ended, while others run, and of the whole
+ * process. */
+static bool is_zombie_alone(const struct baro_process *p, enum process_metric metric)
+{
+    return metric == PROCESS_threads && p->absent[PROCESS_state] == BARO_PRESENT && p->value[PROCESS_state] == 'Z' &&
+           p->value[PROCESS_threads] == 1;
+}
+
 void derive_sum_add(struct derive_sum *sum, const struct baro_process *p, enum process_metric metric)
 {
+    if (is_zombie_alone(p, metric))
+        return;
     if (p->absent[metric] == BARO_PRESENT) {
         sum->members++;
         sum->covered++;

@@ -14,13 +14,23 @@ static bool task_is_bound(const struct task_row *one, int of)
     return mark > rss + rss / 20;
 }
 
+/* Each one may have lived at the same time as the others, unless the processes that there were at once are known. */
+static bool peak_is_bound(const struct baro_summary *s, const struct task_row *one)
+{
+    uint64_t peak = 0, started = 0;
+    task_row_value(one, TASK_FIELD_PEAK, &peak);
+    task_row_value(one, TASK_FIELD_STARTED, &started);
+    bool unsure = summary_processes_peak_is_bound(s) && peak < started;
+    return unsure || one->is_bound[TASK_FIELD_STARTED];
+}
+
 void fact_task(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct task_row *one = &s->tasks.at[row];
     uint64_t v = 0;
     int absent = task_row_value(one, (enum task_field)of, &v);
     value_u64(ret, absent, v);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, task_is_bound(one, of));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, of == TASK_FIELD_PEAK ? peak_is_bound(s, one) : task_is_bound(one, of));
 }
 
 void fact_task_tcp(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

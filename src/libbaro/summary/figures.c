@@ -139,8 +139,10 @@ bool summary_command_may_have_more(const struct baro_summary *s, const struct co
 bool summary_processes_peak_is_bound(const struct baro_summary *s)
 {
     bool scanned = strcmp(s->subject.event_source, "scan") == 0;
+    uint64_t flag;
     return summary_processes_are_bound(s) ||
-           (scanned && s->rows.job[JOB_processes_peak] < s->rows.job[JOB_processes_started]);
+           (scanned && s->rows.job[JOB_processes_peak] < s->rows.job[JOB_processes_started]) ||
+           (summary_job(s, JOB_processes_peak_is_lower_bound, &flag) == BARO_PRESENT && flag);
 }
 
 int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret)

@@ -53,8 +53,35 @@ static uint64_t less_or_zero(uint64_t a, uint64_t b)
  * The kernel's clock of a process stands still while an interrupt or a hypervisor has the CPU; that of perf does not.
  * So where the commands add up to more than the job, what is unsure of them is taken off, in proportion. Example: the
  * job has 119 ms; dd has 112 by perf, of which 13 are unsure, rm 12 and 10, sh 1.4 and 0, 125.4 in all: 6.4 ms are too
- * much, of which 3.6 are taken off dd and 2.8 off rm.
+ * much, of which 3.6 are taken off dd and 2.8 off rm. How much is unsure is a guess, so what is still too much after
+ * that is taken off all that perf reported.
  */
+static void take_off(struct command *c, uint64_t off)
+{
+    off = off < c->value[COMMAND_CPU] ? off : c->value[COMMAND_CPU];
+    c->value[COMMAND_CPU] -= off;
+    /* As much of each part, if both are known. */
+    uint64_t user = c->value[COMMAND_CPU_USER], split = user + c->value[COMMAND_CPU_SYSTEM];
+    uint64_t too_much = less_or_zero(split, c->value[COMMAND_CPU]);
+    uint64_t of_user = split ? part_of(too_much, (double)user / (double)split) : 0;
+    c->value[COMMAND_CPU_USER] = less_or_zero(user, of_user);
+    c->value[COMMAND_CPU_SYSTEM] = less_or_zero(c->value[COMMAND_CPU_SYSTEM], too_much - of_user);
+}
+
+static void take_off_perf(struct baro_summary *s, uint64_t excess)
+{
+    uint64_t perf = 0;
+    for (uint32_t i = 0; i < s->commands.n; i++)
+        perf += s->finished.counted[i].cpu_is_of_perf ? s->finished.counted[i].value[COMMAND_CPU] : 0;
+    double part = excess < perf ? (double)excess / (double)perf : 1;
+    for (uint32_t i = 0; i < s->commands.n && perf; i++) {
+        struct command *c = &s->finished.counted[i];
+        uint64_t off = c->cpu_is_of_perf ? part_of(c->value[COMMAND_CPU], part) : 0;
+        take_off(c, off + (off > 0));
+        c->cpu_unsure_ns += off;
+    }
+}
+
 static void take_off_excess(struct baro_summary *s)
 {
     uint64_t cpu = 0, unsure = 0;
@@ -69,15 +96,10 @@ static void take_off_excess(struct baro_summary *s)
         struct command *c = &s->finished.counted[i];
         uint64_t off = part_of(c->cpu_unsure_ns, part);
         off += c->cpu_unsure_ns > off;
-        off = off < c->value[COMMAND_CPU] ? off : c->value[COMMAND_CPU];
-        c->value[COMMAND_CPU] -= off;
-        /* Takes the same share of user and of system time, if both are known. */
-        uint64_t user = c->value[COMMAND_CPU_USER], split = user + c->value[COMMAND_CPU_SYSTEM];
-        uint64_t too_much = less_or_zero(split, c->value[COMMAND_CPU]);
-        uint64_t of_user = split ? part_of(too_much, (double)user / (double)split) : 0;
-        c->value[COMMAND_CPU_USER] = less_or_zero(user, of_user);
-        c->value[COMMAND_CPU_SYSTEM] = less_or_zero(c->value[COMMAND_CPU_SYSTEM], too_much - of_user);
+        take_off(c, off);
     }
+    if (excess > unsure)
+        take_off_perf(s, excess - unsure);
 }
 
 static void note_rest(struct baro_summary *s)

@@ -185,6 +185,14 @@ void closure_raise(struct job *j, uint64_t total[LEDGER_MAX]);
  * known. */
 bool closure_own(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole);
 
+/* job.c: counts those that are alive; all have been read since the last one was found by a list. */
+void peak_note(struct job *j);
+/* Were those that were alive when it began known then? Else it may have ended since, or others. */
+bool peak_is_known_at_begin(const struct job *j, enum baro_origin origin);
+
+/* job.c: it has ended, and the event of that is still to come; or no longer. */
+void peak_end_awaited(struct job *j, struct member *m, bool awaited);
+
 /* totals.c: notes which of the job's values are known for this member, and else the reason. */
 void totals_know(struct job *j, const struct member *m);
 

@@ -187,7 +187,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
         .parent = m->row.parent,
         .uid = m->row.uid,
         .origin = m->row.origin,
-        .sampled = m->reading.sampled,
+        .sampled = m->reading.in_sample,
         .status_known = m->life.status_known,
         .status = m->life.status,
         .name = m->reading.name_is_parents && !m->events.named ? "" : m->row.name,
@@ -270,7 +270,7 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     if (j->covers_members && !m->events.covered)
         job_lose(j);
     j->ended++;
-    j->unsampled += !m->reading.sampled;
+    j->unsampled += !m->reading.in_sample;
     if (!e.absent[EXIT_cpu])
         j->counted_ended_ns += e.value[EXIT_cpu];
     j->split_ended[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];
@@ -336,6 +336,7 @@ void exits_report(struct job *j, uint64_t now_ns)
     j->tree.epoch++;
     for (struct member *next, *m = take_sorted(&list, n); m; m = next) {
         next = m->links.list_next;
+        peak_end_awaited(j, m, false);
         if (!report(j, m, now_ns))
             tree_release(&j->tree, m);
     }

@@ -95,7 +95,8 @@ struct job {
     bool ends_reported;
     /* that source covers single processes (perf): a member without member.covered may have forked without an event */
     bool covers_members;
-    bool lossy; /* events were lost at some time, or the source began too late: counts are lower bounds */
+    bool attaches; /* that source is perf, which reports members that it is attached to; covers_members: to all */
+    bool lossy;    /* events were lost at some time, or the source began too late: counts are lower bounds */
     /* so many processes at most came and went before there were events (recorder/collectors/processes/births.h);
      * job_lose() drops it */
     bool unseen_known;
@@ -140,7 +141,12 @@ struct job {
     struct job_reported reported[JOB_REPORTED];     /* the last ones: number n is at (n - 1) % JOB_REPORTED */
     uint64_t n_reported, reported_of[JOB_REPORTED]; /* by the hash of a pid: the number of the last one; 0: none */
     uint64_t started, ended, unsampled, peak;
-    uint64_t brief;             /* found by a list in this tick, and ended when they were read */
+    uint64_t peak_most; /* so many may have been at once, at most; valid if it is more than peak */
+    /* since the living were counted: one was found by a list; so many have ended */
+    bool found;
+    uint64_t fewer, last_end_ns;
+    uint64_t awaited;           /* members that were found ended, and the events of that are still to come */
+    uint64_t n_end_unseen;      /* living members of which an end may not have been seen */
     uint64_t counted_ended_ns;  /* CPU time attributed to ended processes */
     uint64_t split_ended[2];    /* the parts of it in user mode and in the kernel, as far as they are known */
     uint64_t unsure_ended_ns;   /* the part of it that may be too much: own_unsure() */
@@ -184,6 +190,12 @@ void job_set_target(struct job *j, struct member *m, bool target);
  */
 void job_ended(struct job *j, struct member *m, uint64_t end_ns);
 
+/* An event reported its end. */
+void job_end_reported(struct job *j, struct member *m);
+
+/* May the living member have ended without an event of that? It is read later. */
+void job_end_unseen(struct job *j, struct member *m, bool unseen);
+
 /* Was an exit reported for this pid with an end at or after t_ns? Then a fork event of that time is of the same
  * process, and must not add it again. */
 bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns);
@@ -198,6 +210,9 @@ void job_reaped(struct job *j, struct member *m, uint64_t end_ns);
 /* Members were found by a list, and all have been read since: those that are alive are so at the same time. Otherwise
  * that is counted with the next sample alone. */
 void job_note_peak(struct job *j);
+
+/* A process that was selected joins only now; begin_ns: when it did in truth, 0: not known. */
+void job_note_late(struct job *j, uint64_t begin_ns);
 
 /* The reported end was wrong: the process is alive. */
 void job_revive(struct job *j, struct member *m);

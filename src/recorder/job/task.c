@@ -47,8 +47,8 @@ void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns)
     t->started++;
     if (!t->living++)
         t->since_ns = max_u64(begin_ns, t->until_ns); /* what lies before was counted */
-    if (m->row.origin != BARO_ORIGIN_SCAN)
-        t->peak = max_u64(t->peak, t->living);
+    bool known = peak_is_known_at_begin(j, (enum baro_origin)m->row.origin);
+    t->peak = max_u64(t->peak, known ? t->living : 1); /* else it may have ended: task_note_peaks() */
     member_moved(m);
 }
 
@@ -81,13 +81,6 @@ void task_ended(struct job *j, struct member *m, uint64_t end_ns)
     t->until_ns = max_u64(t->until_ns, end_ns);
     if (--t->living == 0)
         task_add_span(t, t->since_ns, t->until_ns);
-}
-
-void task_ended_at_once(struct job *j, const struct member *m)
-{
-    struct job_task *t = task_of(j, m);
-    if (t && !m->of_task.over)
-        t->brief++;
 }
 
 void task_note_peaks(struct job *j)
@@ -369,7 +362,8 @@ static void add_member(struct job_task *t, const struct member *m, uint64_t *v, 
     task_tcp_live(t, m, v);
     for (size_t i = 0; i < GAUGES; i++) {
         uint8_t why = m->row.absent[gauges[i].process];
-        v[gauges[i].task] += value(m, gauges[i].process);
+        bool ended = gauges[i].process == PROCESS_threads && member_is_zombie(m); /* it counts as a thread there */
+        v[gauges[i].task] += ended ? 0 : value(m, gauges[i].process);
         if (!why)
             *known |= UINT64_C(1) << gauges[i].task;
         else
@@ -437,8 +431,7 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     v[TASK_process_rss_peak] = t->rss_peak;
     v[TASK_process_uss_peak] = t->uss_peak;
     v[TASK_processes] = t->living;
-    t->peak = max_u64(t->peak, t->living + t->brief);
-    t->brief = 0;
+    t->peak = max_u64(t->peak, t->living);
     v[TASK_processes_peak] = t->peak;
     v[TASK_processes_started] = t->started;
     v[TASK_processes_ended] = t->gone;

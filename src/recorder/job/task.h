@@ -23,9 +23,9 @@ struct job_task {
     uint64_t io_published[4]; /* the sums of I/O as they were written last: they never fall */
     uint64_t user_published, system_published; /* the same of CPU time */
     uint64_t started, gone, unread, io_unread, tcp_unread, samples;
-    bool tcp_known;               /* of some process, at some time */
-    uint8_t tcp_absent;           /* else why not, as the last one said; 0: there was none */
-    uint64_t living, peak, brief; /* brief: as of the job */
+    bool tcp_known;     /* of some process, at some time */
+    uint8_t tcp_absent; /* else why not, as the last one said; 0: there was none */
+    uint64_t living, peak;
     uint64_t rss_peak, uss_peak;
     uint64_t begin_ns, active_ns;
     uint64_t since_ns;        /* while it has living processes: since when */
@@ -85,7 +85,6 @@ void job_task_repeat(struct job *j);
 
 /* ---- for src/job alone ---- */
 void task_ended(struct job *j, struct member *m, uint64_t end_ns);
-void task_ended_at_once(struct job *j, const struct member *m);
 void task_note_peaks(struct job *j);
 void task_revived(struct job *j, struct member *m);
 void task_exit(struct job *j, const struct member *m, const struct baro_exit *e);

@@ -365,11 +365,10 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_counts_are_lower_bounds] = j->unreaped || may_miss;
     if (ret_value[JOB_cpu_is_lower_bound])
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
-    uint64_t now = tree_count(&j->tree) - j->ended_members;
-    j->peak = max_u64(j->peak, now + j->brief);
-    j->brief = 0;
-    ret_value[JOB_processes] = now;
+    peak_note(j);
+    ret_value[JOB_processes] = tree_count(&j->tree) - j->ended_members;
     ret_value[JOB_processes_peak] = j->peak;
+    ret_value[JOB_processes_peak_is_lower_bound] = j->peak < j->peak_most;
     ret_value[JOB_processes_started] = j->started;
     ret_value[JOB_processes_ended] = j->ended;
     bool bounded = job_unseen(j, &ret_value[JOB_processes_unseen]);

@@ -176,6 +176,8 @@ struct member_life {
     int status;
     bool status_known : 1;
     bool end_reported : 1; /* its end was reported by an event or by the wrapper */
+    bool end_unseen : 1;   /* job.c: it may have ended, and no event reports that */
+    bool end_awaited : 1;  /* job.c: it has ended, and the event of that is still to come */
     bool cpu_final : 1;    /* its CPU clock was read when it had ended */
     bool io_final : 1;     /* the row has its final I/O counters */
     /* gone without a report of the wrapper, which would have adopted it: so its parent reaped it */
@@ -266,7 +268,8 @@ struct member_reading {
     bool pending : 1;         /* a read was left out for the budget; it is done when it is due, even if it sleeps */
     bool children_listed : 1; /* all children were listed that it had when the last birth was seen */
     bool stat_was_read : 1;   /* at least once: key.start is known */
-    bool sampled : 1;         /* it is in at least one sample */
+    bool sampled : 1;         /* it was read for a sample; it may be gone when that is written */
+    bool in_sample : 1;       /* a sample has a row with values of it */
     bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     char comm[16];
 };

@@ -64,6 +64,7 @@ struct recorder_events {
     bool is_active;
     uint64_t perf_due_ns; /* when perf is opened, so that the command does not wait for it; 0: never, or done */
     size_t n_attached;    /* processes that perf is attached to */
+    uint64_t attached_ns; /* when it was attached to the last one */
     bool perf_is_partial; /* perf could not be attached to some member */
     uint64_t forks;       /* members added because of a fork event */
     uint64_t found;       /* members added otherwise, at the last check */

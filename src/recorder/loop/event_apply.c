@@ -66,6 +66,13 @@ static struct member *gone_unforked(const struct recorder *r, int32_t pid, uint6
 
 static struct member *member_of(const struct recorder *r, int32_t pid);
 
+/* It caused an event itself, so its end is reported as well. */
+static void note_covered(struct recorder *r, struct member *m)
+{
+    m->events.covered = true;
+    job_end_unseen(&r->job, m, false);
+}
+
 static void on_fork(struct recorder *r, const struct exits_event *e)
 {
     uint64_t t = recorder_since(r, e->t_ns);
@@ -82,7 +89,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         known = NULL;
     }
     if (parent)
-        parent->events.covered = true;
+        note_covered(r, parent);
     if (known) {
         known->life.begin_ns = t;
         known->events.followed = true;
@@ -101,6 +108,8 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         event_open_usage(r);
     m->life.begin_ns = t;
     m->events.followed = true;
+    /* while perf was being attached to its parent: it may not have inherited the events */
+    job_end_unseen(&r->job, m, r->job.attaches && t <= r->events.attached_ns);
     r->events.forks++;
     event_filter_fork(r, e->pid);
     if (gone) {
@@ -123,7 +132,7 @@ static void on_end(struct recorder *r, struct member *m, const struct exits_even
     if (!m->life.end_reported)
         m->life.end_ns =
             recorder_since(r, e->t_ns); /* until now, only the time was known at which it was found ended */
-    m->life.end_reported = true;
+    job_end_reported(&r->job, m);
     m->events.covered = true;
     if (e->has_status) {
         m->life.status_known = true;
@@ -146,7 +155,7 @@ static void lose_late_names(struct member *m)
 static void on_name(struct recorder *r, struct member *m, const struct exits_event *e, bool executed)
 {
     process_renamed(m);
-    m->events.covered = true;
+    note_covered(r, m);
     if (executed) {
         lose_late_names(m);
         m->events.executed_ns = recorder_since(r, e->t_ns) | 1;

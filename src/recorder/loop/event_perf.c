@@ -16,6 +16,7 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "recorder/loop/recorder.h"
 
 #define PERF_CPUS 16u /* one event and ring per CPU: 128 of them double the cost of a fork */
@@ -29,11 +30,14 @@ static void attach(struct recorder *r, struct member *m)
     if (!member_has_ended(m) && process_clock(m, &before) == 0)
         code = exits_perf_attach(r->all->events.usage, m->row.key.pid, NULL);
     r->events.perf_is_partial |= code > 0 || (code < 0 && code != -ESRCH);
+    /* till it is read it counts as alive beside those that are forked, and no event is going to report its end */
+    if (code == -ESRCH && !member_has_ended(m) && sampler_read_member(&r->sampler, m) == 0 && member_is_zombie(m))
+        job_ended(&r->job, m, sampler_now(&r->sampler));
     m->events.covered = code == 0 || code == -ESRCH; /* a process that has ended forks no more */
-    if (code == -ESRCH && !member_has_ended(m)) /* till it is read it counts as alive beside those that are forked */
-        sampler_read_member(&r->sampler, m);
     if (code < 0)
         return;
+    r->events.attached_ns = recorder_since(r, clock_monotonic_ns());
+    job_end_unseen(&r->job, m, false);
     member_moved(m);
     member_make_usage(m)->cpu_ns = before; /* perf counts only what follows */
     r->events.n_attached++;
@@ -99,7 +103,7 @@ static void give_up(struct recorder *r)
 {
     exits_close(r->all->events.usage);
     r->all->events.forks = r->all->events.usage = NULL;
-    r->job.events = r->all->events.listening = r->all->events.unpollable = false;
+    r->job.attaches = r->job.events = r->all->events.listening = r->all->events.unpollable = false;
     r->all->events.drain_due_ns = 0;
 }
 
@@ -121,6 +125,7 @@ static void begin_events(struct recorder *r)
 static void use_as_forks(struct recorder *r)
 {
     event_use(r, r->all->events.usage);
+    r->job.attaches = true;
     attach_until_complete(r);
     if (!r->events.n_attached) {
         give_up(r);

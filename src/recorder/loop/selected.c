@@ -65,6 +65,7 @@ static void join(struct recorder *r, const struct watch_change *c)
     m->events.covered = true;
     m->of_task.confirmed = true; /* by the process that selects now */
     job_join(&r->job, m, c->task, begin && !c->is_late ? begin : now);
+    job_note_late(&r->job, c->is_late ? 0 : begin);
     if (c->has_ended) {
         job_ended(&r->job, m, recorder_since(r, c->end_ns));
         m->life.end_reported = true;
@@ -82,6 +83,10 @@ static void join(struct recorder *r, const struct watch_change *c)
     if (!sampler_resume_member(&r->sampler, m))
         set_base(r, m, c);
     member_wake(m);
+    if (!r->job.events)
+        return;
+    event_read(r->all); /* those that have ended by now were not there together with it */
+    job_note_peak(&r->job);
 }
 
 /* What a process of the task starts belongs to it as well, and its own command need not fit. */

@@ -50,6 +50,13 @@ const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns)
     return sample;
 }
 
+/* A process may end, and its exit be reported, between the reading of it and the sample. */
+static void mark_rows(struct tree *tree)
+{
+    for (size_t i = tree_next_moved(tree, 0); i < tree->n; i = tree_next_moved(tree, i + 1))
+        tree->at[i]->reading.in_sample |= tree->at[i]->row.absent[PROCESS_cpu] == BARO_PRESENT;
+}
+
 /* If out of memory, sample->moved is NULL: all members may have changed. */
 static void fill_moved(struct job_row *r)
 {
@@ -65,6 +72,7 @@ static void fill_moved(struct job_row *r)
     sample->removals = tree->removals;
     if (sample->moved && words)
         memcpy(r->moved, tree->moved, words * sizeof(*r->moved));
+    mark_rows(tree);
     tree_clear_moved(tree);
 }
 

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many processes were there at once: never more than there were, and marked where there may have been more. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "recorder/job/task.h"
+
+struct recording {
+    struct job job;
+    uint64_t peak, is_bound;
+};
+
+static void on_exit_record(void *context, const struct baro_exit *e)
+{
+    (void)context;
+    (void)e;
+}
+
+static void on_event_record(void *context, const struct baro_event *e)
+{
+    (void)context;
+    (void)e;
+}
+
+static bool read_again(void *context, struct member *m)
+{
+    (void)context;
+    (void)m;
+    return true;
+}
+
+static int begin(void **state)
+{
+    static struct recording r;
+    r = (struct recording){0};
+    const struct job_sink sink = {on_exit_record, on_event_record, &r};
+    *state = &r;
+    return job_init(&r.job, &sink, false, 0, 100);
+}
+
+static int end(void **state)
+{
+    struct recording *r = *state;
+    job_done(&r->job);
+    return 0;
+}
+
+static void sample(struct recording *r)
+{
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    job_totals(&r->job, value, absent);
+    r->peak = value[JOB_processes_peak];
+    r->is_bound = value[JOB_processes_peak_is_lower_bound];
+}
+
+static void gone(struct recording *r, struct member *m, uint64_t t_ns)
+{
+    job_gone(&r->job, m, t_ns, t_ns);
+    job_settle(&r->job, t_ns, read_again, r);
+}
+
+static struct member *command(struct recording *r)
+{
+    return job_add(&r->job, 10, NULL, BARO_ORIGIN_TARGET, 0);
+}
+
+/* Twelve that followed each other are twelve zombies when they are listed. */
+static void test_zombies_that_are_listed(void **state)
+{
+    struct recording *r = *state;
+    struct member *sh = command(r), *m[12];
+    for (int i = 0; i < 12; i++)
+        m[i] = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_SCAN, 5);
+    for (int i = 0; i < 12; i++)
+        job_ended(&r->job, m[i], 5);
+    sample(r);
+    assert_int_equal(r->peak, 2); /* each lived together with its parent */
+    assert_int_equal(r->is_bound, 1);
+}
+
+/* All of them were found alive: there were no others. */
+static void test_a_list_of_the_living(void **state)
+{
+    struct recording *r = *state;
+    struct member *sh = command(r), *last = NULL;
+    for (int i = 0; i < 5; i++)
+        last = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_SCAN, 5);
+    sample(r);
+    assert_int_equal(r->peak, 6);
+    gone(r, last, 7);
+    sample(r);
+    assert_int_equal(r->peak, 6);
+    assert_int_equal(r->is_bound, 0);
+}
+
+/* Six were there at 5; two of them ended before they were read. */
+static void test_one_that_ends_before_all_were_read(void **state)
+{
+    struct recording *r = *state;
+    struct member *sh = command(r), *m[5];
+    for (int i = 0; i < 5; i++)
+        m[i] = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_SCAN, 5);
+    job_ended(&r->job, m[1], 6);
+    gone(r, m[3], 6);
+    sample(r);
+    assert_int_equal(r->peak, 4);
+    assert_int_equal(r->is_bound, 1);
+    for (int i = 0; i < 2; i++) /* six are counted at once: there never were more */
+        job_add(&r->job, 21 + i, sh, BARO_ORIGIN_SCAN, 9);
+    sample(r);
+    assert_int_equal(r->peak, 6);
+    assert_int_equal(r->is_bound, 1); /* one of the first five may have lived when these began */
+    r->job.events = true;
+    for (int i = 0; i < 4; i++)
+        job_add(&r->job, 31 + i, sh, BARO_ORIGIN_EVENT, 20);
+    sample(r);
+    assert_int_equal(r->peak, 10);
+    assert_int_equal(r->is_bound, 0);
+}
+
+/* All have ended when they are read, and then come the events: three forks, and after them the ends. */
+static void test_ends_that_are_seen_before_forks(void **state)
+{
+    struct recording *r = *state;
+    struct member *sh, *m[4];
+    r->job.events = true;
+    sh = command(r);
+    for (int i = 0; i < 4; i++)
+        m[i] = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_EVENT, 5);
+    for (int i = 0; i < 3; i++)
+        job_ended(&r->job, m[i], 30);
+    gone(r, m[3], 30);
+    sample(r);
+    for (int i = 0; i < 3; i++)
+        m[3] = job_add(&r->job, 21 + i, sh, BARO_ORIGIN_EVENT, 10);
+    sample(r);
+    assert_int_equal(r->peak, 8); /* the one that is gone is not reported until its end was read */
+    for (int i = 0; i < 3; i++)
+        job_end_reported(&r->job, m[i]);
+    job_add(&r->job, 31, sh, BARO_ORIGIN_EVENT, 40);
+    sample(r);
+    assert_int_equal(r->peak, 8);
+}
+
+/* perf does not report the end of a process that it was not attached to: it may have ended when others are forked. */
+static void test_an_end_that_no_event_reports(void **state)
+{
+    struct recording *r = *state;
+    struct member *sh, *m[2];
+    sh = command(r);
+    for (int i = 0; i < 2; i++)
+        m[i] = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_SCAN, 5);
+    r->job.events = r->job.attaches = true;
+    job_end_unseen(&r->job, sh, false);
+    m[0]->events.covered = true;
+    job_end_unseen(&r->job, m[0], false);
+    job_add(&r->job, 21, sh, BARO_ORIGIN_EVENT, 8);
+    assert_int_equal(r->job.peak, 3); /* the command, the one that perf is attached to, and the new one */
+    job_ended(&r->job, m[1], 9);
+    sample(r);
+    assert_int_equal(r->peak, 3);
+    assert_int_equal(r->is_bound, 1);
+}
+
+/* A process that was selected joins late. One that had ended by then was no longer there, or it was. */
+static void test_processes_that_are_selected(void **state)
+{
+    struct recording *r = *state;
+    assert_int_equal(job_use_tasks(&r->job, 1, true), 0);
+    r->job.events = true;
+    struct member *a = job_add(&r->job, 11, NULL, BARO_ORIGIN_EVENT, 10);
+    job_join(&r->job, a, 1, 10);
+    job_note_late(&r->job, 10);
+    gone(r, a, 20);
+    struct member *b = job_add(&r->job, 12, NULL, BARO_ORIGIN_EVENT, 30);
+    job_join(&r->job, b, 1, 30);
+    job_note_late(&r->job, 25); /* after the end of the first one */
+    job_note_peak(&r->job);
+    sample(r);
+    assert_int_equal(r->peak, 1);
+    assert_int_equal(r->is_bound, 0);
+    gone(r, b, 40);
+    job_add(&r->job, 13, NULL, BARO_ORIGIN_EVENT, 50);
+    job_note_late(&r->job, 35);
+    sample(r);
+    assert_int_equal(r->peak, 1);
+    assert_int_equal(r->is_bound, 1);
+    assert_int_equal(r->job.tasks[0].peak, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_zombies_that_are_listed, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_list_of_the_living, begin, end),
+        cmocka_unit_test_setup_teardown(test_one_that_ends_before_all_were_read, begin, end),
+        cmocka_unit_test_setup_teardown(test_ends_that_are_seen_before_forks, begin, end),
+        cmocka_unit_test_setup_teardown(test_an_end_that_no_event_reports, begin, end),
+        cmocka_unit_test_setup_teardown(test_processes_that_are_selected, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
