@@ -59,8 +59,8 @@ static void pack(struct buf *payload, ZSTD_CCtx *z, const uint8_t *at, size_t le
 
 static void add_block(struct buf *b, const uint8_t *data, size_t size)
 {
-    ZSTD_CCtx *z = ZSTD_createCCtx();
-    if (size < 2 || !z)
+    ZSTD_CCtx *z = size < 2 ? NULL : ZSTD_createCCtx();
+    if (!z)
         return;
     ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, TAPE_WINDOW_LOG);
     size_t len = get_le16(data);

@@ -27,6 +27,7 @@ struct story {
     struct world *world;
     struct baro_limits limits;
     unsigned ticks;
+    uint64_t readings;
     struct item item[ITEMS_MOST];
     size_t n;
 };
@@ -105,12 +106,29 @@ static void commit(struct story *s, const struct baro_sample *sample)
 
 /* ---- operations ---- */
 
+/* Rows change only where they were read again, so at another time than any before; the time of a sample is any. */
+static uint64_t reading(struct story *s)
+{
+    return ++s->readings * 1000003;
+}
+
 static void tick(struct story *s)
 {
+    struct baro_sample *v = &s->world->sample;
     if (s->ticks++ >= TICKS_MOST)
         return;
     s->world->random = number(s) * 0x9e3779b97f4a7c15ull + 1;
     world_tick(s->world);
+    if (v->has_host)
+        v->host_ns = reading(s);
+    for (int kind = BARO_KIND_CGROUP + 1; kind < (int)KIND_COUNT; kind++) {
+        if (v->entities[kind].read_ns || v->entities[kind].n)
+            v->entities[kind].read_ns = reading(s);
+    }
+    for (size_t i = 0; i < v->n_declared; i++) {
+        if (s->world->declared[i].view.rows.read_ns || s->world->declared[i].view.rows.n)
+            s->world->declared[i].view.rows.read_ns = reading(s);
+    }
 }
 
 static void born(struct story *s)
@@ -249,16 +267,15 @@ static void machine(struct story *s)
     struct baro_sample *v = &s->world->sample;
     enum baro_kind kind = (enum baro_kind)(BARO_KIND_CPU + below(s, KIND_COUNT - BARO_KIND_CPU));
     v->has_host = true;
-    v->host_ns += 1 + (number(s) >> 1);
+    v->host_ns = reading(s);
     values(s, v->host, v->host_absent, HOST_MAX);
     s->world->random = number(s) * 0x9e3779b97f4a7c15ull + 1;
-    uint64_t before = v->entities[kind].read_ns;
     world_entities(s->world, kind);
     struct baro_entity *e = s->world->n_entities[kind] ? s->world->entity[kind][0] : NULL;
     if (e)
         values(s, e->value, e->absent, (size_t)baro_metric_count(e->kind));
-    if (kind > BARO_KIND_CGROUP) /* rows change only where they were read again, so at another time */
-        v->entities[kind].read_ns = before + 1 + (number(s) >> 8);
+    if (kind > BARO_KIND_CGROUP)
+        v->entities[kind].read_ns = reading(s);
 }
 
 static void other(struct story *s)
@@ -270,11 +287,10 @@ static void other(struct story *s)
     if (!d)
         return;
     w->random = number(s) * 0x9e3779b97f4a7c15ull + 1;
-    uint64_t before = d->view.rows.read_ns;
     world_read_declared(w, d);
     if (d->view.rows.n)
         values(s, d->row[0]->value, d->row[0]->absent, d->view.n_metrics);
-    d->view.rows.read_ns = before + 1 + take(s);
+    d->view.rows.read_ns = reading(s);
 }
 
 static void step(struct story *s)

@@ -81,6 +81,32 @@ class Server:
         return status, text
 
 
+class Document:
+    """docs/openapi.json, and whether answers are as it says."""
+
+    def __init__(self, server):
+        self.jsonschema = pytest.importorskip("jsonschema")
+        self.server, self.all = server, server.json("/api/v1/openapi.json")
+        self.components = self.plain(self.all["components"])
+
+    def plain(self, schema):
+        """OpenAPI 3.0 as JSON schema: nullable is a type there."""
+        if isinstance(schema, list):
+            return [self.plain(x) for x in schema]
+        if not isinstance(schema, dict):
+            return schema
+        made = {k: self.plain(v) for k, v in schema.items() if k not in ("nullable", "format")}
+        return {"anyOf": [made, {"type": "null"}]} if schema.get("nullable") is True else made
+
+    def check(self, path, url=None, status=200):
+        """The answer to a request for url, which path of the document describes."""
+        answers = self.all["paths"][path]["get"]["responses"]
+        schema = answers["200" if status == 200 else "default"]["content"]["application/json"]["schema"]
+        answer = self.server.json(url or path, status=status)
+        self.jsonschema.validate(answer, dict(self.plain(schema), components=self.components))
+        return answer
+
+
 @pytest.fixture
 def serve(baro):
     servers = []
@@ -126,8 +152,6 @@ def running(baro):
         job.stdin.close()
         job.terminate()  # the wrapper passes it on; killed, it would leave the command behind
         job.wait()
-
-
 
 
 class Stream:

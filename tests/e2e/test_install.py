@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -57,6 +58,17 @@ def test_program_builds_with_pkg_config(installed, work):
     version, header, refused, said = subprocess.check_output([str(work / "user")], env=env, text=True).split()
     assert version == header
     assert (refused, said) == ("1", "1")
+
+
+@pytest.mark.parametrize("name", ["baro-observe", "baro-serve"])
+def test_a_unit_of_systemd(installed, baro, name):
+    """It lies where systemd finds it, and starts what was installed with it."""
+    if name == "baro-serve" and not pathlib.Path(baro).with_name("baro-serve").exists():
+        pytest.skip("built without libmicrohttpd")
+    unit = find(installed, f"{name}.service")
+    assert unit.parent.parts[-3:] == ("lib", "systemd", "system")
+    (program,) = re.findall(r"^ExecStart=(\S+)", unit.read_text(), flags=re.M)
+    assert (installed / program.lstrip("/")).exists()
 
 
 def test_installed_binary_runs(installed, run):

@@ -2,6 +2,8 @@
 """baro serve: hostile and slow clients cost others nothing."""
 
 import concurrent.futures
+import http.client
+import json
 import os
 import pathlib
 import re
@@ -177,11 +179,13 @@ def test_the_address_is_taken(baro, serve):
 
 
 def good_answer(server, path):
-    """A client that is refused because all connections are taken comes back, as each does."""
+    """A client that is refused because all connections of its user are taken comes back, as each does."""
     try:
-        return server.json(path)
-    except OSError:
+        status, _, body = server.ask(path)
+    except (OSError, http.client.HTTPException):
         return None
+    assert status == 200 or (status == 503 and b"too_many" in body), (status, body)
+    return json.loads(body) if status == 200 else None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
@@ -240,7 +244,68 @@ def test_small_answers_that_are_not_taken(serve):
                     c.send(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
                 except OSError:
                     pass
-        assert s.ask("/healthz")[0] == 200
+        assert poll(lambda: good_answer(s, "/healthz"))
     finally:
         for c in stuck:
             c.close()
+
+
+# Connections of another user: each asks for much and takes a little of it now and then; many send nothing.
+GREEDY = r"""
+import resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+request = b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100
+port, n = int(sys.argv[1]), int(sys.argv[2])
+def connect(i):
+    c = socket.socket()
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    c.setblocking(False)
+    c.connect_ex(("127.0.0.1", port))
+    return c
+all = [connect(i) for i in range(n)]
+print("begun", flush=True)
+while True:
+    for i, c in enumerate(all):
+        try:
+            if i % 2:
+                c.send(request)
+                if not c.recv(1):
+                    raise ConnectionResetError
+            elif c.recv(1, socket.MSG_PEEK) == b"":
+                raise ConnectionResetError
+        except BlockingIOError:
+            pass
+        except OSError:
+            c.close()
+            all[i] = connect(i)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="has to be two users")
+def test_a_user_cannot_take_all_connections(serve, kept):
+    """Another user comes back with 500 connections again and again: each request of this one is answered at its first
+    try, and there are always free places."""
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 3000:
+        pytest.skip("too few descriptors are allowed")
+    s = serve("--clients", "64")
+    job = s.summed(3)[0]["id"]
+    greedy = subprocess.Popen(
+        ["/usr/bin/python3", "-c", GREEDY, str(s.port), "500"],
+        stdout=subprocess.PIPE,
+        user=65534,
+        group=65534,
+        extra_groups=(),
+    )
+    try:
+        assert greedy.stdout.readline() == b"begun\n"
+        for _ in range(20):
+            for path in ("/healthz", f"/api/v1/jobs/{job}", "/metrics"):
+                assert s.ask(path)[0] == 200
+            # It has 32, and those of its others that are being closed.
+            assert int(re.search(rb"\nbaro_serve_connections (\d+)\n", s.ask("/metrics")[2])[1]) < 64
+        assert greedy.poll() is None
+    finally:
+        greedy.kill()
+        greedy.wait()
+        greedy.stdout.close()
+    poll(lambda: re.search(rb"\nbaro_serve_connections [1-3]\n", s.ask("/metrics")[2]))

@@ -10,7 +10,7 @@ import urllib.parse
 
 import pytest
 from conftest import poll
-from serving import SOURCE, kept, running, serve  # noqa: F401 (fixtures)
+from serving import SOURCE, Document, kept, running, serve  # noqa: F401 (fixtures)
 
 
 def test_jobs_and_their_summary(serve, kept, baro):
@@ -135,24 +135,12 @@ def test_a_job_that_runs(serve, running):
 
 
 def test_answers_fit_openapi(serve, kept, run):
-    jsonschema = pytest.importorskip("jsonschema")
     run("run", "-q", "--interval", "50ms", "--overhead", "off", "--", "sleep", "0.3")
     s = serve()
     job = s.summed(4)[0]["id"]
-    document = s.json("/api/v1/openapi.json")
-    assert document == json.loads((SOURCE / "docs/openapi.json").read_text())
-    assert sorted(document["paths"]) == sorted(s.json("/api/v1")["paths"])
-
-    def plain(schema):
-        """OpenAPI 3.0 as JSON schema: nullable is a type there."""
-        if isinstance(schema, list):
-            return [plain(x) for x in schema]
-        if not isinstance(schema, dict):
-            return schema
-        made = {k: plain(v) for k, v in schema.items() if k not in ("nullable", "format")}
-        return {"anyOf": [made, {"type": "null"}]} if schema.get("nullable") is True else made
-
-    components = plain(document["components"])
+    document = Document(s)
+    assert document.all == json.loads((SOURCE / "docs/openapi.json").read_text())
+    assert sorted(document.all["paths"]) == sorted(s.json("/api/v1")["paths"])
     parts = {
         "id": job,
         "kind": "cpu",
@@ -164,7 +152,7 @@ def test_answers_fit_openapi(serve, kept, run):
         "run": "0",
     }
     asked = 0
-    for path, operations in document["paths"].items():
+    for path, operations in document.all["paths"].items():
         for status, answer in operations["get"]["responses"].items():
             if status != "200" or "application/json" not in answer["content"]:
                 continue
@@ -175,13 +163,11 @@ def test_answers_fit_openapi(serve, kept, run):
                 for p in operations["get"]["parameters"]
                 if p["in"] == "query" and p["name"] in given
             )
-            schema = dict(plain(answer["content"]["application/json"]["schema"]), components=components)
-            jsonschema.validate(s.json(f"{url}?{query}" if query else url), schema)
+            document.check(path, f"{url}?{query}" if query else url)
             asked += 1
     assert asked > 20
-    jsonschema.validate(
-        s.json("/nothing", status=404), dict(plain({"$ref": "#/components/schemas/Error"}), components=components)
-    )
+    error = dict(document.plain({"$ref": "#/components/schemas/Error"}), components=document.components)
+    document.jsonschema.validate(s.json("/nothing", status=404), error)
 
 
 def test_bad_parameters(serve, kept):

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from conftest import poll
-from serving import kept, running, serve  # noqa: F401 (fixtures)
+from serving import Document, kept, running, serve  # noqa: F401 (fixtures)
 
 
 def test_thermos_clients(serve, running, kept):
@@ -195,6 +195,45 @@ def test_rows_of_the_list(serve, kept):
     used = {"cpu", "ram", "user", "system", "rss", "vms", "nice", "status", "threads", "disk"}
     for row in page["tasks"]:
         assert keys | used <= set(row) and used <= set(row["resource_consumption"])
+
+
+def test_its_answers_fit_openapi(serve, run, work, running):
+    """Of jobs with tasks, without, that run, whose end is not known, and of tapes that can't be read."""
+    folder = work / "tapes"
+    folder.mkdir()
+    run("run", "-q", "--task", "made", "-o", folder / "tasks.baro", "--", "sh", "-c", "exit 3")
+    run("run", "-q", "-o", folder / "plain.baro", "--", "sh", "-c", "kill -9 $$")
+    whole = (folder / "plain.baro").read_bytes()
+    (folder / "cut.baro").write_bytes(whole[:-30])
+    (folder / "short.baro").write_bytes(whole[:40])
+    (folder / "empty.baro").write_bytes(b"")
+    (folder / "other.baro").write_bytes(b"no tape" * 100)
+    run("record", "-q", "--machine", "--for", "200ms", "-o", folder / "machine.baro")
+    running("cat", options=("-o", folder / "running.baro", "--task", "now"))
+    s = serve(folder=folder)
+    poll(lambda: len(s.jobs()) >= 6 and all("cpu_ns" in j or j["state"] in ("unreadable", "new") for j in s.jobs()))
+    document = Document(s)
+    ids = [j["id"] for j in s.jobs()]
+    for which in ("all", "active", "finished"):
+        document.check("/j/task_ids/{which}", f"/j/task_ids/{which}")
+        document.check("/j/task_ids/{which}/{offset}", f"/j/task_ids/{which}/-3")
+        document.check("/j/task_ids/{which}/{offset}/{number}", f"/j/task_ids/{which}/1/2")
+    document.check("/j/task_ids/{which}", "/j/task_ids/none", status=404)
+    document.check("/j/task_ids/{which}/{offset}", "/j/task_ids/all/x", status=400)
+    rows = {r["task_id"]: r for r in document.check("/j/task_ids")["tasks"]}
+    document.check("/j/task_id_count")
+    for job in [*ids, "nothing"]:
+        document.check("/j/task", f"/j/task?task_id={job}")
+        task = document.check("/j/task/{task}", f"/j/task/{job}").get(job)
+        first = document.check("/j/process/{task}", f"/j/process/{job}")
+        document.check("/j/process/{task}/{process}", f"/j/process/{job}/made/0")
+        document.check("/j/processes", f"/j/processes?task_ids={job}")
+        if job in ("empty", "other", "short") and task:
+            assert task["launch_timestamp"] is None is task["state_timestamp"], task
+        elif task and job != "machine":
+            assert task["launch_timestamp"] > 1e9 and task["state_timestamp"] >= task["launch_timestamp"], task
+            assert first["process_name"] and rows[job]["launch_timestamp"] == task["launch_timestamp"]
+    assert {"tasks", "plain", "cut", "running"} <= set(rows)
 
 
 def test_name_of_a_task_file(serve, run, work, started):

@@ -331,6 +331,34 @@ def test_recorder_stopped(run, tape, work, wait_until, until):
     assert s["exit"]["status"] == 6
 
 
+@pytest.mark.parametrize("name", ["baro-helper", "baro-select"])
+def test_a_stopped_helper_ends_with_its_recorder(run, tape, wait_until, name):
+    """Also where it was stopped, and the recorder killed: else it would be there for ever."""
+    p = run.popen("record", "-q", "--match", "one=baro-e2e-nothing", "-i", "20ms", "-o", tape)
+    run.await_samples(tape, 2)
+
+    def helpers():
+        children = pathlib.Path(f"/proc/{p.pid}/task/{p.pid}/children").read_text().split()
+        return [int(c) for c in children if pathlib.Path(f"/proc/{c}/comm").read_text().strip() == name]
+
+    helper = wait_until(helpers)[0]
+    os.kill(helper, signal.SIGSTOP)
+    p.kill()
+    p.wait()
+
+    def is_gone():
+        try:
+            return pathlib.Path(f"/proc/{helper}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+        except OSError:
+            return True
+
+    try:
+        wait_until(is_gone)
+    finally:
+        if not is_gone():
+            os.kill(helper, signal.SIGKILL)
+
+
 @pytest.mark.alone  # the clock is the whole machine's
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to set the clock")
 def test_clock_is_set(run, tape):

@@ -16,6 +16,8 @@
 
 #define MOST 1000000u
 
+static const struct peer own = {.is = PEER_USER}, another = {.is = PEER_USER, .uid = 12345};
+
 struct state {
     struct clients c;
     struct client *one[3];
@@ -29,10 +31,9 @@ static int begin(void **state)
     assert_int_equal(clients_init(&s->c, 8, MOST), 0);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s->ends[i]), 0);
-        s->one[i] = clients_add(&s->c, s->ends[i][0]);
+        s->one[i] = clients_add(&s->c, s->ends[i][0], i < 2 ? &own : &another);
         assert_non_null(s->one[i]);
     }
-    s->one[2]->peer = (struct peer){.is = PEER_USER, .uid = 12345}; /* another user than the first two */
     *state = s;
     return 0;
 }
@@ -116,12 +117,173 @@ static void test_a_buffer_asks_before_it_grows(void **state)
     clients_made(&other, NULL, 0);
 }
 
+/* Has the server shut the connection down? */
+static bool is_shut(int end)
+{
+    char any[4096];
+    ssize_t n;
+    while ((n = recv(end, any, sizeof(any), MSG_DONTWAIT)) > 0)
+        ;
+    return n == 0;
+}
+
+struct more {
+    struct client *one;
+    int ends[2];
+};
+
+static struct more add(struct state *s, const struct peer *peer)
+{
+    struct more m;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, m.ends), 0);
+    m.one = clients_add(&s->c, m.ends[0], peer);
+    assert_non_null(m.one);
+    return m;
+}
+
+static void drop(struct state *s, struct more *m)
+{
+    clients_remove(&s->c, m->one);
+    close(m->ends[0]);
+    close(m->ends[1]);
+}
+
+static void test_a_user_has_half_of_the_places(void **state)
+{
+    struct state *s = *state;
+    struct more m[5];
+    clients_phase(&s->c, s->one[0], CLIENT_WORK);
+    for (int i = 0; i < 3; i++)
+        m[i] = add(s, &own); /* the last one is the fifth: one of eight is kept free, and a user has four */
+    assert_false(is_shut(s->ends[0][1])); /* it waits for an answer */
+    assert_true(is_shut(s->ends[1][1]));  /* the oldest of those that have sent nothing */
+    assert_false(is_shut(m[0].ends[1]) || is_shut(m[1].ends[1]) || is_shut(m[2].ends[1]));
+    assert_false(m[2].one->is_over);
+    assert_false(is_shut(s->ends[2][1])); /* another's, though it is older */
+    for (int i = 0; i < 3; i++)
+        clients_phase(&s->c, m[i].one, CLIENT_WORK);
+    m[3] = add(s, &own); /* nobody gives way: it gets an error, */
+    assert_true(m[3].one->is_over);
+    assert_false(is_shut(m[3].ends[1]));
+    m[4] = add(s, &own); /* and the next one not even that, but for that one */
+    assert_true(is_shut(m[3].ends[1]));
+    for (int i = 0; i < 5; i++)
+        drop(s, &m[i]);
+    assert_false(is_shut(s->ends[2][1]));
+}
+
+static void test_one_that_is_over_is_shut_down_where_there_are_many(void **state)
+{
+    struct state *s = *state;
+    struct more m[4];
+    clients_phase(&s->c, s->one[0], CLIENT_WORK);
+    clients_phase(&s->c, s->one[1], CLIENT_WORK);
+    for (int i = 0; i < 4; i++) {
+        m[i] = add(s, &own);
+        clients_phase(&s->c, m[i].one, CLIENT_WORK);
+    }
+    assert_true(m[2].one->is_over && m[3].one->is_over);
+    assert_false(is_shut(m[2].ends[1]));
+    assert_true(is_shut(m[3].ends[1]));
+    for (int i = 0; i < 4; i++)
+        drop(s, &m[i]);
+}
+
+static void test_the_user_with_most_places_gives_way(void **state)
+{
+    struct state *s = *state;
+    static const struct peer third = {.is = PEER_USER, .uid = 3};
+    struct more own_more[2], other = add(s, &another), late;
+    for (int i = 0; i < 2; i++)
+        own_more[i] = add(s, &own);
+    assert_false(is_shut(s->ends[0][1]));
+    late = add(s, &third); /* the seventh: */
+    assert_false(is_shut(s->ends[0][1]));
+    drop(s, &late);
+    struct more one = add(s, &third), two = add(s, &third); /* the eighth is the last one */
+    assert_true(is_shut(s->ends[0][1]));
+    assert_false(is_shut(s->ends[2][1]) || is_shut(one.ends[1]) || is_shut(two.ends[1]) || two.one->is_over);
+    drop(s, &one);
+    drop(s, &two);
+    drop(s, &other);
+    drop(s, &own_more[0]);
+    drop(s, &own_more[1]);
+}
+
+/* An answer that the kernel has, and that is not taken. */
+static void owe(struct state *s, int i)
+{
+    static const char kilobyte[1024];
+    clients_phase(&s->c, s->one[i], CLIENT_ANSWER);
+    for (int n = 0; n < 64; n++) {
+        assert_int_equal(send(s->ends[i][0], kilobyte, sizeof(kilobyte), 0), sizeof(kilobyte));
+        clients_sent(&s->c, s->one[i], sizeof(kilobyte));
+    }
+}
+
+static void wait_s(struct client *one, unsigned seconds)
+{
+    one->pace.begin_ns -= seconds * 1000000000ULL;
+}
+
+static void take(int end, size_t bytes)
+{
+    char any[1024];
+    for (size_t n = 0; n < bytes; n += sizeof(any))
+        assert_int_equal(recv(end, any, sizeof(any), MSG_DONTWAIT), sizeof(any));
+}
+
+static void test_a_slow_client_loses_its_place(void **state)
+{
+    struct state *s = *state;
+    owe(s, 0);
+    owe(s, 2);
+    wait_s(s->one[0], 19);
+    wait_s(s->one[2], 19);
+    clients_check(&s->c);
+    assert_false(s->one[0]->is_ended || s->one[2]->is_ended);
+    take(s->ends[2][1], 64 * 1024); /* this one is fast enough */
+    wait_s(s->one[0], 2);
+    wait_s(s->one[2], 2);
+    clients_check(&s->c);
+    assert_true(s->one[0]->is_ended && is_shut(s->ends[0][1]));
+    assert_false(s->one[2]->is_ended);
+    wait_s(s->one[2], 21); /* nothing waits for it in the kernel: we are slow, not the client */
+    clients_check(&s->c);
+    assert_false(s->one[2]->is_ended);
+}
+
+static void test_where_many_are_connected_it_has_to_be_faster(void **state)
+{
+    struct state *s = *state;
+    static const struct peer third = {.is = PEER_USER, .uid = 3};
+    struct more m[4];
+    for (int i = 0; i < 4; i++)
+        m[i] = add(s, &third);
+    owe(s, 0);
+    owe(s, 2);
+    take(s->ends[0][1], 4 * 1024);
+    take(s->ends[2][1], 60 * 1024);
+    wait_s(s->one[0], 3);
+    wait_s(s->one[2], 3);
+    clients_check(&s->c);
+    assert_true(s->one[0]->is_ended);
+    assert_false(s->one[2]->is_ended);
+    for (int i = 0; i < 4; i++)
+        drop(s, &m[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_an_answer_counts_while_it_is_made, begin, end),
         cmocka_unit_test_setup_teardown(test_one_alone_may_be_larger, begin, end),
         cmocka_unit_test_setup_teardown(test_a_buffer_asks_before_it_grows, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_user_has_half_of_the_places, begin, end),
+        cmocka_unit_test_setup_teardown(test_one_that_is_over_is_shut_down_where_there_are_many, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_user_with_most_places_gives_way, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_slow_client_loses_its_place, begin, end),
+        cmocka_unit_test_setup_teardown(test_where_many_are_connected_it_has_to_be_faster, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

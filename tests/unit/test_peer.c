@@ -62,6 +62,27 @@ static void test_a_connection_within_the_machine_by_ipv6(void **state)
     check_loopback(AF_INET6);
 }
 
+/* The kernel says 0 of a socket that was closed: that would be root. */
+static void test_a_client_that_has_left_has_no_user(void **state)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(a);
+    int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
+    (void)state;
+    assert_int_equal(bind(listener, (struct sockaddr *)&a, size), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &size), 0);
+    assert_int_equal(connect(client, (struct sockaddr *)&a, size), 0);
+    close(client);
+    int fd = accept(listener, NULL, NULL);
+    struct peer p = peer_of(fd);
+    assert_int_equal(p.is, PEER_ADDRESS);
+    assert_int_equal(p.uid, 0);
+    assert_int_equal(p.address[0], 127);
+    close(fd);
+    close(listener);
+}
+
 static void test_peers_are_told_apart(void **state)
 {
     struct peer root = {.is = PEER_USER}, other = {.is = PEER_USER, .uid = 1}, none = {0},
@@ -81,6 +102,7 @@ int main(void)
         cmocka_unit_test(test_a_unix_socket_has_a_user),
         cmocka_unit_test(test_a_connection_within_the_machine),
         cmocka_unit_test(test_a_connection_within_the_machine_by_ipv6),
+        cmocka_unit_test(test_a_client_that_has_left_has_no_user),
         cmocka_unit_test(test_peers_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,7 +71,7 @@ static void add_location(struct request *q, struct MHD_Response *r)
     buf_done(&to);
 }
 
-/* A part of an answer: so it is known when the client last took one. */
+/* A part of an answer: so it is known how fast the client takes it. */
 static ssize_t read_out(void *context, uint64_t at, char *to, size_t most)
 {
     struct request *q = context;
@@ -80,7 +80,7 @@ static ssize_t read_out(void *context, uint64_t at, char *to, size_t most)
         return MHD_CONTENT_READER_END_OF_STREAM;
     size_t left = len - (size_t)at, n = left < most ? left : most;
     memcpy(to, (q->text ? q->text : (const char *)q->out.at) + at, n);
-    server_took(q);
+    server_sent(q, n);
     return (ssize_t)n;
 }
 

@@ -5,8 +5,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <linux/sockios.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -15,10 +18,15 @@
 #define ANSWER_NS (120 * NS_PER_SEC) /* for making an answer and taking it */
 #define IDLE_NS (30 * NS_PER_SEC)
 #define CROWDED_NS (NS_PER_SEC / 4) /* for a header and for idling, where most connections are taken */
-#define STUCK_NS                                                                                                       \
-    (2 * NS_PER_SEC)       /* for taking nothing of an answer, where most connections are taken, or a quarter          \
-                              of the budget and it is a large one */
-#define SMALL_BYTES 65536u /* of an answer that needs no budget */
+#define SMALL_BYTES 65536u          /* of an answer that needs no budget */
+
+/* How much of an answer is to be taken in a time: the window of a connection within this machine opens by 64 KiB. */
+struct least {
+    uint64_t ns, bytes;
+};
+static const struct least least_ever = {20 * NS_PER_SEC, 65536};
+/* Where most connections are taken, or a quarter of the budget and it is a large answer. */
+static const struct least least_crowded = {2 * NS_PER_SEC, 32768};
 
 int clients_init(struct clients *c, size_t most, size_t unsent_most)
 {
@@ -38,25 +46,153 @@ static bool is_crowded(const struct clients *c)
     return c->n > c->most - c->most / 4;
 }
 
+/* ---- places; all called with the lock ---- */
+
+static size_t places_of_one(const struct clients *c)
+{
+    return c->most > 1 ? c->most / 2 : 1;
+}
+
+/* So many are kept free, and one user or address gets so many errors at once. */
+static size_t few(const struct clients *c)
+{
+    return c->most >= 16 ? c->most / 16 : c->most >= 4;
+}
+
+static struct holder *holder_of(struct clients *c, const struct peer *peer)
+{
+    struct holder *h = c->holders;
+    while (h && !peer_same(&h->peer, peer))
+        h = h->next;
+    if (!h && (h = malloc(sizeof(*h)))) {
+        *h = (struct holder){.peer = *peer, .next = c->holders};
+        c->holders = h;
+    }
+    return h;
+}
+
+static void drop_holder(struct clients *c, struct holder *h)
+{
+    struct holder **at = &c->holders;
+    if (h->n + h->n_ended)
+        return;
+    while (*at != h)
+        at = &(*at)->next;
+    *at = h->next;
+    free(h);
+}
+
+static void end_one(struct client *one)
+{
+    one->holder->n -= !one->is_ended;
+    one->holder->n_ended += !one->is_ended;
+    one->is_ended = true;
+    shutdown(one->fd, SHUT_RDWR);
+}
+
+/* Bytes that wait in our kernel for the client. */
+static uint64_t queued(const struct client *one)
+{
+    int n;
+    return ioctl(one->fd, SIOCOUTQ, &n) == 0 && n > 0 ? (uint64_t)n : 0;
+}
+
+static uint64_t taken(const struct client *one, uint64_t waits)
+{
+    return waits < one->pace.sent ? one->pace.sent - waits : 0;
+}
+
+static void begin_pace(struct client *one, uint64_t now_ns)
+{
+    one->pace.begin_ns = now_ns;
+    one->pace.begin_taken = taken(one, queued(one));
+}
+
+/* Where nothing waits for the client, we are slow ourselves. */
+static bool is_slow(const struct client *one, const struct least *least, uint64_t now_ns)
+{
+    if (one->phase != CLIENT_ANSWER || now_ns - one->pace.begin_ns <= least->ns)
+        return false;
+    uint64_t waits = queued(one);
+    return waits && taken(one, waits) < one->pace.begin_taken + least->bytes;
+}
+
+/* Ends the connection of a holder that has done nothing for the longest time: it has sent no request, or takes nothing
+ * of its answer. */
+static bool end_oldest(struct clients *c, const struct holder *h, const struct client *but, uint64_t now_ns)
+{
+    struct client *oldest = NULL;
+    for (struct client *one = c->first; one; one = one->next) {
+        bool gives_way =
+            one->phase == CLIENT_HEADER || one->phase == CLIENT_IDLE || is_slow(one, &least_crowded, now_ns);
+        if (one->holder == h && one != but && !one->is_ended && gives_way &&
+            (!oldest || one->since_ns <= oldest->since_ns))
+            oldest = one;
+    }
+    if (oldest)
+        end_one(oldest);
+    return oldest;
+}
+
+static const struct holder *largest(const struct clients *c)
+{
+    const struct holder *most = c->holders;
+    for (const struct holder *h = c->holders; h; h = h->next) {
+        if (h->n > most->n)
+            most = h;
+    }
+    return most;
+}
+
+static void make_place(struct clients *c, struct client *own)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    struct holder *h = own->holder;
+    size_t most = places_of_one(c), all = 0;
+    for (const struct holder *one = c->holders; one; one = one->next)
+        all += one->n;
+    if (h->n > most) {
+        own->is_over = !end_oldest(c, h, own, now_ns);
+    } else if (all > c->most - few(c)) {
+        const struct holder *large = largest(c);
+        own->is_over = !end_oldest(c, large, own, now_ns) && large == h;
+    }
+    if (h->n > most + few(c))
+        end_one(own);
+}
+
 static void give_back(struct clients *c, struct client *one)
 {
     c->unsent -= one->unsent;
     one->unsent = 0;
 }
 
-struct client *clients_add(struct clients *c, int fd)
+static struct client *add(struct clients *c, int fd, const struct peer *peer)
 {
-    struct client *one = malloc(sizeof(*one));
-    if (!one)
-        return NULL;
+    struct holder *h = holder_of(c, peer);
+    struct client *one = h ? malloc(sizeof(*one)) : NULL;
+    if (one) {
+        *one = (struct client){.fd = fd, .since_ns = clock_monotonic_ns(), .holder = h, .next = c->first};
+        if (c->first)
+            c->first->before = one;
+        c->first = one;
+        c->n++;
+        h->n++;
+        make_place(c, one);
+    } else if (h) {
+        drop_holder(c, h);
+    }
+    return one;
+}
+
+struct client *clients_add(struct clients *c, int fd, const struct peer *peer)
+{
     pthread_mutex_lock(&c->lock);
-    *one = (struct client){.fd = fd, .since_ns = clock_monotonic_ns(), .next = c->first};
-    if (c->first)
-        c->first->before = one;
-    c->first = one;
-    c->n++;
+    struct client *one = add(c, fd, peer);
     bool wakes = c->n == 1 || is_crowded(c);
     pthread_mutex_unlock(&c->lock);
+    if (!one)
+        shutdown(fd, SHUT_RDWR); /* nobody would watch it */
     if (wakes)
         eventfd_write(c->wake_fd, 1);
     return one;
@@ -74,6 +210,9 @@ void clients_remove(struct clients *c, struct client *one)
     if (one->next)
         one->next->before = one->before;
     c->n--;
+    one->holder->n -= !one->is_ended;
+    one->holder->n_ended -= one->is_ended;
+    drop_holder(c, one->holder);
     give_back(c, one);
     pthread_mutex_unlock(&c->lock);
     free(one);
@@ -85,7 +224,8 @@ void clients_phase(struct clients *c, struct client *one, enum client_phase phas
         return;
     pthread_mutex_lock(&c->lock);
     one->phase = phase;
-    one->since_ns = one->taken_ns = clock_monotonic_ns();
+    one->since_ns = clock_monotonic_ns();
+    begin_pace(one, one->since_ns);
     if (phase == CLIENT_IDLE)
         give_back(c, one);
     pthread_mutex_unlock(&c->lock);
@@ -96,27 +236,18 @@ static size_t held_by(const struct clients *c, const struct peer *peer)
 {
     size_t bytes = 0;
     for (const struct client *one = c->first; one; one = one->next)
-        bytes += one->unsent && peer_same(&one->peer, peer) ? one->unsent : 0;
+        bytes += one->unsent && peer_same(&one->holder->peer, peer) ? one->unsent : 0;
     for (const struct making *m = c->makings; m; m = m->next)
         bytes += m->bytes && peer_same(&m->peer, peer) ? m->bytes : 0;
     return bytes;
 }
 
-/* Called for a client whose request a worker has: no other thread changes it, and its descriptor stays open. */
-static void know_peer(struct client *one)
-{
-    if (one->peer.is == PEER_UNKNOWN)
-        one->peer = peer_of(one->fd);
-}
-
 void clients_make(struct clients *c, struct making *m, struct client *one)
 {
-    if (one)
-        know_peer(one);
     pthread_mutex_lock(&c->lock);
     *m = (struct making){.clients = c, .next = c->makings};
     if (one)
-        m->peer = one->peer;
+        m->peer = one->holder->peer;
     if (m->next)
         m->next->before = m;
     c->makings = m;
@@ -164,9 +295,8 @@ bool clients_full(struct clients *c, struct client *one)
 {
     if (!one)
         return true;
-    know_peer(one);
     pthread_mutex_lock(&c->lock);
-    bool full = c->unsent > c->unsent_most / 4 * 3 || held_by(c, &one->peer) > c->unsent_most / 8 * 3;
+    bool full = c->unsent > c->unsent_most / 4 * 3 || held_by(c, &one->holder->peer) > c->unsent_most / 8 * 3;
     pthread_mutex_unlock(&c->lock);
     return full;
 }
@@ -177,12 +307,12 @@ bool client_has_left(const struct client *one)
     return poll(&left, 1, 0) > 0;
 }
 
-void clients_took(struct clients *c, struct client *one)
+void clients_sent(struct clients *c, struct client *one, size_t bytes)
 {
     if (!one)
         return;
     pthread_mutex_lock(&c->lock);
-    one->taken_ns = clock_monotonic_ns();
+    one->pace.sent += bytes;
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -198,16 +328,26 @@ static uint64_t allowed_ns(enum client_phase phase, bool crowded)
     return UINT64_MAX;
 }
 
+/* Has it to be ended? Where it was fast enough, its time begins anew. */
+static bool is_too_slow(const struct clients *c, struct client *one, uint64_t now_ns)
+{
+    bool has_much = one->unsent && c->unsent > c->unsent_most / 4;
+    const struct least *least = is_crowded(c) || has_much ? &least_crowded : &least_ever;
+    if (is_slow(one, least, now_ns))
+        return true;
+    if (now_ns - one->pace.begin_ns > least->ns)
+        begin_pace(one, now_ns);
+    return false;
+}
+
 size_t clients_check(struct clients *c)
 {
     pthread_mutex_lock(&c->lock);
     uint64_t now_ns = clock_monotonic_ns();
-    bool crowded = is_crowded(c), much = c->unsent > c->unsent_most / 4;
+    bool crowded = is_crowded(c);
     for (struct client *one = c->first; one; one = one->next) {
-        bool is_stuck =
-            one->phase == CLIENT_ANSWER && (crowded || (much && one->unsent)) && now_ns - one->taken_ns > STUCK_NS;
-        if (is_stuck || now_ns - one->since_ns > allowed_ns(one->phase, crowded))
-            shutdown(one->fd, SHUT_RDWR);
+        if (is_too_slow(c, one, now_ns) || now_ns - one->since_ns > allowed_ns(one->phase, crowded || one->is_over))
+            end_one(one);
     }
     size_t n = c->n;
     pthread_mutex_unlock(&c->lock);

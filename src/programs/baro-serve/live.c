@@ -559,7 +559,7 @@ void live_attach(struct request *q)
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(q->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     s->connection = q->connection;
     s->fd = info ? info->connect_fd : -1;
-    s->peer = peer_of(s->fd);
+    s->peer = q->peer;
     s->sent_ns = s->taken_ns = clock_monotonic_ns();
     buf_str(&s->out, "retry: 2000\n\n");
     pthread_mutex_lock(&live->lock);

@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,7 +73,7 @@ static bool reporter(char ret[PATH_MAX])
     return slash && snprintf(slash + 1, left, "baro-report") < (int)left;
 }
 
-static int start(const char *tape, int out, pid_t *ret)
+static int start(const char *tape, int out, int said, pid_t *ret)
 {
     char program[PATH_MAX];
     char *const argv[] = {(char *)"baro-report", (char *)"report", (char *)"--format",
@@ -89,6 +90,8 @@ static int start(const char *tape, int out, pid_t *ret)
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    if (said >= 0)
+        posix_spawn_file_actions_adddup2(&actions, said, STDERR_FILENO);
     int error = posix_spawn(ret, program, &actions, &attr, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
@@ -114,41 +117,73 @@ static bool read_all(int fd, struct buf *out)
     }
 }
 
-static void make_report(struct request *q)
+/* The child has failed: why? */
+static void fail_child(struct request *q, int status, int said)
 {
-    int ends[2], status = 0;
-    pid_t child = -1;
-    if (pipe2(ends, O_CLOEXEC) < 0) {
-        request_fail(q, 503, "no_descriptors", "can't make a report: %s", strerror(errno));
+    char text[512];
+    ssize_t n = said < 0 ? -1 : pread(said, text, sizeof(text) - 1, 0);
+    text[n > 0 ? n : 0] = 0;
+    if (strstr(text, "out of memory") || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
+        request_fail(q, 503, "no_memory", "out of memory for the report of job %s", job_id(q->job));
         return;
     }
-    int code = start(q->job->path, ends[1], &child);
+    if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
+        return;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        request_fail(q, 503, "no_reporter", "the program baro-report, which makes reports, can't be run");
+    else
+        request_fail(q, 500, "unreadable", "no report can be made of job %s: its tape is damaged, or was removed",
+                     job_id(q->job));
+}
+
+static void fail_start(struct request *q, int code)
+{
+    if (code == -ENOENT)
+        request_fail(q, 503, "no_reporter", "the program baro-report, which makes reports, is not beside baro-serve");
+    else
+        request_fail(q, 503, code == -ENOMEM ? "no_memory" : "no_reporter",
+                     "can't start the program baro-report, which makes reports: %s", strerror(-code));
+}
+
+/* Has the child written all of it? Then said has what it had to say. */
+static void run_child(struct request *q, int ends[2], int said)
+{
+    int status = 0;
+    pid_t child = -1;
+    int code = start(q->job->path, ends[1], said, &child);
     close(ends[1]);
     if (code == 0)
         workers_child(&q->server->workers, q, child);
     bool is_whole = code == 0 && read_all(ends[0], &q->out);
-    close(ends[0]);
     if (code == 0 && !is_whole)
         kill(child, SIGKILL);
     workers_child(&q->server->workers, q, 0); /* its number may be another one's from here on */
     while (code == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    q->status = 200;
-    q->type = "text/html; charset=utf-8";
-    q->is_frozen = true;
-    if (code == 0 && is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return;
-    q->is_frozen = false;
+    q->is_frozen = code == 0 && is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (code < 0)
-        request_fail(q, 503, "no_reporter", "the program baro-report, which makes reports, is not beside baro-serve");
-    else if (q->out.failed)
+        fail_start(q, code);
+    else if (!q->is_frozen && q->out.failed)
         return; /* there is no room for it */
     else if (!is_whole)
         request_fail(q, 503, "too_slow", "the report of job %s takes too long to make, or is too large",
                      job_id(q->job));
-    else
-        request_fail(q, 500, "unreadable", "no report can be made of job %s: its tape is damaged, or was removed",
-                     job_id(q->job));
+    else if (!q->is_frozen)
+        fail_child(q, status, said);
+}
+
+static void make_report(struct request *q)
+{
+    int ends[2], said = memfd_create("report", MFD_CLOEXEC); /* without it the child writes where we do */
+    q->status = 200;
+    q->type = "text/html; charset=utf-8";
+    if (pipe2(ends, O_CLOEXEC) == 0) {
+        run_child(q, ends, said);
+        close(ends[0]);
+    } else {
+        request_fail(q, 503, "no_descriptors", "can't make a report: %s", strerror(errno));
+    }
+    fd_close(said);
 }
 
 void report_page(struct request *q)

@@ -58,7 +58,8 @@ static bool user_of(const union address *peer, const union address *own, uint32_
         return false;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     bool has = send(fd, &ask, sizeof(ask), 0) == (ssize_t)sizeof(ask) &&
-               recv(fd, &got, sizeof(got), 0) >= (ssize_t)sizeof(got) && got.head.nlmsg_type == SOCK_DIAG_BY_FAMILY;
+               recv(fd, &got, sizeof(got), 0) >= (ssize_t)sizeof(got) && got.head.nlmsg_type == SOCK_DIAG_BY_FAMILY &&
+               got.body.idiag_inode; /* 0: it was closed, and then the kernel says 0 of its user, too */
     fd_close(fd);
     if (has)
         *ret = got.body.idiag_uid;

@@ -50,6 +50,7 @@ struct request {
     /* A worker has a copy, as the client may get an answer before it has done its work (workers.h). */
     struct request *origin; /* that of the connection, */
     struct client *client;  /* and its client: while it has no answer; NULL: not known */
+    struct peer peer;       /* whose it is */
     struct making making;   /* what is held for the answer that is made */
     struct worker *worker;
     struct request *next; /* in a queue of the workers */

@@ -39,7 +39,9 @@ static void on_connection(void *context, struct MHD_Connection *c, void **socket
         return;
     }
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *socket_context = clients_add(&s->clients, info ? info->connect_fd : -1);
+    int fd = info ? info->connect_fd : -1;
+    struct peer peer = peer_of(fd);
+    *socket_context = clients_add(&s->clients, fd, &peer);
 }
 
 static enum MHD_Result take_param(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
@@ -108,9 +110,22 @@ static bool is_allowed_client(const struct server *s, struct request *q, const c
     return false;
 }
 
+/* One user or address has all connections that it may have, and is served on these. */
+static bool has_place(struct request *q)
+{
+    const struct client *one = client_of(q->connection);
+    if (!one || !one->is_over)
+        return true;
+    request_fail(q, 503, "too_many", "this user or address has too many connections");
+    q->closes = true;
+    return false;
+}
+
 /* What is refused without reading a tape. False: there is an answer. */
 static bool check(struct server *s, struct request *q, const char *url, const char *method)
 {
+    if (!has_place(q))
+        return false;
     if (!are_clear_headers(q) || !is_allowed_host(s, q))
         return false;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
@@ -283,6 +298,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *c, const
         return reply(s, q);
     }
     copy->client = client_of(c);
+    if (copy->client)
+        copy->peer = copy->client->holder->peer;
     MHD_suspend_connection(c);
     if (!workers_add(&s->workers, copy)) {
         fail_over(copy);
@@ -334,9 +351,9 @@ int server_start(struct server *s, struct baro_error *err)
     return code < 0 ? error_set(err, code, "can't start the server: %s", strerror(-code)) : 0;
 }
 
-void server_took(struct request *q)
+void server_sent(struct request *q, size_t bytes)
 {
-    clients_took(&q->server->clients, client_of(q->connection));
+    clients_sent(&q->server->clients, client_of(q->connection), bytes);
 }
 
 bool server_stop(struct server *s)

@@ -34,8 +34,8 @@ struct server {
 
 /* Begins to accept connections on the listeners. Returns 0 or a negative code. */
 int server_start(struct server *s, struct baro_error *err);
-/* The client of a request has taken a part of its answer. */
-void server_took(struct request *q);
+/* The kernel was given a part of the answer of a request. */
+void server_sent(struct request *q, size_t bytes);
 /* Takes no more connections, ends the streams, and waits a moment for answers that are owed. False: a thread waits for
  * a file system, and what it uses has to stay. */
 bool server_stop(struct server *s);

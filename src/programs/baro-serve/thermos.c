@@ -31,6 +31,16 @@ static void write_names(struct json *j, const struct view *v, const char *as, co
     json_end(j, ']');
 }
 
+/* Of a tape that can't be read no time is known. */
+static void put_time(struct json *j, const char *key, const struct view *v, double seconds)
+{
+    json_key(j, key);
+    if (v->start_ns)
+        json_double(j, seconds);
+    else
+        json_text(j, NULL);
+}
+
 /* What a task and its row in a list have in common. */
 static void put_head(struct json *j, const struct view *v)
 {
@@ -39,12 +49,10 @@ static void put_head(struct json *j, const struct view *v)
     json_text(j, v->job->id);
     json_key(j, "name");
     json_text(j, v->title);
-    json_key(j, "launch_timestamp");
-    json_double(j, (double)v->start_ns / 1e9);
+    put_time(j, "launch_timestamp", v, (double)v->start_ns / 1e9);
     json_key(j, "state");
     json_text(j, view_state(v));
-    json_key(j, "state_timestamp");
-    json_double(j, is_active ? (double)v->start_ns / 1e9 : view_end_s(v));
+    put_time(j, "state_timestamp", v, is_active ? (double)v->start_ns / 1e9 : view_end_s(v));
     json_key(j, "ports");
     json_begin(j, '{');
     json_end(j, '}');

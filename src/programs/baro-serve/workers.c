@@ -25,24 +25,51 @@ struct worker {
     struct request *reads; /* it may read tapes; NULL: it does not */
     struct job *job;       /* whose tape it reads; NULL: none yet */
     pid_t child;
+    struct peer peer; /* whose request it works on, */
+    bool has_tape;    /* if that may read a tape */
     bool is_abandoned, is_replaced;
     struct worker *next; /* of those that were replaced */
 };
 
-static struct request *take(struct requests *from)
+/* Takes the one that at leads to. */
+static struct request *take(struct requests *from, struct request **at)
 {
-    struct request *q = from->first;
-    from->first = q->next;
-    if (!from->first)
-        from->last = &from->first;
+    struct request *q = *at;
+    *at = q->next;
+    if (!q->next)
+        from->last = at;
     return q;
+}
+
+/* For how many requests of a user or address are tapes read now? */
+static int working(const struct workers *w, const struct peer *peer)
+{
+    int n = 0;
+    for (int i = 0; i < w->n; i++)
+        n += w->at[i]->has_tape && peer_same(&w->at[i]->peer, peer);
+    return n;
+}
+
+/* The oldest request of the user or address for which the least is done: many requests of one are no others' wait. */
+static struct request *take_fair(struct workers *w)
+{
+    struct request **best = NULL;
+    int least = WORKERS + 1;
+    for (struct request **at = &w->tapes.first; *at && least; at = &(*at)->next) {
+        int n = working(w, &(*at)->peer);
+        if (n < least) {
+            least = n;
+            best = at;
+        }
+    }
+    return best ? take(&w->tapes, best) : NULL;
 }
 
 static struct request *next(struct workers *w)
 {
     if (w->small.first)
-        return take(&w->small);
-    return w->tapes.first && w->n_tapes < TAPES_MOST ? take(&w->tapes) : NULL;
+        return take(&w->small, &w->small.first);
+    return w->n_tapes < TAPES_MOST ? take_fair(w) : NULL;
 }
 
 /* A thread that was replaced and has come back. Called with the lock. */
@@ -64,11 +91,14 @@ static void take_on(struct worker *own, struct request *q)
     int tape = q->route->cost != ROUTE_SMALL; /* the request is gone once it is worked on */
     bool is_over = w->is_over;
     w->n_tapes += tape;
+    own->peer = q->peer;
+    own->has_tape = tape;
     q->worker = own;
     pthread_mutex_unlock(&w->lock);
     w->work(q, is_over);
     pthread_mutex_lock(&w->lock);
     w->n_tapes -= own->is_replaced ? 0 : tape;
+    own->has_tape = false;
     own->is_abandoned = false;
     if (tape)
         pthread_cond_broadcast(&w->some);

@@ -2,7 +2,15 @@
 /* The program baro-top: `baro top` executes it as `baro-top top`. */
 #include <locale.h>
 
+#include "programs/baro-top/terminal.h"
 #include "programs/common/cli.h"
+#include "programs/common/memory.h"
+
+void memory_ran_out(void)
+{
+    terminal_abandon();
+    memory_end();
+}
 
 /* Takes from the locale only what characters are and how wide: numbers are written alike everywhere. */
 int main(int argc, char **argv)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -64,6 +65,54 @@ static void set_style(const struct terminal *t, enum style style)
     attr_set(plain ? l->without : l->with, plain ? 0 : (short)(style + 1), NULL);
 }
 
+/* ---- how the terminal was, for terminal_abandon() ---- */
+
+static struct {
+    volatile bool is_taken;
+    int in_fd, out_fd;
+    struct termios modes;
+    char leave[128]; /* what it is sent */
+    size_t n;
+} was;
+
+/* A capability without its padding, $<...>, which no terminal of today needs. */
+static void add_leave(const char *name)
+{
+    const char *at = tigetstr(name);
+    if (!at || at == (char *)-1) // NOLINT(performance-no-int-to-ptr): terminfo(3)
+        return;
+    for (; *at && was.n < sizeof(was.leave); at++) {
+        if (at[0] == '$' && at[1] == '<' && strchr(at, '>'))
+            at = strchr(at, '>');
+        else
+            was.leave[was.n++] = *at;
+    }
+}
+
+static void keep_leave(void)
+{
+    static const char no_mouse[] = "\033[?1006;1000l"; /* as ncurses writes it for xterm and its like */
+    static const char *const names[] = {"sgr0", "rmkx", "cnorm", "rmcup"};
+    was.n = 0;
+    if (key_defined("\033[M") == KEY_MOUSE || key_defined("\033[<") == KEY_MOUSE)
+        while (was.n < sizeof(no_mouse) - 1) {
+            was.leave[was.n] = no_mouse[was.n];
+            was.n++;
+        }
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        add_leave(names[i]);
+}
+
+void terminal_abandon(void)
+{
+    if (!was.is_taken)
+        return;
+    was.is_taken = false;
+    ssize_t written = write(was.out_fd, was.leave, was.n);
+    (void)written;
+    tcsetattr(was.in_fd, TCSANOW, &was.modes);
+}
+
 /* ---- open and close ---- */
 
 static FILE *stream(int fd, const char *mode)
@@ -89,10 +138,14 @@ static void settings(struct terminal *t, bool mouse)
 int terminal_open(struct terminal *t, int in_fd, int out_fd, bool color, struct baro_error *err)
 {
     *t = (struct terminal){.color = color};
+    bool has_modes = tcgetattr(in_fd, &was.modes) == 0;
+    was.in_fd = in_fd;
+    was.out_fd = out_fd;
     t->in = stream(in_fd, "r");
     t->out = stream(out_fd, "w");
     if (t->in && t->out) {
         set_escdelay(25);
+        was.is_taken = has_modes; /* with what ncurses writes first */
         t->screen = newterm(NULL, t->out, t->in);
     }
     if (!t->screen) {
@@ -101,6 +154,7 @@ int terminal_open(struct terminal *t, int in_fd, int out_fd, bool color, struct 
         return error_set(err, -ENOTTY, "this terminal (TERM=%s) can't be drawn on; `baro top --once` prints instead",
                          term ? term : "");
     }
+    keep_leave();
     settings(t, false);
     colors_init(t);
     return 0;
@@ -113,6 +167,7 @@ void terminal_close(struct terminal *t)
             terminal_suspend(t);
         delscreen(t->screen);
     }
+    was.is_taken = false;
     if (t->in)
         fclose(t->in);
     if (t->out)
@@ -127,12 +182,14 @@ void terminal_suspend(struct terminal *t)
         terminal_mouse(t, false);
         endwin();
     }
+    was.is_taken = false;
     t->is_suspended = true;
 }
 
 void terminal_resume(struct terminal *t)
 {
     t->is_suspended = false;
+    was.is_taken = true;
     grid_done(&t->shown);
     clearok(stdscr, TRUE);
     refresh();

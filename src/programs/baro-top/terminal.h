@@ -20,7 +20,9 @@ bool terminal_is_built(void);
 int terminal_open(struct terminal *t, int in_fd, int out_fd, bool color, struct baro_error *err);
 /* Gives it back as it was. May be called twice. */
 void terminal_close(struct terminal *t);
-/* The same for a while; what is shown is drawn anew afterwards. */
+/* The same in whatever state ncurses and the heap are: the program ends. Without a terminal it does nothing. */
+void terminal_abandon(void);
+/* Gives it back for a while; what is shown is drawn anew afterwards. */
 void terminal_suspend(struct terminal *t);
 void terminal_resume(struct terminal *t);
 /* How large it is now. */

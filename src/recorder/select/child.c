@@ -2,6 +2,7 @@
 /* The process that selects: reads commands, listens to events or scans, and reports changes to the recorder. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -525,6 +526,9 @@ static void await_orders(struct child *c)
 void select_child(const struct select_child *of)
 {
     const int kept[] = {of->fd, of->setup->proc_fd, of->setup->root_fd};
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it may be stopped when the recorder ends, and reads no end of file then */
+    if (getppid() != of->recorder)
+        _exit(0);
     struct child *c = calloc(1, sizeof(*c));
     if (!c)
         _exit(1);
