@@ -259,6 +259,8 @@ static bool tick(void *state, const struct collector_tick *t)
         bool devices = has_devices(r->sampling->options.gpu), meters = has_meters();
         r->is_looked_for = true;
         r->gpus = devices || meters ? gpus_new(r->sampling, devices, meters) : NULL;
+        if (!r->gpus)
+            collectors_retire(&r->sampling->collectors, r);
     }
     struct gpus *gpus = r->gpus;
     if (!gpus)
