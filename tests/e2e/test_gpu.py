@@ -520,6 +520,8 @@ def test_amd(run, tape, work):
         device = root / "sys" / "class" / "drm" / f"card{n}" / "device"
         (device / "hwmon" / "hwmon4").mkdir(parents=True)
         (device / "power").mkdir()
+        (root / "sys" / "amdgpu").mkdir(exist_ok=True)
+        (device / "driver").symlink_to(root / "sys" / "amdgpu")
         files = {"gpu_busy_percent": 75, "mem_busy_percent": 20, "mem_info_vram_used": 3 * GIB,
                  "mem_info_vram_total": 16 * GIB, "product_name": "Radeon RX 7800", "power/runtime_status": status,
                  "hwmon/hwmon4/power1_average": 150000000, "hwmon/hwmon4/power1_cap": 263000000,
@@ -541,7 +543,7 @@ def test_amd(run, tape, work):
     assert (row["clock_hertz"], row["busy_peak_ratio"], row["energy_estimated"]) == (2.4e9, 0.75, 1)
     assert rate(found, "busy_ns") == pytest.approx(0.75, rel=0.02)
     assert rate(found, "energy_joules") * 1e9 == pytest.approx(150, rel=0.02)
-    assert row["memory_job_bytes"] is None and row["busy_job_ns"] is None
+    assert row["memory_job_bytes"] == row["busy_job_ns"] == 0 and row["memory_others_bytes"] is None
     asleep = readings(rows(run, tape), "card1")[-1]
     assert asleep["busy_ns"] is None and asleep["power_watts"] is None
 

@@ -46,6 +46,9 @@ static bool start(struct helper *h)
         return false;
     h->out->epoch = clock_monotonic_ns();
     h->host_proc = pids_host_proc();
+    snprintf(h->proc, sizeof(h->proc), "%.500s/proc", s->root);
+    if (*s->root && access(h->proc, F_OK) < 0)
+        snprintf(h->proc, sizeof(h->proc), "/proc");
     if (atomic_load(&s->turn) & 1) /* the one before was killed as it wrote */
         worker_write_end(&s->turn);
     unsetenv("NVML_MPS_DEVICE_ENUMERATION"); /* it hides nearly all */
@@ -83,9 +86,9 @@ static void read_all(struct helper *h)
     atomic_store(&s->worker.busy, true);
     worker_progress(&s->worker);
     devices_find(h);
-    if (s->devices && !h->has_amd)
-        amd_find(h);
-    h->has_amd = true;
+    if (s->devices && !h->has_cards)
+        cards_find(h);
+    h->has_cards = true;
     for (uint32_t i = 0; i < h->n_units; i++) {
         device_read(h, &h->unit[i]);
         /* lists of processes are the dearest calls */
@@ -94,6 +97,7 @@ static void read_all(struct helper *h)
     }
     if (h->is_up)
         device_events(h);
+    drm_read(h);
     s->call[0] = 0;
     atomic_store(&s->at, 0);
     h->out->read_ns = clock_monotonic_ns();
