@@ -72,7 +72,7 @@ static bool has_other_order(const struct helper *h, const char *list)
     return false;
 }
 
-static void choose(struct helper *h, uint32_t count)
+void devices_choose(struct helper *h, uint32_t count)
 {
     const char *select = h->shared->select, *visible = getenv("CUDA_VISIBLE_DEVICES");
     bool is_auto = strcmp(select, "auto") == 0, keep[GPU_DEVICES_MOST] = {false};
@@ -180,6 +180,6 @@ void devices_find(struct helper *h)
         if (!*h->unit[i].card)
             snprintf(h->unit[i].out.driver, sizeof(h->unit[i].out.driver), "%s", h->out->driver);
     }
-    choose(h, count);
+    devices_choose(h, count);
     listen_to(h);
 }

@@ -55,12 +55,17 @@ static bool start(struct helper *h)
     if (s->devices) {
         snprintf(s->call, sizeof(s->call), "dlopen");
         h->has_library = nvml_load(&h->nv, &why);
-        if (!h->has_library)
-            snprintf(h->out->trouble, sizeof(h->out->trouble), "%.90s", why ? why : "");
     }
     if (s->meters)
         h->meters = meters_new(s->root);
     return true;
+}
+
+static bool has_nvidia(const struct gpu_shared *s)
+{
+    char path[GPU_PATH + 32];
+    snprintf(path, sizeof(path), "%.500s/dev/nvidiactl", s->root);
+    return access(path, F_OK) == 0;
 }
 
 /* What is in use is copied: the reading has room for far more. */
@@ -89,6 +94,8 @@ static void read_all(struct helper *h)
     if (s->devices && !h->has_cards)
         cards_find(h);
     h->has_cards = true;
+    if (s->devices && !h->has_library && has_nvidia(s))
+        smi_read(h);
     for (uint32_t i = 0; i < h->n_units; i++) {
         device_read(h, &h->unit[i]);
         /* lists of processes are the dearest calls */

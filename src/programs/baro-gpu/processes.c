@@ -185,7 +185,7 @@ void processes_read(struct helper *h, struct unit *u, uint32_t device, bool list
 {
     static bool seen[GPU_PROCESSES_MOST];
     unsigned is_on = 0;
-    if (u->out.state != GPU_FINE || *u->card)
+    if (u->out.state != GPU_FINE || u->vendor != VENDOR_NVIDIA)
         return;
     if (!lists) {
         if (!u->is_mig)

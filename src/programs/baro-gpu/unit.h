@@ -21,7 +21,7 @@ struct stamps {
     uint64_t covered_us; /* up to this its time is counted */
 };
 
-enum unit_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_I915, VENDOR_XE, VENDOR_DRM };
+enum unit_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_I915, VENDOR_XE, VENDOR_DRM, VENDOR_SMI };
 
 struct unit { /* a device or a MIG instance */
     nvml_device handle;
@@ -52,6 +52,8 @@ struct helper {
     struct gpu_shared *shared;
     struct nvml nv;
     bool has_cards;          /* of DRM: looked for */
+    struct smi *smi;         /* nvidia-smi in the place of the library */
+    bool smi_found;          /* its devices were found, and chosen from */
     struct drm *drm;         /* NULL: there are none */
     char proc[GPU_PATH + 8]; /* where the job's processes are */
     bool has_library, is_up; /* loaded; nvmlInit succeeded */
@@ -118,9 +120,12 @@ void intel_read(struct helper *h, struct unit *u, uint64_t now_ns, uint64_t sinc
 /* drm.c: what the job's processes use of them */
 struct drm *drm_new(void); /* NULL without memory */
 void drm_read(struct helper *h);
+/* smi.c: all devices by nvidia-smi */
+void smi_read(struct helper *h);
 /* find.c: all devices that are to be read */
 struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent);
 void devices_find(struct helper *h);
+void devices_choose(struct helper *h, uint32_t count);
 bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid);
 /* pids.c: which process of ours is this one of the host? */
 const char *pids_host_proc(void);

@@ -27,6 +27,7 @@ struct gpus {
     unsigned hangs;
     char hung[128];
     bool said_trouble, said_members, said_processes;
+    char said[GPU_TEXT]; /* the helper's own word, as said last */
 };
 
 void gpu_row_init(struct gpu_row *r, struct sampling *sampling)
@@ -205,6 +206,10 @@ static void report_reading(struct gpus *gpus)
         snprintf(line, sizeof(line), "more than %u processes use GPUs: of the others nothing is recorded",
                  GPU_PROCESSES_MOST);
         say(gpus, line, r->processes_left_out);
+    }
+    if (*r->trouble && strcmp(r->trouble, gpus->said) != 0) {
+        memcpy(gpus->said, r->trouble, sizeof(gpus->said));
+        say(gpus, r->trouble, 0);
     }
     if (gpus->said_trouble || (!r->error && !r->visible_unsure))
         return;
