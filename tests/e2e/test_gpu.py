@@ -578,6 +578,25 @@ def test_spare_cores(run, tape, gpus):
     assert float(last["gpu_usage"]) == pytest.approx(1.5, rel=0.05)
 
 
+def test_top(run, tape, gpus):
+    """Devices, and below each what the job's processes use of it: the same numbers as the export has."""
+    gpus.write("0 buffer none", "0 util 80")
+    lines = ["0 buffer none", "0 util 80", "0 power 250.4", "0 used 4294967296", "0 proc {pid} memory 2147483648",
+             "0 proc {pid} sm 70"]
+    devices, mine = with_process(run, tape, gpus, lines, lambda r: len([x for x in readings(r) if x["busy_job_ns"]]) >= 3,
+                                 entity="gpu")
+    pid = int((run.work / "pid").read_text())
+    at = [r for r in readings(devices) if r["memory_job_bytes"]][-1]["t_ns"] / 1e9
+    text = run("top", "--once", "--at", f"+{at + 0.1:.3f}s", tape, status=0, env={"COLUMNS": "110"}).stdout
+    shown = [" ".join(line.split()) for line in text.splitlines()]
+    heading = [i for i, line in enumerate(shown) if line.endswith("GPU, PROCESS")]
+    assert len(heading) == 1, text
+    device, process = shown[heading[0] + 1:heading[0] + 3]
+    assert device.endswith("gpu0 NVIDIA H100 80GB HBM3") and device.startswith("80% "), text
+    assert "4.29 GB" in device and "250 W" in device and "1980 MHz" in device
+    assert process.endswith(f"{pid} sh") and "2.15 GB" in process
+
+
 # ---- the binary interface -------------------------------------------------------------------------------------------
 
 
