@@ -101,6 +101,7 @@ struct baro_summary {
     char host[65], kernel[65], machine_type[65], cpu_model[128];
     uint32_t numa_nodes; /* 0: not known */
     char event_source[16], exit_source[16];
+    double grams_per_kwh; /* what the user says that the grid emits; 0: nothing was said */
     int64_t start_realtime_ns;
     uint64_t memory_total;
     uint32_t cpus;
