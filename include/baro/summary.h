@@ -68,6 +68,12 @@ BARO_API int baro_summary_add_tape(struct baro_summary *summary, struct baro_tap
  * call. More records may be added afterwards; then call it again.
  */
 BARO_API void baro_summary_finish(struct baro_summary *summary);
+/**
+ * Says what a kilowatt hour of the grid emits: from then on the section "carbon" has values, which are energy times
+ * that. Nothing of it is on the tape.
+ * @param grams_per_kwh of CO2 equivalents; 0: not known, as in a new summary. Less than that is taken as 0.
+ */
+BARO_API void baro_summary_set_carbon(struct baro_summary *summary, double grams_per_kwh);
 
 /* ---- what a summary has: the same for all summaries ---- */
 enum baro_fact_type {

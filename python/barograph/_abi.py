@@ -738,6 +738,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_summary_add": (None, (c_void_p, POINTER(baro_record))),
     "baro_summary_add_tape": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
     "baro_summary_finish": (None, (c_void_p,)),
+    "baro_summary_set_carbon": (None, (c_void_p, c_double)),
     "baro_summary_section_count": (c_int, ()),
     "baro_summary_section": (POINTER(baro_section), (c_int,)),
     "baro_summary_section_find": (c_int, (c_char_p,)),

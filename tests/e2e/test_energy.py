@@ -2,6 +2,7 @@
 """Energy of CPUs and memory by powercap, on a tree that a test writes: what is added up, counters that wrap, and
 meters that may not be read or say nonsense."""
 
+import json
 import os
 
 import pytest
@@ -93,3 +94,20 @@ def test_denied(run_ordinary, tape, powercap):
     run_ordinary.record(tape, "sleep 0.5", env=powercap.env)
     assert not run_ordinary.export(tape, "energy")
     assert run_ordinary.summary(tape)["energy"] is None
+
+
+def test_carbon_is_arithmetic(run, tape, powercap):
+    """Energy times what the user says: 3.6 kJ are a thousandth of a kWh. Nothing is on the tape of it."""
+    powercap.zone("intel-rapl:0", "package-0", 0)
+    recorded(run, tape, powercap, lambda: powercap.set("intel-rapl:0", 3_600_000_000))
+    assert run.summary(tape)["carbon"] is None
+    for option in ("350", "350g/kWh", "0.35kg/kWh"):
+        carbon = json.loads(run("summary", "--json", "--carbon", option, tape, status=0).stdout)["carbon"]
+        assert carbon["grams_per_kwh"] == pytest.approx(350)
+        assert carbon["machine_grams"] == pytest.approx(0.35)
+        assert 0 < carbon["job_grams"] <= carbon["machine_grams"] and carbon["job_is_estimate"] is True
+        assert carbon["gpu_grams"] is None
+    text = run("summary", "--carbon", "350g/kWh", tape, status=0).stdout
+    assert "CPUs and memory 0.350 g" in text and "350 g/kWh as given, times energy" in text
+    for wrong in ("", "x", "5g/Wh", "0", "20000", "-1"):
+        assert "carbon" in run("summary", "--carbon", wrong, tape, status=2).stderr

@@ -520,6 +520,8 @@ def test_amd(run, tape, work):
         device = root / "sys" / "class" / "drm" / f"card{n}" / "device"
         (device / "hwmon" / "hwmon4").mkdir(parents=True)
         (device / "power").mkdir()
+        (root / "sys" / "amdgpu").mkdir(exist_ok=True)
+        (device / "driver").symlink_to(root / "sys" / "amdgpu")
         files = {"gpu_busy_percent": 75, "mem_busy_percent": 20, "mem_info_vram_used": 3 * GIB,
                  "mem_info_vram_total": 16 * GIB, "product_name": "Radeon RX 7800", "power/runtime_status": status,
                  "hwmon/hwmon4/power1_average": 150000000, "hwmon/hwmon4/power1_cap": 263000000,
@@ -541,7 +543,7 @@ def test_amd(run, tape, work):
     assert (row["clock_hertz"], row["busy_peak_ratio"], row["energy_estimated"]) == (2.4e9, 0.75, 1)
     assert rate(found, "busy_ns") == pytest.approx(0.75, rel=0.02)
     assert rate(found, "energy_joules") * 1e9 == pytest.approx(150, rel=0.02)
-    assert row["memory_job_bytes"] is None and row["busy_job_ns"] is None
+    assert row["memory_job_bytes"] == row["busy_job_ns"] == 0 and row["memory_others_bytes"] is None
     asleep = readings(rows(run, tape), "card1")[-1]
     assert asleep["busy_ns"] is None and asleep["power_watts"] is None
 
@@ -574,6 +576,25 @@ def test_spare_cores(run, tape, gpus):
     last = dict(zip(names, rows[-1].split(",")))
     assert last["gpu_utilized"] == "2" and float(last["gpu_vram"]) == 2048
     assert float(last["gpu_usage"]) == pytest.approx(1.5, rel=0.05)
+
+
+def test_top(run, tape, gpus):
+    """Devices, and below each what the job's processes use of it: the same numbers as the export has."""
+    gpus.write("0 buffer none", "0 util 80")
+    lines = ["0 buffer none", "0 util 80", "0 power 250.4", "0 used 4294967296", "0 proc {pid} memory 2147483648",
+             "0 proc {pid} sm 70"]
+    devices, mine = with_process(run, tape, gpus, lines, lambda r: len([x for x in readings(r) if x["busy_job_ns"]]) >= 3,
+                                 entity="gpu")
+    pid = int((run.work / "pid").read_text())
+    at = [r for r in readings(devices) if r["memory_job_bytes"]][-1]["t_ns"] / 1e9
+    text = run("top", "--once", "--at", f"+{at + 0.1:.3f}s", tape, status=0, env={"COLUMNS": "110"}).stdout
+    shown = [" ".join(line.split()) for line in text.splitlines()]
+    heading = [i for i, line in enumerate(shown) if line.endswith("GPU, PROCESS")]
+    assert len(heading) == 1, text
+    device, process = shown[heading[0] + 1:heading[0] + 3]
+    assert device.endswith("gpu0 NVIDIA H100 80GB HBM3") and device.startswith("80% "), text
+    assert "4.29 GB" in device and "250 W" in device and "1980 MHz" in device
+    assert process.endswith(f"{pid} sh") and "2.15 GB" in process
 
 
 # ---- the binary interface -------------------------------------------------------------------------------------------
@@ -638,3 +659,69 @@ def test_binary_interface(compiled, work):
         subprocess.run(["gcc", "-D_GNU_SOURCE", f"-I{include}", "-o", work / name, work / f"{name}.c"], check=True)
         out.append(subprocess.check_output([work / name], text=True).splitlines())
     assert out[0] == out[1]
+
+
+# ---- without the library ---------------------------------------------------------------------------------------------
+
+SMI = r"""#!/bin/sh
+echo "$@" >> "$SMI_CALLS"
+case "$1" in *utilization.decoder*) echo 'Field "utilization.decoder" is not a valid field to query.'; exit 2;; esac
+{hang}
+echo 'index, uuid, name, pci.bus_id, driver_version, utilization.gpu [%], utilization.memory [%], memory.used [MiB],' \
+    'memory.total [MiB], power.draw [W], temperature.gpu, clocks.sm [MHz], pstate, fan.speed [%]'
+echo '0, GPU-a, NVIDIA L4, 00000000:00:03.0, 580.173.02, 70 %, 12 %, 7532 MiB, 23034 MiB, 34.39 W, 61, 1455 MHz, P2, 0 %'
+echo '1, GPU-b, NVIDIA GB10, 00000000:00:04.0, 580.173.02, 0 %, [N/A], [N/A], [N/A], 4.05 W, 38, 208 MHz, P8, [N/A]'
+"""
+
+
+def smi_tape(run, tape, gpus, work, condition, hang="", options=()):
+    """Records with a program nvidia-smi in the place of the library."""
+    folder = work / "bin"
+    folder.mkdir()
+    (folder / "nvidia-smi").write_text(SMI.format(hang=hang))
+    (folder / "nvidia-smi").chmod(0o755)
+    env = {"LD_LIBRARY_PATH": None, "PATH": f"{folder}:{os.environ['PATH']}", "SMI_CALLS": work / "smi-calls"}
+    p = start(run, tape, gpus, *options, env=env)
+    try:
+        poll(lambda: condition(rows(run, tape)), "rows")
+    finally:
+        end(run, p)
+    return rows(run, tape)
+
+
+def test_nvidia_smi_in_the_place_of_the_library(run, tape, gpus, work):
+    """By its headers; a field that it does not know is left out; the source is named."""
+    found = smi_tape(run, tape, gpus, work, lambda r: len(readings(r)) >= 2)
+    row, other = readings(found)[-1], readings(found, "gpu1")[-1]
+    assert row["label"] == "NVIDIA L4"
+    assert (row["memory_used_bytes"], row["memory_total_bytes"]) == (7532 << 20, 23034 << 20)
+    assert (row["power_watts"], row["temperature_celsius"], row["clock_hertz"]) == (34.39, 61, 1455e6)
+    assert (row["performance_state"], row["fan_ratio"], row["energy_estimated"]) == (2, 0, 1)
+    assert rate(readings(found), "busy_ns") == pytest.approx(0.7, rel=0.02)
+    assert rate(readings(found), "energy_joules") * 1e9 == pytest.approx(34.39, rel=0.05)
+    assert other["memory_used_bytes"] is None and other["fan_ratio"] is None and other["power_watts"] == 4.05
+    assert row["memory_job_bytes"] is None and row["decoder_busy_ns"] is None and row["throttled_power_ns"] is None
+    assert "nvidia-smi" in run("export", "-e", "gpu", "--format", "jsonl", tape, status=0).stdout
+    assert any("read by nvidia-smi" in w for w in warnings(run, tape))
+    calls = (work / "smi-calls").read_text().splitlines()
+    assert [c for c in calls if "utilization.decoder" in c] == calls[:1]
+
+
+def test_nvidia_smi_that_hangs_is_killed(run, tape, gpus, work):
+    """Values are absent from then on, an event says so, and it is not run again for a while."""
+    found = smi_tape(run, tape, gpus, work, lambda r: any(x["power_watts"] is None for x in named(r)),
+                     hang='test $(wc -l < "$SMI_CALLS") -lt 3 || { echo $$ > "$SMI_CALLS.pid"; exec sleep 1000; }')
+    assert any(x["power_watts"] for x in named(found))
+    assert any("did not answer" in w for w in warnings(run, tape))
+    pid = int((work / "smi-calls.pid").read_text())
+    poll(lambda: not os.path.exists(f"/proc/{pid}"), "its end")
+
+
+def test_without_library_and_nvidia_smi(run, tape, gpus, work):
+    (work / "empty").mkdir()
+    p = start(run, tape, gpus, env={"LD_LIBRARY_PATH": None, "PATH": f"{work}/empty:/bin"},
+              job="while ! test -e go; do sleep 0.02; done")
+    try:
+        poll(lambda: run.instants(tape) and any("there is no nvidia-smi" in w for w in warnings(run, tape)), "the event")
+    finally:
+        end(run, p)

@@ -250,11 +250,11 @@ def test_every_name_is_documented(run, work):
     for tape in (ran, attached, failed, tasks):
         d = json.loads(run("summary", "--json", tape, status=0).stdout)
         found |= {m.replace("rss_peak_held_by", "pss_peak_held_by") for m in members(d)}
-        for name in ("before", "gpu", "energy"):  # null where there is nothing
+        for name in ("before", "gpu", "energy", "carbon"):  # null where there is nothing
             if d[name] is None:
                 found.discard(name)
         if not d["verdicts"]:
             found.discard("verdicts")
     assert sorted(found - documented()) == [], "in the JSON, and not in docs/json.md"
-    lacking = {name for name in documented() - found if not re.match(r"(gpus?|energy)\b", name)}
+    lacking = {name for name in documented() - found if not re.match(r"(gpus?|energy|carbon)\b", name)}
     assert sorted(lacking) == [], "in docs/json.md, and not in the JSON"

@@ -304,6 +304,11 @@ static void collectors_run_in_turn(void **state)
     assert_true(collectors_are_quiet(&c, 0));
     a.quiet = false;
     assert_false(collectors_are_quiet(&c, 0));
+    collectors_retire(&c, &a); /* it has nothing to read: no turns, and what it says of rest does not count */
+    turn(&c, 30 * NS_PER_SEC, BUDGET_ALL, false);
+    assert_int_equal(a.ticks, 11);
+    assert_int_equal(b.ticks, 8);
+    assert_true(collectors_are_quiet(&c, 0));
     assert_true(collectors_is_helper(&c, 4711));
     assert_false(collectors_is_helper(&c, 4712));
     assert_int_equal(collectors_cost(&c, 0).cpu_ns, 0);

@@ -67,6 +67,7 @@ enum { TASK_NAME, TASK_RULE };
 enum { TASK_CORES_MEAN, TASK_CORES_PEAK, TASK_ONE_CORES_MEAN, TASK_ONE_CORES_PEAK };
 enum { GPU_POWER_MEAN, GPU_JOULES };
 enum { GPU_WATCHED, GPU_USED, GPU_INSTANCE };
+enum { CARBON_FACTOR, CARBON_GPU, CARBON_MACHINE, CARBON_JOB };
 enum { GPUS_VISIBLE, GPUS_USED, GPUS_BUSY, GPUS_MEMORY, GPUS_MEMORY_ONE, GPUS_WATCHED, GPUS_ENERGY };
 enum { ENERGY_MACHINE, ENERGY_JOB, ENERGY_WATCHED };
 enum { OWN_COST, OWN_BUDGET, OWN_START, OWN_AFTER_START };
@@ -90,7 +91,7 @@ fact_getter fact_task, fact_task_text, fact_task_uss_mean, fact_task_cores, fact
 fact_getter fact_directory, fact_directory_path, fact_directory_task;
 /* gpus.c */
 fact_getter fact_gpu_text, fact_gpu_grown, fact_gpu_share, fact_gpu_most, fact_gpu_most_real, fact_gpu_energy,
-    fact_gpu_flag, fact_gpu_all, fact_energy;
+    fact_gpu_flag, fact_gpu_all, fact_energy, fact_carbon;
 /* facts_course.c */
 fact_getter fact_course, fact_course_memory;
 

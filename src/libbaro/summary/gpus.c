@@ -6,6 +6,8 @@
 
 #include "libbaro/summary/facts.h"
 
+#define JOULES_PER_KWH 3.6e6
+
 static struct gpu_total *find_gpu(struct gpus_total *g, const struct baro_entity *e)
 {
     for (size_t i = 0; i < g->n; i++) {
@@ -246,4 +248,27 @@ void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_v
     double share = !absent && job.real < busy.real ? job.real / busy.real : 1;
     value_real(ret, absent, joules * share);
     value_flag(ret, BARO_VALUE_ESTIMATE, true);
+}
+
+void baro_summary_set_carbon(struct baro_summary *summary, double grams_per_kwh)
+{
+    summary->grams_per_kwh = grams_per_kwh > 0 ? grams_per_kwh : 0;
+}
+
+void fact_carbon(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
+{
+    static const struct {
+        const char *section, *fact;
+    } energy[] = {[CARBON_GPU] = {"gpu", "energy_joules"},
+                  [CARBON_MACHINE] = {"energy", "machine_joules"},
+                  [CARBON_JOB] = {"energy", "job_joules"}};
+    struct baro_value joules = {0};
+    (void)row;
+    if (s->grams_per_kwh <= 0 || of == CARBON_FACTOR) {
+        value_real(ret, s->grams_per_kwh > 0 ? BARO_PRESENT : BARO_ABSENT_NONE, s->grams_per_kwh);
+        return;
+    }
+    int absent = baro_summary_value(s, baro_summary_fact_find(energy[of].section, energy[of].fact), 0, &joules);
+    value_real(ret, absent, joules.real / JOULES_PER_KWH * s->grams_per_kwh);
+    value_flag(ret, BARO_VALUE_ESTIMATE, (joules.flags & BARO_VALUE_ESTIMATE) != 0);
 }

@@ -207,6 +207,40 @@ static void cpu_energy(struct lines *l, const struct baro_summary *s)
     buf_done(&b);
 }
 
+static void put_grams(struct lines *l, struct buf *b, const char *what, struct baro_value v)
+{
+    if (v.absent)
+        return;
+    buf_printf(b, "%s ", what);
+    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    buf_printf(b,
+               v.real >= 1000 ? "%.3g kg"
+               : v.real >= 1  ? "%.3g g"
+                              : "%.3f g",
+               v.real >= 1000 ? v.real / 1000 : v.real);
+    lines_part(l, b);
+}
+
+/* Said as what it is: a product. */
+static void carbon(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    struct baro_value factor = report_fact(s, "carbon", "grams_per_kwh"), gpu = report_fact(s, "carbon", "gpu_grams"),
+                      machine = report_fact(s, "carbon", "machine_grams"), job = report_fact(s, "carbon", "job_grams");
+    if (factor.absent)
+        return;
+    lines_begin(l, "carbon", TONE_FAINT);
+    put_grams(l, &b, "GPUs", gpu);
+    put_grams(l, &b, "CPUs and memory", machine);
+    if (!report_is_host_only(s))
+        put_grams(l, &b, "the job's share of these", job);
+    buf_printf(&b, "%s%g g/kWh as given, times energy", gpu.absent && machine.absent ? "no energy was recorded: " : "",
+               factor.real);
+    lines_part(l, &b);
+    lines_end(l);
+    buf_done(&b);
+}
+
 void report_gpus(struct lines *l, const struct baro_summary *s)
 {
     size_t n = report_rows(s, "gpus");
@@ -223,4 +257,5 @@ void report_gpus(struct lines *l, const struct baro_summary *s)
         buf_done(&b);
     }
     cpu_energy(l, s);
+    carbon(l, s);
 }

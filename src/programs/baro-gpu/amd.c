@@ -1,101 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GPUs of AMD's driver: files of /sys/class/drm/cardN/device. Without counters: utilisation and energy are what the
- * files say at each reading, by time. Which process it was is not known from them. */
-#include <dirent.h>
+ * files say at each reading, by time. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/span.h"
+#include "kernel/sys/sysfs.h"
 #include "programs/baro-gpu/unit.h"
 
-#define CARDS_MOST 64u
+#define KFD_NODES_MOST 256u
 
-static bool read_text(const struct unit *u, const char *folder, const char *file, char *ret, size_t cap)
+/* "location_id 768\n": bus, device and function as on PCI. Which node of the kernel's compute driver it is says what a
+ * process of ROCm holds. */
+static bool is_node_of(const struct unit *u, struct span text)
 {
-    char path[GPU_PATH + 128];
-    snprintf(path, sizeof(path), "%s/%s%s", u->sysfs, folder, file);
-    ssize_t n = fd_read_file(-1, path, ret, cap - 1);
-    if (n <= 0)
-        return false;
-    ret[n] = 0;
-    ret[strcspn(ret, "\n")] = 0;
-    return true;
-}
-
-static bool read_number(const struct unit *u, const char *folder, const char *file, uint64_t *ret)
-{
-    char text[64];
-    if (!read_text(u, folder, file, text, sizeof(text)))
-        return false;
-    struct span s = span_str(text);
-    return scan_u64(&s, ret);
-}
-
-/* "hwmon/hwmon3/" */
-static void find_hwmon(struct unit *u)
-{
-    char path[GPU_PATH + 32];
-    snprintf(path, sizeof(path), "%s/hwmon", u->sysfs);
-    DIR *dir = opendir(path);
-    for (const struct dirent *e; dir && (e = readdir(dir));) {
-        if (strncmp(e->d_name, "hwmon", 5) == 0)
-            snprintf(u->hwmon, sizeof(u->hwmon), "hwmon/%.32s/", e->d_name);
+    struct span line;
+    uint64_t location = UINT64_MAX, domain = 0;
+    char bus[32];
+    while (scan_line(&text, &line)) {
+        struct span rest = line;
+        if (span_starts(line, "location_id ")) {
+            rest = span_of(line.at + 12, line.len - 12);
+            scan_u64(&rest, &location);
+        } else if (span_starts(line, "domain ")) {
+            rest = span_of(line.at + 7, line.len - 7);
+            scan_u64(&rest, &domain);
+        }
     }
-    if (dir)
-        closedir(dir);
+    if (location > 0xffff)
+        return false;
+    snprintf(bus, sizeof(bus), "%04x:%02x:%02x.%x", (unsigned)domain & 0xffffffff, (unsigned)location >> 8,
+             (unsigned)location >> 3 & 0x1f, (unsigned)location & 7);
+    return strcmp(bus, u->out.bus) == 0;
 }
 
-static bool is_wanted(const struct helper *h, const char *name, uint32_t index, uint32_t count)
+void amd_find_kfd(const char *root, struct unit *u)
 {
-    const char *select = h->shared->select, *visible = getenv("ROCR_VISIBLE_DEVICES");
-    if (strcmp(select, "auto") != 0)
-        return gpu_is_chosen(select, GPU_NONE, 0, name);
-    visible = visible ? visible : getenv("HIP_VISIBLE_DEVICES");
-    return !visible || gpu_is_chosen(visible, index, count, name);
-}
-
-void amd_find(struct helper *h)
-{
-    char path[GPU_PATH + 64];
-    uint32_t found[CARDS_MOST], n = 0;
-    for (uint32_t i = 0; i < CARDS_MOST; i++) {
-        snprintf(path, sizeof(path), "%s/sys/class/drm/card%u/device/gpu_busy_percent", h->shared->root, i);
-        if (access(path, F_OK) == 0)
-            found[n++] = i;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        char name[16];
-        snprintf(name, sizeof(name), "card%u", found[i]);
-        if (h->n_units == GPU_DEVICES_MOST || !is_wanted(h, name, i, n))
+    for (unsigned i = 0; i < KFD_NODES_MOST && !u->kfd_id; i++) {
+        char path[GPU_PATH + 96], text[4096];
+        snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/topology/nodes/%u/properties", root, i);
+        ssize_t n = fd_read_file(-1, path, text, sizeof(text));
+        if (n < 0)
+            return;
+        if (!is_node_of(u, span_of(text, (size_t)n)))
             continue;
-        struct unit *u = unit_add(h, NULL, i, GPU_NONE);
-        memcpy(u->out.name, name, sizeof(name));
-        snprintf(u->sysfs, sizeof(u->sysfs), "%.400s/sys/class/drm/%s/device", h->shared->root, name);
-        if (!read_text(u, "", "product_name", u->out.model, sizeof(u->out.model)))
-            snprintf(u->out.model, sizeof(u->out.model), "AMD");
-        if (!read_text(u, "", "unique_id", u->out.uuid, sizeof(u->out.uuid)))
-            u->out.uuid[0] = 0;
-        snprintf(u->out.driver, sizeof(u->out.driver), "amdgpu");
-        find_hwmon(u);
+        uint64_t id;
+        snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/topology/nodes/%u/gpu_id", root, i);
+        if (sys_number(-1, path, &id) == 0 && id <= UINT32_MAX)
+            u->kfd_id = (uint32_t)id;
     }
-}
-
-static void put_gauge(struct unit *u, int metric, const char *folder, const char *file, uint64_t factor)
-{
-    uint64_t v;
-    if (read_number(u, folder, file, &v))
-        unit_put(u, metric, v * factor);
-    else
-        unit_lack(u, metric, BARO_ABSENT_UNSUPPORTED);
 }
 
 static void add_share(struct helper *h, struct unit *u, int metric, int peak, const char *file, uint64_t since_ns)
 {
     uint64_t percent;
-    if (!read_number(u, "", file, &percent) || percent > 100) {
+    if (!card_number(u, "device/", file, &percent) || percent > 100) {
         unit_lack(u, metric, BARO_ABSENT_UNSUPPORTED);
         return;
     }
@@ -108,7 +68,7 @@ static void add_share(struct helper *h, struct unit *u, int metric, int peak, co
 static void read_power(struct helper *h, struct unit *u, uint64_t since_ns)
 {
     uint64_t uw;
-    if (!read_number(u, u->hwmon, "power1_average", &uw) && !read_number(u, u->hwmon, "power1_input", &uw)) {
+    if (!card_number(u, u->hwmon, "power1_average", &uw) && !card_number(u, u->hwmon, "power1_input", &uw)) {
         unit_lack(u, GPU_power, BARO_ABSENT_UNSUPPORTED);
         return;
     }
@@ -120,36 +80,22 @@ static void read_power(struct helper *h, struct unit *u, uint64_t since_ns)
     u->power_uw = uw;
 }
 
-/* A card that sleeps would be woken by being read. */
-void amd_read(struct helper *h, struct unit *u)
+void amd_read(struct helper *h, struct unit *u, uint64_t since)
 {
-    uint64_t now = clock_monotonic_ns(), since = u->read_ns ? now - u->read_ns : 0, used;
-    char status[32];
-    u->read_ns = now;
-    worker_progress(&h->shared->worker);
-    for (int m = 0; m < GPU_MAX; m++) {
-        if (u->out.absent[m] == BARO_ABSENT_NOT_YET && m != GPU_busy_peak && m != GPU_power_peak)
-            unit_lack(u, m, BARO_ABSENT_UNSUPPORTED);
-    }
-    unit_put(u, GPU_read_at, now);
-    if (read_text(u, "", "power/runtime_status", status, sizeof(status)) && strcmp(status, "suspended") == 0) {
-        u->out.state = GPU_SLEEPS;
-        return;
-    }
-    u->out.state = GPU_FINE;
     add_share(h, u, GPU_busy, GPU_busy_peak, "gpu_busy_percent", since);
     add_share(h, u, GPU_memory_busy, -1, "mem_busy_percent", since);
-    put_gauge(u, GPU_memory_used, "", "mem_info_vram_used", 1);
-    put_gauge(u, GPU_memory_total, "", "mem_info_vram_total", 1);
+    card_gauge(u, GPU_memory_used, "device/", "mem_info_vram_used", 1);
+    card_gauge(u, GPU_memory_total, "device/", "mem_info_vram_total", 1);
+    card_gauge(u, GPU_system_memory, "device/", "mem_info_gtt_used", 1);
     if (!u->out.absent[GPU_memory_used]) {
-        used = u->out.value[GPU_memory_used];
+        uint64_t used = u->out.value[GPU_memory_used];
         if (u->out.absent[GPU_memory_used_peak] || used > u->out.value[GPU_memory_used_peak])
             unit_put(u, GPU_memory_used_peak, used);
     }
     read_power(h, u, since);
-    put_gauge(u, GPU_power_limit, u->hwmon, "power1_cap", 1);
-    put_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
-    put_gauge(u, GPU_memory_temperature, u->hwmon, "temp3_input", 1);
-    put_gauge(u, GPU_clock, u->hwmon, "freq1_input", 1);
-    put_gauge(u, GPU_memory_clock, u->hwmon, "freq2_input", 1);
+    card_gauge(u, GPU_power_limit, u->hwmon, "power1_cap", 1);
+    card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
+    card_gauge(u, GPU_memory_temperature, u->hwmon, "temp3_input", 1);
+    card_gauge(u, GPU_clock, u->hwmon, "freq1_input", 1);
+    card_gauge(u, GPU_memory_clock, u->hwmon, "freq2_input", 1);
 }

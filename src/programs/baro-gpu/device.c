@@ -165,6 +165,7 @@ static void read_memory(struct helper *h, struct unit *u)
         m.total = old.total;
         unit_lack(u, GPU_memory_reserved, code ? reason_of(code) : BARO_ABSENT_UNSUPPORTED);
     }
+    unit_lack(u, GPU_system_memory, BARO_ABSENT_UNSUPPORTED);
     put_u(u, GPU_memory_used, code, m.used);
     put_u(u, GPU_memory_total, code, m.total);
     if (code == NVML_OK && (u->out.absent[GPU_memory_used_peak] || m.used > u->out.value[GPU_memory_used_peak]))
@@ -416,10 +417,12 @@ static void lack_all(struct unit *u, int why)
 
 void device_read(struct helper *h, struct unit *u)
 {
-    if (*u->sysfs) {
-        amd_read(h, u);
+    if (*u->card) {
+        card_read(h, u);
         return;
     }
+    if (u->vendor == VENDOR_SMI)
+        return;
     uint64_t now = clock_monotonic_ns(), since = u->read_ns ? now - u->read_ns : 0;
     uint64_t barred = atomic_load(&h->shared->device_not_before_ns[u->out.slot]);
     if (barred > now) {

@@ -55,6 +55,7 @@ static void add_instances(struct helper *h, uint32_t parent)
         ASK(h, u, mig_instance, handle, &instance);
         snprintf(u->out.name, sizeof(u->out.name), "%.20s/mig%u", up->out.name, instance);
         name_it(h, u);
+        memcpy(u->out.source, up->out.source, sizeof(u->out.source));
     }
 }
 
@@ -71,7 +72,7 @@ static bool has_other_order(const struct helper *h, const char *list)
     return false;
 }
 
-static void choose_devices(struct helper *h, uint32_t count)
+void devices_choose(struct helper *h, uint32_t count)
 {
     const char *select = h->shared->select, *visible = getenv("CUDA_VISIBLE_DEVICES");
     bool is_auto = strcmp(select, "auto") == 0, keep[GPU_DEVICES_MOST] = {false};
@@ -82,7 +83,7 @@ static void choose_devices(struct helper *h, uint32_t count)
     for (uint32_t i = 0; i < h->n_units; i++) {
         const struct unit *u = &h->unit[i];
         bool is_whole = u->out.parent == GPU_NONE;
-        if (*u->sysfs) {
+        if (*u->card) {
             keep[i] = true;
             continue;
         }
@@ -170,12 +171,15 @@ void devices_find(struct helper *h)
             continue;
         }
         name_it(h, u);
+        snprintf(u->out.source, sizeof(u->out.source), "NVML");
         if (sleeps(h, u->out.bus))
             u->out.state = GPU_SLEEPS;
         add_instances(h, at);
     }
-    for (uint32_t i = 0; i < h->n_units; i++)
-        snprintf(h->unit[i].out.driver, sizeof(h->unit[i].out.driver), "%s", h->out->driver);
-    choose_devices(h, count);
+    for (uint32_t i = 0; i < h->n_units; i++) {
+        if (!*h->unit[i].card)
+            snprintf(h->unit[i].out.driver, sizeof(h->unit[i].out.driver), "%s", h->out->driver);
+    }
+    devices_choose(h, count);
     listen_to(h);
 }

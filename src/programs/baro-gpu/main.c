@@ -46,18 +46,26 @@ static bool start_helper(struct helper *h)
         return false;
     h->out->epoch = clock_monotonic_ns();
     h->host_proc = pids_host_proc();
-    if (atomic_load(&s->turn) & 1) /* the helper before this one was killed while it wrote */
+    snprintf(h->proc, sizeof(h->proc), "%.500s/proc", s->root);
+    if (*s->root && access(h->proc, F_OK) < 0)
+        snprintf(h->proc, sizeof(h->proc), "/proc");
+    if (atomic_load(&s->turn) & 1) /* the one before was killed as it wrote */
         worker_write_end(&s->turn);
     unsetenv("NVML_MPS_DEVICE_ENUMERATION"); /* it hides nearly all */
     if (s->devices) {
         snprintf(s->call, sizeof(s->call), "dlopen");
         h->has_library = nvml_load(&h->nv, &why);
-        if (!h->has_library)
-            snprintf(h->out->trouble, sizeof(h->out->trouble), "%.90s", why ? why : "");
     }
     if (s->meters)
         h->meters = meters_new(s->root);
     return true;
+}
+
+static bool has_nvidia(const struct gpu_shared *s)
+{
+    char path[GPU_PATH + 32];
+    snprintf(path, sizeof(path), "%.500s/dev/nvidiactl", s->root);
+    return access(path, F_OK) == 0;
 }
 
 /* What is in use is copied: the reading has room for far more. */
@@ -83,9 +91,11 @@ static void read_devices(struct helper *h)
     atomic_store(&s->worker.busy, true);
     worker_progress(&s->worker);
     devices_find(h);
-    if (s->devices && !h->has_amd)
-        amd_find(h);
-    h->has_amd = true;
+    if (s->devices && !h->has_cards)
+        cards_find(h);
+    h->has_cards = true;
+    if (s->devices && !h->has_library && has_nvidia(s))
+        smi_read(h);
     for (uint32_t i = 0; i < h->n_units; i++) {
         device_read(h, &h->unit[i]);
         /* lists of processes are the most expensive calls */
@@ -94,6 +104,7 @@ static void read_devices(struct helper *h)
     }
     if (h->is_up)
         device_events(h);
+    drm_read(h);
     s->call[0] = 0;
     atomic_store(&s->at, 0);
     h->out->read_ns = clock_monotonic_ns();

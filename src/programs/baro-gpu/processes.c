@@ -30,11 +30,14 @@ static struct gpu_process *find_or_add(struct helper *h, uint32_t device, int32_
 {
     struct gpu_reading *r = h->out;
     struct gpu_process *p = find_process(r, device, host_pid);
+    if (!p && r->n_processes == GPU_PROCESSES_MOST)
+        r->processes_left_out++;
     if ((p && !p->is_gone) || (!p && r->n_processes == GPU_PROCESSES_MOST))
         return p;
     p = p ? p : &r->process[r->n_processes++]; /* another process may have its number */
     *p = (struct gpu_process){.device = device, .host_pid = host_pid};
     memset(p->absent, BARO_ABSENT_NOT_YET, sizeof(p->absent));
+    p->absent[GPU_PROCESS_system_memory] = p->absent[GPU_PROCESS_copy_busy] = BARO_ABSENT_UNSUPPORTED;
     if (h->host_proc)
         pids_find(h->host_proc, host_pid, &p->pid, &p->start);
     set_metric(p, GPU_PROCESS_host_pid, (uint64_t)host_pid);
@@ -182,7 +185,7 @@ void processes_read(struct helper *h, struct unit *u, uint32_t device, bool list
 {
     static bool seen[GPU_PROCESSES_MOST];
     unsigned is_on = 0;
-    if (u->out.state != GPU_FINE || *u->sysfs)
+    if (u->out.state != GPU_FINE || u->vendor != VENDOR_NVIDIA)
         return;
     if (!lists) {
         if (!u->is_mig)

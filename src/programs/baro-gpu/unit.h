@@ -21,12 +21,18 @@ struct stamps {
     uint64_t covered_us; /* time up to here is already counted */
 };
 
+enum unit_vendor { VENDOR_NVIDIA, VENDOR_AMD, VENDOR_I915, VENDOR_XE, VENDOR_DRM, VENDOR_SMI };
+
 struct unit { /* a device or a MIG instance */
     nvml_device handle;
     uint32_t index; /* of the driver */
     bool is_mig;
-    char sysfs[GPU_PATH], hwmon[48]; /* of AMD: its folder; "": it is NVIDIA's */
-    uint16_t code[NVML_FN_COUNT];    /* a call that must not be made again, and its error */
+    enum unit_vendor vendor;
+    char card[GPU_PATH];          /* of DRM: its folder /sys/class/drm/cardN; "": it is NVIDIA's */
+    char hwmon[48];               /* relative to that; "": it has none */
+    uint32_t kfd_id;              /* of the kernel's compute driver (ROCm); 0: none */
+    uint64_t energy_ns;           /* when energy was read */
+    uint16_t code[NVML_FN_COUNT]; /* a call that is not to be made again, and what it said */
     uint16_t field_code[UNIT_FIELDS];
     uint16_t lost; /* enum nvml_code */
     uint64_t read_ns;
@@ -45,7 +51,11 @@ struct unit { /* a device or a MIG instance */
 struct helper {
     struct gpu_shared *shared;
     struct nvml nv;
-    bool has_amd;            /* looked for */
+    bool has_cards;          /* of DRM: looked for */
+    struct smi *smi;         /* nvidia-smi in the place of the library */
+    bool smi_found;          /* its devices were found, and chosen from */
+    struct drm *drm;         /* NULL: there are none */
+    char proc[GPU_PATH + 8]; /* where the job's processes are */
     bool has_library, is_up; /* loaded; nvmlInit succeeded */
     uint64_t init_again_ns;
     nvml_event_set events;
@@ -98,12 +108,25 @@ void device_events(struct helper *h);
 /* processes.c: adds the processes of this device to the reading. lists: read the lists, too; false: only what processes
  * used */
 void processes_read(struct helper *h, struct unit *u, uint32_t at, bool lists);
-/* amd.c */
-void amd_find(struct helper *h);
-void amd_read(struct helper *h, struct unit *u);
-/* find.c: all devices to be read */
+/* cards.c: GPUs of DRM. Files are of the card's folder, or of a folder below it that ends with a slash. */
+void cards_find(struct helper *h);
+void card_read(struct helper *h, struct unit *u);
+bool card_text(const struct unit *u, const char *folder, const char *file, char *ret, size_t cap);
+bool card_number(const struct unit *u, const char *folder, const char *file, uint64_t *ret);
+void card_gauge(struct unit *u, int metric, const char *folder, const char *file, uint64_t factor);
+/* amd.c, intel.c */
+void amd_find_kfd(const char *root, struct unit *u);
+void amd_read(struct helper *h, struct unit *u, uint64_t since_ns);
+void intel_read(struct helper *h, struct unit *u, uint64_t now_ns, uint64_t since_ns);
+/* drm.c: what the job's processes use of them */
+struct drm *drm_new(void); /* NULL without memory */
+void drm_read(struct helper *h);
+/* smi.c: all devices by nvidia-smi */
+void smi_read(struct helper *h);
+/* find.c: all devices that are to be read */
 struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent);
 void devices_find(struct helper *h);
+void devices_choose(struct helper *h, uint32_t count);
 bool gpu_is_chosen(const char *list, uint32_t index, uint32_t count, const char *uuid);
 /* pids.c: returns our process for a PID of the host */
 const char *pids_host_proc(void);

@@ -28,7 +28,7 @@ static void judged_done(struct judged *j)
     baro_verdicts_free(j->verdicts);
 }
 
-static int judge(struct judged *j, struct baro_tape *tape, struct baro_error *err)
+static int judge(struct judged *j, struct baro_tape *tape, double carbon, struct baro_error *err)
 {
     int code = baro_summary_new(&j->summary, baro_tape_header(tape), err);
     if (code >= 0)
@@ -38,6 +38,7 @@ static int judge(struct judged *j, struct baro_tape *tape, struct baro_error *er
     if (code < 0)
         return code;
     baro_summary_finish(j->summary);
+    baro_summary_set_carbon(j->summary, carbon);
     return baro_verdicts_finish(j->verdicts, j->summary, err);
 }
 
@@ -91,7 +92,8 @@ int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
     else if (s->by == BY_TASK)
         status = summary_tasks(cli, s, tape, path.at);
     else
-        status = judge(&judged, tape, &err) < 0 ? cli_fail(cli, &err) : print_summary(cli, s, tape, &judged, path.at);
+        status =
+            judge(&judged, tape, s->carbon, &err) < 0 ? cli_fail(cli, &err) : print_summary(cli, s, tape, &judged, path.at);
     judged_done(&judged);
     baro_tape_close(tape);
     return status;

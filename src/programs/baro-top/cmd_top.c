@@ -101,6 +101,9 @@ static int print_once(struct top *t)
         t->model.n_rows = t->model.n_rows > most ? most : t->model.n_rows;
     }
     int rows = (int)t->model.n_rows + 40 + (int)baro_timeline_count(t->feed.timeline);
+    rows += t->shown->now ? (int)(baro_sample_rows(t->shown->now, baro_kind_find("gpu")) +
+                                  baro_sample_rows(t->shown->now, baro_kind_find("gpu_process")))
+                          : 0;
     if (grid_init(&t->grid, rows, (int)t->cli->width, t->cli->utf8) < 0)
         return cli_failf(t->cli, "out of memory");
     top_draw(t, true);

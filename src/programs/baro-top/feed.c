@@ -145,17 +145,45 @@ static void add_point(struct feed *f, const struct baro_sample *s, uint64_t t_ns
 
 /* ---- reading on ---- */
 
-/* The sample becomes the newest instant; the one before becomes the base of its rates. */
+/* When the first GPU of a sample was read; 0: there is none. */
+static uint64_t gpus_read_ns(const struct baro_sample *s)
+{
+    int kind = baro_kind_find("gpu");
+    const struct baro_row *first = s ? baro_sample_row(s, kind, 0) : NULL;
+    uint64_t t_ns = 0;
+    return first && baro_row_value(first, baro_metric_find(kind, "read_at_ns"), &t_ns) == BARO_PRESENT ? t_ns : 0;
+}
+
+/* What a sample with a new reading of GPUs is to be compared with: the one before. Others go on with what the sample
+ * before was compared with. */
+static int take_earlier(struct baro_sample **earlier, const struct baro_sample *last, const struct baro_sample *now,
+                        struct baro_error *err)
+{
+    uint64_t before_ns = gpus_read_ns(last);
+    if (!before_ns || before_ns == gpus_read_ns(now))
+        return 0;
+    baro_sample_free(*earlier);
+    *earlier = NULL;
+    return baro_sample_copy(last, earlier, err);
+}
+
+/* The sample becomes the newest instant; what it was before becomes what rates are taken from. */
 static int take_newest(struct feed *f, const struct baro_sample *s, struct baro_error *err)
 {
     struct baro_sample *copy;
     int code = baro_sample_copy(s, &copy, err);
     if (code < 0)
         return code;
+    code = take_earlier(&f->newest.earlier, f->newest.now, s, err);
+    if (code < 0) {
+        baro_sample_free(copy);
+        return code;
+    }
     baro_sample_free(f->newest.before);
     struct instant last = f->newest;
     f->newest = f->next;
     f->newest.before = last.now;
+    f->newest.earlier = last.earlier;
     f->newest.now = copy;
     instant_forget_exits(&last);
     f->next = (struct instant){.ended = last.ended, .cap_ended = last.cap_ended};
@@ -243,7 +271,12 @@ int feed_at(struct feed *f, uint64_t t_ns, struct instant *ret, struct baro_erro
     int code = copy_at(f, t_ns, &made.now, err);
     if (code <= 0)
         return code;
-    uint64_t now_ns = baro_sample_t_ns(made.now);
+    uint64_t now_ns = baro_sample_t_ns(made.now), gpus_ns = gpus_read_ns(made.now);
+    gpus_ns = gpus_ns < now_ns ? gpus_ns : now_ns; /* the last reading of a job is waited for */
+    if (gpus_ns > 1 && (code = copy_at(f, gpus_ns - 1, &made.earlier, err)) < 0) {
+        instant_done(&made);
+        return code;
+    }
     code = copy_at(f, now_ns > FEED_STEP_NS ? now_ns - FEED_STEP_NS : 0, &made.before, err);
     if (code > 0 && baro_sample_t_ns(made.before) < now_ns) {
         code = collect_exits(f, &made, err);

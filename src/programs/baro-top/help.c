@@ -8,7 +8,7 @@ static const struct {
     const char *key, *text;
 } lines[] = {
     {NULL, "Lists"},
-    {"Tab", "processes, tasks, commands, events"},
+    {"Tab", "processes, tasks, GPUs, commands, events"},
     {"up down PgUp PgDn", "select a row (also j, k; ^ and $: first and last)"},
     {"Enter", "all that is known of the process, and back"},
     {"c t m i p n", "sort by cores, CPU time, memory, I/O, pid, name"},

@@ -18,6 +18,7 @@ void instant_done(struct instant *i)
     instant_forget_exits(i);
     baro_sample_free(i->before);
     baro_sample_free(i->now);
+    baro_sample_free(i->earlier);
     free(i->ended);
     *i = (struct instant){0};
 }

@@ -9,6 +9,7 @@
 
 struct instant {
     struct baro_sample *before, *now; /* copies; NULL: none */
+    struct baro_sample *earlier;      /* a copy in which GPUs, which are read seldom, had other values; NULL: none */
     struct baro_row **ended;          /* copies */
     size_t n_ended, cap_ended;
 };

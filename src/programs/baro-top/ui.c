@@ -32,7 +32,9 @@ int ui_set_filter(struct ui *u, const char *text)
 enum tab ui_next_tab(const struct ui *u)
 {
     enum tab next = (u->tab + 1) % TABS;
-    return next == TAB_TASKS && !u->rows[TAB_TASKS] ? TAB_COMMANDS : next;
+    while ((next == TAB_TASKS || next == TAB_GPUS) && !u->rows[next])
+        next++;
+    return next;
 }
 
 static size_t last_of(const struct ui *u)

@@ -24,7 +24,7 @@ enum key {
 #define KEY_IS_ENTER '\n'
 #define KEY_IS_TAB '\t'
 
-enum tab { TAB_PROCESSES, TAB_TASKS, TAB_COMMANDS, TAB_EVENTS, TABS };
+enum tab { TAB_PROCESSES, TAB_TASKS, TAB_GPUS, TAB_COMMANDS, TAB_EVENTS, TABS };
 enum prompt { PROMPT_NONE, PROMPT_FILTER, PROMPT_TIME };
 
 /* What a key asks for beyond a change of what is drawn. */
@@ -63,7 +63,7 @@ struct ui {
     int click_row;     /* of the table */
     char message[160]; /* in the last line until the next key */
     /* Set by who draws: */
-    size_t rows[TABS]; /* how many there are; without tasks the list of tasks is left out */
+    size_t rows[TABS]; /* how many there are; lists of tasks and of GPUs are left out without any */
     size_t page;       /* how many are drawn */
     size_t details_rows;
     uint64_t first_ns, last_ns; /* of the recording */

@@ -9,7 +9,7 @@
 #define SIDE_FROM 150 /* columns: from there on there is room at the side */
 #define LANES_FROM 20 /* rows: from there on phases have lanes */
 
-static const char *const tab_names[TABS] = {"processes", "tasks", "commands", "events"};
+static const char *const tab_names[TABS] = {"processes", "tasks", "GPUs", "commands", "events"};
 static const char *const sort_names[SORTS] = {"cores", "CPU time", "memory", "I/O", "pid", "name"};
 
 static int head_rows(const struct view *v)
@@ -31,7 +31,7 @@ static void draw_bar(struct view *v, struct box box)
     struct buf b = {0};
     int column = box.column + 1;
     for (enum tab t = 0; t < TABS; t++) {
-        if (t == TAB_TASKS && !u->rows[TAB_TASKS])
+        if ((t == TAB_TASKS || t == TAB_GPUS) && !u->rows[t])
             continue;
         column = grid_text(g, box.row, column, box.end, u->tab == t ? STYLE_STRONG : STYLE_FAINT, tab_names[t]);
         column += 2;
@@ -66,6 +66,8 @@ static void draw_list(struct view *v, struct box box)
         view_details(v, box);
     else if (v->ui->tab == TAB_TASKS)
         view_tasks(v, box, false);
+    else if (v->ui->tab == TAB_GPUS)
+        view_gpus(v, box, false);
     else if (v->ui->tab == TAB_COMMANDS)
         view_commands(v, box, false);
     else if (v->ui->tab == TAB_EVENTS)
@@ -81,6 +83,12 @@ static void draw_side(struct view *v, struct box box)
         tasks = (tasks < box.rows / 3 ? tasks : box.rows / 3) + 1;
         view_tasks(v, (struct box){box.row, box.column, tasks, box.end}, true);
         box = (struct box){box.row + tasks + 1, box.column, box.rows - tasks - 1, box.end};
+    }
+    int gpus = (int)view_gpus_count(v);
+    if (gpus) {
+        gpus = (gpus < box.rows / 3 ? gpus : box.rows / 3) + 1;
+        view_gpus(v, (struct box){box.row, box.column, gpus, box.end}, true);
+        box = (struct box){box.row + gpus + 1, box.column, box.rows - gpus - 1, box.end};
     }
     int half = box.rows * 3 / 5;
     view_commands(v, (struct box){box.row, box.column, half, box.end}, true);
@@ -141,6 +149,7 @@ static void draw_screen(struct view *v)
     struct box box = {head + bar, 0, g->rows - head - bar - foot, has_side ? split - 1 : split};
     struct ui *u = v->ui;
     u->rows[TAB_TASKS] = view_tasks_count(v);
+    u->rows[TAB_GPUS] = view_gpus_count(v);
     u->rows[TAB_COMMANDS] = view_commands_count(v);
     u->rows[TAB_EVENTS] = view_events_count(v);
     u->page = box.rows > 1 ? (size_t)box.rows - (u->details ? 0 : 1) : 1;
@@ -166,6 +175,11 @@ static void draw_once(struct view *v)
     if (tasks) {
         view_tasks(v, (struct box){row, 0, tasks + 1, v->grid->columns}, true);
         row += tasks + 2;
+    }
+    int gpus = (int)view_gpus_count(v);
+    if (gpus) {
+        view_gpus(v, (struct box){row, 0, gpus + 1, v->grid->columns}, true);
+        row += gpus + 2;
     }
     n = (n > 10 ? 10 : n) + 1;
     view_commands(v, (struct box){row, 0, n, v->grid->columns}, true);

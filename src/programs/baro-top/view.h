@@ -41,6 +41,9 @@ void view_processes(struct view *v, struct box box);
 /* tasks.c */
 void view_tasks(struct view *v, struct box box, bool is_panel);
 size_t view_tasks_count(const struct view *v);
+/* gpus.c */
+void view_gpus(struct view *v, struct box box, bool is_panel);
+size_t view_gpus_count(const struct view *v);
 /* commands.c */
 void view_commands(struct view *v, struct box box, bool is_panel);
 size_t view_commands_count(const struct view *v);

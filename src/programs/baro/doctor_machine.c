@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/span.h"
+#include "kernel/sys/sysfs.h"
 #include "programs/baro/doctor.h"
 
 #define TEXT_MAX (256u << 10) /* a machine with many CPUs has long lines */
@@ -283,14 +284,11 @@ static void sensors(struct look *l)
             "the driver of its chips, such as coretemp, k10temp, nvme or drivetemp, on a machine of one's own");
 }
 
-static unsigned amd_cards(void)
+static int cards(void)
 {
-    char path[64];
-    unsigned n = 0;
-    for (unsigned i = 0; i < 16; i++) {
-        snprintf(path, sizeof(path), "/sys/class/drm/card%u/device/gpu_busy_percent", i);
-        n += access(path, R_OK) == 0;
-    }
+    int fd = open("/sys", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int n = fd < 0 ? 0 : sys_gpus(fd, NULL, NULL);
+    fd_close(fd);
     return n;
 }
 
@@ -298,7 +296,7 @@ static unsigned amd_cards(void)
 static void gpus(struct look *l)
 {
     int code = read_text(l, "/proc/driver/nvidia/version");
-    unsigned amd = amd_cards();
+    int n = cards();
     if (code == 0 && access("/dev/nvidiactl", R_OK | W_OK) == 0)
         findings_add(l->f, "machine", "GPUs", FOUND_YES,
                      "NVIDIA's driver is loaded: the program baro-gpu asks it, beside the recorder");
@@ -307,11 +305,16 @@ static void gpus(struct look *l)
                                    "NVIDIA's driver is loaded, but /dev/nvidiactl can't be opened: %s",
                                    strerror(errno)),
                       "a container or a job that was given GPUs (--gpus, --gres=gpu)");
-    else if (amd)
-        findings_add(l->f, "machine", "GPUs", FOUND_PARTLY, "%u of amdgpu: devices, but not which process it was", amd);
+    else if (n)
+        findings_add(
+            l->f, "machine", "GPUs", FOUND_PARTLY,
+            "%d of AMD, Intel or others: devices as far as their drivers say, and what the job's processes use "
+            "(fdinfo), but not what others do",
+            n);
     else
-        finding_grant(findings_add(l->f, "machine", "GPUs", FOUND_NO, "no driver of NVIDIA, and no card of amdgpu"),
-                      "a GPU of these, its driver, and a container that was given it");
+        finding_grant(
+            findings_add(l->f, "machine", "GPUs", FOUND_NO, "no driver of NVIDIA, and none of AMD, Intel or others"),
+            "a GPU of these, its driver, and a container that was given it");
 }
 
 static void energy(struct look *l)

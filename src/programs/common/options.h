@@ -23,6 +23,7 @@ int take_interval(void *at, const char *text, struct baro_error *err); /* at: na
 int take_every(void *at, const char *text, struct baro_error *err);    /* at: ns, 1s to 24h */
 int take_keep(void *at, const char *text, struct baro_error *err);     /* at: struct record_settings */
 int take_total(void *at, const char *text, struct baro_error *err);    /* at: bytes */
+int take_carbon(void *at, const char *text, struct baro_error *err);   /* at: double, grams for a kWh */
 
 #define AT(member) offsetof(struct settings, member)
 #define END                                                                                                            \

@@ -39,6 +39,15 @@ const struct opt options_summary[] = {
      .offset = AT(by),
      .choices = bys,
      .help = "phase: what was used in each phase of the job (baro help phase); task: by each task (baro help record)"},
+    {.name = "carbon",
+     .argument = "GRAMS",
+     .type = OPT_PARSED,
+     .offset = AT(carbon),
+     .parse = take_carbon,
+     .help = "what a kWh of your grid emits, 350g/kWh: also says what that is for the energy that was recorded",
+     .more =
+         "Arithmetic alone: nothing of it is measured. It is for all of the GPUs and of CPUs and memory, whoever used "
+         "them, and for the job's share by CPU time (docs/gpu.md)."},
     JSON_OPTION,
     HELP,
     END,

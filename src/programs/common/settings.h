@@ -107,6 +107,7 @@ struct settings {
     int by;            /* summary: enum settings_by */
     bool follow;
     bool yes, all;
+    double carbon;  /* summary: grams for a kWh; 0: nothing was said */
     bool metrics;   /* doctor: each of them */
     uint32_t count; /* ls, show: at most this many lines; UINT32_MAX: all; 0: as many as fit */
     bool force;

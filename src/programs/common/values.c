@@ -4,12 +4,14 @@
 
 #include "base/clock.h"
 #include "base/fmt.h"
+#include "base/span.h"
 #include "programs/common/options.h"
 
 /* A sixteenth of it is a segment, which has a header of its own. */
 #define KEEP_NS_LEAST (10 * NS_PER_SEC)
 #define KEEP_BYTES_LEAST 1000000u
 #define TOTAL_LEAST 16000000u
+#define CARBON_MOST 10000
 
 int take_interval(void *at, const char *text, struct baro_error *err)
 {
@@ -67,5 +69,33 @@ int take_total(void *at, const char *text, struct baro_error *err)
     if (bytes < TOTAL_LEAST)
         return error_set(err, BARO_E_RANGE, "%s is less than 16MB", text);
     *(uint64_t *)at = bytes;
+    return 0;
+}
+
+/* "350", "350g/kWh", "0.35kg/kWh" */
+int take_carbon(void *at, const char *text, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t whole;
+    double divisor = 1, grams;
+    if (!scan_u64(&s, &whole))
+        return error_set(err, BARO_E_SYNTAX, "'%s' is no number of grams: write 350g/kWh", text);
+    grams = (double)whole;
+    if (scan_char(&s, '.')) {
+        for (; s.len && *s.at >= '0' && *s.at <= '9'; divisor *= 10) {
+            grams = 10 * grams + (*s.at - '0');
+            s = span_of(s.at + 1, s.len - 1);
+        }
+    }
+    scan_blanks(&s);
+    if (span_equal(s, "kg/kWh"))
+        grams = grams * 1000 / divisor;
+    else if (s.len && !span_equal(s, "g/kWh") && !span_equal(s, "g"))
+        return error_set(err, BARO_E_SYNTAX, "'%s' is not per kWh: write 350g/kWh", text);
+    else
+        grams /= divisor;
+    if (grams <= 0 || grams > CARBON_MOST)
+        return error_set(err, BARO_E_RANGE, "%s is outside of what grids emit: 1 to 10000 g/kWh", text);
+    *(double *)at = grams;
     return 0;
 }

@@ -69,6 +69,8 @@ static void tick_with_period(struct collectors *c, size_t i, const struct collec
 void collectors_tick(struct collectors *c, const struct collector_tick *t, uint64_t overhead_ppm)
 {
     for (size_t i = 0; i < c->n; i++) {
+        if (c->row[i].is_retired)
+            continue;
         if (c->row[i].is->period_ns)
             tick_with_period(c, i, t, overhead_ppm);
         else
@@ -84,10 +86,18 @@ void collectors_hurry(struct collectors *c, const struct collector *is)
     }
 }
 
+void collectors_retire(struct collectors *c, const void *state)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->row[i].state == state)
+            c->row[i].is_retired = true;
+    }
+}
+
 bool collectors_are_quiet(struct collectors *c, uint64_t now_ns)
 {
     for (size_t i = 0; i < c->n; i++) {
-        if (c->row[i].is->is_quiet && !c->row[i].is->is_quiet(c->row[i].state, now_ns))
+        if (!c->row[i].is_retired && c->row[i].is->is_quiet && !c->row[i].is->is_quiet(c->row[i].state, now_ns))
             return false;
     }
     return true;

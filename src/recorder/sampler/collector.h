@@ -68,7 +68,7 @@ struct collectors {
         const struct collector *is;
         void *state;
         bool is_own; /* state is freed */
-        bool began;
+        bool began, is_retired;
         uint64_t read_ns, cost_ns; /* of the last turn, if the row has a period */
     } row[COLLECTORS_MOST];
     size_t n;
@@ -83,6 +83,8 @@ void collectors_prepare(struct collectors *c);
 void collectors_tick(struct collectors *c, const struct collector_tick *t, uint64_t overhead_ppm);
 /* This row's next turn is due at once, whatever its period. */
 void collectors_hurry(struct collectors *c, const struct collector *is);
+/* The row with this state has nothing to read and never will: it has no turns any more, and they cost nothing. */
+void collectors_retire(struct collectors *c, const void *state);
 bool collectors_are_quiet(struct collectors *c, uint64_t now_ns);
 void collectors_trouble(const struct collectors *c, collector_say *say, void *context);
 void collectors_finish(struct collectors *c);

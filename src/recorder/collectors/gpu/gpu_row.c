@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "kernel/sys/sysfs.h"
 #include "recorder/collectors/gpu/gpus.h"
 
 #define PERIOD_LEAST (100 * NS_PER_MS) /* readings are taken at most this often */
@@ -15,7 +16,6 @@
 #define INTERVAL_MOST (10 * NS_PER_SEC)
 #define STUCK_AFTER (15 * NS_PER_SEC) /* a driver that is loaded for this may take ten */
 #define BARRED_FIRST (60 * NS_PER_SEC)
-#define CARDS_MOST 16u
 #define LAST_MOST (100 * NS_PER_MS) /* how long the last reading is waited for */
 
 struct gpus {
@@ -26,7 +26,8 @@ struct gpus {
     uint32_t seen;
     unsigned hangs;
     char hung[128];
-    bool said_trouble;
+    bool said_trouble, said_members, said_processes;
+    char said[GPU_TEXT]; /* the helper's own word, as said last */
 };
 
 void gpu_row_init(struct gpu_row *r, struct sampling *sampling)
@@ -49,21 +50,20 @@ static bool is_there(const char *path, int mode)
            faccessat(AT_FDCWD, full, mode, AT_EACCESS) == 0;
 }
 
-static bool has_amd(void)
+static bool has_cards(void)
 {
-    char path[64];
-    bool any = is_there("/sys/class/drm/version", F_OK), found = false;
-    for (unsigned i = 0; any && i < CARDS_MOST && !found; i++) {
-        snprintf(path, sizeof(path), "/sys/class/drm/card%u/device/gpu_busy_percent", i);
-        found = is_there(path, F_OK);
-    }
-    return found;
+    char path[GPU_PATH + 8];
+    snprintf(path, sizeof(path), "%s/sys", root_of());
+    int fd = is_there("/sys/class/drm", F_OK) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    bool any = fd >= 0 && sys_gpus(fd, NULL, NULL) > 0;
+    fd_close(fd);
+    return any;
 }
 
 static bool has_devices(const char *select)
 {
-    return select &&
-           (strcmp(select, "auto") != 0 || is_there("/dev/nvidiactl", F_OK) || is_there("/dev/dxg", F_OK) || has_amd());
+    return select && (strcmp(select, "auto") != 0 || is_there("/dev/nvidiactl", F_OK) || is_there("/dev/dxg", F_OK) ||
+                      has_cards());
 }
 
 static bool has_meters(void)
@@ -201,6 +201,16 @@ static void report_reading(struct gpus *gpus)
     const struct gpu_reading *r = gpus->reading;
     const char *why = NULL;
     char line[256];
+    if (r->processes_left_out && !gpus->said_processes) {
+        gpus->said_processes = true;
+        snprintf(line, sizeof(line), "more than %u processes use GPUs: of the others nothing is recorded",
+                 GPU_PROCESSES_MOST);
+        say(gpus, line, r->processes_left_out);
+    }
+    if (*r->trouble && strcmp(r->trouble, gpus->said) != 0) {
+        memcpy(gpus->said, r->trouble, sizeof(gpus->said));
+        say(gpus, r->trouble, 0);
+    }
     if (gpus->said_trouble || (!r->error && !r->visible_unsure))
         return;
     for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++)
@@ -215,6 +225,30 @@ static void report_reading(struct gpus *gpus)
                  "(CUDA_DEVICE_ORDER=PCI_BUS_ID makes them the same)");
     gpus->said_trouble = true;
     say(gpus, line, (uint64_t)r->error);
+}
+
+/* ---- whose descriptors it looks through ---- */
+
+static void give_members(struct gpus *gpus)
+{
+    struct gpu_shared *s = worker_shared(gpus->worker);
+    const struct tree *tree = &gpus->sampling->job->tree;
+    uint32_t n = 0;
+    char line[128];
+    if (gpus->seen && !atomic_load(&s->wants_members)) /* it says so with its first reading */
+        return;
+    worker_write_begin(&s->members_turn);
+    for (size_t i = 0; i < tree->n && n < GPU_MEMBERS_MOST; i++) {
+        if (tree->at[i] && tree->at[i]->row.key.start && !member_has_ended(tree->at[i]))
+            s->member[n++] = (struct gpu_member){tree->at[i]->row.key.pid, tree->at[i]->row.key.start};
+    }
+    s->n_members = n;
+    worker_write_end(&s->members_turn);
+    if (n == GPU_MEMBERS_MOST && !gpus->said_members) {
+        gpus->said_members = true;
+        snprintf(line, sizeof(line), "only %u processes of the job are looked through for what they use of GPUs", n);
+        say(gpus, line, n);
+    }
 }
 
 /* ---- taking a reading ---- */
@@ -240,6 +274,7 @@ static bool take(struct gpus *gpus)
     gpu_tables_take(&gpus->tables, r, gpus->sampling->options.start_monotonic_ns, &gpus->sampling->entity_ids,
                     is_member, say, gpus);
     report_reading(gpus);
+    give_members(gpus);
     return true;
 }
 
@@ -259,6 +294,10 @@ static bool tick(void *state, const struct collector_tick *t)
         bool devices = has_devices(r->sampling->options.gpu), meters = has_meters();
         r->is_looked_for = true;
         r->gpus = devices || meters ? gpus_new(r->sampling, devices, meters) : NULL;
+        if (r->gpus)
+            give_members(r->gpus);
+        else
+            collectors_retire(&r->sampling->collectors, r);
     }
     struct gpus *gpus = r->gpus;
     if (!gpus)

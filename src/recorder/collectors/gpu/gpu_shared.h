@@ -12,6 +12,7 @@
 #define GPU_DEVICES_MOST 160u    /* with their MIG instances: 16 devices of 7 are 128 */
 #define GPU_PROCESSES_MOST 2048u /* processes by device */
 #define GPU_METERS_MOST 64u
+#define GPU_MEMBERS_MOST 8192u /* processes of the job */
 #define GPU_TEXT 96u
 #define GPU_PATH 512u
 #define GPU_NONE UINT32_MAX
@@ -22,6 +23,7 @@ enum gpu_state { GPU_FINE, GPU_LOST, GPU_NEEDS_RESET, GPU_SLEEPS, GPU_HANGS };
 struct gpu_device {
     char name[32]; /* "gpu0", "gpu0/mig1" */
     char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32];
+    char source[16]; /* "NVML", "nvidia-smi", "sysfs" */
     uint32_t slot;   /* the same in each helper process, whatever is chosen */
     uint32_t parent; /* of a MIG instance: which device it is of; else GPU_NONE */
     uint32_t state;  /* enum gpu_state */
@@ -36,6 +38,7 @@ struct gpu_process {
     int32_t pid;    /* here; 0: it is not known which process it is */
     uint64_t start; /* as in struct baro_key */
     bool is_gone;   /* the driver's lists have it no more */
+    bool drm_gone_before;
     uint64_t value[GPU_PROCESS_MAX];
     uint8_t absent[GPU_PROCESS_MAX];
 };
@@ -47,16 +50,23 @@ struct gpu_meter {
     uint8_t absent[ENERGY_MAX];
 };
 
+/* A process of the job, as in struct baro_key. */
+struct gpu_member {
+    int32_t pid;
+    uint64_t start;
+};
+
 /* Times are of CLOCK_MONOTONIC. */
 struct gpu_reading {
     uint64_t epoch; /* of the helper process: counters of another one go on from where those of this one were */
     uint64_t read_ns;
-    int32_t error;           /* of nvmlInit: there are no devices of NVIDIA because of that; 0: none */
-    uint32_t calls;          /* of the driver, so far */
-    char trouble[GPU_TEXT];  /* what there is to be said once; "" */
-    char source[32];         /* "NVML", "nvidia-smi", "" */
-    char driver[32];         /* its version */
-    uint32_t visible_unsure; /* the order of CUDA's devices is another one than the driver's */
+    int32_t error;               /* of nvmlInit: there are no devices of NVIDIA because of that; 0: none */
+    uint32_t calls;              /* of the driver, so far */
+    char trouble[GPU_TEXT];      /* what there is to be said once; "" */
+    char source[32];             /* "NVML", "nvidia-smi", "" */
+    char driver[32];             /* its version */
+    uint32_t visible_unsure;     /* the order of CUDA's devices is another one than the driver's */
+    uint32_t processes_left_out; /* for want of room, so far */
     uint32_t n_devices, n_meters, n_processes;
     struct gpu_device device[GPU_DEVICES_MOST];
     struct gpu_meter meter[GPU_METERS_MOST];
@@ -77,6 +87,10 @@ struct gpu_shared {
     _Atomic uint32_t at;    /* slot of the device of the call that is going on, from 1 on; 0: none */
     _Atomic uint64_t library_not_before_ns, device_not_before_ns[GPU_DEVICES_MOST]; /* it hung: it is left alone */
     char call[64];                                                                  /* which call is going on */
+    _Atomic bool wants_members; /* there are devices whose users are looked for among the job's processes */
+    _Atomic uint32_t members_turn;
+    uint32_t n_members;
+    struct gpu_member member[GPU_MEMBERS_MOST];
     _Atomic uint32_t turn; /* odd while the reading is written */
     struct gpu_reading now;
 };

@@ -13,7 +13,7 @@ struct gpu_known {
     uint32_t slot, state;
     uint64_t base[GPU_MAX], last[GPU_MAX];
     uint64_t busy[3], xids; /* of the job, of others, unattributed */
-    char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32];
+    char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32], source[16];
     struct baro_attribute attribute[ATTRIBUTES];
 };
 
@@ -80,6 +80,7 @@ static void make_sound(struct gpu_reading *r)
         end_text(d->uuid, sizeof(d->uuid));
         end_text(d->bus, sizeof(d->bus));
         end_text(d->driver, sizeof(d->driver));
+        end_text(d->source, sizeof(d->source));
         d->parent = d->parent < i ? d->parent : GPU_NONE;
         d->slot = d->slot < GPU_DEVICES_MOST ? d->slot : 0;
         sound_absent(d->absent, GPU_MAX);
@@ -110,6 +111,7 @@ static void describe(struct gpu_known *k, const struct gpu_device *d)
     memcpy(k->uuid, d->uuid, sizeof(k->uuid));
     memcpy(k->bus, d->bus, sizeof(k->bus));
     memcpy(k->driver, d->driver, sizeof(k->driver));
+    memcpy(k->source, d->source, sizeof(k->source));
     size_t n = 0;
     if (*k->uuid)
         k->attribute[n++] = text_attribute("uuid", k->uuid);
@@ -117,6 +119,8 @@ static void describe(struct gpu_known *k, const struct gpu_device *d)
         k->attribute[n++] = text_attribute("pci", k->bus);
     if (*k->driver)
         k->attribute[n++] = text_attribute("driver", k->driver);
+    if (*k->source)
+        k->attribute[n++] = text_attribute("source", k->source);
     k->e->attribute = k->attribute;
     k->e->n_attributes = n;
     k->e->info_version++;

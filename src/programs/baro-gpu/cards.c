@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPUs that DRM has: which there are, and what is common to their drivers. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/span.h"
+#include "kernel/sys/sysfs.h"
+#include "programs/baro-gpu/unit.h"
+
+bool card_text(const struct unit *u, const char *folder, const char *file, char *ret, size_t cap)
+{
+    char path[GPU_PATH + 128];
+    snprintf(path, sizeof(path), "%s/%s%s", u->card, folder, file);
+    return sys_text(-1, path, ret, cap) > 0;
+}
+
+bool card_number(const struct unit *u, const char *folder, const char *file, uint64_t *ret)
+{
+    char text[64];
+    if (!card_text(u, folder, file, text, sizeof(text)))
+        return false;
+    struct span s = span_str(text);
+    return scan_u64(&s, ret);
+}
+
+void card_gauge(struct unit *u, int metric, const char *folder, const char *file, uint64_t factor)
+{
+    uint64_t v;
+    if (card_number(u, folder, file, &v))
+        unit_put(u, metric, v * factor);
+    else
+        unit_lack(u, metric, BARO_ABSENT_UNSUPPORTED);
+}
+
+/* "device/hwmon/hwmon3/" */
+static void find_hwmon(struct unit *u)
+{
+    char path[GPU_PATH + 32];
+    snprintf(path, sizeof(path), "%s/device/hwmon", u->card);
+    DIR *dir = opendir(path);
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        if (strncmp(e->d_name, "hwmon", 5) == 0)
+            snprintf(u->hwmon, sizeof(u->hwmon), "device/hwmon/%.24s/", e->d_name);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+struct found {
+    struct sys_gpu *at;
+    size_t n, cap;
+};
+
+static void add(void *context, const struct sys_gpu *gpu)
+{
+    struct found *f = context;
+    if (f->n == f->cap) {
+        size_t cap = f->cap ? 2 * f->cap : 16;
+        struct sys_gpu *at = realloc(f->at, cap * sizeof(*at));
+        if (!at)
+            return;
+        f->at = at;
+        f->cap = cap;
+    }
+    f->at[f->n++] = *gpu;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct sys_gpu *x = a, *y = b;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static bool is_wanted(const struct helper *h, const struct sys_gpu *gpu, uint32_t index, uint32_t count)
+{
+    const char *select = h->shared->select, *visible = getenv("ROCR_VISIBLE_DEVICES");
+    if (strcmp(select, "auto") != 0)
+        return gpu_is_chosen(select, GPU_NONE, 0, gpu->name);
+    if (strcmp(gpu->driver, "amdgpu") != 0)
+        return true;
+    visible = visible ? visible : getenv("HIP_VISIBLE_DEVICES");
+    return !visible || gpu_is_chosen(visible, index, count, gpu->name);
+}
+
+static void describe(struct unit *u, const struct helper *h, const struct sys_gpu *gpu)
+{
+    bool is_amd = strcmp(gpu->driver, "amdgpu") == 0, is_intel = u->vendor == VENDOR_I915 || u->vendor == VENDOR_XE;
+    memcpy(u->out.name, gpu->name, sizeof(gpu->name));
+    snprintf(u->card, sizeof(u->card), "%.400s/sys/class/drm/%s", h->shared->root, gpu->name);
+    if (!card_text(u, "device/", "product_name", u->out.model, sizeof(u->out.model)))
+        snprintf(u->out.model, sizeof(u->out.model), "%s", is_amd ? "AMD" : is_intel ? "Intel" : gpu->driver);
+    if (!card_text(u, "device/", "unique_id", u->out.uuid, sizeof(u->out.uuid)))
+        u->out.uuid[0] = 0;
+    snprintf(u->out.driver, sizeof(u->out.driver), "%s", gpu->driver);
+    snprintf(u->out.bus, sizeof(u->out.bus), "%.31s", gpu->device);
+    snprintf(u->out.source, sizeof(u->out.source), "sysfs");
+    find_hwmon(u);
+    if (is_amd)
+        amd_find_kfd(h->shared->root, u);
+}
+
+void cards_find(struct helper *h)
+{
+    char path[GPU_PATH + 16];
+    struct found f = {0};
+    uint32_t n_amd = 0, k_amd = 0;
+    snprintf(path, sizeof(path), "%s/sys", h->shared->root);
+    int sys_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (sys_fd < 0)
+        return;
+    sys_gpus(sys_fd, add, &f);
+    close(sys_fd);
+    if (f.n)
+        qsort(f.at, f.n, sizeof(*f.at), by_number);
+    for (size_t i = 0; i < f.n; i++)
+        n_amd += strcmp(f.at[i].driver, "amdgpu") == 0;
+    for (size_t i = 0; i < f.n; i++) {
+        const char *driver = f.at[i].driver;
+        uint32_t k = strcmp(driver, "amdgpu") == 0 ? k_amd++ : GPU_NONE;
+        if (!is_wanted(h, &f.at[i], k, n_amd))
+            continue;
+        struct unit *u = unit_add(h, NULL, f.at[i].number, GPU_NONE);
+        if (!u)
+            break;
+        u->vendor = strcmp(driver, "amdgpu") == 0 ? VENDOR_AMD
+                    : strcmp(driver, "i915") == 0 ? VENDOR_I915
+                    : strcmp(driver, "xe") == 0   ? VENDOR_XE
+                                                  : VENDOR_DRM;
+        describe(u, h, &f.at[i]);
+        if (!h->drm)
+            h->drm = drm_new();
+    }
+    free(f.at);
+    h->shared->wants_members = h->drm != NULL;
+}
+
+static bool is_derived(int metric)
+{
+    return metric == GPU_busy_peak || metric == GPU_power_peak ||
+           (metric >= GPU_memory_job && metric <= GPU_processes_others);
+}
+
+/* A card that sleeps would be woken by being read. */
+void card_read(struct helper *h, struct unit *u)
+{
+    struct gpu_shared *s = h->shared;
+    uint64_t now = clock_monotonic_ns(), since = u->read_ns ? now - u->read_ns : 0;
+    char status[32];
+    bool barred = atomic_load(&s->device_not_before_ns[u->out.slot]) > now;
+    u->read_ns = now;
+    snprintf(s->call, sizeof(s->call), "a file of sysfs");
+    atomic_store(&s->at, u->out.slot + 1);
+    worker_progress(&s->worker);
+    for (int m = 0; m < GPU_MAX; m++) {
+        if (u->out.absent[m] == BARO_ABSENT_NOT_YET && !is_derived(m))
+            unit_lack(u, m, BARO_ABSENT_UNSUPPORTED);
+    }
+    unit_put(u, GPU_read_at, now);
+    if (barred)
+        u->out.state = GPU_HANGS;
+    else if (card_text(u, "device/", "power/runtime_status", status, sizeof(status)) &&
+             strcmp(status, "suspended") == 0)
+        u->out.state = GPU_SLEEPS;
+    else
+        u->out.state = GPU_FINE;
+    if (u->out.state != GPU_FINE)
+        return;
+    if (u->vendor == VENDOR_AMD)
+        amd_read(h, u, since);
+    else if (u->vendor != VENDOR_DRM)
+        intel_read(h, u, now, since);
+}

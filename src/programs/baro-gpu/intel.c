@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GPUs of Intel's drivers i915 and xe: clocks, and of discrete ones a counter of energy, temperatures and a limit. That
+ * its engines were busy only its performance counters and its clients (fdinfo) say: how long it was in a state of low
+ * power is not how long it was idle.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "programs/baro-gpu/unit.h"
+
+#define MHZ 1000000ull
+#define UJ_PER_NS_TO_UW 1e9
+
+/* The first of two counters is the card's, but some chips have the second alone, that of the package. It has 64 bits,
+ * made by the kernel of 32 that are read at least once a minute. */
+static void read_energy(struct helper *h, struct unit *u, uint64_t now_ns)
+{
+    uint64_t uj;
+    if (!*u->hwmon ||
+        (!card_number(u, u->hwmon, "energy1_input", &uj) && !card_number(u, u->hwmon, "energy2_input", &uj))) {
+        unit_lack(u, GPU_energy, BARO_ABSENT_UNSUPPORTED);
+        unit_lack(u, GPU_energy_estimated, BARO_ABSENT_UNSUPPORTED);
+        unit_lack(u, GPU_power, BARO_ABSENT_UNSUPPORTED);
+        return;
+    }
+    uint64_t growth = u->energy.known && uj >= u->energy.before ? uj - u->energy.before : 0;
+    uint64_t since = u->energy.known ? now_ns - u->energy_ns : 0;
+    unit_grow(u, GPU_energy, growth);
+    unit_put(u, GPU_energy_estimated, 0);
+    if (since) {
+        uint64_t uw = (uint64_t)((double)growth / (double)since * UJ_PER_NS_TO_UW);
+        unit_put(u, GPU_power, uw);
+        if (h->peaks_taken || u->out.absent[GPU_power_peak] || uw > u->out.value[GPU_power_peak])
+            unit_put(u, GPU_power_peak, uw);
+    } else {
+        unit_lack(u, GPU_power, BARO_ABSENT_NOT_YET);
+    }
+    u->energy = (struct grown){true, uj};
+    u->energy_ns = now_ns;
+}
+
+static void read_clocks(struct unit *u)
+{
+    if (u->vendor == VENDOR_I915) {
+        card_gauge(u, GPU_clock, "", "gt_act_freq_mhz", MHZ);
+        card_gauge(u, GPU_clock_most, "", "gt_max_freq_mhz", MHZ);
+        if (!u->out.absent[GPU_clock] &&
+            !u->out.value[GPU_clock]) /* 0 while it is parked; older kernels lack the file */
+            return;
+        if (u->out.absent[GPU_clock])
+            card_gauge(u, GPU_clock, "", "gt_cur_freq_mhz", MHZ);
+    } else {
+        card_gauge(u, GPU_clock, "device/tile0/gt0/freq0/", "act_freq", MHZ);
+        card_gauge(u, GPU_clock_most, "device/tile0/gt0/freq0/", "max_freq", MHZ);
+    }
+}
+
+void intel_read(struct helper *h, struct unit *u, uint64_t now_ns, uint64_t since_ns)
+{
+    (void)since_ns;
+    read_clocks(u);
+    read_energy(h, u, now_ns);
+    unit_lack(u, GPU_busy_peak, BARO_ABSENT_UNSUPPORTED);
+    if (!*u->hwmon)
+        return;
+    card_gauge(u, GPU_power_limit, u->hwmon, "power1_max", 1);
+    card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
+    if (u->out.absent[GPU_temperature]) /* of xe: temp2 is the package's, temp3 the memory's */
+        card_gauge(u, GPU_temperature, u->hwmon, "temp2_input", 1);
+    card_gauge(u, GPU_memory_temperature, u->hwmon, "temp3_input", 1);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPUs at the moment, and below each what processes of the job use of it. */
+#include <string.h>
+
+#include "base/fmt.h"
+#include "programs/baro-top/view.h"
+
+/* In the order of the columns. */
+enum { GPUS_USE, GPUS_JOB, GPUS_MEMORY, GPUS_TOTAL, GPUS_POWER, GPUS_LIMIT, GPUS_HEAT, GPUS_CLOCK, GPUS_COLUMNS };
+
+static const struct {
+    const char *title, *device, *process; /* metrics of each kind; NULL: it has none */
+    int width, least;                     /* least: how wide the box has to be */
+} columns[GPUS_COLUMNS] = {
+    {"USE", "busy_ns", "busy_ns", 5, 0},
+    {"JOB", "busy_job_ns", NULL, 5, 60},
+    {"MEMORY", "memory_used_bytes", "memory_bytes", 8, 0},
+    {"OF", "memory_total_bytes", NULL, 8, 50},
+    {"POWER", "power_watts", NULL, 6, 40},
+    {"OF", "power_limit_watts", NULL, 6, 70},
+    {"TEMP", "temperature_celsius", NULL, 5, 70},
+    {"CLOCK", "clock_hertz", NULL, 8, 90},
+};
+
+struct line {
+    const struct baro_row *row;
+    bool is_process;
+};
+
+static int kind_of(bool is_process)
+{
+    return baro_kind_find(is_process ? "gpu_process" : "gpu");
+}
+
+/* Line number `at`: devices in their order, and behind each one its processes. */
+static struct line line_at(const struct baro_sample *s, size_t at)
+{
+    int devices = kind_of(false), processes = kind_of(true), gpu = baro_metric_find(processes, "gpu");
+    size_t n = baro_sample_rows(s, devices), m = baro_sample_rows(s, processes);
+    for (size_t i = 0; i < n; i++) {
+        const struct baro_row *device = baro_sample_row(s, devices, i);
+        if (at-- == 0)
+            return (struct line){device, false};
+        for (size_t k = 0; k < m; k++) {
+            uint64_t of = 0;
+            const struct baro_row *p = baro_sample_row(s, processes, k);
+            if (baro_row_value(p, gpu, &of) == BARO_PRESENT && of == baro_row_id(device) && at-- == 0)
+                return (struct line){p, true};
+        }
+    }
+    return (struct line){NULL, false};
+}
+
+size_t view_gpus_count(const struct view *v)
+{
+    const struct baro_sample *s = v->instant->now;
+    int devices = kind_of(false), processes = kind_of(true), gpu = baro_metric_find(processes, "gpu");
+    size_t n = s ? baro_sample_rows(s, devices) : 0, sum = n;
+    for (size_t i = 0; n && i < baro_sample_rows(s, processes); i++) {
+        uint64_t of = 0;
+        if (baro_row_value(baro_sample_row(s, processes, i), gpu, &of) == BARO_PRESENT &&
+            baro_sample_find_id(s, devices, (uint32_t)of))
+            sum++;
+    }
+    return sum;
+}
+
+static int get(const struct line *l, const char *metric, uint64_t *ret)
+{
+    return baro_row_value(l->row, baro_metric_find(kind_of(l->is_process), metric), ret);
+}
+
+/* Of the time between two readings, which may be longer than that between two samples. */
+static enum style put_share(const struct view *v, struct buf *b, const struct line *l, const char *metric)
+{
+    struct line was = {NULL, l->is_process};
+    uint64_t now, before, t, t_before;
+    int why = get(l, metric, &now);
+    if (v->instant->earlier)
+        was.row = baro_sample_find_id(v->instant->earlier, kind_of(l->is_process), baro_row_id(l->row));
+    if (why && why != BARO_ABSENT_NOT_YET && why != BARO_ABSENT_UNSUPPORTED)
+        buf_str(b, baro_absent_name((enum baro_absent)why));
+    if (why || !was.row || get(&was, metric, &before) || get(l, "read_at_ns", &t) ||
+        get(&was, "read_at_ns", &t_before) || t <= t_before || now < before) {
+        if (!b->len)
+            buf_byte(b, '-');
+        return STYLE_FAINT;
+    }
+    double percent = 100.0 * (double)(now - before) / (double)(t - t_before);
+    percent = percent > 100 ? 100 : percent;
+    buf_printf(b, percent < 9.95 ? "%.1f%%" : "%.0f%%", percent);
+    return percent >= 0.5 ? STYLE_CPU : STYLE_FAINT;
+}
+
+static enum style put_cell(const struct view *v, struct buf *b, const struct line *l, int c)
+{
+    const char *metric = l->is_process ? columns[c].process : columns[c].device;
+    uint64_t value;
+    if (!metric)
+        return STYLE_PLAIN;
+    if (c == GPUS_USE || c == GPUS_JOB)
+        return put_share(v, b, l, metric);
+    if (get(l, metric, &value)) {
+        buf_byte(b, '-');
+        return STYLE_FAINT;
+    }
+    double real = baro_metric_real(
+        baro_metric_get(kind_of(l->is_process), baro_metric_find(kind_of(l->is_process), metric)), value);
+    if (c == GPUS_MEMORY || c == GPUS_TOTAL)
+        fmt_bytes(b, value);
+    else if (c == GPUS_POWER || c == GPUS_LIMIT)
+        buf_printf(b, "%.0f W", real);
+    else if (c == GPUS_HEAT)
+        buf_printf(b, v->grid->utf8 ? "%.0f °C" : "%.0f C", real);
+    else
+        buf_printf(b, "%.0f MHz", real / 1e6);
+    return c == GPUS_MEMORY ? STYLE_MEMORY : c == GPUS_POWER ? STYLE_PLAIN : STYLE_FAINT;
+}
+
+static void draw_name(struct view *v, int at, int column, int end, enum style style, const struct line *l)
+{
+    struct buf b = {0};
+    if (l->is_process)
+        buf_printf(&b, "  %d %s", baro_row_owner_pid(l->row), baro_row_label(l->row));
+    else
+        buf_printf(&b, "%s %s", baro_row_name(l->row), baro_row_label(l->row));
+    grid_take(v->grid, at, column, end, style, &b);
+    buf_done(&b);
+}
+
+static void draw_line(struct view *v, struct box box, int at, size_t row, bool is_panel)
+{
+    struct grid *g = v->grid;
+    struct buf b = {0};
+    int column = box.column;
+    struct line l = line_at(v->instant->now, row);
+    enum style all = is_panel ? STYLE_PLAIN : view_row_style(v, TAB_GPUS, row, STYLE_PLAIN);
+    if (!l.row)
+        return;
+    for (int i = box.column; i < box.end && all == STYLE_SELECTED; i++)
+        grid_point(g, at, i, all, ' ', ' ');
+    for (int c = 0; c < GPUS_COLUMNS; c++) {
+        if (columns[c].least > box.end - box.column)
+            continue;
+        enum style style = put_cell(v, &b, &l, c);
+        grid_take_right(g, at, column, column + columns[c].width, all == STYLE_SELECTED ? all : style, &b);
+        column += columns[c].width + 1;
+    }
+    draw_name(v, at, column, box.end, all == STYLE_SELECTED ? all : l.is_process ? STYLE_PLAIN : STYLE_STRONG, &l);
+    buf_done(&b);
+}
+
+void view_gpus(struct view *v, struct box box, bool is_panel)
+{
+    struct buf b = {0};
+    int column = box.column;
+    size_t n = view_gpus_count(v), top = is_panel || v->is_once ? 0 : v->ui->top[TAB_GPUS];
+    for (int i = box.column; i < box.end; i++)
+        grid_point(v->grid, box.row, i, STYLE_HEADING, ' ', ' ');
+    for (int c = 0; c < GPUS_COLUMNS; c++) {
+        if (columns[c].least > box.end - box.column)
+            continue;
+        buf_str(&b, columns[c].title);
+        grid_take_right(v->grid, box.row, column, column + columns[c].width, STYLE_HEADING, &b);
+        column += columns[c].width + 1;
+    }
+    buf_done(&b);
+    grid_text(v->grid, box.row, column, box.end, STYLE_HEADING, "GPU, PROCESS");
+    for (int i = 1; i < box.rows && top + (size_t)i - 1 < n; i++)
+        draw_line(v, box, box.row + i, top + (size_t)i - 1, is_panel);
+}
