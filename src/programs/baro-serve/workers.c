@@ -29,7 +29,7 @@ struct worker {
     struct worker *next; /* of those that were replaced */
 };
 
-static struct request *take(struct requests *from)
+static struct request *take_request(struct requests *from)
 {
     struct request *q = from->first;
     from->first = q->next;
@@ -41,8 +41,8 @@ static struct request *take(struct requests *from)
 static struct request *next(struct workers *w)
 {
     if (w->small.first)
-        return take(&w->small);
-    return w->tapes.first && w->n_tapes < TAPES_MOST ? take(&w->tapes) : NULL;
+        return take_request(&w->small);
+    return w->tapes.first && w->n_tapes < TAPES_MOST ? take_request(&w->tapes) : NULL;
 }
 
 /* A thread that was replaced and has come back. Called with the lock. */
@@ -74,7 +74,7 @@ static void take_on(struct worker *own, struct request *q)
         pthread_cond_broadcast(&w->some);
 }
 
-static void *run(void *context)
+static void *run_worker(void *context)
 {
     struct worker *own = context;
     struct workers *w = own->w;
@@ -101,7 +101,7 @@ static int start_one(struct workers *w, struct worker **ret)
     if (!own)
         return -ENOMEM;
     own->w = w;
-    int code = -pthread_create(&own->thread, NULL, run, own);
+    int code = -pthread_create(&own->thread, NULL, run_worker, own);
     if (code < 0)
         free(own);
     else
