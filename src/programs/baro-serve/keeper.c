@@ -53,7 +53,7 @@ static char *text_of(struct buf *b)
     return b->failed ? NULL : strdup((const char *)b->at);
 }
 
-/* False: memory ran out, which says nothing about the tape. It is read again, from its beginning. */
+/* Returns false if memory ran out; that is no fault of the tape, which is read again from its beginning. */
 static bool publish(struct catalogue *c, struct job *job, struct found *f)
 {
     char *row = f->no_memory ? NULL : text_of(&f->row), *title = row ? text_of(&f->title) : NULL;

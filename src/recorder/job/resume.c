@@ -109,7 +109,7 @@ static size_t resume_member(struct job *j, struct member *m)
     return 0;
 }
 
-/* Returns how many the last sample has. */
+/* Returns how many members the last sample has. */
 static size_t resume_members(struct job *j)
 {
     size_t known = 0;
