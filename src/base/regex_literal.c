@@ -5,7 +5,8 @@
 
 #include "base/regex.h"
 
-/* After a '[': what ends it does not in the first place, and not within [:class:] and its like. */
+/* at: after a "[". Returns what follows the "]" that ends the brackets: one in the first place, or within [:class:] and
+ * the like, does not. */
 static const char *end_of_brackets(const char *at)
 {
     at += *at == '^';
@@ -47,7 +48,7 @@ static bool may_be_left_out(const char *at)
     return *at && strchr("*?{", *at);
 }
 
-/* Without the last character, which may be some bytes of UTF-8. */
+/* Drops the last character, which may be several bytes of UTF-8. */
 static size_t without_last(const char *text, size_t len)
 {
     while (len && (text[len - 1] & 0xc0) == 0x80)

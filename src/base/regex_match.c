@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matching: at each character, all steps that the text can be at. */
+/* Matching: at each character, follows all steps that the text can be at. */
 #include <string.h>
 #include <wctype.h>
 
 #include "base/regex_program.h"
 
-#define NO_UTF8 0x110000u /* a byte that is none, as a character */
+#define NO_UTF8 0x110000u /* stands for an invalid byte, as a character */
 
 /* ---- characters ---- */
 
@@ -112,7 +112,7 @@ static void next_position(struct regex *r)
     r->position = 1;
 }
 
-/* Goes over the character c. Returns whether the text fits. */
+/* Advances over the character c. Returns whether the text fits. */
 static bool go(struct regex *r, uint32_t c, uint32_t after)
 {
     uint32_t lower = r->ignores_case ? regex_lower(c) : c, *list = r->now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of regular expressions share. */
+/* Shared by the files of regular expressions. */
 #ifndef BASE_REGEX_PROGRAM_H
 #define BASE_REGEX_PROGRAM_H
 
@@ -37,14 +37,14 @@ struct regex_range {
 struct regex_set {
     bool is_negated;
     uint32_t classes;  /* a bit for each of regex_classes */
-    size_t first, n;   /* of the ranges of the expression */
+    size_t first, n;   /* its ranges among those of the expression */
     uint64_t ascii[2]; /* all of the above for characters below 128 */
 };
 
 struct regex {
     bool ignores_case;
     bool begins_anywhere; /* it may match without a character */
-    bool skips[256];      /* bytes that are characters of ASCII with which it can't begin */
+    bool skips[256];      /* ASCII characters with which a match can't begin */
     struct step *step;
     size_t n, cap;
     struct regex_range *range;

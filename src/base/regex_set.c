@@ -12,7 +12,7 @@ static const char *const classes[] = {"alnum", "alpha", "blank", "cntrl", "digit
                                       "lower", "print", "punct", "space", "upper", "xdigit"};
 #define CLASSES (sizeof(classes) / sizeof(*classes))
 
-/* ---- what is in a set ---- */
+/* ---- is a character in a set? ---- */
 
 static bool in_ranges(const struct regex *r, const struct regex_set *s, uint32_t c)
 {

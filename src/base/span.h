@@ -26,7 +26,7 @@ static inline struct span span_str(const char *s)
     return (struct span){s, strlen(s)};
 }
 
-/* What stands behind the last slash. */
+/* Returns what follows the last slash. */
 static inline struct span span_base_name(struct span path)
 {
     const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;

@@ -324,7 +324,7 @@ static void test_range(void **state)
     all.release(&all);
 }
 
-/* Of the job without sums, and of events, the processes are not decoded; what is read is the same. */
+/* For the job without sums, and for events, processes are not decoded; what is read is the same. */
 static void test_projection(void **state)
 {
     static const char *const tapes[] = {"v1-small.baro", "v1-machine.baro", "v1-entities.baro", "v1-limits.baro"};

@@ -100,7 +100,7 @@ static void test_lives_are_thinned(void **state)
     baro_tape_close(t);
 }
 
-/* Of two processes one has no rss: the sum of that moment is a lower bound. */
+/* One of two processes has no rss: the sum of that moment is a lower bound. */
 static void test_sum_that_lacks_a_process(void **state)
 {
     static struct moments m;

@@ -498,7 +498,7 @@ static void test_gap(void **state)
     unlink(path);
 }
 
-/* Of samples that are 100 ms apart or more, cores_peak of the summary equals the highest value of the job's curve. */
+/* If samples are 100 ms apart or more, cores_peak of the summary equals the highest value of the job's curve. */
 static double expect_same_peak(const char *path, uint64_t end_ns)
 {
     struct baro_summary *summary;

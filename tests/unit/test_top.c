@@ -251,7 +251,7 @@ static void test_totals(void **state)
     end(&w);
 }
 
-/* Of 300 processes some of which use a CPU, each order is correct, whatever the previous order. */
+/* 300 processes, some of which use a CPU: each order is correct, whatever the previous order. */
 static void test_order_of_many(void **state)
 {
     enum { MANY = 300 };

@@ -73,7 +73,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct runs_entry *)a)->name, ((const struct runs_entry *)b)->name);
 }
 
-static bool add(struct announced *a, const char *name, const char *path, uint64_t bytes)
+static bool add_announced(struct announced *a, const char *name, const char *path, uint64_t bytes)
 {
     struct runs_list *l = &a->list;
     if (l->n % 64 == 0) {
@@ -102,7 +102,7 @@ static void prune(const char *folder)
     DIR *d = opendir(folder);
     size_t over;
     for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
-        if (runs_is_name(e->d_name) && !add(&all, e->d_name, "", 0))
+        if (runs_is_name(e->d_name) && !add_announced(&all, e->d_name, "", 0))
             break;
     }
     over = all.list.n > KEPT ? all.list.n - KEPT : 0;
@@ -145,7 +145,7 @@ static uint64_t bytes_of(const char *path, const struct stat *st)
 }
 
 /* A user can make links to whatever there is: what is behind one belongs to the user to whom the link belongs. */
-static bool take(struct announced *a, int dir, const char *name)
+static bool take_link(struct announced *a, int dir, const char *name)
 {
     char path[PATH_MAX];
     struct stat link, st;
@@ -157,7 +157,7 @@ static bool take(struct announced *a, int dir, const char *name)
         st.st_uid != link.st_uid || access(path, R_OK) < 0)
         return true;
     uint64_t bytes = bytes_of(path, &st);
-    return !bytes || add(a, name, path, bytes);
+    return !bytes || add_announced(a, name, path, bytes);
 }
 
 static bool list_folder(struct announced *a, const char *path)
@@ -166,7 +166,7 @@ static bool list_folder(struct announced *a, const char *path)
     bool fits = true;
     unsigned n = 0;
     for (struct dirent *e; d && fits && n < LINKS_MOST && (e = readdir(d)) != NULL; n++)
-        fits = take(a, dirfd(d), e->d_name);
+        fits = take_link(a, dirfd(d), e->d_name);
     if (d)
         closedir(d);
     return fits;

@@ -62,7 +62,7 @@ static void give(struct kind_state *l, struct baro_entity *e)
     l->free = of(e);
 }
 
-static struct baro_entity *take(struct baro_tape *t, unsigned kind)
+static struct baro_entity *take_entity(struct baro_tape *t, unsigned kind)
 {
     struct kind_state *l = t->kinds[kind];
     const struct tape_kind *k = t->schema.kind[kind];
@@ -203,7 +203,7 @@ static int scan_row(struct baro_tape *t, struct span *in, unsigned kind, size_t 
         memset(&row, 0, sizeof row);
     if (!row_scan(in, &k->columns, row.value, row.absent, &flags) || (fresh && !(flags & ROW_INFO)))
         return BARO_E_CORRUPT;
-    struct baro_entity *e = fresh ? take(t, kind) : l->at[i];
+    struct baro_entity *e = fresh ? take_entity(t, kind) : l->at[i];
     if (!e)
         return -ENOMEM;
     scatter(k, row.value, row.absent, e->value, e->absent, of(e)->extra);

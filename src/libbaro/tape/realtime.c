@@ -29,7 +29,7 @@ void realtime_done(struct baro_tape *t)
     t->clock = NULL;
 }
 
-static int begin(struct baro_tape *t, struct baro_error *err)
+static int open_clock(struct baro_tape *t, struct baro_error *err)
 {
     if (t->clock)
         return 0;
@@ -42,7 +42,7 @@ static int begin(struct baro_tape *t, struct baro_error *err)
     return r;
 }
 
-static int add(struct tape_clock *c, const struct baro_event *e)
+static int add_step(struct tape_clock *c, const struct baro_event *e)
 {
     if (c->n == c->cap) {
         size_t cap = c->cap ? 2 * c->cap : 8;
@@ -61,11 +61,11 @@ static int add(struct tape_clock *c, const struct baro_event *e)
 int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
 {
     struct baro_record r;
-    int code = begin(t, err);
+    int code = open_clock(t, err);
     while (code >= 0 && (code = baro_tape_next(t->clock->events, &r, err)) > 0) {
         if (r.kind == BARO_RECORD_EVENT &&
             (r.u.event->kind == BARO_EVENT_CLOCK_STEP || r.u.event->kind == BARO_EVENT_SUSPEND) &&
-            (code = add(t->clock, r.u.event)) < 0)
+            (code = add_step(t->clock, r.u.event)) < 0)
             return error_set(err, code, "out of memory");
     }
     if (code < 0)

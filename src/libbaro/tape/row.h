@@ -27,7 +27,7 @@ struct tape_columns {
     struct tape_column at[COLUMNS_MAX];
 };
 
-/* The values that a row is written as differences to, and then has. */
+/* The values before a row, which it is written as differences to; and after it, its own. */
 struct row {
     uint64_t value[COLUMNS_MAX]; /* 0 where absent */
     uint8_t absent[COLUMNS_MAX];

@@ -12,7 +12,7 @@
 /* Numbers of kinds in records: below SCHEMA_KINDS the schema's, from there on those that are declared in blocks. */
 enum { SCHEMA_KINDS = 64, DECLARED_MAX = 64, TAPE_KINDS_MAX = KIND_COUNT + SCHEMA_KINDS + DECLARED_MAX };
 
-/* One kind as read: the tape's columns and the metrics that they are. */
+/* A kind as read: the tape's columns, and the metric of each. */
 struct tape_kind {
     char *name; /* NULL: of the registry */
     struct tape_columns columns;
@@ -33,7 +33,7 @@ struct schema {
     unsigned first_declared;       /* the kind that is declared first */
 };
 
-/* How many values of an entity are in struct baro_extra: those of metrics that the registry does not have. */
+/* Returns how many values an entity has in struct baro_extra: those of metrics that the registry does not have. */
 static inline unsigned kind_extras(const struct tape_kind *k)
 {
     return k->name ? 0 : k->n_more;

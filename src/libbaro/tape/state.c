@@ -16,7 +16,7 @@ static void fill_absent(uint8_t *absent, size_t n)
     memset(absent, BARO_ABSENT_UNKNOWN, n);
 }
 
-static struct baro_process *take(struct baro_tape *t)
+static struct baro_process *take_process(struct baro_tape *t)
 {
     struct tape_process *p = t->free;
     if (p) {
@@ -290,7 +290,7 @@ static int scan_row(struct baro_tape *t, struct span *in, struct baro_process *p
 
 static int scan_new(struct baro_tape *t, struct span *in)
 {
-    struct baro_process *p = reserve(t) ? take(t) : NULL;
+    struct baro_process *p = reserve(t) ? take_process(t) : NULL;
     if (!p)
         return -ENOMEM;
     t->processes[t->n++] = p;

@@ -122,8 +122,8 @@ static void drain_events(const struct baro_tape *t)
         ;
 }
 
-/* 1: it has other bytes than when it was read to its end. Of a file without a name only what is there now is read: it
- * was removed, or replaced by another tape. */
+/* Returns 1 if the tape has other bytes than when it was read to its end. A tape whose file has no name any more was
+ * removed or replaced: only its present bytes are read. */
 static int has_grown(struct baro_tape *t)
 {
     uint64_t before = t->seen_size;

@@ -82,9 +82,9 @@ void clients_make(struct clients *c, struct making *m, struct client *one);
 bool clients_grow(void *making, size_t bytes);
 /* It is made, and the client takes what is left of it; NULL: nobody does. */
 void clients_made(struct making *m, struct client *one, size_t bytes);
-/* Is so much held, of all or for this user or address, that no large answer to it should be begun? */
+/* Is so much memory held, in all or for this user or address, that no large answer to it should be begun? */
 bool clients_full(struct clients *c, struct client *one);
-/* Has it closed its connection, or its half of it? No answer that costs much is made for one that has. */
+/* Has the client closed its connection, or its half of it? Expensive answers are not made for one that has. */
 bool client_has_left(const struct client *one);
 /* The kernel was given a part of its answer. */
 void clients_sent(struct clients *c, struct client *one, size_t bytes);

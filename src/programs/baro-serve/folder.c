@@ -77,7 +77,7 @@ static int name_to_id(const void *name, const void *job)
 }
 
 /* False: memory ran out. */
-static bool add(struct catalogue *c, struct job *job)
+static bool add_job(struct catalogue *c, struct job *job)
 {
     struct job **grown = job ? realloc(c->jobs, (c->n + 1) * sizeof(*grown)) : NULL;
     if (grown) {
@@ -151,7 +151,7 @@ static bool note_all(struct catalogue *c, const struct entries *all, struct job 
         if (is_same)
             note(c, *at, e->bytes);
         else
-            has_memory &= add(c, job_new(e->name, e->path, &e->st, e->bytes));
+            has_memory &= add_job(c, job_new(e->name, e->path, &e->st, e->bytes));
     }
     for (size_t i = c->n; i-- > 0;) {
         if (c->jobs[i]->listing != c->listing)

@@ -116,7 +116,7 @@ static int drain(struct job *job, bool samples, struct baro_error *err)
     return code < 0 ? code : n;
 }
 
-static int begin(struct job *job, struct baro_error *err)
+static int begin_following(struct job *job, struct baro_error *err)
 {
     let_go(job);
     job->judged_ns = 0;
@@ -145,7 +145,7 @@ void follow_read(struct job *job, struct found *ret)
     struct baro_error err = BARO_ERROR_INIT;
     *ret = (struct found){.state = JOB_NEW};
     pthread_mutex_lock(&job->lock);
-    int code = begin(job, &err);
+    int code = begin_following(job, &err);
     bool is_running = code >= 0 && baro_tape_state(job->tape) == BARO_TAPE_RUNNING;
     if (code >= 0)
         code = drain(job, is_running, &err);

@@ -18,7 +18,7 @@ struct found {
 void follow_head(struct job *job, struct found *ret);
 /* Reads what there is of the tape, all of it if it has ended. */
 void follow_read(struct job *job, struct found *ret);
-/* Reads what is new on the tape of a job that runs. False: nothing is. */
+/* Reads the new records of a running job's tape. Returns false if there are none. */
 bool follow_tick(struct job *job, struct found *ret);
 /* Forgets what was kept of a job that has ended, if that was long ago. False: it is kept. */
 bool follow_forget(struct job *job, uint64_t now_ns, bool at_once);

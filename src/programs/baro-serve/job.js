@@ -42,7 +42,7 @@ function drawCurves() {
   }
 }
 
-/* Of two neighbours the larger: peaks stay. */
+/* Keeps the larger of two neighbours, so peaks stay. */
 function halve(points) {
   const half = [];
   for (let i = 0; i + 1 < points.length; i += 2) {

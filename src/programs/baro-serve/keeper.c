@@ -53,7 +53,7 @@ static char *text_of(struct buf *b)
     return b->failed ? NULL : strdup((const char *)b->at);
 }
 
-/* False: memory ran out, which says nothing about the tape. It is read again, from its beginning. */
+/* Returns false if memory ran out; that is no fault of the tape, which is read again from its beginning. */
 static bool publish(struct catalogue *c, struct job *job, struct found *f)
 {
     char *row = f->no_memory ? NULL : text_of(&f->row), *title = row ? text_of(&f->title) : NULL;
@@ -266,7 +266,7 @@ static void keep(const struct keeper *k)
     }
 }
 
-static void *run(void *context)
+static void *run_keeper(void *context)
 {
     struct keeper *k = context;
     keep(k);
@@ -280,7 +280,7 @@ static int start_keeper(struct catalogue *c, pthread_t *ret)
     if (!k)
         return -ENOMEM;
     *k = (struct keeper){c, ++c->keepers}; /* before it begins: it compares the two */
-    int code = -pthread_create(ret, NULL, run, k);
+    int code = -pthread_create(ret, NULL, run_keeper, k);
     if (code < 0) {
         c->keepers--;
         free(k);
@@ -316,7 +316,7 @@ static void *watch(void *context)
 
 /* ---- beginning and end ---- */
 
-static int begin(struct catalogue *c, const char *folder, struct baro_error *err)
+static int begin_catalogue(struct catalogue *c, const char *folder, struct baro_error *err)
 {
     struct baro_runs *runs;
     c->stop_fd = c->watch_fd = c->touched.fd = -1;
@@ -361,7 +361,7 @@ int catalogue_open(struct catalogue **ret, const char *folder, struct baro_error
     if (!c)
         return error_set(err, -ENOMEM, "out of memory");
     pthread_mutex_init(&c->lock, NULL);
-    int code = begin(c, folder, err);
+    int code = begin_catalogue(c, folder, err);
     if (code < 0) {
         catalogue_free(c);
         return code;

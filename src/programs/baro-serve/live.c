@@ -401,7 +401,7 @@ static void serve_all(struct runner *own)
     }
 }
 
-static void *run(void *context)
+static void *run_streams(void *context)
 {
     struct runner *own = context;
     pthread_mutex_lock(&own->live->lock); /* until it is known as the one in charge */
@@ -420,7 +420,7 @@ static int start_runner(struct live *live)
     if (!one)
         return -ENOMEM;
     one->live = live;
-    int code = -pthread_create(&thread, NULL, run, one);
+    int code = -pthread_create(&thread, NULL, run_streams, one);
     if (code < 0) {
         free(one);
         return code;

@@ -35,7 +35,7 @@ void live_jobs(struct request *q);
 /* which gets a place, or the request fails; or it is not wanted any more. */
 void live_attach(struct request *q);
 void live_drop(struct stream *s);
-/* How many streams there are. */
+/* Returns the number of streams. */
 size_t live_count(struct live *live);
 
 /* For the thread of the connections. */

@@ -92,7 +92,7 @@ static int disk_of(const struct view *v, const struct baro_row *task, uint64_t *
 
 /* ---- what only processes have ---- */
 
-/* psutil's words, which the Thermos observer has. */
+/* The names of psutil, which the Thermos observer uses. */
 static const char *status_of(char state)
 {
     static const struct {

@@ -41,7 +41,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void add(struct touched *t, int watch)
+static void add_watch(struct touched *t, int watch)
 {
     if (t->n && t->at[t->n - 1] == watch)
         return;
@@ -67,7 +67,7 @@ void touched_read(struct touched *t)
         for (char *at = events; at < events + n;) {
             const struct inotify_event *e = (const void *)at;
             t->all = t->all || (e->mask & IN_Q_OVERFLOW);
-            add(t, e->wd);
+            add_watch(t, e->wd);
             at += sizeof(*e) + e->len;
         }
     }

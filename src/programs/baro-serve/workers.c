@@ -32,7 +32,7 @@ struct worker {
 };
 
 /* Takes the one that at leads to. */
-static struct request *take(struct requests *from, struct request **at)
+static struct request *take_request(struct requests *from, struct request **at)
 {
     struct request *q = *at;
     *at = q->next;
@@ -68,7 +68,7 @@ static struct request *take_fair(struct workers *w)
 static struct request *next(struct workers *w)
 {
     if (w->small.first)
-        return take(&w->small, &w->small.first);
+        return take_request(&w->small, &w->small.first);
     return w->n_tapes < TAPES_MOST ? take_fair(w) : NULL;
 }
 
@@ -104,7 +104,7 @@ static void take_on(struct worker *own, struct request *q)
         pthread_cond_broadcast(&w->some);
 }
 
-static void *run(void *context)
+static void *run_worker(void *context)
 {
     struct worker *own = context;
     struct workers *w = own->w;
@@ -131,7 +131,7 @@ static int start_one(struct workers *w, struct worker **ret)
     if (!own)
         return -ENOMEM;
     own->w = w;
-    int code = -pthread_create(&own->thread, NULL, run, own);
+    int code = -pthread_create(&own->thread, NULL, run_worker, own);
     if (code < 0)
         free(own);
     else

@@ -22,7 +22,7 @@ struct workers {
     struct requests {
         struct request *first, **last;
     } small, tapes; /* waiting: those that read no tape, and the others, */
-    int n_tapes;    /* of which so many are being worked on */
+    int n_tapes;    /* requests of tapes that are being worked on */
     bool is_over;
     struct worker *at[WORKERS];
     int n;
@@ -46,7 +46,8 @@ bool workers_add(struct workers *w, struct request *q);
 void workers_begin(struct workers *w, struct request *q);
 /* False: hangs() has given an answer meanwhile. */
 bool workers_end(struct workers *w, struct request *q);
-/* It reads the tape of a job next. False: other threads wait for this tape, or for the file system on which it is. */
+/* Call it before reading the tape of a job. Returns false if other threads wait for this tape, or for its file
+ * system. */
 bool workers_read(struct workers *w, struct request *q, struct job *job);
 /* The process that reads the tape in its place; 0: none. It is killed where that takes for ever. */
 void workers_child(struct workers *w, struct request *q, int pid);

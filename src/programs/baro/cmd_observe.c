@@ -20,7 +20,7 @@
 #define LOCK_TRIES 200
 #define LOCK_STEP_NS 10000000
 
-static void say(void *context, const char *line)
+static void print_line(void *context, const char *line)
 {
     const struct cli *cli = context;
     struct buf b = {0};
@@ -67,7 +67,7 @@ static int open_folder(struct cli *cli, const char *given, struct buf *path, str
         if (code < 0)
             return code;
         if (note.text[0])
-            say(cli, note.text);
+            print_line(cli, note.text);
         if (path->len && !path->at[path->len - 1])
             path->len--;
         buf_str(path, "/jobs");
@@ -122,7 +122,7 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         .total_bytes = s->observe.total_bytes,
         .overhead_ppm = r->overhead_ppm,
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
-        .say = say,
+        .say = print_line,
         .context = cli,
     };
     int code = jobs_run(&o, &err);

@@ -164,8 +164,8 @@ bool state_change(struct job *j, struct member *m, enum member_state to);
 /* state.c: checks all invariants: the sums, and that each member is counted once. */
 void state_check(const struct job *j);
 
-/* reaped_io.c: reaped_io_want() marks the parents whose reaped I/O is to be read; reaped_io_account() attributes what
- * they gained to the children that ended. */
+/* reaped_io.c. reaped_io_want() marks the parents whose reaped I/O must be read; reaped_io_account() attributes their
+ * gain to the children that ended. */
 void reaped_io_want(struct job *j);
 void reaped_io_account(struct job *j);
 

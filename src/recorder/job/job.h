@@ -155,7 +155,7 @@ struct job {
     uint64_t rss_peak;          /* the largest peak of any one process */
     /* of ended processes, each without its children, as far as it is known: I/O and page faults */
     uint64_t own_ended[LEDGER_MAX];
-    /* of those that a parent which has ended is assumed to have reaped: CPU time, and the part that may be too much */
+    /* of processes that an ended parent is assumed to have reaped: CPU time, and the part that may be too much */
     uint64_t assumed_ns, assumed_unsure_ns;
     bool assumed_short;  /* of one of these the CPU time is not known to its end */
     bool rss_peak_short; /* one has ended whose mark at its end is not known */

@@ -44,7 +44,7 @@ void reaped_io_want(struct job *j)
     }
 }
 
-static void add(struct reaped_io *r, const struct member *m)
+static void add_gone_child(struct reaped_io *r, const struct member *m)
 {
     r->ended++;
     r->not_whole += !m->life.io_final;
@@ -103,7 +103,7 @@ void reaped_io_account(struct job *j)
     struct reaped_io *r;
     for (const struct member *m = j->gone; m; m = m->links.list_next) {
         if ((r = of_parent(j, m)))
-            add(r, m);
+            add_gone_child(r, m);
     }
     for (struct member *m = j->gone; m; m = m->links.list_next) {
         r = of_parent(j, m);

@@ -32,7 +32,7 @@ static int by_pid(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
-static struct before *find(const struct job *j, struct baro_key key)
+static struct before *find_before(const struct job *j, struct baro_key key)
 {
     const struct baro_process row = {.key = key};
     const struct before wanted = {.row = &row};
@@ -95,7 +95,7 @@ static bool is_newer(const struct job *j, const struct member *m)
 
 static size_t resume_member(struct job *j, struct member *m)
 {
-    struct before *b = find(j, m->row.key);
+    struct before *b = find_before(j, m->row.key);
     if (b) {
         go_on(j, m, b);
         return 1;
@@ -109,7 +109,7 @@ static size_t resume_member(struct job *j, struct member *m)
     return 0;
 }
 
-/* Returns how many the last sample has. */
+/* Returns how many members the last sample has. */
 static size_t resume_members(struct job *j)
 {
     size_t known = 0;
@@ -118,7 +118,7 @@ static size_t resume_members(struct job *j)
             known += resume_member(j, j->tree.at[i]);
     }
     for (struct member *m = j->gone; m; m = m->links.list_next) { /* it has ended since it was found again */
-        struct before *b = find(j, m->row.key);
+        struct before *b = find_before(j, m->row.key);
         if (b)
             go_on(j, m, b);
         known += b != NULL;
@@ -173,7 +173,7 @@ static void take_totals(struct job *j, const struct baro_sample *last)
 
 /* ---- the beginning and the end ---- */
 
-static int begin(struct job *j, const struct baro_sample *last)
+static int begin_resume(struct job *j, const struct baro_sample *last)
 {
     struct job_before *b = calloc(1, sizeof(*b) + last->n * sizeof(b->at[0]));
     if (!b)
@@ -198,7 +198,7 @@ static int begin(struct job *j, const struct baro_sample *last)
 
 int job_resume(struct job *j, const struct baro_sample *last)
 {
-    int code = begin(j, last);
+    int code = begin_resume(j, last);
     if (code < 0)
         return code;
     size_t known = j->selected ? 0 : resume_members(j);
@@ -218,12 +218,12 @@ int job_resume(struct job *j, const struct baro_sample *last)
 
 bool job_resume_knows(const struct job *j, const struct member *m)
 {
-    return j->before && (find(j, m->row.key) || !is_newer(j, m));
+    return j->before && (find_before(j, m->row.key) || !is_newer(j, m));
 }
 
 void job_resume_member(struct job *j, struct member *m)
 {
-    struct before *b = find(j, m->row.key);
+    struct before *b = find_before(j, m->row.key);
     if (b && b->task == m->of_task.number) {
         go_on(j, m, b);
         j->started--;
@@ -238,7 +238,7 @@ void job_resume_member(struct job *j, struct member *m)
 
 void job_resume_ended(struct job *j, struct member *m, uint64_t start)
 {
-    const struct before *b = find(j, (struct baro_key){m->row.key.pid, start});
+    const struct before *b = find_before(j, (struct baro_key){m->row.key.pid, start});
     if (!b)
         return;
     m->row.key.start = start;

@@ -42,7 +42,7 @@ struct job_task {
     bool is_group;                     /* its processes are those of control groups, whose own count is exact */
     bool group_short;                  /* that count lacks what another group of the same name used */
     struct job_group group_now;        /* that count, since the recording began */
-    uint64_t extra_user, extra_system; /* of it what the processes that are known did not use; may wrap */
+    uint64_t extra_user, extra_system; /* the part that no known process used; may wrap */
 };
 
 /* To be called before the first member joins a task. selects: each member belongs to one. Returns 0 or -ENOMEM. */

@@ -5,7 +5,7 @@
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 
-#define TEARDOWN_PART 128u /* less than this part of the CPU time is not worth a mark */
+#define TEARDOWN_PART 128u /* a smaller share of the CPU time gets no mark */
 
 static const struct totals_sum sums[] = {
     /* job metrics that are made of process metrics; the first LEDGER_MAX in the order of enum ledger_counter */

@@ -69,8 +69,8 @@ struct member_part {
     uint64_t parents;   /* 1: it has or had children */
 };
 
-/* Of CPU time that is expected: the part that may be too much, as is assumed, and what perf reported of these processes
- * since they were read last. */
+/* How far CPU time that is expected may be wrong: the part that may be too much, and what perf reported of these
+ * processes since they were last read. */
 struct doubt {
     uint64_t unsure, reported;
 };
@@ -149,7 +149,7 @@ struct reaped_io {
     uint64_t faults;
     uint64_t whole[REAPED_IO_MAX];
     uint8_t tries;   /* reads of now[] in this job_settle() */
-    bool wanted : 1; /* a child has ended: now[] is to be read */
+    bool wanted : 1; /* a child has ended: now[] must be read */
     bool known : 1;
     bool lost : 1; /* done[] is not known: children ended while now[] could not be read */
 };

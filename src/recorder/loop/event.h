@@ -57,7 +57,7 @@ struct event_filter {
     uint64_t found, ended, foreign_forks;
 };
 
-/* Of one recorder. */
+/* The events of one recorder. */
 struct recorder_events {
     struct member *touched, *touched_last; /* an event was about them since the last drain */
     struct recorder *next_active;          /* the next one with such members */

@@ -133,7 +133,7 @@ void jobs_say_failed(struct jobs *j, const char *line)
     j->failed_ns = now;
 }
 
-static int begin(struct search *s, const struct job_request *q, struct job_entry **ret, struct baro_error *err)
+static int begin_job(struct search *s, const struct job_request *q, struct job_entry **ret, struct baro_error *err)
 {
     struct jobs *j = s->jobs;
     struct job_entry *e = reserve(j) ? entry_new(j, q) : NULL;
@@ -180,7 +180,7 @@ static bool begin_found(struct search *s, const struct job_request *q)
         s->more = true;
         return false;
     }
-    int code = begin(s, q, &e, &err);
+    int code = begin_job(s, q, &e, &err);
     if (code < 0 && code != -ESRCH && code != -ENOENT) /* a group that has become empty meanwhile is no error */
         jobs_say_failed(j, err.text);
     return code == 0;
@@ -188,7 +188,7 @@ static bool begin_found(struct search *s, const struct job_request *q)
 
 static int begin_tasks(void *context, const struct job_request *q, struct job_entry **ret, struct baro_error *err)
 {
-    return begin(context, q, ret, err);
+    return begin_job(context, q, ret, err);
 }
 
 static bool is_known_group(void *context, const char *path, uint64_t inode)
@@ -243,7 +243,7 @@ static bool turn(void *context, struct observer *o)
     return s.more;
 }
 
-static void say(void *context, const char *line)
+static void report_line(void *context, const char *line)
 {
     const struct jobs *j = context;
     j->options->say(j->options->context, line);
@@ -260,7 +260,7 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
                                       .turn = turn,
                                       .worker =
                                           code == 0 && options->tasks_dir ? lister_worker(j.task_files.lister) : NULL,
-                                      .say = say,
+                                      .say = report_line,
                                       .ended = on_ended,
                                       .context = &j};
     left_list(&j.left, options->dir_fd);

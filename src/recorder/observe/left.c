@@ -22,7 +22,7 @@ static bool is_tape(const char *name)
     return *name != '.' && n > 5 && strcmp(name + n - 5, ".baro") == 0;
 }
 
-static bool add(struct left_tapes *l, const char *name)
+static bool add_left_tape(struct left_tapes *l, const char *name)
 {
     char **grown = realloc(l->at, (l->n + 1) * sizeof(*grown));
     l->at = grown ? grown : l->at;
@@ -42,7 +42,7 @@ void left_list(struct left_tapes *l, int dir_fd)
         return;
     }
     for (struct dirent *e; (e = readdir(d)) != NULL;) {
-        if (is_tape(e->d_name) && !add(l, e->d_name))
+        if (is_tape(e->d_name) && !add_left_tape(l, e->d_name))
             break;
     }
     closedir(d);
@@ -113,7 +113,7 @@ static bool this_boot(const struct baro_header *h)
 }
 
 /* Names begin with a time, so the last one in their order is the newest. */
-static size_t find(const struct left_tapes *l, const char *ending)
+static size_t find_tape(const struct left_tapes *l, const char *ending)
 {
     size_t found = l->n, len = strlen(ending);
     for (size_t i = 0; i < l->n; i++) {
@@ -128,7 +128,7 @@ bool left_has(const struct left_tapes *l, int dir_fd, const char *ending)
 {
     struct baro_tape *tape;
     struct baro_tape_end end;
-    size_t i = find(l, ending);
+    size_t i = find_tape(l, ending);
     if (i == l->n || open_left(dir_fd, l->at[i], &tape, &end) != 0)
         return false;
     bool here = this_boot(baro_tape_header(tape));
@@ -156,7 +156,7 @@ int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
     const struct jobs_options *o = e->jobs->options;
     struct baro_tape_end end;
     struct baro_error err = BARO_ERROR_INIT;
-    size_t i = find(l, ending);
+    size_t i = find_tape(l, ending);
     int fd = -ENOENT;
     if (i == l->n || open_left(o->dir_fd, l->at[i], &e->before, &end) != 0) {
         e->before = NULL;
@@ -194,7 +194,7 @@ void left_release(struct job_entry *e)
 void left_give_back(struct left_tapes *l, struct job_entry *e)
 {
     segments_take_back(&e->segments);
-    add(l, e->folder);
+    add_left_tape(l, e->folder);
 }
 
 /* ---- it does not ---- */

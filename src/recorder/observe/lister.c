@@ -37,7 +37,7 @@ struct listing {
     _Atomic uint32_t n_barred;
     char barred[BARRED_MOST][NAME_MAX + 1]; /* files that hang: they are not read */
     char at[NAME_MAX + 1];                  /* the file that is read now; "": the folder */
-    _Atomic uint64_t hash;                  /* of what was found last; 0: what is found is new in any case */
+    _Atomic uint64_t hash;                  /* hash of the last findings; 0: whatever is found is new */
     size_t n;
     bool has_more; /* than there is room for */
     bool is_whole; /* no file hangs */

@@ -20,7 +20,7 @@
 
 /* ---- lists of paths ---- */
 
-static size_t find(const struct paths *p, const char *path)
+static size_t find_path(const struct paths *p, const char *path)
 {
     size_t i = 0;
     while (i < p->n && strcmp(p->at[i], path) != 0)
@@ -28,7 +28,7 @@ static size_t find(const struct paths *p, const char *path)
     return i;
 }
 
-static void add(struct paths *p, const char *path)
+static void add_path(struct paths *p, const char *path)
 {
     char **grown = array_room(p->at, p->n, &p->cap, sizeof(*grown));
     p->at = grown ? grown : p->at;
@@ -37,9 +37,9 @@ static void add(struct paths *p, const char *path)
         p->at[p->n++] = copy;
 }
 
-static bool take(struct paths *p, const char *path)
+static bool take_path(struct paths *p, const char *path)
 {
-    size_t i = find(p, path);
+    size_t i = find_path(p, path);
     if (i == p->n)
         return false;
     free(p->at[i]);
@@ -93,9 +93,9 @@ static void take_event(struct missed *m, const struct inotify_event *e, size_t i
     if (snprintf(path, sizeof(path), "%s/%s", f->path, e->name) >= (int)sizeof(path))
         return;
     if (e->mask & IN_DELETE)
-        m->count += take(&m->pending, path);
-    else if (!take(&m->begun, path) && find(&m->pending, path) == m->pending.n)
-        add(&m->pending, path);
+        m->count += take_path(&m->pending, path);
+    else if (!take_path(&m->begun, path) && find_path(&m->pending, path) == m->pending.n)
+        add_path(&m->pending, path);
 }
 
 static void on_event(struct missed *m, const struct inotify_event *e)
@@ -127,8 +127,8 @@ void missed_read(struct missed *m)
 
 void missed_begun(struct missed *m, const char *path)
 {
-    if (!take(&m->pending, path) && m->fd >= 0)
-        add(&m->begun, path);
+    if (!take_path(&m->pending, path) && m->fd >= 0)
+        add_path(&m->begun, path);
 }
 
 void missed_say(struct missed *m, const struct jobs_options *o, bool at_end)

@@ -180,7 +180,7 @@ static void take_turn(struct observer *o, uint64_t now_ns)
     o->turn_due_ns = more ? 0 : now_ns + pause;
 }
 
-static void run(struct observer *o)
+static void run_loop(struct observer *o)
 {
     struct recorders *a = &o->all;
     while (!o->stopping) {
@@ -243,7 +243,7 @@ int observe_run(const struct observe_options *options, struct baro_error *err)
     struct observer o = {.options = options};
     int code = open_all(&o, err);
     if (code == 0)
-        run(&o);
+        run_loop(&o);
     while (o.all.n) {
         struct recorder *r = o.all.due[o.all.n - 1];
         r->end.leaves = !r->options->attach.host_alone;

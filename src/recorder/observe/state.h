@@ -41,7 +41,7 @@ struct left_tapes {
     size_t n;
 };
 
-/* Which version of which file it is. */
+/* Identifies a version of a file. */
 struct task_version {
     uint64_t inode, device, size;
     int64_t mtime_s, mtime_ns;
@@ -165,7 +165,7 @@ size_t groups_each(const char *pattern, const struct groups_search *s);
 /* task_files.c: one turn, until about until_ns. Returns whether there are more files to read now. */
 bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context);
 bool task_files_are_read(const struct task_files *t); /* each that is there now */
-void task_files_again(struct task_files *t);          /* jobs that are recorded are to begin once more */
+void task_files_again(struct task_files *t);          /* makes jobs that are recorded begin once more */
 void task_files_ended(struct jobs *j, const struct job_entry *e);
 void task_files_done(struct task_files *t);
 

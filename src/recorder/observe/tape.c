@@ -50,7 +50,7 @@ static char *folder_name(const char *ending)
     return name;
 }
 
-static void say(struct job_entry *e, const char *line)
+static void report_for_job(struct job_entry *e, const char *line)
 {
     const struct jobs_options *o = e->jobs->options;
     struct buf b = {0};
@@ -63,7 +63,7 @@ static void say(struct job_entry *e, const char *line)
 
 static void on_error(void *context, const char *line)
 {
-    say(context, line);
+    report_for_job(context, line);
 }
 
 static void on_begun(void *context)
@@ -82,7 +82,7 @@ static int on_next_segment(void *context, uint64_t t_ns, uint64_t bytes)
     error_set(&line, fd, "no new segment can be made in %.200s: %s; the last one grows beyond --keep", e->folder,
               strerror(-fd));
     if (!e->segment_reported)
-        say(e, line.text);
+        report_for_job(e, line.text);
     e->segment_reported = true;
     return -1;
 }

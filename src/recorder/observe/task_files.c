@@ -40,7 +40,7 @@ static void end_job(struct observer *o, struct task_entry *f)
 }
 
 /* A folder is mostly listed in the same order again, so the search begins after what was found last. */
-static struct task_entry *find(struct task_files *t, const char *name)
+static struct task_entry *find_entry(struct task_files *t, const char *name)
 {
     for (size_t i = 0; i < t->n; i++) {
         size_t at = (t->found + 1 + i) % t->n;
@@ -50,7 +50,7 @@ static struct task_entry *find(struct task_files *t, const char *name)
     return NULL;
 }
 
-static struct task_entry *add(struct task_files *t, const char *name)
+static struct task_entry *add_entry(struct task_files *t, const char *name)
 {
     struct task_entry **grown = t->n < TASK_FILES_MOST ? realloc(t->at, (t->n + 1) * sizeof(*grown)) : NULL;
     t->at = grown ? grown : t->at;
@@ -87,14 +87,14 @@ static void say_many(struct jobs *j)
 static void see(struct jobs *j, struct observer *o, const struct task_found *found)
 {
     struct task_files *t = &j->task_files;
-    struct task_entry *f = find(t, found->name);
+    struct task_entry *f = find_entry(t, found->name);
     bool is_new = !f;
     if (f && found->is_unknown)
         f->seen = true;
     if (found->is_unknown)
         return;
     if (is_new)
-        f = add(t, found->name);
+        f = add_entry(t, found->name);
     if (!f) {
         say_many(j);
         return;
@@ -134,8 +134,8 @@ static void list(struct jobs *j, struct observer *o)
 
 /* ---- a file ---- */
 
-static int begin(const struct jobs *j, struct task_file *file, struct task_entry *f, const char *path, job_begin_fn *fn,
-                 void *context, struct baro_error *err)
+static int begin_file(const struct jobs *j, struct task_file *file, struct task_entry *f, const char *path,
+                      job_begin_fn *fn, void *context, struct baro_error *err)
 {
     char stem[256] = "";
     memcpy(stem, f->name, task_stem_length(f->name) < sizeof(stem) ? task_stem_length(f->name) : 0);
@@ -214,7 +214,7 @@ static void put_off(struct jobs *j, const char *line)
 }
 
 /* Takes what was read of a file. */
-static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *context)
+static void take_file(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *context)
 {
     struct reader *r = &j->task_files.reader;
     struct baro_error err = BARO_ERROR_INIT;
@@ -228,7 +228,7 @@ static void take(struct jobs *j, struct task_entry *f, job_begin_fn *fn, void *c
     int code =
         file ? task_file_take(file, r->path, &r->lines, r->status, &err) : error_set(&err, -ENOMEM, "out of memory");
     if (code == 0)
-        code = begin(j, file, f, r->path, fn, context, &err);
+        code = begin_file(j, file, f, r->path, fn, context, &err);
     if (code == 0)
         return; /* the job has it */
     if (file && file->not_there)
@@ -292,7 +292,7 @@ bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_
         if (!reader_wait(&t->reader, until_ns))
             return clock_monotonic_ns() < t->reader.began_ns + PATIENCE;
         if (t->reader.entry)
-            take(j, t->reader.entry, fn, context);
+            take_file(j, t->reader.entry, fn, context);
         reader_done(&t->reader);
     }
     return false;

@@ -19,7 +19,7 @@
 /* One turn. Times are in nanoseconds since the recording began. */
 struct collector_tick {
     uint64_t now_ns;
-    enum budget_level level;    /* how much is to be left out to stay within the overhead budget */
+    enum budget_level level;    /* how much must be left out to stay within the overhead budget */
     bool last;                  /* no turn follows */
     struct baro_sample *sample; /* to be filled */
 };

@@ -160,6 +160,117 @@ class Tracker:
             pass
 
 
+class OfProcess(Tracker):
+    """What the trackers of a process have in common in all versions."""
+
+    MEMORY = "memory_mib"  # the name of its pss
+    _probe: _base.Probe | None = None
+
+    def _begin(self, pid: int | None, interval: float, children: bool, original: bool | None, start: float | None) -> None:
+        self._original = _base.as_original(original)
+        self.pid = own_pid(pid)
+        self.status = "running"
+        self.interval = interval
+        self.cycle = 0
+        self.children = children
+        self.start_time = time.time() if start is None else start
+        self.recording = None
+        self._probe = None
+        self.stats = self._read()
+
+    def _read(self) -> dict[str, Any]:
+        """What /proc has, as the original reads it."""
+        raise NotImplementedError
+
+    def _of(self, usage: _base.Usage, pss: float) -> dict[str, Any]:
+        """The same from a sample of a recording."""
+        raise NotImplementedError
+
+    def _take(self) -> dict[str, Any] | None:
+        usage = self._probe.take() if self._probe is not None else None
+        if usage is None:
+            return None
+        pss = usage.total("pss_bytes", "rss_bytes")
+        if pss is None:
+            pss = usage.total("rss_bytes")
+        return self._of(usage, pss or 0)
+
+    def _begin_probe(self) -> None:
+        self._probe = _base.Probe(self.pid, self.children)
+        self.stats = self._take() or self.stats
+
+    def _next(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What was used at the last call, and now."""
+        before = self.stats
+        if self._probe is None and not self._original:
+            self._begin_probe()
+        taken = self._take()
+        if taken is not None:
+            self.stats = taken
+        elif self._original:
+            self.stats = self._read()
+        else:
+            self.stats = {**before, self.MEMORY: 0, "children": 0 if self.children else None}
+        self.cycle += 1
+        return before, self.stats
+
+    def _record(self) -> Recording:
+        return process_recording(self.pid, self.interval, self.children)
+
+    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
+        """Writes CSV to the file, or to standard output, until the process has ended."""
+        self._track(output_file, print_header)
+
+
+class OfMachine(Tracker):
+    """What the trackers of the machine have in common in all versions."""
+
+    ENTITY = "host"
+
+    def _begin(self, interval: float, original: bool | None, start: float | None) -> None:
+        self._original = _base.as_original(original)
+        self.status = "running"
+        self.interval = interval
+        self.cycle = 0
+        self.start_time = time.time() if start is None else start
+        self.recording = None
+
+    def _next(self, now: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        before, self.stats = self.stats, now
+        self.cycle += 1
+        return before, now
+
+    def _record(self) -> Recording:
+        return machine_recording(self.interval)
+
+    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
+        """Writes CSV to the file, or to standard output, for ever."""
+        self._track(output_file, print_header)
+
+
+def moved(before: dict[str, Any], now: dict[str, Any], unit: str, factor: Callable[[str], int]) -> dict[str, int]:
+    """What disks that are in both have read and written."""
+    total = {"read": 0, "write": 0}
+    for name in set(now["disk_stats"]) & set(before["disk_stats"]):
+        for way in total:
+            then, at = before["disk_stats"][name][f"{way}_{unit}"], now["disk_stats"][name][f"{way}_{unit}"]
+            total[way] += max(0, int(at) - int(then)) * factor(name)
+    return {f"disk_{way}_bytes": n for way, n in total.items()}
+
+
+def space(now: dict[str, Any], unit: float) -> dict[str, float]:
+    """The room on all disks."""
+    sums = {key: sum(s[key] for s in now["disk_spaces"].values()) for key in ("total", "used", "free")}
+    return {f"disk_space_{key}_gb": round(value / unit, 2) for key, value in sums.items()}
+
+
+def cores(now: dict[str, Any], before: dict[str, Any], unit: float = 1) -> float:
+    """Cores between two readings; unit: of their CPU times, in a second."""
+    seconds = now["timestamp"] - before["timestamp"]
+    used = now["utime"] + now["stime"] - before["utime"] - before["stime"]
+    return round(max(0.0, used / unit / seconds), 4) if seconds > 0 else 0.0
+
+
 def process_recording(pid: int, interval: float, children: bool) -> Recording:
     return _base.record(pid, interval, children=children, host=False, collect=_gpu.collectors())
 

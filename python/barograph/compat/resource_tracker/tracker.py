@@ -106,12 +106,6 @@ def _grown(now: dict[str, Any], before: dict[str, Any], name: str) -> Any:
     return max(0, now[name] - before[name])
 
 
-def _cores(now: dict[str, Any], before: dict[str, Any]) -> float:
-    seconds = now["timestamp"] - before["timestamp"]
-    used = now["utime"] + now["stime"] - before["utime"] - before["stime"]
-    return round(max(0.0, used / seconds), 4) if seconds > 0 else 0.0
-
-
 def _complete(names: list[str], values: list[Any], gpu: tuple[Any, Any, Any], **others: Any) -> list[Any]:
     """The columns that the tape's dialect leaves empty."""
     found = [gpu[_GPU[n]] if n in _GPU else others.get(n, v) for n, v in zip(names, values)]
@@ -121,7 +115,7 @@ def _complete(names: list[str], values: list[Any], gpu: tuple[Any, Any, Any], **
 # ---- the trackers that block ----
 
 
-class ProcessTracker(_track.Tracker):
+class ProcessTracker(_track.OfProcess):
     """Writes what a process and its children use as CSV, every `interval` seconds, until it ends."""
 
     def __init__(
@@ -135,40 +129,25 @@ class ProcessTracker(_track.Tracker):
         *,
         original: bool | None = None,
     ) -> None:
-        self._original = _base.as_original(original)
         self.get_process_stats = get_process_stats
-        self.pid = _track.own_pid(pid)
-        self.status = "running"
-        self.interval = interval
-        self.cycle = 0
-        self.children = children
-        self.start_time = time.time() if start_time is None else start_time
-        self.recording = None
-        self._probe: _base.Probe | None = None
-        self.stats = get_process_stats(self.pid, children)
+        self._begin(pid, interval, children, original, start_time)
         if autostart:
             _track.wait_until(start_time)
             self.start_tracking(output_file)
         elif not self._original:
             self._begin_probe()
 
-    def _begin_probe(self) -> None:
-        self._probe = _base.Probe(self.pid, self.children)
-        usage = self._probe.take()
-        if usage is not None:
-            self.stats = self._of(usage)
+    def _read(self) -> dict[str, Any]:
+        return get_process_stats(self.pid, self.children)
 
-    def _of(self, usage: _base.Usage) -> dict[str, Any]:
-        pss = usage.total("pss_bytes", "rss_bytes")
-        if pss is None:
-            pss = usage.total("rss_bytes")
+    def _of(self, usage: _base.Usage, pss: float) -> dict[str, Any]:
         return _stats_of(
             usage.time,
             self.pid,
             usage.processes - 1 if self.children else None,
             usage.user,
             usage.system,
-            (pss or 0) / _MIB,
+            pss / _MIB,
             int(usage.read_bytes),
             int(usage.write_bytes),
             _gpu.now({p.pid for p in usage.sample.processes}),
@@ -176,18 +155,7 @@ class ProcessTracker(_track.Tracker):
 
     def diff_stats(self) -> dict[str, Any]:
         """What was used since the last call."""
-        before = self.stats
-        if self._probe is None and not self._original:
-            self._begin_probe()
-        usage = self._probe.take() if self._probe is not None else None
-        if usage is not None:
-            self.stats = self._of(usage)
-        elif self._original:
-            self.stats = get_process_stats(self.pid, self.children)
-        else:
-            self.stats = {**before, "memory_mib": 0, "children": 0 if self.children else None}
-        self.cycle += 1
-        now = self.stats
+        before, now = self._next()
         children = (now["children"] or None) if self._original else now["children"]
         return {
             "timestamp": round(now["timestamp"], 3),
@@ -195,7 +163,7 @@ class ProcessTracker(_track.Tracker):
             "children": children,
             "utime": round(_grown(now, before, "utime"), 6),
             "stime": round(_grown(now, before, "stime"), 6),
-            "cpu_usage": _cores(now, before),
+            "cpu_usage": _track.cores(now, before),
             "memory_mib": round(now["memory_mib"], 4),
             "disk_read_bytes": _grown(now, before, "disk_read_bytes"),
             "disk_write_bytes": _grown(now, before, "disk_write_bytes"),
@@ -204,19 +172,12 @@ class ProcessTracker(_track.Tracker):
             "gpu_utilized": now["gpu_utilized"],
         }
 
-    def _record(self) -> Recording:
-        return _track.process_recording(self.pid, self.interval, self.children)
-
     def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
         assert self.recording is not None
         at = names.index("children")
         if not self.children or (self._original and not values[at]):
             values[at] = None
         return _complete(names, values, _gpu.Readings(self.recording.tape, _gpu.PROCESSES).at(values[0]))
-
-    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
-        """Writes CSV to the file, or to standard output, until the process has ended."""
-        self._track(output_file, print_header)
 
 
 class PidTracker(ProcessTracker):
@@ -231,10 +192,8 @@ class PidTracker(ProcessTracker):
         super().__init__(*args, **kwargs)
 
 
-class SystemTracker(_track.Tracker):
+class SystemTracker(_track.OfMachine):
     """Writes what the machine uses as CSV, every `interval` seconds, until it is ended."""
-
-    ENTITY = "host"
 
     def __init__(
         self,
@@ -245,13 +204,8 @@ class SystemTracker(_track.Tracker):
         *,
         original: bool | None = None,
     ) -> None:
-        self._original = _base.as_original(original)
         self.get_system_stats = get_system_stats
-        self.status = "running"
-        self.interval = interval
-        self.cycle = 0
-        self.start_time = time.time() if start_time is None else start_time
-        self.recording = None
+        self._begin(interval, original, start_time)
         self.stats = get_system_stats()
         if autostart:
             _track.wait_until(start_time)
@@ -259,25 +213,17 @@ class SystemTracker(_track.Tracker):
 
     def diff_stats(self) -> dict[str, Any]:
         """What was used since the last call."""
-        before, self.stats = self.stats, get_system_stats()
-        self.cycle += 1
-        now = self.stats
-        moved = {"read": 0, "write": 0}
-        for name in set(now["disk_stats"]) & set(before["disk_stats"]):
-            for way in moved:
-                moved[way] += _grown(now["disk_stats"][name], before["disk_stats"][name], f"{way}_bytes")
-        space = {key: sum(s[key] for s in now["disk_spaces"].values()) for key in ("total", "used", "free")}
+        before, now = self._next(get_system_stats())
         memory = ("free", "used", "buffers", "cached", "active", "inactive")
         return {
             "timestamp": round(now["timestamp"], 3),
             "processes": now["processes"],
             "utime": round(_grown(now, before, "utime"), 6),
             "stime": round(_grown(now, before, "stime"), 6),
-            "cpu_usage": _cores(now, before),
+            "cpu_usage": _track.cores(now, before),
             **{f"memory_{name}_mib": round(now[f"memory_{name}_mib"], 4) for name in memory},
-            "disk_read_bytes": moved["read"],
-            "disk_write_bytes": moved["write"],
-            **{f"disk_space_{key}_gb": round(value / 1e9, 2) for key, value in space.items()},
+            **_track.moved(before, now, "bytes", lambda disk: 1),
+            **_track.space(now, 1e9),
             "net_recv_bytes": _grown(now, before, "net_recv_bytes"),
             "net_sent_bytes": _grown(now, before, "net_sent_bytes"),
             "gpu_usage": round(now["gpu_usage"], 4),
@@ -285,17 +231,10 @@ class SystemTracker(_track.Tracker):
             "gpu_utilized": now["gpu_utilized"],
         }
 
-    def _record(self) -> Recording:
-        return _track.machine_recording(self.interval)
-
     def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
         assert self.recording is not None
         gpu = _gpu.Readings(self.recording.tape, _gpu.MACHINE).at(values[0])
         return _complete(names, values, gpu, processes=_proc.pids_of_machine())
-
-    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
-        """Writes CSV to the file, or to standard output, for ever."""
-        self._track(output_file, print_header)
 
 
 # ---- the tracker in the background ----

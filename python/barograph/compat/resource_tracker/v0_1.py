@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...recorder import Recording
 from .. import _base
 from . import _gpu, _proc, _track
 from ._info import get_cloud_info
@@ -109,20 +108,24 @@ def _growth(now: dict[str, Any], before: dict[str, Any], name: str) -> int:
     return max(0, int(now[name]) - int(before[name]))
 
 
-def _cores(now: dict[str, Any], before: dict[str, Any]) -> float:
-    seconds = now["timestamp"] - before["timestamp"]
-    ticks = now["utime"] + now["stime"] - before["utime"] - before["stime"]
-    return round(max(0.0, ticks / _proc.TICKS / seconds), 4) if seconds > 0 else 0.0
-
-
 def _with_gpu(names: list[str], values: list[Any], found: tuple[Any, Any, Any]) -> list[Any]:
     return [dict(zip(_gpu.NAMES, found)).get(name, value) for name, value in zip(names, values)]
 
 
-class PidTracker(_track.Tracker):
-    """Writes what a process and its children use as CSV, every `interval` seconds, until it ends."""
+class _Header(_track.Tracker):
+    """Rows with the ends of lines of 0.1, whose header takes the place of its first row."""
 
     DIALECT, END = "spare-cores", "\r\n"
+
+    def _kept(self, values: list[Any]) -> bool:
+        self._seen = getattr(self, "_seen", 0) + 1
+        return not (self._original and self._seen == 1)
+
+
+class PidTracker(_Header, _track.OfProcess):
+    """Writes what a process and its children use as CSV, every `interval` seconds, until it ends."""
+
+    MEMORY = "pss"
 
     def __init__(
         self,
@@ -134,41 +137,23 @@ class PidTracker(_track.Tracker):
         *,
         original: bool | None = None,
     ) -> None:
-        import time
-
-        self._original = _base.as_original(original)
-        self.pid = _track.own_pid(pid)
-        self.status = "running"
-        self.interval = interval
-        self.cycle = 0
-        self.children = children
-        self.start_time = time.time()
-        self.recording = None
-        self._probe: _base.Probe | None = None
-        self.stats = get_pid_stats(self.pid, children)
+        self._begin(pid, interval, children, original, None)
         if autostart:
             self.start_tracking(output_file)
         elif not self._original:
             self._begin_probe()
 
-    def _begin_probe(self) -> None:
-        self._probe = _base.Probe(self.pid, self.children)
-        usage = self._probe.take()
-        if usage is not None:
-            self.stats = self._of(usage)
+    def _read(self) -> dict[str, Any]:
+        return get_pid_stats(self.pid, self.children)
 
-    def _of(self, usage: _base.Usage) -> dict[str, Any]:
-        ticks = _proc.TICKS
-        pss = usage.total("pss_bytes", "rss_bytes")
-        if pss is None:
-            pss = usage.total("rss_bytes")
+    def _of(self, usage: _base.Usage, pss: float) -> dict[str, Any]:
         return {
             "timestamp": usage.time,
             "pid": self.pid,
             "children": usage.processes - 1 if self.children else None,
-            "utime": usage.user * ticks,
-            "stime": usage.system * ticks,
-            "pss": round((pss or 0) / 1024),
+            "utime": usage.user * _proc.TICKS,
+            "stime": usage.system * _proc.TICKS,
+            "pss": round(pss / 1024),
             "read_bytes": int(usage.read_bytes),
             "write_bytes": int(usage.write_bytes),
             **_gpu.now({p.pid for p in usage.sample.processes}),
@@ -176,33 +161,19 @@ class PidTracker(_track.Tracker):
 
     def diff_stats(self) -> dict[str, Any]:
         """What was used since the last call."""
-        before = self.stats
-        if self._probe is None and not self._original:
-            self._begin_probe()
-        usage = self._probe.take() if self._probe is not None else None
-        if usage is not None:
-            self.stats = self._of(usage)
-        elif self._original:
-            self.stats = get_pid_stats(self.pid, self.children)
-        else:
-            self.stats = {**before, "pss": 0, "children": 0 if self.children else None}
-        self.cycle += 1
-        now = self.stats
+        before, now = self._next()
         return {
             "timestamp": now["timestamp"],
             "pid": self.pid,
             "children": now["children"],
             "utime": _growth(now, before, "utime"),
             "stime": _growth(now, before, "stime"),
-            "cpu_usage": _cores(now, before),
+            "cpu_usage": _track.cores(now, before, _proc.TICKS),
             "pss": now["pss"],
             "read_bytes": _growth(now, before, "read_bytes"),
             "write_bytes": _growth(now, before, "write_bytes"),
             **{name: now[name] for name in _gpu.NAMES},
         }
-
-    def _record(self) -> Recording:
-        return _track.process_recording(self.pid, self.interval, self.children)
 
     def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
         assert self.recording is not None
@@ -210,20 +181,9 @@ class PidTracker(_track.Tracker):
             values[names.index("children")] = None
         return _with_gpu(names, values, _gpu.Readings(self.recording.tape, _gpu.PROCESSES).at(values[0]))
 
-    def _kept(self, values: list[Any]) -> bool:
-        # The original's header takes the place of its first row.
-        self._seen = getattr(self, "_seen", 0) + 1
-        return not (self._original and self._seen == 1)
 
-    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
-        """Writes CSV to the file, or to standard output, until the process has ended."""
-        self._track(output_file, print_header)
-
-
-class SystemTracker(_track.Tracker):
+class SystemTracker(_Header, _track.OfMachine):
     """Writes what the machine uses as CSV, every `interval` seconds, until it is ended."""
-
-    DIALECT, ENTITY, END = "spare-cores", "host", "\r\n"
 
     def __init__(
         self,
@@ -233,14 +193,7 @@ class SystemTracker(_track.Tracker):
         *,
         original: bool | None = None,
     ) -> None:
-        import time
-
-        self._original = _base.as_original(original)
-        self.status = "running"
-        self.interval = interval
-        self.cycle = 0
-        self.start_time = time.time()
-        self.recording = None
+        self._begin(interval, original, None)
         self.sector_sizes = {name: 512 for name in _proc.disks()}
         if self._original:
             self.sector_sizes = {name: _sector(name) for name in self.sector_sizes}
@@ -250,46 +203,25 @@ class SystemTracker(_track.Tracker):
 
     def diff_stats(self) -> dict[str, Any]:
         """What was used since the last call."""
-        before, self.stats = self.stats, get_system_stats()
-        self.cycle += 1
-        now = self.stats
-        moved = {"read": 0, "write": 0}
-        for name in set(now["disk_stats"]) & set(before["disk_stats"]):
-            for way in moved:
-                key = f"{way}_sectors"
-                grown = _growth(now["disk_stats"][name], before["disk_stats"][name], key)
-                moved[way] += grown * self.sector_sizes.get(name, 512)
-        space = {key: sum(s[key] for s in now["disk_spaces"].values()) for key in ("total", "used", "free")}
+        before, now = self._next(get_system_stats())
         memory = ("free", "used", "buffers", "cached", "active_anon", "inactive_anon")
         return {
             "timestamp": now["timestamp"],
             "processes": now["processes"],
             "utime": _growth(now, before, "utime"),
             "stime": _growth(now, before, "stime"),
-            "cpu_usage": _cores(now, before),
+            "cpu_usage": _track.cores(now, before, _proc.TICKS),
             **{f"memory_{name}": now[f"memory_{name}"] for name in memory},
-            "disk_read_bytes": moved["read"],
-            "disk_write_bytes": moved["write"],
-            **{f"disk_space_{key}_gb": round(value / 1024**3, 2) for key, value in space.items()},
+            **_track.moved(before, now, "sectors", lambda disk: self.sector_sizes.get(disk, 512)),
+            **_track.space(now, 1024**3),
             "net_recv_bytes": _growth(now, before, "net_recv_bytes"),
             "net_sent_bytes": _growth(now, before, "net_sent_bytes"),
             **{name: now[name] for name in _gpu.NAMES},
         }
 
-    def _record(self) -> Recording:
-        return _track.machine_recording(self.interval)
-
     def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
         assert self.recording is not None
         return _with_gpu(names, values, _gpu.Readings(self.recording.tape, _gpu.MACHINE).at(values[0]))
-
-    def _kept(self, values: list[Any]) -> bool:
-        self._seen = getattr(self, "_seen", 0) + 1
-        return not (self._original and self._seen == 1)
-
-    def start_tracking(self, output_file: str | None = None, print_header: bool = True) -> None:
-        """Writes CSV to the file, or to standard output, for ever."""
-        self._track(output_file, print_header)
 
 
 def _sector(disk: str) -> int:

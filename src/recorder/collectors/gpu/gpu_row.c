@@ -136,7 +136,7 @@ static void gpus_free(struct gpus *gpus)
 
 /* ---- what it says ---- */
 
-static void say(void *context, const char *line, uint64_t number)
+static void note_trouble(void *context, const char *line, uint64_t number)
 {
     struct gpus *gpus = context;
     job_event(gpus->sampling->job, gpus->sampling->now_ns, BARO_EVENT_WARNING, NULL, number, line);
@@ -179,13 +179,13 @@ static void report(struct gpus *gpus, enum worker_trouble trouble)
     if (trouble == WORKER_HUNG) {
         snprintf(line, sizeof(line), "GPU driver: %s has not answered for %.3g s; it is left alone for a while",
                  gpus->hung, (double)stuck_after() / 1e9);
-        say(gpus, line, 0);
+        note_trouble(gpus, line, 0);
     } else if (trouble == WORKER_ENDED && !gpus->said_trouble) {
         gpus->said_trouble = true;
-        say(gpus, "the program baro-gpu ended, or could not be started: it is tried again", 0);
+        note_trouble(gpus, "the program baro-gpu ended, or could not be started: it is tried again", 0);
         gpu_tables_lack(&gpus->tables, UINT32_MAX, BARO_ABSENT_UNKNOWN);
     } else if (trouble == WORKER_GIVEN_UP) {
-        say(gpus, "GPUs are no longer read: too many processes hang in their driver", 0);
+        note_trouble(gpus, "GPUs are no longer read: too many processes hang in their driver", 0);
     }
 }
 
@@ -224,7 +224,7 @@ static void report_reading(struct gpus *gpus)
                  "all GPUs are read: CUDA numbers them in another order than the driver "
                  "(CUDA_DEVICE_ORDER=PCI_BUS_ID makes them the same)");
     gpus->said_trouble = true;
-    say(gpus, line, (uint64_t)r->error);
+    note_trouble(gpus, line, (uint64_t)r->error);
 }
 
 /* ---- whose descriptors it looks through ---- */
@@ -260,7 +260,7 @@ static bool is_new(const struct gpus *gpus)
 }
 
 /* How many processes there are says how much is copied. If it changed meanwhile, the next tick takes it. */
-static bool take(struct gpus *gpus)
+static bool take_reading(struct gpus *gpus)
 {
     struct gpu_shared *s = worker_shared(gpus->worker);
     struct gpu_reading *r = gpus->reading;
@@ -272,7 +272,7 @@ static bool take(struct gpus *gpus)
     gpus->seen = seen;
     atomic_store(&s->taken, seen);
     gpu_tables_take(&gpus->tables, r, gpus->sampling->options.start_monotonic_ns, &gpus->sampling->entity_ids,
-                    is_member, say, gpus);
+                    is_member, note_trouble, gpus);
     report_reading(gpus);
     give_members(gpus);
     return true;
@@ -310,7 +310,7 @@ static bool tick(void *state, const struct collector_tick *t)
         worker_wake(gpus->worker);
         worker_wait(gpus->worker, LAST_MOST);
     }
-    bool any = is_new(gpus) && take(gpus);
+    bool any = is_new(gpus) && take_reading(gpus);
     put_view(gpus, t->sample);
     return any || trouble;
 }

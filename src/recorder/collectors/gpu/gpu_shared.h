@@ -62,11 +62,11 @@ struct gpu_reading {
     uint64_t read_ns;
     int32_t error;               /* of nvmlInit: there are no devices of NVIDIA because of that; 0: none */
     uint32_t calls;              /* of the driver, so far */
-    char trouble[GPU_TEXT];      /* what there is to be said once; "" */
+    char trouble[GPU_TEXT];      /* a message for people, reported once; "": none */
     char source[32];             /* "NVML", "nvidia-smi", "" */
     char driver[32];             /* its version */
     uint32_t visible_unsure;     /* the order of CUDA's devices is another one than the driver's */
-    uint32_t processes_left_out; /* for want of room, so far */
+    uint32_t processes_left_out; /* that found no room, so far */
     uint32_t n_devices, n_meters, n_processes;
     struct gpu_device device[GPU_DEVICES_MOST];
     struct gpu_meter meter[GPU_METERS_MOST];
@@ -78,7 +78,7 @@ struct gpu_shared {
     /* set by the recorder before the helper starts */
     uint64_t bytes; /* sizeof(struct gpu_shared) */
     uint64_t interval_ns;
-    bool devices, meters;  /* what is to be read */
+    bool devices, meters;  /* what the helper must read */
     char select[GPU_PATH]; /* --gpu: "auto", or a list */
     char root[GPU_PATH];   /* where dev, sys and proc are, "" in general */
     /* while it runs */

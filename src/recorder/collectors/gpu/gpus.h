@@ -19,7 +19,7 @@ struct gpu_tables {
 
 /* Whose is this process? Returns its name and sets *ret to its identity if it is a member of the job; else NULL. */
 typedef const char *gpu_is_member(void *context, int32_t pid, uint64_t start, struct baro_key *ret);
-/* What is worth an event. */
+/* Changes that are reported as events. */
 typedef void gpu_say(void *context, const char *line, uint64_t number);
 
 int gpu_tables_init(struct gpu_tables *t); /* 0 or -ENOMEM */
