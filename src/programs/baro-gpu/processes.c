@@ -181,12 +181,27 @@ static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bo
     r->n_processes = kept;
 }
 
+/* The device can't be asked: what its processes use is not known. What it was is no answer. */
+static void lack_use(struct helper *h, uint32_t device, int why)
+{
+    static const int metric[] = {GPU_PROCESS_memory, GPU_PROCESS_busy, GPU_PROCESS_memory_busy,
+                                 GPU_PROCESS_encoder_busy, GPU_PROCESS_decoder_busy};
+    for (uint32_t i = 0; i < h->out->n_processes; i++) {
+        for (size_t k = 0; h->out->process[i].device == device && k < sizeof(metric) / sizeof(*metric); k++)
+            h->out->process[i].absent[metric[k]] = (uint8_t)why;
+    }
+}
+
 void processes_read(struct helper *h, struct unit *u, uint32_t device, bool lists)
 {
     static bool seen[GPU_PROCESSES_MOST];
     unsigned is_on = 0;
-    if (u->out.state != GPU_FINE || u->vendor != VENDOR_NVIDIA)
+    if (u->vendor != VENDOR_NVIDIA)
         return;
+    if (u->out.state != GPU_FINE) {
+        lack_use(h, device, u->out.state == GPU_HANGS ? BARO_ABSENT_TIMEOUT : BARO_ABSENT_GONE);
+        return;
+    }
     if (!lists) {
         if (!u->is_mig)
             read_use(h, u, device);

@@ -34,7 +34,8 @@ struct unit { /* a device or a MIG instance */
     uint64_t energy_ns;           /* when energy was read */
     uint16_t code[NVML_FN_COUNT]; /* a call that is not to be made again, and what it said */
     uint16_t field_code[UNIT_FIELDS];
-    uint16_t lost; /* enum nvml_code */
+    uint16_t lost;    /* enum nvml_code */
+    uint64_t lost_ns; /* when that was, or was looked at again */
     uint64_t read_ns;
     struct stamps samples[NVML_SAMPLES_DECODER + 1];
     bool has_buffer;
