@@ -16,11 +16,16 @@ static void put(struct gpu_process *p, int metric, uint64_t v)
     p->absent[metric] = BARO_PRESENT;
 }
 
-static struct gpu_process *find(struct gpu_reading *r, uint32_t device, int32_t host_pid)
+/* The driver's lists have much the same order each time: the next one is mostly behind the one before. */
+static struct gpu_process *find(struct helper *h, uint32_t device, int32_t host_pid)
 {
+    struct gpu_reading *r = h->out;
     for (uint32_t i = 0; i < r->n_processes; i++) {
-        if (r->process[i].device == device && r->process[i].host_pid == host_pid)
-            return &r->process[i];
+        uint32_t at = (h->process_guess + i) % r->n_processes;
+        if (r->process[at].device != device || r->process[at].host_pid != host_pid)
+            continue;
+        h->process_guess = at + 1;
+        return &r->process[at];
     }
     return NULL;
 }
@@ -29,7 +34,7 @@ static struct gpu_process *find(struct gpu_reading *r, uint32_t device, int32_t 
 static struct gpu_process *add(struct helper *h, uint32_t device, int32_t host_pid)
 {
     struct gpu_reading *r = h->out;
-    struct gpu_process *p = find(r, device, host_pid);
+    struct gpu_process *p = find(h, device, host_pid);
     if (!p && r->n_processes == GPU_PROCESSES_MOST)
         r->processes_left_out++;
     if ((p && !p->is_gone) || (!p && r->n_processes == GPU_PROCESSES_MOST))
@@ -125,7 +130,7 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
             p->absent[use[k]] = (uint8_t)(is_known ? BARO_PRESENT : reason_of(code));
     }
     for (unsigned i = 0; code == NVML_OK && i < n && i < ENTRIES_MOST; i++) {
-        struct gpu_process *p = at[i].pid <= INT32_MAX ? find(h->out, device, (int32_t)at[i].pid) : NULL;
+        struct gpu_process *p = at[i].pid <= INT32_MAX ? find(h, device, (int32_t)at[i].pid) : NULL;
         if (!p || at[i].sm > 100 || at[i].memory > 100 || at[i].encoder > 100 || at[i].decoder > 100 ||
             at[i].stamp_us <= u->process_stamp_us)
             continue;

@@ -65,8 +65,9 @@ struct helper {
     uint64_t turns; /* readings so far */
     struct gpu_reading *out;
     struct meters *meters;
-    bool peaks_taken; /* the recorder has the reading before: peaks begin again */
-    void *list;       /* room for lists of processes */
+    bool peaks_taken;       /* the recorder has the reading before: peaks begin again */
+    uint32_t process_guess; /* where the next process is looked for first */
+    void *list;             /* room for lists of processes */
     size_t list_bytes;
     const char *host_proc; /* NULL: PIDs of the driver mean nothing here */
 };
