@@ -29,6 +29,7 @@ struct gpus_total {
     struct meter_total *meter;
     size_t n_meters;
     uint64_t memory_job_most; /* of all devices together at one sample */
+    double grams_per_kwh;     /* what the user says that the grid emits; 0: nothing was said */
 };
 
 /* Returns false without memory. */
