@@ -111,3 +111,36 @@ def test_carbon_is_arithmetic(run, tape, powercap):
     assert "CPUs and memory 0.350 g" in text and "350 g/kWh as given, times energy" in text
     for wrong in ("", "x", "5g/Wh", "0", "20000", "-1"):
         assert "carbon" in run("summary", "--carbon", wrong, tape, status=2).stderr
+
+
+def test_hwmon_and_batteries(run, tape, powercap, work):
+    """Meters beside RAPL: they are not added to it. A battery counts while it gives; chips of GPUs are theirs."""
+    sys = powercap.root / "sys" / "class"
+    files = {"hwmon/hwmon0/name": "power_meter", "hwmon/hwmon0/power1_average": 210_000_000,
+             "hwmon/hwmon0/power1_label": "System", "hwmon/hwmon1/name": "fam15h_power",
+             "hwmon/hwmon1/power1_input": 40_000_000, "hwmon/hwmon1/power1_average": 7, "hwmon/hwmon1/power1_crit": 1,
+             "hwmon/hwmon2/name": "amdgpu", "hwmon/hwmon2/power1_average": 5,
+             "hwmon/hwmon3/name": "some_chip", "hwmon/hwmon3/energy2_input": 1000, "hwmon/hwmon3/temp1_input": 30000,
+             "power_supply/BAT0/type": "Battery", "power_supply/BAT0/status": "Discharging",
+             "power_supply/BAT0/current_now": 2_000_000, "power_supply/BAT0/voltage_now": 11_000_000,
+             "power_supply/AC/type": "Mains", "power_supply/mouse/type": "Battery", "power_supply/mouse/scope": "Device"}
+    for name, value in files.items():
+        path = sys / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{value}\n")
+
+    def change():
+        (sys / "hwmon/hwmon3/energy2_input").write_text("9001000\n")
+        (sys / "power_supply/BAT0/status").write_text("Charging\n")
+
+    rows = recorded(run, tape, powercap, change)
+    assert set(rows) == {"power_meter/System", "fam15h_power/power1", "some_chip/energy2", "battery/BAT0"}
+    assert all(r["counted"] == 0 for r in rows.values())
+    assert rows["power_meter/System"]["power_watts"] == 210 and rows["fam15h_power/power1"]["power_watts"] == 40
+    assert rows["some_chip/energy2"]["energy_joules"] == 9
+    assert rows["battery/BAT0"]["power_watts"] == 0 and rows["battery/BAT0"]["energy_joules"] > 0
+    first = run.export(tape, "energy")
+    assert [r["power_watts"] for r in first if r["name"] == "battery/BAT0"][0] == 22
+    seconds = (rows["power_meter/System"]["read_at_ns"] - min(r["read_at_ns"] for r in first)) / 1e9
+    assert rows["power_meter/System"]["energy_joules"] == pytest.approx(210 * seconds, rel=0.01)
+    assert run.summary(tape)["energy"] is None  # nothing of RAPL

@@ -416,6 +416,59 @@ def test_lost_in_mid_run(run, tape, gpus):
     assert len(lost) == 1 and "not on the bus" in lost[0]
 
 
+def test_lost_and_reset_in_mid_run(run, tape, gpus):
+    """After a reset it is read again; its counters begin anew, and what there was counts; events say both. read_at says
+    since when it was lost, and what processes had of it is not what they have."""
+    gpus.env["BARO_GPU_AGAIN_MS"] = "300"
+    gpus.write("0 power 200", devices=2)
+    p = start(run, tape, gpus, job=JOB)
+    try:
+        poll(lambda: (run.work / "pid").exists() and (run.work / "pid").read_text().strip(), "the pid")
+        process = f"1 proc {(run.work / 'pid').read_text().strip()} memory 1000000"
+        gpus.write(process, devices=2)
+        poll(lambda: any(r["memory_bytes"] for r in rows(run, tape, "gpu_process")), "the process")
+        before = readings(rows(run, tape), "gpu1")[-1]
+        gpus.write("error * 15 1", process, devices=2)
+        poll(lambda: named(rows(run, tape), "gpu1")[-1]["power_watts"] is None, "its loss")
+        lost = named(rows(run, tape), "gpu1")[-1]
+        gone = rows(run, tape, "gpu_process")[-1]
+        gpus.write("1 energy 7", process, devices=2)
+        poll(lambda: named(rows(run, tape), "gpu1")[-1]["power_watts"] == 100, "its return")
+        back = readings(rows(run, tape), "gpu1")[-1]["read_at_ns"]
+        poll(lambda: readings(rows(run, tape), "gpu1")[-1]["read_at_ns"] > back, "another reading")
+    finally:
+        end(run, p)
+    found = readings(rows(run, tape), "gpu1")
+    assert lost["energy_joules"] is None and gone["memory_bytes"] is None
+    energy = [r["energy_joules"] for r in found if r["energy_joules"] is not None]
+    assert energy == sorted(energy) and energy[-1] >= before["energy_joules"]
+    assert energy[-1] < 100 * found[-1]["read_at_ns"] / 1e9 + 1  # no leap
+    said = [w.split(" (")[0] for w in warnings(run, tape) if w.startswith("GPU ")]
+    assert said == ["GPU lost: gpu1", "GPU back: gpu1"]
+    assert readings(rows(run, tape), "gpu0")[-1]["power_watts"] in (100, 200)
+
+
+def test_library_vanishes(run, tape, gpus, work):
+    """A helper that was killed starts without it: what was known of devices is absent, and an event says why."""
+    library = work / "library"
+    shutil.copytree(gpus.env["LD_LIBRARY_PATH"], library)
+    (work / "empty").mkdir()
+    gpus.env["LD_LIBRARY_PATH"] = library
+    gpus.env["PATH"] = f"{work}/empty:/bin"
+    gpus.write("0 power 200")
+    p = start(run, tape, gpus)
+    try:
+        poll(lambda: len(readings(rows(run, tape))) >= 2, "readings")
+        shutil.rmtree(library)
+        for helper in helpers_of(p.pid):
+            os.kill(helper, signal.SIGKILL)
+        poll(lambda: named(rows(run, tape))[-1]["power_watts"] is None, "its end")
+        poll(lambda: any("libnvidia-ml.so.1" in w for w in warnings(run, tape)), "the event")
+    finally:
+        end(run, p)
+    assert run.summary(tape)["exit"]["status"] == 0
+
+
 def test_xid(run, tape, gpus):
     gpus.write("@1 0 xid 79")
     found = record_until(run, tape, gpus, lambda r: r and r[-1]["xid_errors"])

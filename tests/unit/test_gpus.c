@@ -124,6 +124,26 @@ static void each_process_is_somebodys(void **state)
     assert_int_equal(e->value[GPU_busy_job], 28);
 }
 
+/* A helper process without the driver's library finds no device: the values of before are not those of now. */
+static void devices_that_are_not_found_any_more(void **state)
+{
+    (void)state;
+    r->device[0].value[GPU_power] = 300;
+    r->device[0].absent[GPU_power] = BARO_PRESENT;
+    const struct baro_entity *e = take();
+    assert_int_equal(e->absent[GPU_power], BARO_PRESENT);
+    uint32_t n = r->n_devices;
+    r->epoch++;
+    r->n_devices = 0;
+    take();
+    assert_int_equal(e->absent[GPU_power], BARO_ABSENT_GONE);
+    r->epoch++;
+    r->n_devices = n;
+    e = take();
+    assert_int_equal(e->absent[GPU_power], BARO_PRESENT);
+    assert_int_equal(e->value[GPU_power], 300);
+}
+
 static void absent_is_not_zero(void **state)
 {
     (void)state;
@@ -201,13 +221,9 @@ static void instances_belong_to_a_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(counters_go_on),
-        TEST(each_process_is_somebodys),
-        TEST(absent_is_not_zero),
-        TEST(what_is_not_sound_is_left_out),
-        TEST(events_come_once),
-        TEST(a_hang_takes_values_away),
-        TEST(instances_belong_to_a_device),
+        TEST(counters_go_on),           TEST(each_process_is_somebodys),     TEST(devices_that_are_not_found_any_more),
+        TEST(absent_is_not_zero),       TEST(what_is_not_sound_is_left_out), TEST(events_come_once),
+        TEST(a_hang_takes_values_away), TEST(instances_belong_to_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -252,7 +252,7 @@ void fact_energy(const struct baro_summary *s, int of, size_t row, struct baro_v
 
 void baro_summary_set_carbon(struct baro_summary *summary, double grams_per_kwh)
 {
-    summary->grams_per_kwh = grams_per_kwh > 0 ? grams_per_kwh : 0;
+    summary->gpus.grams_per_kwh = grams_per_kwh > 0 ? grams_per_kwh : 0;
 }
 
 void fact_carbon(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -264,11 +264,11 @@ void fact_carbon(const struct baro_summary *s, int of, size_t row, struct baro_v
                   [CARBON_JOB] = {"energy", "job_joules"}};
     struct baro_value joules = {0};
     (void)row;
-    if (s->grams_per_kwh <= 0 || of == CARBON_FACTOR) {
-        value_real(ret, s->grams_per_kwh > 0 ? BARO_PRESENT : BARO_ABSENT_NONE, s->grams_per_kwh);
+    if (s->gpus.grams_per_kwh <= 0 || of == CARBON_FACTOR) {
+        value_real(ret, s->gpus.grams_per_kwh > 0 ? BARO_PRESENT : BARO_ABSENT_NONE, s->gpus.grams_per_kwh);
         return;
     }
     int absent = baro_summary_value(s, baro_summary_fact_find(energy[of].section, energy[of].fact), 0, &joules);
-    value_real(ret, absent, joules.real / JOULES_PER_KWH * s->grams_per_kwh);
+    value_real(ret, absent, joules.real / JOULES_PER_KWH * s->gpus.grams_per_kwh);
     value_flag(ret, BARO_VALUE_ESTIMATE, (joules.flags & BARO_VALUE_ESTIMATE) != 0);
 }

@@ -28,7 +28,8 @@ struct gpus_total {
     size_t n;
     struct meter_total *meter;
     size_t n_meters;
-    uint64_t memory_job_most; /* sum over all devices in one sample */
+    uint64_t memory_job_most; /* of all devices together at one sample */
+    double grams_per_kwh;     /* what the user says that the grid emits; 0: nothing was said */
 };
 
 /* Returns false without memory. */

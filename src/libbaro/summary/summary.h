@@ -102,7 +102,6 @@ struct summary_subject {
     char host[65], kernel[65], machine_type[65], cpu_model[128];
     uint32_t numa_nodes; /* 0: not known */
     char event_source[16], exit_source[16];
-    double grams_per_kwh; /* what the user says that the grid emits; 0: nothing was said */
     int64_t start_realtime_ns;
     uint64_t memory_total;
     uint32_t cpus;
@@ -209,7 +208,6 @@ struct baro_summary {
     struct course course;
     struct directories_last directories;
     struct gpus_total gpus;
-    double grams_per_kwh; /* of CO2: what the user says of the grid; 0: nothing */
     struct summary_oom oom;
     struct tasks tasks;
     bool failed; /* out of memory: parts are missing */

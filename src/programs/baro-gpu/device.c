@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/span.h"
 #include "programs/baro-gpu/unit.h"
 
 #define MHZ 1000000ull
@@ -11,6 +12,7 @@
 #define SAMPLES_MOST 1024u
 #define PPM_PER_PERCENT 10000ull
 #define FIELD_SCOPE_ALL UINT32_MAX
+#define LOST_AGAIN (60 * NS_PER_SEC)
 
 int reason_of(int code)
 {
@@ -57,7 +59,7 @@ int ask_after(struct unit *u, enum nvml_function f, int code)
     if (code == NVML_GPU_IS_LOST || code == NVML_RESET_REQUIRED) {
         u->lost = (uint16_t)code;
         u->out.state = code == NVML_GPU_IS_LOST ? GPU_LOST : GPU_NEEDS_RESET;
-        u->out.state_ns = clock_monotonic_ns();
+        u->out.state_ns = u->lost_ns = clock_monotonic_ns();
     } else if (is_final(code)) {
         u->code[f] = (uint16_t)code;
     }
@@ -410,9 +412,42 @@ static void read_gpm(struct helper *h, struct unit *u, uint64_t now_ns)
 static void lack_all(struct unit *u, int why)
 {
     for (int i = 0; i < GPU_MAX; i++) {
-        if (i != GPU_memory_used_peak && i != GPU_xid_errors && i != GPU_xid_last)
+        if (i != GPU_memory_used_peak && i != GPU_xid_errors && i != GPU_xid_last && i != GPU_read_at)
             unit_lack(u, i, why);
     }
+}
+
+static uint64_t again_ns(void)
+{
+    struct span s = span_str(getenv("BARO_GPU_AGAIN_MS") ? getenv("BARO_GPU_AGAIN_MS") : ""); /* for tests */
+    uint64_t ms;
+    return scan_u64(&s, &ms) && ms ? ms * NS_PER_MS : LOST_AGAIN;
+}
+
+/* A device that was lost may have been reset. Its counters begin anew then: of what was between nothing is known. */
+static void look_again(struct helper *h, struct unit *u, uint64_t now_ns)
+{
+    const struct unit *up = u->is_mig ? &h->unit[u->out.parent] : NULL;
+    nvml_device handle = NULL;
+    uint16_t lost = u->lost;
+    char uuid[GPU_TEXT] = "";
+    if (now_ns - u->lost_ns < again_ns() || (up && up->lost))
+        return;
+    u->lost = 0;
+    u->lost_ns = now_ns;
+    int code = up ? ASK(h, u, mig_device, up->handle, u->index, &handle) : ASK(h, u, by_index, u->index, &handle);
+    if (code == NVML_OK)
+        code = ASK(h, u, uuid, handle, uuid, sizeof(uuid));
+    u->lost = u->lost ? u->lost : lost;
+    if (code != NVML_OK || strncmp(uuid, u->out.uuid, sizeof(uuid) - 1) != 0)
+        return;
+    u->handle = handle;
+    u->lost = 0;
+    u->out.state = GPU_FINE;
+    u->read_ns = u->gpm_ns = 0;
+    u->energy.known = u->has_process_stamp = false;
+    memset(u->field, 0, sizeof(u->field));
+    memset(u->samples, 0, sizeof(u->samples));
 }
 
 void device_read(struct helper *h, struct unit *u)
@@ -433,6 +468,12 @@ void device_read(struct helper *h, struct unit *u)
     }
     if (u->out.state == GPU_HANGS)
         u->out.state = GPU_FINE;
+    if (u->lost) {
+        look_again(h, u, now);
+        since = 0;
+    }
+    if (u->lost) /* read_at stays: it says since when */
+        return;
     read_use(h, u, since);
     read_memory(h, u);
     read_power(h, u, since);
@@ -443,7 +484,8 @@ void device_read(struct helper *h, struct unit *u)
     u->read_ns = now;
     if (u->lost)
         lack_all(u, BARO_ABSENT_GONE);
-    unit_put(u, GPU_read_at, now);
+    else
+        unit_put(u, GPU_read_at, now);
 }
 
 void device_events(struct helper *h)

@@ -11,8 +11,11 @@
 
 struct unit *unit_add(struct helper *h, nvml_device handle, uint32_t index, uint32_t parent)
 {
-    if (h->n_units == GPU_DEVICES_MOST)
+    if (h->n_units == GPU_DEVICES_MOST) {
+        snprintf(h->out->trouble, sizeof(h->out->trouble), "only the first %u GPUs and instances are recorded",
+                 GPU_DEVICES_MOST);
         return NULL;
+    }
     struct unit *u = &h->unit[h->n_units];
     *u = (struct unit){.handle = handle, .index = index, .is_mig = parent != GPU_NONE};
     u->out.parent = parent;
@@ -156,7 +159,7 @@ void devices_find(struct helper *h)
         h->out->driver[0] = 0;
     code = ASK(h, NULL, count, &count);
     h->out->error = code;
-    for (unsigned i = 0; code == NVML_OK && i < count && h->n_units < GPU_DEVICES_MOST; i++) {
+    for (unsigned i = 0; code == NVML_OK && i < count; i++) {
         nvml_device handle = NULL;
         uint32_t at = h->n_units;
         struct unit *u = unit_add(h, NULL, i, GPU_NONE);

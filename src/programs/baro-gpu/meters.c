@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Energy of CPUs and memory, from powercap: a counter in microjoules for each domain, which begins again at 0 after
+ * Energy of CPUs and memory, from powercap, and what hwmon and batteries say beside it.
+ *
+ * Powercap has a counter in microjoules for each domain, which begins again at 0 after
  * max_energy_range_uj. package holds core and uncore; dram is beside it; psys holds all of them; intel-rapl-mmio counts
  * the package once more. What is to be added up is each package and each dram.
  */
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/span.h"
@@ -21,6 +24,7 @@ struct meter {
     char file[GPU_PATH + 128];
     uint64_t range_uj, before_uj, read_ns, first_uj;
     bool is_known, is_bad;
+    enum { OF_POWERCAP, OF_ENERGY, OF_POWER, OF_BATTERY } of;
     struct gpu_meter out;
 };
 
@@ -83,14 +87,153 @@ static void add_meter(struct meters *m, const char *base, const char *zone)
     m->n++;
 }
 
-static int compare_zone_names(const struct dirent **a, const struct dirent **b)
+static int is_zone(const struct dirent *d)
+{
+    return strncmp(d->d_name, "intel-rapl", 10) == 0 && strchr(d->d_name, ':');
+}
+
+static struct meter *begin(struct meters *m, int of, const char *name)
+{
+    if (m->n == GPU_METERS_MOST)
+        return NULL;
+    struct meter *one = &m->at[m->n++];
+    *one = (struct meter){.of = of};
+    snprintf(one->out.name, sizeof(one->out.name), "%s", name);
+    memset(one->out.absent, BARO_ABSENT_NOT_YET, sizeof(one->out.absent));
+    one->out.absent[ENERGY_wraps] = BARO_ABSENT_UNSUPPORTED;
+    if (of == OF_ENERGY)
+        one->out.absent[ENERGY_power] = BARO_ABSENT_UNSUPPORTED;
+    one->out.absent[ENERGY_counted] = BARO_PRESENT; /* 0: it may be a part of what RAPL counts, or all of the machine */
+    return one;
+}
+
+/* Chips of GPUs are read with these. */
+static bool is_of_gpu(const char *chip)
+{
+    static const char *const names[] = {"amdgpu", "i915", "xe", "nouveau", "radeon"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (strcmp(chip, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_sensor(struct meters *m, const char *chip_path, const char *chip, const char *file)
+{
+    bool is_energy = strncmp(file, "energy", 6) == 0, is_average = strstr(file, "_average") != NULL;
+    char path[GPU_PATH + 128], label[40], name[GPU_TEXT], stem[24];
+    uint64_t v;
+    snprintf(stem, sizeof(stem), "%.*s", (int)strcspn(file, "_"), file);
+    if (strlen(chip_path) > GPU_PATH + 48)
+        return;
+    snprintf(path, sizeof(path), "%.560s/%s_input", chip_path, stem);
+    if (is_average && access(path, F_OK) == 0) /* both: the input counts */
+        return;
+    snprintf(path, sizeof(path), "%.560s/%s_label", chip_path, stem);
+    if (!read_word(path, label, sizeof(label)))
+        snprintf(label, sizeof(label), "%s", stem);
+    snprintf(path, sizeof(path), "%.560s/%.40s", chip_path, file);
+    if (read_number(path, &v) < 0) /* not allowed (amd_energy), or nothing behind it */
+        return;
+    snprintf(name, sizeof(name), "%.40s/%s", chip, label);
+    struct meter *one = begin(m, is_energy ? OF_ENERGY : OF_POWER, name);
+    if (one)
+        memcpy(one->file, path, sizeof(path));
+}
+
+static int is_sensor(const struct dirent *d)
+{
+    const char *at = strchr(d->d_name, '_');
+    bool is_power = strncmp(d->d_name, "power", 5) == 0, is_energy = strncmp(d->d_name, "energy", 6) == 0;
+    return at && ((strcmp(at, "_input") == 0 && (is_power || is_energy)) || (strcmp(at, "_average") == 0 && is_power));
+}
+
+static int compare_names(const struct dirent **a, const struct dirent **b)
 {
     return strverscmp((*a)->d_name, (*b)->d_name);
 }
 
-static int is_zone(const struct dirent *d)
+static int is_shown(const struct dirent *d)
 {
-    return strncmp(d->d_name, "intel-rapl", 10) == 0 && strchr(d->d_name, ':');
+    return d->d_name[0] != '.';
+}
+
+typedef void each_entry(struct meters *m, const char *folder, const char *name);
+
+static void each(struct meters *m, const char *folder, int (*filter)(const struct dirent *d), each_entry *fn)
+{
+    struct dirent **found = NULL;
+    int n = scandir(folder, &found, filter, compare_names);
+    for (int i = 0; i < n; i++) {
+        fn(m, folder, found[i]->d_name);
+        free(found[i]);
+    }
+    free(found);
+}
+
+static void on_sensor(struct meters *m, const char *folder, const char *name)
+{
+    char path[GPU_PATH + 128], chip[40];
+    snprintf(path, sizeof(path), "%.600s/name", folder);
+    if (read_word(path, chip, sizeof(chip)) && !is_of_gpu(chip))
+        add_sensor(m, folder, chip, name);
+}
+
+static void on_chip(struct meters *m, const char *folder, const char *name)
+{
+    char path[GPU_PATH + 96];
+    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+        return;
+    each(m, path, is_sensor, on_sensor);
+}
+
+/* What a battery gives away, while it does. */
+static int battery_power(const struct meter *one, uint64_t *ret_uw)
+{
+    char path[sizeof(one->file) + 16], status[24];
+    uint64_t ua, uv;
+    snprintf(path, sizeof(path), "%s/status", one->file);
+    if (!read_word(path, status, sizeof(status)))
+        return -ENODEV;
+    if (strcmp(status, "Discharging") != 0) {
+        *ret_uw = 0;
+        return 0;
+    }
+    snprintf(path, sizeof(path), "%s/power_now", one->file);
+    if (read_number(path, ret_uw) == 0)
+        return 0;
+    snprintf(path, sizeof(path), "%s/current_now", one->file);
+    int code = read_number(path, &ua);
+    snprintf(path, sizeof(path), "%s/voltage_now", one->file);
+    if (code == 0)
+        code = read_number(path, &uv);
+    if (code == 0)
+        *ret_uw = (uint64_t)((double)ua * (double)uv / 1e6);
+    return code;
+}
+
+static void on_supply(struct meters *m, const char *folder, const char *name)
+{
+    char path[GPU_PATH + 96], type[24], scope[24], title[GPU_TEXT];
+    snprintf(path, sizeof(path), "%s/%.40s/type", folder, name);
+    if (!read_word(path, type, sizeof(type)) || strcmp(type, "Battery") != 0)
+        return;
+    snprintf(path, sizeof(path), "%s/%.40s/scope", folder, name);
+    if (read_word(path, scope, sizeof(scope)) && strcmp(scope, "Device") == 0) /* of a mouse */
+        return;
+    snprintf(title, sizeof(title), "battery/%.40s", name);
+    struct meter *one = begin(m, OF_BATTERY, title);
+    if (one)
+        snprintf(one->file, sizeof(one->file), "%s/%.40s", folder, name);
+}
+
+static void add_others(struct meters *m, const char *root)
+{
+    char path[GPU_PATH + 32];
+    snprintf(path, sizeof(path), "%s/sys/class/hwmon", root);
+    each(m, path, is_shown, on_chip);
+    snprintf(path, sizeof(path), "%s/sys/class/power_supply", root);
+    each(m, path, is_shown, on_supply);
 }
 
 struct meters *meters_new(const char *root)
@@ -99,18 +242,21 @@ struct meters *meters_new(const char *root)
     struct dirent **found = NULL;
     struct meters *m = calloc(1, sizeof(*m));
     snprintf(base, sizeof(base), "%s/sys/class/powercap", root);
-    int n = m ? scandir(base, &found, is_zone, compare_zone_names) : 0;
+    int n = m ? scandir(base, &found, is_zone, compare_names) : 0;
     for (int i = 0; i < n; i++) {
         add_meter(m, base, found[i]->d_name);
         free(found[i]);
     }
     free(found);
+    if (m)
+        add_others(m, root);
     return m;
 }
 
 static void lack(struct meter *one, int why)
 {
-    one->out.absent[ENERGY_energy] = one->out.absent[ENERGY_wraps] = (uint8_t)why;
+    one->out.absent[ENERGY_energy] = (uint8_t)why;
+    one->out.absent[ENERGY_wraps] = (uint8_t)(one->of == OF_POWERCAP ? why : BARO_ABSENT_UNSUPPORTED);
 }
 
 static void read_one(struct meter *one, uint64_t now_ns)
@@ -152,18 +298,43 @@ static void find_mirrors(struct meters *m)
         for (uint32_t k = 0; k < i; k++) {
             const struct meter *b = &m->at[k];
             if (a->is_known && b->is_known && a->before_uj == b->before_uj && a->before_uj &&
-                b->out.value[ENERGY_counted] && strncmp(a->out.name, "package", 7) == 0)
+                b->out.value[ENERGY_counted] && a->of == OF_POWERCAP && b->of == OF_POWERCAP &&
+                strncmp(a->out.name, "package", 7) == 0)
                 a->out.value[ENERGY_counted] = 0;
         }
     }
+}
+
+/* Power is what it is at a reading: energy is its mean with the one before, by time. */
+static void read_power(struct meter *one, uint64_t now_ns)
+{
+    uint64_t uw = 0;
+    int code = one->of == OF_BATTERY ? battery_power(one, &uw) : read_number(one->file, &uw);
+    int why = code == -EACCES || code == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;
+    one->out.absent[ENERGY_power] = one->out.absent[ENERGY_energy] = (uint8_t)(code < 0 ? why : BARO_PRESENT);
+    if (code < 0) {
+        one->is_known = false;
+        return;
+    }
+    if (one->is_known)
+        one->out.value[ENERGY_energy] +=
+            (uint64_t)(((double)one->before_uj + (double)uw) / 2 * (double)(now_ns - one->read_ns) / 1e9);
+    one->out.value[ENERGY_power] = one->before_uj = uw;
+    one->out.value[ENERGY_read_at] = one->read_ns = now_ns;
+    one->out.absent[ENERGY_read_at] = BARO_PRESENT;
+    one->is_known = true;
 }
 
 void meters_read(struct meters *m, struct gpu_reading *out, uint64_t now_ns)
 {
     if (!m)
         return;
-    for (uint32_t i = 0; i < m->n; i++)
-        read_one(&m->at[i], now_ns);
+    for (uint32_t i = 0; i < m->n; i++) {
+        if (m->at[i].of == OF_POWER || m->at[i].of == OF_BATTERY)
+            read_power(&m->at[i], now_ns);
+        else
+            read_one(&m->at[i], now_ns);
+    }
     find_mirrors(m);
     for (uint32_t i = 0; i < m->n; i++)
         out->meter[i] = m->at[i].out;

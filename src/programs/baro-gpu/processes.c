@@ -16,11 +16,16 @@ static void set_metric(struct gpu_process *p, int metric, uint64_t v)
     p->absent[metric] = BARO_PRESENT;
 }
 
-static struct gpu_process *find_process(struct gpu_reading *r, uint32_t device, int32_t host_pid)
+/* The driver's lists have much the same order each time: the next one is mostly behind the one before. */
+static struct gpu_process *find_process(struct helper *h, uint32_t device, int32_t host_pid)
 {
+    struct gpu_reading *r = h->out;
     for (uint32_t i = 0; i < r->n_processes; i++) {
-        if (r->process[i].device == device && r->process[i].host_pid == host_pid)
-            return &r->process[i];
+        uint32_t at = (h->process_guess + i) % r->n_processes;
+        if (r->process[at].device != device || r->process[at].host_pid != host_pid)
+            continue;
+        h->process_guess = at + 1;
+        return &r->process[at];
     }
     return NULL;
 }
@@ -29,7 +34,7 @@ static struct gpu_process *find_process(struct gpu_reading *r, uint32_t device, 
 static struct gpu_process *find_or_add(struct helper *h, uint32_t device, int32_t host_pid)
 {
     struct gpu_reading *r = h->out;
-    struct gpu_process *p = find_process(r, device, host_pid);
+    struct gpu_process *p = find_process(h, device, host_pid);
     if (!p && r->n_processes == GPU_PROCESSES_MOST)
         r->processes_left_out++;
     if ((p && !p->is_gone) || (!p && r->n_processes == GPU_PROCESSES_MOST))
@@ -125,7 +130,7 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
             p->absent[use[k]] = (uint8_t)(is_known ? BARO_PRESENT : reason_of(code));
     }
     for (unsigned i = 0; code == NVML_OK && i < n && i < ENTRIES_MOST; i++) {
-        struct gpu_process *p = at[i].pid <= INT32_MAX ? find_process(h->out, device, (int32_t)at[i].pid) : NULL;
+        struct gpu_process *p = at[i].pid <= INT32_MAX ? find_process(h, device, (int32_t)at[i].pid) : NULL;
         if (!p || at[i].sm > 100 || at[i].memory > 100 || at[i].encoder > 100 || at[i].decoder > 100 ||
             at[i].stamp_us <= u->process_stamp_us)
             continue;
@@ -181,12 +186,27 @@ static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bo
     r->n_processes = kept;
 }
 
+/* The device can't be asked: what its processes use is not known. What it was is no answer. */
+static void lack_use(struct helper *h, uint32_t device, int why)
+{
+    static const int metric[] = {GPU_PROCESS_memory, GPU_PROCESS_busy, GPU_PROCESS_memory_busy,
+                                 GPU_PROCESS_encoder_busy, GPU_PROCESS_decoder_busy};
+    for (uint32_t i = 0; i < h->out->n_processes; i++) {
+        for (size_t k = 0; h->out->process[i].device == device && k < sizeof(metric) / sizeof(*metric); k++)
+            h->out->process[i].absent[metric[k]] = (uint8_t)why;
+    }
+}
+
 void processes_read(struct helper *h, struct unit *u, uint32_t device, bool lists)
 {
     static bool seen[GPU_PROCESSES_MOST];
     unsigned is_on = 0;
-    if (u->out.state != GPU_FINE || u->vendor != VENDOR_NVIDIA)
+    if (u->vendor != VENDOR_NVIDIA)
         return;
+    if (u->out.state != GPU_FINE) {
+        lack_use(h, device, u->out.state == GPU_HANGS ? BARO_ABSENT_TIMEOUT : BARO_ABSENT_GONE);
+        return;
+    }
     if (!lists) {
         if (!u->is_mig)
             read_use(h, u, device);

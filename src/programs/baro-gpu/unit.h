@@ -34,7 +34,8 @@ struct unit { /* a device or a MIG instance */
     uint64_t energy_ns;           /* when energy was read */
     uint16_t code[NVML_FN_COUNT]; /* a call that is not to be made again, and what it said */
     uint16_t field_code[UNIT_FIELDS];
-    uint16_t lost; /* enum nvml_code */
+    uint16_t lost;    /* enum nvml_code */
+    uint64_t lost_ns; /* when that was, or was looked at again */
     uint64_t read_ns;
     struct stamps samples[NVML_SAMPLES_DECODER + 1];
     bool has_buffer;
@@ -64,8 +65,9 @@ struct helper {
     uint64_t turns; /* readings so far */
     struct gpu_reading *out;
     struct meters *meters;
-    bool peaks_taken; /* the recorder has taken the reading before: peaks begin again */
-    void *list;       /* room for lists of processes */
+    bool peaks_taken;       /* the recorder has the reading before: peaks begin again */
+    uint32_t process_guess; /* where the next process is looked for first */
+    void *list;             /* room for lists of processes */
     size_t list_bytes;
     const char *host_proc; /* NULL: PIDs of the driver mean nothing in this namespace */
 };

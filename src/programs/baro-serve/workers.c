@@ -62,7 +62,7 @@ static struct request *take_fair(struct workers *w)
             best = at;
         }
     }
-    return best ? take(&w->tapes, best) : NULL;
+    return best ? take_request(&w->tapes, best) : NULL;
 }
 
 static struct request *next(struct workers *w)

@@ -66,9 +66,45 @@ static bool has_devices(const char *select)
                       has_cards());
 }
 
+struct search {
+    int fd;
+    bool found;
+};
+
+/* Has this chip of hwmon a sensor of power or energy? Its first one is enough. */
+static bool on_chip(void *context, const char *name, size_t len)
+{
+    static const char *const files[] = {"power1_input", "power1_average", "energy1_input"};
+    struct search *s = context;
+    char path[128];
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files) && len < 48 && !s->found; i++) {
+        snprintf(path, sizeof(path), "class/hwmon/%.*s/%s", (int)len, name, files[i]);
+        s->found = faccessat(s->fd, path, R_OK, AT_EACCESS) == 0;
+    }
+    return !s->found;
+}
+
+static bool on_supply(void *context, const char *name, size_t len)
+{
+    struct search *s = context;
+    char path[128], type[16];
+    snprintf(path, sizeof(path), "class/power_supply/%.*s/type", len < 48 ? (int)len : 48, name);
+    s->found = sys_text(s->fd, path, type, sizeof(type)) > 0 && strcmp(type, "Battery") == 0;
+    return !s->found;
+}
+
 static bool has_meters(void)
 {
-    return is_there("/sys/class/powercap/intel-rapl:0/energy_uj", R_OK);
+    char path[GPU_PATH + 8];
+    snprintf(path, sizeof(path), "%s/sys", root_of());
+    struct search s = {.found = is_there("/sys/class/powercap/intel-rapl:0/energy_uj", R_OK)};
+    s.fd = s.found ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s.fd >= 0)
+        sys_each(s.fd, "class/hwmon", on_chip, &s);
+    if (s.fd >= 0 && !s.found)
+        sys_each(s.fd, "class/power_supply", on_supply, &s);
+    fd_close(s.fd);
+    return s.found;
 }
 
 /* ---- the helper ---- */
@@ -205,11 +241,11 @@ static void report_reading(struct gpus *gpus)
         gpus->said_processes = true;
         snprintf(line, sizeof(line), "more than %u processes use GPUs: of the others nothing is recorded",
                  GPU_PROCESSES_MOST);
-        say(gpus, line, r->processes_left_out);
+        note_trouble(gpus, line, r->processes_left_out);
     }
     if (*r->trouble && strcmp(r->trouble, gpus->said) != 0) {
         memcpy(gpus->said, r->trouble, sizeof(gpus->said));
-        say(gpus, r->trouble, 0);
+        note_trouble(gpus, r->trouble, 0);
     }
     if (gpus->said_trouble || (!r->error && !r->visible_unsure))
         return;
@@ -247,7 +283,7 @@ static void give_members(struct gpus *gpus)
     if (n == GPU_MEMBERS_MOST && !gpus->said_members) {
         gpus->said_members = true;
         snprintf(line, sizeof(line), "only %u processes of the job are looked through for what they use of GPUs", n);
-        say(gpus, line, n);
+        note_trouble(gpus, line, n);
     }
 }
 

@@ -162,6 +162,10 @@ static void say_state(struct gpu_known *k, const struct gpu_device *d, gpu_say *
                  d->state == GPU_LOST ? "the driver says that it is not on the bus any more" : "it needs a reset");
         say(context, line, 0);
     }
+    if (d->state == GPU_FINE && (k->state == GPU_LOST || k->state == GPU_NEEDS_RESET)) {
+        snprintf(line, sizeof(line), "GPU back: %s (%s): its counters begin anew", d->name, d->model);
+        say(context, line, 0);
+    }
     if (xids > k->xids) {
         snprintf(line, sizeof(line), "%s (%s): Xid error %llu", d->name, d->model,
                  (unsigned long long)d->value[GPU_xid_last]);
@@ -327,6 +331,24 @@ static void take_meter(struct gpu_tables *t, const struct gpu_meter *m, uint32_t
     }
 }
 
+static void lack(struct gpu_known *k, enum baro_absent why)
+{
+    for (int m = 0; m < GPU_MAX; m++) {
+        if (m != GPU_memory_used_peak && m != GPU_memory_job_peak && m != GPU_read_at)
+            entity_lack(k->e, m, why);
+    }
+}
+
+/* Those that another helper process found and this one did not: their last values are no values of now. */
+static void lack_others(struct gpu_tables *t, const struct gpu_reading *r)
+{
+    for (uint32_t i = 0; i < GPU_DEVICES_MOST; i++) {
+        struct gpu_known *k = &t->device[i];
+        if (k->e && (i >= r->n_devices || strcmp(k->e->name, r->device[i].name) != 0))
+            lack(k, BARO_ABSENT_GONE);
+    }
+}
+
 void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start_ns, uint32_t *entity_ids,
                      gpu_is_member *is_member, gpu_say *say, void *context)
 {
@@ -341,6 +363,7 @@ void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start
         take_device(k, &r->device[i], start_ns, restarts);
         say_state(k, &r->device[i], say, context);
     }
+    lack_others(t, r);
     for (size_t i = 0; i < t->n_owners; i++)
         t->owner[i].is_there = false;
     for (uint32_t i = 0; i < r->n_processes; i++)
@@ -358,12 +381,8 @@ void gpu_tables_lack(struct gpu_tables *t, uint32_t slot, enum baro_absent why)
 {
     for (size_t i = 0; i < t->devices.n; i++) {
         struct gpu_known *k = &t->device[i];
-        if (!k->e || (slot != UINT32_MAX && k->slot != slot))
-            continue;
-        for (int m = 0; m < GPU_MAX; m++) {
-            if (m != GPU_memory_used_peak && m != GPU_memory_job_peak && m != GPU_read_at)
-                entity_lack(k->e, m, why);
-        }
+        if (k->e && (slot == UINT32_MAX || k->slot == slot))
+            lack(k, why);
     }
 }
 
