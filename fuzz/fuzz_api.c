@@ -168,12 +168,15 @@ static void hold(struct reading *x, unsigned n, struct baro_sample *s)
 
 static void at(struct reading *x, unsigned n)
 {
-    struct baro_sample *s;
+    struct baro_sample *s = NULL;
     uint64_t t_ns = time_of(x, n);
     enum baro_at how = (enum baro_at)(n / 7 % (BARO_AT_INTERPOLATE + 1));
     x->now = NULL;
-    if (baro_tape_at(x->tape, t_ns, how, &s, &x->err) != 1)
+    if (baro_tape_at(x->tape, t_ns, how, &s, &x->err) != 1) {
+        if (s) /* it is left alone */
+            abort();
         return;
+    }
     if ((how == BARO_AT_EXACT || how == BARO_AT_INTERPOLATE) && baro_sample_t_ns(s) != t_ns)
         abort();
     sink += touch_sample(x->tape, s);

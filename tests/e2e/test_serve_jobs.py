@@ -190,6 +190,18 @@ def test_bad_parameters(serve, kept):
         assert error["code"] == "bad_parameter" and error["message"], path
 
 
+def test_a_moment_behind_the_last_sample(serve, kept):
+    """There is none to interpolate with: 404. Once the server read a sample there that it had freed."""
+    s = serve()
+    job = s.summed(3)[0]["id"]
+    for path in ("sample", "processes", "tasks", "entities/cpu"):
+        for _ in range(3):
+            error = s.json(f"/api/v1/jobs/{job}/{path}?at=%2B90s&pick=interpolate", status=404)["error"]
+            assert error["code"] == "no_sample", path
+        assert s.ask(f"/api/v1/jobs/{job}/{path}?at=%2B90s&pick=nearest")[0] == 200
+    assert s.ask("/healthz")[0] == 200
+
+
 def test_range_of_a_job_that_has_just_begun(serve, running):
     running("cat", options=("--interval", "1h"))  # one sample
     s = serve()

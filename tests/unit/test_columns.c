@@ -149,6 +149,10 @@ static void test_selection(void **state)
     assert_non_null(strstr(err.text, "'_absent'"));
     assert_int_equal(baro_columns_new(&c, tape, BARO_KIND_RECORDER, NULL, &err), BARO_E_RANGE);
     assert_int_equal(baro_columns_new(&c, tape, -2, NULL, &err), BARO_E_RANGE);
+    char large[2001] = ""; /* longer than any name */
+    memset(large, 'x', sizeof(large) - 1);
+    assert_int_equal(baro_columns_new(&c, tape, BARO_KIND_JOB, large, &err), BARO_E_SYNTAX);
+    assert_int_equal(baro_columns_new(&c, tape, BARO_KIND_PROCESS, large, &err), BARO_E_SYNTAX);
     assert_int_equal(baro_columns_new(&c, tape, BARO_ROWS_EVENT, "pid,cpu", &err), BARO_E_SYNTAX);
     assert_int_equal(baro_rows_find(tape, "event"), BARO_ROWS_EVENT);
     assert_int_equal(baro_rows_find(tape, "recorder"), BARO_E_RANGE);

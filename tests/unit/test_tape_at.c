@@ -88,10 +88,12 @@ static void test_previous(void **state)
 
 static void expect_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, const struct item *item)
 {
-    struct baro_sample *s;
+    struct baro_sample *s = NULL;
     assert_int_equal(baro_tape_at(t, t_ns, how, &s, NULL), item ? 1 : 0);
-    if (!item)
+    if (!item) {
+        assert_null(s); /* it is left alone */
         return;
+    }
     expect_sample(item, s);
     baro_sample_free(s);
 }

@@ -153,12 +153,12 @@ static int add_all(struct baro_columns *c, const struct baro_tape *tape)
 static int find_metric(const struct baro_columns *c, const struct baro_tape *tape, struct span word, bool *ret_sum)
 {
     char name[METRIC_TEXT_MAX + 1];
+    *ret_sum = false;
     if (word.len >= sizeof(name))
         return -1;
     memcpy(name, word.at, word.len);
     name[word.len] = 0;
     int id = c->rows < 0 ? -1 : baro_tape_metric_find(tape, c->rows, name);
-    *ret_sum = false;
     if (id >= 0 || c->rows != BARO_KIND_JOB)
         return id;
     id = baro_tape_metric_find(tape, BARO_KIND_PROCESS, name);

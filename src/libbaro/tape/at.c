@@ -27,32 +27,31 @@ int baro_tape_previous(struct baro_tape *t, struct baro_record *ret, struct baro
     return r > 0 && ret->t_ns >= now_ns ? 0 : r;
 }
 
-/* The sample after the one in *before, which is a copy: interpolated, or the nearer of the two. Takes *before. */
+/* The sample after before, which is a copy: interpolated, or the nearer of the two. Takes before, and sets *ret where
+ * it returns 1 alone. */
 static int between(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct baro_sample *before,
                    struct baro_sample **ret, struct baro_error *err)
 {
     struct baro_record after;
+    struct baro_sample *found = before;
     int r = next_sample(t, &after, err);
-    if (r <= 0 && !(r == 0 && how == BARO_AT_NEAREST)) {
+    if (r == 0 && how == BARO_AT_NEAREST)
+        r = 1;
+    else if (r > 0 && how == BARO_AT_INTERPOLATE)
+        r = sample_interpolate(before, after.u.sample, t_ns, &found, err);
+    else if (r > 0 && after.t_ns - t_ns < t_ns - before->t_ns)
+        r = baro_sample_copy(after.u.sample, &found, err) < 0 ? -ENOMEM : 1;
+    if (r > 0)
+        *ret = found;
+    if (r <= 0 || found != before)
         baro_sample_free(before);
-        return r;
-    }
-    *ret = before;
-    if (r == 0)
-        return 1;
-    if (how == BARO_AT_NEAREST && after.t_ns - t_ns >= t_ns - before->t_ns)
-        return 1;
-    if (how == BARO_AT_INTERPOLATE)
-        r = sample_interpolate(before, after.u.sample, t_ns, ret, err);
-    else
-        r = baro_sample_copy(after.u.sample, ret, err) < 0 ? -ENOMEM : 1;
-    baro_sample_free(before);
     return r;
 }
 
 int baro_tape_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct baro_sample **ret, struct baro_error *err)
 {
     struct baro_record record;
+    struct baro_sample *copy;
     int r = baro_tape_seek(t, t_ns, &record, err);
     if (r <= 0)
         return r;
@@ -62,11 +61,12 @@ int baro_tape_at(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct ba
         return r;
     if (record.t_ns > t_ns && how != BARO_AT_AFTER && how != BARO_AT_NEAREST)
         return 0;
-    r = baro_sample_copy(record.u.sample, ret, err);
+    r = baro_sample_copy(record.u.sample, &copy, err);
     if (r < 0)
         return r;
     if (record.t_ns < t_ns && (how == BARO_AT_NEAREST || how == BARO_AT_INTERPOLATE))
-        return between(t, t_ns, how, *ret, ret, err);
+        return between(t, t_ns, how, copy, ret, err);
+    *ret = copy;
     return 1;
 }
 

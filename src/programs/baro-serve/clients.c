@@ -354,6 +354,14 @@ size_t clients_check(struct clients *c)
     return n;
 }
 
+size_t clients_count(struct clients *c)
+{
+    pthread_mutex_lock(&c->lock);
+    size_t n = c->n;
+    pthread_mutex_unlock(&c->lock);
+    return n;
+}
+
 bool clients_busy(struct clients *c)
 {
     bool busy = false;

@@ -91,6 +91,7 @@ void clients_sent(struct clients *c, struct client *one, size_t bytes);
 /* Shuts down those that have taken too long, or are too slow; if there are many, or much is held, sooner. Returns how
  * many connections there are. */
 size_t clients_check(struct clients *c);
+size_t clients_count(struct clients *c);
 /* Are there some that an answer is owed? */
 bool clients_busy(struct clients *c);
 

@@ -216,7 +216,8 @@ static void add_server(struct scrape *s)
     add_one(s, "baro_serve_refused", "", true, (double)server->refused,
             "requests without the token, or for a foreign host");
     add_one(s, "baro_serve_failed", "", true, (double)server->failed, "requests that failed in the server");
-    add_one(s, "baro_serve_connections", "", false, (double)server->clients.n, "connections at this moment");
+    add_one(s, "baro_serve_connections", "", false, (double)clients_count(&server->clients),
+            "connections at this moment");
     add_one(s, "baro_serve_streams", "", false, (double)live_count(server->live), "clients that get events");
     add_one(s, "baro_serve_cpu_seconds", "seconds", true, cpu, "CPU time of the server");
     add_one(s, "baro_serve_uptime_seconds", "seconds", false, (double)(clock_monotonic_ns() - server->start_ns) / 1e9,
