@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import pytest
-from conftest import Cgroup
+from conftest import Cgroup, unshared
 from jobs import after_mounts, script
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="makes control groups")
@@ -544,9 +544,7 @@ def test_only_groups_without_recorder_are_removed(run, tape, work, cgroup, wait_
         pytest.skip("controllers are enabled here: the group itself can have no process")
     group = cgroup.path / left(cgroup)[0]
     argv = [
-        "unshare",
-        "-pf",
-        "--mount-proc",
+        *unshared("-pf", "--mount-proc"),
         str(run.binary),
         "run",
         "-q",
