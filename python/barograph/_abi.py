@@ -273,6 +273,28 @@ BARO_VERDICT_PROBLEM = 0
 BARO_VERDICT_ADVICE = 1
 BARO_VERDICT_NOTE = 2
 
+# enum baro_text_kind
+BARO_TEXT_HOST = 0
+BARO_TEXT_KERNEL = 1
+BARO_TEXT_BOOT_ID = 2
+BARO_TEXT_CPU_MODEL = 3
+BARO_TEXT_RECORDING = 4
+BARO_TEXT_BATCH = 5
+BARO_TEXT_ARGUMENT = 6
+BARO_TEXT_DIRECTORY = 7
+BARO_TEXT_LIMIT = 8
+BARO_TEXT_NAME = 9
+BARO_TEXT_CMDLINE = 10
+BARO_TEXT_ENTITY = 11
+BARO_TEXT_LABEL = 12
+BARO_TEXT_ATTRIBUTE_NAME = 13
+BARO_TEXT_ATTRIBUTE = 14
+BARO_TEXT_JSON = 15
+BARO_TEXT_EVENT = 16
+BARO_TEXT_KIND = 17
+BARO_TEXT_METRIC = 18
+BARO_TEXT_HELP = 19
+
 baro_sink = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 
 
@@ -537,6 +559,26 @@ class baro_verdict(Structure):
     ]
 
 
+class baro_text(Structure):
+    _fields_ = [
+        ("what", c_int),
+        ("kind", c_int),
+        ("name", c_char_p),
+        ("text", c_char_p),
+    ]
+
+
+class baro_writer_options(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("from_ns", c_uint64),
+        ("force", c_bool),
+        ("text", c_void_p),
+        ("uid", c_void_p),
+        ("context", c_void_p),
+    ]
+
+
 # name: (what it returns, what it takes)
 PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_kind_count": (c_int, ()),
@@ -671,6 +713,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_tape_wait": (c_int, (c_void_p, c_int, POINTER(baro_error))),
     "baro_tape_poll_fd": (c_int, (c_void_p,)),
     "baro_tape_damage": (c_uint64, (c_void_p,)),
+    "baro_tape_id": (c_char_p, (c_void_p,)),
     "baro_tape_header": (c_void_p, (c_void_p,)),
     "baro_tape_kind_count": (c_int, (c_void_p,)),
     "baro_tape_kind_name": (c_char_p, (c_void_p, c_int)),
@@ -779,4 +822,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_verdicts_finish": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
     "baro_version": (c_char_p, ()),
     "baro_version_check": (c_bool, (c_int, c_int, c_int)),
+    "baro_writer_new": (c_int, (POINTER(c_void_p), c_char_p, c_void_p, POINTER(baro_writer_options), POINTER(baro_error))),
+    "baro_writer_add": (c_int, (c_void_p, POINTER(baro_record), POINTER(baro_error))),
+    "baro_writer_finish": (c_int, (c_void_p, POINTER(baro_error))),
+    "baro_writer_bytes": (c_uint64, (c_void_p,)),
+    "baro_writer_left_out": (c_size_t, (c_void_p,)),
+    "baro_writer_free": (None, (c_void_p,)),
 }
