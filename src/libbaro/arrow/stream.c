@@ -287,6 +287,7 @@ static int make(struct stream **ret, struct baro_tape *tape, struct baro_columns
     s->chosen = chosen;
     s->rows = rows;
     s->filling.header = baro_tape_header(tape);
+    s->filling.tape = tape;
     s->n_columns = n;
     for (size_t i = 0; i < n; i++) {
         s->column[i].is = baro_columns_get(chosen, i);
