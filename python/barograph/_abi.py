@@ -253,6 +253,20 @@ BARO_FACT_BOOLEAN = 3
 BARO_FACT_TEXT = 4
 BARO_FACT_TIME = 5
 
+# enum baro_fact_semantics
+BARO_FACT_PROPERTY = 0
+BARO_FACT_INSTANT = 1
+BARO_FACT_SUM = 2
+BARO_FACT_PEAK = 3
+BARO_FACT_LEAST = 4
+BARO_FACT_MEAN = 5
+BARO_FACT_SHARE = 6
+
+# enum baro_fact_trend
+BARO_TREND_NONE = 0
+BARO_TREND_MORE_IS_WORSE = 1
+BARO_TREND_MORE_IS_BETTER = 2
+
 # enum baro_value_flag
 BARO_VALUE_LOWER_BOUND = 1
 BARO_VALUE_ESTIMATE = 2
@@ -764,6 +778,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_runs_open": (c_int, (c_void_p, c_size_t, c_uint64, POINTER(c_void_p), POINTER(baro_error))),
     "baro_runs_resolve": (c_int, (c_char_p, c_char_p, c_size_t, POINTER(baro_error))),
     "baro_tape_open_named": (c_int, (POINTER(c_void_p), c_char_p, POINTER(baro_error))),
+    "baro_runs_watch": (c_int, (POINTER(c_void_p), c_char_p, POINTER(baro_error))),
+    "baro_runs_watch_fd": (c_int, (c_void_p,)),
+    "baro_runs_watch_read": (c_int, (c_void_p, POINTER(baro_error))),
+    "baro_runs_watch_free": (None, (c_void_p,)),
     "baro_runs_remove": (c_int, (c_char_p, c_uint, POINTER(baro_error))),
     "baro_tape_read_end": (c_int, (c_void_p, POINTER(baro_tape_end), POINTER(baro_error))),
     "baro_series_new": (c_int, (POINTER(c_void_p), c_uint64, c_uint64, c_size_t, POINTER(baro_error))),
@@ -788,9 +806,17 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_summary_fact": (POINTER(baro_fact), (c_int,)),
     "baro_summary_fact_find": (c_int, (c_char_p, c_char_p)),
     "baro_summary_key": (c_int, (c_int,)),
+    "baro_fact_semantics": (c_int, (POINTER(baro_fact),)),
+    "baro_fact_semantics_name": (c_char_p, (c_int,)),
+    "baro_fact_trend": (c_int, (POINTER(baro_fact),)),
+    "baro_header_fact_count": (c_int, ()),
+    "baro_header_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_header_fact_find": (c_int, (c_char_p,)),
+    "baro_header_rows": (c_size_t, (c_void_p, c_int)),
     "baro_value_mark": (c_char_p, (c_uint, c_int)),
     "baro_summary_rows": (c_size_t, (c_void_p, c_int)),
     "baro_summary_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
+    "baro_header_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
     "baro_summary_json": (c_int, (c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
     "baro_text_escape": (c_size_t, (c_char_p, c_size_t, c_char_p, c_size_t)),
     "baro_text_next": (c_size_t, (c_char_p, c_size_t, c_char_p)),
