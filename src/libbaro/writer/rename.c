@@ -63,13 +63,13 @@ static const char *ask(const struct renamer *r, enum baro_text_kind what, int ki
 /* Never NULL. */
 static char *text_of(struct renamer *r, enum baro_text_kind what, int kind, const char *name, const char *text)
 {
-    static char none[1];
+    static const char none[1];
     const char *other = ask(r, what, kind, name, text);
     if (other == text)
         return (char *)text;
     size_t size = strlen(other) + 1;
     char *to = take(r, size);
-    return to ? memcpy(to, other, size) : none;
+    return to ? memcpy(to, other, size) : (char *)none;
 }
 
 static void text_in(struct renamer *r, enum baro_text_kind what, const char *name, char *text, size_t size)
