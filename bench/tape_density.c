@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "libbaro/tape/create.h"
-#include "recorder/writer/writer.h"
+#include "libbaro/writer/writer.h"
 
 struct proc {
     struct baro_process row;

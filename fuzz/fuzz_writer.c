@@ -10,7 +10,7 @@
 #include "../tests/lib/tape_world.h"
 #include "baro/tape.h"
 #include "libbaro/sample/row.h"
-#include "recorder/writer/writer.h"
+#include "libbaro/writer/writer.h"
 
 enum { ITEMS_MOST = 256, PROCESSES_MOST = 64, TICKS_MOST = 24 };
 

@@ -21,7 +21,7 @@
 #include "baro/tape.h"
 #include "mutate.h"
 #include "libbaro/sample/row.h"
-#include "recorder/writer/writer.h"
+#include "libbaro/writer/writer.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define WITH_ASAN 1
@@ -43,7 +43,7 @@ const char *__asan_default_options(void)
 #else
 enum { MEMORY_MOST = 256 };
 #endif
-enum { CPU_MOST = 5, WALL_MOST = 600, SEEDS_MOST = 64, BATCH = 250, COMMANDS_FROM = 4 };
+enum { CPU_MOST = 5, WALL_MOST = 600, SEEDS_MOST = 64, BATCH = 250, COMMANDS_FROM = 5 };
 
 /* Written by the child, so that the parent knows where it died. */
 struct progress {

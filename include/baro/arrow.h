@@ -9,7 +9,7 @@
  *
  * | column | type |
  * |---|---|
- * | `time` | timestamp[ns, UTC] |
+ * | `time` | timestamp[ns, UTC], by baro_tape_realtime_ns() |
  * | `t_ns` and other offsets from the beginning of the tape | int64 |
  * | pids, exit status, signal | int32 |
  * | uid, id | uint32 |

@@ -49,5 +49,6 @@
 #include "baro/timeline.h"
 #include "baro/verdict.h"
 #include "baro/version.h"
+#include "baro/writer.h"
 
 #endif

@@ -9,9 +9,10 @@
  *     baro_phase_end("train", "{\"loss\": 0.12}");
  *
  * Each call appends a line to the file that $BARO_EVENTS names, if a recorder made or reads it: to no other file,
- * whatever the variable says. It opens the file each time, which costs some microseconds, so that a job may change the
+ * whatever the variable says. It opens the file each time, so that a job may change the
  * variable, fork, and outlive its recorder. Outside a recording nothing happens: a job need not know whether it is
- * recorded, and may ignore the results.
+ * recorded, and may ignore the results. A mark with two attributes costs 3.8 us of CPU time (bench/marks.c; Linux 6.18,
+ * 2 CPUs of a virtual machine that were busy with other work).
  *
  * The functions may be called from any thread, as long as none changes the environment (getenv(3)). They do not
  * allocate.

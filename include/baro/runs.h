@@ -107,6 +107,31 @@ BARO_API int baro_runs_resolve(const char *name, char *ret, size_t size, struct 
  */
 BARO_API int baro_tape_open_named(struct baro_tape **ret, const char *name, struct baro_error *err);
 
+/* ---- new runs ---- */
+struct baro_runs_watch; /**< tells when there are other runs than before */
+
+/**
+ * Begins to watch a folder of runs. Make a list after this call, and another one each time baro_runs_watch_read()
+ * returns 1: no run is missed.
+ * @param folder as of baro_runs_list_folder(); NULL: that of the kept runs, which is made if it does not exist.
+ * @return 0 and a watch, to be freed with baro_runs_watch_free(); -errno or -ENOMEM.
+ */
+BARO_API int baro_runs_watch(struct baro_runs_watch **ret, const char *folder, struct baro_error *err);
+/**
+ * @return a descriptor that poll(2) finds readable when a run was begun, renamed or removed (inotify(7)). It belongs to
+ * the watch. What another host does in a folder of a network file system is not reported: make a list from time to time
+ * there.
+ */
+BARO_API int baro_runs_watch_fd(const struct baro_runs_watch *watch);
+/**
+ * Reads what happened, which makes the descriptor unreadable again. It does not wait.
+ * @return 1: there may be other runs than before, the newest of them still without a header (BARO_E_EMPTY when it is
+ * opened); 0: nothing happened; -ENOENT if the folder was removed; -errno.
+ */
+BARO_API int baro_runs_watch_read(struct baro_runs_watch *watch, struct baro_error *err);
+/** NULL is allowed. */
+BARO_API void baro_runs_watch_free(struct baro_runs_watch *watch);
+
 /** Flags of baro_runs_remove(). */
 enum baro_remove_flags {
     BARO_REMOVE_RUNNING = 1 /**< also a tape that a recorder still writes; the recorder will not write it anew */

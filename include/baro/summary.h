@@ -125,6 +125,41 @@ BARO_API int baro_summary_fact_find(const char *section, const char *name);
  */
 BARO_API int baro_summary_key(int section);
 
+/* ---- what a fact means ---- */
+/** How the number of a fact came about, and so what may be done with it. Later versions may add some. */
+enum baro_fact_semantics {
+    BARO_FACT_PROPERTY, /**< a text, a flag, a limit, a number of something: it is not measured over time */
+    BARO_FACT_INSTANT,  /**< when something was */
+    BARO_FACT_SUM,      /**< counted over the time: sums of several recordings make sense */
+    BARO_FACT_PEAK,     /**< the highest value, or what is known of that moment */
+    BARO_FACT_LEAST,    /**< the lowest value */
+    BARO_FACT_MEAN,     /**< an average over time, or per second */
+    BARO_FACT_SHARE     /**< a part of a whole, 0 to 1 */
+};
+/** @return how the number of a fact came about: of a summary, a phase or a header. */
+BARO_API enum baro_fact_semantics baro_fact_semantics(const struct baro_fact *fact);
+/** @return "property", "instant", "sum", "peak", "least", "mean", "share"; "unknown" for another number. */
+BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics);
+
+/** What a larger number means when two recordings of the same work are compared. */
+enum baro_fact_trend {
+    BARO_TREND_NONE,          /**< neither, or it depends: cores_mean, busy time of a GPU */
+    BARO_TREND_MORE_IS_WORSE, /**< time, memory, bytes, waiting, errors */
+    BARO_TREND_MORE_IS_BETTER /**< memory that was available */
+};
+/** @return which way a fact gets worse. */
+BARO_API enum baro_fact_trend baro_fact_trend(const struct baro_fact *fact);
+
+/* ---- the header of a tape as facts ---- */
+/** @return how many facts a header has: constant, as those of baro_summary_fact(), but of no section (-1). */
+BARO_API int baro_header_fact_count(void);
+/** @return a fact, constant; NULL if there is no such one. */
+BARO_API const struct baro_fact *baro_header_fact(int fact);
+/** @return the fact with this name, such as "host" or "argument", or -1. */
+BARO_API int baro_header_fact_find(const char *name);
+/** @return how many values a fact has: 1, but of "argument" and "target" any number. */
+BARO_API size_t baro_header_rows(const struct baro_header *header, int fact);
+
 /* ---- what this summary has ---- */
 /** How exact a value is: bits of baro_value.flags. */
 enum baro_value_flag {
@@ -162,6 +197,16 @@ BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int sectio
  */
 BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary, int fact, size_t row,
                                              struct baro_value *ret);
+
+/**
+ * Reads a fact of a header.
+ * @param row from 0 to baro_header_rows() - 1.
+ * @param ret its text is borrowed from the header.
+ * @return BARO_PRESENT (0), or why there is no value, which is in @p ret as well: BARO_ABSENT_UNKNOWN for what the
+ * recorder did not know or was not given, BARO_ABSENT_UNSUPPORTED for a fact or a row that does not exist.
+ */
+BARO_API enum baro_absent baro_header_value(const struct baro_header *header, int fact, size_t row,
+                                            struct baro_value *ret);
 
 /* ---- as text for programs ---- */
 /** Takes text as it is made. @return 0, or a negative code, which ends the writing and is returned. */

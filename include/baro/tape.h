@@ -202,6 +202,14 @@ BARO_API int baro_tape_poll_fd(struct baro_tape *tape);
 /** @return how many bytes were stepped over so far because they were damaged. */
 BARO_API uint64_t baro_tape_damage(const struct baro_tape *tape);
 
+/**
+ * @return what tells the recording from all others: 32 hexadecimal digits, chosen at random when it began. It stays the
+ * same while the tape grows, in all of its segments, and when the file is renamed or copied; what `baro trim` and
+ * baro_writer_new() make is another tape. Of tapes before 0.1 it is made of boot id and start. Borrowed until the
+ * cursor is closed.
+ */
+BARO_API const char *baro_tape_id(const struct baro_tape *tape);
+
 /** @return the header, borrowed until the cursor is closed. */
 BARO_API const struct baro_header *baro_tape_header(const struct baro_tape *tape);
 

@@ -253,6 +253,20 @@ BARO_FACT_BOOLEAN = 3
 BARO_FACT_TEXT = 4
 BARO_FACT_TIME = 5
 
+# enum baro_fact_semantics
+BARO_FACT_PROPERTY = 0
+BARO_FACT_INSTANT = 1
+BARO_FACT_SUM = 2
+BARO_FACT_PEAK = 3
+BARO_FACT_LEAST = 4
+BARO_FACT_MEAN = 5
+BARO_FACT_SHARE = 6
+
+# enum baro_fact_trend
+BARO_TREND_NONE = 0
+BARO_TREND_MORE_IS_WORSE = 1
+BARO_TREND_MORE_IS_BETTER = 2
+
 # enum baro_value_flag
 BARO_VALUE_LOWER_BOUND = 1
 BARO_VALUE_ESTIMATE = 2
@@ -272,6 +286,28 @@ BARO_TIMELINE_EVENT = 2
 BARO_VERDICT_PROBLEM = 0
 BARO_VERDICT_ADVICE = 1
 BARO_VERDICT_NOTE = 2
+
+# enum baro_text_kind
+BARO_TEXT_HOST = 0
+BARO_TEXT_KERNEL = 1
+BARO_TEXT_BOOT_ID = 2
+BARO_TEXT_CPU_MODEL = 3
+BARO_TEXT_RECORDING = 4
+BARO_TEXT_BATCH = 5
+BARO_TEXT_ARGUMENT = 6
+BARO_TEXT_DIRECTORY = 7
+BARO_TEXT_LIMIT = 8
+BARO_TEXT_NAME = 9
+BARO_TEXT_CMDLINE = 10
+BARO_TEXT_ENTITY = 11
+BARO_TEXT_LABEL = 12
+BARO_TEXT_ATTRIBUTE_NAME = 13
+BARO_TEXT_ATTRIBUTE = 14
+BARO_TEXT_JSON = 15
+BARO_TEXT_EVENT = 16
+BARO_TEXT_KIND = 17
+BARO_TEXT_METRIC = 18
+BARO_TEXT_HELP = 19
 
 baro_sink = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 
@@ -537,6 +573,26 @@ class baro_verdict(Structure):
     ]
 
 
+class baro_text(Structure):
+    _fields_ = [
+        ("what", c_int),
+        ("kind", c_int),
+        ("name", c_char_p),
+        ("text", c_char_p),
+    ]
+
+
+class baro_writer_options(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("from_ns", c_uint64),
+        ("force", c_bool),
+        ("text", c_void_p),
+        ("uid", c_void_p),
+        ("context", c_void_p),
+    ]
+
+
 # name: (what it returns, what it takes)
 PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_kind_count": (c_int, ()),
@@ -671,6 +727,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_tape_wait": (c_int, (c_void_p, c_int, POINTER(baro_error))),
     "baro_tape_poll_fd": (c_int, (c_void_p,)),
     "baro_tape_damage": (c_uint64, (c_void_p,)),
+    "baro_tape_id": (c_char_p, (c_void_p,)),
     "baro_tape_header": (c_void_p, (c_void_p,)),
     "baro_tape_kind_count": (c_int, (c_void_p,)),
     "baro_tape_kind_name": (c_char_p, (c_void_p, c_int)),
@@ -721,6 +778,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_runs_open": (c_int, (c_void_p, c_size_t, c_uint64, POINTER(c_void_p), POINTER(baro_error))),
     "baro_runs_resolve": (c_int, (c_char_p, c_char_p, c_size_t, POINTER(baro_error))),
     "baro_tape_open_named": (c_int, (POINTER(c_void_p), c_char_p, POINTER(baro_error))),
+    "baro_runs_watch": (c_int, (POINTER(c_void_p), c_char_p, POINTER(baro_error))),
+    "baro_runs_watch_fd": (c_int, (c_void_p,)),
+    "baro_runs_watch_read": (c_int, (c_void_p, POINTER(baro_error))),
+    "baro_runs_watch_free": (None, (c_void_p,)),
     "baro_runs_remove": (c_int, (c_char_p, c_uint, POINTER(baro_error))),
     "baro_tape_read_end": (c_int, (c_void_p, POINTER(baro_tape_end), POINTER(baro_error))),
     "baro_series_new": (c_int, (POINTER(c_void_p), c_uint64, c_uint64, c_size_t, POINTER(baro_error))),
@@ -746,9 +807,17 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_summary_fact": (POINTER(baro_fact), (c_int,)),
     "baro_summary_fact_find": (c_int, (c_char_p, c_char_p)),
     "baro_summary_key": (c_int, (c_int,)),
+    "baro_fact_semantics": (c_int, (POINTER(baro_fact),)),
+    "baro_fact_semantics_name": (c_char_p, (c_int,)),
+    "baro_fact_trend": (c_int, (POINTER(baro_fact),)),
+    "baro_header_fact_count": (c_int, ()),
+    "baro_header_fact": (POINTER(baro_fact), (c_int,)),
+    "baro_header_fact_find": (c_int, (c_char_p,)),
+    "baro_header_rows": (c_size_t, (c_void_p, c_int)),
     "baro_value_mark": (c_char_p, (c_uint, c_int)),
     "baro_summary_rows": (c_size_t, (c_void_p, c_int)),
     "baro_summary_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
+    "baro_header_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
     "baro_summary_json": (c_int, (c_void_p, c_char_p, baro_sink, c_void_p, POINTER(baro_error))),
     "baro_text_escape": (c_size_t, (c_char_p, c_size_t, c_char_p, c_size_t)),
     "baro_text_next": (c_size_t, (c_char_p, c_size_t, c_char_p)),
@@ -780,4 +849,10 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_verdicts_finish": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
     "baro_version": (c_char_p, ()),
     "baro_version_check": (c_bool, (c_int, c_int, c_int)),
+    "baro_writer_new": (c_int, (POINTER(c_void_p), c_char_p, c_void_p, POINTER(baro_writer_options), POINTER(baro_error))),
+    "baro_writer_add": (c_int, (c_void_p, POINTER(baro_record), POINTER(baro_error))),
+    "baro_writer_finish": (c_int, (c_void_p, POINTER(baro_error))),
+    "baro_writer_bytes": (c_uint64, (c_void_p,)),
+    "baro_writer_left_out": (c_size_t, (c_void_p,)),
+    "baro_writer_free": (None, (c_void_p,)),
 }

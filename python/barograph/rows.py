@@ -105,8 +105,8 @@ class Rows:
     # ---- without any Arrow library ----
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns as lists; None where a value is absent. For a few thousand rows; an Arrow library is faster."""
-        return _read(self._stream(), self.columns)
+        """Columns as lists, those that the tape has by now; None where a value is absent. For a few thousand rows; an Arrow library is faster."""
+        return _read(self._stream())
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Rows as dicts."""
@@ -173,14 +173,15 @@ def _children(row: Any, kind: Any) -> list[Any]:
     return [pointers[i].contents for i in range(row.n_children)]
 
 
-def _read(at: int, names: list[str]) -> dict[str, list[Any]]:
+def _read(at: int) -> dict[str, list[Any]]:
     stream = _Arrow.from_address(at)
     schema = _abi.ArrowSchema()
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    columns: dict[str, list[Any]] = {}
     release = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     try:
         _check(stream, at, stream.get_schema(at, ctypes.addressof(schema)))
         fields = _children(schema, _abi.ArrowSchema)
+        columns = {text(field.name): [] for field in fields}  # a growing tape may have got some since
         while True:
             array = _abi.ArrowArray()
             _check(stream, at, stream.get_next(at, ctypes.addressof(array)))

@@ -153,14 +153,15 @@ class _One(Values):
 class Sample:
     """All values at one instant: of the job, its processes, the machine and the recorder."""
 
-    def __init__(self, pointer: int, registry: Registry, header_start_ns: int) -> None:
+    def __init__(self, pointer: int, registry: Registry, time_ns: int) -> None:
         self._handle = Handle(pointer, lib.baro_sample_free, "the sample")
         self._registry = registry
-        self._start_ns = header_start_ns
+        self.time_ns = time_ns
+        """Nanoseconds since 1970, UTC."""
 
     @classmethod
-    def copy_of(cls, borrowed: int, registry: Registry, header_start_ns: int) -> Sample:
-        return cls(make(lib.baro_sample_copy, borrowed, NEW), registry, header_start_ns)
+    def copy_of(cls, borrowed: int, registry: Registry, time_ns: int) -> Sample:
+        return cls(make(lib.baro_sample_copy, borrowed, NEW), registry, time_ns)
 
     @property
     def t_ns(self) -> int:
@@ -171,11 +172,6 @@ class Sample:
     def t(self) -> float:
         """Seconds since the tape began."""
         return self.t_ns / 1e9
-
-    @property
-    def time_ns(self) -> int:
-        """Nanoseconds since 1970, UTC."""
-        return self._start_ns + self.t_ns
 
     def _row(self, kind: int, i: int = 0) -> int | None:
         row: int | None = lib.baro_sample_row(self._handle.pointer, kind, i)

@@ -84,7 +84,6 @@ class _Cursor:
 
     def __init__(self, handle: Handle) -> None:
         self.handle = handle
-        self.start_ns: int = lib.baro_header_start_realtime_ns(lib.baro_tape_header(handle.pointer))
         self.registry = Registry(handle)
         self._record = _abi.baro_record()
 
@@ -96,6 +95,12 @@ class _Cursor:
         self.registry.release()
         self.handle.close()
 
+    def time_ns(self, t_ns: int) -> int:
+        """The wall-clock time of an instant, as the recorder's machine had it."""
+        time_ns = ctypes.c_int64()
+        call(lib.baro_tape_realtime_ns, self.handle.pointer, t_ns, ctypes.byref(time_ns))
+        return time_ns.value
+
     def next(self) -> Record | None:
         """None: nothing more for now."""
         with self.handle.lock:
@@ -106,7 +111,7 @@ class _Cursor:
     def _take(self) -> Record:
         kind, of = self._record.kind, self._record.u
         if kind == _abi.BARO_RECORD_SAMPLE:
-            return Sample.copy_of(of.sample, self.registry, self.start_ns)
+            return Sample.copy_of(of.sample, self.registry, self.time_ns(int(self._record.t_ns)))
         if kind == _abi.BARO_RECORD_EXIT:
             return Exit(of.exit, self.registry)
         if kind == _abi.BARO_RECORD_EVENT:
@@ -300,11 +305,17 @@ class Tape:
             call(lib.baro_tape_range, cursor.handle.pointer, ctypes.byref(first), ctypes.byref(last))
         return first.value, last.value
 
+    def time_ns(self, t: float) -> int:
+        """The wall-clock time of an instant: nanoseconds since 1970, UTC. It knows when the clock was set and when the
+        machine slept. t: seconds since the tape began."""
+        with self._cursor() as cursor:
+            return cursor.time_ns(int(t * 1e9))
+
     def _moment_ns(self, moment: Moment) -> int:
         first, last = self.range_ns
         if isinstance(moment, datetime.datetime):
             since = moment.timestamp() if moment.tzinfo else moment.astimezone().timestamp()
-            return max(0, int(since * 1e9) - self.header.start_ns)
+            return self._since_start(int(since * 1e9))
         if isinstance(moment, str):
             if moment == "peak":
                 return int(self.summary.job.get("memory_peak_t_ns", last))
@@ -319,6 +330,17 @@ class Tape:
             return max(0, int(seconds * 1e9) + (last if moment.startswith("-") else 0))
         return int(moment * 1e9)
 
+    def _since_start(self, time_ns: int) -> int:
+        """The instant of a wall-clock time; where the clock was put back, the later one."""
+        t_ns = time_ns - self.header.start_ns
+        with self._cursor() as cursor:
+            for _ in range(4):  # a step moves the instant, perhaps across another step
+                ahead = cursor.time_ns(max(0, t_ns)) - self.header.start_ns - max(0, t_ns)
+                if t_ns == time_ns - self.header.start_ns - ahead:
+                    break
+                t_ns = time_ns - self.header.start_ns - ahead
+        return max(0, t_ns)
+
     def at(self, moment: Moment, how: str = "nearest") -> Sample | None:
         """The job, its processes and the machine at one moment.
 
@@ -330,7 +352,9 @@ class Tape:
         t_ns, found = self._moment_ns(moment), ctypes.c_void_p()
         with self._cursor() as cursor:
             call(lib.baro_tape_at, cursor.handle.pointer, t_ns, _SELECTION[how], ctypes.byref(found))
-        return Sample(found.value, cursor.registry, cursor.start_ns) if found.value else None
+            if not found.value:
+                return None
+            return Sample(found.value, cursor.registry, cursor.time_ns(int(lib.baro_sample_t_ns(found.value))))
 
     def now(self) -> Now | None:
         """The newest sample, and rates since the one before; None if there is none yet."""

@@ -67,6 +67,8 @@ def test_a_table_for_each_kind(run_both, tape, work):
     assert database.execute("select count(*) from exit where status = 3").fetchone() == (3,)
     unit = "select unit, semantics from baro_columns where kind = 'process' and name = 'cpu_ns'"
     assert database.execute(unit).fetchone() == ("ns", "counter")
+    facts = dict(database.execute("select name, value from baro_tape"))
+    assert len(facts["id"]) == 32 and "command" in facts and "argument" not in facts
     start = database.execute("select value from baro_tape where name = 'start'").fetchone()[0]
     assert database.execute("select julianday(?) - (select min(julianday(time)) from job)", [start]).fetchone()[0] < 1e-3
 

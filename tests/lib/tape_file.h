@@ -9,7 +9,7 @@
 #include "baro/tape.h"
 #include "libbaro/sample/row.h"
 #include "libbaro/tape/create.h"
-#include "recorder/writer/writer.h"
+#include "libbaro/writer/writer.h"
 #include "tape_world.h"
 
 struct item {

@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "baro/arrow.h"
 #include "tape_file.h"
+#include "output/rows/row.h"
 
 #define SECOND 1000000000ull
 
@@ -63,8 +65,45 @@ static void test_steps(void **state)
     unlink(path);
 }
 
+/* Columns and rows have those times. */
+static void test_readers(void **state)
+{
+    char path[] = "/tmp/realtime-XXXXXX";
+    struct baro_tape *t;
+    struct ArrowArrayStream rows;
+    struct ArrowArray array;
+    (void)state;
+    close(mkstemp(path));
+    struct tape_writer *w = new_tape(path, &tape_io_real);
+    put_sample(w, 1 * SECOND);
+    put_event(w, 2 * SECOND, BARO_EVENT_CLOCK_STEP, 3600 * (int64_t)SECOND);
+    put_sample(w, 2 * SECOND);
+    put_sample(w, 3 * SECOND);
+    put_event(w, 4 * SECOND, BARO_EVENT_SUSPEND, 60 * (int64_t)SECOND);
+    put_sample(w, 4 * SECOND);
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    const int64_t begin = baro_header_realtime_ns(baro_tape_header(t), 0);
+    const int64_t seconds[] = {1, 3602, 3603, 3664};
+    assert_int_equal(baro_tape_arrow(t, BARO_KIND_JOB, "time", NULL, &rows, NULL), 0);
+    assert_int_equal(rows.get_next(&rows, &array), 0);
+    assert_int_equal(array.length, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(((const int64_t *)array.children[0]->buffers[1])[i], begin + seconds[i] * (int64_t)SECOND);
+    array.release(&array);
+    rows.release(&rows);
+    struct baro_record r;
+    for (size_t i = 0; baro_tape_next(t, &r, NULL) == 1;)
+        if (r.kind == BARO_RECORD_SAMPLE)
+            assert_int_equal(row_realtime_ns(t, baro_tape_header(t), r.t_ns), begin + seconds[i++] * (int64_t)SECOND);
+    assert_int_equal(row_realtime_ns(NULL, baro_tape_header(t), 4 * SECOND), begin + 4 * (int64_t)SECOND);
+    baro_tape_close(t);
+    unlink(path);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps), cmocka_unit_test(test_readers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

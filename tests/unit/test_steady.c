@@ -23,7 +23,7 @@
 #include "allocations.h"
 #include "base/clock.h"
 #include "recorder/collectors/sampler.h"
-#include "recorder/writer/writer.h"
+#include "libbaro/writer/writer.h"
 #include "sink.h"
 
 enum { SLEEPERS = 24, BUSY = 4, WARM = 60, WARM_MOST = 4000, STEADY = 400 };

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "allocations.h"
-#include "recorder/writer/writer_state.h"
+#include "libbaro/writer/writer_state.h"
 #include "tape_file.h"
 
 static char path[64];

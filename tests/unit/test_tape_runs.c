@@ -18,7 +18,7 @@
 #include "libbaro/tape/create.h"
 #include "libbaro/tape/folder.h"
 #include "libbaro/tape/runs.h"
-#include "recorder/writer/writer.h"
+#include "libbaro/writer/writer.h"
 
 static char base[64], dir[128];
 

@@ -372,7 +372,7 @@ class Follower:
     def send_summary(self) -> None:
         entities: Any = import_module("mlflow.entities")
         tape, client = self.tape, self.server.client
-        end_ms = (tape.header.start_ns + tape.range_ns[1]) // 1_000_000
+        end_ms = tape.time_ns(tape.range_ns[1] / 1e9) // 1_000_000
         facts = [(key, value, end_ms, 0) for key, value in metrics_of(tape).items()]
         left = facts
 
@@ -426,7 +426,7 @@ class Follower:
             status = "FAILED"
         if end.signal or tape.state == "cut off":
             status = "KILLED"
-        end_ms = (tape.header.start_ns + tape.range_ns[1]) // 1_000_000
+        end_ms = tape.time_ns(tape.range_ns[1] / 1e9) // 1_000_000
         self.server.client.set_terminated(self.run_id, status, end_ms)
 
     def run(self) -> None:

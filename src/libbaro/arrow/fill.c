@@ -386,9 +386,21 @@ static void put_real(struct column *c, int absent, double v)
 
 /* ---- columns ---- */
 
-static void fill_time(const struct chunk *k, const struct filling *f, struct column *c)
+/* Where the events can't be read, it is what the header says. */
+static int64_t realtime_of(struct filling *f, uint64_t t_ns)
 {
-    const int64_t t = c->is->kind == BARO_COLUMN_T ? (int64_t)k->t_ns : baro_header_realtime_ns(f->header, k->t_ns);
+    if (f->has_time && f->time_of == t_ns)
+        return f->realtime_ns;
+    if (baro_tape_realtime_ns(f->tape, t_ns, &f->realtime_ns, NULL) < 0)
+        f->realtime_ns = baro_header_realtime_ns(f->header, t_ns);
+    f->time_of = t_ns;
+    f->has_time = true;
+    return f->realtime_ns;
+}
+
+static void fill_time(const struct chunk *k, struct filling *f, struct column *c)
+{
+    const int64_t t = c->is->kind == BARO_COLUMN_T ? (int64_t)k->t_ns : realtime_of(f, k->t_ns);
     for (size_t i = 0; i < k->n; i++)
         column_i64(c, t);
 }

@@ -3,6 +3,7 @@
 #ifndef LIBBARO_ARROW_FILL_H
 #define LIBBARO_ARROW_FILL_H
 
+#include "baro/tape.h"
 #include "baro/timeline.h"
 #include "libbaro/arrow/build.h"
 #include "libbaro/sample/row.h"
@@ -13,6 +14,10 @@ enum { CHUNK_ROWS = 256, TASK_NAMES = 64 };
 /* What rows share, and what is remembered from row to row. */
 struct filling {
     const struct baro_header *header;
+    struct baro_tape *tape; /* for wall-clock times */
+    uint64_t time_of;       /* the last one of them, and the instant that it is of */
+    int64_t realtime_ns;
+    bool has_time;
     struct baro_previous *previous; /* NULL: no column needs the row before */
     struct baro_timeline *timeline; /* NULL: no column is the phase */
     const char *(*user)(void *context, uint32_t uid);

@@ -288,6 +288,7 @@ static int make_stream(struct stream **ret, struct baro_tape *tape, struct baro_
     s->chosen = chosen;
     s->rows = rows;
     s->filling.header = baro_tape_header(tape);
+    s->filling.tape = tape;
     s->n_columns = n;
     for (size_t i = 0; i < n; i++) {
         s->column[i].is = baro_columns_get(chosen, i);

@@ -198,6 +198,7 @@ bool baro_limits_equal(const struct baro_limits *a, const struct baro_limits *b)
 
 struct baro_header {
     enum baro_mode mode;
+    char id[33];      /* of the tape: 32 hexadecimal digits; the same in all of its segments */
     char version[32]; /* of barograph that wrote it */
     char host[65];
     char kernel[65];  /* release */

@@ -14,6 +14,11 @@ uint64_t baro_tape_damage(const struct baro_tape *t)
     return t->damage;
 }
 
+const char *baro_tape_id(const struct baro_tape *t)
+{
+    return t->header.id;
+}
+
 const struct baro_header *baro_tape_header(const struct baro_tape *t)
 {
     return &t->header;

@@ -2,8 +2,11 @@
 #include "libbaro/tape/head.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/random.h"
 
 /* Numbers are for ever; the order on tape is free. */
 /* clang-format off */
@@ -16,6 +19,7 @@ enum field {
     FIELD_MEMORY_ABSENT, FIELD_CORES_ABSENT, FIELD_PIDS_ABSENT,
     FIELD_RECORDER_PID, FIELD_RECORDER_START, FIELD_PID_NAMESPACE, FIELD_SEGMENT, FIELD_KEEP_NS,
     FIELD_KEEP_BYTES, FIELD_GROUP_USER, FIELD_GROUP_SYSTEM, FIELD_TASK_GROUP, FIELD_NAME,
+    FIELD_ID,
 };
 /* clang-format on */
 
@@ -127,6 +131,7 @@ void head_write(struct buf *out, const struct baro_header *h)
     write_text(out, FIELD_EVENT_SOURCE, h->event_source);
     write_text(out, FIELD_EXIT_SOURCE, h->exit_source);
     write_text(out, FIELD_NAME, h->name);
+    write_text(out, FIELD_ID, h->id);
     write_text(out, FIELD_JOB_ID, h->job_id);
     write_text(out, FIELD_STEP_ID, h->step_id);
     write_text(out, FIELD_RANK, h->rank);
@@ -204,6 +209,7 @@ static bool take_text(uint64_t field, struct span v, struct baro_header *h)
     case FIELD_EVENT_SOURCE: text_of(v, h->event_source, sizeof h->event_source); return true;
     case FIELD_EXIT_SOURCE: text_of(v, h->exit_source, sizeof h->exit_source); return true;
     case FIELD_NAME: text_of(v, h->name, sizeof h->name); return true;
+    case FIELD_ID: text_of(v, h->id, sizeof h->id); return true;
     case FIELD_JOB_ID: text_of(v, h->job_id, sizeof h->job_id); return true;
     case FIELD_STEP_ID: text_of(v, h->step_id, sizeof h->step_id); return true;
     case FIELD_CPU_MODEL: text_of(v, h->cpu_model, sizeof h->cpu_model); return true;
@@ -289,6 +295,35 @@ static int count_lists(struct span in, struct baro_header *h)
     return h->argv && (h->targets || !targets) && (h->groups || !groups) ? 0 : -ENOMEM;
 }
 
+/* Tapes before 0.1 have none; then it is made of what no other recording has, and what all segments have. */
+static void make_id(struct baro_header *h)
+{
+    struct buf b = {0};
+    buf_str(&b, h->boot_id);
+    buf_printf(&b, "|%llu|%llu|%lld", (unsigned long long)h->start_monotonic_ns,
+               (unsigned long long)h->start_boottime_ns, (long long)h->start_realtime_ns);
+    for (unsigned half = 0; half < 2 && !b.failed; half++) {
+        uint64_t word = 0xcbf29ce484222325ull + half;
+        for (size_t i = 0; i < b.len; i++)
+            word = (word ^ b.at[i]) * 0x100000001b3ull;
+        snprintf(h->id + 16 * half, 17, "%016llx", (unsigned long long)word);
+    }
+    buf_done(&b);
+}
+
+/* Of a hostile tape: whoever takes the id for a name of a file is to get one. */
+static bool is_id(const char *text)
+{
+    return strlen(text) == TAPE_ID_LEN && strspn(text, "0123456789abcdef") == TAPE_ID_LEN;
+}
+
+void head_new_id(struct baro_header *h)
+{
+    uint64_t word[2];
+    random_fill(word, sizeof word);
+    snprintf(h->id, sizeof h->id, "%016llx%016llx", (unsigned long long)word[0], (unsigned long long)word[1]);
+}
+
 int head_scan(struct span in, struct baro_header *ret, uint8_t ret_wanted[WANTED_SIZE])
 {
     uint64_t field;
@@ -302,6 +337,8 @@ int head_scan(struct span in, struct baro_header *ret, uint8_t ret_wanted[WANTED
             memcpy(ret_wanted, v.at, v.len < WANTED_SIZE ? v.len : WANTED_SIZE);
         else if (!take_number(field, v, ret) && !take_text(field, v, ret) && !take_limit(field, v, &ret->limits))
             r = take_list(field, v, ret, &argc);
+    if (!is_id(ret->id))
+        make_id(ret);
     return r;
 }
 

@@ -9,7 +9,11 @@
 #include "libbaro/sample/sample.h"
 #include "libbaro/tape/row.h"
 
+enum { TAPE_ID_LEN = 32 };
+
 void head_write(struct buf *out, const struct baro_header *h);
+/* Gives the tape an id that no other has. */
+void head_new_id(struct baro_header *h);
 /* Returns 0, BARO_E_CORRUPT or -ENOMEM; free with head_done() in any case. *ret_wanted: a bit for each of the tape's
  * process columns, which the schema maps to metrics. */
 enum { WANTED_SIZE = COLUMNS_MAX / 8 };

@@ -15,6 +15,8 @@ struct tape_step {
 
 struct tape_clock {
     struct baro_tape *events; /* a cursor of its own, which stands behind the last event that was read */
+    uint64_t read_ns;         /* time of the newest sample that it has passed: all events up to there are known */
+    bool any;
     struct tape_step *at;
     size_t n, cap;
 };
@@ -62,7 +64,12 @@ int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, stru
 {
     struct baro_record r;
     int code = open_clock(t, err);
-    while (code >= 0 && (code = baro_tape_next(t->clock->events, &r, err)) > 0) {
+    while (code >= 0 && !(t->clock->any && t_ns <= t->clock->read_ns) &&
+           (code = baro_tape_next(t->clock->events, &r, err)) > 0) {
+        if (r.kind == BARO_RECORD_SAMPLE && r.t_ns >= t->clock->read_ns) {
+            t->clock->read_ns = r.t_ns;
+            t->clock->any = true;
+        }
         if (r.kind == BARO_RECORD_EVENT &&
             (r.u.event->kind == BARO_EVENT_CLOCK_STEP || r.u.event->kind == BARO_EVENT_SUSPEND) &&
             (code = add_step(t->clock, r.u.event)) < 0)

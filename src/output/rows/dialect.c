@@ -33,6 +33,7 @@ struct instant {
 struct dialect {
     const struct dialect_table *table;
     const struct baro_header *header;
+    struct baro_tape *tape;    /* NULL: times are by the header */
     struct dialect_gpu *gpu;   /* NULL: its rows are not of GPUs */
     struct dialect_each *each; /* NULL: its rows are not of single processes */
     struct instant before;
@@ -433,7 +434,7 @@ static int put_part(struct buf *b, const struct dialect_value *v, double unit, i
 static int put_column(const struct dialect *d, const struct instant *now, size_t i, struct buf *b)
 {
     const struct dialect_value *v = &now->column[i];
-    int64_t realtime_ns = baro_header_realtime_ns(d->header, now->t_ns);
+    int64_t realtime_ns = row_realtime_ns(d->tape, d->header, now->t_ns);
     uint64_t n;
     int absent;
     enum dialect_from from = d->table->columns[i].from;
@@ -466,6 +467,15 @@ static int put_column(const struct dialect *d, const struct instant *now, size_t
     case FORM_OF_CORE: break;
     }
     return BARO_ABSENT_UNSUPPORTED;
+}
+
+void dialect_tape(struct dialect *d, struct baro_tape *tape)
+{
+    d->tape = tape;
+    if (d->gpu)
+        dialect_gpu_tape(d->gpu, tape);
+    if (d->each)
+        dialect_each_tape(d->each, tape);
 }
 
 void dialect_header(const struct dialect *d, struct buf *ret)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/rows/dialect_each.h"
+#include "output/rows/row.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct place {
 struct dialect_each {
     const struct dialect_table *table;
     const struct baro_header *header;
+    struct baro_tape *tape;          /* NULL: times are by the header */
     int of_process[DIALECT_COLUMNS]; /* ids of the columns' metrics; -1: none */
     int state, task, exit_task, process_user, process_system, exit_user, exit_system;
     struct row_names names;
@@ -45,6 +47,11 @@ struct subject {
 static int metric_by_stem(enum baro_kind kind, const char *stem)
 {
     return stem ? baro_metric_find(kind, stem) : -1;
+}
+
+void dialect_each_tape(struct dialect_each *d, struct baro_tape *tape)
+{
+    d->tape = tape;
 }
 
 struct dialect_each *dialect_each_new(const struct dialect_table *table, const struct baro_header *header)
@@ -265,7 +272,7 @@ static bool put_column(const struct dialect_each *d, const struct baro_sample *s
                        const struct subject *of, size_t i, struct buf *b)
 {
     switch (d->table->columns[i].form) {
-    case FORM_EPOCH: form_epoch(b, baro_header_realtime_ns(d->header, t_ns)); return true;
+    case FORM_EPOCH: form_epoch(b, row_realtime_ns(d->tape, d->header, t_ns)); return true;
     case FORM_TEXT: put_task(d, s, of, b); return true;
     case FORM_COUNT: buf_u64(b, (uint64_t)of->pid); return true;
     case FORM_OF_CORE: put_process_cores(d, s, of, d->of_process[i], b); return true;

@@ -15,6 +15,7 @@ struct dialect_each;
 
 /* NULL: out of memory. */
 struct dialect_each *dialect_each_new(const struct dialect_table *table, const struct baro_header *header);
+void dialect_each_tape(struct dialect_each *d, struct baro_tape *tape);
 void dialect_each_free(struct dialect_each *d); /* NULL allowed */
 /* Returns whether rows were made. */
 bool dialect_each_record(struct dialect_each *d, const struct baro_record *record, struct buf *ret);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/rows/dialect_gpu.h"
+#include "output/rows/row.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 struct dialect_gpu {
     enum dialect_gpu_rows rows;
     const struct baro_header *header;
+    struct baro_tape *tape; /* NULL: times are by the header */
     int kind;
     struct before {
         uint32_t id;
@@ -20,6 +22,11 @@ struct dialect_gpu {
     } before[DEVICES_MOST];
     size_t n;
 };
+
+void dialect_gpu_tape(struct dialect_gpu *d, struct baro_tape *tape)
+{
+    d->tape = tape;
+}
 
 struct dialect_gpu *dialect_gpu_new(enum dialect_gpu_rows rows, const struct baro_header *header)
 {
@@ -61,7 +68,7 @@ static struct before *before_of(struct dialect_gpu *d, uint32_t id)
 /* As nvidia-smi has it: local time, without a zone. */
 static void put_time(const struct dialect_gpu *d, uint64_t t_ns, struct buf *b)
 {
-    int64_t ns = baro_header_realtime_ns(d->header, t_ns);
+    int64_t ns = row_realtime_ns(d->tape, d->header, t_ns);
     time_t s = (time_t)(ns / (int64_t)NS_PER_SEC);
     struct tm t;
     char text[32];

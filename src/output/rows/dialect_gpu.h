@@ -10,6 +10,7 @@
 struct dialect_gpu; /* with the values of the reading before */
 
 struct dialect_gpu *dialect_gpu_new(enum dialect_gpu_rows rows, const struct baro_header *header); /* NULL: no memory */
+void dialect_gpu_tape(struct dialect_gpu *d, struct baro_tape *tape);
 void dialect_gpu_free(struct dialect_gpu *d);
 void dialect_gpu_header(const struct dialect_gpu *d, struct buf *ret);
 /* Returns whether it added a row. */

@@ -32,18 +32,24 @@ static void write_time(struct row_time *t, int64_t realtime_ns)
 {
     struct buf b = {0};
     fmt_time_utc(&b, realtime_ns);
-    t->realtime_ns = realtime_ns;
     t->len = b.failed ? 0 : b.len < sizeof(t->text) ? b.len : sizeof(t->text);
     memcpy(t->text, b.at ? b.at : (const unsigned char *)"", t->len);
     buf_done(&b);
 }
 
+int64_t row_realtime_ns(struct baro_tape *tape, const struct baro_header *header, uint64_t t_ns)
+{
+    int64_t ns;
+    return tape && baro_tape_realtime_ns(tape, t_ns, &ns, NULL) == 0 ? ns : baro_header_realtime_ns(header, t_ns);
+}
+
 static void put_time(struct cell *c, const struct row *r)
 {
-    int64_t realtime_ns = baro_header_realtime_ns(r->header, r->t_ns);
     struct row_time once = {0}, *t = r->time ? r->time : &once;
-    if (!t->len || t->realtime_ns != realtime_ns)
-        write_time(t, realtime_ns);
+    if (!t->len || t->t_ns != r->t_ns) {
+        write_time(t, row_realtime_ns(r->tape, r->header, r->t_ns));
+        t->t_ns = r->t_ns;
+    }
     memcpy(c->room, t->text, t->len);
     c->kind = CELL_TEXT;
     c->text = c->room;

@@ -51,6 +51,7 @@ struct baro_previous *row_previous_new(void); /* NULL: out of memory, and rows h
 struct row {
     int kind; /* what it is a row of, as above */
     const struct baro_header *header;
+    struct baro_tape *tape; /* for wall-clock times; NULL: they are what the header says */
     uint64_t t_ns;
     const struct baro_sample *sample; /* process, job, host */
     const struct baro_row *entity;
@@ -72,9 +73,13 @@ struct row {
     const struct baro_timeline *timeline; /* NULL: phases are absent */
 };
 
+/* The wall-clock time of an instant, which knows when the clock was set and the machine slept. tape NULL, or its events
+ * can't be read: by the header. */
+int64_t row_realtime_ns(struct baro_tape *tape, const struct baro_header *header, uint64_t t_ns);
+
 /* The time of the previous row as text: all rows of a sample have the same. Begins as all zero. */
 struct row_time {
-    int64_t realtime_ns;
+    uint64_t t_ns;
     char text[32];
     size_t len;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/rows/runlog.h"
+#include "output/rows/row.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,17 +15,19 @@
 struct runlog {
     struct baro_timeline *timeline;
     const struct baro_header *header;
+    struct baro_tape *tape;
     bool *written; /* by the id of an item */
     size_t n_written;
 };
 
-int runlog_new(struct runlog **ret, const struct baro_header *header, struct baro_error *err)
+int runlog_new(struct runlog **ret, const struct baro_header *header, struct baro_tape *tape, struct baro_error *err)
 {
     struct runlog *r = calloc(1, sizeof(*r));
     *ret = r;
     if (!r)
         return error_set(err, -ENOMEM, "out of memory");
     r->header = header;
+    r->tape = tape;
     return baro_timeline_new(&r->timeline, header, err);
 }
 
@@ -125,7 +128,7 @@ static void put_ts(const struct runlog *r, const struct baro_timeline_item *v, s
         return;
     }
     buf_byte(b, '"');
-    fmt_time_zone(b, baro_header_realtime_ns(r->header, v->end_ns), 0, true);
+    fmt_time_zone(b, row_realtime_ns(r->tape, r->header, v->end_ns), 0, true);
     buf_byte(b, '"');
 }
 

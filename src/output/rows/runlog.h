@@ -17,7 +17,8 @@
 
 struct runlog;
 
-int runlog_new(struct runlog **ret, const struct baro_header *header, struct baro_error *err);
+/* tape: NULL: times are by the header. */
+int runlog_new(struct runlog **ret, const struct baro_header *header, struct baro_tape *tape, struct baro_error *err);
 void runlog_free(struct runlog *r); /* NULL allowed */
 /* Takes each record, in the order of the tape. */
 void runlog_record(struct runlog *r, const struct baro_record *record);

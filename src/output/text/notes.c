@@ -54,8 +54,8 @@ static void note_removed(struct lines *l, struct buf *b, const struct baro_summa
         return;
     buf_str(b, "the first ");
     fmt_duration(b, removed);
-    buf_str(b, " of the recording were removed (--keep): totals are of all of it, peaks, curves and commands of the "
-               "rest");
+    buf_str(b, " of the recording were removed (--keep, baro trim): totals are of all of it, peaks, curves and "
+               "commands of the rest");
     put_note(l, b);
 }
 

@@ -137,6 +137,7 @@ static int choose_dialect(struct exporting *x)
         return cli_failf(x->cli, "--dialect %s is CSV", dialect_names[s->dialect]);
     if (dialect_new(&x->dialect, dialect_names[s->dialect], kind, baro_tape_header(x->tape), &x->err) < 0)
         return cli_failf(x->cli, "--dialect: %s", x->err.text);
+    dialect_tape(x->dialect, x->tape);
     return 0;
 }
 
@@ -150,7 +151,7 @@ static int choose_whole(struct exporting *x)
                          s->format == FORMAT_TRACE ? "trace" : "runlog",
                          s->format == FORMAT_TRACE ? "trace is the whole tape" : "run log has phases and marks");
     int code = s->format == FORMAT_TRACE ? trace_new(&x->trace, x->tape, &x->err)
-                                         : runlog_new(&x->runlog, baro_tape_header(x->tape), &x->err);
+                                         : runlog_new(&x->runlog, baro_tape_header(x->tape), x->tape, &x->err);
     return code < 0 ? cli_fail(x->cli, &x->err) : 0;
 }
 
@@ -235,6 +236,7 @@ static int put_record(struct exporting *x, const struct baro_record *record)
         row_names_note(&x->names, record->u.sample);
     struct row row = {.kind = x->kind,
                       .header = baro_tape_header(x->tape),
+                      .tape = x->tape,
                       .t_ns = record->t_ns,
                       .memory = x->columns.cores || x->columns.derived ? x->memory : NULL,
                       .user = users_name,

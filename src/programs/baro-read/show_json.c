@@ -11,7 +11,7 @@
 static void json_which(struct show *w, const struct baro_record *record, struct json *j)
 {
     struct buf time = {0};
-    fmt_time_utc(&time, baro_header_realtime_ns(baro_tape_header(w->tape), record->t_ns));
+    fmt_time_utc(&time, row_realtime_ns(w->tape, baro_tape_header(w->tape), record->t_ns));
     json_key(j, "tape");
     json_text(j, w->path);
     json_key(j, "time");

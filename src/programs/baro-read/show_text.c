@@ -191,10 +191,9 @@ static void say_sum(const struct show *w, struct buf *b, const struct baro_sampl
 
 static void say_which(struct show *w, const struct baro_record *record, struct buf *b)
 {
-    const struct baro_header *h = baro_tape_header(w->tape);
     fmt_moment(b, record->t_ns);
     buf_str(b, ", ");
-    fmt_time_zone(b, baro_header_realtime_ns(h, record->t_ns), w->zone, true);
+    fmt_time_zone(b, row_realtime_ns(w->tape, baro_tape_header(w->tape), record->t_ns), w->zone, true);
     if (!w->asked) {
         buf_str(b, w->settings->follow                       ? ": the newest sample"
                    : show_has_processes(w, record->u.sample) ? ": the last sample with processes"

@@ -60,11 +60,12 @@ static size_t count_of(const struct baro_sample *s, int kind)
     return kind == BARO_KIND_PROCESS ? baro_sample_rows(s, BARO_KIND_PROCESS) : baro_sample_rows(s, kind);
 }
 
-static struct row row_at(struct listing *l, const struct baro_sample *s, size_t i, const struct baro_tape *tape)
+static struct row row_at(struct listing *l, const struct baro_sample *s, size_t i, struct baro_tape *tape)
 {
     int kind = l->columns.kind;
     struct row r = {.kind = kind,
                     .header = baro_tape_header(tape),
+                    .tape = tape,
                     .t_ns = baro_sample_t_ns(s),
                     .sample = s,
                     .memory = l->memory,
@@ -110,7 +111,7 @@ static void take_place(struct listing *l, struct place *p, struct row *r)
 }
 
 /* Rates: what each row had in the sample before, then in this one. */
-static bool read_rows(struct listing *l, const struct baro_tape *tape)
+static bool read_rows(struct listing *l, struct baro_tape *tape)
 {
     int kind = l->columns.kind;
     l->memory = row_previous_new();
@@ -128,7 +129,7 @@ static bool read_rows(struct listing *l, const struct baro_tape *tape)
     return true;
 }
 
-static void write_rows(struct listing *l, const struct baro_tape *tape, const char *what)
+static void write_rows(struct listing *l, struct baro_tape *tape, const char *what)
 {
     struct json j = {.out = &l->q->out};
     const char *order = request_param(l->q, "order");
@@ -160,7 +161,7 @@ static void write_rows(struct listing *l, const struct baro_tape *tape, const ch
     free(rows);
 }
 
-static bool choose_columns(struct listing *l, const struct baro_tape *tape, int kind)
+static bool choose_columns(struct listing *l, struct baro_tape *tape, int kind)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct request *q = l->q;

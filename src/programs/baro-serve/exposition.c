@@ -11,6 +11,7 @@
 
 #include "baro/baro.h"
 #include "base/clock.h"
+#include "output/rows/row.h"
 #include "programs/baro-serve/kind_families.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
@@ -119,7 +120,7 @@ static void add_job_info(struct scrape *s)
         struct job *job = s->jobs.at[i];
         pthread_mutex_lock(&job->lock);
         bool has = job->tape && job->now;
-        int64_t at_ns = has ? baro_header_realtime_ns(baro_tape_header(job->tape), baro_sample_t_ns(job->now)) : 0;
+        int64_t at_ns = has ? row_realtime_ns(job->tape, baro_tape_header(job->tape), baro_sample_t_ns(job->now)) : 0;
         pthread_mutex_unlock(&job->lock);
         if (!has)
             continue;

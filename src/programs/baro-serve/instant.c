@@ -19,6 +19,7 @@ struct part {
 };
 
 struct instant_writer {
+    struct baro_tape *tape;
     const struct baro_header *header;
     struct part job, host, task, directory;
     struct row_time time;
@@ -66,6 +67,7 @@ struct instant_writer *instant_new(struct baro_tape *tape)
     struct instant_writer *w = calloc(1, sizeof(*w));
     if (!w)
         return NULL;
+    w->tape = tape;
     w->header = baro_tape_header(tape);
     if (part_init(&w->job, BARO_KIND_JOB, tape) == 0 && part_init(&w->host, BARO_KIND_HOST, tape) == 0 &&
         part_init(&w->task, baro_kind_find("task"), tape) == 0 &&
@@ -91,6 +93,7 @@ static struct row row_of(struct instant_writer *w, const struct part *p, const s
 {
     return (struct row){.kind = p->kind,
                         .header = w->header,
+                        .tape = w->tape,
                         .t_ns = baro_sample_t_ns(s),
                         .sample = s,
                         .memory = p->memory,
@@ -145,7 +148,7 @@ void instant_write(struct instant_writer *w, const struct baro_sample *s, struct
     json_begin(j, '{');
     json_key(j, "t_ns");
     json_u64(j, baro_sample_t_ns(s));
-    fmt_time_utc(&time, baro_header_realtime_ns(w->header, baro_sample_t_ns(s)));
+    fmt_time_utc(&time, row_realtime_ns(w->tape, w->header, baro_sample_t_ns(s)));
     json_key(j, "time");
     json_text_n(j, (const char *)time.at, time.len);
     buf_done(&time);
@@ -167,6 +170,7 @@ void instant_event(struct instant_writer *w, const struct columns *c, const stru
 {
     struct row r = {.kind = ROW_EVENT,
                     .header = w->header,
+                    .tape = w->tape,
                     .t_ns = baro_event_t_ns(e),
                     .event = e,
                     .time = &w->time,
@@ -179,6 +183,7 @@ void instant_exit(struct instant_writer *w, const struct columns *c, const struc
 {
     struct row r = {.kind = BARO_KIND_EXIT,
                     .header = w->header,
+                    .tape = w->tape,
                     .t_ns = baro_row_end_ns(e),
                     .exit = e,
                     .time = &w->time,

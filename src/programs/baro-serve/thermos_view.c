@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "output/rows/escaped.h"
+#include "output/rows/row.h"
 #include "programs/baro-serve/server.h"
 
 #define RATE_NS (NS_PER_SEC / 2) /* as of jobs that are followed */
@@ -22,12 +23,12 @@ static int value(const struct baro_row *task, const char *stem, uint64_t *ret)
     return baro_row_value(task, baro_metric_find(baro_kind_find("task"), stem), ret);
 }
 
-static double seconds_of(const struct baro_header *h, uint64_t t_ns)
+static double seconds_of(struct baro_tape *tape, uint64_t t_ns)
 {
-    return (double)baro_header_realtime_ns(h, t_ns) / 1e9;
+    return (double)row_realtime_ns(tape, baro_tape_header(tape), t_ns) / 1e9;
 }
 
-static void take_task(const struct baro_header *h, const struct baro_row *e, struct named *ret)
+static void take_task(struct baro_tape *tape, const struct baro_row *e, struct named *ret)
 {
     uint64_t living, started, begin = 0, end = 0, code = 0, signal = 0;
     value(e, "processes", &living);
@@ -39,9 +40,9 @@ static void take_task(const struct baro_header *h, const struct baro_row *e, str
     ret->code = (int)code;
     ret->signal = (int)signal;
     if (value(e, "begin", &begin) == BARO_PRESENT)
-        ret->begin_s = seconds_of(h, begin);
+        ret->begin_s = seconds_of(tape, begin);
     if (value(e, "end", &end) == BARO_PRESENT)
-        ret->end_s = seconds_of(h, end);
+        ret->end_s = seconds_of(tape, end);
 }
 
 /* As they are written: control characters as "\x0a". */
@@ -82,12 +83,12 @@ static char *user_name(uint32_t uid)
 
 /* ---- a job ---- */
 
-static void take_names(struct view *v, const struct baro_header *h)
+static void take_names(struct view *v, struct baro_tape *tape)
 {
     int kind = baro_kind_find("task");
     size_t n = v->now ? baro_sample_rows(v->now, kind) : 0;
     for (size_t i = 0; i < n && v->n < VIEW_NAMES; i++)
-        take_task(h, baro_sample_row(v->now, kind, i), &v->named[v->n++]);
+        take_task(tape, baro_sample_row(v->now, kind, i), &v->named[v->n++]);
     if (!n)
         take_job(v);
 }
@@ -124,7 +125,7 @@ static bool read_tape(struct view *v, uint32_t *ret_uid)
         v->end = end;
     v->no_memory |= code == -ENOMEM;
     find_samples(v, tape);
-    take_names(v, baro_tape_header(tape));
+    take_names(v, tape);
     *ret_uid = baro_header_uid(baro_tape_header(tape));
     baro_tape_close(tape);
     return true;
@@ -141,7 +142,7 @@ static bool copy_followed(struct view *v, uint32_t *ret_uid)
     if (is_followed && job->before)
         v->no_memory |= baro_sample_copy(job->before, &v->before, NULL) < 0;
     if (is_followed)
-        take_names(v, baro_tape_header(job->tape));
+        take_names(v, job->tape);
     *ret_uid = is_followed ? baro_header_uid(baro_tape_header(job->tape)) : 0;
     pthread_mutex_unlock(&job->lock);
     return is_followed;

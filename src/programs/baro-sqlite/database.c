@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "baro/header.h"
+#include "baro/summary.h"
 #include "baro/text.h"
 #include "base/buf.h"
 #include "base/error.h"
@@ -295,32 +296,35 @@ static void bind_command(sqlite3_stmt *s, const struct baro_header *h)
     buf_done(&b);
 }
 
-static void bind_fact(struct database *d, sqlite3_stmt *s, size_t i, const struct baro_header *h)
+/* The header's facts, one row each; the arguments together are `command`, and targets are left to the summary. */
+static void bind_fact(struct database *d, sqlite3_stmt *s, int fact, const struct baro_header *h)
 {
-    const char *const texts[] = {baro_header_version(h), baro_header_host(h), baro_header_kernel(h),
-                                 baro_header_machine(h), baro_header_name(h), baro_header_job_id(h)};
-    const size_t n = sizeof(texts) / sizeof(*texts);
-    if (i < n)
-        bind_escaped(s, texts[i], strlen(texts[i]));
-    else if (i == n)
+    const struct baro_fact *f = baro_header_fact(fact);
+    struct baro_value v;
+    if (strcmp(f->name, "argument") == 0)
         bind_command(s, h);
-    else if (i == n + 1)
-        bind_time(d, s, 2, baro_header_start_realtime_ns(h));
+    else if (baro_header_value(h, fact, 0, &v) != BARO_PRESENT)
+        sqlite3_bind_null(s, 2);
+    else if (f->type == BARO_FACT_TEXT)
+        bind_escaped(s, v.text, strlen(v.text));
+    else if (f->type == BARO_FACT_TIME)
+        bind_time(d, s, 2, v.i64);
     else
-        bind_u64(s, 2, i == n + 2 ? baro_header_cpus(h) : baro_header_memory_bytes(h));
+        bind_u64(s, 2, v.u64);
 }
 
 int database_describe(struct database *d, const struct baro_tape *tape, struct baro_error *err)
 {
-    static const char *const names[] = {"version", "host",    "kernel", "machine", "name",
-                                        "job_id",  "command", "start",  "cpus",    "memory_bytes"};
     sqlite3_stmt *insert;
     int r = 0;
     if (sqlite3_prepare_v2(d->db, "insert into baro_tape values (?, ?)", -1, &insert, NULL) != SQLITE_OK)
         return sqlite_error(d, err);
-    for (size_t i = 0; r == 0 && i < sizeof(names) / sizeof(*names); i++) {
+    for (int i = 0; r == 0 && i < baro_header_fact_count(); i++) {
+        const char *name = baro_header_fact(i)->name;
+        if (strcmp(name, "target") == 0)
+            continue;
         sqlite3_reset(insert);
-        sqlite3_bind_text(insert, 1, names[i], -1, SQLITE_STATIC);
+        sqlite3_bind_text(insert, 1, strcmp(name, "argument") == 0 ? "command" : name, -1, SQLITE_STATIC);
         bind_fact(d, insert, i, baro_tape_header(tape));
         r = sqlite3_step(insert) == SQLITE_DONE ? 0 : sqlite_error(d, err);
     }

@@ -294,6 +294,39 @@ const struct cli_command cli_commands[] = {
      .failed = CLI_FAILED,
      .operands_max = -1,
      .kept = true},
+    {.name = "trim",
+     .operands = "[TAPE] -o FILE",
+     .summary = "copy a stretch of a tape",
+     .about = "Writes a tape with the samples, exits and events of a stretch of TAPE: from one time to another, of a "
+              "phase, or of so many samples. Both edges are included. Times, ids and totals stay those of the whole "
+              "recording. If the beginning is left out, the new tape says so, as one recorded with --keep does: what "
+              "ended before is in the job's totals and has no record of its own. Of the time before, it has the "
+              "limits, the beginnings of phases that reach into it, and when the clock was set or the machine "
+              "slept.\n\n" ONE_TAPE_SAYS,
+     .examples = "baro trim run.baro --from 10s --to 60s -o part.baro\t50 seconds of a tape\n"
+                 "baro trim --phase train -o train.baro\ta phase of the last run",
+     .options = options_trim,
+     .function = cmd_trim,
+     .failed = CLI_FAILED,
+     .operands_max = 1,
+     .program = "baro-tape"},
+    {.name = "anonymize",
+     .operands = "[TAPE] -o FILE",
+     .summary = "copy a tape without names: to show it to others",
+     .about =
+         "Writes a tape with the same values, in which no text of TAPE is left: names of processes, command lines, "
+         "hosts, paths, users, control groups, mounts, tasks, phases, marks, labels, warnings, and all that programs "
+         "of --collect named. Each word becomes another one, the same wherever it stands: two processes of one name "
+         "still have one name, and a path has as many parts. User ids other than 0 become other numbers. The key is "
+         "random and is kept nowhere, unless --key gives one.\n\n"
+         "These stay: values, times of day, pids, numbers that marks have, the version of the kernel, the model of "
+         "the CPU, names of hardware such as cpu0, sda1 or eth0, and texts that baro itself writes.\n\n" ONE_TAPE_SAYS,
+     .examples = "baro anonymize run.baro -o for-you.baro\ta tape to attach to a bug report",
+     .options = options_anonymize,
+     .function = cmd_anonymize,
+     .failed = CLI_FAILED,
+     .operands_max = 1,
+     .program = "baro-tape"},
     {.name = "metrics",
      .operands = "[TAPE]",
      .summary = "what can be recorded, and what it means",

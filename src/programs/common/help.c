@@ -23,7 +23,7 @@ void cli_overview(const struct cli *cli, struct buf *b)
                "usage: baro COMMAND [OPTION...]\n\n");
     for (const struct cli_command *c = cli_commands; c->name; c++) {
         if (!c->hidden)
-            buf_printf(b, "  %-9s%s\n", c->name, c->summary);
+            buf_printf(b, "  %-11s%s\n", c->name, c->summary);
     }
     buf_str(b, "\nStart with `baro run -- COMMAND`, then `baro summary`, `baro show` and `baro export`.\n"
                "`baro COMMAND --help` explains a command and has examples; `baro --version` prints the version.\n\n");

@@ -496,5 +496,49 @@ const struct opt options_serve[] = {
     END,
 };
 
+#define NEW_TAPE                                                                                                       \
+    {                                                                                                                  \
+        .name = "output", .letter = 'o', .argument = "FILE", .type = OPT_TEXT, .offset = AT(output),                   \
+        .completes = OPT_A_FILE, .help = "write the new tape to FILE, which must not exist"                            \
+    }
+
+const struct opt options_trim[] = {
+    {.name = "from",
+     .argument = "TIME",
+     .type = OPT_TEXT,
+     .offset = AT(from),
+     .help = "begin at TIME: 10s, -10s (before the end), 50%, 12:30:05 or ISO 8601 (default: start)"},
+    {.name = "to", .argument = "TIME", .type = OPT_TEXT, .offset = AT(to), .help = "end at TIME (default: end)"},
+    {.name = "phase",
+     .argument = "NAME",
+     .type = OPT_TEXT,
+     .offset = AT(phase),
+     .help = "the first phase of the job with this name"},
+    {.name = "samples",
+     .argument = "FIRST:LAST",
+     .type = OPT_TEXT,
+     .offset = AT(samples),
+     .help = "these samples, from 1 on, e.g. 100:200, or 100: to the end"},
+    NEW_TAPE,
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
+    HELP,
+    END,
+};
+
+const struct opt options_anonymize[] = {
+    NEW_TAPE,
+    {.name = "key",
+     .argument = "KEYFILE",
+     .type = OPT_TEXT,
+     .offset = AT(key),
+     .completes = OPT_A_FILE,
+     .help = "with the same KEYFILE a word becomes the same one in each tape (default: a key that is forgotten)",
+     .more = "KEYFILE has 16 bytes or more, of which the first 4096 are used. Who has it can find out whether a word "
+             "that he tries is in the tape."},
+    {.name = "force", .type = OPT_TRUE, .offset = AT(force), .help = "replace FILE if it exists"},
+    HELP,
+    END,
+};
+
 const struct opt options_metrics[] = {JSON_OPTION, HELP, END};
 const struct opt options_none[] = {HELP, END};

@@ -117,7 +117,10 @@ struct settings {
     bool once;              /* top: print and end */
     int pick;               /* show: enum baro_pick, which sample */
     unsigned width, height; /* plot: in pixels or columns and lines; 0: what fits */
-    const char *from, *to;  /* plot: the stretch of time */
+    const char *from, *to;  /* plot, trim: the stretch of time */
+    const char *phase;      /* trim: the stretch of a phase */
+    const char *samples;    /* trim: the stretch of so many samples */
+    const char *key;        /* anonymize: the file of the key; NULL: a random key */
     bool list;              /* plot: the figures */
     int format;             /* export */
     bool github;            /* report: append to the job summary of GitHub Actions */

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
 #include "kernel/sys/sysfs.h"
+#include "libbaro/tape/head.h"
 #include "recorder/loop/recorder.h"
 #include "recorder/redact/redact.h"
 #include "recorder/select/select.h"
@@ -216,7 +217,9 @@ int header_fill(struct baro_header *h, const struct record_options *o, uint64_t 
     h->start_monotonic_ns = now_monotonic_ns;
     h->start_boottime_ns = clock_boottime_ns() - passed;
     h->start_realtime_ns = clock_realtime_ns() - (int64_t)passed;
+    head_new_id(h);
     if (o->attach.resume) {
+        copy_text(h->id, sizeof(h->id), o->attach.resume->header->id);
         h->start_boottime_ns = o->attach.resume->header->start_boottime_ns;
         h->start_realtime_ns = o->attach.resume->header->start_realtime_ns;
         h->segment = o->attach.resume->segment;

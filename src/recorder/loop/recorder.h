@@ -15,7 +15,7 @@
 #include "recorder/loop/tasks.h"
 #include "recorder/sampler/schedule.h"
 #include "recorder/wrapper/link.h"
-#include "recorder/writer/writer.h"
+#include "libbaro/writer/writer.h"
 
 #define OOM_ENDED_MAX 64u
 /* Processes of the job that were ended by SIGKILL, or whose status is not known. */

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "libbaro/tape/tail.h"
 #include "recorder/observe/state.h"
-#include "recorder/writer/writer.h"
+#include "libbaro/writer/writer.h"
 
 static bool is_tape(const char *name)
 {

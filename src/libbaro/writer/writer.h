@@ -7,8 +7,8 @@
  * another process truncates the file, the writer goes on at the new end, and writes the header again if that is gone.
  * Once its tables have grown to the number of processes, a writer allocates nothing.
  */
-#ifndef RECORDER_WRITER_WRITER_H
-#define RECORDER_WRITER_WRITER_H
+#ifndef LIBBARO_WRITER_WRITER_H
+#define LIBBARO_WRITER_WRITER_H
 
 #include <sys/stat.h>
 #include <sys/types.h>

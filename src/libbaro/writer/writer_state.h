@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a writer, shared by the files that make it: writer.c (the file), encode.c (frames), pending.c (what
  * waits). */
-#ifndef RECORDER_WRITER_WRITER_STATE_H
-#define RECORDER_WRITER_WRITER_STATE_H
+#ifndef LIBBARO_WRITER_WRITER_STATE_H
+#define LIBBARO_WRITER_WRITER_STATE_H
 
 #include <zstd.h>
 
 #include "base/buf.h"
 #include "libbaro/tape/block.h"
 #include "libbaro/tape/format.h"
-#include "recorder/writer/writer.h"
+#include "libbaro/writer/writer.h"
 
 /* What the tape has of a living process so far. 10,000 of them take 3 MB. */
 struct baseline {

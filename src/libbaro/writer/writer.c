@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "recorder/writer/writer.h"
+#include "libbaro/writer/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
+#include "base/random.h"
 #include "libbaro/tape/create.h"
-#include "libbaro/tape/little.h"
-#include "recorder/writer/writer_state.h"
+#include "libbaro/writer/writer_state.h"
 
 static ssize_t real_write(void *context, int fd, const void *at, size_t len)
 {
@@ -51,18 +49,10 @@ static bool zstd_setup(ZSTD_CCtx *z)
            !ZSTD_isError(ZSTD_CCtx_setParameter(z, ZSTD_c_minMatch, 4));
 }
 
-static void random_nonce(uint8_t ret[8])
-{
-    if (getrandom(ret, 8, GRND_NONBLOCK) == 8)
-        return;
-    /* Early at boot there may be none; then what no one outside this process knows exactly. */
-    put_le64(ret, clock_monotonic_ns() * 0x9e3779b97f4a7c15ull ^ (uint64_t)clock_realtime_ns() ^ (uintptr_t)ret);
-}
-
 static int set_up(struct tape_writer *w, const struct baro_header *header)
 {
     uint8_t nonce[8];
-    random_nonce(nonce);
+    random_fill(nonce, sizeof nonce);
     w->seed = frame_seed(nonce);
     for (int kind = 0; kind < KIND_COUNT; kind++)
         columns_of_kind((enum baro_kind)kind, &w->columns[kind]);
@@ -344,7 +334,7 @@ int tape_writer_next(struct tape_writer *w, int fd, const struct baro_header *he
     struct buf preface = {0};
     uint8_t nonce[8];
     size_t done;
-    random_nonce(nonce);
+    random_fill(nonce, sizeof nonce);
     int r = encode_preface(&preface, header, nonce);
     if (r == 0)
         r = write_whole(w, fd, preface.at, preface.len, &done);

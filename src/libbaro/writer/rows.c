@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "recorder/writer/writer_state.h"
+#include "libbaro/writer/writer_state.h"
 
 struct walk {
     struct tape_writer *w;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libbaro/tape/schema.h"
-#include "recorder/writer/writer_state.h"
+#include "libbaro/writer/writer_state.h"
 
 struct entity_base {
     uint32_t id, info_version;

@@ -2,7 +2,7 @@
 /* Exits and events that wait for the next commit: copies in the order in which they came, up to a fixed limit. */
 #include <string.h>
 
-#include "recorder/writer/writer_state.h"
+#include "libbaro/writer/writer_state.h"
 
 struct item_head {
     uint32_t size; /* of all of it */

@@ -7,7 +7,7 @@
 #include "libbaro/tape/head.h"
 #include "libbaro/tape/little.h"
 #include "libbaro/tape/schema.h"
-#include "recorder/writer/writer_state.h"
+#include "libbaro/writer/writer_state.h"
 
 static int pack(struct tape_writer *w, const void *at, size_t len, ZSTD_EndDirective how)
 {

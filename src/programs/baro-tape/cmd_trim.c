@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "programs/baro-tape/copying.h"
+#include "programs/baro-tape/stretch.h"
+#include "programs/common/tape_args.h"
+
+struct trimming {
+    struct stretch stretch;
+    const struct baro_timeline *timeline;
+    size_t samples;
+};
+
+/* Did this begin a phase that reaches into the stretch? */
+static bool reaches_in(const struct trimming *t, const struct baro_event *e)
+{
+    for (size_t i = 0; i < baro_timeline_count(t->timeline); i++) {
+        const struct baro_timeline_item *item = baro_timeline_get(t->timeline, i);
+        if (item->begin_ns > baro_event_t_ns(e))
+            break;
+        if (item->kind == BARO_TIMELINE_PHASE && item->begin_ns == baro_event_t_ns(e) &&
+            (item->is_open || item->end_ns >= t->stretch.from_ns) && strcmp(item->name, baro_event_text(e)) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of the time before, what is needed to read the stretch: how the wall clock went, and which phases it lies in. */
+static bool is_needed_later(const struct trimming *t, const struct baro_event *e)
+{
+    switch (baro_event_kind_of(e)) {
+    case BARO_EVENT_CLOCK_STEP:
+    case BARO_EVENT_SUSPEND: return true;
+    case BARO_EVENT_PHASE_BEGIN: return reaches_in(t, e);
+    default: return false;
+    }
+}
+
+/* Exits and events are written before the sample that follows them, and a few come late: the end of the stretch is the
+ * first sample behind it. */
+static int choose(void *context, const struct baro_record *record)
+{
+    struct trimming *t = context;
+    const struct stretch *s = &t->stretch;
+    if (record->kind == BARO_RECORD_SAMPLE && record->t_ns > s->to_ns)
+        return BARO_E_ENDED;
+    if (record->t_ns > s->to_ns)
+        return 0;
+    if (record->kind == BARO_RECORD_LIMITS)
+        return 1;
+    if (record->t_ns < s->from_ns)
+        return record->kind == BARO_RECORD_EVENT && is_needed_later(t, record->u.event);
+    t->samples += record->kind == BARO_RECORD_SAMPLE;
+    return 1;
+}
+
+static int trim(const struct cli *cli, const struct settings *s, struct baro_tape *tape)
+{
+    struct baro_error err = BARO_ERROR_INIT;
+    struct baro_writer_options options = BARO_WRITER_OPTIONS_INIT;
+    struct baro_timeline *timeline;
+    if (baro_timeline_of_tape(tape, &timeline, &err) < 0)
+        return cli_fail(cli, &err);
+    struct trimming t = {.timeline = timeline};
+    int status = stretch_find(&t.stretch, tape, timeline, s, &err) < 0 ? cli_fail(cli, &err) : 0;
+    if (!status && t.stretch.phases > 1)
+        cli_note(cli, "there are %zu phases '%s'; this is the first", t.stretch.phases, s->phase);
+    options.from_ns = t.stretch.begins_later ? t.stretch.from_ns : 0;
+    options.force = s->force;
+    if (!status)
+        status = copy_tape(cli, tape, s->output, &options, choose, &t);
+    if (!status && t.samples == 0)
+        cli_note(cli, "the stretch has no sample");
+    baro_timeline_free(timeline);
+    return status;
+}
+
+int cmd_trim(struct cli *cli, const struct settings *s, char **argv)
+{
+    struct baro_tape *tape;
+    struct reader_path path;
+    bool by_time = s->from || s->to;
+    if (!s->output)
+        return cli_failf(cli, "-o FILE is missing");
+    if (by_time + !!s->phase + !!s->samples != 1)
+        return cli_failf(cli, "which stretch? Give --from and --to, or --phase, or --samples");
+    int status = reader_open(cli, argv[0], &tape, &path);
+    if (status)
+        return status;
+    status = trim(cli, s, tape);
+    baro_tape_close(tape);
+    return status;
+}

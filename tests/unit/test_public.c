@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The header as facts, what facts mean, the id of a tape, and the watch of a folder of runs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "baro/baro.h"
+
+static struct baro_tape *open_small(void)
+{
+    const char *fixtures = getenv("BARO_FIXTURES");
+    struct baro_tape *t;
+    char path[512];
+    snprintf(path, sizeof(path), "%s/../tape/v1-small.baro", fixtures ? fixtures : "tests/fixtures");
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    return t;
+}
+
+static void test_header(void **state)
+{
+    (void)state;
+    struct baro_tape *t = open_small();
+    const struct baro_header *h = baro_tape_header(t);
+    struct baro_value v;
+    for (int f = 0; f < baro_header_fact_count(); f++) {
+        const struct baro_fact *fact = baro_header_fact(f);
+        assert_int_equal(fact->section, -1);
+        assert_true(*fact->help);
+        assert_int_equal(baro_header_fact_find(fact->name), f);
+        assert_int_equal(baro_header_value(h, f, baro_header_rows(h, f), &v), BARO_ABSENT_UNSUPPORTED);
+        for (size_t row = 0; row < baro_header_rows(h, f); row++) {
+            enum baro_absent why = baro_header_value(h, f, row, &v);
+            assert_int_equal(why, v.absent);
+            assert_true(why == BARO_PRESENT || why == BARO_ABSENT_UNKNOWN);
+            if (fact->type == BARO_FACT_TEXT && why == BARO_PRESENT)
+                assert_non_null(v.text);
+        }
+    }
+    assert_int_equal(baro_header_value(h, baro_header_fact_find("host"), 0, &v), BARO_PRESENT);
+    assert_string_equal(v.text, baro_header_host(h));
+    assert_int_equal(baro_header_value(h, baro_header_fact_find("start"), 0, &v), BARO_PRESENT);
+    assert_int_equal(v.i64, baro_header_start_realtime_ns(h));
+    assert_int_equal(baro_header_value(h, baro_header_fact_find("id"), 0, &v), BARO_PRESENT);
+    assert_string_equal(v.text, baro_tape_id(t));
+    assert_int_equal(baro_header_fact_find("no such"), -1);
+    assert_null(baro_header_fact(-1));
+    assert_null(baro_header_fact(baro_header_fact_count()));
+    assert_int_equal(baro_header_rows(h, -1), 0);
+    size_t n = 0;
+    while (baro_header_argv(h)[n])
+        n++;
+    assert_int_equal(baro_header_rows(h, baro_header_fact_find("argument")), n);
+    baro_tape_close(t);
+}
+
+/* Of a tape without one it is made of its header, and so the same each time. */
+static void test_id(void **state)
+{
+    (void)state;
+    struct baro_tape *a = open_small(), *b = open_small();
+    assert_int_equal(strspn(baro_tape_id(a), "0123456789abcdef"), 32);
+    assert_string_equal(baro_tape_id(a), baro_tape_id(b));
+    baro_tape_close(a);
+    baro_tape_close(b);
+}
+
+static void test_meaning(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *section, *name;
+        enum baro_fact_semantics semantics;
+        enum baro_fact_trend trend;
+    } known[] = {
+        {"job", "cpu_ns", BARO_FACT_SUM, BARO_TREND_MORE_IS_WORSE},
+        {"job", "cores_mean", BARO_FACT_MEAN, BARO_TREND_NONE},
+        {"job", "rss_peak_bytes", BARO_FACT_PEAK, BARO_TREND_MORE_IS_WORSE},
+        {"job", "rss_peak_age_ns", BARO_FACT_PROPERTY, BARO_TREND_NONE},
+        {"job", "memory_peak_t_ns", BARO_FACT_INSTANT, BARO_TREND_NONE},
+        {"job", "faults_major", BARO_FACT_SUM, BARO_TREND_MORE_IS_WORSE},
+        {"job", "processes_started", BARO_FACT_SUM, BARO_TREND_NONE},
+        {"", "start", BARO_FACT_INSTANT, BARO_TREND_NONE},
+        {"", "wall_ns", BARO_FACT_SUM, BARO_TREND_MORE_IS_WORSE},
+        {"", "cpus", BARO_FACT_PROPERTY, BARO_TREND_NONE},
+        {"exit", "status", BARO_FACT_PROPERTY, BARO_TREND_NONE},
+        {"limits", "memory_bytes", BARO_FACT_PROPERTY, BARO_TREND_NONE},
+        {"limits", "cores", BARO_FACT_PROPERTY, BARO_TREND_NONE},
+        {"limits", "throttled_ns", BARO_FACT_SUM, BARO_TREND_MORE_IS_WORSE},
+        {"limits", "memory_peak_ratio", BARO_FACT_PEAK, BARO_TREND_NONE},
+        {"host", "memory_available_least_bytes", BARO_FACT_LEAST, BARO_TREND_MORE_IS_BETTER},
+        {"host", "cpu_idle_ratio", BARO_FACT_SHARE, BARO_TREND_NONE},
+        {"host", "cpu_steal_ratio", BARO_FACT_SHARE, BARO_TREND_MORE_IS_WORSE},
+        {"host.pressure", "cpu_some_ratio", BARO_FACT_SHARE, BARO_TREND_MORE_IS_WORSE},
+        {"host", "memory_total_bytes", BARO_FACT_PROPERTY, BARO_TREND_NONE},
+        {"commands", "name", BARO_FACT_PROPERTY, BARO_TREND_NONE},
+        {"course", "t_ns", BARO_FACT_INSTANT, BARO_TREND_NONE},
+        {"course", "cores", BARO_FACT_MEAN, BARO_TREND_NONE},
+        {"recorder", "missed", BARO_FACT_SUM, BARO_TREND_MORE_IS_WORSE},
+        {"pss_peak_held_by", "bytes", BARO_FACT_PEAK, BARO_TREND_MORE_IS_WORSE},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        const struct baro_fact *f = baro_summary_fact(baro_summary_fact_find(known[i].section, known[i].name));
+        assert_non_null(f);
+        if (baro_fact_semantics(f) != known[i].semantics || baro_fact_trend(f) != known[i].trend)
+            fail_msg("%s.%s: %s, trend %d", known[i].section, known[i].name,
+                     baro_fact_semantics_name(baro_fact_semantics(f)), baro_fact_trend(f));
+    }
+    const struct baro_fact *phase = baro_timeline_fact(baro_timeline_fact_find("cpu_ns"));
+    assert_int_equal(baro_fact_semantics(phase), BARO_FACT_SUM);
+    assert_int_equal(baro_fact_semantics(baro_header_fact(0)), BARO_FACT_PROPERTY);
+    assert_string_equal(baro_fact_semantics_name((enum baro_fact_semantics)99), "unknown");
+}
+
+static bool readable(const struct baro_runs_watch *w)
+{
+    struct pollfd p = {.fd = baro_runs_watch_fd(w), .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+static void touch(const char *folder, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void test_watch(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_public.XXXXXX", path[256];
+    struct baro_runs_watch *w;
+    struct baro_error err = BARO_ERROR_INIT;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(baro_runs_watch(&w, folder, NULL), 0);
+    assert_false(readable(w));
+    assert_int_equal(baro_runs_watch_read(w, NULL), 0);
+    touch(folder, "notes.txt");
+    assert_int_equal(baro_runs_watch_read(w, NULL), 0);
+    touch(folder, "a.baro");
+    assert_true(readable(w));
+    assert_int_equal(baro_runs_watch_read(w, NULL), 1);
+    assert_false(readable(w));
+    snprintf(path, sizeof(path), "%s/b.baro", folder);
+    assert_int_equal(mkdir(path, 0700), 0); /* a tape in segments */
+    assert_int_equal(baro_runs_watch_read(w, NULL), 1);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(baro_runs_watch_read(w, NULL), 1);
+    for (const char *name = "a.baro"; name; name = *name == 'a' ? "notes.txt" : NULL) {
+        snprintf(path, sizeof(path), "%s/%s", folder, name);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(baro_runs_watch_read(w, NULL), 1);
+    assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(baro_runs_watch_read(w, &err), -ENOENT);
+    baro_runs_watch_free(w);
+    baro_runs_watch_free(NULL);
+    assert_true(baro_runs_watch(&w, folder, &err) < 0);
+}
+
+/* Of the kept runs: the folder is made. */
+static void test_watch_kept(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_public.XXXXXX", path[256];
+    struct baro_runs_watch *w;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/runs", folder);
+    assert_int_equal(setenv("BARO_DIR", path, 1), 0);
+    assert_int_equal(baro_runs_watch(&w, NULL, NULL), 0);
+    touch(path, "x.baro");
+    assert_int_equal(baro_runs_watch_read(w, NULL), 1);
+    baro_runs_watch_free(w);
+    char file[300];
+    snprintf(file, sizeof(file), "%s/x.baro", path);
+    unlink(file);
+    rmdir(path);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_header), cmocka_unit_test(test_id),         cmocka_unit_test(test_meaning),
+        cmocka_unit_test(test_watch),  cmocka_unit_test(test_watch_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
