@@ -54,6 +54,7 @@ struct record_options {
     size_t n_targets;
     bool host;                           /* record the machine, too */
     bool host_alone;                     /* attach: no targets, only the machine */
+    int32_t under;                       /* host_alone: ends with this process; 0: with none */
     uint64_t for_ns;                     /* attach: the longest duration; 0: until the last target ends */
     const char *cgroup;                  /* attach: a control group instead of targets */
     const struct select_options *select; /* attach: tasks of selected processes instead; NULL: none */
