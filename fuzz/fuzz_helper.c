@@ -144,7 +144,7 @@ static void messages(struct span in)
     static struct recorder r;
     static struct recorders all;
     size_t sum = 0;
-    const struct record_options options = {.children = true};
+    const struct record_options options = {.scope.children = true};
     const struct job_sink sink = {drop_exit, drop_event, &sum};
     struct link_message l = {0};
     int pair[2], proc_fd = open("/", O_PATH | O_CLOEXEC);

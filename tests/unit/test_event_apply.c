@@ -38,7 +38,7 @@ struct recording {
 static int begin(void **state)
 {
     static struct recording g;
-    g = (struct recording){.options = {.children = true}, .all = {.events.usage_tried = true}};
+    g = (struct recording){.options = {.scope.children = true}, .all = {.events.usage_tried = true}};
     assert_int_equal(job_init(&g.r.job, &sink_drops, true, BEGAN * 10 * MS, 100), 0);
     files_make(g.dir);
     g.r.proc_fd = open(g.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);

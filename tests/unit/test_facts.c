@@ -268,18 +268,18 @@ static void test_flags_are_those_of_values(void **state)
     check_flags(s);
     /* all of the job is known, and all of it may be too small */
     for (int i = 0; i < JOB_MAX; i++) {
-        s->job_absent[i] = BARO_PRESENT;
-        s->job[i] = s->job[i] ? s->job[i] : 1;
+        s->rows.job_absent[i] = BARO_PRESENT;
+        s->rows.job[i] = s->rows.job[i] ? s->rows.job[i] : 1;
     }
-    s->wrapper_lost = true;
+    s->life.wrapper_lost = true;
     for (int i = 0; i < PEAK_MAX; i++) {
-        s->peak[i].absent = BARO_PRESENT;
-        s->peak[i].covered = 0;
-        s->peak[i].members = 1;
+        s->peaks.sum[i].absent = BARO_PRESENT;
+        s->peaks.sum[i].covered = 0;
+        s->peaks.sum[i].members = 1;
     }
     check_flags(s);
     for (int i = 0; i < PEAK_MAX; i++)
-        s->peak[i].stale = i == PEAK_PSS || i == PEAK_USS;
+        s->peaks.sum[i].stale = i == PEAK_PSS || i == PEAK_USS;
     check_flags(s);
     expect(s, &(struct expected){"job", "cores_is_lower_bound", 0, .u64 = 1});
     expect(s, &(struct expected){"accounting", "cpu_kernel_is_lower_bound", 0, .u64 = 1});
@@ -296,8 +296,8 @@ static void test_a_part_is_no_more_than_the_whole(void **state)
 {
     struct baro_summary *s = summary_of_story(*state);
     struct baro_value user, system, cpu;
-    s->job[JOB_cpu_user] = 930 * MS; /* "ld" has 937.5 of 1,250 ms */
-    s->job[JOB_cpu_system] = 1470 * MS;
+    s->rows.job[JOB_cpu_user] = 930 * MS; /* "ld" has 937.5 of 1,250 ms */
+    s->rows.job[JOB_cpu_system] = 1470 * MS;
     baro_summary_finish(s);
     baro_summary_value(s, baro_summary_fact_find("commands", "cpu_ns"), 0, &cpu);
     baro_summary_value(s, baro_summary_fact_find("commands", "cpu_user_ns"), 0, &user);
@@ -324,7 +324,7 @@ static void test_the_split_of_brief_processes_is_an_estimate(void **state)
             e.id = 1000 + i;
             summary_add_exit(s, &e);
         }
-        s->job[JOB_cpu_counted] = s->job[JOB_cpu];
+        s->rows.job[JOB_cpu_counted] = s->rows.job[JOB_cpu];
         baro_summary_finish(s);
         expect(s, &(struct expected){"job", "cpu_split_is_estimate", 0, .u64 = ms < 40});
         baro_summary_free(s);

@@ -148,7 +148,7 @@ static void test_commands(void **state)
         summary_add_sample(r->s, &s);
     }
     summary_finish(r->s);
-    assert_int_equal(r->s->n_order, 2);
+    assert_int_equal(r->s->finished.n_order, 2);
     assert_int_equal(summary_command(r->s, 0)->value[COMMAND_CPU], 500 * MS);
     assert_int_equal(summary_command(r->s, 1)->value[COMMAND_CPU], 500 * MS);
 }

@@ -86,10 +86,11 @@ static void test_writes_of_whole_folios(void **state)
     int id = baro_summary_fact_find("job", "io_write_bytes");
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
         struct baro_value v;
-        s->job[JOB_io_write] = of[i].charged;
-        s->job[JOB_io_wchar] = of[i].passed;
-        s->job[JOB_io_is_lower_bound] = 1;
-        s->job_absent[JOB_io_write] = s->job_absent[JOB_io_wchar] = s->job_absent[JOB_io_is_lower_bound] = BARO_PRESENT;
+        s->rows.job[JOB_io_write] = of[i].charged;
+        s->rows.job[JOB_io_wchar] = of[i].passed;
+        s->rows.job[JOB_io_is_lower_bound] = 1;
+        s->rows.job_absent[JOB_io_write] = s->rows.job_absent[JOB_io_wchar] =
+            s->rows.job_absent[JOB_io_is_lower_bound] = BARO_PRESENT;
         assert_int_equal(summary_writes_are_estimate(s), of[i].is_estimate);
         assert_int_equal(baro_summary_value(s, id, 0, &v), BARO_PRESENT);
         assert_int_equal(v.flags, of[i].is_estimate ? BARO_VALUE_ESTIMATE : BARO_VALUE_LOWER_BOUND);
@@ -308,7 +309,7 @@ static void test_moved(void **state)
     assert_string_equal(source, "cgroup /b memory.max");
     assert_int_equal(summary_memory_peak_ratio(s, &d), 0);
     NEAR(d, 0.4);
-    assert_int_equal(s->peak[PEAK_RSS].value, 900 * MB); /* the job's value stays */
+    assert_int_equal(s->peaks.sum[PEAK_RSS].value, 900 * MB); /* the job's value stays */
     assert_int_equal(summary_group_oom_kills(s, &v), 0);
     assert_int_equal(v, (4 - 3) + (9 - 7));
     assert_int_equal(summary_throttled(s, &v), 0);
@@ -335,7 +336,7 @@ static void test_spike(void **state)
     assert_int_equal(summary_memory_most(s, &v, &measure), 0);
     assert_int_equal(measure, MEMORY_PROCESS);
     assert_int_equal(v, 400 * MB);
-    s->mode = BARO_MODE_ATTACH; /* then it may be older than the recording */
+    s->subject.mode = BARO_MODE_ATTACH; /* then it may be older than the recording */
     assert_int_equal(summary_memory_most(s, &v, &measure), 0);
     assert_int_equal(v, 10 * MB);
     summary_free(s);

@@ -47,7 +47,7 @@ static void write_story(const char *path)
 
 static const struct command *named(const struct baro_summary *s, const char *name)
 {
-    for (size_t i = 0; i < s->n_order; i++) {
+    for (size_t i = 0; i < s->finished.n_order; i++) {
         if (strcmp(summary_command(s, i)->name, name) == 0)
             return summary_command(s, i);
     }
@@ -87,7 +87,7 @@ static void test_peaks(void **state)
 {
     (void)state;
     struct baro_summary *s = story_summary();
-    const struct summary_peak *rss = &s->peak[PEAK_RSS], *pss = &s->peak[PEAK_PSS];
+    const struct summary_peak *rss = &s->peaks.sum[PEAK_RSS], *pss = &s->peaks.sum[PEAK_PSS];
     assert_int_equal(rss->value, 652 * MB);
     assert_int_equal(rss->t_ns, 2001 * MS);
     assert_int_equal(rss->members, 3);
@@ -101,10 +101,10 @@ static void test_peaks(void **state)
     assert_string_equal(s->commands.at[pss->top[0].command].name, "cc1");
     assert_int_equal(pss->top[0].processes, 2);
     assert_int_equal(pss->top[0].value, 489 * MB);
-    assert_int_equal(s->peak[PEAK_USS].value, 478 * MB + MB / 2);
-    assert_int_equal(s->peak[PEAK_THREADS].value, 4);
-    assert_int_equal(s->peak[PEAK_FDS].value, 9);
-    assert_int_equal(s->peak[PEAK_SWAP].absent, BARO_ABSENT_NOT_YET);
+    assert_int_equal(s->peaks.sum[PEAK_USS].value, 478 * MB + MB / 2);
+    assert_int_equal(s->peaks.sum[PEAK_THREADS].value, 4);
+    assert_int_equal(s->peaks.sum[PEAK_FDS].value, 9);
+    assert_int_equal(s->peaks.sum[PEAK_SWAP].absent, BARO_ABSENT_NOT_YET);
     summary_free(s);
 }
 
@@ -112,7 +112,7 @@ static void test_commands(void **state)
 {
     (void)state;
     struct baro_summary *s = story_summary();
-    assert_int_equal(s->n_order, 5);
+    assert_int_equal(s->finished.n_order, 5);
     assert_string_equal(summary_command(s, 0)->name, "ld");
     assert_string_equal(summary_command(s, 1)->name, "cc1");
     const struct command *cc1 = named(s, "cc1"), *ld = named(s, "ld"), *as = named(s, "as");
@@ -154,8 +154,8 @@ static void test_alive_and_attached(void **state)
     struct baro_exit e = {.id = 9, .key = {51, 6}, .name = "worker", .value = {[EXIT_cpu] = 12 * MS}};
     summary_add_exit(s, &e);
     summary_finish(s);
-    assert_true(s->before.known);
-    assert_int_equal(s->before.cpu_ns, 5000 * MS);
+    assert_true(s->life.before.known);
+    assert_int_equal(s->life.before.cpu_ns, 5000 * MS);
     assert_int_equal(named(s, "server")->value[COMMAND_CPU], 2000 * MS);
     assert_int_equal(named(s, "server")->value[COMMAND_RSS_PEAK], 80 * MB); /* a peak is not a sum */
     assert_int_equal(named(s, "worker")->value[COMMAND_CPU], 12 * MS);
@@ -181,7 +181,7 @@ static void test_many_names(void **state)
     assert_int_equal(s->commands.n, COMMANDS_MAX);
     assert_true(s->commands.overflowed);
     uint64_t processes = 0, cpu = 0;
-    for (size_t i = 0; i < s->n_order; i++) {
+    for (size_t i = 0; i < s->finished.n_order; i++) {
         processes += summary_command(s, i)->processes;
         cpu += summary_command(s, i)->value[COMMAND_CPU];
     }

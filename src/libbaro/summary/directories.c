@@ -57,7 +57,7 @@ void fact_directory(const struct baro_summary *s, int of, size_t row, struct bar
     value_flag(ret, BARO_VALUE_LOWER_BOUND,
                is_bound(d) && of != DIRECTORY_unread && of != DIRECTORY_walk && of != DIRECTORY_read_at);
     if (of == DIRECTORY_read_at && !ret->absent) /* since the start of the command */
-        ret->u64 = ret->u64 > s->start_ns ? ret->u64 - s->start_ns : 0;
+        ret->u64 = ret->u64 > s->life.start_ns ? ret->u64 - s->life.start_ns : 0;
 }
 
 void fact_directory_path(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

@@ -20,9 +20,9 @@ void fact_command_processes(const struct baro_summary *s, int of, size_t row, st
 
 static bool tcp_is_bound(const struct baro_summary *s, const struct command *c)
 {
-    bool is_short =
-        !s->tcp_is_exact || s->tcp_is_of_living || c->tcp_is_short || c->covered[COMMAND_TCP_SENT] < c->processes;
-    return c->covered[COMMAND_TCP_SENT] && !s->tcp_is_whole && is_short;
+    bool is_short = !s->finished.tcp_is_exact || s->finished.tcp_is_of_living || c->tcp_is_short ||
+                    c->covered[COMMAND_TCP_SENT] < c->processes;
+    return c->covered[COMMAND_TCP_SENT] && !s->finished.tcp_is_whole && is_short;
 }
 
 /* Less than this is within what a reading of the clock may miss. */
@@ -35,7 +35,7 @@ static bool is_much(uint64_t part, uint64_t all)
  * Example: of a job of 350 ms three sh have 20 ms, and 193 ms are those of one whose name is not known. */
 static bool lacks_some(const struct baro_summary *s, const struct command *c)
 {
-    uint64_t others = s->rest_ns + (*c->name ? s->nameless_ns : 0);
+    uint64_t others = s->finished.rest_ns + (*c->name ? s->finished.nameless_ns : 0);
     return summary_command_may_have_more(s, c) && is_much(others, c->value[COMMAND_CPU]);
 }
 
@@ -43,8 +43,8 @@ static bool lacks_some(const struct baro_summary *s, const struct command *c)
  * peak. If wait4(2) says that one had 258 MB, 248 are a lower bound. */
 static bool rss_is_bound(const struct baro_summary *s, const struct command *c)
 {
-    bool is_largest = s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
-                      !summary_mark_is_bound(s) && c->value[COMMAND_RSS_PEAK] >= s->job[JOB_process_rss_peak];
+    bool is_largest = s->subject.mode == BARO_MODE_RUN && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
+                      !summary_mark_is_bound(s) && c->value[COMMAND_RSS_PEAK] >= s->rows.job[JOB_process_rss_peak];
     return !is_largest && (c->rss_is_short || c->covered[COMMAND_RSS_PEAK] < c->processes || lacks_some(s, c));
 }
 
@@ -54,7 +54,7 @@ static bool rss_is_bound(const struct baro_summary *s, const struct command *c)
 static bool cpu_is_estimate(const struct baro_summary *s, const struct command *c)
 {
     return is_much(c->cpu_unsure_ns, c->value[COMMAND_CPU]) ||
-           (c->cpu_is_of_perf && is_much(s->rest_ns, s->job[JOB_cpu]));
+           (c->cpu_is_of_perf && is_much(s->finished.rest_ns, s->rows.job[JOB_cpu]));
 }
 
 /* Example: the one child of 400 MB has 180 ms by taskstats, and the job 191: up to 10 of the other 11 ms are of freeing
@@ -63,7 +63,9 @@ static bool cpu_is_estimate(const struct baro_summary *s, const struct command *
 static bool lacks_teardown(const struct baro_summary *s, const struct command *c)
 {
     uint64_t most = TEARDOWN_MOST * c->teardown_ns;
-    uint64_t lacking = fact_cpu_is_bound(s) ? 2 * c->teardown_ns : most < s->rest_ns ? most : s->rest_ns;
+    uint64_t lacking = fact_cpu_is_bound(s)         ? 2 * c->teardown_ns
+                       : most < s->finished.rest_ns ? most
+                                                    : s->finished.rest_ns;
     return is_much(lacking, c->value[COMMAND_CPU]);
 }
 
@@ -115,10 +117,10 @@ void fact_accounting(const struct baro_summary *s, int of, size_t row, struct ba
     switch (of) {
     case ACCOUNTING_KERNEL_SOURCE: ret->text = summary_kernel_source(s); break;
     case ACCOUNTING_EVENT_SOURCE:
-        value_text(ret, *s->event_source ? BARO_PRESENT : BARO_ABSENT_NONE, s->event_source);
+        value_text(ret, *s->subject.event_source ? BARO_PRESENT : BARO_ABSENT_NONE, s->subject.event_source);
         break;
     case ACCOUNTING_EXIT_SOURCE:
-        value_text(ret, *s->exit_source ? BARO_PRESENT : BARO_ABSENT_NONE, s->exit_source);
+        value_text(ret, *s->subject.exit_source ? BARO_PRESENT : BARO_ABSENT_NONE, s->subject.exit_source);
         break;
     case ACCOUNTING_REMAINDER:
         absent = summary_remainder(s, &remainder);
@@ -153,7 +155,8 @@ void fact_own_cost(const struct baro_summary *s, int of, size_t row, struct baro
     uint64_t cpu;
     double v = 0;
     int absent = summary_self(s, RECORDER_cpu, &cpu);
-    bool has_start = s->self_first_ns && !s->removed && absent == BARO_PRESENT && s->self_first_cpu_ns <= cpu;
+    bool has_start =
+        s->rows.self_first_ns && !s->extent.removed && absent == BARO_PRESENT && s->rows.self_first_cpu_ns <= cpu;
     (void)row;
     switch (of) {
     case OWN_COST:
@@ -162,15 +165,17 @@ void fact_own_cost(const struct baro_summary *s, int of, size_t row, struct baro
         value_real(ret, absent, v / 1e9);
         break;
     case OWN_BUDGET:
-        value_real(ret, s->overhead_ppm ? BARO_PRESENT : BARO_ABSENT_NONE, (double)s->overhead_ppm / 1e6);
+        value_real(ret, s->subject.overhead_ppm ? BARO_PRESENT : BARO_ABSENT_NONE,
+                   (double)s->subject.overhead_ppm / 1e6);
         break;
     case OWN_START:
-        value_u64(ret, has_start ? BARO_PRESENT : absent ? absent : BARO_ABSENT_UNKNOWN, s->self_first_cpu_ns);
+        value_u64(ret, has_start ? BARO_PRESENT : absent ? absent : BARO_ABSENT_UNKNOWN, s->rows.self_first_cpu_ns);
         break;
     case OWN_AFTER_START:
         if (absent == BARO_PRESENT)
-            absent = has_start ? derive_rate(s->self_first_ns, s->self_first_cpu_ns, s->last_ns, cpu, &v)
-                               : BARO_ABSENT_UNKNOWN;
+            absent = has_start
+                         ? derive_rate(s->rows.self_first_ns, s->rows.self_first_cpu_ns, s->extent.last_ns, cpu, &v)
+                         : BARO_ABSENT_UNKNOWN;
         value_real(ret, absent, v / 1e9);
         break;
     }
@@ -180,11 +185,13 @@ void fact_tape(const struct baro_summary *s, int of, size_t row, struct baro_val
 {
     (void)row;
     switch (of) {
-    case TAPE_GAP: ret->u64 = s->gap_ns; break;
-    case TAPE_GAPS: ret->u64 = s->gaps; break;
-    case TAPE_DAMAGE: ret->u64 = s->damaged_bytes; break;
-    case TAPE_WRAPPER_LOST: ret->u64 = s->wrapper_lost; break;
-    case TAPE_WARNINGS: ret->u64 = s->warnings; break;
-    case TAPE_WARNING: value_text(ret, s->warnings ? BARO_PRESENT : BARO_ABSENT_NONE, s->warning); break;
+    case TAPE_GAP: ret->u64 = s->incidents.gap_ns; break;
+    case TAPE_GAPS: ret->u64 = s->incidents.gaps; break;
+    case TAPE_DAMAGE: ret->u64 = s->extent.damaged_bytes; break;
+    case TAPE_WRAPPER_LOST: ret->u64 = s->life.wrapper_lost; break;
+    case TAPE_WARNINGS: ret->u64 = s->incidents.warnings; break;
+    case TAPE_WARNING:
+        value_text(ret, s->incidents.warnings ? BARO_PRESENT : BARO_ABSENT_NONE, s->incidents.warning);
+        break;
     }
 }

@@ -18,11 +18,11 @@ void fact_course(const struct baro_summary *s, int of, size_t row, struct baro_v
     case COURSE_BEGIN: ret->u64 = c->origin_ns + row * c->width_ns; break;
     case COURSE_WIDTH: ret->u64 = c->width_ns; break;
     case COURSE_CORES:
-        value_real(ret, c->since[COURSE_CPU].known ? s->job_absent[JOB_cpu] : BARO_ABSENT_UNKNOWN,
+        value_real(ret, c->since[COURSE_CPU].known ? s->rows.job_absent[JOB_cpu] : BARO_ABSENT_UNKNOWN,
                    per_second(c, COURSE_CPU, row) / 1e9);
         break;
     case COURSE_IO_RATE:
-        value_real(ret, c->since[COURSE_IO].known ? s->job_absent[JOB_io_rchar] : BARO_ABSENT_UNKNOWN,
+        value_real(ret, c->since[COURSE_IO].known ? s->rows.job_absent[JOB_io_rchar] : BARO_ABSENT_UNKNOWN,
                    per_second(c, COURSE_IO, row));
         break;
     }
@@ -30,7 +30,7 @@ void fact_course(const struct baro_summary *s, int of, size_t row, struct baro_v
 
 void fact_course_memory(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    int absent = s->peak[of == COURSE_RSS ? PEAK_RSS : PEAK_PSS].absent;
+    int absent = s->peaks.sum[of == COURSE_RSS ? PEAK_RSS : PEAK_PSS].absent;
     uint64_t most = s->course.most[of][row];
     bool was_read = of == COURSE_RSS || most; /* what runs has some pss: 0 is that of no sample in which it was whole */
     value_u64(ret, absent || was_read ? absent : BARO_ABSENT_UNKNOWN, most);

@@ -9,31 +9,33 @@
 void fact_argument(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     (void)of;
-    ret->text = s->argv[row];
+    ret->text = s->subject.argv[row];
 }
 
 /* A group that existed before and may have other processes is the target, whichever source counts its CPU time. */
 static const char *cgroup_of(const struct baro_summary *s)
 {
-    return s->is_cgroup && !s->own_cgroup ? "target" : s->cgroup_mode;
+    return s->subject.is_cgroup && !s->subject.own_cgroup ? "target" : s->subject.cgroup_mode;
 }
 
 void fact_head(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     (void)row;
     switch (of) {
-    case HEAD_NAME: value_text(ret, s->name[0] ? BARO_PRESENT : BARO_ABSENT_NONE, s->name); break;
-    case HEAD_MODE: ret->text = s->mode == BARO_MODE_ATTACH ? "attach" : "run"; break;
-    case HEAD_CGROUP: value_text(ret, s->cgroup_mode[0] ? BARO_PRESENT : BARO_ABSENT_NONE, cgroup_of(s)); break;
-    case HEAD_CPUS: ret->u64 = s->cpus; break;
-    case HEAD_START: ret->i64 = s->start_realtime_ns; break;
+    case HEAD_NAME: value_text(ret, s->subject.name[0] ? BARO_PRESENT : BARO_ABSENT_NONE, s->subject.name); break;
+    case HEAD_MODE: ret->text = s->subject.mode == BARO_MODE_ATTACH ? "attach" : "run"; break;
+    case HEAD_CGROUP: value_text(ret, s->subject.cgroup_mode[0] ? BARO_PRESENT : BARO_ABSENT_NONE, cgroup_of(s)); break;
+    case HEAD_CPUS: ret->u64 = s->subject.cpus; break;
+    case HEAD_START: ret->i64 = s->subject.start_realtime_ns; break;
     case HEAD_WALL:
-        value_u64(ret, s->samples || s->ended ? BARO_PRESENT : BARO_ABSENT_NOT_YET, summary_wall_ns(s));
+        value_u64(ret, s->extent.samples || s->life.ended ? BARO_PRESENT : BARO_ABSENT_NOT_YET, summary_wall_ns(s));
         break;
-    case HEAD_START_NS: value_u64(ret, s->started ? BARO_PRESENT : BARO_ABSENT_NOT_YET, s->start_ns); break;
-    case HEAD_REMOVED: value_u64(ret, s->removed && s->samples ? BARO_PRESENT : BARO_ABSENT_NONE, s->first_ns); break;
-    case HEAD_SUSPENDED: ret->u64 = s->suspended_ns; break;
-    case HEAD_CLOCK_STEPS: ret->u64 = s->clock_steps; break;
+    case HEAD_START_NS: value_u64(ret, s->life.started ? BARO_PRESENT : BARO_ABSENT_NOT_YET, s->life.start_ns); break;
+    case HEAD_REMOVED:
+        value_u64(ret, s->extent.removed && s->extent.samples ? BARO_PRESENT : BARO_ABSENT_NONE, s->extent.first_ns);
+        break;
+    case HEAD_SUSPENDED: ret->u64 = s->incidents.suspended_ns; break;
+    case HEAD_CLOCK_STEPS: ret->u64 = s->incidents.clock_steps; break;
     case HEAD_INCOMPLETE: ret->u64 = s->failed; break;
     }
 }
@@ -41,9 +43,10 @@ void fact_head(const struct baro_summary *s, int of, size_t row, struct baro_val
 void fact_target(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     if (of == TARGET_PID)
-        ret->u64 = (uint64_t)s->targets[row];
+        ret->u64 = (uint64_t)s->subject.targets[row];
     else
-        value_text(ret, row == 0 && s->target_name[0] ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, s->target_name);
+        value_text(ret, row == 0 && s->subject.target_name[0] ? BARO_PRESENT : BARO_ABSENT_UNKNOWN,
+                   s->subject.target_name);
 }
 
 void fact_exit(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -54,11 +57,11 @@ void fact_exit(const struct baro_summary *s, int of, size_t row, struct baro_val
     switch (of) {
     case EXIT_STATUS: value_u64(ret, killed ? BARO_ABSENT_NONE : absent, (uint64_t)WEXITSTATUS(status)); break;
     case EXIT_SIGNAL:
-        value_text(ret, absent == BARO_PRESENT && !killed ? BARO_ABSENT_NONE : absent, s->exit_signal);
+        value_text(ret, absent == BARO_PRESENT && !killed ? BARO_ABSENT_NONE : absent, s->life.exit_signal);
         break;
     case EXIT_WAIT_STATUS: value_u64(ret, absent, (uint64_t)status); break;
     case EXIT_CORE: value_u64(ret, absent, killed && WCOREDUMP(status)); break;
-    case EXIT_DETACHED: ret->u64 = s->detached; break;
+    case EXIT_DETACHED: ret->u64 = s->life.detached; break;
     }
 }
 
@@ -171,9 +174,9 @@ void fact_survivors(const struct baro_summary *s, int of, size_t row, struct bar
 {
     (void)row;
     if (of == SURVIVORS)
-        ret->u64 = s->survivors;
-    else if (s->survivors)
-        value_text(ret, *s->survivor ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, s->survivor);
+        ret->u64 = s->incidents.survivors;
+    else if (s->incidents.survivors)
+        value_text(ret, *s->incidents.survivor ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, s->incidents.survivor);
     else
         ret->absent = BARO_ABSENT_NONE;
 }
@@ -182,14 +185,14 @@ void fact_before(const struct baro_summary *s, int of, size_t row, struct baro_v
 {
     (void)of;
     (void)row;
-    value_u64(ret, s->before.known ? BARO_PRESENT : BARO_ABSENT_NONE, s->before.cpu_ns);
+    value_u64(ret, s->life.before.known ? BARO_PRESENT : BARO_ABSENT_NONE, s->life.before.cpu_ns);
 }
 
 /* ---- peaks ---- */
 
 void fact_peak(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    const struct summary_peak *peak = &s->peak[of];
+    const struct summary_peak *peak = &s->peaks.sum[of];
     (void)row;
     value_u64(ret, peak->absent, peak->value);
     value_flag(ret, BARO_VALUE_LOWER_BOUND, summary_peak_is_bound(s, (enum summary_peak_kind)of));
@@ -200,7 +203,7 @@ void fact_peak(const struct baro_summary *s, int of, size_t row, struct baro_val
  * had begun one: 7. */
 void fact_threads(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    const struct summary_peak *peak = &s->peak[PEAK_THREADS];
+    const struct summary_peak *peak = &s->peaks.sum[PEAK_THREADS];
     uint64_t processes, threads = peak->absent ? 0 : peak->value;
     (void)of;
     (void)row;
@@ -212,28 +215,28 @@ void fact_threads(const struct baro_summary *s, int of, size_t row, struct baro_
 
 void fact_peak_age(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    const struct summary_peak *peak = &s->peak[of];
+    const struct summary_peak *peak = &s->peaks.sum[of];
     (void)row;
-    value_u64(ret, peak->absent, peak->t_ns > s->start_ns ? peak->t_ns - s->start_ns : 0);
+    value_u64(ret, peak->absent, peak->t_ns > s->life.start_ns ? peak->t_ns - s->life.start_ns : 0);
 }
 
 void fact_peak_members(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     (void)row;
-    value_u64(ret, s->peak[of].absent, s->peak[of].members);
+    value_u64(ret, s->peaks.sum[of].absent, s->peaks.sum[of].members);
 }
 
 void fact_peak_covered(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     (void)row;
-    value_u64(ret, s->peak[of].absent, s->peak[of].covered);
+    value_u64(ret, s->peaks.sum[of].absent, s->peaks.sum[of].covered);
 }
 
 /* The name of the process with the largest high-water mark. */
 static void holder_name(const struct baro_summary *s, const struct summary_rss *rss, struct baro_value *ret)
 {
     const char *name = rss->has_holder ? s->commands.at[rss->holder].name : "";
-    int unknown = s->job_absent[JOB_process_rss_peak];
+    int unknown = s->rows.job_absent[JOB_process_rss_peak];
     value_text(ret, *name ? BARO_PRESENT : unknown ? unknown : BARO_ABSENT_UNKNOWN, name);
 }
 
@@ -260,7 +263,7 @@ void fact_rss(const struct baro_summary *s, int of, size_t row, struct baro_valu
 void fact_peak_time(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     (void)row;
-    value_u64(ret, s->peak[of].absent, s->peak[of].t_ns);
+    value_u64(ret, s->peaks.sum[of].absent, s->peaks.sum[of].t_ns);
 }
 
 static void holder(const struct baro_summary *s, int of, const struct summary_holder *h, struct baro_value *ret)
@@ -273,7 +276,7 @@ static void holder(const struct baro_summary *s, int of, const struct summary_ho
 
 void fact_holder_of_pss(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    holder(s, of, &s->peak[PEAK_PSS].top[row], ret);
+    holder(s, of, &s->peaks.sum[PEAK_PSS].top[row], ret);
 }
 
 void fact_holder_of_rss(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -281,5 +284,5 @@ void fact_holder_of_rss(const struct baro_summary *s, int of, size_t row, struct
     struct summary_rss rss;
     summary_rss_peak(s, &rss);
     const struct summary_holder one = {.command = rss.holder, .processes = 1, .value = rss.value};
-    holder(s, of, rss.unsampled ? &one : &s->peak[PEAK_RSS].top[row], ret);
+    holder(s, of, rss.unsampled ? &one : &s->peaks.sum[PEAK_RSS].top[row], ret);
 }

@@ -22,7 +22,7 @@ static unsigned memory_flags(const struct baro_summary *s, enum memory_measure m
                     (measure == MEMORY_RSS && rss->is_bound) ||
                     (measure == MEMORY_PSS && (rss->exceeded || summary_peak_is_bound(s, PEAK_PSS)));
     return (is_bound ? BARO_VALUE_LOWER_BOUND : 0) |
-           (measure == MEMORY_PSS && s->peak[PEAK_PSS].stale ? BARO_VALUE_ESTIMATE : 0);
+           (measure == MEMORY_PSS && s->peaks.sum[PEAK_PSS].stale ? BARO_VALUE_ESTIMATE : 0);
 }
 
 static void memory_peak(const struct baro_summary *s, int of, struct baro_value *ret)
@@ -91,7 +91,7 @@ void fact_memory_limit(const struct baro_summary *s, int of, size_t row, struct 
     if (limit_fact(&l, of, ret))
         return;
     if (of == LIMIT_IS_HIDDEN) {
-        ret->u64 = is_hidden(s->limits.memory_absent);
+        ret->u64 = is_hidden(s->limit.now.memory_absent);
     } else if (of == LIMIT_GROUP_RATIO) {
         int absent = summary_memory_group_ratio(s, &ratio);
         value_real(ret, absent, ratio);
@@ -109,7 +109,7 @@ void fact_cores_limit(const struct baro_summary *s, int of, size_t row, struct b
     if (limit_fact(&l, of, ret))
         return;
     if (of == LIMIT_IS_HIDDEN) {
-        ret->u64 = is_hidden(s->limits.cores_absent);
+        ret->u64 = is_hidden(s->limit.now.cores_absent);
     } else if (of == LIMIT_PEAK_RATIO) {
         int absent = summary_cores_peak_ratio(s, &ratio);
         value_real(ret, absent, ratio);
@@ -119,7 +119,7 @@ void fact_cores_limit(const struct baro_summary *s, int of, size_t row, struct b
 
 void fact_pids_limit(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
-    struct limit l = {.absent = summary_pids_unknown(s), .source_absent = s->limits.pids_absent};
+    struct limit l = {.absent = summary_pids_unknown(s), .source_absent = s->limit.now.pids_absent};
     (void)row;
     l.u64 = summary_pids_limit(s, &l.source);
     limit_fact(&l, of, ret);
@@ -148,7 +148,7 @@ void fact_held_from(const struct baro_summary *s, int of, size_t row, struct bar
 {
     (void)of;
     (void)row;
-    ret->u64 = s->held.since_ns > s->start_ns ? s->held.since_ns - s->start_ns : 0;
+    ret->u64 = s->limit.held.since_ns > s->life.start_ns ? s->limit.held.since_ns - s->life.start_ns : 0;
 }
 
 /* ---- the machine ---- */
@@ -180,9 +180,9 @@ void fact_share(const struct baro_summary *s, int of, size_t row, struct baro_va
 static void host_text(const struct baro_summary *s, int of, struct baro_value *ret)
 {
     if (of == HOST_CPU_MODEL)
-        value_text(ret, *s->cpu_model ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, s->cpu_model);
+        value_text(ret, *s->subject.cpu_model ? BARO_PRESENT : BARO_ABSENT_UNKNOWN, s->subject.cpu_model);
     else
-        ret->text = of == HOST_NAME ? s->host : of == HOST_KERNEL ? s->kernel : s->machine_type;
+        ret->text = of == HOST_NAME ? s->subject.host : of == HOST_KERNEL ? s->subject.kernel : s->subject.machine_type;
 }
 
 static void host_number(const struct baro_summary *s, int of, struct baro_value *ret)
@@ -191,7 +191,7 @@ static void host_number(const struct baro_summary *s, int of, struct baro_value 
     uint64_t v = 0;
     int absent = BARO_PRESENT;
     if (of == HOST_NUMA_NODES) {
-        v = s->numa_nodes;
+        v = s->subject.numa_nodes;
         absent = v ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
     } else if (of == HOST_WATCHED) {
         v = summary_machine_watched_ns(s);

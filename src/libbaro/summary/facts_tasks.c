@@ -30,7 +30,7 @@ void fact_task_tcp(const struct baro_summary *s, int of, size_t row, struct baro
     int absent = task_row_value(one, (enum task_field)of, &v);
     task_row_value(one, TASK_FIELD_TCP_UNREAD, &unread);
     value_u64(ret, absent, v);
-    value_flag(ret, BARO_VALUE_LOWER_BOUND, !s->tcp_is_whole && (unread || !s->tcp_is_exact));
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, !s->finished.tcp_is_whole && (unread || !s->finished.tcp_is_exact));
 }
 
 void fact_task_text(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
@@ -51,7 +51,7 @@ void fact_task_uss_mean(const struct baro_summary *s, int of, size_t row, struct
 /* The end of a process is reported a little later: over a short interval that may be more than the machine has. */
 static double at_most_all(const struct baro_summary *s, double cores)
 {
-    return s->cpus && cores > s->cpus ? s->cpus : cores;
+    return s->subject.cpus && cores > s->subject.cpus ? s->subject.cpus : cores;
 }
 
 void fact_task_cores(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)

@@ -7,41 +7,41 @@
 
 uint64_t summary_wall_ns(const struct baro_summary *s)
 {
-    uint64_t from = s->started ? s->start_ns : 0;
-    uint64_t to = s->ended ? s->end_ns : s->last_ns;
-    if (s->detached && to < s->last_ns)
-        to = s->last_ns; /* the values are those of the last sample */
+    uint64_t from = s->life.started ? s->life.start_ns : 0;
+    uint64_t to = s->life.ended ? s->life.end_ns : s->extent.last_ns;
+    if (s->life.detached && to < s->extent.last_ns)
+        to = s->extent.last_ns; /* the values are those of the last sample */
     return to > from ? to - from : 0;
 }
 
 int summary_job(const struct baro_summary *s, enum job_metric metric, uint64_t *ret)
 {
-    *ret = s->job[metric];
-    return s->job_absent[metric];
+    *ret = s->rows.job[metric];
+    return s->rows.job_absent[metric];
 }
 
 int summary_self(const struct baro_summary *s, enum recorder_metric metric, uint64_t *ret)
 {
-    *ret = s->self[metric];
-    return s->self_absent[metric];
+    *ret = s->rows.self[metric];
+    return s->rows.self_absent[metric];
 }
 
 int summary_status(const struct baro_summary *s, int *ret)
 {
-    *ret = s->status;
-    if (!s->ended)
+    *ret = s->life.status;
+    if (!s->life.ended)
         return BARO_ABSENT_NOT_YET;
-    return s->status_known ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+    return s->life.status_known ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
 int summary_cores_mean(const struct baro_summary *s, double *ret)
 {
-    if (s->job_absent[JOB_cpu] != BARO_PRESENT)
-        return s->job_absent[JOB_cpu];
-    int r = derive_rate(0, 0, summary_wall_ns(s), s->job[JOB_cpu], ret);
+    if (s->rows.job_absent[JOB_cpu] != BARO_PRESENT)
+        return s->rows.job_absent[JOB_cpu];
+    int r = derive_rate(0, 0, summary_wall_ns(s), s->rows.job[JOB_cpu], ret);
     *ret = r == BARO_PRESENT ? *ret / 1e9 : 0;
-    if (s->cpus && *ret > s->cpus)
-        *ret = s->cpus; /* what it used before its first instruction and after its last is in it too */
+    if (s->subject.cpus && *ret > s->subject.cpus)
+        *ret = s->subject.cpus; /* what it used before its first instruction and after its last is in it too */
     return r;
 }
 
@@ -49,17 +49,17 @@ int summary_cores_peak_of(const struct baro_summary *s, const struct derive_peak
 {
     *ret = peak->rate / 1e9;
     if (!peak->found) /* no two samples lie far enough apart */
-        return s->job_absent[JOB_cpu] == BARO_PRESENT ? BARO_ABSENT_UNKNOWN : s->job_absent[JOB_cpu];
+        return s->rows.job_absent[JOB_cpu] == BARO_PRESENT ? BARO_ABSENT_UNKNOWN : s->rows.job_absent[JOB_cpu];
     /* What a parent has reaped shows in steps of 10 ms; a rate above what the machine has is that step. */
-    if (s->cpus && *ret > s->cpus)
-        *ret = s->cpus;
+    if (s->subject.cpus && *ret > s->subject.cpus)
+        *ret = s->subject.cpus;
     return BARO_PRESENT;
 }
 
 int summary_cores_peak(const struct baro_summary *s, double *ret)
 {
     double mean;
-    int r = summary_cores_peak_of(s, &s->cores, ret);
+    int r = summary_cores_peak_of(s, &s->peaks.cores, ret);
     /* What was used before the first sample and after the last lies between no two; but the mean, which is at most all
      * there is as well, was reached at some time. */
     if (r == BARO_PRESENT && summary_cores_mean(s, &mean) == BARO_PRESENT && mean > *ret)
@@ -69,13 +69,13 @@ int summary_cores_peak(const struct baro_summary *s, double *ret)
 
 bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind kind)
 {
-    const struct summary_peak *peak = &s->peak[kind];
+    const struct summary_peak *peak = &s->peaks.sum[kind];
     struct summary_rss rss;
     if (peak->absent != BARO_PRESENT || peak->stale)
         return false;
     summary_rss_peak(s, &rss);
     bool is_part = kind == PEAK_PSS || kind == PEAK_USS, between = rss.unsampled || rss.exceeded;
-    return peak->covered < peak->members || (is_part && (s->unsure_most[kind] > peak->value || between));
+    return peak->covered < peak->members || (is_part && (s->peaks.unsure_most[kind] > peak->value || between));
 }
 
 /*
@@ -86,8 +86,8 @@ bool summary_peak_is_bound(const struct baro_summary *s, enum summary_peak_kind 
 #define CHARGED_LEAST 10000000u
 bool summary_writes_are_estimate(const struct baro_summary *s)
 {
-    uint64_t charged = s->job[JOB_io_write], passed = s->job[JOB_io_wchar], written;
-    bool known = s->job_absent[JOB_io_write] == BARO_PRESENT && s->job_absent[JOB_io_wchar] == BARO_PRESENT &&
+    uint64_t charged = s->rows.job[JOB_io_write], passed = s->rows.job[JOB_io_wchar], written;
+    bool known = s->rows.job_absent[JOB_io_write] == BARO_PRESENT && s->rows.job_absent[JOB_io_wchar] == BARO_PRESENT &&
                  summary_machine_watched_ns(s) >= summary_wall_ns(s) / 2 &&
                  summary_machine_grown(s, MACHINE_DISK_WRITE, &written) == BARO_PRESENT;
     return known && charged >= CHARGED_LEAST && charged - charged / 10 > passed && charged - charged / 10 > written;
@@ -96,11 +96,11 @@ bool summary_writes_are_estimate(const struct baro_summary *s)
 int summary_remainder(const struct baro_summary *s, double *ret)
 {
     *ret = 0;
-    if (s->job_absent[JOB_cpu] != BARO_PRESENT)
-        return s->job_absent[JOB_cpu];
-    if (s->job_absent[JOB_cpu_counted] != BARO_PRESENT)
-        return s->job_absent[JOB_cpu_counted];
-    *ret = derive_remainder(s->job[JOB_cpu_counted], s->job[JOB_cpu]);
+    if (s->rows.job_absent[JOB_cpu] != BARO_PRESENT)
+        return s->rows.job_absent[JOB_cpu];
+    if (s->rows.job_absent[JOB_cpu_counted] != BARO_PRESENT)
+        return s->rows.job_absent[JOB_cpu_counted];
+    *ret = derive_remainder(s->rows.job[JOB_cpu_counted], s->rows.job[JOB_cpu]);
     return BARO_PRESENT;
 }
 
@@ -111,60 +111,61 @@ int summary_remainder(const struct baro_summary *s, double *ret)
 bool summary_processes_are_bound(const struct baro_summary *s)
 {
     double remainder;
-    if (s->job_absent[JOB_processes_unsampled] != BARO_PRESENT || s->lossy_samples)
+    if (s->rows.job_absent[JOB_processes_unsampled] != BARO_PRESENT || s->incidents.lossy_samples)
         return true;
     return summary_remainder(s, &remainder) == BARO_PRESENT && remainder > UNKNOWN_SHARE &&
-           remainder * (double)s->job[JOB_cpu] > (double)UNKNOWN_LEAST;
+           remainder * (double)s->rows.job[JOB_cpu] > (double)UNKNOWN_LEAST;
 }
 
 /* The kernel splits CPU time by the ticks that hit a process, and what none hit is user time. Example: 15,000 processes
  * that fork and exit: 0.73 s of user time by wait4(2), 0.08 s by their control group. Of a group it splits the sum. */
 bool summary_job_split_is_estimate(const struct baro_summary *s)
 {
-    uint64_t cpu = s->job[JOB_cpu], counted = s->job[JOB_cpu_counted];
-    uint64_t vague = s->brief_cpu_ns + (s->job_absent[JOB_cpu_counted] || counted > cpu ? 0 : cpu - counted);
+    uint64_t cpu = s->rows.job[JOB_cpu], counted = s->rows.job[JOB_cpu_counted];
+    uint64_t vague = s->brief_cpu_ns + (s->rows.job_absent[JOB_cpu_counted] || counted > cpu ? 0 : cpu - counted);
     if (strcmp(summary_kernel_source(s), "cgroup") == 0)
         vague = cpu < SUMMARY_BRIEF_NS ? cpu : 0;
-    bool is_split = s->job[JOB_cpu_user] || s->job[JOB_cpu_system];
-    return s->job_absent[JOB_cpu] == BARO_PRESENT && is_split && vague >= cpu / 10;
+    bool is_split = s->rows.job[JOB_cpu_user] || s->rows.job[JOB_cpu_system];
+    return s->rows.job_absent[JOB_cpu] == BARO_PRESENT && is_split && vague >= cpu / 10;
 }
 
 /* Example: of three processes one ended before its name was read. It may be another sh or not, so "2 sh" is a lower
  * bound. */
 bool summary_command_may_have_more(const struct baro_summary *s, const struct command *c)
 {
-    return summary_processes_are_bound(s) || (s->nameless && *c->name);
+    return summary_processes_are_bound(s) || (s->finished.nameless && *c->name);
 }
 
 bool summary_processes_peak_is_bound(const struct baro_summary *s)
 {
-    bool scanned = strcmp(s->event_source, "scan") == 0;
-    return summary_processes_are_bound(s) || (scanned && s->job[JOB_processes_peak] < s->job[JOB_processes_started]);
+    bool scanned = strcmp(s->subject.event_source, "scan") == 0;
+    return summary_processes_are_bound(s) ||
+           (scanned && s->rows.job[JOB_processes_peak] < s->rows.job[JOB_processes_started]);
 }
 
 int summary_processes_at_most(const struct baro_summary *s, uint64_t *ret)
 {
     bool is_bound = summary_processes_are_bound(s);
-    if (s->job_absent[JOB_processes_started] != BARO_PRESENT)
-        return s->job_absent[JOB_processes_started];
-    if (is_bound && (s->lossy_samples || s->job_absent[JOB_processes_unseen] != BARO_PRESENT))
+    if (s->rows.job_absent[JOB_processes_started] != BARO_PRESENT)
+        return s->rows.job_absent[JOB_processes_started];
+    if (is_bound && (s->incidents.lossy_samples || s->rows.job_absent[JOB_processes_unseen] != BARO_PRESENT))
         return BARO_ABSENT_UNKNOWN;
-    if (is_bound && !s->job[JOB_processes_unseen]) /* CPU time of others shows that there were more */
+    if (is_bound && !s->rows.job[JOB_processes_unseen]) /* CPU time of others shows that there were more */
         return BARO_ABSENT_UNKNOWN;
-    *ret = s->job[JOB_processes_started] + (is_bound ? s->job[JOB_processes_unseen] : 0);
+    *ret = s->rows.job[JOB_processes_started] + (is_bound ? s->rows.job[JOB_processes_unseen] : 0);
     return BARO_PRESENT;
 }
 
 static int mean(const struct baro_summary *s, enum recorder_metric sum, enum recorder_metric count, uint64_t *ret)
 {
     *ret = 0;
-    if (s->self_absent[sum] != BARO_PRESENT)
-        return s->self_absent[sum];
-    if (s->self_absent[count] != BARO_PRESENT)
-        return s->self_absent[count];
-    if (!s->self[count])
+    if (s->rows.self_absent[sum] != BARO_PRESENT)
+        return s->rows.self_absent[sum];
+    if (s->rows.self_absent[count] != BARO_PRESENT)
+        return s->rows.self_absent[count];
+    if (!s->rows.self[count])
         return BARO_ABSENT_NOT_YET;
-    *ret = s->self[sum] / s->self[count];
+    *ret = s->rows.self[sum] / s->rows.self[count];
     return BARO_PRESENT;
 }
 
@@ -180,9 +181,9 @@ int summary_process_sample_mean_ns(const struct baro_summary *s, uint64_t *ret)
 
 const char *summary_kernel_source(const struct baro_summary *s)
 {
-    if (s->group_counts)
+    if (s->life.group_counts)
         return "cgroup";
-    return s->mode == BARO_MODE_RUN && s->ended && !s->wrapper_lost ? "wait4" : "ledger";
+    return s->subject.mode == BARO_MODE_RUN && s->life.ended && !s->life.wrapper_lost ? "wait4" : "ledger";
 }
 
 /*
@@ -202,10 +203,10 @@ void summary_command_split(const struct baro_summary *s, const struct command *c
                                   .absent = c->covered[COMMAND_CPU] ? BARO_PRESENT : c->absent[COMMAND_CPU]};
     if (ret->absent != BARO_PRESENT || !unknown)
         return;
-    double rest_user = (double)s->rest_user_ns, rest = rest_user + (double)s->rest_system_ns;
+    double rest_user = (double)s->finished.rest_user_ns, rest = rest_user + (double)s->finished.rest_system_ns;
     if (rest <= 0) {
-        rest_user = (double)s->job[JOB_cpu_user];
-        rest = rest_user + (double)s->job[JOB_cpu_system];
+        rest_user = (double)s->rows.job[JOB_cpu_user];
+        rest = rest_user + (double)s->rows.job[JOB_cpu_system];
     }
     if (rest <= 0) {
         *ret = (struct summary_split){.absent = BARO_ABSENT_UNKNOWN};
@@ -219,5 +220,5 @@ void summary_command_split(const struct baro_summary *s, const struct command *c
 
 const struct command *summary_command(const struct baro_summary *s, size_t i)
 {
-    return i < s->n_order ? &s->counted[s->order[i]] : NULL;
+    return i < s->finished.n_order ? &s->finished.counted[s->finished.order[i]] : NULL;
 }

@@ -5,26 +5,6 @@
 
 #include "libbaro/summary/summary.h"
 
-static int by_id(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-static void count_alive(struct baro_summary *s, const struct summary_alive *a)
-{
-    uint64_t value[COMMAND_MAX];
-    uint8_t absent[COMMAND_MAX];
-    /* id stands first in the struct, so the same comparison does for both tables. */
-    const struct summary_alive *base = s->n_base ? bsearch(&a->id, s->base, s->n_base, sizeof(*s->base), by_id) : NULL;
-    for (int i = 0; i < COMMAND_MAX; i++) {
-        uint64_t before = base && i < COMMAND_RSS_PEAK ? base->value[i] : 0; /* TCP counts from the first reading on */
-        value[i] = a->value[i] > before ? a->value[i] - before : 0;
-        absent[i] = a->absent >> i & 1 ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
-    }
-    command_add(&s->counted[a->command], value, absent);
-}
-
 struct rank {
     const struct command *command;
     uint32_t index;
@@ -41,19 +21,19 @@ static int heavier(const void *a, const void *b)
 static void order_commands(struct baro_summary *s)
 {
     struct rank *rank = calloc(s->commands.n, sizeof(*rank));
-    s->order = calloc(s->commands.n, sizeof(*s->order));
-    if (!rank || !s->order) {
+    s->finished.order = calloc(s->commands.n, sizeof(*s->finished.order));
+    if (!rank || !s->finished.order) {
         s->failed = true;
         free(rank);
         return;
     }
     for (uint32_t i = 0; i < s->commands.n; i++) {
-        if (s->counted[i].processes)
-            rank[s->n_order++] = (struct rank){&s->counted[i], i};
+        if (s->finished.counted[i].processes)
+            rank[s->finished.n_order++] = (struct rank){&s->finished.counted[i], i};
     }
-    qsort(rank, s->n_order, sizeof(*rank), heavier);
-    for (size_t i = 0; i < s->n_order; i++)
-        s->order[i] = rank[i].index;
+    qsort(rank, s->finished.n_order, sizeof(*rank), heavier);
+    for (size_t i = 0; i < s->finished.n_order; i++)
+        s->finished.order[i] = rank[i].index;
     free(rank);
 }
 
@@ -79,14 +59,14 @@ static void take_off_excess(struct baro_summary *s)
 {
     uint64_t cpu = 0, unsure = 0;
     for (uint32_t i = 0; i < s->commands.n; i++) {
-        cpu += s->counted[i].value[COMMAND_CPU];
-        unsure += s->counted[i].cpu_unsure_ns;
+        cpu += s->finished.counted[i].value[COMMAND_CPU];
+        unsure += s->finished.counted[i].cpu_unsure_ns;
     }
-    uint64_t excess = s->job_absent[JOB_cpu] == BARO_PRESENT ? less(cpu, s->job[JOB_cpu]) : 0;
-    s->rest_ns = less(s->job[JOB_cpu], cpu);
+    uint64_t excess = s->rows.job_absent[JOB_cpu] == BARO_PRESENT ? less(cpu, s->rows.job[JOB_cpu]) : 0;
+    s->finished.rest_ns = less(s->rows.job[JOB_cpu], cpu);
     double part = excess < unsure ? (double)excess / (double)unsure : 1;
     for (uint32_t i = 0; i < s->commands.n && excess; i++) {
-        struct command *c = &s->counted[i];
+        struct command *c = &s->finished.counted[i];
         uint64_t off = part_of(c->cpu_unsure_ns, part);
         off += c->cpu_unsure_ns > off;
         off = off < c->value[COMMAND_CPU] ? off : c->value[COMMAND_CPU];
@@ -103,15 +83,15 @@ static void take_off_excess(struct baro_summary *s)
 static void note_rest(struct baro_summary *s)
 {
     uint64_t user = 0, system = 0;
-    s->nameless = s->nameless_ns = 0;
+    s->finished.nameless = s->finished.nameless_ns = 0;
     for (uint32_t i = 0; i < s->commands.n; i++) {
-        s->nameless += *s->counted[i].name ? 0 : s->counted[i].processes;
-        s->nameless_ns += *s->counted[i].name ? 0 : s->counted[i].value[COMMAND_CPU];
-        user += s->counted[i].value[COMMAND_CPU_USER];
-        system += s->counted[i].value[COMMAND_CPU_SYSTEM];
+        s->finished.nameless += *s->finished.counted[i].name ? 0 : s->finished.counted[i].processes;
+        s->finished.nameless_ns += *s->finished.counted[i].name ? 0 : s->finished.counted[i].value[COMMAND_CPU];
+        user += s->finished.counted[i].value[COMMAND_CPU_USER];
+        system += s->finished.counted[i].value[COMMAND_CPU_SYSTEM];
     }
-    s->rest_user_ns = less(s->job[JOB_cpu_user], user);
-    s->rest_system_ns = less(s->job[JOB_cpu_system], system);
+    s->finished.rest_user_ns = less(s->rows.job[JOB_cpu_user], user);
+    s->finished.rest_system_ns = less(s->rows.job[JOB_cpu_system], system);
 }
 
 /*
@@ -123,23 +103,23 @@ static void fit_part(struct baro_summary *s, enum command_value part, enum comma
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < s->commands.n; i++)
-        sum += s->counted[i].value[part];
+        sum += s->finished.counted[i].value[part];
     uint64_t excess = less(sum, whole);
     for (uint32_t i = 0; i < s->commands.n && excess; i++) {
-        uint64_t *v = s->counted[i].value, off = part_of(v[part], (double)excess / (double)sum);
+        uint64_t *v = s->finished.counted[i].value, off = part_of(v[part], (double)excess / (double)sum);
         off += off < v[part];
         v[part] -= off;
         v[other] += off;
-        s->counted[i].split_is_fitted = s->counted[i].split_is_fitted || off > v[COMMAND_CPU] / 1000;
+        s->finished.counted[i].split_is_fitted = s->finished.counted[i].split_is_fitted || off > v[COMMAND_CPU] / 1000;
     }
 }
 
 static void fit_splits(struct baro_summary *s)
 {
-    uint64_t cpu = 0, user = s->job[JOB_cpu_user], system = s->job[JOB_cpu_system];
+    uint64_t cpu = 0, user = s->rows.job[JOB_cpu_user], system = s->rows.job[JOB_cpu_system];
     for (uint32_t i = 0; i < s->commands.n; i++)
-        cpu += s->counted[i].value[COMMAND_CPU];
-    if (s->job_absent[JOB_cpu_user] != BARO_PRESENT || s->job_absent[JOB_cpu_system] != BARO_PRESENT ||
+        cpu += s->finished.counted[i].value[COMMAND_CPU];
+    if (s->rows.job_absent[JOB_cpu_user] != BARO_PRESENT || s->rows.job_absent[JOB_cpu_system] != BARO_PRESENT ||
         cpu > user + system)
         return;
     fit_part(s, COMMAND_CPU_USER, COMMAND_CPU_SYSTEM, user);
@@ -153,29 +133,32 @@ static void note_tcp(struct baro_summary *s)
     uint64_t sent = 0, received = 0;
     bool is_short = false;
     for (uint32_t i = 0; i < s->commands.n; i++) {
-        const struct command *c = &s->counted[i];
+        const struct command *c = &s->finished.counted[i];
         is_short = is_short || c->tcp_is_short || c->covered[COMMAND_TCP_SENT] < c->processes;
-        sent += s->counted[i].value[COMMAND_TCP_SENT];
-        received += s->counted[i].value[COMMAND_TCP_RECEIVED];
+        sent += s->finished.counted[i].value[COMMAND_TCP_SENT];
+        received += s->finished.counted[i].value[COMMAND_TCP_RECEIVED];
     }
-    bool known = s->job_absent[JOB_tcp_sent] == BARO_PRESENT && s->job_absent[JOB_tcp_received] == BARO_PRESENT;
-    s->tcp_is_exact = known && s->job_absent[JOB_tcp_is_lower_bound] == BARO_PRESENT && !s->job[JOB_tcp_is_lower_bound];
-    s->tcp_is_of_living = !is_short; /* example: workers that listen together, at the end of the recording */
-    s->tcp_is_whole = s->tcp_is_exact && sent == s->job[JOB_tcp_sent] && received == s->job[JOB_tcp_received];
+    bool known =
+        s->rows.job_absent[JOB_tcp_sent] == BARO_PRESENT && s->rows.job_absent[JOB_tcp_received] == BARO_PRESENT;
+    s->finished.tcp_is_exact =
+        known && s->rows.job_absent[JOB_tcp_is_lower_bound] == BARO_PRESENT && !s->rows.job[JOB_tcp_is_lower_bound];
+    s->finished.tcp_is_of_living = !is_short; /* example: workers that listen together, at the end of the recording */
+    s->finished.tcp_is_whole =
+        s->finished.tcp_is_exact && sent == s->rows.job[JOB_tcp_sent] && received == s->rows.job[JOB_tcp_received];
 }
 
 /* Not the table itself: those that live may have used more when this is called again. */
 static bool copy_commands(struct baro_summary *s)
 {
-    free(s->counted);
-    free(s->order);
-    s->order = NULL;
-    s->n_order = 0;
-    s->counted = calloc(s->commands.n, sizeof(*s->counted));
-    if (s->counted)
-        memcpy(s->counted, s->commands.at, s->commands.n * sizeof(*s->counted));
-    s->failed = s->failed || !s->counted;
-    return s->counted != NULL;
+    free(s->finished.counted);
+    free(s->finished.order);
+    s->finished.order = NULL;
+    s->finished.n_order = 0;
+    s->finished.counted = calloc(s->commands.n, sizeof(*s->finished.counted));
+    if (s->finished.counted)
+        memcpy(s->finished.counted, s->commands.at, s->commands.n * sizeof(*s->finished.counted));
+    s->failed = s->failed || !s->finished.counted;
+    return s->finished.counted != NULL;
 }
 
 void summary_finish(struct baro_summary *s)
@@ -183,14 +166,7 @@ void summary_finish(struct baro_summary *s)
     course_finish(&s->course);
     if (!copy_commands(s))
         return;
-    if (s->n_base)
-        qsort(s->base, s->n_base, sizeof(*s->base), by_id);
-    if (s->n_ended)
-        qsort(s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id);
-    for (size_t i = 0; i < s->n_alive; i++) {
-        if (!s->n_ended || !bsearch(&s->alive[i].id, s->ended_ids, s->n_ended, sizeof(*s->ended_ids), by_id))
-            count_alive(s, &s->alive[i]);
-    }
+    living_count(&s->living, s->finished.counted);
     take_off_excess(s);
     fit_splits(s);
     note_rest(s);

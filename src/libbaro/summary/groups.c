@@ -32,7 +32,7 @@ static const struct machine_group *counting(const struct baro_summary *s)
  */
 static bool is_made(const struct baro_summary *s, const struct machine_group *g)
 {
-    const struct machine_group *one = s->own_cgroup ? counting(s) : NULL;
+    const struct machine_group *one = s->subject.own_cgroup ? counting(s) : NULL;
     const char *end = one ? strrchr(one->last, '-') : NULL;
     return end && strncmp(one->last, BARO_GROUP_PREFIX, sizeof(BARO_GROUP_PREFIX) - 1) == 0 &&
            strncmp(g->last, one->last, (size_t)(end - one->last) + 1) == 0;
@@ -45,12 +45,12 @@ static bool is_target(const struct baro_summary *s, const struct machine_group *
         if (s->machine.group[i].length > g->length)
             return false;
     }
-    return s->is_cgroup && !s->own_cgroup;
+    return s->subject.is_cgroup && !s->subject.own_cgroup;
 }
 
 const struct machine_group *groups_job(const struct baro_summary *s)
 {
-    for (size_t i = 0; s->is_cgroup && i < s->machine.n_groups; i++) {
+    for (size_t i = 0; s->subject.is_cgroup && i < s->machine.n_groups; i++) {
         const struct machine_group *g = &s->machine.group[i];
         if (g->counts_memory && (is_made(s, g) || is_target(s, g)))
             return g;
@@ -151,7 +151,7 @@ bool groups_oom_alone(const struct baro_summary *s)
 {
     for (uint32_t place = 1; place <= s->machine.places; place++) {
         const struct machine_group *g = groups_oom(s, place);
-        if (!s->is_cgroup || !g || !(is_made(s, g) || is_target(s, g)))
+        if (!s->subject.is_cgroup || !g || !(is_made(s, g) || is_target(s, g)))
             return false;
     }
     return s->machine.places > 0;

@@ -26,7 +26,7 @@ static void reach(struct extreme *e, int absent, uint64_t value)
 void summary_note_held(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
                        const struct derive_sum *pss)
 {
-    struct summary_held *h = &s->held;
+    struct summary_held *h = &s->limit.held;
     uint64_t mark = sample->job[JOB_process_rss_peak];
     if (rss->members)
         reach(&h->rss, rss->absent, rss->value);
@@ -38,7 +38,7 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
     if ((pss->covered < pss->members || derive_is_stale(sample)) && rss->value > h->rss_without_pss)
         h->rss_without_pss = rss->value;
     /* A mark from before says nothing about now. */
-    if (!h->since_ns || mark > s->job[JOB_process_rss_peak])
+    if (!h->since_ns || mark > s->rows.job[JOB_process_rss_peak])
         reach(&h->process, sample->job_absent[JOB_process_rss_peak], mark);
     for (size_t i = 0; i < sample->n; i++)
         reach(&h->address_space, sample->processes[i]->absent[PROCESS_virtual],
@@ -50,11 +50,11 @@ void summary_note_held(struct baro_summary *s, const struct baro_sample *sample,
 /* The first ones were found when there was time for it, and have held from the start. */
 void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uint64_t t_ns)
 {
-    const struct baro_limits *had = &s->limits;
-    if (s->has_limits && !baro_limits_equal(l, had))
-        summary_held_begin(&s->held, t_ns ? t_ns : 1);
-    if (s->has_limits && (l->memory_bytes != had->memory_bytes || strcmp(l->memory_source, had->memory_source) != 0))
+    const struct baro_limits *had = &s->limit.now;
+    if (s->limit.known && !baro_limits_equal(l, had))
+        summary_held_begin(&s->limit.held, t_ns ? t_ns : 1);
+    if (s->limit.known && (l->memory_bytes != had->memory_bytes || strcmp(l->memory_source, had->memory_source) != 0))
         machine_limit_changed(&s->machine);
-    s->limits = *l;
-    s->has_limits = true;
+    s->limit.now = *l;
+    s->limit.known = true;
 }

@@ -12,31 +12,31 @@
 uint64_t summary_memory_limit(const struct baro_summary *s, const char **ret_source)
 {
     uint64_t total;
-    *ret_source = s->limits.memory_bytes ? s->limits.memory_source : LIMIT_MACHINE;
-    if (s->limits.memory_bytes)
-        return s->limits.memory_bytes;
+    *ret_source = s->limit.now.memory_bytes ? s->limit.now.memory_source : LIMIT_MACHINE;
+    if (s->limit.now.memory_bytes)
+        return s->limit.now.memory_bytes;
     return summary_machine_memory(s, &total) == BARO_PRESENT ? total : 0;
 }
 
 double summary_cores_limit(const struct baro_summary *s, const char **ret_source)
 {
     uint64_t cpus;
-    *ret_source = s->limits.cores_ppm ? s->limits.cores_source : LIMIT_MACHINE;
-    if (s->limits.cores_ppm)
-        return (double)s->limits.cores_ppm / 1e6;
+    *ret_source = s->limit.now.cores_ppm ? s->limit.now.cores_source : LIMIT_MACHINE;
+    if (s->limit.now.cores_ppm)
+        return (double)s->limit.now.cores_ppm / 1e6;
     return summary_machine_cpus(s, &cpus) == BARO_PRESENT ? (double)cpus : 0;
 }
 
 uint64_t summary_pids_limit(const struct baro_summary *s, const char **ret_source)
 {
-    *ret_source = s->limits.pids ? s->limits.pids_source : LIMIT_MACHINE;
-    return s->limits.pids;
+    *ret_source = s->limit.now.pids ? s->limit.now.pids_source : LIMIT_MACHINE;
+    return s->limit.now.pids;
 }
 
 int summary_memory_unknown(const struct baro_summary *s)
 {
     const char *source;
-    return s->limits.memory_absent            ? s->limits.memory_absent
+    return s->limit.now.memory_absent         ? s->limit.now.memory_absent
            : summary_memory_limit(s, &source) ? BARO_PRESENT
                                               : BARO_ABSENT_UNKNOWN;
 }
@@ -44,14 +44,14 @@ int summary_memory_unknown(const struct baro_summary *s)
 int summary_cores_unknown(const struct baro_summary *s)
 {
     const char *source;
-    return s->limits.cores_absent                ? s->limits.cores_absent
+    return s->limit.now.cores_absent             ? s->limit.now.cores_absent
            : summary_cores_limit(s, &source) > 0 ? BARO_PRESENT
                                                  : BARO_ABSENT_UNKNOWN;
 }
 
 int summary_pids_unknown(const struct baro_summary *s)
 {
-    return s->limits.pids_absent ? s->limits.pids_absent : s->limits.pids ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
+    return s->limit.now.pids_absent ? s->limit.now.pids_absent : s->limit.now.pids ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
 static bool begins(const char *text, const char *with)
@@ -100,7 +100,7 @@ const char *summary_memory_measure_name(enum memory_measure measure)
 static int most_of_process(const struct baro_summary *s, const char *source, uint64_t *ret,
                            enum memory_measure *ret_measure)
 {
-    const struct extreme *most = &s->held.address_space;
+    const struct extreme *most = &s->limit.held.address_space;
     *ret_measure = MEMORY_ADDRESS_SPACE;
     if (strcmp(source, LIMIT_ADDRESS_SPACE) != 0)
         return BARO_ABSENT_UNSUPPORTED;
@@ -110,12 +110,13 @@ static int most_of_process(const struct baro_summary *s, const char *source, uin
 
 static int most_of_tree(const struct baro_summary *s, uint64_t *ret, enum memory_measure *ret_measure)
 {
-    const struct summary_held *h = &s->held;
+    const struct summary_held *h = &s->limit.held;
     bool whole = h->pss.seen && h->pss.value && !h->pss_partly && h->rss_without_pss <= h->pss.value;
     const struct extreme *peak = whole ? &h->pss : &h->rss;
     /* Attached, a mark may be older than the recording. rss is counted in lots on each CPU (6.2 to 6.15), so a little
      * is nothing; nor is what pss leaves out. */
-    bool marked = s->mode == BARO_MODE_RUN && h->process.seen && h->process.value, there = peak->seen && peak->value;
+    bool marked = s->subject.mode == BARO_MODE_RUN && h->process.seen && h->process.value,
+         there = peak->seen && peak->value;
     if (marked && (!there || h->process.value > h->rss.value + h->rss.value / 20)) {
         *ret_measure = MEMORY_PROCESS;
         *ret = h->process.value;
@@ -133,7 +134,7 @@ int summary_memory_most(const struct baro_summary *s, uint64_t *ret, enum memory
     const struct machine_group *g = groups_job(s);
     /* In a group that was made for the job there can be nothing else; the mark of one that was there before may be
      * older than the recording. */
-    bool marked = g && s->own_cgroup && g->memory_mark.seen;
+    bool marked = g && s->subject.own_cgroup && g->memory_mark.seen;
     *ret = 0;
     if (g && (marked ? !begins(source, "RLIMIT_") : begins(source, "cgroup "))) {
         *ret_measure = MEMORY_CGROUP;
@@ -205,7 +206,7 @@ int summary_cores_peak_ratio(const struct baro_summary *s, double *ret)
 {
     const char *source;
     double limit = summary_cores_limit(s, &source);
-    int absent = summary_cores_peak_of(s, &s->held.cores, ret);
+    int absent = summary_cores_peak_of(s, &s->limit.held.cores, ret);
     if (absent == BARO_PRESENT)
         absent = summary_cores_unknown(s);
     *ret = absent == BARO_PRESENT ? *ret / limit : 0;
@@ -222,12 +223,12 @@ static int gauge_or(const struct baro_summary *s, enum machine_gauge gauge, uint
 
 int summary_machine_cpus(const struct baro_summary *s, uint64_t *ret)
 {
-    return gauge_or(s, MACHINE_CPUS, s->cpus, ret);
+    return gauge_or(s, MACHINE_CPUS, s->subject.cpus, ret);
 }
 
 int summary_machine_memory(const struct baro_summary *s, uint64_t *ret)
 {
-    return gauge_or(s, MACHINE_MEMORY_TOTAL, s->memory_total, ret);
+    return gauge_or(s, MACHINE_MEMORY_TOTAL, s->subject.memory_total, ret);
 }
 
 int summary_machine_grown(const struct baro_summary *s, enum machine_counter counter, uint64_t *ret)

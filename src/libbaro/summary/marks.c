@@ -22,10 +22,10 @@ bool summary_mark_is_final(const struct baro_exit *e)
 /* On a tape without that metric: it may have ended before its memory was read twice. */
 bool summary_mark_is_bound(const struct baro_summary *s)
 {
-    if (s->job_absent[JOB_process_rss_peak] != BARO_PRESENT)
+    if (s->rows.job_absent[JOB_process_rss_peak] != BARO_PRESENT)
         return false;
-    if (s->job_absent[JOB_process_rss_peak_is_lower_bound] == BARO_PRESENT)
-        return s->job[JOB_process_rss_peak_is_lower_bound];
+    if (s->rows.job_absent[JOB_process_rss_peak_is_lower_bound] == BARO_PRESENT)
+        return s->rows.job[JOB_process_rss_peak_is_lower_bound];
     return summary_wall_ns(s) < 30 * NS_PER_MS;
 }
 
@@ -33,18 +33,18 @@ bool summary_mark_is_bound(const struct baro_summary *s)
 void summary_note_mark(struct baro_summary *s, const struct baro_exit *e, uint32_t command)
 {
     uint64_t mark = e->value[EXIT_rss_peak];
-    if (e->absent[EXIT_rss_peak] != BARO_PRESENT || mark <= s->largest.value)
+    if (e->absent[EXIT_rss_peak] != BARO_PRESENT || mark <= s->peaks.largest.value)
         return;
-    if (s->mode == BARO_MODE_ATTACH && e->absent[EXIT_elapsed] != BARO_PRESENT)
+    if (s->subject.mode == BARO_MODE_ATTACH && e->absent[EXIT_elapsed] != BARO_PRESENT)
         return;
-    s->largest = (struct summary_largest){mark, command, true};
+    s->peaks.largest = (struct summary_largest){mark, command, true};
 }
 
 static struct summary_largest largest_of(const struct baro_summary *s)
 {
-    struct summary_largest best = s->largest;
-    for (size_t i = 0; i < s->n_alive && s->mode == BARO_MODE_RUN; i++) {
-        const struct summary_alive *a = &s->alive[i];
+    struct summary_largest best = s->peaks.largest;
+    for (size_t i = 0; i < s->living.n_alive && s->subject.mode == BARO_MODE_RUN; i++) {
+        const struct summary_alive *a = &s->living.alive[i];
         if (!(a->absent >> COMMAND_RSS_PEAK & 1) && a->value[COMMAND_RSS_PEAK] > best.value)
             best = (struct summary_largest){a->value[COMMAND_RSS_PEAK], a->command, true};
     }
@@ -57,9 +57,9 @@ static void take_mark(const struct baro_summary *s, struct summary_rss *r)
 {
     struct summary_largest best = largest_of(s);
     uint64_t mark = best.value;
-    if (s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
-        s->job[JOB_process_rss_peak] > mark)
-        mark = s->job[JOB_process_rss_peak];
+    if (s->subject.mode == BARO_MODE_RUN && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
+        s->rows.job[JOB_process_rss_peak] > mark)
+        mark = s->rows.job[JOB_process_rss_peak];
     r->mark = mark;
     r->has_holder = best.known && best.value >= mark - mark / 20;
     r->holder = best.command;
@@ -73,20 +73,21 @@ static void take_mark(const struct baro_summary *s, struct summary_rss *r)
  * for 0.1 s, but 150 ms of CPU time are nobody's: enough for 2.4 GB. */
 static bool unseen_may_exceed(const struct baro_summary *s, uint64_t bytes)
 {
-    if (!summary_processes_are_bound(s) || s->job_absent[JOB_cpu] || s->job_absent[JOB_cpu_counted])
+    if (!summary_processes_are_bound(s) || s->rows.job_absent[JOB_cpu] || s->rows.job_absent[JOB_cpu_counted])
         return false;
-    uint64_t cpu = s->job[JOB_cpu], counted = s->job[JOB_cpu_counted], unseen = cpu > counted ? cpu - counted : 0;
+    uint64_t cpu = s->rows.job[JOB_cpu], counted = s->rows.job[JOB_cpu_counted],
+             unseen = cpu > counted ? cpu - counted : 0;
     return unseen > UNSEEN_LEAST && unseen > bytes / TOGETHER_GROWTH_MOST;
 }
 
 /* No process had more; UINT64_MAX: that is not known. */
 static uint64_t largest_mark(const struct baro_summary *s)
 {
-    if (s->job_absent[JOB_process_rss_most] == BARO_PRESENT && s->job[JOB_process_rss_most])
-        return s->job[JOB_process_rss_most];
-    bool is_exact =
-        s->mode == BARO_MODE_RUN && s->job_absent[JOB_process_rss_peak] == BARO_PRESENT && !summary_mark_is_bound(s);
-    return is_exact && s->job[JOB_process_rss_peak] ? s->job[JOB_process_rss_peak] : UINT64_MAX;
+    if (s->rows.job_absent[JOB_process_rss_most] == BARO_PRESENT && s->rows.job[JOB_process_rss_most])
+        return s->rows.job[JOB_process_rss_most];
+    bool is_exact = s->subject.mode == BARO_MODE_RUN && s->rows.job_absent[JOB_process_rss_peak] == BARO_PRESENT &&
+                    !summary_mark_is_bound(s);
+    return is_exact && s->rows.job[JOB_process_rss_peak] ? s->rows.job[JOB_process_rss_peak] : UINT64_MAX;
 }
 
 /* Without any last mark, the time since the last sample is all that bounds how far a process grew. Example: a shell of
@@ -97,7 +98,7 @@ static uint64_t largest_mark(const struct baro_summary *s)
 static void take_together(const struct baro_summary *s, struct summary_rss *r)
 {
     uint64_t mark = largest_mark(s), slack = r->value / 32;
-    uint64_t most = together_most(&s->together, mark, &r->at_most_unsure);
+    uint64_t most = together_most(&s->peaks.together, mark, &r->at_most_unsure);
     bool is_vague = r->at_most_unsure && mark == UINT64_MAX && most / AT_MOST_VAGUE > r->value;
     bool exceeded = most > r->value + slack;
     r->exceeded = exceeded || unseen_may_exceed(s, slack);
@@ -106,13 +107,13 @@ static void take_together(const struct baro_summary *s, struct summary_rss *r)
     r->at_most_unsure |= summary_processes_are_bound(s);
     r->at_most_absent = exceeded ? BARO_PRESENT : r->is_bound ? BARO_ABSENT_UNKNOWN : BARO_ABSENT_NONE;
     /* An unsure value says nothing where the CPU time was enough to fill the memory. */
-    if (is_vague || (r->at_most_unsure && s->memory_total && most > s->memory_total))
+    if (is_vague || (r->at_most_unsure && s->subject.memory_total && most > s->subject.memory_total))
         r->at_most_absent = BARO_ABSENT_UNKNOWN;
 }
 
 static void take_sampled(const struct baro_summary *s, struct summary_rss *ret)
 {
-    const struct summary_peak *seen = &s->peak[PEAK_RSS];
+    const struct summary_peak *seen = &s->peaks.sum[PEAK_RSS];
     *ret = (struct summary_rss){.value = seen->value,
                                 .absent = seen->absent,
                                 .is_bound = seen->absent == BARO_PRESENT && seen->covered < seen->members};
@@ -141,5 +142,5 @@ size_t summary_rss_holders(const struct baro_summary *s)
 {
     struct summary_rss rss;
     summary_rss_peak(s, &rss);
-    return rss.unsampled ? rss.has_holder : s->peak[PEAK_RSS].n_top;
+    return rss.unsampled ? rss.has_holder : s->peaks.sum[PEAK_RSS].n_top;
 }

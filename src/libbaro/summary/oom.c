@@ -70,7 +70,7 @@ static uint64_t ended_before(const struct baro_summary *s, uint64_t first_ns)
 /* Who came and went between two scans, or while events were lost, has no exit record. */
 static bool any_unknown(const struct baro_summary *s)
 {
-    return s->oom.status_unknown || !s->event_source[0] || s->lossy_samples;
+    return s->oom.status_unknown || !s->subject.event_source[0] || s->incidents.lossy_samples;
 }
 
 static void bound(const struct baro_summary *s, uint64_t counted, uint64_t likely, uint64_t before,
@@ -146,7 +146,7 @@ void oom_ends(const struct baro_summary *s, bool ret[OOM_TIMES])
         /* A group made for the job counts from nothing: what it had at its first reading is the job's. */
         const struct growth *c = &g->oom_kills;
         const struct growth_rise first = {0, c->from_ns, c->last - c->grown};
-        match(s, &first, s->own_cgroup && groups_oom_alone(s) && c->seen && first.by, ret);
+        match(s, &first, s->subject.own_cgroup && groups_oom_alone(s) && c->seen && first.by, ret);
         match(s, g->oom_rise, g->n_oom_rises, ret);
     }
 }

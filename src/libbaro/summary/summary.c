@@ -8,16 +8,6 @@
 
 #include "baro/text.h"
 
-static const enum process_metric of_process[COMMAND_MAX] = {
-    [COMMAND_CPU] = PROCESS_cpu,
-    [COMMAND_CPU_USER] = PROCESS_cpu_user,
-    [COMMAND_CPU_SYSTEM] = PROCESS_cpu_system,
-    [COMMAND_IO_READ] = PROCESS_io_read,
-    [COMMAND_IO_WRITE] = PROCESS_io_write,
-    [COMMAND_RSS_PEAK] = PROCESS_rss_peak,
-    [COMMAND_TCP_SENT] = PROCESS_tcp_sent,
-    [COMMAND_TCP_RECEIVED] = PROCESS_tcp_received,
-};
 static const enum exit_metric of_exit[COMMAND_MAX] = {
     [COMMAND_CPU] = EXIT_cpu,
     [COMMAND_CPU_USER] = EXIT_cpu_user,
@@ -35,73 +25,26 @@ static const enum process_metric of_peak[PEAK_MAX] = {
 
 /* ---- making ---- */
 
-static void copy_text(char *to, size_t cap, const char *from)
-{
-    size_t n = strnlen(from, cap - 1);
-    memcpy(to, from, n);
-    to[n] = 0;
-}
-
-static bool copy_argv(struct baro_summary *s, char *const *argv)
-{
-    size_t n = 0;
-    while (argv && argv[n])
-        n++;
-    s->argv = calloc(n + 1, sizeof(*s->argv));
-    for (size_t i = 0; s->argv && i < n; i++) {
-        s->argv[i] = strdup(argv[i]);
-        if (!s->argv[i])
-            return false;
-        s->n_argv++;
-    }
-    return s->argv != NULL;
-}
-
-static bool copy_targets(struct baro_summary *s, const struct baro_header *h)
-{
-    s->targets = calloc(h->n_targets + 1, sizeof(*s->targets)); /* at least one: 0 */
-    if (s->targets && h->n_targets)
-        memcpy(s->targets, h->targets, h->n_targets * sizeof(*s->targets));
-    s->n_targets = h->n_targets;
-    return s->targets != NULL;
-}
-
 struct baro_summary *summary_new(const struct baro_header *h)
 {
     struct baro_summary *s = calloc(1, sizeof(*s));
     if (!s)
         return NULL;
-    if (commands_init(&s->commands) < 0 || !copy_argv(s, h->argv) || !copy_targets(s, h)) {
+    if (commands_init(&s->commands) < 0 || !summary_subject_init(&s->subject, h)) {
         summary_free(s);
         return NULL;
     }
-    s->mode = h->mode;
-    s->group_counts = strcmp(h->cgroup_mode, "own") == 0 || strcmp(h->cgroup_mode, "target") == 0;
-    s->start_realtime_ns = h->start_realtime_ns;
-    s->memory_total = h->memory_total;
-    s->overhead_ppm = h->overhead_ppm;
-    s->cpus = h->cpus;
-    s->limits = h->limits;
-    copy_text(s->name, sizeof(s->name), h->name);
-    copy_text(s->cgroup_mode, sizeof(s->cgroup_mode), h->cgroup_mode);
-    s->own_cgroup = strcmp(h->cgroup_mode, "own") == 0;
-    s->is_cgroup = s->group_counts || strcmp(h->cgroup_mode, "members") == 0;
+    s->life.group_counts = strcmp(h->cgroup_mode, "own") == 0 || strcmp(h->cgroup_mode, "target") == 0;
+    s->limit.now = h->limits;
+    summary_held_begin(&s->limit.held, 0);
     machine_init(&s->machine);
     s->tasks.ticks = derive_ticks_of(h);
-    copy_text(s->host, sizeof(s->host), h->host);
-    copy_text(s->kernel, sizeof(s->kernel), h->kernel);
-    copy_text(s->machine_type, sizeof(s->machine_type), h->machine);
-    copy_text(s->cpu_model, sizeof(s->cpu_model), h->cpu_model);
-    s->numa_nodes = h->numa_nodes;
-    copy_text(s->event_source, sizeof(s->event_source), h->event_source);
-    copy_text(s->exit_source, sizeof(s->exit_source), h->exit_source);
-    summary_held_begin(&s->held, 0);
     course_init(&s->course, baro_header_has_start(h), h->cpus);
-    s->removed = s->course.from_first = h->segment > 1;
-    memset(s->job_absent, BARO_ABSENT_NOT_YET, sizeof(s->job_absent));
-    memset(s->self_absent, BARO_ABSENT_NOT_YET, sizeof(s->self_absent));
+    s->extent.removed = s->course.from_first = h->segment > 1;
+    memset(s->rows.job_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.job_absent));
+    memset(s->rows.self_absent, BARO_ABSENT_NOT_YET, sizeof(s->rows.self_absent));
     for (int i = 0; i < PEAK_MAX; i++)
-        s->peak[i].absent = BARO_ABSENT_NOT_YET;
+        s->peaks.sum[i].absent = BARO_ABSENT_NOT_YET;
     return s;
 }
 
@@ -109,52 +52,19 @@ void summary_free(struct baro_summary *s)
 {
     if (!s)
         return;
-    for (char **a = s->argv; a && *a; a++)
-        free(*a);
-    free(s->argv);
+    summary_subject_done(&s->subject);
     commands_done(&s->commands);
     tasks_done(&s->tasks);
     directories_last_done(&s->directories);
     gpus_total_done(&s->gpus);
-    free(s->alive);
-    together_done(&s->together);
-    free(s->base);
-    free(s->targets);
-    free(s->ended_ids);
-    free(s->counted);
-    free(s->order);
+    living_done(&s->living);
+    together_done(&s->peaks.together);
+    free(s->finished.counted);
+    free(s->finished.order);
     free(s);
 }
 
-/* Room for n elements; grows by half at least, so that a steady user allocates nothing. */
-static void *room(struct baro_summary *s, void *at, size_t *cap, size_t n, size_t size)
-{
-    if (n <= *cap)
-        return at;
-    size_t more = n + n / 2 + 16;
-    void *new = realloc(at, more * size);
-    if (new)
-        *cap = more;
-    else
-        s->failed = true;
-    return new ? new : at;
-}
-
 /* ---- samples ---- */
-
-static void note_alive(struct baro_summary *s, struct summary_alive *a, const struct baro_process *p)
-{
-    a->id = p->id;
-    a->command = commands_find(&s->commands, p->name ? p->name : "");
-    a->absent = 0;
-    for (int i = 0; i < COMMAND_MAX; i++) {
-        a->value[i] = p->value[of_process[i]];
-        a->absent |= (uint32_t)(p->absent[of_process[i]] != BARO_PRESENT) << i;
-    }
-    /* /proc/PID/io does not tell its I/O apart from that of children that it has waited for. */
-    if (p->absent[PROCESS_children_faults_minor] != BARO_PRESENT || p->value[PROCESS_children_faults_minor])
-        a->absent |= 1u << COMMAND_IO_READ | 1u << COMMAND_IO_WRITE;
-}
 
 static void insert_holder(struct summary_peak *peak, const struct command *c, uint32_t index)
 {
@@ -177,8 +87,8 @@ static void note_holders(struct baro_summary *s, const struct baro_sample *sampl
         s->commands.at[i].held = 0;
         s->commands.at[i].holders = 0;
     }
-    for (size_t i = 0; i < sample->n && i < s->n_alive; i++) {
-        struct command *c = &s->commands.at[s->alive[i].command];
+    for (size_t i = 0; i < sample->n && i < s->living.n_alive; i++) {
+        struct command *c = &s->commands.at[s->living.alive[i].command];
         const struct baro_process *p = sample->processes[i];
         c->held += p->value[metric];
         c->holders += p->absent[metric] == BARO_PRESENT && p->value[metric] > 0;
@@ -193,7 +103,7 @@ static void note_holders(struct baro_summary *s, const struct baro_sample *sampl
 static void note_peak(struct baro_summary *s, const struct baro_sample *sample, enum summary_peak_kind kind,
                       const struct derive_sum *sum)
 {
-    struct summary_peak *peak = &s->peak[kind];
+    struct summary_peak *peak = &s->peaks.sum[kind];
     if (sum->absent != BARO_PRESENT || !sum->members) {
         if (peak->absent != BARO_PRESENT && sum->absent != BARO_PRESENT)
             peak->absent = sum->absent;
@@ -212,43 +122,33 @@ static void note_peak(struct baro_summary *s, const struct baro_sample *sample, 
         note_holders(s, sample, of_peak[kind], peak);
 }
 
-/* What a member had used before the recording is not the job's: of those in the first sample, and of those that came
- * later, such as from another control group. */
-static void note_base(struct baro_summary *s, const struct baro_process *p, const struct summary_alive *a)
+/* What a new member had used before the recording is not the job's: of those in the first sample, and of those that
+ * came later, such as from another control group. */
+static bool ran_before(const struct baro_summary *s, const struct baro_process *p)
 {
-    bool is_new = p->id > s->newest_id;
-    s->newest_id = is_new ? p->id : s->newest_id;
-    if (!is_new || s->mode != BARO_MODE_ATTACH || (s->samples && derive_tick_ns(&s->tasks.ticks, p->key.start, 1)))
-        return;
-    s->base = room(s, s->base, &s->cap_base, s->n_base + 1, sizeof(*s->base));
-    if (s->n_base < s->cap_base)
-        s->base[s->n_base++] = *a;
+    return s->subject.mode == BARO_MODE_ATTACH && p->id > s->living.newest_id &&
+           (!s->extent.samples || !derive_tick_ns(&s->tasks.ticks, p->key.start, 1));
 }
 
 static void note_unsure(struct baro_summary *s, const struct baro_sample *sample, const struct derive_sum *rss,
                         enum summary_peak_kind kind, const struct derive_sum *sum)
 {
     uint64_t most = derive_sum_at_most(sum, rss, sample);
-    if ((sum->covered < sum->members || derive_is_stale(sample)) && most > s->unsure_most[kind])
-        s->unsure_most[kind] = most;
+    if ((sum->covered < sum->members || derive_is_stale(sample)) && most > s->peaks.unsure_most[kind])
+        s->peaks.unsure_most[kind] = most;
 }
 
 void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample)
 {
     struct derive_sum sum[PEAK_MAX] = {0};
-    s->alive = room(s, s->alive, &s->cap_alive, sample->n, sizeof(*s->alive));
-    s->n_alive = sample->n < s->cap_alive ? sample->n : s->cap_alive;
-    s->n_ended = 0;
+    s->failed = !living_begin(&s->living, sample->n) || s->failed;
     for (size_t i = 0; i < sample->n; i++) {
         const struct baro_process *p = sample->processes[i];
         for (int k = 0; k < PEAK_MAX; k++)
             derive_sum_add(&sum[k], p, of_peak[k]);
-        if (i < s->n_alive) {
-            note_alive(s, &s->alive[i], p);
-            note_base(s, p, &s->alive[i]);
-        }
-        if (p->key.pid == s->targets[0] && s->targets[0] && !s->target_name[0] && p->name)
-            copy_text(s->target_name, sizeof(s->target_name), p->name);
+        s->failed = !living_add(&s->living, &s->commands, i, p, ran_before(s, p)) || s->failed;
+        if (p->key.pid == s->subject.targets[0] && s->subject.targets[0] && !s->subject.target_name[0] && p->name)
+            summary_copy_text(s->subject.target_name, sizeof(s->subject.target_name), p->name);
     }
     note_unsure(s, sample, &sum[PEAK_RSS], PEAK_PSS, &sum[PEAK_PSS]);
     note_unsure(s, sample, &sum[PEAK_RSS], PEAK_USS, &sum[PEAK_USS]);
@@ -257,23 +157,23 @@ void summary_add_sample(struct baro_summary *s, const struct baro_sample *sample
         note_peak(s, sample, (enum summary_peak_kind)k, &sum[k]);
     }
     summary_note_held(s, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
-    together_add_sample(&s->together, sample, &s->tasks.ticks, sample->job[JOB_process_rss_peak]);
-    s->failed |= s->together.failed;
+    together_add_sample(&s->peaks.together, sample, &s->tasks.ticks, sample->job[JOB_process_rss_peak]);
+    s->failed |= s->peaks.together.failed;
     course_add(&s->course, sample, &sum[PEAK_RSS], &sum[PEAK_PSS]);
-    memcpy(s->job, sample->job, sizeof(s->job));
-    memcpy(s->job_absent, sample->job_absent, sizeof(s->job_absent));
-    memcpy(s->self, sample->self, sizeof(s->self));
-    memcpy(s->self_absent, sample->self_absent, sizeof(s->self_absent));
-    if (!s->self_first_ns && sample->self_absent[RECORDER_cpu] == BARO_PRESENT && sample->self[RECORDER_cpu]) {
-        s->self_first_ns = sample->t_ns;
-        s->self_first_cpu_ns = sample->self[RECORDER_cpu];
+    memcpy(s->rows.job, sample->job, sizeof(s->rows.job));
+    memcpy(s->rows.job_absent, sample->job_absent, sizeof(s->rows.job_absent));
+    memcpy(s->rows.self, sample->self, sizeof(s->rows.self));
+    memcpy(s->rows.self_absent, sample->self_absent, sizeof(s->rows.self_absent));
+    if (!s->rows.self_first_ns && sample->self_absent[RECORDER_cpu] == BARO_PRESENT && sample->self[RECORDER_cpu]) {
+        s->rows.self_first_ns = sample->t_ns;
+        s->rows.self_first_cpu_ns = sample->self[RECORDER_cpu];
     }
-    if (!s->samples++)
-        s->first_ns = sample->t_ns;
-    s->last_ns = sample->t_ns;
-    s->lossy_samples += sample->lossy;
+    if (!s->extent.samples++)
+        s->extent.first_ns = sample->t_ns;
+    s->extent.last_ns = sample->t_ns;
+    s->incidents.lossy_samples += sample->lossy;
     if (sample->job_absent[JOB_cpu] == BARO_PRESENT)
-        derive_peak_add(&s->cores, sample->t_ns, sample->job[JOB_cpu]);
+        derive_peak_add(&s->peaks.cores, sample->t_ns, sample->job[JOB_cpu]);
     machine_add(&s->machine, sample);
     if (tasks_add(&s->tasks, sample) < 0)
         s->failed = true;
@@ -315,7 +215,7 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     uint32_t command = commands_find(&s->commands, e->name ? e->name : ""); /* may move the table */
     command_add(&s->commands.at[command], value, absent);
     /* One that ran before the tape began: its exit has what it used under the last recorder. */
-    bool is_of_last = s->is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0;
+    bool is_of_last = s->incidents.is_resumed && derive_tick_ns(&s->tasks.ticks, e->key.start, 0) == 0;
     s->commands.at[command].cpu_is_short |=
         e->source == BARO_EXIT_LAST_SAMPLE || e->source == BARO_EXIT_EVENT || is_of_last;
     s->commands.at[command].cpu_unsure_ns += unsure_of(e);
@@ -326,24 +226,22 @@ void summary_add_exit(struct baro_summary *s, const struct baro_exit *e)
     s->commands.at[command].tcp_is_short |=
         e->absent[EXIT_tcp_is_lower_bound] == BARO_PRESENT && e->value[EXIT_tcp_is_lower_bound];
     s->commands.at[command].rss_is_short |= !summary_mark_is_final(e);
-    together_add_exit(&s->together, e, summary_mark_is_final(e), s->mode == BARO_MODE_ATTACH);
+    together_add_exit(&s->peaks.together, e, summary_mark_is_final(e), s->subject.mode == BARO_MODE_ATTACH);
     summary_note_mark(s, e, command);
     if (e->absent[EXIT_cpu] == BARO_PRESENT && e->value[EXIT_cpu] < SUMMARY_BRIEF_NS)
         s->brief_cpu_ns += e->value[EXIT_cpu];
     oom_add_exit(&s->oom, e);
-    s->ended_ids = room(s, s->ended_ids, &s->cap_ended, s->n_ended + 1, sizeof(*s->ended_ids));
-    if (s->n_ended < s->cap_ended)
-        s->ended_ids[s->n_ended++] = e->id;
+    s->failed = !living_end(&s->living, e->id) || s->failed;
 }
 
 static void on_start(struct baro_summary *s, const struct baro_event *e)
 {
-    if (!s->started)
-        s->start_ns = e->t_ns;
-    s->started = true;
-    if (s->mode == BARO_MODE_ATTACH) {
-        s->before.known = true;
-        s->before.cpu_ns += e->number;
+    if (!s->life.started)
+        s->life.start_ns = e->t_ns;
+    s->life.started = true;
+    if (s->subject.mode == BARO_MODE_ATTACH) {
+        s->life.before.known = true;
+        s->life.before.cpu_ns += e->number;
     }
 }
 
@@ -351,20 +249,20 @@ static void name_signal(struct baro_summary *s, int number)
 {
     const char *name = baro_signal_name(number);
     if (name)
-        snprintf(s->exit_signal, sizeof(s->exit_signal), "%s", name);
+        snprintf(s->life.exit_signal, sizeof(s->life.exit_signal), "%s", name);
     else
-        snprintf(s->exit_signal, sizeof(s->exit_signal), "%d", number);
+        snprintf(s->life.exit_signal, sizeof(s->life.exit_signal), "%d", number);
 }
 
 static void on_end(struct baro_summary *s, const struct baro_event *e)
 {
-    s->ended = true;
-    s->end_ns = e->t_ns;
-    s->status_known = !*e->text;
-    s->detached = strcmp(e->text, "detached") == 0;
-    s->status = (int)(uint32_t)e->number;
-    if (s->status_known && WIFSIGNALED(s->status))
-        name_signal(s, WTERMSIG(s->status));
+    s->life.ended = true;
+    s->life.end_ns = e->t_ns;
+    s->life.status_known = !*e->text;
+    s->life.detached = strcmp(e->text, "detached") == 0;
+    s->life.status = (int)(uint32_t)e->number;
+    if (s->life.status_known && WIFSIGNALED(s->life.status))
+        name_signal(s, WTERMSIG(s->life.status));
 }
 
 void summary_add_event(struct baro_summary *s, const struct baro_event *e)
@@ -373,28 +271,28 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
     case BARO_EVENT_START: on_start(s, e); break;
     case BARO_EVENT_END: on_end(s, e); break;
     case BARO_EVENT_GAP:
-        s->gaps++;
-        s->gap_ns += e->number;
-        s->is_resumed |= strcmp(baro_event_text(e), GAP_NO_OBSERVER) == 0;
+        s->incidents.gaps++;
+        s->incidents.gap_ns += e->number;
+        s->incidents.is_resumed |= strcmp(baro_event_text(e), GAP_NO_OBSERVER) == 0;
         break;
-    case BARO_EVENT_SUSPEND: s->suspended_ns += e->number; break;
-    case BARO_EVENT_CLOCK_STEP: s->clock_steps++; break;
-    case BARO_EVENT_THINNED: copy_text(s->thinned, sizeof(s->thinned), e->text); break;
+    case BARO_EVENT_SUSPEND: s->incidents.suspended_ns += e->number; break;
+    case BARO_EVENT_CLOCK_STEP: s->incidents.clock_steps++; break;
+    case BARO_EVENT_THINNED: summary_copy_text(s->incidents.thinned, sizeof(s->incidents.thinned), e->text); break;
     case BARO_EVENT_SURVIVOR:
-        s->survivors++;
-        copy_text(s->survivor, sizeof(s->survivor), e->text);
+        s->incidents.survivors++;
+        summary_copy_text(s->incidents.survivor, sizeof(s->incidents.survivor), e->text);
         break;
     case BARO_EVENT_WARNING:
-        s->warnings++;
-        copy_text(s->warning, sizeof(s->warning), e->text);
+        s->incidents.warnings++;
+        summary_copy_text(s->incidents.warning, sizeof(s->incidents.warning), e->text);
         break;
     case BARO_EVENT_OOM: oom_add_event(&s->oom, e); break;
-    case BARO_EVENT_WRAPPER_LOST: s->wrapper_lost = true; break;
+    case BARO_EVENT_WRAPPER_LOST: s->life.wrapper_lost = true; break;
     case BARO_EVENT_SOURCE:
         if (e->number)
-            copy_text(s->event_source, sizeof(s->event_source), e->text);
+            summary_copy_text(s->subject.event_source, sizeof(s->subject.event_source), e->text);
         else
-            copy_text(s->exit_source, sizeof(s->exit_source), e->text);
+            summary_copy_text(s->subject.exit_source, sizeof(s->subject.exit_source), e->text);
         break;
     default: break;
     }

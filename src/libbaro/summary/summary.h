@@ -86,43 +86,44 @@ struct summary_rss {
 struct summary_held {
     uint64_t since_ns;            /* 0: from the start */
     struct extreme rss, pss;      /* largest sum over the tree */
-    uint64_t rss_without_pss;     /* as in struct baro_summary */
+    uint64_t rss_without_pss;     /* the largest at a sample of which pss is not whole */
     bool pss_partly;              /* the largest is without some members */
     struct extreme process;       /* largest mark of one process; of a change only what has grown since */
     struct extreme address_space; /* largest of one process, in any sample */
     struct derive_peak cores;
 };
 
-struct baro_summary {
-    /* from the header */
+/* What the header says of the recording. */
+struct summary_subject {
     enum baro_mode mode;
     char **argv;
     size_t n_argv;
+    char name[256];
     char host[65], kernel[65], machine_type[65], cpu_model[128];
     uint32_t numa_nodes; /* 0: not known */
     char event_source[16], exit_source[16];
     int64_t start_realtime_ns;
     uint64_t memory_total;
     uint32_t cpus;
-    struct baro_limits limits; /* the last ones */
-    bool has_limits;
-    struct summary_held held;
-    char name[256];       /* of the header */
-    char cgroup_mode[16]; /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
-    bool own_cgroup;      /* the command was put into a control group made for it */
-    bool is_cgroup;       /* the job is a control group, that one or the target */
+    uint64_t overhead_ppm; /* what the recorder was allowed, of a core; 0: no limit */
+    char cgroup_mode[16];  /* as on the tape: "own", "none", "target", "members", or "" where it was no question */
+    bool own_cgroup;       /* the command was put into a control group made for it */
+    bool is_cgroup;        /* the job is a control group, that one or the target */
     size_t n_targets;
     int32_t *targets;     /* attach: their pids */
     char target_name[64]; /* of the first one, when it was first sampled */
+};
 
-    /* of the tape as a whole */
-    uint64_t samples;           /* seen here; the recorder's own count is in self */
+/* What was seen of the tape. */
+struct summary_extent {
+    uint64_t samples;           /* seen here; the recorder's own count is in its row */
     uint64_t first_ns, last_ns; /* of samples */
     uint64_t damaged_bytes;
     bool removed; /* the beginning of the tape (--keep) */
-    bool failed;  /* out of memory: parts are missing */
+};
 
-    /* start and end */
+/* The job's start and end. */
+struct summary_life {
     bool started, ended, status_known, wrapper_lost;
     bool group_counts; /* CPU time is that of the job's own control group */
     bool detached;     /* stopped while its targets lived */
@@ -133,34 +134,42 @@ struct baro_summary {
         bool known; /* attached, and what was used before that is known */
         uint64_t cpu_ns;
     } before;
+};
 
-    /* what happened */
+/* Events that qualify the recording. */
+struct summary_incidents {
     uint64_t gaps, gap_ns, suspended_ns, clock_steps, survivors, warnings, lossy_samples;
     bool is_resumed;                              /* another recorder went on with the tape */
     char thinned[96], survivor[64], warning[160]; /* the last text of each */
+};
 
-    /* values */
-    uint64_t brief_cpu_ns; /* CPU time of the processes that used less than SUMMARY_BRIEF_NS */
+/* The limits that held last, and what is held against them. */
+struct summary_limits {
+    struct baro_limits now;
+    bool known;
+    struct summary_held held;
+};
+
+/* The last rows of the job and of the recorder. */
+struct summary_rows {
     uint64_t job[JOB_MAX];
     uint8_t job_absent[JOB_MAX];
     uint64_t self[RECORDER_MAX];
     uint8_t self_absent[RECORDER_MAX];
-    uint64_t overhead_ppm;                     /* what the recorder was allowed, of a core; 0: no limit */
     uint64_t self_first_ns, self_first_cpu_ns; /* what the recorder had used at the first sample that knows: to start */
-    struct summary_peak peak[PEAK_MAX];
-    struct summary_largest largest;
+};
+
+struct summary_peaks {
+    struct summary_peak sum[PEAK_MAX];
     /* pss, uss: the most that they may have been at a sample in which they are not known of all members, or are old */
     uint64_t unsure_most[PEAK_MAX];
+    struct summary_largest largest;
     struct together together;
     struct derive_peak cores;
-    struct machine machine;
-    struct course course;
-    struct directories_last directories;
-    struct gpus_total gpus;
-    struct summary_oom oom;
-    struct tasks tasks;
+};
 
-    struct commands commands;
+/* Processes as the last samples saw them, until their exits come. */
+struct summary_living {
     struct summary_alive *alive; /* of the last sample */
     size_t n_alive, cap_alive;
     struct summary_alive *base; /* attach: of the first one, and of members that came later and had run before */
@@ -168,7 +177,10 @@ struct baro_summary {
     uint32_t newest_id;
     uint32_t *ended_ids; /* since the last sample */
     size_t n_ended, cap_ended;
-    /* after summary_finish(): */
+};
+
+/* What summary_finish() makes of all that was added. */
+struct summary_finished {
     struct command *counted; /* a copy of commands in which those that live are counted as well */
     uint32_t *order;         /* into counted, most CPU time first; those without processes left out */
     size_t n_order;
@@ -176,9 +188,30 @@ struct baro_summary {
     uint64_t nameless_ns;                  /* and their CPU time */
     bool tcp_is_exact;                     /* of the job */
     bool tcp_is_whole;                     /* all of it is attributed to processes */
-    uint64_t rest_ns;                      /* of the job's CPU time what no command has */
     bool tcp_is_of_living;                 /* the rest is that of processes that live, since no other one lacks any */
+    uint64_t rest_ns;                      /* of the job's CPU time what no command has */
     uint64_t rest_user_ns, rest_system_ns; /* of the job's CPU time what no process's own split has */
+};
+
+struct baro_summary {
+    struct summary_subject subject;
+    struct summary_extent extent;
+    struct summary_life life;
+    struct summary_incidents incidents;
+    struct summary_limits limit;
+    struct summary_rows rows; /* summary.c */
+    struct summary_peaks peaks;
+    struct summary_living living;
+    struct commands commands;
+    uint64_t brief_cpu_ns; /* CPU time of the processes that used less than SUMMARY_BRIEF_NS */
+    struct machine machine;
+    struct course course;
+    struct directories_last directories;
+    struct gpus_total gpus;
+    struct summary_oom oom;
+    struct tasks tasks;
+    bool failed; /* out of memory: parts are missing */
+    struct summary_finished finished;
 };
 
 /* Returns NULL without memory. */
@@ -191,6 +224,21 @@ void summary_add_limits(struct baro_summary *s, const struct baro_limits *l, uin
  * after more was added. */
 void summary_finish(struct baro_summary *s);
 void summary_free(struct baro_summary *s); /* NULL allowed */
+
+/* subject.c, for summary.c. False: out of memory. */
+bool summary_subject_init(struct summary_subject *s, const struct baro_header *h);
+void summary_subject_done(struct summary_subject *s);
+void summary_copy_text(char *to, size_t cap, const char *from); /* cut off where it is too long */
+
+/* living.c, for summary.c and finish.c. False: out of memory. */
+bool living_begin(struct summary_living *l, size_t n); /* a sample of n processes */
+/* The i-th of them. ran_before: it is new, and what it has used so far is not the job's. */
+bool living_add(struct summary_living *l, struct commands *commands, size_t i, const struct baro_process *p,
+                bool ran_before);
+bool living_end(struct summary_living *l, uint32_t id);
+/* Counts those that have not ended under their commands. */
+void living_count(struct summary_living *l, struct command *counted);
+void living_done(struct summary_living *l);
 
 /* held.c, for summary.c */
 void summary_held_begin(struct summary_held *h, uint64_t since_ns);

@@ -36,9 +36,9 @@ int baro_summary_add_tape(struct baro_summary *summary, struct baro_tape *tape, 
     int code;
     while ((code = baro_tape_next(tape, &record, err)) > 0)
         baro_summary_add(summary, &record);
-    summary->damaged_bytes = baro_tape_damage(tape);
-    if (!summary->ended)
-        summary->detached = code == 0 && tape_is_stopped(tape, false);
+    summary->extent.damaged_bytes = baro_tape_damage(tape);
+    if (!summary->life.ended)
+        summary->life.detached = code == 0 && tape_is_stopped(tape, false);
     return code;
 }
 

@@ -92,7 +92,7 @@ void timeline_add_sample(struct baro_timeline *t, const struct baro_sample *s)
 {
     uint64_t before_ns = t->held_ns;
     machine_add(&t->summary->machine, s);
-    t->summary->lossy_samples += s->lossy;
+    t->summary->incidents.lossy_samples += s->lossy;
     t->held_ns = t->summary->machine.read_ns;
     if (t->held_ns <= before_ns)
         return;

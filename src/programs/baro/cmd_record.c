@@ -186,13 +186,13 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
     recording.first_sample_context = (void *)&begun;
     recording_options(&recording, &options);
     options.marks = &marks;
-    options.targets = s->pids;
-    options.n_targets = (size_t)s->n_pids;
-    options.cgroup = s->cgroup;
-    options.select = selection->rules->n_tasks ? selection : NULL;
-    options.host_alone = !s->n_pids && !s->cgroup && !options.select;
-    options.under = options.host_alone ? s->select.under : 0;
-    options.no_events |= options.host_alone; /* there are no processes whose ends matter */
+    options.attach.targets = s->pids;
+    options.attach.n_targets = (size_t)s->n_pids;
+    options.attach.cgroup = s->cgroup;
+    options.attach.select = selection->rules->n_tasks ? selection : NULL;
+    options.attach.host_alone = !s->n_pids && !s->cgroup && !options.attach.select;
+    options.attach.under = options.attach.host_alone ? s->select.under : 0;
+    options.no_events |= options.attach.host_alone; /* there are no processes whose ends matter */
     int code = record_attach(&options, &end, &err);
     if (code < 0)
         recording_discard(&recording);

@@ -183,16 +183,16 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     if (s->record.mlflow && !cli->filter->there && run.recording.path.len)
         mlflow_start(cli, (const char *)run.recording.path.at, argv[0]);
     recording_options(&run.recording, &run.options);
-    run.options.argv = argv;
-    run.options.task = s->record.task;
-    run.options.cwd = getcwd(cwd, sizeof(cwd));
+    run.options.run.argv = argv;
+    run.options.run.task = s->record.task;
+    run.options.run.cwd = getcwd(cwd, sizeof(cwd));
     record_listen(&run.options);
     if (!cli->filter->there)
         record_note_namespaces(&run.options, &run.namespaces);
     code = own_make(&run.own, (enum own_mode)s->record.own_group, &err);
     if (code < 0)
         recording_say(&run.recording, err.text); /* the job is worth more than how it is counted */
-    run.options.own_group = &run.own;
+    run.options.run.own_group = &run.own;
     marks_make(&run);
     run.options.marks = &run.marks;
     const struct run_options options = {
@@ -201,7 +201,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .subreaper = s->record.subreaper,
         .tape_fd = run.recording.tape_fd,
         .segments_fd = run.recording.segments.dir_fd,
-        .events_fd = run.options.events_fd,
+        .events_fd = run.options.run.events_fd,
         .marks = &run.marks,
         .folder_fd = run.recording.file.dir_fd,
         .beside_fd = beside_fd,
@@ -210,7 +210,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         .tape_path = run.recording.path.len ? (const char *)run.recording.path.at : NULL,
     };
     struct run_result result;
-    run.options.start_ns = clock_monotonic_ns();
+    run.options.run.start_ns = clock_monotonic_ns();
     int code_of_run = run_wrapper(&options, recorder, &run, &result, &err);
     beside_end(beside_fd);
     if (code_of_run < 0) {

@@ -34,7 +34,7 @@ static int add(struct recorder *r, const char *path, const char *cwd, struct bar
     buf_byte(&absolute, 0);
     int code = absolute.failed ? error_set(err, -ENOMEM, "out of memory")
                                : sampler_add_directory(&r->sampler, (const char *)absolute.at,
-                                                       r->options->directories_every_ns, owner, err);
+                                                       r->options->scope.directories_every_ns, owner, err);
     buf_done(&absolute);
     return code == -EEXIST ? 0 : code;
 }
@@ -42,13 +42,13 @@ static int add(struct recorder *r, const char *path, const char *cwd, struct bar
 int record_directories(struct recorder *r, struct baro_error *err)
 {
     char here[PATH_MAX];
-    const struct baro_entity_owner job = {.kind = r->options->host_alone ? BARO_OWNER_NONE : BARO_OWNER_JOB};
-    const char *cwd = r->options->cwd;
+    const struct baro_entity_owner job = {.kind = r->options->attach.host_alone ? BARO_OWNER_NONE : BARO_OWNER_JOB};
+    const char *cwd = r->options->run.cwd;
     int code = 0;
-    if (r->options->n_directories && !cwd)
+    if (r->options->scope.n_directories && !cwd)
         cwd = getcwd(here, sizeof(here));
-    for (size_t i = 0; i < r->options->n_directories && code == 0; i++)
-        code = add(r, r->options->directories[i], cwd ? cwd : "", job, err);
+    for (size_t i = 0; i < r->options->scope.n_directories && code == 0; i++)
+        code = add(r, r->options->scope.directories[i], cwd ? cwd : "", job, err);
     return code;
 }
 

@@ -90,7 +90,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     }
     if (job_was_reported(&r->job, e->pid, t))
         return;
-    if ((!parent && !gone) || !r->options->children || recorder_selects(r->options)) {
+    if ((!parent && !gone) || !r->options->scope.children || recorder_selects(r->options)) {
         r->all->filter.foreign_forks++;
         return;
     }

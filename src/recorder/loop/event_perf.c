@@ -68,7 +68,7 @@ static unsigned attach_all(struct recorder *r)
             continue;
         uint64_t before = r->job.started;
         sampler_advance(&r->sampler); /* a pass takes a while, and processes found get the current time */
-        if (r->options->children)
+        if (r->options->scope.children)
             sampler_scan_children(&r->sampler, m);
         if (r->job.started != before)
             event_read(r->all);
@@ -81,7 +81,7 @@ static unsigned attach_until_complete(struct recorder *r)
 {
     unsigned unreported = 0, more = 1;
     for (unsigned pass = 0; more && pass < PASSES; pass++) {
-        if (r->options->children)
+        if (r->options->scope.children)
             sampler_scan_wrapper(&r->sampler);
         event_read(r->all);
         more = attach_all(r);

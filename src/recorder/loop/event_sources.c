@@ -311,23 +311,24 @@ static void name_source(char *to, size_t cap, const char *name)
 void record_listen(struct record_options *options)
 {
     int fd = options->no_events ? -1 : exits_connector_listen((uint32_t)getpid(), NULL);
-    options->events_fd = fd < 0 ? -1 : fd;
+    options->run.events_fd = fd < 0 ? -1 : fd;
 }
 
 void record_note_namespaces(struct record_options *options, struct namespaces *ret)
 {
-    int fd =
-        metric_need(options->wanted) & BARO_SOURCE_SOCK_DIAG ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = metric_need(options->scope.wanted) & BARO_SOURCE_SOCK_DIAG
+                 ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                 : -1;
     if (fd < 0)
         return;
     namespaces_list(ret, fd);
-    options->namespaces = ret;
+    options->run.namespaces = ret;
     fd_close(fd);
 }
 
 static int open_forks(const struct recorder *r, struct exits_source **ret)
 {
-    int fd = r->options->events_fd;
+    int fd = r->options->run.events_fd;
     if (!r->wrapper.pid)
         return exits_connector_open(ret, NULL);
     return fd < 0 ? -1 : exits_connector_take(ret, fd, (uint32_t)r->wrapper.pid, NULL);
@@ -349,7 +350,7 @@ static void join(struct recorder *r)
 void event_count_pids(struct recorder *r, int32_t pid)
 {
     const struct record_options *o = r->options;
-    if (!r->all->events.forks && !o->cgroup && !o->host_alone && !recorder_selects(o))
+    if (!r->all->events.forks && !o->attach.cgroup && !o->attach.host_alone && !recorder_selects(o))
         sampler_births_begin(&r->sampler, pid);
 }
 
@@ -357,7 +358,7 @@ void event_open(struct recorder *r)
 {
     struct exits_source *source;
     r->job.events_ns = &r->all->events.read_until_ns;
-    r->all->reads_sockets |= (metric_need(r->options->wanted) & BARO_SOURCE_SOCK_DIAG) != 0;
+    r->all->reads_sockets |= (metric_need(r->options->scope.wanted) & BARO_SOURCE_SOCK_DIAG) != 0;
     name_source(r->header.event_source, sizeof(r->header.event_source), "scan");
     name_source(r->header.exit_source, sizeof(r->header.exit_source), r->wrapper.pid ? "wait4" : "none");
     sampler_scan_always(&r->sampler, true);

@@ -62,7 +62,7 @@ static void wait_for_exits(struct recorder *r)
  * waits once a second; its child, which used 300 ms, has an exit record with these. */
 static void report_zombies(struct recorder *r)
 {
-    if (!r->options->cgroup || r->end.leaves || tree_count(&r->job.tree) > r->job.ended_members)
+    if (!r->options->attach.cgroup || r->end.leaves || tree_count(&r->job.tree) > r->job.ended_members)
         return;
     for (size_t i = 0; i < r->job.tree.n; i++) {
         struct member *m = r->job.tree.at[i];
@@ -76,11 +76,11 @@ static void report_cut(const struct recorder *r)
 {
     struct baro_error line = BARO_ERROR_INIT;
     uint64_t bytes = tape_writer_cut(r->writer);
-    if (!bytes || !r->options->on_error)
+    if (!bytes || !r->options->on.error)
         return;
     error_set(&line, -1, "the tape was cut off while it was written: %llu bytes of it are gone",
               (unsigned long long)bytes);
-    r->options->on_error(r->options->observer.context, line.text);
+    r->options->on.error(r->options->observer.context, line.text);
 }
 
 /* Another recorder goes on with the sample with which this one would have begun. */
@@ -101,7 +101,7 @@ void recorder_finish(struct recorder *r)
         if (r->selection.selector)
             unread_finish(r);
         tasks_look(r);
-        if (r->options->children)
+        if (r->options->scope.children)
             sampler_scan_wrapper(&r->sampler); /* finds orphans whose fork was not reported */
         event_verify(r);
         if (r->wrapper.pid && !r->wrapper.is_lost)
@@ -128,8 +128,8 @@ void recorder_finish(struct recorder *r)
         recorder_last_tick(r);
     }
     sampler_kill_helpers(&r->sampler);
-    if (r->wrapper.started && r->options->on_error)
-        sampler_trouble(&r->sampler, r->options->on_error, r->options->observer.context);
+    if (r->wrapper.started && r->options->on.error)
+        sampler_trouble(&r->sampler, r->options->on.error, r->options->observer.context);
     recorder_writes(r, true);
     tape_writer_finish(r->writer, NULL);
     recorder_writes(r, false);

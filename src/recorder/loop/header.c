@@ -203,40 +203,41 @@ static int fill_argv(struct baro_header *h, char *const *argv, bool cmdline)
 
 int header_fill(struct baro_header *h, const struct record_options *o, uint64_t now_monotonic_ns)
 {
-    bool attached = o->n_targets || o->cgroup || o->select || o->pinned || o->host_alone;
+    bool attached =
+        o->attach.n_targets || o->attach.cgroup || o->attach.select || o->attach.pinned || o->attach.host_alone;
     *h = (struct baro_header){.mode = attached ? BARO_MODE_ATTACH : BARO_MODE_RUN,
-                              .interval_ns = o->interval_ns,
-                              .keep_ns = o->keep_ns,
-                              .keep_bytes = o->keep_bytes,
-                              .segment = o->next_segment ? 1 : 0,
-                              .overhead_ppm = o->overhead_ppm,
-                              .wanted = o->wanted};
+                              .interval_ns = o->pace.interval_ns,
+                              .keep_ns = o->segments.keep_ns,
+                              .keep_bytes = o->segments.keep_bytes,
+                              .segment = o->segments.next ? 1 : 0,
+                              .overhead_ppm = o->pace.overhead_ppm,
+                              .wanted = o->scope.wanted};
     uint64_t passed = clock_monotonic_ns() - now_monotonic_ns;
     h->start_monotonic_ns = now_monotonic_ns;
     h->start_boottime_ns = clock_boottime_ns() - passed;
     h->start_realtime_ns = clock_realtime_ns() - (int64_t)passed;
-    if (o->resume) {
-        h->start_boottime_ns = o->resume->header->start_boottime_ns;
-        h->start_realtime_ns = o->resume->header->start_realtime_ns;
-        h->segment = o->resume->segment;
+    if (o->attach.resume) {
+        h->start_boottime_ns = o->attach.resume->header->start_boottime_ns;
+        h->start_realtime_ns = o->attach.resume->header->start_realtime_ns;
+        h->segment = o->attach.resume->segment;
     }
     fill_machine(h);
     fill_recorder(h);
     fill_place(h);
     if (h->mode == BARO_MODE_RUN)
         memcpy(h->cgroup_mode, "none", 5);
-    h->cwd = redacted_name(o->cwd ? o->cwd : "");
-    if (o->n_targets) {
-        h->targets = calloc(o->n_targets, sizeof(*h->targets));
+    h->cwd = redacted_name(o->run.cwd ? o->run.cwd : "");
+    if (o->attach.n_targets) {
+        h->targets = calloc(o->attach.n_targets, sizeof(*h->targets));
         if (h->targets)
-            memcpy(h->targets, o->targets, o->n_targets * sizeof(*h->targets));
-        h->n_targets = h->targets ? o->n_targets : 0;
+            memcpy(h->targets, o->attach.targets, o->attach.n_targets * sizeof(*h->targets));
+        h->n_targets = h->targets ? o->attach.n_targets : 0;
     }
     if (recorder_selects(o))
-        return fill_tasks(h, o->select);
-    if (o->pinned)
-        return fill_tasks(h, o->pinned);
-    return o->cgroup ? fill_group(h, o->cgroup) : fill_argv(h, o->argv, o->cmdline);
+        return fill_tasks(h, o->attach.select);
+    if (o->attach.pinned)
+        return fill_tasks(h, o->attach.pinned);
+    return o->attach.cgroup ? fill_group(h, o->attach.cgroup) : fill_argv(h, o->run.argv, o->scope.cmdline);
 }
 
 void header_free(struct baro_header *h)

@@ -52,7 +52,7 @@ static int32_t limits_pid(const struct recorder *r)
 {
     if (r->wrapper.pid)
         return r->wrapper.is_lost ? r->wrapper.command : r->wrapper.pid;
-    return r->options->n_targets ? r->options->targets[0] : 0;
+    return r->options->attach.n_targets ? r->options->attach.targets[0] : 0;
 }
 
 static uint32_t affinity_of(int32_t pid)
@@ -117,7 +117,7 @@ static bool enter_one(struct cgroup_location *p, const struct own_dir *own)
  * is not in the group that counts CPU time. */
 static bool enter_own(struct recorder *r, uint64_t entered)
 {
-    const struct own_group *own = r->options->own_group;
+    const struct own_group *own = r->options->run.own_group;
     struct cgroup_hierarchies *all = r->places;
     bool counted = false;
     for (size_t i = 0; own && i < own->n && (entered & 1); i++) {
@@ -132,7 +132,7 @@ static bool enter_own(struct recorder *r, uint64_t entered)
 
 static bool is_group(const struct recorder *r)
 {
-    return r->options->cgroup || strcmp(r->header.cgroup_mode, "own") == 0;
+    return r->options->attach.cgroup || strcmp(r->header.cgroup_mode, "own") == 0;
 }
 
 /* /proc/PID/cgroup has the same text as long as the process is in the same groups. */
@@ -163,7 +163,7 @@ void limits_settle(struct recorder *r)
         return;
     if (recv(r->wrapper.link_fd, &l, sizeof(l), MSG_PEEK | MSG_DONTWAIT) != sizeof(l) || l.kind != LINK_STARTED)
         return;
-    if ((uint64_t)l.number == (UINT64_C(1) << r->options->own_group->n) - 1)
+    if ((uint64_t)l.number == (UINT64_C(1) << r->options->run.own_group->n) - 1)
         return;
     place(r, r->wrapper.pid);
     if (!enter_own(r, (uint64_t)l.number))
@@ -227,7 +227,7 @@ static void read_limits(struct recorder *r, int32_t pid, struct baro_limits *ret
                              .groups = w->places_error ? NULL : &w->places,
                              .groups_error = w->places_error,
                              .bounds = w->places_error ? NULL : &w->bounds};
-    if (r->options->cgroup) {
+    if (r->options->attach.cgroup) {
         limits_read_groups(&p, ret);
         return;
     }
@@ -330,7 +330,7 @@ void limits_turn(struct recorder *r)
     int32_t pid = r->wrapper.pid ? r->wrapper.command : limits_pid(r);
     uint64_t now = sampler_now(&r->sampler);
     struct baro_limits l;
-    if (!w || now < w->due_ns || (!r->options->cgroup && !living(r, pid)))
+    if (!w || now < w->due_ns || (!r->options->attach.cgroup && !living(r, pid)))
         return;
     put_off(w, now);
     bool away = moved(r, pid);
@@ -339,7 +339,7 @@ void limits_turn(struct recorder *r)
     if (!away)
         read_bounds_again(r);
     read_limits(r, pid, &l);
-    if (!baro_limits_equal(&l, &w->last) && (r->options->cgroup || lives(r, pid)))
+    if (!baro_limits_equal(&l, &w->last) && (r->options->attach.cgroup || lives(r, pid)))
         report_limits(r, &l);
 }
 
@@ -347,8 +347,8 @@ void limits_turn(struct recorder *r)
 
 int limits_prepare(struct recorder *r, struct baro_error *err)
 {
-    const struct own_group *own = r->options->own_group;
-    if (r->options->host_alone)
+    const struct own_group *own = r->options->run.own_group;
+    if (r->options->attach.host_alone)
         return 0; /* there is no job */
     r->root_fd = r->all->only ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : r->all->root_fd;
     r->limits = calloc(1, sizeof(*r->limits));
@@ -358,9 +358,9 @@ int limits_prepare(struct recorder *r, struct baro_error *err)
     r->limits->early = affinity_of(0) > 1;
     r->header.limits = (struct baro_limits){
         .memory_absent = BARO_ABSENT_NOT_YET, .cores_absent = BARO_ABSENT_NOT_YET, .pids_absent = BARO_ABSENT_NOT_YET};
-    if (r->options->cgroup) {
+    if (r->options->attach.cgroup) {
         r->limits->placed = true;
-        return cgroup_target(r->root_fd, r->options->cgroup, r->places, err);
+        return cgroup_target(r->root_fd, r->options->attach.cgroup, r->places, err);
     }
     if (!own || !own->n)
         return 0;

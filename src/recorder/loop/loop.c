@@ -48,8 +48,8 @@ static uint64_t next_due(const struct recorder *r)
         due = r->all->events.drain_due_ns;
     if (r->wrapper.started && r->events.perf_due_ns && r->events.perf_due_ns < due)
         due = r->events.perf_due_ns;
-    if (r->options->for_ns && r->options->for_ns + r->header.start_monotonic_ns < due)
-        due = r->options->for_ns + r->header.start_monotonic_ns;
+    if (r->options->attach.for_ns && r->options->attach.for_ns + r->header.start_monotonic_ns < due)
+        due = r->options->attach.for_ns + r->header.start_monotonic_ns;
     return due;
 }
 
@@ -99,7 +99,7 @@ static void on_time(struct recorder *r, bool quiet)
         event_drain(r->all);
     if (r->wrapper.started && r->events.perf_due_ns && now >= r->events.perf_due_ns)
         event_open_late(r);
-    if (r->options->for_ns && recorder_since(r, now) >= r->options->for_ns) {
+    if (r->options->attach.for_ns && recorder_since(r, now) >= r->options->attach.for_ns) {
         r->end.detached = true;
         r->end.finishing = true;
         return;
@@ -148,10 +148,10 @@ bool loop_is_over(const struct recorder *r)
     if (r->wrapper.pid)
         return r->wrapper.is_lost && all_ended(r);
     if (recorder_selects(r->options))
-        return r->options->select->ends && r->selection.all_matched && all_ended(r);
-    if (r->options->pinned)
+        return r->options->attach.select->ends && r->selection.all_matched && all_ended(r);
+    if (r->options->attach.pinned)
         return all_ended(r);
-    return r->job.targets == 0 && !r->options->host_alone && !r->options->cgroup;
+    return r->job.targets == 0 && !r->options->attach.host_alone && !r->options->attach.cgroup;
 }
 
 void loop_run(struct recorders *a)

@@ -32,8 +32,8 @@ static unsigned task_named(struct recorder *r, const char *name)
 
 void tasks_begin(struct recorder *r)
 {
-    if (r->options->task)
-        r->job.all_task = (uint8_t)task_named(r, r->options->task);
+    if (r->options->run.task)
+        r->job.all_task = (uint8_t)task_named(r, r->options->run.task);
 }
 
 static bool is_root(const struct recorder *r, const struct member *m, struct baro_key key)
@@ -60,7 +60,7 @@ static struct member *find_root(const struct recorder *r, struct baro_key key)
 
 void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool itself)
 {
-    if (r->options->select)
+    if (r->options->attach.select)
         return; /* rules decide which members are tasks */
     struct member *root = find_root(r, key);
     unsigned task = task_named(r, name);
@@ -76,7 +76,7 @@ void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool i
 
 void tasks_ended(struct recorder *r, const char *name, int wait_status)
 {
-    unsigned task = r->options->select ? 0 : task_named(r, name);
+    unsigned task = r->options->attach.select ? 0 : task_named(r, name);
     if (task)
         job_task_status(&r->job, task, wait_status);
 }
@@ -84,7 +84,7 @@ void tasks_ended(struct recorder *r, const char *name, int wait_status)
 /* Has a process ended that a task file names? What it has started may live on. */
 static void note_status(struct recorder *r, const struct baro_exit *e)
 {
-    const struct select_options *o = r->options->pinned ? r->options->pinned : r->options->select;
+    const struct select_options *o = r->options->attach.pinned ? r->options->attach.pinned : r->options->attach.select;
     for (size_t i = 0; o && e->status_known && i < o->n_pins; i++) {
         const struct pin *pin = &o->pins[i];
         if (pin->kind == PIN_PID && pin->pid == e->key.pid && (!pin->start || pin->start == e->key.start))

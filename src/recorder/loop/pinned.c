@@ -12,7 +12,7 @@
 static int place_error(const struct recorder *r, const struct pin *pin, const struct baro_error *why,
                        struct baro_error *err)
 {
-    return error_set(err, why->code, "%s:%u:%u: %s", r->options->task_file, pin->line, pin->column, why->text);
+    return error_set(err, why->code, "%s:%u:%u: %s", r->options->attach.task_file, pin->line, pin->column, why->text);
 }
 
 static int add_process(struct recorder *r, const struct pin *pin, struct baro_error *err)
@@ -53,21 +53,21 @@ static void find_again(struct recorder *r, const struct baro_sample *last)
 
 static int resume(struct recorder *r, struct baro_error *err)
 {
-    const struct record_resume *before = r->options->resume;
+    const struct record_resume *before = r->options->attach.resume;
     task_row_resume(&r->sampler.tasks, before->header, before->last);
     find_again(r, before->last);
     return tree_count(&r->job.tree)
                ? 0
-               : error_set(err, -ESRCH, "%s: all processes of its tasks have ended", r->options->task_file);
+               : error_set(err, -ESRCH, "%s: all processes of its tasks have ended", r->options->attach.task_file);
 }
 
 int pinned_open(struct recorder *r, struct baro_error *err)
 {
-    const struct select_options *o = r->options->pinned;
+    const struct select_options *o = r->options->attach.pinned;
     int code = task_row_use(&r->sampler.tasks, o, r->root_fd, false, err);
     if (code == 0)
         code = record_sandboxes(r, o, err);
     for (size_t i = 0; i < o->n_pins && code == 0; i++)
         code = add_process(r, &o->pins[i], err);
-    return code == 0 && r->options->resume ? resume(r, err) : code;
+    return code == 0 && r->options->attach.resume ? resume(r, err) : code;
 }

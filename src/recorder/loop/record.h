@@ -39,61 +39,90 @@ struct record_resume {
     uint32_t segment;                 /* the one that tape_fd is */
 };
 
-struct record_options {
-    int tape_fd;                  /* closed by the recorder */
-    uint64_t wanted;              /* mask of process metrics */
-    uint64_t interval_ns;         /* 0: auto */
-    uint64_t overhead_ppm;        /* 0: no limit */
-    uint64_t keep_ns, keep_bytes; /* for the header of a tape in segments; 0: no limit */
+struct record_pace {
+    uint64_t interval_ns;  /* 0: auto */
+    uint64_t overhead_ppm; /* 0: no limit */
+};
+
+/* What is recorded beside the ledger. Lists are borrowed. */
+struct record_scope {
+    uint64_t wanted; /* mask of process metrics */
     bool cmdline, children;
-    bool adopts;            /* run: the wrapper is a subreaper */
-    char *const *argv;      /* run: the command as given; redacted before it reaches the tape */
-    const char *cwd;        /* run: the directory in which the command starts */
-    uint64_t start_ns;      /* run: CLOCK_MONOTONIC of the start of the tape, before the command starts; 0: now */
-    const int32_t *targets; /* attach */
-    size_t n_targets;
-    bool host;                           /* record the machine, too */
-    bool host_alone;                     /* attach: no targets, only the machine */
-    int32_t under;                       /* host_alone: ends with this process; 0: with none */
-    uint64_t for_ns;                     /* attach: the longest duration; 0: until the last target ends */
-    const char *cgroup;                  /* attach: a control group instead of targets */
-    const struct select_options *select; /* attach: tasks of selected processes instead; NULL: none */
-    /* attach: tasks of processes that are named by pid instead (pinned.c), and the file that names
-     * them, for errors; NULL: none. Borrowed until the recording has begun. */
-    const struct select_options *pinned;
-    const char *task_file;
-    const char *task; /* run: the whole job is a task of this name; NULL: none */
-    /* run: the command's own control group (recorder/wrapper/own.h), removed at the end; NULL or empty: none */
-    const struct own_group *own_group;
-    const struct record_program *programs; /* --collect; borrowed */
+    bool host;                             /* the machine, too */
+    const struct record_program *programs; /* --collect */
     size_t n_programs;
-    const char *const *directories; /* --du: paths; one that is not absolute is below cwd; borrowed */
+    const char *const *directories; /* --du: paths; one that is not absolute is below run.cwd */
     size_t n_directories;
     uint64_t directories_every_ns;              /* --du-every; 0: not given */
-    const char *gpu;                            /* --gpu; NULL: off; borrowed */
+    const char *gpu;                            /* --gpu; NULL: off */
     void (*become)(char *program, char **argv); /* replaces a process by a program of libexec; NULL: there are none */
-    /* Lines that the job appends are marks and phases (recorder/marks/marks_file.h). NULL or without a descriptor:
-     * none. The recorder removes it if the wrapper was killed. */
-    const struct marks_file *marks;
-    bool no_events;                     /* only scan, for tests and for users who ask for it */
+};
+
+/* For record_run(). */
+struct record_command {
+    bool adopts;       /* the wrapper is a subreaper */
+    char *const *argv; /* the command as given; redacted before it reaches the tape */
+    const char *cwd;   /* the directory in which the command starts */
+    uint64_t start_ns; /* CLOCK_MONOTONIC of the start of the tape, before the command starts; 0: now */
+    const char *task;  /* the whole job is a task of this name; NULL: none */
+    /* the command's own control group (recorder/wrapper/own.h), removed at the end; NULL or empty: none */
+    const struct own_group *own_group;
+    int events_fd;                 /* from record_listen(); closed by the recorder */
+    struct namespaces *namespaces; /* from record_note_namespaces(), taken over; NULL: none */
+};
+
+/* For record_attach(). */
+struct record_subject {
+    const int32_t *targets;
+    size_t n_targets;
+    bool host_alone;                     /* no targets, only the machine */
+    int32_t under;                       /* host_alone: ends with this process; 0: with none */
+    uint64_t for_ns;                     /* the longest duration; 0: until the last target ends */
+    const char *cgroup;                  /* a control group instead of targets */
+    const struct select_options *select; /* tasks of selected processes instead; NULL: none */
+    /* tasks of processes that are named by pid instead (pinned.c), and the file that names them, for errors; NULL:
+     * none. Borrowed until the recording has begun. */
+    const struct select_options *pinned;
+    const char *task_file;
     const struct record_resume *resume; /* an observer: the job is continued; NULL: it begins */
-    int events_fd;                      /* run: from record_listen(); closed by the recorder */
-    struct namespaces *namespaces;      /* run: from record_note_namespaces(), taken over; NULL: none */
-    struct record_observer observer;
-    /* After each sample, for a tape in segments: bytes is how long the current one is. Returns a descriptor to go on
-     * in, which the recorder takes, or a negative code. If nothing could be written to it, no_segment is called. */
-    int (*next_segment)(void *context, uint64_t t_ns, uint64_t bytes);
-    void (*no_segment)(void *context);
-    void (*on_error)(void *context, const char *line); /* one line for people */
-    void (*begun)(void *context);                      /* the header is on the tape */
+};
+
+/* A tape in segments; next is NULL for others. */
+struct record_segments {
+    uint64_t keep_ns, keep_bytes; /* for the header; 0: no limit */
+    /* After each sample: bytes is how long the current segment is. Returns a descriptor to go on in, which the recorder
+     * takes, or a negative code. If nothing could be written to it, none is called. */
+    int (*next)(void *context, uint64_t t_ns, uint64_t bytes);
+    void (*none)(void *context);
+};
+
+/* Called with the context of the observer; NULL members are not called. */
+struct record_calls {
+    void (*error)(void *context, const char *line); /* one line for people */
+    void (*begun)(void *context);                   /* the header is on the tape */
     /* The observer has got everything. The last sample and the footer are not on the tape yet, and writing them can
      * take long, so text for people is printed here. */
     void (*summed_up)(void *context);
     void (*finished)(void *context, bool recorded); /* everything is on the tape; only closing is left */
 };
 
+struct record_options {
+    int tape_fd; /* closed by the recorder */
+    struct record_pace pace;
+    struct record_scope scope;
+    struct record_command run;
+    struct record_subject attach;
+    struct record_segments segments;
+    /* Lines that the job appends are marks and phases (recorder/marks/marks_file.h). NULL or without a descriptor:
+     * none. The recorder removes it if the wrapper was killed. */
+    const struct marks_file *marks;
+    bool no_events; /* only scan, for tests and for users who ask for it */
+    struct record_observer observer;
+    struct record_calls on;
+};
+
 /* Call before the command is started, and pass the options to record_run(): subscribes to process events, so that the
- * first one is not missed. Sets events_fd; -1: there is no such event source. */
+ * first one is not missed. Sets run.events_fd; -1: there is no such event source. */
 void record_listen(struct record_options *options);
 /* Before the command is started: notes which network namespaces there are, if the metrics need it. What one that the
  * command makes has counted is then the job's, however late the recorder begins. */

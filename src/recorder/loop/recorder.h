@@ -98,7 +98,7 @@ struct recorder {
  */
 static inline bool recorder_selects(const struct record_options *o)
 {
-    return o->select && !o->n_targets && !o->cgroup;
+    return o->attach.select && !o->attach.n_targets && !o->attach.cgroup;
 }
 
 /* header.c */
@@ -127,16 +127,25 @@ bool loop_is_over(const struct recorder *r);
 /* finish.c */
 void recorder_finish(struct recorder *r);
 
-/* recorder.c */
+/* begin.c */
 int recorder_begin(struct recorder *r, const struct record_options *o, struct baro_error *err); /* attach */
 void recorder_close(struct recorder *r);
 void recorder_report_finished(struct recorder *r);
-/* Call before and after whatever touches the tape's file system, which may hang: shows the wrapper for how long. */
-void recorder_writes(struct recorder *r, bool begins);
 /* Why the /proc that is there can't be used: foreign_proc. */
 const char *recorder_lacks_proc(void);
+
+/* writes.c: to the tape, and to the observer */
+/* Call before and after whatever touches the tape's file system, which may hang: shows the wrapper for how long. */
+void recorder_writes(struct recorder *r, bool begins);
+int writes_begin(struct recorder *r, struct baro_error *err); /* the header */
+void writes_observe(struct recorder *r, const struct baro_sample *s);
+void writes_commit(struct recorder *r, const struct baro_sample *s); /* NULL: exits and events alone */
+void writes_next_segment(struct recorder *r, uint64_t t_ns);         /* where one is due */
+struct job_sink writes_sink(struct recorder *r);
 void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct member *m, uint64_t number,
                     const char *text);
+
+/* recorder.c */
 void recorder_tick(struct recorder *r);
 void recorder_flush(struct recorder *r);       /* events that were reported since the last tick go to the tape */
 void recorder_sample_soon(struct recorder *r); /* at the edge of a phase: at once, within limits */

@@ -224,7 +224,7 @@ static int open_selector(struct recorders *a, const struct recorder *r, struct b
     const struct select_setup setup = {
         .proc_fd = r->proc_fd,
         .root_fd = a->only ? r->root_fd : a->root_fd,
-        .overhead_ppm = a->only ? r->options->overhead_ppm : a->account.budget.ppm,
+        .overhead_ppm = a->only ? r->options->pace.overhead_ppm : a->account.budget.ppm,
         .no_events = r->options->no_events || !a->events.forks,
         .many = !a->only,
     };
@@ -270,13 +270,13 @@ static int await_members(struct recorder *r, struct baro_error *err)
 
 int record_select_open(struct recorder *r, struct baro_error *err)
 {
-    r->selection.options = *r->options->select;
+    r->selection.options = *r->options->attach.select;
     bool selects = recorder_selects(r->options);
-    int code = selects ? record_watch_under(r, r->options->select->under, err) : 0;
+    int code = selects ? record_watch_under(r, r->options->attach.select->under, err) : 0;
     if (code == 0)
         code = task_row_use(&r->sampler.tasks, &r->selection.options, r->root_fd, selects, err);
-    if (code == 0 && r->options->resume)
-        task_row_resume(&r->sampler.tasks, r->options->resume->header, r->options->resume->last);
+    if (code == 0 && r->options->attach.resume)
+        task_row_resume(&r->sampler.tasks, r->options->attach.resume->header, r->options->attach.resume->last);
     if (code == 0)
         code = record_sandboxes(r, &r->selection.options, err);
     r->selection.options.pins = r->sampler.tasks.pins;
@@ -314,8 +314,8 @@ static void say(struct recorders *a, struct recorder *r, const char *line)
     }
     if (a->say)
         a->say(a->say_context, line);
-    else if (a->only && a->only->options->on_error)
-        a->only->options->on_error(a->only->options->observer.context, line);
+    else if (a->only && a->only->options->on.error)
+        a->only->options->on.error(a->only->options->observer.context, line);
 }
 
 static void say_trouble(struct recorders *a, enum select_trouble trouble, struct baro_key hung)

@@ -83,11 +83,11 @@ static int watch(struct recorder *r, size_t i, int32_t pid)
 /* Makes all processes in a control group members. */
 static int open_group(struct recorder *r, struct baro_error *err)
 {
-    const char *path = r->options->cgroup;
+    const char *path = r->options->attach.cgroup;
     sampler_advance(&r->sampler);
     if (sampler_groups_begin(&r->sampler, &r->places->at[0], true) < 0)
         return error_set(err, -ENOENT, "%s: the control group was removed", path);
-    const struct record_resume *resume = r->options->resume;
+    const struct record_resume *resume = r->options->attach.resume;
     if (resume)
         sampler_group_set_base(&r->sampler, resume->header->group_user_ns, resume->header->group_system_ns);
     sampler_group_base(&r->sampler, &r->header.group_user_ns, &r->header.group_system_ns);
@@ -111,14 +111,14 @@ struct member *targets_add(struct recorder *r, int32_t pid, struct baro_error *e
 int targets_open(struct recorder *r, struct baro_error *err)
 {
     const struct record_options *o = r->options;
-    if (o->cgroup)
+    if (o->attach.cgroup)
         return open_group(r, err);
-    if (o->n_targets > TARGETS_MAX)
-        return error_set(err, BARO_E_RANGE, "%zu targets, at most %u", o->n_targets, TARGETS_MAX);
+    if (o->attach.n_targets > TARGETS_MAX)
+        return error_set(err, BARO_E_RANGE, "%zu targets, at most %u", o->attach.n_targets, TARGETS_MAX);
     for (size_t i = 0; i < TARGETS_MAX; i++)
         r->targets.fd[i] = -1;
-    for (size_t i = 0; i < o->n_targets; i++) {
-        int32_t pid = o->targets[i];
+    for (size_t i = 0; i < o->attach.n_targets; i++) {
+        int32_t pid = o->attach.targets[i];
         if (pid == getpid())
             return error_set(err, -EINVAL, "process %d is this recorder", pid);
         int code = watch(r, i, pid);
@@ -150,7 +150,7 @@ static void take_status(struct recorder *r, struct member *m, int status, bool f
 
 static struct member *target_of(const struct recorder *r, size_t i)
 {
-    struct member *m = tree_find(&r->job.tree, r->options->targets[i]);
+    struct member *m = tree_find(&r->job.tree, r->options->attach.targets[i]);
     return m && m->is_target && baro_key_equal(m->row.key, r->targets.key[i]) ? m : NULL;
 }
 
@@ -214,9 +214,9 @@ static void check_group(struct recorder *r)
 /* Before 5.3 there is no pidfd: a zombie is noticed at a tick. */
 void targets_check(struct recorder *r)
 {
-    if (r->options->cgroup)
+    if (r->options->attach.cgroup)
         check_group(r);
-    for (size_t i = 0; i < r->options->n_targets && r->job.targets; i++) {
+    for (size_t i = 0; i < r->options->attach.n_targets && r->job.targets; i++) {
         struct member *m = r->targets.fd[i] < 0 ? target_of(r, i) : NULL;
         if (m && member_has_ended(m))
             end_target(r, m);
@@ -225,6 +225,6 @@ void targets_check(struct recorder *r)
 
 void targets_close(struct recorder *r)
 {
-    for (size_t i = 0; i < r->options->n_targets && i < TARGETS_MAX; i++)
+    for (size_t i = 0; i < r->options->attach.n_targets && i < TARGETS_MAX; i++)
         r->targets.fd[i] = fd_close(r->targets.fd[i]);
 }

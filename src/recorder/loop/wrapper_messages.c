@@ -67,7 +67,7 @@ static char *joined(char *const *argv)
 /* The kernel counts the group's CPU time and lists its processes from the command's first instruction on. */
 static void begin_group(struct recorder *r, const struct link_message *l)
 {
-    const struct own_group *own = r->options->own_group;
+    const struct own_group *own = r->options->run.own_group;
     if (!own || !own->n || !r->places)
         return;
     const struct cgroup_location *p =
@@ -90,11 +90,11 @@ static void on_started(struct recorder *r, const struct link_message *l)
     job_event(&r->job, recorder_since(r, l->t_ns), BARO_EVENT_START, m, 0, r->header.argv[0] ? r->header.argv[0] : "");
     if (m) {
         m->life.begin_ns = recorder_since(r, l->t_ns) | 1; /* not 0, which means: before the tape, or not known */
-        char *line = r->options->cmdline ? joined(r->options->argv) : NULL;
+        char *line = r->options->scope.cmdline ? joined(r->options->run.argv) : NULL;
         if (line)
             member_set_cmdline(m, line);
         free(line);
-        if (r->options->children && !member_is_gone(m) && !r->all->events.forks)
+        if (r->options->scope.children && !member_is_gone(m) && !r->all->events.forks)
             sampler_scan_children(&r->sampler, m);
     }
     if (r->foreign_proc) {

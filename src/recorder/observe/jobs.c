@@ -102,9 +102,9 @@ static void set_tasks(struct job_entry *e, const struct job_request *q)
                                        .n_pins = f->n_pins,
                                        .sandboxes = f->sandbox,
                                        .n_sandboxes = f->n_sandboxes};
-    e->options.select = selects ? &e->tasks : NULL;
-    e->options.pinned = selects ? NULL : &e->tasks;
-    e->options.task_file = q->task_file;
+    e->options.attach.select = selects ? &e->tasks : NULL;
+    e->options.attach.pinned = selects ? NULL : &e->tasks;
+    e->options.attach.task_file = q->task_file;
 }
 
 static struct job_entry *entry_new(struct jobs *j, const struct job_request *q)
@@ -115,8 +115,8 @@ static struct job_entry *entry_new(struct jobs *j, const struct job_request *q)
     *e = (struct job_entry){
         .jobs = j, .name = strdup(q->name), .id = q->id, .options = j->options->record, .segments = {.dir_fd = -1}};
     e->options.observer.context = e;
-    e->options.host = e->options.host_alone = !q->cgroup && !q->tasks;
-    e->options.cgroup = q->cgroup ? e->name : NULL;
+    e->options.scope.host = e->options.attach.host_alone = !q->cgroup && !q->tasks;
+    e->options.attach.cgroup = q->cgroup ? e->name : NULL;
     if (q->tasks)
         set_tasks(e, q);
     if (e->name)
@@ -139,7 +139,7 @@ static int begin(struct search *s, const struct job_request *q, struct job_entry
     struct job_entry *e = reserve(j) ? entry_new(j, q) : NULL;
     int code = e ? job_tape_open(e, err) : error_set(err, -ENOMEM, "out of memory");
     bool opened = code == 0;
-    if (opened && q->tasks && e->options.resume) {
+    if (opened && q->tasks && e->options.attach.resume) {
         task_file_keep(q->tasks, e->resume.header->start_boottime_ns, e->resume.header->clk_tck);
         e->tasks.n_pins = q->tasks->n_pins;
     }
@@ -148,7 +148,7 @@ static int begin(struct search *s, const struct job_request *q, struct job_entry
         left_release(e);
     }
     if (code == 0) {
-        e->options.task_file = NULL; /* borrowed until now */
+        e->options.attach.task_file = NULL; /* borrowed until now */
         e->file = q->tasks;
         insert(j, e);
         *ret = e;

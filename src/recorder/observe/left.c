@@ -177,7 +177,7 @@ int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending)
     e->newest = open_newest(&e->segments);
     e->resume =
         (struct record_resume){baro_tape_header(e->newest ? e->newest : e->before), last, list->at[list->n - 1].number};
-    e->options.resume = &e->resume;
+    e->options.attach.resume = &e->resume;
     return fd;
 }
 
@@ -188,7 +188,7 @@ void left_release(struct job_entry *e)
     baro_sample_free(e->last);
     e->before = e->newest = NULL;
     e->last = NULL;
-    e->options.resume = NULL;
+    e->options.attach.resume = NULL;
 }
 
 void left_give_back(struct left_tapes *l, struct job_entry *e)

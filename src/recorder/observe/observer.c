@@ -114,7 +114,7 @@ static uint64_t next_due(const struct observer *o)
 static uint64_t paid_ns(struct recorder *r, uint64_t now_ns)
 {
     uint64_t now = recorder_since(r, now_ns), due = r->pace.tick_due_ns;
-    uint64_t interval = schedule_interval(r->options->interval_ns, due);
+    uint64_t interval = schedule_interval(r->options->pace.interval_ns, due);
     uint64_t next = now < due + interval ? now : due;
     return r->header.start_monotonic_ns + sampler_wait(&r->sampler, now, next, interval);
 }
@@ -246,7 +246,7 @@ int observe_run(const struct observe_options *options, struct baro_error *err)
         run(&o);
     while (o.all.n) {
         struct recorder *r = o.all.due[o.all.n - 1];
-        r->end.leaves = !r->options->host_alone;
+        r->end.leaves = !r->options->attach.host_alone;
         observe_end(&o, r);
     }
     recorders_done(&o.all);

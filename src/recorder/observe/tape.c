@@ -98,7 +98,7 @@ int job_tape_open(struct job_entry *e, struct baro_error *err)
     const struct jobs_options *o = e->jobs->options;
     char ending[NAME_MOST + 32];
     ending_of(e->name, e->id, ending);
-    int fd = e->options.host_alone ? -ENOENT : left_continue(&e->jobs->left, e, ending);
+    int fd = e->options.attach.host_alone ? -ENOENT : left_continue(&e->jobs->left, e, ending);
     e->begun = fd >= 0;
     if (fd < 0) {
         e->folder = folder_name(ending);
@@ -108,10 +108,10 @@ int job_tape_open(struct job_entry *e, struct baro_error *err)
     if (fd < 0)
         return fd == -ENOENT ? -ESTALE : fd; /* the folder was removed; that a group was is another error */
     e->options.tape_fd = fd;
-    e->options.next_segment = on_next_segment;
-    e->options.no_segment = on_no_segment;
-    e->options.on_error = on_error;
-    e->options.begun = on_begun;
+    e->options.segments.next = on_next_segment;
+    e->options.segments.none = on_no_segment;
+    e->options.on.error = on_error;
+    e->options.on.begun = on_begun;
     return 0;
 }
 

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes of the last sample, until their exits come; and what those had used that ran before the recording. */
+#include <stdlib.h>
+
+#include "libbaro/summary/summary.h"
+
+static const enum process_metric of_process[COMMAND_MAX] = {
+    [COMMAND_CPU] = PROCESS_cpu,
+    [COMMAND_CPU_USER] = PROCESS_cpu_user,
+    [COMMAND_CPU_SYSTEM] = PROCESS_cpu_system,
+    [COMMAND_IO_READ] = PROCESS_io_read,
+    [COMMAND_IO_WRITE] = PROCESS_io_write,
+    [COMMAND_RSS_PEAK] = PROCESS_rss_peak,
+    [COMMAND_TCP_SENT] = PROCESS_tcp_sent,
+    [COMMAND_TCP_RECEIVED] = PROCESS_tcp_received,
+};
+
+/* Room for n elements; grows by half at least, so that a steady user allocates nothing. */
+static void *room(void *at, size_t *cap, size_t n, size_t size)
+{
+    if (n <= *cap)
+        return at;
+    size_t more = n + n / 2 + 16;
+    void *new = realloc(at, more * size);
+    if (new)
+        *cap = more;
+    return new ? new : at;
+}
+
+bool living_begin(struct summary_living *l, size_t n)
+{
+    l->alive = room(l->alive, &l->cap_alive, n, sizeof(*l->alive));
+    l->n_alive = n < l->cap_alive ? n : l->cap_alive;
+    l->n_ended = 0;
+    return l->n_alive == n;
+}
+
+static void note_alive(struct commands *commands, struct summary_alive *a, const struct baro_process *p)
+{
+    a->id = p->id;
+    a->command = commands_find(commands, p->name ? p->name : "");
+    a->absent = 0;
+    for (int i = 0; i < COMMAND_MAX; i++) {
+        a->value[i] = p->value[of_process[i]];
+        a->absent |= (uint32_t)(p->absent[of_process[i]] != BARO_PRESENT) << i;
+    }
+    /* /proc/PID/io does not tell its I/O apart from that of children that it has waited for. */
+    if (p->absent[PROCESS_children_faults_minor] != BARO_PRESENT || p->value[PROCESS_children_faults_minor])
+        a->absent |= 1u << COMMAND_IO_READ | 1u << COMMAND_IO_WRITE;
+}
+
+bool living_add(struct summary_living *l, struct commands *commands, size_t i, const struct baro_process *p,
+                bool ran_before)
+{
+    if (i >= l->n_alive)
+        return false;
+    note_alive(commands, &l->alive[i], p);
+    l->newest_id = p->id > l->newest_id ? p->id : l->newest_id;
+    if (!ran_before)
+        return true;
+    l->base = room(l->base, &l->cap_base, l->n_base + 1, sizeof(*l->base));
+    if (l->n_base == l->cap_base)
+        return false;
+    l->base[l->n_base++] = l->alive[i];
+    return true;
+}
+
+bool living_end(struct summary_living *l, uint32_t id)
+{
+    l->ended_ids = room(l->ended_ids, &l->cap_ended, l->n_ended + 1, sizeof(*l->ended_ids));
+    if (l->n_ended == l->cap_ended)
+        return false;
+    l->ended_ids[l->n_ended++] = id;
+    return true;
+}
+
+/* id stands first in struct summary_alive, so this compares both. */
+static int by_id(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void count_alive(const struct summary_living *l, const struct summary_alive *a, struct command *counted)
+{
+    uint64_t value[COMMAND_MAX];
+    uint8_t absent[COMMAND_MAX];
+    const struct summary_alive *base = l->n_base ? bsearch(&a->id, l->base, l->n_base, sizeof(*l->base), by_id) : NULL;
+    for (int i = 0; i < COMMAND_MAX; i++) {
+        uint64_t before = base && i < COMMAND_RSS_PEAK ? base->value[i] : 0; /* TCP counts from the first reading on */
+        value[i] = a->value[i] > before ? a->value[i] - before : 0;
+        absent[i] = a->absent >> i & 1 ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    }
+    command_add(&counted[a->command], value, absent);
+}
+
+void living_count(struct summary_living *l, struct command *counted)
+{
+    if (l->n_base)
+        qsort(l->base, l->n_base, sizeof(*l->base), by_id);
+    if (l->n_ended)
+        qsort(l->ended_ids, l->n_ended, sizeof(*l->ended_ids), by_id);
+    for (size_t i = 0; i < l->n_alive; i++) {
+        if (!l->n_ended || !bsearch(&l->alive[i].id, l->ended_ids, l->n_ended, sizeof(*l->ended_ids), by_id))
+            count_alive(l, &l->alive[i], counted);
+    }
+}
+
+void living_done(struct summary_living *l)
+{
+    free(l->alive);
+    free(l->base);
+    free(l->ended_ids);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a recording begins, and what is released at its end. */
+#include "recorder/loop/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/namespace.h"
+#include "recorder/marks/marks_file.h"
+#include "recorder/wrapper/own.h"
+
+#define FIRST_WITHIN (30 * NS_PER_SEC)
+#define DESCRIPTORS_FOR_THE_MACHINE 64u
+#define SWEEP_AFTER_NS (50 * NS_PER_MS) /* a short command is not kept waiting */
+
+void recorder_report_finished(struct recorder *r)
+{
+    recorder_writes(r, true);
+    if (r->options->on.finished)
+        r->options->on.finished(r->options->observer.context, r->wrapper.started);
+    recorder_writes(r, false);
+}
+
+void recorder_close(struct recorder *r)
+{
+    targets_close(r);
+    record_select_close(r);
+    sampler_done(&r->sampler);
+    job_done(&r->job);
+    tape_writer_free(r->writer);
+    if (r->all->only)
+        fd_close(r->proc_fd);
+    fd_close(r->sys_fd);
+    marks_close(r);
+    tasks_close(r);
+    label_close(r);
+    limits_close(r);
+    if (r->options->run.own_group)
+        own_remove(r->options->run.own_group);
+    header_free(&r->header);
+}
+
+/* The wrapper waits for the end of this process. Memory and descriptors are left to the kernel, which saves 0.4 ms for
+ * a short command. */
+static void close_for_wrapper(struct recorder *r)
+{
+    sampler_end_helpers(&r->sampler);
+    if (r->options->run.own_group)
+        own_remove(r->options->run.own_group);
+    if (r->wrapper.is_lost)
+        marks_file_remove(r->options->marks);
+    if (sampler_now(&r->sampler) > SWEEP_AFTER_NS)
+        marks_file_sweep(r->options->marks);
+}
+
+/* If only few descriptors are allowed, they are used for the processes. The machine and the control groups, which keep
+ * a dozen files open each, are then not recorded. */
+static bool descriptors_left(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= DESCRIPTORS_FOR_THE_MACHINE;
+}
+
+const char *recorder_lacks_proc(void)
+{
+    return access("/proc/version", F_OK) == 0 ? "/proc is that of another PID namespace" : "/proc is not mounted";
+}
+
+static int add_programs(struct recorder *r, const struct record_options *o, struct baro_error *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < o->scope.n_programs && code == 0; i++) {
+        const struct program_request request = {o->scope.programs[i].name, o->scope.programs[i].command, o->run.cwd,
+                                                o->pace.interval_ns};
+        code = sampler_add_program(&r->sampler, &request, err);
+    }
+    return code;
+}
+
+static int open_proc(struct recorder *r, const struct record_options *o, struct baro_error *err)
+{
+    r->proc_fd = r->all->only ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : r->all->proc_fd;
+    bool is_absent = r->proc_fd < 0 && errno == ENOENT && !o->attach.host_alone;
+    if (r->proc_fd < 0 && !is_absent)
+        return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
+    /* The same pid is another process in the /proc of another namespace. */
+    if (is_absent || (!o->attach.host_alone && !namespace_proc_is_own(r->proc_fd))) {
+        r->foreign_proc = true;
+        r->proc_fd = fd_close(r->proc_fd);
+        if (!r->wrapper.pid)
+            return error_set(err, -ENOENT, "%s: mount this one's (mount -t proc proc /proc)", recorder_lacks_proc());
+    }
+    return 0;
+}
+
+static int begin_job(struct recorder *r, const struct record_options *o, struct baro_error *err)
+{
+    struct job_sink sink = writes_sink(r);
+    int code = job_init(&r->job, &sink, !r->wrapper.pid, r->header.start_boottime_ns, r->header.clk_tck);
+    if (code < 0)
+        return error_set(err, code, "out of memory");
+    r->job.tree.directory = r->all->only ? NULL : &r->all->members;
+    r->job.tree.owner = r;
+    r->job.wrapper.pid = r->wrapper.pid;
+    r->job.adopts = r->wrapper.pid && o->run.adopts;
+    r->job.alone = !o->scope.children && !r->wrapper.pid;
+    return 0;
+}
+
+static int begin_sampler(struct recorder *r, const struct record_options *o, uint64_t start_ns, bool host,
+                         struct baro_error *err)
+{
+    struct sampler_options so = {
+        .proc_fd = r->proc_fd,
+        .wanted = o->scope.wanted,
+        .overhead_ppm = o->pace.overhead_ppm,
+        .cmdline = o->scope.cmdline,
+        .children = o->scope.children && !recorder_selects(o),
+        .helper = true,
+        .start_monotonic_ns = start_ns,
+        .page_size = r->header.page_size,
+        .self = {getpid(), r->wrapper.pid},
+        .wake_fd = r->wrapper.link_fd,
+        .host = host,
+        .host_at_once = !r->wrapper.pid,
+        .host_alone = o->attach.host_alone,
+        .sys_fd = r->sys_fd,
+        .clk_tck = r->header.clk_tck,
+        .catch_up = event_catch_up,
+        .catch_up_context = r,
+        .root_fd = r->root_fd,
+        .groups = limits_placed(r) ? r->places : NULL,
+        .memory_total = r->header.memory_total,
+        .account = r->all->only ? NULL : &r->all->account,
+        .namespaces = o->run.namespaces,
+        .gpu = o->scope.gpu,
+        .gpu_interval_ns = o->pace.interval_ns,
+        .become = o->scope.become,
+    };
+    int code = sampler_init(&r->sampler, &r->job, &so, err);
+    if (code == 0)
+        code = add_programs(r, o, err);
+    if (code == 0)
+        code = record_directories(r, err);
+    if (code < 0)
+        return code;
+    r->header.wanted = r->sampler.sampling.options.wanted;
+    return 0;
+}
+
+static int prepare(struct recorder *r, const struct record_options *o, struct baro_error *err)
+{
+    uint64_t now = o->attach.resume  ? o->attach.resume->header->start_monotonic_ns
+                   : o->run.start_ns ? o->run.start_ns
+                                     : clock_monotonic_ns();
+    r->options = o;
+    for (size_t i = 0; i < TARGETS_MAX; i++)
+        r->targets.fd[i] = -1;
+    r->selection.under_fd = r->sys_fd = r->root_fd = -1;
+    int code = open_proc(r, o, err);
+    if (code < 0)
+        return code;
+    marks_open(r);
+    code = r->all->only ? loop_open(r->all, r->wrapper.link_fd, err) : 0;
+    if (code < 0)
+        return code;
+    bool room = descriptors_left();
+    if (o->scope.host && room)
+        r->sys_fd = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC); /* a container may have none */
+    code = header_fill(&r->header, o, now);
+    if (code < 0)
+        return error_set(err, code, "out of memory");
+    code = limits_prepare(r, err);
+    if (code < 0)
+        return code;
+    if (!room && !o->attach.cgroup)
+        limits_without_groups(r);
+    code = begin_job(r, o, err);
+    if (code < 0)
+        return code;
+    return begin_sampler(r, o, now, o->scope.host && room, err);
+}
+
+int record_run(const struct record_options *options, const struct link_end *link, struct baro_error *err)
+{
+    struct recorders all;
+    struct recorder r = {.all = &all,
+                         .wrapper = {.link_fd = link->fd, .pid = link->wrapper},
+                         .writes = {.hangs_at = link->write_hangs_at}};
+    recorders_init(&all, &r);
+    int code = prepare(&r, options, err);
+    if (code == 0) {
+        event_open(&r); /* first: the wrapper is starting the command at the same time */
+        limits_settle(&r);
+        code = writes_begin(&r, err);
+    }
+    if (code == 0) {
+        tasks_begin(&r);
+        wrapper_drain(&r);
+        loop_run(&all);
+        recorder_finish(&r);
+        code = r.wrapper.started;
+        recorder_report_finished(&r);
+    }
+    close_for_wrapper(&r);
+    return code;
+}
+
+static void report_attached(struct recorder *r)
+{
+    for (size_t i = 0; i < r->options->attach.n_targets; i++) {
+        struct member *m = tree_find(&r->job.tree, r->options->attach.targets[i]);
+        recorder_event(r, BARO_EVENT_START, m,
+                       m && m->account.base ? m->account.base[LEDGER_CPU_USER] + m->account.base[LEDGER_CPU_SYSTEM] : 0,
+                       "attached");
+    }
+    uint64_t before_ns;
+    sampler_group_counts(&r->sampler, &before_ns);
+    if (r->options->attach.cgroup || r->options->attach.pinned || recorder_selects(r->options))
+        recorder_event(r, BARO_EVENT_START, NULL, before_ns, "attached");
+}
+
+static int resume(struct recorder *r)
+{
+    const struct baro_sample *last = r->options->attach.resume->last;
+    uint64_t now = sampler_now(&r->sampler);
+    int code = sampler_resume(&r->sampler, last);
+    recorder_event(r, BARO_EVENT_GAP, NULL, now > last->t_ns ? now - last->t_ns : 0, GAP_NO_OBSERVER);
+    return code;
+}
+
+/* If another recorder goes on with that sample, what it does not have has ended. So there is none before all members
+ * have joined that another process selects. */
+static void plan_first(struct recorder *r)
+{
+    if (!r->job.before) {
+        recorder_first_tick(r);
+        return;
+    }
+    r->pace.is_first_due = true;
+    r->pace.tick_due_ns = sampler_now(&r->sampler) + FIRST_WITHIN;
+}
+
+int recorder_begin(struct recorder *r, const struct record_options *options, struct baro_error *err)
+{
+    int code = prepare(r, options, err);
+    if (code == 0) {
+        event_open(r);
+        code = recorder_selects(options) ? 0 : targets_open(r, err);
+    }
+    if (code == 0 && options->attach.pinned)
+        code = pinned_open(r, err);
+    if (code == 0 && options->attach.select)
+        code = record_select_open(r, err);
+    else if (code == 0)
+        code = record_watch_under(r, options->attach.under, err);
+    if (code == 0 && task_row_groups(&r->sampler.tasks, &r->header) < 0)
+        code = error_set(err, -ENOMEM, "out of memory");
+    if (code == 0)
+        code = writes_begin(r, err);
+    if (code < 0)
+        return code;
+    limits_find(r);
+    sampler_discover(&r->sampler);
+    if (!options->attach.resume)
+        report_attached(r);
+    else if (resume(r) < 0)
+        return error_set(err, -ENOMEM, "out of memory");
+    r->wrapper.started = true;
+    plan_first(r);
+    return 0;
+}
+
+int record_attach(const struct record_options *options, struct record_end *ret, struct baro_error *err)
+{
+    struct recorders all;
+    struct recorder r = {.all = &all, .wrapper = {.link_fd = -1}};
+    recorders_init(&all, &r);
+    int code = recorder_begin(&r, options, err);
+    if (code == 0) {
+        loop_run(&all);
+        recorder_finish(&r);
+        recorder_report_finished(&r);
+        *ret = (struct record_end){r.end.status_known, r.end.status, r.end.detached};
+    }
+    recorder_close(&r);
+    recorders_done(&all);
+    return code;
+}
