@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TAG = "baro.session"
 _YES = ("1", "true", "yes", "on")
-_own = ("path", "interval", "tasks", "children", "metrics", "collect", "du", "keep", "overhead", "host", "cmdline", "force")
+_own = ("path", "interval", "tasks", "children", "metrics", "collect", "du", "keep", "overhead", "host", "gpu", "cmdline", "force")
 
 _options: dict[str, Any] | None = None
 _recordings: dict[int, Recording] = {}  # of each thread, in which one run after the other starts
