@@ -338,6 +338,8 @@ def test_reports_and_notebooks(tape, tmp_path):
         tape.report(tmp_path / "r.html")
     tape.report(tmp_path / "r.html", force=True)
     shown = tape._repr_html_()
+    # A picture is light or dark as its element is, which the notebook's theme decides.
+    assert shown.count('<img class="barograph"') == 2 and "[data-jp-theme-light=false] img.barograph" in shown
     assert "<script" not in shown and shown.count("data:image/svg+xml") == 2 and len(shown) < 70_000
     assert "prefers-color-scheme" in tape.plot("memory")
     with pytest.raises(barograph.Error):
