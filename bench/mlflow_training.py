@@ -4,8 +4,15 @@
 
     python bench/mlflow_training.py [ROUNDS]        an interpreter with mlflow, scikit-learn, psutil, stouputils
 
-A way whose package is missing is left out. Each run is a process of its own that logs to a SQLite store. Printed are medians: CPU time of the script and its
-workers by rusage, the CPU time and the memory that the monitor has found, as MLflow has them at the end."""
+A way whose package is missing is left out; stouputils is taken from $BAROGRAPH_ORIGINALS (tests/python/compat/originals.py)
+where that is set. Each run is a process of its own that logs to a SQLite store. Printed are medians:
+
+own            CPU time of the script's own process in the stretch that is monitored, with the monitor's threads
+job            the same with workers and what joblib starts besides, by rusage and /proc/PID/schedstat: what is to be found
+found_cpu      what MLflow has of it at the end: the sum of shares by time (stouputils), the summary (barograph)
+held_mb        the kernel's mark VmHWM of the script: it holds 400 MB more for 0.3 s
+peak_mb        the highest memory that MLflow has of the job
+"""
 
 import json
 import os
@@ -16,7 +23,7 @@ import tempfile
 
 WAYS = ("nothing", "mlflow", "stouputils", "barograph")
 SCRIPT = """
-import contextlib, json, resource, sys, time
+import contextlib, json, os, resource, sys, time
 import mlflow
 from mlflow import MlflowClient
 from sklearn.datasets import make_classification
@@ -30,7 +37,19 @@ def used():
     own, theirs = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime, theirs.ru_utime + theirs.ru_stime
 
+def left():
+    "CPU time of children that were not waited for."
+    found = 0
+    for pid in open(f"/proc/self/task/{os.getpid()}/children").read().split():
+        for task in os.listdir(f"/proc/{pid}/task"):
+            found += int(open(f"/proc/{pid}/task/{task}/schedstat").read().split()[0])
+    return found / 1e9
+
 def monitor():
+    if way == "stouputils" and "BAROGRAPH_ORIGINALS" in os.environ:
+        names = {"ORIGINAL": os.environ["BAROGRAPH_ORIGINALS"] + "/stouputils-1.28.0"}
+        exec(os.environ["SHIM"], names)
+        return names["ProcessMetricsMonitor"](sampling_interval=1)
     if way == "stouputils":
         from stouputils.mlflow.process_metrics_monitor import ProcessMetricsMonitor
         return ProcessMetricsMonitor(sampling_interval=1)
@@ -45,14 +64,19 @@ if way == "mlflow":
 with mlflow.start_run(log_system_metrics=way == "mlflow") as run:
     before, began = used(), time.monotonic()
     with monitor() as made:
+        held = bytearray(400_000_000)
+        time.sleep(0.3)
+        del held
         for _ in range(2):
             cross_val_score(RandomForestClassifier(60, random_state=0), x, y, cv=4, n_jobs=2)
         wall = time.monotonic() - began
         from joblib.externals.loky import get_reusable_executor
         get_reusable_executor().shutdown(wait=True)  # the kernel's count has what was waited for
+        there = left()
     after = used()
 cpu = [b - a for a, b in zip(before, after)]
-found = {"wall": wall, "own": cpu[0], "workers": cpu[1]}
+mark = next(int(n.split()[1]) for n in open("/proc/self/status") if n.startswith("VmHWM"))
+found = {"wall": wall, "own": cpu[0], "job": sum(cpu) + there, "held_mb": mark * 1024 / 1e6}
 client = MlflowClient()
 def history(key):
     return [m.value for m in client.get_metric_history(run.info.run_id, key)]
@@ -64,6 +88,9 @@ if way == "barograph":
     found["points"] = len(history("job/rss_bytes"))
 elif way == "stouputils":
     found["peak_mb"] = max(history("process/memory_rss_megabytes")) * 1.048576
+    shares = client.get_metric_history(run.info.run_id, "process/cpu_usage_percentage")
+    ends = [m.timestamp / 1000 for m in shares]
+    found["found_cpu"] = sum(m.value / 100 * (b - a) for m, a, b in zip(shares[1:], ends, ends[1:]))
     found["points"] = len(history("process/memory_rss_megabytes"))
 elif way == "mlflow":
     found["points"] = len(history("system/cpu_utilization_percentage"))
@@ -71,10 +98,19 @@ print("RESULT", json.dumps(found))
 """
 
 
+def shim():
+    try:
+        from originals import STOUPUTILS
+    except ImportError:
+        return ""  # without pytest
+    return STOUPUTILS
+
+
 def main():
     results = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as folder:
-        env = {**os.environ, "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db", "PYTHONWARNINGS": "ignore"}
+        sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "python", *more) for more in ((), ("compat",))]
+        env = {**os.environ, "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db", "PYTHONWARNINGS": "ignore", "SHIM": shim()}
         for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
             for way in WAYS:
                 done = subprocess.run([sys.executable, "-c", SCRIPT, way], env=env, cwd=folder, capture_output=True, text=True, check=False)

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
         RecordingWarning,
         TapeNotFoundError,
     )
-    from .recorder import Recording, available, mark, phase, record, task
+    from .records import Event, Exit
+    from ._current import mark, phase, task
+    from .recorder import Recording, available, record
     from .runner import CompletedRun, run
     from ._runs import Run, Runs, runs
-    from .sample import Event, Exit, Now, Process, Sample
+    from .sample import Now, Process, Sample
     from .series import Series
     from .summary import Summary, Verdict
     from .tape import Header, Tape
@@ -99,10 +101,12 @@ _PLACES = {
         "RecordingWarning",
         "TapeNotFoundError",
     ),
-    "recorder": ("Recording", "available", "mark", "phase", "record", "task"),
+    "_current": ("mark", "phase", "task"),
+    "recorder": ("Recording", "available", "record"),
     "runner": ("CompletedRun", "run"),
     "_runs": ("Run", "Runs", "runs"),
-    "sample": ("Event", "Exit", "Now", "Process", "Sample"),
+    "records": ("Event", "Exit"),
+    "sample": ("Now", "Process", "Sample"),
     "series": ("Series",),
     "summary": ("Summary", "Verdict"),
     "tape": ("Header", "Tape"),

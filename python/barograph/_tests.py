@@ -17,8 +17,10 @@ import pytest
 
 from . import _marks
 from .errors import ArgumentError, Error
-from .recorder import Recording, _put, record
-from .sample import Exit, Sample
+from ._current import put as _put
+from .recorder import Recording, record
+from .records import Exit
+from .sample import Sample
 
 _PREFIX = "baro."
 _READ_AFTER = 0.02  # seconds: a shorter test has hardly a sample, and reading the tape costs more than it

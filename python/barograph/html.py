@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 _MOST = 60_000  # bytes of a saved notebook, which keeps its output for ever
 _FIGURES = ("cpu", "memory")
+# A chart is light or dark as the scheme of its element: that of the notebook's theme, where it is known, else that of the
+# browser.
+_STYLE = (
+    "<style>"
+    "[data-jp-theme-light=true] img.barograph,.vscode-light img.barograph{color-scheme:light}"
+    "[data-jp-theme-light=false] img.barograph,.vscode-dark img.barograph{color-scheme:dark}"
+    "</style>"
+)
 _SCALES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 
 
@@ -58,7 +66,7 @@ def _picture(tape: Tape, figure: str) -> str:
     except Error as error:
         return f"<p><small>{html.escape(str(error))}</small></p>"
     encoded = base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
-    return f'<img alt="{figure}" style="max-width:100%" src="data:image/svg+xml;base64,{encoded}">'
+    return f'<img class="barograph" alt="{figure}" style="max-width:100%" src="data:image/svg+xml;base64,{encoded}">'
 
 
 def tape_html(tape: Tape) -> str:
@@ -77,7 +85,7 @@ def tape_html(tape: Tape) -> str:
     )
     said = "".join(f"<li>{html.escape(str(v))}</li>" for v in tape.verdicts if v.weight != "note")
     text = (
-        f"<div><p><strong>{html.escape(title)}</strong> &middot; {html.escape(_end(tape))} &middot; "
+        f"<div>{_STYLE}<p><strong>{html.escape(title)}</strong> &middot; {html.escape(_end(tape))} &middot; "
         f"{_seconds(summary.wall_ns)}</p><table>{cells}</table>"
         + (f"<ul>{said}</ul>" if said else "")
     )

@@ -4,7 +4,6 @@ this interpreter, and nothing is lost when it is killed. Nothing large is import
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import signal
@@ -12,13 +11,15 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping
 
-from . import _marks, _where
-from .errors import LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
+from . import _current, _marks, _where
+from ._options import options_of
+from ._process import Recorder, readable
+from .errors import ArgumentError, LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Any, Callable, TypeVar, overload
+    from typing import Any, Callable, Literal, TypeVar, overload
 
     from .sample import Now
     from .summary import Summary, Verdict
@@ -28,22 +29,8 @@ if TYPE_CHECKING:
 
 _BEGINS_WITHIN = 10.0  # seconds; only a machine that hangs takes so long
 _ENDS_WITHIN = 30.0
-_LEFT_OUT = ("LD_", "PYTHON", "MALLOC_", "ASAN_", "BARO_EVENTS", "BARO_TAPE", "BARO_PID")  # not for the recorder
+_LEFT_OUT = ("LD_PRELOAD", "LD_AUDIT", "LD_DEBUG", "PYTHON", "MALLOC_", "ASAN_", "BARO_EVENTS", "BARO_TAPE", "BARO_PID")  # not for the recorder
 _VARIABLES = ("BARO_EVENTS", "BARO_TAPE", "BARO_PID")
-
-_active: list[Recording] = []  # of this process, the innermost last
-_outer: dict[str, int] = {}  # $BARO_EVENTS and its descriptor
-
-
-def _forget() -> None:
-    """In a forked child: the recordings are the parent's. Marks go to its recorder all the same."""
-    for recording in _active:
-        recording._in_child()
-    _active.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
 
 
 def available() -> bool:
@@ -60,81 +47,13 @@ def _program() -> str:
     return path
 
 
-def _time(value: Any) -> str:
-    return value if isinstance(value, str) else f"{int(value * 1e9)}ns"
-
-
-class _Recorder:
-    """The process, which is not our child."""
-
-    def __init__(self, line: bytes) -> None:
-        import json
-
-        begun = json.loads(line)
-        self.pid: int = begun["pid"]
-        self._ticks: int = begun["start_ticks"]
-        self.tape: str | None = begun["tape"]
-        self.events: str | None = begun["events"]
-        self.fd = -1
-        if hasattr(os, "pidfd_open"):
-            try:
-                self.fd = os.pidfd_open(self.pid)  # since Linux 5.3
-            except OSError:
-                pass
-            if self.fd >= 0 and self._is_gone():
-                self.close()
-
-    def _is_gone(self) -> bool:
-        try:
-            with open(f"/proc/{self.pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            return True
-        return int(fields[19]) != self._ticks or fields[0] == b"Z"
-
-    @property
-    def has_ended(self) -> bool:
-        if self.fd < 0:
-            return self._is_gone()
-        poll = select.poll()
-        poll.register(self.fd, select.POLLIN)
-        return bool(poll.poll(0))
-
-    def stop(self) -> None:
-        """Tells it to end; it takes a last sample and ends by itself."""
-        try:
-            if self.fd >= 0:
-                signal.pidfd_send_signal(self.fd, signal.SIGTERM)
-            elif not self._is_gone():
-                os.kill(self.pid, signal.SIGTERM)
-        except OSError:
-            pass
-
-    def wait(self, seconds: float) -> bool:
-        if self.fd >= 0:
-            poll = select.poll()
-            poll.register(self.fd, select.POLLIN)
-            return bool(poll.poll(seconds * 1000))
-        end = time.monotonic() + seconds
-        while not self._is_gone():
-            if time.monotonic() > end:
-                return False
-            time.sleep(0.001)
-        return True
-
-    def close(self) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
-        self.fd = -1
-
-
 class Recording:
     """What record() returns: a context manager (with, async with), a decorator, and a pair of start() and stop()."""
 
     def __init__(self, arguments: list[str], *, own: bool, strict: bool, again: Callable[[], Recording] | None) -> None:
         self._arguments = arguments
         self._own, self._strict, self._again = own, strict, again
-        self._recorder: _Recorder | None = None
+        self._recorder: Recorder | None = None
         self._owner = 0
         self._fd = -1  # where marks go
         self._depth = 0
@@ -225,7 +144,7 @@ class Recording:
         if not found:
             self._failed(" ".join(notes) or "the recorder ended without a word")
             return
-        self._recorder = _Recorder(found[-1].encode())
+        self._recorder = Recorder(found[-1].encode())
         for note in notes:
             warnings.warn(note, RecordingWarning, stacklevel=4)
         self._owner = os.getpid()
@@ -233,7 +152,7 @@ class Recording:
         self._tape = None
         events = self._recorder.events
         self._fd = _marks.open_events(events) if events else -1
-        _active.append(self)
+        _current.active.append(self)
         if self._own:
             for name, value in zip(_VARIABLES, (events, self.path, str(self._owner))):
                 self._saved[name] = os.environ.get(name)
@@ -270,8 +189,8 @@ class Recording:
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
-        if self in _active:
-            _active.remove(self)
+        if self in _current.active:
+            _current.active.remove(self)
         for name, value in self._saved.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -322,7 +241,7 @@ class Recording:
             self._failed(str(error))
             return self
         try:
-            await _readable(fd, _BEGINS_WITHIN)
+            await readable(fd, _BEGINS_WITHIN)
             said = self._read(fd)
         finally:
             os.close(fd)
@@ -335,7 +254,7 @@ class Recording:
             assert self._recorder is not None
             self._recorder.stop()
             if self._recorder.fd >= 0:
-                await _readable(self._recorder.fd, _ENDS_WITHIN)
+                await readable(self._recorder.fd, _ENDS_WITHIN)
             self._ended(self._recorder.wait(_ENDS_WITHIN))
         return self
 
@@ -406,53 +325,6 @@ class Recording:
         return f"<Recording {self.path or ''} {state}>"
 
 
-async def _readable(fd: int, seconds: float) -> None:
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(fd, ready.set)
-    try:
-        await asyncio.wait_for(ready.wait(), seconds)
-    except asyncio.TimeoutError:
-        pass
-    finally:
-        loop.remove_reader(fd)
-
-
-def _options(
-    path: str | None,
-    interval: str | float,
-    tasks: Mapping[str, str] | None,
-    metrics: str | Iterable[str] | None,
-    collect: Mapping[str, str] | None,
-    du: Iterable[str | os.PathLike[str]],
-    keep: str | None,
-    overhead: str | None,
-    host: bool,
-    cmdline: bool,
-    force: bool,
-) -> list[str]:
-    """Options that run() and record() share."""
-    options = [] if path is None else ["-o", path]
-    options += ["--interval", _time(interval)]
-    for name, command in (collect or {}).items():
-        options += ["--collect", f"{name}={command}"]
-    for folder in du:
-        options += ["--du", os.fspath(folder)]
-    if metrics is not None:
-        options += ["--metrics", metrics if isinstance(metrics, str) else ",".join(metrics)]
-    if keep is not None:
-        options += ["--keep", keep]
-    if overhead is not None:
-        options += ["--overhead", overhead]
-    for name, pattern in (tasks or {}).items():
-        options += ["--name", f"{name}={pattern}"]
-    options += [] if host else ["--no-host"]
-    options += [] if cmdline else ["--no-cmdline"]
-    return [*options, "--force"] if force else options
-
-
 def _record(
     path: str | os.PathLike[str] | Callable[..., Any] | None = None,
     *,
@@ -465,7 +337,8 @@ def _record(
     du: Iterable[str | os.PathLike[str]] = (),
     keep: str | None = None,
     overhead: str | None = None,
-    host: bool = True,
+    host: bool | Literal["only"] = True,
+    gpu: bool | str | Iterable[int | str] = True,
     cmdline: bool = True,
     force: bool = False,
     strict: bool = False,
@@ -480,19 +353,25 @@ def _record(
     interval: between samples, in seconds or as "250ms"; "auto" begins densely. tasks: {name: regular expression of a
     command}. children: also what the process starts. pid: other processes instead. metrics: as `baro record --metrics`.
     collect: {name: command whose output is recorded}. du: folders whose size is recorded. keep: only the newest part, as
-    "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well. cmdline: command lines as well.
+    "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well; "only": nothing but the machine, until stop() or the end
+    of this process. gpu: those that this process may use; False: none; numbers or UUIDs. cmdline: command lines as well.
 
     If nothing can be recorded, a RecordingWarning says why and the program goes on; strict=True makes it an error.
     """
     if callable(path):
         return _record()(path)
     tape = None if path is None else os.fspath(path)
+    if host == "only" and (pid is not None or tasks or metrics is not None):
+        raise ArgumentError('host="only" has no processes: pid, tasks and metrics do not go with it')
 
     def make(again: Callable[[], Recording] | None) -> Recording:
-        pids = [os.getpid()] if pid is None else [pid] if isinstance(pid, int) else list(pid)
-        options = [o for number in pids for o in ("--pid", str(number))]
-        options += _options(tape, interval, tasks, metrics, collect, du, keep, overhead, host, cmdline, force)
-        options += [] if children else ["--no-children"]
+        if host == "only":
+            options = ["--host", "--under", str(os.getpid())]
+        else:
+            pids = [os.getpid()] if pid is None else [pid] if isinstance(pid, int) else list(pid)
+            options = [o for number in pids for o in ("--pid", str(number))]
+            options += [] if children else ["--no-children"]
+        options += options_of(tape, interval, tasks, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
         return Recording(options, own=pid is None, strict=strict, again=again)
 
     return make(lambda: make(None))
@@ -515,7 +394,8 @@ if TYPE_CHECKING:
         du: Iterable[str | os.PathLike[str]] = ...,
         keep: str | None = ...,
         overhead: str | None = ...,
-        host: bool = ...,
+        host: bool | Literal["only"] = ...,
+        gpu: bool | str | Iterable[int | str] = ...,
         cmdline: bool = ...,
         force: bool = ...,
         strict: bool = ...,
@@ -525,48 +405,3 @@ if TYPE_CHECKING:
 else:
     record = _record
     record.__name__ = record.__qualname__ = "record"
-
-
-# ---- without an object: the recording in which this process is ----
-
-
-def _put(line: bytes) -> None:
-    if _active:
-        _active[-1]._put(line)
-        return
-    path = os.environ.get("BARO_EVENTS")
-    if not path:
-        return
-    fd = _outer.get(path, -1)
-    if fd < 0:
-        fd = _marks.open_events(path)
-        if fd < 0:
-            return
-        for old in _outer.values():
-            os.close(old)
-        _outer.clear()
-        _outer[path] = fd
-    try:
-        os.write(fd, line)
-    except OSError as error:
-        if error.errno == errno.EBADF:
-            _outer.clear()
-
-
-def mark(name: str, /, **attributes: Any) -> None:
-    """Names this moment in the recording in which this process is: its own, or that of `baro run` or of a parent. Does
-    nothing outside of one."""
-    _put(_marks.line_of("mark", name, attributes))
-
-
-def task(name: str, /) -> None:
-    """From now on this process and what it starts are the task `name` of the recording in which they are: with totals, a
-    peak and a curve of their own. Several processes may be one task. Does nothing outside of a recording."""
-    _put(_marks.task_line(name))
-
-
-def phase(name: str, /, **attributes: Any) -> _marks.Phase:
-    """A phase of the recording in which this process is."""
-    return _marks.Phase(_put, name, attributes)
-
-

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from . import _where
 from .errors import Error, LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
-from .recorder import _options
+from ._options import options_of
 
 if TYPE_CHECKING:
     from .tape import Tape
@@ -73,6 +73,7 @@ def run(
     keep: str | None = None,
     overhead: str | None = None,
     host: bool = True,
+    gpu: bool | str | Iterable[int | str] = True,
     cmdline: bool = True,
     force: bool = False,
     strict: bool = False,
@@ -98,7 +99,7 @@ def run(
         if not program or not os.access(program, os.X_OK):
             raise NotInstalledError("the program baro is not installed")
         path = os.path.abspath(os.fspath(tape)) if tape is not None else _new_path(command[0])
-        options = _options(path, interval, None, metrics, collect, du, keep, overhead, host, cmdline, force)
+        options = options_of(path, interval, None, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
         prefix = [program, "run", "-q", *options, *(["--task", task] if task else []), "--"]
     except Error as error:
         if strict:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import ctypes
 from typing import Any
-from collections.abc import Iterator
 
 from . import _abi
 from ._lib import NEW, Handle, lib, make, text
 from ._metrics import Registry, absent, attribute
 from .values import Absent, Real, Value, Whole, plain
 
-_PROCESS, _JOB, _EXIT = _abi.BARO_KIND_PROCESS, _abi.BARO_KIND_JOB, _abi.BARO_KIND_EXIT
+_PROCESS, _JOB = _abi.BARO_KIND_PROCESS, _abi.BARO_KIND_JOB
 _HOST, _RECORDER = _abi.BARO_KIND_HOST, _abi.BARO_KIND_RECORDER
 _NO_USER = 0xFFFFFFFF
 
@@ -58,7 +57,7 @@ class Process(Values):
 
     _kind = _PROCESS
 
-    def __init__(self, sample: Sample, pointer: int) -> None:
+    def __init__(self, sample: Sample, pointer: int | None) -> None:
         self._sample, self._pointer = sample, pointer
         self._owner, self._registry = sample._handle, sample._registry
 
@@ -105,10 +104,21 @@ class Process(Values):
         return f"<Process {self.pid} {self.name}>"
 
 
+def _rate(kind: int, before: int | None, now: int | None, derived: str) -> Real | Absent:
+    number = lib.baro_derived_find(kind, derived.encode())
+    if number < 0:
+        raise AttributeError(f"there is no derived metric {derived}")
+    if before is None:
+        return Absent("not yet", derived)
+    value = ctypes.c_double()
+    reason = lib.baro_row_derived(before, now, number, ctypes.byref(value))
+    return absent(reason, derived) if reason else Real(value.value)
+
+
 class Entity(Values):
     """A CPU, disk, filesystem, interface, control group, task, ... at one instant."""
 
-    def __init__(self, sample: Sample, kind: int, pointer: int) -> None:
+    def __init__(self, sample: Sample, kind: int, pointer: int | None) -> None:
         self._sample, self._kind, self._pointer = sample, kind, pointer
         self._owner, self._registry = sample._handle, sample._registry
 
@@ -134,6 +144,15 @@ class Entity(Values):
             if lib.baro_row_attribute(self._pointer, i, ctypes.byref(row)) == 0:
                 found[text(row.name)] = attribute(row)
         return found
+
+    def rate(self, derived: str, before: Sample) -> Real | Absent:
+        """A derived metric since an earlier sample: busy_ratio of a GPU, read_bytes_per_second of a disk. Absent if it
+        was not read since then."""
+        for other in range(before._rows(self._kind)):
+            row = before._row(self._kind, other)
+            if lib.baro_row_id(row) == self.id:
+                return _rate(self._kind, row, self._pointer, derived)
+        return Absent("not yet", derived)
 
     def __repr__(self) -> str:
         return f"<Entity {self.name}>"
@@ -233,14 +252,7 @@ class Now:
 
     def rate(self, derived: str, kind: int = _JOB) -> Real | Absent:
         """A derived metric of the job, such as io_read_bytes_per_second."""
-        number = lib.baro_derived_find(kind, derived.encode())
-        if number < 0:
-            raise AttributeError(f"there is no derived metric {derived}")
-        if self.before is None:
-            return Absent("not yet", derived)
-        value = ctypes.c_double()
-        reason = lib.baro_row_derived(self.before._row(kind), self.sample._row(kind), number, ctypes.byref(value))
-        return absent(reason, derived) if reason else Real(value.value)
+        return _rate(kind, self.before._row(kind) if self.before else None, self.sample._row(kind), derived)
 
     @property
     def t(self) -> float:
@@ -269,148 +281,3 @@ class Now:
         memory = f"{int(rss) / 1e6:.1f} MB" if isinstance(rss, int) else repr(rss)
         used = f"{float(cores):.2f} cores" if isinstance(cores, float) else f"cores {cores!r}"
         return f"<Now at {self.t:.2f} s: {used}, {memory} rss, {len(self.processes)} processes>"
-
-
-class Exit(Values):
-    """The end of a process, and what it had used."""
-
-    _kind = _EXIT
-
-    def __init__(self, borrowed: int, registry: Registry) -> None:
-        self._owner = self._handle = Handle(make(lib.baro_row_copy, borrowed, NEW), lib.baro_row_free, "the exit")
-        self._registry = registry
-
-    def _read(self, metric: int, ret: Any) -> int:
-        return int(lib.baro_row_value(self._handle.pointer, metric, ret))
-
-    @property
-    def t_ns(self) -> int:
-        return int(lib.baro_row_end_ns(self._handle.pointer))
-
-    @property
-    def t(self) -> float:
-        return self.t_ns / 1e9
-
-    @property
-    def id(self) -> int:
-        return int(lib.baro_row_id(self._handle.pointer))
-
-    @property
-    def pid(self) -> int:
-        return int(lib.baro_row_pid(self._handle.pointer))
-
-    @property
-    def start_ticks(self) -> int:
-        return int(lib.baro_row_start_ticks(self._handle.pointer))
-
-    @property
-    def ppid(self) -> int:
-        return int(lib.baro_row_ppid(self._handle.pointer))
-
-    @property
-    def name(self) -> str:
-        return text(lib.baro_row_name(self._handle.pointer))
-
-    @property
-    def cmdline(self) -> str | None:
-        line = lib.baro_row_cmdline(self._handle.pointer)
-        return None if line is None else text(line)
-
-    @property
-    def source(self) -> str:
-        """Where the values come from: "wait4", "taskstats", "perf", "zombie", "event" or "last_sample"."""
-        return text(lib.baro_exit_source_name(lib.baro_row_exit_source(self._handle.pointer)))
-
-    @property
-    def wait_status(self) -> int | Absent:
-        """As wait4(2) gives it."""
-        status = ctypes.c_int()
-        reason = lib.baro_row_status(self._handle.pointer, ctypes.byref(status))
-        return absent(reason, "wait_status") if reason else status.value
-
-    @property
-    def returncode(self) -> int | Absent:
-        """As subprocess has it: the exit status, or the negated number of the signal that ended the process."""
-        status = self.wait_status
-        if isinstance(status, Absent):
-            return status
-        return -(status & 0x7F) if status & 0x7F else status >> 8 & 0xFF
-
-    def __repr__(self) -> str:
-        return f"<Exit of {self.pid} {self.name}: {self.returncode!r}>"
-
-
-class Event:
-    """Something that happened between samples: start, exec, mark, phase_begin, oom, gap, ..."""
-
-    __slots__ = ("attributes", "kind", "number", "pid", "start_ticks", "t_ns", "text")
-
-    def __init__(self, borrowed: int) -> None:
-        self.kind = text(lib.baro_event_name(borrowed))
-        self.t_ns = int(lib.baro_event_t_ns(borrowed))
-        self.pid = int(lib.baro_event_pid(borrowed))
-        self.start_ticks = int(lib.baro_event_start_ticks(borrowed))
-        self.number = int(lib.baro_event_number(borrowed))
-        self.text = text(lib.baro_event_text(borrowed))
-        self.attributes: dict[str, Any] = {}
-        row = _abi.baro_attribute()
-        for i in range(lib.baro_event_attribute_count(borrowed)):
-            if lib.baro_event_attribute(borrowed, i, ctypes.byref(row)) == 0:
-                self.attributes[text(row.name)] = attribute(row)
-
-    @property
-    def t(self) -> float:
-        return self.t_ns / 1e9
-
-    @property
-    def name(self) -> str:
-        """Of a mark or phase; of a process that began to execute another program."""
-        return str(self.attributes.get("name", ""))
-
-    def __repr__(self) -> str:
-        return f"<Event {self.kind} at {self.t:.3f} s {self.attributes}>"
-
-
-class Limits:
-    """What the job may have, from this moment on. 0 where there is no limit below what the machine has."""
-
-    __slots__ = ("cores", "cores_source", "memory_bytes", "memory_source", "pids", "pids_source", "t_ns")
-
-    def __init__(self, borrowed: int, t_ns: int) -> None:
-        self.t_ns = t_ns
-        memory, self.memory_source = self._read(_abi.BARO_LIMIT_MEMORY, borrowed, "memory_bytes")
-        cores, self.cores_source = self._read(_abi.BARO_LIMIT_CORES, borrowed, "cores")
-        pids, self.pids_source = self._read(_abi.BARO_LIMIT_PIDS, borrowed, "pids")
-        self.memory_bytes: int | Absent = memory
-        self.cores: float | Absent = cores if isinstance(cores, Absent) else cores / 1e6
-        self.pids: int | Absent = pids
-
-    @staticmethod
-    def _read(which: int, borrowed: int, name: str) -> tuple[int | Absent, str]:
-        value, source = ctypes.c_uint64(), ctypes.c_char_p()
-        reason = lib.baro_limits_get(borrowed, which, ctypes.byref(value), ctypes.byref(source))
-        return (absent(reason, name) if reason else value.value), text(source.value)
-
-    @property
-    def t(self) -> float:
-        return self.t_ns / 1e9
-
-    def __repr__(self) -> str:
-        return f"<Limits at {self.t:.3f} s: memory {self.memory_bytes!r}, cores {self.cores!r}, pids {self.pids!r}>"
-
-
-class Damage:
-    """Bytes of the tape that had to be stepped over."""
-
-    __slots__ = ("t_ns",)
-
-    def __init__(self, t_ns: int) -> None:
-        self.t_ns = t_ns
-
-    def __repr__(self) -> str:
-        return f"<Damage at {self.t_ns / 1e9:.3f} s>"
-
-
-def iterate(values: Values) -> Iterator[tuple[str, Value]]:
-    for name in values.metrics():
-        yield name, getattr(values, name)

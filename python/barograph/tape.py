@@ -16,7 +16,8 @@ from . import _abi, series
 from ._lib import NEW, Handle, call, lib, make, raw, text
 from ._metrics import Registry
 from .errors import ArgumentError, ClosedError
-from .sample import Damage, Event, Exit, Limits, Now, Sample
+from .records import Damage, Event, Exit, Limits
+from .sample import Now, Sample
 from .summary import Row, Summary, Verdict, verdicts_of
 from .timeline import Mark, Notable, Phase, Timeline
 from .values import instant

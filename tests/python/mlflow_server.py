@@ -86,7 +86,7 @@ class Server:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=folder,
-                env=environment(MLFLOW_ALLOW_FILE_STORE="true"),
+                env=environment(MLFLOW_ALLOW_FILE_STORE="true", MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false"),
             )  # fmt: skip
         end = time.monotonic() + _STARTS_WITHIN
         while True:
@@ -113,9 +113,10 @@ _READER = """
 import json, sys
 from mlflow import MlflowClient
 client = MlflowClient(sys.argv[1])
-def run(run_id):
+def run(run_id, prefix=""):
     found = client.get_run(run_id)
-    metrics = [[m.key, m.value, m.timestamp, m.step] for key in found.data.metrics for m in client.get_metric_history(run_id, key)]
+    keys = [key for key in found.data.metrics if key.startswith(prefix)]
+    metrics = [[m.key, m.value, m.timestamp, m.step] for key in keys for m in client.get_metric_history(run_id, key)]
     files = [f.path for f in client.list_artifacts(run_id, "barograph")]
     info = found.info
     return {"metrics": metrics, "tags": found.data.tags, "params": found.data.params, "files": files,
@@ -129,6 +130,48 @@ for line in sys.stdin:
     name, *arguments = json.loads(line)
     print(json.dumps(globals()[name](*arguments)), flush=True)
 """
+
+
+# Followers as forks of a process that has imported MLflow: a kill hits what sends, not the import before it.
+_FORKER = """
+import json, os, sys, time
+from barograph.mlflow._follow import follow
+import mlflow.entities, mlflow.tracking.client
+mlflow.MlflowClient(sys.argv[1])
+for line in sys.stdin:
+    request, killed_after = json.loads(line)
+    began = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        with open(os.devnull, "w") as null:
+            os.dup2(null.fileno(), 1)
+        os._exit(follow(request))
+    if killed_after is not None:
+        time.sleep(killed_after)
+        os.kill(pid, 9)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    print(json.dumps([status, time.monotonic() - began]), flush=True)
+"""
+
+
+class Forker:
+    """forker(request, seconds until it is killed) -> (exit status, seconds)"""
+
+    def __init__(self, interpreter, uri, **more):
+        env = environment(MLFLOW_TRACKING_URI=uri, **more)
+        self.process = subprocess.Popen([interpreter, "-c", _FORKER, uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+
+    def __call__(self, request, killed_after=None):
+        self.process.stdin.write(json.dumps([request, killed_after]) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, "the forker ended"
+        return json.loads(line)
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 class Reader:

@@ -441,3 +441,29 @@ def test_run_without_the_program(monkeypatch):
     with pytest.warns(barograph.RecordingWarning):
         done = barograph.run(["sh", "-c", "exit 3"])
     assert done.returncode == 3 and done.tape is None
+
+
+def test_the_machine_alone():
+    with barograph.record("t.baro", host="only", gpu=False, interval="20ms", strict=True) as rec:
+        with rec.phase("work", n=1):
+            barograph.mark("here")
+            poll(lambda: len(list(rec.tape)) > 2, "samples")
+    assert not rec.tape.processes and all(s.host.memory_used_bytes > 0 for s in rec.tape)
+    assert rec.tape.series("host.cpu_busy_ratio", 5).peak > 0
+    assert [p.name for p in rec.tape.phases] == ["work"] and "here" in [m.name for m in rec.tape.marks]
+    for more in ({"pid": 1}, {"tasks": {"a": "b"}}, {"metrics": "cpu"}):
+        with pytest.raises(barograph.ArgumentError, match="no processes"):
+            barograph.record(host="only", **more)
+
+
+def test_the_machine_alone_until_the_interpreter_is_killed(script):
+    job = script("""
+import barograph, sys, time
+rec = barograph.record("t.baro", host="only", strict=True).start()
+print("ready", flush=True)
+time.sleep(100)
+""")
+    assert job.line() == "ready"
+    job.process.kill()
+    job.process.wait(60)
+    poll(lambda: barograph.open("t.baro").state == "ended", "the end of the tape")

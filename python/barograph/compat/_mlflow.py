@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that logs to MLflow for compat.stouputils: it follows the tape, which keeps all that is not logged yet."""
+"""The process that logs to MLflow for compat.stouputils: barograph.mlflow's follower, with other metrics and steps. The tape
+keeps all that is not logged yet, and the position beside it how far that is."""
 
 from __future__ import annotations
 
@@ -7,15 +8,13 @@ import json
 import os
 import select
 import sys
-import time
+from collections.abc import Iterator
 from typing import Any
 
+from ..mlflow._follow import Follower, Refused, Step
+from ..mlflow._position import Position, path_of
 from ..sample import Sample
-from ..tape import Tape
 from .stouputils import Collector, mean_of
-
-_GIVES_UP_AFTER = 600.0  # seconds without an answer, once the recording has ended
-_PAUSES = (0.2, 1.0, 5.0, 30.0)
 
 
 def _say(**what: Any) -> None:
@@ -25,44 +24,75 @@ def _say(**what: Any) -> None:
         pass  # the interpreter that started this is gone
 
 
-class _Log:
-    def __init__(self, settings: dict[str, Any], tape: Tape) -> None:
-        from mlflow.tracking import MlflowClient
+class _Log(Follower):
+    def __init__(self, settings: dict[str, Any], tape: str, recorder: tuple[int, int]) -> None:
+        request = {"tape": tape, "uri": settings["uri"], "run_id": settings["run_id"]}
+        super().__init__(request, Position(path_of(request)), self._failed)
+        self._settings, self._recorder = settings, recorder
+        self._told = bool(settings["own"])  # the recording of this process ends with it
+        self._warned = False
 
-        self.settings, self.tape = settings, tape
-        self.client = MlflowClient(settings["uri"])
-        self.step: int = settings["step"]
-        self.ended_at: float | None = None
+    @property
+    def step(self) -> int:
+        return int(self.position.values.get("next", self._settings["step"]))
 
-    def batch(self, samples: list[tuple[Sample, dict[str, float]]]) -> None:
-        """One step: the means of some samples, at the time of the last of them."""
-        from mlflow.entities import Metric
+    def _failed(self, text: str) -> None:
+        """Of each try that has failed, the first one is said."""
+        if not self._warned:
+            _say(step=self.step, warning=f"Failed to log process metrics at step {self.step}: {text} (tried again)")
+        self._warned = True
 
-        stamp = samples[-1][0].time_ns // 1_000_000
-        prefix = self.settings["prefix"]
-        metrics = [Metric(prefix + n, v, stamp, self.step) for n, v in mean_of([m for _, m in samples]).items()]
-        tries = 0
-        while True:
-            try:
-                self.client.log_batch(self.settings["run_id"], metrics=metrics)
-                self.step += 1
-                return
-            except Exception as error:
-                if not self._goes_on(error, tries):
-                    _say(step=self.step, warning=f"Failed to log process metrics at step {self.step}: {error}")
-                    sys.exit(1)
-                time.sleep(_PAUSES[min(tries, len(_PAUSES) - 1)])
-                tries += 1
+    def _gives_up(self) -> bool:
+        self._end_with_interpreter()  # also while there is no server
+        return super()._gives_up()
 
-    def _goes_on(self, error: Exception, tries: int) -> bool:
-        """A run that is gone will not come back; a server may."""
-        if getattr(error, "error_code", "") in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE", "INVALID_STATE"):
-            return False
-        if tries == 0:
-            _say(step=self.step, warning=f"Failed to log process metrics at step {self.step}: {error} (tried again)")
-        if self.ended_at is None and self.tape.state != "running":
-            self.ended_at = time.monotonic()
-        return self.ended_at is None or time.monotonic() - self.ended_at < _GIVES_UP_AFTER
+    def _end_with_interpreter(self) -> None:
+        if not self._told and _interpreter_is_gone():
+            _stop(*self._recorder)
+            self._told = True
+
+    def _pause(self, fd: int) -> None:
+        self._end_with_interpreter()
+        poll = select.poll()
+        if fd >= 0:
+            poll.register(fd, select.POLLIN)
+        if not self._told:
+            poll.register(0, select.POLLIN)
+        poll.poll(1000)
+
+    def steps(self) -> Iterator[Step | None]:
+        """The means of some samples, at the time of the last of them."""
+        prefix, number = self._settings["prefix"], self.step
+        collector = Collector(self._settings["memory"], self._settings["cores"], zeros=False)
+        waiting: list[dict[str, float]] = []
+
+        def step(last: Sample) -> Step:
+            point = {prefix + name: value for name, value in mean_of(waiting).items()}
+            return Step(number, last.t_ns, last.time_ns // 1_000_000, point)
+
+        last = None
+        with self.tape._cursor() as cursor:
+            while True:
+                record = cursor.next()
+                if isinstance(record, Sample):
+                    last = record
+                    waiting.append(collector.of_sample(record))
+                    if len(waiting) >= self._settings["samples"]:
+                        yield step(last)
+                        number, waiting = number + 1, []
+                elif record is None:
+                    if self._over(cursor):
+                        break
+                    yield None
+                    self._pause(cursor.poll_fd())
+        if waiting and last is not None:
+            yield step(last)
+
+    def run(self) -> None:
+        self.connect(self._settings["uri"])
+        self.position.save(run_id=self._settings["run_id"], stage="metrics", next=self.step)
+        self.send_metrics()
+        self.position.save(stage="done")
 
 
 def _line(fd: int) -> str:
@@ -93,33 +123,12 @@ def _stop(pid: int, ticks: int) -> None:
 def main() -> None:
     path, recorder, ticks = _line(0), int(_line(0)), int(_line(0))
     settings = json.loads(_line(0))
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-    tape = Tape(path)
-    log = _Log(settings, tape)
-    collector = Collector(settings["memory"], settings["cores"], zeros=False)
-    waiting: list[tuple[Sample, dict[str, float]]] = []
-    told = settings["own"]  # the recording of this process ends with it
-    with tape._cursor() as cursor:
-        while True:
-            record = cursor.next()
-            if record is None:
-                if not told and _interpreter_is_gone():
-                    _stop(recorder, ticks)
-                    told = True
-                if not cursor.wait(0):
-                    break
-                poll = select.poll()
-                if cursor.poll_fd() >= 0:
-                    poll.register(cursor.poll_fd(), select.POLLIN)
-                if not told:
-                    poll.register(0, select.POLLIN)
-                poll.poll(1000)
-                continue
-            if isinstance(record, Sample):
-                waiting.append((record, collector.of_sample(record)))
-                if len(waiting) >= settings["samples"]:
-                    log.batch(waiting)
-                    waiting = []
-    if waiting:
-        log.batch(waiting)
+    os.environ.setdefault("BAROGRAPH_MLFLOW_FLUSH", "0")  # each step as soon as it is there, as the original
+    log = _Log(settings, path, (recorder, ticks))
+    try:
+        log.run()
+    except Exception as error:
+        lost = "" if isinstance(error, Refused) else f" The rest is in {path}"
+        _say(step=log.step, warning=f"Failed to log process metrics at step {log.step}: {error}{lost}")
+        sys.exit(1)
     _say(step=log.step)

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .. import recorder
+from .. import _current
 from ..recorder import Recording
 from . import _base
 
@@ -73,7 +73,7 @@ class RunLog:
                 os.write(fd, line)
             finally:
                 os.close(fd)
-            recorder.mark(str(name), **{str(key): value for key, value in attributes.items()})
+            _current.mark(str(name), **{str(key): value for key, value in attributes.items()})
         except (OSError, TypeError):
             pass  # a log does not stop the program
 

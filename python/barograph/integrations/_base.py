@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from .._marks import Phase
-from ..recorder import phase
+from .._current import phase
 
 
 def base_of(*names: str) -> Any:

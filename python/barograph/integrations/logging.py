@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 
-from ..recorder import mark
+from .._current import mark
 
 _LONGEST = 200  # characters of a name
 

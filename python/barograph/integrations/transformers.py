@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..recorder import mark
+from .._current import mark
 from ._base import Phases, base_of, numbers
 
 

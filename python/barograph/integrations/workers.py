@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ..recorder import task
+from .._current import task
 from ._base import base_of
 
 

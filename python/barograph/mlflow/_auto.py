@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TAG = "baro.session"
 _YES = ("1", "true", "yes", "on")
-_own = ("path", "interval", "tasks", "children", "metrics", "collect", "du", "keep", "overhead", "host", "cmdline", "force")
+_own = ("path", "interval", "tasks", "children", "metrics", "collect", "du", "keep", "overhead", "host", "gpu", "cmdline", "force")
 
 _options: dict[str, Any] | None = None
 _recordings: dict[int, Recording] = {}  # of each thread, in which one run after the other starts
@@ -71,7 +71,7 @@ class RunContext:
             return {}  # a nested run: it is a part of what is recorded
         given = os.environ.get("BAROGRAPH_MLFLOW", "")
         if _options is None and given.lower() not in _YES:
-            from ..recorder import mark
+            from .._current import mark
 
             mark("mlflow.start_run", tracking_uri=_without_password(str(mlflow.get_tracking_uri())))
             return {TAG: given}

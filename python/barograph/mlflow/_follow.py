@@ -20,7 +20,8 @@ from typing import Any, Callable
 
 from .. import _marks
 from ..errors import NotATapeError, TapeNotFoundError
-from ..sample import Event, Sample
+from ..records import Event
+from ..sample import Sample
 from ..tape import Tape
 from ._auto import TAG
 from ._names import Namer, Point, is_rate

@@ -79,13 +79,22 @@ def _disk(made: _Made, root: Entity) -> None:
         made.put("disk_usage_percentage", 100 * used / (used + available))
 
 
-def _gpus(made: _Made, sample: Sample) -> None:
+def _gpus(made: _Made, sample: Sample, before: Before) -> None:
+    """gpu0 is gpu_0. Their memory in use has what the driver reserves for itself, as NVML's first call for it does."""
     for i, gpu in enumerate(sample.entities("gpu")):
-        busy, used, total = _get(gpu, "utilization_ratio"), _get(gpu, "memory_used_bytes"), _get(gpu, "memory_total_bytes")
-        made.put(f"gpu_{i}_utilization_percentage", None if busy is None else 100 * busy)
-        made.put(f"gpu_{i}_memory_usage_megabytes", used, MEGA)
-        made.put(f"gpu_{i}_memory_usage_percentage", 100 * used / total if used is not None and total else None)
-        made.put(f"gpu_{i}_power_usage_watts", _get(gpu, "power_watts"))
+        if "/" in gpu.name:
+            continue  # a MIG instance, of which MLflow knows nothing
+        number = gpu.name.removeprefix("gpu") if gpu.name.removeprefix("gpu").isdigit() else str(i)
+        busy = None if before is None else _number(gpu.rate("busy_ratio", before))
+        used, total = _get(gpu, "memory_used_bytes"), _get(gpu, "memory_total_bytes")
+        if used is not None:
+            used += _get(gpu, "memory_reserved_bytes") or 0.0
+        power, limit = _get(gpu, "power_watts"), _get(gpu, "power_limit_watts")
+        made.put(f"gpu_{number}_utilization_percentage", None if busy is None else min(100.0, 100 * busy))
+        made.put(f"gpu_{number}_memory_usage_megabytes", used, MEGA)
+        made.put(f"gpu_{number}_memory_usage_percentage", 100 * used / total if used is not None and total else None)
+        made.put(f"gpu_{number}_power_usage_watts", power)
+        made.put(f"gpu_{number}_power_usage_percentage", 100 * power / limit if power is not None and limit else None)
 
 
 def _job(made: _Made, sample: Sample, before: Before) -> None:
@@ -127,7 +136,7 @@ class Namer:
         for name in ("receive", "transmit"):
             grown = _grown(host, self._first.host, (f"net_{name}_bytes",))
             made.put(f"network_{name}_megabytes", grown, MEGA)
-        _gpus(made, sample)
+        _gpus(made, sample, before)
         made.prefix = "system/job/"
         _job(made, sample, before)
         return made.values
@@ -165,4 +174,4 @@ class Namer:
 
 def is_rate(key: str) -> bool:
     """Its mean is meant, not its highest value."""
-    return key.endswith(("cores", "cpu_utilization_percentage", "cpu_usage_percentage"))
+    return key.endswith(("cores", "_utilization_percentage", "cpu_usage_percentage"))

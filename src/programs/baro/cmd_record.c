@@ -56,7 +56,8 @@ static int check_targets(struct cli *cli, const struct record_settings *s)
                          selects         ? "match"
                          : select->under ? "under"
                                          : "user");
-    if (!selects && (select->has_uid || select->under || select->children || select->on))
+    bool alone = s->machine && !s->n_pids && !s->cgroup && !selects && !select->file;
+    if (!selects && (select->has_uid || (select->under && !alone) || select->children || select->on))
         return cli_failf(cli, "--user, --under, --children and --match-on go with --match, --name or --exact");
     if (!s->n_pids && !s->cgroup && !s->machine && !selects && !select->file)
         return cli_failf(cli, "what is to be recorded? Give --pid N, --cgroup PATH, --match REGEX, --task FILE, or "
@@ -190,6 +191,7 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
     options.attach.cgroup = s->cgroup;
     options.attach.select = selection->rules->n_tasks ? selection : NULL;
     options.attach.host_alone = !s->n_pids && !s->cgroup && !options.attach.select;
+    options.attach.under = options.attach.host_alone ? s->select.under : 0;
     options.no_events |= options.attach.host_alone; /* the ends of processes are not needed */
     int code = record_attach(&options, &end, &err);
     if (code < 0)

@@ -83,7 +83,7 @@ int select_take_file(void *at, const char *text, struct baro_error *err);
     {                                                                                                                  \
         .name = "under", .argument = "PID", .type = OPT_PARSED, .offset = AT(record.select.under),                     \
         .parse = select_take_under, .completes = OPT_A_PID,                                                            \
-        .help = "match only descendants of this process; the recording ends with it",                                  \
+        .help = "match only descendants of this process; the recording, also that of --host alone, ends with it",      \
         .more = "A process whose parent ended before its command was read is no longer known to be a descendant."      \
     }
 

@@ -186,10 +186,8 @@ static void watch_fd(struct recorders *a, int fd)
     epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &e);
 }
 
-/* --under: the recording ends with that process. */
-static int watch_under(struct recorder *r, struct baro_error *err)
+int record_watch_under(struct recorder *r, int32_t under, struct baro_error *err)
 {
-    int32_t under = r->options->attach.select->under;
     if (!under)
         return 0;
     r->selection.under_fd = (int)syscall(SYS_pidfd_open, under, 0);
@@ -279,7 +277,7 @@ int record_select_open(struct recorder *r, struct baro_error *err)
 {
     r->selection.options = *r->options->attach.select;
     bool selects = recorder_selects(r->options);
-    int code = selects ? watch_under(r, err) : 0;
+    int code = selects ? record_watch_under(r, r->options->attach.select->under, err) : 0;
     if (code == 0)
         code = task_row_use(&r->sampler.tasks, &r->selection.options, r->root_fd, selects, err);
     if (code == 0 && r->options->attach.resume)

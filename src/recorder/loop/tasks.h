@@ -65,6 +65,8 @@ struct named_tasks {
 int pinned_open(struct recorder *r, struct baro_error *err);
 
 /* selected.c */
+/* --under: the recording ends with that process; 0: with none. */
+int record_watch_under(struct recorder *r, int32_t under, struct baro_error *err);
 int record_select_open(struct recorder *r, struct baro_error *err);
 void record_select_ready(struct recorders *a); /* takes what the process has reported */
 void record_select_change(struct recorder *r, const struct watch_change *c);

@@ -217,7 +217,7 @@ def test_a_collector_of_a_process_that_ends():
     collector = aurora.ProcessTreeCollector(process.pid, interval=0.05)
     try:
         poll(lambda: collector.sample() or collector.value.user + collector.value.system > 0.15, "its CPU time")
-        assert collector.procs == 1 and collector.value.rss > 0 and collector.value.nice == 0
+        assert collector.procs == 1 and collector.value.rss > 0 and collector.value.nice == os.getpriority(os.PRIO_PROCESS, 0)
         process.communicate(b"\n")
         poll(lambda: collector.sample() or collector.procs == 0, "its end")
         assert collector.value.rss == 0 and collector.value.user + collector.value.system > 0.15 and collector.value.status == "dead"

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """compat.stouputils beside the original, and what of it needs no original."""
 
+import collections
 import inspect
 import json
+import os
+import pathlib
 import sys
 import textwrap
 import threading
@@ -13,7 +16,8 @@ import originals
 import pytest
 from conftest import poll
 
-from barograph.compat.stouputils import METRICS, ProcessMetricsMonitor
+import barograph
+from barograph.compat.stouputils import METRICS, Collector, ProcessMetricsMonitor, mean_of
 
 SCRIPT = """
 import json, os, resource, sys, threading
@@ -232,3 +236,60 @@ def test_the_store_has_what_async_with_logged(tmp_path, script):
     """)
     step, names = json.loads(script(text, tmp_path / "store").end())
     assert 2 <= step <= 6 and names == sorted("p/" + n for n in METRICS)
+
+
+DOWN = """
+import json, time, types, warnings
+import mlflow
+mlflow.active_run = lambda: types.SimpleNamespace(info=types.SimpleNamespace(run_id="r"))
+mlflow.get_tracking_uri = lambda: "nowhere"
+from barograph.compat.stouputils import ProcessMetricsMonitor
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    monitor = ProcessMetricsMonitor(sampling_interval=0.05, samples_before_logging=2)
+    monitor.start()
+    time.sleep(0.6)
+    monitor.finish()
+print(json.dumps([monitor.recording.path, monitor.max_memory_megabytes, [str(w.message) for w in said]]))
+"""
+FAKE = pathlib.Path(__file__).resolve().parents[1] / "fake_mlflow"
+
+
+def _points(path, megabytes):
+    """Of each two samples: (name, value, time, step)."""
+    collector, samples, points, step = Collector(megabytes, None, zeros=False), [], [], 0
+    for sample in [*barograph.open(path), None]:
+        if sample is not None:
+            samples.append((sample, collector.of_sample(sample)))
+        if len(samples) == 2 or (sample is None and samples):
+            means, time_ms = mean_of([metrics for _, metrics in samples]), samples[-1][0].time_ns // 1_000_000
+            points += [("process/" + name, value, time_ms, step) for name, value in means.items()]
+            samples, step = [], step + 1
+    return points
+
+
+@pytest.mark.parametrize(
+    "plan", ("error\n" * 10000, "ok\nlost\nok\nhalf-lost\nok\nlost", "refused"), ids=("down", "lost", "refused")
+)
+def test_a_server_that_is_down_or_loses_answers(script, tmp_path, monkeypatch, plan):
+    """The store of fake_mlflow has a point twice that it gets twice."""
+    store = tmp_path / "fake"
+    store.mkdir()
+    monkeypatch.setenv("FAKE_MLFLOW", str(store))
+    monkeypatch.setenv("PYTHONPATH", f"{FAKE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    (store / "plan").write_text(plan, encoding="ascii")
+    path, megabytes, said = json.loads(script(DOWN).end())
+
+    def logged():
+        lines = (store / "store").read_text(encoding="utf-8").splitlines() if (store / "store").exists() else []
+        return collections.Counter(tuple(json.loads(line)[2:]) for line in lines)
+
+    if plan == "refused":
+        assert "Failed to log process metrics at step 0" in said[0] and "no such run" in said[0] and not logged()
+        return
+    if plan.startswith("error"):
+        assert not logged() and "nobody is there (tried again)" in said[0] and path in said[-1] and len(said) == 2
+        (store / "plan").write_text("", encoding="ascii")
+    expected = _points(path, megabytes)
+    poll(lambda: len(logged()) >= len(expected), "all points")
+    assert logged() == collections.Counter(expected) and len(expected) > 9 * 2

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of `baro record` and `baro run` for the arguments of record() and run()."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+TYPE_CHECKING = False  # without importing typing
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def time_of(value: Any) -> str:
+    return value if isinstance(value, str) else f"{int(value * 1e9)}ns"
+
+
+def options_of(
+    path: str | None,
+    interval: str | float,
+    tasks: Mapping[str, str] | None,
+    metrics: str | Iterable[str] | None,
+    collect: Mapping[str, str] | None,
+    du: Iterable[str | os.PathLike[str]],
+    keep: str | None,
+    overhead: str | None,
+    host: bool | str,
+    gpu: bool | str | Iterable[int | str],
+    cmdline: bool,
+    force: bool,
+) -> list[str]:
+    """Options that run() and record() share."""
+    options = [] if path is None else ["-o", path]
+    options += ["--interval", time_of(interval)]
+    for name, command in (collect or {}).items():
+        options += ["--collect", f"{name}={command}"]
+    for folder in du:
+        options += ["--du", os.fspath(folder)]
+    if metrics is not None:
+        options += ["--metrics", metrics if isinstance(metrics, str) else ",".join(metrics)]
+    if keep is not None:
+        options += ["--keep", keep]
+    if overhead is not None:
+        options += ["--overhead", overhead]
+    for name, pattern in (tasks or {}).items():
+        options += ["--name", f"{name}={pattern}"]
+    options += [] if host else ["--no-host"]
+    if gpu is not True:
+        options += ["--gpu", "off" if gpu is False else gpu if isinstance(gpu, str) else ",".join(map(str, gpu)) or "off"]
+    options += [] if cmdline else ["--no-cmdline"]
+    return [*options, "--force"] if force else options
