@@ -59,6 +59,11 @@ fmt: ## clang-format over the sources
 docs: all ## docs/metrics.md, docs/json.md, man pages and completion from baro's tables
 	@tools/docs.sh $(BUILD)
 
+api-docs: ## pages of libbaro's functions from its headers, in build-api/html (tools/deps.sh api installs doxygen)
+	@mkdir -p build-api
+	@doxygen docs/api/Doxyfile
+	@echo build-api/html/index.html
+
 install: ## install below PREFIX=/usr/local (DESTDIR is respected)
 	@tools/build.sh build-install --prefix=$(PREFIX) --buildtype=release
 	@meson install -C build-install --no-rebuild
@@ -66,4 +71,4 @@ install: ## install below PREFIX=/usr/local (DESTDIR is respected)
 clean: ## remove what was built
 	rm -rf build build-*
 
-.PHONY: all help deps demo check check-full asan fuzz mutants crash soak bench lint fmt docs install clean
+.PHONY: all help deps demo check check-full asan fuzz mutants crash soak bench lint fmt docs api-docs install clean
