@@ -68,7 +68,13 @@ install: ## install below PREFIX=/usr/local (DESTDIR is respected)
 	@tools/build.sh build-install --prefix=$(PREFIX) --buildtype=release
 	@meson install -C build-install --no-rebuild
 
+release: ## what is released, into dist: source and static archives, Debian packages (RELEASING.md)
+	@tools/release
+
+check-release: ## checks dist: lintian, an empty root, a minimal Debian, made again (root; tens of minutes)
+	@tools/check-release --twice
+
 clean: ## remove what was built
 	rm -rf build build-*
 
-.PHONY: all help deps demo check check-full asan fuzz mutants crash soak bench lint fmt docs api-docs install clean
+.PHONY: all help deps demo check check-full asan fuzz mutants crash soak bench lint fmt docs api-docs install release check-release clean
