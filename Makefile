@@ -59,11 +59,22 @@ fmt: ## clang-format over the sources
 docs: all ## docs/metrics.md, docs/json.md, man pages and completion from baro's tables
 	@tools/docs.sh $(BUILD)
 
+api-docs: ## pages of libbaro's functions from its headers, in build-api/html (tools/deps.sh api installs doxygen)
+	@mkdir -p build-api
+	@doxygen docs/api/Doxyfile
+	@echo build-api/html/index.html
+
 install: ## install below PREFIX=/usr/local (DESTDIR is respected)
 	@tools/build.sh build-install --prefix=$(PREFIX) --buildtype=release
 	@meson install -C build-install --no-rebuild
 
+release: ## what is released, into dist: source and static archives, Debian packages (RELEASING.md)
+	@tools/release
+
+check-release: ## checks dist: lintian, an empty root, a minimal Debian, made again (root; tens of minutes)
+	@tools/check-release --twice
+
 clean: ## remove what was built
 	rm -rf build build-*
 
-.PHONY: all help deps demo check check-full asan fuzz mutants crash soak bench lint fmt docs install clean
+.PHONY: all help deps demo check check-full asan fuzz mutants crash soak bench lint fmt docs api-docs install release check-release clean

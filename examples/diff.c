@@ -42,18 +42,46 @@ static size_t same(const struct baro_summary *a, size_t row, const struct baro_s
     return i;
 }
 
+/* What a row is called: the text of its key, else its number. */
+static void print_name(const char *section, const struct baro_summary *s, int key, size_t row)
+{
+    struct baro_value v;
+    char name[256];
+    if (key < 0) {
+        printf("%s", section);
+    } else if (baro_summary_value(s, key, row, &v) == BARO_PRESENT && v.text) {
+        baro_text_escape(v.text, strlen(v.text), name, sizeof(name));
+        printf("%s[%s]", section, name);
+    } else {
+        printf("%s[%zu]", section, row);
+    }
+}
+
+static void only(const char *name, const struct baro_summary *s, size_t row, int section, const char *where)
+{
+    print_name(name, s, baro_summary_key(section), row);
+    printf(" only in %s\n", where);
+}
+
 static void compare(const struct baro_summary *a, const struct baro_summary *b, const char *name)
 {
-    const int number_of = baro_summary_section_find(name);
+    const int number_of = baro_summary_section_find(name), key = baro_summary_key(number_of);
     const struct baro_section *section = baro_summary_section(number_of);
     for (size_t row = 0; row < baro_summary_rows(a, number_of); row++) {
         size_t other = same(a, row, b, number_of);
+        if (other == baro_summary_rows(b, number_of))
+            only(name, a, row, number_of, "the first");
         for (int f = section->first_fact; f < section->first_fact + section->fact_count; f++) {
             double x = number(a, f, row), y = number(b, f, other);
-            if (!isnan(x) && !isnan(y) && x != y)
-                printf("%s[%zu].%s %g %g\n", name, row, baro_summary_fact(f)->name, x, y);
+            if (!isnan(x) && !isnan(y) && x != y) {
+                print_name(name, a, key, row);
+                printf(".%s %.10g %.10g\n", baro_summary_fact(f)->name, x, y);
+            }
         }
     }
+    for (size_t row = 0; row < baro_summary_rows(b, number_of); row++)
+        if (same(b, row, a, number_of) == baro_summary_rows(a, number_of))
+            only(name, b, row, number_of, "the second");
 }
 
 int main(int argc, char **argv)

@@ -5,16 +5,23 @@
 # tapes, byte for byte.
 #
 #   tools/arm64-check.sh [BARO]       BARO: the binary of this machine (build/baro); status 77 with the reason if it is not possible here
+#   tools/arm64-check.sh --only-build FOLDER SOURCE [MESON OPTION...]     cross-compiles SOURCE into FOLDER, no more
 #
 # Needs gcc-aarch64-linux-gnu, qemu-system-arm and cpio (tools/deps.sh full). Debian's arm64 packages are downloaded
 # through an apt configuration of its own, unpacked in build-arm64 and kept there; nothing is installed, and this
 # machine's apt does not change.
 set -eu
 cd "$(dirname -- "$0")/.."
-baro=$(realpath "${1-build/baro}")
+only=
+if [ "${1-}" = --only-build ]; then
+    only=$2 source=$3
+    shift 3
+else
+    baro=$(realpath "${1-build/baro}")
+fi
 keep=$PWD/build-arm64
 seconds=${ARM64_CHECK_SECONDS:-1500} # then it gives up
-packages='libc6-dev libc-bin libzstd-dev libcmocka-dev busybox-static dash bash coreutils procps util-linux mount findutils grep sed mawk gzip strace
+packages='libc6-dev libc-bin libzstd-dev libcmocka-dev libncurses-dev libyaml-dev libsqlite3-dev zlib1g-dev busybox-static dash bash coreutils procps util-linux mount findutils grep sed mawk gzip strace
     python3-pytest python3-psutil'
 
 skip()
@@ -23,7 +30,9 @@ skip()
     exit 77
 }
 
-for program in aarch64-linux-gnu-gcc qemu-system-aarch64 cpio meson; do
+needed='aarch64-linux-gnu-gcc meson'
+[ -n "$only" ] || needed="$needed qemu-system-aarch64 cpio"
+for program in $needed; do
     command -v "$program" >/dev/null 2>&1 || skip "no $program (tools/deps.sh full installs it)"
 done
 [ "$(uname -m)" = x86_64 ] || skip 'this machine is not x86_64'
@@ -77,7 +86,7 @@ fetch()
     mv "$keep/new/root" "$keep/root"
 }
 
-# Compiles for arm64 into $keep/build.
+# How meson compiles for arm64.
 cross()
 {
     cat >"$keep/cross.ini" <<END2
@@ -95,7 +104,6 @@ cpu_family = 'aarch64'
 cpu = 'aarch64'
 endian = 'little'
 END2
-    tools/build.sh "$keep/build" --cross-file "$keep/cross.ini" --werror
 }
 
 # Makes the guest's file system in folder $1: Debian's root without files for compilers and documentation, baro, its
@@ -128,8 +136,12 @@ pack()
     ln -s mawk "$1/usr/bin/awk" 2>/dev/null || true
 }
 
-[ -e "$keep/vmlinuz" ] && [ -d "$keep/root" ] || fetch
-cross || exit 1
+[ -e "$keep/vmlinuz" ] && [ -e "$keep/root/usr/lib/aarch64-linux-gnu/libz.a" ] || fetch
+cross
+if [ -n "$only" ]; then
+    exec "$source/tools/build.sh" "$only" --cross-file "$keep/cross.ini" "$@"
+fi
+tools/build.sh "$keep/build" --cross-file "$keep/cross.ini" --werror || exit 1
 work=$(mktemp -d)
 trap '[ -n "${ARM64_CHECK_KEEP-}" ] && cp "$work/console" "$ARM64_CHECK_KEEP"; rm -rf "$work"' EXIT
 pack "$work/root"

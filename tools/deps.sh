@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing Debian packages for a purpose, and nothing else.
 #
-#   tools/deps.sh build|demo|test|full|fuzz|bench|pictures ...       (fuzz: after full)
+#   tools/deps.sh build|demo|test|full|fuzz|bench|pictures|api|release ...       (fuzz: after full)
 #
 # A package counts as installed if the parts that we use exist, wherever they came from. It installs as root or through
 # sudo; else it prints what to install. Needs nothing but a shell and apt.
@@ -18,11 +18,14 @@ test='cmd/make:make cmd/g++:g++ pc/cmocka:libcmocka-dev py/pytest:python3-pytest
     cmd/strace:strace cmd/stress-ng:stress-ng cmd/setpriv:util-linux cmd/ps:procps cmd/nm:binutils cmd/mandoc:mandoc cmd/ip:iproute2 cmd/ss:iproute2
     cmd/shellcheck:shellcheck cmd/setsid:util-linux file//usr/bin/time:time cmd/script:bsdutils cmd/tmux:tmux cmd/bash:bash
     pl/Time::HiRes:perl cmd/vmstat:procps cmd/free:procps cmd/iostat:sysstat cmd/sar:sysstat cmd/df:coreutils cmd/cmark-gfm:cmark-gfm
-    cmd/curl:curl cmd/promtool:prometheus py/jsonschema:python3-jsonschema cmd/clang-format-14:clang-format-14'
+    cmd/curl:curl cmd/promtool:prometheus py/jsonschema:python3-jsonschema cmd/clang-format-14:clang-format-14 cmd/abidiff:abigail-tools'
 full='cmd/clang:clang cmd/clang-tidy-14:clang-tidy-14 cmd/qemu-system-x86_64:qemu-system-x86 cmd/qemu-system-aarch64:qemu-system-arm cmd/aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
     cmd/cpio:cpio cmd/debootstrap:debootstrap cmd/chromium:chromium'
 bench='py/psutil:python3-psutil cmd/pidstat:sysstat cmd/atop:atop cmd/top:procps file//usr/bin/time:time cmd/resource_monitor:coop-computing-tools
     cmd/vmstat:procps cmd/prometheus-node-exporter:prometheus-node-exporter'
+api='cmd/doxygen:doxygen'
+release='cmd/dpkg-buildpackage:dpkg-dev cmd/dh:debhelper cmd/dh_python3:dh-python cmd/lintian:lintian cmd/mmdebstrap:mmdebstrap
+    cmd/aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu cmd/git:git'
 pictures='cmd/chromium:chromium cmd/tmux:tmux cmd/pngquant:pngquant'
 # Packages that would run as a service: bench starts the programs that it measures by itself.
 services='atop atopacct prometheus prometheus-node-exporter'
@@ -76,8 +79,10 @@ for purpose in "$@"; do
     full) wanted="$wanted $full" ;;
     bench) wanted="$wanted $bench" ;;
     pictures) wanted="$wanted $pictures" ;;
+    api) wanted="$wanted $api" ;;
+    release) wanted="$wanted $release" ;;
     fuzz) wanted="$wanted $(fuzz)" ;;
-    *) echo "deps: $purpose: not one of build, demo, test, full, fuzz, bench, pictures" >&2; exit 2 ;;
+    *) echo "deps: $purpose: not one of build, demo, test, full, fuzz, bench, pictures, api, release" >&2; exit 2 ;;
     esac
 done
 

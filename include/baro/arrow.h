@@ -44,51 +44,51 @@ extern "C" {
 
 /* The Arrow C data interface. Other headers may have the same structs: whichever comes first defines them. */
 #ifndef ARROW_C_DATA_INTERFACE
-#define ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE /**< the types below are declared, here or by another library */
 
-#define ARROW_FLAG_DICTIONARY_ORDERED 1
-#define ARROW_FLAG_NULLABLE 2
-#define ARROW_FLAG_MAP_KEYS_SORTED 4
+#define ARROW_FLAG_DICTIONARY_ORDERED 1 /**< the order of the dictionary means something; never set here */
+#define ARROW_FLAG_NULLABLE 2           /**< there may be nulls */
+#define ARROW_FLAG_MAP_KEYS_SORTED 4    /**< never set here: there are no maps */
 
 /** The type of an array. */
 struct ArrowSchema {
-    const char *format;   /**< of an array of a dictionary that of its numbers */
-    const char *name;     /**< may be NULL */
-    const char *metadata; /**< pairs of texts with their lengths; NULL: none */
-    int64_t flags;        /**< ARROW_FLAG_... */
-    int64_t n_children;   /**< of a struct: its fields */
-    struct ArrowSchema **children;
+    const char *format;                          /**< of an array of a dictionary that of its numbers */
+    const char *name;                            /**< may be NULL */
+    const char *metadata;                        /**< pairs of texts with their lengths; NULL: none */
+    int64_t flags;                               /**< ARROW_FLAG_... */
+    int64_t n_children;                          /**< of a struct: its fields */
+    struct ArrowSchema **children;               /**< n_children of them */
     struct ArrowSchema *dictionary;              /**< the type of the values that the numbers stand for */
     void (*release)(struct ArrowSchema *schema); /**< NULL: it was released, or moved elsewhere */
-    void *private_data;
+    void *private_data;                          /**< of the producer */
 };
 
 /** The values of an array. */
 struct ArrowArray {
-    int64_t length;
-    int64_t null_count;
-    int64_t offset; /**< of its first value in the buffers */
-    int64_t n_buffers;
-    int64_t n_children;
+    int64_t length;       /**< number of values */
+    int64_t null_count;   /**< how many of them are nulls; -1: not counted */
+    int64_t offset;       /**< of its first value in the buffers */
+    int64_t n_buffers;    /**< by type: nulls and values; text has offsets between them */
+    int64_t n_children;   /**< of a struct: its columns */
     const void **buffers; /**< the first: a bit for each value, 1 where there is one; NULL: there are no nulls */
-    struct ArrowArray **children;
-    struct ArrowArray *dictionary;
+    struct ArrowArray **children;  /**< n_children of them */
+    struct ArrowArray *dictionary; /**< the values that the numbers stand for; NULL: they are values themselves */
     void (*release)(struct ArrowArray *array); /**< NULL: it was released, or moved elsewhere */
-    void *private_data;
+    void *private_data;                        /**< of the producer */
 };
 #endif
 
 /* The Arrow C stream interface. */
 #ifndef ARROW_C_STREAM_INTERFACE
-#define ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE /**< the type below is declared, here or by another library */
 
 /** Arrays of the same type, one after the other. */
 struct ArrowArrayStream {
     int (*get_schema)(struct ArrowArrayStream *stream, struct ArrowSchema *out); /**< 0 or an errno */
     int (*get_next)(struct ArrowArrayStream *stream, struct ArrowArray *out);    /**< at the end out is released */
     const char *(*get_last_error)(struct ArrowArrayStream *stream); /**< of the last call that failed; NULL: none */
-    void (*release)(struct ArrowArrayStream *stream);
-    void *private_data;
+    void (*release)(struct ArrowArrayStream *stream);               /**< NULL: it was released, or moved elsewhere */
+    void *private_data;                                             /**< of the producer */
 };
 #endif
 
@@ -99,9 +99,10 @@ struct baro_arrow_options {
     uint64_t to_ns;    /**< and at most this; UINT64_MAX: to the end */
     size_t batch_rows; /**< most rows of an array; 0: 65536. It has fewer if their text takes more than 16 MiB */
     const char *(*user)(void *context, uint32_t uid); /**< names a user; NULL: `user` is the number, as text */
-    void *user_context;
+    void *user_context;                               /**< given to `user` */
 };
 
+/** All rows of the tape, arrays of the usual size, users as numbers. */
 #define BARO_ARROW_OPTIONS_INIT                                                                                        \
     {                                                                                                                  \
         sizeof(struct baro_arrow_options), 0, UINT64_MAX, 0, NULL, NULL                                                \

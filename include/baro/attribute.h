@@ -30,12 +30,12 @@ enum baro_attribute_type {
 
 /** The member that the type names has the value. */
 struct baro_attribute {
-    const char *name; /**< "signal", "duration_ns", ...; the unit is part of the name */
-    enum baro_attribute_type type;
-    uint64_t u64;
-    int64_t i64;
-    const char *text; /**< bytes that end with NUL; NULL unless the type is text or JSON */
-    double real;
+    const char *name;              /**< "signal", "duration_ns", ...; the unit is part of the name */
+    enum baro_attribute_type type; /**< which of the following has the value */
+    uint64_t u64;                  /**< 0 unless the type is unsigned */
+    int64_t i64;                   /**< 0 unless it is signed */
+    const char *text;              /**< bytes that end with NUL; NULL unless the type is text or JSON */
+    double real;                   /**< 0 unless it is a real number */
 };
 
 #ifdef __cplusplus

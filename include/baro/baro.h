@@ -3,14 +3,16 @@
  * @file
  * libbaro: reading what barograph recorded.
  *
- * Results. Each function is of one of three kinds, and its return type and last parameters tell which:
+ * Results. Each function is of one of three kinds, and its return type and last parameters tell which.
  *
- * (a) It can fail. It returns `int` and takes a `struct baro_error *err` last, or says "negative" or names its codes:
- *     0 or a positive count is success, a negative code is failure (baro/error.h). Outputs (`ret_...`) are left alone
- * on failure. Numbers of things that were looked for (baro_metric_find() and its like) are -1 where there is none. (b)
- * It gives a value that may be absent. It returns `enum baro_absent`: BARO_PRESENT, which is 0, or the reason, which is
- * positive. No reason is negative, so that none is taken for a code. The output is left alone where the value is
- *     absent, unless the function says otherwise.
+ * (a) It can fail: it returns `int` and takes a `struct baro_error *err` last, or says "negative" or names its codes. 0
+ * or a positive count is success, a negative code is failure (baro/error.h). Outputs (`ret_...`) are left alone on
+ * failure. Numbers of things that were looked for (baro_metric_find() and its like) are -1 where there is none.
+ *
+ * (b) It gives a value that may be absent: it returns `enum baro_absent`, which is BARO_PRESENT (0) or the reason,
+ * which is positive. No reason is negative, so that none is taken for a code. The output is left alone where the value
+ * is absent, unless the function says otherwise.
+ *
  * (c) It cannot fail: `void`, a count, a flag, a number, a text or a pointer. A pointer is NULL where there is nothing.
  *
  * Structs. What you only get a pointer to is borrowed, and later versions may add members at its end: make no arrays
@@ -24,8 +26,7 @@
  *
  * Rules that hold everywhere: the library never prints, exits, aborts or installs a signal handler; it has no mutable
  * globals, so that any number of cursors can live in one program; an object belongs to one thread at a time. Text that
- * came from the kernel or a tape is bytes: it may hold anything but NUL;
- * baro/text.h makes it harmless.
+ * came from the kernel or a tape is bytes: it may hold anything but NUL; baro/text.h makes it harmless.
  */
 #ifndef BARO_BARO_H
 #define BARO_BARO_H

@@ -66,8 +66,8 @@ enum baro_column_kind {
 
 /** A column. Later versions may add members at the end: take it by pointer, as baro_columns_get() gives it. */
 struct baro_column {
-    const char *name; /**< "rss_bytes"; of a reason "rss_bytes_absent" */
-    enum baro_column_kind kind;
+    const char *name;                 /**< "rss_bytes"; of a reason "rss_bytes_absent" */
+    enum baro_column_kind kind;       /**< where its values come from */
     int id;                           /**< of the metric or the derived metric; else -1 */
     const struct baro_metric *metric; /**< of a metric, a sum or a reason; else NULL */
 };

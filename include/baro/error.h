@@ -18,7 +18,7 @@ extern "C" {
 #if defined(__GNUC__)
 #define BARO_API __attribute__((visibility("default")))
 #else
-#define BARO_API
+#define BARO_API /**< of what libbaro exports */
 #endif
 
 /** Codes that no errno value says well. They lie outside the range of errno. */
@@ -32,11 +32,13 @@ enum baro_code {
     BARO_E_ENDED = -5007     /**< nothing more will come: the tape is not written any more */
 };
 
+/** What failed: the caller owns it, and may pass NULL where it takes no interest. */
 struct baro_error {
     int code;       /**< the negative code that the function returned, 0 if there was none */
     char text[256]; /**< one line for people, NUL-terminated */
 };
 
+/** No error. */
 #define BARO_ERROR_INIT                                                                                                \
     {                                                                                                                  \
         0,                                                                                                             \

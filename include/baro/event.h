@@ -58,6 +58,7 @@ enum baro_event_kind {
                                JSON */
 };
 
+/** @return what happened. */
 BARO_API enum baro_event_kind baro_event_kind_of(const struct baro_event *e);
 /** @return "start", "exec", ...: the name of its kind. */
 BARO_API const char *baro_event_name(const struct baro_event *e);
@@ -79,7 +80,7 @@ BARO_API int baro_event_attribute_find(const struct baro_event *e, const char *n
 
 /** The number and the text as they stand on the tape; the attributes say what they mean. */
 BARO_API uint64_t baro_event_number(const struct baro_event *e);
-BARO_API const char *baro_event_text(const struct baro_event *e);
+BARO_API const char *baro_event_text(const struct baro_event *e); /**< its text; "" if it has none */
 
 #ifdef __cplusplus
 }

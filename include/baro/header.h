@@ -29,6 +29,7 @@ enum baro_mode {
 };
 
 /* ---- what was recorded ---- */
+/** @return whether a command was run or something that ran already was recorded. */
 BARO_API enum baro_mode baro_header_mode(const struct baro_header *h);
 /** @return the command (run), or that of the first target (attach): secrets redacted, ended by NULL; may be empty. */
 BARO_API const char *const *baro_header_argv(const struct baro_header *h);
@@ -91,19 +92,19 @@ BARO_API const char *baro_header_boot_id(const struct baro_header *h);         /
 BARO_API uint32_t baro_header_clock_ticks(const struct baro_header *h);
 
 /* ---- where ---- */
-BARO_API const char *baro_header_host(const struct baro_header *h);    /**< host name */
-BARO_API const char *baro_header_kernel(const struct baro_header *h);  /**< release, as `uname -r` */
-BARO_API const char *baro_header_machine(const struct baro_header *h); /**< "x86_64", "aarch64", ... */
-BARO_API const char *baro_header_cpu_model(const struct baro_header *h);
-BARO_API uint32_t baro_header_cpus(const struct baro_header *h); /**< online */
-BARO_API uint32_t baro_header_numa_nodes(const struct baro_header *h);
-BARO_API uint64_t baro_header_page_bytes(const struct baro_header *h);
+BARO_API const char *baro_header_host(const struct baro_header *h);      /**< host name */
+BARO_API const char *baro_header_kernel(const struct baro_header *h);    /**< release, as `uname -r` */
+BARO_API const char *baro_header_machine(const struct baro_header *h);   /**< "x86_64", "aarch64", ... */
+BARO_API const char *baro_header_cpu_model(const struct baro_header *h); /**< as in /proc/cpuinfo; "" if not known */
+BARO_API uint32_t baro_header_cpus(const struct baro_header *h);         /**< online */
+BARO_API uint32_t baro_header_numa_nodes(const struct baro_header *h);   /**< 0: not known */
+BARO_API uint64_t baro_header_page_bytes(const struct baro_header *h);   /**< size of a page of memory */
 BARO_API uint64_t baro_header_memory_bytes(const struct baro_header *h); /**< MemTotal of /proc/meminfo */
 
 /* ---- which of many: from the environment of a batch system ---- */
-BARO_API const char *baro_header_job_id(const struct baro_header *h);
-BARO_API const char *baro_header_step_id(const struct baro_header *h);
-BARO_API const char *baro_header_rank(const struct baro_header *h);
+BARO_API const char *baro_header_job_id(const struct baro_header *h);  /**< "" if there is none, as in the next two */
+BARO_API const char *baro_header_step_id(const struct baro_header *h); /**< of a part of the job */
+BARO_API const char *baro_header_rank(const struct baro_header *h);    /**< of one process of many, such as MPI's */
 
 #ifdef __cplusplus
 }

@@ -51,14 +51,14 @@ extern "C" {
 struct baro_interval {
     const struct baro_header *header; /**< of their tape; NULL: start times of processes are not made use of */
     const struct baro_sample *before; /**< NULL: there is no earlier sample, and nothing is known */
-    const struct baro_sample *now;
+    const struct baro_sample *now;    /**< the later sample */
 };
 
 /** What a member used between two samples. */
 struct baro_use {
-    uint64_t growth; /**< of the counter, in the metric's unit */
-    double rate;     /**< the same per second of the time between the samples; of a derived metric in its unit */
-    bool is_lower_bound;
+    uint64_t growth;     /**< of the counter, in the metric's unit */
+    double rate;         /**< the same per second of the time between the samples; of a derived metric in its unit */
+    bool is_lower_bound; /**< the true growth may be larger */
 };
 
 /**
@@ -98,7 +98,7 @@ struct baro_derived {
     const int *from;  /**< ids of the counters whose growth is added up */
     size_t n_from;    /**< at least 1 */
     const int *per;   /**< ids of the counters whose growth divides that of from; NULL: it is divided by time */
-    size_t n_per;
+    size_t n_per;     /**< how many they are */
 };
 
 /** @return how many derived metrics a kind has; 0 for kinds that have none, and for those that only a tape has. */

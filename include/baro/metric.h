@@ -35,6 +35,7 @@ enum baro_kind {
     BARO_KIND_DIRECTORY /**< a directory whose size is recorded (--du) */
 };
 
+/** What a value counts. Names of metrics end with it: "rss_bytes". */
 enum baro_unit {
     BARO_UNIT_NONE,    /**< a plain count */
     BARO_UNIT_NS,      /**< nanoseconds */
@@ -51,6 +52,7 @@ enum baro_unit {
     BARO_UNIT_WATTS    /**< power: millionths of a watt as stored */
 };
 
+/** How values of one metric follow each other. */
 enum baro_semantics {
     BARO_SEM_COUNTER, /**< only grows while the entity lives */
     BARO_SEM_GAUGE,   /**< goes up and down */
@@ -109,14 +111,15 @@ enum baro_source {
     BARO_SOURCE_ENERGY = 1 << 30       /**< /sys/class/powercap, hwmon, power_supply */
 };
 
+/** A metric of a kind. Borrowed; later versions may add members. */
 struct baro_metric {
-    const char *stem; /**< e.g. "cpu_user" */
-    const char *name; /**< stem and unit as in CSV, JSON and Python, e.g. "cpu_user_ns" */
-    const char *help; /**< one sentence */
-    const char *file; /**< the kernel interface, e.g. "/proc/PID/stat" */
-    enum baro_unit unit;
-    enum baro_semantics semantics;
-    unsigned source; /**< enum baro_source */
+    const char *stem;              /**< e.g. "cpu_user" */
+    const char *name;              /**< stem and unit as in CSV, JSON and Python, e.g. "cpu_user_ns" */
+    const char *help;              /**< one sentence */
+    const char *file;              /**< the kernel interface, e.g. "/proc/PID/stat" */
+    enum baro_unit unit;           /**< of its values */
+    enum baro_semantics semantics; /**< how they follow each other */
+    unsigned source;               /**< enum baro_source */
 };
 
 /** @return how many kinds this library knows; their numbers go from 0 on. */

@@ -4,7 +4,7 @@
  * The catalogue of kept runs: the tapes that `baro run` and `baro record` wrote where no file was named.
  *
  * They lie in one folder: $BARO_DIR, else $XDG_STATE_HOME/barograph, else ~/.local/state/barograph. People call them
- * @last (or @1), @2, ..., the newest first.
+ * `@last` (or `@1`), `@2`, ..., the newest first.
  *
  *     struct baro_runs *runs;
  *     if (baro_runs_list(&runs, 0, &err) < 0)
@@ -147,12 +147,12 @@ BARO_API int baro_runs_remove(const char *path, unsigned flags, struct baro_erro
 
 /** How a recording ended. */
 struct baro_tape_end {
-    size_t size;      /**< set by the caller: sizeof(struct baro_tape_end); later versions add members at the end */
-    uint64_t last_ns; /**< when the last sample was, in nanoseconds since the tape began; 0: there is none */
-    uint64_t end_ns;  /**< the later of the last sample and the end of the command */
-    int status;       /**< as wait4(2) gives it, if status_known */
-    bool ended;       /**< the command or the last target ended */
-    bool status_known;
+    size_t size;       /**< set by the caller: sizeof(struct baro_tape_end); later versions add members at the end */
+    uint64_t last_ns;  /**< when the last sample was, in nanoseconds since the tape began; 0: there is none */
+    uint64_t end_ns;   /**< the later of the last sample and the end of the command */
+    int status;        /**< as wait4(2) gives it, if status_known */
+    bool ended;        /**< the command or the last target ended */
+    bool status_known; /**< `status` is the one of the command */
     /** The recorder was told to stop while the job lived. An observer may go on with such a tape: it is not `ended`. */
     bool detached;
     bool complete; /**< the tape has the footer that a recorder writes last */

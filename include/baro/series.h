@@ -36,7 +36,8 @@ struct baro_bucket {
     uint64_t covered_ns; /**< for how much of its time the value is known */
     uint64_t points;     /**< of a curve of values: how many samples lie in it. With covered_ns 0 as well, min to
                               last say nothing */
-    double min, max;     /**< the smallest and the largest value that held in it */
+    double min;          /**< the smallest value that held in it */
+    double max;          /**< the largest value that held in it */
     double mean;         /**< over the time in which the value is known */
     double last;         /**< the value that held at its end */
     /**
@@ -44,9 +45,10 @@ struct baro_bucket {
      * processes that lacks the value of one, or of pss or uss that are old (JOB metric pss_stale).
      */
     uint64_t unsure_ns;
-    /** Over that time the lowest sum of what is known, and the highest with the rss of those that lack pss or uss. Of
-     * other metrics, and of pss that is old, both are the sums themselves. */
-    double low, high;
+    double low; /**< over that time: the lowest sum of what is known */
+    /** Over that time: the highest sum with the rss of those that lack pss or uss. Of other metrics, and of pss that is
+     * old, low and high are the sums themselves. */
+    double high;
     double at_least; /**< the highest sum that is a lower bound of the true one; 0: there is none */
 };
 

@@ -76,6 +76,7 @@ BARO_API void baro_summary_finish(struct baro_summary *summary);
 BARO_API void baro_summary_set_carbon(struct baro_summary *summary, double grams_per_kwh);
 
 /* ---- what a summary has: the same for all summaries ---- */
+/** Which member of struct baro_value has the value of a fact. */
 enum baro_fact_type {
     BARO_FACT_UNSIGNED, /**< u64 */
     BARO_FACT_SIGNED,   /**< i64 */
@@ -87,21 +88,21 @@ enum baro_fact_type {
 
 /** Members may be added at the end: take what baro_summary_fact() returns, make no arrays. */
 struct baro_fact {
-    int section;      /**< of baro_summary_section() */
-    const char *name; /**< e.g. "cpu_ns"; the unit is in the name */
-    const char *help; /**< what it means */
-    enum baro_fact_type type;
-    enum baro_unit unit;
-    bool in_json; /**< baro_summary_json() writes it */
+    int section;              /**< of baro_summary_section() */
+    const char *name;         /**< e.g. "cpu_ns"; the unit is in the name */
+    const char *help;         /**< what it means */
+    enum baro_fact_type type; /**< where a value of it is */
+    enum baro_unit unit;      /**< what it counts */
+    bool in_json;             /**< baro_summary_json() writes it */
 };
 
 /** Members may be added at the end. */
 struct baro_section {
     const char *name; /**< "job", "host.pressure", ...; "" for facts about the recording as a whole */
-    const char *help;
-    bool is_table;  /**< any number of rows; else exactly one */
-    int first_fact; /**< its facts are those from first_fact on, */
-    int fact_count; /**< so many */
+    const char *help; /**< what its facts are about */
+    bool is_table;    /**< any number of rows; else exactly one */
+    int first_fact;   /**< its facts are those from first_fact on, */
+    int fact_count;   /**< so many */
 };
 
 /** @return how many sections there are. */
@@ -178,13 +179,14 @@ enum baro_mark {
 /** @return what to write before a value with these flags; "" for one that is exact. */
 BARO_API const char *baro_value_mark(unsigned flags, enum baro_mark as);
 
+/** A value of a fact. The caller owns the struct; the text is borrowed. */
 struct baro_value {
     enum baro_absent absent; /**< BARO_PRESENT (0), or why there is no value: all others are 0 then */
     unsigned flags;          /**< enum baro_value_flag */
     uint64_t u64;            /**< which of these four has the value is said by the type of the fact */
-    int64_t i64;
-    double real;
-    const char *text; /**< borrowed until the summary is changed or freed: bytes that end with NUL */
+    int64_t i64;             /**< signed */
+    double real;             /**< in its unit */
+    const char *text;        /**< borrowed until the summary is changed or freed: bytes that end with NUL */
 };
 
 /** @return how many rows a section has: 1 unless it is a table; 0 if there is no such section. */

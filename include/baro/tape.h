@@ -40,15 +40,16 @@ enum baro_record_kind {
     BARO_RECORD_LIMITS  /**< what the job may have was found, or is another than before */
 };
 
+/** One record of a tape. It is the caller's; what it points to is the cursor's, until the next record is read. */
 struct baro_record {
-    enum baro_record_kind kind;
-    uint64_t t_ns; /**< nanoseconds since the tape began */
+    enum baro_record_kind kind; /**< which member of `u` is there */
+    uint64_t t_ns;              /**< nanoseconds since the tape began */
     union {
         const struct baro_sample *sample;
         const struct baro_row *exit;
         const struct baro_event *event;
         const struct baro_limits *limits;
-    } u;
+    } u; /**< by kind */
 };
 
 /**
@@ -166,6 +167,7 @@ BARO_API int baro_tape_rewind(struct baro_tape *tape, struct baro_error *err);
 BARO_API bool baro_tape_complete(const struct baro_tape *tape);
 
 /* ---- following a tape that grows ---- */
+/** Whether more can come. */
 enum baro_tape_state {
     BARO_TAPE_RUNNING, /**< a recorder writes it */
     BARO_TAPE_ENDED,   /**< its footer was read: the recording is complete */

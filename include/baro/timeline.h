@@ -67,7 +67,7 @@ enum baro_timeline_kind {
 
 /** Members may be added at the end: take what baro_timeline_get() returns, make no arrays. */
 struct baro_timeline_item {
-    enum baro_timeline_kind kind;
+    enum baro_timeline_kind kind; /**< phase, mark or event */
     /**
      * The name of a phase or mark; for an event what happened, one of: "start", "exec" (the command executed another
      * program), "end", "stopped" (from its stop to its continuation), "signal" (the wrapper forwarded one), "oom_kill",
@@ -77,18 +77,19 @@ struct baro_timeline_item {
      * "unmatched_end" (of a phase that was not begun). Later versions may add some.
      */
     const char *name;
-    const char *text; /**< the same for people, such as "OOM kill of python3", "epoch 3 loss=0.12", or of a phase whose
-                           command failed "load (status 7)" */
-    uint64_t begin_ns, end_ns; /**< since the tape began; the same for what has no duration */
-    bool is_open;              /**< a phase that has not ended; end_ns is the end of the job or of the tape so far */
-    bool is_problem;           /**< an event that users should know about: the job was held back or killed, or data
-                                    are missing */
-    uint64_t error_ns;         /**< begin_ns may be late by that much: when the line was written is not known better */
-    int depth;            /**< of a phase: the lane to draw it in. 0: the outermost; no two phases of a lane overlap */
-    ptrdiff_t parent;     /**< of a phase and a mark: the position of the innermost phase in which it began; -1: none */
-    int32_t pid;          /**< the process that it is about, or that reported it; 0: none, or not known */
-    uint64_t start_ticks; /**< its start time in clock ticks since boot; 0: not known */
-    size_t attribute_count;
+    const char *text;  /**< the same for people, such as "OOM kill of python3", "epoch 3 loss=0.12", or of a phase whose
+                            command failed "load (status 7)" */
+    uint64_t begin_ns; /**< since the tape began */
+    uint64_t end_ns;   /**< since the tape began; begin_ns for what has no duration */
+    bool is_open;      /**< a phase that has not ended; end_ns is the end of the job or of the tape so far */
+    bool is_problem;   /**< an event that users should know about: the job was held back or killed, or data
+                            are missing */
+    uint64_t error_ns; /**< begin_ns may be late by that much: when the line was written is not known better */
+    int depth;         /**< of a phase: the lane to draw it in. 0: the outermost; no two phases of a lane overlap */
+    ptrdiff_t parent;  /**< of a phase and a mark: the position of the innermost phase in which it began; -1: none */
+    int32_t pid;       /**< the process that it is about, or that reported it; 0: none, or not known */
+    uint64_t start_ticks;                   /**< its start time in clock ticks since boot; 0: not known */
+    size_t attribute_count;                 /**< how many they are */
     const struct baro_attribute *attribute; /**< what was given with a phase (begin and end) or a mark */
     uint64_t duration_ns; /**< of a phase that was reported as a whole: how long it took, also where it began before the
                                recording, and begin_ns is 0; 0: its begin and end were reported */

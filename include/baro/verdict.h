@@ -49,18 +49,18 @@ BARO_API const char *baro_verdict_weight_name(enum baro_verdict_weight weight);
 /* ---- rules: the same for all tapes ---- */
 /** A number that decides whether a rule makes a verdict. */
 struct baro_threshold {
-    const char *help; /**< what is compared with it: "CPU time lost to throttling, as a share of the time" */
-    double value;
+    const char *help;    /**< what is compared with it: "CPU time lost to throttling, as a share of the time" */
+    double value;        /**< in its unit */
     enum baro_unit unit; /**< BARO_UNIT_RATIO: 0 to 1 */
 };
 
 /** Members may be added at the end: take what baro_verdict_rule() returns, make no arrays. */
 struct baro_rule {
-    const char *name; /**< such as "cpu-quota"; never changed */
-    enum baro_verdict_weight weight;
-    const char *help; /**< when it makes a verdict: one sentence */
-    const struct baro_threshold *thresholds;
-    size_t threshold_count;
+    const char *name;                        /**< such as "cpu-quota"; never changed */
+    enum baro_verdict_weight weight;         /**< of its verdicts, at most */
+    const char *help;                        /**< when it makes a verdict: one sentence */
+    const struct baro_threshold *thresholds; /**< what it compares with */
+    size_t threshold_count;                  /**< how many they are */
 };
 
 /** @return how many rules there are. */
@@ -71,25 +71,25 @@ BARO_API const struct baro_rule *baro_verdict_rule(int i);
 /* ---- verdicts of a tape ---- */
 /** A number that a verdict rests on. */
 struct baro_evidence {
-    const char *name; /**< a fact of baro/summary.h such as "limits.throttled_ns"; or a name without a dot */
-    double value;     /**< in its unit; a ratio from 0 to 1 */
-    enum baro_unit unit;
-    unsigned flags; /**< enum baro_value_flag: how exact it is */
+    const char *name;    /**< a fact of baro/summary.h such as "limits.throttled_ns"; or a name without a dot */
+    double value;        /**< in its unit; a ratio from 0 to 1 */
+    enum baro_unit unit; /**< of the value */
+    unsigned flags;      /**< enum baro_value_flag: how exact it is */
     /** The value for people, after its mark: "at least 9.8 s"; or text such as "cgroup /a": the value is NAN then. */
     const char *text;
 };
 
 /** Members may be added at the end: take what baro_verdicts_get() returns, make no arrays. */
 struct baro_verdict {
-    const char *rule; /**< name of its rule */
-    enum baro_verdict_weight weight;
-    const char *title;  /**< what was found: one sentence */
-    const char *advice; /**< what to do about it: one sentence, or "" */
-    const char *phase;  /**< the phase that it is about; NULL: the whole job */
-    uint64_t begin_ns;  /**< the time that it is about, since the tape began */
-    uint64_t end_ns;
-    const struct baro_evidence *evidence;
-    size_t evidence_count;
+    const char *rule;                     /**< name of its rule */
+    enum baro_verdict_weight weight;      /**< how much it matters */
+    const char *title;                    /**< what was found: one sentence */
+    const char *advice;                   /**< what to do about it: one sentence, or "" */
+    const char *phase;                    /**< the phase that it is about; NULL: the whole job */
+    uint64_t begin_ns;                    /**< the time that it is about, since the tape began */
+    uint64_t end_ns;                      /**< its end */
+    const struct baro_evidence *evidence; /**< the figures that it rests on */
+    size_t evidence_count;                /**< how many they are */
 };
 
 struct baro_verdicts;

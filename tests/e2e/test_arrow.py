@@ -277,3 +277,12 @@ def test_example(run, library, tape, python):
     assert done.returncode == 0, done.stderr
     rows = run.export(tape)
     assert done.stdout == f"n,pid\n{len(rows)},{max(row['pid'] for row in rows)}\n"
+
+
+def test_example_with_the_package(baro, run, library, tape, python):
+    run.record(tape, JOB, "--interval", "20ms")
+    env = {**os.environ, "PYTHONPATH": str(SOURCE / "python"), "BAROGRAPH_LIBBARO": str(library), "BAROGRAPH_BARO": str(baro)}
+    query = "select count(*)::varchar || ' rows' from process"
+    done = subprocess.run([python, SOURCE / "examples/sql.py", tape, query], capture_output=True, text=True, timeout=300, env=env)
+    assert done.returncode == 0, done.stderr
+    assert f" {len(run.export(tape))} rows " in done.stdout

@@ -24,9 +24,9 @@ def units(baro, work):
     """A folder with the units that this build has made, which start this baro."""
     for name in NAMES:
         path = pathlib.Path(baro).with_name(f"{name}.service")
-        if not pathlib.Path(baro).with_name("baro-serve").exists():
+        if name == "baro-serve" and not pathlib.Path(baro).with_name(name).exists():
             pytest.skip("built without libmicrohttpd")
-        assert path.exists(), "the build has not made it"
+        assert path.exists(), "the build makes no such unit"
         text = re.sub(r"^ExecStart=\S+", f"ExecStart={baro}", path.read_text(), flags=re.M)
         (work / path.name).write_text(text)
     return work

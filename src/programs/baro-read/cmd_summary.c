@@ -92,8 +92,8 @@ int cmd_summary(struct cli *cli, const struct settings *s, char **argv)
     else if (s->by == BY_TASK)
         status = summary_tasks(cli, s, tape, path.at);
     else
-        status =
-            judge(&judged, tape, s->carbon, &err) < 0 ? cli_fail(cli, &err) : print_summary(cli, s, tape, &judged, path.at);
+        status = judge(&judged, tape, s->carbon, &err) < 0 ? cli_fail(cli, &err)
+                                                           : print_summary(cli, s, tape, &judged, path.at);
     judged_done(&judged);
     baro_tape_close(tape);
     return status;

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From words to a command with its settings. */
+#ifdef READERS_STATIC
+#include <nss.h>
+#endif
+
 #include "base/fd.h"
 #include "programs/common/cli.h"
 
@@ -53,6 +57,10 @@ int cli_reader_main(int argc, char **argv)
     struct cli cli = {.command = NULL};
     struct settings settings;
     fd_hold_standard();
+#ifdef READERS_STATIC
+    /* Names of users are those of /etc/passwd: other modules of NSS belong to the libc that the system has. */
+    __nss_configure_lookup("passwd", "files");
+#endif
     cli_init(&cli);
     settings_init_reading(&settings);
     if (argc < 2)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What libc and other libraries allocate counts as well (gmtime_r() reads TZ, strdup()). glibc alone has other names
- * for its own functions; a sanitizer has an allocator itself.
+ * for its own functions; a sanitizer has an allocator itself. In a static program malloc() can't be replaced alone;
+ * there the linker leads every call to __wrap_malloc().
  */
 #include "programs/common/memory.h"
 
@@ -9,9 +10,19 @@
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-extern void *__libc_malloc(size_t n);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *at, size_t n);
+#ifdef READERS_STATIC
+#define OURS(name) __wrap_##name
+#define OF_LIBC(name) __real_##name
+void *OURS(malloc)(size_t n);
+void *OURS(calloc)(size_t n, size_t size);
+void *OURS(realloc)(void *at, size_t n);
+#else
+#define OURS(name) name
+#define OF_LIBC(name) __libc_##name
+#endif
+extern void *OF_LIBC(malloc)(size_t n);
+extern void *OF_LIBC(calloc)(size_t n, size_t size);
+extern void *OF_LIBC(realloc)(void *at, size_t n);
 
 #define FOR_ALL __attribute__((visibility("default"))) /* libbaro and libc call these as well */
 
@@ -22,19 +33,19 @@ static void *checked(void *at)
     return at;
 }
 
-FOR_ALL void *malloc(size_t n)
+FOR_ALL void *OURS(malloc)(size_t n)
 {
-    return checked(__libc_malloc(n));
+    return checked(OF_LIBC(malloc)(n));
 }
 
-FOR_ALL void *calloc(size_t n, size_t size)
+FOR_ALL void *OURS(calloc)(size_t n, size_t size)
 {
-    return checked(__libc_calloc(n, size));
+    return checked(OF_LIBC(calloc)(n, size));
 }
 
-FOR_ALL void *realloc(void *at, size_t n)
+FOR_ALL void *OURS(realloc)(void *at, size_t n)
 {
-    void *moved = __libc_realloc(at, n);
+    void *moved = OF_LIBC(realloc)(at, n);
     return n ? checked(moved) : moved; /* realloc(at, 0) frees */
 }
 
