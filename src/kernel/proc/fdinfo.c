@@ -39,7 +39,7 @@ static bool number(struct span v, const char *unit, uint64_t *ret)
     return true;
 }
 
-static bool same(struct span a, struct span b)
+static bool same_name(struct span a, struct span b)
 {
     return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
 }
@@ -47,7 +47,7 @@ static bool same(struct span a, struct span b)
 static struct fdinfo_engine *engine_of(struct fdinfo *f, struct span name)
 {
     for (unsigned i = 0; i < f->n_engines; i++) {
-        if (same(f->engine[i].name, name))
+        if (same_name(f->engine[i].name, name))
             return &f->engine[i];
     }
     if (!name.len || f->n_engines == FDINFO_ENGINES_MOST) {
@@ -61,7 +61,7 @@ static struct fdinfo_engine *engine_of(struct fdinfo *f, struct span name)
 static struct fdinfo_region *region_of(struct fdinfo *f, struct span name)
 {
     for (unsigned i = 0; i < f->n_regions; i++) {
-        if (same(f->region[i].name, name))
+        if (same_name(f->region[i].name, name))
             return &f->region[i];
     }
     if (!name.len || f->n_regions == FDINFO_REGIONS_MOST) {

@@ -28,7 +28,7 @@ static bool has_word(const char *name, const char *word)
     return false;
 }
 
-static bool is_in(const struct baro_fact *f, const char *section)
+static bool is_in_list(const struct baro_fact *f, const char *section)
 {
     return f->section >= 0 && strcmp(baro_summary_section(f->section)->name, section) == 0;
 }
@@ -53,8 +53,8 @@ static bool is_property(const struct baro_fact *f)
     static const char *const limits[] = {"memory_bytes", "memory_at_most_bytes", "cores", "cores_at_most",
                                          "pids",         "pids_at_most",         NULL};
     return f->type == BARO_FACT_TEXT || f->type == BARO_FACT_BOOLEAN || is_one_of(f->name, words) ||
-           (is_in(f, "limits") && is_one_of(f->name, limits)) || has_word(f->name, "age") || has_word(f->name, "lag") ||
-           ends(f->name, "_members") || ends(f->name, "_covered");
+           (is_in_list(f, "limits") && is_one_of(f->name, limits)) || has_word(f->name, "age") ||
+           has_word(f->name, "lag") || ends(f->name, "_members") || ends(f->name, "_covered");
 }
 
 static bool is_instant(const struct baro_fact *f)
@@ -80,7 +80,7 @@ enum baro_fact_semantics baro_fact_semantics(const struct baro_fact *f)
     if (f->unit == BARO_UNIT_RATIO)
         return BARO_FACT_SHARE;
     /* What a walk of a directory found last. */
-    return is_in(f, "directories") && !has_word(f->name, "walk") ? BARO_FACT_PROPERTY : BARO_FACT_SUM;
+    return is_in_list(f, "directories") && !has_word(f->name, "walk") ? BARO_FACT_PROPERTY : BARO_FACT_SUM;
 }
 
 const char *baro_fact_semantics_name(enum baro_fact_semantics semantics)
@@ -95,7 +95,7 @@ static bool is_neutral(const struct baro_fact *f)
     return has_word(f->name, "watched") || has_word(f->name, "active") || has_word(f->name, "removed") ||
            has_word(f->name, "suspended") || has_word(f->name, "duration") || has_word(f->name, "counted") ||
            has_word(f->name, "kernel") || has_word(f->name, "bound") || has_word(f->name, "cancelled") ||
-           has_word(f->name, "busy") || is_in(f, "before") || is_in(f, "course");
+           has_word(f->name, "busy") || is_in_list(f, "before") || is_in_list(f, "course");
 }
 
 static bool is_trouble(const struct baro_fact *f)
@@ -106,7 +106,7 @@ static bool is_trouble(const struct baro_fact *f)
     for (size_t i = 0; words[i]; i++)
         if (has_word(f->name, words[i]))
             return true;
-    return is_in(f, "host.pressure");
+    return is_in_list(f, "host.pressure");
 }
 
 enum baro_fact_trend baro_fact_trend(const struct baro_fact *f)

@@ -61,7 +61,7 @@ static const char *ask(const struct renamer *r, enum baro_text_kind what, int ki
 }
 
 /* Never NULL. */
-static char *text_of(struct renamer *r, enum baro_text_kind what, int kind, const char *name, const char *text)
+static char *renamed_text(struct renamer *r, enum baro_text_kind what, int kind, const char *name, const char *text)
 {
     static const char none[1];
     const char *other = ask(r, what, kind, name, text);
@@ -103,7 +103,7 @@ static char **arguments_of(struct renamer *r, char **argv)
     if (!to)
         return NULL;
     for (size_t i = 0; i < n; i++)
-        to[i] = text_of(r, BARO_TEXT_ARGUMENT, -1, NULL, argv[i]);
+        to[i] = renamed_text(r, BARO_TEXT_ARGUMENT, -1, NULL, argv[i]);
     to[n] = NULL;
     return to;
 }
@@ -124,7 +124,7 @@ void rename_header(struct renamer *r, struct baro_header *ret, const struct baro
     rename_limits(r, &ret->limits, &from->limits);
     ret->argv = arguments_of(r, from->argv);
     if (from->cwd)
-        ret->cwd = text_of(r, BARO_TEXT_DIRECTORY, -1, NULL, from->cwd);
+        ret->cwd = renamed_text(r, BARO_TEXT_DIRECTORY, -1, NULL, from->cwd);
     ret->uid = uid_of(r, from->uid);
 }
 
@@ -136,9 +136,9 @@ static struct baro_process *process_of(struct renamer *r, const struct baro_proc
     if (!to)
         return NULL;
     *to = *from;
-    to->name = text_of(r, BARO_TEXT_NAME, -1, NULL, from->name);
+    to->name = renamed_text(r, BARO_TEXT_NAME, -1, NULL, from->name);
     if (from->cmdline)
-        to->cmdline = text_of(r, BARO_TEXT_CMDLINE, -1, NULL, from->cmdline);
+        to->cmdline = renamed_text(r, BARO_TEXT_CMDLINE, -1, NULL, from->cmdline);
     to->uid = uid_of(r, from->uid);
     return to;
 }
@@ -161,8 +161,8 @@ static const struct baro_attribute *attributes_of(struct renamer *r, int kind, c
         bool json = from[i].type == BARO_ATTRIBUTE_JSON;
         to[i] = from[i];
         if (json || from[i].type == BARO_ATTRIBUTE_TEXT)
-            to[i].text = text_of(r, json ? BARO_TEXT_JSON : BARO_TEXT_ATTRIBUTE, kind, from[i].name, from[i].text);
-        to[i].name = text_of(r, BARO_TEXT_ATTRIBUTE_NAME, kind, NULL, from[i].name);
+            to[i].text = renamed_text(r, json ? BARO_TEXT_JSON : BARO_TEXT_ATTRIBUTE, kind, from[i].name, from[i].text);
+        to[i].name = renamed_text(r, BARO_TEXT_ATTRIBUTE_NAME, kind, NULL, from[i].name);
     }
     return to;
 }
@@ -173,8 +173,8 @@ static struct baro_entity *entity_of(struct renamer *r, int kind, const struct b
     if (!to)
         return NULL;
     *to = *from;
-    to->name = text_of(r, BARO_TEXT_ENTITY, kind, NULL, from->name);
-    to->label = text_of(r, BARO_TEXT_LABEL, kind, NULL, from->label);
+    to->name = renamed_text(r, BARO_TEXT_ENTITY, kind, NULL, from->name);
+    to->label = renamed_text(r, BARO_TEXT_LABEL, kind, NULL, from->label);
     if (from->n_attributes)
         to->attribute = attributes_of(r, kind, from->attribute, from->n_attributes);
     return to;
@@ -220,10 +220,10 @@ static const struct baro_metric *metric_of(struct renamer *r, const struct baro_
     if (!to)
         return from;
     *to = *from;
-    to->stem = text_of(r, BARO_TEXT_METRIC, -1, from->stem, from->stem);
-    to->name = text_of(r, BARO_TEXT_METRIC, -1, from->stem, from->name);
-    to->help = text_of(r, BARO_TEXT_HELP, -1, from->stem, from->help);
-    to->file = text_of(r, BARO_TEXT_HELP, -1, from->stem, from->file);
+    to->stem = renamed_text(r, BARO_TEXT_METRIC, -1, from->stem, from->stem);
+    to->name = renamed_text(r, BARO_TEXT_METRIC, -1, from->stem, from->name);
+    to->help = renamed_text(r, BARO_TEXT_HELP, -1, from->stem, from->help);
+    to->file = renamed_text(r, BARO_TEXT_HELP, -1, from->stem, from->file);
     return to;
 }
 
@@ -234,7 +234,7 @@ static struct baro_declared *declared_of(struct renamer *r, int kind, const stru
     if (!to || !metric)
         return NULL;
     *to = *from;
-    to->name = text_of(r, BARO_TEXT_KIND, kind, NULL, from->name);
+    to->name = renamed_text(r, BARO_TEXT_KIND, kind, NULL, from->name);
     to->metric = metric;
     for (size_t i = 0; i < from->n_metrics; i++)
         metric[i] = metric_of(r, from->metric[i]);
@@ -276,16 +276,16 @@ void rename_sample(struct renamer *r, struct baro_sample *ret, const struct baro
 void rename_exit(struct renamer *r, struct baro_exit *ret, const struct baro_exit *from)
 {
     *ret = *from;
-    ret->name = text_of(r, BARO_TEXT_NAME, -1, NULL, from->name);
+    ret->name = renamed_text(r, BARO_TEXT_NAME, -1, NULL, from->name);
     if (from->cmdline)
-        ret->cmdline = text_of(r, BARO_TEXT_CMDLINE, -1, NULL, from->cmdline);
+        ret->cmdline = renamed_text(r, BARO_TEXT_CMDLINE, -1, NULL, from->cmdline);
     ret->uid = uid_of(r, from->uid);
 }
 
 void rename_event(struct renamer *r, struct baro_event *ret, const struct baro_event *from)
 {
     *ret = *from;
-    ret->text = text_of(r, BARO_TEXT_EVENT, (int)from->kind, NULL, from->text);
+    ret->text = renamed_text(r, BARO_TEXT_EVENT, (int)from->kind, NULL, from->text);
     if (from->n_attributes)
         ret->attribute = attributes_of(r, -1, from->attribute, from->n_attributes);
 }

@@ -71,7 +71,7 @@ static void add(void *context, const struct sys_gpu *gpu)
     f->at[f->n++] = *gpu;
 }
 
-static int by_number(const void *a, const void *b)
+static int by_card_number(const void *a, const void *b)
 {
     const struct sys_gpu *x = a, *y = b;
     return (x->number > y->number) - (x->number < y->number);
@@ -117,7 +117,7 @@ void cards_find(struct helper *h)
     sys_gpus(sys_fd, add, &f);
     close(sys_fd);
     if (f.n)
-        qsort(f.at, f.n, sizeof(*f.at), by_number);
+        qsort(f.at, f.n, sizeof(*f.at), by_card_number);
     for (size_t i = 0; i < f.n; i++)
         n_amd += strcmp(f.at[i].driver, "amdgpu") == 0;
     for (size_t i = 0; i < f.n; i++) {

@@ -86,7 +86,7 @@ static bool is_device_memory(struct span name)
 }
 
 /* Memory that the client holds: what is resident, else what it asked for. Regions of the device, and of the system. */
-static void take_memory(struct drm_client *c, const struct fdinfo *f)
+static void read_client_memory(struct drm_client *c, const struct fdinfo *f)
 {
     uint64_t device = 0, system = 0;
     for (unsigned i = 0; i < f->n_regions; i++) {
@@ -225,7 +225,7 @@ static void take(struct helper *h, const struct gpu_member *m, struct span text)
     }
     uint64_t since = is_new ? counts_since(d, m, now) : now - c->read_ns;
     take_engines(c, &f, since > 0 && !again, since);
-    take_memory(c, &f);
+    read_client_memory(c, &f);
     c->round = d->round;
     c->read_ns = now;
 }
@@ -273,7 +273,7 @@ static struct gpu_process *process_of(struct gpu_reading *r, const struct drm_cl
     return p;
 }
 
-static void put(struct gpu_process *p, int metric, uint64_t v)
+static void put_metric(struct gpu_process *p, int metric, uint64_t v)
 {
     p->value[metric] = v;
     p->absent[metric] = BARO_PRESENT;
@@ -287,12 +287,12 @@ static void put_client(struct helper *h, const struct drm_client *c, uint64_t no
     if (!p)
         return;
     for (int i = 0; c->has_use && i < CLASSES; i++)
-        put(p, metric[i], p->value[metric[i]] + c->growth[i]);
+        put_metric(p, metric[i], p->value[metric[i]] + c->growth[i]);
     if (c->has_memory || c->has_system)
-        put(p, GPU_PROCESS_memory, p->value[GPU_PROCESS_memory] + (c->has_memory ? c->memory : c->system));
+        put_metric(p, GPU_PROCESS_memory, p->value[GPU_PROCESS_memory] + (c->has_memory ? c->memory : c->system));
     if (c->has_system)
-        put(p, GPU_PROCESS_system_memory, p->value[GPU_PROCESS_system_memory] + c->system);
-    put(p, GPU_PROCESS_read_at, now);
+        put_metric(p, GPU_PROCESS_system_memory, p->value[GPU_PROCESS_system_memory] + c->system);
+    put_metric(p, GPU_PROCESS_read_at, now);
     p->is_gone = false;
 }
 
@@ -313,7 +313,7 @@ static void take_kfd(struct helper *h, struct gpu_process *p)
     p->absent[GPU_PROCESS_busy] = BARO_ABSENT_UNSUPPORTED;
     u->out.absent[GPU_busy_job] = BARO_ABSENT_UNSUPPORTED;
     if (p->absent[GPU_PROCESS_memory] || bytes > p->value[GPU_PROCESS_memory])
-        put(p, GPU_PROCESS_memory, bytes);
+        put_metric(p, GPU_PROCESS_memory, bytes);
 }
 
 /* Growth is added to what is there; gauges begin anew. */
@@ -354,7 +354,7 @@ static void end_round(struct helper *h)
             take_kfd(h, p);
             if (!p->absent[GPU_PROCESS_memory] && (p->absent[GPU_PROCESS_memory_peak] ||
                                                    p->value[GPU_PROCESS_memory] > p->value[GPU_PROCESS_memory_peak]))
-                put(p, GPU_PROCESS_memory_peak, p->value[GPU_PROCESS_memory]);
+                put_metric(p, GPU_PROCESS_memory_peak, p->value[GPU_PROCESS_memory]);
         }
         if (kept != i)
             r->process[kept] = *p;

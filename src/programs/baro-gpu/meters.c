@@ -253,7 +253,7 @@ struct meters *meters_new(const char *root)
     return m;
 }
 
-static void lack(struct meter *one, int why)
+static void lack_meter(struct meter *one, int why)
 {
     one->out.absent[ENERGY_energy] = (uint8_t)why;
     one->out.absent[ENERGY_wraps] = (uint8_t)(one->of == OF_POWERCAP ? why : BARO_ABSENT_UNSUPPORTED);
@@ -264,12 +264,12 @@ static void read_one(struct meter *one, uint64_t now_ns)
     uint64_t now = 0, growth = 0;
     int code = one->is_bad ? -EINVAL : read_number(one->file, &now);
     if (code < 0) {
-        lack(one, code == -EACCES || code == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN);
+        lack_meter(one, code == -EACCES || code == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN);
         return;
     }
     if (one->range_uj && now > one->range_uj) { /* as seen with zones that are switched off */
         one->is_bad = true;
-        lack(one, BARO_ABSENT_UNKNOWN);
+        lack_meter(one, BARO_ABSENT_UNKNOWN);
         return;
     }
     if (one->is_known && now >= one->before_uj) {
@@ -286,7 +286,7 @@ static void read_one(struct meter *one, uint64_t now_ns)
     one->read_ns = now_ns;
     one->out.value[ENERGY_energy] += growth;
     one->out.value[ENERGY_read_at] = now_ns;
-    lack(one, BARO_PRESENT);
+    lack_meter(one, BARO_PRESENT);
     one->out.absent[ENERGY_read_at] = BARO_PRESENT;
 }
 

@@ -286,7 +286,7 @@ static void take_text(struct helper *h, struct span text)
     }
 }
 
-static void lack(struct helper *h, int why)
+static void lack_devices(struct helper *h, int why)
 {
     for (uint32_t i = 0; i < h->n_units; i++) {
         struct unit *u = &h->unit[i];
@@ -324,7 +324,7 @@ void smi_read(struct helper *h)
         say(h, "GPUs are read by nvidia-smi, as libnvidia-ml.so.1 can't be loaded: seldom, and no peaks");
         return;
     }
-    lack(h, n == -ETIMEDOUT ? BARO_ABSENT_TIMEOUT : BARO_ABSENT_UNKNOWN);
+    lack_devices(h, n == -ETIMEDOUT ? BARO_ABSENT_TIMEOUT : BARO_ABSENT_UNKNOWN);
     if (n == -ETIMEDOUT) {
         s->not_before_ns = clock_monotonic_ns() + (HUNG_FIRST << (s->hangs < 6 ? s->hangs : 6));
         s->hangs++;
