@@ -116,7 +116,7 @@ static void test_one_that_ends_before_all_were_read(void **state)
     sample(r);
     assert_int_equal(r->peak, 6);
     assert_int_equal(r->is_bound, 1); /* one of the first five may have lived when these began */
-    r->job.events = true;
+    r->job.source.events = true;
     for (int i = 0; i < 4; i++)
         job_add(&r->job, 31 + i, sh, BARO_ORIGIN_EVENT, 20);
     sample(r);
@@ -129,7 +129,7 @@ static void test_ends_that_are_seen_before_forks(void **state)
 {
     struct recording *r = *state;
     struct member *sh, *m[4];
-    r->job.events = true;
+    r->job.source.events = true;
     sh = command(r);
     for (int i = 0; i < 4; i++)
         m[i] = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_EVENT, 5);
@@ -156,12 +156,12 @@ static void test_an_end_that_no_event_reports(void **state)
     sh = command(r);
     for (int i = 0; i < 2; i++)
         m[i] = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_SCAN, 5);
-    r->job.events = r->job.attaches = true;
+    r->job.source.events = r->job.source.attaches = true;
     job_end_unseen(&r->job, sh, false);
     m[0]->events.covered = true;
     job_end_unseen(&r->job, m[0], false);
     job_add(&r->job, 21, sh, BARO_ORIGIN_EVENT, 8);
-    assert_int_equal(r->job.peak, 3); /* the command, the one that perf is attached to, and the new one */
+    assert_int_equal(r->job.counts.peak, 3); /* the command, the one that perf is attached to, and the new one */
     job_ended(&r->job, m[1], 9);
     sample(r);
     assert_int_equal(r->peak, 3);
@@ -173,7 +173,7 @@ static void test_processes_that_are_selected(void **state)
 {
     struct recording *r = *state;
     assert_int_equal(job_use_tasks(&r->job, 1, true), 0);
-    r->job.events = true;
+    r->job.source.events = true;
     struct member *a = job_add(&r->job, 11, NULL, BARO_ORIGIN_EVENT, 10);
     job_join(&r->job, a, 1, 10);
     job_note_late(&r->job, 10);

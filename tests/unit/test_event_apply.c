@@ -76,7 +76,7 @@ static uint64_t started_after_fork_at(struct recording *g, uint64_t t_ns)
 {
     const struct exits_event e = {.kind = EVENT_FORK, .pid = KNOWN, .ppid = PARENT, .t_ns = t_ns};
     event_apply(&g->r, &e);
-    return g->r.job.started;
+    return g->r.job.counts.started;
 }
 
 static void fork_of_the_process_that_is_known(void **state)
@@ -106,7 +106,7 @@ static void another_process_has_the_pid(void **state)
 static void events_were_lost(void **state)
 {
     struct recording *g = *state;
-    g->r.job.lossy = true;
+    g->r.job.source.lossy = true;
     assert_int_equal(started_after_fork_at(g, 1290 * MS), 3);
 }
 
@@ -121,7 +121,7 @@ static void fork_is_read_after_the_process_has_gone(void **state)
     assert_int_equal(started_after_fork_at(g, 1260 * MS), 2);
     assert_int_equal(known->life.begin_ns, 1260 * MS);
     exits_report(&g->r.job, 1300 * MS);
-    assert_int_equal(g->r.job.ended, 1);
+    assert_int_equal(g->r.job.counts.ended, 1);
     assert_int_equal(started_after_fork_at(g, 1260 * MS), 2); /* as another source repeats it */
 }
 

@@ -105,7 +105,7 @@ static bool read_again(void *context, struct member *m)
 static struct member *member_of(struct kernel *k, int32_t pid)
 {
     struct member *m = tree_find(&k->job.tree, pid);
-    for (struct member *g = m ? NULL : k->job.gone; g; g = g->links.list_next) {
+    for (struct member *g = m ? NULL : k->job.settling.gone; g; g = g->links.list_next) {
         if (g->row.key.pid == pid)
             return g;
     }
@@ -270,7 +270,7 @@ static void tick(struct kernel *k)
     }
     discover(k);
     check_order(k);
-    if (k->job.n_gone)
+    if (k->job.settling.n_gone)
         drain_events(k);
     live_on(k);
     job_settle(&k->job, now(k), read_again, k);
@@ -366,7 +366,7 @@ static void begin(struct kernel *k, uint64_t seed)
     struct job_sink sink = {on_exit_record, on_event_record, k};
     assert_int_equal(job_init(&k->job, &sink, false, 0, 100), 0);
     k->recorder = seed % 3;
-    k->events = k->job.events = k->recorder != SCANS;
+    k->events = k->job.source.events = k->recorder != SCANS;
     k->job.adopts = true;
     k->job.wrapper.pid = WRAPPER;
     k->at[0] = (struct process){.life = LIVES, .parent = -1, .pid = 100, .start = ++k->clock};
@@ -389,7 +389,7 @@ static void finish_all(struct kernel *k)
     k->job.wrapper.total[LEDGER_CPU_USER] = k->total_user; /* the wrapper's last message */
     k->job.wrapper.total[LEDGER_CPU_SYSTEM] = k->total_system;
     k->job.wrapper.pid = 0;
-    k->job.closing = true;
+    k->job.settling.closing = true;
     tick(k);
 }
 
@@ -422,7 +422,7 @@ static void check_step(struct kernel *k, uint64_t seed, uint64_t *last)
         fail_msg("seed %llu: total %llu + bound %llu short of %llu", (unsigned long long)seed, (unsigned long long)now,
                  (unsigned long long)value[JOB_cpu_bound], (unsigned long long)k->truth_before);
     if (value[JOB_processes_started] !=
-        value[JOB_processes_ended] + value[JOB_processes] + k->job.ended_members + k->job.n_gone)
+        value[JOB_processes_ended] + value[JOB_processes] + k->job.counts.ended_members + k->job.settling.n_gone)
         fail_msg("seed %llu: processes do not add up", (unsigned long long)seed);
     check_kept(k, seed, value);
     *last = now;
@@ -612,39 +612,39 @@ static void lives_of_a_member(void **state)
     job_ended(&j, m, 8); /* reported twice: the first one is kept */
     assert_int_equal(member_state(m), MEMBER_ENDED);
     assert_int_equal(m->life.end_ns, 7);
-    assert_int_equal(j.ended_members, 1);
+    assert_int_equal(j.counts.ended_members, 1);
     job_revive(&j, m);
     assert_int_equal(member_state(m), MEMBER_ALIVE);
-    assert_int_equal(j.ended_members, 0);
+    assert_int_equal(j.counts.ended_members, 0);
     job_gone(&j, m, 9, 10); /* its parent reaped it */
     job_gone(&j, m, 11, 12);
     assert_int_equal(member_state(m), MEMBER_GONE);
     assert_int_equal(m->life.end_ns, 9);
     assert_int_equal(m->life.gone_ns, 10);
-    assert_int_equal(j.n_gone, 1);
+    assert_int_equal(j.settling.n_gone, 1);
     assert_false(m->life.reaped_by_parent);
     job_reaped(&j, m, 13); /* it was an orphan: the wrapper's report comes late */
     assert_int_equal(member_state(m), MEMBER_GONE_REAPED);
-    assert_int_equal(j.ended_members, 0);
+    assert_int_equal(j.counts.ended_members, 0);
     job_set_target(&j, parent, true);
     job_set_target(&j, parent, true);
-    assert_int_equal(j.targets, 1);
+    assert_int_equal(j.counts.targets, 1);
     assert_int_equal(job_expect_reaping(&j, parent, 20), 0);
     assert_int_equal(job_expect_reaping(&j, parent, 25), 5);
     assert_int_equal(member_state(parent), MEMBER_REAP_PENDING);
-    assert_int_equal(j.ended_members, 1);
+    assert_int_equal(j.counts.ended_members, 1);
     job_reaped(&j, parent, 26);
     assert_int_equal(member_state(parent), MEMBER_REAPED);
     assert_true(member_is_final(parent) && member_has_ended(parent) && !member_is_gone(parent));
     job_gone(&j, parent, 26, 27);
     assert_int_equal(member_state(parent), MEMBER_GONE_REAPED);
-    assert_int_equal(j.ended_members + j.targets, 0);
+    assert_int_equal(j.counts.ended_members + j.counts.targets, 0);
     assert_false(parent->life.reaped_by_parent); /* its last values are known: no process had to take over anything */
     reports = 0;
     job_settle(&j, 30, NULL, NULL);
-    assert_int_equal(j.n_gone, 0);
-    assert_int_equal(j.started, 2);
-    assert_int_equal(j.ended, 2);
+    assert_int_equal(j.settling.n_gone, 0);
+    assert_int_equal(j.counts.started, 2);
+    assert_int_equal(j.counts.ended, 2);
     assert_int_equal(member_state(m), MEMBER_FREE);
     m = job_add(&j, 302, NULL, BARO_ORIGIN_ADOPTED, 40);
     job_gone(&j, m, 41, 42); /* no parent in the job, and the wrapper did not report it: its parent had reaped it */

@@ -38,7 +38,7 @@ static void begin_pair(struct job *j, struct member **ret_command, struct member
     static const struct job_sink sink = {.exit = ignore_exit};
     assert_int_equal(job_init(j, &sink, false, 0, 100), 0);
     j->wrapper.pid = 4000;
-    j->adopts = j->events = true;
+    j->adopts = j->source.events = true;
     *ret_command = job_add(j, 400, NULL, BARO_ORIGIN_TARGET, 5);
     *ret_child = job_add(j, 401, *ret_command, BARO_ORIGIN_EVENT, 6);
     put(*ret_child, PROCESS_cpu, 80 * MS);
@@ -62,11 +62,11 @@ static void close_pair(struct job *j, uint64_t value[JOB_MAX])
 {
     uint8_t absent[JOB_MAX];
     j->wrapper.pid = 0;
-    j->closing = true;
+    j->settling.closing = true;
     job_settle(j, 23 * MS, is_there, NULL);
     job_totals(j, value, absent);
-    assert_int_equal(j->n_gone, 0);
-    assert_int_equal(j->ended, 2);
+    assert_int_equal(j->settling.n_gone, 0);
+    assert_int_equal(j->counts.ended, 2);
 }
 
 /* A tick finds the child gone and the command a zombie that shows what it took over; the wrapper's report comes later.
@@ -84,7 +84,7 @@ static void child_of_a_zombie_counts_once(void **state)
     put(command, PROCESS_children_cpu_user, 80 * MS);
     put(command, PROCESS_children_faults_minor, 57);
     job_settle(&j, 13 * MS, is_there, NULL);
-    assert_int_equal(j.n_held, 1);
+    assert_int_equal(j.settling.n_held, 1);
     job_settled(&j, command);
     end_command(&j, command, 80 * MS);
     close_pair(&j, value);
@@ -142,7 +142,7 @@ static void a_share_shows_no_missing_process(void **state)
     put(command, PROCESS_children_cpu_user, 90 * MS);
     put(command, PROCESS_children_faults_minor, 60);
     job_settle(&j, 20 * MS, is_there, NULL);
-    assert_int_equal(j.counted_ended_ns, 90 * MS);
+    assert_int_equal(j.past.counted_ns, 90 * MS);
     put(command, PROCESS_state, 'Z');
     end_command(&j, command, 81 * MS);
     close_pair(&j, value);
@@ -341,7 +341,7 @@ static void child_of_the_first_of_a_namespace(void **state)
         end_command(&j, command, 80 * MS);
         j.wrapper.total[LEDGER_FAULTS_MINOR] = way == FAULTS ? 899 : 1200;
         j.wrapper.pid = 0;
-        j.closing = true;
+        j.settling.closing = true;
         job_settle(&j, 23 * MS, is_there, NULL);
         job_totals(&j, value, absent);
         static const uint64_t most[] = {380 * MS, 380 * MS, 280 * MS, 80 * MS};

@@ -340,7 +340,7 @@ static void test_sockets(void **state)
 {
     struct recording *r = *state;
     struct member *all[] = {join(r, 11, 1, 100 * MS), join(r, 12, 1, 100 * MS), join(r, 13, 1, 100 * MS)};
-    r->job.sockets = true;
+    r->job.settling.sockets = true;
     for (size_t i = 0; i < 3; i++) {
         put(all[i], PROCESS_tcp_sent, 100);
         put(all[i], PROCESS_tcp_received, 10);

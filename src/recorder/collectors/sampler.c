@@ -149,7 +149,7 @@ const struct baro_sample *sampler_tick(struct sampler *s)
     own_cost_begin(&s->own);
     sampler_advance(s);
     g->ticks++;
-    const struct collector_tick t = {g->now_ns, g->account->budget.level, g->job->closing, &g->sample};
+    const struct collector_tick t = {g->now_ns, g->account->budget.level, g->job->settling.closing, &g->sample};
     collectors_tick(&g->collectors, &t, g->options.overhead_ppm);
     check_budget(g);
     own_cost_end(&s->own, s->processes.samples, s->job.lossy);

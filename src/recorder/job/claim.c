@@ -25,7 +25,7 @@ static bool is_same(const struct job *j, const struct member *m, uint64_t start,
 
 static size_t *hash_of(struct job *j, int32_t pid)
 {
-    return &j->unclaimed_of[(uint32_t)pid % JOB_UNCLAIMED_HASH];
+    return &j->claims.of[(uint32_t)pid % JOB_UNCLAIMED_HASH];
 }
 
 static bool was_same(const struct job *j, const struct job_unclaimed *u, uint64_t start)
@@ -39,17 +39,17 @@ static bool was_same(const struct job *j, const struct job_unclaimed *u, uint64_
 
 static bool take_unclaimed(struct job *j, int32_t pid, uint64_t start)
 {
-    for (size_t n = *hash_of(j, pid); n > j->dropped_unclaimed + j->first_unclaimed;) {
-        struct job_unclaimed *u = &j->unclaimed[n - 1 - j->dropped_unclaimed];
+    for (size_t n = *hash_of(j, pid); n > j->claims.dropped + j->claims.first;) {
+        struct job_unclaimed *u = &j->claims.unclaimed[n - 1 - j->claims.dropped];
         n = u->before;
         if (u->key.pid != pid)
             continue;
         if (!was_same(j, u, start))
             continue;
         u->key.pid = 0;
-        j->unclaimed_ns -= u->cpu_ns;
-        while (j->first_unclaimed < j->n_unclaimed && !j->unclaimed[j->first_unclaimed].key.pid)
-            j->first_unclaimed++;
+        j->claims.cpu_ns -= u->cpu_ns;
+        while (j->claims.first < j->claims.n && !j->claims.unclaimed[j->claims.first].key.pid)
+            j->claims.first++;
         return true;
     }
     return false;
@@ -61,7 +61,7 @@ struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_
     struct member *m = tree_find(&j->tree, pid);
     if (m && is_same(j, m, start, t_ns))
         return m;
-    for (m = j->gone; m; m = m->links.list_next) {
+    for (m = j->settling.gone; m; m = m->links.list_next) {
         if (m->row.key.pid == pid && is_same(j, m, start, t_ns))
             return m;
     }
@@ -72,28 +72,28 @@ struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_
 /* Makes room for one more: moves the entries to the front, over the claimed ones, or grows the array. */
 static bool make_room(struct job *j)
 {
-    if (j->n_unclaimed < j->cap_unclaimed)
+    if (j->claims.n < j->claims.cap)
         return true;
-    size_t n = j->n_unclaimed - j->first_unclaimed;
-    if (n * 2 <= j->cap_unclaimed && n) {
-        memmove(j->unclaimed, j->unclaimed + j->first_unclaimed, n * sizeof(*j->unclaimed));
+    size_t n = j->claims.n - j->claims.first;
+    if (n * 2 <= j->claims.cap && n) {
+        memmove(j->claims.unclaimed, j->claims.unclaimed + j->claims.first, n * sizeof(*j->claims.unclaimed));
     } else if (n) {
-        size_t cap = j->cap_unclaimed * 2;
+        size_t cap = j->claims.cap * 2;
         struct job_unclaimed *at = malloc(cap * sizeof(*at));
         if (!at)
             return false;
-        memcpy(at, j->unclaimed + j->first_unclaimed, n * sizeof(*at));
-        free(j->unclaimed);
-        j->unclaimed = at;
-        j->cap_unclaimed = cap;
-    } else if (!j->unclaimed) {
-        j->unclaimed = malloc(64 * sizeof(*j->unclaimed));
-        j->cap_unclaimed = j->unclaimed ? 64 : 0;
+        memcpy(at, j->claims.unclaimed + j->claims.first, n * sizeof(*at));
+        free(j->claims.unclaimed);
+        j->claims.unclaimed = at;
+        j->claims.cap = cap;
+    } else if (!j->claims.unclaimed) {
+        j->claims.unclaimed = malloc(64 * sizeof(*j->claims.unclaimed));
+        j->claims.cap = j->claims.unclaimed ? 64 : 0;
     }
-    j->dropped_unclaimed += j->first_unclaimed;
-    j->first_unclaimed = 0;
-    j->n_unclaimed = n;
-    return j->n_unclaimed < j->cap_unclaimed;
+    j->claims.dropped += j->claims.first;
+    j->claims.first = 0;
+    j->claims.n = n;
+    return j->claims.n < j->claims.cap;
 }
 
 void claim_note(struct job *j, const struct member *m, uint64_t now_ns)
@@ -103,16 +103,16 @@ void claim_note(struct job *j, const struct member *m, uint64_t now_ns)
     if (!may_come || !make_room(j))
         return;
     size_t *last = hash_of(j, m->row.key.pid);
-    j->unclaimed[j->n_unclaimed++] =
+    j->claims.unclaimed[j->claims.n++] =
         (struct job_unclaimed){m->row.key, m->life.begin_ns, m->life.end_ns, now_ns, own_cpu(m), *last};
-    j->unclaimed_ns += own_cpu(m);
-    *last = j->dropped_unclaimed + j->n_unclaimed;
+    j->claims.cpu_ns += own_cpu(m);
+    *last = j->claims.dropped + j->claims.n;
 }
 
 void job_forget_unclaimed(struct job *j, uint64_t before_ns)
 {
-    while (j->first_unclaimed < j->n_unclaimed && j->unclaimed[j->first_unclaimed].noted_ns < before_ns) {
-        const struct job_unclaimed *u = &j->unclaimed[j->first_unclaimed++];
-        j->unclaimed_ns -= u->key.pid ? u->cpu_ns : 0;
+    while (j->claims.first < j->claims.n && j->claims.unclaimed[j->claims.first].noted_ns < before_ns) {
+        const struct job_unclaimed *u = &j->claims.unclaimed[j->claims.first++];
+        j->claims.cpu_ns -= u->key.pid ? u->cpu_ns : 0;
     }
 }

@@ -75,35 +75,35 @@ void closure_note(struct job *j, const struct member *m, const struct baro_exit 
     for (enum ledger_counter c = LEDGER_IO_READ; c <= LEDGER_IO_WCHAR; c++) {
         uint64_t own;
         bool whole;
-        j->own_ended[c] += closure_own(j, m, c, &own, &whole) ? own : 0;
+        j->past.own[c] += closure_own(j, m, c, &own, &whole) ? own : 0;
     }
-    j->own_ended[LEDGER_FAULTS_MINOR] +=
+    j->past.own[LEDGER_FAULTS_MINOR] +=
         since_base(m, BASE_FAULTS_MINOR, max_u64(own_of(m, LEDGER_FAULTS_MINOR), u->faults_minor));
-    j->own_ended[LEDGER_FAULTS_MAJOR] +=
+    j->past.own[LEDGER_FAULTS_MAJOR] +=
         since_base(m, BASE_FAULTS_MAJOR, max_u64(own_of(m, LEDGER_FAULTS_MAJOR), u->faults_major));
     if (!m->life.reaped_by_parent || member_is_final(m))
         return;
     if (e->absent[EXIT_cpu] != BARO_PRESENT) {
-        j->assumed_short = true;
+        j->past.assumed_short = true;
         return;
     }
-    j->assumed_short |= !m->life.cpu_final && u->source != BARO_EXIT_TASKSTATS;
-    j->assumed_ns += e->value[EXIT_cpu];
-    j->assumed_unsure_ns += own_unsure(m);
+    j->past.assumed_short |= !m->life.cpu_final && u->source != BARO_EXIT_TASKSTATS;
+    j->past.assumed_ns += e->value[EXIT_cpu];
+    j->past.assumed_unsure_ns += own_unsure(m);
 }
 
 /* Everything has been settled, and the wrapper has reported all that it reaped. */
 static bool is_closed(const struct job *j)
 {
-    return j->closing && j->adopts && !j->n_gone;
+    return j->settling.closing && j->adopts && !j->settling.n_gone;
 }
 
 static void note_missing(struct job *j)
 {
     if (!is_closed(j))
         return;
-    j->unreaped = j->io_short = true;
-    j->cpu_short |= j->assumed_short || !j->events || j->lossy;
+    j->shortfall.unreaped = j->shortfall.io = true;
+    j->shortfall.cpu |= j->past.assumed_short || !j->source.events || j->source.lossy;
 }
 
 /*
@@ -113,10 +113,10 @@ static void note_missing(struct job *j)
  */
 static uint64_t missing(const struct job *j, uint64_t sure)
 {
-    uint64_t unsure = j->assumed_unsure_ns;
-    if (unsure >= j->assumed_ns)
+    uint64_t unsure = j->past.assumed_unsure_ns;
+    if (unsure >= j->past.assumed_ns)
         return sure;
-    double all = (double)sure * ((double)j->assumed_ns / (double)(j->assumed_ns - unsure));
+    double all = (double)sure * ((double)j->past.assumed_ns / (double)(j->past.assumed_ns - unsure));
     return all < (double)(sure + unsure) ? (uint64_t)all : sure + unsure;
 }
 
@@ -128,16 +128,16 @@ uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t s
         return 0;
     /* A share is CPU time of the total that a parent showed in ticks: it shows no other. */
     uint64_t more = sure - sum, rounded = j->wrapper.reaped * WAIT4_ROUNDING_NS;
-    if (is_closed(j) && more > rounded && more <= rounded + j->shared_ns)
+    if (is_closed(j) && more > rounded && more <= rounded + j->past.shared_ns)
         return 0;
     /* How much of perf's count may be too much is assumed. On a busy machine it can be twice that, or all that perf
      * reported since a process was read last: then the page faults that the kernel added up decide, and the total is
      * marked, as what other processes had after they were read last may hide those of one that it left out. */
-    if (is_closed(j) && more > rounded && more <= rounded + j->unsure_ended_ns)
+    if (is_closed(j) && more > rounded && more <= rounded + j->past.unsure_ns)
         return 0;
-    bool has_faults = j->own_ended[LEDGER_FAULTS_MINOR] <= total[LEDGER_FAULTS_MINOR];
-    if (is_closed(j) && has_faults && more > rounded && more <= rounded + j->reported_ended_ns) {
-        j->cpu_short = true;
+    bool has_faults = j->past.own[LEDGER_FAULTS_MINOR] <= total[LEDGER_FAULTS_MINOR];
+    if (is_closed(j) && has_faults && more > rounded && more <= rounded + j->past.reported_ns) {
+        j->shortfall.cpu = true;
         return 0;
     }
     /* wait4(2) cuts off what is less than a microsecond: the total is the sum of its parts, and exact. */
@@ -154,9 +154,9 @@ uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t s
 void closure_raise(struct job *j, uint64_t total[LEDGER_MAX])
 {
     for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_MAX; c++) {
-        if (j->own_ended[c] <= total[c])
+        if (j->past.own[c] <= total[c])
             continue;
-        total[c] = j->own_ended[c];
+        total[c] = j->past.own[c];
         note_missing(j);
     }
 }

@@ -90,7 +90,7 @@ static inline uint64_t delay_cpu_of(const struct member *m)
 /* Is it certain that the member had no children? */
 static inline bool is_childless(const struct job *j, const struct member *m)
 {
-    return j->events && !j->lossy && !m->account.had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
+    return j->source.events && !j->source.lossy && !m->account.had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
 }
 
 /* The job's totals are what each member used itself. */
@@ -117,7 +117,7 @@ static inline bool ledger_is_whole(const struct job *j, const struct member *m)
 /* Children may have come and gone unseen that ended without being added to any process. */
 static inline bool may_miss_children(const struct job *j)
 {
-    return j->ignores_children && (!j->events || j->lossy);
+    return j->shortfall.ignores_children && (!j->source.events || j->source.lossy);
 }
 
 /* May its sockets have done more than the row has? It has ended. */
@@ -144,7 +144,7 @@ static inline bool report_is_due(const struct job *j, const struct member *m)
 {
     bool ended = member_is_reap_pending(m) || member_is_zombie(m);
     return ended && m->row.origin == BARO_ORIGIN_TARGET && !member_is_gone(m) && !member_is_final(m) &&
-           !m->links.parent && j->wrapper.pid && !j->closing;
+           !m->links.parent && j->wrapper.pid && !j->settling.closing;
 }
 
 /* Invariants of the ledger are checked in debug and sanitizer builds (meson.build), which stop where one does not hold.
@@ -185,12 +185,16 @@ void closure_raise(struct job *j, uint64_t total[LEDGER_MAX]);
  * known. */
 bool closure_own(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole);
 
-/* job.c: counts those that are alive; all have been read since the last one was found by a list. */
+/* at_once.c: counts those that are alive; all have been read since the last one was found by a list. */
 void peak_note(struct job *j);
+void peak_begin(struct job *j, struct member *m, const struct member *parent);
+void peak_end(struct job *j, struct member *m, uint64_t end_ns);
+/* More may have been there than were counted, where one was found by a list and others have ended. */
+void peak_uncertain(struct job *j);
 /* Were those that were alive when it began known then? Else it may have ended since, or others. */
 bool peak_is_known_at_begin(const struct job *j, enum baro_origin origin);
 
-/* job.c: it has ended, and the event of that is still to come; or no longer. */
+/* at_once.c: it has ended, and the event of that is still to come; or no longer. */
 void peak_end_awaited(struct job *j, struct member *m, bool awaited);
 
 /* totals.c: notes which of the job's values are known for this member, and else the reason. */

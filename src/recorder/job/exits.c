@@ -161,7 +161,7 @@ static void fill_own_io(const struct job *j, const struct member *m, struct baro
 
 static void fill_tcp(const struct job *j, const struct member *m, struct baro_exit *e)
 {
-    if (!j->sockets && e->absent[EXIT_tcp_sent]) /* one that was never read does not know that */
+    if (!j->settling.sockets && e->absent[EXIT_tcp_sent]) /* one that was never read does not know that */
         e->absent[EXIT_tcp_sent] = e->absent[EXIT_tcp_received] = BARO_ABSENT_NOT_ASKED;
     if (e->absent[EXIT_tcp_sent])
         e->absent[EXIT_tcp_is_lower_bound] = e->absent[EXIT_tcp_sent];
@@ -217,9 +217,9 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
 /* Returns the last exit reported for a pid, if it is among the last JOB_REPORTED. */
 static const struct job_reported *last_reported(const struct job *j, int32_t pid)
 {
-    uint64_t n = j->reported_of[(uint32_t)pid % JOB_REPORTED];
-    while (n && n + JOB_REPORTED > j->n_reported) {
-        const struct job_reported *r = &j->reported[(n - 1) % JOB_REPORTED];
+    uint64_t n = j->reports.of[(uint32_t)pid % JOB_REPORTED];
+    while (n && n + JOB_REPORTED > j->reports.n) {
+        const struct job_reported *r = &j->reports.at[(n - 1) % JOB_REPORTED];
         if (r->key.pid == pid)
             return r;
         n = r->before;
@@ -229,10 +229,10 @@ static const struct job_reported *last_reported(const struct job *j, int32_t pid
 
 static void note_reported(struct job *j, const struct member *m)
 {
-    uint64_t *last = &j->reported_of[(uint32_t)m->row.key.pid % JOB_REPORTED];
+    uint64_t *last = &j->reports.of[(uint32_t)m->row.key.pid % JOB_REPORTED];
     uint64_t end_ns = m->life.end_reported || m->life.gone_ns < m->life.end_ns ? m->life.end_ns : m->life.gone_ns;
-    j->reported[j->n_reported++ % JOB_REPORTED] = (struct job_reported){m->row.key, end_ns, *last};
-    *last = j->n_reported;
+    j->reports.at[j->reports.n++ % JOB_REPORTED] = (struct job_reported){m->row.key, end_ns, *last};
+    *last = j->reports.n;
 }
 
 /* Was the exit of this process reported before? A process that was taken for gone and reported can be found again, for
@@ -260,35 +260,35 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     bool never_came =
         m->of_task.left && m->group.missing && !m->group.listed; /* its parent had left the group that is the job */
     if (never_came || (!m->of_task.left && was_reported(j, m))) {
-        j->started--;
+        j->counts.started--;
         return false;
     }
     fill_exit(j, m, &e);
     task_exit(j, m, &e);
     if (!m->of_task.left)
         claim_note(j, m, now_ns);
-    if (j->covers_members && !m->events.covered)
+    if (j->source.covers_members && !m->events.covered)
         job_lose(j);
-    j->ended++;
-    j->unsampled += !m->reading.in_sample;
+    j->counts.ended++;
+    j->counts.unsampled += !m->reading.in_sample;
     if (!e.absent[EXIT_cpu])
-        j->counted_ended_ns += e.value[EXIT_cpu];
-    j->split_ended[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];
-    j->split_ended[1] += e.absent[EXIT_cpu_system] ? 0 : e.value[EXIT_cpu_system];
-    j->unsure_ended_ns += e.absent[EXIT_cpu] ? 0 : own_unsure(m);
-    j->reported_ended_ns += own_unsure(m) && value(m, PROCESS_faults_minor) ? reported_cpu(m) : 0;
-    j->rss_peak_short |= e.absent[EXIT_rss_peak] || e.value[EXIT_rss_peak_is_lower_bound];
+        j->past.counted_ns += e.value[EXIT_cpu];
+    j->past.split[0] += e.absent[EXIT_cpu_user] ? 0 : e.value[EXIT_cpu_user];
+    j->past.split[1] += e.absent[EXIT_cpu_system] ? 0 : e.value[EXIT_cpu_system];
+    j->past.unsure_ns += e.absent[EXIT_cpu] ? 0 : own_unsure(m);
+    j->past.reported_ns += own_unsure(m) && value(m, PROCESS_faults_minor) ? reported_cpu(m) : 0;
+    j->shortfall.rss_peak |= e.absent[EXIT_rss_peak] || e.value[EXIT_rss_peak_is_lower_bound];
     if (!e.absent[EXIT_rss_peak])
         j->rss_peak = max_u64(j->rss_peak, e.value[EXIT_rss_peak]);
     if (!e.absent[EXIT_run_delay]) {
-        j->ended_run_delay += e.value[EXIT_run_delay];
-        j->ended_delay_cpu += member_usage(m)->has_delay ? e.value[EXIT_cpu] : delay_cpu_of(m);
-        j->known |= UINT64_C(1) << JOB_run_delay;
+        j->past.run_delay += e.value[EXIT_run_delay];
+        j->past.delay_cpu += member_usage(m)->has_delay ? e.value[EXIT_cpu] : delay_cpu_of(m);
+        j->seen.known |= UINT64_C(1) << JOB_run_delay;
     }
     closure_note(j, m, &e);
     totals_know(j, m);
-    j->ended_switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
-    j->ended_switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
+    j->past.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
+    j->past.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
     if (m->of_task.left) /* it lives on */
         return false;
     add_before(&e, m);
@@ -324,15 +324,15 @@ void exits_report(struct job *j, uint64_t now_ns)
 {
     size_t n = 0;
     struct member *list = NULL;
-    for (; j->gone; n++) {
-        struct member *m = j->gone;
-        j->gone = m->links.list_next;
+    for (; j->settling.gone; n++) {
+        struct member *m = j->settling.gone;
+        j->settling.gone = m->links.list_next;
         m->links.list_next = list;
         list = m;
         m->life.end_ns = m->life.end_ns ? m->life.end_ns : now_ns;
     }
-    j->n_gone = 0;
-    j->gone_unforked = false;
+    j->settling.n_gone = 0;
+    j->settling.gone_unforked = false;
     j->tree.epoch++;
     for (struct member *next, *m = take_sorted(&list, n); m; m = next) {
         next = m->links.list_next;

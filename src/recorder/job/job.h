@@ -73,6 +73,105 @@ struct job_late {
 struct job_task;
 struct job_before;
 
+/* How members are found, and what is said of them. */
+struct job_source {
+    const uint64_t *events_ns; /* CLOCK_MONOTONIC: events until then were read; NULL: never */
+    bool events;               /* an event source reports forks and exits, so counts are exact unless lossy */
+    /* that source also reports the kernel's counters of each process that ends (taskstats) */
+    bool ends_reported;
+    /* that source covers single processes (perf): a member without member.covered may have forked without an event */
+    bool covers_members;
+    bool attaches; /* that source is perf, which reports members that it is attached to; covers_members: to all */
+    bool lossy;    /* events were lost at some time, or the source began too late: counts are lower bounds */
+    /* at most this many processes came and went before there were events (recorder/collectors/processes/births.h);
+     * job_lose() drops it */
+    bool unseen_known;
+    uint64_t unseen;
+};
+
+/* Members that have ended and wait for job_settle(). */
+struct job_settling {
+    struct member *gone;
+    size_t n_gone, n_held; /* n_held: of these, those that the last job_settle() held back */
+    bool gone_unforked;    /* of these, one may have been found before the event of its fork was read */
+    struct job_late *late;
+    bool sockets; /* job_late_report() is called, and exits with open connections wait for it */
+    bool closing; /* the last job_settle(): nothing is held back any more */
+};
+
+/* Exits that no member was found for, oldest first; valid: [first, n). */
+struct job_claims {
+    struct job_unclaimed *unclaimed;
+    /* dropped: how many were dropped from the front; unclaimed[0] has this number + 1 */
+    size_t first, n, cap, dropped;
+    uint64_t cpu_ns;               /* the sum of their CPU time */
+    size_t of[JOB_UNCLAIMED_HASH]; /* by hash: the number of the last one */
+};
+
+/* The last published totals: they never fall. */
+struct job_shown {
+    uint64_t ledger[LEDGER_MAX], run_delay, switches[2];
+};
+
+/* Why totals are lower bounds. */
+struct job_shortfall {
+    /* a process has ended whose I/O is not known completely: I/O totals are lower bounds */
+    bool io;
+    /* the same of CPU time: a process has ended that the kernel added to no other one, and its last values are from
+     * before its end */
+    bool cpu;
+    bool rss_peak;         /* one has ended whose mark at its end is not known */
+    bool ignores_children; /* some member was seen to ignore SIGCHLD */
+    /* a process that has ended is in no other one's counters, as far as closure.c has noticed */
+    bool unreaped;
+    uint64_t teardown_ns; /* expected cost of the teardowns that no count has */
+};
+
+/* The exits that were reported last, by pid: none is reported twice. */
+struct job_reports {
+    struct job_reported at[JOB_REPORTED]; /* the last ones: number n is at (n - 1) % JOB_REPORTED */
+    uint64_t n, of[JOB_REPORTED];         /* by the hash of a pid: the number of the last one; 0: none */
+};
+
+struct job_counts {
+    uint64_t started, ended, unsampled, peak;
+    size_t targets;       /* living members that the user named */
+    size_t ended_members; /* members that have ended and are not reaped yet: they no longer count as living */
+};
+
+/* How many lived at once, between two readings of all members: at_once.c. */
+struct job_at_once {
+    uint64_t most; /* so many may have been at once, at most; valid if it is more than counts.peak */
+    /* since the living were counted: one was found by a list; so many have ended */
+    bool found;
+    uint64_t fewer, last_end_ns;
+    uint64_t awaited;      /* members that were found ended, and the events of that are still to come */
+    uint64_t n_end_unseen; /* living members of which an end may not have been seen */
+};
+
+/* Sums over the processes that have ended. */
+struct job_ended_sums {
+    uint64_t counted_ns;  /* CPU time attributed to them */
+    uint64_t split[2];    /* the parts of it in user mode and in the kernel, as far as they are known */
+    uint64_t unsure_ns;   /* the part of it that may be too much: own_unsure() */
+    uint64_t shared_ns;   /* CPU time of parents, in ticks, that was attributed to children that had ended */
+    uint64_t reported_ns; /* what perf reported of them since they were read last, page faults too */
+    /* each without its children, as far as it is known: I/O and page faults */
+    uint64_t own[LEDGER_MAX];
+    /* of processes that an ended parent is assumed to have reaped: CPU time, and the part that may be too much */
+    uint64_t assumed_ns, assumed_unsure_ns;
+    bool assumed_short; /* of one of these the CPU time is not known to its end */
+    /* lower bounds */
+    uint64_t run_delay, switches[2];
+    uint64_t delay_cpu; /* their CPU time up to the moment when their run delay was read */
+};
+
+/* What was known for at least one process at some time. */
+struct job_metrics_seen {
+    uint64_t known;       /* mask of enum job_metric */
+    uint8_t why[JOB_MAX]; /* else: the reason that the last process gave */
+};
+
 struct job {
     struct tree tree;
     /* of all living members; up to date after totals_refresh() */
@@ -80,6 +179,16 @@ struct job {
     struct job_sink sink;
     struct job_wrapper wrapper;
     struct job_group group;
+    struct job_source source;
+    struct job_settling settling;
+    struct job_claims claims;
+    struct job_reports reports;
+    struct job_counts counts;
+    struct job_at_once at_once;
+    struct job_ended_sums past;
+    struct job_shortfall shortfall;
+    struct job_shown shown;
+    struct job_metrics_seen seen;
     uint64_t start_boottime_ns; /* of the tape */
     /* time that the machine was suspended since: CLOCK_BOOTTIME advanced and CLOCK_MONOTONIC did not */
     uint64_t slept_ns;
@@ -89,81 +198,18 @@ struct job {
     bool open;
     /* orphans become children of the wrapper, which reports each one: the counters of orphans are not lost */
     bool adopts;
-    const uint64_t *events_ns; /* CLOCK_MONOTONIC: events until then were read; NULL: never */
-    bool events;               /* an event source reports forks and exits, so counts are exact unless lossy */
-    /* that source also reports the kernel's counters of each process that ends (taskstats) */
-    bool ends_reported;
-    /* that source covers single processes (perf): a member without member.covered may have forked without an event */
-    bool covers_members;
-    bool attaches; /* that source is perf, which reports members that it is attached to; covers_members: to all */
-    bool lossy;    /* events were lost at some time, or the source began too late: counts are lower bounds */
-    /* so many processes at most came and went before there were events (recorder/collectors/processes/births.h);
-     * job_lose() drops it */
-    bool unseen_known;
-    uint64_t unseen;
-
-    struct member *gone;   /* members that wait for job_settle() */
-    size_t n_gone, n_held; /* n_held: of these, those that the last job_settle() held back */
-    bool gone_unforked;    /* of these, one may have been found before the event of its fork was read */
-    struct job_late *late;
-    bool sockets;                    /* job_late_report() is called, and exits with open connections wait for it */
-    struct job_unclaimed *unclaimed; /* oldest first; valid: [first, n) */
-    /* dropped_unclaimed: how many were dropped from the front; unclaimed[0] has this number + 1 */
-    size_t first_unclaimed, n_unclaimed, cap_unclaimed, dropped_unclaimed;
-    uint64_t unclaimed_ns;                   /* the sum of their CPU time */
-    size_t unclaimed_of[JOB_UNCLAIMED_HASH]; /* by hash: the number of the last one */
+    bool selected; /* each member belongs to a task, and the job's totals are the sums of tasks */
+    bool alone;    /* children of members are not members, and what a member takes over from them is not the job's */
+    bool commands_unknown; /* how many programs ended before their command was read */
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
-    uint64_t published[LEDGER_MAX]; /* the last published totals: they never fall */
-    uint64_t published_run_delay, published_switches[2];
-    /* a process has ended whose I/O is not known completely: I/O totals are lower bounds */
-    bool io_short;
-    /* the same of CPU time: a process has ended that the kernel added to no other one, and its last values are from
-     * before its end */
-    bool cpu_short;
-    uint64_t teardown_ns;  /* expected cost of the teardowns that no count has */
-    bool ignores_children; /* some member was seen to ignore SIGCHLD */
-    /* a process that has ended is in no other one's counters, as far as closure.c has noticed */
-    bool unreaped;
-    bool closing; /* the last job_settle(): nothing is held back any more */
+    uint64_t rss_peak; /* the largest peak of any one process */
 
     struct job_task *tasks; /* recorder/job/task.h; NULL: none */
     size_t n_tasks;
+    uint8_t all_task;          /* the task of each member that has no other; 0: none */
     struct job_before *before; /* resume.c: processes that are not found again yet; NULL: all are */
     bool resumed;              /* another recorder has recorded it before */
-    bool selected;             /* each member belongs to a task, and the job's totals are the sums of tasks */
-    bool alone;       /* children of members are not members, and what a member takes over from them is not the job's */
-    uint8_t all_task; /* the task of each member that has no other; 0: none */
-    bool commands_unknown; /* how many programs ended before their command was read */
-    size_t targets;        /* living members that the user named */
-    size_t ended_members;  /* members that have ended and are not reaped yet: they no longer count as living */
-    /* the exits that were reported last, by pid: none is reported twice */
-    struct job_reported reported[JOB_REPORTED];     /* the last ones: number n is at (n - 1) % JOB_REPORTED */
-    uint64_t n_reported, reported_of[JOB_REPORTED]; /* by the hash of a pid: the number of the last one; 0: none */
-    uint64_t started, ended, unsampled, peak;
-    uint64_t peak_most; /* so many may have been at once, at most; valid if it is more than peak */
-    /* since the living were counted: one was found by a list; so many have ended */
-    bool found;
-    uint64_t fewer, last_end_ns;
-    uint64_t awaited;           /* members that were found ended, and the events of that are still to come */
-    uint64_t n_end_unseen;      /* living members of which an end may not have been seen */
-    uint64_t counted_ended_ns;  /* CPU time attributed to ended processes */
-    uint64_t split_ended[2];    /* the parts of it in user mode and in the kernel, as far as they are known */
-    uint64_t unsure_ended_ns;   /* the part of it that may be too much: own_unsure() */
-    uint64_t shared_ns;         /* CPU time of parents, in ticks, that was attributed to children that had ended */
-    uint64_t reported_ended_ns; /* what perf reported of ended processes since they were read last, page faults too */
-    uint64_t rss_peak;          /* the largest peak of any one process */
-    /* of ended processes, each without its children, as far as it is known: I/O and page faults */
-    uint64_t own_ended[LEDGER_MAX];
-    /* of processes that an ended parent is assumed to have reaped: CPU time, and the part that may be too much */
-    uint64_t assumed_ns, assumed_unsure_ns;
-    bool assumed_short;  /* of one of these the CPU time is not known to its end */
-    bool rss_peak_short; /* one has ended whose mark at its end is not known */
-    /* of ended members; lower bounds */
-    uint64_t ended_run_delay, ended_switches[2];
-    uint64_t ended_delay_cpu; /* their CPU time up to the moment when their run delay was read */
-    uint64_t known;           /* mask of enum job_metric: known for at least one process at some time */
-    uint8_t why[JOB_MAX];     /* else: the reason that the last process gave */
 };
 
 int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck);
@@ -172,8 +218,8 @@ void job_done(struct job *j);
 /* From now on nobody knows how many processes came and went unseen. */
 static inline void job_lose(struct job *j)
 {
-    j->lossy = true;
-    j->unseen_known = false;
+    j->source.lossy = true;
+    j->source.unseen_known = false;
 }
 
 /* How many processes may have begun and ended unseen, at most. False: there is no bound. */

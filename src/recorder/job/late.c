@@ -19,13 +19,13 @@ static bool is_open(const struct member *m)
 
 bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns)
 {
-    if (!j->sockets || j->closing || m->tcp.whole || !is_open(m))
+    if (!j->settling.sockets || j->settling.closing || m->tcp.whole || !is_open(m))
         return false;
     struct job_late *one = malloc(sizeof(*one));
     if (!one)
         return false;
-    *one = (struct job_late){.member = m, .exit = *e, .since_ns = now_ns, .next = j->late};
-    j->late = one;
+    *one = (struct job_late){.member = m, .exit = *e, .since_ns = now_ns, .next = j->settling.late};
+    j->settling.late = one;
     return true;
 }
 
@@ -42,9 +42,9 @@ static void report(struct job *j, struct job_late *one)
 
 void job_late_report(struct job *j, uint64_t now_ns)
 {
-    for (struct job_late **at = &j->late; *at;) {
+    for (struct job_late **at = &j->settling.late; *at;) {
         struct job_late *one = *at;
-        if (!one->member->tcp.whole && now_ns < one->since_ns + LATE_MOST && !j->closing) {
+        if (!one->member->tcp.whole && now_ns < one->since_ns + LATE_MOST && !j->settling.closing) {
             at = &one->next;
             continue;
         }
@@ -57,9 +57,9 @@ void job_late_report(struct job *j, uint64_t now_ns)
 
 void late_done(struct job *j)
 {
-    while (j->late) {
-        struct job_late *one = j->late;
-        j->late = one->next;
+    while (j->settling.late) {
+        struct job_late *one = j->settling.late;
+        j->settling.late = one->next;
         tree_release(&j->tree, one->member);
         free(one);
     }

@@ -90,7 +90,7 @@ static bool has_waiting_children(const struct job *j, const struct member *succe
 {
     if (!is_awaited(j, successor))
         return false;
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         if (nearest_living(m) == successor)
             return true;
     }
@@ -134,7 +134,7 @@ static void plan_share(const struct job *j, struct settlement *e, uint64_t gaine
     struct member *successor = e->successor;
     e->share = 0;
     successor->account.pool += (int64_t)gained_ns - (int64_t)e->known;
-    if (!j->events || j->lossy || (e->without_cpu && e->lost > 1)) {
+    if (!j->source.events || j->source.lossy || (e->without_cpu && e->lost > 1)) {
         successor->account.pool = successor->account.pool < 0 ? successor->account.pool : 0;
         return;
     }
@@ -149,11 +149,11 @@ static void plan_share(const struct job *j, struct settlement *e, uint64_t gaine
 static uint64_t unattributed(struct job *j)
 {
     totals_refresh(j);
-    uint64_t shown = j->carried[LEDGER_CPU_USER] + j->carried[LEDGER_CPU_SYSTEM], named = j->counted_ended_ns;
+    uint64_t shown = j->carried[LEDGER_CPU_USER] + j->carried[LEDGER_CPU_SYSTEM], named = j->past.counted_ns;
     shown += j->wrapper.total[LEDGER_CPU_USER] + j->wrapper.total[LEDGER_CPU_SYSTEM];
     shown += j->sums.ledger[LEDGER_CPU_USER] + j->sums.ledger[LEDGER_CPU_SYSTEM];
     named += j->sums.counted;
-    for (const struct member *m = j->gone; m; m = m->links.list_next)
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next)
         named += since_base(m, BASE_CPU, own_cpu(m));
     return shown > named ? shown - named : 0;
 }
@@ -164,13 +164,13 @@ static void share_out(struct job *j, uint64_t shares)
 {
     uint64_t room = shares ? unattributed(j) : 0;
     double part_of = room < shares ? (double)room / (double)shares : 1;
-    for (struct member *m = j->gone; m; m = m->links.list_next) {
+    for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
         const struct member *successor = nearest_living(m);
         const struct settlement *e = successor ? successor->account.settlement : NULL;
         if (!e || !e->share)
             continue;
         uint64_t part = (uint64_t)((double)e->share * part_of * ((double)weight_of(m) / (double)e->weight));
-        j->shared_ns += part;
+        j->past.shared_ns += part;
         part += own_cpu(m);
         struct member_usage *u = member_make_usage(m);
         u->cpu_ns = part;
@@ -226,7 +226,7 @@ static void add_doubt(struct doubt *d, const struct member *m)
  * successor: NULL: of those that have none. */
 static void take_as_sure(struct job *j, const struct member *successor)
 {
-    for (struct member *m = j->gone; m; m = m->links.list_next) {
+    for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
         if (member_usage(m)->cpu_unsure_ns && (is_ignored(m) || nearest_living(m) == successor))
             member_make_usage(m)->cpu_unsure_ns = 0;
     }
@@ -249,29 +249,29 @@ static bool is_left(const struct member *m)
  * 400 MB the record had 154 of 188 ms. */
 static void note_short(struct job *j, const struct settlement *list)
 {
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         bool is_lost = (!nearest_living(m) && !j->adopts && !m->life.reaped_by_parent) || is_left(m);
-        j->io_short |= is_lost && !io_is_whole(j, m);
-        j->unreaped |= is_lost || is_ignored(m);
+        j->shortfall.io |= is_lost && !io_is_whole(j, m);
+        j->shortfall.unreaped |= is_lost || is_ignored(m);
         if (!is_lost && !is_ignored(m))
             continue;
-        j->cpu_short |= !ledger_is_whole(j, m);
-        j->teardown_ns += member_is_final(m) ? 0 : weight_of(m);
+        j->shortfall.cpu |= !ledger_is_whole(j, m);
+        j->shortfall.teardown_ns += member_is_final(m) ? 0 : weight_of(m);
     }
     for (const struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(e->successor, one);
         bool is_lost = one[LEDGER_FAULTS_MINOR] < e->faults;
-        j->io_short |= is_lost;
-        j->unreaped |= is_lost;
-        j->cpu_short |= is_lost && e->not_whole;
+        j->shortfall.io |= is_lost;
+        j->shortfall.unreaped |= is_lost;
+        j->shortfall.cpu |= is_lost && e->not_whole;
     }
 }
 
 void job_ignores_children(struct job *j, struct member *m)
 {
     m->account.ignores_children = true;
-    j->ignores_children = true;
+    j->shortfall.ignores_children = true;
 }
 
 static struct settlement *settlement_of(struct job *j, struct member *successor, struct settlement **list)
@@ -296,7 +296,7 @@ static struct settlement *settlement_of(struct job *j, struct member *successor,
 static struct settlement *list_successors(struct job *j)
 {
     struct settlement *list = NULL;
-    for (struct member *m = j->gone; m; m = m->links.list_next) {
+    for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
         struct member *up = nearest_living(m);
         struct settlement *e = up ? settlement_of(j, up, &list) : NULL;
         if (!e)
@@ -331,7 +331,7 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
 {
     size_t before;
     do {
-        before = j->n_gone;
+        before = j->settling.n_gone;
         reaped_io_want(j);
         struct settlement *list = list_successors(j);
         for (const struct settlement *e = list; e; e = e->next) {
@@ -339,7 +339,7 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
                 e->successor->account.takeover_unread = !read_again(context, e->successor);
         }
         forget_successors(j, list);
-    } while (j->n_gone != before);
+    } while (j->settling.n_gone != before);
 }
 
 /* Had the successor ended when m was found gone? Then it may have reaped m before, which shows in what it took over; or
@@ -370,13 +370,13 @@ static bool ambiguous(const struct job *j, const struct member *m)
 
 static void mark_events_pending(const struct job *j, uint64_t now_ns)
 {
-    bool waits = j->events && !j->closing && j->n_gone < EVENT_WAIT_GONE_MOST;
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    bool waits = j->source.events && !j->settling.closing && j->settling.n_gone < EVENT_WAIT_GONE_MOST;
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         struct member *successor = nearest_living(m);
         if (successor)
             successor->account.events_pending = false;
     }
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         struct member *successor = nearest_living(m);
         if (successor)
             successor->account.events_pending |=
@@ -404,25 +404,25 @@ static struct member *hold_back(struct job *j, uint64_t now_ns)
 {
     struct member *now = NULL, *later = NULL;
     mark_events_pending(j, now_ns);
-    while (j->gone) {
-        struct member *m = j->gone;
-        j->gone = m->links.list_next;
+    while (j->settling.gone) {
+        struct member *m = j->settling.gone;
+        j->settling.gone = m->links.list_next;
         note_left(m);
         const struct member *successor = nearest_living(m);
-        bool wait = (is_left(m) || (successor && is_awaited(j, successor))) && !j->closing;
+        bool wait = (is_left(m) || (successor && is_awaited(j, successor))) && !j->settling.closing;
         struct member **list = wait ? &later : &now;
         m->links.list_next = *list;
         *list = m;
         m->life.reaped_by_parent |= ambiguous(j, m);
-        if (is_left(m) && j->closing)
+        if (is_left(m) && j->settling.closing)
             m->life.reaped_by_parent = false;
-        j->n_gone -= list == &later;
+        j->settling.n_gone -= list == &later;
     }
     while (now) { /* keeps the order of the list */
         struct member *m = now;
         now = m->links.list_next;
-        m->links.list_next = j->gone;
-        j->gone = m;
+        m->links.list_next = j->settling.gone;
+        j->settling.gone = m;
     }
     return later;
 }
@@ -432,16 +432,16 @@ static void give_back(struct job *j, struct member *later)
     while (later) {
         struct member *m = later;
         later = m->links.list_next;
-        m->links.list_next = j->gone;
-        j->gone = m;
-        j->n_gone++;
-        j->gone_unforked |= !m->life.begin_ns;
+        m->links.list_next = j->settling.gone;
+        j->settling.gone = m;
+        j->settling.n_gone++;
+        j->settling.gone_unforked |= !m->life.begin_ns;
     }
 }
 
 void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context)
 {
-    if (!j->gone)
+    if (!j->settling.gone)
         return;
     if (is_own_alone(j)) {
         task_settle(j);
@@ -460,7 +460,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         gained[c] = j->wrapper.total[c] - j->wrapper_settled[c];
         j->wrapper_settled[c] = j->wrapper.total[c];
     }
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         const struct member *successor = nearest_living(m);
         if (successor && successor->account.settlement)
             continue;
@@ -484,6 +484,6 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
     forget_successors(j, list);
     exits_report(j, now_ns);
     give_back(j, later);
-    j->n_held = j->n_gone;
+    j->settling.n_held = j->settling.n_gone;
     state_check(j);
 }

@@ -23,7 +23,7 @@ static const enum process_metric metrics[REAPED_FAULTS] = {
 /* With taskstats each end comes with the kernel's counters: little is missing, and most reads would be for nothing. */
 static bool is_of_use(const struct job *j)
 {
-    return j->events && !j->lossy && !j->ends_reported && !j->open;
+    return j->source.events && !j->source.lossy && !j->source.ends_reported && !j->open;
 }
 
 static struct reaped_io *of_parent(const struct job *j, const struct member *m)
@@ -37,7 +37,7 @@ void reaped_io_want(struct job *j)
 {
     if (!is_of_use(j))
         return;
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         struct reaped_io *r = of_parent(j, m);
         if (r && !member_is_gone(m->account.successor))
             r->wanted = true;
@@ -101,16 +101,16 @@ static void accounted(struct reaped_io *r)
 void reaped_io_account(struct job *j)
 {
     struct reaped_io *r;
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         if ((r = of_parent(j, m)))
             add_gone_child(r, m);
     }
-    for (struct member *m = j->gone; m; m = m->links.list_next) {
+    for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
         r = of_parent(j, m);
         if (r && is_of_use(j) && !m->life.io_final && r->not_whole == 1 && is_theirs(m->account.successor))
             put(m);
     }
-    for (struct member *m = j->gone; m; m = m->links.list_next) {
+    for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
         if (!(r = of_parent(j, m)))
             continue;
         accounted(r);

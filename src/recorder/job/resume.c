@@ -117,7 +117,7 @@ static size_t resume_members(struct job *j)
         if (j->tree.at[i])
             known += resume_member(j, j->tree.at[i]);
     }
-    for (struct member *m = j->gone; m; m = m->links.list_next) { /* it has ended since it was found again */
+    for (struct member *m = j->settling.gone; m; m = m->links.list_next) { /* it has ended since it was found again */
         struct before *b = find_before(j, m->row.key);
         if (b)
             go_on(j, m, b);
@@ -148,25 +148,25 @@ static void take_totals(struct job *j, const struct baro_sample *last)
     const struct totals_sum *sums = totals_sums(&n);
     for (int c = 0; c < LEDGER_MAX; c++) {
         j->carried[c] += last->job[sums[c].job];
-        j->published[c] = last->job[sums[c].job];
+        j->shown.ledger[c] = last->job[sums[c].job];
     }
     for (size_t i = 0; i < n; i++) {
         if (!last->job_absent[sums[i].job])
-            j->known |= UINT64_C(1) << sums[i].job;
+            j->seen.known |= UINT64_C(1) << sums[i].job;
     }
-    j->counted_ended_ns += last->job[JOB_cpu_counted];
-    j->ended_run_delay += last->job[JOB_run_delay];
-    j->published_run_delay = last->job[JOB_run_delay];
-    j->published_switches[0] = last->job[JOB_switches_voluntary];
-    j->published_switches[1] = last->job[JOB_switches_involuntary];
+    j->past.counted_ns += last->job[JOB_cpu_counted];
+    j->past.run_delay += last->job[JOB_run_delay];
+    j->shown.run_delay = last->job[JOB_run_delay];
+    j->shown.switches[0] = last->job[JOB_switches_voluntary];
+    j->shown.switches[1] = last->job[JOB_switches_involuntary];
     if (!last->job_absent[JOB_run_delay_lag])
-        j->ended_delay_cpu += last->job[JOB_cpu] - last->job[JOB_run_delay_lag];
-    j->ended_switches[0] += last->job[JOB_switches_voluntary];
-    j->ended_switches[1] += last->job[JOB_switches_involuntary];
+        j->past.delay_cpu += last->job[JOB_cpu] - last->job[JOB_run_delay_lag];
+    j->past.switches[0] += last->job[JOB_switches_voluntary];
+    j->past.switches[1] += last->job[JOB_switches_involuntary];
     j->rss_peak = max_u64(j->rss_peak, last->job[JOB_process_rss_peak]);
-    j->rss_peak_short = true; /* one may have ended in between */
-    j->peak = last->job[JOB_processes_peak];
-    j->io_short = j->cpu_short = true; /* what ended in between took its count with it */
+    j->shortfall.rss_peak = true; /* one may have ended in between */
+    j->counts.peak = last->job[JOB_processes_peak];
+    j->shortfall.io = j->shortfall.cpu = true; /* what ended in between took its count with it */
     job_lose(j);
     j->resumed = true;
 }
@@ -203,15 +203,15 @@ int job_resume(struct job *j, const struct baro_sample *last)
         return code;
     size_t known = j->selected ? 0 : resume_members(j);
     take_totals(j, last);
-    j->started += last->job[JOB_processes_started] - known;
+    j->counts.started += last->job[JOB_processes_started] - known;
     if (j->selected) { /* its members join later */
-        j->ended += last->job[JOB_processes_ended];
+        j->counts.ended += last->job[JOB_processes_ended];
         return 0;
     }
     for (size_t i = 0; i < last->n; i++)
         take_back(j, last->processes[i]);
     /* All that had started by then and are not here any more have ended. */
-    j->ended += last->job[JOB_processes_started] - known;
+    j->counts.ended += last->job[JOB_processes_started] - known;
     job_resume_end(j);
     return 0;
 }
@@ -226,12 +226,12 @@ void job_resume_member(struct job *j, struct member *m)
     struct before *b = find_before(j, m->row.key);
     if (b && b->task == m->of_task.number) {
         go_on(j, m, b);
-        j->started--;
+        j->counts.started--;
         return;
     }
     if (b) { /* it left one task for another, and what the first one was used by it since is not known */
         b->found = true;
-        j->ended++;
+        j->counts.ended++;
     }
     task_resume_member(j, m, b ? b->task : 0, j->before->t_ns);
 }
@@ -264,7 +264,7 @@ void job_resume_end(struct job *j)
     for (size_t i = 0; b && i < b->n; i++) {
         if (b->at[i].found)
             continue;
-        j->ended += j->selected;
+        j->counts.ended += j->selected;
         task_resume_lost(j, b->at[i].task);
     }
     job_resume_done(j);

@@ -27,9 +27,9 @@ bool state_change(struct job *j, struct member *m, enum member_state to)
     JOB_CHECK(may);
     if (!may)
         return false;
-    j->ended_members += member_has_ended(m) ? UINT64_MAX : 0; /* less 1 */
+    j->counts.ended_members += member_has_ended(m) ? UINT64_MAX : 0; /* less 1 */
     m->state = (uint8_t)to;
-    j->ended_members += member_has_ended(m);
+    j->counts.ended_members += member_has_ended(m);
     return true;
 }
 
@@ -88,19 +88,19 @@ void state_check(const struct job *j)
         ended += member_has_ended(m);
         targets += m->is_target;
     }
-    JOB_CHECK(members == tree_count(t) && ended == j->ended_members && targets == j->targets);
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    JOB_CHECK(members == tree_count(t) && ended == j->counts.ended_members && targets == j->counts.targets);
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         JOB_CHECK(member_is_gone(m));
         gone++;
     }
-    JOB_CHECK(gone == j->n_gone);
+    JOB_CHECK(gone == j->settling.n_gone);
     /* Each process that was ever a member is one now, is gone and not settled, or was reported. */
-    JOB_CHECK(j->started == members + gone + j->ended);
+    JOB_CHECK(j->counts.started == members + gone + j->counts.ended);
     check_sums(j);
-    for (size_t i = j->first_unclaimed; i < j->n_unclaimed; i++)
-        unclaimed_ns += j->unclaimed[i].key.pid ? j->unclaimed[i].cpu_ns : 0;
-    JOB_CHECK(unclaimed_ns == j->unclaimed_ns);
-    JOB_CHECK(j->n_held <= j->n_gone);
+    for (size_t i = j->claims.first; i < j->claims.n; i++)
+        unclaimed_ns += j->claims.unclaimed[i].key.pid ? j->claims.unclaimed[i].cpu_ns : 0;
+    JOB_CHECK(unclaimed_ns == j->claims.cpu_ns);
+    JOB_CHECK(j->settling.n_held <= j->settling.n_gone);
 }
 
 #else

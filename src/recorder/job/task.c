@@ -179,10 +179,10 @@ static uint64_t reported(const struct member *m, enum ledger_counter c)
 
 void task_settle(struct job *j)
 {
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         uint64_t cpu = since_base(m, BASE_CPU, own_cpu(m)), user = user_of(m, cpu);
-        j->io_short |= j->alone && !io_is_whole(j, m);
-        j->cpu_short |= j->alone && !cpu_is_whole(m);
+        j->shortfall.io |= j->alone && !io_is_whole(j, m);
+        j->shortfall.cpu |= j->alone && !cpu_is_whole(m);
         j->carried[LEDGER_CPU_USER] += user;
         j->carried[LEDGER_CPU_SYSTEM] += cpu - user;
         for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR && !m->account.io_in_parent; c++)
@@ -330,7 +330,7 @@ void job_label_below(struct job *j, struct member *root, unsigned task)
     root->of_task.of_children = (uint8_t)task;
     for (size_t i = 0; i < j->tree.n; i++)
         label_if_below(j, j->tree.at[i], root, before);
-    for (struct member *m = j->gone; m; m = m->links.list_next)
+    for (struct member *m = j->settling.gone; m; m = m->links.list_next)
         label_if_below(j, m, root, before);
 }
 
@@ -439,8 +439,8 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     v[TASK_processes_io_unread] += t->io_unread; /* to the living whose I/O can't be read */
     v[TASK_commands_unread] = t->commands_unread;
     v[TASK_commands_unread_cpu] = t->commands_unread_cpu;
-    bool unknown =
-        t->has_rules || j->selected ? j->commands_unknown || j->resumed || t->is_group : !j->events || j->lossy;
+    bool unknown = t->has_rules || j->selected ? j->commands_unknown || j->resumed || t->is_group
+                                               : !j->source.events || j->source.lossy;
     absent[TASK_commands_unread] = unknown ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     absent[TASK_commands_unread_cpu] = unknown || t->commands_unsized ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
     task_tcp_finish(t, v, absent);
@@ -466,7 +466,8 @@ void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_
             add_member(&j->tasks[m->of_task.number - 1], m, ret_value[m->of_task.number - 1],
                        ret_absent[m->of_task.number - 1], &known[m->of_task.number - 1]);
     }
-    for (const struct member *m = j->gone; m; m = m->links.list_next) { /* held back by job_settle(): in no sum yet */
+    for (const struct member *m = j->settling.gone; m;
+         m = m->links.list_next) { /* held back by job_settle(): in no sum yet */
         if (m->of_task.number && !j->tasks[m->of_task.number - 1].group_now.known)
             add_cpu(m, ret_value[m->of_task.number - 1]);
     }

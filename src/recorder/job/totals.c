@@ -37,9 +37,9 @@ void totals_know(struct job *j, const struct member *m)
     for (size_t i = 0; i < N_SUMS; i++) {
         uint8_t absent = m->row.absent[sums[i].process];
         if (!absent)
-            j->known |= UINT64_C(1) << sums[i].job;
+            j->seen.known |= UINT64_C(1) << sums[i].job;
         else if (absent != BARO_ABSENT_NOT_YET)
-            j->why[sums[i].job] = absent;
+            j->seen.why[sums[i].job] = absent;
     }
 }
 
@@ -48,10 +48,10 @@ static void fill_absent(const struct job *j, uint64_t *value_of, uint8_t *absent
 {
     for (size_t i = 0; i < N_SUMS; i++) {
         enum job_metric id = sums[i].job;
-        if (j->known >> id & 1)
+        if (j->seen.known >> id & 1)
             continue;
         value_of[id] = 0;
-        absent[id] = j->why[id] ? j->why[id] : (uint8_t)BARO_ABSENT_NOT_YET;
+        absent[id] = j->seen.why[id] ? j->seen.why[id] : (uint8_t)BARO_ABSENT_NOT_YET;
     }
     if (absent[JOB_process_rss_peak]) {
         value_of[JOB_process_rss_peak_is_lower_bound] = 0;
@@ -89,7 +89,7 @@ static void leave_out_taken(struct job *j, struct member *m)
         uint64_t now = job_ledger(m, c);
         base[c] += now > m->account.part.ledger[c] ? now - m->account.part.ledger[c] : 0;
     }
-    j->io_short = true;
+    j->shortfall.io = true;
 }
 
 /* Only what a member of a task used itself counts. The kernel does not tell its I/O apart from that of its
@@ -189,10 +189,10 @@ struct kept {
 static struct kept kept_of_all(const struct job *j)
 {
     struct kept all = {
-        .run_delay = j->ended_run_delay + j->sums.run_delay,
-        .switches = {j->ended_switches[0] + j->sums.switches[0], j->ended_switches[1] + j->sums.switches[1]},
-        .delay_cpu = j->ended_delay_cpu + j->sums.delay_cpu};
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+        .run_delay = j->past.run_delay + j->sums.run_delay,
+        .switches = {j->past.switches[0] + j->sums.switches[0], j->past.switches[1] + j->sums.switches[1]},
+        .delay_cpu = j->past.delay_cpu + j->sums.delay_cpu};
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         all.run_delay += since_base(m, BASE_RUN_DELAY, value(m, PROCESS_run_delay));
         all.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
         all.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
@@ -207,12 +207,12 @@ static void lower_bounds(struct job *j, uint64_t *value_of)
     const struct kept now = kept_of_all(j);
     /* The wrapper's wait4(2) includes all that the command has reaped; both are lower bounds. */
     const uint64_t reaped[2] = {j->wrapper.switches_voluntary, j->wrapper.switches_involuntary};
-    j->published_run_delay = max_u64(j->published_run_delay, now.run_delay);
+    j->shown.run_delay = max_u64(j->shown.run_delay, now.run_delay);
     for (int i = 0; i < 2; i++)
-        j->published_switches[i] = max_u64(j->published_switches[i], max_u64(now.switches[i], reaped[i]));
-    value_of[JOB_run_delay] = j->published_run_delay;
-    value_of[JOB_switches_voluntary] = j->published_switches[0];
-    value_of[JOB_switches_involuntary] = j->published_switches[1];
+        j->shown.switches[i] = max_u64(j->shown.switches[i], max_u64(now.switches[i], reaped[i]));
+    value_of[JOB_run_delay] = j->shown.run_delay;
+    value_of[JOB_switches_voluntary] = j->shown.switches[0];
+    value_of[JOB_switches_involuntary] = j->shown.switches[1];
     value_of[JOB_run_delay_lag] = value_of[JOB_cpu] > now.delay_cpu ? value_of[JOB_cpu] - now.delay_cpu : 0;
 }
 
@@ -220,12 +220,12 @@ static void lower_bounds(struct job *j, uint64_t *value_of)
  * the sum nor one of its parts may fall. */
 static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
 {
-    uint64_t before = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
+    uint64_t before = j->shown.ledger[LEDGER_CPU_USER] + j->shown.ledger[LEDGER_CPU_SYSTEM];
     uint64_t sum = max_u64(user + system, before);
-    uint64_t most = j->published[LEDGER_CPU_USER] + (sum - before);
-    user = max_u64(user, j->published[LEDGER_CPU_USER]);
-    j->published[LEDGER_CPU_USER] = user < most ? user : most;
-    j->published[LEDGER_CPU_SYSTEM] = sum - j->published[LEDGER_CPU_USER];
+    uint64_t most = j->shown.ledger[LEDGER_CPU_USER] + (sum - before);
+    user = max_u64(user, j->shown.ledger[LEDGER_CPU_USER]);
+    j->shown.ledger[LEDGER_CPU_USER] = user < most ? user : most;
+    j->shown.ledger[LEDGER_CPU_SYSTEM] = sum - j->shown.ledger[LEDGER_CPU_USER];
 }
 
 /*
@@ -250,9 +250,9 @@ static void shrink_bound(uint64_t added, uint64_t waiting, uint64_t *bound)
  */
 static void fit_split(const struct job *j, uint64_t total[LEDGER_MAX])
 {
-    uint64_t least[2] = {j->split_ended[0] + j->sums.split[0], j->split_ended[1] + j->sums.split[1]};
+    uint64_t least[2] = {j->past.split[0] + j->sums.split[0], j->past.split[1] + j->sums.split[1]};
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         uint64_t one[2];
         own_split(m, one);
         least[0] += one[0];
@@ -279,7 +279,7 @@ static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
 {
     uint64_t sum = 0;
     *ret_unsure = 0;
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         sum += is_in_group_count(j, m) ? 0 : counted_of(m);
         *ret_unsure += is_in_group_count(j, m) ? 0 : own_unsure(m);
     }
@@ -291,23 +291,24 @@ static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
 static void fill_rss_peak(struct job *j, uint64_t *value_of, uint8_t *absent)
 {
     bool is_mark = j->wrapper.maxrss > j->wrapper.floor_rss;
-    bool is_of_all = j->wrapper.maxrss && !tree_count(&j->tree) && !j->n_gone && !j->cpu_short && !may_miss_children(j);
+    bool is_of_all =
+        j->wrapper.maxrss && !tree_count(&j->tree) && !j->settling.n_gone && !j->shortfall.cpu && !may_miss_children(j);
     if (is_mark) {
         j->rss_peak = max_u64(j->rss_peak, j->wrapper.maxrss);
-        j->known |= UINT64_C(1) << JOB_process_rss_peak;
+        j->seen.known |= UINT64_C(1) << JOB_process_rss_peak;
     }
     value_of[JOB_process_rss_peak] = j->rss_peak;
     value_of[JOB_process_rss_peak_is_lower_bound] =
-        !(is_of_all && is_mark) && (j->rss_peak_short || !j->events || j->lossy || j->open);
+        !(is_of_all && is_mark) && (j->shortfall.rss_peak || !j->source.events || j->source.lossy || j->open);
     value_of[JOB_process_rss_most] = is_of_all ? max_u64(j->rss_peak, j->wrapper.maxrss) : 0;
     absent[JOB_process_rss_most] = is_of_all ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
 bool job_unseen(const struct job *j, uint64_t *ret)
 {
-    bool reported = j->events && !j->lossy;
-    *ret = reported || !j->unseen_known || j->open ? 0 : j->unseen;
-    return !j->open && (reported || j->unseen_known);
+    bool reported = j->source.events && !j->source.lossy;
+    *ret = reported || !j->source.unseen_known || j->open ? 0 : j->source.unseen;
+    return !j->open && (reported || j->source.unseen_known);
 }
 
 /*
@@ -334,48 +335,49 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         total[LEDGER_CPU_SYSTEM] += j->tasks[i].extra_system;
     }
     uint64_t bound = j->sums.parents * SHORT_TICKS * j->ns_per_tick;
-    uint64_t unsure, waiting = known_of_gone(j, &unsure), named = j->counted_ended_ns + j->sums.counted + waiting;
+    uint64_t unsure, waiting = known_of_gone(j, &unsure), named = j->past.counted_ns + j->sums.counted + waiting;
     bool has_group = group_counts(j, total);
     if (has_group) {
         total[LEDGER_CPU_USER] = j->group.user_ns;
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
         bound = 0;
-        j->known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
+        j->seen.known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
     } else if (!is_own_alone(j)) { /* else they are sums of what each process used, and of groups */
-        unsure += j->unsure_ended_ns + j->sums.unsure;
+        unsure += j->past.unsure_ns + j->sums.unsure;
         uint64_t added = closure_raise_cpu(j, total, named > unsure ? named - unsure : 0);
-        shrink_bound(added, waiting + j->sums.reap_pending + j->unclaimed_ns, &bound);
+        shrink_bound(added, waiting + j->sums.reap_pending + j->claims.cpu_ns, &bound);
     }
     closure_raise(j, total);
     fit_split(j, total);
     publish_cpu(j, total[LEDGER_CPU_USER], total[LEDGER_CPU_SYSTEM]);
     for (int c = LEDGER_CPU_SYSTEM + 1; c < LEDGER_MAX; c++)
-        j->published[c] = max_u64(j->published[c], total[c]);
+        j->shown.ledger[c] = max_u64(j->shown.ledger[c], total[c]);
     for (int c = 0; c < LEDGER_MAX; c++)
-        ret_value[sums[c].job] = j->published[c];
-    ret_value[JOB_cpu] = j->published[LEDGER_CPU_USER] + j->published[LEDGER_CPU_SYSTEM];
+        ret_value[sums[c].job] = j->shown.ledger[c];
+    ret_value[JOB_cpu] = j->shown.ledger[LEDGER_CPU_USER] + j->shown.ledger[LEDGER_CPU_SYSTEM];
     ret_value[JOB_cpu_bound] = bound;
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
     lower_bounds(j, ret_value);
     fill_rss_peak(j, ret_value, ret_absent);
     bool may_miss = may_miss_children(j);
-    ret_value[JOB_io_is_lower_bound] = j->io_short || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
-    bool lacks_teardown = j->teardown_ns > ret_value[JOB_cpu] / TEARDOWN_PART;
-    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->cpu_short || may_miss || lacks_teardown);
-    ret_value[JOB_counts_are_lower_bounds] = j->unreaped || may_miss;
+    ret_value[JOB_io_is_lower_bound] =
+        j->shortfall.io || may_miss || j->wrapper.io_unknown > 0 || (j->open && !j->adopts);
+    bool lacks_teardown = j->shortfall.teardown_ns > ret_value[JOB_cpu] / TEARDOWN_PART;
+    ret_value[JOB_cpu_is_lower_bound] = !has_group && (j->shortfall.cpu || may_miss || lacks_teardown);
+    ret_value[JOB_counts_are_lower_bounds] = j->shortfall.unreaped || may_miss;
     if (ret_value[JOB_cpu_is_lower_bound])
         ret_absent[JOB_cpu_bound] = BARO_ABSENT_UNKNOWN;
     peak_note(j);
-    ret_value[JOB_processes] = tree_count(&j->tree) - j->ended_members;
-    ret_value[JOB_processes_peak] = j->peak;
-    ret_value[JOB_processes_peak_is_lower_bound] = j->peak < j->peak_most;
-    ret_value[JOB_processes_started] = j->started;
-    ret_value[JOB_processes_ended] = j->ended;
+    ret_value[JOB_processes] = tree_count(&j->tree) - j->counts.ended_members;
+    ret_value[JOB_processes_peak] = j->counts.peak;
+    ret_value[JOB_processes_peak_is_lower_bound] = j->counts.peak < j->at_once.most;
+    ret_value[JOB_processes_started] = j->counts.started;
+    ret_value[JOB_processes_ended] = j->counts.ended;
     bool bounded = job_unseen(j, &ret_value[JOB_processes_unseen]);
     if (!bounded)
         ret_absent[JOB_processes_unseen] = BARO_ABSENT_UNKNOWN;
     if (bounded && !ret_value[JOB_processes_unseen])
-        ret_value[JOB_processes_unsampled] = j->unsampled;
+        ret_value[JOB_processes_unsampled] = j->counts.unsampled;
     else
         ret_absent[JOB_processes_unsampled] = BARO_ABSENT_UNKNOWN;
     fill_absent(j, ret_value, ret_absent);

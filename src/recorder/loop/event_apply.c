@@ -51,14 +51,14 @@ static bool pid_was_reused(const struct recorder *r, const struct member *known,
     if (!known->reading.stat_was_read)
         return true; /* no start time to compare with */
     uint64_t start = proc_read_start(r->proc_fd, known->row.key.pid);
-    return start ? start != known->row.key.start : r->job.lossy;
+    return start ? start != known->row.key.start : r->job.source.lossy;
 }
 
 /* The process that was forked at t with this pid, if a scan found it, and later found it gone, before the event of its
  * fork was read. Example: it was forked at 278 ms, a scan found it at 280 ms, and at 290 ms it had gone. */
 static struct member *gone_unforked(const struct recorder *r, int32_t pid, uint64_t t)
 {
-    struct member *m = r->job.gone_unforked ? r->job.gone : NULL;
+    struct member *m = r->job.settling.gone_unforked ? r->job.settling.gone : NULL;
     while (m && (m->row.key.pid != pid || m->life.begin_ns || m->life.gone_ns < t || ended_before(m, t)))
         m = m->links.list_next;
     return m;
@@ -109,7 +109,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
     m->life.begin_ns = t;
     m->events.followed = true;
     /* while perf was being attached to its parent: it may not have inherited the events */
-    job_end_unseen(&r->job, m, r->job.attaches && t <= r->events.attached_ns);
+    job_end_unseen(&r->job, m, r->job.source.attaches && t <= r->events.attached_ns);
     r->events.forks++;
     event_filter_fork(r, e->pid);
     if (gone) {
@@ -237,7 +237,7 @@ static void drop_usage(struct recorder *r, struct member *m)
 static struct member *member_of(const struct recorder *r, int32_t pid)
 {
     struct member *m = tree_find(&r->job.tree, pid);
-    for (struct member *g = m ? NULL : r->job.gone; g; g = g->links.list_next) {
+    for (struct member *g = m ? NULL : r->job.settling.gone; g; g = g->links.list_next) {
         if (g->row.key.pid == pid)
             return g;
     }

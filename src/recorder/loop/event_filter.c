@@ -29,7 +29,7 @@ static void add_members(struct recorder *r)
         exits_filter_add(a->filter.in_kernel, m->row.key.pid);
         a->filter.is_behind = true;
     }
-    a->filter.found = r->job.started - r->events.forks;
+    a->filter.found = r->job.counts.started - r->events.forks;
 }
 
 static void begin_dropping(struct recorder *r)
@@ -42,7 +42,7 @@ static void begin_dropping(struct recorder *r)
     add_members(r);
     a->filter.holds = false;
     a->filter.is_behind = true;
-    a->filter.ended = r->job.ended;
+    a->filter.ended = r->job.counts.ended;
 }
 
 static void open_filter(struct recorder *r)
@@ -95,11 +95,12 @@ void event_filter(struct recorder *r, int events)
         return;
     }
     check_gaps(r);
-    if (r->job.started - r->events.forks != a->filter.found)
+    if (r->job.counts.started - r->events.forks != a->filter.found)
         add_members(r);
     bool behind = a->filter.is_behind || events > EVENTS_OF_DRAIN;
     a->filter.is_behind = false;
-    if (a->filter.holds && (a->filter.foreign_forks >= FOREIGN_AGAIN || r->job.ended - a->filter.ended >= ENDED_MOST)) {
+    if (a->filter.holds &&
+        (a->filter.foreign_forks >= FOREIGN_AGAIN || r->job.counts.ended - a->filter.ended >= ENDED_MOST)) {
         begin_dropping(r);
     } else if (behind == a->filter.holds) {
         a->filter.holds = !behind;

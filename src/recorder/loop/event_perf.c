@@ -70,11 +70,11 @@ static unsigned attach_all(struct recorder *r)
         unreported += unfollowed;
         if (!m || member_has_ended(m) || (!unfollowed && m->events.covered))
             continue;
-        uint64_t before = r->job.started;
+        uint64_t before = r->job.counts.started;
         sampler_advance(&r->sampler); /* a pass takes a while, and processes found get the current time */
         if (r->options->scope.children)
             sampler_scan_children(&r->sampler, m);
-        if (r->job.started != before)
+        if (r->job.counts.started != before)
             event_read(r->all);
     }
     return unreported;
@@ -103,7 +103,7 @@ static void give_up(struct recorder *r)
 {
     exits_close(r->all->events.usage);
     r->all->events.forks = r->all->events.usage = NULL;
-    r->job.attaches = r->job.events = r->all->events.listening = r->all->events.unpollable = false;
+    r->job.source.attaches = r->job.source.events = r->all->events.listening = r->all->events.unpollable = false;
     r->all->events.drain_due_ns = 0;
 }
 
@@ -112,20 +112,20 @@ static void begin_events(struct recorder *r)
 {
     int32_t last = sampler_last_pid(&r->sampler);
     event_read(r->all);
-    for (struct member *m = r->job.gone; m; m = m->links.list_next)
+    for (struct member *m = r->job.settling.gone; m; m = m->links.list_next)
         m->events.covered = true;
     if (r->events.perf_is_partial)
         job_lose(&r->job);
-    r->job.lossy |= !sampler_births_end(&r->sampler, last);
-    r->job.covers_members = true;
+    r->job.source.lossy |= !sampler_births_end(&r->sampler, last);
+    r->job.source.covers_members = true;
     sampler_scan_always(&r->sampler, r->events.perf_is_partial);
-    r->events.found = r->job.started - r->events.forks;
+    r->events.found = r->job.counts.started - r->events.forks;
 }
 
 static void use_as_forks(struct recorder *r)
 {
     event_use(r, r->all->events.usage);
-    r->job.attaches = true;
+    r->job.source.attaches = true;
     attach_until_complete(r);
     if (!r->events.n_attached) {
         give_up(r);
@@ -164,19 +164,19 @@ void event_open_late(struct recorder *r)
 
 void event_verify(struct recorder *r)
 {
-    if (!r->job.covers_members || r->job.started - r->events.forks == r->events.found)
+    if (!r->job.source.covers_members || r->job.counts.started - r->events.forks == r->events.found)
         return;
     unsigned unreported = attach_until_complete(r);
     if (unreported || r->events.perf_is_partial)
         job_lose(&r->job); /* others may have been missed as well */
     if (r->events.perf_is_partial)
         sampler_scan_always(&r->sampler, true);
-    r->events.found = r->job.started - r->events.forks;
+    r->events.found = r->job.counts.started - r->events.forks;
 }
 
 void event_check_survivors(struct recorder *r)
 {
-    for (size_t i = 0; r->job.covers_members && i < r->job.tree.n; i++) {
+    for (size_t i = 0; r->job.source.covers_members && i < r->job.tree.n; i++) {
         const struct member *m = r->job.tree.at[i];
         if (m && !m->events.covered && (m->account.had_child || m->row.value[PROCESS_children_faults_minor]))
             job_lose(&r->job);

@@ -40,8 +40,8 @@ void event_open_usage(struct recorder *r)
     a->events.usage_tried = true;
     if (geteuid() != 0 || a->events.usage)
         return;
-    r->job.ends_reported = exits_taskstats_open(&source, NULL) == 0;
-    if (r->job.ends_reported) {
+    r->job.source.ends_reported = exits_taskstats_open(&source, NULL) == 0;
+    if (r->job.source.ends_reported) {
         a->events.usage = source;
         event_filter_usage(a);
     } else {
@@ -64,7 +64,7 @@ static void report_exec(struct recorder *r, struct member *m)
 static bool can_defer(struct recorder *r, const struct member *m)
 {
     struct recorders *a = r->all;
-    if (!r->job.ends_reported || r->end.finishing ||
+    if (!r->job.source.ends_reported || r->end.finishing ||
         sampler_tick_ns(&r->sampler) >= m->events.executed_ns + EXEC_READ_AFTER ||
         a->events.n_deferred_execs == DEFERRED_EXECS_MAX)
         return false;
@@ -167,7 +167,7 @@ void event_catch_up(void *recorder)
     a->ticking = NULL;
     if (!a->only && !a->events.drain_due_ns)
         event_ready(a); /* members of other jobs are to be read, too */
-    for (struct member *m = r->job.gone; a->events.usage && m; m = m->links.list_next) {
+    for (struct member *m = r->job.settling.gone; a->events.usage && m; m = m->links.list_next) {
         if (!member_usage(m)->has_cpu)
             event_take_stashed(r, m);
     }
@@ -206,7 +206,7 @@ static void read_active(struct recorders *a)
         a->events.active = r->events.next_active;
         r->events.is_active = false;
         read_touched(r);
-        if (r->job.n_gone >= r->job.n_held + SETTLE_AT)
+        if (r->job.settling.n_gone >= r->job.settling.n_held + SETTLE_AT)
             sampler_settle(&r->sampler);
         if (r->job.tree.holes > tree_count(&r->job.tree) + SETTLE_AT)
             tree_compact(&r->job.tree); /* otherwise it would grow with each process since the last tick */
@@ -288,7 +288,7 @@ static void use_source(struct recorders *a, struct exits_source *source)
 void event_use(struct recorder *r, struct exits_source *source)
 {
     use_source(r->all, source);
-    r->job.events = true;
+    r->job.source.events = true;
 }
 
 /* No filter (kernel/events/filter.h): jobs begin while it runs, with processes that the filter would not know yet. */
@@ -338,8 +338,8 @@ static int open_forks(const struct recorder *r, struct exits_source **ret)
 static void join(struct recorder *r)
 {
     const struct recorders *a = r->all;
-    r->job.events = a->events.forks != NULL;
-    r->job.ends_reported = a->events.usage != NULL;
+    r->job.source.events = a->events.forks != NULL;
+    r->job.source.ends_reported = a->events.usage != NULL;
     sampler_scan_always(&r->sampler, !a->events.forks);
     if (a->events.forks)
         name_source(r->header.event_source, sizeof(r->header.event_source), exits_name(a->events.forks));
@@ -357,7 +357,7 @@ void event_count_pids(struct recorder *r, int32_t pid)
 void event_open(struct recorder *r)
 {
     struct exits_source *source;
-    r->job.events_ns = &r->all->events.read_until_ns;
+    r->job.source.events_ns = &r->all->events.read_until_ns;
     r->all->reads_sockets |= (metric_need(r->options->scope.wanted) & BARO_SOURCE_SOCK_DIAG) != 0;
     name_source(r->header.event_source, sizeof(r->header.event_source), "scan");
     name_source(r->header.exit_source, sizeof(r->header.exit_source), r->wrapper.pid ? "wait4" : "none");

@@ -37,7 +37,7 @@ static bool any_exit_unreported(const struct recorder *r)
         if (r->job.tree.at[i] && exit_is_unreported(r->job.tree.at[i]))
             return true;
     }
-    for (const struct member *m = r->job.gone; m; m = m->links.list_next) {
+    for (const struct member *m = r->job.settling.gone; m; m = m->links.list_next) {
         if (exit_is_unreported(m))
             return true;
     }
@@ -62,7 +62,7 @@ static void wait_for_exits(struct recorder *r)
  * waits once a second; its child, which used 300 ms, has an exit record with these. */
 static void report_zombies(struct recorder *r)
 {
-    if (!r->options->attach.cgroup || r->end.leaves || tree_count(&r->job.tree) > r->job.ended_members)
+    if (!r->options->attach.cgroup || r->end.leaves || tree_count(&r->job.tree) > r->job.counts.ended_members)
         return;
     for (size_t i = 0; i < r->job.tree.n; i++) {
         struct member *m = r->job.tree.at[i];
@@ -107,7 +107,7 @@ void recorder_finish(struct recorder *r)
         if (r->wrapper.pid && !r->wrapper.is_lost)
             r->job.wrapper.pid = 0; /* no more messages will come: what has ended can be accounted */
         wrapper_forget(r);
-        r->job.closing = true;
+        r->job.settling.closing = true;
         report_zombies(r);
         sampler_close_sockets(&r->sampler);
         sampler_settle(&r->sampler);

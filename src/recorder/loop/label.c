@@ -48,7 +48,7 @@ struct member *label_member(const struct recorder *r, const struct watch_change 
     struct member *m = tree_find(&r->job.tree, c->pid);
     if (m && is_same_member(r, c, m->reading.stat_was_read ? m->row.key.start : 0, m->life.begin_ns))
         return m;
-    for (m = r->job.gone; m; m = m->links.list_next) {
+    for (m = r->job.settling.gone; m; m = m->links.list_next) {
         if (m->row.key.pid == c->pid &&
             is_same_member(r, c, m->reading.stat_was_read ? m->row.key.start : 0, m->life.begin_ns))
             return m;

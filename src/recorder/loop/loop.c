@@ -136,7 +136,7 @@ static void dispatch(struct recorder *r, uint64_t what)
 /* Zombies that nobody reaps do not keep the recording going. */
 static bool all_ended(const struct recorder *r)
 {
-    return tree_count(&r->job.tree) == r->job.ended_members;
+    return tree_count(&r->job.tree) == r->job.counts.ended_members;
 }
 
 bool loop_is_over(const struct recorder *r)
@@ -151,7 +151,7 @@ bool loop_is_over(const struct recorder *r)
         return r->options->attach.select->ends && r->selection.all_matched && all_ended(r);
     if (r->options->attach.pinned)
         return all_ended(r);
-    return r->job.targets == 0 && !r->options->attach.host_alone && !r->options->attach.cgroup;
+    return r->job.counts.targets == 0 && !r->options->attach.host_alone && !r->options->attach.cgroup;
 }
 
 void loop_run(struct recorders *a)

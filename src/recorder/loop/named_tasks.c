@@ -51,7 +51,7 @@ static struct member *find_root(const struct recorder *r, struct baro_key key)
     struct member *m = tree_find(&r->job.tree, key.pid);
     if (is_root(r, m, key))
         return m;
-    for (m = r->job.gone; m; m = m->links.list_next) {
+    for (m = r->job.settling.gone; m; m = m->links.list_next) {
         if (is_root(r, m, key))
             return m;
     }

@@ -83,7 +83,7 @@ static void join(struct recorder *r, const struct watch_change *c)
     if (!sampler_resume_member(&r->sampler, m))
         set_base(r, m, c);
     member_wake(m);
-    if (!r->job.events)
+    if (!r->job.source.events)
         return;
     event_read(r->all); /* those that have ended by now were not there together with it */
     job_note_peak(&r->job);

@@ -194,7 +194,7 @@ void targets_ended(struct recorder *r, size_t i)
     }
     if (m && m->life.status_known)
         take_status(r, m, m->life.status, i == 0);
-    else if (read_status(fd, i == 0 || r->job.targets <= 1, &status))
+    else if (read_status(fd, i == 0 || r->job.counts.targets <= 1, &status))
         take_status(r, m, status, i == 0);
     if (m && !member_is_gone(m))
         end_target(r, m);
@@ -205,10 +205,10 @@ void targets_ended(struct recorder *r, size_t i)
 /* The recording of a group ends when the group was removed or when only zombies are left in it and below it. */
 static void check_group(struct recorder *r)
 {
-    if (tree_count(&r->job.tree) > r->job.ended_members)
+    if (tree_count(&r->job.tree) > r->job.counts.ended_members)
         return;
     sampler_groups_find_members(&r->sampler);
-    r->end.finishing = tree_count(&r->job.tree) == r->job.ended_members;
+    r->end.finishing = tree_count(&r->job.tree) == r->job.counts.ended_members;
 }
 
 /* Before 5.3 there is no pidfd: a zombie is noticed at a tick. */
@@ -216,7 +216,7 @@ void targets_check(struct recorder *r)
 {
     if (r->options->attach.cgroup)
         check_group(r);
-    for (size_t i = 0; i < r->options->attach.n_targets && r->job.targets; i++) {
+    for (size_t i = 0; i < r->options->attach.n_targets && r->job.counts.targets; i++) {
         struct member *m = r->targets.fd[i] < 0 ? target_of(r, i) : NULL;
         if (m && member_has_ended(m))
             end_target(r, m);

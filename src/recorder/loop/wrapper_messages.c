@@ -40,14 +40,14 @@ static void take_totals(struct recorder *r, const struct link_message *l)
     static const enum job_metric from_wait4[] = {JOB_cpu_user,     JOB_cpu_system,         JOB_faults_minor,
                                                  JOB_faults_major, JOB_switches_voluntary, JOB_switches_involuntary};
     for (size_t i = 0; w->reaped && i < sizeof(from_wait4) / sizeof(*from_wait4); i++)
-        r->job.known |= UINT64_C(1) << from_wait4[i];
+        r->job.seen.known |= UINT64_C(1) << from_wait4[i];
     static const enum ledger_counter io[] = {LEDGER_IO_READ, LEDGER_IO_WRITE, LEDGER_IO_RCHAR, LEDGER_IO_WCHAR,
                                              LEDGER_IO_CANCELLED_WRITE};
     static const enum job_metric io_metric[] = {JOB_io_read, JOB_io_write, JOB_io_rchar, JOB_io_wchar,
                                                 JOB_io_cancelled_write};
     for (size_t i = 0; i < sizeof(io) / sizeof(*io); i++) {
         if (w->total[io[i]] || w->reaped > w->io_unknown)
-            r->job.known |= UINT64_C(1) << io_metric[i];
+            r->job.seen.known |= UINT64_C(1) << io_metric[i];
     }
 }
 

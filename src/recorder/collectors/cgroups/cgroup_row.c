@@ -67,7 +67,7 @@ bool cgroup_row_is_early(const struct cgroup_row *r)
 {
     const struct sampling *g = r->sampling;
     return g->options.groups && host_row_is_wanted(r->host) && !g->options.host_at_once && !r->opened &&
-           !g->sample.has_host && !g->job->closing;
+           !g->sample.has_host && !g->job->settling.closing;
 }
 
 void cgroup_row_early(struct cgroup_row *r)

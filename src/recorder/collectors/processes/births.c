@@ -69,7 +69,7 @@ void births_begin(struct births *b, int32_t pid)
     b->round_ns = round_ms(b) * NS_PER_MS;
     b->last = pid ? pid : births_last_pid(b);
     b->last_ns = sampling_clock_ns(b->sampling);
-    b->counting = b->sampling->job->unseen_known = b->last > 0;
+    b->counting = b->sampling->job->source.unseen_known = b->last > 0;
 }
 
 /* ---- what happened to a pid ---- */
@@ -78,7 +78,7 @@ static bool is_member(const struct job *j, int32_t pid, uint64_t since_ns)
 {
     if (tree_find(&j->tree, pid) || job_was_reported(j, pid, since_ns))
         return true;
-    for (const struct member *m = j->gone; m; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         if (m->row.key.pid == pid)
             return true;
     }
@@ -108,7 +108,7 @@ static void wait_for(struct births *b, int32_t pid, uint64_t since_ns)
     if (b->sampling->now_ns >= since_ns + WAIT && j->adopts)
         return;
     if (b->sampling->now_ns >= since_ns + WAIT || b->n_waiting == BIRTHS_WAITING) {
-        j->unseen++;
+        j->source.unseen++;
         return;
     }
     b->waiting[b->n_waiting].pid = pid;
@@ -123,7 +123,7 @@ static void check_pid(struct births *b, int32_t pid, uint64_t before_ns, uint64_
     if (is_process(pid))
         wait_for(b, pid, since_ns);
     else
-        b->sampling->job->unseen += getpgid(pid) < 0;
+        b->sampling->job->source.unseen += getpgid(pid) < 0;
 }
 
 static void check_waiting(struct births *b)
@@ -141,20 +141,20 @@ void births_check(struct births *b, int32_t last)
     if (!b->counting)
         return;
     if (last < b->last || now - b->last_ns >= b->round_ns) { /* the pids may have been given out once round */
-        b->counting = j->unseen_known = false;
+        b->counting = j->source.unseen_known = false;
         return;
     }
     check_waiting(b);
     if (last - b->last > PIDS_CHECKED)
-        j->unseen += (uint64_t)(last - b->last);
+        j->source.unseen += (uint64_t)(last - b->last);
     for (int32_t pid = b->last + 1; last - b->last <= PIDS_CHECKED && pid <= last; pid++)
         check_pid(b, pid, b->last_ns, now);
     b->last = last;
     b->last_ns = now;
-    if (j->unseen > UNSEEN_MOST)
-        b->counting = j->unseen_known = false;
-    if (j->closing) { /* those that live may be of the job all the same: children whose parent ended unseen */
-        j->unseen += b->n_waiting;
+    if (j->source.unseen > UNSEEN_MOST)
+        b->counting = j->source.unseen_known = false;
+    if (j->settling.closing) { /* those that live may be of the job all the same: children whose parent ended unseen */
+        j->source.unseen += b->n_waiting;
         b->n_waiting = 0;
     }
 }
@@ -164,7 +164,7 @@ bool births_end(struct births *b, int32_t last)
     struct job *j = b->sampling->job;
     births_check(b, last);
     b->counting = false;
-    j->unseen += b->n_waiting;
+    j->source.unseen += b->n_waiting;
     b->n_waiting = 0;
-    return j->unseen_known && !j->unseen;
+    return j->source.unseen_known && !j->source.unseen;
 }

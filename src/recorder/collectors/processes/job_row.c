@@ -20,7 +20,7 @@ bool job_row_is_stirred(const struct job_row *r)
     const struct job *job = r->sampling->job;
     const struct tree *tree = &job->tree;
     const struct baro_sample *sample = &r->sampling->sample;
-    return job->n_gone || tree->removals != sample->removals || tree->n != sample->n ||
+    return job->settling.n_gone || tree->removals != sample->removals || tree->n != sample->n ||
            tree_next_moved(tree, 0) < tree->n;
 }
 
@@ -40,8 +40,8 @@ const struct baro_sample *job_row_repeat(struct job_row *r, uint64_t t_ns)
 {
     struct baro_sample *sample = &r->sampling->sample;
     const struct tree *tree = &r->sampling->job->tree;
-    if (r->sampling->job->n_gone || tree->removals != sample->removals || tree->n < sample->n || !sample->moved ||
-        t_ns <= sample->t_ns)
+    if (r->sampling->job->settling.n_gone || tree->removals != sample->removals || tree->n < sample->n ||
+        !sample->moved || t_ns <= sample->t_ns)
         return NULL;
     memset(r->moved, 0, (sample->n + 63) / 64 * sizeof(*r->moved));
     sample->processes = tree->rows;

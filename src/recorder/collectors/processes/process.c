@@ -522,8 +522,8 @@ static bool is_recent(const struct processes *p, const struct member *m)
 /* Most new processes end soon, and their I/O is reported with their end: reading it before is not worth the cost. */
 static bool young_and_reported(const struct processes *p, const struct member *m)
 {
-    return p->sampling->job->ends_reported && !p->sampling->job->closing && m->links.parent && m->life.begin_ns &&
-           p->sampling->now_ns < m->life.begin_ns + YOUNG_REPORTED_NS && !m->is_target;
+    return p->sampling->job->source.ends_reported && !p->sampling->job->settling.closing && m->links.parent &&
+           m->life.begin_ns && p->sampling->now_ns < m->life.begin_ns + YOUNG_REPORTED_NS && !m->is_target;
 }
 
 /* A write to a shared page makes a private copy: that shows in the page faults, and not in rss. So the larger of the

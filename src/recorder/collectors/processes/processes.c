@@ -153,7 +153,7 @@ static void tick_members(struct processes *p)
     i = 0;
     tick_from(p, &i);
     check_order(p);
-    if (g->job->n_gone && g->job->events && g->options.catch_up) {
+    if (g->job->settling.n_gone && g->job->source.events && g->options.catch_up) {
         g->options.catch_up(g->options.catch_up_context);
         tick_from(p, &i); /* the processes that were forked meanwhile */
     }

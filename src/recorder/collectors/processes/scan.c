@@ -142,7 +142,8 @@ void scan_member(struct scan *n, struct member *m, bool known, uint64_t clock_ns
 {
     char state = (char)m->row.value[PROCESS_state];
     /* An event source covers this process, so it also reports its children. */
-    bool covered = m->row.origin == BARO_ORIGIN_EVENT && (m->events.covered || !n->sampling->job->covers_members);
+    bool covered =
+        m->row.origin == BARO_ORIGIN_EVENT && (m->events.covered || !n->sampling->job->source.covers_members);
     if (!n->sampling->options.children || n->no_children_file || state == 'Z')
         return;
     if (!n->always && !n->once && (known || covered))

@@ -26,7 +26,7 @@ static void prepare_sockets(void *state)
     if (sockets_new(&r->sockets, &options, NULL) < 0)
         return;
     sockets_turn(r->sockets);
-    r->sampling->job->sockets = true;
+    r->sampling->job->settling.sockets = true;
 }
 
 /* ---- a reading ---- */
@@ -47,7 +47,7 @@ static uint64_t member_value(const struct member *m, int id)
 /* Without events the faults of reaped children tell whether it had one that was not seen: each has at least one. */
 static struct owner_asked asked_of(const struct job *j, const struct member *m)
 {
-    bool is_blind = !j->events || j->lossy;
+    bool is_blind = !j->source.events || j->source.lossy;
     return (struct owner_asked){.key = m->row.key,
                                 .sent = member_value(m, PROCESS_tcp_sent),
                                 .received = member_value(m, PROCESS_tcp_received),
@@ -61,11 +61,11 @@ static struct owner_asked asked_of(const struct job *j, const struct member *m)
 static uint64_t known_ns(const struct socket_row *r)
 {
     const struct job *j = r->sampling->job;
-    if (j->closing && tree_count(&j->tree) == j->ended_members)
+    if (j->settling.closing && tree_count(&j->tree) == j->counts.ended_members)
         return UINT64_MAX; /* nobody is left who could fork */
-    if (j->events)
-        return j->events_ns ? *j->events_ns : 0;
-    return j->closing ? 0 : r->sampling->now_ns + r->sampling->options.start_monotonic_ns;
+    if (j->source.events)
+        return j->source.events_ns ? *j->source.events_ns : 0;
+    return j->settling.closing ? 0 : r->sampling->now_ns + r->sampling->options.start_monotonic_ns;
 }
 
 /* Those that have ended and whose exit is not reported yet are among them: their sockets may end later. */
@@ -79,11 +79,11 @@ static void ask(struct socket_row *r)
         if (tree->at[i] && tree->at[i]->row.key.start)
             asked[n++] = asked_of(j, tree->at[i]);
     }
-    for (const struct member *m = j->gone; m && n < OWNERS_MOST; m = m->links.list_next) {
+    for (const struct member *m = j->settling.gone; m && n < OWNERS_MOST; m = m->links.list_next) {
         if (m->row.key.start)
             asked[n++] = asked_of(j, m);
     }
-    for (const struct job_late *one = j->late; one && n < OWNERS_MOST; one = one->next)
+    for (const struct job_late *one = j->settling.late; one && n < OWNERS_MOST; one = one->next)
         asked[n++] = asked_of(j, one->member);
     sockets_ask_end(r->sockets, n, known_ns(r));
     r->asked_ns = r->sampling->now_ns;
@@ -152,9 +152,9 @@ static struct member *find_member(const struct job *j, struct baro_key key)
     struct member *m = tree_find(&j->tree, key.pid);
     if (m && baro_key_equal(m->row.key, key))
         return m;
-    for (m = j->gone; m && !baro_key_equal(m->row.key, key);)
+    for (m = j->settling.gone; m && !baro_key_equal(m->row.key, key);)
         m = m->links.list_next;
-    const struct job_late *one = m ? NULL : j->late;
+    const struct job_late *one = m ? NULL : j->settling.late;
     while (one && !baro_key_equal(one->member->row.key, key))
         one = one->next;
     return m ? m : one ? one->member : NULL;
@@ -218,7 +218,7 @@ static bool read_to_the_end(struct socket_row *r)
 {
     const struct sampler_options *o = &r->sampling->options;
     bool done = read_last(r);
-    if (done && r->totals.unsettled && r->sampling->job->events && o->catch_up) {
+    if (done && r->totals.unsettled && r->sampling->job->source.events && o->catch_up) {
         o->catch_up(o->catch_up_context);
         done = read_last(r);
     }
