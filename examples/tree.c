@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The processes of a job at a moment, each below its parent: tree TAPE SECONDS */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,23 +8,33 @@
 
 #include <baro/baro.h>
 
-static void print_below(const struct baro_sample *s, const struct baro_row *parent, int depth)
+static void print_process(const struct baro_row *p, unsigned depth)
 {
     int rss = baro_metric_find(BARO_KIND_PROCESS, "rss_bytes");
-    for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
-        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
-        const struct baro_row *its = baro_sample_find(s, baro_row_ppid(p), baro_row_parent_start_ticks(p));
-        uint64_t bytes;
-        if (its != parent || p == its)
-            continue;
-        char name[64]; /* harmless: a process may choose any bytes as its name */
-        baro_text_escape(baro_row_name(p), strlen(baro_row_name(p)), name, sizeof(name));
-        printf("%*s%" PRId32 " %s", 2 * depth, "", baro_row_pid(p), name);
-        if (baro_row_value(p, rss, &bytes) == BARO_PRESENT)
-            printf(" (%.1f MB)", (double)bytes / 1e6);
-        printf("\n");
-        print_below(s, p, depth + 1);
+    uint64_t bytes;
+    char name[64]; /* harmless: a process may choose any bytes as its name */
+    baro_text_escape(baro_row_name(p), strlen(baro_row_name(p)), name, sizeof(name));
+    printf("%*s%" PRId32 " %s", 2 * (int)depth, "", baro_row_pid(p), name);
+    if (baro_row_value(p, rss, &bytes) == BARO_PRESENT)
+        printf(" (%.1f MB)", (double)bytes / 1e6);
+    printf("\n");
+}
+
+static int print_forest(const struct baro_sample *s, struct baro_error *err)
+{
+    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
+    size_t *order = calloc(n + 1, sizeof(*order)), *parent = calloc(n + 1, sizeof(*parent));
+    unsigned *depth = calloc(n + 1, sizeof(*depth));
+    int code = order && parent && depth ? baro_sample_forest(s, order, parent, err) : -ENOMEM;
+    for (size_t k = 0; code == 0 && k < n; k++) {
+        size_t i = order[k];
+        depth[i] = parent[i] == SIZE_MAX ? 0 : depth[parent[i]] + 1;
+        print_process(baro_sample_row(s, BARO_KIND_PROCESS, i), depth[i]);
     }
+    free(order);
+    free(parent);
+    free(depth);
+    return code;
 }
 
 int main(int argc, char **argv)
@@ -47,7 +58,7 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("at %.3f s\n", (double)baro_sample_t_ns(s) / 1e9);
-    print_below(s, NULL, 0);
+    int code = print_forest(s, &err);
     baro_sample_free(s);
-    return 0;
+    return code < 0;
 }

@@ -54,6 +54,16 @@ BARO_API const struct baro_row *baro_sample_find(const struct baro_sample *s, in
 /** @return the process or entity of a kind with this id of the tape, or NULL. Linear in the number of rows. */
 BARO_API const struct baro_row *baro_sample_find_id(const struct baro_sample *s, int kind, uint32_t id);
 /**
+ * Orders the processes of a sample for a printed tree: each before its children, siblings in the order of their rows.
+ * A process of which the parent is not in the sample is the root of a tree. The depth of a process is 0 for a root,
+ * else one more than that of its parent, which stands before it. Takes n log n for n processes.
+ * @param ret_order room for as many rows as there are processes: the row that is printed first, second, ...
+ * @param ret_parent room for as many: for each row that of its parent, which is smaller; SIZE_MAX: none.
+ * @return 0, or -ENOMEM.
+ */
+BARO_API int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, size_t *ret_parent,
+                                struct baro_error *err);
+/**
  * Walks the processes that may have changed since the sample before; all others have the values, name and command line
  * that they had then. In a sample that was reached by seeking every process may have changed.
  * @param i 0 at first, then the last result plus 1.

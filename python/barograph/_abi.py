@@ -701,6 +701,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_sample_row": (c_void_p, (c_void_p, c_int, c_size_t)),
     "baro_sample_find": (c_void_p, (c_void_p, c_int32, c_uint64)),
     "baro_sample_find_id": (c_void_p, (c_void_p, c_int, c_uint32)),
+    "baro_sample_forest": (c_int, (c_void_p, POINTER(c_size_t), POINTER(c_size_t), POINTER(baro_error))),
     "baro_sample_next_changed": (c_size_t, (c_void_p, c_size_t)),
     "baro_sample_read_ns": (c_int, (c_void_p, c_int, POINTER(c_uint64))),
     "baro_sample_sum": (c_int, (c_void_p, c_int, POINTER(c_uint64), POINTER(c_size_t))),

@@ -268,7 +268,7 @@ static void test_damaged_segments(void **state)
         segment_path(f, number, path);
         assert_int_equal(stat(path, &st), 0);
         int fd = open(path, O_WRONLY);
-        assert_int_equal(pwrite(fd, "damaged", 7, st.st_size / 2), 7);
+        assert_int_equal(pwrite(fd, "damaged", 7, st.st_size / 8 * 7), 7);
         close(fd);
     }
     struct baro_record r;

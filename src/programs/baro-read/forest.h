@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of a sample in the order of a printed tree: each before its children, siblings by start. */
+/* The processes of a sample in the order of a printed tree. */
 #ifndef PROGRAMS_BARO_READ_FOREST_H
 #define PROGRAMS_BARO_READ_FOREST_H
 
@@ -11,8 +11,9 @@
 struct forest_node {
     const struct baro_row *process;
     unsigned depth;
-    bool last;     /* of its siblings */
-    size_t parent; /* index of its parent's node; SIZE_MAX: none */
+    bool last;         /* of its siblings */
+    size_t parent;     /* index of its parent's node; SIZE_MAX: none */
+    size_t last_child; /* index of that node; 0: none */
 };
 
 struct forest {

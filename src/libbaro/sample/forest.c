@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes of a sample, each below its parent. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "libbaro/sample/sample.h"
+
+#define NONE SIZE_MAX
+
+struct link {
+    int32_t pid;
+    size_t row;
+};
+
+/* Rows; parents are in the caller's array. */
+struct kin {
+    size_t first, last, next;
+};
+
+static int compare_links(const void *a, const void *b)
+{
+    int32_t x = ((const struct link *)a)->pid, y = ((const struct link *)b)->pid;
+    return (x > y) - (x < y);
+}
+
+/* A tape may contain anything: only an earlier row can be a parent, so there are no circles. */
+static void find_parents(const struct baro_sample *s, const struct link *links, size_t n, size_t *parent)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct link key = {s->processes[i]->parent.pid, 0};
+        const struct link *up = bsearch(&key, links, n, sizeof(*links), compare_links);
+        parent[i] = up && up->row < i ? up->row : NONE;
+    }
+}
+
+static void find_children(struct kin *kin, size_t n, const size_t *parent)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct kin *up = parent[i] == NONE ? NULL : &kin[parent[i]];
+        kin[i].first = kin[i].last = kin[i].next = NONE;
+        if (!up)
+            continue;
+        if (up->first == NONE)
+            up->first = i;
+        else
+            kin[up->last].next = i;
+        up->last = i;
+    }
+}
+
+/* Returns how many rows are ordered with those of this tree. */
+static size_t descend(const struct kin *kin, const size_t *parent, size_t root, size_t *order, size_t done)
+{
+    size_t i = root;
+    for (;;) {
+        order[done++] = i;
+        if (kin[i].first != NONE) {
+            i = kin[i].first;
+            continue;
+        }
+        while (i != root && kin[i].next == NONE)
+            i = parent[i];
+        if (i == root)
+            return done;
+        i = kin[i].next;
+    }
+}
+
+int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, size_t *ret_parent, struct baro_error *err)
+{
+    size_t n = s->n, done = 0;
+    struct link *links = calloc(n + 1, sizeof(*links));
+    struct kin *kin = calloc(n + 1, sizeof(*kin));
+    int code = links && kin ? 0 : -ENOMEM;
+    for (size_t i = 0; code == 0 && i < n; i++)
+        links[i] = (struct link){s->processes[i]->key.pid, i};
+    if (code == 0) {
+        qsort(links, n, sizeof(*links), compare_links);
+        find_parents(s, links, n, ret_parent);
+        find_children(kin, n, ret_parent);
+    }
+    for (size_t i = 0; code == 0 && i < n; i++)
+        done = ret_parent[i] == NONE ? descend(kin, ret_parent, i, ret_order, done) : done;
+    free(links);
+    free(kin);
+    return code < 0 ? error_set(err, code, "out of memory") : 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes of a sample in the order of a printed tree. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "libbaro/sample/sample.h"
+
+#define N 7
+#define NONE SIZE_MAX
+
+static void expect(const int32_t pid_parent[N][2], const size_t order[N], const size_t parent[N])
+{
+    struct baro_process process[N] = {0}, *list[N];
+    size_t got_order[N], got_parent[N];
+    for (size_t i = 0; i < N; i++) {
+        process[i].key.pid = pid_parent[i][0];
+        process[i].parent.pid = pid_parent[i][1];
+        list[i] = &process[i];
+    }
+    const struct baro_sample s = {.processes = list, .n = N};
+    assert_int_equal(baro_sample_forest(&s, got_order, got_parent, NULL), 0);
+    assert_memory_equal(got_order, order, sizeof(got_order));
+    assert_memory_equal(got_parent, parent, sizeof(got_parent));
+}
+
+/* 10 has 11 and 12, 11 has 13 and 14; 20, whose parent is elsewhere, has 21. */
+static void children_stand_below_their_parents(void **state)
+{
+    (void)state;
+    expect((const int32_t[N][2]){{10, 1}, {11, 10}, {20, 2}, {12, 10}, {13, 11}, {21, 20}, {14, 11}},
+           (const size_t[N]){0, 1, 4, 6, 3, 2, 5}, (const size_t[N]){NONE, 0, NONE, 0, 1, 2, 1});
+}
+
+/* A tape may contain anything: a process that is its own parent, two that are each other's, one before its parent. */
+static void circles_are_cut(void **state)
+{
+    (void)state;
+    expect((const int32_t[N][2]){{10, 10}, {11, 12}, {12, 11}, {13, 15}, {14, 13}, {15, 14}, {16, 0}},
+           (const size_t[N]){0, 1, 2, 3, 4, 5, 6}, (const size_t[N]){NONE, NONE, 1, NONE, 3, 4, NONE});
+}
+
+static void no_processes_are_no_forest(void **state)
+{
+    const struct baro_sample s = {0};
+    size_t none[1];
+    (void)state;
+    assert_int_equal(baro_sample_forest(&s, none, none, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(children_stand_below_their_parents),
+        cmocka_unit_test(circles_are_cut),
+        cmocka_unit_test(no_processes_are_no_forest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
