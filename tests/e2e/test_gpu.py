@@ -190,6 +190,18 @@ def test_gauges(run, tape, gpus):
     assert {k: row[k] for k in expected} == expected
 
 
+def test_of_the_machine_alone_there_is_no_job(run, tape, gpus):
+    """baro record --host: the device is watched, and nothing says that no job used it."""
+    gpus.write("0 used 3221225472")
+    done = run("record", "-q", "--host", "--for", "4s", "-i", "200ms", "-o", tape, env=gpus.env)
+    assert done.returncode == 0, done.stderr
+    row = readings(rows(run, tape))[-1]
+    assert row["memory_used_bytes"] == 3 * GIB
+    assert {row[k] for k in ("memory_job_bytes", "busy_job_ns", "processes_job")} == {None}
+    summary = run("summary", tape).stdout
+    assert "gpu" in summary and " used" not in summary.split("gpu", 1)[1].split("\n")[0], summary
+
+
 def test_counters_are_the_drivers_growth(run, tape, gpus):
     """Energy, throttling and bytes are differenced counters; what there was before the recording does not count."""
     gpus.write("0 power 250", "0 pviol 0.5", "0 pcierx 1000000", "0 nvrx 2000000", "0 reasons 8")

@@ -295,6 +295,16 @@ static bool is_new(const struct gpus *gpus)
     return atomic_load(&s->turn) != gpus->seen;
 }
 
+/* Of the machine alone there is no job that could use a device. */
+static void lack_job(struct gpu_reading *r)
+{
+    static const int of_job[] = {GPU_memory_job, GPU_memory_job_peak, GPU_busy_job, GPU_processes_job};
+    for (uint32_t i = 0; i < r->n_devices && i < GPU_DEVICES_MOST; i++) {
+        for (size_t k = 0; k < sizeof(of_job) / sizeof(*of_job); k++)
+            r->device[i].absent[of_job[k]] = BARO_ABSENT_NOT_ASKED;
+    }
+}
+
 /* How many processes there are says how much is copied. If it changed meanwhile, the next tick takes it. */
 static bool take_reading(struct gpus *gpus)
 {
@@ -307,6 +317,8 @@ static bool take_reading(struct gpus *gpus)
         return false;
     gpus->seen = seen;
     atomic_store(&s->taken, seen);
+    if (gpus->sampling->options.host_alone)
+        lack_job(r);
     gpu_tables_take(&gpus->tables, r, gpus->sampling->options.start_monotonic_ns, &gpus->sampling->entity_ids,
                     is_member, note_trouble, gpus);
     report_reading(gpus);
