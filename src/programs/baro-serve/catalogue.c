@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "output/rows/row.h"
 #include "programs/baro-serve/follow.h"
 
 const char *job_id(const struct job *job)
@@ -179,11 +178,9 @@ bool job_lock(struct job *job)
 
 int64_t job_host_ns(struct job *job)
 {
-    uint64_t t_ns;
     if (!job_lock(job))
         return 0;
-    bool has = job->tape && job->now && baro_sample_read_ns(job->now, BARO_KIND_HOST, &t_ns) == BARO_PRESENT;
-    int64_t at_ns = has ? row_realtime_ns(job->tape, baro_tape_header(job->tape), t_ns) : 0;
+    int64_t at_ns = job->host_ns;
     pthread_mutex_unlock(&job->lock);
     return at_ns;
 }

@@ -50,6 +50,7 @@ struct job {
     struct baro_summary *summary;
     struct baro_verdicts *verdicts;
     struct baro_sample *now;     /* the last sample; NULL: there is none */
+    int64_t now_ns, host_ns;     /* the wall clock then, and when the machine was read; 0: not known */
     struct baro_sample *before;  /* an earlier one, half a second or more ago: for rates; NULL: there is none */
     struct baro_sample *between; /* becomes `before` in its turn; may be `now` itself */
     bool is_unjudged;            /* records were added since the rules of the verdicts were applied, */

@@ -11,7 +11,6 @@
 
 #include "baro/baro.h"
 #include "base/clock.h"
-#include "output/rows/row.h"
 #include "programs/baro-serve/kind_families.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
@@ -119,10 +118,9 @@ static void add_job_info(struct scrape *s)
     for (size_t i = 0; i < s->jobs.n; i++) {
         struct job *job = s->jobs.at[i];
         pthread_mutex_lock(&job->lock);
-        bool has = job->tape && job->now;
-        int64_t at_ns = has ? row_realtime_ns(job->tape, baro_tape_header(job->tape), baro_sample_t_ns(job->now)) : 0;
+        int64_t at_ns = job->now_ns;
         pthread_mutex_unlock(&job->lock);
-        if (!has)
+        if (!at_ns)
             continue;
         family_label(&labels, "job", job->id);
         family_value(&s->text, "baro_job_sample_timestamp_seconds", false, &labels, (double)at_ns / 1e9);

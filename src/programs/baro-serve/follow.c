@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "output/rows/row.h"
 #include "programs/baro-serve/row.h"
 
 #define HEAD_NS (200 * NS_PER_MS)  /* of CPU time, for the head of a tape, */
@@ -46,6 +47,7 @@ static void let_go(struct job *job)
     job->summary = NULL;
     job->verdicts = NULL;
     job->now = job->before = job->between = NULL;
+    job->now_ns = job->host_ns = 0;
 }
 
 void follow_head(struct job *job, struct found *ret)
@@ -82,6 +84,16 @@ static int keep_sample(struct job *job, const struct baro_sample *s, struct baro
     return 0;
 }
 
+/* The tape is read for it, which may hang: never for a request that is about all jobs. */
+static void note_times(struct job *job)
+{
+    const struct baro_header *h = baro_tape_header(job->tape);
+    uint64_t t_ns;
+    job->now_ns = row_realtime_ns(job->tape, h, baro_sample_t_ns(job->now));
+    bool has_host = baro_sample_read_ns(job->now, BARO_KIND_HOST, &t_ns) == BARO_PRESENT;
+    job->host_ns = has_host ? row_realtime_ns(job->tape, h, t_ns) : 0;
+}
+
 int follow_judge(struct job *job, struct baro_error *err)
 {
     if (!job->is_unjudged)
@@ -107,6 +119,8 @@ static int drain(struct job *job, bool samples, struct baro_error *err)
             break;
         n = n < 1 << 30 ? n + 1 : n;
     }
+    if (code >= 0 && n && job->now)
+        note_times(job);
     if (code >= 0 && n) {
         baro_summary_finish(job->summary);
         job->is_unjudged = true;
