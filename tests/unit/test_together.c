@@ -172,6 +172,28 @@ static void test_zombies(void **state)
     }
 }
 
+/* Two of 2 MB grow by 40 MB between two samples and end. Their clocks were read before that, and their stat after it.
+ */
+static void test_zombies_with_an_old_clock(void **state)
+{
+    struct world w;
+    bool unsure;
+    (void)state;
+    begin(&w);
+    for (uint64_t second = 1; second <= 2; second++) {
+        put(&w, 1, 0, 10 * MB, 10 * MB, 1000);
+        for (uint32_t id = 2; id <= 3; id++) {
+            put(&w, id, 0, second == 1 ? 2 * MB : 0, 2 * MB, second == 1 ? 500 : 10740);
+            w.p[id - 1].value[PROCESS_cpu] = 400000;
+            w.p[id - 1].value[PROCESS_state] = second == 1 ? 'S' : 'Z';
+        }
+        take(&w, second * SECOND);
+    }
+    assert_int_equal(together_most(&w.t, 42 * MB, &unsure), (10 + 2 * 42) * MB);
+    assert_true(unsure);
+    together_done(&w.t);
+}
+
 /* A child that shares the address space of 100 MB (vfork) adds nothing; one that executes a program of 50 MB after that
  * does. */
 static void test_shared_address_spaces(void **state)
@@ -257,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_marks_that_are_not_known),
         cmocka_unit_test(test_memory_that_was_given_up),
         cmocka_unit_test(test_zombies),
+        cmocka_unit_test(test_zombies_with_an_old_clock),
         cmocka_unit_test(test_shared_address_spaces),
         cmocka_unit_test(test_copies_of_a_parent),
         cmocka_unit_test(test_living_without_a_mark),

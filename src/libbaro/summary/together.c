@@ -142,15 +142,18 @@ static uint64_t held_most(const struct together_row *now, const struct together_
     return least(now->mark, grown(largest(now->rss, before->rss), now->faults - before->faults, FAULT_MOST));
 }
 
-/* Upper bound of the memory that it held before it ended: memory takes time and page faults. */
-static uint64_t ended_most(const struct together_row *now, const struct together_row *before)
+/* What it held at most before it ended, t_ns being the sample that has it as a zombie: memory takes page faults, which
+ * the zombie's stat has to the end, or time. The time is that of the clock: the CPU time in the row may be of before
+ * its end. Example: its clock was read at 40 ms, then it ran for 60 ms, grew by 40 MB and ended, and its parent waited
+ * for it before its clock could be read again. */
+static uint64_t ended_most(const struct together *t, const struct together_row *now, const struct together_row *before,
+                           uint64_t t_ns)
 {
     static const struct together_row none;
     const struct together_row *had = before ? before : &none;
-    uint64_t by_time = grown(had->rss, now->cpu_ns - least(now->cpu_ns, had->cpu_ns), TOGETHER_GROWTH_MOST);
-    if (now->faults < had->faults || !now->faults)
-        return by_time;
-    return least(by_time, grown(had->rss, now->faults - had->faults, FAULT_MOST));
+    if (now->faults && now->faults >= had->faults)
+        return grown(had->rss, now->faults - had->faults, FAULT_MOST);
+    return grown(had->rss, t_ns > t->sampled_ns ? t_ns - t->sampled_ns : 0, TOGETHER_GROWTH_MOST);
 }
 
 /* Returns the most that it held if it lived through the whole interval; otherwise adds it to the lives. */
@@ -163,7 +166,7 @@ static uint64_t take_mark(struct together *t, const struct baro_process *p, cons
         return 0;
     if (now->is_zombie) {
         l.end_ns = t_ns;
-        l.unsure = ended_most(now, before);
+        l.unsure = ended_most(t, now, before, t_ns);
         add_life(t, &l);
         return 0;
     }
