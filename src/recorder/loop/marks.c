@@ -321,9 +321,13 @@ static void report_lost(struct recorder *r)
 {
     const struct marks *m = &r->marks;
     struct buf text = {0};
-    if (m->lost_lines || m->lost_bytes)
+    if (m->lost_lines && m->lost_bytes)
         buf_printf(&text, "; %llu lines and %llu bytes came too fast", (unsigned long long)m->lost_lines,
                    (unsigned long long)m->lost_bytes);
+    else if (m->lost_lines)
+        buf_printf(&text, "; %llu lines came too fast", (unsigned long long)m->lost_lines);
+    else if (m->lost_bytes)
+        buf_printf(&text, "; %llu bytes came too fast", (unsigned long long)m->lost_bytes);
     if (m->bad_lines)
         buf_printf(&text, "; %llu lines are too long or no JSON, the first begins with %s",
                    (unsigned long long)m->bad_lines, m->first_bad);
