@@ -289,6 +289,22 @@ static void bytes_of_disks_count_once(void **state)
     machine_done(&m);
 }
 
+/* /proc/diskstats has a slash where a name in sysfs can't have one. */
+static void a_name_with_a_slash_is_found(void **state)
+{
+    struct host_tree m;
+    (void)state;
+    machine_new(&m);
+    put(&m, "sys/class/block/cciss!c0d0/device/model", "LOGICAL VOLUME\n");
+    put(&m, "sys/class/block/cciss!c0d0/size", "1000\n");
+    put(&m, "proc/diskstats", " 104 0 cciss/c0d0 10 0 100 7 20 0 200 8 0 9 15\n");
+    machine_open(&m, false);
+    host_tree_read(&m);
+    const struct baro_entity *d = named(&m, BARO_KIND_DISK, "cciss/c0d0");
+    assert_true(d && strcmp(d->label, "LOGICAL VOLUME") == 0 && d->value[DISK_size] == 512000);
+    machine_done(&m);
+}
+
 /* A RAM disk has a size from the start. It is shown from its first use on, and its bytes are in no total. */
 static void unused_disks_are_not_shown(void **state)
 {
@@ -549,6 +565,7 @@ int main(void)
         cmocka_unit_test(falling_counters_make_no_growth),
         cmocka_unit_test(a_large_machine),
         cmocka_unit_test(bytes_of_disks_count_once),
+        cmocka_unit_test(a_name_with_a_slash_is_found),
         cmocka_unit_test(unused_disks_are_not_shown),
         cmocka_unit_test(disks_come_and_go),
         cmocka_unit_test(no_total_without_sys),
