@@ -175,6 +175,10 @@ def test_bad_parameters(serve, kept):
     job = f"/api/v1/jobs/{s.summed(3)[0]['id']}"
     for path in (
         "/api/v1/jobs?limit=x",
+        "/api/v1/jobs?limit=1001",
+        "/api/v1/jobs?offset=-1",
+        job + "/processes?limit=10001",
+        job + "/range?metric=job.cores&buckets=100000000",
         "/api/v1/jobs?state=odd",
         "/api/v1/jobs?no=1",
         job + "/processes?columns=nix",
@@ -218,6 +222,8 @@ def test_etag(serve, kept):
         assert status == 200 and body
         status, _, body = s.ask(path, If_None_Match=headers["ETag"])
         assert (status, body) == (304, b"")
+        status, _, again = s.ask(path, If_None_Match='"of another version"')
+        assert status == 200 and again
 
 
 def test_report_and_page(serve, kept, baro):
