@@ -613,7 +613,7 @@ def test_bad_tapes(baro, tape, work):
 def test_truncated_tape_is_readable(baro, tape, work):
     whole = tape.read_bytes()
     cut = work / "cut.baro"
-    cut.write_bytes(whole[: len(whole) // 2])
+    cut.write_bytes(whole[: len(whole) // 8 * 7])  # behind the header, which is half of a short tape
     d = json.loads(good(baro, "summary", "--json", cut))
     assert d["recorder"]["samples"] > 0 and d["exit"]["status"] is None
     rows = list(csv.DictReader(io.StringIO(good(baro, "export", cut).decode())))
