@@ -43,6 +43,21 @@ static void circles_are_cut(void **state)
            (const size_t[N]){0, 1, 2, 3, 4, 5, 6}, (const size_t[N]){NONE, NONE, 1, NONE, 3, 4, NONE});
 }
 
+/* The parent of 11 was another process with the pid 10, which has ended. */
+static void a_pid_is_no_identity(void **state)
+{
+    struct baro_process process[2] = {{.key = {10, 500}}, {.key = {11, 400}, .parent = {10, 300}}};
+    struct baro_process *list[2] = {&process[0], &process[1]};
+    const struct baro_sample s = {.processes = list, .n = 2};
+    size_t order[2], parent[2];
+    (void)state;
+    assert_int_equal(baro_sample_forest(&s, order, parent, NULL), 0);
+    assert_int_equal(parent[1], NONE);
+    process[1].parent.start = 500;
+    assert_int_equal(baro_sample_forest(&s, order, parent, NULL), 0);
+    assert_int_equal(parent[1], 0);
+}
+
 static void no_processes_are_no_forest(void **state)
 {
     const struct baro_sample s = {0};
@@ -56,6 +71,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_stand_below_their_parents),
         cmocka_unit_test(circles_are_cut),
+        cmocka_unit_test(a_pid_is_no_identity),
         cmocka_unit_test(no_processes_are_no_forest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,13 +24,21 @@ static int compare_links(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Another process may have the pid of a parent that has ended: then the start times differ. One that is 0 is not known.
+ */
+static bool is_parent(const struct baro_key *of_child, const struct baro_key *p)
+{
+    return !of_child->start || !p->start || of_child->start == p->start;
+}
+
 /* A tape may contain anything: only an earlier row can be a parent, so there are no circles. */
 static void find_parents(const struct baro_sample *s, const struct link *links, size_t n, size_t *parent)
 {
     for (size_t i = 0; i < n; i++) {
         struct link key = {s->processes[i]->parent.pid, 0};
         const struct link *up = bsearch(&key, links, n, sizeof(*links), compare_links);
-        parent[i] = up && up->row < i ? up->row : NONE;
+        bool fits = up && up->row < i && is_parent(&s->processes[i]->parent, &s->processes[up->row]->key);
+        parent[i] = fits ? up->row : NONE;
     }
 }
 
