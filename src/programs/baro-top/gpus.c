@@ -8,18 +8,15 @@
 /* In the order of the columns. */
 enum { GPUS_USE, GPUS_JOB, GPUS_MEMORY, GPUS_TOTAL, GPUS_POWER, GPUS_LIMIT, GPUS_HEAT, GPUS_CLOCK, GPUS_COLUMNS };
 
-static const struct {
-    const char *title, *device, *process; /* metrics of each kind; NULL: it has none */
-    int width, least;                     /* least: how wide the box has to be */
-} columns[GPUS_COLUMNS] = {
-    {"USE", "busy_ns", "busy_ns", 5, 0},
-    {"JOB", "busy_job_ns", NULL, 5, 60},
-    {"MEMORY", "memory_used_bytes", "memory_bytes", 8, 0},
-    {"OF", "memory_total_bytes", NULL, 8, 50},
-    {"POWER", "power_watts", NULL, 6, 40},
-    {"OF", "power_limit_watts", NULL, 6, 70},
-    {"TEMP", "temperature_celsius", NULL, 5, 70},
-    {"CLOCK", "clock_hertz", NULL, 8, 90},
+static const struct view_column columns[GPUS_COLUMNS] = {
+    {"USE", 5, 0},    {"JOB", 5, 60}, {"MEMORY", 8, 0}, {"OF", 8, 50},
+    {"POWER", 6, 40}, {"OF", 6, 70},  {"TEMP", 5, 70},  {"CLOCK", 8, 90},
+};
+/* Metrics of a device and of a process; NULL: it has none. */
+static const char *const metrics[GPUS_COLUMNS][2] = {
+    {"busy_ns", "busy_ns"},        {"busy_job_ns", NULL}, {"memory_used_bytes", "memory_bytes"},
+    {"memory_total_bytes", NULL},  {"power_watts", NULL}, {"power_limit_watts", NULL},
+    {"temperature_celsius", NULL}, {"clock_hertz", NULL},
 };
 
 struct line {
@@ -92,20 +89,21 @@ static enum style put_share(const struct view *v, struct buf *b, const struct li
     return percent >= 0.5 ? STYLE_CPU : STYLE_FAINT;
 }
 
-static enum style put_cell(const struct view *v, struct buf *b, const struct line *l, int c)
+static enum style put_cell(const struct view *v, struct buf *b, size_t row, int c)
 {
-    const char *metric = l->is_process ? columns[c].process : columns[c].device;
+    const struct line l = line_at(v->instant->now, row);
+    const char *metric = l.row ? metrics[c][l.is_process] : NULL;
     uint64_t value;
     if (!metric)
         return STYLE_PLAIN;
     if (c == GPUS_USE || c == GPUS_JOB)
-        return put_share(v, b, l, metric);
-    if (get(l, metric, &value)) {
+        return put_share(v, b, &l, metric);
+    if (get(&l, metric, &value)) {
         buf_byte(b, '-');
         return STYLE_FAINT;
     }
     double real = baro_metric_real(
-        baro_metric_get(kind_of(l->is_process), baro_metric_find(kind_of(l->is_process), metric)), value);
+        baro_metric_get(kind_of(l.is_process), baro_metric_find(kind_of(l.is_process), metric)), value);
     if (c == GPUS_MEMORY || c == GPUS_TOTAL)
         fmt_bytes(b, value);
     else if (c == GPUS_POWER || c == GPUS_LIMIT)
@@ -117,55 +115,21 @@ static enum style put_cell(const struct view *v, struct buf *b, const struct lin
     return c == GPUS_MEMORY ? STYLE_MEMORY : c == GPUS_POWER ? STYLE_PLAIN : STYLE_FAINT;
 }
 
-static void draw_name(struct view *v, int at, int column, int end, enum style style, const struct line *l)
+static enum style put_name(const struct view *v, struct buf *b, size_t row)
 {
-    struct buf b = {0};
-    if (l->is_process)
-        buf_printf(&b, "  %d %s", baro_row_owner_pid(l->row), baro_row_label(l->row));
-    else
-        buf_printf(&b, "%s %s", baro_row_name(l->row), baro_row_label(l->row));
-    grid_take(v->grid, at, column, end, style, &b);
-    buf_done(&b);
-}
-
-static void draw_line(struct view *v, struct box box, int at, size_t row, bool is_panel)
-{
-    struct grid *g = v->grid;
-    struct buf b = {0};
-    int column = box.column;
-    struct line l = line_at(v->instant->now, row);
-    enum style all = is_panel ? STYLE_PLAIN : view_row_style(v, TAB_GPUS, row, STYLE_PLAIN);
+    const struct line l = line_at(v->instant->now, row);
     if (!l.row)
-        return;
-    for (int i = box.column; i < box.end && all == STYLE_SELECTED; i++)
-        grid_point(g, at, i, all, ' ', ' ');
-    for (int c = 0; c < GPUS_COLUMNS; c++) {
-        if (columns[c].least > box.end - box.column)
-            continue;
-        enum style style = put_cell(v, &b, &l, c);
-        grid_take_right(g, at, column, column + columns[c].width, all == STYLE_SELECTED ? all : style, &b);
-        column += columns[c].width + 1;
-    }
-    draw_name(v, at, column, box.end, all == STYLE_SELECTED ? all : l.is_process ? STYLE_PLAIN : STYLE_STRONG, &l);
-    buf_done(&b);
+        return STYLE_PLAIN;
+    if (l.is_process)
+        buf_printf(b, "  %d %s", baro_row_owner_pid(l.row), baro_row_label(l.row));
+    else
+        buf_printf(b, "%s %s", baro_row_name(l.row), baro_row_label(l.row));
+    return l.is_process ? STYLE_PLAIN : STYLE_STRONG;
 }
 
 void view_gpus(struct view *v, struct box box, bool is_panel)
 {
-    struct buf b = {0};
-    int column = box.column;
-    size_t n = view_gpus_count(v), top = is_panel || v->is_once ? 0 : v->ui->top[TAB_GPUS];
-    for (int i = box.column; i < box.end; i++)
-        grid_point(v->grid, box.row, i, STYLE_HEADING, ' ', ' ');
-    for (int c = 0; c < GPUS_COLUMNS; c++) {
-        if (columns[c].least > box.end - box.column)
-            continue;
-        buf_str(&b, columns[c].title);
-        grid_take_right(v->grid, box.row, column, column + columns[c].width, STYLE_HEADING, &b);
-        column += columns[c].width + 1;
-    }
-    buf_done(&b);
-    grid_text(v->grid, box.row, column, box.end, STYLE_HEADING, "GPU, PROCESS");
-    for (int i = 1; i < box.rows && top + (size_t)i - 1 < n; i++)
-        draw_line(v, box, box.row + i, top + (size_t)i - 1, is_panel);
+    const struct view_list list = {TAB_GPUS,       view_gpus_count(v), columns, GPUS_COLUMNS,
+                                   "GPU, PROCESS", put_cell,           put_name};
+    view_list(v, &list, box, is_panel);
 }

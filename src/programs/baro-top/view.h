@@ -38,6 +38,22 @@ void view_spark(struct grid *g, struct box box, enum style style, const float *v
 int view_lanes(struct view *v, struct box box, int column, uint64_t from_ns, uint64_t to_ns);
 /* table.c */
 void view_processes(struct view *v, struct box box);
+/* list.c: what tasks.c and gpus.c are drawn with */
+struct view_column {
+    const char *title;
+    int width, least; /* least: how wide the box has to be */
+};
+struct view_list {
+    enum tab tab;
+    size_t rows;
+    const struct view_column *columns;
+    int n_columns;
+    const char *name_title;
+    /* Each appends its text and returns its style. */
+    enum style (*put_cell)(const struct view *v, struct buf *b, size_t row, int column);
+    enum style (*put_name)(const struct view *v, struct buf *b, size_t row);
+};
+void view_list(struct view *v, const struct view_list *l, struct box box, bool is_panel);
 /* tasks.c */
 void view_tasks(struct view *v, struct box box, bool is_panel);
 size_t view_tasks_count(const struct view *v);
