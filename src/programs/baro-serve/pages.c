@@ -127,8 +127,8 @@ static void fail_child(struct request *q, int status, int said)
         request_fail(q, 503, "no_memory", "out of memory for the report of job %s", job_id(q->job));
         return;
     }
-    if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
-        return;
+    if (n > 0)
+        fd_write_all(STDERR_FILENO, text, (size_t)n, NULL); /* where that is closed, the answer says it all the same */
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
         request_fail(q, 503, "no_reporter", "the program baro-report, which makes reports, can't be run");
     else
