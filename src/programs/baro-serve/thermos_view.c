@@ -2,15 +2,17 @@
 #include "programs/baro-serve/thermos_view.h"
 
 #include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/passwd.h"
 #include "output/rows/escaped.h"
 #include "output/rows/row.h"
 #include "programs/baro-serve/server.h"
-#include "programs/baro-serve/user_name.h"
 
 #define RATE_NS (NS_PER_SEC / 2) /* as of jobs that are followed */
 
@@ -221,11 +223,16 @@ const struct owned *view_owned(const struct owned_list *l, uint64_t owner, size_
 }
 
 /* A name may have to be asked for, which takes time: nothing is locked. */
-static void take_user(struct view *v, uint32_t uid)
+static char *user_name(uint32_t uid)
 {
-    char name[USER_NAME_MOST];
-    user_name(uid, name);
-    v->user = strdup(name);
+    char room[1024], number[16];
+    struct passwd_user known;
+    struct passwd pw, *found = NULL;
+    if (passwd_by_uid(PASSWD_FILE, uid, &known))
+        return strdup(known.name);
+    snprintf(number, sizeof(number), "%u", uid);
+    bool has = getpwuid_r(uid, &pw, room, sizeof(room), &found) == 0 && found;
+    return strdup(has ? found->pw_name : number);
 }
 
 void view_begin(struct request *q, struct job *job, struct view *v)
@@ -237,7 +244,7 @@ void view_begin(struct request *q, struct job *job, struct view *v)
     v->title = job_title(c, job, &v->start_ns);
     bool runs = may_read && v->state == JOB_RUNNING && copy_followed(v, &uid);
     if (runs || (may_read && read_tape(v, &uid)))
-        take_user(v, uid);
+        v->user = user_name(uid);
     else
         take_job(v);
     take_owned(v);

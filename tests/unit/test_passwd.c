@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of users from a file like /etc/passwd. */
+/* Users of a file like /etc/passwd. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "programs/baro-serve/user_name.h"
+#include "base/passwd.h"
 
-#define PATH "test_user_name.passwd"
+#define PATH "test_passwd.txt"
 
 static void write_file(const char *text)
 {
@@ -24,10 +24,13 @@ static void write_file(const char *text)
 
 static void assert_name(uint32_t uid, const char *expected)
 {
-    char name[USER_NAME_MOST];
-    if (user_name_in(PATH, uid, name)) {
+    struct passwd_user user;
+    if (passwd_by_uid(PATH, uid, &user)) {
         assert_non_null(expected);
-        assert_string_equal(name, expected);
+        assert_string_equal(user.name, expected);
+        assert_int_equal(user.uid, uid);
+        assert_true(passwd_by_name(PATH, expected, &user));
+        assert_int_equal(user.uid, uid);
     } else {
         assert_null(expected);
     }
@@ -61,6 +64,11 @@ static void test_users_of_a_file(void **state)
     assert_name(1009, NULL); /* the field has no end */
     for (uint32_t uid = 1001; uid <= 1008; uid++)
         assert_name(uid, uid == 1002 ? "ann" : NULL);
+    struct passwd_user user;
+    assert_true(passwd_by_name(PATH, "toor", &user) && user.uid == 0);
+    static const char *const none[] = {"", "b", "bobb", "# old", "+nis", "wrong", "large", "short", NULL};
+    for (const char *const *name = none; *name; name++)
+        assert_false(passwd_by_name(PATH, *name, &user));
     unlink(PATH);
     assert_name(0, NULL);
 }
@@ -68,7 +76,7 @@ static void test_users_of_a_file(void **state)
 /* A name that is too long is nobody's, and a line may lie anywhere among the blocks that are read. */
 static void test_long_lines(void **state)
 {
-    char text[16384], name[USER_NAME_MOST + 1];
+    char text[16384], name[PASSWD_NAME_MOST + 1];
     (void)state;
     for (size_t before = 4000; before < 4200; before++) {
         memset(text, 'a', before);
@@ -76,22 +84,14 @@ static void test_long_lines(void **state)
         write_file(text);
         assert_name(1000, "bob");
     }
-    for (size_t len = USER_NAME_MOST - 2; len <= USER_NAME_MOST; len++) {
+    for (size_t len = PASSWD_NAME_MOST - 2; len <= PASSWD_NAME_MOST; len++) {
         memset(name, 'n', len);
         name[len] = 0;
         snprintf(text, sizeof(text), "%s:x:7:7:::\n", name);
         write_file(text);
-        assert_name(7, len < USER_NAME_MOST ? name : NULL);
+        assert_name(7, len < PASSWD_NAME_MOST ? name : NULL);
     }
     unlink(PATH);
-}
-
-static void test_a_user_that_nobody_knows(void **state)
-{
-    char name[USER_NAME_MOST];
-    (void)state;
-    user_name(4111222333u, name);
-    assert_string_equal(name, "4111222333");
 }
 
 int main(void)
@@ -99,7 +99,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_users_of_a_file),
         cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_a_user_that_nobody_knows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
