@@ -273,6 +273,42 @@ static void nothing_is_shared_with_an_unknown_child(void **state)
     job_done(&j);
 }
 
+/* ld, a child of collect2, had read 73 MB; collect2 waited for it and is about to end: its stat shows the faults of ld,
+ * and its io could not be read since. cc shows all of it when it has reaped collect2: the 73 MB count once. If collect2
+ * shows no faults of ld, it has not waited for it: nobody has the 73 MB. */
+static void io_that_is_not_read_yet_counts_once(void **state)
+{
+    static struct job j;
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    for (int waited = 0; waited < 2; waited++) {
+        struct member *cc, *collect2;
+        begin_pair(&j, &cc, &collect2);
+        put(collect2, PROCESS_threads, 1);
+        put(collect2, PROCESS_io_rchar, 4000);
+        struct member *ld = job_add(&j, 402, collect2, BARO_ORIGIN_EVENT, 7);
+        put(ld, PROCESS_faults_minor, 900);
+        put(ld, PROCESS_io_rchar, 73000000);
+        ld->life.end_reported = true;
+        job_settled(&j, ld);
+        job_settled(&j, collect2);
+        put(collect2, PROCESS_children_faults_minor, waited ? 900 : 0);
+        job_gone(&j, ld, 10 * MS, 11 * MS);
+        job_settle(&j, 12 * MS, is_there, NULL);
+        job_totals(&j, value, absent);
+        job_gone(&j, collect2, 13 * MS, 14 * MS);
+        put(cc, PROCESS_children_cpu_user, 80 * MS);
+        put(cc, PROCESS_children_faults_minor, 1000);
+        put(cc, PROCESS_io_rchar, waited ? 73004000 : 4000);
+        cc->account.io_as_of_faults = 1000;
+        job_settle(&j, 15 * MS, is_there, NULL);
+        job_totals(&j, value, absent);
+        assert_int_equal(value[JOB_io_rchar], 73004000);
+        job_done(&j);
+    }
+}
+
 /* The job is one process without its children. A shell wrote 4 kB, then waited for a compiler that wrote 2 MB, then
  * wrote 3 kB: 7 kB are known, and it may have written more between the readings before and after it waited. */
 static void a_reaped_child_is_not_of_the_process(void **state)
@@ -294,8 +330,10 @@ static void a_reaped_child_is_not_of_the_process(void **state)
     job_totals(&j, value, absent);
     assert_int_equal(value[JOB_io_wchar], 4000);
     assert_int_equal(value[JOB_io_is_lower_bound], 0);
+    put(shell, PROCESS_children_faults_minor, 57); /* its io is read later */
+    job_totals(&j, value, absent);
     put(shell, PROCESS_io_wchar, 5000 + 2000000);
-    put(shell, PROCESS_children_faults_minor, 57);
+    shell->account.io_as_of_faults = 57;
     job_totals(&j, value, absent);
     put(shell, PROCESS_io_wchar, 5000 + 2000000 + 3000);
     job_totals(&j, value, absent);
@@ -453,6 +491,7 @@ int main(void)
         cmocka_unit_test(what_left_a_target_does_not),
         cmocka_unit_test(the_split_is_that_of_the_parts),
         cmocka_unit_test(nothing_is_shared_with_an_unknown_child),
+        cmocka_unit_test(io_that_is_not_read_yet_counts_once),
         cmocka_unit_test(a_reaped_child_is_not_of_the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,7 @@ static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
     ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
 }
 
+/* What it took over since the ledger was last settled. */
 static void gain_of(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     for (int c = 0; c < LEDGER_MAX; c++) {
@@ -207,6 +208,17 @@ static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
             j->carried[c] += expected[c] - gained[c];
     }
     return carried > 0;
+}
+
+/* The I/O of its reaped children will show in the next reading of the successor, or of the process that reaps it.
+ * Example: collect2 waits for ld, which had read 73 MB, and ends. Its stat shows the page faults of ld, and its io can
+ * no longer be read. If the 73 MB counted as lost, they would count again when cc reaps collect2. */
+static void gain_unread_io(const struct settlement *e, uint64_t ret[LEDGER_MAX])
+{
+    if (!io_is_behind(e->successor) || ret[LEDGER_FAULTS_MINOR] < e->expected[LEDGER_FAULTS_MINOR])
+        return;
+    for (int c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++)
+        ret[c] = max_u64(ret[c], e->expected[c]);
 }
 
 static bool is_ignored(const struct member *m)
@@ -474,6 +486,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(e->successor, one);
         plan_share(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
+        gain_unread_io(e, one);
         shares += e->share;
         if (balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick, &e->doubt) ||
             e->successor->account.ignores_children)

@@ -78,11 +78,12 @@ static uint64_t counted_of(const struct member *m)
  * The kernel adds the I/O of a reaped child to that of the process. What was gained between two readings counts only if
  * no child was reaped meanwhile, which shows in the page faults taken over; else the base grows by it, and the job's
  * I/O is a lower bound. Example: a shell wrote 4 kB, then waited for a compiler that wrote 2 MB, then wrote 3 kB: 7 kB.
+ * The faults may be read before the I/O is.
  */
 static void leave_out_taken(struct job *j, struct member *m)
 {
     uint64_t *base = j->alone ? m->account.base : NULL, children = value(m, PROCESS_children_faults_minor);
-    if (!base || children == base[LEDGER_FAULTS_MINOR] - base[BASE_FAULTS_MINOR])
+    if (!base || children == base[LEDGER_FAULTS_MINOR] - base[BASE_FAULTS_MINOR] || io_is_behind(m))
         return;
     base[LEDGER_FAULTS_MINOR] = base[BASE_FAULTS_MINOR] + children;
     for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++) {

@@ -194,6 +194,8 @@ struct member_account {
     uint64_t successor_epoch;
     /* its counters of reaped children when the ledger was last settled */
     uint64_t reaped[LEDGER_MAX];
+    /* the minor faults of its reaped children when its I/O was read last: see io_is_behind() */
+    uint64_t io_as_of_faults;
     /* BASE_MAX values at attach, which are not part of this recording; NULL: all 0 */
     uint64_t *base;
     struct settlement *settlement; /* during job_settle(), of a successor */

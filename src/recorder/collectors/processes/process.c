@@ -341,6 +341,8 @@ static void read_io(struct processes *p, struct member *m)
         else if (m->row.absent[to[i]] != BARO_PRESENT)
             unset(m, to[i], n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED);
     }
+    if (ok) /* stat is always read before io */
+        m->account.io_as_of_faults = m->row.value[PROCESS_children_faults_minor];
     m->life.io_final |= ok && member_is_zombie(m);
 }
 
@@ -612,6 +614,8 @@ void process_take_zombie(struct processes *p, struct member *m, const struct pro
         if (z->io.valid & 1u << io_metrics[i].field)
             set_counter(m, io_metrics[i].metric, z->io.value[io_metrics[i].field]);
     }
+    if (z->io.valid)
+        m->account.io_as_of_faults = m->row.value[PROCESS_children_faults_minor];
     m->life.io_final |= z->io_known;
     m->reaped_io.known = z->stat.len && z->io_known && z->own_io_known && put_reaped_io(m, &z->io, &z->own_io);
 }
