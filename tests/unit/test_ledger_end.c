@@ -309,6 +309,61 @@ static void io_that_is_not_read_yet_counts_once(void **state)
     }
 }
 
+/* A server and its child are there when the recording begins: the child has used 20 ms by then, and ends with 30. The
+ * server takes over all of it, or nothing if it ignores SIGCHLD: the job has used 10 ms. So it is at each moment: while
+ * the event of the end is awaited, too. */
+static void what_a_child_used_before_is_left_out(void **state)
+{
+    static const struct job_sink sink = {.exit = ignore_exit};
+    static struct job j;
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    for (int ignores = 0; ignores < 2; ignores++) {
+        assert_int_equal(job_init(&j, &sink, true, 0, 100), 0);
+        j.source.events = true;
+        struct member *server = job_add(&j, 500, NULL, BARO_ORIGIN_TARGET, 5);
+        struct member *child = job_add(&j, 501, server, BARO_ORIGIN_SCAN, 5);
+        for (int now = 0; now < 2; now++) {
+            put(server, PROCESS_cpu, 50 * MS);
+            put(server, PROCESS_cpu_user, 50 * MS);
+            put(server, PROCESS_faults_minor, 100);
+            put(server, PROCESS_io_rchar, 9000);
+            put(child, PROCESS_cpu, (now ? 30 : 20) * MS);
+            put(child, PROCESS_cpu_user, (now ? 30 : 20) * MS);
+            put(child, PROCESS_faults_minor, now ? 60 : 50);
+            put(child, PROCESS_io_rchar, now ? 700 : 300);
+            if (!now) {
+                job_rebase(server);
+                job_rebase(child);
+            }
+            job_settled(&j, server);
+            job_settled(&j, child);
+        }
+        job_totals(&j, value, absent);
+        assert_int_equal(value[JOB_cpu], 10 * MS);
+        if (ignores) {
+            job_ignores_children(&j, server);
+        } else {
+            put(server, PROCESS_children_cpu_user, 30 * MS);
+            put(server, PROCESS_children_faults_minor, 60);
+            put(server, PROCESS_io_rchar, 9700);
+            server->account.io_as_of_faults = 60;
+        }
+        job_gone(&j, child, 10 * MS, 11 * MS);
+        for (int reported = 0; reported < 2; reported++) {
+            child->life.end_reported = reported;
+            job_settle(&j, 12 * MS, is_there, NULL);
+            job_totals(&j, value, absent);
+            assert_int_equal(j.settling.n_gone, !reported);
+            assert_int_equal(value[JOB_cpu], 10 * MS);
+            assert_int_equal(value[JOB_io_rchar], 400);
+            assert_int_equal(value[JOB_faults_minor], 10);
+        }
+        job_done(&j);
+    }
+}
+
 /* The job is one process without its children. A shell wrote 4 kB, then waited for a compiler that wrote 2 MB, then
  * wrote 3 kB: 7 kB are known, and it may have written more between the readings before and after it waited. */
 static void a_reaped_child_is_not_of_the_process(void **state)
@@ -492,6 +547,7 @@ int main(void)
         cmocka_unit_test(the_split_is_that_of_the_parts),
         cmocka_unit_test(nothing_is_shared_with_an_unknown_child),
         cmocka_unit_test(io_that_is_not_read_yet_counts_once),
+        cmocka_unit_test(what_a_child_used_before_is_left_out),
         cmocka_unit_test(a_reaped_child_is_not_of_the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,6 +83,7 @@ struct settlement {
     size_t lost, without_cpu;
     bool not_whole;                /* of one of them the CPU time may not be known to its end */
     uint64_t expected[LEDGER_MAX]; /* what the successor must have gained from them */
+    uint64_t past[LEDGER_MAX];     /* what they had used before the recording began */
     uint64_t faults;               /* minor page faults that it must have gained: at least one for each child */
     uint64_t known, weight, share;
     struct doubt doubt;
