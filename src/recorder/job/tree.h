@@ -252,6 +252,7 @@ struct member_reading {
     uint64_t scanned_clock_ns;           /* its CPU clock when its children were last listed */
     uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
     uint64_t status_key;                 /* faults and stat_rss when status was last read */
+    uint64_t status_rss;                 /* stat_rss alone then */
     uint32_t smaps_asked;                /* tick in which the helper was last asked for smaps */
     uint32_t smaps_cost_us;              /* moving average, rounded up */
     uint32_t fds_at;                     /* index + 1 of its slot in the descriptor cache; 0: none */
@@ -273,6 +274,7 @@ struct member_reading {
     bool stat_was_read : 1;   /* at least once: key.start is known */
     bool sampled : 1;         /* it was read for a sample; it may be gone when that is written */
     bool in_sample : 1;       /* a sample has a row with values of it */
+    bool has_no_memory : 1;   /* it is ending and has given up its memory, or is a kernel thread */
     bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     char comm[16];
 };
