@@ -482,6 +482,8 @@ class baro_fact(Structure):
         ("help", c_char_p),
         ("type", c_int),
         ("unit", c_int),
+        ("semantics", c_int),
+        ("trend", c_int),
         ("in_json", c_bool),
     ]
 
@@ -807,10 +809,9 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_summary_fact_count": (c_int, ()),
     "baro_summary_fact": (POINTER(baro_fact), (c_int,)),
     "baro_summary_fact_find": (c_int, (c_char_p, c_char_p)),
-    "baro_summary_key": (c_int, (c_int,)),
-    "baro_fact_semantics": (c_int, (POINTER(baro_fact),)),
     "baro_fact_semantics_name": (c_char_p, (c_int,)),
-    "baro_fact_trend": (c_int, (POINTER(baro_fact),)),
+    "baro_fact_trend_name": (c_char_p, (c_int,)),
+    "baro_summary_key": (c_int, (c_int,)),
     "baro_header_fact_count": (c_int, ()),
     "baro_header_fact": (POINTER(baro_fact), (c_int,)),
     "baro_header_fact_find": (c_int, (c_char_p,)),
