@@ -198,6 +198,19 @@ BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int sectio
  */
 BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary, int fact, size_t row,
                                              struct baro_value *ret);
+/**
+ * Finds a row of a table by its key: the same command in another summary.
+ * @param section a table whose key (baro_summary_key()) is a text, as of commands, tasks and directories
+ * @param key bytes that end with NUL, as baro_value.text has them
+ * @return the row, or -1: there is none.
+ */
+BARO_API ptrdiff_t baro_summary_row_find(const struct baro_summary *summary, int section, const char *key);
+/**
+ * A value as a number, whatever the type of its fact: to compare, to sum up, to draw. From 2^53 on it is rounded.
+ * @param fact of a summary, a header or a phase
+ * @return NAN of a text, and where there is no value; of a flag 0 or 1; of a time nanoseconds since 1970.
+ */
+BARO_API double baro_fact_real(const struct baro_fact *fact, const struct baro_value *value);
 
 /**
  * Reads a fact of a header.

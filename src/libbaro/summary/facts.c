@@ -2,6 +2,7 @@
 /* The table of facts, and how it is read: include/baro/summary.h. */
 #include "libbaro/summary/facts.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The index of each fact, and of the first one of each section. A section's first enumerator does not count. */
@@ -210,4 +211,29 @@ const char *baro_fact_trend_name(enum baro_fact_trend trend)
 {
     static const char *const names[] = {"none", "more_is_worse", "more_is_better"};
     return (unsigned)trend < sizeof(names) / sizeof(*names) ? names[trend] : "unknown";
+}
+
+ptrdiff_t baro_summary_row_find(const struct baro_summary *s, int section, const char *key)
+{
+    int fact = baro_summary_key(section);
+    struct baro_value v;
+    for (size_t row = 0; fact >= 0 && row < baro_summary_rows(s, section); row++)
+        if (baro_summary_value(s, fact, row, &v) == BARO_PRESENT && v.text && strcmp(v.text, key) == 0)
+            return (ptrdiff_t)row;
+    return -1;
+}
+
+double baro_fact_real(const struct baro_fact *fact, const struct baro_value *value)
+{
+    if (value->absent != BARO_PRESENT)
+        return NAN;
+    switch (fact->type) {
+    case BARO_FACT_UNSIGNED:
+    case BARO_FACT_BOOLEAN: return (double)value->u64;
+    case BARO_FACT_SIGNED:
+    case BARO_FACT_TIME: return (double)value->i64;
+    case BARO_FACT_REAL: return value->real;
+    case BARO_FACT_TEXT: break;
+    }
+    return NAN;
 }
