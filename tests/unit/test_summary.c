@@ -125,6 +125,12 @@ static void test_commands(void **state)
     assert_int_equal(as->processes, 1);
     assert_non_null(named(s, STORY_HOSTILE));
     assert_null(summary_command(s, 5));
+    const int table = baro_summary_section_find("commands");
+    assert_int_equal(baro_summary_row_find(s, table, "ld"), 0);
+    assert_int_equal(baro_summary_row_find(s, table, "cc1"), 1);
+    assert_int_equal(baro_summary_row_find(s, table, "cc"), -1);
+    assert_int_equal(baro_summary_row_find(s, baro_summary_section_find("job"), "ld"), -1);
+    assert_int_equal(baro_summary_row_find(s, -1, "ld"), -1);
     summary_free(s);
 }
 
