@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PEP 517 backend of the package barograph: meson builds the tree, and this packs it. README.md says how and why.
 
-Config settings (`pip install -C NAME=VALUE`): zig=1 compiles with PyPI's ziglang for glibc 2.28; zstd=FOLDER has zstd.c,
-zstd.h and zstd_errors.h, without it the system's libzstd.a is taken; jobs=N.
+Config settings (`pip install -C NAME=VALUE`): zig=1 compiles with PyPI's ziglang for glibc 2.28; zstd=FOLDER has
+zstd.c, zstd.h and zstd_errors.h, without it the system's libzstd.a is taken; jobs=N.
 """
 
 import base64
@@ -42,7 +42,9 @@ def version():
 
 
 def run(*argv, **options):
-    done = subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options)
+    done = subprocess.run(
+        [str(a) for a in argv], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options
+    )
     if done.returncode:
         sys.exit(f"{' '.join(map(str, argv))}\n{done.stdout.decode(errors='replace')[-4000:]}")
     return done.stdout.decode(errors="replace")
@@ -53,7 +55,9 @@ def run(*argv, **options):
 
 def copy_source(to):
     """What is committed or would be; a subproject can't be put into the tree itself."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=SOURCE, capture_output=True, check=False)
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=SOURCE, capture_output=True, check=False
+    )
     if listed.returncode or not listed.stdout:
         shutil.copytree(SOURCE, to, ignore=shutil.ignore_patterns("build*", ".git", "dist"))
         return
@@ -71,7 +75,9 @@ def add_zstd(source, zstd):
     for name in ("zstd.c", "zstd.h", "zstd_errors.h"):
         shutil.copy2(zstd / name, folder / name)
     header = (folder / "zstd.h").read_text(encoding="utf-8", errors="replace")
-    found = ".".join(re.search(rf"#define ZSTD_VERSION_{part}\s+(\d+)", header)[1] for part in ("MAJOR", "MINOR", "RELEASE"))
+    found = ".".join(
+        re.search(rf"#define ZSTD_VERSION_{part}\s+(\d+)", header)[1] for part in ("MAJOR", "MINOR", "RELEASE")
+    )
     (folder / "meson.build").write_text(ZSTD_MESON % found, encoding="utf-8")
     (source / "subprojects" / "zstd.wrap").write_text(ZSTD_WRAP, encoding="utf-8")
     return found
@@ -79,7 +85,12 @@ def add_zstd(source, zstd):
 
 # Libraries of the system that go into programs: their archives, headers, and the option of meson.
 ARCHIVES = {
-    "ncursesw": (("libncursesw.a", "libtinfo.a"), ("ncurses.h", "curses.h", "unctrl.h", "ncurses_dll.h"), "top", "X11-distribute-modifications-variant"),
+    "ncursesw": (
+        ("libncursesw.a", "libtinfo.a"),
+        ("ncurses.h", "curses.h", "unctrl.h", "ncurses_dll.h"),
+        "top",
+        "X11-distribute-modifications-variant",
+    ),
     "yaml-0.1": (("libyaml.a",), ("yaml.h",), "yaml", "MIT"),
     "sqlite3": (("libsqlite3.a",), ("sqlite3.h",), "sqlite", "blessing"),
 }
@@ -119,7 +130,9 @@ int shim_fstat64(int fd, struct stat *st) { return shim_fstat(fd, st); }
 
 def package_version(archive):
     """Of the Debian package that has it."""
-    owner = subprocess.run(["dpkg", "-S", archive], capture_output=True, text=True, check=False).stdout.partition(":")[0]
+    owner = subprocess.run(["dpkg", "-S", archive], capture_output=True, text=True, check=False).stdout.partition(":")[
+        0
+    ]
     done = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", owner], capture_output=True, text=True, check=False)
     return done.stdout or "unknown"
 
@@ -129,7 +142,9 @@ def add_archives(source):
     options, inside = [], []
     for name, (archives, headers, option, terms) in ARCHIVES.items():
         found = [os.path.realpath(run("gcc", f"-print-file-name={a}").strip()) for a in archives]
-        if not all(os.path.isabs(a) and os.path.exists(a) for a in found) or not os.path.exists(f"/usr/include/{headers[0]}"):
+        if not all(os.path.isabs(a) and os.path.exists(a) for a in found) or not os.path.exists(
+            f"/usr/include/{headers[0]}"
+        ):
             continue
         folder = source / "subprojects" / name
         folder.mkdir(parents=True)
@@ -138,7 +153,9 @@ def add_archives(source):
         (folder / "shim.c").write_text(SHIM, encoding="utf-8")
         archive_list = ", ".join(f"'{a}'" for a in found)
         (folder / "meson.build").write_text(ARCHIVE_MESON % (name, archive_list, name), encoding="utf-8")
-        (source / "subprojects" / f"{name}.wrap").write_text(f"[wrap-file]\ndirectory = {name}\n[provide]\n{name} = dep\n", encoding="utf-8")
+        (source / "subprojects" / f"{name}.wrap").write_text(
+            f"[wrap-file]\ndirectory = {name}\n[provide]\n{name} = dep\n", encoding="utf-8"
+        )
         options.append(f"-D{option}=enabled")
         inside.append((name, package_version(found[0]), terms))
     return options, inside
@@ -254,9 +271,15 @@ def metadata():
 def entry_points():
     project = (PACKAGE / "pyproject.toml").read_text(encoding="utf-8")
     text = ""
-    for section, body in re.findall(r'^\[project\.(scripts|entry-points\.(?:\w+|"[\w.]+"))\]\n((?:[^\[\n].*\n|\n)*)', project, re.M):
+    for section, body in re.findall(
+        r'^\[project\.(scripts|entry-points\.(?:\w+|"[\w.]+"))\]\n((?:[^\[\n].*\n|\n)*)', project, re.M
+    ):
         group = "console_scripts" if section == "scripts" else section.partition(".")[2].strip('"')
-        text += f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in re.findall(r'^"?([\w.-]+)"? = "(.*?)"', body, re.M)) + "\n"
+        text += (
+            f"[{group}]\n"
+            + "".join(f"{n} = {v}\n" for n, v in re.findall(r'^"?([\w.-]+)"? = "(.*?)"', body, re.M))
+            + "\n"
+        )
     return text
 
 
@@ -265,11 +288,19 @@ def sbom(inside):
     import json
 
     parts = [
-        {"type": "library", "name": n, "version": v, "licenses": [{"expression": terms}], "bom-ref": n} for n, v, terms in inside
+        {"type": "library", "name": n, "version": v, "licenses": [{"expression": terms}], "bom-ref": n}
+        for n, v, terms in inside
     ]
     root = {"type": "application", "name": "barograph", "version": version(), "bom-ref": "barograph"}
     return json.dumps(
-        {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": root}, "components": parts}, indent=1
+        {
+            "bomFormat": "CycloneDX",
+            "specVersion": "1.6",
+            "version": 1,
+            "metadata": {"component": root},
+            "components": parts,
+        },
+        indent=1,
     )
 
 
@@ -277,7 +308,9 @@ def moment():
     """That of the newest change, so that a build can be repeated."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if not given:
-        done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=SOURCE, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", "log", "-1", "--format=%ct"], cwd=SOURCE, capture_output=True, text=True, check=False
+        )
         given = done.stdout.strip() if done.returncode == 0 else ""
     return time.gmtime(max(int(given or 0), 315532800))[:6]  # a zip file begins with 1980
 
@@ -312,7 +345,9 @@ def dist_info(wheel, tag, inside):
     info = f"barograph-{version()}.dist-info"
     license_text = next(p for p in (SOURCE / "LICENSE", PACKAGE / "LICENSE") if p.exists()).read_bytes()
     wheel.add(f"{info}/METADATA", metadata().encode())
-    wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: barograph\nRoot-Is-Purelib: false\nTag: {tag}\n".encode())
+    wheel.add(
+        f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: barograph\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
+    )
     wheel.add(f"{info}/entry_points.txt", entry_points().encode())
     wheel.add(f"{info}/licenses/LICENSE", license_text)
     wheel.add(f"{info}/sboms/barograph.cdx.json", sbom(inside).encode())

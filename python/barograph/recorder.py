@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording: `with record():`. The recorder is the program baro, a process that is no child of this one: nothing runs in
-this interpreter, and nothing is lost when it is killed. Nothing large is imported here, and libbaro only to read."""
+"""Recording: `with record():`. The recorder is the program baro, a process that is no child of this one: nothing runs
+in this interpreter, and nothing is lost when it is killed. Nothing large is imported here, and libbaro only to read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,17 @@ if TYPE_CHECKING:
 
 _BEGINS_WITHIN = 10.0  # seconds; only a machine that hangs takes so long
 _ENDS_WITHIN = 30.0
-_LEFT_OUT = ("LD_PRELOAD", "LD_AUDIT", "LD_DEBUG", "PYTHON", "MALLOC_", "ASAN_", "BARO_EVENTS", "BARO_TAPE", "BARO_PID")  # not for the recorder
+_LEFT_OUT = (
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "LD_DEBUG",
+    "PYTHON",
+    "MALLOC_",
+    "ASAN_",
+    "BARO_EVENTS",
+    "BARO_TAPE",
+    "BARO_PID",
+)  # not for the recorder
 _VARIABLES = ("BARO_EVENTS", "BARO_TAPE", "BARO_PID")
 
 
@@ -352,9 +362,10 @@ def _record(
     path: of the tape, which must not exist (force=True: is replaced); without it, it is among the kept runs.
     interval: between samples, in seconds or as "250ms"; "auto" begins densely. tasks: {name: regular expression of a
     command}. children: also what the process starts. pid: other processes instead. metrics: as `baro record --metrics`.
-    collect: {name: command whose output is recorded}. du: folders whose size is recorded. keep: only the newest part, as
-    "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well; "only": nothing but the machine, until stop() or the end
-    of this process. gpu: those that this process may use; False: none; numbers or UUIDs. cmdline: command lines as well.
+    collect: {name: command whose output is recorded}. du: folders whose size is recorded. keep: only the newest part,
+    as "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well; "only": nothing but the
+    machine, until stop() or the end of this process. gpu: those that this process may use; False: none; numbers or
+    UUIDs. cmdline: command lines as well.
 
     If nothing can be recorded, a RecordingWarning says why and the program goes on; strict=True makes it an error.
     """

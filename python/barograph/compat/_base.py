@@ -113,7 +113,12 @@ class Probe:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", RecordingWarning)
             self.recording = record(
-                pid, interval, path=os.path.join(self._folder, "probe.baro"), children=children, overhead="1%", **options
+                pid,
+                interval,
+                path=os.path.join(self._folder, "probe.baro"),
+                children=children,
+                overhead="1%",
+                **options,
             )
         if self.recording.path is not None:
             self._guard.begin(self.recording.tape)
@@ -176,7 +181,10 @@ def _stop(recording: Recording, companion: Companion | None) -> None:
 
 _SCRIPT = r"""
 helpers=
-IFS= read -r tape && IFS= read -r recorder && IFS= read -r ticks || { [ -z "$folder" ] || rm -r -f -- "$folder"; exit 0; }
+IFS= read -r tape && IFS= read -r recorder && IFS= read -r ticks || {
+    [ -z "$folder" ] || rm -r -f -- "$folder"
+    exit 0
+}
 %s
 while IFS= read -r rest; do :; done
 if read -r line <"/proc/$recorder/stat"; then
@@ -200,8 +208,8 @@ _CSV = r"""
 
 
 class Companion:
-    """A process that stays when the interpreter is killed. It is no child of the interpreter, and has to begin before the
-    recording, so that it does not belong to the job. It ends a recording that would go on without the program that
+    """A process that stays when the interpreter is killed. It is no child of the interpreter, and has to begin before
+    the recording, so that it does not belong to the job. It ends a recording that would go on without the program that
     wanted it."""
 
     def __init__(self, argv: Sequence[str], environment: dict[str, str] | None = None) -> None:
@@ -242,7 +250,9 @@ class Companion:
         return cls(["/bin/sh", "-c", _SCRIPT % ""], {"folder": folder})
 
     @classmethod
-    def csv(cls, file: str, dialect: str, entity: str, *, append: bool = False, before: str = "", **more: str) -> Companion:
+    def csv(
+        cls, file: str, dialect: str, entity: str, *, append: bool = False, before: str = "", **more: str
+    ) -> Companion:
         """One that writes a file in a dialect of `baro export`; `before` is lines of shell, `more` what they need."""
         values = {"baro": _where.baro(), "file": file, "dialect": dialect, "entity": entity}
         return cls(["/bin/sh", "-c", _SCRIPT % (before + _CSV)], {**values, **more, "append": "1" if append else ""})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that logs to MLflow for compat.stouputils: barograph.mlflow's follower, with other metrics and steps. The tape
-keeps all that is not logged yet, and the position beside it how far that is."""
+"""The process that logs to MLflow for compat.stouputils: barograph.mlflow's follower, with other metrics and steps. The
+tape keeps all that is not logged yet, and the position beside it how far that is."""
 
 from __future__ import annotations
 

@@ -247,10 +247,14 @@ class _Client(threading.Thread):
 
     def run(self) -> None:
         try:
-            found = [c for c in self._containers() if str(self._settings.executor_id_json_expression.search(c)) in self._path]
+            found = [
+                c for c in self._containers() if str(self._settings.executor_id_json_expression.search(c)) in self._path
+            ]
             value = self._settings.disk_usage_json_expression.search(found[0]) if len(found) == 1 else None
             if value is None:
-                log.warning("MesosDiskCollector: Didn't find disk usage stats for path %s in agent metrics.", self._path)
+                log.warning(
+                    "MesosDiskCollector: Didn't find disk usage stats for path %s in agent metrics.", self._path
+                )
             else:
                 self.value = value
         finally:
@@ -260,7 +264,9 @@ class _Client(threading.Thread):
         from urllib.request import urlopen
 
         try:
-            with urlopen(self._settings.http_api_url, timeout=_seconds(self._settings.disk_collection_timeout)) as answer:
+            with urlopen(
+                self._settings.http_api_url, timeout=_seconds(self._settings.disk_collection_timeout)
+            ) as answer:
                 found = json.load(answer)
         except (OSError, ValueError) as error:
             log.warning("MesosDiskCollector: Unexpected error talking to agent api: %s", error)
@@ -477,8 +483,8 @@ class HistoryProvider:
 class TaskResourceMonitor(ResourceMonitorBase, threading.Thread):
     """Records the processes of a task and measures its sandbox; start() begins, kill() ends.
 
-    task_monitor: an object with get_active_processes(), which returns [(status, run), ...] where a status has `process` (its
-    name) and `pid`, and get_sandbox(), which returns a path or None.
+    task_monitor: an object with get_active_processes(), which returns [(status, run), ...] where a status has `process`
+    (its name) and `pid`, and get_sandbox(), which returns a path or None.
     """
 
     PROCESS_COLLECTION_INTERVAL = Amount(20, Time.SECONDS)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the place of oasislmf.execution.resource_monitor: a CSV of the tools that a kernel script runs, and a report of it with
-a table and six pictures.
+"""In the place of oasislmf.execution.resource_monitor: a CSV of the tools that a kernel script runs, and a report of it
+with a table and six pictures.
 
-The CSV is written by a process of its own as the tape grows, also when the interpreter is killed. It appears with its first
-row, so that a script which empties its folder when it begins does not remove it."""
+The CSV is written by a process of its own as the tape grows, also when the interpreter is killed. It appears with its
+first row, so that a script which empties its folder when it begins does not remove it."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ class ResourceMonitor:
     """Records the tools that a script runs.
 
     output_dir: where resource_monitor.csv and resource_report/ are written. poll_interval: seconds between samples, at
-    least 0.1. generate_report: whether stop() makes the report. log_root: of a report of all log_root/*/resource_monitor.csv
-    together. original=True: all processes of the machine whose command mentions a tool, as the original takes them.
+    least 0.1. generate_report: whether stop() makes the report. log_root: of a report of all
+    log_root/*/resource_monitor.csv together. original=True: all processes of the machine whose command mentions a tool,
+    as the original takes them.
     """
 
     def __init__(
@@ -124,7 +125,9 @@ class ResourceMonitor:
         if not self.log_root or not os.path.isdir(self.log_root):
             logger.info("Resource monitor: log_root '%s' is no directory", self.log_root)
             return []
-        paths = [os.path.join(self.log_root, name, "resource_monitor.csv") for name in sorted(os.listdir(self.log_root))]
+        paths = [
+            os.path.join(self.log_root, name, "resource_monitor.csv") for name in sorted(os.listdir(self.log_root))
+        ]
         found = [path for path in paths if os.path.isfile(path)]
         logger.info("Resource monitor: %d CSV(s) found to combine", len(found))
         return found
@@ -159,8 +162,8 @@ class ResourceMonitor:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / _base.MIB
         if self._original or self.recording is None or self.recording.path is None:
             return float(total)
-        limits = [r.memory_bytes for r in self.recording.tape.records() if type(r).__name__ == "Limits"]  # type: ignore[union-attr]
-        return min([total, *(int(limit) / _base.MIB for limit in limits if limit)])
+        records: list[Any] = [r for r in self.recording.tape.records() if type(r).__name__ == "Limits"]
+        return min([total, *(int(r.memory_bytes) / _base.MIB for r in records if r.memory_bytes)])
 
     def _plots_of_tape(self, folder: str) -> dict[str, str]:
         """Without matplotlib: the figures of `baro report`, of this monitor's own tape."""
@@ -223,8 +226,8 @@ def _kib(row: Row, name: str) -> int:
 
 
 def _moments(rows: list[Row], original: bool = False) -> list[Moment]:
-    """The rows that hold at each moment. Files that were written side by side have no moment in common: a row holds until
-    the next one of its file."""
+    """The rows that hold at each moment. Files that were written side by side have no moment in common: a row holds
+    until the next one of its file."""
     by_source: dict[int, dict[float, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         by_source[0 if original else row.get("source", 0)][row["ts"]].append(row)
@@ -435,7 +438,9 @@ def _plot_total_footprint(
         words = f" System: {system_memory_mb:,.0f} MB"
         if system_memory_mb > 4 * peak:  # the curve would be a line at the bottom
             picture.axes.set_ylim(0, max(peak, 1) * 1.2)
-            picture.axes.text(0.01, 0.97, words + " (above)", va="top", transform=picture.axes.transAxes, fontsize=9, alpha=0.7)
+            picture.axes.text(
+                0.01, 0.97, words + " (above)", va="top", transform=picture.axes.transAxes, fontsize=9, alpha=0.7
+            )
         else:
             picture.axes.axhline(y=system_memory_mb, color="black", linestyle="--", linewidth=1.2, alpha=0.5)
             picture.axes.text(times[0], system_memory_mb, words, va="bottom", ha="left", fontsize=9, alpha=0.7)

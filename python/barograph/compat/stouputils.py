@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the place of stouputils.mlflow.process_metrics_monitor: what a process and its children use, as metrics of an MLflow
-run. MLflow is fed from the tape by a process of its own: a server that is slow or down costs no sample, and what was
-measured is logged also when the interpreter is killed."""
+"""In the place of stouputils.mlflow.process_metrics_monitor: what a process and its children use, as metrics of an
+MLflow run. MLflow is fed from the tape by a process of its own: a server that is slow or down costs no sample, and what
+was measured is logged also when the interpreter is killed."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ class _Logger:
 class ProcessMetricsMonitor:
     """Logs CPU, memory, threads, descriptors and I/O of a process, and of its children, to the active MLflow run.
 
-    Arguments are the original's; max_cpu_count, if it is given, divides the CPU share: 100 is then all of these CPUs, not
-    one of them. original=True: the original's behaviour (docs/compat.md).
+    Arguments are the original's; max_cpu_count, if it is given, divides the CPU share: 100 is then all of these CPUs,
+    not one of them. original=True: the original's behaviour (docs/compat.md).
     """
 
     def __init__(
@@ -230,7 +230,10 @@ class ProcessMetricsMonitor:
 
     def _start_logger(self, mlflow: Any) -> None:
         code = "import sys; sys.path[:] = sys.argv[1].split(chr(10)); from barograph.compat._mlflow import main; main()"
-        paths = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), *map(os.path.abspath, sys.path)]
+        paths = [
+            os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
+            *map(os.path.abspath, sys.path),
+        ]
         # Before the recording: what logs is no part of the job.
         companion = _base.Companion([sys.executable, "-c", code, "\n".join(paths)])
         if not self._begin_recording():
@@ -291,8 +294,8 @@ class ProcessMetricsMonitor:
     # ---- what the thread of the original does, step by step ----
 
     def collect_once(self) -> dict[str, float]:
-        """The metrics at this moment. All are 0.0 where there is no such process, and cpu_usage_percentage is at the first
-        call, as there."""
+        """The metrics at this moment. All are 0.0 where there is no such process, and cpu_usage_percentage is at the
+        first call, as there."""
         empty = dict.fromkeys(METRICS, 0.0)
         if self._probe is None:
             self._probe = _base.Probe(self.pid, self.children)

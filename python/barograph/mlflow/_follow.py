@@ -54,7 +54,9 @@ class Step:
 class Server:
     """MLflow's client, asked again until it answers."""
 
-    def __init__(self, uri: str | None, position: Position, give_up: Callable[[], bool], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, uri: str | None, position: Position, give_up: Callable[[], bool], say: Callable[[str], None]
+    ) -> None:
         # A try is one try: what is sent again is decided here.
         os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
@@ -385,7 +387,9 @@ class Follower:
         for i in range(0, len(facts), MOST_METRICS):
             self.server.do(
                 "summary",
-                lambda: client.log_batch(self.run_id, metrics=[entities.Metric(*p) for p in left[i : i + MOST_METRICS]]),
+                lambda: client.log_batch(
+                    self.run_id, metrics=[entities.Metric(*p) for p in left[i : i + MOST_METRICS]]
+                ),
                 missing,
             )
         tags, params = tags_of(tape), params_of(tape)
@@ -470,7 +474,11 @@ def follow(request: dict[str, Any], say: Callable[[str], None] = lambda _: None)
         return 0
     # How it is sent can't change in the middle of a tape.
     before = position.values.get("request", {})
-    request = {**request, **before, "uri": request.get("uri") or (None if os.environ.get("MLFLOW_TRACKING_URI") else before.get("uri"))}
+    request = {
+        **request,
+        **before,
+        "uri": request.get("uri") or (None if os.environ.get("MLFLOW_TRACKING_URI") else before.get("uri")),
+    }
     fixed = {k: request[k] for k in ("names", "every", "session", "or_new", "uri") if request.get(k) is not None}
     position.save(request=fixed, stage=position.values.get("stage", "waiting"), refused=None)
     try:

@@ -35,7 +35,13 @@ def start_waiting(as_task: bool = False) -> int:
         actions = [
             (os.POSIX_SPAWN_DUP2, theirs, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 2, os.environ.get("BAROGRAPH_MLFLOW_LOG") or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (
+                os.POSIX_SPAWN_OPEN,
+                2,
+                os.environ.get("BAROGRAPH_MLFLOW_LOG") or os.devnull,
+                os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+                0o600,
+            ),
         ]
         # The shell ends at once: the follower is a child of init by the time that a recording begins.
         task = [_where.baro(), "run", "-q", "--task", "mlflow", "--"] if as_task and _where.baro() else []

@@ -166,7 +166,9 @@ class OfProcess(Tracker):
     MEMORY = "memory_mib"  # the name of its pss
     _probe: _base.Probe | None = None
 
-    def _begin(self, pid: int | None, interval: float, children: bool, original: bool | None, start: float | None) -> None:
+    def _begin(
+        self, pid: int | None, interval: float, children: bool, original: bool | None, start: float | None
+    ) -> None:
         self._original = _base.as_original(original)
         self.pid = own_pid(pid)
         self.status = "running"
@@ -276,7 +278,9 @@ def process_recording(pid: int, interval: float, children: bool) -> Recording:
 
 
 def machine_recording(interval: float, count: bool = False) -> Recording:
-    collected = [part for name, command in _gpu.collectors(count).items() for part in ("--collect", f"{name}={command}")]
+    collected = [
+        part for name, command in _gpu.collectors(count).items() for part in ("--collect", f"{name}={command}")
+    ]
     return _base.record_machine(interval, "--host", *collected)
 
 
