@@ -27,7 +27,10 @@ def tape(tmp_path_factory):
 
 def exported(tape, kind, columns):
     out = subprocess.run(
-        [_where.baro(), "export", "--entity", kind, "-c", columns, tape.path], capture_output=True, text=True, check=True
+        [_where.baro(), "export", "--entity", kind, "-c", columns, tape.path],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     return list(csv.DictReader(io.StringIO(out)))
 
@@ -141,7 +144,9 @@ def test_columns_that_come_later(tmp_path):
     program.chmod(0o755)
     made = tmp_path / "t.baro"
     job = f"import time, pathlib; time.sleep(0.5); pathlib.Path({str(tmp_path / 'more')!r}).touch(); time.sleep(0.8)"
-    barograph.run([sys.executable, "-c", job], tape=made, interval="50ms", overhead="off", collect={"queue": str(program)})
+    barograph.run(
+        [sys.executable, "-c", job], tape=made, interval="50ms", overhead="off", collect={"queue": str(program)}
+    )
     whole = barograph.open(made)
     names = whole.rows("queue").columns
     assert {"queue_length", "queue_oldest_seconds"} <= set(names)

@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..mlflow._follow import Follower, Refused, Step
+from ..mlflow._follow import Follower
+from ..mlflow._points import Step
 from ..mlflow._position import Position, path_of
+from ..mlflow._server import Refused
 from ..sample import Sample
 from .stouputils import Collector, mean_of
 
