@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import time
 import warnings
 from collections.abc import Iterable, Mapping
 
-from . import _current, _marks, _where
+from . import _current, _marks, _spawn, _where
 from ._options import options_of
 from ._process import Recorder, readable
 from .errors import ArgumentError, LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
@@ -107,30 +106,20 @@ class Recording:
         try:
             # In this order: the pipe may be one of 0, 1 and 2 where the program has closed these.
             actions = [
-                (os.POSIX_SPAWN_DUP2, theirs, 1),
-                (os.POSIX_SPAWN_DUP2, theirs, 2),
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (_spawn.DUP, theirs, 1),
+                (_spawn.DUP, theirs, 2),
+                (_spawn.OPEN, 0, os.devnull, os.O_RDONLY),
             ]
-            pid = os.posix_spawn(
-                program,
-                [program, "record", "--background", *self._arguments],
-                environment,
-                file_actions=actions,
-                setsigmask=(),
-                setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD),
-            )
+            # The recorder is a child of what is started here, and waits until that was reaped.
+            _spawn.start([program, "record", "--background", *self._arguments], environment, actions)
         except OSError as error:
             os.close(ours)
             raise NotInstalledError(f"can't execute {program}: {error.strerror}") from None
-        finally:
-            os.close(theirs)
-        try:
-            os.waitpid(pid, 0)  # it ends at once: the recorder is a child of its own, and waits until it was reaped
-        except ChildProcessError:
-            pass  # somebody else waits for any child, or SIGCHLD is ignored
         except BaseException:
             os.close(ours)
             raise
+        finally:
+            os.close(theirs)
         return ours
 
     @staticmethod

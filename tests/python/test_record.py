@@ -362,6 +362,34 @@ if __name__ == "__main__":
     assert sorted(m.attributes["i"] for m in barograph.open("t.baro").marks) == [0, 1, 2, 3]
 
 
+def test_where_the_interpreter_has_no_posix_spawn(script):
+    """As PyPy: that of the C library is called. Signals have their defaults in what is started, and none is blocked."""
+    script("""
+        import os, signal
+        del os.posix_spawn, os.POSIX_SPAWN_DUP2, os.POSIX_SPAWN_OPEN
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR1])
+        import barograph
+        with barograph.record("t.baro", strict=True, metrics="cpu,rss") as rec:
+            with open(f"/proc/{rec.tape.header.recorder_pid}/status") as file:
+                status = dict(line.rstrip("\\n").split(":\\t") for line in file if line.startswith("Sig"))
+            assert not int(status["SigBlk"], 16) & 1 << signal.SIGUSR1 - 1, status
+            assert not int(status["SigIgn"], 16) & 1 << signal.SIGTERM - 1, status
+            try:
+                os.waitpid(-1, os.WNOHANG)
+                raise AssertionError("a child was left")
+            except ChildProcessError:
+                pass
+        assert rec.tape.state == "ended" and rec.summary.job.cpu_ns > 0
+        os.environ["BAROGRAPH_BARO"] = "/nothing/baro"
+        try:
+            barograph.record("u.baro", strict=True).start()
+            raise AssertionError("it began")
+        except barograph.Error as error:
+            assert "/nothing/baro" in str(error), error
+    """).end()
+
+
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
 def test_with_standard_streams_closed(script, closed):
     job = script(f"""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import select
 import shutil
-import signal
 import tempfile
 import time
 import warnings
@@ -14,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .. import _where
+from .. import _spawn, _where
 from ..errors import Error, RecordingWarning
 from ..recorder import Recording
 from ..recorder import record as _record
@@ -217,25 +216,13 @@ class Companion:
         self._from, theirs_out = os.pipe()
         self.pid: int | None = None
         actions = [
-            (os.POSIX_SPAWN_DUP2, theirs_in, 0),
-            (os.POSIX_SPAWN_DUP2, theirs_out, 1),
-            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            (_spawn.DUP, theirs_in, 0),
+            (_spawn.DUP, theirs_out, 1),
+            (_spawn.OPEN, 2, os.devnull, os.O_WRONLY),
         ]
         shell = ["/bin/sh", "-c", 'exec 3<&0; { "$@" <&3 3<&- & }; echo $! ', "sh", *argv]
         try:
-            pid = os.posix_spawn(
-                "/bin/sh",
-                shell,
-                {**os.environ, "folder": "", **(environment or {})},
-                file_actions=actions,
-                setsid=True,
-                setsigmask=(),
-                setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD),
-            )
-            try:
-                os.waitpid(pid, 0)
-            except ChildProcessError:
-                pass
+            _spawn.start(shell, {**os.environ, "folder": "", **(environment or {})}, actions, setsid=True)
         finally:
             os.close(theirs_in)
             os.close(theirs_out)

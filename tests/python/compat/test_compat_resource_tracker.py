@@ -448,7 +448,7 @@ NOT_OURS = (
 SHIM = """
 import sys, time, types
 import barograph.compat.resource_tracker as whole
-from barograph.compat.resource_tracker import _info, tiny_data_frame, tracker
+from barograph.compat.resource_tracker import _info, _results, tiny_data_frame, tracker
 import csv
 tiny_data_frame.DictReader = csv.DictReader
 def cpu_single(duration=1):
@@ -458,8 +458,8 @@ def module(name, **names):
     made = sys.modules["resource_tracker." + name] = types.ModuleType("resource_tracker." + name)
     made.__dict__.update(names)
 sys.modules.update({"resource_tracker": whole, "resource_tracker.tracker": tracker, "resource_tracker.tiny_data_frame": tiny_data_frame})
-module("helpers", aggregate_stats=tracker.aggregate_stats)
-module("report", round_memory=tracker.round_memory)
+module("helpers", aggregate_stats=_results.aggregate_stats)
+module("report", round_memory=_results.round_memory)
 module("server_info", get_server_info=_info.get_server_info, get_total_memory_mib=lambda: _info.get_server_info()["memory_mib"])
 module("dummy_workloads", cpu_single=cpu_single)
 for name in ("tracker_procfs", "tracker_psutil"):

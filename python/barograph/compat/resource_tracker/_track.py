@@ -266,6 +266,11 @@ def space(now: dict[str, Any], unit: float) -> dict[str, float]:
     return {f"disk_space_{key}_gb": round(value / unit, 2) for key, value in sums.items()}
 
 
+def grown(now: dict[str, Any], before: dict[str, Any], name: str) -> Any:
+    """By how much a counter is higher; the sum of several processes falls where one of them has gone."""
+    return max(0, now[name] - before[name])
+
+
 def cores(now: dict[str, Any], before: dict[str, Any], unit: float = 1) -> float:
     """Cores between two readings; unit: of their CPU times, in a second."""
     seconds = now["timestamp"] - before["timestamp"]
