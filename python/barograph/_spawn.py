@@ -72,7 +72,7 @@ def _libc(argv: Sequence[str], environment: Mapping[str, str], actions: Sequence
             libc.sigaddset(signals, int(number))
         call("posix_spawnattr_setsigdefault", attributes, signals)
         flags = 0x04 | 0x08 | (0x80 if setsid else 0)  # SETSIGDEF, SETSIGMASK, SETSID
-        call("posix_spawnattr_setflags", attributes, ctypes.c_short(flags))
+        call("posix_spawnattr_setflags", attributes, flags)
         pid = ctypes.c_int()
         variables = strings([f"{name}={value}" for name, value in environment.items()])
         path = os.fsencode(argv[0])

@@ -146,8 +146,9 @@ class Server:
 
 _READER = """
 import json, sys
-from mlflow import MlflowClient
-client = MlflowClient(sys.argv[1])
+import mlflow
+mlflow.set_tracking_uri(sys.argv[1])  # artifacts of MLflow 2.9 are looked for there
+client = mlflow.MlflowClient()
 def run(run_id, prefix=""):
     found = client.get_run(run_id)
     keys = [key for key in found.data.metrics if key.startswith(prefix)]

@@ -32,7 +32,10 @@ class Server:
         self.do("import", lambda: self._connect(uri))
 
     def _connect(self, uri: str | None) -> None:
-        self.client = import_module("mlflow").MlflowClient(tracking_uri=uri or None)
+        mlflow = import_module("mlflow")
+        if uri:
+            mlflow.set_tracking_uri(uri)  # a client of MLflow 2.9 takes it for artifacts, whatever its own one is
+        self.client = mlflow.MlflowClient(tracking_uri=uri or None)
 
     def do(self, what: str, function: Callable[[], Any], before_retry: Callable[[], Any] | None = None) -> Any:
         """before_retry: finds out what has arrived. It is asked until it answers as well."""
