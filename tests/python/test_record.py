@@ -366,7 +366,8 @@ def test_where_the_interpreter_has_no_posix_spawn(script):
     """As PyPy: that of the C library is called. Signals have their defaults in what is started, and none is blocked."""
     script("""
         import os, signal
-        del os.posix_spawn, os.POSIX_SPAWN_DUP2, os.POSIX_SPAWN_OPEN
+        for name in ("posix_spawn", "POSIX_SPAWN_DUP2", "POSIX_SPAWN_OPEN"):
+            vars(os).pop(name, None)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR1])
         import barograph

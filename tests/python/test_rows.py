@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows as Arrow: the same as `baro export`, with every library that is at hand, and nothing is left behind."""
 
-import ctypes
 import csv
+import ctypes
 import gc
 import io
 import os
@@ -69,6 +69,10 @@ def test_errors(tape):
         tape.rows("job", "no_column")
 
 
+NO_CAPSULES = pytest.mark.skipif(not hasattr(ctypes, "pythonapi"), reason="an interpreter without capsules")
+
+
+@NO_CAPSULES
 def test_a_capsule_that_nobody_takes(tape):
     before = descriptors()
     for _ in range(20):
@@ -81,6 +85,7 @@ def test_a_capsule_that_nobody_takes(tape):
     assert descriptors() == before
 
 
+@NO_CAPSULES
 def test_a_capsule_that_is_left_at_the_end(tape):
     code = f"import barograph, sys\nsys.kept = barograph.open({tape.path!r}).rows('job').__arrow_c_stream__()"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
