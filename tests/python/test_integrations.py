@@ -9,7 +9,7 @@ import time
 import types
 
 import pytest
-from conftest import PATIENCE
+from conftest import PATIENCE, poll
 
 import barograph
 from barograph.integrations import keras, lightning, transformers, workers
@@ -158,6 +158,25 @@ def test_task_of_a_process_itself():
     (task,) = rec.tape.tasks
     assert (task.name, task.processes_started) == ("child", 1) and task.cpu_ns >= 100_000_000
     barograph.task("nobody records")
+
+
+def test_task_of_a_process_that_is_not_known_yet(monkeypatch):
+    """Without events a process is found by a scan, after its mark was read: it is of the task all the same."""
+    monkeypatch.setenv("BARO_NO_EVENTS", "1")
+    with barograph.record("run.baro", interval="500ms", overhead="off") as rec:
+        pid = os.fork()
+        if pid == 0:
+            barograph.task("child")
+            time.sleep(PATIENCE)
+            os._exit(0)
+        try:
+            poll(lambda: any(p.pid == pid for p in barograph.open("run.baro").processes), "the child")
+            poll(lambda: barograph.open("run.baro").tasks, "the task")
+        finally:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+    (task,) = rec.tape.tasks
+    assert (task.name, task.processes_started) == ("child", 1)
 
 
 def test_joblib_and_dask():
