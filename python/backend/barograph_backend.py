@@ -2,7 +2,9 @@
 """PEP 517 backend of the package barograph: meson builds the tree, and this packs it. README.md says how and why.
 
 Config settings (`pip install -C NAME=VALUE`): zig=1 compiles with PyPI's ziglang for glibc 2.28; zstd=FOLDER has
-zstd.c, zstd.h and zstd_errors.h, without it the system's libzstd.a is taken; jobs=N.
+zstd.c, zstd.h and zstd_errors.h, without it the system's libzstd.a is taken, or what the sdist has; jobs=N.
+With zig and zstd also target=aarch64-linux-gnu or another, as zig names it; root=FOLDER has archives and headers for
+it.
 """
 
 import base64
@@ -26,12 +28,17 @@ SOURCE = PACKAGE / "source" if (PACKAGE / "source" / "meson.build").exists() els
 GLIBC = (2, 28)  # what zig builds for; earlier ones lack statx(2), memfd_create(2) and getrandom(2)
 # What needs a library that not every system has; of these ARCHIVES are put in where zig compiles.
 LEFT_OUT = ["--auto-features=disabled", "-Dfuzz=off", "-Dtests=false"]
-OF_GLIBC = re.compile(r"(libc|libm|libpthread|libdl|librt|libutil|ld-linux[\w-]*|libgcc_s)\.so\.\d+")
+OF_LIBC = re.compile(r"(libc|libm|libpthread|libdl|librt|libutil|ld-linux[\w-]*|libgcc_s)\.so\.\d+|libc\.so")
 ZSTD_MESON = """project('zstd', 'c', version: '%s')
-lib = static_library('zstd', 'zstd.c', pic: true, c_args: ['-w', '-DZSTD_DISABLE_ASM', '-DDEBUGLEVEL=0'],
-  gnu_symbol_visibility: 'hidden')
+args = ['-w', '-DZSTD_DISABLE_ASM', '-DDEBUGLEVEL=0']
+lib = static_library('zstd', 'zstd.c', pic: true, c_args: args, gnu_symbol_visibility: 'hidden')
 dep = declare_dependency(link_with: lib, include_directories: include_directories('.'))
 meson.override_dependency('libzstd', dep)
+if meson.is_cross_build()
+  own = static_library('zstd-native', 'zstd.c', c_args: args, native: true)
+  own_dep = declare_dependency(link_with: own, include_directories: include_directories('.'))
+  meson.override_dependency('libzstd', own_dep, native: true)
+endif
 """
 ZSTD_WRAP = "[wrap-file]\ndirectory = zstd\n[provide]\nlibzstd = dep\n"
 
@@ -81,6 +88,10 @@ def add_zstd(source, zstd):
     (folder / "meson.build").write_text(ZSTD_MESON % found, encoding="utf-8")
     (source / "subprojects" / "zstd.wrap").write_text(ZSTD_WRAP, encoding="utf-8")
     return found
+
+
+def zstd_archive():
+    return os.path.isabs(run("cc", "-print-file-name=libzstd.a").strip())
 
 
 # Libraries of the system that go into programs: their archives, headers, and the option of meson.
@@ -137,19 +148,23 @@ def package_version(archive):
     return done.stdout or "unknown"
 
 
-def add_archives(source):
-    """Returns meson's options, and what is inside; of libraries that this system has."""
+def archive(name, target, root):
+    return (
+        f"{root}/usr/lib/{target}/{name}" if root else os.path.realpath(run("gcc", f"-print-file-name={name}").strip())
+    )
+
+
+def add_archives(source, target, root):
+    """Returns meson's options, and what is inside; of libraries that this system has, or the one below root."""
     options, inside = [], []
     for name, (archives, headers, option, terms) in ARCHIVES.items():
-        found = [os.path.realpath(run("gcc", f"-print-file-name={a}").strip()) for a in archives]
-        if not all(os.path.isabs(a) and os.path.exists(a) for a in found) or not os.path.exists(
-            f"/usr/include/{headers[0]}"
-        ):
+        found = [archive(a, target, root) for a in archives]
+        if not all(map(os.path.isfile, [*found, f"{root}/usr/include/{headers[0]}"])):
             continue
         folder = source / "subprojects" / name
         folder.mkdir(parents=True)
         for header in headers:
-            shutil.copy2(f"/usr/include/{header}", folder / header)
+            shutil.copy2(f"{root}/usr/include/{header}", folder / header)
         (folder / "shim.c").write_text(SHIM, encoding="utf-8")
         archive_list = ", ".join(f"'{a}'" for a in found)
         (folder / "meson.build").write_text(ARCHIVE_MESON % (name, archive_list, name), encoding="utf-8")
@@ -161,25 +176,33 @@ def add_archives(source):
     return options, inside
 
 
-def zig_file(work):
-    """A compiler for meson: zig with the oldest glibc that will do."""
+def own_target():
+    return f"{os.uname().machine}-linux-gnu"
+
+
+def zig_options(work, target):
+    """Meson's options for a compiler: zig with the oldest glibc that will do. For another machine, or another C
+    library, this system's compiler makes what the build itself runs."""
     import ziglang
 
     zig = os.path.join(os.path.dirname(ziglang.__file__), "zig")
-    machine = os.uname().machine
-    compiler = work / "zig-cc"
-    target = f"cc -target {machine}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}"
+    compiler = work / f"zig-{target}"
+    version = f".{GLIBC[0]}.{GLIBC[1]}" if target.endswith("-gnu") else ""
+    command = f"cc -target {target}{version}"
     compiler.write_text(
         "#!/bin/sh\n# zig preprocesses its input only where it is told the language before it.\n"
-        f'for a; do [ "$a" = - ] && exec "{zig}" {target} -xc "$@"; done\nexec "{zig}" {target} "$@"\n',
+        f'for a; do [ "$a" = - ] && exec "{zig}" {command} -xc "$@"; done\nexec "{zig}" {command} "$@"\n',
         encoding="utf-8",
     )
     compiler.chmod(0o755)
-    native = work / "zig.ini"
-    native.write_text(
-        f"[binaries]\nc = '{compiler}'\nar = ['{zig}', 'ar']\nstrip = 'strip'\npkg-config = 'false'\n", encoding="utf-8"
-    )
-    return native
+    text = f"[binaries]\nc = '{compiler}'\nar = ['{zig}', 'ar']\nstrip = 'strip'\npkg-config = 'false'\n"
+    other = target != own_target()
+    if other:
+        machine = target.partition("-")[0]
+        text += f"[host_machine]\nsystem = 'linux'\ncpu_family = '{machine}'\ncpu = '{machine}'\nendian = 'little'\n"
+    file = work / f"{target}.ini"
+    file.write_text(text, encoding="utf-8")
+    return ["--cross-file", str(file), "-Dc_link_args=-s"] if other else ["--native-file", str(file)]
 
 
 def meson(folder, source, targets, jobs, *options):
@@ -187,11 +210,12 @@ def meson(folder, source, targets, jobs, *options):
     run("ninja", "-C", folder, f"-j{jobs}", *targets)  # all, if none is named
 
 
-def put(built, to):
+def put(built, to, target):
     to.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(built, to)
     to.chmod(0o755)
-    run("strip", to)
+    if target == own_target():
+        run("strip", to)
 
 
 def build_tree(work, settings):
@@ -199,30 +223,43 @@ def build_tree(work, settings):
     source, tree = work / "source", work / "tree"
     copy_source(source)
     jobs = int(settings.get("jobs") or len(os.sched_getaffinity(0)))
-    # The static program is the system compiler's: it needs nothing of the system that it runs on.
-    meson(work / "static", source, ["baro"], jobs, "-Dstatic=true")
-    put(work / "static" / "baro", tree / "bin" / "baro")
-    if interpreter_of(tree / "bin" / "baro"):
-        sys.exit("barograph: baro is not static: a static libc and libzstd.a are needed")
-    options, inside = [], []
-    zstd = settings.get("zstd")
+    target = settings.get("target") or own_target()
+    zstd, options, inside = zstd_of(settings), [], []
     if zstd:
-        inside.append(("zstd", add_zstd(source, pathlib.Path(zstd)), "BSD-3-Clause"))
+        inside.append(("zstd", add_zstd(source, zstd), "BSD-3-Clause"))
         options += ["--wrap-mode=forcefallback"]
     else:
         options += ["-Dprefer_static=true"]
+    # The static program is the system compiler's, where that is for the same machine: it needs nothing of the system.
+    static = ["-Dstatic=true", "--wrap-mode=default"]
+    if target != own_target():
+        static = ["-Dstatic=true", *options, *zig_options(work, f"{target.rpartition('-')[0]}-musl")]
+    elif zstd and not zstd_archive():
+        static = ["-Dstatic=true", *options]
+    meson(work / "static", source, ["baro"], jobs, *static)
+    put(work / "static" / "baro", tree / "bin" / "baro", target)
+    if interpreter_of(tree / "bin" / "baro"):
+        sys.exit("barograph: baro is not static: a static libc and libzstd.a are needed")
     if settings.get("zig"):
-        more, parts = add_archives(source)
-        options += ["--native-file", str(zig_file(work)), *more]
+        more, parts = add_archives(source, target, settings.get("root") or "")
+        options += [*zig_options(work, target), *more]
         inside += parts
     library = f"libbaro.so.{version()}"
     meson(work / "shared", source, [], jobs, "-Dstatic=false", *options)
     staged = work / "staged"
     run("meson", "install", "-C", work / "shared", "--no-rebuild", "--tags", "runtime", "--destdir", staged)
-    put(staged / "usr" / "lib" / library, tree / "lib" / "libbaro.so.0")
+    put(staged / "usr" / "lib" / library, tree / "lib" / "libbaro.so.0", target)
     for program in sorted((staged / "usr" / "libexec" / "barograph").iterdir()):
-        put(program, tree / "libexec" / "barograph" / program.name)
+        put(program, tree / "libexec" / "barograph" / program.name, target)
     return tree, inside
+
+
+def zstd_of(settings):
+    """The folder of its source; None: the system's archive is taken."""
+    inside = PACKAGE / "zstd"  # as an sdist may have it
+    if settings.get("zstd"):
+        return pathlib.Path(settings["zstd"])
+    return inside if inside.is_dir() and not zstd_archive() else None
 
 
 # ---- what the files need ----
@@ -239,14 +276,16 @@ def needs_of(path):
     return libraries, max(versions, default=(0,))
 
 
-def platform_of(tree):
+def platform_of(tree, target=""):
     """The tag, and why it is no better."""
-    machine, floor, others = os.uname().machine, (2, 5), []
+    machine, _, libc = (target or own_target()).partition("-linux-")
+    floor, others = (2, 5), []
     for path in filter(pathlib.Path.is_file, sorted(tree.rglob("*"))):
         libraries, newest = needs_of(path)
-        others += [f"{path.name} needs {n}" for n in libraries if n != "libbaro.so.0" and not OF_GLIBC.fullmatch(n)]
+        others += [f"{path.name} needs {n}" for n in libraries if n != "libbaro.so.0" and not OF_LIBC.fullmatch(n)]
         floor = max(floor, newest[:2])
-    return f"linux_{machine}" if others else f"manylinux_{floor[0]}_{floor[1]}_{machine}", others
+    best = "musllinux_1_2" if libc == "musl" else f"manylinux_{floor[0]}_{floor[1]}"
+    return f"linux_{machine}" if others else f"{best}_{machine}", others
 
 
 # ---- packing ----
@@ -358,8 +397,9 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     if not sys.platform.startswith("linux"):
         sys.exit("barograph: Linux only: it records what Linux counts")
     with tempfile.TemporaryDirectory(prefix="barograph-") as folder:
-        tree, inside = build_tree(pathlib.Path(folder), config_settings or {})
-        platform, why = platform_of(tree)
+        settings = config_settings or {}
+        tree, inside = build_tree(pathlib.Path(folder), settings)
+        platform, why = platform_of(tree, settings.get("target"))
         if why:
             print(f"barograph: the wheel is for this system alone: {'; '.join(why)}")
         name = f"barograph-{version()}-py3-none-{platform}.whl"
@@ -402,6 +442,10 @@ def build_sdist(sdist_directory, config_settings=None):
         for name in ("barograph", "backend"):
             shutil.copytree(PACKAGE / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "_tree"))
         shutil.copy2(SOURCE / "LICENSE", root / "LICENSE")
+        if config_settings and config_settings.get("zstd"):  # so that it can be built where only a compiler is
+            (root / "zstd").mkdir()
+            for path in sorted(pathlib.Path(config_settings["zstd"]).iterdir()):
+                shutil.copy2(path, root / "zstd" / path.name)
         (root / "PKG-INFO").write_text(metadata(), encoding="utf-8")
         when = time.mktime((*moment(), 0, 0, 0)) - time.timezone
 
