@@ -57,18 +57,24 @@ def run(*argv, **options):
     return done.stdout.decode(errors="replace")
 
 
+def git(*arguments):
+    """What git says of a checkout; nothing of an sdist, wherever that was unpacked."""
+    if SOURCE.parent == PACKAGE or not shutil.which("git"):
+        return ""
+    done = subprocess.run(["git", *arguments], cwd=SOURCE, capture_output=True, check=False)
+    return done.stdout.decode().strip() if done.returncode == 0 else ""
+
+
 # ---- the tree ----
 
 
 def copy_source(to):
     """What is committed or would be; a subproject can't be put into the tree itself."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=SOURCE, capture_output=True, check=False
-    )
-    if listed.returncode or not listed.stdout:
+    listed = git("ls-files", "-co", "--exclude-standard", "-z")
+    if not listed:
         shutil.copytree(SOURCE, to, ignore=shutil.ignore_patterns("build*", ".git", "dist"))
         return
-    for name in filter(None, listed.stdout.decode().split("\0")):
+    for name in filter(None, listed.split("\0")):
         path = SOURCE / name
         if path.is_file() and not name.startswith(("tests/", "python/", "bench/", "docs/pictures/")):
             (to / name).parent.mkdir(parents=True, exist_ok=True)
@@ -347,10 +353,9 @@ def moment():
     """That of the newest change, so that a build can be repeated."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if not given:
-        done = subprocess.run(
-            ["git", "log", "-1", "--format=%ct"], cwd=SOURCE, capture_output=True, text=True, check=False
-        )
-        given = done.stdout.strip() if done.returncode == 0 else ""
+        given = git("log", "-1", "--format=%ct")
+    if not given and (PACKAGE / "PKG-INFO").exists():
+        given = (PACKAGE / "PKG-INFO").stat().st_mtime
     return time.gmtime(max(int(given or 0), 315532800))[:6]  # a zip file begins with 1980
 
 
