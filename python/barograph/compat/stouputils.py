@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 import weakref
+from importlib import import_module
 from types import TracebackType
 from typing import Any
 
@@ -187,7 +188,7 @@ class ProcessMetricsMonitor:
             return _warn("ProcessMetricsMonitor is already running.")
         if not os.path.exists(f"/proc/{self.pid}"):
             return _warn(f"PID {self.pid} does not exist. ProcessMetricsMonitor will not start.")
-        import mlflow
+        mlflow: Any = import_module("mlflow")
 
         active = mlflow.active_run()
         if active is None:
@@ -296,7 +297,7 @@ class ProcessMetricsMonitor:
     def collect_once(self) -> dict[str, float]:
         """The metrics at this moment. All are 0.0 where there is no such process, and cpu_usage_percentage is at the
         first call, as there."""
-        empty = dict.fromkeys(METRICS, 0.0)
+        empty: dict[str, float] = {name: 0.0 for name in METRICS}
         if self._probe is None:
             self._probe = _base.Probe(self.pid, self.children)
             self._collector = Collector(self.max_memory_megabytes, self._cores(), zeros=True)
@@ -313,7 +314,7 @@ class ProcessMetricsMonitor:
 
     def publish(self, metrics: dict[str, float]) -> None:
         """Logs metrics to the run; a step that could not be logged is not counted."""
-        import mlflow
+        mlflow: Any = import_module("mlflow")
 
         try:
             mlflow.log_metrics({self.prefix + k: v for k, v in metrics.items()}, step=self.step, run_id=self.run_id)

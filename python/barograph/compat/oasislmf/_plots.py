@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import defaultdict
+from importlib import import_module
 from typing import Any
 
 from ._rows import aggregate_by_tool_and_time, instance
@@ -29,11 +30,8 @@ def generate_plots(
 ) -> dict[str, str]:
     """Draws the six pictures with matplotlib; without it, nothing."""
     try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-        from matplotlib import ticker
+        import_module("matplotlib").use("Agg")
+        plt, ticker = import_module("matplotlib.pyplot"), import_module("matplotlib.ticker")
     except ImportError:
         logger.warning("matplotlib is not installed: pip install matplotlib draws the pictures in the tools' colours")
         return {}

@@ -13,7 +13,7 @@ import time
 import warnings
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Literal, TypeVar, cast
+from typing import Any, Callable, Literal, cast
 
 from ...recorder import Recording
 from .. import _base
@@ -34,7 +34,6 @@ __all__ = [
     "track_resources",
 ]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 _VERSION = "0.5.0"  # of the columns
 
 
@@ -345,7 +344,7 @@ def _unlink(path: str) -> None:
 
 
 def track_resources(
-    function: _F | None = None,
+    function: Callable[..., Any] | None = None,
     *,
     interval: float = 1.0,
     artifact_name: str = "resource_tracker_data",

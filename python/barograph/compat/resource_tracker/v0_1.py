@@ -86,7 +86,8 @@ def get_server_info() -> dict[str, Any]:
 
 
 def _with_gpu(names: list[str], values: list[Any], found: tuple[Any, Any, Any]) -> list[Any]:
-    return [dict(zip(_gpu.NAMES, found)).get(name, value) for name, value in zip(names, values)]
+    readings: dict[str, Any] = dict(zip(_gpu.NAMES, found))
+    return [readings.get(name, value) for name, value in zip(names, values)]
 
 
 class _Header(_track.Tracker):
