@@ -97,7 +97,8 @@ def add_zstd(source, zstd):
 
 
 def zstd_archive():
-    return os.path.isabs(run("cc", "-print-file-name=libzstd.a").strip())
+    compiler = next((c for c in ("cc", "gcc", "clang") if shutil.which(c)), None)
+    return bool(compiler) and os.path.isabs(run(compiler, "-print-file-name=libzstd.a").strip())
 
 
 # Libraries of the system that go into programs: their archives, headers, and the option of meson.
@@ -201,14 +202,28 @@ def zig_options(work, target):
         encoding="utf-8",
     )
     compiler.chmod(0o755)
-    text = f"[binaries]\nc = '{compiler}'\nar = ['{zig}', 'ar']\nstrip = 'strip'\npkg-config = 'false'\n"
-    other = target != own_target()
+    return machine_options(
+        work, target, f"c = '{compiler}'\nar = ['{zig}', 'ar']\nstrip = 'strip'\npkg-config = 'false'\n"
+    )
+
+
+def machine_options(work, target, binaries):
+    text, other = f"[binaries]\n{binaries}", target != own_target()
     if other:
         machine = target.partition("-")[0]
         text += f"[host_machine]\nsystem = 'linux'\ncpu_family = '{machine}'\ncpu = '{machine}'\nendian = 'little'\n"
-    file = work / f"{target}.ini"
+    file = work / f"{target}-{len(binaries)}.ini"
     file.write_text(text, encoding="utf-8")
     return ["--cross-file", str(file), "-Dc_link_args=-s"] if other else ["--native-file", str(file)]
+
+
+def static_options(work, target):
+    """For another machine: its compiler of GNU, where this system has it (Debian: gcc-aarch64-linux-gnu), else zig and
+    musl."""
+    prefix = target.replace("-musl", "-gnu")
+    if shutil.which(f"{prefix}-gcc"):
+        return machine_options(work, target, f"c = '{prefix}-gcc'\nar = '{prefix}-ar'\npkg-config = 'false'\n")
+    return zig_options(work, f"{target.rpartition('-')[0]}-musl")
 
 
 def meson(folder, source, targets, jobs, *options):
@@ -239,7 +254,7 @@ def build_tree(work, settings):
     # The static program is the system compiler's, where that is for the same machine: it needs nothing of the system.
     static = ["-Dstatic=true", "--wrap-mode=default"]
     if target != own_target():
-        static = ["-Dstatic=true", *options, *zig_options(work, f"{target.rpartition('-')[0]}-musl")]
+        static = ["-Dstatic=true", *options, *static_options(work, target)]
     elif zstd and not zstd_archive():
         static = ["-Dstatic=true", *options]
     meson(work / "static", source, ["baro"], jobs, *static)
