@@ -757,8 +757,19 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_previous_keep": (c_int, (c_void_p, c_void_p, c_int)),
     "baro_previous_kept": (c_void_p, (c_void_p,)),
     "baro_previous_row": (c_void_p, (c_void_p, c_void_p)),
-    "baro_sample_columns": (c_size_t, (c_void_p, c_int, POINTER(c_int), c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)), POINTER(POINTER(c_uint8)))),
-    "baro_tape_arrow": (c_int, (c_void_p, c_int, c_char_p, POINTER(baro_arrow_options), POINTER(ArrowArrayStream), POINTER(baro_error))),
+    "baro_sample_columns": (
+        c_size_t,
+        (
+            c_void_p, c_int, POINTER(c_int), c_size_t, c_size_t, c_size_t, POINTER(POINTER(c_uint64)),
+            POINTER(POINTER(c_uint8)),
+        ),
+    ),
+    "baro_tape_arrow": (
+        c_int,
+        (
+            c_void_p, c_int, c_char_p, POINTER(baro_arrow_options), POINTER(ArrowArrayStream), POINTER(baro_error),
+        ),
+    ),
     "baro_arrow_capsule_free": (None, (c_void_p,)),
     "baro_arrow_damage": (c_uint64, (POINTER(ArrowArrayStream),)),
     "baro_interval_rate": (c_int, (POINTER(baro_interval), c_void_p, c_void_p, c_int, POINTER(baro_use))),
@@ -854,7 +865,12 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_verdicts_finish": (c_int, (c_void_p, c_void_p, POINTER(baro_error))),
     "baro_version": (c_char_p, ()),
     "baro_version_check": (c_bool, (c_int, c_int, c_int)),
-    "baro_writer_new": (c_int, (POINTER(c_void_p), c_char_p, c_void_p, POINTER(baro_writer_options), POINTER(baro_error))),
+    "baro_writer_new": (
+        c_int,
+        (
+            POINTER(c_void_p), c_char_p, c_void_p, POINTER(baro_writer_options), POINTER(baro_error),
+        ),
+    ),
     "baro_writer_add": (c_int, (c_void_p, POINTER(baro_record), POINTER(baro_error))),
     "baro_writer_finish": (c_int, (c_void_p, POINTER(baro_error))),
     "baro_writer_bytes": (c_uint64, (c_void_p,)),
