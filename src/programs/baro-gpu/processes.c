@@ -119,7 +119,8 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
 {
     static struct nvml_process_use at[ENTRIES_MOST];
     unsigned n = ENTRIES_MOST;
-    uint64_t now = clock_monotonic_ns(), since = now - u->process_read_ns, newest = u->process_stamp_us;
+    uint64_t now = u->read_ns; /* the time of the device's other counters */
+    uint64_t since = now - u->process_read_ns, newest = u->process_stamp_us;
     int code = ASK(h, u, process_use, u->handle, at, &n, u->process_stamp_us);
     bool is_known = code == NVML_OK || code == NVML_NOT_FOUND;
     for (uint32_t i = 0; i < h->out->n_processes; i++) {
