@@ -21,7 +21,7 @@ E2E = pathlib.Path(__file__).resolve().parents[1] / "e2e"
 def driver(tmp_path, tmp_path_factory, monkeypatch):
     if INSTALLED or not os.path.exists(os.path.join(os.path.dirname(_where.baro()), "baro-gpu")):
         pytest.skip("needs the tree, and baro-gpu in its build")
-    spec = importlib.util.spec_from_file_location("e2e_gpu", E2E / "test_gpu.py")
+    spec = importlib.util.spec_from_file_location("e2e_gpu", E2E / "nvidia.py")
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     gpus = made.Gpus(tmp_path, made.fake_library(tmp_path_factory))
