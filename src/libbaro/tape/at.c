@@ -78,9 +78,11 @@ int baro_tape_range(struct baro_tape *t, uint64_t *ret_first_ns, uint64_t *ret_l
     if (r < 0)
         return r;
     r = next_sample(other, &record, err);
-    if (r > 0) {
-        *ret_first_ns = record.t_ns;
+    uint64_t first_ns = record.t_ns;
+    if (r > 0)
         r = baro_tape_seek(other, UINT64_MAX, &record, err);
+    if (r > 0) {
+        *ret_first_ns = first_ns;
         *ret_last_ns = record.t_ns;
     }
     baro_tape_close(other);

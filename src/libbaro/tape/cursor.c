@@ -205,9 +205,11 @@ int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum t
     if (fd < 0 && !tape->memory)
         return error_set(err, -errno, "can't read the tape: %s", strerror(errno));
     int r = open_cursor(ret, fd, tape->memory, tape->memory ? tape->size : 0, "the tape", 0, err);
-    if (r == 0)
-        (*ret)->part = part;
-    return r;
+    if (r < 0)
+        return r;
+    (*ret)->part = part;
+    (*ret)->cpu_until_ns = tape->cpu_until_ns;
+    return 0;
 }
 
 void baro_tape_close(struct baro_tape *t)

@@ -140,8 +140,8 @@ struct baro_tape {
     bool index_tried;
 };
 
-/* cursor.c: another cursor on the same tape, before its first record, that decodes a part of it. It needs nothing of
- * the first one but the memory that a tape in memory lies in. */
+/* cursor.c: opens another cursor on the same tape, before its first record, that decodes a part of it. It uses nothing
+ * of the first one but the memory of a tape in memory. The CPU time limit of the first one holds for it, too. */
 int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum tape_part part, struct baro_error *err);
 /* cursor.c: reads what is before the first block of the file. Returns 0 or a negative code. */
 int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err);

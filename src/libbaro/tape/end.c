@@ -50,17 +50,20 @@ static int read_on(struct baro_tape *tape, struct baro_tape_end *ret, bool *ret_
 /* The last block, or where it has no sample the one before, or else all. */
 int baro_tape_read_end(struct baro_tape *tape, struct baro_tape_end *ret, struct baro_error *err)
 {
+    struct baro_tape_end end = {.size = ret->size};
     bool sample = false;
     int code = 0;
     if (ret->size < SIZE_LEAST)
         return error_set(err, BARO_E_RANGE, "struct baro_tape_end: its size was not set");
-    *ret = (struct baro_tape_end){.size = ret->size};
     for (unsigned n = 0; code >= 0 && !sample && n < 3; n++) {
         code = n < 2 ? tape_seek_tail(tape, n, err) : baro_tape_rewind(tape, err);
         if (code == 0)
             n = 2; /* it stands at the beginning */
         if (code >= 0)
-            code = read_on(tape, ret, &sample, err);
+            code = read_on(tape, &end, &sample, err);
     }
-    return code < 0 ? code : 0;
+    if (code < 0)
+        return code;
+    *ret = end;
+    return 0;
 }

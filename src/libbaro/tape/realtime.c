@@ -64,6 +64,8 @@ int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, stru
 {
     struct baro_record r;
     int code = open_clock(t, err);
+    if (code == 0)
+        t->clock->events->cpu_until_ns = t->cpu_until_ns;
     while (code >= 0 && !(t->clock->any && t_ns <= t->clock->read_ns) &&
            (code = baro_tape_next(t->clock->events, &r, err)) > 0) {
         if (r.kind == BARO_RECORD_SAMPLE && r.t_ns >= t->clock->read_ns) {
