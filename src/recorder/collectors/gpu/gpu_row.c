@@ -12,11 +12,11 @@
 #include "recorder/collectors/gpu/gpus.h"
 
 #define PERIOD_LEAST (100 * NS_PER_MS) /* readings are taken at most this often */
-#define INTERVAL_LEAST NS_PER_SEC      /* the drivers' own buffers have what is between */
+#define INTERVAL_LEAST NS_PER_SEC      /* the drivers' own buffers have the values in between */
 #define INTERVAL_MOST (10 * NS_PER_SEC)
-#define STUCK_AFTER (15 * NS_PER_SEC) /* a driver that is loaded for this may take ten */
+#define STUCK_AFTER (15 * NS_PER_SEC) /* loading a driver may take ten seconds */
 #define BARRED_FIRST (60 * NS_PER_SEC)
-#define LAST_MOST (100 * NS_PER_MS) /* how long the last reading is waited for */
+#define LAST_MOST (100 * NS_PER_MS) /* how long the end of the recording waits for the last reading */
 
 struct gpus {
     struct worker *worker;
@@ -27,7 +27,7 @@ struct gpus {
     unsigned hangs;
     char hung[128];
     bool said_trouble, said_members, said_processes;
-    char said[GPU_TEXT]; /* the helper's own word, as said last */
+    char said[GPU_TEXT]; /* the helper's last message that was reported */
 };
 
 void gpu_row_init(struct gpu_row *r, struct sampling *sampling)
@@ -35,7 +35,7 @@ void gpu_row_init(struct gpu_row *r, struct sampling *sampling)
     *r = (struct gpu_row){.sampling = sampling};
 }
 
-/* ---- is there anything to be read? ---- */
+/* ---- is there anything to read? ---- */
 
 static const char *root_of(void)
 {
@@ -71,7 +71,7 @@ struct search {
     bool found;
 };
 
-/* Has this chip of hwmon a sensor of power or energy? Its first one is enough. */
+/* Does this chip of hwmon have a sensor of power or energy? Checks its first one of each only. */
 static bool on_chip(void *context, const char *name, size_t len)
 {
     static const char *const files[] = {"power1_input", "power1_average", "energy1_input"};
@@ -170,7 +170,7 @@ static void gpus_free(struct gpus *gpus)
     free(gpus);
 }
 
-/* ---- what it says ---- */
+/* ---- what the helper reports ---- */
 
 static void note_trouble(void *context, const char *line, uint64_t number)
 {
@@ -188,7 +188,7 @@ static const char *is_member(void *context, int32_t pid, uint64_t start, struct 
     return m->row.name ? m->row.name : "";
 }
 
-/* It is left alone for a minute, then two, four, ... */
+/* The device is not read for a minute, then for two, four, ... */
 static void on_hung(void *context)
 {
     struct gpus *gpus = context;
@@ -263,7 +263,7 @@ static void report_reading(struct gpus *gpus)
     note_trouble(gpus, line, (uint64_t)r->error);
 }
 
-/* ---- whose descriptors it looks through ---- */
+/* ---- processes whose descriptors the helper reads ---- */
 
 static void give_members(struct gpus *gpus)
 {
@@ -271,7 +271,7 @@ static void give_members(struct gpus *gpus)
     const struct tree *tree = &gpus->sampling->job->tree;
     uint32_t n = 0;
     char line[128];
-    if (gpus->seen && !atomic_load(&s->wants_members)) /* it says so with its first reading */
+    if (gpus->seen && !atomic_load(&s->wants_members)) /* the helper sets it with its first reading */
         return;
     worker_write_begin(&s->members_turn);
     for (size_t i = 0; i < tree->n && n < GPU_MEMBERS_MOST; i++) {
@@ -295,7 +295,7 @@ static bool is_new(const struct gpus *gpus)
     return atomic_load(&s->turn) != gpus->seen;
 }
 
-/* Of the machine alone there is no job that could use a device. */
+/* Makes the job's values absent: if only the machine is recorded, there is no job that could use a device. */
 static void lack_job(struct gpu_reading *r)
 {
     static const int of_job[] = {GPU_memory_job, GPU_memory_job_peak, GPU_busy_job, GPU_processes_job};
@@ -305,7 +305,7 @@ static void lack_job(struct gpu_reading *r)
     }
 }
 
-/* How many processes there are says how much is copied. If it changed meanwhile, the next tick takes it. */
+/* Copies a reading with as many processes as it has. If the helper changed it meanwhile, the next tick takes it. */
 static bool take_reading(struct gpus *gpus)
 {
     struct gpu_shared *s = worker_shared(gpus->worker);
@@ -363,7 +363,7 @@ static bool tick(void *state, const struct collector_tick *t)
     return any || trouble;
 }
 
-/* A GPU works while the processes that use it sleep. */
+/* A GPU may be busy while the processes that use it sleep. */
 static bool is_quiet(void *state, uint64_t now_ns)
 {
     const struct gpu_row *r = state;

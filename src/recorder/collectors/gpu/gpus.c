@@ -12,7 +12,7 @@ struct gpu_known {
     struct baro_entity *e; /* NULL: not found so far */
     uint32_t slot, state;
     uint64_t base[GPU_MAX], last[GPU_MAX];
-    uint64_t busy[3], xids; /* of the job, of others, unattributed */
+    uint64_t busy[3], xids; /* busy: time of the job, of others, and unattributed time */
     char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32], source[16];
     struct baro_attribute attribute[ATTRIBUTES];
 };
@@ -21,8 +21,8 @@ struct gpu_owner {
     uint32_t device;
     int32_t host_pid;
     uint64_t start;
-    unsigned whose; /* as in busy */
-    uint64_t busy;  /* as read last */
+    unsigned whose; /* index of gpu_known.busy */
+    uint64_t busy;  /* the value that was read last */
     uint64_t base[GPU_PROCESS_MAX], last[GPU_PROCESS_MAX];
     struct baro_entity *e; /* NULL: it is not the job's */
     bool is_there;
@@ -95,7 +95,7 @@ static void make_sound(struct gpu_reading *r)
 
 static uint64_t since(uint64_t start_ns, uint64_t ns)
 {
-    return ns > start_ns ? ns - start_ns : 1; /* 0 would be: never */
+    return ns > start_ns ? ns - start_ns : 1; /* 0 means never */
 }
 
 /* ---- devices ---- */
@@ -132,7 +132,7 @@ static struct gpu_known *known(struct gpu_tables *t, const struct gpu_reading *r
     struct gpu_known *k = &t->device[i];
     if (k->e && strcmp(k->e->name, d->name) == 0)
         return k;
-    if (k->e) /* another helper process found others: those of before have no values any more */
+    if (k->e) /* another helper process has found another device in this slot */
         return NULL;
     k->e = entity_add(&t->devices, ids, d->name, d->model);
     if (!k->e)
@@ -144,7 +144,8 @@ static struct gpu_known *known(struct gpu_tables *t, const struct gpu_reading *r
     return k;
 }
 
-/* Counters of a new helper process begin at 0. */
+/* Continues a counter: those of a new helper process begin at 0. Example: the last process counted to 40 and the new
+ * one counts to 3, so the counter is 43. */
 static uint64_t counted(uint64_t *base, uint64_t *last, uint64_t now, bool restarts)
 {
     if (restarts)
@@ -183,7 +184,7 @@ static void take_device(struct gpu_known *k, const struct gpu_device *d, uint64_
     for (int m = 0; m < GPU_MAX; m++) {
         bool is_counter = baro_metric_get(KIND_gpu, m)->semantics == BARO_SEM_COUNTER;
         uint64_t v = d->value[m];
-        if (m >= GPU_memory_job && m <= GPU_processes_others) /* from the processes */
+        if (m >= GPU_memory_job && m <= GPU_processes_others) /* these are sums over processes */
             v = 0;
         else if (is_counter)
             v = counted(&k->base[m], &k->last[m], v, restarts);
@@ -191,7 +192,7 @@ static void take_device(struct gpu_known *k, const struct gpu_device *d, uint64_
             v = e->value[m];
         else if (m == GPU_read_at)
             v = since(start_ns, v);
-        if (m == GPU_memory_job_peak) /* it is kept */
+        if (m == GPU_memory_job_peak) /* computed here */
             e->absent[m] = d->absent[m];
         else if (d->absent[m])
             entity_lack(e, m, (enum baro_absent)d->absent[m]);
@@ -248,7 +249,7 @@ static void take_row(struct gpu_owner *o, const struct gpu_process *p, uint64_t 
     }
 }
 
-/* Adds what this process has to its device. */
+/* Adds the values of this process to the sums of its device. */
 static void add_up(struct gpu_tables *t, const struct gpu_owner *o, const struct gpu_process *p, uint64_t busy)
 {
     struct gpu_known *k = &t->device[o->device];
@@ -339,7 +340,7 @@ static void lack(struct gpu_known *k, enum baro_absent why)
     }
 }
 
-/* Those that another helper process found and this one did not: their last values are no values of now. */
+/* Makes the values of devices absent that an earlier helper process has found and this one has not. */
 static void lack_others(struct gpu_tables *t, const struct gpu_reading *r)
 {
     for (uint32_t i = 0; i < GPU_DEVICES_MOST; i++) {
