@@ -3,30 +3,33 @@
  * @file
  * libbaro: reading what barograph recorded.
  *
- * Results. Each function is of one of three kinds, and its return type and last parameters tell which.
+ * Results. A function is of one of three kinds. Its return type and its last parameter show which.
  *
- * (a) It can fail: it returns `int` and takes a `struct baro_error *err` last, or says "negative" or names its codes. 0
- * or a positive count is success, a negative code is failure (baro/error.h). Outputs (`ret_...`) are left alone on
- * failure. Numbers of things that were looked for (baro_metric_find() and its like) are -1 where there is none.
+ * (a) A function that can fail returns `int` and takes a `struct baro_error *err` last, or its description names its
+ * codes. 0 or a positive count is success; a negative code is failure (baro/error.h). A function leaves its outputs
+ * (`ret_...`) unchanged when it fails. A function that finds the number of something by its name, such as
+ * baro_metric_find(), returns -1 if there is none.
  *
- * (b) It gives a value that may be absent: it returns `enum baro_absent`, which is BARO_PRESENT (0) or the reason,
- * which is positive. No reason is negative, so that none is taken for a code. The output is left alone where the value
- * is absent, unless the function says otherwise.
+ * (b) A function that reads a value that may be absent returns `enum baro_absent`: BARO_PRESENT (0), or the reason why
+ * the value is absent. Reasons are positive, so that a caller cannot mistake one for an error code. The function leaves
+ * the output unchanged if the value is absent, unless its description says otherwise.
  *
- * (c) It cannot fail: `void`, a count, a flag, a number, a text or a pointer. A pointer is NULL where there is nothing.
+ * (c) All other functions cannot fail. They return nothing, a count, a flag, a number, text or a pointer, which is NULL
+ * if there is nothing to point to.
  *
- * Structs. What you only get a pointer to is borrowed, and later versions may add members at its end: make no arrays
- * and no copies of it. A struct that you allocate yourself is closed: it has the same size in all versions with the
- * same soversion. Those that may need more later begin with `size`, which you set to their sizeof. Closed are
- * baro_error, baro_attribute, baro_record, baro_value, baro_interval and baro_use; baro_tape_end and baro_arrow_options
- * begin with their size. tools/check-abi holds all of them to that.
+ * Structs. A struct that the library allocates is borrowed: a caller gets a pointer to it, and later versions may add
+ * members at its end, so do not copy it and do not make arrays of it. A struct that the caller allocates has the same
+ * size in all versions with the same soversion: baro_error, baro_attribute, baro_record, baro_value, baro_interval and
+ * baro_use. The others that a caller allocates (baro_tape_end, baro_arrow_options, baro_writer_options) begin with the
+ * member `size`, which the caller sets to the sizeof of the struct; later versions may add members at their end.
  *
- * Times are nanoseconds of CLOCK_MONOTONIC since the tape began (`t_ns`), unless the name has `realtime`. Names that
- * functions look for are C strings.
+ * Times (`t_ns`) are nanoseconds of CLOCK_MONOTONIC since the tape began, unless the name has `realtime`. Names that a
+ * function takes are C strings.
  *
- * Rules that hold everywhere: the library never prints, exits, aborts or installs a signal handler; it has no mutable
- * globals, so that any number of cursors can live in one program; an object belongs to one thread at a time. Text that
- * came from the kernel or a tape is bytes: it may hold anything but NUL; baro/text.h makes it harmless.
+ * Rules for all functions: the library never prints, exits, aborts or installs a signal handler. It has no global
+ * variables that change, so one program can use any number of cursors, each in its own thread. An object may be used by
+ * one thread at a time. Text from the kernel or from a tape may contain any byte but NUL: baro_text_escape() makes it
+ * safe to print.
  */
 #ifndef BARO_BARO_H
 #define BARO_BARO_H

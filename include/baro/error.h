@@ -3,10 +3,9 @@
  * @file
  * Errors of libbaro.
  *
- * Every function that can fail returns 0 or a positive count on success and a negative code on failure (baro/baro.h has
- * the contract of all functions). A code is a negated errno value where the kernel gave one, or one of enum baro_code.
- * The text is for people: one line, what and where, without a newline. The caller owns the struct and may pass NULL
- * where it wants no text. Nothing is kept in thread-local or global state.
+ * Every function that can fail returns 0 or a positive count on success and a negative code on failure (baro/baro.h
+ * describes the results of all functions). A code is a negated errno value (errno(3)) or one of enum baro_code. The
+ * text says in one line what failed and where. The library keeps no error in thread-local or global state.
  */
 #ifndef BARO_ERROR_H
 #define BARO_ERROR_H
@@ -18,27 +17,27 @@ extern "C" {
 #if defined(__GNUC__)
 #define BARO_API __attribute__((visibility("default")))
 #else
-#define BARO_API /**< of what libbaro exports */
+#define BARO_API /**< marks what libbaro exports */
 #endif
 
-/** Codes that no errno value says well. They lie outside the range of errno. */
+/** Codes for failures that no errno value describes. They are outside the range of errno. */
 enum baro_code {
     BARO_E_NOT_TAPE = -5001, /**< the file is not a tape */
     BARO_E_VERSION = -5002,  /**< the tape needs a newer reader, or is older than 0.1 */
-    BARO_E_CORRUPT = -5003,  /**< damaged beyond what recovery can step over */
-    BARO_E_EMPTY = -5004,    /**< a tape without a single whole frame */
-    BARO_E_SYNTAX = -5005,   /**< text that can't be parsed: a unit, a time, a metric, kernel text */
-    BARO_E_RANGE = -5006,    /**< a value outside what is allowed */
-    BARO_E_ENDED = -5007     /**< nothing more will come: the tape is not written any more */
+    BARO_E_CORRUPT = -5003,  /**< the damage is such that the tape cannot be read */
+    BARO_E_EMPTY = -5004,    /**< the tape has no whole frame */
+    BARO_E_SYNTAX = -5005,   /**< text that cannot be parsed: a unit, a time, a metric, kernel text */
+    BARO_E_RANGE = -5006,    /**< a value outside the allowed range */
+    BARO_E_ENDED = -5007     /**< no more records will come: nothing writes the tape */
 };
 
-/** What failed: the caller owns it, and may pass NULL where it takes no interest. */
+/** What failed. The caller allocates it; a caller that wants no text passes NULL. */
 struct baro_error {
-    int code;       /**< the negative code that the function returned, 0 if there was none */
-    char text[256]; /**< one line for people, NUL-terminated */
+    int code;       /**< the negative code that the function returned; 0 if none has failed */
+    char text[256]; /**< one line for people, without a newline, terminated by NUL */
 };
 
-/** No error. */
+/** Initializes a struct baro_error: no error. */
 #define BARO_ERROR_INIT                                                                                                \
     {                                                                                                                  \
         0,                                                                                                             \

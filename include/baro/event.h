@@ -3,11 +3,18 @@
  * @file
  * Events: what happened between samples.
  *
- * An event has a kind, a time, perhaps a process that it concerns, and attributes: named values with a type. The
- * attributes of each kind are listed beside it below. Later versions may add kinds and attributes; take the ones that
+ * An event has a kind, a time, attributes (baro/attribute.h), and the process that it concerns, if there is one. The
+ * attributes of each kind are listed beside it below. Later versions may add kinds and attributes: use the ones that
  * you know and skip the rest.
  *
- * An event is borrowed from the cursor that delivered it, as baro_tape_next() says.
+ * Marks and phases have the attributes that the job gave, and may have these: time_error_ns, if the event may have
+ * happened earlier by up to that much; and if they come from a line of a RunLog, written_ts (text) and written_seconds
+ * (a number), its "ts" and "seconds" as they stand in the line, and attributes_beside (boolean): the attributes were
+ * outside the line's "data". An attribute of the job that has one of these names has the type JSON.
+ *
+ * An event, and text that the functions here return, is borrowed from the cursor that delivered the event. It is valid
+ * until the next call that takes the cursor non-const (baro/tape.h). The functions are pure: several threads may read
+ * one event as long as none moves the cursor.
  */
 #ifndef BARO_EVENT_H
 #define BARO_EVENT_H
@@ -24,63 +31,62 @@
 extern "C" {
 #endif
 
-struct baro_event;
+struct baro_event; /**< what happened at one instant */
 
-/** Numbers are part of the format and are never used again. */
+/** Kinds of events. Their numbers are part of the tape's format; a number is never reused. */
 enum baro_event_kind {
-    BARO_EVENT_START,      /**< the command was started, or a target attached to. cpu_ns: used before (attach); name */
-    BARO_EVENT_EXEC,       /**< a process executed another program. name: its new name */
-    BARO_EVENT_SIGNAL,     /**< the wrapper passed on a signal. signal */
-    BARO_EVENT_STOP,       /**< the command was stopped. signal */
-    BARO_EVENT_CONT,       /**< the command was continued */
-    BARO_EVENT_GAP,        /**< nothing could be recorded. duration_ns, reason */
-    BARO_EVENT_MISSED,     /**< samples were due and not taken. samples */
-    BARO_EVENT_LOSSY,      /**< an event source lost events. times, source */
-    BARO_EVENT_THINNED,    /**< reads are left out to stay within the overhead budget. level, what */
-    BARO_EVENT_CLOCK_STEP, /**< the wall clock was set. step_ns (signed), message */
-    BARO_EVENT_SUSPEND,    /**< the machine slept. duration_ns, message */
-    BARO_EVENT_WARNING,    /**< something went wrong in the recorder. number, message */
+    BARO_EVENT_START,        /**< the command was started, or the recorder attached to a target. name; cpu_ns: the CPU
+                                time that the target had used before */
+    BARO_EVENT_EXEC,         /**< a process executed another program. name: its new name */
+    BARO_EVENT_SIGNAL,       /**< the wrapper forwarded a signal to the command. signal */
+    BARO_EVENT_STOP,         /**< the command was stopped. signal */
+    BARO_EVENT_CONT,         /**< the command was continued */
+    BARO_EVENT_GAP,          /**< nothing could be recorded. duration_ns, reason */
+    BARO_EVENT_MISSED,       /**< samples were due and were not taken in time. samples: how many */
+    BARO_EVENT_LOSSY,        /**< an event source lost events. times, source */
+    BARO_EVENT_THINNED,      /**< the recorder leaves out reads to stay within the overhead budget. level, what */
+    BARO_EVENT_CLOCK_STEP,   /**< the wall clock was set. step_ns (signed), message */
+    BARO_EVENT_SUSPEND,      /**< the machine was suspended. duration_ns, message */
+    BARO_EVENT_WARNING,      /**< something went wrong in the recorder. number, message */
     BARO_EVENT_WRAPPER_LOST, /**< the wrapper ended before the job. message */
     BARO_EVENT_SURVIVOR,     /**< a process outlived the command. name */
     BARO_EVENT_END, /**< the command or the last target ended. status (of wait4(2)), how: "", "unknown" or "detached" */
-    BARO_EVENT_SOURCE, /**< an event source was opened later. forks (1: it tells forks, too), source */
-    BARO_EVENT_OOM, /**< the kernel's log was read for OOM kills. victims: processes of the job that it names; names: of
-                       the first ones */
-    BARO_EVENT_MARK,        /**< a moment that the job named. name, and whatever attributes it was given */
-    BARO_EVENT_PHASE_BEGIN, /**< a phase of the job began. name, and whatever attributes it was given; id: of this phase
-                               among others of its name */
-    BARO_EVENT_PHASE_END    /**< a phase ended: the last that was begun with this name and id. name, id, whatever
-                               attributes it was given; duration_ns: of a phase that is reported as a whole, which has
-                               no phase_begin. Of marks and phases time_error_ns: it may have happened up to that much
-                               earlier. Of lines of a RunLog written_ts (text) and written_seconds (a number): its "ts"
-                               and "seconds" as they were given; attributes_beside (boolean): its attributes did not
-                               stand in "data". An attribute of the job's own with one of these names has the type
-                               JSON */
+    BARO_EVENT_SOURCE, /**< an event source was opened after the recording began. source; forks: 1 if it reports forks,
+                          too */
+    BARO_EVENT_OOM,    /**< the recorder read the kernel's log for OOM kills. victims: how many processes of the job it
+                          names; names: the names of the first of them */
+    BARO_EVENT_MARK,   /**< a moment that the job named. name, and the attributes that the job gave */
+    BARO_EVENT_PHASE_BEGIN, /**< a phase of the job began. name, and the attributes that the job gave; id: tells the
+                               phase from others with the same name */
+    BARO_EVENT_PHASE_END    /**< a phase ended: the one that was begun last with this name and id. name, id, and the
+                               attributes that the job gave; duration_ns: only of a phase that the job reported as a
+                               whole, which has no phase_begin */
 };
 
-/** @return what happened. */
+/** @return the kind of an event; later versions may return kinds that are not listed above. */
 BARO_API enum baro_event_kind baro_event_kind_of(const struct baro_event *e);
-/** @return "start", "exec", ...: the name of its kind. */
+/** @return the name of the event's kind: "start", "exec", ... */
 BARO_API const char *baro_event_name(const struct baro_event *e);
-/** @return the name of a kind; "" if this library does not know it. */
+/** @return the name of a kind, a constant; "" if this library does not know the kind. */
 BARO_API const char *baro_event_kind_name(enum baro_event_kind kind);
 /** @return when it happened, in nanoseconds since the tape began. */
 BARO_API uint64_t baro_event_t_ns(const struct baro_event *e);
-/** @return the pid of the process that it concerns, 0 if it concerns none. */
+/** @return the pid of the process that the event concerns; 0 if it concerns none. */
 BARO_API int32_t baro_event_pid(const struct baro_event *e);
-/** @return the start time of that process in clock ticks since boot; 0 if it is not known. */
+/** @return the start time of that process in clock ticks since boot (proc(5)); 0 if it is not known. */
 BARO_API uint64_t baro_event_start_ticks(const struct baro_event *e);
 
-/** @return how many attributes it has. */
+/** @return how many attributes the event has. */
 BARO_API size_t baro_event_attribute_count(const struct baro_event *e);
-/** @return 0 and attribute @p i, its texts borrowed from the event; BARO_E_RANGE if there is no such attribute. */
+/** @return 0 and attribute @p i in @p ret, its texts borrowed from the event; BARO_E_RANGE if there is none. */
 BARO_API int baro_event_attribute(const struct baro_event *e, size_t i, struct baro_attribute *ret);
-/** @return 0 and the attribute of that name, its texts borrowed from the event; BARO_E_RANGE if there is none. */
+/** @return 0 and the attribute called @p name, its texts borrowed from the event; BARO_E_RANGE if there is none. */
 BARO_API int baro_event_attribute_find(const struct baro_event *e, const char *name, struct baro_attribute *ret);
 
-/** The number and the text as they stand on the tape; the attributes say what they mean. */
+/** @return the number that the tape has for the event, whose meaning depends on the kind: prefer the attributes. */
 BARO_API uint64_t baro_event_number(const struct baro_event *e);
-BARO_API const char *baro_event_text(const struct baro_event *e); /**< its text; "" if it has none */
+/** @return the text that the tape has for the event, "" if it has none: prefer the attributes. */
+BARO_API const char *baro_event_text(const struct baro_event *e);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Metrics: what each recorded quantity is called, what it means, in which unit.
+ * Metrics: the name, meaning and unit of each quantity that is recorded.
  *
- * A metric belongs to one kind of entity. Descriptors are constant and live as long as the program; all functions here
- * are pure and may be called from any thread.
+ * A metric belongs to one kind of entity. Descriptors and names are constant and valid as long as the program runs. All
+ * functions here are pure and may be called from any thread.
  */
 #ifndef BARO_METRIC_H
 #define BARO_METRIC_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/** Kinds that the library has from its beginning. Further ones have names alone: baro_kind_find(). */
+/** Kinds whose numbers are constant. The library has more, which baro_kind_find() finds by name ("gpu", "energy"). */
 enum baro_kind {
     BARO_KIND_PROCESS,  /**< one process, identity (pid, start time) */
     BARO_KIND_JOB,      /**< all processes that are accounted together */
@@ -31,51 +31,51 @@ enum baro_kind {
     BARO_KIND_NET,      /**< one network interface */
     BARO_KIND_SENSOR,   /**< one temperature sensor */
     BARO_KIND_CGROUP,   /**< a control group that the job is in */
-    BARO_KIND_TASK,     /**< a task: processes that were selected together, by a name (baro record --match) */
+    BARO_KIND_TASK,     /**< a task: a named set of processes of the job (--match, a task file) */
     BARO_KIND_DIRECTORY /**< a directory whose size is recorded (--du) */
 };
 
-/** What a value counts. Names of metrics end with it: "rss_bytes". */
+/** The unit of a value. The name of a metric ends with it: "rss_bytes". baro_metric_real() converts stored values. */
 enum baro_unit {
     BARO_UNIT_NONE,    /**< a plain count */
     BARO_UNIT_NS,      /**< nanoseconds */
     BARO_UNIT_BYTES,   /**< bytes */
-    BARO_UNIT_RATIO,   /**< parts per million of 1 as stored; 0..1 as shown */
+    BARO_UNIT_RATIO,   /**< a share, mostly 0 to 1: stored as parts per million */
     BARO_UNIT_CHAR,    /**< one ASCII character, such as the state of a process */
-    BARO_UNIT_SIGNED,  /**< a two's complement count, such as nice */
+    BARO_UNIT_SIGNED,  /**< a count that may be negative, such as nice: stored in two's complement */
     BARO_UNIT_HERTZ,   /**< hertz */
-    BARO_UNIT_CELSIUS, /**< degrees; thousandths of one as stored, in two's complement */
-    BARO_UNIT_DECIMAL, /**< a plain number with a fraction, such as a load average: millionths as stored */
-    BARO_UNIT_REAL,    /**< the bits of an IEEE 754 double; the unit, if there is one, is part of the metric's name */
-    BARO_UNIT_ENTITY,  /**< the id of an entity of the tape, such as the task of a process; its name as shown */
-    BARO_UNIT_JOULES,  /**< energy: millionths of a joule as stored */
-    BARO_UNIT_WATTS    /**< power: millionths of a watt as stored */
+    BARO_UNIT_CELSIUS, /**< degrees Celsius: stored as thousandths, in two's complement */
+    BARO_UNIT_DECIMAL, /**< a plain number with a fraction, such as a load average: stored as millionths */
+    BARO_UNIT_REAL,    /**< stored as the bits of an IEEE 754 double; a unit, if any, is part of the metric's name */
+    BARO_UNIT_ENTITY,  /**< the id of an entity of the tape, such as the task of a process; shown as its name */
+    BARO_UNIT_JOULES,  /**< energy: stored as millionths of a joule */
+    BARO_UNIT_WATTS    /**< power: stored as millionths of a watt */
 };
 
-/** How values of one metric follow each other. */
+/** How the values of a metric change over time. */
 enum baro_semantics {
-    BARO_SEM_COUNTER, /**< only grows while the entity lives */
-    BARO_SEM_GAUGE,   /**< goes up and down */
-    BARO_SEM_INFO     /**< a fact, or a label */
+    BARO_SEM_COUNTER, /**< never decreases while the entity exists */
+    BARO_SEM_GAUGE,   /**< increases and decreases */
+    BARO_SEM_INFO     /**< a property, such as a state, a limit or an id: sums and rates of it mean nothing */
 };
 
-/** Why a value is not there. 0 means that it is. */
+/** Why a value is absent. 0 means that it is present. */
 enum baro_absent {
     BARO_PRESENT = 0,
-    BARO_ABSENT_NOT_ASKED,   /**< not among the wanted metrics */
+    BARO_ABSENT_NOT_ASKED,   /**< the user did not ask for the metric */
     BARO_ABSENT_UNSUPPORTED, /**< this kernel or machine does not have it */
     BARO_ABSENT_DENIED,      /**< this user may not read it */
     BARO_ABSENT_GONE,        /**< the process ended before it was read */
-    BARO_ABSENT_NOT_YET,     /**< not read so far: its turn has not come */
-    BARO_ABSENT_THINNED,     /**< left out to stay within the overhead budget */
+    BARO_ABSENT_NOT_YET,     /**< not read so far */
+    BARO_ABSENT_THINNED,     /**< not read, to stay within the overhead budget */
     BARO_ABSENT_TIMEOUT,     /**< the read did not return in time */
     BARO_ABSENT_UNKNOWN,     /**< no source has the value */
-    BARO_ABSENT_SHARED,      /**< counted with another process, whose address space it uses (CLONE_VM) */
-    /** There is no such value, and none is missing: a command that a signal ended has no exit status. */
+    BARO_ABSENT_SHARED,      /**< counted with another process, which has the same address space (CLONE_VM) */
+    /** There is no such value: a command that a signal killed has no exit status. */
     BARO_ABSENT_NONE = 100
 };
 
-/** Which kernel interface a metric is read from; one bit each, so that wanted metrics make a mask of reads. */
+/** The kernel interface that a metric is read from: one bit each, so that a set of metrics is a mask of reads. */
 enum baro_source {
     BARO_SOURCE_NONE = 0,
     BARO_SOURCE_CLOCK = 1 << 0,        /**< clock_gettime(2) on the CPU clock of the process */
@@ -86,8 +86,8 @@ enum baro_source {
     BARO_SOURCE_SCHEDSTAT = 1 << 5,    /**< /proc/PID/task/TID/schedstat */
     BARO_SOURCE_SMAPS = 1 << 6,        /**< /proc/PID/smaps_rollup */
     BARO_SOURCE_TASKS = 1 << 7,        /**< /proc/PID/task/TID/status, summed over threads */
-    BARO_SOURCE_TREE = 1 << 8,         /**< barograph's own view of the tree */
-    BARO_SOURCE_LEDGER = 1 << 9,       /**< the job's ledger: members, and what was reaped */
+    BARO_SOURCE_TREE = 1 << 8,         /**< the recorder's list of the job's processes */
+    BARO_SOURCE_LEDGER = 1 << 9,       /**< the recorder's sums over living and ended processes of the job */
     BARO_SOURCE_EXIT = 1 << 10,        /**< wait4(2), taskstats, perf or the last sample of the process */
     BARO_SOURCE_SELF = 1 << 11,        /**< barograph's measure of itself */
     BARO_SOURCE_PROC_STAT = 1 << 12,   /**< /proc/stat */
@@ -113,13 +113,13 @@ enum baro_source {
 
 /** A metric of a kind. Borrowed; later versions may add members. */
 struct baro_metric {
-    const char *stem;              /**< e.g. "cpu_user" */
-    const char *name;              /**< stem and unit as in CSV, JSON and Python, e.g. "cpu_user_ns" */
-    const char *help;              /**< one sentence */
-    const char *file;              /**< the kernel interface, e.g. "/proc/PID/stat" */
-    enum baro_unit unit;           /**< of its values */
-    enum baro_semantics semantics; /**< how they follow each other */
-    unsigned source;               /**< enum baro_source */
+    const char *stem;              /**< the name without its unit: "cpu_user" */
+    const char *name;              /**< the name in CSV, JSON and Python: "cpu_user_ns" */
+    const char *help;              /**< what it means: one sentence */
+    const char *file;              /**< where it is read, for people: "/proc/PID/stat" */
+    enum baro_unit unit;           /**< the unit of its values */
+    enum baro_semantics semantics; /**< how its values change over time */
+    unsigned source;               /**< where it is read: bits of enum baro_source */
 };
 
 /** @return how many kinds this library knows; their numbers go from 0 on. */
@@ -128,27 +128,27 @@ BARO_API int baro_kind_count(void);
 /** @return the kind with this name, or -1. */
 BARO_API int baro_kind_find(const char *name);
 
-/** @return how many metrics the registry has for a kind. */
+/** @return how many metrics a kind has; 0 if there is no such kind. */
 BARO_API int baro_metric_count(int kind);
 
-/** @return the descriptor of metric @p id, borrowed for ever; NULL if there is no such metric. */
+/** @return the descriptor of metric @p id, a constant; NULL if there is none. */
 BARO_API const struct baro_metric *baro_metric_get(int kind, int id);
 
 /**
- * Since which kernel metric @p id is there.
+ * Finds the kernel that introduced metric @p id.
  *
- * @return the version as major * 1000 + minor, such as 5019 for Linux 5.19; 0: since before any kernel that barograph
- * runs on, or there is no such metric. Of a control group's metric whose file has another name in v1 it is the file
- * of v2 that came with that kernel.
+ * @return its version as major * 1000 + minor, such as 5019 for Linux 5.19; 0 if every kernel that barograph runs on
+ * has the metric, or if there is no such metric. For a metric of a control group that has different files in v1 and v2
+ * it is the kernel that introduced the file of v2.
  */
 BARO_API int baro_metric_since(int kind, int id);
 
 /**
- * The file that a metric of a control group is read from.
+ * Names the file that a metric of a control group is read from (cgroups(7)).
  *
- * @param version of control groups, 1 or 2
- * @return its name, such as "memory.current"; NULL: this version has no such file, or the metric is not of a control
- * group. Borrowed for ever.
+ * @param version of control groups: 1 or 2
+ * @return the name of the file, such as "memory.current", a constant; NULL if this version has no such file, or if the
+ * metric is not one of a control group.
  */
 BARO_API const char *baro_metric_cgroup_file(int kind, int id, int version);
 
@@ -156,32 +156,36 @@ BARO_API const char *baro_metric_cgroup_file(int kind, int id, int version);
 BARO_API int baro_metric_find(int kind, const char *name);
 
 /**
- * @return a stored value as a number of its unit: 0.25 for a ratio of 250 000 parts per million, -3 for a signed
- * 2^64 - 3, 41.5 for 41 500 thousandths of a degree. Of a character its code.
+ * Converts a stored value to a number in the unit of its metric: 250 000 parts per million to a ratio of 0.25, the
+ * signed 2^64 - 3 to -3, 41 500 thousandths of a degree to 41.5. A character becomes its code. Above 2^53 the result is
+ * rounded.
  */
 BARO_API double baro_metric_real(const struct baro_metric *m, uint64_t stored);
 
-/** @return "process", "job", "exit", "recorder", "host", "cpu", "disk", "fs", "net", "sensor", "cgroup", "task" or
- * "directory". */
+/** @return the name of a kind, such as "process" or "cgroup"; "unknown" if the library has no such kind. */
 BARO_API const char *baro_kind_name(int kind);
 
-/** @return a short reason such as "denied"; "present" for 0. */
+/** @return the reason in a word or two, such as "denied"; "present" for 0; "unknown" for another number. */
 BARO_API const char *baro_absent_name(enum baro_absent reason);
 
-/** @return "ns", "bytes", "ratio", "hertz", "celsius" or "" for counts. */
+/** @return "ns", "bytes", "ratio", "hertz", "celsius", "joules", "watts"; "" for other units. */
 BARO_API const char *baro_unit_name(enum baro_unit unit);
 
 /**
- * The base unit, as OpenMetrics has it: values of baro_metric_real() divided by baro_unit_divisor() are in it.
- * @return "seconds" (of nanoseconds), "bytes", "ratio", "hertz", "celsius"; "" if there is none.
+ * Names the base unit that OpenMetrics wants: seconds instead of nanoseconds, all others as they are. A value of
+ * baro_metric_real(), divided by baro_unit_divisor(), is in the base unit.
+ * @return "seconds", "bytes", "ratio", "hertz", "celsius", "joules", "watts"; "" if there is none.
  */
 BARO_API const char *baro_unit_base(enum baro_unit unit);
-/** @return what to divide values of baro_metric_real() by to have them in the base unit: 1e9 of nanoseconds, else 1. */
+/** @return the divisor that converts values of baro_metric_real() to the base unit: 1e9 for nanoseconds, else 1. */
 BARO_API double baro_unit_divisor(enum baro_unit unit);
-/** @return the base unit as UCUM writes it, for OpenTelemetry: "s", "By", "1", "Hz", "Cel"; "1" for plain numbers. */
+/**
+ * Names the base unit in UCUM, for OpenTelemetry.
+ * @return "s", "By", "Hz", "Cel", "J", "W"; "1" for ratios and plain numbers.
+ */
 BARO_API const char *baro_unit_ucum(enum baro_unit unit);
 
-/** @return "counter", "gauge" or "info". */
+/** @return "counter", "gauge" or "info"; "unknown" for another number. */
 BARO_API const char *baro_semantics_name(enum baro_semantics semantics);
 
 #ifdef __cplusplus

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Rows: whatever has values, in one form. A process, the job, the recorder, the machine, a CPU or disk, a kind that
- * only the tape has, and the exit of a process are rows. A kind (baro/metric.h) says which values a row has; all rows
- * are asked by the functions here.
+ * Rows: the values of one process, job, recorder, machine, CPU, disk or other entity at one time, or of the exit of a
+ * process. The kind of a row (baro/metric.h) says which values it has. The functions here read rows of all kinds.
  *
  *     const struct baro_row *job = baro_sample_row(sample, BARO_KIND_JOB, 0);
  *     uint64_t cpu_ns;
@@ -13,13 +12,13 @@
  *     if (baro_row_derived(job_before, job, baro_derived_find(BARO_KIND_JOB, "cores"), &cores) == BARO_PRESENT)
  *         ...
  *
- * Rows of samples come from baro_sample_row(), exits from records (BARO_RECORD_EXIT). Where a function takes a row,
- * NULL stands for a row that is not there: it has no values (BARO_ABSENT_UNKNOWN), no name ("") and no numbers (0).
- * What a row of some kind does not have, such as the pid of a disk, is "" or 0, too.
+ * Rows of samples come from baro_sample_row(), exits from records (BARO_RECORD_EXIT). All functions accept NULL, a row
+ * that does not exist: its values are BARO_ABSENT_UNKNOWN, its name is "", its numbers are 0. Properties that a kind
+ * does not have, such as the pid of a disk, are "" or 0, too.
  *
- * Lifetimes: a row is borrowed from its sample, an exit from its cursor, as baro/sample.h says; baro_row_copy() makes
- * one that the caller owns. Text is borrowed from the row. All functions but baro_row_copy() and baro_row_free() are
- * pure: several threads may read one row as long as none moves its cursor.
+ * Lifetimes: a row is borrowed from its sample, an exit from its cursor, as baro/sample.h says; baro_row_copy() makes a
+ * copy that the caller owns. Text is borrowed from the row. All functions but baro_row_free() only read the row:
+ * several threads may use one row as long as none moves its cursor.
  */
 #ifndef BARO_ROW_H
 #define BARO_ROW_H
@@ -44,16 +43,17 @@ struct baro_row; /**< a process, an entity, an exit, or the job, recorder or mac
 BARO_API int baro_row_kind(const struct baro_row *row);
 
 /**
- * Reads a value, raw as the kernel counts it, in the unit of its metric.
+ * Reads a value as it was recorded: the kernel's count, in the unit of the metric. baro_metric_real() converts it.
  * @param metric an id of baro_metric_find() or baro_tape_metric_find() for the kind of the row.
- * @param ret the value; left alone if it is absent.
+ * @param ret the value; unchanged if it is absent.
+ * @return BARO_PRESENT, or why the value is absent.
  */
 BARO_API enum baro_absent baro_row_value(const struct baro_row *row, int metric, uint64_t *ret);
 
 /**
- * Reads several values in one call: what baro_row_value() gives for each of @p n metrics. A table of many rows takes a
- * third less time with it than with a call for each value.
- * @param metrics ids, in any order; one may stand there twice.
+ * Reads @p n values as baro_row_value() does. A table of many rows takes a third less time with it than with a call for
+ * each value.
+ * @param metrics ids, in any order; an id may occur twice.
  * @param ret_value room for @p n values; 0 where a value is absent.
  * @param ret_absent room for @p n reasons of enum baro_absent; BARO_PRESENT (0) where there is a value.
  * @return how many of the values are present.
@@ -63,42 +63,45 @@ BARO_API size_t baro_row_values(const struct baro_row *row, const int *metrics, 
 
 /**
  * Computes the growth of a counter per second, in the metric's unit per second: 2 000 000 000 of cpu_ns are two cores.
- * The time between both is that of their reads (baro_row_read_ns()), not of the samples: a process that was not read
- * for 5 s has its growth of 5 s.
- * @param before the same process, entity, job, ... in an earlier sample; NULL: it has none, and the rate is
+ * The growth is divided by the time between the two reads (baro_row_read_ns()), not between the samples: for a process
+ * that was not read for 5 s, by 5 s.
+ * @param before the same process, entity, job, ... in an earlier sample; NULL: there is none, and the rate is
  * BARO_ABSENT_NOT_YET.
- * @return the reason of whichever value is absent; BARO_ABSENT_UNKNOWN where the counter fell (it is another one than
- * before), no time passed, or the rows are of different processes or entities; BARO_ABSENT_UNSUPPORTED for a metric
- * that is not a counter.
+ * @return BARO_PRESENT; the reason why one of the values is absent; BARO_ABSENT_UNKNOWN if the counter fell (it is not
+ * the same counter), if no time passed, or if the rows are not of the same process or entity; BARO_ABSENT_UNSUPPORTED
+ * for a metric that is not a counter.
  */
 BARO_API enum baro_absent baro_row_rate(const struct baro_row *before, const struct baro_row *now, int metric,
                                         double *ret);
 
 /**
- * Computes a derived metric (baro/interval.h) as baro_row_rate() does a rate.
+ * Computes a derived metric (baro/interval.h) from two rows, as baro_row_rate() computes a rate.
  *
- * The first counter of `from` and of `per` must be there; another one that is absent in one of the rows is left out,
- * because an older kernel does not count it. BARO_ABSENT_UNKNOWN also where `per` did not grow (a disk without a read
- * has no time per read); BARO_ABSENT_UNSUPPORTED if there is no such derived metric.
+ * The first counters of `from` and of `per` must be present. A further counter that is absent in one of the rows is
+ * left out, because older kernels do not have it.
  *
  * Cores and ratios have no upper limit: the kernel counts some times in steps of 4 or 10 ms, so over 100 ms a CPU that
  * was always busy can have 1.1 cores.
  * @param derived a number of baro_derived_find() for the kind of the rows.
+ * @return as baro_row_rate(); BARO_ABSENT_UNKNOWN also if `per` did not grow (a disk without reads has no time per
+ * read); BARO_ABSENT_UNSUPPORTED if there is no such derived metric.
  */
 BARO_API enum baro_absent baro_row_derived(const struct baro_row *before, const struct baro_row *now, int derived,
                                            double *ret);
 
 /**
- * Reads the CPU time in which a CPU, or the machine's CPUs together, ran something: all but idle, waiting for I/O and
- * time stolen by the hypervisor, in nanoseconds since boot.
- * @return BARO_ABSENT_UNSUPPORTED for a row of another kind.
+ * Reads the time in which a CPU, or all CPUs of the machine together, were busy: the fields of /proc/stat without idle,
+ * iowait and steal, in nanoseconds since boot.
+ * @return BARO_PRESENT, or why it is absent; BARO_ABSENT_UNSUPPORTED for rows that are neither a CPU nor the host.
  */
 BARO_API enum baro_absent baro_row_busy_ns(const struct baro_row *row, uint64_t *ret);
 
 /**
- * Reads when the values of the row were read, in nanoseconds since the tape began: of the job and the recorder the
- * instant of the sample; of a process when it was read last, which may be before that; of the machine and entities when
- * their kind was read, or their own time, as of a filesystem whose server was slow to answer; of an exit its end.
+ * Gets the time at which the recorder read the values of the row, in nanoseconds since the tape began. For the job and
+ * the recorder it is the time of the sample. For a process it may be earlier. For the machine and entities it is the
+ * time at which their kind was read, or a time of their own, such as that of a filesystem whose server answered slowly.
+ * For an exit it is the end of the process.
+ * @return BARO_PRESENT, or why the time is not known.
  */
 BARO_API enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t *ret);
 
@@ -115,90 +118,91 @@ BARO_API enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t 
 BARO_API enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row, int64_t *ret);
 
 /* ---- who it is ---- */
-/** @return what tells the process or entity from all others of its sort on the tape: from 1 on, never used twice. */
+/** @return the id of the process or entity: from 1 on, unique among processes or among entities of the tape. */
 BARO_API uint32_t baro_row_id(const struct baro_row *row);
-/** @return of a process and an exit the name of its program; of an entity "cpu0", "nvme0n1", "/home", ...; else "". */
+/** @return the comm of a process or an exit (proc(5)); the name of an entity: "cpu0", "nvme0n1", "/home"; else "". */
 BARO_API const char *baro_row_name(const struct baro_row *row);
 
 /* ---- processes and exits ---- */
-/** How a process came to be known as a member of the job. Later versions may add some. */
+/** How the recorder found that a process is a member of the job. Later versions may add values. */
 enum baro_origin {
-    BARO_ORIGIN_TARGET, /**< the command, or a process that the user named */
-    BARO_ORIGIN_EVENT,  /**< a member forked it: an event source reported that */
-    BARO_ORIGIN_SCAN,   /**< found as a child of a member */
-    BARO_ORIGIN_ADOPTED /**< an orphan that the wrapper adopted (PR_SET_CHILD_SUBREAPER) */
+    BARO_ORIGIN_TARGET, /**< it is the command, or a process that the user named */
+    BARO_ORIGIN_EVENT,  /**< an event source reported that a member forked it */
+    BARO_ORIGIN_SCAN,   /**< it was found as a child of a member */
+    BARO_ORIGIN_ADOPTED /**< it is an orphan that the wrapper adopted (PR_SET_CHILD_SUBREAPER) */
 };
 
-/** @return the pid; 0: it is no process. */
+/** @return the pid; 0 if the row is not a process. */
 BARO_API int32_t baro_row_pid(const struct baro_row *row);
-/** @return its start time in clock ticks since boot, which with the pid is its identity; 0: not known. */
+/** @return its start time in clock ticks since boot (proc(5)), with the pid its identity; 0: not known. */
 BARO_API uint64_t baro_row_start_ticks(const struct baro_row *row);
-/** @return the pid of its parent at that instant, which may lie outside the job; 0: not known. */
+/** @return the pid of its parent at that time, which may be outside the job; 0: not known. */
 BARO_API int32_t baro_row_ppid(const struct baro_row *row);
 /** @return the start time of the parent; 0: not known. */
 BARO_API uint64_t baro_row_parent_start_ticks(const struct baro_row *row);
 /** @return its real user id; UINT32_MAX: not known. */
 BARO_API uint32_t baro_row_uid(const struct baro_row *row);
-/** @return how it came to be known. */
+/** @return how the recorder found the process. */
 BARO_API enum baro_origin baro_row_origin(const struct baro_row *row);
 /** @return "target", "event", "scan", "adopted"; "unknown" for a number that this library does not know. */
 BARO_API const char *baro_origin_name(enum baro_origin origin);
-/** @return its command line, secrets redacted, arguments quoted as a shell would need it; NULL: not known. */
+/** @return its command line, with secrets redacted and arguments quoted for a shell; NULL: not known. */
 BARO_API const char *baro_row_cmdline(const struct baro_row *row);
-/** @return BARO_PRESENT, or why the command line is not known. */
+/** @return BARO_PRESENT, or why the command line is absent. */
 BARO_API enum baro_absent baro_row_cmdline_absent(const struct baro_row *row);
-/** @return when the recorder first knew of a process, in nanoseconds since the tape began; of other rows 0. */
+/** @return when the recorder found the process, in nanoseconds since the tape began; 0 for other rows. */
 BARO_API uint64_t baro_row_first_ns(const struct baro_row *row);
 /**
- * When a process began, in nanoseconds since the tape began. Start times are counted in clock ticks, of 10 ms mostly.
- * Example: one that began in the tick from 5.10 to 5.11 s began at 5.104 s where it was known at 5.104 s, from the
- * event of its fork; where a scan found it at 5.3 s, it began at 5.10 s.
- * @param header of its tape; NULL: its start time is not made use of.
- * @return 0 if it began before the tape; of an exit whose start time is not known its end.
+ * Computes when a process began, in nanoseconds since the tape began. The kernel counts start times in clock ticks,
+ * mostly of 10 ms, so the earlier end of the tick is used unless the recorder knew the process within it. Example: the
+ * start time is the tick from 5.10 to 5.11 s. If the event of the fork came at 5.104 s, the result is 5.104 s; if a
+ * scan found the process at 5.3 s, it is 5.10 s.
+ * @param header of the tape; NULL: the start time is not used.
+ * @return 0 if it began before the tape; the end of an exit whose start time is not known.
  */
 BARO_API uint64_t baro_row_begin_ns(const struct baro_header *header, const struct baro_row *row);
 /**
- * Did all that the process has counted happen after @p t_ns? It did if it began after that. For programs that keep
- * values instead of samples: such a process had used nothing at that time.
- * @param header of its tape; NULL: its start time is not made use of.
+ * @param header of the tape; NULL: the start time is not used.
+ * @return whether the process began after @p t_ns: whatever it has used, it used after that time. For programs that
+ * keep values instead of samples.
  */
 BARO_API bool baro_row_began_after(const struct baro_header *header, const struct baro_row *row, uint64_t t_ns);
 
 /* ---- exits ---- */
 /** Where the values of an exit come from. Later versions may add sources. */
 enum baro_exit_source {
-    BARO_EXIT_LAST_SAMPLE, /**< the last sample of the living process: lower bounds */
-    BARO_EXIT_EVENT,       /**< the same; an event reported the end itself */
+    BARO_EXIT_LAST_SAMPLE, /**< the last sample of the process: lower bounds */
+    BARO_EXIT_EVENT,       /**< the last sample, too; an event reported the time of the end */
     BARO_EXIT_PERF,        /**< perf_event_open(2): CPU time without the teardown of the process */
-    BARO_EXIT_TASKSTATS,   /**< taskstats: CPU time without the last slice and the teardown */
-    BARO_EXIT_ZOMBIE,      /**< /proc read after its end: complete */
+    BARO_EXIT_TASKSTATS,   /**< taskstats: CPU time without the last time slice and the teardown */
+    BARO_EXIT_ZOMBIE,      /**< /proc, read after the process ended: complete */
     BARO_EXIT_WAIT4        /**< wait4(2) of the wrapper: complete */
 };
 
-/** @return when the process ended, or when that was noticed, in nanoseconds since the tape began; of other rows 0. */
+/** @return when the process ended, or when the recorder noticed, in nanoseconds since the tape began; 0 if no exit. */
 BARO_API uint64_t baro_row_end_ns(const struct baro_row *row);
-/** Reads the exit status as wait4(2) gives it. @return BARO_ABSENT_UNKNOWN where it is not known. */
+/** Reads the wait status (wait4(2)) of an exit. @return BARO_PRESENT; BARO_ABSENT_UNKNOWN if it is not known. */
 BARO_API enum baro_absent baro_row_status(const struct baro_row *row, int *ret);
 /** @return where the values of an exit come from. */
 BARO_API enum baro_exit_source baro_row_exit_source(const struct baro_row *row);
-/** @return "last_sample", "event", "perf", "taskstats", "zombie", "wait4"; else "unknown". */
+/** @return "last_sample", "event", "perf", "taskstats", "zombie", "wait4"; "unknown" for another number. */
 BARO_API const char *baro_exit_source_name(enum baro_exit_source source);
-/** @return whether at least one sample has the process of an exit; true for other rows. */
+/** @return whether at least one sample has the process that ended; true for rows that are no exits. */
 BARO_API bool baro_row_is_sampled(const struct baro_row *row);
 
 /* ---- entities ---- */
-/** @return further information about an entity, such as a model; "" if there is none. */
+/** @return a description of an entity, such as the model of a disk; "" if there is none. */
 BARO_API const char *baro_row_label(const struct baro_row *row);
 
-/** To whom the values of an entity belong. Later versions may add owners. */
+/** What an entity belongs to. Later versions may add owners. */
 enum baro_owner {
     BARO_OWNER_NONE,    /**< it has no owner */
-    BARO_OWNER_JOB,     /**< to the job as a whole */
-    BARO_OWNER_PROCESS, /**< to a process: what it uses of a GPU, say */
-    BARO_OWNER_ENTITY   /**< to another entity: a directory on a filesystem, say */
+    BARO_OWNER_JOB,     /**< the job as a whole */
+    BARO_OWNER_PROCESS, /**< a process: that which uses a GPU, for example */
+    BARO_OWNER_ENTITY   /**< another entity: the filesystem of a directory, for example */
 };
 
-/** @return whom it belongs to. */
+/** @return what the entity belongs to. */
 BARO_API enum baro_owner baro_row_owner(const struct baro_row *row);
 /** @return the pid of the process that owns it; 0 if none does. */
 BARO_API int32_t baro_row_owner_pid(const struct baro_row *row);
@@ -206,20 +210,21 @@ BARO_API int32_t baro_row_owner_pid(const struct baro_row *row);
 BARO_API uint64_t baro_row_owner_start_ticks(const struct baro_row *row);
 /** @return the id of the entity that owns it; 0 if none does. */
 BARO_API uint32_t baro_row_owner_id(const struct baro_row *row);
-/** @return how many attributes it has, such as the labels of an OpenMetrics sample. */
+/** @return how many attributes the entity has, such as the labels of an OpenMetrics sample. */
 BARO_API size_t baro_row_attribute_count(const struct baro_row *row);
-/** @return 0 and attribute @p i, its texts borrowed from the row; BARO_E_RANGE if there is no such attribute. */
+/** @return 0 and attribute @p i, its texts borrowed from the row; BARO_E_RANGE if there is none. */
 BARO_API int baro_row_attribute(const struct baro_row *row, size_t i, struct baro_attribute *ret);
-/** @return 0 and the attribute of that name, its texts borrowed from the row; BARO_E_RANGE if there is none. */
+/** @return 0 and the attribute called @p name, its texts borrowed from the row; BARO_E_RANGE if there is none. */
 BARO_API int baro_row_attribute_find(const struct baro_row *row, const char *name, struct baro_attribute *ret);
 
 /* ---- copies ---- */
 /**
- * Copies a row: to keep an exit, say, when the cursor moves on.
- * @return 0 and a copy that depends on nothing else, to be freed with baro_row_free(); -ENOMEM; BARO_E_RANGE for NULL.
+ * Copies a row, such as an exit that a program keeps while the cursor moves on.
+ * @return 0 and a copy, to be freed with baro_row_free(), that stays valid when the cursor is moved or closed; -ENOMEM;
+ * BARO_E_RANGE if @p row is NULL.
  */
 BARO_API int baro_row_copy(const struct baro_row *row, struct baro_row **ret, struct baro_error *err);
-/** Frees a copy. NULL is allowed. A row that was borrowed must not be given here. */
+/** Frees a copy; never a row that was borrowed. NULL is allowed. */
 BARO_API void baro_row_free(struct baro_row *row);
 
 #ifdef __cplusplus

@@ -2,7 +2,8 @@
 /**
  * @file
  * Samples: all values at one instant, of the job, its processes, the machine and the recorder. A sample has rows
- * (baro/row.h) of each kind: any number of processes and entities, one of the job, the recorder and the machine.
+ * (baro/row.h): any number for processes and for each kind of entities; one each for the job, the recorder and the
+ * machine.
  *
  *     for (size_t i = 0; i < baro_sample_rows(sample, BARO_KIND_PROCESS); i++) {
  *         const struct baro_row *process = baro_sample_row(sample, BARO_KIND_PROCESS, i);
@@ -11,9 +12,9 @@
  *             printf("%d %s %llu\n", baro_row_pid(process), baro_row_name(process), (unsigned long long)rss_bytes);
  *     }
  *
- * Lifetimes: a sample that a cursor delivered, and all that is reached from it, is borrowed until the next call that
- * takes the cursor non-const. baro_sample_copy() makes one that the caller owns. All but baro_sample_copy() and
- * baro_sample_free() are pure: several threads may read one sample as long as none moves its cursor.
+ * Lifetimes: a sample that a cursor delivered, and everything that is read from it, is borrowed until the next call
+ * that takes the cursor non-const. baro_sample_copy() makes a copy that the caller owns. All functions but
+ * baro_sample_free() only read the sample: several threads may use one sample as long as none moves its cursor.
  */
 #ifndef BARO_SAMPLE_H
 #define BARO_SAMPLE_H
@@ -32,73 +33,77 @@ extern "C" {
 
 struct baro_sample; /**< all values at one instant */
 
-/** @return nanoseconds since the tape began. */
+/** @return the time of the sample, in nanoseconds since the tape began. */
 BARO_API uint64_t baro_sample_t_ns(const struct baro_sample *s);
-/** @return whether the event source lost events since the sample before: counts of processes are lower bounds then. */
+/** @return whether events were lost since the previous sample; if so, counts of processes are lower bounds. */
 BARO_API bool baro_sample_lossy(const struct baro_sample *s);
 
 /* ---- rows ---- */
 /**
  * @param kind of enum baro_kind, or a kind that only the tape has (baro_tape_kind_find()).
- * @return how many rows of a kind there are: of BARO_KIND_JOB and BARO_KIND_RECORDER 1, of BARO_KIND_HOST 1 once the
- * machine was read; 0 for kinds without rows in samples, as BARO_KIND_EXIT.
+ * @return how many rows of a kind the sample has: 1 for BARO_KIND_JOB and BARO_KIND_RECORDER; 1 for BARO_KIND_HOST once
+ * the machine was read, before that 0; 0 for kinds that samples do not have, such as BARO_KIND_EXIT.
  */
 BARO_API size_t baro_sample_rows(const struct baro_sample *s, int kind);
 /**
- * @return row @p i of a kind; NULL if there is no such one. Of processes parents stand before their children; entities
- * are in the order in which they were found.
+ * @return row @p i of a kind; NULL if there is none. A process comes after its parent; entities are in the order in
+ * which the recorder found them.
  */
 BARO_API const struct baro_row *baro_sample_row(const struct baro_sample *s, int kind, size_t i);
 /** @return the process with this pid and start time (0: any), or NULL. Linear in the number of processes. */
 BARO_API const struct baro_row *baro_sample_find(const struct baro_sample *s, int32_t pid, uint64_t start_ticks);
-/** @return the process or entity of a kind with this id of the tape, or NULL. Linear in the number of rows. */
+/** @return the row of a kind with this baro_row_id(), or NULL. Linear in the number of rows. */
 BARO_API const struct baro_row *baro_sample_find_id(const struct baro_sample *s, int kind, uint32_t id);
 /**
- * Orders the processes of a sample for a printed tree: each before its children, siblings in the order of their rows.
- * A process of which the parent is not in the sample is the root of a tree. The depth of a process is 0 for a root,
- * else one more than that of its parent, which stands before it. Takes n log n for n processes.
- * @param ret_order room for as many rows as there are processes: the row that is printed first, second, ...
- * @param ret_parent room for as many: for each row that of its parent, which is smaller; SIZE_MAX: none.
+ * Orders the processes of a sample for printing as trees: each process before its children, siblings in the order of
+ * their rows. A process whose parent is not in the sample is the root of a tree. Takes time O(n log n) for n processes.
+ *
+ * The depth of a process is 0 for a root, else one more than that of its parent. A loop over the rows from 0 on can
+ * compute it, because the row of a parent is smaller than those of its children.
+ * @param ret_order room for one number per process: the row to print first, second, ...
+ * @param ret_parent room for one number per process: for each row the row of its parent; SIZE_MAX: none.
  * @return 0, or -ENOMEM.
  */
 BARO_API int baro_sample_forest(const struct baro_sample *s, size_t *ret_order, size_t *ret_parent,
                                 struct baro_error *err);
 /**
- * Walks the processes that may have changed since the sample before; all others have the values, name and command line
- * that they had then. In a sample that was reached by seeking every process may have changed.
- * @param i 0 at first, then the last result plus 1.
- * @return the position of the next one at or behind @p i, or the number of processes if there is none.
+ * Finds the next process that may have changed since the previous sample; all others have the values, name and command
+ * line that they had then. In a sample that was reached by seeking every process may have changed.
+ * @param i the row to begin with: 0 at first, then the last result plus 1.
+ * @return the first such row from @p i on, or the number of processes if there is none.
  */
 BARO_API size_t baro_sample_next_changed(const struct baro_sample *s, size_t i);
 /**
- * Reads when the rows of a kind were read, in nanoseconds since the tape began. The machine and entities are not read
- * with every sample: their values are those of the last time. A process may have been read at a time of its own:
- * baro_row_read_ns().
- * @return BARO_ABSENT_UNKNOWN if they were never read.
+ * Gets the time at which the recorder read the rows of a kind, in nanoseconds since the tape began. The machine and
+ * entities are not read for every sample: a sample has the values that were read last. A single process may have been
+ * read at another time: baro_row_read_ns().
+ * @return BARO_PRESENT, or BARO_ABSENT_UNKNOWN if they were never read.
  */
 BARO_API enum baro_absent baro_sample_read_ns(const struct baro_sample *s, int kind, uint64_t *ret);
 
 /* ---- sums over processes ---- */
 /**
- * Adds up a metric of the living processes that they have each for themselves: rss_bytes, pss_bytes, threads, ...
- * Totals of counters (CPU time, I/O) are not sums of living processes: ask the row of the job for them.
+ * Adds up a metric over the living processes: rss_bytes, pss_bytes, threads, ... Totals of counters (CPU time, I/O)
+ * include processes that have ended, and are in the row of the job.
  * @param metric of BARO_KIND_PROCESS
- * @param ret the sum; a lower bound where *ret_lacking is not 0.
- * @param ret_lacking how many processes lack the value; NULL: not wanted. Zombies, which hold nothing, and
- * BARO_ABSENT_SHARED lack nothing.
- * @return BARO_ABSENT_UNSUPPORTED for a metric that does not add up; the reason if no process has it.
+ * @param ret the sum; a lower bound if *ret_lacking is not 0.
+ * @param ret_lacking how many processes lack the value; NULL: not wanted. A zombie, which has no memory, and a value
+ * that is BARO_ABSENT_SHARED do not count as lacking.
+ * @return BARO_PRESENT; BARO_ABSENT_UNSUPPORTED if a sum of the metric means nothing; the reason why the value is
+ * absent if no process has it.
  */
 BARO_API enum baro_absent baro_sample_sum(const struct baro_sample *s, int metric, uint64_t *ret, size_t *ret_lacking);
-/** @return whether a metric of processes adds up over them. */
+/** @return whether baro_sample_sum() can add up this metric of processes. */
 BARO_API bool baro_metric_adds_up(int process_metric);
 
 /* ---- copies ---- */
 /**
  * Copies a sample with all its rows.
- * @return 0 and a copy that depends on nothing else, to be freed with baro_sample_free(); -ENOMEM.
+ * @return 0 and a copy, to be freed with baro_sample_free(), that stays valid when the cursor is moved or closed;
+ * -ENOMEM.
  */
 BARO_API int baro_sample_copy(const struct baro_sample *s, struct baro_sample **ret, struct baro_error *err);
-/** Frees a copy. NULL is allowed. A sample that a cursor delivered must not be given here. */
+/** Frees a copy; never a sample that a cursor delivered. NULL is allowed. */
 BARO_API void baro_sample_free(struct baro_sample *s);
 
 #ifdef __cplusplus

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Series: the course of a metric over a stretch of a tape, in as many buckets as a chart has columns.
+ * Series: a metric over time, in as many buckets as a chart has columns.
  *
- * One walk over the tape fills any number of curves. A bucket has the minimum, the maximum, the mean over its time and
- * the last value, so that no sampled peak is lost however long the tape is.
+ * One pass over the tape fills any number of curves. A bucket has the minimum, the maximum, the mean and the last value
+ * of its time, so a chart shows every sampled peak, however long the tape is.
  *
  *     baro_series_new(&s, 0, end_ns, 800, &err);
- *     int cpu = baro_series_add_rate(s, BARO_KIND_JOB, 0, NULL, baro_metric_find(BARO_KIND_JOB, "cpu_ns", 6), &err);
+ *     int cpu = baro_series_add_rate(s, BARO_KIND_JOB, 0, NULL, baro_metric_find(BARO_KIND_JOB, "cpu_ns"), &err);
  *     baro_series_read(s, tape, &err);
  *     for (size_t i = 0; i < 800; i++)
  *         draw(baro_series_bucket(s, cpu, i)->mean / 1e9);
@@ -29,82 +29,91 @@
 extern "C" {
 #endif
 
-struct baro_series;
+struct baro_series; /**< curves over the same buckets of time */
 
 /** One bucket of a curve. Members may be added at the end: take what baro_series_bucket() returns, make no arrays. */
 struct baro_bucket {
-    uint64_t covered_ns; /**< for how much of its time the value is known */
-    uint64_t points;     /**< of a curve of values: how many samples lie in it. With covered_ns 0 as well, min to
-                              last say nothing */
-    double min;          /**< the smallest value that held in it */
-    double max;          /**< the largest value that held in it */
-    double mean;         /**< over the time in which the value is known */
-    double last;         /**< the value that held at its end */
+    uint64_t covered_ns; /**< the part of the bucket's time in which the value is known */
+    uint64_t points;     /**< only for curves of values: how many samples are in the bucket. If both this and covered_ns
+                              are 0, min, max, mean and last mean nothing */
+    double min;          /**< the smallest value */
+    double max;          /**< the largest value */
+    double mean;         /**< the mean over covered_ns */
+    double last;         /**< the value at the end of the bucket */
     /**
-     * For how much of its time only bounds of the value are known, which is no part of covered_ns: a sum over
-     * processes that lacks the value of one, or of pss or uss that are old (JOB metric pss_stale).
+     * The part of the bucket's time in which only bounds of the value are known; it is not part of covered_ns. This is
+     * so for a sum over processes if one of them lacks the value, or if its pss or uss is old (JOB metric pss_stale).
      */
     uint64_t unsure_ns;
-    double low; /**< over that time: the lowest sum of what is known */
-    /** Over that time: the highest sum with the rss of those that lack pss or uss. Of other metrics, and of pss that is
-     * old, low and high are the sums themselves. */
+    double low; /**< in that time: the lowest sum of the known values */
+    /** In that time: the highest sum in which a process without pss or uss counts with its rss. For other metrics, and
+     * where pss is only old, it is the highest sum of the known values. */
     double high;
-    double at_least; /**< the highest sum that is a lower bound of the true one; 0: there is none */
+    double at_least; /**< the highest sum that is a lower bound of the true sum; 0: there is none */
 };
 
 /**
- * Prepares curves over [@p from_ns, @p to_ns) of a tape, cut into @p buckets parts of the same length.
- * @return 0 and a series to be freed with baro_series_free(); BARO_E_RANGE for an empty stretch or no buckets; -ENOMEM.
+ * Prepares curves over the time from @p from_ns to just before @p to_ns, in @p buckets parts of the same length.
+ * @return 0 and a series to be freed with baro_series_free(); BARO_E_RANGE if that time is empty or @p buckets is 0;
+ * -ENOMEM.
  */
 BARO_API int baro_series_new(struct baro_series **ret, uint64_t from_ns, uint64_t to_ns, size_t buckets,
                              struct baro_error *err);
-/** NULL is allowed. */
+/** Frees a series. NULL is allowed. */
 BARO_API void baro_series_free(struct baro_series *s);
 
 /**
- * Adds a curve of a value as it stands: a gauge, or a counter's reading. It holds from its sample to the next one, and
- * is not known during a gap (BARO_EVENT_GAP).
- * @param kind BARO_KIND_JOB, RECORDER, HOST: @p id and @p name are ignored. BARO_KIND_PROCESS: the process with this
- * id; id 0: the sum over all processes whose last name on the tape is @p name, or over all if @p name is NULL. A
- * process counts under that name from its begin on, as in the table "commands" of baro/summary.h. Other kinds, also
- * those that only the tape has (baro_tape_kind_find()): the entity with this id; id 0: the sum over all entities called
- * @p name, or over all.
+ * Adds a curve of the recorded values of a metric: a gauge, or a counter. A value holds from its sample to the next
+ * one; during a gap (BARO_EVENT_GAP) no value is known.
+ * @param kind of the rows: BARO_KIND_JOB, BARO_KIND_RECORDER and BARO_KIND_HOST, for which @p id and @p name are
+ * ignored; BARO_KIND_PROCESS; or a kind of entities, also one that only the tape has (baro_tape_kind_find()).
+ * @param id of the process or entity (baro_row_id()); 0: the curve is the sum over those called @p name, or over all of
+ * the kind if @p name is NULL.
+ * @param name borrowed during the call. A process counts from its beginning on under the last name that it has on the
+ * tape, as in the table "commands" of baro/summary.h.
  * @param metric an id of baro_tape_metric() or baro_metric_find().
  * @return the number of the curve, from 0 on; BARO_E_RANGE for a kind or metric that has no series; -ENOMEM.
  */
 BARO_API int baro_series_add_value(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
                                    struct baro_error *err);
 /**
- * Adds a curve of the growth of a counter per second, in its unit per second. Of processes, what each used up to its
- * end is in it, also of those that no sample saw: it comes from their exits, and lies between the last sample of the
- * process and its end. Growth is spread over at least 100 ms, because the kernel counts much in steps of 10 ms: 10 ms
- * of CPU time that show up within one millisecond are not ten cores. A last stretch that is short and grew faster than
- * the one before is spread together with it, and CPU time of the job or of processes that is more than the machine's
- * CPUs have is moved to the time before: it was used there. These stretches follow each other, while cores_peak of
- * baro/summary.h is of any two samples that lie 100 ms apart: of samples that are 100 ms apart or more the two are
- * equal; of closer ones they differ (by up to 12 % at 10 ms on a busy machine).
+ * Adds a curve of the growth of a counter per second, in the unit of the metric per second. Parameters and results are
+ * those of baro_series_add_value().
+ *
+ * A curve of processes includes what they used between their last sample and their end, also processes that are in no
+ * sample: their exits have it.
+ *
+ * The kernel counts CPU time in steps of up to 10 ms, and 10 ms of CPU time that appear within 1 ms do not mean ten
+ * cores. So growth is spread over intervals of at least 100 ms, one after the other. A last interval that is shorter
+ * and grew faster is merged with the one before it. CPU time of the job or of processes beyond that of all CPUs of the
+ * machine is moved to the time before, in which it was used. In contrast, cores_peak of baro/summary.h is the highest
+ * over any two samples 100 ms apart. With samples 100 ms or more apart the highest rate of the curve is equal to it;
+ * with closer ones they differ (by up to 12 % at 10 ms on a busy machine).
  */
 BARO_API int baro_series_add_rate(struct baro_series *s, int kind, uint32_t id, const char *name, int metric,
                                   struct baro_error *err);
 
 /**
  * Adds a curve of a derived metric, such as the cores that a process used or the share of time in which a disk was
- * busy. Of several entities those counters are added up first: the busy ratio of all CPUs is the time in which they
- * were busy divided by the time of all of them. A stretch in which what divides did not grow (a disk without a read
- * has no time per read) is not known.
- * @param derived its number in the kind, of baro_derived_find().
+ * busy. For several entities their counters are added up first: the busy ratio of all CPUs is the time in which they
+ * were busy, divided by the time of all of them. While the divisor does not grow, the value is not known: a disk
+ * without reads has no time per read. The other parameters and the results are those of baro_series_add_value().
+ * @param derived a number of baro_derived_find().
  */
 BARO_API int baro_series_add_derived(struct baro_series *s, int kind, uint32_t id, const char *name, int derived,
                                      struct baro_error *err);
-/** Adds a curve of how many there are: processes, or entities of a kind, called @p name, or all if it is NULL. */
+/**
+ * Adds a curve of the number of processes, or of entities of a kind, that are called @p name; of all if it is NULL.
+ * @return as baro_series_add_value().
+ */
 BARO_API int baro_series_add_count(struct baro_series *s, int kind, const char *name, struct baro_error *err);
 
-/** Fills all curves. The cursor is moved. May be called once. @return 0 or a negative code. */
+/** Fills all curves. It moves the cursor. Call it once. @return 0, or a negative code. */
 BARO_API int baro_series_read(struct baro_series *s, struct baro_tape *tape, struct baro_error *err);
 
 /** @return when bucket @p i begins, in nanoseconds since the tape began. */
 BARO_API uint64_t baro_series_bucket_ns(const struct baro_series *s, size_t i);
-/** @return bucket @p i of a curve, borrowed until baro_series_free(); NULL if there is no such one. */
+/** @return bucket @p i of a curve, borrowed until baro_series_free(); NULL if there is none. */
 BARO_API const struct baro_bucket *baro_series_bucket(const struct baro_series *s, int curve, size_t i);
 
 #ifdef __cplusplus

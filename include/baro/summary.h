@@ -4,8 +4,8 @@
  * The summary of a recording: what `baro summary` prints, as data.
  *
  * A summary is a list of facts in sections. A section has one row ("job", "limits", "host.pressure"), or it is a table
- * with any number of rows ("commands"). A fact is a column of its section: its name, its type, its unit and what it
- * means are constant; its value belongs to a summary and a row. One loop reads all of it:
+ * with any number of rows ("commands"). A fact is a column of its section. Its name, type, unit and meaning are the
+ * same in all summaries; a summary has a value for each fact and row. This loop reads all values:
  *
  *     for (int f = 0; f < baro_summary_fact_count(); f++) {
  *         const struct baro_fact *fact = baro_summary_fact(f);
@@ -14,12 +14,12 @@
  *             if (baro_summary_value(summary, f, row, &v) == BARO_PRESENT)
  *                 ...
  *
- * and one line reads one of them:
+ * and this line one value:
  *
  *     baro_summary_value(summary, baro_summary_fact_find("job", "cpu_ns"), 0, &v);
  *
- * The recorder makes its summary by the same code while it records, so both are the same. Facts and sections are
- * constant and may be read from any thread; a summary belongs to one thread at a time.
+ * `baro run` prints a summary that is made by the same code while it records. Facts and sections are constant and may
+ * be read from any thread; a summary belongs to one thread at a time.
  */
 #ifndef BARO_SUMMARY_H
 #define BARO_SUMMARY_H
@@ -36,47 +36,50 @@
 extern "C" {
 #endif
 
-struct baro_summary;
+struct baro_summary; /**< the facts of one recording */
 
 /* ---- making a summary ---- */
 /**
- * Reads @p tape from its beginning to its end (what is there of it) and sums it up. The cursor is at the end
- * afterwards.
- * @return 0 and a summary, to be freed with baro_summary_free(); negative on a read error or -ENOMEM.
+ * Reads @p tape from its beginning to its present end and makes its summary. It leaves the cursor at the end.
+ * @return 0 and a summary, to be freed with baro_summary_free(); negative on a read error; -ENOMEM.
  */
 BARO_API int baro_summary_of_tape(struct baro_tape *tape, struct baro_summary **ret, struct baro_error *err);
 
-/** NULL is allowed. */
+/** Frees a summary and all that was borrowed from it. NULL is allowed. */
 BARO_API void baro_summary_free(struct baro_summary *summary);
 
 /**
- * Begins a summary that is kept up while records arrive, as in a live view.
+ * Makes a summary without records, to which a live view adds records as they arrive.
  * @param header borrowed during the call.
- * @return 0 and a summary without records, to be freed with baro_summary_free(); -ENOMEM.
+ * @return 0 and a summary, to be freed with baro_summary_free(); -ENOMEM.
  */
 BARO_API int baro_summary_new(struct baro_summary **ret, const struct baro_header *header, struct baro_error *err);
-/** Adds one record: in the order of the tape, each once. Allocates nothing once its tables have grown. */
+/**
+ * Adds one record. Add the records in the order of the tape, each once. It allocates memory only for new commands,
+ * entities and the like.
+ */
 BARO_API void baro_summary_add(struct baro_summary *summary, const struct baro_record *record);
 /**
- * Adds all records from the position of the cursor to the end of what is there now. To follow a tape, call this and
+ * Adds all records from the position of the cursor to the present end of the tape. To follow a tape, call this and
  * baro_summary_finish() each time baro_tape_wait() returns 1.
- * @return 0, or negative on a read error: what was read before it is in the summary.
+ * @return 0, or negative on a read error: the summary has the records that were read before it.
  */
 BARO_API int baro_summary_add_tape(struct baro_summary *summary, struct baro_tape *tape, struct baro_error *err);
 /**
- * Counts the processes that still live under their commands and sorts the commands. Values are to be read after this
- * call. More records may be added afterwards; then call it again.
+ * Adds the processes that are alive to their commands, and sorts the commands. Read values after this call. More
+ * records may be added afterwards; then call it again.
  */
 BARO_API void baro_summary_finish(struct baro_summary *summary);
 /**
- * Says what a kilowatt hour of the grid emits: from then on the section "carbon" has values, which are energy times
- * that. Nothing of it is on the tape.
- * @param grams_per_kwh of CO2 equivalents; 0: not known, as in a new summary. Less than that is taken as 0.
+ * Sets the carbon intensity of the electricity. The section "carbon" then has values: energy times intensity. It
+ * changes nothing on the tape.
+ * @param grams_per_kwh grams of CO2 equivalents per kilowatt hour; 0: not known, as in a new summary. A negative number
+ * counts as 0.
  */
 BARO_API void baro_summary_set_carbon(struct baro_summary *summary, double grams_per_kwh);
 
 /* ---- what a summary has: the same for all summaries ---- */
-/** Which member of struct baro_value has the value of a fact. */
+/** The type of a fact: which member of struct baro_value has its value. */
 enum baro_fact_type {
     BARO_FACT_UNSIGNED, /**< u64 */
     BARO_FACT_SIGNED,   /**< i64 */
@@ -116,26 +119,26 @@ struct baro_fact {
     bool in_json;                       /**< baro_summary_json() writes it */
 };
 
-/** Members may be added at the end. */
+/** A section. Members may be added at the end: take what baro_summary_section() returns, make no arrays. */
 struct baro_section {
     const char *name; /**< "job", "host.pressure", ...; "" for facts about the recording as a whole */
     const char *help; /**< what its facts are about */
-    bool is_table;    /**< any number of rows; else exactly one */
-    int first_fact;   /**< its facts are those from first_fact on, */
-    int fact_count;   /**< so many */
+    bool is_table;    /**< it has any number of rows; else exactly one */
+    int first_fact;   /**< number of its first fact */
+    int fact_count;   /**< how many facts it has, from first_fact on */
 };
 
 /** @return how many sections there are. */
 BARO_API int baro_summary_section_count(void);
-/** @return a section, constant; NULL if there is no such one. */
+/** @return section @p section, a constant; NULL if there is none. */
 BARO_API const struct baro_section *baro_summary_section(int section);
 /** @return the section with this name, or -1. */
 BARO_API int baro_summary_section_find(const char *name);
-/** @return how many facts there are; sections in order, facts in the order of their section. */
+/** @return how many facts there are, in the order of their sections. */
 BARO_API int baro_summary_fact_count(void);
-/** @return a fact, constant; NULL if there is no such one. */
+/** @return fact @p fact, a constant; NULL if there is none. */
 BARO_API const struct baro_fact *baro_summary_fact(int fact);
-/** @return the fact with this name in this section, or -1. */
+/** @return the number of the fact with this name in this section, or -1. */
 BARO_API int baro_summary_fact_find(const char *section, const char *name);
 /** @return "property", "instant", "sum", "peak", "least", "mean", "share"; "unknown" for another number. */
 BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics);
@@ -143,58 +146,60 @@ BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics
 BARO_API const char *baro_fact_trend_name(enum baro_fact_trend trend);
 
 /**
- * Which fact tells the rows of a table apart, so that rows of two summaries can be compared: "name" of commands and
- * tasks, "path" of directories, "t_ns" of the course.
- * @return the fact; -1 for a section that is no table, and for the arguments of the command, which have their place
- * alone.
+ * Finds the key of a table: the fact by which a program that compares two summaries matches their rows. It is "name"
+ * for commands and tasks, "path" for directories, "t_ns" for the course.
+ * @return the number of the fact; -1 for a section that is not a table, and for the arguments of the command, which
+ * only their position identifies.
  */
 BARO_API int baro_summary_key(int section);
 
 /* ---- the header of a tape as facts ---- */
-/** @return how many facts a header has: constant, as those of baro_summary_fact(), but of no section (-1). */
+/** @return how many facts a header has. They are in no section (-1). */
 BARO_API int baro_header_fact_count(void);
-/** @return a fact, constant; NULL if there is no such one. */
+/** @return fact @p fact of headers, a constant; NULL if there is none. */
 BARO_API const struct baro_fact *baro_header_fact(int fact);
-/** @return the fact with this name, such as "host" or "argument", or -1. */
+/** @return the number of the fact of headers with this name, such as "host" or "argument", or -1. */
 BARO_API int baro_header_fact_find(const char *name);
-/** @return how many values a fact has: 1, but of "argument" and "target" any number. */
+/** @return how many values a fact has: any number for "argument" and "target", else 1. */
 BARO_API size_t baro_header_rows(const struct baro_header *header, int fact);
 
-/* ---- what this summary has ---- */
+/* ---- the values of a summary ---- */
 /** How exact a value is: bits of baro_value.flags. */
 enum baro_value_flag {
     BARO_VALUE_LOWER_BOUND = 1, /**< it may be too small */
-    BARO_VALUE_ESTIMATE = 2,    /**< it may be wrong either way */
+    BARO_VALUE_ESTIMATE = 2,    /**< it may be too small or too large */
     BARO_VALUE_UPPER_BOUND = 4  /**< it may be too large */
 };
 
-/** How a mark is written before a value. */
+/** How to show the flags of a value, before it. */
 enum baro_mark {
     BARO_MARK_WORDS, /**< "at least ", "about ", "at most " */
     BARO_MARK_ASCII, /**< ">", "~", "<" */
     BARO_MARK_SYMBOL /**< the same as UTF-8: U+2265, U+2248, U+2264 */
 };
 
-/** @return what to write before a value with these flags; "" for one that is exact. */
+/** @return the mark to print before a value with these flags, a constant; "" for an exact value. */
 BARO_API const char *baro_value_mark(unsigned flags, enum baro_mark as);
 
-/** A value of a fact. The caller owns the struct; the text is borrowed. */
+/** A value of a fact. The caller allocates the struct; its text is borrowed. */
 struct baro_value {
-    enum baro_absent absent; /**< BARO_PRESENT (0), or why there is no value: all others are 0 then */
-    unsigned flags;          /**< enum baro_value_flag */
-    uint64_t u64;            /**< which of these four has the value is said by the type of the fact */
-    int64_t i64;             /**< signed */
-    double real;             /**< in its unit */
-    const char *text;        /**< borrowed until the summary is changed or freed: bytes that end with NUL */
+    enum baro_absent absent; /**< BARO_PRESENT (0), or why the value is absent; all other members are 0 then */
+    unsigned flags;          /**< bits of enum baro_value_flag */
+    uint64_t u64;            /**< the value, if the type of the fact is unsigned or boolean */
+    int64_t i64;             /**< the value, if the type is signed or a time */
+    double real;             /**< the value, if the type is real */
+    const char *text;        /**< the value, if the type is text: bytes terminated by NUL, borrowed until the summary is
+                                  changed or freed */
 };
 
 /** @return how many rows a section has: 1 unless it is a table; 0 if there is no such section. */
 BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int section);
 /**
- * Reads a fact.
+ * Reads the value of a fact.
  * @param row from 0 to baro_summary_rows() - 1.
- * @return BARO_PRESENT (0), or the reason why there is no value, which is in @p ret as well; BARO_ABSENT_UNSUPPORTED
- * for a fact or a row that does not exist.
+ * @param ret gets the value, or if it is absent the reason and zeros.
+ * @return ret->absent: BARO_PRESENT (0), or why the value is absent; BARO_ABSENT_UNSUPPORTED for a fact or a row that
+ * does not exist.
  */
 BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary, int fact, size_t row,
                                              struct baro_value *ret);
@@ -213,22 +218,27 @@ BARO_API ptrdiff_t baro_summary_row_find(const struct baro_summary *summary, int
 BARO_API double baro_fact_real(const struct baro_fact *fact, const struct baro_value *value);
 
 /**
- * Reads a fact of a header.
+ * Reads the value of a fact of a header.
  * @param row from 0 to baro_header_rows() - 1.
- * @param ret its text is borrowed from the header.
- * @return BARO_PRESENT (0), or why there is no value, which is in @p ret as well: BARO_ABSENT_UNKNOWN for what the
- * recorder did not know or was not given, BARO_ABSENT_UNSUPPORTED for a fact or a row that does not exist.
+ * @param ret gets the value, or if it is absent the reason and zeros. Its text is borrowed from the header.
+ * @return ret->absent: BARO_PRESENT (0); BARO_ABSENT_UNKNOWN for what the recorder did not know or was not given;
+ * BARO_ABSENT_UNSUPPORTED for a fact or a row that does not exist.
  */
 BARO_API enum baro_absent baro_header_value(const struct baro_header *header, int fact, size_t row,
                                             struct baro_value *ret);
 
-/* ---- as text for programs ---- */
-/** Takes text as it is made. @return 0, or a negative code, which ends the writing and is returned. */
+/* ---- as JSON ---- */
+/**
+ * Called with each piece of text: @p len bytes, borrowed during the call.
+ * @return 0, or a negative code, with which the function that writes ends.
+ */
 typedef int baro_sink(void *context, const char *text, size_t len);
 
 /**
- * Writes the summary as one JSON object with a newline at its end; docs/json.md has its members.
+ * Writes the summary as one JSON object and a newline; docs/json.md describes its members.
  * @param tape_name the value of "tape"; NULL: null.
+ * @param context given to @p sink.
+ * @return 0; -ENOMEM; the negative code of @p sink.
  */
 BARO_API int baro_summary_json(const struct baro_summary *summary, const char *tape_name, baro_sink *sink,
                                void *context, struct baro_error *err);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Reading tapes: at rest, torn, or while they grow.
+ * Reading tapes: complete, damaged, or still growing.
  *
- * A cursor (struct baro_tape) walks a tape record by record: samples, exits, events and limits in the order in which
- * they were written. It holds the state of every living process at its position, so that after each sample the whole
- * instant can be asked for. A cursor belongs to one thread at a time; any number of cursors may read the same file.
- * Nothing here writes to a tape. Memory is bounded by the size of the file, whatever the file says.
+ * A cursor (struct baro_tape) reads a tape record by record: samples, exits, events and limits in the order in which
+ * they were written. It keeps the state of every process that is alive at its position, so that each sample is
+ * complete. A cursor belongs to one thread at a time; any number of cursors may read the same file. Nothing here writes
+ * to a tape. The size of the file limits the memory that a cursor uses, whatever the file contains.
  *
- * Lifetimes: what a getter returns is borrowed from the cursor and valid until the next call that takes the cursor
- * non-const, unless it says otherwise.
+ * Lifetimes: what a function returns is borrowed from the cursor and valid until the next call that takes the cursor
+ * non-const, unless the function says otherwise.
  */
 #ifndef BARO_TAPE_H
 #define BARO_TAPE_H
@@ -29,21 +29,22 @@ extern "C" {
 #endif
 
 struct baro_tape;   /**< a cursor */
-struct baro_limits; /**< what the job may have */
+struct baro_limits; /**< the limits of the job: memory, CPU, processes */
 
+/** Kinds of records. */
 enum baro_record_kind {
-    BARO_RECORD_NONE,   /**< nothing more for now: the end, or (of a growing tape) not yet */
-    BARO_RECORD_SAMPLE, /**< an instant */
+    BARO_RECORD_NONE,   /**< no record: the end, for now */
+    BARO_RECORD_SAMPLE, /**< the values at one instant */
     BARO_RECORD_EXIT,   /**< a process ended */
     BARO_RECORD_EVENT,  /**< something happened */
-    BARO_RECORD_DAMAGE, /**< bytes had to be stepped over; see baro_tape_damage() */
-    BARO_RECORD_LIMITS  /**< what the job may have was found, or is another than before */
+    BARO_RECORD_DAMAGE, /**< damaged bytes were stepped over: baro_tape_damage() */
+    BARO_RECORD_LIMITS  /**< the limits of the job were found, or have changed: baro_limits_get() */
 };
 
-/** One record of a tape. It is the caller's; what it points to is the cursor's, until the next record is read. */
+/** One record of a tape. The caller allocates the struct; what it points to is borrowed until the cursor is moved. */
 struct baro_record {
-    enum baro_record_kind kind; /**< which member of `u` is there */
-    uint64_t t_ns;              /**< nanoseconds since the tape began */
+    enum baro_record_kind kind; /**< which member of `u` is set */
+    uint64_t t_ns;              /**< time of the record, in nanoseconds since the tape began */
     union {
         const struct baro_sample *sample;
         const struct baro_row *exit;
@@ -55,9 +56,9 @@ struct baro_record {
 /**
  * Opens a tape for reading and reads its header.
  *
- * A tape is a regular file, or a folder of segments (`--keep`). Of the latter a cursor reads those that are there, one
- * after the other, as if they were one file; segments that the recorder removes before the cursor has come to them are
- * left out. baro_header_segment() tells whether the beginning was removed.
+ * A tape is a regular file, or a folder of segments (`--keep`). A cursor reads the segments one after the other as if
+ * they were one file. It leaves out segments that the recorder removes before the cursor has reached them.
+ * baro_header_segment() tells whether the beginning was removed.
  * @param path a file or a folder.
  * @return 0 and a cursor that stands before the first record, to be closed with baro_tape_close(); -errno,
  * BARO_E_NOT_TAPE, BARO_E_EMPTY (too short to hold a header), BARO_E_VERSION or BARO_E_CORRUPT (a damaged header).
@@ -66,20 +67,23 @@ BARO_API int baro_tape_open(struct baro_tape **ret, const char *path, struct bar
 
 /**
  * Opens a tape through a descriptor of a regular file or of a folder of segments (not O_PATH). The cursor keeps a
- * duplicate of it and never moves its offset, so the caller may close it.
- * @param name what errors call it; NULL: "the tape".
+ * duplicate, so the caller may close the descriptor. It does not use or change the file offset.
+ * @param name what error messages call the tape; NULL: "the tape".
+ * @return as baro_tape_open().
  */
 BARO_API int baro_tape_open_fd(struct baro_tape **ret, int fd, const char *name, struct baro_error *err);
 
 /**
- * Opens a tape that stands in memory.
- * @param data borrowed: it must not change or go away before baro_tape_close().
+ * Opens a tape that is in memory.
+ * @param data borrowed until baro_tape_close(); it must not change.
+ * @return as baro_tape_open().
  */
 BARO_API int baro_tape_open_memory(struct baro_tape **ret, const void *data, size_t size, struct baro_error *err);
 
 /**
- * Limits the CPU time that the calling thread may spend on this tape from now on. Once it is spent, each call that
- * reads the tape returns -ETIME: for programs that read the tapes of others and must not be held up by one of them.
+ * Limits the CPU time that the calling thread may spend on this tape from now on (CLOCK_THREAD_CPUTIME_ID). Once it is
+ * spent, each call that reads the tape returns -ETIME. A program that reads tapes of other users sets a limit, so that
+ * a damaged or malicious tape cannot hold it up.
  * @param cpu_ns in nanoseconds; 0: no limit.
  */
 BARO_API void baro_tape_limit_cpu(struct baro_tape *tape, uint64_t cpu_ns);
@@ -88,75 +92,78 @@ BARO_API void baro_tape_limit_cpu(struct baro_tape *tape, uint64_t cpu_ns);
 BARO_API void baro_tape_close(struct baro_tape *tape);
 
 /**
- * Moves on by one record.
- * @return 1 and a record; 0 at the end of what is whole (BARO_RECORD_NONE): with a growing tape call again later;
- * negative on a read error. Damage in the middle is reported once as BARO_RECORD_DAMAGE and stepped over.
+ * Reads the next record. It steps over damage, and reports each place once as BARO_RECORD_DAMAGE.
+ * @return 1 and a record; 0 and BARO_RECORD_NONE at the end of the last whole frame (if the tape is growing, call again
+ * later); negative on a read error.
  */
 BARO_API int baro_tape_next(struct baro_tape *tape, struct baro_record *ret, struct baro_error *err);
 
 /**
- * Moves to the last sample at or before @p t_ns; where all are later, to the first one. Uses the index if there is one.
- * @return 1 and that sample, 0 if the tape has no sample, negative on error. baro_tape_next() goes on from there.
+ * Moves to the last sample at or before @p t_ns; if all are later, to the first one. Uses the index if the tape has
+ * one.
+ * @return 1 and that sample; 0 if the tape has no sample; negative on error. baro_tape_next() continues from there.
  */
 BARO_API int baro_tape_seek(struct baro_tape *tape, uint64_t t_ns, struct baro_record *ret, struct baro_error *err);
 
 /**
  * Moves to the sample before the one that the cursor delivered last.
- * @return 1 and that sample, 0 if there is none before it, negative on error. baro_tape_next() goes on from there.
+ * @return 1 and that sample; 0 if it was the first; negative on error. baro_tape_next() continues from there.
  */
 BARO_API int baro_tape_previous(struct baro_tape *tape, struct baro_record *ret, struct baro_error *err);
 
-/** Which instant stands for a time between two samples. */
+/** Which sample baro_tape_at() takes for a time between two samples. */
 enum baro_at {
-    BARO_AT_EXACT,      /**< the sample of that very time */
+    BARO_AT_EXACT,      /**< only a sample of exactly that time */
     BARO_AT_BEFORE,     /**< the last sample at or before it */
     BARO_AT_AFTER,      /**< the first sample at or after it */
-    BARO_AT_NEAREST,    /**< whichever of the two is nearer; the earlier one if both are as near */
-    BARO_AT_INTERPOLATE /**< made of both: values that both have on the straight line between them, others absent */
+    BARO_AT_NEAREST,    /**< the nearer one of these two; the earlier one if both are equally near */
+    BARO_AT_INTERPOLATE /**< a sample that is interpolated linearly between these two */
 };
 
 /**
- * Makes a copy of the job, its processes and the machine as they were at @p t_ns. The cursor is moved.
+ * Makes a copy of the sample at @p t_ns: the job, its processes, the machine and all entities. It moves the cursor.
  *
- * Interpolated, the processes are those that both samples have, counters and gauges lie on the line between the two
- * samples, and facts (BARO_SEM_INFO) are those of the earlier sample.
- * @return 1 and a sample to be freed with baro_sample_free(); 0 if the tape has no such instant: a time before the
- * first or behind the last sample has none before or after it, and no interpolation; negative on error.
+ * An interpolated sample has the processes that are in both samples. Counters and gauges are interpolated; a value that
+ * one of the samples lacks is absent. Values that are no numbers (BARO_SEM_INFO) are those of the earlier sample.
+ * @return 1 and a sample, to be freed with baro_sample_free(); 0 if the tape has no such sample: there is none before
+ * the first or after the last one, and no interpolation there; negative on error.
  */
 BARO_API int baro_tape_at(struct baro_tape *tape, uint64_t t_ns, enum baro_at how, struct baro_sample **ret,
                           struct baro_error *err);
 
 /**
- * The times of the first and of the last sample that are there now. The cursor stays where it is.
- * @return 1, 0 if there is no sample, negative on error.
+ * Reads the times of the first and of the last sample that the tape has by now, in nanoseconds since it began. It does
+ * not move the cursor.
+ * @return 1; 0 if there is no sample; negative on error.
  */
 BARO_API int baro_tape_range(struct baro_tape *tape, uint64_t *ret_first_ns, uint64_t *ret_last_ns,
                              struct baro_error *err);
 
-/** Room for what baro_tape_tell() writes. */
+/** Size of the text that baro_tape_tell() writes. */
 #define BARO_POSITION_SIZE 64
 
 /**
- * Writes down where the cursor stands: behind the record that it delivered last. A program that keeps the
- * text, in a file say, goes on there after it was started anew: each sample, exit and event once. Limits that hold
- * there may be delivered again, and so may damage that was reported before.
- * @param ret a text without blanks; it means something for this tape alone.
+ * Writes the position of the cursor, which is after the record that it delivered last, as text. A program that saves
+ * the text can continue there after a restart, and gets each sample, exit and event once. Limits that are valid there,
+ * and damage that was reported before, may be delivered again.
+ * @param ret a word without blanks; it is valid for this tape only.
  */
 BARO_API void baro_tape_tell(const struct baro_tape *tape, char ret[BARO_POSITION_SIZE]);
 /**
- * Goes to a position of baro_tape_tell(): baro_tape_next() goes on with the record behind it.
- * @return 1; 0 where records are missing between both, because the segment of the position was removed: the cursor
- * stands before the first record that is left; BARO_E_SYNTAX for another text; BARO_E_RANGE where the tape has no such
+ * Moves to a position of baro_tape_tell(): baro_tape_next() delivers the record after it.
+ * @return 1; 0 if the segment of the position was removed: the cursor is before the first record that is left, and
+ * records in between are missing; BARO_E_SYNTAX for a text that is not a position; BARO_E_RANGE if the tape has no such
  * position; negative on a read error.
  */
 BARO_API int baro_tape_seek_to(struct baro_tape *tape, const char *position, struct baro_error *err);
 
 /**
- * Tells the wall-clock time of an instant, as the recorder's machine had it: nanoseconds since 1970, UTC. Unlike
- * baro_header_realtime_ns() it knows when the clock was set and when the machine slept (BARO_EVENT_CLOCK_STEP,
- * BARO_EVENT_SUSPEND): it reads the events that the tape has by now, those that were read before not again. The cursor
- * stays where it is. A step counts from the time on at which the recorder saw it, a tick after it happened at most.
- * @return 0 or a negative code.
+ * Computes the wall-clock time of an instant, as the recorder's machine had it: nanoseconds since 1970-01-01, UTC.
+ * Unlike baro_header_realtime_ns() it takes into account that the clock was set or the machine suspended
+ * (BARO_EVENT_CLOCK_STEP, BARO_EVENT_SUSPEND). A step counts from the time at which the recorder noticed it, at most
+ * one tick after it happened. The function reads the events that were added to the tape since the last call. It does
+ * not move the cursor.
+ * @return 0, or a negative code.
  */
 BARO_API int baro_tape_realtime_ns(struct baro_tape *tape, uint64_t t_ns, int64_t *ret, struct baro_error *err);
 /**
@@ -170,55 +177,57 @@ BARO_API int baro_tape_realtime_ns(struct baro_tape *tape, uint64_t t_ns, int64_
  */
 BARO_API int baro_tape_find_realtime(struct baro_tape *tape, int64_t realtime_ns, int64_t *ret, struct baro_error *err);
 
-/** Starts anew before the first record. */
+/** Moves the cursor before the first record. @return 0, or a negative code. */
 BARO_API int baro_tape_rewind(struct baro_tape *tape, struct baro_error *err);
 
-/** @return true once the footer that a recorder writes last has been read by baro_tape_next(). */
+/** @return whether baro_tape_next() has read the footer, which a recorder writes last. */
 BARO_API bool baro_tape_complete(const struct baro_tape *tape);
 
 /* ---- following a tape that grows ---- */
-/** Whether more can come. */
+/** Whether records may still be added to a tape. */
 enum baro_tape_state {
-    BARO_TAPE_RUNNING, /**< a recorder writes it */
+    BARO_TAPE_RUNNING, /**< a recorder is writing it */
     BARO_TAPE_ENDED,   /**< its footer was read: the recording is complete */
-    BARO_TAPE_CUT_OFF  /**< nobody writes it any more, and it has no footer: the recorder was killed, or its disk was
+    BARO_TAPE_CUT_OFF  /**< no recorder is writing it, and it has no footer: the recorder was killed, or its disk was
                           full */
 };
 
 /**
- * Tells whether the tape is still written: on the recorder's own machine by whether the process that the header names
- * lives (/proc/PID/stat), else by the lock that a recorder holds, on a network file system by when the file was written
- * last. A tape in segments has the lock as well: another recorder may have gone on with it.
+ * Tells whether a recorder is writing the tape. On the recorder's machine it checks whether the process that the header
+ * names is alive (/proc/PID/stat). Otherwise it checks the lock that a recorder holds, and on a network file system the
+ * time of the last write. For a tape in segments it checks the lock in any case, because another recorder may have
+ * continued it.
  */
 BARO_API enum baro_tape_state baro_tape_state(const struct baro_tape *tape);
-/** @return "running", "ended" or "cut off"; "unknown" for a number that this library does not know. */
+/** @return "running", "ended" or "cut off"; "unknown" for another number. */
 BARO_API const char *baro_tape_state_name(enum baro_tape_state state);
 
 /**
- * Waits until the file has other bytes than when it was waited for last. To follow a tape, call baro_tape_next() until
- * it returns 0, then this, and begin again.
- * @param timeout_ms 0: check and return; negative: wait as long as it takes.
- * @return 1: read on; 0: the time passed; BARO_E_ENDED: all was read and nobody writes the tape any more; or -errno.
+ * Waits until the file has changed since the previous call. To follow a tape, call baro_tape_next() until it returns 0,
+ * then this function, and so on.
+ * @param timeout_ms milliseconds; 0: check and return; negative: no limit.
+ * @return 1 if there may be more to read; 0 on timeout; BARO_E_ENDED if everything was read and no recorder is writing
+ * the tape; -errno.
  */
 BARO_API int baro_tape_wait(struct baro_tape *tape, int timeout_ms, struct baro_error *err);
 
 /**
- * For programs that wait in an event loop of their own.
- * @return a descriptor that poll(2) finds readable when the file was written to (inotify(7)); -1 where there is none.
- * It belongs to the cursor. When it is readable call baro_tape_wait() with 0, which also makes it unreadable again.
- * Call that every second as well: what another host writes to a network file system is not reported, and neither is the
+ * Returns a descriptor for programs that have their own event loop. It is readable (poll(2)) after the file was written
+ * to (inotify(7)). Then call baro_tape_wait() with a timeout of 0, which also makes the descriptor unreadable again.
+ * Call that every second as well: inotify(7) reports neither writes of another host on a network file system, nor the
  * death of a recorder.
+ * @return the descriptor, which belongs to the cursor: do not close it. -1 if there is none.
  */
 BARO_API int baro_tape_poll_fd(struct baro_tape *tape);
 
-/** @return how many bytes were stepped over so far because they were damaged. */
+/** @return how many damaged bytes the cursor has stepped over so far. */
 BARO_API uint64_t baro_tape_damage(const struct baro_tape *tape);
 
 /**
- * @return what tells the recording from all others: 32 hexadecimal digits, chosen at random when it began. It stays the
- * same while the tape grows, in all of its segments, and when the file is renamed or copied; what `baro trim` and
- * baro_writer_new() make is another tape. Of tapes before 0.1 it is made of boot id and start. Borrowed until the
- * cursor is closed.
+ * @return the id of the recording: 32 hexadecimal digits, chosen at random when it began. It stays the same while the
+ * tape grows, in all of its segments, and when the file is renamed or copied. Tapes that `baro trim` and
+ * baro_writer_new() make have ids of their own. For tapes older than 0.1 the id is computed from the boot id and the
+ * time of the start. Borrowed until the cursor is closed.
  */
 BARO_API const char *baro_tape_id(const struct baro_tape *tape);
 
@@ -227,27 +236,29 @@ BARO_API const struct baro_header *baro_tape_header(const struct baro_tape *tape
 
 /* ---- kinds and metrics ---- */
 /**
- * The kinds that this tape may hold: first those of this library, with their numbers of enum baro_kind, then those that
- * only the tape has: a newer barograph wrote it, or they were declared while it was recorded (--collect). The number
- * of a kind is the same as long as the cursor lives. A cursor knows a declared kind once it has read its declaration;
- * baro_tape_read_kinds() reads all of them at once. Kinds and columns can be declared at any time of a recording.
- * @return how many the cursor knows so far.
+ * Counts the kinds that this tape may have. The kinds of this library come first, with the numbers that
+ * baro_kind_find() returns. They are followed by those that only the tape has: kinds of a newer barograph, and kinds
+ * that were declared during the recording (--collect). Kinds and their metrics can be declared at any time of a
+ * recording. A cursor knows a declared kind after it has read the declaration; baro_tape_read_kinds() reads all
+ * declarations. The number of a kind does not change while the cursor is open.
+ * @return how many kinds the cursor knows so far.
  */
 BARO_API int baro_tape_kind_count(const struct baro_tape *tape);
 /** @return the name of a kind, borrowed until the cursor is closed; NULL if there is no such kind. */
 BARO_API const char *baro_tape_kind_name(const struct baro_tape *tape, int kind);
-/** @return the kind of that name, or -1. */
+/** @return the kind with this name, or -1. */
 BARO_API int baro_tape_kind_find(const struct baro_tape *tape, const char *name);
 /**
- * Reads the declarations of all kinds that the tape has by now. The cursor stays where it is.
- * @return 0 or a negative code.
+ * Reads the declarations of all kinds that the tape has by now. It does not move the cursor.
+ * @return 0, or a negative code.
  */
 BARO_API int baro_tape_read_kinds(struct baro_tape *tape, struct baro_error *err);
 
 /**
- * The metrics that this tape may hold for a kind: first the library's own, with the ids of baro_metric_get(), then
- * those that only the tape's writer knew, with the ids that follow. Of a declared kind there may be more later.
- * @return how many.
+ * Counts the metrics that this tape may have for a kind. The metrics of this library come first, with the ids of
+ * baro_metric_get(). They are followed by those that only the program knew that wrote the tape. A declared kind may get
+ * more metrics as the cursor moves on.
+ * @return how many metrics of the kind the cursor knows so far.
  */
 BARO_API int baro_tape_metric_count(const struct baro_tape *tape, int kind);
 /** @return a descriptor, borrowed until the cursor is closed; NULL if there is no such metric. */
@@ -257,23 +268,24 @@ BARO_API int baro_tape_metric_find(const struct baro_tape *tape, int kind, const
 
 /* ---- limits ---- */
 /**
- * What the job may have at the cursor's position: by its control groups and those above, ulimits, affinity and what a
- * batch system says. They are found a moment after the job began, and may be others later: when the job is moved, when
- * its affinity or ulimits change, or what its control groups may have.
+ * Returns the limits of the job at the cursor's position: those of its control groups and of all groups above them
+ * (cgroups(7)), of its affinity (sched_setaffinity(2)) and resource limits (getrlimit(2)), and those that a batch
+ * system sets. The recorder finds them shortly after the job began. They change when the job is moved to another
+ * control group, or when one of them is set.
  */
 BARO_API const struct baro_limits *baro_tape_limits(const struct baro_tape *tape);
-/** What can be limited. Later versions may add some. */
+/** What can be limited. Later versions may add values. */
 enum baro_limit {
-    BARO_LIMIT_MEMORY, /**< bytes */
-    BARO_LIMIT_CORES,  /**< millionths of a core */
-    BARO_LIMIT_PIDS    /**< processes and threads */
+    BARO_LIMIT_MEMORY, /**< memory in bytes */
+    BARO_LIMIT_CORES,  /**< CPU time in millionths of a core: 1 500 000 are 1.5 cores */
+    BARO_LIMIT_PIDS    /**< number of processes and threads */
 };
 /**
- * Reads one of them.
- * @param ret the limit; 0 where there is none below what the machine has. Where the result is a reason: the least that
- * is known to bound it, or 0.
- * @param ret_source what sets it, such as "cgroup /a memory.max" or "affinity", borrowed; "" if nothing does.
- * @return BARO_PRESENT, or why it is not known whether there is a tighter one.
+ * Reads a limit.
+ * @param ret the limit; 0 if nothing but the machine limits the job. If the function returns a reason: the lowest limit
+ * that is known, or 0.
+ * @param ret_source what sets the limit, such as "cgroup /a memory.max" or "affinity", borrowed; "" if nothing does.
+ * @return BARO_PRESENT, or why it is not known whether there is a lower limit.
  */
 BARO_API enum baro_absent baro_limits_get(const struct baro_limits *l, enum baro_limit which, uint64_t *ret,
                                           const char **ret_source);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file
+ * The version of libbaro.
+ */
 #ifndef BARO_VERSION_H
 #define BARO_VERSION_H
 
@@ -6,12 +10,12 @@
 
 #include "baro/error.h"
 
-#define BARO_VERSION "0.1.0"
-#define BARO_VERSION_MAJOR 0
-#define BARO_VERSION_MINOR 1
-#define BARO_VERSION_PATCH 0
+#define BARO_VERSION "0.1.0" /**< the version of the headers */
+#define BARO_VERSION_MAJOR 0 /**< its first number */
+#define BARO_VERSION_MINOR 1 /**< its second number */
+#define BARO_VERSION_PATCH 0 /**< its third number */
 
-/** Whether the headers are of this version or a later one: for #if. */
+/** True if the headers are of this version or a later one: for `#if`. */
 #define BARO_VERSION_CHECK(major, minor, patch)                                                                        \
     (BARO_VERSION_MAJOR > (major) || (BARO_VERSION_MAJOR == (major) && BARO_VERSION_MINOR > (minor)) ||                \
      (BARO_VERSION_MAJOR == (major) && BARO_VERSION_MINOR == (minor) && BARO_VERSION_PATCH >= (patch)))
@@ -20,11 +24,12 @@
 extern "C" {
 #endif
 
-/** @return the version of the library, e.g. "0.1.0". */
+/** @return the version of the library, such as "0.1.0": a constant. May be called from any thread. */
 BARO_API const char *baro_version(void);
 /**
- * Asks the library that the program runs with, which may be another one than it was built with.
- * @return whether it is of this version or a later one.
+ * Checks the version of the library that the program is running with, which may not be the one that it was compiled
+ * with. May be called from any thread.
+ * @return whether the library is of this version or a later one.
  */
 BARO_API bool baro_version_check(int major, int minor, int patch);
 

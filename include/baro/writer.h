@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * Writing a tape from another one: a stretch of it, or all of it with other texts. `baro trim` and `baro anonymize`
- * are made with this.
+ * Copying a tape: a part of it, or all of it with other texts. `baro trim` and `baro anonymize` use this.
  *
  *     struct baro_writer *w;
  *     if (baro_writer_new(&w, "part.baro", tape, NULL, &err) < 0)
@@ -13,14 +12,16 @@
  *         r = baro_writer_finish(w, &err);
  *     baro_writer_free(w);
  *
- * The copy is a whole tape of this library's version, in one file, with the header of the original, its times and its
- * ids of processes. Each sample has all that a cursor delivers with it: job, recorder, processes, machine, entities and
- * kinds that were declared; exits, events and limits are as they were. What only another version of barograph knows is
- * copied where it is a kind, and left out where it is a metric of a kind that this library has, or a field of the
- * header: baro_writer_left_out(). Damage of the original becomes an event (BARO_EVENT_WARNING).
+ * The copy is a complete tape in one file, in the format of this library's version. It has the header, the times and
+ * the process ids of the original, and everything that a cursor delivers: samples with job, recorder, processes,
+ * machine, entities and declared kinds; exits, events and limits. Damage of the original becomes an event
+ * (BARO_EVENT_WARNING).
  *
- * A writer belongs to one thread at a time. It needs nothing of the cursor after baro_writer_new(), and nothing of a
- * record after baro_writer_add().
+ * If another version of barograph wrote the original, kinds that this library does not have are copied. Unknown metrics
+ * of kinds that it has, and unknown fields of the header, are left out: baro_writer_left_out() counts such metrics.
+ *
+ * A writer belongs to one thread at a time. It does not use the cursor after baro_writer_new(), nor a record after
+ * baro_writer_add().
  */
 #ifndef BARO_WRITER_H
 #define BARO_WRITER_H
@@ -36,16 +37,16 @@
 extern "C" {
 #endif
 
-struct baro_writer;
+struct baro_writer; /**< a copy that is being written */
 
-/** What a text of a tape is. Later versions may add some. */
+/** What a text of a tape is. Later versions may add values. */
 enum baro_text_kind {
     BARO_TEXT_HOST,           /**< name of the machine */
     BARO_TEXT_KERNEL,         /**< release of the kernel */
     BARO_TEXT_BOOT_ID,        /**< /proc/sys/kernel/random/boot_id */
     BARO_TEXT_CPU_MODEL,      /**< model of the CPU */
-    BARO_TEXT_RECORDING,      /**< what the recording is called */
-    BARO_TEXT_BATCH,          /**< of a batch system; `name` is "job_id", "step_id" or "rank" */
+    BARO_TEXT_RECORDING,      /**< name of the recording */
+    BARO_TEXT_BATCH,          /**< id that a batch system gave; `name` is "job_id", "step_id" or "rank" */
     BARO_TEXT_ARGUMENT,       /**< an argument of the command */
     BARO_TEXT_DIRECTORY,      /**< working directory of the command */
     BARO_TEXT_LIMIT,          /**< what sets a limit: "cgroup /a memory.max" */
@@ -54,38 +55,39 @@ enum baro_text_kind {
     BARO_TEXT_ENTITY,         /**< name of an entity; `kind` is its kind */
     BARO_TEXT_LABEL,          /**< label of an entity; `kind` is its kind */
     BARO_TEXT_ATTRIBUTE_NAME, /**< name of an attribute; `kind` is that of the entity, -1 of an event */
-    BARO_TEXT_ATTRIBUTE,      /**< its value, if it is a text; `name` is its name, `kind` as above */
-    BARO_TEXT_JSON,           /**< its value, if it is JSON; `name` and `kind` as above */
-    BARO_TEXT_EVENT,          /**< text of an event; `kind` is of enum baro_event_kind */
+    BARO_TEXT_ATTRIBUTE,      /**< value of an attribute that is text; `name` is its name, `kind` as above */
+    BARO_TEXT_JSON,           /**< value of an attribute that is JSON; `name` and `kind` as above */
+    BARO_TEXT_EVENT,          /**< text of an event; `kind` is its enum baro_event_kind */
     BARO_TEXT_KIND,           /**< name of a kind that only the tape has */
     BARO_TEXT_METRIC,         /**< name of a metric of such a kind; `name` is its stem */
-    BARO_TEXT_HELP            /**< what such a metric means, or where it is read */
+    BARO_TEXT_HELP            /**< meaning or source of such a metric */
 };
 
-/** A text, borrowed during the call that has it as an argument. */
+/** A text of the original, given to `text` of the options. Borrowed during that call. */
 struct baro_text {
-    enum baro_text_kind what;
-    int kind;         /**< as `what` says; else -1 */
-    const char *name; /**< as `what` says; else NULL */
-    const char *text; /**< never NULL */
+    enum baro_text_kind what; /**< what the text is */
+    int kind;                 /**< depends on `what`; else -1 */
+    const char *name;         /**< depends on `what`; else NULL */
+    const char *text;         /**< the text; never NULL */
 };
 
-/** How the copy differs. Later versions may add members at the end. */
+/** Options of a copy. Later versions may add members at the end. */
 struct baro_writer_options {
-    size_t size; /**< sizeof(struct baro_writer_options) of the program */
-    /** The copy has no records before this: it then says that its beginning was removed, as the rest of a tape in
-     * segments does (baro_header_segment(), baro_header_has_start()). 0: it begins where the original does. */
+    size_t size; /**< set by the caller: sizeof(struct baro_writer_options) */
+    /** The copy has no records before this time. Its header then says that its beginning was removed, as that of a tape
+     * in segments does (baro_header_segment(), baro_header_has_start()). 0: the copy begins where the original does. */
     uint64_t from_ns;
-    bool force; /**< replaces an existing file, once the copy is whole */
-    /** Called for each text of the header and of each record. @return what is written instead, borrowed until the next
-     * call; the text itself if it stays. The name of a kind has 63 bytes at most, that of a metric 1023. NULL: all
-     * stay. */
+    bool force; /**< replaces an existing file when the copy is complete */
+    /** Called for each text of the header and of each record. It returns the text to write instead, borrowed until the
+     * next call, or the text itself. The name of a kind may have 63 bytes, that of a metric 1023. NULL: texts are not
+     * changed. */
     const char *(*text)(void *context, const struct baro_text *text);
-    /** Called for each user id that is known. NULL: all stay. */
+    /** Called for each user id that is known. It returns the id to write instead. NULL: ids are not changed. */
     uint32_t (*uid)(void *context, uint32_t uid);
-    void *context; /**< of both */
+    void *context; /**< given to `text` and `uid` */
 };
 
+/** Initializes a struct baro_writer_options: a copy without differences. */
 #define BARO_WRITER_OPTIONS_INIT                                                                                       \
     {                                                                                                                  \
         sizeof(struct baro_writer_options), 0, false, NULL, NULL, NULL                                                 \
@@ -93,35 +95,35 @@ struct baro_writer_options {
 
 /**
  * Begins a copy.
- * @param path of the new file, which only this user may read. It must not exist, unless options->force; then it must
- * be a regular file that no recorder writes.
- * @param tape the original, whose header is copied. Its position is of no account.
- * @param options NULL: a copy without differences.
+ * @param path of the new file, which gets mode 0600. The file must not exist, unless options->force; then it must be a
+ * regular file that no recorder is writing.
+ * @param tape the original, whose header is copied. The position of the cursor does not matter.
+ * @param options borrowed during the call; NULL: BARO_WRITER_OPTIONS_INIT.
  * @return 0 and a writer, to be freed with baro_writer_free(); a negative code.
  */
 BARO_API int baro_writer_new(struct baro_writer **ret, const char *path, const struct baro_tape *tape,
                              const struct baro_writer_options *options, struct baro_error *err);
 
 /**
- * Adds a copy of a record: in the order of the tape. Records that are left out leave nothing behind: the next sample is
- * written with all that it has.
- * @return 0, or a negative code: the copy can't be finished.
+ * Adds a copy of a record. Add records in the order of the tape. Any record may be left out: samples are complete, and
+ * do not depend on records before them.
+ * @return 0, or a negative code: the copy cannot be finished.
  */
 BARO_API int baro_writer_add(struct baro_writer *w, const struct baro_record *record, struct baro_error *err);
 
 /**
- * Writes what is pending, and the end of the tape; gives the file its name. Nothing can be added afterwards.
- * @return 0, or a negative code: there is no new tape.
+ * Writes the rest of the copy and its footer, and gives the file its name. No record can be added afterwards.
+ * @return 0, or a negative code: no new tape was made.
  */
 BARO_API int baro_writer_finish(struct baro_writer *w, struct baro_error *err);
 
-/** @return how many bytes the copy has so far. */
+/** @return the size of the copy so far, in bytes. */
 BARO_API uint64_t baro_writer_bytes(const struct baro_writer *w);
 
-/** @return how many metrics of the original have no place in the copy, because only another version knows them. */
+/** @return how many metrics of the original are not in the copy, because this library does not know them. */
 BARO_API size_t baro_writer_left_out(const struct baro_writer *w);
 
-/** Frees a writer. The file of one that was not finished is removed. NULL is allowed. */
+/** Frees a writer, and removes its file if the copy was not finished. NULL is allowed. */
 BARO_API void baro_writer_free(struct baro_writer *w);
 
 #ifdef __cplusplus

@@ -56,6 +56,22 @@ static void test_table(void **state)
 }
 
 /* The unit follows from the units of numerator and denominator. */
+static void test_base_units(void **state)
+{
+    static const struct {
+        enum baro_unit unit;
+        const char *base, *ucum;
+    } expected[] = {{BARO_UNIT_NS, "seconds", "s"},        {BARO_UNIT_BYTES, "bytes", "By"},
+                    {BARO_UNIT_RATIO, "ratio", "1"},       {BARO_UNIT_HERTZ, "hertz", "Hz"},
+                    {BARO_UNIT_CELSIUS, "celsius", "Cel"}, {BARO_UNIT_JOULES, "joules", "J"},
+                    {BARO_UNIT_WATTS, "watts", "W"},       {BARO_UNIT_NONE, "", "1"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+        assert_string_equal(baro_unit_base(expected[i].unit), expected[i].base);
+        assert_string_equal(baro_unit_ucum(expected[i].unit), expected[i].ucum);
+    }
+}
+
 static void test_units(void **state)
 {
     (void)state;
@@ -274,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_units),
+        cmocka_unit_test(test_base_units),
         cmocka_unit_test(test_process),
         cmocka_unit_test(test_job_and_recorder),
         cmocka_unit_test(test_host),

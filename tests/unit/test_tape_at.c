@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times on a tape through the public API: copies, the previous sample, nearest samples, changes; other sources than a
  * path. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -238,6 +239,31 @@ static void test_range(void **state)
     assert_int_equal(last, f->log.at[f->log.n - 1].t_ns);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1); /* the cursor stayed where it was */
     assert_int_equal(r.t_ns, f->log.at[1].t_ns);
+    baro_tape_close(t);
+}
+
+/* A limit of CPU time holds for everything that reads the tape, also with a cursor of its own. */
+static void test_limit(void **state)
+{
+    struct fixture *f = *state;
+    struct baro_tape *t;
+    struct baro_tape_end end = {.size = sizeof(end), .last_ns = 7};
+    uint64_t first = 7, last = 7;
+    int64_t realtime = 7;
+    assert_int_equal(baro_tape_open(&t, f->path, NULL), 0);
+    assert_int_equal(baro_tape_realtime_ns(t, f->log.at[0].t_ns, &realtime, NULL), 0);
+    baro_tape_limit_cpu(t, 1);
+    assert_int_equal(baro_tape_range(t, &first, &last, NULL), -ETIME);
+    assert_int_equal(first, 7);
+    assert_int_equal(last, 7);
+    assert_int_equal(baro_tape_realtime_ns(t, UINT64_MAX, &realtime, NULL), -ETIME);
+    assert_int_equal(baro_tape_read_kinds(t, NULL), -ETIME);
+    assert_int_equal(baro_tape_read_end(t, &end, NULL), -ETIME);
+    assert_int_equal(end.last_ns, 7);
+    baro_tape_limit_cpu(t, 0);
+    assert_int_equal(baro_tape_realtime_ns(t, UINT64_MAX, &realtime, NULL), 0);
+    assert_int_equal(baro_tape_range(t, &first, &last, NULL), 1);
+    assert_int_equal(first, f->log.at[0].t_ns);
     baro_tape_close(t);
 }
 
@@ -526,6 +552,7 @@ int main(void)
         cmocka_unit_test(test_interpolate),
         cmocka_unit_test(test_interpolate_where_time_runs_back),
         cmocka_unit_test(test_range),
+        cmocka_unit_test(test_limit),
         cmocka_unit_test(test_sources),
         cmocka_unit_test(test_changed),
         cmocka_unit_test(test_attributes),

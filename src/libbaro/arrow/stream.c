@@ -360,6 +360,7 @@ int baro_tape_arrow(const struct baro_tape *tape, int rows, const char *columns,
         stream_free(s);
         return r;
     }
+    baro_tape_limit_cpu(own, 0);
     *ret = (struct ArrowArrayStream){get_schema, get_next, get_last_error, release, s};
     return 0;
 }

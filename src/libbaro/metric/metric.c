@@ -301,6 +301,8 @@ const char *baro_unit_ucum(enum baro_unit unit)
     case BARO_UNIT_BYTES: return "By";
     case BARO_UNIT_HERTZ: return "Hz";
     case BARO_UNIT_CELSIUS: return "Cel";
+    case BARO_UNIT_JOULES: return "J";
+    case BARO_UNIT_WATTS: return "W";
     default: return "1";
     }
 }

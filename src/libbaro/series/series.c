@@ -18,7 +18,7 @@
 int baro_series_new(struct baro_series **ret, uint64_t from_ns, uint64_t to_ns, size_t buckets, struct baro_error *err)
 {
     if (to_ns <= from_ns || buckets == 0 || buckets > SIZE_MAX / sizeof(struct baro_bucket) / 2)
-        return error_set(err, BARO_E_RANGE, "a series needs a stretch of time and buckets");
+        return error_set(err, BARO_E_RANGE, "a series needs a time that is not empty, and buckets");
     struct baro_series *s = calloc(1, sizeof(*s));
     if (!s)
         return error_set(err, -ENOMEM, "out of memory");
@@ -109,7 +109,7 @@ bool series_one_of_a_kind(int kind)
 static int check_metric(int kind, int metric, struct baro_error *err)
 {
     if (kind < 0 || kind > UINT8_MAX || kind == BARO_KIND_EXIT || metric < 0)
-        return error_set(err, BARO_E_RANGE, "there is no series of that");
+        return error_set(err, BARO_E_RANGE, "this kind or metric has no series");
     return 0;
 }
 
@@ -170,7 +170,7 @@ int baro_series_add_derived(struct baro_series *s, int kind, uint32_t id, const 
 int baro_series_add_count(struct baro_series *s, int kind, const char *name, struct baro_error *err)
 {
     if (series_one_of_a_kind(kind) || check_metric(kind, 0, err) < 0)
-        return error_set(err, BARO_E_RANGE, "there is no count of that");
+        return error_set(err, BARO_E_RANGE, "this kind has no count");
     return add_curve(s, (struct curve){.kind = kind, .metric = SERIES_COUNT, .counter = -1}, name, err);
 }
 

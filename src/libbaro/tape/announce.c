@@ -18,9 +18,9 @@
 
 #define BELOW "/barograph/runs"
 #define USERS "/run/user"
-#define KEPT 512u        /* links, */
-#define PRUNE_EVERY 16   /* and how many more there may be */
-#define LINKS_MOST 4096u /* that are read of one folder */
+#define KEPT 512u        /* links to keep */
+#define PRUNE_EVERY 16   /* links beyond these before the oldest are removed */
+#define LINKS_MOST 4096u /* links to read from one folder */
 
 static bool is_own_folder(const char *path)
 {
@@ -46,7 +46,7 @@ bool announced_folder(struct buf *ret)
 
 /* ---- the recorder ---- */
 
-/* The folder, which is its user's alone, and the one that it is in. */
+/* Makes the folder and its parent, with mode 0700. */
 static void make_folder(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -59,7 +59,7 @@ static void make_folder(char *path)
     (void)!mkdir(path, 0700);
 }
 
-/* "...-123.baro" */
+/* Is the process alive whose pid ends the name: "...-123.baro"? */
 static bool lives(const char *name)
 {
     uint64_t pid = 0;
@@ -144,7 +144,7 @@ static uint64_t bytes_of(const char *path, const struct stat *st)
     return bytes;
 }
 
-/* A user can make links to whatever there is: what is behind one belongs to the user to whom the link belongs. */
+/* Takes a link if its target belongs to the owner of the link: a user can make links to files of others. */
 static bool take_link(struct announced *a, int dir, const char *name)
 {
     char path[PATH_MAX];

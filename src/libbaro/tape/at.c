@@ -27,8 +27,8 @@ int baro_tape_previous(struct baro_tape *t, struct baro_record *ret, struct baro
     return r > 0 && ret->t_ns >= now_ns ? 0 : r;
 }
 
-/* The sample after before, which is a copy: interpolated, or the nearer of the two. Takes before, and sets *ret where
- * it returns 1 alone. */
+/* Reads the sample after `before`, and gets the interpolated sample or the nearer one of the two. Takes `before`, which
+ * is a copy. Sets *ret only if it returns 1. */
 static int between(struct baro_tape *t, uint64_t t_ns, enum baro_at how, struct baro_sample *before,
                    struct baro_sample **ret, struct baro_error *err)
 {
@@ -78,16 +78,18 @@ int baro_tape_range(struct baro_tape *t, uint64_t *ret_first_ns, uint64_t *ret_l
     if (r < 0)
         return r;
     r = next_sample(other, &record, err);
-    if (r > 0) {
-        *ret_first_ns = record.t_ns;
+    uint64_t first_ns = record.t_ns;
+    if (r > 0)
         r = baro_tape_seek(other, UINT64_MAX, &record, err);
+    if (r > 0) {
+        *ret_first_ns = first_ns;
         *ret_last_ns = record.t_ns;
     }
     baro_tape_close(other);
     return r;
 }
 
-/* Each block declares all kinds that were declared up to there, so the last one has them all. */
+/* Each block declares all kinds that were declared before, so the last block has all of them. */
 int baro_tape_read_kinds(struct baro_tape *t, struct baro_error *err)
 {
     struct baro_tape *other;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes on the tape, of events and of entities: each with its length, so that types may be added. */
+/* Attributes of events and entities on the tape. Each has its length, so that a reader can skip unknown types. */
 #include <string.h>
 
 #include "base/json_scan.h"
@@ -35,7 +35,7 @@ static bool is_json(struct span text)
     return text.len <= ATTRIBUTE_JSON_MAX && json_is_value(text);
 }
 
-/* 0: it exceeds the limits. */
+/* Returns the size of an attribute on the tape; 0: it exceeds the limits. */
 static size_t size_of(const struct baro_attribute *a)
 {
     if (!a->name || !*a->name || strlen(a->name) > ATTRIBUTE_NAME_MAX)
@@ -109,7 +109,7 @@ bool attributes_scan(struct span *in, struct span *ret)
     return true;
 }
 
-/* False for one that this library does not know or that exceeds the limits. */
+/* Reads an attribute. Returns false if its type is unknown or it exceeds the limits. */
 static bool scan_one(struct span in, struct span *ret_name, struct baro_attribute *ret, struct span *ret_text)
 {
     if (!scan_text(&in, ret_name) || ret_name->len == 0 || ret_name->len > ATTRIBUTE_NAME_MAX || in.len == 0)
@@ -144,7 +144,7 @@ static char *put(char **texts, struct span text)
     return to;
 }
 
-/* to and texts: NULL to count. */
+/* Reads a list of attributes. to and texts: NULL: only counts. */
 static size_t walk(struct span in, struct baro_attribute *to, char *texts, size_t *ret_bytes)
 {
     size_t known = 0;

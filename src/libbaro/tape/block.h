@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What both writer and reader remember within a block, and the coding of everything that is not a row: infos, exits,
- * events. At the start of a block all of it is zero, so that a block can be read without the blocks before it.
+ * The state that writer and reader keep within a block, and the coding of infos, exits and events. The state is zero at
+ * the start of a block, so that a block can be read without the blocks before it.
  */
 #ifndef LIBBARO_TAPE_BLOCK_H
 #define LIBBARO_TAPE_BLOCK_H
@@ -13,34 +13,34 @@
 enum { CMDLINE_CUT = 256 };
 
 struct block {
-    uint64_t t_ns, step_ns; /* of the last sample; its distance to the one before */
+    uint64_t t_ns, step_ns; /* time of the last sample; its distance to the one before */
     uint32_t id;
     int32_t pid;
     uint64_t start, first_ns; /* of the last info or exit */
-    struct row fresh, exit;   /* the last new process, the last exit: the next one is written as differences to it */
+    struct row fresh, exit; /* rows of the last new process and the last exit: the next ones are differences to them */
 };
 
-/* The machine's record (tag 6) has the kinds from the host to the control groups; each later kind has records of its
- * own (tag 9). */
+/* The machine's record (tag 5) has the kinds from the host to the control groups; each later kind has records of its
+ * own (tag 8). */
 enum { MACHINE_KINDS = BARO_KIND_CGROUP + 1 - BARO_KIND_HOST, ENTITIES_MAX = 1 << 16 };
 
-/* The limit of all kinds in records of their own together: each row counts as its columns plus ROW_WEIGHT. A row of 12
- * columns counts as 16, so there may be 16384 of them. */
+/* A limit on the rows of all kinds in records of their own together: a row counts as its number of columns plus
+ * ROW_WEIGHT. Example: a row of 12 columns counts as 16, so there may be 16384 of them. */
 enum { ROW_WEIGHT = 4, WEIGHT_MAX = 1 << 18 };
 
 enum exit_flag { EXIT_SAMPLED = 1, EXIT_STATUS = 2, EXIT_TEXTS = 4 };
 
 enum cmdline_form { CMDLINE_NONE, CMDLINE_WHOLE, CMDLINE_FRONT, CMDLINE_FORM_MAX };
 
-/* cut: the command line is written truncated, because the whole one is earlier on this tape. */
+/* cut: writes only the first bytes of the command line, because an earlier block has all of it. */
 void info_write(struct buf *out, struct block *b, const struct baro_process *p, bool cut);
-/* texts_known: name and command line are those of the living process with this id at the last sample of this block. */
+/* texts_known: name and command line are those of the process with this id in the last sample of this block. */
 void exit_write(struct buf *out, struct block *b, const struct tape_columns *c, const struct baro_exit *e,
                 bool texts_known);
-/* attributes: as attributes_write() made them; empty: none. */
+/* attributes: written by attributes_write(); empty: none. */
 void event_write(struct buf *out, const struct block *b, const struct baro_event *e, struct span attributes);
 
-/* whole: with owner and attributes, which a machine's record does not have. */
+/* whole: writes owner and attributes, too, which a machine's record does not have. */
 void entity_info_write(struct buf *out, uint32_t *last_id, const struct baro_entity *e, bool whole);
 
 /* Borrowed texts, not NUL-terminated. */
@@ -56,14 +56,14 @@ struct info {
     enum cmdline_form form;
 };
 struct exit_texts {
-    bool known; /* as those of the living process */
+    bool known; /* the texts are those of the process in the last sample */
     struct span name, cmdline;
     enum cmdline_form form;
 };
 
 bool info_scan(struct span *in, struct block *b, struct info *ret);
 bool entity_info_scan(struct span *in, uint32_t *last_id, bool whole, struct entity_info *ret);
-/* The values are in b->exit then. */
+/* Fills all but the values, which are in b->exit afterwards. */
 bool exit_scan(struct span *in, struct block *b, const struct tape_columns *c, struct baro_exit *ret,
                struct exit_texts *ret_texts);
 bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, struct span *ret_text,
@@ -71,13 +71,13 @@ bool event_scan(struct span *in, const struct block *b, struct baro_event *ret, 
 
 /* attribute.c. Attributes that exceed the limits of sample.h are left out. */
 void attributes_write(struct buf *out, const struct baro_attribute *at, size_t n);
-/* Takes them from in; false if they are damaged. */
+/* Takes an attributes list from the front of `in`. Returns false if it is damaged. */
 bool attributes_scan(struct span *in, struct span *ret);
-/* Counts, in what attributes_scan() gave, the attributes of known types and the bytes of their texts. */
+/* Counts the attributes of known types in such a list, and the bytes of their texts. */
 size_t attributes_count(struct span in, size_t *ret_bytes);
-/* Fills as many attributes and bytes. */
+/* Fills arrays of the sizes that attributes_count() gave. */
 void attributes_fill(struct span in, struct baro_attribute *to, char *texts);
 
-bool scan_text(struct span *in, struct span *ret); /* length and bytes, none of them NUL */
+bool scan_text(struct span *in, struct span *ret); /* a varint length and as many bytes, none of them NUL */
 
 #endif

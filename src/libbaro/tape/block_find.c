@@ -44,7 +44,7 @@ static int scan_index(struct baro_tape *t, struct span in)
     return 0;
 }
 
-/* Do the entries of the index point to ever later places behind the front? */
+/* Do the offsets and times of the index rise? */
 static bool index_rises(const struct baro_tape *t)
 {
     for (size_t i = 0; i < t->n_blocks; i++) {
@@ -62,7 +62,7 @@ bool block_holds(struct baro_tape *t, size_t i)
                                  head.type == FRAME_BLOCK && head.len >= 8 && get_le64(payload) == t->blocks[i].t_ns);
 }
 
-/* No block is known any more; the next walk begins at this offset. */
+/* Forgets all blocks. The next walk begins at this offset. */
 static void forget(struct baro_tape *t, uint64_t from)
 {
     t->n_blocks = t->n_indexed = 0;
@@ -80,7 +80,7 @@ static int load_index(struct baro_tape *t)
     if (r < 0 || len < TAPE_END_SIZE || memcmp(p + 4, TAPE_END_MARK, TAPE_END_MARK_SIZE) != 0)
         return r;
     uint64_t size = get_le32(p);
-    if (size > file_rest(t, t->first)) /* file_view() may have found the file shorter */
+    if (size > file_rest(t, t->first)) /* the file may have become shorter */
         return 0;
     uint64_t at = t->size - size;
     r = file_frame(t, at, &head, &p);
@@ -100,8 +100,8 @@ static int load_index(struct baro_tape *t)
     return 0;
 }
 
-/* Walks the frame heads from where the last walk ended, up to the first block behind t_ns. Where there is no valid
- * head, it searches the next good frame. */
+/* Reads the heads of frames from where the last walk ended, up to the first block after t_ns. If there is no valid
+ * head, it searches for the next good frame. */
 static int walk(struct baro_tape *t, uint64_t t_ns)
 {
     uint64_t before = 0;
@@ -119,8 +119,8 @@ static int walk(struct baro_tape *t, uint64_t t_ns)
             t->walked = end;
             continue;
         }
-        /* No head here, or its length points behind the end of the file: the tape is truncated, or not complete yet, or
-         * the length of the frame before was wrong. */
+        /* There is no head here, or its length exceeds the file: the tape is truncated, or not complete yet, or the
+         * length of the frame before was wrong. */
         uint64_t at, scan_end = t->scan_end;
         r = file_find(t, before ? before + 1 : t->walked, &at);
         t->scan_end = scan_end;
@@ -159,8 +159,8 @@ int block_find(struct baro_tape *t, uint64_t *at, uint64_t end, struct tape_bloc
     return 0;
 }
 
-/* A tape that is being written has no index, and to walk all of it takes 50 ms and more for a day of 1,000 processes.
- * So a block up to t_ns is found by bisection, and the walk begins there. */
+/* Finds a block at or before t_ns by bisection, so that the walk can begin there. A tape that is being written has no
+ * index, and walking over all frames takes 50 ms and more for a day of 1,000 processes. */
 static int skip_to(struct baro_tape *t, uint64_t t_ns)
 {
     struct tape_block middle;
@@ -179,7 +179,7 @@ static int skip_to(struct baro_tape *t, uint64_t t_ns)
     return 0;
 }
 
-/* Can the walk go on from where it ended, to find the block that holds t_ns? */
+/* Can the walk continue from where it ended, to find the block of t_ns? */
 static bool walk_reaches(const struct baro_tape *t, uint64_t t_ns)
 {
     bool begins = t->known_from == t->first || (t->n_blocks > 0 && t->blocks[0].t_ns <= t_ns);

@@ -71,7 +71,7 @@ static bool scan_uid(struct span *in, uint32_t *ret)
     return true;
 }
 
-/* A newer writer may know more origins and sources than this reader; the least that they say is what is left. */
+/* Reads a small number. A newer writer may have more values than this reader, which uses `unknown` for them. */
 static bool scan_small(struct span *in, unsigned max, unsigned unknown, unsigned *ret)
 {
     if (!scan_byte(in, ret))

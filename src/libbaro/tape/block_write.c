@@ -21,7 +21,7 @@ static void write_cmdline(struct buf *out, const char *cmdline, bool cut)
     write_text(out, cmdline, front ? CMDLINE_CUT : len);
 }
 
-/* Ids, pids and start times mostly come in ascending order. */
+/* Writes differences: ids, pids and start times mostly rise from one to the next. */
 static void write_identity(struct buf *out, struct block *b, uint32_t id, struct baro_key key)
 {
     buf_zigzag(out, (int32_t)(id - b->id));
@@ -53,7 +53,7 @@ void info_write(struct buf *out, struct block *b, const struct baro_process *p, 
     write_cmdline(out, p->cmdline, cut);
 }
 
-/* With its length: a reader skips what it does not know. */
+/* Writes the owner with its length, so that a reader can skip an unknown one. */
 static void write_owner(struct buf *out, const struct baro_entity_owner *owner)
 {
     uint8_t body[32];

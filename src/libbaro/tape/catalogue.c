@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kept runs for readers. include/baro/runs.h has the rules, runs.c does the work. */
+/* Lists of kept runs for readers (include/baro/runs.h), made with runs.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -34,7 +34,7 @@ static int make_paths(struct baro_runs *r, struct baro_error *err)
     return failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-/* folder NULL: that of the kept runs */
+/* Lists a folder; NULL: that of the kept runs. */
 static int list_in(struct baro_runs **ret, const char *folder, unsigned flags, struct baro_error *err)
 {
     struct baro_runs *r = calloc(1, sizeof(*r));
@@ -70,7 +70,7 @@ int baro_runs_list_folder(struct baro_runs **ret, const char *folder, struct bar
     return list_in(ret, folder, RUNS_ANY_NAME, err);
 }
 
-/* Also the folder that there is not yet. */
+/* If the folder does not exist, the list is empty and has its path. */
 int baro_runs_list_announced(struct baro_runs **ret, struct baro_error *err)
 {
     struct baro_runs *r = calloc(1, sizeof(*r));

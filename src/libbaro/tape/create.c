@@ -50,8 +50,8 @@ static bool has_end(int fd)
            memcmp(mark, TAPE_END_MARK, sizeof mark) == 0;
 }
 
-/* A recorder holds a lock for as long as it lives. Where files lie on a server locks may be of each machine alone:
- * there a tape without its end is held to be written for a while. */
+/* A recorder holds a lock as long as it is alive. On a network file system a lock may be visible on one machine only:
+ * there a tape without a footer counts as being written for STILL_WRITTEN seconds after its last write. */
 bool tape_in_work(int fd)
 {
     struct stat st;
@@ -67,8 +67,8 @@ bool tape_in_work(int fd)
            clock_realtime_ns() / (int64_t)NS_PER_SEC - st.st_mtime < STILL_WRITTEN;
 }
 
-/* Kept by processes that inherit the descriptor. A reader may be testing for the lock, which takes it some
- * microseconds. */
+/* Takes the lock, which processes that inherit the descriptor share. A reader that tests for the lock may hold it for
+ * some microseconds. */
 static void take_lock(int fd)
 {
     for (int i = 0; i < 100 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; i++)
@@ -100,7 +100,7 @@ int tape_create(const char *path, struct baro_error *err)
     return fd < 0 ? cant_create(fd, AT_FDCWD, path, path, err) : fd;
 }
 
-/* 0 where there is a file that may be replaced. */
+/* Returns 0 if there is a file that may be replaced, or a negative code. */
 static int may_replace(int dir_fd, const char *name, const char *path, struct baro_error *err)
 {
     struct stat st;
@@ -115,14 +115,15 @@ static int may_replace(int dir_fd, const char *name, const char *path, struct ba
                    : 0;
 }
 
-/* Hidden, with a mark that no other has, and cut where it would become too long. */
+/* Chooses a hidden name with a random suffix; a long name is truncated. */
 static void choose_temporary(struct tape_file *f)
 {
     snprintf(f->temporary, sizeof f->temporary, ".%.*s.new-%llx", NAME_MAX - 24, f->name,
              (unsigned long long)clock_realtime_ns());
 }
 
-/* A file without a name disappears if its recorder is killed; not every file system supports it. */
+/* Creates a file without a name (O_TMPFILE), which disappears if its recorder is killed; else one with a temporary
+ * name, because not every file system supports O_TMPFILE. */
 static int create_beside(struct tape_file *f)
 {
     choose_temporary(f);

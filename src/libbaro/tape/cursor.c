@@ -47,7 +47,7 @@ static int read_preamble(struct baro_tape *t, const char *path, struct baro_erro
     return 0;
 }
 
-/* The bits on the tape are its columns; in memory they are metrics of this library. */
+/* Converts the wanted columns of the tape to metrics of this library. */
 static void map_wanted(struct baro_tape *t, const uint8_t *columns)
 {
     const struct tape_kind *k = t->schema.kind[BARO_KIND_PROCESS];
@@ -82,8 +82,8 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
         const uint8_t *payload;
         int r = file_frame(t, t->pos, &head, &payload);
         if (r == FRAME_SHORT)
-            return error_set(err, BARO_E_EMPTY, "%s holds less than a tape's header", path);
-        /* If the disk was full at first and the file could not be truncated, the writer began again after that. */
+            return error_set(err, BARO_E_EMPTY, "%s ends within its header: nothing was recorded", path);
+        /* If the disk was full at the beginning and the file could not be truncated, the writer began again behind. */
         if (r == FRAME_BAD && file_find(t, t->pos + 1, &t->pos) == 1)
             continue;
         if (r == FRAME_BAD || (r == FRAME_GOOD && (head.type == FRAME_BLOCK || head.type == FRAME_TICK)))
@@ -107,11 +107,11 @@ static int read_front(struct baro_tape *t, const char *path, struct baro_error *
 
 int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err)
 {
-    ZSTD_DCtx_reset(t->zstd, ZSTD_reset_session_and_parameters); /* of the schema the window is not limited */
+    ZSTD_DCtx_reset(t->zstd, ZSTD_reset_session_and_parameters); /* the schema's window is not limited */
     int r = read_preamble(t, name, err);
     if (r == 0)
         r = read_front(t, name, err);
-    /* The largest window that a writer uses. A larger one would take memory that the file's size does not limit. */
+    /* This is the largest window that a writer uses. A larger one would use memory out of proportion to the file. */
     ZSTD_DCtx_setParameter(t->zstd, ZSTD_d_windowLogMax, TAPE_WINDOW_LOG);
     t->first = t->known_from = t->walked = t->tell_at = t->pos;
     t->tell_count = 0;
@@ -205,9 +205,11 @@ int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum t
     if (fd < 0 && !tape->memory)
         return error_set(err, -errno, "can't read the tape: %s", strerror(errno));
     int r = open_cursor(ret, fd, tape->memory, tape->memory ? tape->size : 0, "the tape", 0, err);
-    if (r == 0)
-        (*ret)->part = part;
-    return r;
+    if (r < 0)
+        return r;
+    (*ret)->part = part;
+    (*ret)->cpu_until_ns = tape->cpu_until_ns;
+    return 0;
 }
 
 void baro_tape_close(struct baro_tape *t)
@@ -236,8 +238,8 @@ static int report_damage(struct baro_tape *t, uint64_t bytes, struct baro_record
     return 1;
 }
 
-/* There is no good frame at pos. If a good one follows, this is damage; otherwise it is a tail that may still be
- * completed. */
+/* There is no good frame at pos. If a good one follows, the bytes before it are damaged. Otherwise the writer may still
+ * complete the frame. */
 static int step_over(struct baro_tape *t, struct baro_record *ret, struct baro_error *err)
 {
     uint64_t at, from = t->scan_end > t->pos ? t->scan_end : t->pos + 1;
@@ -309,7 +311,7 @@ int baro_tape_next(struct baro_tape *t, struct baro_record *ret, struct baro_err
             return error_set(err, r, "can't read the tape: %s", strerror(-r));
         if (r > 0) {
             t->last_t_ns = ret->t_ns;
-            t->tell_count += ret->kind != BARO_RECORD_LIMITS; /* which are left out where they are known already */
+            t->tell_count += ret->kind != BARO_RECORD_LIMITS; /* limits that are known are not delivered again */
             return 1;
         }
         bool end;

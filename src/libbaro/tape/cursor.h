@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The private parts of a cursor, shared by the files of this folder that read. */
+/* The private parts of a cursor, for the files of this folder that read. */
 #ifndef LIBBARO_TAPE_CURSOR_H
 #define LIBBARO_TAPE_CURSOR_H
 
@@ -52,22 +52,22 @@ struct tape_block {
     uint64_t t_ns, offset;
 };
 
-/* For a tape in segments: which of them is read. */
+/* The segments of a tape, and the one that is read. */
 struct tape_segments {
     int dir_fd;
     struct segments list;
-    size_t current;         /* in the list */
-    size_t next;            /* it is there; 0: none was seen so far */
-    uint64_t skipped_bytes; /* of segments between the two that can't be read */
-    bool stay;              /* at the end of this one nothing else is read */
+    size_t current;         /* position in the list of the one that is read */
+    size_t next;            /* position of the one after it; 0: none was seen so far */
+    uint64_t skipped_bytes; /* size of the segments between the two, which cannot be read */
+    bool stay;              /* the cursor does not leave this segment at its end */
 };
 
-/* What a cursor decodes: of records that are not wanted nothing but their length is read. */
+/* What a cursor decodes. Other records are skipped. */
 enum tape_part {
     PART_ALL,
     PART_MACHINE, /* samples without processes, events, limits; no exits */
-    PART_JOB,     /* of samples job and recorder alone */
-    PART_EVENTS   /* events and limits; of samples the times alone */
+    PART_JOB,     /* samples with job and recorder only */
+    PART_EVENTS   /* events and limits; times of samples */
 };
 
 struct baro_tape {
@@ -77,10 +77,10 @@ struct baro_tape {
     const uint8_t *memory;          /* the whole tape, borrowed; NULL: it is read through fd */
     uint64_t size;                  /* of the file when it was read last */
     int inotify_fd;                 /* inotify descriptor, readable when the tape was written to; -1: none */
-    int watch;                      /* of the file, on it */
+    int watch;                      /* its watch of the file */
     uint64_t seen_size;             /* wait.c: its size at the last wait */
     uint64_t grown_ns;              /* wait.c: when it had last grown; 0: never waited for */
-    bool abandoned;                 /* its recorder is gone, and it has no end mark */
+    bool abandoned;                 /* its recorder has ended, and it has no footer */
     uint64_t present;               /* bytes on disk: a sparse file has fewer than its size */
     uint64_t wasted;                /* bytes that were read for frames that turned out not to be frames */
     /* CPU time of this thread from which on reads fail with -ETIME; 0: no limit */
@@ -110,7 +110,7 @@ struct baro_tape {
     struct baro_process **old; /* processes of the previous block, for their command lines */
     size_t n_old, old_next, cap_old;
     struct tape_process *free;
-    struct kind_state *kinds[TAPE_KINDS_MAX]; /* the host has one entity. NULL: none was read so far */
+    struct kind_state *kinds[TAPE_KINDS_MAX]; /* NULL: no entity was read so far. The host has one entity */
     struct baro_declared *declared[SCHEMA_KINDS + DECLARED_MAX]; /* the sample's view of them */
     uint64_t entity_weight; /* weight of the rows in records of their own: see WEIGHT_MAX */
     struct baro_sample sample;
@@ -121,27 +121,27 @@ struct baro_tape {
     struct extras job_extra, self_extra, exit_extra;
     struct baro_exit exit;
     struct baro_event event;
-    struct buf text;           /* of the exit or event */
-    struct buf attributes;     /* of the event, with their texts */
+    struct buf text;           /* texts of the exit or event */
+    struct buf attributes;     /* attributes of the event, and their texts */
     struct baro_limits limits; /* the limits read last; those of the header before any were read */
     bool limits_delivered;
 
-    /* seek.c, for baro_tape_tell(): samples, exits and events that were delivered since the block at this offset began;
-     * of 0 the offset is where reading goes on; UINT64_MAX: not known. */
+    /* seek.c, for baro_tape_tell(): the offset of a block, and how many samples, exits and events were delivered since
+     * it began. tell_at is UINT64_MAX if it is not known. */
     uint64_t tell_at, tell_count;
-    struct tape_clock *clock; /* realtime.c; NULL: nobody asked so far */
+    struct tape_clock *clock; /* realtime.c; NULL: not used so far */
     uint64_t last_t_ns, damage;
     bool complete;
 
     struct tape_block *blocks; /* for seeking */
     size_t n_blocks, cap_blocks;
-    size_t n_indexed;            /* the first ones are those of the tape's index */
+    size_t n_indexed;            /* how many of them, from the first on, are from the tape's index */
     uint64_t known_from, walked; /* the blocks between these offsets are known */
     bool index_tried;
 };
 
-/* cursor.c: another cursor on the same tape, before its first record, that decodes a part of it. It needs nothing of
- * the first one but the memory that a tape in memory lies in. */
+/* cursor.c: opens another cursor on the same tape, before its first record, that decodes a part of it. It uses nothing
+ * of the first one but the memory of a tape in memory. The CPU time limit of the first one holds for it, too. */
 int tape_open_again(struct baro_tape **ret, const struct baro_tape *tape, enum tape_part part, struct baro_error *err);
 /* cursor.c: reads what is before the first block of the file. Returns 0 or a negative code. */
 int cursor_front(struct baro_tape *t, const char *name, struct baro_error *err);
@@ -151,11 +151,11 @@ void cursor_path(const struct baro_tape *t, char ret[64]);
 /* realtime.c: frees what baro_tape_realtime_ns() keeps. */
 void realtime_done(struct baro_tape *t);
 
-/* segment_read.c. Nothing is done where the tape is one file. */
+/* segment_read.c. These functions do nothing if the tape is one file. */
 int segments_open(struct baro_tape *t, int dir_fd, const char *name, struct baro_error *err); /* takes dir_fd */
 void segments_close(struct baro_tape *t);
-/* At the end of a file. Returns 1 to read on, 0 if there is nothing more, or a negative code. *ret_damage: bytes that
- * were left out. */
+/* Goes to the next segment at the end of a file. Returns 1; 0 if there is nothing more; or a negative code.
+ * *ret_damage: bytes that were left out. */
 int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error *err);
 /* Go to the beginning of the segment that holds a time, of the first or last segment, or of the one before this one
  * (1; 0: this is the first). Each returns a negative code if that fails. */
@@ -181,13 +181,13 @@ int file_look(struct baro_tape *t); /* reads the size of the file; returns 0 or 
 uint64_t file_rest(const struct baro_tape *t, uint64_t at);
 
 /* block_find.c: where the file's blocks are. Each returns 0 or a negative code if nothing else is said. */
-/* Makes known the last block that begins up to t_ns and the one behind it. Blocks before need not be known. */
+/* Finds the last block that begins at or before t_ns, and the one after it. Earlier blocks may stay unknown. */
 int blocks_find(struct baro_tape *t, uint64_t t_ns);
 int blocks_find_all(struct baro_tape *t);
-int blocks_find_anew(struct baro_tape *t);  /* all, without what is known and without the index */
-int blocks_read_index(struct baro_tape *t); /* if there is one and it was not read yet */
-/* Is there a block of that time where the index says? Asked of an entry when it is used: to ask all of them when the
- * tape is opened reads a page of the file for each. */
+int blocks_find_anew(struct baro_tape *t);  /* finds all blocks, without those that are known and without the index */
+int blocks_read_index(struct baro_tape *t); /* reads the index if there is one and it was not read yet */
+/* Is there a block with that time at the offset that the index has? Entries are checked when they are used: checking
+ * all of them when the tape is opened would read a page of the file for each. */
 bool block_holds(struct baro_tape *t, size_t i);
 /* Finds the first good block between *at and end, and moves *at behind it. Returns 1, 0 if there is none, or a negative
  * code. */
@@ -198,8 +198,8 @@ int file_in_time(const struct baro_tape *t); /* file.c: 0, or -ETIME */
 /* decode.c. Return 1 for a record, 0 if the frame has no more, BARO_E_CORRUPT or -ENOMEM. */
 int decode_start(struct baro_tape *t, const struct frame_head *head, const uint8_t *payload);
 int decode_next(struct baro_tape *t, struct baro_record *ret);
-/* Counts the samples of the frame that decode_start() began up to t_ns, by the times in their records; *ret_later:
- * there is one behind t_ns. Nothing else is decoded. Returns false if the frame is corrupt. */
+/* Counts the samples up to t_ns in the frame that decode_start() began, by the times in their records. *ret_later:
+ * there is one after t_ns. Decodes nothing else. Returns false if the frame is corrupt. */
 bool decode_times(struct baro_tape *t, uint64_t t_ns, uint64_t *count, bool *ret_later);
 void decode_reset(struct baro_tape *t);
 void decode_done(struct baro_tape *t);
@@ -215,7 +215,7 @@ void state_done(struct baro_tape *t);
 int state_machine(struct baro_tape *t, struct span body);
 int state_declare(struct baro_tape *t, struct span body);
 int state_entities(struct baro_tape *t, struct span body);
-void entities_show(struct baro_tape *t); /* puts them into the sample */
+void entities_show(struct baro_tape *t); /* puts the entities into the sample */
 void entities_forget(struct baro_tape *t);
 void entities_done(struct baro_tape *t);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of a block: decompression, and their records one by one. */
+/* Decompresses the frames of a block and decodes their records one by one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static bool scan_record(struct span *in, unsigned *ret_tag, struct span *ret)
     return true;
 }
 
-/* What a sample has besides job and recorder. */
+/* Is it a record that belongs to a sample: rows, machine or entities? */
 static bool is_of_sample(unsigned tag)
 {
     return tag == RECORD_ROWS || tag == RECORD_MACHINE || tag == RECORD_DECLARE || tag == RECORD_ENTITIES;
@@ -225,7 +225,7 @@ static int next_event(struct baro_tape *t, struct span body, struct baro_record 
     return 1;
 }
 
-/* Each block repeats the limits: a record is delivered when they have changed. */
+/* Reads the limits, which each block repeats. They are delivered only when they have changed. */
 static int next_limits(struct baro_tape *t, struct span body, struct baro_record *ret)
 {
     struct baro_limits l;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a recording ended, from the last blocks of its tape. include/baro/runs.h has the rules. */
+/* Reads how a recording ended from the last blocks of its tape (include/baro/runs.h). */
 #include <string.h>
 
 #include "baro/runs.h"
 #include "base/error.h"
 #include "libbaro/tape/tail.h"
 
-/* The first version of the struct ends behind `complete`. */
+/* The first version of the struct has the members up to `complete`. */
 #define SIZE_LEAST sizeof(struct baro_tape_end)
 
 static void take_event(const struct baro_event *e, struct baro_tape_end *ret)
@@ -27,7 +27,7 @@ bool tape_is_stopped(const struct baro_tape *tape, bool ended)
     return baro_tape_complete(tape) && !ended && baro_tape_damage(tape) == 0;
 }
 
-/* From here to the end of the tape. The end of the command is written with the last sample. */
+/* Reads to the end of the tape. The recorder writes the end of the command with the last sample. */
 static int read_on(struct baro_tape *tape, struct baro_tape_end *ret, bool *ret_sample, struct baro_error *err)
 {
     struct baro_record record;
@@ -47,20 +47,23 @@ static int read_on(struct baro_tape *tape, struct baro_tape_end *ret, bool *ret_
     return code;
 }
 
-/* The last block, or where it has no sample the one before, or else all. */
+/* Reads the last block; if it has no sample, the one before it, too; if that has none, all of the tape. */
 int baro_tape_read_end(struct baro_tape *tape, struct baro_tape_end *ret, struct baro_error *err)
 {
+    struct baro_tape_end end = {.size = ret->size};
     bool sample = false;
     int code = 0;
     if (ret->size < SIZE_LEAST)
         return error_set(err, BARO_E_RANGE, "struct baro_tape_end: its size was not set");
-    *ret = (struct baro_tape_end){.size = ret->size};
     for (unsigned n = 0; code >= 0 && !sample && n < 3; n++) {
         code = n < 2 ? tape_seek_tail(tape, n, err) : baro_tape_rewind(tape, err);
         if (code == 0)
-            n = 2; /* it stands at the beginning */
+            n = 2; /* the cursor is at the beginning */
         if (code >= 0)
-            code = read_on(tape, ret, &sample, err);
+            code = read_on(tape, &end, &sample, err);
     }
-    return code < 0 ? code : 0;
+    if (code < 0)
+        return code;
+    *ret = end;
+    return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entities at the cursor's position: of the machine, of later kinds, and of those that were declared. */
+/* Decodes the entities at the cursor's position: of the machine, of later kinds, and of declared kinds. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static struct tape_entity *make(const struct tape_kind *k, unsigned kind)
     return made;
 }
 
-/* Back to the list of those that are used again. */
+/* Puts an entity into the list of those that are used again. */
 static void give(struct kind_state *l, struct baro_entity *e)
 {
     free(e->name);
@@ -137,7 +137,7 @@ static bool scan_gone(struct span *in, struct kind_state *l)
         }
         next++;
     }
-    /* Those that are gone were swapped to between kept and next. */
+    /* The entities that are gone have been swapped to the positions between kept and next. */
     for (; next < l->n; next++) {
         struct baro_entity *stays = l->at[next];
         l->at[next] = l->at[kept];
@@ -160,7 +160,7 @@ static bool set_text(char **at, struct span text)
     return true;
 }
 
-/* One allocation: the attributes, and behind them their texts. */
+/* Sets the attributes, with their texts in the same allocation. */
 static bool set_attributes(struct baro_entity *e, struct span from)
 {
     size_t bytes, n = attributes_count(from, &bytes);
@@ -188,7 +188,7 @@ static int scan_info(struct span *in, struct kind_state *l, struct baro_entity *
                : -ENOMEM;
 }
 
-/* A new entity is written as the differences to the one before it in the list. */
+/* Reads a row. That of a new entity has the differences to the entity before it in the list. */
 static int scan_row(struct baro_tape *t, struct span *in, unsigned kind, size_t i)
 {
     struct kind_state *l = t->kinds[kind];
@@ -210,7 +210,7 @@ static int scan_row(struct baro_tape *t, struct span *in, unsigned kind, size_t 
     return flags & ROW_INFO ? scan_info(in, l, e) : 0;
 }
 
-/* most: rows that there may be */
+/* most: the largest number of rows that is allowed */
 static int scan_rows(struct baro_tape *t, struct span *in, unsigned kind, size_t most)
 {
     struct kind_state *l = t->kinds[kind];
@@ -294,7 +294,7 @@ void entities_show(struct baro_tape *t)
 
 /* ---- records ---- */
 
-/* Kinds come in the order of their numbers. */
+/* Applies a record of the machine, which has kinds in the order of their numbers. */
 int state_machine(struct baro_tape *t, struct span body)
 {
     int64_t after;
@@ -316,7 +316,7 @@ int state_machine(struct baro_tape *t, struct span body)
     return 0;
 }
 
-/* With more columns all rows of the kind come anew. */
+/* Applies a declaration. If the number of columns has changed, all rows of the kind follow anew. */
 int state_declare(struct baro_tape *t, struct span body)
 {
     unsigned kind;

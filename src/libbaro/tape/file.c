@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes and frames of a tape's file. The file may grow or be cut while it is read. */
+/* Reads bytes and frames of a tape's file. The file may grow or be truncated meanwhile. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,15 +29,15 @@ int file_in_time(const struct baro_tape *t)
     return t->cpu_until_ns && clock_thread_cpu_ns() >= t->cpu_until_ns ? -ETIME : 0;
 }
 
-/* A CRC over what is no frame is time lost, and a file can be made of nothing but frames that claim to be long. All of
- * them together may cost some times the bytes that are there; after that, what claims to be longer than what is left is
- * no frame. */
+/* May the CRC of a frame of this length be computed, although it may turn out not to be a frame? A malicious file can
+ * consist of overlapping frames that claim to be long. All such CRCs together are limited to a small multiple of the
+ * bytes of the file. */
 static bool may_waste(const struct baro_tape *t, uint64_t len)
 {
     return t->wasted + len <= 4 * t->present + FRAME_PAYLOAD_MAX + (16u << 20);
 }
 
-/* lseek(2) without moving the offset, which a caller's descriptor may share with ours. */
+/* lseek(2) that restores the file offset, which a descriptor of the caller may share with ours. */
 static off_t look_for(const struct baro_tape *t, uint64_t at, int whence)
 {
     off_t before = lseek(t->fd, 0, SEEK_CUR);
@@ -49,14 +49,14 @@ static off_t look_for(const struct baro_tape *t, uint64_t at, int whence)
     return found;
 }
 
-/* No writer leaves holes. A long payload that has one was made to keep readers busy with zeros. */
+/* Is there a hole in this range? Writers leave none; a long payload with a hole is meant to keep readers busy. */
 static bool has_hole(const struct baro_tape *t, uint64_t at, uint64_t len)
 {
     off_t hole = len > WINDOW && !t->memory ? look_for(t, at, SEEK_HOLE) : -1;
     return hole >= 0 && (uint64_t)hole < at + len;
 }
 
-/* The next byte that is there, at or behind at; the file's size if there is none. */
+/* Returns the offset of the next byte at or after `at` that is not in a hole; the file's size if there is none. */
 static uint64_t skip_hole(const struct baro_tape *t, uint64_t at)
 {
     if (t->memory)
@@ -76,7 +76,7 @@ static int fill(struct baro_tape *t, uint64_t at, size_t want)
 {
     buf_clear(&t->window);
     t->window_at = at;
-    if (!buf_reserve(&t->window, want + 1)) { /* also of an empty file there is a place to point to */
+    if (!buf_reserve(&t->window, want + 1)) { /* + 1: the window is never NULL, even if the file is empty */
         t->window.failed = false;
         return -ENOMEM;
     }
@@ -107,7 +107,7 @@ int file_view(struct baro_tape *t, uint64_t at, size_t need, const uint8_t **ret
         int r = file_look(t);
         if (r < 0)
             return r;
-        /* No more than the file has: what it says of itself can't make this large. */
+        /* No more than the file has, whatever length a frame claims. */
         uint64_t have = file_rest(t, at);
         uint64_t want = need > WINDOW ? need : WINDOW;
         r = fill(t, at, (size_t)(want < have ? want : have));
@@ -161,7 +161,7 @@ int file_frame(struct baro_tape *t, uint64_t at, struct frame_head *ret, const u
     return FRAME_BAD;
 }
 
-/* Where a sync mark, or the beginning of one at the very end, may be. */
+/* Finds a sync mark, or the beginning of one at the end. */
 static const uint8_t *find_sync(const uint8_t *p, size_t len)
 {
     const uint8_t *end = p + len;

@@ -15,9 +15,9 @@ enum { LINKS_MOST = 40 }; /* as in path_resolution(7) */
 #define PROC_MAGIC 0x9fa0
 
 struct walk {
-    int fd;                  /* where we are */
-    char rest[2 * PATH_MAX]; /* the way that is left */
-    uid_t owner[LINKS_MOST]; /* of links of others that were followed */
+    int fd;                  /* the folder that was reached */
+    char rest[2 * PATH_MAX]; /* the rest of the path */
+    uid_t owner[LINKS_MOST]; /* owners of the links of other users that were followed */
     unsigned links, foreign;
 };
 
@@ -30,7 +30,7 @@ static int go_on(struct walk *w, int fd)
     return 0;
 }
 
-/* The next part of the way; false at its end. */
+/* Takes the next component of the path. Returns false at its end. */
 static bool next_part(struct walk *w, char name[static NAME_MAX + 1])
 {
     size_t skip = strspn(w->rest, "/"), n = strcspn(w->rest + skip, "/");
@@ -42,7 +42,7 @@ static bool next_part(struct walk *w, char name[static NAME_MAX + 1])
     return true;
 }
 
-/* What a link of /proc says is no path that could be walked. */
+/* Is this in /proc? The text of a link there is not a path that can be followed. */
 static bool in_proc(int fd)
 {
     struct statfs fs;
@@ -86,7 +86,7 @@ static int step(struct walk *w, const char *name, bool make)
     return r;
 }
 
-/* Root may write everywhere, so a link that another user made leads root no further than that user's own folders. */
+/* May root use the folder that was reached? Through a link of another user it may use only folders of that user. */
 static int trusted(const struct walk *w)
 {
     struct stat st;
@@ -118,8 +118,8 @@ int folder_open(const char *path, bool make, struct baro_error *err)
         return w.fd;
     fd_close(w.fd);
     if (r == -EPERM && w.foreign)
-        return error_set(err, r, "%.180s leads by a link of another user out of his folders; root does not follow it",
-                         path);
+        return error_set(
+            err, r, "%.180s: a link of another user leads out of that user's folders; root does not follow it", path);
     return error_set(err, r, "can't use %.180s: %s", path, strerror(-r));
 }
 

@@ -11,7 +11,7 @@ struct frame_seed frame_seed(const uint8_t nonce[8])
     return (struct frame_seed){crc32c(0, nonce, 8), crc32c_has_instruction()};
 }
 
-/* All of the head but the sync mark and the CRC itself, then the payload. */
+/* Computes the CRC of the head, without sync mark and CRC, and of the payload. */
 static uint32_t frame_crc(const uint8_t *at, uint32_t len, struct frame_seed seed)
 {
     uint32_t crc = crc32c(seed.crc, at + FRAME_SYNC_SIZE, 6);

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first byte is not ASCII, and both kinds of line ends are in it: a text file is not taken for a tape, and a
- * transfer that changed line ends is noticed. */
+/* The first byte is not ASCII, so a text file cannot look like a tape. Both kinds of line ends show whether a transfer
+ * has changed line ends. */
 #define TAPE_MAGIC "\211BARO\r\n\n"
 #define TAPE_MAGIC_BEFORE "\211BARO\r\n\032" /* of tapes written before version 1 was final */
 #define TAPE_MAGIC_SIZE 8
@@ -25,14 +25,15 @@
 #define TAPE_END_MARK_SIZE 8
 #define TAPE_END_SIZE 12 /* length of the footer's frame, end mark */
 
-/* What a tape may make its reader do. A zstd block is no longer than the window and takes 4 bytes at least: so no tape
- * decompresses to more than 4096 times its size. A frame and a block are limited as well, by memory and for seeking. */
+/* Limits on the work of a reader. A zstd block is no longer than the window and takes at least 4 bytes, so a tape
+ * decompresses to at most 4096 times its size. The size of a frame is limited for memory, that of a block for seeking.
+ */
 #define TAPE_WINDOW_LOG 14
 #define FRAME_RAW_MAX (64u << 20)
 #define BLOCK_RAW_MAX (128u << 20)
 
-/* How large a frame may become by the rows of declared kinds. A reading that would exceed it is left out, so that the
- * sample itself still gets onto the tape. */
+/* The largest size of a frame with rows of declared kinds. A reading that would exceed it is left out, so that the
+ * sample itself is written. */
 #define FRAME_ENTITIES_MAX (32u << 20)
 
 enum frame_type {
@@ -61,8 +62,8 @@ struct frame_head {
     uint32_t crc;
 };
 
-/* The seed of all CRCs of a tape. It comes from a random number in the preamble, so that bytes which a recorded process
- * chose (its command line) can't pass for a frame when a reader looks for the next good one. */
+/* The seed of all CRCs of a tape, from a random number in the preamble. Because of it, bytes that a recorded process
+ * chose (its command line) cannot look like a frame when a reader searches for the next good one. */
 struct frame_seed {
     uint32_t crc;
     bool by_instruction;
@@ -72,7 +73,7 @@ struct frame_seed frame_seed(const uint8_t nonce[8]);
 /* at: room for the head, followed by len bytes of payload. Fills the head. */
 void frame_seal(uint8_t *at, enum frame_type type, uint8_t seq, uint32_t len, struct frame_seed seed);
 
-/* False if there is no sync mark or the length is impossible. at: FRAME_HEAD_SIZE bytes. */
+/* Returns false if there is no sync mark or the length is impossible. at: FRAME_HEAD_SIZE bytes. */
 bool frame_head_parse(const uint8_t *at, struct frame_head *ret);
 bool frame_good(const uint8_t *at, const struct frame_head *head, struct frame_seed seed);
 

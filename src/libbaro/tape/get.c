@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What readers ask of a cursor. include/baro/tape.h has the rules. */
+/* Getters of a cursor (include/baro/tape.h). */
 #include <string.h>
 
 #include "libbaro/tape/cursor.h"

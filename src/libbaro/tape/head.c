@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-/* Numbers are for ever; the order on tape is free. */
+/* Numbers never change; fields may be in any order. */
 /* clang-format off */
 enum field {
     FIELD_MODE = 1, FIELD_VERSION, FIELD_HOST, FIELD_KERNEL, FIELD_MACHINE, FIELD_BOOT_ID, FIELD_REALTIME,
@@ -57,7 +57,7 @@ static void write_numbers(struct buf *out, const struct baro_header *h)
     write_number(out, FIELD_BOOTTIME, h->start_boottime_ns);
     write_number(out, FIELD_INTERVAL, h->interval_ns);
     write_number(out, FIELD_OVERHEAD, h->overhead_ppm);
-    write_number(out, FIELD_WANTED, h->wanted); /* as a set of bits, of which a later version may have more */
+    write_number(out, FIELD_WANTED, h->wanted); /* a bit set; a later version may have more than 64 bits */
     write_number(out, FIELD_CLK_TCK, h->clk_tck);
     write_number(out, FIELD_CPUS, h->cpus);
     write_number(out, FIELD_PAGE_SIZE, h->page_size);
@@ -162,7 +162,7 @@ static uint64_t number_of(struct span v)
     return n;
 }
 
-/* A newer writer's longer text is cut to what this struct holds. */
+/* Copies a text; one that is too long for this struct (from a newer writer) is truncated. */
 static void text_of(struct span v, char *ret, size_t size)
 {
     size_t len = v.len < size - 1 ? v.len : size - 1;
@@ -276,7 +276,7 @@ static int take_list(uint64_t field, struct span v, struct baro_header *h, size_
     return 0;
 }
 
-/* Lists are allocated once, for as many as there are. */
+/* Counts the elements of lists and allocates the arrays. */
 static int count_lists(struct span in, struct baro_header *h)
 {
     uint64_t field;
@@ -295,7 +295,8 @@ static int count_lists(struct span in, struct baro_header *h)
     return h->argv && (h->targets || !targets) && (h->groups || !groups) ? 0 : -ENOMEM;
 }
 
-/* Tapes before 0.1 have none; then it is made of what no other recording has, and what all segments have. */
+/* Computes an id for a tape before 0.1, which has none, from values that are the same in all segments and differ
+ * between recordings. */
 static void make_id(struct baro_header *h)
 {
     struct buf b = {0};
@@ -311,7 +312,7 @@ static void make_id(struct baro_header *h)
     buf_done(&b);
 }
 
-/* Of a hostile tape: whoever takes the id for a name of a file is to get one. */
+/* Is it an id? A malicious tape must not get another text into the name of a file. */
 static bool is_id(const char *text)
 {
     return strlen(text) == TAPE_ID_LEN && strspn(text, "0123456789abcdef") == TAPE_ID_LEN;

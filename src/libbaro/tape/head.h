@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* struct baro_header, and its limits alone, as a list of fields with numbers and lengths, so that any later version
- * reads it. */
+/* struct baro_header as a list of fields with numbers and lengths, which later versions can read; and the limits as a
+ * list of such fields. */
 #ifndef LIBBARO_TAPE_HEAD_H
 #define LIBBARO_TAPE_HEAD_H
 
@@ -12,7 +12,7 @@
 enum { TAPE_ID_LEN = 32 };
 
 void head_write(struct buf *out, const struct baro_header *h);
-/* Gives the tape an id that no other has. */
+/* Gives the tape a random id. */
 void head_new_id(struct baro_header *h);
 /* Returns 0, BARO_E_CORRUPT or -ENOMEM; free with head_done() in any case. *ret_wanted: a bit for each of the tape's
  * process columns, which the schema maps to metrics. */

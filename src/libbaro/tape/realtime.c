@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wall clock of a tape: what the recorder saw of it, from the beginning on. */
+/* The wall clock of a tape, from its events clock_step and suspend. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +7,15 @@
 #include "base/error.h"
 #include "libbaro/tape/cursor.h"
 
-/* From t_ns on the wall clock is this much ahead of where it would be without all steps before. */
+/* From t_ns on the wall clock is ahead by this much of the time that baro_header_realtime_ns() computes. */
 struct tape_step {
     uint64_t t_ns;
     int64_t ahead_ns;
 };
 
 struct tape_clock {
-    struct baro_tape *events; /* a cursor of its own, which stands behind the last event that was read */
-    uint64_t read_ns;         /* time of the newest sample that it has passed: all events up to there are known */
+    struct baro_tape *events; /* a cursor of its own, after the last event that was read */
+    uint64_t read_ns;         /* time of the newest sample that it has read: all events up to then are known */
     bool any;
     struct tape_step *at;
     size_t n, cap;
@@ -64,6 +64,8 @@ static int read_steps(struct baro_tape *t, uint64_t t_ns, struct baro_error *err
 {
     struct baro_record r;
     int code = open_clock(t, err);
+    if (code == 0)
+        t->clock->events->cpu_until_ns = t->cpu_until_ns;
     while (code >= 0 && !(t->clock->any && t_ns <= t->clock->read_ns) &&
            (code = baro_tape_next(t->clock->events, &r, err)) > 0) {
         if (r.kind == BARO_RECORD_SAMPLE && r.t_ns >= t->clock->read_ns) {

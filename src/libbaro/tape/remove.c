@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Removing tapes. include/baro/runs.h has the rules. */
+/* Removes tapes (include/baro/runs.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "libbaro/tape/folder.h"
 #include "libbaro/tape/segments.h"
 
-/* A name in a folder that is held open, and which file it named when it was checked. */
+/* A name in an open folder, and the file that it referred to when it was checked. */
 struct candidate {
     int dir_fd, fd;
     const char *name, *path; /* path: for messages */
@@ -49,7 +49,7 @@ static int remove_candidate(struct candidate *c, bool running_too, struct baro_e
     int code = check(c, running_too, err);
     if (code < 0)
         return code;
-    /* A recorder whose tape was removed writes it anew, unless the tape has lost all rights. */
+    /* A recorder whose tape was removed creates it again, unless the file has mode 0. */
     if (running_too && S_ISREG(c->st.st_mode) && tape_in_work(c->fd))
         fchmod(c->fd, 0);
     code = S_ISDIR(c->st.st_mode) ? segments_remove(c->dir_fd, c->name, running_too)

@@ -13,7 +13,7 @@ static uint64_t unit_of(unsigned scale)
     return unit;
 }
 
-/* Differences are of both signs, as two's complement; multiplying brings them back whatever the sign. */
+/* Divides a difference, in two's complement, by the unit if that leaves no remainder. */
 static bool divide(unsigned scale, uint64_t change, uint64_t *ret)
 {
     uint64_t size = change >> 63 ? 0 - change : change;
@@ -53,7 +53,7 @@ static void write_reasons(struct buf *out, unsigned n, const uint8_t *old, const
     }
 }
 
-/* By how much a column is expected to change. */
+/* Returns by how much a column is expected to change. */
 static uint64_t expected(const struct tape_column *c, const uint64_t *change)
 {
     return (c->with ? change[c->with - 1] : 0) - (c->without ? change[c->without - 1] : 0);
@@ -122,7 +122,7 @@ static bool scan_reasons(struct span *in, unsigned n, uint8_t *absent)
     return true;
 }
 
-/* m is not 0 */
+/* Returns the number of the lowest bit that is set. m is not 0. */
 static unsigned lowest(column_mask m)
 {
     uint64_t low = (uint64_t)m;

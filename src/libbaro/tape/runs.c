@@ -28,8 +28,8 @@ static int terminated(struct buf *b, struct baro_error *err)
     return 0;
 }
 
-/* May this user keep runs there? What others may put into or take out of a folder is no matter for an ordinary user's
- * runs, whose rights they don't gain; root would write and remove files at their pleasure. */
+/* May this user keep runs there? An ordinary user may, even if others can write to the folder, because they gain no
+ * rights by that. Root may not: others could make root write and remove files of their choice. */
 static int usable(int fd, const char **ret_why)
 {
     struct stat st;
@@ -44,7 +44,8 @@ static int usable(int fd, const char **ret_why)
     return faccessat(fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
-/* Relative folders are ignored, as the XDG specification has it: they would depend on where one stands. */
+/* Gets the folder that the environment names. Relative paths are ignored, as the XDG Base Directory Specification
+ * demands. */
 static bool wanted_dir(struct buf *ret)
 {
     const char *dir = getenv("BARO_DIR"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -59,7 +60,7 @@ static bool wanted_dir(struct buf *ret)
     return true;
 }
 
-/* /tmp is everyone's: what stands there under this name must be a folder of this user that no one else can write. */
+/* Gets the folder below /tmp. Anybody can make files in /tmp, so it must be a folder of this user with mode 0700. */
 static int fallback_dir(struct buf *ret, struct baro_error *err)
 {
     const char *tmp = getenv("TMPDIR");
@@ -79,7 +80,7 @@ static int fallback_dir(struct buf *ret, struct baro_error *err)
     return 0;
 }
 
-/* One that was found: its descriptor. Else why not, in words. */
+/* Opens the folder. Returns its descriptor; else -1, and the reason in `why`. */
 static int open_wanted(const char *path, char *why, size_t cap)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -162,7 +163,8 @@ static bool is_tape_name(const char *name)
     return len > 5 && strcmp(name + len - 5, ".baro") == 0;
 }
 
-/* "20261121T043450." and ".baro": whatever else lies in the folder was not put there by us and is never removed. */
+/* The form is "20261121T043450." ... ".baro". Other files in the folder were made by somebody else and are not removed.
+ */
 bool runs_is_name(const char *name)
 {
     static const char shape[] = "ddddddddTdddddd.";
@@ -199,7 +201,7 @@ static int newest_first(const void *a, const void *b)
     return strcmp(y->name, x->name);
 }
 
-enum { STAMP_SIZE = 16, CLOCKS_DIFFER = 3600 /* s: of machines that share a folder */ };
+enum { STAMP_SIZE = 16, CLOCKS_DIFFER = 3600 /* s by which the clocks of machines that share a folder may differ */ };
 
 static void stamp(int64_t seconds, char ret[static STAMP_SIZE + 40])
 {
@@ -217,8 +219,10 @@ static bool made_when(int dir, const char *name, int64_t *ret_s)
     return true;
 }
 
-/* A name tells when the recording began, and the file was made just then. What says that it is of a time after that, or
- * of one that has not come yet, was not named by a recorder of this time: it is the last of all, never @last. */
+/* Is the time in a name later than the time at which the file was made, or in the future? A recorder makes the file
+ * when the recording begins, so it did not choose this name (or its clock was wrong). Such a file comes last, and is
+ * never
+ * @last. */
 static bool is_untimely(int dir, const char *name, const char *now)
 {
     char made[STAMP_SIZE + 40];
@@ -389,7 +393,7 @@ static int prune_list(int dir, const struct runs_list *l, const struct keep *kee
         int r = remove_run(dir, l->at[i].name);
         if (r < 0 && r != -ENOENT)
             continue;
-        removed += r == 0; /* another baro may have been first */
+        removed += r == 0; /* it is not if another baro has removed it */
         n--;
         bytes -= l->at[i].bytes;
     }
@@ -402,12 +406,12 @@ int runs_check_limits(struct baro_error *err)
     return parse_keep(getenv("BARO_KEEP"), &keep, err);
 }
 
-#define SIZES_EVERY 16u /* runs between two readings of all sizes, */
-#define SIZES_SHARE 64u /* unless the newest takes a larger part of what is allowed */
+#define SIZES_EVERY 16u /* all sizes are read after this many runs, */
+#define SIZES_SHARE 64u /* or if the newest run takes more than this part of the allowed bytes */
 
-/* Is there anything to do? Names alone are read for that: five hundred stat(2) after each short command would cost as
- * much as its recording. */
-static bool worth_it(DIR *d, struct keep *keep)
+/* Is there anything to remove? This reads names only: five hundred calls of stat(2) after each short command would cost
+ * as much as its recording. */
+static bool may_exceed(DIR *d, struct keep *keep)
 {
     char newest[NAME_MAX + 1] = "";
     struct stat st;
@@ -442,7 +446,7 @@ int runs_prune_at(int dir_fd, struct baro_error *err)
         fd_close(fd);
         return r;
     }
-    if (worth_it(d, &keep)) {
+    if (may_exceed(d, &keep)) {
         rewinddir(d);
         r = list(d, RUNS_EMPTY, &l, err);
         if (r == 0)

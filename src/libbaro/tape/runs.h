@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The folder of kept runs: ${BARO_DIR:-${XDG_STATE_HOME:-~/.local/state}/barograph}, mode 0700. A tape's name begins
- * with its UTC start time to the microsecond, so that names sort by age and parallel runs never race for @last.
+ * with its start time in UTC with microseconds, so that names sort by age, also those of runs that start together.
  */
 #ifndef LIBBARO_TAPE_RUNS_H
 #define LIBBARO_TAPE_RUNS_H
@@ -14,42 +14,43 @@
 /* Finds or makes the folder. If that fails, falls back to a folder of this user (mode 0700, owner checked) in
  * ${TMPDIR:-/tmp}, and *ret_note says why in one line; otherwise *ret_note is empty. path is NUL-terminated. */
 int runs_dir(struct buf *ret_path, struct baro_error *ret_note, struct baro_error *err);
-/* The same, held open (O_PATH): what is made in it and removed from it goes through the descriptor, which is returned.
- * As root, a folder of another user, or one from which everybody may remove files (mode o+w without the sticky bit), is
- * not used. */
+/* The same, and returns a descriptor of the folder (O_PATH), through which files in it are made and removed. As root, a
+ * folder is not used if it belongs to another user, or if everybody may remove files from it (mode o+w without the
+ * sticky bit). */
 int runs_open(struct buf *ret_path, struct baro_error *ret_note, struct baro_error *err);
 
-/* A path for a new run in dir: "<dir>/20261121T043450.123456Z-<command>-<pid>.baro"; command is cut to harmless bytes.
- */
+/* Makes a path for a new run in dir: "<dir>/20261121T043450.123456Z-<command>-<pid>.baro". Bytes of command that are
+ * not safe in a file name are left out. */
 int runs_new_path(const char *dir, const char *command, struct buf *ret_path, struct baro_error *err);
 
-/* Does a name begin as that of a run and end with ".baro"? */
+/* Does a name have the form of a kept run: a time at its beginning, and ".baro" at its end? */
 bool runs_is_name(const char *name);
 
 struct runs_entry {
     char *name; /* within the folder */
     uint64_t bytes;
-    bool untimely; /* the time in its name is not the time when it was made */
+    bool untimely; /* the time in its name is not the one at which the file was made */
 };
 struct runs_list {
     struct runs_entry *at; /* newest first, untimely ones last */
     size_t n;
 };
-/* Without flags the runs that have numbers: @1, @2 ... */
+/* What runs_list() lists besides the runs that have numbers: @1, @2 ... */
 enum runs_flags {
-    RUNS_EMPTY = 1,   /* also empty files, in which nothing was recorded (yet) */
-    RUNS_ANY_NAME = 2 /* all that end with ".baro" */
+    RUNS_EMPTY = 1,   /* empty files, to which nothing was recorded (yet) */
+    RUNS_ANY_NAME = 2 /* all files whose names end with ".baro" */
 };
 int runs_list(const char *dir, unsigned flags, struct runs_list *ret, struct baro_error *err);
 void runs_list_done(struct runs_list *l);
 
-/* A tape named by the user: a path, or @last, @1 (the same), @2 ... of the kept runs, or NULL for @last. */
+/* Finds the path of a tape that the user named: a path, or @last, @1 (the same), @2 ... of the kept runs, or NULL for
+ * @last. */
 int runs_resolve(const char *name, struct buf *ret_path, struct baro_error *err);
 
-/* Unlinks the oldest finished runs until at most so many remain (a sixteenth less, once they are too many) and they
- * take at most so many bytes; the newest and those still being written stay. Sizes are checked after each 16th run
- * and after large ones. Limits come from BARO_KEEP ("200 runs,1GB" style: "N", "SIZE" or both separated by a comma),
- * default 500 and 2 GB. Returns how many were removed. */
+/* Removes the oldest finished runs until the limits of $BARO_KEEP hold: a number of runs, a size, or both ("200
+ * runs,1GB"; default 500 runs and 2 GB). If there are too many runs, a sixteenth more is removed, so that the next
+ * calls find nothing to do. Sizes are checked after each 16th run and after large ones. The newest run, and those that
+ * are being written, are not removed. Returns how many were removed. */
 int runs_prune(const char *dir, struct baro_error *err);
 int runs_prune_at(int dir_fd, struct baro_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A descriptor that tells of new runs. include/baro/runs.h has the rules. */
+/* A descriptor that is readable when there are new runs. include/baro/runs.h describes it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct baro_runs_watch {
     int fd; /* inotify descriptor */
 };
 
-/* By the descriptor: whatever its path leads to later, it is this folder. */
+/* Watches the folder by its descriptor: its path may lead to another folder by now. */
 static int watch_folder(int fd, int folder)
 {
     char path[64];
@@ -65,7 +65,7 @@ static bool is_tape_name(const char *name)
     return *name != '.' && n > len && strcmp(name + n - len, end) == 0;
 }
 
-/* An overflow has lost events: what they said is not known. */
+/* May runs have changed? An overflow means that events were lost. */
 static bool is_news(const struct inotify_event *e)
 {
     return e->mask & IN_Q_OVERFLOW || (e->len && is_tape_name(e->name));
@@ -85,7 +85,7 @@ int baro_runs_watch_read(struct baro_runs_watch *w, struct baro_error *err)
             at += (ssize_t)(sizeof *e + e->len);
         }
     if (n < 0 && errno != EAGAIN && errno != EINTR)
-        return error_set(err, -errno, "can't read what happened in the folder of runs: %s", strerror(errno));
+        return error_set(err, -errno, "can't read the changes of the folder of runs: %s", strerror(errno));
     return news;
 }
 

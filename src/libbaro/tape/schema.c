@@ -46,7 +46,7 @@ static void kind_forget(struct tape_kind *k)
         free((void *)(uintptr_t)k->more[i]);
 }
 
-/* A newer writer may know more of them. */
+/* A newer writer may have more units. */
 static enum baro_unit unit_of(const struct texts *t)
 {
     return t->unit <= BARO_UNIT_ENTITY ? (enum baro_unit)t->unit : BARO_UNIT_NONE;
@@ -57,7 +57,7 @@ static enum baro_semantics semantics_of(const struct texts *t)
     return t->semantics <= BARO_SEM_INFO ? (enum baro_semantics)t->semantics : BARO_SEM_GAUGE;
 }
 
-/* One allocation: the four texts stand behind it. */
+/* Makes a metric with its four texts in one allocation. */
 static struct baro_metric *make_metric(const struct texts *t)
 {
     const struct span stem = t->stem.len ? t->stem : t->name, from[] = {stem, t->name, t->help, t->file};
@@ -91,10 +91,12 @@ static bool id_taken(const struct tape_kind *k, unsigned n, int id)
     return false;
 }
 
-/* Same name and unit: the same metric. A name that another column has had already would make two values one. */
+/* Finds the metric of the registry that a column is: it has the same name and unit, and no earlier column is that
+ * metric.
+ */
 static int own_id(const struct tape_kind *k, int kind, unsigned i, const struct texts *t)
 {
-    const struct baro_metric *same = baro_metric_get(kind, (int)i); /* as it is where nothing has changed since */
+    const struct baro_metric *same = baro_metric_get(kind, (int)i); /* mostly it has the same number */
     int id = same && span_equal(t->name, same->name) ? (int)i : metric_find(kind, t->name.at, t->name.len);
     if (id < 0 || (unsigned)baro_metric_get(kind, id)->unit != t->unit || id_taken(k, i, id))
         return -1;
@@ -107,7 +109,7 @@ static bool texts_fit(const struct texts *t)
            t->file.len <= METRIC_TEXT_MAX;
 }
 
-/* Adds a column. kind: its number in the registry; one that only the tape has finds no metric there. */
+/* Adds a column. kind: its number; a kind that only the tape has finds no metric in the registry. */
 static int add_column(struct span *in, struct tape_kind *k, int kind)
 {
     struct texts t;
@@ -161,7 +163,7 @@ static int kind_of_name(const struct schema *s, struct span name)
     return -1;
 }
 
-/* A kind of the schema. The second one of the same name is skipped. */
+/* Reads a kind of the schema. A second one with the same name is skipped. */
 static int scan_kind(struct span *in, unsigned number, struct schema *s, bool *seen)
 {
     uint64_t n;
@@ -205,7 +207,7 @@ int schema_scan(struct span in, struct schema *ret)
     return 0;
 }
 
-/* The columns that are known already must be those of the declaration before. */
+/* Is a column the same as in the declaration before? */
 static bool same_column(const struct tape_kind *k, unsigned i, const struct tape_column *c, const struct texts *t)
 {
     const struct baro_metric *m = k->more[i];
@@ -213,8 +215,8 @@ static bool same_column(const struct tape_kind *k, unsigned i, const struct tape
            semantics_of(t) == m->semantics;
 }
 
-/* A declaration that is damaged leaves nothing. */
-static void take_back(struct schema *s, struct tape_kind *k, unsigned known, unsigned columns)
+/* Undoes a declaration that turned out to be damaged. */
+static void undo_declaration(struct schema *s, struct tape_kind *k, unsigned known, unsigned columns)
 {
     while (k->n_more > known)
         free((void *)(uintptr_t)k->more[--k->n_more]);
@@ -226,7 +228,7 @@ static void take_back(struct schema *s, struct tape_kind *k, unsigned known, uns
     }
 }
 
-/* A block may have fewer columns than one that was read before: the cursor went back to it. */
+/* Reads the columns of a declaration. There may be fewer than before, if the cursor went back to an earlier block. */
 static int declare_columns(struct span *in, struct tape_kind *k, unsigned n)
 {
     unsigned known = n < k->n_more ? n : k->n_more;
@@ -257,7 +259,7 @@ int schema_declare(struct span in, struct schema *s, unsigned *ret_kind, bool *r
     unsigned known = k->n_more, columns = k->columns.n;
     int r = declare_columns(&in, k, (unsigned)n);
     if (r < 0)
-        take_back(s, k, known, columns);
+        undo_declaration(s, k, known, columns);
     *ret_kind = kind;
     *ret_changed = columns != n;
     return r;

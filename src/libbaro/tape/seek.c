@@ -34,8 +34,8 @@ static int run_to(struct baro_tape *t, uint64_t n, uint64_t t_ns, uint64_t *ret_
     }
 }
 
-/* Counts the samples of block k up to t_ns by the times in their records, without decoding what they hold. Returns
- * whether that is possible: no frame of it is damaged. */
+/* Counts the samples of block k up to t_ns by the times in their records, without decoding their contents. Returns
+ * false if a frame is damaged. */
 static bool count_by_times(struct baro_tape *t, size_t k, uint64_t t_ns, uint64_t *ret)
 {
     uint64_t end = k + 1 < t->n_blocks ? t->blocks[k + 1].offset : t->walked;
@@ -73,7 +73,7 @@ static int seek_block(struct baro_tape *t, size_t k, uint64_t t_ns, struct baro_
     go_to(t, t->blocks[k].offset);
     if (counted && count == 0)
         return 0;
-    /* Stops at the end of this block: a tape of empty blocks is not read to its end from each of them. */
+    /* Stop at the end of this block, so that a tape of empty blocks is not read to its end for each of them. */
     t->stop_at = k + 1 < t->n_blocks ? t->blocks[k + 1].offset : 0;
     if (counted)
         r = run_to(t, count, 0, NULL, ret, err);
@@ -94,7 +94,7 @@ static int seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, str
     for (size_t k = t->n_blocks;; k--) {
         if ((k > 0 && t->blocks[k - 1].t_ns <= t_ns && !block_holds(t, k - 1)) ||
             (k == 0 && t->known_from != t->first)) {
-            /* What was known of the blocks does not lead to t_ns. */
+            /* The known blocks do not lead to t_ns. */
             r = blocks_find_anew(t);
             if (r < 0)
                 return error_set(err, r, "can't read the tape: %s", strerror(-r));
@@ -113,8 +113,8 @@ static int seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, str
     return run_to(t, 1, 0, NULL, ret, err);
 }
 
-/* What is sought is in this segment. */
-static void stay(struct baro_tape *t, bool yes)
+/* Sets whether reading stops at the end of this segment. */
+static void stay_in_segment(struct baro_tape *t, bool yes)
 {
     if (t->segments)
         t->segments->stay = yes;
@@ -131,11 +131,11 @@ int baro_tape_seek(struct baro_tape *t, uint64_t t_ns, struct baro_record *ret, 
         return error_set(err, r, "can't read the tape: %s", strerror(-r));
     uint64_t damage = t->damage;
     bool complete = t->complete;
-    stay(t, true);
+    stay_in_segment(t, true);
     r = seek(t, t_ns, ret, err);
-    stay(t, false);
-    t->sample.moved = NULL; /* relative to the sample delivered before, any process may have changed */
-    t->damage = damage;     /* damage counts when it is read, not while seeking */
+    stay_in_segment(t, false);
+    t->sample.moved = NULL; /* any process may have changed since the sample that was delivered before */
+    t->damage = damage;     /* damage that was met while seeking does not count */
     t->complete = complete;
     return r;
 }
@@ -155,7 +155,7 @@ static int last_blocks(struct baro_tape *t, uint64_t from, unsigned n, uint64_t 
     return r < 0 ? r : count > n;
 }
 
-/* In this file. */
+/* Does tape_seek_tail() within this file. */
 static int seek_tail(struct baro_tape *t, unsigned n, struct baro_error *err)
 {
     enum { FIRST_LOOK = 256 << 10, MORE = 8 };
@@ -202,8 +202,8 @@ static uint32_t segment_of(const struct baro_tape *t)
     return t->segments ? t->segments->list.at[t->segments->current].number : 0;
 }
 
-/* "SEGMENT:BLOCK:RECORDS". A block is decoded from its beginning, so its offset and the number of samples, exits and
- * events since then say all. */
+/* A position is "SEGMENT:BLOCK:RECORDS": the offset of a block, and the number of samples, exits and events since its
+ * beginning. */
 void baro_tape_tell(const struct baro_tape *t, char ret[BARO_POSITION_SIZE])
 {
     snprintf(ret, BARO_POSITION_SIZE, "%u:%llu:%llu", segment_of(t), (unsigned long long)t->tell_at,
@@ -220,7 +220,7 @@ static bool scan_position(const char *position, uint64_t ret[3])
     return in.len == 0 && ret[0] <= UINT32_MAX;
 }
 
-/* Is there a block at the offset, or is it where the first one would be? */
+/* Is there a block at the offset, or is it the offset of the first one? */
 static bool is_block(struct baro_tape *t, uint64_t at)
 {
     struct frame_head head;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cursor over a tape in segments (libbaro/tape/segments.h). It stands in one of them and reads that like any other
- * tape; at its end it goes on to the next one. Segments that are removed meanwhile are left out.
+ * A cursor over a tape in segments (libbaro/tape/segments.h). It reads one segment like any other tape, and at its end
+ * goes to the next one. Segments that are removed meanwhile are left out.
  *
- * The writer makes the header of a segment after the last sample of the segment before. So once a reader has seen the
- * next segment, what it then reads of this one is all of it.
+ * The writer makes the header of a segment after the last sample of the segment before. So if a reader has seen the
+ * next segment and then reads this one to its end, it has read all of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static int open_segment(const struct tape_segments *s, size_t i)
     return fd < 0 ? -errno : fd;
 }
 
-/* Forgets all that belongs to the file that was read. */
+/* Forgets everything that belongs to the file that was read. */
 static void leave_file(struct baro_tape *t)
 {
     t->window.len = 0;
@@ -45,8 +45,8 @@ static bool same_recording(const struct baro_header *a, const struct baro_header
            strcmp(a->boot_id, b->boot_id) == 0;
 }
 
-/* Reads the front of the file, and keeps the header and the schema of the first segment: one recorder wrote both, and
- * what was borrowed of them stays valid. */
+/* Reads the header and schema of the file, but keeps those of the first segment: they are the same, and pointers that
+ * were borrowed from them stay valid. */
 static int read_front_again(struct baro_tape *t, struct baro_error *err)
 {
     struct baro_header header = t->header;
@@ -88,15 +88,15 @@ static int enter(struct baro_tape *t, size_t i, struct baro_error *err)
     return read_front_again(t, err);
 }
 
-/* ---- going on ---- */
+/* ---- going to the next segment ---- */
 
-/* The bytes behind the last good frame: a frame that was never completed. */
+/* Returns the number of bytes after the last good frame: a frame that was never completed. */
 static uint64_t left_over(struct baro_tape *t)
 {
     return file_look(t) == 0 ? file_rest(t, t->pos) : 0;
 }
 
-/* Reads the front of a segment by a cursor of its own. *ret_first_ns (may be NULL): the time of its first sample. */
+/* Tries to read a segment with a cursor of its own. *ret_first_ns (may be NULL): the time of its first sample. */
 static int try_segment(const struct tape_segments *s, size_t i, uint64_t *ret_first_ns)
 {
     struct baro_tape *other;
@@ -113,8 +113,8 @@ static int try_segment(const struct tape_segments *s, size_t i, uint64_t *ret_fi
     return 0;
 }
 
-/* The next segment that can be read; 0: there is none. One that is damaged is left out. The header of the last one may
- * not be written yet. */
+/* Returns the position of the next segment that can be read; 0: there is none. Damaged ones are left out. The header of
+ * the last one may not be written yet. */
 static size_t find_next(struct tape_segments *s)
 {
     if (s->current + 1 >= s->list.n && segments_list(s->dir_fd, &s->list) < 0)
@@ -139,13 +139,13 @@ int segments_go_on(struct baro_tape *t, uint64_t *ret_damage, struct baro_error 
         return 0;
     if (!s->next) {
         s->next = find_next(s);
-        return s->next != 0; /* what this one still holds is read first */
+        return s->next != 0; /* the rest of this segment is read first */
     }
     *ret_damage = left_over(t) + s->skipped_bytes;
     int r = enter(t, s->next, err);
     if (r != -ENOENT)
         return r < 0 ? r : 1;
-    s->current = s->next; /* removed since then: the one after it */
+    s->current = s->next; /* it was removed since then */
     s->next = 0;
     return 1;
 }
@@ -156,12 +156,12 @@ static uint64_t first_ns(struct tape_segments *s, size_t i)
 {
     struct segment *at = &s->list.at[i];
     uint64_t t_ns;
-    if (at->first_ns == 0 || at->first_ns == UINT64_MAX) /* one that had no sample may have one by now */
+    if (at->first_ns == 0 || at->first_ns == UINT64_MAX) /* it may have a sample by now */
         at->first_ns = try_segment(s, i, &t_ns) == 0 ? t_ns : UINT64_MAX;
     return at->first_ns;
 }
 
-/* Enters the last segment that begins at or before t_ns; where all begin later, the first one that has a sample. */
+/* Enters the last segment that begins at or before t_ns; if all begin later, the first one that has a sample. */
 int segments_enter_at(struct baro_tape *t, uint64_t t_ns, struct baro_error *err)
 {
     struct tape_segments *s = t->segments;

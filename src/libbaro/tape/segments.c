@@ -15,14 +15,14 @@
 #include "libbaro/tape/folder.h"
 
 #define DIGITS 6u
-#define NUMBER_MOST 999999999u /* names get longer from 1000000 on */
+#define NUMBER_MOST 999999999u /* from 1000000 on names have more than six digits */
 
 void segment_name(uint32_t number, char ret[static SEGMENT_NAME_SIZE])
 {
     snprintf(ret, SEGMENT_NAME_SIZE, "%06u.baro", number % (NUMBER_MOST + 1));
 }
 
-/* 0: it is not the name of a segment. */
+/* Returns the number in the name of a segment; 0: it is another name. */
 static uint32_t number_of(const char *name)
 {
     char again[SEGMENT_NAME_SIZE];
@@ -132,7 +132,7 @@ static int remove_all(int dir_fd, const struct segments *s)
     return r;
 }
 
-/* A recorder may add a segment meanwhile. Once the folder has no name, nothing can be made in it (ENOENT). */
+/* Repeats if a recorder adds a segment meanwhile. After the folder was removed, nothing can be made in it (ENOENT). */
 int segments_remove(int parent_fd, const char *name, bool running)
 {
     enum { TRIES = 10 };

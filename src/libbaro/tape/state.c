@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The living processes at the cursor's position. */
+/* Decodes the living processes at the cursor's position. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ void state_forget_old(struct baro_tape *t)
     t->n_old = t->old_next = 0;
 }
 
-/* The processes of the block before stay until the first sample of the new one, in which most of them come again. */
+/* Keeps the processes of the last block until the first sample of the new one, which has most of them again. */
 void state_new_block(struct baro_tape *t)
 {
     if (t->n > 0) {
@@ -119,8 +119,7 @@ void gather(const struct tape_kind *k, const uint64_t *value, const uint8_t *abs
     }
 }
 
-/* The job's and the recorder's rows. In a block's first sample they start from zero, not from the reader's "unknown".
- */
+/* Reads the row of the job or the recorder. In a block's first sample it has the differences to zero. */
 static bool scan_entity(struct baro_tape *t, struct span *in, enum baro_kind kind, bool first, uint64_t *value,
                         uint8_t *absent, struct extras *extra)
 {
@@ -182,23 +181,23 @@ int state_sample(struct baro_tape *t, struct span body)
         return BARO_E_CORRUPT;
     if (t->n > 0)
         memset(t->moved, 0, (t->n + 63) / 64 * sizeof *t->moved);
-    s->moved = first ? NULL : t->moved; /* in a block's first sample all have a row, changed or not */
+    s->moved = first ? NULL : t->moved; /* in a block's first sample all processes have a row, changed or not */
     return 0;
 }
 
 static void note_moved(struct baro_tape *t, size_t at)
 {
     if (at == t->n - 1 && at % 64 == 0)
-        t->moved[at / 64] = 0; /* a new word, for new processes */
+        t->moved[at / 64] = 0; /* a new word of the bitmap */
     t->moved[at / 64] |= UINT64_C(1) << at % 64;
 }
 
-/* A new process is written as the differences to the new one before. */
+/* Reads a row. That of a new process has the differences to the last new process. */
 static bool scan_values(struct baro_tape *t, struct span *in, struct baro_process *p, bool fresh, unsigned *ret_flags)
 {
     const struct tape_kind *k = t->schema.kind[BARO_KIND_PROCESS];
     struct row other, *row = fresh ? &t->block.fresh : &other;
-    if (!fresh && !k->other_order) /* as nearly always */
+    if (!fresh && !k->other_order) /* nearly always */
         return row_scan(in, &k->columns, p->value, p->absent, ret_flags);
     if (!fresh)
         gather(k, p->value, p->absent, of(p)->extra, row->value, row->absent);
@@ -215,7 +214,8 @@ static struct baro_process *find_old(struct baro_tape *t, uint32_t id)
     return t->old_next < t->n_old && t->old[t->old_next]->id == id ? t->old[t->old_next] : NULL;
 }
 
-/* A command line of which only the front came: the whole one where the block before had it, else marked as cut. */
+/* Sets a command line of which only the first bytes were read: uses the whole one if the last block had it, else marks
+ * it as truncated. */
 static bool set_front(struct baro_tape *t, struct baro_process *p, struct span front)
 {
     struct baro_process *old = find_old(t, p->id);
@@ -269,7 +269,7 @@ static bool reserve(struct baro_tape *t)
     uint64_t *moved = realloc(t->moved, cap / 64 * sizeof *moved);
     if (!moved)
         return false;
-    if (t->sample.moved) /* this sample may have begun before there was no room for its processes */
+    if (t->sample.moved) /* the bitmap may have moved since the sample began */
         t->sample.moved = moved;
     t->moved = moved;
     t->cap_moved = cap;
@@ -306,7 +306,7 @@ int state_rows(struct baro_tape *t, struct span body, size_t *next)
         if (gap == 0)
             return 0;
         size_t at = *next + (size_t)gap - 1;
-        bool same = body.len > 0 && *body.at == 0; /* read, and not changed */
+        bool same = body.len > 0 && *body.at == 0; /* it was read and has not changed */
         *next = at + 1;
         int r = at < t->n ? scan_row(t, &body, t->processes[at], false) : scan_new(t, &body);
         if (r < 0)

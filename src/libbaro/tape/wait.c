@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is the tape still written, and waiting until it has grown. include/baro/tape.h has the rules. */
+/* Checks whether the tape is being written, and waits until it has grown (include/baro/tape.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,8 +18,8 @@
 #include "libbaro/tape/cursor.h"
 
 #define CHECK_MS 100           /* how often the size is checked without inotify */
-#define NOTIFIED_CHECK_MS 1000 /* and with it: it does not report what another host writes */
-#define STILL_NS NS_PER_SEC    /* without growth for that long: check whether it still has a writer */
+#define NOTIFIED_CHECK_MS 1000 /* and with it, which does not report writes of another host */
+#define STILL_NS NS_PER_SEC    /* after this time without growth the writer is checked */
 
 static bool same_boot(const struct baro_header *h)
 {
@@ -30,8 +30,8 @@ static bool same_boot(const struct baro_header *h)
     return *boot && strcmp(boot, h->boot_id) == 0;
 }
 
-/* The state and the start time in a line of /proc/PID/stat (proc(5), fields 3 and 22), which begins with
- * "PID (comm) "; comm may contain anything. False: it is no such line. */
+/* Reads state and start time from /proc/PID/stat (proc(5), fields 3 and 22). The line begins with "PID (comm) ", and
+ * comm may contain any character. Returns false if it is another line. */
 static bool read_stat(struct span text, char *ret_state, uint64_t *ret_start)
 {
     const char *end = text.len ? memrchr(text.at, ')', text.len) : NULL;
@@ -49,7 +49,7 @@ static bool read_stat(struct span text, char *ret_state, uint64_t *ret_start)
     return scan_u64(&field, ret_start) && field.len == 0;
 }
 
-/* Does the process that the header names live? -1: that can't be known from here. */
+/* Is the process that the header names alive? Returns 1, 0, or -1 if that cannot be found out from here. */
 static int recorder_lives(const struct baro_header *h)
 {
     char path[64], text[1024];
@@ -60,8 +60,7 @@ static int recorder_lives(const struct baro_header *h)
         return -1;
     snprintf(path, sizeof(path), "/proc/%d/stat", h->recorder.pid);
     ssize_t n = fd_read_file(AT_FDCWD, path, text, sizeof(text));
-    /* With hidepid the processes of others look as if they were not there, but for kill(2), which sends nothing for 0.
-     */
+    /* With hidepid (proc(5)) processes of other users have no folder, but kill(2) with signal 0 finds them. */
     if (n <= 0)
         return kill(h->recorder.pid, 0) < 0 && errno == ESRCH ? 0 : -1;
     if (!read_stat(span_of(text, (size_t)n), &state, &start))
@@ -89,12 +88,12 @@ enum baro_tape_state baro_tape_state(const struct baro_tape *t)
     if (t->memory)
         return BARO_TAPE_CUT_OFF;
     int lives = recorder_lives(&t->header);
-    if (lives == 0 && t->segments) /* another recorder may go on with it; the header is that of the first */
+    if (lives == 0 && t->segments) /* another recorder may have continued it; the header names the first one */
         return segments_in_work(t->segments->dir_fd) ? BARO_TAPE_RUNNING : BARO_TAPE_CUT_OFF;
     if (lives >= 0)
         return lives ? BARO_TAPE_RUNNING : BARO_TAPE_CUT_OFF;
     cursor_path(t, path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC); /* an open file of its own: a lock is asked for through it */
+    int fd = open(path, O_RDONLY | O_CLOEXEC); /* an open file description of its own: flock(2) needs one */
     bool in_work = fd >= 0 && tape_in_work(fd);
     fd_close(fd);
     return in_work ? BARO_TAPE_RUNNING : BARO_TAPE_CUT_OFF;
@@ -122,8 +121,8 @@ static void drain_events(const struct baro_tape *t)
         ;
 }
 
-/* Returns 1 if the tape has other bytes than when it was read to its end. A tape whose file has no name any more was
- * removed or replaced: only its present bytes are read. */
+/* Returns 1 if the tape has changed since it was read to its end. If its file was removed or replaced, it is read to
+ * its present end, and no further. */
 static int has_grown(struct baro_tape *t)
 {
     uint64_t before = t->seen_size;
@@ -135,7 +134,8 @@ static int has_grown(struct baro_tape *t)
     return t->seen_size != before || t->abandoned;
 }
 
-/* What was written between the last read and the last look is read once more before the end is believed. */
+/* The tape has not grown for a while. If it has no writer, the caller reads once more before it gets BARO_E_ENDED,
+ * because the writer may have written between the last read and its end. */
 static int still(struct baro_tape *t, uint64_t now_ns)
 {
     if (now_ns - t->grown_ns < STILL_NS)
@@ -151,11 +151,11 @@ int baro_tape_wait(struct baro_tape *t, int timeout_ms, struct baro_error *err)
 {
     uint64_t now = clock_monotonic_ns(), until = timeout_ms < 0 ? UINT64_MAX : now + (uint64_t)timeout_ms * NS_PER_MS;
     if (t->complete || t->memory || t->abandoned)
-        return error_set(err, BARO_E_ENDED, "the tape is not written any more");
+        return error_set(err, BARO_E_ENDED, "no recorder is writing the tape");
     baro_tape_poll_fd(t);
     t->grown_ns = t->grown_ns ? t->grown_ns : now;
     for (;; now = clock_monotonic_ns()) {
-        drain_events(t); /* before the size is read: what is written from now on makes a new event */
+        drain_events(t); /* before the size is read, so that a later write makes a new event */
         int r = has_grown(t);
         if (r != 0) {
             t->grown_ns = now;

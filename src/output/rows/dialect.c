@@ -13,14 +13,10 @@
 #include "output/rows/dialect_gpu.h"
 #include "output/rows/dialect_share.h"
 #include "output/rows/dialect_table.h"
+#include "output/rows/dialect_value.h"
 #include "output/rows/row.h"
 
 #define FS_WAIT_NS (2 * NS_PER_SEC)
-
-struct dialect_value {
-    uint64_t v;
-    int absent;
-};
 
 /* The state of a row, which the next row is compared with. */
 struct instant {
@@ -37,7 +33,6 @@ struct dialect {
     struct dialect_gpu *gpu;   /* NULL: its rows are not of GPUs */
     struct dialect_each *each; /* NULL: its rows are not of single processes */
     struct shares shares;      /* of GPUs */
-    bool as_smi;               /* values of GPUs are rounded as nvidia-smi does */
     struct instant before;
     bool begun; /* there is one before */
     bool ended; /* where the original would have ended */
@@ -46,41 +41,9 @@ struct dialect {
     uint64_t first_ns;      /* when the machine was read first */
     bool left_out;          /* the last row was, and the next one has its growth */
     struct instant waiting; /* that row: if there is no other one, it is written at the end */
-    int32_t pid;
+    struct dialect_source source;
     uint64_t tick_ns;
-    int metric[DIALECT_COLUMNS];      /* ids of the columns' metrics */
-    int fs_total, fs_available, idle; /* ids of other metrics that are used in calculations */
 };
-
-static int metric_by_stem(enum baro_kind kind, const char *stem)
-{
-    return baro_metric_find(kind, stem);
-}
-
-static enum baro_kind kind_of_source(enum dialect_from from)
-{
-    switch (from) {
-    case FROM_JOB: return BARO_KIND_JOB;
-    case FROM_SUM: return BARO_KIND_PROCESS;
-    case FROM_FS: return BARO_KIND_FS;
-    case FROM_DISK: return BARO_KIND_DISK;
-    case FROM_NET: return BARO_KIND_NET;
-    case FROM_GPU:
-    case FROM_GPUS_USED: return (enum baro_kind)baro_kind_find("gpu");
-    default: return BARO_KIND_HOST;
-    }
-}
-
-static void find_metrics(struct dialect *d)
-{
-    for (size_t i = 0; i < d->table->n; i++) {
-        const struct dialect_column *c = &d->table->columns[i];
-        d->metric[i] = c->metric ? metric_by_stem(kind_of_source(c->from), c->metric) : -1;
-    }
-    d->fs_total = metric_by_stem(BARO_KIND_FS, "total");
-    d->fs_available = metric_by_stem(BARO_KIND_FS, "available");
-    d->idle = metric_by_stem(BARO_KIND_HOST, "cpu_idle");
-}
 
 static const struct dialect_table *find_dialect(const char *name, int kind, bool *ret_named)
 {
@@ -112,9 +75,8 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
     d->table = table;
     d->header = header;
     d->silent = true;
-    d->pid = baro_header_target(header, 0);
     d->tick_ns = NS_PER_SEC / (baro_header_clock_ticks(header) ? baro_header_clock_ticks(header) : 100);
-    find_metrics(d);
+    dialect_source_init(&d->source, table, baro_header_target(header, 0));
     if (table->gpu && !(d->gpu = dialect_gpu_new(table->gpu, header))) {
         free(d);
         return error_set(err, -ENOMEM, "out of memory");
@@ -130,7 +92,7 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
 
 void dialect_as_smi(struct dialect *d)
 {
-    d->as_smi = true;
+    d->source.as_smi = true;
 }
 
 void dialect_free(struct dialect *d)
@@ -158,214 +120,26 @@ uint64_t dialect_vague_samples(const struct dialect *d)
     return d->vague_samples;
 }
 
-/* What marks pss and uss in our own rows: pss_stale, and lower_bounds. */
-static bool is_vague(const struct baro_sample *s)
-{
-    static const char *const stems[] = {"pss", "uss"};
-    uint64_t stale;
-    if (baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric_by_stem(BARO_KIND_JOB, "pss_stale"), &stale) ==
-            BARO_PRESENT &&
-        stale)
-        return true;
-    for (size_t i = 0; i < 2; i++) {
-        uint64_t sum;
-        size_t lacking;
-        if (baro_sample_sum(s, metric_by_stem(BARO_KIND_PROCESS, stems[i]), &sum, &lacking) == BARO_PRESENT && lacking)
-            return true;
-    }
-    return false;
-}
-
-/* ---- values ---- */
-
-static struct dialect_value host_of(const struct baro_sample *s, int metric)
-{
-    struct dialect_value v = {0, BARO_PRESENT};
-    v.absent = baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), metric, &v.v);
-    return v;
-}
-
-/* The first one decides whether the sum is known: others are not counted by each kernel. */
-static struct dialect_value sum_of_host(const struct baro_sample *s, const char *const *stems, size_t n)
-{
-    struct dialect_value sum = host_of(s, metric_by_stem(BARO_KIND_HOST, stems[0]));
-    for (size_t i = 1; i < n && sum.absent == BARO_PRESENT; i++)
-        sum.v += host_of(s, metric_by_stem(BARO_KIND_HOST, stems[i])).v;
-    return sum;
-}
-
-static struct dialect_value user_time(const struct baro_sample *s)
-{
-    static const char *const of[] = {"cpu_user", "cpu_nice", "cpu_guest", "cpu_guest_nice"};
-    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
-}
-
-static struct dialect_value system_of(const struct baro_sample *s)
-{
-    static const char *const of[] = {"cpu_system", "cpu_irq", "cpu_softirq"};
-    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
-}
-
-static struct dialect_value cached_of(const struct baro_sample *s)
-{
-    static const char *const of[] = {"memory_cached", "memory_slab_reclaimable"};
-    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
-}
-
-static struct dialect_value taken_of(const struct baro_sample *s)
-{
-    static const char *const of[] = {"memory_free", "memory_buffers", "memory_cached"};
-    struct dialect_value total = host_of(s, metric_by_stem(BARO_KIND_HOST, "memory_total"));
-    struct dialect_value rest = sum_of_host(s, of, sizeof(of) / sizeof(*of));
-    if (total.absent != BARO_PRESENT || rest.absent != BARO_PRESENT)
-        return (struct dialect_value){0, total.absent ? total.absent : rest.absent};
-    total.v = total.v > rest.v ? total.v - rest.v : 0;
-    return total;
-}
-
-/* All CPU time of the machine: busy, idle, waiting for I/O, stolen. Busy time has guests in it. */
-static struct dialect_value all_of(const struct dialect *d, const struct baro_sample *s)
-{
-    static const char *const rest[] = {"cpu_idle", "cpu_iowait", "cpu_steal"};
-    struct dialect_value all = {0, BARO_PRESENT};
-    all.absent = baro_row_busy_ns(baro_sample_row(s, BARO_KIND_HOST, 0), &all.v);
-    if (all.absent == BARO_PRESENT)
-        all.absent = host_of(s, d->idle).absent;
-    if (all.absent == BARO_PRESENT)
-        all.v += sum_of_host(s, rest, sizeof(rest) / sizeof(*rest)).v;
-    return all;
-}
-
-/* Do dialects with sums leave this entity out: is it the loopback interface, or a mount without a disk? */
-static bool left_out(const struct baro_row *e)
-{
-    static const char *const places[] = {"/proc", "/sys", "/dev", "/run"};
-    const char *name = baro_row_name(e);
-    if (baro_row_kind(e) == BARO_KIND_NET)
-        return strcmp(name, "lo") == 0;
-    if (baro_row_owner(e) == BARO_OWNER_ENTITY) /* a MIG instance of one that counts */
-        return true;
-    for (size_t i = 0; baro_row_kind(e) == BARO_KIND_FS && i < sizeof(places) / sizeof(*places); i++) {
-        size_t n = strlen(places[i]);
-        if (strncmp(name, places[i], n) == 0 && (name[n] == 0 || name[n] == '/'))
-            return true;
-    }
-    return false;
-}
-
-/* Over those that have it. Each is a multiple of step, downwards. */
-static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric, uint64_t step)
-{
-    struct dialect_value sum = {0, BARO_ABSENT_UNKNOWN};
-    for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
-        const struct baro_row *e = baro_sample_row(s, kind, i);
-        uint64_t v;
-        if (left_out(e))
-            continue;
-        int absent = baro_row_value(e, metric, &v);
-        if (absent == BARO_PRESENT)
-            sum = (struct dialect_value){sum.v + v / step * step, BARO_PRESENT};
-        else if (sum.absent != BARO_PRESENT)
-            sum.absent = absent;
-    }
-    return sum;
-}
-
-/* Counts the devices that were in use at the last reading: utilisation above 0, or processes of the job. */
-static struct dialect_value gpus_used(const struct baro_sample *s, enum baro_kind kind, int metric)
-{
-    struct dialect_value n = {0, BARO_ABSENT_UNKNOWN};
-    for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
-        uint64_t v;
-        const struct baro_row *e = baro_sample_row(s, kind, i);
-        if (!left_out(e) && baro_row_value(e, metric, &v) == BARO_PRESENT)
-            n = (struct dialect_value){n.v + (v > 0), BARO_PRESENT};
-    }
-    return n;
-}
-
-static struct dialect_value fs_taken_of(const struct dialect *d, const struct baro_sample *s)
-{
-    struct dialect_value total = sum_over(s, BARO_KIND_FS, d->fs_total, 1);
-    struct dialect_value left = sum_over(s, BARO_KIND_FS, d->fs_available, 1);
-    if (total.absent == BARO_PRESENT && left.absent == BARO_PRESENT)
-        total.v = total.v > left.v ? total.v - left.v : 0;
-    return total.absent ? total : (struct dialect_value){total.v, left.absent};
-}
-
-static struct dialect_value job_of(const struct baro_sample *s, int metric)
-{
-    struct dialect_value v = {0, BARO_PRESENT};
-    v.absent = baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric, &v.v);
-    return v;
-}
-
-/* The sum of pss. A process that was not read so far has its rss at most: a row has no place for a mark, and without it
- * two young compilers of 113 MB beside `cargo` with 41 MB would not count at all. */
-static struct dialect_value sum_of(const struct baro_sample *s, int metric)
-{
-    uint64_t sum = 0;
-    size_t lacking = 0;
-    int absent = baro_sample_sum(s, metric, &sum, &lacking), rss = metric_by_stem(BARO_KIND_PROCESS, "rss");
-    for (size_t i = 0; lacking && i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
-        uint64_t v;
-        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
-        if (baro_row_value(p, metric, &v) != BARO_ABSENT_NOT_YET || baro_row_value(p, rss, &v) != BARO_PRESENT)
-            continue;
-        sum += v;
-        absent = BARO_PRESENT;
-    }
-    return (struct dialect_value){sum, absent};
-}
-
-static struct dialect_value column_value(const struct dialect *d, size_t column, const struct baro_sample *s)
-{
-    enum dialect_from from = d->table->columns[column].from;
-    int metric = d->metric[column];
-    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
-    switch (from) {
-    case FROM_PID: return (struct dialect_value){(uint64_t)d->pid, d->pid ? BARO_PRESENT : BARO_ABSENT_UNKNOWN};
-    case FROM_CHILDREN: return (struct dialect_value){n ? n - 1 : 0, BARO_PRESENT};
-    case FROM_JOB: return job_of(s, metric);
-    case FROM_SUM: return sum_of(s, metric);
-    case FROM_HOST: return host_of(s, metric);
-    case FROM_USER: return user_time(s);
-    case FROM_SYSTEM: return system_of(s);
-    case FROM_CACHED: return cached_of(s);
-    case FROM_TAKEN: return taken_of(s);
-    case FROM_FS_TAKEN: return fs_taken_of(d, s);
-    case FROM_GPUS_USED: return gpus_used(s, kind_of_source(from), metric);
-    case FROM_GPU: return sum_over(s, kind_of_source(from), metric, d->as_smi ? 1 << 20 : 1);
-    case FROM_FS:
-    case FROM_DISK:
-    case FROM_NET: return sum_over(s, kind_of_source(from), metric, 1);
-    case FROM_TIME:
-    case FROM_NOTHING:
-    case FROM_TASK: /* of single processes */
-    case FROM_PROCESS:
-    case FROM_CORES: break;
-    }
-    return (struct dialect_value){0, BARO_ABSENT_UNSUPPORTED};
-}
+/* ---- instants ---- */
 
 static void take_share(struct dialect *d, const struct baro_sample *s, int metric, struct instant *ret)
 {
-    const enum baro_kind kind = kind_of_source(FROM_GPU);
+    const enum baro_kind kind = dialect_kind_of(FROM_GPU);
     for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
         const struct baro_row *e = baro_sample_row(s, kind, i);
-        if (!left_out(e))
+        if (!dialect_leaves_out(e))
             shares_take(&d->shares, e, metric);
     }
-    ret->gpu_absent = shares_sum(&d->shares, d->as_smi, &ret->gpu_share);
+    ret->gpu_absent = shares_sum(&d->shares, d->source.as_smi, &ret->gpu_share);
 }
 
 static void take_instant(struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
 {
-    *ret = (struct instant){.t_ns = t_ns, .all = all_of(d, s)};
+    *ret = (struct instant){.t_ns = t_ns, .all = dialect_all_cpu(&d->source, s)};
     for (size_t i = 0; i < d->table->n; i++) {
-        ret->column[i] = column_value(d, i, s);
+        ret->column[i] = dialect_column_value(&d->source, i, s);
         if (d->table->columns[i].form == FORM_SHARE)
-            take_share(d, s, d->metric[i], ret);
+            take_share(d, s, d->source.metric[i], ret);
     }
 }
 
@@ -542,8 +316,8 @@ static void of_processes(struct dialect *d, const struct baro_sample *s, struct 
     d->ended = d->ended || (!any && !d->silent && !d->table->last);
     if (d->ended || (!any && d->silent && !(d->left_out && d->table->last)))
         return;
-    if (!d->pid && any)
-        d->pid = baro_row_pid(baro_sample_row(s, BARO_KIND_PROCESS, 0));
+    if (!d->source.pid && any)
+        d->source.pid = baro_row_pid(baro_sample_row(s, BARO_KIND_PROCESS, 0));
     take_instant(d, s, baro_sample_t_ns(s), &now);
     if (any && leave_out_row(d, &now))
         return;
@@ -571,7 +345,7 @@ static void of_machine(struct dialect *d, const struct baro_sample *s, struct bu
 void dialect_record(struct dialect *d, const struct baro_record *record, struct buf *ret)
 {
     if (d->table->kind == BARO_KIND_PROCESS && record->kind == BARO_RECORD_SAMPLE)
-        d->vague_samples += is_vague(record->u.sample);
+        d->vague_samples += dialect_is_vague(record->u.sample);
     if (d->each) {
         if (dialect_each_record(d->each, record, ret))
             d->silent = false;
@@ -580,7 +354,7 @@ void dialect_record(struct dialect *d, const struct baro_record *record, struct 
     if (record->kind == BARO_RECORD_EVENT && baro_event_kind_of(record->u.event) == BARO_EVENT_START && d->silent &&
         d->table->kind == BARO_KIND_PROCESS) {
         d->before.t_ns = record->t_ns;
-        d->pid = d->pid ? d->pid : baro_event_pid(record->u.event);
+        d->source.pid = d->source.pid ? d->source.pid : baro_event_pid(record->u.event);
     }
     if (record->kind != BARO_RECORD_SAMPLE)
         return;

@@ -8,14 +8,14 @@
 #include "programs/baro-serve/live.h"
 #include "programs/baro-serve/server.h"
 
-/* What pages may do: their own scripts and styles from here, and nothing of others. */
+/* The Content-Security-Policy of pages: scripts, styles and requests from this server only. */
 #define POLICY                                                                                                         \
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "              \
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-/* A report brings its own, stricter one, which names its script by its digest. */
+/* A report has a stricter policy of its own, which names its script by a digest. */
 #define POLICY_FROZEN "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-#define PART_BYTES 16384u /* of an answer, given to the kernel at once */
+#define PART_BYTES 16384u /* bytes of an answer that are given to the kernel at once */
 
 static void add_headers(struct request *q, struct MHD_Response *r)
 {
@@ -50,7 +50,7 @@ static void add_headers(struct request *q, struct MHD_Response *r)
     }
 }
 
-/* A path as a location: what is not plain is escaped, and it can't name another host. */
+/* Adds a Location that is a path on this host: all but plain characters are escaped. */
 static void add_location(struct request *q, struct MHD_Response *r)
 {
     struct buf to = {0};
@@ -71,7 +71,7 @@ static void add_location(struct request *q, struct MHD_Response *r)
     buf_done(&to);
 }
 
-/* A part of an answer: so it is known how fast the client takes it. */
+/* Gives a part of an answer to libmicrohttpd, and notes how fast the client takes it. */
 static ssize_t read_out(void *context, uint64_t at, char *to, size_t most)
 {
     struct request *q = context;
@@ -84,7 +84,7 @@ static ssize_t read_out(void *context, uint64_t at, char *to, size_t most)
     return (ssize_t)n;
 }
 
-/* The buffer, which has grown by doubling, takes what it needs. */
+/* Gives back the memory of the buffer that is not used: it has grown by doubling. */
 static void shrink(struct buf *b)
 {
     unsigned char *at = b->len ? realloc(b->at, b->len) : NULL;
@@ -109,7 +109,7 @@ static struct MHD_Response *make(struct request *q)
     if (q->text)
         return MHD_create_response_from_callback(strlen(q->text), PART_BYTES, read_out, q, NULL);
     shrink(&q->out);
-    return MHD_create_response_from_callback(q->out.len, PART_BYTES, read_out, q, NULL); /* q outlives it */
+    return MHD_create_response_from_callback(q->out.len, PART_BYTES, read_out, q, NULL); /* q is freed after it */
 }
 
 enum MHD_Result answer_send(struct request *q)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An answer as HTTP. */
+/* Sends answers by HTTP. */
 #ifndef PROGRAMS_BARO_SERVE_ANSWER_H
 #define PROGRAMS_BARO_SERVE_ANSWER_H
 
@@ -7,7 +7,7 @@
 
 #include "programs/baro-serve/request.h"
 
-/* Sends what a handler has made of a request. */
+/* Sends the answer that a handler has made. */
 enum MHD_Result answer_send(struct request *q);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs: the list, one with its summary, its verdicts; and what there is at all. */
+/* Handlers for the list of jobs, for a job with its summary and verdicts, for the registry, and for the machine. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -120,7 +120,7 @@ static void write_derived(struct json *j, int kind, const struct baro_derived *d
     json_end(j, '}');
 }
 
-/* tape NULL: what this library knows. */
+/* Writes the metrics of a tape; NULL: those of this library. */
 static void write_metrics(struct request *q, const struct baro_tape *tape)
 {
     struct json j = {.out = &q->out};
@@ -213,7 +213,7 @@ void api_jobs(struct request *q)
 
 /* ---- one job ---- */
 
-/* The summary with its verdicts: of a job that runs as it is followed, else of the whole tape. */
+/* Makes the summary with verdicts, from what is kept of a running job, or from the whole tape. */
 static int summarise(struct request *q, struct buf *ret, struct baro_error *err)
 {
     struct job *job = q->job;
@@ -247,7 +247,7 @@ static int summarise(struct request *q, struct buf *ret, struct baro_error *err)
     return code;
 }
 
-/* What has ended does not change: the client may have it. */
+/* Does the client have the answer already? That of a job that has ended does not change. */
 static bool is_known(struct request *q)
 {
     char version[80];
@@ -317,7 +317,7 @@ void api_verdicts(struct request *q)
 
 /* ---- the machine ---- */
 
-/* The running job that read the machine last. Held; NULL: none. */
+/* Finds the running job that read the machine last, to be released with job_release(); NULL: none. */
 static struct job *newest_reading(struct catalogue *c, bool *ret_failed)
 {
     struct job_filter running = {.state = JOB_RUNNING};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics over a stretch of time, in buckets. */
+/* The handler for metrics over time, in buckets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static int add_curve(struct range *r, struct curve *c, int kind, const char *nam
                       : baro_series_add_value(r->series, kind, (uint32_t)id, of, metric, err);
 }
 
-/* "job.cores", "process.rss@cc1", "task.rss_bytes@sort", "disk.busy_ratio@#12": kind, metric, and a name or an id. */
+/* Adds a curve for "KIND.METRIC", with "@NAME" or "@#ID": "job.cores", "process.rss@cc1", "disk.busy_ratio@#12". */
 static bool choose_curve(struct range *r, const char *what)
 {
     struct baro_error err = BARO_ERROR_INIT;

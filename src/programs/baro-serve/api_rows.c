@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of a tape: a sample, processes, tasks and entities at an instant; events and exits in a page. */
+/* Handlers for rows of a tape: a sample, its processes, tasks and entities; events and exits, in pages. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static int compare_down(const void *a, const void *b)
     return x->is_absent || y->is_absent ? compare(a, b) : compare(b, a);
 }
 
-/* What a row is sorted by: the value of its column. Text must outlive the row. */
+/* Gets the value by which a row is sorted. Its text must stay valid after the row. */
 static void take_place(struct listing *l, struct place *p, struct row *r)
 {
     struct cell c;
@@ -110,7 +110,7 @@ static void take_place(struct listing *l, struct place *p, struct row *r)
         p->number = c.text[0];
 }
 
-/* Rates: what each row had in the sample before, then in this one. */
+/* Reads the rows of the previous sample, for rates, and then those of this one. */
 static bool read_rows(struct listing *l, struct baro_tape *tape)
 {
     int kind = l->columns.kind;

@@ -161,7 +161,7 @@ enum job_state job_state(struct catalogue *c, struct job *job)
     return state;
 }
 
-#define PATIENCE_S 5 /* a tape is read for 2 s of CPU time at most */
+#define PATIENCE_S 5 /* a read that takes longer is reported; a tape takes at most 2 s of CPU time */
 
 bool job_lock(struct job *job)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the catalogue: catalogue.c gives what is in it to other threads; folder.c (which jobs there are) and
- * keeper.c (what is on their tapes) are its own thread, which alone changes it. */
+/* The inside of the catalogue. Only its own thread changes it: folder.c (which jobs there are) and keeper.c (what is on
+ * their tapes). Other threads read it through catalogue.c. */
 #ifndef PROGRAMS_BARO_SERVE_CATALOGUE_IN_H
 #define PROGRAMS_BARO_SERVE_CATALOGUE_IN_H
 
 #include "programs/baro-serve/catalogue.h"
 #include "programs/baro-serve/touched.h"
 
-#define REMOVED_KEPT 256u /* ids of removed jobs, for those who follow the list */
+#define REMOVED_KEPT 256u /* ids of removed jobs that are kept for clients that follow the list */
 
 struct removed {
     char *id;
@@ -23,16 +23,16 @@ struct catalogue {
     size_t n;
     uint64_t version;
     struct removed removed[REMOVED_KEPT];
-    size_t n_removed; /* since the start */
-    bool was_listed;  /* once at least, or it was tried */
+    size_t n_removed; /* jobs removed since the start */
+    bool was_listed;  /* the folder was listed at least once, or that failed */
     char error[256];
-    const char *waits; /* what its thread reads: the folder, or the tape of this job; NULL: nothing */
+    const char *waits; /* what its thread is reading: the folder, or a tape; NULL: nothing */
     uint64_t waits_ns; /* CLOCK_MONOTONIC: since when */
     struct job *waits_job;
     unsigned keepers; /* how many threads were started so far: the last one is in charge */
-    unsigned stuck;   /* threads that were replaced */
+    unsigned stuck;   /* how many of them were replaced and have not ended */
     pthread_t thread, watcher;
-    bool runs; /* both do */
+    bool runs; /* both threads are running */
 
     /* of its thread */
     int stop_fd;

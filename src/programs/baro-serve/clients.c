@@ -14,18 +14,19 @@
 #include "base/clock.h"
 #include "base/fd.h"
 
-#define HEADER_NS (10 * NS_PER_SEC)  /* for all of a header, however slowly it comes */
+#define HEADER_NS (10 * NS_PER_SEC)  /* for sending a whole header */
 #define ANSWER_NS (120 * NS_PER_SEC) /* for making an answer and taking it */
 #define IDLE_NS (30 * NS_PER_SEC)
-#define CROWDED_NS (NS_PER_SEC / 4) /* for a header and for idling, where most connections are taken */
-#define SMALL_BYTES 65536u          /* of an answer that needs no budget */
+#define CROWDED_NS (NS_PER_SEC / 4) /* for a header and for idling, if most connections are in use */
+#define SMALL_BYTES 65536u          /* size of the largest answer that needs no budget */
 
-/* How much of an answer is to be taken in a time: the window of a connection within this machine opens by 64 KiB. */
+/* The lowest speed at which a client must take an answer: `bytes` in `ns`. The window of a connection within this
+ * machine opens by 64 KiB. */
 struct least {
     uint64_t ns, bytes;
 };
 static const struct least least_ever = {20 * NS_PER_SEC, 65536};
-/* Where most connections are taken, or a quarter of the budget and it is a large answer. */
+/* The lowest speed if most connections are in use, or for a large answer if a quarter of the budget is. */
 static const struct least least_crowded = {2 * NS_PER_SEC, 32768};
 
 int clients_init(struct clients *c, size_t most, size_t unsent_most)
@@ -46,15 +47,15 @@ static bool is_crowded(const struct clients *c)
     return c->n > c->most - c->most / 4;
 }
 
-/* ---- places; all called with the lock ---- */
+/* ---- places; all of these need the lock ---- */
 
 static size_t places_of_one(const struct clients *c)
 {
     return c->most > 1 ? c->most / 2 : 1;
 }
 
-/* So many are kept free, and one user or address gets so many errors at once. */
-static size_t few(const struct clients *c)
+/* How many places are kept free, and how many connections of one user or address get an error at once. */
+static size_t spare_places(const struct clients *c)
 {
     return c->most >= 16 ? c->most / 16 : c->most >= 4;
 }
@@ -90,7 +91,7 @@ static void end_one(struct client *one)
     shutdown(one->fd, SHUT_RDWR);
 }
 
-/* Bytes that wait in our kernel for the client. */
+/* Returns how many bytes for the client are in the send queue of this machine's kernel. */
 static uint64_t queued(const struct client *one)
 {
     int n;
@@ -108,7 +109,7 @@ static void begin_pace(struct client *one, uint64_t now_ns)
     one->pace.begin_taken = taken(one, queued(one));
 }
 
-/* Where nothing waits for the client, we are slow ourselves. */
+/* Is the client too slow? If nothing is in the send queue, the server is slow. */
 static bool is_slow(const struct client *one, const struct least *least, uint64_t now_ns)
 {
     if (one->phase != CLIENT_ANSWER || now_ns - one->pace.begin_ns <= least->ns)
@@ -117,8 +118,9 @@ static bool is_slow(const struct client *one, const struct least *least, uint64_
     return waits && taken(one, waits) < one->pace.begin_taken + least->bytes;
 }
 
-/* Ends the connection of a holder that has done nothing for the longest time: it has sent no request, or takes nothing
- * of its answer. */
+/* Ends the connection of a holder that has been inactive longest: it has sent no request, or takes nothing of its
+ * answer.
+ */
 static bool end_oldest(struct clients *c, const struct holder *h, const struct client *but, uint64_t now_ns)
 {
     struct client *oldest = NULL;
@@ -153,11 +155,11 @@ static void make_place(struct clients *c, struct client *own)
         all += one->n;
     if (h->n > most) {
         own->is_over = !end_oldest(c, h, own, now_ns);
-    } else if (all > c->most - few(c)) {
+    } else if (all > c->most - spare_places(c)) {
         const struct holder *large = largest(c);
         own->is_over = !end_oldest(c, large, own, now_ns) && large == h;
     }
-    if (h->n > most + few(c))
+    if (h->n > most + spare_places(c))
         end_one(own);
 }
 
@@ -192,7 +194,7 @@ struct client *clients_add(struct clients *c, int fd, const struct peer *peer)
     bool wakes = c->n == 1 || is_crowded(c);
     pthread_mutex_unlock(&c->lock);
     if (!one)
-        shutdown(fd, SHUT_RDWR); /* nobody would watch it */
+        shutdown(fd, SHUT_RDWR); /* it would have no time limit */
     if (wakes)
         eventfd_write(c->wake_fd, 1);
     return one;
@@ -231,7 +233,7 @@ void clients_phase(struct clients *c, struct client *one, enum client_phase phas
     pthread_mutex_unlock(&c->lock);
 }
 
-/* What is held for one user or address. Called with the lock. */
+/* Returns the budget that one user or address has in use. Needs the lock. */
 static size_t held_by(const struct clients *c, const struct peer *peer)
 {
     size_t bytes = 0;
@@ -262,7 +264,7 @@ bool clients_grow(void *making, size_t bytes)
         return true;
     pthread_mutex_lock(&c->lock);
     size_t others = c->unsent - m->bytes, own = held_by(c, &m->peer) - m->bytes;
-    bool holds = (!others || others + bytes <= c->unsent_most) && /* one alone may be larger than the budget */
+    bool holds = (!others || others + bytes <= c->unsent_most) && /* a single answer may exceed the budget */
                  (!own || own + bytes <= c->unsent_most / 2);
     if (holds) {
         c->unsent = others + bytes;
@@ -328,7 +330,7 @@ static uint64_t allowed_ns(enum client_phase phase, bool crowded)
     return UINT64_MAX;
 }
 
-/* Has it to be ended? Where it was fast enough, its time begins anew. */
+/* Must the connection be ended? If it was fast enough, the measurement of its speed begins again. */
 static bool is_too_slow(const struct clients *c, struct client *one, uint64_t now_ns)
 {
     bool has_much = one->unsent && c->unsent > c->unsent_most / 4;

@@ -28,7 +28,7 @@
             */
 #define ARENAS 2
 
-/* Tells systemd (sd_notify(3)) how things are, where it has asked for that. */
+/* Sends a state to the service manager, if there is one (sd_notify(3)). */
 static void notify(const char *text)
 {
     const char *path = getenv("NOTIFY_SOCKET");
@@ -61,7 +61,7 @@ static int open_listeners(struct server *s, struct baro_error *err)
     return code;
 }
 
-/* Before threads are started, which inherit it. */
+/* Blocks signals. Call it before threads are started, which inherit the mask. */
 static int block_signals(void)
 {
     sigset_t signals;
@@ -94,8 +94,8 @@ static void wait_for_end(struct server *s, int signals)
     }
 }
 
-/* glibc raises its threshold for mappings with each that is freed, and has an arena for each thread: so the memory of a
- * large answer would stay in the process. */
+/* Makes glibc return the memory of large answers to the kernel. By default it raises its threshold for mappings
+ * whenever one is freed, and has an arena for each thread, so that memory stays in the process. */
 static void return_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
@@ -112,7 +112,8 @@ static void announce(const struct cli *cli, const struct server *s)
     notify("READY=1");
 }
 
-/* On a TCP address without a token each user of the machine can connect, and tapes of other users are not for all. */
+/* Chooses which announced runs are listed. Without a token every user of the machine can connect to a TCP address, so
+ * tapes of other users are listed only if there is one. */
 static enum catalogue_announced announced(const struct server *s, const char *folder)
 {
     bool guarded = true;
@@ -129,7 +130,7 @@ static void end_now(int number)
     _exit(0);
 }
 
-/* A thread may wait for ever for the file system of a tape. */
+/* Ends the process even if a thread waits for a file system. */
 static void end_at_last(struct server *s)
 {
     for (int i = 0; i < s->n_listeners; i++)
@@ -142,8 +143,8 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
 {
     struct baro_error err = BARO_ERROR_INIT;
     return_memory();
-    fd_raise_limit(); /* each connection takes a descriptor, each tape that is read one or two */
-    /* The file system of the folder may hang, and then a signal ends us: nothing has to be cleaned up so far. */
+    fd_raise_limit(); /* each connection has a descriptor, each tape that is being read one or two */
+    /* If the file system of the folder hangs here, a signal ends the process: there is nothing to clean up yet. */
     if (catalogue_open(&s->catalogue, folder, &err) < 0)
         return cli_fail(cli, &err);
     int signals = block_signals();
@@ -183,15 +184,14 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     return code < 0 ? cli_fail(cli, &err) : 0;
 }
 
-/* The tapes of --cgroup are in a folder that was named, since --total removes tapes. */
+/* Checks the options of `baro observe`. The folder must be named explicitly, because --total removes tapes from it. */
 static int check_observe(struct cli *cli, const struct serve_settings *s, const char *folder)
 {
     if (s->observes && !folder)
         return cli_failf(cli, "--cgroup and --tasks: name the folder of the tapes, which is then served: "
                               "baro serve --cgroup PATTERN DIR");
     if (s->n_observe && !s->observes)
-        return cli_failf(cli, "%s is about what --cgroup PATTERN or --tasks DIR records, and neither is given",
-                         s->observe[0]);
+        return cli_failf(cli, "%s applies to --cgroup PATTERN or --tasks DIR, and neither is given", s->observe[0]);
     if (s->observes && mkdir(folder, 0700) < 0 && errno != EEXIST)
         return cli_failf(cli, "can't make %s: %s", folder, strerror(errno));
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /metrics: the last sample of each job that runs, or ended a moment ago, as OpenMetrics or as Prometheus' text.
- * Families are the registry's rows: their names are made of kind, stem and base unit, and none is written here by hand
- * but those of the server and of jobs as such.
+ * /metrics: the last sample of each job that is running, or has ended recently, as OpenMetrics or Prometheus text. Each
+ * metric of the registry is a family, whose name consists of kind, stem and base unit. Only the families about the
+ * server and about jobs are named here.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +15,15 @@
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
 
-#define JOBS 2000u    /* at most, the newest */
-#define TASKS 256u    /* of each job */
-#define ENTITIES 512u /* of each kind */
+#define JOBS 2000u    /* most jobs: the newest */
+#define TASKS 256u    /* most tasks of each job */
+#define ENTITIES 512u /* most entities of each kind */
 
 struct scrape {
     struct request *q;
     struct families text;
     struct job_list jobs;
-    struct job *host; /* the one that read the machine last; NULL: no job has read it */
+    struct job *host; /* the job that read the machine last; NULL: no job has read it */
     uint64_t left_out;
 };
 
@@ -47,7 +47,7 @@ static int read_sum(const struct job *job, int metric, uint64_t *ret)
     return baro_sample_sum(job->now, metric, ret, NULL);
 }
 
-/* One family: a value for each job. A family without a value is not written. */
+/* Writes a family with a value for each job, unless no job has a value. */
 static void add_jobs(struct scrape *s, const char *kind, const struct baro_metric *m, int id, read_function *read)
 {
     struct family f = family_of(kind, m);
@@ -70,13 +70,13 @@ static void add_jobs(struct scrape *s, const char *kind, const struct baro_metri
     buf_done(&labels);
 }
 
-/* Sums that lack the values of some processes are lower bounds. */
+/* Writes how many processes are missing from the sums, which are lower bounds if there are any. */
 static void add_missing(struct scrape *s)
 {
     static const char name[] = "baro_job_processes_missing_in_sum";
     struct buf labels = {0};
     family_begin(&s->text, name, "", false,
-                 "processes whose value is not in a sum of the job, which is a lower bound then");
+                 "processes whose value a sum of the job lacks, so that the sum is a lower bound");
     for (size_t i = 0; i < s->jobs.n; i++) {
         struct job *job = s->jobs.at[i];
         for (int id = 0; id < baro_metric_count(BARO_KIND_PROCESS); id++) {
@@ -222,12 +222,12 @@ static void add_server(struct scrape *s)
     add_one(s, "baro_serve_uptime_seconds", "seconds", false, (double)(clock_monotonic_ns() - server->start_ns) / 1e9,
             "time since the server was started");
     add_one(s, "baro_serve_series_left_out", "", false, (double)s->left_out,
-            "values that are not here because there would be too many");
+            "values that were left out because there are too many");
 }
 
 /* ---- the answer ---- */
 
-/* Which jobs have a last sample; the rest of the list is let go. */
+/* Keeps the jobs that have a last sample, and releases the others. */
 static void keep_followed(struct scrape *s)
 {
     struct catalogue *c = s->q->server->catalogue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Families of metrics as text: OpenMetrics, or what Prometheus had before it. */
+/* Writes metric families as text: in the OpenMetrics format or in Prometheus' text format. */
 #ifndef PROGRAMS_BARO_SERVE_FAMILIES_H
 #define PROGRAMS_BARO_SERVE_FAMILIES_H
 
@@ -20,12 +20,12 @@ struct family {
     double divisor;
 };
 
-/* The family of a metric of the registry. */
+/* Returns the family of a metric of the registry. */
 struct family family_of(const char *kind, const struct baro_metric *m);
 
-/* name: of the family, without _total. */
+/* Begins a family. name: without _total. */
 void family_begin(struct families *s, const char *name, const char *unit, bool is_counter, const char *help);
-/* labels: begun with '{', or empty. They are emptied. */
+/* Writes a value. labels: begin with '{', or are empty; they are empty afterwards. */
 void family_value(struct families *s, const char *name, bool is_counter, struct buf *labels, double v);
 void family_label(struct buf *b, const char *name, const char *value);
 

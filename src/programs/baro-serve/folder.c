@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which jobs there are: one for each tape in the folder. */
+/* Lists the folder: there is one job for each tape. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static char *shown_of(const char *id)
     return NULL;
 }
 
-/* "a.baro" is job "a". */
+/* Makes a job. The tape "a.baro" is job "a". */
 static struct job *job_new(const char *name, const char *path, const struct stat *st, uint64_t bytes)
 {
     struct job *job = calloc(1, sizeof(*job));
@@ -75,7 +75,7 @@ static int name_to_id(const void *name, const void *job)
     return order ? order : -(id[len] != 0);
 }
 
-/* False: memory ran out. */
+/* Returns false if memory ran out. */
 static bool add_job(struct catalogue *c, struct job *job)
 {
     struct job **grown = job ? realloc(c->jobs, (c->n + 1) * sizeof(*grown)) : NULL;
@@ -108,7 +108,8 @@ struct entries {
     size_t n;
 };
 
-/* A tape of the folder may be announced as well, and another user may have announced a run under any name. */
+/* Is the tape, or its name, in the list already? A tape of the folder may be announced as well, and another user may
+ * have announced a run with any name. */
 static bool has(const struct entries *all, size_t n, const struct entry *e)
 {
     for (size_t i = 0; i < n; i++) {
@@ -133,7 +134,7 @@ static void collect(const struct catalogue *c, struct entries *all, const struct
     }
 }
 
-/* The jobs, sorted by id, which are those of a moment ago: what is added stands behind them. False: memory ran out. */
+/* Notes all tapes that were found. sorted: the jobs so far, sorted by id. Returns false if memory ran out. */
 static bool note_all(struct catalogue *c, const struct entries *all, struct job **sorted)
 {
     size_t known = c->n;
@@ -179,7 +180,7 @@ void folder_read(struct catalogue *c)
         c->soon = c->soon ? c->soon : 1;
     size_t n = code < 0 ? 0 : baro_runs_count(runs) + (announced ? baro_runs_count(announced) : 0);
     struct entries all = {calloc(n + 1, sizeof(*all.at)), 0};
-    struct job **sorted = calloc(c->n + 1, sizeof(*sorted)); /* this thread alone changes the number */
+    struct job **sorted = calloc(c->n + 1, sizeof(*sorted)); /* only this thread changes c->n */
     if (code >= 0 && all.at) {
         collect(c, &all, runs, false);
         if (announced)
@@ -188,7 +189,7 @@ void folder_read(struct catalogue *c)
     pthread_mutex_lock(&c->lock);
     snprintf(c->error, sizeof(c->error), "%s", code < 0 ? err.text : "");
     c->was_listed = true;
-    bool is_whole = shortage_count() == failures; /* else what seems to be gone may be there */
+    bool is_whole = shortage_count() == failures; /* if not, tapes may be missing from the list */
     if (code >= 0 && !(is_whole && all.at && sorted && note_all(c, &all, sorted))) {
         snprintf(c->error, sizeof(c->error), "out of memory: jobs may not be in the list");
         c->soon = 1; /* it is tried again */

@@ -8,12 +8,12 @@
 #include "output/rows/row.h"
 #include "programs/baro-serve/row.h"
 
-#define HEAD_NS (200 * NS_PER_MS)  /* of CPU time, for the head of a tape, */
-#define READ_NS (2 * NS_PER_SEC)   /* for all of it, or for what is new of one that runs */
-#define RATE_NS (NS_PER_SEC / 2)   /* rates are of so long at least: of 10 ms they would say little */
-#define JUDGE_NS (10 * NS_PER_SEC) /* rules are applied so often while a job runs: they cost as much as 50 records */
-#define STILL_NS NS_PER_SEC        /* without growth for so long: is it still written? */
-#define KEPT_NS (300 * NS_PER_SEC) /* the last samples of a job that has ended, for those who ask seldom */
+#define HEAD_NS (200 * NS_PER_MS)  /* limit of CPU time for the header of a tape and its end */
+#define READ_NS (2 * NS_PER_SEC)   /* limit of CPU time for a whole tape, or for the new records of a running job */
+#define RATE_NS (NS_PER_SEC / 2)   /* shortest time over which rates are computed */
+#define JUDGE_NS (10 * NS_PER_SEC) /* period of the rules while a job is running: they cost as much as 50 records */
+#define STILL_NS NS_PER_SEC        /* time without growth after which it is checked whether the tape has a writer */
+#define KEPT_NS (300 * NS_PER_SEC) /* how long the last samples of a job are kept after its end, for slow scrapers */
 
 void found_done(struct found *f)
 {
@@ -84,7 +84,7 @@ static int keep_sample(struct job *job, const struct baro_sample *s, struct baro
     return 0;
 }
 
-/* The tape is read for it, which may hang: never for a request that is about all jobs. */
+/* Computes wall-clock times, for which the tape is read. That may hang, so no request about all jobs does it. */
 static void note_times(struct job *job)
 {
     const struct baro_header *h = baro_tape_header(job->tape);
@@ -103,7 +103,7 @@ int follow_judge(struct job *job, struct baro_error *err)
     return baro_verdicts_finish(job->verdicts, job->summary, err);
 }
 
-/* Adds what is new. Returns how many records there were, or a negative code. */
+/* Adds the new records. Returns how many there were, or a negative code. */
 static int drain(struct job *job, bool samples, struct baro_error *err)
 {
     struct baro_record r;
@@ -187,7 +187,7 @@ bool follow_tick(struct job *job, struct found *ret)
     int n = is_open ? drain(job, true, &err) : 0;
     bool is_still = is_open && n == 0 && now_ns - job->grown_ns > STILL_NS;
     if (is_open && (baro_tape_complete(job->tape) || (is_still && baro_tape_state(job->tape) != BARO_TAPE_RUNNING))) {
-        n = n < 0 ? n : drain(job, true, &err); /* what came before that */
+        n = n < 0 ? n : drain(job, true, &err); /* records that were written before the state was checked */
         n = n < 0 ? n : follow_judge(job, &err);
         if (n >= 0) {
             see_state(job, ret);

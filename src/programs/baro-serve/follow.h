@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading one job for the catalogue. Called by its thread alone; these take the lock of the job. */
+/* Reads one job for the catalogue. Only its thread calls these functions, which take the lock of the job. */
 #ifndef PROGRAMS_BARO_SERVE_FOLLOW_H
 #define PROGRAMS_BARO_SERVE_FOLLOW_H
 
@@ -10,19 +10,19 @@ struct found {
     enum job_state state;
     int64_t start_ns;
     bool is_summed, is_machine;
-    bool no_memory; /* and that is all */
+    bool no_memory; /* memory ran out: nothing else is valid */
     struct buf row, title;
 };
 
-/* Reads the head of the tape and how it ended. */
+/* Reads the header of the tape and how it ended. */
 void follow_head(struct job *job, struct found *ret);
-/* Reads what there is of the tape, all of it if it has ended. */
+/* Reads the tape to its present end. */
 void follow_read(struct job *job, struct found *ret);
 /* Reads the new records of a running job's tape. Returns false if there are none. */
 bool follow_tick(struct job *job, struct found *ret);
-/* Forgets what was kept of a job that has ended, if that was long ago. False: it is kept. */
+/* Frees the samples of a job that has ended, if that was long ago. Returns false if they are kept. */
 bool follow_forget(struct job *job, uint64_t now_ns, bool at_once);
-/* Applies the rules of the verdicts, if records were added since that was done. Called with the lock of the job. */
+/* Applies the rules of the verdicts, if records were added since the last time. Needs the lock of the job. */
 int follow_judge(struct job *job, struct baro_error *err);
 void found_done(struct found *f);
 

@@ -27,7 +27,7 @@ static int read_token(struct guard *g, const char *path, struct baro_error *err)
                          path, len, TOKEN_LEAST, GUARD_TOKEN_MOST);
     for (size_t i = 0; i < len; i++) {
         if (text[i] <= ' ' || text[i] > '~')
-            return error_set(err, BARO_E_SYNTAX, "the token in %s has a blank, or what is not ASCII", path);
+            return error_set(err, BARO_E_SYNTAX, "the token in %s has a blank, or a character that is not ASCII", path);
     }
     memcpy(g->token, text, len);
     g->token[len] = 0;
@@ -109,7 +109,7 @@ bool guard_host(const struct guard *g, const char *host)
     return is_known;
 }
 
-/* Takes as long whatever it is given, so that a token can't be found out character by character. */
+/* Compares in constant time, so that the time does not reveal how many characters are right. */
 static bool same(const char *secret, const char *given, size_t len)
 {
     size_t n = strlen(secret);

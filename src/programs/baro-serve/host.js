@@ -1,4 +1,4 @@
-/* The page of the host: reads the list of jobs, and keeps it up by the server's events. */
+/* The page of the host: reads the list of jobs, and updates it by the server's events. */
 "use strict";
 
 const PAGE = 25, POINTS = 90;
@@ -9,7 +9,7 @@ let total = 0, offset = 0, search = "", cpus = 0, memory = 0;
 
 /* ---- the machine ---- */
 
-/* The last hour, from whichever tapes have the machine: name -> [[milliseconds since 1970, value], ...] */
+/* The last hour, from all tapes that have the machine: name -> [[milliseconds since 1970, value], ...] */
 const HISTORY = 3600e3, STEPS = 120;
 const MACHINE = {"host.cores": s => s.cores, "host.memory_used": s => s.memory_used_bytes, "host.pressure_cpu_some_ratio": s => s.pressure_cpu_some_ratio,
   "host.disk_read_bytes_per_second": s => s.disk_read_bytes_per_second, "host.disk_write_bytes_per_second": s => s.disk_write_bytes_per_second};
@@ -33,7 +33,7 @@ async function readHistory(host) {
   });
 }
 
-/* Reads what was before once for each tape, and adds what is now. */
+/* Reads the past once for each tape, and adds the present. */
 async function keepHistory(host) {
   const at = Date.parse(host.sample.time);
   if (host.job && host.job !== historyOf) await readHistory(host);
@@ -77,14 +77,14 @@ async function readHost() {
     past(figure("Disks", known(io) ? bytes(io) + "/s" : "\u2013", "read and written", null), disks, v => bytes(v) + "/s", 1));
 }
 
-/* ---- jobs that run ---- */
+/* ---- running jobs ---- */
 
 function value(name) {
   const big = make("p", {class: "big", text: "\u2013"});
   return {node: make("div", {class: "value"}, make("h3", {text: name}), big), big};
 }
 
-/* The curve of a job is read when it can be seen, one after the other: the server reads a whole tape for it. */
+/* Curves are read when they are visible, one after the other, because the server reads a whole tape for each. */
 let curves = Promise.resolve();
 const inView = new IntersectionObserver(entries => {
   for (const entry of entries) {
@@ -234,7 +234,7 @@ async function readBefore() {
 
 /* ---- the server ---- */
 
-/* Many events at once, one reading. */
+/* Many events at once cause one read. */
 function soon(read) {
   let waiting = 0;
   return () => { waiting = waiting || setTimeout(() => { waiting = 0; read(); }, 300); };
@@ -262,7 +262,7 @@ function changed(row) {
   else if (!running.has(row.id)) { running.add(row.id); readRunningSoon(); }
 }
 
-/* The browser does not try again after an answer that is no stream: the token is asked for, or there are too many. */
+/* The browser does not try again after an answer that is no stream: a token is needed, or there are too many streams. */
 async function refused(link) {
   const answer = await fetch("/healthz").catch(() => null);
   link.textContent = answer && answer.status === 401 ? "signed out: open this page with ?token=" : answer ? "too many viewers" : "no connection";
@@ -282,7 +282,7 @@ function follow() {
   events.addEventListener("reload", readAll);
 }
 
-/* ---- what people do ---- */
+/* ---- clicks and keys ---- */
 
 function begin() {
   beginTheme();

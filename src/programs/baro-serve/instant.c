@@ -194,7 +194,7 @@ void instant_exit(struct instant_writer *w, const struct columns *c, const struc
 
 /* ---- which instant ---- */
 
-/* When the job held most memory, as its summary has it: of all samples that are on the tape now. */
+/* Finds the sample in which the job had most memory, as the summary does. */
 static bool peak_of(struct request *q, struct baro_tape *tape, const char *name, uint64_t *ret)
 {
     struct baro_error err = BARO_ERROR_INIT;

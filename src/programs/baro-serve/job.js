@@ -1,4 +1,4 @@
-/* The page of a job that runs: its curves and processes, kept up by the server's events. */
+/* The page of a running job: its curves and processes, updated by the server's events. */
 "use strict";
 
 const id = decodeURIComponent(location.pathname.split("/")[2]), base = "/api/v1/jobs/" + encodeURIComponent(id);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalogue's thread: lists the folder, reads tapes that have ended once, and follows those that are written. Where
- * the file system of a tape does not answer, another thread takes its place, and leaves that tape to the first one. */
+/* The catalogue's thread: lists the folder, reads tapes that have ended once, and follows those that are being written.
+ * If the file system of a tape does not answer, another thread takes its place, and does not read that tape. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -16,22 +16,23 @@
 #include "programs/baro-serve/follow.h"
 #include "programs/baro-serve/shortage.h"
 
-#define TICK_MS 1000       /* how often jobs that run are read, if they were written */
-#define LIST_MS 5000       /* how often the folder is listed without a reason: a tape can be empty for long */
-#define FIRST_LIST_MS 2000 /* so long the server waits for the first list: its file system may hang */
+#define TICK_MS 1000       /* period of reading running jobs whose tapes were written */
+#define LIST_MS 5000       /* period of listing the folder without an event: a tape can stay empty for long */
+#define FIRST_LIST_MS 2000 /* how long the server waits for the first list: the file system may hang */
 #define FIRST_STEP_MS 2
-#define SETTLE_NS (2 * NS_PER_SEC)     /* after it was written, and */
-#define CHECK_NS (10 * NS_PER_SEC)     /* after it was not, it is read without a reason: is its recorder still there? */
-#define TAKE_OVER_NS (10 * NS_PER_SEC) /* a tape is read for 2 s of CPU time at most */
-#define STUCK_MOST 16u                 /* threads that wait for a file system: each has a stack */
-#define NICE 5                         /* reading tapes leaves the CPU to others */
+/* When a tape is read again without an event, to check whether its recorder is alive: so long after it was written, */
+#define SETTLE_NS (2 * NS_PER_SEC)
+#define CHECK_NS (10 * NS_PER_SEC)     /* and then so long after each check */
+#define TAKE_OVER_NS (10 * NS_PER_SEC) /* when a thread is replaced; a tape takes at most 2 s of CPU time */
+#define STUCK_MOST 16u                 /* most threads that wait for a file system: each has a stack */
+#define NICE 5                         /* nice value of the thread */
 
 static bool is_newer(const struct job *x, const struct job *y)
 {
     return x->start_ns != y->start_ns ? x->start_ns > y->start_ns : strcmp(x->id, y->id) > 0;
 }
 
-/* Moves a job to where it belongs, now that its start is known. Called with the lock. */
+/* Moves a job to its place in the list when its start is known. Needs the lock. */
 static void place(struct catalogue *c, struct job *job)
 {
     size_t from = 0, to = 0;
@@ -52,7 +53,7 @@ static char *text_of(struct buf *b)
     return b->failed ? NULL : strdup((const char *)b->at);
 }
 
-/* Returns false if memory ran out; that is no fault of the tape, which is read again from its beginning. */
+/* Returns false if memory ran out; then the tape is read again from its beginning. */
 static bool publish(struct catalogue *c, struct job *job, struct found *f)
 {
     char *row = f->no_memory ? NULL : text_of(&f->row), *title = row ? text_of(&f->title) : NULL;
@@ -90,7 +91,7 @@ struct keeper {
     unsigned number;
 };
 
-/* The first job of a state, or of those that were not summed; held. */
+/* Finds the first job that is new, or that has no sums of the whole tape; release it with job_release(). */
 static struct job *next_job(struct catalogue *c, bool is_new)
 {
     struct job *found = NULL;
@@ -105,7 +106,7 @@ static struct job *next_job(struct catalogue *c, bool is_new)
     return found;
 }
 
-/* What may take for ever: to list the folder (job: NULL) or to read a tape. */
+/* Call it before something that may hang: listing the folder (job: NULL) or reading a tape. */
 static void wait_begins(struct catalogue *c, const char *what, struct job *job)
 {
     pthread_mutex_lock(&c->lock);
@@ -115,7 +116,7 @@ static void wait_begins(struct catalogue *c, const char *what, struct job *job)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* False: it took so long that another thread is in charge. */
+/* Call it afterwards. Returns false if it took so long that another thread is in charge now. */
 static bool wait_ends(const struct keeper *k, struct job *job)
 {
     struct catalogue *c = k->c;
@@ -131,7 +132,7 @@ static bool wait_ends(const struct keeper *k, struct job *job)
 
 enum { ALL_READ, MORE, NOT_IN_CHARGE };
 
-/* Reads one tape: heads before the rest, so that the list is complete soon. */
+/* Reads one tape. All headers are read first, so that the list is complete soon. */
 static int read_one(const struct keeper *k)
 {
     struct catalogue *c = k->c;
@@ -180,7 +181,7 @@ static bool tick_job(const struct keeper *k, struct job *job, uint64_t now_ns)
     return wait_ends(k, job);
 }
 
-/* The state of a job that can be read: JOB_UNREADABLE where another thread waits for its tape. */
+/* Returns the state of a job; JOB_UNREADABLE if another thread waits for its tape. */
 static enum job_state state_of(struct catalogue *c, const struct job *job)
 {
     pthread_mutex_lock(&c->lock);
@@ -189,7 +190,7 @@ static enum job_state state_of(struct catalogue *c, const struct job *job)
     return state;
 }
 
-/* Reads what is new on the tapes of jobs that run, and counts these. False: another thread is in charge. */
+/* Reads new records of running jobs, and counts these jobs. Returns false if another thread is in charge. */
 static bool tick(const struct keeper *k, size_t *ret_running)
 {
     struct catalogue *c = k->c;
@@ -251,7 +252,7 @@ static void keep(const struct keeper *k)
     struct catalogue *c = k->c;
     struct pollfd fds[3] = {{.fd = c->stop_fd, .events = POLLIN}};
     size_t running = 0;
-    setpriority(PRIO_PROCESS, 0, NICE); /* of this thread alone */
+    setpriority(PRIO_PROCESS, 0, NICE); /* in Linux it applies to this thread only */
     while (!(fds[0].revents & POLLIN)) {
         list_if_due(k);
         int more = read_one(k);
@@ -285,7 +286,7 @@ static int start_keeper(struct catalogue *c, pthread_t *ret)
     struct keeper *k = malloc(sizeof(*k));
     if (!k)
         return -ENOMEM;
-    *k = (struct keeper){c, ++c->keepers}; /* before it begins: it compares the two */
+    *k = (struct keeper){c, ++c->keepers}; /* before the thread begins, which compares the two numbers */
     int code = -pthread_create(ret, NULL, run_keeper, k);
     if (code < 0) {
         c->keepers--;
@@ -405,6 +406,6 @@ void catalogue_stop(struct catalogue *c)
         pthread_join(c->watcher, NULL);
         pthread_join(c->thread, NULL);
     }
-    if (!c->stuck) /* such a thread may come back, and uses it */
+    if (!c->stuck) /* a thread that was replaced may continue later, and uses it */
         catalogue_free(c);
 }

@@ -30,7 +30,7 @@ void kind_families_end(struct kind_families *k)
     buf_done(&k->labels);
 }
 
-/* The labels are in k->labels. */
+/* Adds a value, with the labels that k->labels has. */
 static void add_value(struct kind_families *k, int id, uint64_t v)
 {
     struct one_family *one = &k->at[id];
@@ -68,7 +68,7 @@ static int by_place(const void *a, const void *b)
     return (x->i > y->i) - (x->i < y->i);
 }
 
-/* Two of one name would be two values of one series: the first one is taken. Returns how many are left. */
+/* Removes all but the first entity of each name: two would be two values of one series. Returns how many are left. */
 static size_t first_of_each_name(struct name_at *all, size_t n)
 {
     size_t kept = 0;
@@ -128,7 +128,7 @@ static int busiest_first(const void *a, const void *b)
     return x->cpu_ns < y->cpu_ns ? 1 : x->cpu_ns > y->cpu_ns ? -1 : by_id(a, b);
 }
 
-/* Each process with its CPU time, by id; NULL: no memory, or there is none. */
+/* Returns the CPU time of each process, sorted by id; NULL: memory ran out, or there is no process. */
 static struct used *used_by(const struct baro_sample *s, size_t *ret_n)
 {
     int cpu = baro_metric_find(BARO_KIND_PROCESS, "cpu");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The families of one kind, side by side: one for each metric. Each job's entities are gone through once, and each
- * value is written to its metric's family, so the cost grows with the number of values, and all values of an entity are
- * of one sample. Example: 500 tasks and 30 metrics are 15,000 values, for which 500 names are looked at, not 30 x 500.
+ * The families of one kind, one for each metric. The entities of each job are read once, and each value is written to
+ * the family of its metric. So all values of an entity are from one sample, and the labels of an entity are made once.
+ * Example: for 500 tasks and 30 metrics, which are 15,000 values, 500 labels are made, not 15,000.
  */
 #ifndef PROGRAMS_BARO_SERVE_KIND_FAMILIES_H
 #define PROGRAMS_BARO_SERVE_KIND_FAMILIES_H
@@ -21,10 +21,11 @@ struct kind_families {
 };
 
 void kind_families_begin(struct kind_families *k, int kind, struct families *to);
-/* The entities of a sample. job NULL: the machine's. Returns how many values more than `most` entities have. */
+/* Adds the entities of a sample. job NULL: those of the machine. Returns how many values were left out because there
+ * are more than `most` entities. */
 uint64_t kind_families_entities(struct kind_families *k, const struct baro_sample *s, const char *job, size_t most);
 void kind_families_host(struct kind_families *k, const struct baro_sample *s);
-/* The `most` processes that used most CPU time since `before`; NULL: at all. */
+/* Adds the `most` processes that used most CPU time since `before`; NULL: since they began. */
 void kind_families_busiest(struct kind_families *k, const struct baro_sample *before, const struct baro_sample *s,
                            const char *job, size_t most);
 /* Writes the families that have a value. */

@@ -65,7 +65,7 @@ static bool is_loopback(const union address *a)
     return ntohl(a->four.sin_addr.s_addr) >> 24 == 127;
 }
 
-/* A port of 0 was replaced by the kernel. */
+/* Writes the URL, with the port that the kernel chose if 0 was given. */
 static void write_url(struct listener *l)
 {
     union address a;
@@ -79,7 +79,7 @@ static void write_url(struct listener *l)
              ntohs(is_six ? a.six.sin6_port : a.four.sin_port));
 }
 
-/* A socket that nobody listens on was left by a server that was killed. */
+/* Removes a Unix socket on which no process listens: a server that was killed has left it. */
 static void remove_stale(const union address *a)
 {
     struct stat st;

@@ -12,12 +12,12 @@
 
 struct listener {
     int fd;
-    bool is_local;                                          /* only this machine can reach it */
-    char url[160];                                          /* for people */
-    char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* of a Unix socket; "": it is none */
+    bool is_local;                                          /* it can be reached from this machine only */
+    char url[160];                                          /* its URL, as it is printed */
+    char path[sizeof(((struct sockaddr_un *)0)->sun_path)]; /* path of a Unix socket; "": it is another one */
 };
 
-/* "ADDR:PORT", "[ADDR6]:PORT", "localhost:PORT", "*:PORT" or "unix:PATH". Returns 0 or a negative code. */
+/* Opens "ADDR:PORT", "[ADDR6]:PORT", "localhost:PORT", "*:PORT" or "unix:PATH". Returns 0 or a negative code. */
 int listen_open(const char *text, struct listener *ret, struct baro_error *err);
 /* Closes it, and removes a Unix socket. */
 void listen_close(struct listener *l);

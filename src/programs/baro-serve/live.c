@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Streams of events: their places, the thread that serves them, and what their connections take. */
 #include "programs/baro-serve/live.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,73 +15,28 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/span.h"
-#include "programs/baro-serve/instant.h"
-#include "programs/baro-serve/peer.h"
+#include "programs/baro-serve/live_stream.h"
 #include "programs/baro-serve/progress.h"
 #include "programs/baro-serve/server.h"
 #include "programs/baro-serve/shortage.h"
 
-#define STREAMS 64u                    /* at once: each has a descriptor of inotify(7) */
-#define PEER_STREAMS (STREAMS / 2)     /* of one user or address */
-#define TAKEN_NS (2 * NS_PER_SEC)      /* a stream that has taken nothing for so long gives way to a new one */
-#define AHEAD_BYTES 65536u             /* what is made before the client has taken it */
-#define STEP_RECORDS 2000u             /* of one stream, before the others have their turn */
-#define CHECK_MS 1000                  /* baro_tape_poll_fd(): not all is reported */
-#define JOBS_NS NS_PER_SEC             /* between two reports of the list of jobs */
-#define ROW_NS (NS_PER_SEC / 100)      /* of a stream for a row of the list: of many jobs each is sent more seldom */
-#define HEARTBEAT_NS (15 * NS_PER_SEC) /* proxies and clients give up what is silent for long */
-#define STUCK_MOST 16u                 /* threads that wait for a file system: each has a stack */
+#define STREAMS 64u                    /* most streams: each has a descriptor of inotify(7) */
+#define PEER_STREAMS (STREAMS / 2)     /* most streams of one user or address */
+#define TAKEN_NS (2 * NS_PER_SEC)      /* a stream that has taken nothing for this time gives its place to a new one */
+#define AHEAD_BYTES 65536u             /* how much is made before the client has taken it */
+#define CHECK_MS 1000                  /* period of reading tapes without an event: see baro_tape_poll_fd() */
+#define HEARTBEAT_NS (15 * NS_PER_SEC) /* period of comments, because proxies close connections that are silent */
+#define STUCK_MOST 16u                 /* most threads that wait for a file system: each has a stack */
 #define SUSPENDED_NS (2 * NS_PER_SEC)
-
-struct stream {
-    struct stream *next;
-    struct live *live;
-    struct MHD_Connection *connection;
-    int fd; /* of the connection: open until is_closed */
-    struct peer peer;
-    struct job *job; /* held; NULL: the list of jobs */
-
-    /* of the thread of the streams alone */
-    struct baro_tape *tape;
-    struct instant_writer *writer;
-    struct columns exits, events;
-    bool with_exits;
-    uint64_t t_ns, records;     /* the last sample that was sent, and how many records behind it */
-    uint64_t asked_ns, rows_ns; /* the list: when it was asked for, and when all that changed is sent next */
-    uint64_t version, turned;   /* of the list: what was sent of rows, and of jobs that come and go */
-    uint64_t sent_ns;
-    bool is_over; /* nothing more will be made */
-
-    /* under the lock */
-    struct buf out;
-    size_t sent;
-    uint64_t taken_ns;                     /* when the client last took something */
-    bool is_suspended, is_gone, is_closed; /* gone: its place is free, and its connection ends or has ended */
-    bool is_stuck;                         /* a thread that was replaced waits for its tape, and uses it */
-};
-
-struct live {
-    struct catalogue *catalogue;
-    pthread_mutex_t lock;
-    struct stream *first;
-    size_t n; /* of those that are not gone */
-    bool is_ending, is_over;
-    int wake_fd;
-    pthread_t thread;
-    struct runner *runner; /* of this thread: the one in charge */
-    unsigned n_stuck;      /* threads that were replaced, and have not come back */
-    uint64_t check_ns;     /* CLOCK_MONOTONIC: of the last live_check() */
-};
 
 /* A thread of the streams. */
 struct runner {
     struct live *live;
     struct progress progress;
-    struct stream *reads; /* under the lock: NULL: none */
+    struct stream *reads; /* the stream whose tape it reads; NULL: none. Protected by the lock */
 };
 
-/* Called with the lock. */
+/* Needs the lock. */
 static void resume(struct stream *s)
 {
     if (!s->is_suspended)
@@ -90,14 +45,14 @@ static void resume(struct stream *s)
     MHD_resume_connection(s->connection);
 }
 
-/* Called with the lock. */
+/* Needs the lock. */
 static void free_place(struct stream *s)
 {
     s->live->n -= !s->is_gone;
     s->is_gone = true;
 }
 
-/* Frees the place of a stream, and ends its connection. Called with the lock. */
+/* Frees the place of a stream, and ends its connection. Needs the lock. */
 static void let_go(struct stream *s)
 {
     if (s->is_gone)
@@ -146,135 +101,9 @@ void live_close(void *context)
     pthread_mutex_unlock(&live->lock);
 }
 
-/* ---- what is sent ---- */
-
-static void add_event(struct buf *out, const char *id, const char *event, const struct buf *data)
-{
-    if (*id)
-        buf_printf(out, "id: %s\n", id);
-    buf_printf(out, "event: %s\ndata: ", event);
-    buf_add(out, data->at, data->len && data->at[data->len - 1] == '\n' ? data->len - 1 : data->len);
-    buf_str(out, "\n\n");
-    out->failed = out->failed || data->failed;
-}
-
-static void add_record(struct stream *s, const struct baro_record *r, struct buf *out)
-{
-    struct buf data = {0};
-    struct json j = {.out = &data};
-    char id[48];
-    const char *event = NULL;
-    s->records = r->kind == BARO_RECORD_SAMPLE ? 0 : s->records + 1;
-    s->t_ns = r->kind == BARO_RECORD_SAMPLE ? r->t_ns : s->t_ns;
-    if (r->kind == BARO_RECORD_SAMPLE) {
-        event = "sample";
-        instant_write(s->writer, r->u.sample, &j);
-    } else if (r->kind == BARO_RECORD_EVENT) {
-        event = "event";
-        instant_event(s->writer, &s->events, r->u.event, &j);
-    } else if (r->kind == BARO_RECORD_EXIT && s->with_exits) {
-        event = "exit";
-        instant_exit(s->writer, &s->exits, r->u.exit, &j);
-    }
-    snprintf(id, sizeof(id), "%llu.%llu", (unsigned long long)s->t_ns, (unsigned long long)s->records);
-    if (event)
-        add_event(out, id, event, &data);
-    buf_done(&data);
-}
-
-static void add_end(struct stream *s, struct buf *out)
-{
-    struct buf row = {0};
-    job_row(s->live->catalogue, s->job, &row);
-    add_event(out, "", "end", &row);
-    buf_done(&row);
-    s->is_over = true;
-}
-
-static void add_error(struct stream *s, const struct baro_error *err, struct buf *out)
-{
-    struct buf data = {0};
-    struct json j = {.out = &data};
-    json_begin(&j, '{');
-    json_key(&j, "message");
-    json_text(&j, err->text);
-    json_end(&j, '}');
-    add_event(out, "", "failed", &data);
-    buf_done(&data);
-    s->is_over = true;
-}
-
-static void fill_job(struct stream *s, size_t room, struct buf *out)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    struct baro_record r;
-    int code = 1;
-    baro_tape_limit_cpu(s->tape, REQUEST_CPU_NS);
-    for (size_t i = 0; i < STEP_RECORDS && code > 0 && out->len < room && !s->is_over; i++) {
-        code = baro_tape_next(s->tape, &r, &err);
-        if (code > 0) {
-            add_record(s, &r, out);
-            continue;
-        }
-        if (code == 0)
-            code = baro_tape_wait(s->tape, 0, &err);
-        if (code == BARO_E_ENDED)
-            add_end(s, out);
-    }
-    if (code < 0 && code != BARO_E_ENDED)
-        add_error(s, &err, out);
-    if (code > 0 && !s->is_over)
-        eventfd_write(s->live->wake_fd, 1); /* there is more */
-}
-
-static void fill_jobs(struct stream *s, uint64_t now_ns, struct buf *out)
-{
-    struct catalogue *c = s->live->catalogue;
-    bool all = now_ns >= s->rows_ns;
-    struct job_filter changed = {.state = -1, .since = all ? s->version : 0, .turned_since = all ? 0 : s->turned};
-    struct job_list list;
-    struct buf row = {0};
-    if (now_ns - s->asked_ns < JOBS_NS)
-        return;
-    s->asked_ns = now_ns;
-    if (!catalogue_removed(c, s->turned, &row))
-        add_event(out, "", "reload", &(struct buf){.at = (unsigned char *)"{}", .len = 2});
-    for (size_t i = 0; i < row.len; i += strlen((const char *)row.at + i) + 1) {
-        struct buf data = {0};
-        struct json j = {.out = &data};
-        json_text(&j, (const char *)row.at + i);
-        add_event(out, "", "removed", &data);
-        buf_done(&data);
-    }
-    if (catalogue_list(c, &changed, 0, UINT64_MAX, &list) == 0) {
-        for (size_t i = list.n; i-- > 0;) {
-            buf_clear(&row);
-            job_row(c, list.at[i], &row);
-            add_event(out, "", "job", &row);
-        }
-        s->turned = list.version;
-        s->version = all ? list.version : s->version;
-        s->rows_ns = all ? now_ns + list.n * ROW_NS : s->rows_ns;
-        job_list_done(c, &list);
-    }
-    buf_done(&row);
-}
-
 /* ---- the thread of the streams ---- */
 
-static void stream_free(struct live *live, struct stream *s)
-{
-    baro_tape_close(s->tape);
-    instant_free(s->writer);
-    columns_done(&s->exits);
-    columns_done(&s->events);
-    buf_done(&s->out);
-    if (s->job)
-        job_release(live->catalogue, s->job);
-    free(s);
-}
-
-/* Gives the client what was made. Called with the lock. */
+/* Gives the client what was made. Needs the lock. */
 static void hand_over(struct stream *s, struct buf *made)
 {
     if (s->sent == s->out.len) {
@@ -296,10 +125,8 @@ static void serve_stream(struct live *live, struct stream *s)
     size_t left = s->out.len - s->sent;
     bool is_open = !s->is_gone && !s->is_over && !live->is_ending;
     pthread_mutex_unlock(&live->lock);
-    if (is_open && left < AHEAD_BYTES && s->job)
-        fill_job(s, AHEAD_BYTES - left, &made);
-    else if (is_open && left < AHEAD_BYTES)
-        fill_jobs(s, now_ns, &made);
+    if (is_open && left < AHEAD_BYTES)
+        stream_fill(s, now_ns, AHEAD_BYTES - left, &made);
     if (is_open && !made.len && !left && now_ns - s->sent_ns > HEARTBEAT_NS)
         buf_str(&made, ":\n\n");
     if (made.len)
@@ -314,7 +141,7 @@ static void serve_stream(struct live *live, struct stream *s)
     buf_done(&made);
 }
 
-/* Frees what was closed. Returns how many streams there are, and what to wait for: the tape and the client of each. */
+/* Frees closed streams. Returns how many streams there are, and fills what to poll: the tape and the client of each. */
 static size_t collect(struct live *live, struct stream *all[STREAMS], struct pollfd fds[1 + 2 * STREAMS])
 {
     size_t n = 0;
@@ -336,7 +163,7 @@ static size_t collect(struct live *live, struct stream *all[STREAMS], struct pol
     while (closed) {
         struct stream *s = closed;
         closed = s->next;
-        stream_free(live, s);
+        stream_free(s);
     }
     fds[0] = (struct pollfd){.fd = live->wake_fd, .events = POLLIN};
     for (size_t i = 0; i < n; i++) {
@@ -347,8 +174,8 @@ static size_t collect(struct live *live, struct stream *all[STREAMS], struct pol
     return n;
 }
 
-/* libmicrohttpd does not read a connection that is suspended: it would notice the end with the next heartbeat alone. A
- * client that has closed its half sends no more requests, and counts as gone. */
+/* Frees the places of clients that have closed their connections, or their halves of them. libmicrohttpd does not read
+ * a connection that is suspended, so it would notice only with the next heartbeat. */
 static void let_gone_go(struct live *live, struct stream *const all[], const struct pollfd clients[], size_t n)
 {
     pthread_mutex_lock(&live->lock);
@@ -359,7 +186,8 @@ static void let_gone_go(struct live *live, struct stream *const all[], const str
     pthread_mutex_unlock(&live->lock);
 }
 
-/* Serves one, whose tape may be on a file system that does not answer. False: another thread is in charge since. */
+/* Serves one stream. Returns false if another thread is in charge now, because the tape's file system did not answer.
+ */
 static bool serve_one(struct runner *own, struct stream *s)
 {
     struct live *live = own->live;
@@ -377,7 +205,7 @@ static bool serve_one(struct runner *own, struct stream *s)
     return in_charge;
 }
 
-/* Returns when there are no streams any more, or another thread is in charge. */
+/* Serves all streams until they have ended, or another thread is in charge. */
 static void serve_all(struct runner *own)
 {
     struct live *live = own->live;
@@ -404,7 +232,7 @@ static void serve_all(struct runner *own)
 static void *run_streams(void *context)
 {
     struct runner *own = context;
-    pthread_mutex_lock(&own->live->lock); /* until it is known as the one in charge */
+    pthread_mutex_lock(&own->live->lock); /* until start_runner() has put it in charge */
     progress_init(&own->progress);
     pthread_mutex_unlock(&own->live->lock);
     serve_all(own);
@@ -412,7 +240,7 @@ static void *run_streams(void *context)
     return NULL;
 }
 
-/* Called with the lock. Returns 0 or a negative code. */
+/* Needs the lock. Returns 0 or a negative code. */
 static int start_runner(struct live *live)
 {
     pthread_t thread;
@@ -430,7 +258,8 @@ static int start_runner(struct live *live)
     return 0;
 }
 
-/* Its client gets an end, and comes back; others go on. Called with the lock. */
+/* Puts another thread in charge. The stream that the old one reads ends, and its client may come back; the others
+ * continue. Needs the lock. */
 static void replace(struct live *live)
 {
     pthread_t old = live->thread;
@@ -447,7 +276,7 @@ void live_check(struct live *live)
 {
     uint64_t now_ns = clock_monotonic_ns();
     pthread_mutex_lock(&live->lock);
-    bool was_suspended = now_ns - live->check_ns > SUSPENDED_NS; /* or this thread had no CPU */
+    bool was_suspended = now_ns - live->check_ns > SUSPENDED_NS; /* or this thread did not get a CPU */
     struct runner *one = live->runner;
     live->check_ns = now_ns;
     if (one->reads && was_suspended)
@@ -491,7 +320,7 @@ int live_start(struct live **ret, struct catalogue *c, struct baro_error *err)
 void live_end(struct live *live)
 {
     pthread_mutex_lock(&live->lock);
-    live->is_ending = true; /* none is suspended from now on: libmicrohttpd can't end while one is */
+    live->is_ending = true; /* from now on no connection is suspended: libmicrohttpd cannot end while one is */
     for (struct stream *s = live->first; s; s = s->next)
         resume(s);
     pthread_mutex_unlock(&live->lock);
@@ -517,10 +346,10 @@ size_t live_count(struct live *live)
     return n;
 }
 
-/* ---- the handlers ---- */
+/* ---- places ---- */
 
-/* Returns the stream of this peer (NULL: of all peers) whose client took nothing for longest; NULL: each took some
- * lately. */
+/* Returns the stream of this peer (NULL: of all peers) whose client has taken nothing for longest; NULL: all clients
+ * have taken something recently. */
 static struct stream *oldest_idle(struct live *live, const struct peer *peer)
 {
     struct stream *oldest = NULL;
@@ -533,7 +362,7 @@ static struct stream *oldest_idle(struct live *live, const struct peer *peer)
     return oldest;
 }
 
-/* Has a stream of this peer a place, or can it get that of another one? Called with the lock. */
+/* Is there a place for a stream of this peer, or can it get that of another one? Needs the lock. */
 static bool make_room(struct live *live, const struct peer *peer)
 {
     size_t own = 0;
@@ -549,7 +378,7 @@ static bool make_room(struct live *live, const struct peer *peer)
 
 void live_drop(struct stream *s)
 {
-    stream_free(s->live, s);
+    stream_free(s);
 }
 
 void live_attach(struct request *q)
@@ -572,91 +401,13 @@ void live_attach(struct request *q)
     pthread_mutex_unlock(&live->lock);
     if (!has_room) {
         q->stream = NULL;
-        stream_free(live, s);
-        request_fail(q, 503, "too_many", "there are %u streams already, or %u of this user or address; all are read",
-                     STREAMS, PEER_STREAMS);
+        stream_free(s);
+        request_fail(q, 503, "too_many",
+                     "there are %u streams already, or %u of this user or address, and all are in use", STREAMS,
+                     PEER_STREAMS);
         return;
     }
     q->status = 200;
     q->type = "text/event-stream; charset=utf-8";
     eventfd_write(live->wake_fd, 1);
-}
-
-/* Goes on behind what the client has, else with the last sample. Returns 0 or a negative code. */
-static int place(struct stream *s, const char *id, struct baro_error *err)
-{
-    struct baro_record r;
-    struct span at = span_str(id ? id : "");
-    uint64_t t_ns, records = 0;
-    bool resumes = scan_u64(&at, &t_ns);
-    if (resumes && scan_char(&at, '.'))
-        scan_u64(&at, &records);
-    int code = baro_tape_seek(s->tape, resumes ? t_ns : UINT64_MAX, &r, err);
-    if (code <= 0)
-        return code < 0 ? code : baro_tape_rewind(s->tape, err);
-    if (!resumes) { /* the sample before it, for rates, and then the last one */
-        code = baro_tape_previous(s->tape, &r, err);
-        if (code > 0)
-            instant_note(s->writer, r.u.sample);
-        while (code > 0 && (code = baro_tape_next(s->tape, &r, err)) > 0 && r.kind != BARO_RECORD_SAMPLE)
-            ;
-        code = code < 0 ? code : baro_tape_seek(s->tape, UINT64_MAX, &r, err);
-        if (code > 0)
-            add_record(s, &r, &s->out);
-        return code < 0 ? code : 0;
-    }
-    instant_note(s->writer, r.u.sample);
-    s->t_ns = r.t_ns;
-    for (; records > 0 && r.t_ns == t_ns && (code = baro_tape_next(s->tape, &r, err)) > 0; records--)
-        s->records++;
-    return code < 0 ? code : 0;
-}
-
-void live_job(struct request *q)
-{
-    struct baro_error err = BARO_ERROR_INIT;
-    const char *id = request_param(q, "last_event_id"), *exits = request_param(q, "exits");
-    struct baro_tape *tape = request_tape(q);
-    struct stream *s = tape ? calloc(1, sizeof(*s)) : NULL;
-    if (!tape)
-        return;
-    if (!s) {
-        baro_tape_close(tape);
-        request_fail(q, 503, "no_memory", "out of memory");
-        return;
-    }
-    s->live = q->server->live;
-    s->tape = tape;
-    s->with_exits = exits && strcmp(exits, "1") == 0;
-    s->writer = instant_new(tape);
-    int code = s->writer ? columns_choose(&s->exits, BARO_KIND_EXIT, NULL, tape, NULL, &err) : -ENOMEM;
-    if (code >= 0)
-        code = columns_choose(&s->events, ROW_EVENT, NULL, tape, NULL, &err);
-    if (code >= 0)
-        code = place(s, q->last_event_id ? q->last_event_id : id, &err);
-    if (code < 0) {
-        stream_free(q->server->live, s);
-        err.code = err.code ? err.code : code;
-        request_fail_tape(q, &err);
-        return;
-    }
-    s->job = q->job;
-    q->job = NULL; /* the stream holds it from now on */
-    q->stream = s;
-}
-
-void live_jobs(struct request *q)
-{
-    struct job_filter any = {.state = -1};
-    struct job_list list;
-    struct stream *s = calloc(1, sizeof(*s));
-    if (!s || catalogue_list(q->server->catalogue, &any, 0, 0, &list) < 0) {
-        free(s);
-        request_fail(q, 503, "no_memory", "out of memory");
-        return;
-    }
-    s->version = s->turned = list.version; /* what changes from now on */
-    job_list_done(q->server->catalogue, &list);
-    s->live = q->server->live;
-    q->stream = s;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events as they come (Server-Sent Events). Each stream has a cursor of its own, and the tape is its queue: a client
- * that reads slowly only lags behind, and one that comes back goes on where it was.
+ * Streams of events (Server-Sent Events). Each stream has a cursor of its own, and the tape is its queue: a client that
+ * reads slowly lags behind, and one that comes back continues where it was.
  */
 #ifndef PROGRAMS_BARO_SERVE_LIVE_H
 #define PROGRAMS_BARO_SERVE_LIVE_H
@@ -19,26 +19,27 @@ struct request;
 struct stream;
 
 int live_start(struct live **ret, struct catalogue *c, struct baro_error *err);
-/* Ends all streams: their clients get what is left, and the end. */
+/* Ends all streams after their clients have got what was made for them. */
 void live_end(struct live *live);
 void live_free(struct live *live);
 
-/* To be called several times a second while there are streams: another thread takes the place of one that waits for a
- * file system. */
+/* Replaces the thread by another one if it waits for a file system. Call it several times a second while there are
+ * streams. */
 void live_check(struct live *live);
-/* Does one still wait? Then what it uses has to stay. */
+/* Does a thread that was replaced still wait? If so, its memory must not be freed. */
 bool live_is_stuck(struct live *live);
 
-/* Handlers: the events of a job, and those of the list of jobs. They make a stream, */
+/* Handlers: each makes a stream of the events of a job, or of the list of jobs. */
 void live_job(struct request *q);
 void live_jobs(struct request *q);
-/* which gets a place, or the request fails; or it is not wanted any more. */
+/* Gives the stream a place; if there is none, the request fails. */
 void live_attach(struct request *q);
+/* Frees a stream that was not attached. */
 void live_drop(struct stream *s);
 /* Returns the number of streams. */
 size_t live_count(struct live *live);
 
-/* For the thread of the connections. */
+/* Called by libmicrohttpd in the thread of the connections. */
 ssize_t live_read(void *context, uint64_t at, char *to, size_t most);
 void live_close(void *context);
 

@@ -23,11 +23,11 @@
 #endif
 
 #define PAUSE_LEAST_NS NS_PER_SEC
-#define PAUSE_MOST_NS (60 * NS_PER_SEC) /* one that ran for so long begins anew with the least */
+#define PAUSE_MOST_NS (60 * NS_PER_SEC) /* after it has run for this long, the next pause is the shortest again */
 #define STOP_NS (5 * NS_PER_SEC)
-#define CHECK_MS 50 /* where there is no pidfd */
+#define CHECK_MS 50 /* if there is no pidfd */
 
-/* baro lies beside this program, or in the folder of programs. */
+/* Finds baro, beside this program or in the folder of programs. */
 static bool find_program(char ret[PATH_MAX])
 {
     static const char *const folders[] = {"", BARO_BIN "/"};
@@ -65,7 +65,7 @@ int observing_init(struct observing *o, const struct cli *cli, const char *folde
     return 0;
 }
 
-/* In the child of a process with threads: nothing but system calls. */
+/* Runs in the child of a process with threads, so it makes system calls only. */
 static _Noreturn void become_observer(const struct observing *o, pid_t parent)
 {
     sigset_t none;
@@ -75,7 +75,7 @@ static _Noreturn void become_observer(const struct observing *o, pid_t parent)
         _exit(0);
     signal(SIGPIPE, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output has the URL alone */
+    dup2(STDERR_FILENO, STDOUT_FILENO); /* standard output is for the URL */
     execv(o->program, (char *const *)o->argv);
     _exit(127);
 }
@@ -105,7 +105,7 @@ static void start(struct observing *o, uint64_t now_ns)
     o->is_running = true;
 }
 
-/* Has it ended? Then it is reaped. */
+/* Has it ended? If so, reaps it. */
 static bool has_ended(struct observing *o, int *ret_status)
 {
     if (!o->pid || waitpid(o->pid, ret_status, WNOHANG) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The baro observe that the server starts (--cgroup), which records onto tapes in the folder that is served. It is a
- * child of the first thread: it ends when the server does, also when that is killed.
+ * The `baro observe` that the server starts (--cgroup). It writes tapes to the folder that is served. The first thread
+ * starts it, so that it ends with the server, even if that is killed (PR_SET_PDEATHSIG).
  */
 #ifndef PROGRAMS_BARO_SERVE_OBSERVER_CHILD_H
 #define PROGRAMS_BARO_SERVE_OBSERVER_CHILD_H
@@ -19,9 +19,9 @@ struct observing {
     bool is_wanted;
     char program[PATH_MAX];
     const char *argv[SETTINGS_OBSERVE_MAX + 5];
-    pid_t pid;                             /* 0: it does not run */
+    pid_t pid;                             /* 0: it is not running */
     int pid_fd;                            /* readable when it has ended; -1: there is none */
-    uint64_t started_ns, due_ns, pause_ns; /* CLOCK_MONOTONIC; before the next start */
+    uint64_t started_ns, due_ns, pause_ns; /* CLOCK_MONOTONIC: last start, next start; the pause before that */
     /* read by other threads */
     atomic_bool is_running;
     atomic_uint_fast64_t starts;
@@ -30,7 +30,7 @@ struct observing {
 /* folder is borrowed. Does nothing without --cgroup. */
 int observing_init(struct observing *o, const struct cli *cli, const char *folder, const struct serve_settings *s,
                    struct baro_error *err);
-/* Starts it where that is due, and says so where it has ended. Returns in how many ms to call again; -1: when pid_fd is
+/* Starts it if that is due, and reports if it has ended. Returns after how many ms to call again; -1: when pid_fd is
  * readable. */
 int observing_turn(struct observing *o);
 /* Asks it to end; observing_done() waits for that. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pages of the host and of a job that runs, and the report of a job, which the program baro-report makes. */
+/* The pages of the host and of a running job, and the report of a job, which the program baro-report makes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,8 +18,8 @@
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
 
-#define REPORT_BYTES (64u << 20)    /* of a report, at most */
-#define REPORT_NS (60 * NS_PER_SEC) /* that making it may take */
+#define REPORT_BYTES (64u << 20)    /* largest size of a report */
+#define REPORT_NS (60 * NS_PER_SEC) /* how long making it may take */
 #define CHUNK 65536u
 
 static void constant(struct request *q, const char *type, const char *text)
@@ -50,7 +50,7 @@ void shared_script(struct request *q)
     constant(q, "text/javascript; charset=utf-8", serve_shared_js);
 }
 
-/* The page of a job that runs; of one that has ended it goes to the report. */
+/* Sends the page of a running job; for one that has ended, redirects to the report. */
 void job_page(struct request *q)
 {
     constant(q, "text/html; charset=utf-8", serve_job_html);
@@ -61,8 +61,8 @@ void job_script(struct request *q)
     constant(q, "text/javascript; charset=utf-8", serve_job_js);
 }
 
-/* baro-report lies beside this program. */
-static bool reporter(char ret[PATH_MAX])
+/* Finds baro-report, which is beside this program. */
+static bool find_reporter(char ret[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
     if (n < 0)
@@ -82,7 +82,7 @@ static int start(const char *tape, int out, int said, pid_t *ret)
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none;
-    if (!reporter(program))
+    if (!find_reporter(program))
         return -ENOENT;
     sigemptyset(&none);
     posix_spawnattr_init(&attr);
@@ -98,7 +98,7 @@ static int start(const char *tape, int out, int said, pid_t *ret)
     return -error;
 }
 
-/* Reads all that the child writes. False: it took too long or wrote too much. */
+/* Reads everything that the child writes. Returns false if it took too long or wrote too much. */
 static bool read_all(int fd, struct buf *out)
 {
     uint64_t until_ns = clock_monotonic_ns() + REPORT_NS;
@@ -117,7 +117,7 @@ static bool read_all(int fd, struct buf *out)
     }
 }
 
-/* The child has failed: why? */
+/* Fails the request with the reason why the child has failed. */
 static void fail_child(struct request *q, int status, int said)
 {
     char text[512];
@@ -128,7 +128,7 @@ static void fail_child(struct request *q, int status, int said)
         return;
     }
     if (n > 0)
-        fd_write_all(STDERR_FILENO, text, (size_t)n, NULL); /* where that is closed, the answer says it all the same */
+        fd_write_all(STDERR_FILENO, text, (size_t)n, NULL); /* may fail: standard error may be closed */
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
         request_fail(q, 503, "no_reporter", "the program baro-report, which makes reports, can't be run");
     else
@@ -145,7 +145,7 @@ static void fail_start(struct request *q, int code)
                      "can't start the program baro-report, which makes reports: %s", strerror(-code));
 }
 
-/* Has the child written all of it? Then said has what it had to say. */
+/* Reads the report from the child and reaps it. `said` is a file with its messages. */
 static void run_child(struct request *q, int ends[2], int said)
 {
     int status = 0;
@@ -157,14 +157,14 @@ static void run_child(struct request *q, int ends[2], int said)
     bool is_whole = code == 0 && read_all(ends[0], &q->out);
     if (code == 0 && !is_whole)
         kill(child, SIGKILL);
-    workers_child(&q->server->workers, q, 0); /* its number may be another one's from here on */
+    workers_child(&q->server->workers, q, 0); /* after it was reaped, another process may get its pid */
     while (code == 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     q->is_frozen = code == 0 && is_whole && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (code < 0)
         fail_start(q, code);
     else if (!q->is_frozen && q->out.failed)
-        return; /* there is no room for it */
+        return; /* the budget has no room for the report */
     else if (!is_whole)
         request_fail(q, 503, "too_slow", "the report of job %s takes too long to make, or is too large",
                      job_id(q->job));
@@ -174,7 +174,7 @@ static void run_child(struct request *q, int ends[2], int said)
 
 static void make_report(struct request *q)
 {
-    int ends[2], said = memfd_create("report", MFD_CLOEXEC); /* without it the child writes where we do */
+    int ends[2], said = memfd_create("report", MFD_CLOEXEC); /* for messages of the child; -1: it writes to ours */
     q->status = 200;
     q->type = "text/html; charset=utf-8";
     if (pipe2(ends, O_CLOEXEC) == 0) {

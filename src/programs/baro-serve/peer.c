@@ -40,7 +40,7 @@ static void set_end(const union address *a, __be16 *port, __be32 address[4])
     memcpy(address, is_four ? (const void *)&a->four.sin_addr : &a->six.sin6_addr, is_four ? 4 : 16);
 }
 
-/* Whose socket is at the other end of a connection within this machine? One question of sock_diag(7). */
+/* Finds the user whose socket is at the other end of a connection within this machine (sock_diag(7)). */
 static bool user_of(const union address *peer, const union address *own, uint32_t *ret)
 {
     struct question ask = {
@@ -59,7 +59,7 @@ static bool user_of(const union address *peer, const union address *own, uint32_
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     bool has = send(fd, &ask, sizeof(ask), 0) == (ssize_t)sizeof(ask) &&
                recv(fd, &got, sizeof(got), 0) >= (ssize_t)sizeof(got) && got.head.nlmsg_type == SOCK_DIAG_BY_FAMILY &&
-               got.body.idiag_inode; /* 0: it was closed, and then the kernel says 0 of its user, too */
+               got.body.idiag_inode; /* 0: it was closed; then the kernel reports user 0, too */
     fd_close(fd);
     if (has)
         *ret = got.body.idiag_uid;

@@ -30,7 +30,7 @@ static uint64_t read_clock(clockid_t clock)
     return clock_gettime(clock, &t) == 0 ? (uint64_t)t.tv_sec * NS_PER_SEC + (uint64_t)t.tv_nsec : 0;
 }
 
-/* Does it wait for a CPU? On a machine with too much to do that may take long. */
+/* Is it runnable? On a busy machine it may wait for a CPU for long. */
 static bool is_runnable(const char *folder, pid_t id)
 {
     char path[64], text[512];

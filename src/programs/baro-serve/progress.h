@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does a thread that reads a tape get on, or does it wait for a file system that does not answer? */
+/* Checks whether a thread that reads a tape makes progress, or waits for a file system that does not answer. */
 #ifndef PROGRAMS_BARO_SERVE_PROGRESS_H
 #define PROGRAMS_BARO_SERVE_PROGRESS_H
 
@@ -11,16 +11,16 @@
 struct progress {
     pthread_t thread;
     pid_t tid;
-    uint64_t cpu_ns, moved_ns; /* what it and its child had used when it had got on last, and when that was */
+    uint64_t cpu_ns, moved_ns; /* CPU time of it and its child at the last progress; when that was */
 };
 
-/* Called by the thread itself. */
+/* The thread calls this first. */
 void progress_init(struct progress *p);
-/* It begins something that may hang. */
+/* The thread calls this before it does something that may hang. */
 void progress_begin(struct progress *p);
 /*
- * Has it used no CPU time for some seconds, nor its child (0: it has none), without waiting for a CPU? To be asked
- * several times a second, while the thread exists.
+ * Have the thread and its child (0: none) used no CPU time for some seconds, although they did not wait for a CPU? Call
+ * it several times a second, while the thread exists.
  */
 bool progress_hangs(struct progress *p, pid_t child);
 

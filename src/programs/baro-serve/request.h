@@ -20,8 +20,8 @@ struct worker;
 struct MHD_Connection;
 
 #define REQUEST_PARAMS 16u
-#define REQUEST_PARTS 3u              /* of a path that stand for something */
-#define REQUEST_CPU_NS 10000000000ULL /* that a request may spend on a tape */
+#define REQUEST_PARTS 3u              /* most braces in the path of a route */
+#define REQUEST_CPU_NS 10000000000ULL /* CPU time that a request may spend on a tape */
 
 struct param {
     const char *name, *value;
@@ -31,47 +31,49 @@ struct request {
     struct server *server;
     struct MHD_Connection *connection;
     const struct route *route;
-    struct job *job;                /* held while the request lives; NULL: none is named */
-    char part[REQUEST_PARTS][4096]; /* what stands for {id}, {kind}, ... in the path */
+    struct job *job;                /* the job that the path names, valid as long as the request; NULL: none */
+    char part[REQUEST_PARTS][4096]; /* the values of {id}, {kind}, ... in the path */
     struct param param[REQUEST_PARAMS];
     size_t n_params;
-    const char *accept, *last_event_id, *if_none_match; /* of the connection; NULL: not there */
+    const char *accept, *last_event_id, *if_none_match; /* headers, borrowed from the connection; NULL: not there */
 
-    unsigned status;  /* 0: not yet */
-    const char *type; /* of the content; NULL: JSON */
+    unsigned status;  /* HTTP status; 0: not known yet */
+    const char *type; /* content type; NULL: JSON */
     char etag[96];    /* "": none */
     struct buf out;
-    const char *text;      /* a constant answer in place of out */
-    struct stream *stream; /* in place of both: what is sent as it comes */
-    bool closes;           /* the connection ends with the answer: the next request may begin anywhere */
-    bool is_frozen;        /* the answer has a policy of its own for scripts: a report */
-    bool is_done;          /* for the thread of the connections: there is an answer */
+    const char *text;      /* a constant answer, instead of out */
+    struct stream *stream; /* a stream of events, instead of both */
+    bool closes;           /* the connection is closed after the answer, because the next request may begin anywhere */
+    bool is_frozen;        /* the answer is a report, which has a policy for scripts of its own */
+    bool is_done;          /* there is an answer, which the thread of the connections sends */
 
     /* A worker has a copy, as the client may get an answer before it has done its work (workers.h). */
-    struct request *origin; /* that of the connection, */
-    struct client *client;  /* and its client: while it has no answer; NULL: not known */
-    struct peer peer;       /* whose it is */
-    struct making making;   /* what is held for the answer that is made */
+    struct request *origin; /* the request of the connection, as long as it has no answer; NULL: not known */
+    struct client *client;  /* the client of that request */
+    struct peer peer;       /* who sent the request */
+    struct making making;   /* the part of the budget for the answer */
     struct worker *worker;
     struct request *next; /* in a queue of the workers */
 };
 
-/* A copy for a worker: it has the job, and texts of its own. NULL: memory ran out. */
+/* Makes a copy for a worker, which gets the job and has texts of its own. Returns NULL if memory ran out. */
 struct request *request_copy(struct request *q);
 void request_free(struct request *copy);
 
-/* An error as JSON. status is of HTTP, code a word for programs. */
+/* Makes the answer an error in JSON. status: HTTP status; code: a word for programs. */
 __attribute__((format(printf, 4, 5))) void request_fail(struct request *q, unsigned status, const char *code,
                                                         const char *format, ...);
-/* The same of an error of the library, about the tape of a job. */
+/* The same for an error of the library about the tape of the job. */
 void request_fail_tape(struct request *q, const struct baro_error *err);
 
-/* The same where a parameter is wrong, or memory ran out while it was read. */
+/* The same for a parameter that is wrong, or memory that ran out while it was parsed. before: the beginning of the
+ * text.
+ */
 void request_fail_param(struct request *q, const char *before, const struct baro_error *err, int code);
 
-/* The value of a parameter of the query; NULL: it is not there. */
+/* Returns the value of a parameter of the query; NULL: it is not there. */
 const char *request_param(const struct request *q, const char *name);
-/* A number; otherwise is what holds without it. False: it is none, and the request has failed. */
+/* Parses a parameter that is a number. otherwise: the default. Returns false if the request has failed. */
 bool request_number(struct request *q, const char *name, uint64_t otherwise, uint64_t most, uint64_t *ret);
 /* offset and limit of a list. */
 struct page_range {
@@ -79,16 +81,16 @@ struct page_range {
 };
 bool request_range(struct request *q, uint64_t limit, uint64_t most, struct page_range *ret);
 
-/* The file system of a tape does not answer. */
+/* Fails the request because the file system of a tape does not answer. */
 void request_hangs(struct request *q);
-/* A cursor of its own on the tape of q->job, or NULL: the request has failed. */
+/* Opens a cursor on the tape of q->job. Returns NULL if the request has failed. */
 struct baro_tape *request_tape(struct request *q);
-/* Does the client have the answer already? Then it is 304. version is what the answer depends on. */
+/* Does the client have this version of the answer already? If so, the answer is 304. */
 bool request_unchanged(struct request *q, const char *version);
 
-/* A sink of baro_summary_json() and the like: into a buffer. */
+/* A baro_sink that adds to a struct buf. */
 int request_sink(void *buf, const char *text, size_t len);
-/* Ends the answer; fails the request where memory ran out. */
+/* Ends an answer in JSON; fails the request if memory ran out. */
 void request_json_end(struct request *q);
 
 #endif

@@ -54,7 +54,7 @@ const struct route routes[] = {
     {NULL, NULL, {NULL}, ROUTE_SMALL},
 };
 
-/* Does a path have the shape of a route? Keeps what stands for its braces. */
+/* Does an address match the path of a route? Stores the values of its braces. */
 static bool matches(struct request *q, const char *path, const char *url)
 {
     size_t part = 0;
@@ -78,7 +78,7 @@ static bool matches(struct request *q, const char *path, const char *url)
 static bool check_params(struct request *q)
 {
     for (size_t i = 0; i < q->n_params; i++) {
-        bool known = strcmp(q->param[i].name, "token") == 0; /* where none is asked for, or it was taken */
+        bool known = strcmp(q->param[i].name, "token") == 0; /* allowed everywhere */
         for (size_t k = 0; k < ROUTE_PARAMS && q->route->params[k]; k++)
             known = known || strcmp(q->route->params[k], q->param[i].name) == 0;
         if (!known) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which address has which handler and parameters. */
+/* The table of addresses, with their handlers and parameters. */
 #ifndef PROGRAMS_BARO_SERVE_ROUTE_H
 #define PROGRAMS_BARO_SERVE_ROUTE_H
 
@@ -16,16 +16,16 @@ enum route_cost {
 };
 
 struct route {
-    const char *path; /* {id} stands for a job, {process} for all the rest, as names have slashes; other braces
-                         for a word */
+    const char *path; /* {id} stands for a job, {process} for the rest of the path, because names may have slashes;
+                         other braces for a word */
     void (*handle)(struct request *q);
-    const char *params[ROUTE_PARAMS]; /* that it takes; others are refused */
+    const char *params[ROUTE_PARAMS]; /* names of its parameters; others are refused */
     enum route_cost cost;
 };
 
 extern const struct route routes[]; /* ended by a row without a path */
 
-/* Finds the route and the job of a request, and checks its parameters. False: the request has failed. */
+/* Finds the route and the job of a request, and checks its parameters. Returns false if the request has failed. */
 bool route_find(struct request *q, const char *url);
 
 /* The handlers, by file. */

@@ -71,7 +71,7 @@ static void write_metric(struct json *j, const char *name, int absent, uint64_t 
         json_u64(j, v);
 }
 
-/* What it uses at this moment: of a job that runs. */
+/* Writes what a running job uses at this moment. */
 static void write_now(struct json *j, const struct job *job)
 {
     uint64_t v = 0, rss = 0;
@@ -162,7 +162,7 @@ static void write_problems(struct json *j, const struct baro_verdicts *v)
     json_u64(j, n);
 }
 
-/* A row is a part of other documents: without the newline at the end of one. */
+/* Ends a row without the newline of a document, because it becomes a part of one. */
 static void end_row(struct json *j)
 {
     json_end(j, '}');

@@ -18,10 +18,10 @@
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/shortage.h"
 
-#define MEMORY_BYTES 16384u /* of a connection: its header and what is being sent; a longer header is refused */
-#define STALLED_S 30u       /* a client that takes nothing for so long is gone */
+#define MEMORY_BYTES 16384u /* memory of a connection: for its header and for sending. A longer header is refused */
+#define STALLED_S 30u       /* a connection whose client takes nothing for this long is closed */
 #define STACK_BYTES 524288u
-#define STOP_MS 2000 /* for answers that are owed */
+#define STOP_MS 2000 /* how long the server waits at its end for answers of open requests */
 #define STOP_STEP_MS 10
 
 static struct client *client_of(struct MHD_Connection *c)
@@ -92,7 +92,7 @@ static bool is_allowed_host(const struct server *s, struct request *q)
     return false;
 }
 
-/* A browser that opened a page with ?token= gets a cookie, and the page's address without the token. */
+/* Checks the token. A browser that opens a page with ?token= gets a cookie, and is sent to the address without it. */
 static bool is_allowed_client(const struct server *s, struct request *q, const char *url)
 {
     const char *token = request_param(q, "token");
@@ -110,7 +110,7 @@ static bool is_allowed_client(const struct server *s, struct request *q, const c
     return false;
 }
 
-/* One user or address has all connections that it may have, and is served on these. */
+/* Fails the request if its user or address has too many connections; it is served on the others. */
 static bool has_place(struct request *q)
 {
     const struct client *one = client_of(q->connection);
@@ -121,7 +121,7 @@ static bool has_place(struct request *q)
     return false;
 }
 
-/* What is refused without reading a tape. False: there is an answer. */
+/* Makes the checks that need no tape. Returns false if there is an answer. */
 static bool check(struct server *s, struct request *q, const char *url, const char *method)
 {
     if (!has_place(q))
@@ -129,12 +129,12 @@ static bool check(struct server *s, struct request *q, const char *url, const ch
     if (!are_clear_headers(q) || !is_allowed_host(s, q))
         return false;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-        request_fail(q, 405, "bad_method", "only GET and HEAD are known here");
+        request_fail(q, 405, "bad_method", "this server knows only GET and HEAD");
         return false;
     }
     const char *length = header(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if ((length && strcmp(length, "0") != 0) || header(q, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
-        request_fail(q, 413, "has_body", "a request has no body here");
+        request_fail(q, 413, "has_body", "a request to this server may not have a body");
         q->closes = true;
         return false;
     }
@@ -154,7 +154,7 @@ static bool check(struct server *s, struct request *q, const char *url, const ch
 
 static void fail_full(struct request *q)
 {
-    request_fail(q, 503, "busy", "too many answers wait for clients that do not take them; come back later");
+    request_fail(q, 503, "busy", "too many answers wait for clients that do not take them; try again later");
 }
 
 static void fail_over(struct request *q)
@@ -187,8 +187,8 @@ static void give(struct request *q)
     MHD_resume_connection(to->connection);
 }
 
-/* The worker's own time is over: what it has made is whole, or the client is told that it is not. */
-static void finish(struct request *q, bool has_memory)
+/* Ends the work on a request: the answer is complete, or it becomes an error. */
+static void finish_answer(struct request *q, bool has_memory)
 {
     if (q->stream && !has_memory) {
         live_drop(q->stream);
@@ -221,7 +221,7 @@ static void handle(struct request *q)
     else
         q->route->handle(q);
     if (workers_end(&s->workers, q)) {
-        finish(q, shortage_count() == failures);
+        finish_answer(q, shortage_count() == failures);
         return;
     }
     clients_made(&q->making, NULL, 0);
@@ -249,8 +249,8 @@ static void work(struct request *q, bool is_over)
     give(q);
 }
 
-/* The worker of a copy waits for a file system: its client does not. */
-static void hangs(struct request *copy)
+/* Answers the client of a request whose worker waits for a file system. */
+static void answer_hanging(struct request *copy)
 {
     struct request *q = copy->origin;
     request_hangs(q);
@@ -284,7 +284,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *c, const
         if (check(s, q, url, method))
             return MHD_YES;
         q->is_done = true;
-        return q->closes ? reply(s, q) : MHD_YES; /* the body is not waited for */
+        return q->closes ? reply(s, q) : MHD_YES; /* the answer does not wait for the body */
     }
     if (*body_size) {
         *body_size = 0;
@@ -328,7 +328,7 @@ static void on_completed(void *context, struct MHD_Connection *c, void **request
 static int start_one(struct server *s, int i)
 {
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
-    int fd = fcntl(s->listener[i].fd, F_DUPFD_CLOEXEC, 3); /* the daemon closes its own */
+    int fd = fcntl(s->listener[i].fd, F_DUPFD_CLOEXEC, 3); /* libmicrohttpd closes this one */
     if (fd < 0)
         return -errno;
     s->daemon[i] = MHD_start_daemon(
@@ -345,7 +345,7 @@ static int start_one(struct server *s, int i)
 int server_start(struct server *s, struct baro_error *err)
 {
     s->start_ns = clock_monotonic_ns();
-    int code = workers_start(&s->workers, work, hangs);
+    int code = workers_start(&s->workers, work, answer_hanging);
     for (int i = 0; i < s->n_listeners && code == 0; i++)
         code = start_one(s, i);
     return code < 0 ? error_set(err, code, "can't start the server: %s", strerror(-code)) : 0;

@@ -29,15 +29,15 @@ struct server {
     struct MHD_Daemon *daemon[SETTINGS_LISTEN_MAX];
     int n_listeners;
     uint64_t start_ns;
-    atomic_uint_fast64_t requests, refused, failed; /* answered; not allowed; errors of the server */
+    atomic_uint_fast64_t requests, refused, failed; /* counts: answered; not allowed; errors of the server */
 };
 
 /* Begins to accept connections on the listeners. Returns 0 or a negative code. */
 int server_start(struct server *s, struct baro_error *err);
-/* The kernel was given a part of the answer of a request. */
+/* A part of the answer of a request was given to the kernel. */
 void server_sent(struct request *q, size_t bytes);
-/* Takes no more connections, ends the streams, and waits a moment for answers that are owed. False: a thread waits for
- * a file system, and what it uses has to stay. */
+/* Accepts no more connections, ends the streams, and waits for the answers of open requests for a moment. Returns false
+ * if a thread waits for a file system; then its memory must not be freed. */
 bool server_stop(struct server *s);
 
 #endif

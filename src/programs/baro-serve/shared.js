@@ -52,7 +52,7 @@ function drawn(tag, options) {
   return node;
 }
 
-/* The server writes a backslash as two, so that what it writes for control characters can be told from it. */
+/* The server writes a backslash as two, so that it differs from the escape of a control character. */
 const plain = text => text.replace(/\\\\/g, "\\");
 const report = id => "/jobs/" + encodeURIComponent(id) + "/report";
 
@@ -68,7 +68,7 @@ function figure(name, big, small, share) {
 }
 const page = id => "/jobs/" + encodeURIComponent(id);
 
-/* The kernel counts time in steps, so that a share of it can come out above all there is: 2.03 of 2 cores. */
+/* The kernel counts time in steps, so a rate can exceed the number of cores: 2.03 of 2. */
 const within = (v, most) => v === null || v === undefined ? null : most ? Math.min(v, most) : v;
 
 /* A curve of points [time, value] in a box of 100 by 52, up to most; a value of null is a gap. */
@@ -97,7 +97,7 @@ async function get(path) {
   }
 }
 
-/* The buckets of a range as points: at the end of each the highest value in it, so that peaks stay. */
+/* The buckets of a range as points: the highest value of each, at its end, so that peaks are visible. */
 const pointsOf = (range, k) => range.series[k].max.map((v, i) => [range.from_ns + (i + 1) * (range.to_ns - range.from_ns) / range.buckets, v]);
 
 /* ---- the theme ---- */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Did an allocation of this thread fail? What is made of a tape has hundreds of parts, each of them allocated, and one
- * that is left out would be wrong without a mark. So what was made meanwhile is given up.
+ * Counts failed allocations of this thread. An answer consists of hundreds of allocated parts. If one of them is
+ * missing, the answer is wrong without showing it, so an answer during which an allocation failed is given up.
  */
 #ifndef PROGRAMS_BARO_SERVE_SHORTAGE_H
 #define PROGRAMS_BARO_SERVE_SHORTAGE_H
 
-/* How many have failed so far in the calling thread; always 0 with a sanitizer, and where glibc is not the library. */
+/* Returns how many allocations of the calling thread have failed so far; always 0 with a sanitizer or without glibc. */
 unsigned shortage_count(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The JSON of the Thermos observer, for clients that it has. A job is what it calls a task, and a task of a tape is
- * what it calls a process; a job without tasks has one process, its command. What it reports as 0 because it does not
- * know it is null here.
+ * The JSON of the Thermos observer, for its clients. What it calls a task is a job; what it calls a process is a task
+ * of a tape. A job without tasks has one process, its command. Values that the observer reports as 0 because it does
+ * not know them are null here.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 #define NUMBER 20
 #define NUMBER_MOST 1000
-#define TASKS 100u /* in one request */
+#define TASKS 100u /* most tasks in one answer */
 
 /* ---- documents ---- */
 
@@ -31,7 +31,7 @@ static void write_names(struct json *j, const struct view *v, const char *as, co
     json_end(j, ']');
 }
 
-/* Of a tape that can't be read no time is known. */
+/* Writes a time; null if the tape cannot be read. */
 static void put_time(struct json *j, const char *key, const struct view *v, double seconds)
 {
     json_key(j, key);
@@ -41,7 +41,7 @@ static void put_time(struct json *j, const char *key, const struct view *v, doub
         json_text(j, NULL);
 }
 
-/* What a task and its row in a list have in common. */
+/* Writes the members that a task and its row in a list have in common. */
 static void put_head(struct json *j, const struct view *v)
 {
     bool is_active = strcmp(view_state(v), "ACTIVE") == 0;
@@ -83,7 +83,7 @@ static void write_task(struct request *q, struct job *job, struct json *j)
     view_done(&v);
 }
 
-/* Its own times and exit code; return_code is negative for a signal. */
+/* Writes a process. return_code is negative for a signal. */
 static void write_process(const struct view *v, const struct named *p, struct json *j)
 {
     const char *state = view_process_state(v, p);
@@ -116,7 +116,7 @@ static void write_process(const struct view *v, const struct named *p, struct js
 
 /* ---- handlers ---- */
 
-/* Those that run, those that do not, or all; a recording of the machine is no task. */
+/* Makes the filter of active, finished or all tasks. A recording of the machine is no task. */
 static bool filter_of(const char *which, struct job_filter *ret)
 {
     *ret = (struct job_filter){.state = strcmp(which, "active") == 0 ? (int)JOB_RUNNING : -1,
@@ -125,8 +125,8 @@ static bool filter_of(const char *which, struct job_filter *ret)
     return ret->state >= 0 || ret->is_over || strcmp(which, "all") == 0;
 }
 
-/* Without memory it fails the request. */
-static bool count(struct request *q, const char *which, uint64_t *ret)
+/* Counts tasks. Returns false if the request has failed, because memory ran out. */
+static bool count_tasks(struct request *q, const char *which, uint64_t *ret)
 {
     struct job_filter filter;
     struct job_list l = {0};
@@ -145,7 +145,7 @@ void observer_count(struct request *q)
     uint64_t n[sizeof(which) / sizeof(*which)];
     struct json j = {.out = &q->out};
     for (size_t i = 0; i < sizeof(which) / sizeof(*which); i++) {
-        if (!count(q, which[i], &n[i]))
+        if (!count_tasks(q, which[i], &n[i]))
             return;
     }
     json_begin(&j, '{');
@@ -167,7 +167,8 @@ static bool number_of(struct request *q, const char *text, int64_t otherwise, in
     return false;
 }
 
-/* A row has what a task uses both in an object and flat: its consumers read either. */
+/* Writes a row. It has what the task uses twice, in an object and as members of its own: some clients read the one,
+ * some the other. */
 static void write_row(struct request *q, struct job *job, struct json *j)
 {
     struct view v;
@@ -207,7 +208,7 @@ static void write_ids(struct request *q, const char *which, const struct job_lis
     request_json_end(q);
 }
 
-/* A negative offset counts from the end, as in the observer: -20 of 50 tasks are the last 20, of 15 all. */
+/* A negative offset counts from the end, as in the observer: -20 means the last 20 of 50 tasks, and all of 15. */
 static uint64_t offset_of(int64_t offset, uint64_t total)
 {
     if (offset >= 0)
@@ -230,7 +231,7 @@ void observer_task_ids(struct request *q)
     }
     number = number < 0 ? 0 : number < NUMBER_MOST ? number : NUMBER_MOST;
     uint64_t total = 0;
-    if (offset < 0 && !count(q, which, &total))
+    if (offset < 0 && !count_tasks(q, which, &total))
         return;
     uint64_t from = offset_of(offset, total);
     if (catalogue_list(c, &filter, from, (uint64_t)number, &l) < 0) {
@@ -241,11 +242,11 @@ void observer_task_ids(struct request *q)
     job_list_done(c, &l);
 }
 
-/* Calls fn for each job of a list of ids, separated by commas; those that are not there are left out. */
+/* Calls fn for each job of a list of ids with commas between them. Unknown ids are left out. */
 static void each_job(struct request *q, const char *ids, struct json *j,
                      void (*fn)(struct request *q, struct job *job, struct json *j))
 {
-    char id[1024]; /* four bytes for each of the longest name */
+    char id[1024]; /* enough for the longest file name, escaped */
     json_begin(j, '{');
     for (size_t n = 0; n < TASKS && *ids; n++) {
         size_t len = strcspn(ids, ",");
@@ -301,8 +302,8 @@ void observer_processes(struct request *q)
     request_json_end(q);
 }
 
-/* Names may have slashes: "load/0" is a name, or the run 0 of "load", which is the only one; -1 is the last one.
- * text "": the first name. */
+/* Finds a process by NAME or NAME/RUN. Names may have slashes, so "load/0" may be a name, or run 0 of "load", which is
+ * its only run; run -1 is the last one. text "": the first process. */
 static const struct named *find_named(const struct view *v, const char *text)
 {
     const char *slash = strrchr(text, '/');
@@ -320,7 +321,7 @@ static const struct named *find_named(const struct view *v, const char *text)
     return found;
 }
 
-/* An empty object where there is no such task, process or run: so does the observer. */
+/* If there is no such task, process or run, writes an empty object, as the observer does. */
 void observer_process(struct request *q)
 {
     struct json j = {.out = &q->out};

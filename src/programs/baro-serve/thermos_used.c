@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a job, or a task of it, uses at its last sample, in the words of the Thermos observer. */
+/* Writes what a job or a task used at its last sample, with the names of the Thermos observer. */
 #include <string.h>
 
 #include "baro/baro.h"
@@ -54,7 +54,7 @@ static int cores_of(const struct view *job, const struct baro_row *task, double 
     return time_ns ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
-/* Is the path that of the directory, or below it? */
+/* Is the path the directory, or below it? */
 static bool is_in(const char *path, const char *directory)
 {
     size_t len = strlen(directory);
@@ -63,8 +63,8 @@ static bool is_in(const char *path, const char *directory)
     return strncmp(path, directory, len) == 0 && (!path[len] || path[len] == '/');
 }
 
-/* The directories of --du and the sandboxes of tasks; of a task its own. A part of them is no sum, and what is within
- * another one that counts is a part of that. */
+/* Adds up the directories of --du and the sandboxes of tasks, or the sandbox of one task. If one of them is not known,
+ * neither is the sum. A directory within another one that is counted is not counted again. */
 static int disk_of(const struct view *v, const struct baro_row *task, uint64_t *ret, bool *ret_is_bound)
 {
     int used = baro_metric_find(BARO_KIND_DIRECTORY, "used");
@@ -90,9 +90,9 @@ static int disk_of(const struct view *v, const struct baro_row *task, uint64_t *
     return absent;
 }
 
-/* ---- what only processes have ---- */
+/* ---- values of processes ---- */
 
-/* The names of psutil, which the Thermos observer uses. */
+/* Returns psutil's name of a state, which the Thermos observer uses. */
 static const char *status_of(char state)
 {
     static const struct {
@@ -107,8 +107,8 @@ static const char *status_of(char state)
     return NULL;
 }
 
-/* Sum of the address spaces of the living, and nice value and state of the last one, as the Thermos observer has them.
- * A sum that lacks a process is none. */
+/* Writes the sum of the address spaces of the living processes, and the nice value and state of the last one, as the
+ * Thermos observer does. If a process lacks the value, there is no sum. */
 static void put_of_processes(struct json *j, const struct view *view, const struct baro_row *task)
 {
     int virtual = baro_metric_find(BARO_KIND_PROCESS, "virtual");

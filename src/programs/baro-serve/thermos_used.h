@@ -5,9 +5,9 @@
 #include "base/json.h"
 #include "programs/baro-serve/thermos_view.h"
 
-/* Writes the object `resource_consumption`. task NULL: of the whole job. */
+/* Writes the object `resource_consumption` of a task; NULL: of the whole job. */
 void observer_write_used(struct json *j, const struct view *v, const struct baro_row *task);
-/* The same values as members of the object that is open. */
+/* Writes the same values as members of the current object. */
 void observer_put_used(struct json *j, const struct view *v, const struct baro_row *task);
 
 #endif

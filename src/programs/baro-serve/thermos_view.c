@@ -14,7 +14,7 @@
 #include "output/rows/row.h"
 #include "programs/baro-serve/server.h"
 
-#define RATE_NS (NS_PER_SEC / 2) /* as of jobs that are followed */
+#define RATE_NS (NS_PER_SEC / 2) /* as in follow.c */
 
 /* ---- names ---- */
 
@@ -46,7 +46,7 @@ static void take_task(struct baro_tape *tape, const struct baro_row *e, struct n
         ret->end_s = seconds_of(tape, end);
 }
 
-/* As they are written: control characters as "\x0a". */
+/* Returns a copy with control characters escaped as "\x0a". */
 static char *escaped(const char *text)
 {
     struct buf b = {0};
@@ -85,7 +85,7 @@ static void take_names(struct view *v, struct baro_tape *tape)
         take_job(v);
 }
 
-/* The last sample of a tape, and the last one that is half a second older, or the first one. */
+/* Finds the last sample of a tape, and the last one that is half a second older, or the first one. */
 static void find_samples(struct view *v, struct baro_tape *tape)
 {
     int code = baro_tape_at(tape, UINT64_MAX, BARO_AT_BEFORE, &v->now, NULL);
@@ -103,7 +103,7 @@ static void find_samples(struct view *v, struct baro_tape *tape)
     v->before = NULL;
 }
 
-/* A job that has ended, and is not followed any more. */
+/* Reads the tape of a job that is not followed any more. */
 static bool read_tape(struct view *v, uint32_t *ret_uid)
 {
     struct baro_tape_end end = {.size = sizeof(end)};
@@ -140,9 +140,9 @@ static bool copy_followed(struct view *v, uint32_t *ret_uid)
     return is_followed;
 }
 
-/* ---- what belongs to which task ---- */
+/* ---- processes and directories of tasks ---- */
 
-/* As strcmp(3), but with / before all others, so that what is in a directory follows it. */
+/* Compares like strcmp(3), but with / before all other characters, so that subdirectories follow their directory. */
 static int compare_paths(const char *a, const char *b)
 {
     for (; *a && *a == *b; a++, b++)
@@ -201,7 +201,7 @@ static void take_owned(struct view *v)
     sort_list(&v->before_tasks);
 }
 
-/* How many have an owner below this one? */
+/* Counts the elements whose owner is below this one. */
 static size_t count_below(const struct owned_list *l, uint64_t owner)
 {
     size_t from = 0, to = l->n;
@@ -244,7 +244,7 @@ void view_begin(struct request *q, struct job *job, struct view *v)
     v->title = job_title(c, job, &v->start_ns);
     bool runs = may_read && v->state == JOB_RUNNING && copy_followed(v, &uid);
     if (runs || (may_read && read_tape(v, &uid)))
-        v->user = user_name(uid);
+        v->user = user_name(uid); /* may wait for a name service, so no lock is held here */
     else
         take_job(v);
     take_owned(v);
@@ -276,8 +276,8 @@ const char *view_state(const struct view *v)
     return "LOST";
 }
 
-/* Example: a job of two tasks has ended with 0; of one the exit code is 9, of the other one nothing is known: the first
- * one is FAILED, the second one LOST. */
+/* Example: a job of two tasks has ended with 0. One task has exit code 9, and nothing is known about the other one: the
+ * first one is FAILED, the second one LOST. */
 const char *view_process_state(const struct view *v, const struct named *p)
 {
     if (!p->task)

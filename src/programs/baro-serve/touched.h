@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of many tapes, files and folders of segments, were written since the last time: one descriptor of inotify(7)
- * for all. What has no watch, because the user may not have more, always counts as written.
+ * Tells which of many tapes (files and folders of segments) were written since the last call, with one descriptor of
+ * inotify(7). A tape without a watch, because the user has as many as allowed, always counts as written.
  */
 #ifndef PROGRAMS_BARO_SERVE_TOUCHED_H
 #define PROGRAMS_BARO_SERVE_TOUCHED_H
@@ -11,14 +11,14 @@
 
 struct touched {
     int fd;  /* negative: none */
-    int *at; /* watches, sorted */
+    int *at; /* watches of tapes that were written, sorted */
     size_t n, room;
     bool all; /* events were lost */
 };
 
 void touched_init(struct touched *t);
 void touched_done(struct touched *t);
-/* Begins to watch a path. A watch that is not negative is kept. */
+/* Begins to watch a path, unless *watch is not negative. */
 void touched_add(struct touched *t, const char *path, int *watch);
 void touched_remove(struct touched *t, int *watch);
 /* Takes the events since the last call. */

@@ -11,9 +11,10 @@
 #include "programs/baro-serve/progress.h"
 #include "programs/baro-serve/route.h"
 
-#define TAPES_MOST (WORKERS - 1) /* at once: those that read none need not wait for them */
-#define STUCK_MOST 32u           /* threads that wait for a file system: each has a stack */
-#define STUCK_DEVICE 2u          /* of one file system: what else is on it is not tried */
+/* How many requests may read tapes at once: one thread is left for the others. */
+#define TAPES_MOST (WORKERS - 1)
+#define STUCK_MOST 32u  /* most threads that wait for a file system: each has a stack */
+#define STUCK_DEVICE 2u /* if so many wait for one file system, no other tape on it is read */
 #define SUSPENDED_NS (2 * NS_PER_SEC)
 
 struct worker {
@@ -21,17 +22,17 @@ struct worker {
     struct progress progress;
     pthread_t thread;
 
-    /* under the lock */
-    struct request *reads; /* it may read tapes; NULL: it does not */
-    struct job *job;       /* whose tape it reads; NULL: none yet */
+    /* protected by the lock */
+    struct request *reads; /* the request for which it may read tapes; NULL: none */
+    struct job *job;       /* the job whose tape it reads; NULL: none yet */
     pid_t child;
-    struct peer peer; /* whose request it works on, */
-    bool has_tape;    /* if that may read a tape */
+    struct peer peer; /* who sent the request, if has_tape */
+    bool has_tape;    /* the request may read a tape */
     bool is_abandoned, is_replaced;
-    struct worker *next; /* of those that were replaced */
+    struct worker *next; /* in the list of threads that were replaced */
 };
 
-/* Takes the one that at leads to. */
+/* Removes *at from the queue. */
 static struct request *take_request(struct requests *from, struct request **at)
 {
     struct request *q = *at;
@@ -41,7 +42,7 @@ static struct request *take_request(struct requests *from, struct request **at)
     return q;
 }
 
-/* For how many requests of a user or address are tapes read now? */
+/* Counts the requests of a user or address for which tapes are being read. */
 static int working(const struct workers *w, const struct peer *peer)
 {
     int n = 0;
@@ -50,7 +51,8 @@ static int working(const struct workers *w, const struct peer *peer)
     return n;
 }
 
-/* The oldest request of the user or address for which the least is done: many requests of one are no others' wait. */
+/* Takes the oldest request of the user or address that has the fewest requests in work, so that many requests of one do
+ * not hold up others. */
 static struct request *take_fair(struct workers *w)
 {
     struct request **best = NULL;
@@ -72,7 +74,7 @@ static struct request *next(struct workers *w)
     return w->n_tapes < TAPES_MOST ? take_fair(w) : NULL;
 }
 
-/* A thread that was replaced and has come back. Called with the lock. */
+/* Ends a thread that was replaced and does not wait any more. Needs the lock. */
 static void leave(struct worker *own)
 {
     struct workers *w = own->w;
@@ -84,11 +86,11 @@ static void leave(struct worker *own)
     free(own);
 }
 
-/* Called with the lock. */
+/* Needs the lock. */
 static void take_on(struct worker *own, struct request *q)
 {
     struct workers *w = own->w;
-    int tape = q->route->cost != ROUTE_SMALL; /* the request is gone once it is worked on */
+    int tape = q->route->cost != ROUTE_SMALL; /* q may not be used after work() */
     bool is_over = w->is_over;
     w->n_tapes += tape;
     own->peer = q->peer;
@@ -213,7 +215,7 @@ void workers_child(struct workers *w, struct request *q, int pid)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Called with the lock. */
+/* Puts another thread in the place of worker i. Needs the lock. */
 static void replace(struct workers *w, int i)
 {
     struct worker *old = w->at[i];
@@ -231,7 +233,7 @@ void workers_check(struct workers *w)
 {
     uint64_t now_ns = clock_monotonic_ns();
     pthread_mutex_lock(&w->lock);
-    bool was_suspended = now_ns - w->check_ns > SUSPENDED_NS; /* or the machine, or this thread had no CPU */
+    bool was_suspended = now_ns - w->check_ns > SUSPENDED_NS; /* or this thread did not get a CPU */
     w->check_ns = now_ns;
     for (int i = 0; i < w->n && !w->is_over; i++) {
         struct worker *one = w->at[i];

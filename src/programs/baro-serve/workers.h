@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that work on requests, so that one which takes long holds up no other, and no connection. Where the file
- * system of a tape does not answer, another thread takes the place of the one that waits for it.
+ * Threads that work on requests, so that a slow request holds up neither others nor the thread of the connections. If
+ * the file system of a tape does not answer, another thread takes the place of the one that waits for it.
  */
 #ifndef PROGRAMS_BARO_SERVE_WORKERS_H
 #define PROGRAMS_BARO_SERVE_WORKERS_H
@@ -21,41 +21,41 @@ struct workers {
     pthread_cond_t some;
     struct requests {
         struct request *first, **last;
-    } small, tapes; /* waiting: those that read no tape, and the others, */
-    int n_tapes;    /* requests of tapes that are being worked on */
+    } small, tapes; /* queues: requests that read no tape, and the others */
+    int n_tapes;    /* requests that read a tape and are being worked on */
     bool is_over;
     struct worker *at[WORKERS];
     int n;
-    struct worker *stuck; /* those that were replaced */
+    struct worker *stuck; /* threads that were replaced */
     unsigned n_stuck;
-    uint64_t check_ns; /* CLOCK_MONOTONIC: of the last workers_check() */
+    uint64_t check_ns; /* CLOCK_MONOTONIC: time of the last workers_check() */
     void (*work)(struct request *q, bool is_over);
     void (*hangs)(struct request *q);
 };
 
 /*
- * work is told when the threads end: then each request needs an answer, but no work. hangs is called, by
- * workers_check(), for a request whose worker waits for a file system: it gets an answer at once. The worker goes on
- * with what it has of the request.
+ * Starts the threads. They call work() for each request; is_over: the threads end, and the request gets an error.
+ * workers_check() calls hangs() for a request whose worker waits for a file system: it must answer at once, while the
+ * worker continues with its copy of the request.
  */
 int workers_start(struct workers *w, void (*work)(struct request *q, bool is_over), void (*hangs)(struct request *q));
-/* False: they were stopped. */
+/* Adds a request to the queue. Returns false if the threads were stopped. */
 bool workers_add(struct workers *w, struct request *q);
 
-/* For work(): from here to workers_end() it may read tapes. */
+/* work() calls this before it reads tapes. */
 void workers_begin(struct workers *w, struct request *q);
-/* False: hangs() has given an answer meanwhile. */
+/* work() calls this when it reads tapes no more. Returns false if hangs() has answered meanwhile. */
 bool workers_end(struct workers *w, struct request *q);
 /* Call it before reading the tape of a job. Returns false if other threads wait for this tape, or for its file
  * system. */
 bool workers_read(struct workers *w, struct request *q, struct job *job);
-/* The process that reads the tape in its place; 0: none. It is killed where that takes for ever. */
+/* Sets the child process that reads the tape for the worker; 0: none. It is killed if it hangs. */
 void workers_child(struct workers *w, struct request *q, int pid);
 
-/* To be called several times a second while there are requests. */
+/* Finds workers that hang. Call it several times a second while there are requests. */
 void workers_check(struct workers *w);
-/* Gives back what waits, and ends the threads. Requests may still be added, in vain. False: some still wait for a file
- * system, and what they use has to stay. */
+/* Fails the requests in the queues, and ends the threads; workers_add() returns false from then on. Returns false if
+ * some threads wait for a file system; then their memory must not be freed. */
 bool workers_stop(struct workers *w);
 
 #endif

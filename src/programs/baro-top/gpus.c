@@ -129,7 +129,7 @@ static enum style put_name(const struct view *v, struct buf *b, size_t row)
 
 void view_gpus(struct view *v, struct box box, bool is_panel)
 {
-    const struct view_list list = {TAB_GPUS,       view_gpus_count(v), columns, GPUS_COLUMNS,
-                                   "GPU, PROCESS", put_cell,           put_name};
+    const struct view_list list = {TAB_GPUS,       view_gpus_count(v), columns,  GPUS_COLUMNS,
+                                   "GPU, PROCESS", put_cell,           put_name, 0};
     view_list(v, &list, box, is_panel);
 }

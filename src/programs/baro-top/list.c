@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of tasks or GPUs: titles, and for each row its cells and a name behind them. */
+/* Draws a list of commands, tasks or GPUs: titles, and for each row its cells and then its name. */
 #include "programs/baro-top/view.h"
 
 static bool has_room(const struct view_column *c, struct box box)
@@ -17,7 +17,8 @@ static void draw_titles(struct view *v, const struct view_list *l, struct box bo
         if (!has_room(&l->columns[c], box))
             continue;
         buf_str(&b, l->columns[c].title);
-        grid_take_right(v->grid, box.row, column, column + l->columns[c].width, STYLE_HEADING, &b);
+        grid_take_right(v->grid, box.row, column, column + l->columns[c].width,
+                        c + 1 == l->sorted ? STYLE_SORTED : STYLE_HEADING, &b);
         column += l->columns[c].width + 1;
     }
     grid_text(v->grid, box.row, column, box.end, STYLE_HEADING, l->name_title);

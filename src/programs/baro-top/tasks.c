@@ -77,7 +77,7 @@ static enum style put_task_name(const struct view *v, struct buf *b, size_t row)
 /* In the order of the rules. */
 void view_tasks(struct view *v, struct box box, bool is_panel)
 {
-    const struct view_list list = {TAB_TASKS, view_tasks_count(v), columns,      TASKS_COLUMNS,
-                                   "TASK",    put_task_cell,       put_task_name};
+    const struct view_list list = {TAB_TASKS, view_tasks_count(v), columns,       TASKS_COLUMNS,
+                                   "TASK",    put_task_cell,       put_task_name, 0};
     view_list(v, &list, box, is_panel);
 }

@@ -38,10 +38,10 @@ void view_spark(struct grid *g, struct box box, enum style style, const float *v
 int view_lanes(struct view *v, struct box box, int column, uint64_t from_ns, uint64_t to_ns);
 /* table.c */
 void view_processes(struct view *v, struct box box);
-/* list.c: what tasks.c and gpus.c are drawn with */
+/* list.c: draws the lists of commands.c, tasks.c and gpus.c */
 struct view_column {
     const char *title;
-    int width, least; /* least: how wide the box has to be */
+    int width, least; /* least: the smallest width of the box in which it is shown */
 };
 struct view_list {
     enum tab tab;
@@ -52,6 +52,7 @@ struct view_list {
     /* Each appends its text and returns its style. */
     enum style (*put_cell)(const struct view *v, struct buf *b, size_t row, int column);
     enum style (*put_name)(const struct view *v, struct buf *b, size_t row);
+    int sorted; /* 1 + the column by which the rows are sorted; 0: none */
 };
 void view_list(struct view *v, const struct view_list *l, struct box box, bool is_panel);
 /* tasks.c */

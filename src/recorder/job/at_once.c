@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many processes were there at once. */
+/* The peak of processes: how many were alive at once. */
 #include "recorder/job/counters.h"
 
 /*
- * Events come in the order of time, so each fork may be a new peak. A list has a child and knows nothing of the end of
- * the one before it: a peak is then the count of those that are alive after all were read. Example: `sleep 1; sleep 1`
- * in a shell, with lists alone, are two processes at once and never three. One that had ended when it was listed lived
- * at the same time as its parent, and nothing more is known: nine zombies may have followed each other.
+ * Events are in the order of time, so each fork may be a new peak. A list of children (/proc/PID/task/TID/children)
+ * shows a new child, but not whether an earlier child ended before it began: the peak is then the number of members
+ * that are alive after all were read. Example: for `sleep 1; sleep 1` in a shell, lists alone give two processes at
+ * once, not three. A process that had ended when it was listed was alive at the same time as its parent; nothing more
+ * is known. Nine zombies may have run one after the other.
  *
- * So more may have been at once than were counted if one was found by a list, and another one had ended by then, or
- * one ends before the living are counted.
+ * So the true peak may be higher than the count if a list found a process after another one had ended, or if one ends
+ * before the living are counted.
  *
- * A process may be found ended before the events are read of what was forked while it lived. As events come in order,
- * it was there at all forks that are read before its own end. Example: 39 of 46 are known, and all have ended when they
- * are read; then come seven forks, and after them 46 ends. And the other way round: one that a list has found, or that
- * perf is not attached to, may have ended unseen, so with what is forked until it is read it may not have been there.
+ * A process may be found ended before the events of forks are read that happened while it was alive. As events are in
+ * order, it was alive at all forks that are read before its own end. Example: 39 of 46 processes are known, and all
+ * have ended when they are read; then seven forks are read, and after them 46 ends: the peak is 46. In contrast, a
+ * process that a list has found, or that perf is not attached to, may have ended without an event. Until it is read
+ * again, it is not counted at forks.
  */
-static uint64_t living(const struct job *j)
+static uint64_t count_living(const struct job *j)
 {
     return tree_count(&j->tree) - j->counts.ended_members;
 }
 
 void peak_uncertain(struct job *j)
 {
-    uint64_t most = j->selected ? living(j) + j->at_once.fewer : j->counts.started;
-    if (j->at_once.found && most > living(j))
+    uint64_t most = j->selected ? count_living(j) + j->at_once.fewer : j->counts.started;
+    if (j->at_once.found && most > count_living(j))
         j->at_once.most = max_u64(j->at_once.most, most);
 }
 
@@ -43,13 +45,13 @@ void job_end_unseen(struct job *j, struct member *m, bool unseen)
 void peak_begin(struct job *j, struct member *m, const struct member *parent)
 {
     enum baro_origin origin = (enum baro_origin)m->row.origin;
-    uint64_t now = parent ? 2 : 1; /* it was alive when it forked, though both events may have come late */
+    uint64_t now = parent ? 2 : 1; /* its parent was alive when it forked, even if both events are late */
     job_end_unseen(j, m, origin != BARO_ORIGIN_EVENT && (origin != BARO_ORIGIN_TARGET || !j->source.events));
     if (peak_is_known_at_begin(j, origin)) {
-        uint64_t others =
-            living(j) - 1 - j->at_once.n_end_unseen + m->life.end_unseen + (j->source.lossy ? 0 : j->at_once.awaited);
-        j->at_once.most =
-            max_u64(j->at_once.most, j->at_once.n_end_unseen > m->life.end_unseen ? living(j) + j->at_once.fewer : 0);
+        uint64_t others = count_living(j) - 1 - j->at_once.n_end_unseen + m->life.end_unseen +
+                          (j->source.lossy ? 0 : j->at_once.awaited);
+        j->at_once.most = max_u64(
+            j->at_once.most, j->at_once.n_end_unseen > m->life.end_unseen ? count_living(j) + j->at_once.fewer : 0);
         now = max_u64(now, 1 + others);
     } else if (!j->selected) {
         j->at_once.found = true;
@@ -83,7 +85,7 @@ void peak_end(struct job *j, struct member *m, uint64_t end_ns)
 
 void peak_note(struct job *j)
 {
-    j->counts.peak = max_u64(j->counts.peak, living(j));
+    j->counts.peak = max_u64(j->counts.peak, count_living(j));
     j->at_once.found = false;
     j->at_once.fewer = 0;
     for (size_t i = 0; j->at_once.n_end_unseen && j->source.events && !j->source.attaches && i < j->tree.n; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the process that a report of the wrapper is about. Reports wait in a socket while events are read: when one is
- * handled, its process may be a member, may be gone, may have been reported already, or its pid may belong to another
- * process.
+ * Finds the process that a report of the wrapper is about. Reports wait in a socket while events are read. When one is
+ * handled, its process may be a member, may be gone, or may have been reported already, and its pid may belong to
+ * another process.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define SLACK (20 * NS_PER_MS) /* start times are truncated to ticks of 10 ms */
 
-static bool is_same(const struct job *j, const struct member *m, uint64_t start, uint64_t t_ns)
+static bool is_same_process(const struct job *j, const struct member *m, uint64_t start, uint64_t t_ns)
 {
     if (m->reading.stat_was_read && start)
         return m->row.key.start == start;
@@ -28,7 +28,7 @@ static size_t *hash_of(struct job *j, int32_t pid)
     return &j->claims.of[(uint32_t)pid % JOB_UNCLAIMED_HASH];
 }
 
-static bool was_same(const struct job *j, const struct job_unclaimed *u, uint64_t start)
+static bool was_same_process(const struct job *j, const struct job_unclaimed *u, uint64_t start)
 {
     uint64_t begin = job_begin_ns(j, start);
     if (!start || begin > u->end_ns + SLACK)
@@ -44,7 +44,7 @@ static bool take_unclaimed(struct job *j, int32_t pid, uint64_t start)
         n = u->before;
         if (u->key.pid != pid)
             continue;
-        if (!was_same(j, u, start))
+        if (!was_same_process(j, u, start))
             continue;
         u->key.pid = 0;
         j->claims.cpu_ns -= u->cpu_ns;
@@ -59,10 +59,10 @@ struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_
 {
     *ret_reported = false;
     struct member *m = tree_find(&j->tree, pid);
-    if (m && is_same(j, m, start, t_ns))
+    if (m && is_same_process(j, m, start, t_ns))
         return m;
     for (m = j->settling.gone; m; m = m->links.list_next) {
-        if (m->row.key.pid == pid && is_same(j, m, start, t_ns))
+        if (m->row.key.pid == pid && is_same_process(j, m, start, t_ns))
             return m;
     }
     *ret_reported = take_unclaimed(j, pid, start);

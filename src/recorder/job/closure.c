@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is the total all that its parts have used? The one rule: a total is at least the sum of its parts, so far as these
- * are sure; and it is exact only if no part is missing from what the kernel added up.
+ * Checks that the total includes all of its parts. A total is at least the sum of what its processes have used for
+ * certain. It is exact only if the kernel added the counters of every process to those of another one.
  *
- * A parent adds what a child used to its own counters when it waits for it. Where the parent has ended by the time the
- * child is found gone, that is assumed. It does not hold where the parent was the first process of a PID namespace:
- * when that one ends, the kernel kills the others and adds what they used to no process. Example: ten containers, each
- * with three processes of 100 ms when its first process ends: wait4(2) has 5 ms, the processes by name have 3,005 ms,
- * which is the total then, and a lower bound.
+ * The kernel adds the counters of a child to those of its parent when the parent waits for it. If the parent has ended
+ * when the child is found gone, it is assumed to have waited. That is wrong if the parent was the init process of a PID
+ * namespace: when init ends, the kernel kills the others and adds their counters to no process (pid_namespaces(7)).
+ * Example: ten containers, each with three processes that have used 100 ms when its init ends. wait4(2) has 5 ms, and
+ * the single processes have 3,005 ms. The total becomes 3,005 ms, and is a lower bound.
  *
- * How it is noticed, when all has been settled: the CPU time, the I/O or the minor page faults (each process has at
+ * This is noticed when everything has been settled: the CPU time, the I/O or the minor page faults (each process has at
  * least one) of the processes that have ended are more than the total.
  */
 #include "recorder/job/counters.h"
 
-/* What the wrapper reports of each process that it reaped is rounded down to us, of user and of system time. */
+/* wait4(2) rounds user and system time of each process that the wrapper reaped down to 1 us. */
 #define WAIT4_ROUNDING_NS 2000u
 
 static uint64_t reported_io(const struct member_usage *u, enum ledger_counter c)
@@ -38,15 +38,15 @@ static const struct {
     [LEDGER_IO_WCHAR] = {PROCESS_io_wchar, REAPED_IO_WCHAR},
 };
 
-/* The part of the row that it took over from children; false: not known. A child may have been reaped since
- * that part was read, which shows in the page faults taken over. */
+/* Gets the part of an I/O counter of the row that is from reaped children. Returns false if it is not known: a child
+ * may have been reaped since that part was read, which shows in the page faults of reaped children. */
 static bool took_over(const struct member *m, unsigned reaped, uint64_t *ret)
 {
     const struct reaped_io *r = &m->reaped_io;
     const uint64_t *taken = r->known ? r->now : r->done;
     *ret = taken[reaped];
     if (!m->account.had_child && !value(m, PROCESS_children_faults_minor))
-        return true; /* *ret is 0: nothing was ever read */
+        return true; /* *ret is 0 */
     return (r->known || !r->lost) && taken[REAPED_FAULTS] == value(m, PROCESS_children_faults_minor);
 }
 
@@ -92,7 +92,7 @@ void closure_note(struct job *j, const struct member *m, const struct baro_exit 
     j->past.assumed_unsure_ns += own_unsure(m);
 }
 
-/* Everything has been settled, and the wrapper has reported all that it reaped. */
+/* Has everything been settled, and has the wrapper reported all that it reaped? */
 static bool is_closed(const struct job *j)
 {
     return j->settling.closing && j->adopts && !j->settling.n_gone;
@@ -107,11 +107,12 @@ static void note_missing(struct job *j)
 }
 
 /*
- * The kernel's count says how much of what a source reported was too much, but of processes that it added to no other
- * one nothing is taken off. Example: 1,500 of 3,000 ms are missing; of the processes that are assumed to have been
- * reaped 1,500 ms were reported, of which 195 are unsure. 1,305 ms are missing for sure, so all 1,500 are.
+ * Scales up CPU time that is missing for certain by the unsure part of what was reported. For a process that was reaped
+ * the kernel's count shows how much of the report was too much; for one that was not reaped the report is all there is.
+ * Example: 3,000 ms were reported, 1,500 of them for processes that are assumed to have been reaped, of which 195 ms
+ * are unsure. If 1,305 ms are missing for certain, none of these processes was reaped, and all 1,500 ms are missing.
  */
-static uint64_t missing(const struct job *j, uint64_t sure)
+static uint64_t missing_cpu(const struct job *j, uint64_t sure)
 {
     uint64_t unsure = j->past.assumed_unsure_ns;
     if (unsure >= j->past.assumed_ns)
@@ -120,19 +121,19 @@ static uint64_t missing(const struct job *j, uint64_t sure)
     return all < (double)(sure + unsure) ? (uint64_t)all : sure + unsure;
 }
 
-/* sure: CPU time that is known for certain of each process by name. Returns how much was added. */
 uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t sure)
 {
     uint64_t sum = total[LEDGER_CPU_USER] + total[LEDGER_CPU_SYSTEM];
     if (sure <= sum)
         return 0;
-    /* A share is CPU time of the total that a parent showed in ticks: it shows no other. */
+    /* CPU time that was shared out was in the total already, as a gain of a parent in whole ticks. */
     uint64_t more = sure - sum, rounded = j->wrapper.reaped * WAIT4_ROUNDING_NS;
     if (is_closed(j) && more > rounded && more <= rounded + j->past.shared_ns)
         return 0;
-    /* How much of perf's count may be too much is assumed. On a busy machine it can be twice that, or all that perf
-     * reported since a process was read last: then the page faults that the kernel added up decide, and the total is
-     * marked, as what other processes had after they were read last may hide those of one that it left out. */
+    /* The unsure part of perf's count is an estimate. On a busy machine twice as much may be wrong, or all that perf
+     * reported since a process was read last. If the kernel's total has the page faults of all processes, all were
+     * reaped, and nothing is missing. But the total is marked as a lower bound, because page faults of other processes
+     * after they were read last may make up for those of one that was not reaped. */
     if (is_closed(j) && more > rounded && more <= rounded + j->past.unsure_ns)
         return 0;
     bool has_faults = j->past.own[LEDGER_FAULTS_MINOR] <= total[LEDGER_FAULTS_MINOR];
@@ -140,10 +141,10 @@ uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t s
         j->shortfall.cpu = true;
         return 0;
     }
-    /* wait4(2) cuts off what is less than a microsecond: the total is the sum of its parts, and exact. */
+    /* If no more than the rounding of wait4(2) is missing, the sum of the parts is the exact total. */
     if (is_closed(j) && more > rounded) {
         note_missing(j);
-        more = missing(j, more);
+        more = missing_cpu(j, more);
     }
     uint64_t user = sum ? (uint64_t)((double)more * ((double)total[LEDGER_CPU_USER] / (double)sum)) : more;
     total[LEDGER_CPU_USER] += user;

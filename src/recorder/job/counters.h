@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of the ledger: a member's own counters, and those it took over from children that it reaped. */
+/* What the files of the ledger share: a member's own counters, and those of the children that it reaped. */
 #ifndef RECORDER_JOB_COUNTERS_H
 #define RECORDER_JOB_COUNTERS_H
 
@@ -58,7 +58,7 @@ static inline uint64_t since_joined(const struct member *m, unsigned counter, ui
     return v > base ? v - base : 0;
 }
 
-/* What it used after it was read last, by the record of an event source. */
+/* CPU time that the member used after it was read last, according to an event source. */
 static inline uint64_t reported_cpu(const struct member *m)
 {
     uint64_t seen = value(m, PROCESS_cpu);
@@ -71,8 +71,9 @@ static inline uint64_t own_cpu(const struct member *m)
     return value(m, PROCESS_cpu) + reported_cpu(m);
 }
 
-/* The part of own_cpu() that may be too much. Example: 300 ms when it was read last, and a record of 420 ms, of which
- * 23 ms are unsure: 23 ms. */
+/* The part of own_cpu() that may be too much. Example: the member had 300 ms when it was read last, and perf reported
+ * 420 ms, of which 23 ms are unsure: 23 ms. If it had 410 ms when it was read last, only the 10 ms after that: 10 ms.
+ */
 static inline uint64_t own_unsure(const struct member *m)
 {
     uint64_t reported = reported_cpu(m), unsure = member_usage(m)->cpu_unsure_ns;
@@ -101,7 +102,7 @@ static inline bool is_childless(const struct job *j, const struct member *m)
     return j->source.events && !j->source.lossy && !m->account.had_child && !reaped_of(m, LEDGER_FAULTS_MINOR);
 }
 
-/* The job's totals are what each member used itself. */
+/* Are the job's totals sums of what each member used itself, without its children? */
 static inline bool is_own_alone(const struct job *j)
 {
     return j->selected || j->alone;
@@ -112,23 +113,23 @@ static inline bool is_own_alone(const struct job *j)
 static inline bool io_is_whole(const struct job *j, const struct member *m)
 {
     if (j->alone && reaped_of(m, LEDGER_FAULTS_MINOR))
-        return false; /* what it took over is left out */
+        return false; /* the I/O of its children is not counted */
     return m->life.io_final || (member_usage(m)->has_io && is_childless(j, m));
 }
 
-/* Is the CPU time of a member that has ended known completely, with that of the children that it reaped? */
+/* Is the CPU time of a member that has ended known completely, including that of the children that it reaped? */
 static inline bool ledger_is_whole(const struct job *j, const struct member *m)
 {
     return member_is_final(m) || m->life.cpu_final || (member_usage(m)->has_cpu && is_childless(j, m));
 }
 
-/* Children may have come and gone unseen that ended without being added to any process. */
+/* May children have run unseen whose counters the kernel added to no process? */
 static inline bool may_miss_children(const struct job *j)
 {
     return j->shortfall.ignores_children && (!j->source.events || j->source.lossy);
 }
 
-/* May its sockets have done more than the row has? It has ended. */
+/* May the sockets of a member that has ended have sent or received more than its row has? */
 static inline bool tcp_is_bound(const struct member *m)
 {
     return !m->tcp.whole || m->tcp.is_short;
@@ -139,15 +140,14 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The page faults that the parent must have gained by reaping the member, at least: every process has at least one
- * fault. */
+/* The lowest number of page faults that the parent gained by reaping the member. Every process has at least one. */
 static inline uint64_t faults_of(const struct member *m)
 {
     uint64_t own = max_u64(value(m, PROCESS_faults_minor), member_usage(m)->faults_minor);
     return m->life.reaped_by_parent ? 0 : max_u64(own + m->account.reaped[LEDGER_FAULTS_MINOR], 1);
 }
 
-/* The command has ended, and the wrapper's report with its final counters is still to come. */
+/* Has the command ended without the wrapper's report of its final counters, which will come? */
 static inline bool report_is_due(const struct job *j, const struct member *m)
 {
     bool ended = member_is_reap_pending(m) || member_is_zombie(m);
@@ -155,8 +155,8 @@ static inline bool report_is_due(const struct job *j, const struct member *m)
            !m->links.parent && j->wrapper.pid && !j->settling.closing;
 }
 
-/* Invariants of the ledger are checked in debug and sanitizer builds (meson.build), which stop where one does not hold.
- * In release builds there are no checks. */
+/* Debug and sanitizer builds (meson.build) check the invariants of the ledger and trap if one does not hold. Release
+ * builds do not check. */
 #ifndef JOB_CHECKS
 #define JOB_CHECKS 0
 #endif
@@ -172,54 +172,56 @@ bool state_change(struct job *j, struct member *m, enum member_state to);
 /* state.c: checks all invariants: the sums, and that each member is counted once. */
 void state_check(const struct job *j);
 
-/* reaped_io.c. reaped_io_want() marks the parents whose reaped I/O must be read; reaped_io_account() attributes their
- * gain to the children that ended. */
+/* reaped_io.c: reaped_io_want() marks the parents whose counters of reaped I/O must be read; reaped_io_account()
+ * attributes the growth of these counters to the children that ended. */
 void reaped_io_want(struct job *j);
 void reaped_io_account(struct job *j);
 
-/* claim.c: the exit of m, which is gone, is being reported. Notes it if the wrapper may still report it. */
+/* claim.c: remembers the exit of m, which is being reported, if the wrapper may still report it, too. */
 void claim_note(struct job *j, const struct member *m, uint64_t now_ns);
 
-/* totals.c: totals_refresh() updates the sums with the members that changed; totals_leave() subtracts a member that
- * goes. */
+/* totals.c: totals_refresh() updates the sums for the members that changed; totals_leave() subtracts a member that
+ * leaves the tree. */
 void totals_refresh(struct job *j);
 void totals_leave(struct job *j, struct member *m);
 
-/* closure.c: is the total all that its parts have used? */
+/* closure.c: checks that the total is at least the sum of its parts. closure_note() adds an ended process to the parts;
+ * closure_raise() and closure_raise_cpu() raise the total to their sum. */
 void closure_note(struct job *j, const struct member *m, const struct baro_exit *e);
+/* sure: CPU time that processes have used for certain. Returns how much was added to the total. */
 uint64_t closure_raise_cpu(struct job *j, uint64_t total[LEDGER_MAX], uint64_t sure);
 void closure_raise(struct job *j, uint64_t total[LEDGER_MAX]);
-/* What the member has read or written itself, as far as it is certain. ret_whole: all of it. Returns whether it is
- * known. */
+/* Gets what the member has read or written itself for certain. ret_whole: it has read or written no more. Returns
+ * whether anything is known. */
 bool closure_own(const struct job *j, const struct member *m, enum ledger_counter c, uint64_t *ret, bool *ret_whole);
 
-/* at_once.c: counts those that are alive; all have been read since the last one was found by a list. */
+/* at_once.c: counts the processes that are alive. Call it after all members were read. */
 void peak_note(struct job *j);
 void peak_begin(struct job *j, struct member *m, const struct member *parent);
 void peak_end(struct job *j, struct member *m, uint64_t end_ns);
-/* More may have been there than were counted, where one was found by a list and others have ended. */
+/* Notes how many may have been alive at once if a list found one of them after another one had ended. */
 void peak_uncertain(struct job *j);
-/* Were those that were alive when it began known then? Else it may have ended since, or others. */
+/* Does the number of members at this moment say how many were alive when a new member began? It does if an event
+ * reported the new member; if a list found it, others may have ended since it began. */
 bool peak_is_known_at_begin(const struct job *j, enum baro_origin origin);
 
-/* at_once.c: it has ended, and the event of that is still to come; or no longer. */
+/* at_once.c: sets whether the member has ended and the event of its end has not been read yet. */
 void peak_end_awaited(struct job *j, struct member *m, bool awaited);
 
-/* totals.c: notes which of the job's values are known for this member, and else the reason. */
+/* totals.c: notes which of the job's values this member has, and why the others are absent. */
 void totals_know(struct job *j, const struct member *m);
 
-/* exits.c: reports the exits of all members that are gone, in the order in which that was noticed, and releases them.
- */
+/* exits.c: reports the exits of all members that are gone, in the order of their ends, and releases them. */
 void exits_report(struct job *j, uint64_t now_ns);
 
-/* resume.c: forgets what it keeps */
+/* resume.c: frees the last sample of the other recorder. */
 void job_resume_done(struct job *j);
 
-/* late.c: keeps the exit, and the member, if connections of it were open. Returns whether it does. */
+/* late.c: keeps the exit and the member if the member had open connections. Returns whether it keeps them. */
 bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint64_t now_ns);
 void late_done(struct job *j);
 
-/* Job metrics that are made of process metrics; the first LEDGER_MAX in the order of enum ledger_counter. */
+/* A job metric that is computed from a process metric. The first LEDGER_MAX are in the order of enum ledger_counter. */
 struct totals_sum {
     enum job_metric job;
     enum process_metric process;

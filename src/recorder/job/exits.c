@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the exit record of a process: from the values read last, and from what was reported of its end. */
+/* Makes the exit record of a process from the values that were read last and from what was reported when it ended. */
 #include <string.h>
 
 #include "recorder/job/counters.h"
@@ -17,13 +17,13 @@ static void copy(struct baro_exit *e, enum exit_metric to, const struct member *
     e->value[to] = m->row.value[from];
 }
 
-/* Both are lower bounds: the larger one is nearer to the truth. */
-static void raise(struct baro_exit *e, enum exit_metric id, uint64_t v)
+/* Sets a value that is a lower bound to the larger one of two such bounds. */
+static void raise_value(struct baro_exit *e, enum exit_metric id, uint64_t v)
 {
     put(e, id, e->absent[id] == BARO_PRESENT ? max_u64(e->value[id], v) : v);
 }
 
-static void values_read_last(struct baro_exit *e, const struct member *m)
+static void fill_values_read_last(struct baro_exit *e, const struct member *m)
 {
     copy(e, EXIT_cpu, m, PROCESS_cpu);
     copy(e, EXIT_cpu_user, m, PROCESS_cpu_user);
@@ -47,7 +47,7 @@ static void values_read_last(struct baro_exit *e, const struct member *m)
     }
 }
 
-static void no_split(struct baro_exit *e)
+static void clear_split(struct baro_exit *e)
 {
     static const enum exit_metric ids[] = {EXIT_cpu_user, EXIT_cpu_system};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
@@ -56,7 +56,7 @@ static void no_split(struct baro_exit *e)
     }
 }
 
-static void values_of_usage(struct baro_exit *e, const struct member *m)
+static void fill_reported_values(struct baro_exit *e, const struct member *m)
 {
     const struct member_usage *u = member_usage(m);
     if (u->has_cpu && (e->absent[EXIT_cpu] || reported_cpu(m))) {
@@ -65,27 +65,27 @@ static void values_of_usage(struct baro_exit *e, const struct member *m)
         split = u->has_split ? u->user_ns + u->system_ns : split;
         put(e, EXIT_cpu, u->cpu_ns);
         if (split) {
-            /* Neither part falls below what was read last: job_totals() has it. */
+            /* job_totals() has published the parts that were read last: neither may become smaller. */
             uint64_t user_ns = (uint64_t)((double)u->cpu_ns * ((double)user / (double)split));
             uint64_t least = value(m, PROCESS_cpu_user), most = least + reported_cpu(m);
             user_ns = user_ns < least ? least : user_ns > most ? most : user_ns;
             put(e, EXIT_cpu_user, user_ns);
             put(e, EXIT_cpu_system, u->cpu_ns - user_ns);
-        } else { /* nothing of it was used yet when it was last read */
-            no_split(e);
+        } else { /* it had used nothing when it was last read */
+            clear_split(e);
         }
     }
     if (u->has_memory)
-        raise(e, EXIT_rss_peak, u->rss_peak);
+        raise_value(e, EXIT_rss_peak, u->rss_peak);
     if (u->has_delay)
-        raise(e, EXIT_run_delay, u->run_delay_ns);
+        raise_value(e, EXIT_run_delay, u->run_delay_ns);
     if (u->has_io) {
-        raise(e, EXIT_io_read, u->io_read);
-        raise(e, EXIT_io_write, u->io_write);
-        raise(e, EXIT_io_rchar, u->io_rchar);
-        raise(e, EXIT_io_wchar, u->io_wchar);
-        raise(e, EXIT_faults_minor, u->faults_minor);
-        raise(e, EXIT_faults_major, u->faults_major);
+        raise_value(e, EXIT_io_read, u->io_read);
+        raise_value(e, EXIT_io_write, u->io_write);
+        raise_value(e, EXIT_io_rchar, u->io_rchar);
+        raise_value(e, EXIT_io_wchar, u->io_wchar);
+        raise_value(e, EXIT_faults_minor, u->faults_minor);
+        raise_value(e, EXIT_faults_major, u->faults_major);
     }
 }
 
@@ -116,8 +116,8 @@ static void split_cpu(struct baro_exit *e)
     e->value[EXIT_cpu_system] = e->value[EXIT_cpu] - e->value[EXIT_cpu_user];
 }
 
-/* Subtracts what it had used before the recording began. */
-static void take_base(struct baro_exit *e, const struct member *m)
+/* Subtracts what the process had used before the recording began. */
+static void subtract_base(struct baro_exit *e, const struct member *m)
 {
     if (!m->account.base)
         return;
@@ -128,9 +128,9 @@ static void take_base(struct baro_exit *e, const struct member *m)
     split_cpu(e);
 }
 
-/* Adds what it had used under the recorder before this one, which the sums have already. Example: 2 s by the last
- * sample of that recorder, and 3 s at its end: the sums grow by 1 s, and the record has 3 s. */
-static void add_before(struct baro_exit *e, const struct member *m)
+/* Adds what the process had used under the recorder before this one, which the totals include already. Example: it had
+ * 2 s in the last sample of that recorder, and 3 s when it ended: the totals grow by 1 s, and the record has 3 s. */
+static void add_base(struct baro_exit *e, const struct member *m)
 {
     if (!m->account.base_is_total || !m->account.base)
         return;
@@ -161,7 +161,7 @@ static void fill_own_io(const struct job *j, const struct member *m, struct baro
 
 static void fill_tcp(const struct job *j, const struct member *m, struct baro_exit *e)
 {
-    if (!j->settling.sockets && e->absent[EXIT_tcp_sent]) /* one that was never read does not know that */
+    if (!j->settling.sockets && e->absent[EXIT_tcp_sent]) /* a process that was never read has another reason */
         e->absent[EXIT_tcp_sent] = e->absent[EXIT_tcp_received] = BARO_ABSENT_NOT_ASKED;
     if (e->absent[EXIT_tcp_sent])
         e->absent[EXIT_tcp_is_lower_bound] = e->absent[EXIT_tcp_sent];
@@ -169,7 +169,7 @@ static void fill_tcp(const struct job *j, const struct member *m, struct baro_ex
         put(e, EXIT_tcp_is_lower_bound, tcp_is_bound(m));
 }
 
-/* Only taskstats and wait4(2) have the mark that it ended with. */
+/* Only taskstats and wait4(2) report the VmHWM that the process ended with. */
 static void fill_mark(const struct member *m, struct baro_exit *e)
 {
     if (e->absent[EXIT_rss_peak])
@@ -196,9 +196,9 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
     e->source = m->life.end_reported ? BARO_EXIT_EVENT : BARO_EXIT_LAST_SAMPLE;
     if (member_usage(m)->source)
         e->source = member_usage(m)->source;
-    values_read_last(e, m);
-    values_of_usage(e, m);
-    take_base(e, m);
+    fill_values_read_last(e, m);
+    fill_reported_values(e, m);
+    subtract_base(e, m);
     if (e->absent[EXIT_io_rchar])
         e->absent[EXIT_io_is_lower_bound] = e->absent[EXIT_io_rchar];
     else
@@ -235,10 +235,10 @@ static void note_reported(struct job *j, const struct member *m)
     *last = j->reports.n;
 }
 
-/* Was the exit of this process reported before? A process that was taken for gone and reported can be found again, for
- * example by a late event: it is the same one and counts once. It is another one if it was forked after that end.
- * Example: pid 200 ended at 966 us and was used again at 1,020 us; both processes started within the same clock tick of
- * 10 ms, so their keys are equal. */
+/* Was the exit of this process reported before? A process whose exit was reported can be found again, for example by a
+ * late event; it counts once. It is another process if it was forked after that end. Example: pid 200 ended at 966 us
+ * and was used again at 1,020 us; both processes started within the same clock tick of 10 ms, so their keys are equal.
+ */
 static bool was_reported(struct job *j, const struct member *m)
 {
     const struct job_reported *last = last_reported(j, m->row.key.pid);
@@ -254,11 +254,11 @@ bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns)
 }
 
 /* Returns whether the member is kept: its exit is reported later. */
-static bool report(struct job *j, struct member *m, uint64_t now_ns)
+static bool report_exit(struct job *j, struct member *m, uint64_t now_ns)
 {
     struct baro_exit e;
-    bool never_came =
-        m->of_task.left && m->group.missing && !m->group.listed; /* its parent had left the group that is the job */
+    /* its parent had left the group that is the job, so it was never in the group */
+    bool never_came = m->of_task.left && m->group.missing && !m->group.listed;
     if (never_came || (!m->of_task.left && was_reported(j, m))) {
         j->counts.started--;
         return false;
@@ -289,16 +289,16 @@ static bool report(struct job *j, struct member *m, uint64_t now_ns)
     totals_know(j, m);
     j->past.switches[0] += since_base(m, BASE_SWITCHES_VOLUNTARY, value(m, PROCESS_switches_voluntary));
     j->past.switches[1] += since_base(m, BASE_SWITCHES_INVOLUNTARY, value(m, PROCESS_switches_involuntary));
-    if (m->of_task.left) /* it lives on */
+    if (m->of_task.left) /* it is alive */
         return false;
-    add_before(&e, m);
+    add_base(&e, m);
     if (late_hold(j, m, &e, now_ns))
         return true;
     j->sink.exit(j->sink.context, &e);
     return false;
 }
 
-/* Takes the first n of the list: by the time of their end, and as they were where that is the same. */
+/* Takes the first n members of the list and sorts them by the time of their end (a stable merge sort). */
 static struct member *take_sorted(struct member **list, size_t n)
 {
     struct member *first = *list, **last = &first;
@@ -318,8 +318,8 @@ static struct member *take_sorted(struct member **list, size_t n)
     return first;
 }
 
-/* Exits are reported in the order of their ends, not in that in which they were noticed. Example: a parent's list of
- * children begins with the newest, so of several that ended since it was read the newest is noticed first. */
+/* Reports exits in the order of the ends, not in the order in which they were noticed. Example: a parent's list of
+ * children begins with the newest, so if several have ended, the newest is noticed first. */
 void exits_report(struct job *j, uint64_t now_ns)
 {
     size_t n = 0;
@@ -337,7 +337,7 @@ void exits_report(struct job *j, uint64_t now_ns)
     for (struct member *next, *m = take_sorted(&list, n); m; m = next) {
         next = m->links.list_next;
         peak_end_awaited(j, m, false);
-        if (!report(j, m, now_ns))
+        if (!report_exit(j, m, now_ns))
             tree_release(&j->tree, m);
     }
 }

@@ -86,7 +86,7 @@ void job_revive(struct job *j, struct member *m)
 {
     if (!state_change(j, m, MEMBER_ALIVE))
         return;
-    /* perf detaches from a process that executes a file that may not be read (perf_event_exit_task() in
+    /* perf detaches from a process that executes a file without read permission (perf_event_exit_task() in
      * begin_new_exec()), so later events of it are lost. */
     if (j->source.covers_members)
         job_lose(j);
@@ -150,7 +150,7 @@ void job_reaped(struct job *j, struct member *m, uint64_t end_ns)
     m->life.reaped_by_parent = false;
     member_moved(m);
     if (!member_is_gone(m))
-        tree_set_parent(m, NULL); /* it was the wrapper's child when it was reaped, whatever parent was seen before */
+        tree_set_parent(m, NULL); /* when it was reaped it was a child of the wrapper, even if it was adopted late */
     m->account.successor = NULL;
 }
 

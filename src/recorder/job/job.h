@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job: its members, and what they have used together. Nothing here makes a system call: recorder/collectors fills the
- * rows, recorder/loop passes the reports of the wrapper and of the event sources, and asks for totals.
- *
+ * rows; recorder/loop passes on the reports of the wrapper and of the event sources, and asks for totals.
  *
  * The ledger. A total is the sum of
  *   - the own counters of the living members,
- *   - the counters that they took over from children that they reaped,
- *   - the counters that the wrapper reaped (wait4(2)), and
+ *   - the counters of the children that they reaped, which the kernel adds to theirs,
+ *   - the counters of the processes that the wrapper reaped (wait4(2)), and
  *   - the carried counters: those of ended processes that the kernel added to no process of the job (the parent
- *     ignores SIGCHLD, or an orphan was reaped by init).
+ *     ignores SIGCHLD, or init reaped an orphan).
  *
- * A member that is found gone waits in a list until job_settle(). By then its nearest living ancestor has been read
- * again, and what that ancestor gained must cover what is known of the member. Example: cc1 had used 800 ms when it was
- * last read, and is gone. If make's children_cpu has grown by 830 ms, cc1 is covered. If it has not grown, 800 ms less
- * the allowed rounding are carried.
+ * A member that is found gone waits in a list until job_settle(), which reads its nearest living ancestor again. The
+ * counters of that ancestor must have grown by at least what the member is known to have used. Example: cc1 had used
+ * 800 ms when it was last read, and is gone. If make's children_cpu has grown by 830 ms, it includes cc1. If it has not
+ * grown, 800 ms less the allowed rounding are carried.
  */
 #ifndef RECORDER_JOB_JOB_H
 #define RECORDER_JOB_JOB_H
@@ -45,26 +44,26 @@ struct job_group {
     uint64_t user_ns, system_ns;
 };
 
-/* A process whose exit was reported before the wrapper, which adopts orphans, has reported it. It may still do so. */
+/* A process whose exit is on the tape, and that the wrapper, which adopts orphans, may still report. */
 struct job_unclaimed {
-    struct baro_key key; /* pid 0: the wrapper has reported it. start 0: known from events alone */
+    struct baro_key key; /* pid 0: the wrapper has reported it. start 0: only events reported it */
     uint64_t begin_ns, end_ns, noted_ns, cpu_ns;
-    /* the previous one with the same hash: its number, counted from 1 since the recording began; 0: none */
+    /* number of the previous one with the same hash, counted from 1 since the recording began; 0: none */
     size_t before;
 };
 
 #define JOB_UNCLAIMED_HASH 256u
 #define JOB_REPORTED 256u
 
-/* end_ns: when it ended, or when it was found gone. before: the previous one with the same hash, as above. */
+/* An exit that was reported. end_ns: when it ended, or when it was found gone. before: as in struct job_unclaimed. */
 struct job_reported {
     struct baro_key key;
     uint64_t end_ns, before;
 };
 
-/* An exit that is reported when the process's sockets have ended. */
+/* An exit that is reported when the sockets of the process have ended. */
 struct job_late {
-    struct member *member; /* gone, and in no list */
+    struct member *member; /* gone, and in no list of the job */
     struct baro_exit exit;
     uint64_t since_ns;
     struct job_late *next;
@@ -73,18 +72,18 @@ struct job_late {
 struct job_task;
 struct job_before;
 
-/* How members are found, and what is said of them. */
+/* What reports forks and exits. */
 struct job_source {
     const uint64_t *events_ns; /* CLOCK_MONOTONIC: events until then were read; NULL: never */
     bool events;               /* an event source reports forks and exits, so counts are exact unless lossy */
     /* that source also reports the kernel's counters of each process that ends (taskstats) */
     bool ends_reported;
-    /* that source covers single processes (perf): a member without member.covered may have forked without an event */
+    /* that source covers single processes (perf): a member without events.covered may have forked without an event */
     bool covers_members;
-    bool attaches; /* that source is perf, which reports members that it is attached to; covers_members: to all */
-    bool lossy;    /* events were lost at some time, or the source began too late: counts are lower bounds */
-    /* at most this many processes came and went before there were events (recorder/collectors/processes/births.h);
-     * job_lose() drops it */
+    bool attaches; /* that source is perf, which reports only members that it is attached to */
+    bool lossy;    /* events were lost, or the source began too late: counts are lower bounds */
+    /* at most this many processes ran before events were reported (recorder/collectors/processes/births.h); job_lose()
+     * makes it invalid */
     bool unseen_known;
     uint64_t unseen;
 };
@@ -92,20 +91,20 @@ struct job_source {
 /* Members that have ended and wait for job_settle(). */
 struct job_settling {
     struct member *gone;
-    size_t n_gone, n_held; /* n_held: of these, those that the last job_settle() held back */
-    bool gone_unforked;    /* of these, one may have been found before the event of its fork was read */
+    size_t n_gone, n_held; /* n_held: how many of them the last job_settle() held back */
+    bool gone_unforked;    /* one of them may have been found before the event of its fork was read */
     struct job_late *late;
-    bool sockets; /* job_late_report() is called, and exits with open connections wait for it */
-    bool closing; /* the last job_settle(): nothing is held back any more */
+    bool sockets; /* exits of processes with open connections wait for job_late_report() */
+    bool closing; /* this is the last job_settle(): nothing is held back */
 };
 
-/* Exits that no member was found for, oldest first; valid: [first, n). */
+/* Exits that the wrapper may still report, oldest first: elements first to n - 1. */
 struct job_claims {
     struct job_unclaimed *unclaimed;
-    /* dropped: how many were dropped from the front; unclaimed[0] has this number + 1 */
+    /* dropped: how many were removed from the front; unclaimed[0] has the number dropped + 1 */
     size_t first, n, cap, dropped;
     uint64_t cpu_ns;               /* the sum of their CPU time */
-    size_t of[JOB_UNCLAIMED_HASH]; /* by hash: the number of the last one */
+    size_t of[JOB_UNCLAIMED_HASH]; /* by the hash of a pid: the number of the last one */
 };
 
 /* The last published totals: they never fall. */
@@ -115,21 +114,20 @@ struct job_shown {
 
 /* Why totals are lower bounds. */
 struct job_shortfall {
-    /* a process has ended whose I/O is not known completely: I/O totals are lower bounds */
+    /* a process has ended whose I/O is not known completely */
     bool io;
-    /* the same of CPU time: a process has ended that the kernel added to no other one, and its last values are from
-     * before its end */
+    /* a process has ended whose CPU time the kernel added to no other process, and is not known to its end */
     bool cpu;
-    bool rss_peak;         /* one has ended whose mark at its end is not known */
-    bool ignores_children; /* some member was seen to ignore SIGCHLD */
-    /* a process that has ended is in no other one's counters, as far as closure.c has noticed */
+    bool rss_peak;         /* a process has ended whose VmHWM at its end is not known */
+    bool ignores_children; /* a member was seen to ignore SIGCHLD */
+    /* a process has ended whose counters the kernel added to no other process */
     bool unreaped;
-    uint64_t teardown_ns; /* expected cost of the teardowns that no count has */
+    uint64_t teardown_ns; /* expected CPU time of the teardowns that no counter includes */
 };
 
-/* The exits that were reported last, by pid: none is reported twice. */
+/* The last exits that were reported, by pid, so that none is reported twice. */
 struct job_reports {
-    struct job_reported at[JOB_REPORTED]; /* the last ones: number n is at (n - 1) % JOB_REPORTED */
+    struct job_reported at[JOB_REPORTED]; /* a ring: number n is at (n - 1) % JOB_REPORTED */
     uint64_t n, of[JOB_REPORTED];         /* by the hash of a pid: the number of the last one; 0: none */
 };
 
@@ -139,43 +137,43 @@ struct job_counts {
     size_t ended_members; /* members that have ended and are not reaped yet: they no longer count as living */
 };
 
-/* How many lived at once, between two readings of all members: at_once.c. */
+/* How many processes were alive at once: at_once.c. */
 struct job_at_once {
-    uint64_t most; /* so many may have been at once, at most; valid if it is more than counts.peak */
-    /* since the living were counted: one was found by a list; so many have ended */
-    bool found;
+    uint64_t most; /* upper bound of the peak; valid if it is more than counts.peak */
+    bool found;    /* since peak_note() a list has found a member */
+    /* since peak_note() so many members have ended, the last one at last_end_ns */
     uint64_t fewer, last_end_ns;
-    uint64_t awaited;      /* members that were found ended, and the events of that are still to come */
-    uint64_t n_end_unseen; /* living members of which an end may not have been seen */
+    uint64_t awaited;      /* members that were found ended, and whose end events have not been read yet */
+    uint64_t n_end_unseen; /* members that may have ended without an event */
 };
 
 /* Sums over the processes that have ended. */
 struct job_ended_sums {
-    uint64_t counted_ns;  /* CPU time attributed to them */
-    uint64_t split[2];    /* the parts of it in user mode and in the kernel, as far as they are known */
-    uint64_t unsure_ns;   /* the part of it that may be too much: own_unsure() */
-    uint64_t shared_ns;   /* CPU time of parents, in ticks, that was attributed to children that had ended */
-    uint64_t reported_ns; /* what perf reported of them since they were read last, page faults too */
-    /* each without its children, as far as it is known: I/O and page faults */
+    uint64_t counted_ns; /* CPU time attributed to them */
+    uint64_t split[2];   /* its parts in user mode and in the kernel, as far as they are known */
+    uint64_t unsure_ns;  /* the part of it that may be too much: own_unsure() */
+    uint64_t shared_ns;  /* the part that was attributed to them because their parents had gained it: share_out() */
+    /* CPU time that perf reported for processes with unsure CPU time, since these were read last */
+    uint64_t reported_ns;
+    /* I/O and page faults of each process itself, as far as they are known */
     uint64_t own[LEDGER_MAX];
-    /* of processes that an ended parent is assumed to have reaped: CPU time, and the part that may be too much */
+    /* CPU time of processes that an ended parent is assumed to have reaped, and the part of it that may be too much */
     uint64_t assumed_ns, assumed_unsure_ns;
-    bool assumed_short; /* of one of these the CPU time is not known to its end */
+    bool assumed_short; /* the CPU time of one of these is not known to its end */
     /* lower bounds */
     uint64_t run_delay, switches[2];
     uint64_t delay_cpu; /* their CPU time up to the moment when their run delay was read */
 };
 
-/* What was known for at least one process at some time. */
+/* Which metrics had a value for at least one process. */
 struct job_metrics_seen {
     uint64_t known;       /* mask of enum job_metric */
-    uint8_t why[JOB_MAX]; /* else: the reason that the last process gave */
+    uint8_t why[JOB_MAX]; /* for the others: why they were absent for the last process */
 };
 
 struct job {
     struct tree tree;
-    /* of all living members; up to date after totals_refresh() */
-    struct member_part sums;
+    struct member_part sums; /* over all members; up to date after totals_refresh() */
     struct job_sink sink;
     struct job_wrapper wrapper;
     struct job_group group;
@@ -189,18 +187,18 @@ struct job {
     struct job_shortfall shortfall;
     struct job_shown shown;
     struct job_metrics_seen seen;
-    uint64_t start_boottime_ns; /* of the tape */
-    /* time that the machine was suspended since: CLOCK_BOOTTIME advanced and CLOCK_MONOTONIC did not */
+    uint64_t start_boottime_ns; /* CLOCK_BOOTTIME when the tape began */
+    /* for how long the machine was suspended since: CLOCK_BOOTTIME advanced and CLOCK_MONOTONIC did not */
     uint64_t slept_ns;
-    uint64_t ns_per_tick; /* a clock tick of /proc */
+    uint64_t ns_per_tick; /* length of a clock tick of /proc */
     bool attached;
-    /* processes can join without an event (moved into the group): how many came and went unseen is not known */
+    /* processes can join without an event (moved into the group), so it is not known how many were never seen */
     bool open;
-    /* orphans become children of the wrapper, which reports each one: the counters of orphans are not lost */
+    /* the wrapper adopts orphans and reports each one, so their counters are not lost */
     bool adopts;
-    bool selected; /* each member belongs to a task, and the job's totals are the sums of tasks */
-    bool alone;    /* children of members are not members, and what a member takes over from them is not the job's */
-    bool commands_unknown; /* how many programs ended before their command was read */
+    bool selected;         /* each member belongs to a task, and the job's totals are the sums of tasks */
+    bool alone;            /* children of members are not members, and their counters do not count for the job */
+    bool commands_unknown; /* it is not known how many programs ended before their command was read */
     uint64_t wrapper_settled[LEDGER_MAX];
     uint64_t carried[LEDGER_MAX];
     uint64_t rss_peak; /* the largest peak of any one process */
@@ -208,28 +206,28 @@ struct job {
     struct job_task *tasks; /* recorder/job/task.h; NULL: none */
     size_t n_tasks;
     uint8_t all_task;          /* the task of each member that has no other; 0: none */
-    struct job_before *before; /* resume.c: processes that are not found again yet; NULL: all are */
-    bool resumed;              /* another recorder has recorded it before */
+    struct job_before *before; /* resume.c: the last sample of the other recorder; NULL: not needed any more */
+    bool resumed;              /* another recorder has recorded the job before */
 };
 
 int job_init(struct job *j, const struct job_sink *sink, bool attached, uint64_t start_boottime_ns, uint32_t clk_tck);
 void job_done(struct job *j);
 
-/* From now on nobody knows how many processes came and went unseen. */
+/* Events were lost: from now on it is not known how many processes were never seen. */
 static inline void job_lose(struct job *j)
 {
     j->source.lossy = true;
     j->source.unseen_known = false;
 }
 
-/* How many processes may have begun and ended unseen, at most. False: there is no bound. */
+/* Gets how many processes may have begun and ended unseen, at most. Returns false if there is no bound. */
 bool job_unseen(const struct job *j, uint64_t *ret);
 
 /* Adds a process that is alive; parent may be NULL. tree.h has the states of members and their transitions. Returns the
  * new member, the existing one if the pid is a member already, or NULL if out of memory. */
 struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum baro_origin origin, uint64_t now_ns);
 
-/* Marks the member as one that the user named; or removes the mark, when its end no longer ends the recording. */
+/* Marks the member as one that the user named, or removes the mark, so that its end does not end the recording. */
 void job_set_target(struct job *j, struct member *m, bool target);
 
 /* The member ended at end_ns: an event reported it, or it was seen as a zombie. It stays a member until it is reaped.
@@ -239,25 +237,25 @@ void job_ended(struct job *j, struct member *m, uint64_t end_ns);
 /* An event reported its end. */
 void job_end_reported(struct job *j, struct member *m);
 
-/* May the living member have ended without an event of that? It is read later. */
+/* Sets whether the member may have ended without an event, until it is read again. */
 void job_end_unseen(struct job *j, struct member *m, bool unseen);
 
-/* Was an exit reported for this pid with an end at or after t_ns? Then a fork event of that time is of the same
+/* Was an exit reported for this pid with an end at or after t_ns? Then a fork event with that time is of the same
  * process, and must not add it again. */
 bool job_was_reported(const struct job *j, int32_t pid, uint64_t t_ns);
 
-/* The pid is no longer there, and the wrapper, its parent, is going to report it. Returns how long ago that was first
- * seen, in ns. */
+/* The pid is no longer there, and the wrapper, its parent, is going to report it. Returns for how many ns it has been
+ * missing. */
 uint64_t job_expect_reaping(struct job *j, struct member *m, uint64_t now_ns);
 
 /* The wrapper reported the member, and the row has its last values. The member may be gone already. */
 void job_reaped(struct job *j, struct member *m, uint64_t end_ns);
 
-/* Members were found by a list, and all have been read since: those that are alive are so at the same time. Otherwise
- * that is counted with the next sample alone. */
+/* Counts the members that are alive, for the peak. Call it after a list has found members and all members were read:
+ * only then are all of them known to be alive at the same time. */
 void job_note_peak(struct job *j);
 
-/* A process that was selected joins only now; begin_ns: when it did in truth, 0: not known. */
+/* A selected process joins late. begin_ns: when it began; 0: not known. */
 void job_note_late(struct job *j, uint64_t begin_ns);
 
 /* The reported end was wrong: the process is alive. */
@@ -269,15 +267,15 @@ void job_revive(struct job *j, struct member *m);
  * there is none; then ret_reported says whether its exit was reported before. */
 struct member *job_claim(struct job *j, int32_t pid, uint64_t start, uint64_t t_ns, bool *ret_reported);
 
-/* Drops the unclaimed exits that were noted before this time: the wrapper has reported all that it will. */
+/* Drops the unclaimed exits that were noted before this time: the wrapper will not report them any more. */
 void job_forget_unclaimed(struct job *j, uint64_t before_ns);
 
-/* When a process began, in ns since the tape began, from its start time in ticks; 0: before. Precision: one tick. */
+/* Converts a start time in ticks to ns since the tape began; 0: before. Precision: one tick. */
 uint64_t job_begin_ns(const struct job *j, uint64_t start);
-/* Did it begin before t_ns, at whatever time of its tick? */
+/* Did a process with this start time begin before t_ns, even if it began at the end of its tick? */
 bool job_began_before(const struct job *j, uint64_t start, uint64_t t_ns);
 
-/* Sets the member's base (attach): what it has used so far is not part of this recording. */
+/* Sets the member's base (attach): what it has used so far does not count for this recording. */
 void job_rebase(struct member *m);
 
 /* The member was reaped by its parent, or by the wrapper after its parent ended: its counters are not lost. */
@@ -287,15 +285,15 @@ void job_absorbed(const struct job *j, struct member *m);
  * job_settle() reports its exit. */
 void job_gone(struct job *j, struct member *m, uint64_t end_ns, uint64_t noticed_ns);
 
-/* Settles the ledger: calls read_again for each nearest living ancestor of a member that is gone, compares, and reports
- * the exits. read_again reads the ancestor's stat and io into its row; it may find that one gone as well and call
- * job_gone(). It returns false if the ancestor is there and could not be read: then the exits below it wait for the
- * next call. */
+/* Settles the ledger: calls read_again for the nearest living ancestor of each member that is gone, compares the growth
+ * of its counters with what the members had used, and reports the exits. read_again reads the ancestor's stat and io
+ * into its row; if the ancestor is gone as well, it calls job_gone(). It returns false if the ancestor exists and could
+ * not be read: then the exits below it wait for the next call. */
 typedef bool job_read_fn(void *context, struct member *m);
 void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *context);
 
-/* Reports the exits that have waited for their sockets: those whose sockets are known to their end (member.tcp_whole),
- * those that have waited for long, and all if the job is closing. */
+/* Reports exits that have waited for their sockets: those whose sockets have ended (tcp.whole), those that have waited
+ * for a second, and all if the job is closing. */
 void job_late_report(struct job *j, uint64_t now_ns);
 
 /* The member was seen to ignore SIGCHLD. */
@@ -304,8 +302,8 @@ void job_ignores_children(struct job *j, struct member *m);
 /* Have the member's counters of reaped children grown since the ledger was last settled? */
 bool job_gained(const struct member *m);
 
-/* Marks what the member took over so far as settled, unless children of it still wait. To be called after job_settle()
- * for each member that was read in this tick. */
+/* Marks the member's counters of reaped children as settled, unless gone children of it still wait. Call it after
+ * job_settle() for each member that was read in this tick. */
 void job_settled(const struct job *j, struct member *m);
 
 /* Fills the job's values of a sample: totals, counts, peaks and bounds. */
@@ -314,24 +312,24 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
 /* The sum of the resident memory of all living members, in bytes. */
 uint64_t job_rss(struct job *j);
 
-/* What a member has used itself and taken over from reaped children, since attach. */
+/* What a member and the children that it reaped have used since attach. */
 uint64_t job_ledger(const struct member *m, enum ledger_counter c);
 
-/* Another recorder has recorded this job until its last sample `last`, and its members were found anew: totals go on
- * from there, and what a member has used since then counts. What has ended in between is known to the kernel only. The
- * sums of tasks: job_task_resume(), before. If members are selected, they join from now on, and job_resume_end() has to
- * be called when all have joined that are there. Returns 0 or -ENOMEM. */
+/* Continues a job that another recorder has recorded up to its last sample `last`. The members have been found again.
+ * Totals continue from that sample: what a member has used since then counts. What a process used that has ended in
+ * between is not known. Call job_task_resume() for each task before. If members are selected, they join after this
+ * call; call job_resume_end() when all have joined. Returns 0 or -ENOMEM. */
 int job_resume(struct job *j, const struct baro_sample *last);
-/* Does the last sample have this member, or did it begin before that? Then job_resume_member() sets what of it counts,
- * when it has joined its task, its values were read, and its base is what it had used by now. */
+/* Is this member in the last sample, or did it begin before that? If so, call job_resume_member() after the member has
+ * joined its task and was read, and its base was set to what it has used by now. */
 bool job_resume_knows(const struct job *j, const struct member *m);
+/* Sets the member's base to what it had used at the last sample. */
 void job_resume_member(struct job *j, struct member *m);
-/* A member has joined that had ended by then, and began at that time: what it had used at the last sample becomes its
- * base. */
+/* The same for a member with this start time that had ended when it was found again. */
 void job_resume_ended(struct job *j, struct member *m, uint64_t start);
-/* The next process of the last sample, from 0 on, that was not found again; NULL: there are no more. */
+/* Returns the next process of the last sample that was not found again; NULL: there are no more. *i is 0 at first. */
 const struct baro_process *job_resume_next(const struct job *j, size_t *i, unsigned *ret_task);
-/* What was not found again has ended. */
+/* All members have joined: the processes that were not found again have ended. */
 void job_resume_end(struct job *j);
 
 void job_event(struct job *j, uint64_t t_ns, enum baro_event_kind kind, const struct member *m, uint64_t number,

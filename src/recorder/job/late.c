@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exits that wait for what the process's sockets had sent and received when they ended: the kernel reports that a
- * little after the process has ended, and sockets are read several times a second at most. Example: curl ended 90 ms
- * after its connection was read last, and got 5 MB in that time; the next reading has them.
+ * Exits that wait for the final byte counts of the process's sockets. The kernel reports these shortly after the
+ * process has ended, and sockets are read a few times a second at most. Example: curl ended 90 ms after its connection
+ * was read last, and received 5 MB in that time, which the next read of the sockets has.
  */
 #include <stdlib.h>
 
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 
-#define LATE_MOST 1000000000u /* ns: a socket may have more to send, for a peer that does not read */
+#define LATE_MOST 1000000000u /* ns. A socket may stay for long if its peer does not read */
 
 static bool is_open(const struct member *m)
 {
@@ -29,7 +29,7 @@ bool late_hold(struct job *j, struct member *m, const struct baro_exit *e, uint6
     return true;
 }
 
-static void report(struct job *j, struct job_late *one)
+static void report_late_exit(struct job *j, struct job_late *one)
 {
     const struct member *m = one->member;
     struct baro_exit *e = &one->exit;
@@ -48,7 +48,7 @@ void job_late_report(struct job *j, uint64_t now_ns)
             at = &one->next;
             continue;
         }
-        report(j, one);
+        report_late_exit(j, one);
         *at = one->next;
         tree_release(&j->tree, one->member);
         free(one);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settling the ledger: the processes that took over the counters of ended processes must have gained what those had
- * used. */
+/* Settling the ledger: the counters of a process must have grown by what the children that it reaped had used. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,7 @@ static struct member *nearest_living(const struct member *m)
     return up;
 }
 
-/* The I/O that was reported with its end, of the process alone; its children's is not included. */
+/* The I/O of the process itself, without its children, as it was reported when it ended. */
 static uint64_t reported_io(const struct member *m, enum ledger_counter c)
 {
     const struct member_usage *u = member_usage(m);
@@ -34,14 +33,14 @@ static uint64_t reported_io(const struct member *m, enum ledger_counter c)
 }
 
 /*
- * What the successor of m must have gained: what m had used itself, and what m had taken over when the ledger was last
- * settled. What m took over since then came from other gone members, which are in the list themselves. /proc/PID/io is
- * the sum of both parts, so of I/O the last settled value counts.
+ * Adds to ret by how much the counters of m's successor must have grown: what m had used itself, and its counters of
+ * reaped children when the ledger was last settled. Growth of the latter since then is from other gone members, which
+ * are in the list themselves. /proc/PID/io is the sum of both parts, so for I/O the last settled value counts.
  *
- * Example: sh used 5 ms itself, had taken over 40 ms by the last settling, and shows 70 ms now; dd, which it reaped
- * since then and which used 30 ms, is gone as well. sh adds 45 ms, dd adds 30 ms.
+ * Example: sh used 5 ms itself. Its children had used 40 ms when the ledger was last settled, and have used 70 ms by
+ * now, because it has reaped dd, which used 30 ms and is gone as well. sh adds 45 ms, dd adds 30 ms.
  */
-static void expect(const struct member *m, uint64_t ret[LEDGER_MAX])
+static void add_expected(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     if (m->life.reaped_by_parent)
         return;
@@ -72,21 +71,22 @@ bool job_gained(const struct member *m)
     return any != 0;
 }
 
-static void settled(struct member *m)
+static void note_settled(struct member *m)
 {
     for (int c = 0; c < LEDGER_MAX; c++)
         m->account.reaped[c] = reaped_of(m, c);
 }
 
-/* Can what the member took over from gone children not be settled yet? */
+/* Are the member's counters of reaped children not final yet? */
 static bool is_awaited(const struct job *j, const struct member *m)
 {
     return member_is_reap_pending(m) || m->account.takeover_unread || m->account.events_pending || report_is_due(j, m);
 }
 
-/* Does a gone child still wait for this member, to be read or to be reported? Then what it took over from that child is
- * settled later. Example: the command is a zombie, shows 70 ms of its child, and the wrapper's report is due, for which
- * the child waits. If the 70 ms counted as settled now, they would seem to be missing then, and be added again. */
+/* Does a gone child still wait until this member is read or reported? If so, the counters that it has from that child
+ * are settled later. Example: the command is a zombie, has 70 ms from its child, and the wrapper's report is due, for
+ * which the child waits. If the 70 ms counted as settled now, they would seem to be missing then, and be added again.
+ */
 static bool has_waiting_children(const struct job *j, const struct member *successor)
 {
     if (!is_awaited(j, successor))
@@ -101,31 +101,32 @@ static bool has_waiting_children(const struct job *j, const struct member *succe
 void job_settled(const struct job *j, struct member *m)
 {
     if (!has_waiting_children(j, m))
-        settled(m);
+        note_settled(m);
 }
 
 /*
- * ---- what ended processes used beyond what is known of them ----
+ * ---- CPU time of ended processes that was not reported ----
  *
- * taskstats and perf write their records before a process frees its memory and is torn down; the parent takes over the
- * CPU time of all of it. So what a parent gained, less what is known of the children that it lost, belongs to these
- * children. It is shared among them by the cost of a teardown: a fixed part, and a part for each page.
+ * taskstats and perf make their records before a process frees its memory and is torn down; the parent gets the CPU
+ * time of all that. So the gain of a parent, less what its gone children are known to have used, was used by these
+ * children. It is shared out among them by the expected cost of the teardown: a fixed part, and a part for each page.
  *
- * Example: taskstats reported 90 ms for the only child that is gone, and the parent's children_cpu grew by 100 ms. The
- * child gets the 10 ms, if they are no more than SHARE_MOST times the expected cost of its teardown.
+ * Example: taskstats reported 90 ms for the only gone child, and the parent's children_cpu grew by 100 ms. The child
+ * gets the 10 ms, if they are at most SHARE_MOST times the expected cost of its teardown.
  *
- * The parent shows its gain in ticks, so a rest of either sign stays in its pool for the next time. Nothing is shared
- * unless every child is known, nor among several children if the CPU time of one was not reported.
+ * The parent shows its gain in whole ticks, so a remainder, positive or negative, stays in its pool for the next time.
+ * Nothing is shared out unless every child is known, nor among several children if one has no reported CPU time.
  */
 #define TEARDOWN_NS 200000u
 #define TEARDOWN_NS_PER_PAGE 200u
-/* Times the expected cost: the parent's values come in steps of 10 ms, and a step may be due to other children. */
+/* A child gets at most this many times its expected cost: the parent's values have steps of 10 ms, and a step may be
+ * due to other children. */
 #define SHARE_MOST 8u
 
 static uint64_t weight_of(const struct member *m)
 {
     if (m->life.cpu_final)
-        return 0; /* all that it used is known */
+        return 0; /* its CPU time is known */
     uint64_t rss = member_usage(m)->has_memory ? member_usage(m)->rss_peak : m->row.value[PROCESS_rss_peak];
     return TEARDOWN_NS + rss / 4096 * TEARDOWN_NS_PER_PAGE;
 }
@@ -159,8 +160,8 @@ static uint64_t unattributed(struct job *j)
     return shown > named ? shown - named : 0;
 }
 
-/* Distributes the shares. If a child was missed, part of a share is already attributed to another process, so the
- * shares are scaled down to the job's unattributed CPU time. */
+/* Shares out the gains. If a child was missed, part of a gain is already attributed to another process, so the shares
+ * are scaled down to the job's unattributed CPU time. */
 static void share_out(struct job *j, uint64_t shares)
 {
     uint64_t room = shares ? unattributed(j) : 0;
@@ -179,14 +180,18 @@ static void share_out(struct job *j, uint64_t shares)
     }
 }
 
-/* Carries what is missing. user and system are balanced together: the kernel scales the split between them from ticks,
- * and the split of a process differs from what its successor shows for it. slack: how much may be missing due to
- * rounding (0 for the wrapper's wait4(2), which is exact). Example: 800 ms are expected, and slack is 40 ms. If the
- * successor gained 770 ms, nothing is carried; if it gained nothing, 760 ms are carried.
- * doubt: how much of the CPU time that is expected may be too much. Example: perf reported 88 ms, of which 12 are
- * unsure, and wait4(2) 82 ms: nothing is missing. If wait4(2) reported none, the process was not waited for, and 88 ms
- * are carried. Where the page faults were taken over, it was waited for, and all that perf reported since it was read
- * last (`reported`) may be too much: on a busy virtual machine perf had 482 ms where the kernel counted 394.
+/* Carries what is missing. User and system time are balanced together: the kernel scales the split between them from
+ * ticks, and a process has another split than its successor shows for it.
+ *
+ * slack: how much may be missing due to rounding (0 for the wrapper's wait4(2), which is exact). Example: 800 ms are
+ * expected, and slack is 40 ms. If the successor gained 770 ms, nothing is carried; if it gained nothing, 760 ms are.
+ *
+ * doubt: how much of the expected CPU time may be too much. Example: perf reported 88 ms, of which 12 are unsure, and
+ * wait4(2) 82 ms: nothing is missing. If wait4(2) reported none, the process was not waited for, and 88 ms are carried.
+ * If the successor gained the page faults, the process was waited for, and all that perf reported since it was read
+ * last
+ * (`reported`) may be too much: on a busy virtual machine perf had 482 ms where the kernel counted 394.
+ *
  * Returns whether CPU time was carried. */
 static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const uint64_t gained[LEDGER_MAX],
                     uint64_t slack, const struct doubt *doubt)
@@ -255,8 +260,8 @@ static void add_doubt(struct doubt *d, const struct member *m)
     d->reported += own_unsure(m) ? reported_cpu(m) : 0;
 }
 
-/* No other process has the CPU time of these gone members: what was reported of their ends is the best that is known.
- * successor: NULL: of those that have none. */
+/* No other process has the CPU time of these gone members, so what was reported when they ended counts in full.
+ * successor: of these members; NULL: they have none. */
 static void take_as_sure(struct job *j, const struct member *successor)
 {
     for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
@@ -265,25 +270,25 @@ static void take_as_sure(struct job *j, const struct member *successor)
     }
 }
 
-/* Its parent did not reap it, and neither did the wrapper so far. */
-static bool is_left(const struct member *m)
+/* Did its parent not reap it, nor the wrapper so far? */
+static bool is_unreaped(const struct member *m)
 {
     return m->account.parent_reaped_none && !member_is_final(m);
 }
 
-/* The kernel adds the counters of a process to no member if its parent does not wait for it (it ignores
- * SIGCHLD), or if it became a child of an init outside the job. What such a process used since it was last read is
- * lost. It shows in the parent's minor faults: the parent did not gain those of the child. (The parent's io does not
- * show it, as it also contains the parent's own I/O.) Other children may hide it, so a parent that was seen to ignore
- * SIGCHLD counts as well.
+/* Notes why totals are lower bounds. The kernel adds the counters of a process to no member if its parent does not wait
+ * for it (it ignores SIGCHLD), or if an init outside the job adopts it. What such a process used after it was last read
+ * is lost. This shows in the parent's minor faults, which did not grow by those of the child. (It does not show in the
+ * parent's io, which includes the parent's own I/O.) Faults of other children may hide it, so a parent that was seen to
+ * ignore SIGCHLD counts as well.
  *
  * Example: a shell ignores SIGCHLD, and its child computes for 80 ms between two samples. The record of taskstats has
- * the 80 ms, which are carried. Without that record they are missing. With it, the teardown is missing: of a child of
- * 400 MB the record had 154 of 188 ms. */
+ * the 80 ms, which are carried. Without that record they are missing. With it only the teardown is missing: for a child
+ * of 400 MB the record had 154 of 188 ms. */
 static void note_short(struct job *j, const struct settlement *list)
 {
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        bool is_lost = (!nearest_living(m) && !j->adopts && !m->life.reaped_by_parent) || is_left(m);
+        bool is_lost = (!nearest_living(m) && !j->adopts && !m->life.reaped_by_parent) || is_unreaped(m);
         j->shortfall.io |= is_lost && !io_is_whole(j, m);
         j->shortfall.unreaped |= is_lost || is_ignored(m);
         if (!is_lost && !is_ignored(m))
@@ -324,8 +329,8 @@ static struct settlement *settlement_of(struct job *j, struct member *successor,
     return e;
 }
 
-/* Makes a settlement for each successor. Members whose settlement can't be allocated are balanced with those without a
- * successor. */
+/* Makes a settlement for each successor. If memory runs out, the members are balanced with those without a successor.
+ */
 static struct settlement *list_successors(struct job *j)
 {
     struct settlement *list = NULL;
@@ -334,14 +339,14 @@ static struct settlement *list_successors(struct job *j)
         struct settlement *e = up ? settlement_of(j, up, &list) : NULL;
         if (!e)
             continue;
-        expect(m, e->expected);
+        add_expected(m, e->expected);
         for (int c = 0; c < LEDGER_MAX && m->account.base; c++)
             e->past[c] += m->account.base[c];
         e->faults += faults_of(m);
         e->lost++;
         e->known += own_cpu(m) + m->account.reaped[LEDGER_CPU_USER] + m->account.reaped[LEDGER_CPU_SYSTEM];
-        e->known += m->account.pool < 0 ? (uint64_t)-m->account.pool
-                                        : 0; /* attributed to its children, and not yet shown as reaped */
+        /* attributed to its children, and not yet in its counters */
+        e->known += m->account.pool < 0 ? (uint64_t)-m->account.pool : 0;
         e->weight += weight_of(m);
         add_doubt(&e->doubt, m);
         e->without_cpu += !member_usage(m)->has_cpu;
@@ -377,15 +382,15 @@ static void read_successors(struct job *j, job_read_fn *read_again, void *contex
     } while (j->settling.n_gone != before);
 }
 
-/* Had the successor ended when m was found gone? Then it may have reaped m before, which shows in what it took over; or
- * it left m to the wrapper, which reports m. In both cases nothing is lost. The same holds if no ancestor is left. */
+/* Had the successor ended when m was found gone? If so, it may have reaped m before, and its counters include m; or the
+ * wrapper adopted m and reports it. In both cases nothing is lost. The same holds if no ancestor is alive. */
 static bool has_ended_before(const struct member *successor, const struct member *m)
 {
     bool ended = member_state(successor) != MEMBER_ALIVE || member_is_zombie(successor);
     return ended && (!successor->life.end_ns || successor->life.end_ns <= m->life.gone_ns);
 }
 
-static bool ambiguous(const struct job *j, const struct member *m)
+static bool may_be_reaped_already(const struct job *j, const struct member *m)
 {
     for (; j->adopts; m = m->account.successor) {
         const struct member *successor = m->account.successor;
@@ -397,10 +402,10 @@ static bool ambiguous(const struct job *j, const struct member *m)
     return false;
 }
 
-/* How long the event of an end is waited for, in ns: do_exit() notifies the parent first, and may be preempted before
- * it sends the event. */
+/* How long a gone member waits for the event of its end, in ns: do_exit() notifies the parent first, and may be
+ * preempted before it sends the event. */
 #define EVENT_WAIT 200000000u
-/* With more gone members than this nothing is waited for: at a high rate of exits one event is always outstanding. */
+/* If there are more gone members, none waits: at a high rate of exits one event is always outstanding. */
 #define EVENT_WAIT_GONE_MOST 256u
 
 static void mark_events_pending(const struct job *j, uint64_t now_ns)
@@ -419,22 +424,23 @@ static void mark_events_pending(const struct job *j, uint64_t now_ns)
     }
 }
 
-/* The last values of its parent may show that the parent never reaped a child. Then the wrapper reaps m and reports it,
- * or the parent ignored SIGCHLD and the kernel adds the counters of m to no process. Which of the two is known when the
+/* The last values of m's parent may show that it never reaped a child. If so, either the wrapper reaps m and reports
+ * it; or the parent ignored SIGCHLD, and the kernel adds the counters of m to no process. It is known which when the
  * wrapper has reported all that it reaped. */
-static void note_left(struct member *m)
+static void note_unreaped(struct member *m)
 {
     const struct member *parent = m->account.successor;
     if (!parent || member_is_final(m) || !member_is_final(parent) || reaped_of(parent, LEDGER_FAULTS_MINOR))
         return;
     m->account.parent_reaped_none = true;
-    m->account.successor = NULL; /* m outlasts it */
+    m->account.successor = NULL;
 }
 
-/* Takes the gone members out of the list that can't be settled yet, and returns them. A member waits if what its
- * successor took over is not known (the successor is REAP_PENDING, could not be read, or the wrapper's report of it is
- * due), or can't be attributed because the end event of another child of it is still outstanding; or if the wrapper may
- * still report it. */
+/* Takes those gone members out of the list that cannot be settled yet, and returns them. A member waits
+ *   - if its successor's counters are not final: the successor is REAP_PENDING, could not be read, or the wrapper's
+ *     report of it is due;
+ *   - if the successor's gain cannot be attributed, because the end event of another child is outstanding; or
+ *   - if the wrapper may still report the member. */
 static struct member *hold_back(struct job *j, uint64_t now_ns)
 {
     struct member *now = NULL, *later = NULL;
@@ -442,14 +448,14 @@ static struct member *hold_back(struct job *j, uint64_t now_ns)
     while (j->settling.gone) {
         struct member *m = j->settling.gone;
         j->settling.gone = m->links.list_next;
-        note_left(m);
+        note_unreaped(m);
         const struct member *successor = nearest_living(m);
-        bool wait = (is_left(m) || (successor && is_awaited(j, successor))) && !j->settling.closing;
+        bool wait = (is_unreaped(m) || (successor && is_awaited(j, successor))) && !j->settling.closing;
         struct member **list = wait ? &later : &now;
         m->links.list_next = *list;
         *list = m;
-        m->life.reaped_by_parent |= ambiguous(j, m);
-        if (is_left(m) && j->settling.closing)
+        m->life.reaped_by_parent |= may_be_reaped_already(j, m);
+        if (is_unreaped(m) && j->settling.closing)
             m->life.reaped_by_parent = false;
         j->settling.n_gone -= list == &later;
     }
@@ -499,12 +505,12 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         const struct member *successor = nearest_living(m);
         if (successor && successor->account.settlement)
             continue;
-        expect(m, expected);
+        add_expected(m, expected);
         add_doubt(&doubt, m);
     }
     if (balance(j, expected, gained, 0, &doubt))
         take_as_sure(j, NULL);
-    /* Each successor is balanced for itself: a surplus of one must not hide what was lost below another. */
+    /* Each successor is balanced separately: a surplus of one must not hide what is missing from another. */
     for (struct settlement *e = list; e; e = e->next) {
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(e->successor, one);
@@ -515,7 +521,7 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         if (balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick, &e->doubt) ||
             e->successor->account.ignores_children)
             take_as_sure(j, e->successor);
-        settled(e->successor);
+        note_settled(e->successor);
     }
     share_out(j, shares);
     forget_successors(j, list);

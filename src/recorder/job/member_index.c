@@ -33,7 +33,7 @@ static void grow(struct directory *d)
     size_t size = d->size * 2;
     struct member **hash = calloc(size, sizeof(*hash));
     if (!hash)
-        return; /* longer chains, nothing worse */
+        return; /* chains get longer */
     for (size_t i = 0; i < d->size; i++) {
         for (struct member *m = d->hash[i], *next; m; m = next) {
             next = m->links.directory_next;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The I/O of ended processes for which no complete record exists: an ordinary user can't read the io of a zombie, and
- * its parent usually reaps it at once. But the parent shows what it took over (struct reaped_io), and if events report
- * forks, all children that are gone are known. So if exactly one child ended since the parent was last read, what the
- * parent gained is that child's I/O, to the byte.
+ * The I/O of ended processes for which no complete record exists: an ordinary user cannot read the io of a zombie, and
+ * its parent usually reaps it at once. But the parent's counters include that of the children that it reaped (struct
+ * reaped_io), and if events report forks, all of these are known. So if exactly one child ended since the parent was
+ * last read, the growth of these counters is that child's I/O, to the byte.
  *
- * Example: a shell had taken over rchar 104,862,600 by the last time and 157,300,000 now, and only `dd` is gone: dd had
- * read 52,437,400. If several are gone, their values stay lower bounds, unless all but one of them are known.
+ * Example: the reaped children of a shell had read (rchar) 104,862,600 bytes by the last time and 157,300,000 bytes
+ * now, and only `dd` is gone: dd had read 52,437,400 bytes. If several are gone, their values stay lower bounds, unless
+ * all but one of them are known.
  */
 #include <string.h>
 
@@ -20,13 +21,13 @@ static const enum process_metric metrics[REAPED_FAULTS] = {
     [REAPED_IO_CANCELLED_WRITE] = PROCESS_io_cancelled_write,
 };
 
-/* With taskstats each end comes with the kernel's counters: little is missing, and most reads would be for nothing. */
+/* Is it worth reading the parents? With taskstats each exit has the kernel's counters, so little is missing. */
 static bool is_of_use(const struct job *j)
 {
     return j->source.events && !j->source.lossy && !j->source.ends_reported && !j->open;
 }
 
-static struct reaped_io *of_parent(const struct job *j, const struct member *m)
+static struct reaped_io *reaped_io_of_parent(const struct job *j, const struct member *m)
 {
     return m->account.successor && !m->account.io_accounted && !report_is_due(j, m->account.successor)
                ? &m->account.successor->reaped_io
@@ -38,7 +39,7 @@ void reaped_io_want(struct job *j)
     if (!is_of_use(j))
         return;
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        struct reaped_io *r = of_parent(j, m);
+        struct reaped_io *r = reaped_io_of_parent(j, m);
         if (r && !member_is_gone(m->account.successor))
             r->wanted = true;
     }
@@ -53,9 +54,9 @@ static void add_gone_child(struct reaped_io *r, const struct member *m)
         r->whole[i] += m->life.io_final ? value(m, metrics[i]) : 0;
 }
 
-/* Did the parent gain its I/O from the children that are gone? A parent that ignores SIGCHLD gains nothing from them,
- * not even their page faults. A parent that ended itself may have left children to another process: if one child is
- * gone, the faults show whether it was reaped; if several are gone, they don't. */
+/* Is the growth of the parent's counters from the children that are gone? A parent that ignores SIGCHLD gains nothing
+ * from them, not even their page faults. If the parent has ended, another process may have reaped some children: if one
+ * child is gone, the faults show which process reaped it; if several are gone, they do not. */
 static bool is_theirs(const struct member *parent)
 {
     const struct reaped_io *r = &parent->reaped_io;
@@ -67,7 +68,7 @@ static bool is_theirs(const struct member *parent)
     return r->known && !r->lost && reaped && (r->ended == 1 || !member_is_final(parent));
 }
 
-static void put(struct member *m)
+static void put_gained_io(struct member *m)
 {
     const struct reaped_io *r = &m->account.successor->reaped_io;
     for (int i = 0; i < REAPED_FAULTS; i++) {
@@ -84,7 +85,7 @@ static void put(struct member *m)
     m->life.io_final = true;
 }
 
-static void accounted(struct reaped_io *r)
+static void end_accounting(struct reaped_io *r)
 {
     if (!r->ended)
         return;
@@ -102,18 +103,18 @@ void reaped_io_account(struct job *j)
 {
     struct reaped_io *r;
     for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        if ((r = of_parent(j, m)))
+        if ((r = reaped_io_of_parent(j, m)))
             add_gone_child(r, m);
     }
     for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        r = of_parent(j, m);
+        r = reaped_io_of_parent(j, m);
         if (r && is_of_use(j) && !m->life.io_final && r->not_whole == 1 && is_theirs(m->account.successor))
-            put(m);
+            put_gained_io(m);
     }
     for (struct member *m = j->settling.gone; m; m = m->links.list_next) {
-        if (!(r = of_parent(j, m)))
+        if (!(r = reaped_io_of_parent(j, m)))
             continue;
-        accounted(r);
+        end_accounting(r);
         m->account.io_accounted = true;
     }
 }

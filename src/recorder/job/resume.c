@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Going on with a job that another recorder has recorded so far. What the last sample has of each process is kept until
- * all processes have been found that are still there; one that is not has ended in between.
+ * Continuing a job that another recorder has recorded so far. The processes of the last sample are kept until all
+ * members have been found again; a process that was not found has ended in between.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 
-#define IDS_BETWEEN 65536u /* members that the other recorder may have had since its last sample */
+#define IDS_BETWEEN 65536u /* ids that the other recorder may have used since its last sample */
 
 /* A process of the last sample. */
 struct before {
@@ -41,9 +41,9 @@ static struct before *find_before(const struct job *j, struct baro_key key)
     return one && key.start && baro_key_equal(one->row->key, key) ? one : NULL;
 }
 
-/* ---- a process that goes on ---- */
+/* ---- a process that was found again ---- */
 
-/* The member's base becomes what it had used at the last sample. A value that was absent then counts from now on. */
+/* Sets the member's base to what it had used at the last sample. A value that was absent then counts from now on. */
 static void rebase_to(struct member *m, const struct baro_process *then)
 {
     uint64_t now[PROCESS_MAX];
@@ -56,8 +56,8 @@ static void rebase_to(struct member *m, const struct baro_process *then)
     memcpy(m->row.value, now, sizeof(now));
 }
 
-/* These are counted by socket, and not by the kernel for the process. */
-static void take_tcp(struct member *m, const struct baro_process *then)
+/* Continues the counters of TCP, which the recorder adds up over sockets. */
+static void resume_tcp(struct member *m, const struct baro_process *then)
 {
     static const struct {
         enum process_metric process;
@@ -69,35 +69,36 @@ static void take_tcp(struct member *m, const struct baro_process *then)
         m->row.value[ids[i].process] = then->value[ids[i].process];
         m->row.absent[ids[i].process] = BARO_PRESENT;
         if (m->account.base)
-            m->account.base[ids[i].base] = then->value[ids[i].process]; /* the task's sums have it */
+            m->account.base[ids[i].base] = then->value[ids[i].process]; /* the task's sums include it */
     }
 }
 
-static void go_on(struct job *j, struct member *m, struct before *b)
+static void resume_known(struct job *j, struct member *m, struct before *b)
 {
     b->found = true;
     m->account.base_is_total = job_begin_ns(j, m->row.key.start) > 0;
-    m->row.id = b->row->id; /* ids are those of the tape */
+    m->row.id = b->row->id;
     m->row.first_ns = b->row->first_ns;
     rebase_to(m, b->row);
-    take_tcp(m, b->row);
+    resume_tcp(m, b->row);
     task_resume_member(j, m, b->task, j->before->t_ns);
     member_moved(m);
 }
 
-/* It may have begun after the last sample, so all of it counts. Start times are rounded down to ticks. */
+/* May it have begun after the last sample? If so, all that it has used counts. Start times are rounded down to ticks.
+ */
 static bool is_newer(const struct job *j, const struct member *m)
 {
     return job_begin_ns(j, m->row.key.start) + j->ns_per_tick > j->before->t_ns;
 }
 
-/* ---- members that are there already ---- */
+/* ---- members that joined before job_resume() ---- */
 
 static size_t resume_member(struct job *j, struct member *m)
 {
     struct before *b = find_before(j, m->row.key);
     if (b) {
-        go_on(j, m, b);
+        resume_known(j, m, b);
         return 1;
     }
     m->row.id = ++j->tree.last_id;
@@ -117,18 +118,19 @@ static size_t resume_members(struct job *j)
         if (j->tree.at[i])
             known += resume_member(j, j->tree.at[i]);
     }
-    for (struct member *m = j->settling.gone; m; m = m->links.list_next) { /* it has ended since it was found again */
+    for (struct member *m = j->settling.gone; m; m = m->links.list_next) { /* found again, and has ended since */
         struct before *b = find_before(j, m->row.key);
         if (b)
-            go_on(j, m, b);
+            resume_known(j, m, b);
         known += b != NULL;
     }
     return known;
 }
 
-/* A process that has ended in between: its parent, which reaped it, shows as its own growth what is in the totals
- * already. */
-static void take_back(struct job *j, const struct baro_process *then)
+/* Subtracts from the carried counters what a process of the last sample had used that has ended in between. Its parent
+ * has reaped it, so the growth of the parent's counters includes it again. Example: cc1 had 2 s in the last sample, and
+ * make has 3 s from children since then: 2 s of these are in the totals already. */
+static void subtract_reaped(struct job *j, const struct baro_process *then)
 {
     const struct member *m = tree_find(&j->tree, then->key.pid), *parent = tree_find(&j->tree, then->parent.pid);
     size_t n;
@@ -164,9 +166,9 @@ static void take_totals(struct job *j, const struct baro_sample *last)
     j->past.switches[0] += last->job[JOB_switches_voluntary];
     j->past.switches[1] += last->job[JOB_switches_involuntary];
     j->rss_peak = max_u64(j->rss_peak, last->job[JOB_process_rss_peak]);
-    j->shortfall.rss_peak = true; /* one may have ended in between */
+    j->shortfall.rss_peak = true; /* processes may have ended in between */
     j->counts.peak = last->job[JOB_processes_peak];
-    j->shortfall.io = j->shortfall.cpu = true; /* what ended in between took its count with it */
+    j->shortfall.io = j->shortfall.cpu = true;
     job_lose(j);
     j->resumed = true;
 }
@@ -214,8 +216,8 @@ int job_resume(struct job *j, const struct baro_sample *last)
         return 0;
     }
     for (size_t i = 0; i < last->n; i++)
-        take_back(j, last->processes[i]);
-    /* All that had started by then and are not here any more have ended. */
+        subtract_reaped(j, last->processes[i]);
+    /* Processes that had started by then and were not found again have ended. */
     j->counts.ended += last->job[JOB_processes_started] - known;
     job_resume_end(j);
     return 0;
@@ -230,11 +232,11 @@ void job_resume_member(struct job *j, struct member *m)
 {
     struct before *b = find_before(j, m->row.key);
     if (b && b->task == m->of_task.number) {
-        go_on(j, m, b);
+        resume_known(j, m, b);
         j->counts.started--;
         return;
     }
-    if (b) { /* it left one task for another, and what the first one was used by it since is not known */
+    if (b) { /* it is in another task: what it used for the first one since the last sample is not known */
         b->found = true;
         j->counts.ended++;
     }

@@ -27,7 +27,7 @@ bool state_change(struct job *j, struct member *m, enum member_state to)
     JOB_CHECK(may);
     if (!may)
         return false;
-    j->counts.ended_members += member_has_ended(m) ? UINT64_MAX : 0; /* less 1 */
+    j->counts.ended_members -= member_has_ended(m);
     m->state = (uint8_t)to;
     j->counts.ended_members += member_has_ended(m);
     return true;
@@ -49,7 +49,7 @@ static void check_member(const struct tree *t, const struct member *m, size_t at
     JOB_CHECK(children == m->links.n_children);
 }
 
-/* The job's running sums are the sums of the members' parts. */
+/* Checks that the job's running sums are the sums of the members' parts. */
 static void check_sums(const struct job *j)
 {
     struct member_part all = {0};

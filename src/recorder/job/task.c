@@ -34,7 +34,7 @@ static struct job_task *task_of(const struct job *j, const struct member *m)
     return m->of_task.number ? &j->tasks[m->of_task.number - 1] : NULL;
 }
 
-/* ---- who belongs, and for how long ---- */
+/* ---- membership ---- */
 
 void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns)
 {
@@ -46,14 +46,14 @@ void job_join(struct job *j, struct member *m, unsigned task, uint64_t begin_ns)
         t->begin_ns = begin_ns;
     t->started++;
     if (!t->living++)
-        t->since_ns = max_u64(begin_ns, t->until_ns); /* what lies before was counted */
+        t->since_ns = max_u64(begin_ns, t->until_ns); /* time before that was counted */
     bool known = peak_is_known_at_begin(j, (enum baro_origin)m->row.origin);
-    t->peak = max_u64(t->peak, known ? t->living : 1); /* else it may have ended: task_note_peaks() */
+    t->peak = max_u64(t->peak, known ? t->living : 1); /* if it is not known: task_note_peaks() */
     member_moved(m);
 }
 
-/* What is reported late may lie before, within or between what was counted. Example: spans of 0 to 10 and 20 to 30 ms
- * were counted, and one of 5 to 25 ms comes: 10 ms more. The spans do not overlap. */
+/* Adds a time in which the task had processes; time that was counted before is not counted again. Example: spans of 0
+ * to 10 and 20 to 30 ms were counted, and a process is reported late that ran from 5 to 25 ms: 10 ms more. */
 void task_add_span(struct job_task *t, uint64_t begin_ns, uint64_t end_ns)
 {
     uint64_t counted = 0;
@@ -112,7 +112,7 @@ void job_task_status(struct job *j, unsigned task, int wait_status)
     t->wait_status = wait_status;
 }
 
-/* ---- what it has used ---- */
+/* ---- what its processes have used ---- */
 
 static uint64_t user_of(const struct member *m, uint64_t cpu)
 {
@@ -134,8 +134,8 @@ static const struct {
 #define IO (sizeof(io) / sizeof(*io))
 _Static_assert(IO == sizeof(((struct job_task *)0)->io_published) / sizeof(uint64_t), "each sum of I/O");
 
-/* Its CPU time is known to its end, or to when it left. Example: without events, one that had used 30 ms when it was
- * sampled and 60 ms when it ended has 30 ms on the tape. */
+/* Is its CPU time known up to its end, or until it left? Example of one that is not: without events, a process that had
+ * used 30 ms when it was sampled and 60 ms when it ended has 30 ms on the tape. */
 static bool cpu_is_whole(const struct member *m)
 {
     return m->of_task.left || member_is_final(m) || m->life.cpu_final || member_usage(m)->has_cpu;
@@ -146,8 +146,9 @@ static bool io_is_known(const struct job *j, const struct member *m)
     return m->of_task.left ? m->row.absent[PROCESS_io_rchar] == BARO_PRESENT : io_is_whole(j, m);
 }
 
-/* Takes a value of its exit record, which counts since the recording began. */
-static uint64_t of_task(const struct member *m, unsigned counter, uint64_t v)
+/* Returns the part of a value of its exit record that counts for the task. The record counts from the beginning of the
+ * recording, the task from when the member joined. */
+static uint64_t part_of_task(const struct member *m, unsigned counter, uint64_t v)
 {
     return m->of_task.base ? since_joined(m, counter, v + (m->account.base ? m->account.base[counter] : 0)) : v;
 }
@@ -160,18 +161,18 @@ void task_exit(struct job *j, const struct member *m, const struct baro_exit *e)
     t->gone++;
     t->unread += e->absent[EXIT_cpu] != BARO_PRESENT || !cpu_is_whole(m);
     t->io_unread += !m->account.io_in_parent && !io_is_known(j, m);
-    uint64_t cpu = of_task(m, BASE_CPU, e->value[EXIT_cpu]);
-    uint64_t user = of_task(m, BASE_CPU_USER, e->value[EXIT_cpu_user]);
+    uint64_t cpu = part_of_task(m, BASE_CPU, e->value[EXIT_cpu]);
+    uint64_t user = part_of_task(m, BASE_CPU_USER, e->value[EXIT_cpu_user]);
     t->ended[TASK_cpu] += cpu;
     t->ended[TASK_cpu_user] += user < cpu ? user : cpu;
-    t->ended[TASK_run_delay] += of_task(m, BASE_RUN_DELAY, e->value[EXIT_run_delay]);
+    t->ended[TASK_run_delay] += part_of_task(m, BASE_RUN_DELAY, e->value[EXIT_run_delay]);
     t->rss_peak = max_u64(t->rss_peak, e->value[EXIT_rss_peak]);
     for (size_t i = 0; i < IO && !m->account.io_in_parent; i++)
-        t->ended[io[i].task] += of_task(m, io[i].base, e->value[io[i].exit]);
+        t->ended[io[i].task] += part_of_task(m, io[i].base, e->value[io[i].exit]);
     task_tcp_exit(t, m, e);
 }
 
-static uint64_t reported(const struct member *m, enum ledger_counter c)
+static uint64_t reported_faults(const struct member *m, enum ledger_counter c)
 {
     const struct member_usage *u = member_usage(m);
     return c == LEDGER_FAULTS_MINOR ? u->faults_minor : c == LEDGER_FAULTS_MAJOR ? u->faults_major : 0;
@@ -188,12 +189,12 @@ void task_settle(struct job *j)
         for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR && !m->account.io_in_parent; c++)
             j->carried[c] += since_base(m, c, reaped_of(m, c));
         for (enum ledger_counter c = LEDGER_FAULTS_MINOR; c < LEDGER_MAX; c++)
-            j->carried[c] +=
-                since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR), max_u64(own_of(m, c), reported(m, c)));
+            j->carried[c] += since_base(m, BASE_FAULTS_MINOR + (c - LEDGER_FAULTS_MINOR),
+                                        max_u64(own_of(m, c), reported_faults(m, c)));
     }
 }
 
-/* ---- a job with other members, too ---- */
+/* ---- tasks of a job that has other members, too ---- */
 
 void task_set_base(struct member *m)
 {
@@ -209,7 +210,7 @@ void task_set_base(struct member *m)
     task_tcp_base(m);
 }
 
-/* What it used so far stays with its task. */
+/* Ends its membership: what it has used so far stays with the task. */
 static void leave_task(struct job *j, struct member *m, uint64_t now_ns)
 {
     struct job_task *t = task_of(j, m);
@@ -253,7 +254,7 @@ void job_inherit(struct job *j, struct member *m, const struct member *parent)
     job_label(j, m, task, m->row.first_ns, false);
 }
 
-/* Its I/O is left out: a parent that is a process of the task may have taken it over. */
+/* The I/O of the exit does not count: that of the parent, which may belong to the task, may include it. */
 void job_label_exit(struct job *j, struct baro_exit *e, unsigned task, uint64_t begin_ns)
 {
     struct job_task *t = &j->tasks[task - 1];
@@ -302,8 +303,8 @@ static bool is_started_by(const struct member *m, const struct member *root)
     return false;
 }
 
-/* It never belonged to its task: its fork was read before the line that names another one. */
-static void correct(struct job *j, struct member *m)
+/* The member never belonged to its task: its fork was read before the line in $BARO_EVENTS that names another task. */
+static void undo_label(struct job *j, struct member *m)
 {
     struct job_task *t = task_of(j, m);
     if (!t)
@@ -312,7 +313,7 @@ static void correct(struct job *j, struct member *m)
     t->living -= !m->of_task.over;
     m->of_task.over = false;
     m->of_task.number = 0;
-    memset(t->io_published, 0, sizeof(t->io_published)); /* what it read and wrote was not the task's */
+    memset(t->io_published, 0, sizeof(t->io_published)); /* the published sums included its I/O */
 }
 
 static void label_if_below(struct job *j, struct member *m, const struct member *root, uint8_t before)
@@ -320,7 +321,7 @@ static void label_if_below(struct job *j, struct member *m, const struct member 
     if (!m || m == root || m->of_task.of_children != before || !is_started_by(m, root))
         return;
     m->of_task.of_children = root->of_task.of_children;
-    correct(j, m);
+    undo_label(j, m);
     job_label(j, m, root->of_task.of_children, m->row.first_ns, false);
 }
 
@@ -362,7 +363,7 @@ static void add_member(struct job_task *t, const struct member *m, uint64_t *v, 
     task_tcp_live(t, m, v);
     for (size_t i = 0; i < GAUGES; i++) {
         uint8_t why = m->row.absent[gauges[i].process];
-        bool ended = gauges[i].process == PROCESS_threads && member_is_zombie(m); /* it counts as a thread there */
+        bool ended = gauges[i].process == PROCESS_threads && member_is_zombie(m); /* stat has 1 thread for a zombie */
         v[gauges[i].task] += ended ? 0 : value(m, gauges[i].process);
         if (!why)
             *known |= UINT64_C(1) << gauges[i].task;
@@ -375,8 +376,10 @@ static void add_member(struct job_task *t, const struct member *m, uint64_t *v, 
     t->samples++;
 }
 
-/* The difference is below 0 if a process was forked in another group. Unsigned arithmetic: it wraps. */
-static void take_group(struct job_task *t, uint64_t *v)
+/* Replaces the sum over processes by the count of the control group. The difference is negative if a process was forked
+ * in another group: it wraps. Example: the processes have 9 s and the group 10 s, so extra_user and extra_system are 1
+ * s together. */
+static void use_group_count(struct job_task *t, uint64_t *v)
 {
     uint64_t sum = t->group_now.user_ns + t->group_now.system_ns;
     t->extra_user = t->group_now.user_ns - v[TASK_cpu_user];
@@ -385,16 +388,17 @@ static void take_group(struct job_task *t, uint64_t *v)
     v[TASK_cpu_user] = t->group_now.user_ns;
 }
 
-/* Example: a child had read 100 kB and has ended; until job_settle() knows whether its parent has taken them over, they
- * are in no sum. */
+/* Keeps the sums of I/O from falling. Example: a child had read 100 kB and has ended. Until job_settle() knows whether
+ * its parent's counters include them, they are in no sum. */
 static void keep_io(struct job_task *t, uint64_t *v)
 {
     for (size_t i = 0; i < IO; i++)
         v[io[i].task] = t->io_published[i] = max_u64(t->io_published[i], v[io[i].task]);
 }
 
-/* Exits have another split than samples (raw ticks), and neither part falls. Example: 1.0 ms in user mode and 0.4 ms in
- * the kernel were written, and the exit has 0 and 2 ms: 1.0 and 1.0 ms. */
+/* Keeps both parts of the CPU time from falling: exits have another split than samples, which have raw ticks. Example:
+ * 1.0 ms in user mode and 0.4 ms in the kernel were written, and the exit has 0 and 2 ms: the result is 1.0 and 1.0 ms.
+ */
 static void keep_split(struct job_task *t, uint64_t *v)
 {
     uint64_t cpu = v[TASK_cpu], user = v[TASK_cpu_user];
@@ -417,15 +421,15 @@ static void put_status(const struct job_task *t, uint64_t *v, uint8_t *absent)
     absent[TASK_exit_signal] = why;
 }
 
-static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uint64_t *v, uint8_t *absent,
-                   uint64_t known)
+static void finish_values(const struct job *j, struct job_task *t, uint64_t now_ns, uint64_t *v, uint8_t *absent,
+                          uint64_t known)
 {
     for (size_t i = 0; i < GAUGES; i++) {
         if (known >> gauges[i].task & 1)
-            absent[gauges[i].task] = BARO_PRESENT; /* of some: memory_unread says of how many not */
+            absent[gauges[i].task] = BARO_PRESENT; /* for at least one; memory_unread counts the others */
     }
     if (t->group_now.known)
-        take_group(t, v);
+        use_group_count(t, v);
     keep_io(t, v);
     keep_split(t, v);
     v[TASK_process_rss_peak] = t->rss_peak;
@@ -436,7 +440,7 @@ static void finish(const struct job *j, struct job_task *t, uint64_t now_ns, uin
     v[TASK_processes_started] = t->started;
     v[TASK_processes_ended] = t->gone;
     v[TASK_processes_unread] = t->group_now.known && !t->group_short ? 0 : t->unread;
-    v[TASK_processes_io_unread] += t->io_unread; /* to the living whose I/O can't be read */
+    v[TASK_processes_io_unread] += t->io_unread; /* v has the living ones */
     v[TASK_commands_unread] = t->commands_unread;
     v[TASK_commands_unread_cpu] = t->commands_unread_cpu;
     bool unknown = t->has_rules || j->selected ? j->commands_unknown || j->resumed || t->is_group
@@ -466,13 +470,13 @@ void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_
             add_member(&j->tasks[m->of_task.number - 1], m, ret_value[m->of_task.number - 1],
                        ret_absent[m->of_task.number - 1], &known[m->of_task.number - 1]);
     }
-    for (const struct member *m = j->settling.gone; m;
-         m = m->links.list_next) { /* held back by job_settle(): in no sum yet */
+    /* Members that job_settle() held back are in no sum yet. */
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
         if (m->of_task.number && !j->tasks[m->of_task.number - 1].group_now.known)
             add_cpu(m, ret_value[m->of_task.number - 1]);
     }
     for (size_t k = 0; k < j->n_tasks; k++)
-        finish(j, &j->tasks[k], now_ns, ret_value[k], ret_absent[k], known[k]);
+        finish_values(j, &j->tasks[k], now_ns, ret_value[k], ret_absent[k], known[k]);
 }
 
 void job_task_repeat(struct job *j)

@@ -2,9 +2,9 @@
 /*
  * Tasks of a job that another recorder has recorded so far. Their sums begin with those of the last sample.
  *
- * Example: the last sample of a task has 5 s of CPU time. One of its processes had 2 s then and has 2.4 s now: its base
- * is 2 s, and the task has 5.4 s. Another one had 1 s, which are in the 5 s, and is not there any more: what it used
- * after the sample is not known, and it is one of processes_unread.
+ * Example: a task has 5 s of CPU time in the last sample. One of its processes had 2 s then and has 2.4 s now: its base
+ * is 2 s, and the task has 5.4 s. Another one had 1 s, which the 5 s include, and has ended: what it used after the
+ * sample is not known, and it counts in processes_unread.
  */
 #include <stdlib.h>
 
@@ -65,7 +65,7 @@ void job_task_resume(struct job *j, unsigned task, const struct baro_sample *las
     t->io_unread += less(then_of(then, TASK_processes_io_unread), io_unread) + unreported;
     t->tcp_known |= !then->absent[TASK_tcp_sent];
     t->tcp_unread += less(then_of(then, TASK_processes_tcp_unread), tcp_unread);
-    /* what their sockets did between two recorders is not known */
+    /* traffic of its sockets between the two recorders is not known */
     t->tcp_unread += t->tcp_known && !t->tcp_unread && then_of(then, TASK_processes);
     t->samples += then_of(then, TASK_process_samples);
     t->peak = max_u64(t->peak, then_of(then, TASK_processes_peak));
@@ -99,8 +99,9 @@ void task_resume_lost(struct job *j, unsigned task)
     t->tcp_unread += t->tcp_known;
 }
 
-/* It lived between the two recorders, so the task was active: at first it was counted from when it was found again. */
-static void was_active(struct job_task *t, uint64_t last_ns)
+/* A process was alive between the two recorders, so the task was active then. Until now it counted from when the
+ * process was found again. */
+static void add_time_between(struct job_task *t, uint64_t last_ns)
 {
     if (t->living && t->since_ns > last_ns)
         task_add_span(t, last_ns, t->since_ns);
@@ -111,15 +112,15 @@ void task_resume_member(struct job *j, struct member *m, unsigned then, uint64_t
     struct job_task *t = m->of_task.number ? &j->tasks[m->of_task.number - 1] : NULL;
     if (then && then == m->of_task.number) {
         free(m->of_task.base);
-        m->of_task.base = NULL; /* its base is what the task's sums have */
+        m->of_task.base = NULL; /* the account has the base */
         t->started--;
-        was_active(t, last_ns);
+        add_time_between(t, last_ns);
         return;
     }
     task_resume_lost(j, then);
     if (!t)
         return;
-    task_set_base(m); /* it may have joined at any time since: what it used until now may be the task's or not */
+    task_set_base(m); /* it may have joined at any time since: it is not known what it has used for the task so far */
     t->unread++;
     t->io_unread++;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sockets of a task's processes have sent and received. Sockets have their own base when a recording attaches:
- * of a process only what it did before it joined the task is left out. */
+/* Bytes that the sockets of a task's processes have sent and received. What they had sent and received before the
+ * recording attached is left out by socket, so here only what a process did before it joined the task is left out. */
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 
@@ -15,7 +15,7 @@ static const struct {
 };
 #define TCP (sizeof(tcp) / sizeof(*tcp))
 
-static void note(struct job_task *t, uint8_t absent)
+static void note_tcp(struct job_task *t, uint8_t absent)
 {
     t->tcp_known = t->tcp_known || absent == BARO_PRESENT;
     t->tcp_absent = absent;
@@ -37,14 +37,14 @@ void task_tcp_live(struct job_task *t, const struct member *m, uint64_t *v)
 {
     task_tcp_add(m, v);
     v[TASK_processes_tcp_unread] += m->row.absent[PROCESS_tcp_sent] != BARO_PRESENT || m->tcp.is_short;
-    note(t, m->row.absent[PROCESS_tcp_sent]);
+    note_tcp(t, m->row.absent[PROCESS_tcp_sent]);
 }
 
 void task_tcp_exit(struct job_task *t, const struct member *m, const struct baro_exit *e)
 {
     t->tcp_unread += e->absent[EXIT_tcp_sent] || (!m->of_task.left && tcp_is_bound(m));
     task_tcp_add(m, t->ended);
-    note(t, e->absent[EXIT_tcp_sent]);
+    note_tcp(t, e->absent[EXIT_tcp_sent]);
 }
 
 void task_tcp_label(struct job_task *t, const struct baro_exit *e)
@@ -52,7 +52,7 @@ void task_tcp_label(struct job_task *t, const struct baro_exit *e)
     t->tcp_unread += e->absent[EXIT_tcp_sent] || e->value[EXIT_tcp_is_lower_bound];
     for (size_t i = 0; i < TCP; i++)
         t->ended[tcp[i].task] += e->value[tcp[i].exit];
-    note(t, e->absent[EXIT_tcp_sent]);
+    note_tcp(t, e->absent[EXIT_tcp_sent]);
 }
 
 void task_late(struct job *j, const struct member *m, const struct baro_exit *e)

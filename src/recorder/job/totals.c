@@ -5,10 +5,9 @@
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 
-#define TEARDOWN_PART 128u /* a smaller share of the CPU time gets no mark */
+#define TEARDOWN_PART 128u /* if less than this share of the CPU time is missing, it is not marked as a lower bound */
 
 static const struct totals_sum sums[] = {
-    /* job metrics that are made of process metrics; the first LEDGER_MAX in the order of enum ledger_counter */
     {JOB_cpu_user, PROCESS_cpu_user},
     {JOB_cpu_system, PROCESS_cpu_system},
     {JOB_io_read, PROCESS_io_read},
@@ -43,7 +42,7 @@ void totals_know(struct job *j, const struct member *m)
     }
 }
 
-/* A total is absent if the value was known for no process at all. */
+/* A total is absent if no process had the value. */
 static void fill_absent(const struct job *j, uint64_t *value_of, uint8_t *absent)
 {
     for (size_t i = 0; i < N_SUMS; i++) {
@@ -75,12 +74,12 @@ static uint64_t counted_of(const struct member *m)
 }
 
 /*
- * The kernel adds the I/O of a reaped child to that of the process. What was gained between two readings counts only if
- * no child was reaped meanwhile, which shows in the page faults taken over; else the base grows by it, and the job's
- * I/O is a lower bound. Example: a shell wrote 4 kB, then waited for a compiler that wrote 2 MB, then wrote 3 kB: 7 kB.
- * The faults may be read before the I/O is.
+ * Leaves out the I/O of children that are not members. The kernel adds the I/O of a reaped child to that of the
+ * process. Growth between two reads counts only if no child was reaped meanwhile, which shows in the page faults of
+ * reaped children; else the base grows by it, and the job's I/O is a lower bound. Example: a shell wrote 4 kB, then
+ * waited for a compiler that wrote 2 MB, then wrote 3 kB: 7 kB.
  */
-static void leave_out_taken(struct job *j, struct member *m)
+static void leave_out_children(struct job *j, struct member *m)
 {
     uint64_t *base = j->alone ? m->account.base : NULL, children = value(m, PROCESS_children_faults_minor);
     if (!base || children == base[LEDGER_FAULTS_MINOR] - base[BASE_FAULTS_MINOR] || io_is_behind(m))
@@ -93,9 +92,9 @@ static void leave_out_taken(struct job *j, struct member *m)
     j->shortfall.io = true;
 }
 
-/* Only what a member of a task used itself counts. The kernel does not tell its I/O apart from that of its
- * children. */
-static void own_part(const struct member *m, struct member_part *p)
+/* Fills the part of a member of a task: what it used itself. Its I/O includes that of its children, because the kernel
+ * has one sum. */
+static void fill_own_part(const struct member *m, struct member_part *p)
 {
     uint64_t user = since_base(m, BASE_CPU_USER, value(m, PROCESS_cpu_user));
     p->parents = 0;
@@ -131,14 +130,14 @@ static struct member_part part_of(const struct job *j, const struct member *m)
     };
     own_split(m, p.split);
     if (is_own_alone(j))
-        own_part(m, &p);
+        fill_own_part(m, &p);
     for (int c = 0; c < LEDGER_MAX && !is_own_alone(j) && !member_is_reap_pending(m); c++)
         p.ledger[c] = job_ledger(m, c);
     return p;
 }
 
 /* Unsigned arithmetic: an intermediate difference may wrap. */
-static void replace(struct member_part *all, struct member_part *old, const struct member_part *new)
+static void replace_part(struct member_part *all, struct member_part *old, const struct member_part *new)
 {
     for (int c = 0; c < LEDGER_MAX; c++)
         all->ledger[c] += new->ledger[c] - old->ledger[c];
@@ -159,17 +158,17 @@ static void replace(struct member_part *all, struct member_part *old, const stru
 void totals_leave(struct job *j, struct member *m)
 {
     static const struct member_part nothing;
-    leave_out_taken(j, m);
-    replace(&j->sums, &m->account.part, &nothing);
+    leave_out_children(j, m);
+    replace_part(&j->sums, &m->account.part, &nothing);
 }
 
 void totals_refresh(struct job *j)
 {
     for (size_t i = tree_next_moved(&j->tree, 0); i < j->tree.n; i = tree_next_moved(&j->tree, i + 1)) {
         struct member *m = j->tree.at[i];
-        leave_out_taken(j, m);
+        leave_out_children(j, m);
         struct member_part now = part_of(j, m);
-        replace(&j->sums, &m->account.part, &now);
+        replace_part(&j->sums, &m->account.part, &now);
         totals_know(j, m);
         j->rss_peak = max_u64(j->rss_peak, value(m, PROCESS_rss_peak));
     }
@@ -181,13 +180,13 @@ uint64_t job_rss(struct job *j)
     return j->sums.rss;
 }
 
-/* What the kernel keeps of each thread alone, and adds to no other process. */
+/* Counters that the kernel does not add to those of the parent. */
 struct kept {
     uint64_t run_delay, switches[2], delay_cpu;
 };
 
-/* An exit that is not reported yet has its part in no other sum. */
-static struct kept kept_of_all(const struct job *j)
+/* Adds up these counters over members and ended processes, also those whose exits are not reported yet. */
+static struct kept sum_of_kept(const struct job *j)
 {
     struct kept all = {
         .run_delay = j->past.run_delay + j->sums.run_delay,
@@ -202,11 +201,12 @@ static struct kept kept_of_all(const struct job *j)
     return all;
 }
 
-/* Example: a command with 986 ms of delay ends, and its parent's exit is awaited: the total stays at 986 ms. */
-static void lower_bounds(struct job *j, uint64_t *value_of)
+/* Publishes run delay and context switches, which never fall. Example: a command with 986 ms of run delay ends, and its
+ * exit waits for that of its parent: the total stays at 986 ms. */
+static void publish_kept(struct job *j, uint64_t *value_of)
 {
-    const struct kept now = kept_of_all(j);
-    /* The wrapper's wait4(2) includes all that the command has reaped; both are lower bounds. */
+    const struct kept now = sum_of_kept(j);
+    /* The wrapper's wait4(2) includes all children that the command has reaped. Both are lower bounds. */
     const uint64_t reaped[2] = {j->wrapper.switches_voluntary, j->wrapper.switches_involuntary};
     j->shown.run_delay = max_u64(j->shown.run_delay, now.run_delay);
     for (int i = 0; i < 2; i++)
@@ -217,8 +217,8 @@ static void lower_bounds(struct job *j, uint64_t *value_of)
     value_of[JOB_run_delay_lag] = value_of[JOB_cpu] > now.delay_cpu ? value_of[JOB_cpu] - now.delay_cpu : 0;
 }
 
-/* user + system is exact; the split between them is scaled from ticks and changes a little as processes end. So neither
- * the sum nor one of its parts may fall. */
+/* Publishes CPU time. The sum of user and system is exact; the split between them is scaled from ticks and changes a
+ * little as processes end. Neither the sum nor its parts may fall. */
 static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
 {
     uint64_t before = j->shown.ledger[LEDGER_CPU_USER] + j->shown.ledger[LEDGER_CPU_SYSTEM];
@@ -230,11 +230,12 @@ static void publish_cpu(struct job *j, uint64_t user, uint64_t system)
 }
 
 /*
- * A parent shows the CPU time of its children too small by up to two ticks, and what was lost is carried less this
- * rounding: closure_raise() adds what is known of processes by name. What is added makes the bound smaller, except for
- * the part of gone members that still wait (`waiting`): what is known of these is all there is.
+ * Makes the bound smaller by what closure_raise_cpu() added. A parent shows CPU time of its children that is too small
+ * by up to two ticks, and what is carried is less by that. closure_raise_cpu() adds what is missing from the sum over
+ * single processes. CPU time of gone members that still wait (`waiting`) was in no sum before, so it does not change
+ * the bound.
  *
- * Example: the total is 970 ms with a bound of 40 ms, and the processes by name have 990 ms: 20 ms are added, and the
+ * Example: the total is 970 ms with a bound of 40 ms, and the single processes have 990 ms: 20 ms are added, and the
  * bound becomes 20 ms.
  */
 static void shrink_bound(uint64_t added, uint64_t waiting, uint64_t *bound)
@@ -244,10 +245,10 @@ static void shrink_bound(uint64_t added, uint64_t waiting, uint64_t *bound)
 }
 
 /*
- * The kernel scales the parts in user mode and in the kernel from ticks, for each process and for each sum anew, so
- * they differ. The total's parts are at least those of the processes by name. Example: wait4(2) has 330 ms and 32 ms,
- * the process's own stat scaled 331 and 31: 331 and 31. Where these are more than the total (perf), it is split as they
- * are.
+ * Makes the parts of the total in user mode and in the kernel at least the sums over the single processes. The kernel
+ * scales both parts from ticks, for each process and for each sum separately, so they differ. Example: wait4(2) has
+ * 330 ms and 32 ms, and the process's own stat 331 and 31 ms: the total has 331 and 31 ms. If the sums over processes
+ * are more than the total (perf), the total is split in their ratio.
  */
 static void fit_split(const struct job *j, uint64_t total[LEDGER_MAX])
 {
@@ -274,8 +275,8 @@ static bool is_in_group_count(const struct job *j, const struct member *m)
     return m->of_task.number && j->tasks[m->of_task.number - 1].group_now.known;
 }
 
-/* CPU time of the members whose exits are not reported yet, and that is in no other count. ret_unsure: the part of it
- * that may be too much. */
+/* CPU time of the members whose exits are not reported yet, except what the count of a control group includes.
+ * ret_unsure: the part of it that may be too much. */
 static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
 {
     uint64_t sum = 0;
@@ -287,8 +288,9 @@ static uint64_t known_of_gone(const struct job *j, uint64_t *ret_unsure)
     return sum;
 }
 
-/* A child inherits the wrapper's peak until it executes, so an ru_maxrss below the wrapper's own size is the wrapper's,
- * and no mark; but it is the most that any process had, once all were waited for. */
+/* A child has the wrapper's peak until it executes a program. So if ru_maxrss of wait4(2) is no more than the wrapper's
+ * own size, it is the wrapper's, and not a peak of the job; but after all processes were waited for, it is an upper
+ * bound of the peak of any process. */
 static void fill_rss_peak(struct job *j, uint64_t *value_of, uint8_t *absent)
 {
     bool is_mark = j->wrapper.maxrss > j->wrapper.floor_rss;
@@ -323,9 +325,9 @@ bool job_unseen(const struct job *j, uint64_t *ret)
 }
 
 /*
- * Is the CPU time that the kernel counts for the job's control group the job's? Not of a command's group that processes
- * of the job have left: what these use is in the ledger alone. Example: podman(1) puts a container into a group of its
- * own. Of a group that the user named, what leaves it is no part of the job.
+ * Is the CPU time that the kernel counts for the job's control group that of the job? It is not if processes have left
+ * the group of a command: only the ledger has their CPU time. Example: podman(1) moves a container to a group of its
+ * own. A process that leaves a group that the user named is no part of the job.
  */
 static bool group_counts(const struct job *j, const uint64_t total[LEDGER_MAX])
 {
@@ -355,7 +357,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
         total[LEDGER_CPU_SYSTEM] = j->group.system_ns;
         bound = 0;
         j->seen.known |= UINT64_C(1) << JOB_cpu_user | UINT64_C(1) << JOB_cpu_system;
-    } else if (!is_own_alone(j)) { /* else they are sums of what each process used, and of groups */
+    } else if (!is_own_alone(j)) {
         unsure += j->past.unsure_ns + j->sums.unsure;
         uint64_t added = closure_raise_cpu(j, total, named > unsure ? named - unsure : 0);
         shrink_bound(added, waiting + j->sums.reap_pending + j->claims.cpu_ns, &bound);
@@ -370,7 +372,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_cpu] = j->shown.ledger[LEDGER_CPU_USER] + j->shown.ledger[LEDGER_CPU_SYSTEM];
     ret_value[JOB_cpu_bound] = bound;
     ret_value[JOB_cpu_counted] = named < ret_value[JOB_cpu] ? named : ret_value[JOB_cpu];
-    lower_bounds(j, ret_value);
+    publish_kept(j, ret_value);
     fill_rss_peak(j, ret_value, ret_absent);
     bool may_miss = may_miss_children(j);
     ret_value[JOB_io_is_lower_bound] =

@@ -24,8 +24,9 @@ int tree_init(struct tree *t)
     return 0;
 }
 
-/* Members have one size and are never freed one by one, so they are allocated in blocks of 16 KiB, a size class of
- * common allocators, without waste between them. */
+/* Members are allocated in blocks of 16 KiB, which is a size class of common allocators. A single member is never
+ * freed.
+ */
 struct member_block {
     struct member_block *next;
     struct member at[(16 * 1024 - 64) / sizeof(struct member)];
@@ -40,7 +41,7 @@ static void member_free(struct member *m)
     free(m->life.end_usage);
 }
 
-/* Gone members are no longer in the arrays, but in the directory. */
+/* Removes all members from the index, also gone ones, which are not in the arrays any more. */
 static void leave_directory(struct tree *t)
 {
     for (struct member_block *b = t->directory ? t->blocks : NULL; b; b = b->next) {
@@ -99,7 +100,7 @@ static void rehash(struct tree *t)
     size_t size = t->hash_size * 2;
     struct member **hash = calloc(size, sizeof(*hash));
     if (!hash)
-        return; /* longer chains, nothing worse */
+        return; /* chains get longer */
     free(t->hash);
     t->hash = hash;
     t->hash_size = size;
@@ -113,7 +114,7 @@ static void rehash(struct tree *t)
     }
 }
 
-static bool grow(struct tree *t)
+static bool grow_arrays(struct tree *t)
 {
     if (t->n < t->cap)
         return true;
@@ -154,7 +155,7 @@ static struct member *member_new(struct tree *t)
 
 struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
 {
-    if (!grow(t))
+    if (!grow_arrays(t))
         return NULL;
     struct member *m = member_new(t);
     if (!m)
@@ -291,7 +292,7 @@ void tree_release(struct tree *t, struct member *m)
     t->free = m;
 }
 
-static void move_down(struct tree *t, size_t from, size_t to)
+static void move_member(struct tree *t, size_t from, size_t to)
 {
     uint64_t bit = t->moved[from / 64] >> from % 64 & 1;
     t->moved[from / 64] &= ~(UINT64_C(1) << from % 64);
@@ -309,7 +310,7 @@ size_t tree_compact(struct tree *t)
         if (!t->at[i])
             continue;
         if (i != n)
-            move_down(t, i, n);
+            move_member(t, i, n);
         n++;
     }
     t->n = t->holes ? n : t->n;

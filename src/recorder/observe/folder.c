@@ -26,7 +26,7 @@ bool folder_is_link(const char *path)
     return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
-/* Their tapes are in what was removed or moved away: they get an end, and the jobs begin again. */
+/* Ends all recordings, whose tapes are in the folder that was removed or moved away. The jobs begin again. */
 static void end_all(struct jobs *j, struct observer *o)
 {
     task_files_again(&j->task_files);
@@ -36,7 +36,7 @@ static void end_all(struct jobs *j, struct observer *o)
     left_list(&j->left, j->options->dir_fd);
 }
 
-/* A link that somebody has put there since may lead anywhere. */
+/* Opens the folder again. A symbolic link in its place is refused: somebody else may have made it. */
 static int open_again(struct jobs *j, struct baro_error *err)
 {
     const struct jobs_options *o = j->options;
@@ -45,7 +45,7 @@ static int open_again(struct jobs *j, struct baro_error *err)
     int fd = o->open_dir(o->dir, err);
     if (fd < 0)
         return fd;
-    int code = dup3(fd, o->dir_fd, O_CLOEXEC) < 0 ? -errno : 0; /* all that uses the folder has this number */
+    int code = dup3(fd, o->dir_fd, O_CLOEXEC) < 0 ? -errno : 0; /* keep the number, which other code has */
     fd_close(fd);
     return code < 0 ? error_set(err, code, "%s", strerror(-code)) : 0;
 }

@@ -20,7 +20,7 @@ static ssize_t read_of(const char *dir, const char *name, char *text, size_t cap
     return len;
 }
 
-/* v2 says whether a group, or one below it, has a process. Of v1, one with groups below it is tried. */
+/* Does a group or one below it have a process? v2 has cgroup.events; in v1 a group with groups below it counts. */
 static bool has_processes(const char *dir, const struct stat *st)
 {
     char text[256];
@@ -29,7 +29,7 @@ static bool has_processes(const char *dir, const struct stat *st)
     return st->st_nlink > 2 || read_of(dir, "cgroup.procs", text, sizeof(text)) > 0;
 }
 
-/* The folders in which groups can match are watched. */
+/* Watches the folders in which groups can match. */
 static void watch(char *whole, struct missed *missed)
 {
     glob_t found;
@@ -45,7 +45,7 @@ static void watch(char *whole, struct missed *missed)
     *slash = '/';
 }
 
-/* Returns how many match. skip: how much of each path is the mount point. */
+/* Returns how many match. skip: length of the mount point in each path. */
 static size_t each_below(const char *below, size_t skip, const char *pattern, const struct groups_search *s)
 {
     char whole[4096];
@@ -70,8 +70,8 @@ static size_t each_below(const char *below, size_t skip, const char *pattern, co
     return n;
 }
 
-/* A path below /sys/fs/cgroup, as `record --cgroup` takes it. A pattern that begins elsewhere is looked for in each
- * hierarchy, the one that counts CPU time first; what it finds has the same path in all of them. */
+/* A pattern may begin with /sys/fs/cgroup, like a path for `record --cgroup`. Any other pattern is searched for in each
+ * hierarchy, first in the one that counts CPU time; a group has the same path in all of them. */
 size_t groups_each(const char *pattern, const struct groups_search *s)
 {
     static const char *const hierarchies[] = {"", "/unified", "/cpuacct", "/cpu,cpuacct", "/memory", "/systemd"};

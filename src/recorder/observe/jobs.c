@@ -11,7 +11,7 @@
 
 #define TURN_NS (500 * NS_PER_MS) /* between two searches for jobs */
 #define QUIET_NS (60 * NS_PER_SEC)
-#define BEGIN_NS (50 * NS_PER_MS) /* jobs are begun for so long; then samples that are due are taken */
+#define BEGIN_NS (50 * NS_PER_MS) /* how long a turn begins jobs before samples that are due are taken */
 
 /* A search for jobs. */
 struct search {
@@ -29,7 +29,7 @@ static int compare(const struct job_entry *e, const char *name, uint64_t id)
     return order ? order : e->id < id ? -1 : e->id > id;
 }
 
-/* The place where it is or belongs. */
+/* Returns the position of an entry, or the one at which to insert it. */
 static size_t place_of(const struct jobs *j, const char *name, uint64_t id)
 {
     size_t from = 0, to = j->n;
@@ -89,7 +89,7 @@ static void on_ended(void *context, void *job)
 
 /* ---- beginning ---- */
 
-/* If all tasks are processes that are named by pid, no process has to select (recorder/loop/pinned.c). */
+/* If all tasks name processes by pid, the process that selects is not needed (recorder/loop/pinned.c). */
 static void set_tasks(struct job_entry *e, const struct job_request *q)
 {
     const struct task_file *f = q->tasks;
@@ -148,7 +148,7 @@ static int begin_job(struct search *s, const struct job_request *q, struct job_e
         left_release(e);
     }
     if (code == 0) {
-        e->options.attach.task_file = NULL; /* borrowed until now */
+        e->options.attach.task_file = NULL; /* it was borrowed */
         e->file = q->tasks;
         insert(j, e);
         *ret = e;
@@ -170,7 +170,7 @@ static int begin_job(struct search *s, const struct job_request *q, struct job_e
     return code;
 }
 
-/* A job that is looked for again in each turn. */
+/* Begins a job that a search has found. If that fails, the next turn finds it again. */
 static bool begin_found(struct search *s, const struct job_request *q)
 {
     struct jobs *j = s->jobs;
@@ -181,7 +181,7 @@ static bool begin_found(struct search *s, const struct job_request *q)
         return false;
     }
     int code = begin_job(s, q, &e, &err);
-    if (code < 0 && code != -ESRCH && code != -ENOENT) /* a group that has become empty meanwhile is no error */
+    if (code < 0 && code != -ESRCH && code != -ENOENT) /* the group may have become empty meanwhile */
         jobs_say_failed(j, err.text);
     return code == 0;
 }
@@ -203,7 +203,7 @@ static bool on_group(void *context, const char *path, uint64_t inode)
     return begin_found(context, &q);
 }
 
-/* It may be misspelt, or relative to something else than the user thinks. */
+/* Reports that a pattern matches nothing: it may be misspelt, or relative to another path. */
 static void say_no_match(const struct jobs *j, const char *pattern)
 {
     struct baro_error line = BARO_ERROR_INIT;
@@ -234,7 +234,7 @@ static bool turn(void *context, struct observer *o)
     if (j->options->tasks_dir)
         s.more |= task_files_turn(j, o, s.began_ns + BEGIN_NS, begin_tasks, &s);
     total_check(j);
-    /* All jobs that live have begun: what other tapes have no end, their jobs are over. */
+    /* All living jobs have begun, so the jobs of the other tapes without an end have ended. */
     bool all_known = !j->options->tasks_dir || (j->task_files.is_listed && task_files_are_read(&j->task_files));
     while (all_known && !s.more && j->left.n) {
         left_close_one(&j->left, j->options->dir_fd);

@@ -10,17 +10,17 @@ struct jobs_options {
     int dir_fd;                                               /* the folder of the tapes; borrowed */
     const char *dir;                                          /* its path */
     int (*open_dir)(const char *dir, struct baro_error *err); /* makes, opens and locks it */
-    const char *const *patterns;                              /* of control groups */
+    const char *const *patterns;                              /* patterns of control groups */
     size_t n_patterns;
-    const char *tasks_dir; /* of task files; NULL: none */
-    /* Starts the program that reads a task file, whose lines (recorder/select/task_file.h) come from ret_fd, as a child
-     * process. Returns its pid or a negative code. */
+    const char *tasks_dir; /* the folder of task files; NULL: none */
+    /* Starts the program that reads a task file as a child process. Its lines (recorder/select/task_file.h) come from
+     * ret_fd. Returns its pid or a negative code. */
     int (*read_tasks)(const char *path, int *ret_fd);
-    bool host;                    /* the machine is a job as well */
-    struct record_options record; /* what holds for each job */
-    struct segments_keep keep;    /* of each tape */
-    uint64_t total_bytes;         /* of all tapes together; 0: no limit */
-    uint64_t overhead_ppm;        /* for all jobs together; 0: no limit */
+    bool host;                    /* the machine is a job, too */
+    struct record_options record; /* options of each job */
+    struct segments_keep keep;    /* how much of each tape is kept */
+    uint64_t total_bytes;         /* size of all tapes together; 0: no limit */
+    uint64_t overhead_ppm;        /* budget of all jobs together; 0: no limit */
     bool no_events;
     void (*say)(void *context, const char *line);
     void *context;

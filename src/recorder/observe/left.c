@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tapes that an observer before this one has left without an end. The job of one may live: then its tape is continued.
- * If not, it ended between two observers, and its tape gets an end record without a time.
+ * Tapes that an earlier observer has left without an end. If the job of a tape is alive, the tape is continued. If not,
+ * the job ended between the two observers, and its tape gets an event `end`, whose time is not known.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -83,9 +83,9 @@ static int open_left(int dir_fd, const char *name, struct baro_tape **ret, struc
     return code < 0 ? code : 1;
 }
 
-/* ---- the job lives ---- */
+/* ---- the job is alive ---- */
 
-/* The last sample: in the last block, or, if that has none, the one before, or else anywhere. */
+/* Reads the last sample: from the last block; if it has none, from the one before it; else from all of the tape. */
 static struct baro_sample *last_sample(struct baro_tape *tape)
 {
     struct baro_sample *last = NULL, *copy;
@@ -112,7 +112,7 @@ static bool this_boot(const struct baro_header *h)
     return n > 0 && strcmp(id, h->boot_id) == 0;
 }
 
-/* Names begin with a time, so the last one in their order is the newest. */
+/* Finds the newest tape with this ending: names begin with a time, so it is the last one in their order. */
 static size_t find_tape(const struct left_tapes *l, const char *ending)
 {
     size_t found = l->n, len = strlen(ending);
@@ -136,8 +136,9 @@ bool left_has(const struct left_tapes *l, int dir_fd, const char *ending)
     return here;
 }
 
-/* The newest segment before the one that was just made, alone: a cursor over all of them has the header of the first
- * one. */
+/* Opens the newest segment before the one that was just made. A cursor over all segments has the header of the first
+ * one.
+ */
 static struct baro_tape *open_newest(const struct segments_writer *w)
 {
     struct baro_tape *newest;
@@ -197,7 +198,7 @@ void left_give_back(struct left_tapes *l, struct job_entry *e)
     add_left_tape(l, e->folder);
 }
 
-/* ---- it does not ---- */
+/* ---- the job has ended ---- */
 
 static void write_end(int fd, const struct baro_header *of, uint32_t segment, uint64_t t_ns)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The process that lists the folder of `--tasks`. The folder may be on a file server that does not answer: then this
- * process hangs and is left behind, and the observer goes on.
+ * process hangs and is given up, and the observer continues.
  *
- * It writes what it has found into memory that it shares with the observer, and only if that has changed; while the
- * observer has not taken it, nothing is written.
+ * It writes the list to memory that it shares with the observer when the list has changed, and not before the observer
+ * has taken the last one.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,20 +26,20 @@
 #define FIRST_WITHIN NS_PER_SEC
 #define STUCK_AFTER (5 * NS_PER_SEC)
 #define RETRY_NS (5 * NS_PER_SEC)
-#define BARRED_MOST (ENDING_MOST - 2)    /* so that the worker can always be started once more */
+#define BARRED_MOST (ENDING_MOST - 2)    /* fewer than the workers that may hang, so that another one can be started */
 #define HASH_BEGIN 14695981039346656037u /* FNV-1a */
 
 struct listing {
     struct worker_shared worker;
-    _Atomic bool is_found;  /* the observer has not taken it yet, and alone reads what is below; else the worker alone
-                               writes it */
-    _Atomic bool is_paused; /* the folder itself hangs: it is not listed */
+    _Atomic bool is_found;  /* there is a list that the observer has not taken yet. While this is set, only the observer
+                               uses the members below; else only the worker does */
+    _Atomic bool is_paused; /* the folder itself hangs and is not listed */
     _Atomic uint32_t n_barred;
     char barred[BARRED_MOST][NAME_MAX + 1]; /* files that hang: they are not read */
-    char at[NAME_MAX + 1];                  /* the file that is read now; "": the folder */
-    _Atomic uint64_t hash;                  /* hash of the last findings; 0: whatever is found is new */
+    char at[NAME_MAX + 1];                  /* the file that is being read; "": the folder */
+    _Atomic uint64_t hash;                  /* hash of the last list; 0: any list counts as changed */
     size_t n;
-    bool has_more; /* than there is room for */
+    bool has_more; /* there are more files than there is room for */
     bool is_whole; /* no file hangs */
     struct task_found file[2 * TASK_FILES_MOST];
 };
@@ -48,9 +48,9 @@ struct lister {
     struct worker *worker;
     struct listing *shared;
     char path[PATH_MAX];
-    const char *name;  /* of the folder, for messages */
-    bool is_new;       /* it was not waited for yet */
-    uint64_t retry_ns; /* CLOCK_MONOTONIC; what hangs is not read before; 0: nothing hangs */
+    const char *name;  /* path of the folder, for messages */
+    bool is_new;       /* nothing has waited for the first list yet */
+    uint64_t retry_ns; /* CLOCK_MONOTONIC: when files that hang are read again; 0: nothing hangs */
     bool said_folder, said_ended, said[BARRED_MOST];
 };
 
@@ -98,13 +98,13 @@ static bool read_file(struct listing *l, int dir, const char *name, struct task_
     memcpy(l->at, name, len + 1);
     worker_progress(&l->worker);
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)))
-        return false; /* a link is an error of whoever put it there, and is reported by what reads it */
+        return false; /* links are not followed: baro-tasks reports them as errors */
     ret->version = (struct task_version){st.st_ino,         st.st_dev,          (uint64_t)st.st_size,
                                          st.st_mtim.tv_sec, st.st_mtim.tv_nsec, st.st_uid};
     return true;
 }
 
-/* A folder that was removed has no files; one that can't be read now has those that it had. */
+/* Lists the folder. If it was removed, it has no files; if it cannot be read, the last list stays. */
 static void list(struct listing *l, const char *path)
 {
     l->at[0] = 0;
@@ -202,7 +202,7 @@ struct worker *lister_worker(struct lister *l)
     return l->worker;
 }
 
-/* The worker hangs in what it says to be at: that is left alone for a while. */
+/* The worker hangs: the file that it is reading (or the folder) is not read for a while. */
 static void on_hung(void *context)
 {
     struct lister *l = context;
@@ -237,7 +237,7 @@ static void say_hung(struct lister *l, const struct jobs_options *o)
     }
 }
 
-/* A process that was killed ends when the file server answers; or at once, and it may hang again. */
+/* Reads files again that have hung. */
 static void try_again(struct lister *l)
 {
     if (!l->retry_ns || worker_left_behind(l->worker) || clock_monotonic_ns() < l->retry_ns)

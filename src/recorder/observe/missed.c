@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control groups that came and went between two searches, or before they could be recorded: inotify(7) reports each
- * that is made and removed in the folders in which groups can match.
+ * Control groups that were removed before they could be recorded, for example between two searches. inotify(7) reports
+ * each group that is made or removed in the folders in which groups can match.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -141,7 +141,7 @@ void missed_say(struct missed *m, const struct jobs_options *o, bool at_end)
     m->said = m->count;
     error_set(&line, -ENOENT,
               "control groups that match and were removed before they could be recorded, so far: "
-              "%s%llu; what ran in them is on no tape",
+              "%s%llu; their processes are on no tape",
               m->is_lower_bound ? "at least " : "", (unsigned long long)m->count);
     o->say(o->context, line.text);
 }

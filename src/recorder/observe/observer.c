@@ -13,8 +13,8 @@
 #include "recorder/loop/recorder.h"
 #include "recorder/sampler/schedule.h"
 
-#define TICKS_MOST 32u /* in a row; then events are read */
-#define TURNS_MOST 10u /* but comes after ten times its period at the latest */
+#define TICKS_MOST 32u /* ticks in a row before events are read */
+#define TURNS_MOST 10u /* a search for jobs comes at the latest after so many of its periods */
 #define SELECT_EVERY (500 * NS_PER_MS)
 #define TURN_SHARE 500u /* a search for jobs may take a 500th of the time */
 
@@ -22,12 +22,12 @@ struct observer {
     struct recorders all;
     const struct observe_options *options;
     uint64_t turn_due_ns;   /* CLOCK_MONOTONIC */
-    uint64_t held_until_ns; /* the budget allows no tick before that */
-    uint64_t selected_ns;   /* when the process that selects was looked after */
+    uint64_t held_until_ns; /* the budget allows no tick before this time */
+    uint64_t selected_ns;   /* when the process that selects was last checked */
     bool stopping;
 };
 
-/* No event refers to it any more. */
+/* Removes all references of events to a recorder. */
 static void forget(struct recorders *a, const struct recorder *r)
 {
     struct recorder **at = &a->events.active;
@@ -110,7 +110,7 @@ static uint64_t next_due(const struct observer *o)
     return o->turn_due_ns < due ? o->turn_due_ns : due;
 }
 
-/* When the budget allows the tick that is due. A delay below one interval is none. */
+/* Returns when the budget allows the tick that is due. A delay below one interval is ignored. */
 static uint64_t paid_ns(struct recorder *r, uint64_t now_ns)
 {
     uint64_t now = recorder_since(r, now_ns), due = r->pace.tick_due_ns;

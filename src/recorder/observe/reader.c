@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process that reads a task file: one at a time. The observer waits for it within its turns only, so that a file
- * server that hangs does not keep it from sampling.
+ * The process that reads a task file. There is one at a time, and the observer waits for it only in its turns, so that
+ * a file server that hangs does not delay samples.
  */
 #include <errno.h>
 #include <poll.h>
@@ -45,17 +45,17 @@ int reader_start(struct reader *r, struct task_entry *f, const struct jobs_optio
     return 0;
 }
 
-/* A process that waits for a file server may end only when that one answers. */
+/* Kills the process. If it waits for a file server, it may end only when that answers. */
 static void stop(struct reader *r)
 {
     kill(r->pid, SIGKILL);
-    r->left[r->n_left++] = r->pid; /* there is room: reader_start() */
+    r->left[r->n_left++] = r->pid; /* reader_start() has checked that there is room */
     r->pid = 0;
     r->fd = fd_close(r->fd);
     reader_left(r);
 }
 
-/* Returns false if nothing came until then. */
+/* Reads what has arrived. Returns false if nothing arrived until until_ns. */
 static bool read_part(struct reader *r, uint64_t until_ns)
 {
     char part[8192];

@@ -18,9 +18,9 @@ struct lister;
 struct job_entry {
     struct jobs *jobs;
     struct recorder *recorder;
-    char *name; /* what it is known by: the path of a control group, or the name of a job of tasks */
-    /* The inode of its control group, as another group may have had the same name; or which version of a task file it
-     * is. */
+    char *name; /* the path of its control group, or the name of its task file */
+    /* the inode of the control group (another group may have had the same name), or a hash of the version of the task
+     * file */
     uint64_t id;
     struct record_options options;
     struct task_file *file; /* NULL: it is not a job of tasks */
@@ -29,8 +29,8 @@ struct job_entry {
     struct segments_writer segments;
     bool segment_reported, begun;
     char *folder; /* its name in the folder of the tapes */
-    /* left.c: what another observer has recorded; until the job has begun */
-    struct baro_tape *before, *newest; /* all of it; its newest segment */
+    /* left.c: the tape that another observer has left, until the job has begun */
+    struct baro_tape *before, *newest; /* all of the tape; its newest segment */
     struct baro_sample *last;
     struct record_resume resume;
 };
@@ -45,7 +45,7 @@ struct left_tapes {
 struct task_version {
     uint64_t inode, device, size;
     int64_t mtime_s, mtime_ns;
-    uint64_t owner; /* no part of the identity: one that has another owner may be read now */
+    uint64_t owner; /* not part of the identity: a file with another owner may be readable now */
 };
 
 /* A file of --tasks. */
@@ -53,38 +53,38 @@ struct task_version {
 struct task_entry {
     char *name;
     struct task_version version;
-    bool seen;                       /* in the search that is going on */
-    bool is_unread;                  /* this version of it was not read yet */
-    struct job_entry *job;           /* NULL: it has an error, or the job is over */
-    uint64_t retry_ns;               /* CLOCK_MONOTONIC; when it is tried again; 0: never */
-    struct pin pin;                  /* the control group that it waits for; line 0: reading it hung */
-    char *group;                     /* that control group */
-    unsigned said_line, said_column; /* the last place in it for which that was said */
-    unsigned n_hung;                 /* how often reading it took too long; it comes after those with less */
+    bool seen;             /* the current search has found it */
+    bool is_unread;        /* this version of it was not read yet */
+    struct job_entry *job; /* NULL: the file has an error, or the job has ended */
+    uint64_t retry_ns;     /* CLOCK_MONOTONIC: when it is tried again; 0: never */
+    struct pin pin;        /* where the file names the control group that it waits for; line 0: reading hung */
+    char *group;           /* that control group */
+    unsigned said_line, said_column; /* the last such place that was reported */
+    unsigned n_hung;                 /* how often reading it took too long; files with a lower number come first */
 };
 
-/* The process that reads one of them. One that hangs is killed and left behind: it may end much later. */
+/* The process that reads a task file. One that hangs is killed, and may end much later. */
 #define READERS_LEFT_MOST 8u
 struct reader {
     pid_t pid;                /* 0: none */
-    int fd;                   /* -1: all was read, or it was killed */
-    struct task_entry *entry; /* NULL: it has changed meanwhile */
+    int fd;                   /* -1: everything was read, or the process was killed */
+    struct task_entry *entry; /* the file that it reads; NULL: the file has changed meanwhile */
     char path[PATH_MAX];
     struct buf lines;
     int status;
     bool is_late;
     uint64_t began_ns;             /* CLOCK_MONOTONIC */
-    pid_t left[READERS_LEFT_MOST]; /* that were killed and have not ended yet */
+    pid_t left[READERS_LEFT_MOST]; /* processes that were killed and have not ended yet */
     size_t n_left;
 };
 
 struct task_files {
     struct lister *lister;
-    bool is_listed; /* once */
+    bool is_listed; /* the folder was listed at least once */
     struct task_entry **at;
     size_t n, found;
     struct reader reader;
-    uint64_t retry_ns; /* CLOCK_MONOTONIC; there were no descriptors or memory for a job: none is begun before */
+    uint64_t retry_ns; /* CLOCK_MONOTONIC: no job is begun before, because descriptors or memory ran out */
     bool said_many, said_left;
 };
 
@@ -95,14 +95,14 @@ struct paths {
 
 /* Control groups that were removed before they could be recorded. */
 struct missed {
-    int fd; /* of inotify; -1: none */
+    int fd; /* inotify descriptor; -1: none */
     struct missed_folder {
         int wd;
-        char *path, *pattern; /* of the names of groups in it */
+        char *path, *pattern; /* path of a folder; pattern of the names of groups in it */
     } * at;
     size_t n, cap;
     struct paths pending; /* groups that were made and have not been recorded */
-    struct paths begun;   /* in the last search, whose event was not read by then */
+    struct paths begun;   /* groups whose recording began in the last search before their event was read */
     uint64_t count, said;
     bool is_lower_bound;
     uint64_t due_ns; /* CLOCK_MONOTONIC */
@@ -116,26 +116,26 @@ struct jobs {
     struct task_files task_files;
     struct missed missed;
     bool folder_was_link;
-    uint64_t folder_retry_ns; /* CLOCK_MONOTONIC; 0: the folder is there */
-    uint64_t failed_ns;       /* CLOCK_MONOTONIC; when a job could not be recorded */
+    uint64_t folder_retry_ns; /* CLOCK_MONOTONIC: when to make the folder again; 0: it exists */
+    uint64_t failed_ns;       /* CLOCK_MONOTONIC: when a job last could not be recorded */
     uint64_t total_due_ns;    /* CLOCK_MONOTONIC */
     bool total_reported;
-    bool were_searched; /* once, for control groups that match */
+    bool were_searched; /* control groups were searched at least once */
 };
 
-/* What is there to be recorded. */
+/* A job that was found: a control group, a task file, or the machine. */
 struct job_request {
     const char *name;
     uint64_t id;
     const char *cgroup;
-    struct task_file *tasks; /* taken if the job begins; without this and a cgroup it is the machine */
-    const char *task_file;   /* the path of these tasks, for errors */
+    struct task_file *tasks; /* taken if the job begins; if there is neither this nor a cgroup, it is the machine */
+    const char *task_file;   /* path of the task file, for errors */
 };
-/* Begins a job; for files of tasks. Returns 0 or a negative code. */
+/* Begins the job of a task file. Returns 0 or a negative code. */
 typedef int job_begin_fn(void *context, const struct job_request *q, struct job_entry **ret, struct baro_error *err);
 
-/* folder.c: returns whether tapes can be made. If the folder was removed or replaced, it is made and opened again, all
- * jobs end, and begin in what is there now. */
+/* folder.c: returns whether tapes can be made. If the folder was removed or replaced, makes and opens it again, and
+ * ends all jobs, which begin again in the new folder. */
 bool folder_check(struct jobs *j, struct observer *observer);
 bool folder_is_link(const char *path);
 
@@ -143,15 +143,15 @@ bool folder_is_link(const char *path);
 void missed_init(struct missed *m);
 void missed_read(struct missed *m); /* before each search */
 void missed_watch(struct missed *m, const char *folder, const char *pattern);
-void missed_begun(struct missed *m, const char *path); /* the group is recorded */
+void missed_begun(struct missed *m, const char *path); /* the recording of a group has begun */
 void missed_say(struct missed *m, const struct jobs_options *o, bool at_end);
 void missed_done(struct missed *m);
 
-/* Says that a job can't be recorded, unless another one could not within the last minute. */
+/* Reports that a job cannot be recorded, unless that was reported for another one within the last minute. */
 void jobs_say_failed(struct jobs *j, const char *line);
 
-/* groups.c: calls fn for each control group that matches and has processes, unless it is known. groups_each() returns
- * how many match. fn returns whether it is recorded now. */
+/* groups.c: calls fn for each control group that matches, has processes and is not known. fn returns whether it is
+ * being recorded now. groups_each() returns how many match. */
 typedef bool groups_known_fn(void *context, const char *path, uint64_t inode);
 typedef bool groups_fn(void *context, const char *path, uint64_t inode);
 struct groups_search {
@@ -164,53 +164,54 @@ size_t groups_each(const char *pattern, const struct groups_search *s);
 
 /* task_files.c: one turn, until about until_ns. Returns whether there are more files to read now. */
 bool task_files_turn(struct jobs *j, struct observer *o, uint64_t until_ns, job_begin_fn *fn, void *context);
-bool task_files_are_read(const struct task_files *t); /* each that is there now */
-void task_files_again(struct task_files *t);          /* makes jobs that are recorded begin once more */
+bool task_files_are_read(const struct task_files *t); /* was each file read? */
+void task_files_again(struct task_files *t);          /* makes all jobs begin again */
 void task_files_ended(struct jobs *j, const struct job_entry *e);
 void task_files_done(struct task_files *t);
 
-/* lister.c: which files there are, as a process of its own finds out. */
+/* lister.c: a file that the process that lists the folder has found. */
 struct task_found {
     char name[NAME_MAX + 1];
     struct task_version version;
     bool is_unknown; /* reading its version hangs */
 };
-size_t task_stem_length(const char *name); /* "nightly.yaml": 7; 0: no task file, or a hidden one, as editors write */
+/* Returns the length of a name without ".yaml" ("nightly.yaml": 7); 0: it is no task file, or a hidden one. */
+size_t task_stem_length(const char *name);
 int lister_new(struct lister **ret, const char *path, struct baro_error *err);
 struct worker *lister_worker(struct lister *l);
-/* All files that are there, if that has changed; else NULL. Then lister_taken() when they have been read. ret_all is
- * false where there are too many: others may be there. Says what hangs, once. */
+/* Returns the list of files if it has changed, else NULL. Call lister_taken() after it was used. *ret_all is false if
+ * there are more files than the list has. Reports what hangs, once. */
 const struct task_found *lister_turn(struct lister *l, const struct jobs_options *o, size_t *ret_n, bool *ret_all);
 void lister_taken(struct lister *l);
 void lister_free(struct lister *l); /* NULL allowed */
 
 /* reader.c */
-/* Unless one is at work. Returns 0 or a negative code; -EBUSY: too many hang. */
+/* Starts to read a file, if no other is being read. Returns 0 or a negative code; -EBUSY: too many processes hang. */
 int reader_start(struct reader *r, struct task_entry *f, const struct jobs_options *o);
-size_t reader_left(struct reader *r);                             /* Returns how many hang. */
-bool reader_wait(struct reader *r, uint64_t until_ns);            /* Returns whether it has ended by then. */
-void reader_cancel(struct reader *r, const struct task_entry *f); /* it does not matter any more what it reads of f */
+size_t reader_left(struct reader *r);                             /* returns how many processes hang */
+bool reader_wait(struct reader *r, uint64_t until_ns);            /* returns whether the process has ended by then */
+void reader_cancel(struct reader *r, const struct task_entry *f); /* ignores the result if f is being read */
 void reader_done(struct reader *r);
 
 /* left.c */
-void left_list(struct left_tapes *l, int dir_fd); /* all tapes of the folder */
+void left_list(struct left_tapes *l, int dir_fd); /* lists all tapes of the folder */
 void left_done(struct left_tapes *l);
-/* Goes on with the tape whose name ends like this. Returns the descriptor of its next segment, or -ENOENT: there is
- * none. left_release() when the job has begun. */
+/* Continues the newest tape whose name ends with this text. Returns the descriptor of its next segment, or -ENOENT if
+ * there is no such tape. Call left_release() when the job has begun. */
 int left_continue(struct left_tapes *l, struct job_entry *e, const char *ending);
-bool left_has(const struct left_tapes *l, int dir_fd, const char *ending); /* is there one? */
+bool left_has(const struct left_tapes *l, int dir_fd, const char *ending); /* is there such a tape? */
 void left_release(struct job_entry *e);
-void left_give_back(struct left_tapes *l, struct job_entry *e); /* it could not begin */
-void left_close_one(struct left_tapes *l, int dir_fd);          /* one whose job is over */
+void left_give_back(struct left_tapes *l, struct job_entry *e); /* undoes left_continue(): the job could not begin */
+void left_close_one(struct left_tapes *l, int dir_fd);          /* closes one tape, whose job has ended */
 
 /* total.c */
 void total_check(struct jobs *j);
 
 /* tape.c */
-int job_tape_open(struct job_entry *e, struct baro_error *err); /* sets options.tape_fd and what writes the segments */
-/* Has another observer left a tape of this job, with which this one can go on? */
+int job_tape_open(struct job_entry *e, struct baro_error *err); /* sets options.tape_fd and segments */
+/* Has another observer left a tape of this job that can be continued? */
 bool job_tape_is_left(const struct jobs *j, const struct job_request *q);
-void job_tape_discard(struct job_entry *e); /* nothing was recorded */
+void job_tape_discard(struct job_entry *e); /* removes the tape: nothing was recorded */
 void job_tape_close(struct job_entry *e);
 
 #endif

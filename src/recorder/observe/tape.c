@@ -15,10 +15,10 @@
 #include "libbaro/tape/create.h"
 #include "recorder/observe/state.h"
 
-#define NAME_MOST 100u /* bytes of the job's name in that of the folder: its end */
+#define NAME_MOST 100u /* how many bytes of the job's name, from its end, are in the name of the folder */
 
-/* "/system.slice/cron.service": "system.slice-cron.service" */
-static void harmless(const char *name, char ret[static NAME_MOST + 1])
+/* Makes a file name of the job's name: "/system.slice/cron.service" becomes "system.slice-cron.service". */
+static void make_file_name(const char *name, char ret[static NAME_MOST + 1])
 {
     size_t len = strlen(name), n = 0;
     name += len > NAME_MOST ? len - NAME_MOST : 0;
@@ -30,11 +30,11 @@ static void harmless(const char *name, char ret[static NAME_MOST + 1])
     ret[n] = 0;
 }
 
-/* What names of tapes of this job have in common. */
+/* Makes the ending that the names of all tapes of this job have. */
 static void ending_of(const char *name, uint64_t id, char ret[static NAME_MOST + 32])
 {
     char plain[NAME_MOST + 1];
-    harmless(name, plain);
+    make_file_name(name, plain);
     snprintf(ret, NAME_MOST + 32, "Z-%s-%llu.baro", plain, (unsigned long long)id);
 }
 
@@ -108,7 +108,7 @@ int job_tape_open(struct job_entry *e, struct baro_error *err)
                        : error_set(err, -ENOMEM, "out of memory");
     }
     if (fd < 0)
-        return fd == -ENOENT ? -ESTALE : fd; /* the folder was removed; that a group was is another error */
+        return fd == -ENOENT ? -ESTALE : fd; /* the folder was removed. -ENOENT would mean that the group was */
     e->options.tape_fd = fd;
     e->options.segments.next = on_next_segment;
     e->options.segments.none = on_no_segment;

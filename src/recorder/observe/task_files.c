@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `--tasks DIR`: each task file in the folder is a job, from when it appears until it is changed or removed. The
- * program baro-tasks reads them (reader.c), and another process lists the folder (lister.c). Each version of a file is
- * tried once; again when a process or a control group that it names has appeared, and some time after reading it hung.
+ * `--tasks DIR`: each task file in the folder is a job, which lasts until the file is changed or removed. The program
+ * baro-tasks reads the files (reader.c), and another process lists the folder (lister.c). Each version of a file is
+ * tried once. It is tried again when a process or control group that it names has appeared, and some time after reading
+ * it hung.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@
 
 #define RETRY_NS (2 * NS_PER_SEC)
 #define RETRY_HUNG_NS (20 * NS_PER_SEC)
-#define HUNG_DOUBLES 8u     /* to an hour and 25 minutes */
-#define PATIENCE NS_PER_SEC /* one that takes longer is waited for less often */
+#define HUNG_DOUBLES 8u     /* how often the pause doubles: up to 85 minutes */
+#define PATIENCE NS_PER_SEC /* how long reading a file may take before it counts as hanging */
 
 static bool is_same(const struct task_version *a, const struct task_version *b)
 {
@@ -39,7 +40,7 @@ static void end_job(struct observer *o, struct task_entry *f)
         observe_end(o, f->job->recorder); /* task_files_ended() */
 }
 
-/* A folder is mostly listed in the same order again, so the search begins after what was found last. */
+/* Finds a file by its name. Folders are mostly listed in the same order, so the search begins after the last result. */
 static struct task_entry *find_entry(struct task_files *t, const char *name)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -184,7 +185,7 @@ static void hung(struct jobs *j, struct task_entry *f, const char *path)
         j->options->say(j->options->context, line.text);
 }
 
-/* Is there now what each file waits for? */
+/* Tries the files again whose process or control group has appeared. */
 static void retry(struct task_files *t, uint64_t until_ns)
 {
     uint64_t now = clock_monotonic_ns();
@@ -206,7 +207,8 @@ static bool is_lack(int code)
            code == -EROFS || code == -EIO || code == -ESTALE;
 }
 
-/* One file is tried at a time: with 500 files too many, not 500 processes read them every two seconds. */
+/* Descriptors or memory ran out: begins no job for a while. Then one file is tried at a time, so that 500 files too
+ * many do not start 500 processes every two seconds. */
 static void put_off(struct jobs *j, const char *line)
 {
     j->task_files.retry_ns = clock_monotonic_ns() + RETRY_NS;
@@ -264,7 +266,7 @@ static void not_started(struct jobs *j, const struct task_entry *f, int code)
     put_off(j, line.text);
 }
 
-/* One that took too long comes last: meanwhile all others would wait. */
+/* Returns the next file to read. Files that have hung come last, because the others would wait for them. */
 static struct task_entry *next_unread(const struct task_files *t)
 {
     struct task_entry *next = NULL;

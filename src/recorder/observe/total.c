@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The budget of all tapes together: the oldest tapes of jobs that are over go first, and then the first segments of the
- * largest tapes. */
+/* The limit of bytes for all tapes together. The oldest tapes of jobs that have ended are removed first, then the first
+ * segments of the largest tapes. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static uint64_t bytes_of(int dir_fd, const char *name)
     return bytes;
 }
 
-/* Names begin with a time: the oldest comes first. One that is written stays. */
+/* Removes the oldest tapes (names begin with a time), except those that are being written. */
 static uint64_t remove_tapes(struct left_tapes *all, int dir_fd, uint64_t bytes, uint64_t most)
 {
     if (all->n)

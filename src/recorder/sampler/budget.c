@@ -3,17 +3,16 @@
 
 #include "base/clock.h"
 
-/* A start may cost 12 ms, of which 2 ms are kept for the end: the last sample, the ledger and the tape are written
- * whatever they cost. */
+/* A start may cost 12 ms, of which 2 ms are reserved for the end: the last sample is written whatever it costs. */
 #define START_NS (10 * NS_PER_MS)
 #define START_ALLOWANCE_NS (4 * NS_PER_MS)
-#define BURST_NS (NS_PER_SEC / 4) /* what is not spent accumulates for so long */
+#define BURST_NS (NS_PER_SEC / 4) /* the account grows to the budget of this time at most */
 #define HELPERS_NS (2 * NS_PER_SEC)
 #define EVENTS_NS NS_PER_SEC
 #define EDGES_NS (NS_PER_SEC / 2)
 #define CHECK_NS (NS_PER_SEC / 4)
-#define STRAINED 4u         /* intervals that a sample had to be delayed by */
-#define NO_LIMIT_PPM 10000u /* without a limit, shares of the budget are those of 1 % */
+#define STRAINED 4u         /* a delay of so many intervals counts as long */
+#define NO_LIMIT_PPM 10000u /* without a limit, parts of the budget are parts of 1 % */
 
 void budget_init(struct budget *b, uint64_t ppm)
 {
@@ -25,7 +24,7 @@ static int64_t share(const struct budget *b, uint64_t ns)
     return (int64_t)((double)ns * (double)b->ppm / 1e6);
 }
 
-/* What is left of the initial amount is kept, but does not grow. */
+/* Grows the account up to its limit. If it has more, from the initial amount, it keeps that. */
 static int64_t grown(const struct budget *b, int64_t left, uint64_t since_ns, uint64_t now_ns)
 {
     int64_t most = share(b, BURST_NS), sum = left + (now_ns > since_ns ? share(b, now_ns - since_ns) : 0);
@@ -98,7 +97,7 @@ void allowance_init(struct allowance *a)
     *a = (struct allowance){.left_ns = START_ALLOWANCE_NS};
 }
 
-/* An account that was overdrawn by an expensive read recovers until the next one. */
+/* An account that an expensive read has overdrawn recovers before the next one. */
 bool allowance_take(struct allowance *a, const struct budget *b, uint64_t now_ns, uint64_t cost_ns, bool urgent)
 {
     if (!b->ppm)

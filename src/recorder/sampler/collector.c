@@ -41,8 +41,8 @@ void collectors_prepare(struct collectors *c)
     }
 }
 
-/* Is the turn of a row with a period due? The last turn always is: what the kernel counted since the one before, such
- * as the OOM kill that ended the job 5 ms later, is on the tape only if it is read now. */
+/* Is a turn of a row with a period due? The last turn always is, because it reads what the kernel has counted since the
+ * one before. Example: the OOM kill that ended the job, 5 ms after the turn before. */
 static bool is_due(const struct collectors *c, size_t i, const struct collector_tick *t, uint64_t overhead_ppm)
 {
     uint64_t period = schedule_period(c->row[i].is->period_ns, c->row[i].cost_ns, overhead_ppm, t->level);
@@ -57,7 +57,7 @@ static void tick_with_period(struct collectors *c, size_t i, const struct collec
     uint64_t begin = 0, end = 0;
     if (!is_due(c, i, t, overhead_ppm))
         return;
-    clock_process_cpu_ns(0, &begin); /* CPU time: on a busy machine a turn may take long and cost little */
+    clock_process_cpu_ns(0, &begin); /* not elapsed time: on a busy machine a turn may take long and cost little */
     if (!c->row[i].is->tick(c->row[i].state, t))
         return;
     clock_process_cpu_ns(0, &end);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entity is one block of memory: there are many, and they are freed as a whole. */
+/* Makes an entity with its values and texts in one allocation. */
 static struct baro_entity *make(int metrics, const char *name, const char *label)
 {
     size_t n = (size_t)metrics, name_len = strlen(name) + 1, label_len = strlen(label) + 1;

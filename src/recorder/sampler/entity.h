@@ -11,14 +11,14 @@ struct entity_table {
     size_t n, cap;
 };
 
-/* Adds an entity whose values are all absent (not read yet). Secrets in both texts (a mount's
- * https://user:password@host) are redacted. Ids are unique over all kinds: *ids is the last one that was used. Returns
- * NULL without memory. */
+/* Adds an entity whose values are all absent (not read yet). Redacts secrets in both texts (a mount's
+ * https://user:password@host). Ids are unique over all kinds: *ids is the last one that was used. Returns NULL if
+ * memory ran out. */
 struct baro_entity *entity_add(struct entity_table *t, uint32_t *ids, const char *name, const char *label);
-/* Removes it and frees it. NULL is allowed. */
+/* Removes and frees an entity. NULL is allowed. */
 void entity_remove(struct entity_table *t, struct baro_entity *e);
 void entity_table_done(struct entity_table *t);
-/* A view of the table for a sample; valid until the table changes. */
+/* Returns a view of the table for a sample; valid until the table changes. */
 struct baro_entities entity_view(const struct entity_table *t);
 
 static inline void entity_put(struct baro_entity *e, int metric, uint64_t value)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory is read every half of the elapsed time, within these limits: opening its three files takes as long as a tick
+/* Memory is read after half of the elapsed time, within these limits: opening its three files takes as long as a tick
  * of a small job. */
 #define CHECK_LEAST (10 * NS_PER_SEC)
 #define CHECK_MOST (30 * NS_PER_SEC)
@@ -52,7 +52,7 @@ void own_cost_charge(struct own_cost *o, bool sampled)
                  helpers + account_take_helper(a), all > sample ? all - sample : 0);
 }
 
-/* Costs that all recordings share are split equally. */
+/* Adds the cost of this recording's tick, and an equal share of the costs that all recordings share. */
 static void add_share(struct own_cost *o, uint64_t tick_ns)
 {
     struct account *a = o->sampling->account;
@@ -62,7 +62,7 @@ static void add_share(struct own_cost *o, uint64_t tick_ns)
     o->shared_seen_ns = shared;
 }
 
-/* The helpers' CPU time since the last sample is counted for this one. */
+/* Updates the CPU time. That of helpers since the last sample counts for this one. */
 static void add_cpu(struct own_cost *o)
 {
     const int32_t *self = o->sampling->options.self;
@@ -70,7 +70,7 @@ static void add_cpu(struct own_cost *o)
     uint64_t began = o->own_cpu_ns, helpers = cost.cpu_ns, sum, one;
     clock_process_cpu_ns(0, &o->own_cpu_ns);
     if (helpers < o->helpers_cpu_ns)
-        helpers = o->helpers_cpu_ns; /* a helper is being reaped */
+        helpers = o->helpers_cpu_ns; /* a helper is being reaped: the sum must not fall */
     o->sample_cpu_ns += o->own_cpu_ns - began + helpers - o->helpers_cpu_ns;
     o->helpers_cpu_ns = helpers;
     sum = o->own_cpu_ns + helpers;
@@ -117,9 +117,9 @@ void own_cost_note_refused(struct own_cost *o)
 
 /* ---- memory ---- */
 
-/* Our processes are forks of one program and share its pages, which count once: those of the process that has most of
- * them. Example: four processes with 1.2, 0.7, 0.3 and 0.1 MB of their own, and 1.9, 1.3, 1.2 and 1.6 MB of files: 4.2
- * MB, and not 8.3. */
+/* The memory of barograph's processes. They are forks of one program and share its pages, so only the largest amount of
+ * file pages counts. Example: four processes have 1.2, 0.7, 0.3 and 0.1 MB of their own, and 1.9, 1.3, 1.2 and 1.6 MB
+ * of files: 2.3 + 1.9 = 4.2 MB, and not 8.3. */
 struct memory_sum {
     uint64_t own, files;
     uint8_t absent;
@@ -131,7 +131,7 @@ static void add_memory(struct sampling *g, int32_t pid, struct memory_sum *sum)
     struct pid_status st;
     ssize_t n = pid ? proc_read(g->options.proc_fd, pid, "status", g->text, sizeof(g->text)) : -ESRCH;
     if (n >= 0 && pid_status_parse(span_of(g->text, (size_t)n), &st) == 0 && (st.valid & 1u << STATUS_TGID)) {
-        bool split = st.valid & 1u << STATUS_RSS_ANON; /* before 4.5 there is VmRSS alone; a zombie has neither */
+        bool split = st.valid & 1u << STATUS_RSS_ANON; /* before Linux 4.5 there is only VmRSS; a zombie has neither */
         uint64_t files = split ? st.value[STATUS_RSS_FILE] + st.value[STATUS_RSS_SHMEM] : 0;
         sum->own += split ? st.value[STATUS_RSS_ANON] : st.valid & 1u << STATUS_VM_RSS ? st.value[STATUS_VM_RSS] : 0;
         sum->files = files > sum->files ? files : sum->files;

@@ -11,7 +11,7 @@
 #include "recorder/sampler/collector.h"
 
 #define SAMPLING_TEXT 16384
-#define SAMPLING_HELPER_AFTER (100 * NS_PER_MS) /* a shorter job has no helper for the machine and its groups */
+#define SAMPLING_HELPER_AFTER (100 * NS_PER_MS) /* when helpers for the machine and control groups are started */
 
 struct cgroup_hierarchies;
 
@@ -23,26 +23,26 @@ struct sampler_options {
     bool children;     /* descendants of members are members */
     bool helper;       /* a helper process may be started */
     bool host;         /* sample the machine, too */
-    bool host_at_once; /* from the first sample on; else after the job has run for some time */
-    bool host_alone;   /* there is no job */
+    bool host_at_once; /* sample the machine from the first sample on; else after the job has run for some time */
+    bool host_alone;   /* record the machine only: there is no job */
     int sys_fd;        /* directory descriptor of /sys; borrowed; -1: none */
     uint32_t clk_tck;
     uint64_t start_monotonic_ns;
     uint64_t page_size;
-    int32_t self[3]; /* barograph's own processes, which are never members: this one first; 0: none */
-    int wake_fd;     /* waits for the helper end when this is readable; -1: none */
-    /* Called in a tick that found members gone, before their exits are reported: by then the event sources have queued
-     * the events of their ends. */
+    int32_t self[3]; /* pids of barograph's own processes, which are never members: this one first; 0: none */
+    int wake_fd;     /* when this is readable, waiting for the helper ends; -1: none */
+    /* Called in a tick that found members gone, before their exits are reported. It reads the events of their ends,
+     * which the event sources have queued by then. */
     void (*catch_up)(void *context);
     void *catch_up_context;
     int root_fd;                             /* directory descriptor of "/"; borrowed */
-    const struct cgroup_hierarchies *groups; /* those that the job is in; NULL: not sampled; borrowed */
-    uint64_t memory_total;                   /* of the machine */
+    const struct cgroup_hierarchies *groups; /* control groups of the job; NULL: not sampled; borrowed */
+    uint64_t memory_total;                   /* bytes of memory of the machine */
     struct account *account;                 /* shared with other recordings; NULL: the sampler has its own; borrowed */
-    const char *gpu;          /* GPUs that are read: "auto", or a list; NULL: none, and no meters of energy; borrowed */
+    const char *gpu;          /* GPUs to read: "auto", or a list; NULL: neither GPUs nor meters of energy; borrowed */
     uint64_t gpu_interval_ns; /* 0: auto */
     void (*become)(char *program, char **argv); /* replaces this process by a program of barograph's own */
-    struct namespaces *namespaces; /* those before the job began, taken over; NULL: listed when the sampler begins */
+    struct namespaces *namespaces; /* namespaces before the job began; taken. NULL: listed when the sampler begins */
 };
 
 /* A program whose readings are recorded (--collect). All is borrowed. */
@@ -60,7 +60,7 @@ struct sampling {
     struct account *account;
     enum budget_level level_reported;
     struct baro_sample sample;
-    struct baro_declared *declared[PROGRAMS_MOST]; /* kinds of programs; each belongs to its row */
+    struct baro_declared *declared[PROGRAMS_MOST]; /* kinds that programs declared; each is owned by its row */
     size_t n_declared;
     unsigned need;       /* mask of enum baro_source: needed for the wanted metrics */
     uint32_t entity_ids; /* the last id that was given to a CPU, disk, control group ... */
@@ -70,25 +70,25 @@ struct sampling {
     char text[SAMPLING_TEXT]; /* buffer for reading a file; its content is used before the next read */
 };
 
-/* Now, since the tape began; now_ns is the time at which the tick began, or of the last sampler_advance(). */
+/* Returns the present time, since the tape began. (now_ns is when the tick began, or the last sampler_advance().) */
 static inline uint64_t sampling_clock_ns(const struct sampling *g)
 {
     return clock_monotonic_ns() - g->options.start_monotonic_ns;
 }
 
-/* The time on the clock of the account. */
+/* Converts a time since the tape began to one of the account. */
 static inline uint64_t sampling_account_ns(const struct sampling *g, uint64_t t_ns)
 {
     return t_ns + g->options.start_monotonic_ns - g->account->start_ns;
 }
 
-/* One of several recordings of this process. */
+/* Is it one of several recordings of this process? */
 static inline bool sampling_is_shared(const struct sampling *g)
 {
     return g->account->recordings > 0;
 }
 
-/* barograph's own processes are not members. */
+/* Is it one of barograph's own processes, which are not members? */
 static inline bool sampling_is_own(const struct sampling *g, int32_t pid)
 {
     const int32_t *self = g->options.self;

@@ -29,7 +29,7 @@ uint64_t schedule_next(uint64_t fixed_ns, uint64_t due_ns, uint64_t now_ns, uint
     *ret_missed = 0;
     if (next > now_ns)
         return next;
-    /* A division, because after a stall of hours a loop over the missed times would be long. */
+    /* Not a loop over the missed times, which would be long if the machine was stopped for hours. */
     uint64_t interval = schedule_interval(fixed_ns, now_ns);
     *ret_missed = (now_ns - next) / interval + 1;
     return next + *ret_missed * interval;

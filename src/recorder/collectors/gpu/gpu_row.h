@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector "gpu": GPUs, what processes use of them, and meters of energy, as the helper program baro-gpu finds
- * them. Where there is neither, nothing is started. */
+/* The collector "gpu": GPUs, what processes use of them, and meters of energy, which the helper program baro-gpu reads.
+ * If there is nothing to read, the helper is not started. */
 #ifndef RECORDER_COLLECTORS_GPU_GPU_ROW_H
 #define RECORDER_COLLECTORS_GPU_GPU_ROW_H
 
@@ -8,8 +8,8 @@
 
 struct gpu_row {
     struct sampling *sampling;
-    bool is_looked_for; /* whether there is something to be read */
-    struct gpus *gpus;  /* NULL: there is not */
+    bool is_looked_for; /* it was checked whether there is something to read */
+    struct gpus *gpus;  /* NULL: there is nothing to read */
 };
 
 extern const struct collector gpu_collector;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the recorder and its helper program baro-gpu share: memory of a descriptor that the helper inherits. Both are
- * built together; the helper ends at once if its idea of this memory is another one.
+ * The memory that the recorder and its helper program baro-gpu share, through a descriptor that the helper inherits.
+ * Both are built together; the helper ends at once if its size of this struct is another one.
  */
 #ifndef RECORDER_COLLECTORS_GPU_GPU_SHARED_H
 #define RECORDER_COLLECTORS_GPU_GPU_SHARED_H
@@ -19,13 +19,13 @@
 
 enum gpu_state { GPU_FINE, GPU_LOST, GPU_NEEDS_RESET, GPU_SLEEPS, GPU_HANGS };
 
-/* Counters begin at 0 with each helper process. Absent: enum baro_absent. */
+/* A device. Counters begin at 0 in each helper process. Absent: enum baro_absent. */
 struct gpu_device {
     char name[32]; /* "gpu0", "gpu0/mig1" */
     char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32];
     char source[16]; /* "NVML", "nvidia-smi", "sysfs" */
-    uint32_t slot;   /* the same in each helper process, whatever is chosen */
-    uint32_t parent; /* of a MIG instance: which device it is of; else GPU_NONE */
+    uint32_t slot;   /* number of the device, the same in each helper process, whatever devices are chosen */
+    uint32_t parent; /* the device of a MIG instance; else GPU_NONE */
     uint32_t state;  /* enum gpu_state */
     uint64_t state_ns;
     uint64_t value[GPU_MAX];
@@ -35,9 +35,9 @@ struct gpu_device {
 struct gpu_process {
     uint32_t device;
     int32_t host_pid;
-    int32_t pid;    /* here; 0: it is not known which process it is */
+    int32_t pid;    /* in the recorder's PID namespace; 0: not known */
     uint64_t start; /* as in struct baro_key */
-    bool is_gone;   /* the driver's lists have it no more */
+    bool is_gone;   /* the driver does not list it any more */
     bool drm_gone_before;
     uint64_t value[GPU_PROCESS_MAX];
     uint8_t absent[GPU_PROCESS_MAX];
@@ -58,15 +58,15 @@ struct gpu_member {
 
 /* Times are of CLOCK_MONOTONIC. */
 struct gpu_reading {
-    uint64_t epoch; /* of the helper process: counters of another one go on from where those of this one were */
+    uint64_t epoch; /* identifies the helper process: counters of the next one begin at 0 and are added */
     uint64_t read_ns;
-    int32_t error;               /* of nvmlInit: there are no devices of NVIDIA because of that; 0: none */
-    uint32_t calls;              /* of the driver, so far */
-    char trouble[GPU_TEXT];      /* a message for people, reported once; "": none */
+    int32_t error;               /* error of nvmlInit, because of which NVIDIA's devices are not read; 0: none */
+    uint32_t calls;              /* number of calls of the driver so far */
+    char trouble[GPU_TEXT];      /* a message for people, which is reported once; "": none */
     char source[32];             /* "NVML", "nvidia-smi", "" */
     char driver[32];             /* its version */
-    uint32_t visible_unsure;     /* the order of CUDA's devices is another one than the driver's */
-    uint32_t processes_left_out; /* that found no room, so far */
+    uint32_t visible_unsure;     /* CUDA numbers the devices in another order than the driver */
+    uint32_t processes_left_out; /* how many processes had no room so far */
     uint32_t n_devices, n_meters, n_processes;
     struct gpu_device device[GPU_DEVICES_MOST];
     struct gpu_meter meter[GPU_METERS_MOST];
@@ -80,14 +80,14 @@ struct gpu_shared {
     uint64_t interval_ns;
     bool devices, meters;  /* what the helper must read */
     char select[GPU_PATH]; /* --gpu: "auto", or a list */
-    char root[GPU_PATH];   /* where dev, sys and proc are, "" in general */
-    /* while it runs */
-    _Atomic bool last;      /* one last reading was asked for */
-    _Atomic uint32_t taken; /* the turn of the reading that the recorder has: peaks begin again */
-    _Atomic uint32_t at;    /* slot of the device of the call that is going on, from 1 on; 0: none */
-    _Atomic uint64_t library_not_before_ns, device_not_before_ns[GPU_DEVICES_MOST]; /* it hung: it is left alone */
-    char call[64];                                                                  /* which call is going on */
-    _Atomic bool wants_members; /* there are devices whose users are looked for among the job's processes */
+    char root[GPU_PATH];   /* the folder of dev, sys and proc: "", except in tests */
+    /* set while the helper is running */
+    _Atomic bool last;      /* the recorder asks for one last reading */
+    _Atomic uint32_t taken; /* turn of the last reading that the recorder has taken: peaks begin again after it */
+    _Atomic uint32_t at;    /* 1 + slot of the device of the present call; 0: none */
+    _Atomic uint64_t library_not_before_ns, device_not_before_ns[GPU_DEVICES_MOST]; /* it hung: not read before this */
+    char call[64];                                                                  /* name of the present call */
+    _Atomic bool wants_members; /* there are devices whose users are found from the job's processes */
     _Atomic uint32_t members_turn;
     uint32_t n_members;
     struct gpu_member member[GPU_MEMBERS_MOST];

@@ -2,11 +2,11 @@
 #include "base/array.h"
 #include "recorder/collectors/processes/process.h"
 #include "recorder/collectors/processes/pss.h"
+#include "recorder/collectors/processes/pss_sharing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SHORT_LIVED (30 * NS_PER_MS) /* many processes end earlier: the helper reads only those that stay */
 #define HELPER_AFTER SHORT_LIVED     /* a job that ends earlier does not pay for the helper's fork */
 #define STALE_WAIT NS_PER_SEC        /* for this long ticks are not left out while stale pss is to be read again */
 #define IDLE_AFTER (60 * NS_PER_SEC) /* other processes that share its memory may have changed its pss */
@@ -20,11 +20,9 @@
 #define SLOWEST 4u
 #define LEAST_AGE (50 * NS_PER_MS)
 #define INFO_TRIES 3u
-#define STALE_PART 16u /* a possible error of less than a sixteenth is not worth a read */
 #define STALE_MANY 1000u
-#define FILES_LEAST (4u << 20) /* so much of a file must be shared with a process of another program and parent */
-#define FILES_AGE NS_PER_SEC   /* a read for the sake of such a process comes this long after the last one */
-#define REQUESTS_MOST 2048u    /* in one batch: waiting requests take memory in both processes */
+#define FILES_AGE NS_PER_SEC /* a read for the sake of such a process comes this long after the last one */
+#define REQUESTS_MOST 2048u  /* in one batch: waiting requests take memory in both processes */
 
 static uint64_t estimate(const struct member *m)
 {
@@ -55,137 +53,10 @@ static bool memory_moved(const struct member *m)
     return m->reading.smaps_key != memory_key(m);
 }
 
-/* ---- processes that share memory ---- */
-
-/* Processes may share memory if they have the same parent, are parent and child, or run the same program. Then the pss
- * of each changes when another one starts, ends or writes. So changes in KiB are summed up by program, by parent and by
- * process, in a small hash table; a collision only causes more reads than needed. */
-static uint32_t *slot(struct memory *y, uint64_t key)
-{
-    return &y->shared[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 55];
-}
-_Static_assert(SHARED_SLOTS == 1u << 9, "the shift above");
-
-static uint64_t program_of(const struct member *m)
-{
-    uint64_t key = 1469598103934665603u;
-    for (size_t i = 0; i < sizeof(m->reading.comm) && m->reading.comm[i]; i++)
-        key = (key ^ (unsigned char)m->reading.comm[i]) * 1099511628211u;
-    return key;
-}
-
-void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes)
-{
-    uint32_t kib = (uint32_t)(bytes >> 10);
-    if (!kib || !(y->sampling->need & BARO_SOURCE_SMAPS))
-        return;
-    *slot(y, program_of(m)) += kib;
-    *slot(y, (uint64_t)m->row.parent.pid) += kib;
-    *slot(y, (uint64_t)m->row.key.pid) += kib;
-    y->shared_moved = y->moved_since_asked = true;
-}
-
-static uint32_t shared_kib(struct memory *y, const struct member *m)
-{
-    return *slot(y, program_of(m)) + *slot(y, (uint64_t)m->row.parent.pid) + *slot(y, (uint64_t)m->row.key.pid);
-}
-
-/* What it shares, each page divided by those that map it; or all of its pss if uss is not asked for. */
-static uint64_t shared_part(const struct member *m)
-{
-    uint64_t pss = m->row.value[PROCESS_pss], uss = m->row.value[PROCESS_uss];
-    return pss > uss ? pss - uss : 0;
-}
-
-/* What it maps of files and of shared memory; all that is resident where status is not read. */
-static uint64_t files_of(const struct member *m)
-{
-    if (m->row.absent[PROCESS_rss_file] != BARO_PRESENT)
-        return m->row.value[PROCESS_rss];
-    return m->row.value[PROCESS_rss_file] + m->row.value[PROCESS_rss_shmem];
-}
-
-/*
- * Any two processes may map the same file. Which do is not known, but how much of a file a process shares with others
- * is: the pss that it has beyond its uss is what the pss of the others grows by when it ends, and their uss grows by
- * twice that at most, if one other maps it. These changes are summed up for the whole job.
- *
- * Example: `gulpy` and `fmpy`, of different parents, map the same 200 MB. Each has 100 MB of pss and no uss. fmpy ends:
- * up to 2 * 100 MB more are gulpy's own, so gulpy is read again. `sleep` shares its libraries with all processes, which
- * is 0.1 MB of pss: its end makes no difference to gulpy.
- */
-static void files_moved_kib(struct memory *y, uint32_t kib)
-{
-    y->files += kib;
-    y->shared_moved |= kib > 0;
-}
-
-static uint32_t files_kib(const struct member *m, uint64_t bytes)
-{
-    uint64_t most = files_of(m);
-    return (uint32_t)((bytes < most ? bytes : most) >> 10);
-}
-
-static void files_moved(struct memory *y, const struct member *m, uint64_t bytes)
-{
-    files_moved_kib(y, files_kib(m, bytes));
-}
-
-static uint32_t left_kib(const struct memory *y, const struct member *m)
-{
-    uint64_t files = files_of(m), then = (uint64_t)m->reading.smaps_files << 10;
-    if (m->reading.smaps_ns) /* and what it mapped since */
-        return files_kib(m, 2 * shared_part(m) + (files > then ? files - then : 0));
-    return y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED ? files_kib(m, files) : 0;
-}
-
-/* Between the two its row shows no memory any more, and its pages are still being unmapped: what is read of others
- * meanwhile is old again when that is done. */
-void memory_left(struct memory *y, struct member *m, bool is_done)
-{
-    if (!m->reading.sampled || !(y->sampling->need & BARO_SOURCE_SMAPS))
-        return;
-    memory_moved_by(y, m, m->reading.stat_rss);
-    uint32_t kib = left_kib(y, m);
-    kib = kib > m->reading.left_kib ? kib : m->reading.left_kib;
-    files_moved_kib(y, kib);
-    m->reading.left_kib = is_done ? 0 : kib;
-}
-
-/* By how much the member's pss may be wrong, because of processes of its program or its family. Example: a process of
- * 300 MB forks four children that sleep, and is not read again. Its pss was 300 MB, all its own, and may be a fifth of
- * that now: uncertain by 300 MB. */
-static uint64_t uncertain_family(struct memory *y, const struct member *m)
-{
-    return (uint64_t)(shared_kib(y, m) - m->reading.shared_kib) << 10;
-}
-
-/* The same because of the files of any process. */
-static uint64_t uncertain_files(const struct memory *y, const struct member *m)
-{
-    uint64_t moved = (uint64_t)(y->files - m->reading.files_kib) << 10, most = files_of(m);
-    moved = moved < most ? moved : most;
-    return moved < FILES_LEAST ? 0 : moved;
-}
-
-static uint64_t uncertain(struct memory *y, const struct member *m)
-{
-    uint64_t pss = m->row.value[PROCESS_pss], rss = m->row.value[PROCESS_rss], uss = m->row.value[PROCESS_uss];
-    if (m->row.absent[PROCESS_pss] != BARO_PRESENT || m->row.value[PROCESS_state] == 'Z')
-        return 0;
-    uint64_t moved = uncertain_family(y, m) + uncertain_files(y, m), most = rss > uss + pss ? rss - uss : pss;
-    return moved < most ? moved : most;
-}
-
-static bool is_stale(struct memory *y, const struct member *m)
-{
-    return m->reading.smaps_ns && uncertain(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
-}
-
-/* When a member that is stale may be read again. */
+/* Returns when a member that is stale may be read again. */
 static uint64_t stale_due_ns(struct memory *y, const struct member *m)
 {
-    bool of_family = uncertain_family(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
+    bool of_family = sharing_is_stale_by_family(y, m);
     uint64_t pause = cost_of(m) * OF_ITS_TIME, least = of_family ? LEAST_AGE : FILES_AGE;
     return m->reading.smaps_ns + (pause > least ? pause : least);
 }
@@ -232,20 +103,6 @@ uint64_t memory_due(const struct memory *y, const struct member *m)
     return smaps < info ? smaps : info;
 }
 
-/* If the shared part of a process has changed, and no change of a member explains it, then what was read of those that
- * share with it is old as well. Example: a process outside of the job mapped the same 300 MB as a process and its
- * sleeping child, and has ended. The parent is read, and shares 150 MB instead of 100. The child's row still has 100.
- */
-static void note_sharers(struct memory *y, const struct member *m, uint64_t shared_before, bool was_known)
-{
-    uint64_t now = shared_part(m), change = now > shared_before ? now - shared_before : shared_before - now;
-    uint32_t files_before = y->files;
-    files_moved(y, m, 2 * change);
-    y->files_asked += y->files - files_before; /* those that are read in the same batch have it */
-    if (was_known && change > m->row.value[PROCESS_rss] / STALE_PART)
-        memory_moved_by(y, m, change);
-}
-
 static void reply_smaps(struct memory *y, struct member *m, const struct helper_reply *reply)
 {
     static const enum process_metric ids[] = {PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
@@ -257,8 +114,8 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
                               reply->smaps_absent == BARO_ABSENT_TIMEOUT;
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z' || m->reading.has_no_memory)
         return; /* the next read of stat shows that it ended, or the last one set its memory to 0 */
-    bool was_known = m->reading.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !is_stale(y, m);
-    uint64_t shared_before = shared_part(m);
+    bool was_known = m->reading.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !sharing_is_stale(y, m);
+    uint64_t shared_before = sharing_part(m);
     for (size_t i = 0; i < 3; i++) {
         if (m->row.absent[ids[i]] == BARO_ABSENT_NOT_ASKED)
             continue;
@@ -272,11 +129,8 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     m->reading.smaps_ns = y->sampling->now_ns;
     m->reading.smaps_key = memory_key(m);
     if (!reply->smaps_absent)
-        note_sharers(y, m, shared_before, was_known);
-    if (!y->moved_since_asked)
-        m->reading.shared_kib = shared_kib(y, m);
-    m->reading.files_kib = y->files_asked;
-    m->reading.smaps_files = (uint32_t)(files_of(m) >> 10);
+        sharing_note_change(y, m, shared_before, was_known);
+    sharing_note_read(y, m);
     if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&
         reply->pss > m->row.value[PROCESS_rss])
         process_set_rss(m, reply->pss); /* rss is behind: each CPU counts in batches (6.2 to 6.15) */
@@ -364,7 +218,7 @@ static void request_largest(struct memory *y)
     for (size_t i = 0; i < y->sampling->job->tree.n; i++) {
         struct member *m = y->sampling->job->tree.at[i];
         if (!m || m->reading.smaps_asked == (uint32_t)y->sampling->ticks || m->reading.smaps_barred ||
-            !(memory_moved(m) || is_stale(y, m)) || m->row.value[PROCESS_state] == 'Z')
+            !(memory_moved(m) || sharing_is_stale(y, m)) || m->row.value[PROCESS_state] == 'Z')
             continue;
         if (m->reading.smaps_ns && y->sampling->now_ns - m->reading.smaps_ns < cost_of(m) * OF_ITS_TIME_AT_A_PEAK) {
             y->peak_unread = true;
@@ -414,9 +268,9 @@ static uint64_t request_stale(struct memory *y, bool ask)
         if (!m || m->row.absent[PROCESS_pss] != BARO_PRESENT)
             continue;
         sum += m->row.value[PROCESS_pss];
-        if (!is_stale(y, m))
+        if (!sharing_is_stale(y, m))
             continue;
-        uncertain_sum += uncertain(y, m);
+        uncertain_sum += sharing_uncertain(y, m);
         n++;
         if (!ask || m->reading.smaps_barred || m->reading.smaps_asked == (uint32_t)y->sampling->ticks ||
             y->n_requests >= REQUESTS_MOST || y->sampling->now_ns < stale_due_ns(y, m))

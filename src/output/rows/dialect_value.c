@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/rows/dialect_value.h"
+
+#include <string.h>
+
+enum baro_kind dialect_kind_of(enum dialect_from from)
+{
+    switch (from) {
+    case FROM_JOB: return BARO_KIND_JOB;
+    case FROM_SUM: return BARO_KIND_PROCESS;
+    case FROM_FS: return BARO_KIND_FS;
+    case FROM_DISK: return BARO_KIND_DISK;
+    case FROM_NET: return BARO_KIND_NET;
+    case FROM_GPU:
+    case FROM_GPUS_USED: return (enum baro_kind)baro_kind_find("gpu");
+    default: return BARO_KIND_HOST;
+    }
+}
+
+void dialect_source_init(struct dialect_source *d, const struct dialect_table *table, int32_t pid)
+{
+    *d = (struct dialect_source){.table = table, .pid = pid};
+    for (size_t i = 0; i < d->table->n; i++) {
+        const struct dialect_column *c = &d->table->columns[i];
+        d->metric[i] = c->metric ? baro_metric_find(dialect_kind_of(c->from), c->metric) : -1;
+    }
+    d->fs_total = baro_metric_find(BARO_KIND_FS, "total");
+    d->fs_available = baro_metric_find(BARO_KIND_FS, "available");
+    d->idle = baro_metric_find(BARO_KIND_HOST, "cpu_idle");
+}
+
+static struct dialect_value host_of(const struct baro_sample *s, int metric)
+{
+    struct dialect_value v = {0, BARO_PRESENT};
+    v.absent = baro_row_value(baro_sample_row(s, BARO_KIND_HOST, 0), metric, &v.v);
+    return v;
+}
+
+/* Adds up metrics. The first one decides whether the sum is known, because some kernels do not count the others. */
+static struct dialect_value sum_of_host(const struct baro_sample *s, const char *const *stems, size_t n)
+{
+    struct dialect_value sum = host_of(s, baro_metric_find(BARO_KIND_HOST, stems[0]));
+    for (size_t i = 1; i < n && sum.absent == BARO_PRESENT; i++)
+        sum.v += host_of(s, baro_metric_find(BARO_KIND_HOST, stems[i])).v;
+    return sum;
+}
+
+static struct dialect_value user_time(const struct baro_sample *s)
+{
+    static const char *const of[] = {"cpu_user", "cpu_nice", "cpu_guest", "cpu_guest_nice"};
+    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
+}
+
+static struct dialect_value system_of(const struct baro_sample *s)
+{
+    static const char *const of[] = {"cpu_system", "cpu_irq", "cpu_softirq"};
+    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
+}
+
+static struct dialect_value cached_of(const struct baro_sample *s)
+{
+    static const char *const of[] = {"memory_cached", "memory_slab_reclaimable"};
+    return sum_of_host(s, of, sizeof(of) / sizeof(*of));
+}
+
+static struct dialect_value taken_of(const struct baro_sample *s)
+{
+    static const char *const of[] = {"memory_free", "memory_buffers", "memory_cached"};
+    struct dialect_value total = host_of(s, baro_metric_find(BARO_KIND_HOST, "memory_total"));
+    struct dialect_value rest = sum_of_host(s, of, sizeof(of) / sizeof(*of));
+    if (total.absent != BARO_PRESENT || rest.absent != BARO_PRESENT)
+        return (struct dialect_value){0, total.absent ? total.absent : rest.absent};
+    total.v = total.v > rest.v ? total.v - rest.v : 0;
+    return total;
+}
+
+struct dialect_value dialect_all_cpu(const struct dialect_source *d, const struct baro_sample *s)
+{
+    static const char *const rest[] = {"cpu_idle", "cpu_iowait", "cpu_steal"};
+    struct dialect_value all = {0, BARO_PRESENT};
+    all.absent = baro_row_busy_ns(baro_sample_row(s, BARO_KIND_HOST, 0), &all.v);
+    if (all.absent == BARO_PRESENT)
+        all.absent = host_of(s, d->idle).absent;
+    if (all.absent == BARO_PRESENT)
+        all.v += sum_of_host(s, rest, sizeof(rest) / sizeof(*rest)).v;
+    return all;
+}
+
+bool dialect_leaves_out(const struct baro_row *e)
+{
+    static const char *const places[] = {"/proc", "/sys", "/dev", "/run"};
+    const char *name = baro_row_name(e);
+    if (baro_row_kind(e) == BARO_KIND_NET)
+        return strcmp(name, "lo") == 0;
+    if (baro_row_owner(e) == BARO_OWNER_ENTITY) /* a MIG instance of a device that counts */
+        return true;
+    for (size_t i = 0; baro_row_kind(e) == BARO_KIND_FS && i < sizeof(places) / sizeof(*places); i++) {
+        size_t n = strlen(places[i]);
+        if (strncmp(name, places[i], n) == 0 && (name[n] == 0 || name[n] == '/'))
+            return true;
+    }
+    return false;
+}
+
+/* Adds up a metric over the entities that have it; each value is rounded down to a multiple of step. */
+static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric, uint64_t step)
+{
+    struct dialect_value sum = {0, BARO_ABSENT_UNKNOWN};
+    for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
+        const struct baro_row *e = baro_sample_row(s, kind, i);
+        uint64_t v;
+        if (dialect_leaves_out(e))
+            continue;
+        int absent = baro_row_value(e, metric, &v);
+        if (absent == BARO_PRESENT)
+            sum = (struct dialect_value){sum.v + v / step * step, BARO_PRESENT};
+        else if (sum.absent != BARO_PRESENT)
+            sum.absent = absent;
+    }
+    return sum;
+}
+
+/* Counts the devices that were in use at the last reading: utilisation above 0, or processes of the job. */
+static struct dialect_value gpus_used(const struct baro_sample *s, enum baro_kind kind, int metric)
+{
+    struct dialect_value n = {0, BARO_ABSENT_UNKNOWN};
+    for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
+        uint64_t v;
+        const struct baro_row *e = baro_sample_row(s, kind, i);
+        if (!dialect_leaves_out(e) && baro_row_value(e, metric, &v) == BARO_PRESENT)
+            n = (struct dialect_value){n.v + (v > 0), BARO_PRESENT};
+    }
+    return n;
+}
+
+static struct dialect_value fs_taken_of(const struct dialect_source *d, const struct baro_sample *s)
+{
+    struct dialect_value total = sum_over(s, BARO_KIND_FS, d->fs_total, 1);
+    struct dialect_value left = sum_over(s, BARO_KIND_FS, d->fs_available, 1);
+    if (total.absent == BARO_PRESENT && left.absent == BARO_PRESENT)
+        total.v = total.v > left.v ? total.v - left.v : 0;
+    return total.absent ? total : (struct dialect_value){total.v, left.absent};
+}
+
+static struct dialect_value job_of(const struct baro_sample *s, int metric)
+{
+    struct dialect_value v = {0, BARO_PRESENT};
+    v.absent = baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), metric, &v.v);
+    return v;
+}
+
+/* The sum of pss. A process that was not read so far counts with its rss, which is an upper bound: a row has no place
+ * for a mark, and two young compilers of 113 MB beside `cargo` with 41 MB must not count as 0. */
+static struct dialect_value sum_of(const struct baro_sample *s, int metric)
+{
+    uint64_t sum = 0;
+    size_t lacking = 0;
+    int absent = baro_sample_sum(s, metric, &sum, &lacking), rss = baro_metric_find(BARO_KIND_PROCESS, "rss");
+    for (size_t i = 0; lacking && i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
+        uint64_t v;
+        const struct baro_row *p = baro_sample_row(s, BARO_KIND_PROCESS, i);
+        if (baro_row_value(p, metric, &v) != BARO_ABSENT_NOT_YET || baro_row_value(p, rss, &v) != BARO_PRESENT)
+            continue;
+        sum += v;
+        absent = BARO_PRESENT;
+    }
+    return (struct dialect_value){sum, absent};
+}
+
+struct dialect_value dialect_column_value(const struct dialect_source *d, size_t column, const struct baro_sample *s)
+{
+    enum dialect_from from = d->table->columns[column].from;
+    int metric = d->metric[column];
+    size_t n = baro_sample_rows(s, BARO_KIND_PROCESS);
+    switch (from) {
+    case FROM_PID: return (struct dialect_value){(uint64_t)d->pid, d->pid ? BARO_PRESENT : BARO_ABSENT_UNKNOWN};
+    case FROM_CHILDREN: return (struct dialect_value){n ? n - 1 : 0, BARO_PRESENT};
+    case FROM_JOB: return job_of(s, metric);
+    case FROM_SUM: return sum_of(s, metric);
+    case FROM_HOST: return host_of(s, metric);
+    case FROM_USER: return user_time(s);
+    case FROM_SYSTEM: return system_of(s);
+    case FROM_CACHED: return cached_of(s);
+    case FROM_TAKEN: return taken_of(s);
+    case FROM_FS_TAKEN: return fs_taken_of(d, s);
+    case FROM_GPUS_USED: return gpus_used(s, dialect_kind_of(from), metric);
+    case FROM_GPU: return sum_over(s, dialect_kind_of(from), metric, d->as_smi ? 1 << 20 : 1);
+    case FROM_FS:
+    case FROM_DISK:
+    case FROM_NET: return sum_over(s, dialect_kind_of(from), metric, 1);
+    case FROM_TIME:
+    case FROM_NOTHING:
+    case FROM_TASK: /* dialect_each.c */
+    case FROM_PROCESS:
+    case FROM_CORES: break;
+    }
+    return (struct dialect_value){0, BARO_ABSENT_UNSUPPORTED};
+}
+
+bool dialect_is_vague(const struct baro_sample *s)
+{
+    static const char *const stems[] = {"pss", "uss"};
+    uint64_t stale;
+    if (baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), baro_metric_find(BARO_KIND_JOB, "pss_stale"), &stale) ==
+            BARO_PRESENT &&
+        stale)
+        return true;
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t sum;
+        size_t lacking;
+        if (baro_sample_sum(s, baro_metric_find(BARO_KIND_PROCESS, stems[i]), &sum, &lacking) == BARO_PRESENT &&
+            lacking)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder/collectors/processes/pss_sharing.h"
+
+#define FILES_LEAST (4u << 20) /* so much of a file must be shared with a process of another program and parent */
+
+/* Processes may share memory if they have the same parent, are parent and child, or run the same program. Then the pss
+ * of each changes when another one starts, ends or writes. So changes in KiB are summed up by program, by parent and by
+ * process, in a small hash table; a collision only causes more reads than needed. */
+static uint32_t *slot(struct memory *y, uint64_t key)
+{
+    return &y->shared[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 55];
+}
+_Static_assert(SHARED_SLOTS == 1u << 9, "the shift above");
+
+static uint64_t program_of(const struct member *m)
+{
+    uint64_t key = 1469598103934665603u;
+    for (size_t i = 0; i < sizeof(m->reading.comm) && m->reading.comm[i]; i++)
+        key = (key ^ (unsigned char)m->reading.comm[i]) * 1099511628211u;
+    return key;
+}
+
+void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes)
+{
+    uint32_t kib = (uint32_t)(bytes >> 10);
+    if (!kib || !(y->sampling->need & BARO_SOURCE_SMAPS))
+        return;
+    *slot(y, program_of(m)) += kib;
+    *slot(y, (uint64_t)m->row.parent.pid) += kib;
+    *slot(y, (uint64_t)m->row.key.pid) += kib;
+    y->shared_moved = y->moved_since_asked = true;
+}
+
+static uint32_t shared_kib(struct memory *y, const struct member *m)
+{
+    return *slot(y, program_of(m)) + *slot(y, (uint64_t)m->row.parent.pid) + *slot(y, (uint64_t)m->row.key.pid);
+}
+
+uint64_t sharing_part(const struct member *m)
+{
+    uint64_t pss = m->row.value[PROCESS_pss], uss = m->row.value[PROCESS_uss];
+    return pss > uss ? pss - uss : 0;
+}
+
+/* Returns the resident memory of files and shared memory; if status is not read, all resident memory. */
+static uint64_t files_of(const struct member *m)
+{
+    if (m->row.absent[PROCESS_rss_file] != BARO_PRESENT)
+        return m->row.value[PROCESS_rss];
+    return m->row.value[PROCESS_rss_file] + m->row.value[PROCESS_rss_shmem];
+}
+
+/*
+ * Any two processes may map the same file. Which do is not known, but how much of a file a process shares with others
+ * is: the pss that it has beyond its uss is what the pss of the others grows by when it ends, and their uss grows by
+ * twice that at most, if one other maps it. These changes are summed up for the whole job.
+ *
+ * Example: `gulpy` and `fmpy`, of different parents, map the same 200 MB. Each has 100 MB of pss and no uss. fmpy ends:
+ * up to 2 * 100 MB more are gulpy's own, so gulpy is read again. `sleep` shares its libraries with all processes, which
+ * is 0.1 MB of pss: its end makes no difference to gulpy.
+ */
+static void files_moved_kib(struct memory *y, uint32_t kib)
+{
+    y->files += kib;
+    y->shared_moved |= kib > 0;
+}
+
+static uint32_t files_kib(const struct member *m, uint64_t bytes)
+{
+    uint64_t most = files_of(m);
+    return (uint32_t)((bytes < most ? bytes : most) >> 10);
+}
+
+static void files_moved(struct memory *y, const struct member *m, uint64_t bytes)
+{
+    files_moved_kib(y, files_kib(m, bytes));
+}
+
+static uint32_t left_kib(const struct memory *y, const struct member *m)
+{
+    uint64_t files = files_of(m), then = (uint64_t)m->reading.smaps_files << 10;
+    if (m->reading.smaps_ns) /* with the files that it has mapped since */
+        return files_kib(m, 2 * sharing_part(m) + (files > then ? files - then : 0));
+    return y->sampling->now_ns >= m->row.first_ns + SHORT_LIVED ? files_kib(m, files) : 0;
+}
+
+/* This is called twice, before and after the kernel unmaps the pages of the process. What is read of others in between
+ * is old again when that is done. */
+void memory_left(struct memory *y, struct member *m, bool is_done)
+{
+    if (!m->reading.sampled || !(y->sampling->need & BARO_SOURCE_SMAPS))
+        return;
+    memory_moved_by(y, m, m->reading.stat_rss);
+    uint32_t kib = left_kib(y, m);
+    kib = kib > m->reading.left_kib ? kib : m->reading.left_kib;
+    files_moved_kib(y, kib);
+    m->reading.left_kib = is_done ? 0 : kib;
+}
+
+/* By how much the member's pss may be wrong, because of processes of its program or its family. Example: a process of
+ * 300 MB forks four children that sleep, and is not read again. Its pss was 300 MB, all its own, and may be a fifth of
+ * that now: uncertain by 300 MB. */
+static uint64_t uncertain_family(struct memory *y, const struct member *m)
+{
+    return (uint64_t)(shared_kib(y, m) - m->reading.shared_kib) << 10;
+}
+
+/* By how much it may be wrong because of files that any process maps. */
+static uint64_t uncertain_files(const struct memory *y, const struct member *m)
+{
+    uint64_t moved = (uint64_t)(y->files - m->reading.files_kib) << 10, most = files_of(m);
+    moved = moved < most ? moved : most;
+    return moved < FILES_LEAST ? 0 : moved;
+}
+
+uint64_t sharing_uncertain(struct memory *y, const struct member *m)
+{
+    uint64_t pss = m->row.value[PROCESS_pss], rss = m->row.value[PROCESS_rss], uss = m->row.value[PROCESS_uss];
+    if (m->row.absent[PROCESS_pss] != BARO_PRESENT || m->row.value[PROCESS_state] == 'Z')
+        return 0;
+    uint64_t moved = uncertain_family(y, m) + uncertain_files(y, m), most = rss > uss + pss ? rss - uss : pss;
+    return moved < most ? moved : most;
+}
+
+bool sharing_is_stale(struct memory *y, const struct member *m)
+{
+    return m->reading.smaps_ns && sharing_uncertain(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
+}
+
+bool sharing_is_stale_by_family(struct memory *y, const struct member *m)
+{
+    return uncertain_family(y, m) > m->row.value[PROCESS_rss] / STALE_PART;
+}
+
+/* If the shared part of a process has changed, and no change of a member explains that, the pss of processes that share
+ * with it is old as well. Example: a process outside of the job mapped the same 300 MB as a process and its sleeping
+ * child, and has ended. The parent is read, and shares 150 MB instead of 100. The child's row still has 100. */
+void sharing_note_change(struct memory *y, const struct member *m, uint64_t shared_before, bool was_known)
+{
+    uint64_t now = sharing_part(m), change = now > shared_before ? now - shared_before : shared_before - now;
+    uint32_t files_before = y->files;
+    files_moved(y, m, 2 * change);
+    y->files_asked += y->files - files_before; /* replies of the same batch include it */
+    if (was_known && change > m->row.value[PROCESS_rss] / STALE_PART)
+        memory_moved_by(y, m, change);
+}
+
+void sharing_note_read(struct memory *y, struct member *m)
+{
+    if (!y->moved_since_asked)
+        m->reading.shared_kib = shared_kib(y, m);
+    m->reading.files_kib = y->files_asked;
+    m->reading.smaps_files = (uint32_t)(files_of(m) >> 10);
+}

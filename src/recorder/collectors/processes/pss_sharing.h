@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes that share memory: by how much the pss of a member may be wrong because others have changed since it was
+ * read, for pss.c. */
+#ifndef RECORDER_COLLECTORS_PROCESSES_PSS_SHARING_H
+#define RECORDER_COLLECTORS_PROCESSES_PSS_SHARING_H
+
+#include "recorder/collectors/processes/pss.h"
+
+#define SHORT_LIVED (30 * NS_PER_MS) /* many processes end earlier: the helper reads only those that stay */
+#define STALE_PART 16u               /* a possible error of less than a sixteenth is not worth a read */
+
+/* Returns the memory that the member shares, each page divided by the number of processes that map it; all of its pss
+ * if uss is not asked for. */
+uint64_t sharing_part(const struct member *m);
+/* Returns by how many bytes its pss may be wrong. */
+uint64_t sharing_uncertain(struct memory *y, const struct member *m);
+/* May its pss be wrong by so much that it should be read again; because of processes of its program or family? */
+bool sharing_is_stale(struct memory *y, const struct member *m);
+bool sharing_is_stale_by_family(struct memory *y, const struct member *m);
+/* Its pss was read: before, its sharing_part() was shared_before, which was known (not stale) or not. */
+void sharing_note_change(struct memory *y, const struct member *m, uint64_t shared_before, bool was_known);
+void sharing_note_read(struct memory *y, struct member *m);
+
+#endif
