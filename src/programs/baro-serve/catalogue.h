@@ -107,6 +107,8 @@ void job_row(struct catalogue *c, struct job *job, struct buf *ret);
 /* Its command for people, to be freed, and when it began; NULL: not known. */
 char *job_title(struct catalogue *c, struct job *job, int64_t *ret_start_ns);
 enum job_state job_state(struct catalogue *c, struct job *job);
+/* The same, with the size of the tape: what has ended is another one where that is another. */
+enum job_state job_version(struct catalogue *c, struct job *job, uint64_t *ret_bytes);
 /* Takes its own lock, for a thread that answers. False: it was not to be had for some seconds, since the thread of the
  * catalogue waits for a file system; as long as it does, later calls return false at once. */
 bool job_lock(struct job *job);

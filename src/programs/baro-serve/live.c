@@ -51,12 +51,13 @@ struct stream {
     uint64_t asked_ns, rows_ns; /* the list: when it was asked for, and when all that changed is sent next */
     uint64_t version, turned;   /* of the list: what was sent of rows, and of jobs that come and go */
     uint64_t sent_ns;
-    bool is_over; /* nothing more will be made */
+    bool is_over; /* nothing more is made */
 
     /* under the lock */
     struct buf out;
     size_t sent;
     uint64_t taken_ns;                     /* when the client last took something */
+    bool is_ended; /* all that was made is in out */
     bool is_suspended, is_gone, is_closed; /* gone: its place is free, and its connection ends or has ended */
     bool is_stuck;                         /* a thread that was replaced waits for its tape, and uses it */
 };
@@ -123,7 +124,7 @@ ssize_t live_read(void *context, uint64_t at, char *to, size_t most)
     ssize_t result = (ssize_t)n;
     if (s->is_gone)
         result = MHD_CONTENT_READER_END_WITH_ERROR;
-    else if (!n && (s->is_over || s->live->is_ending))
+    else if (!n && (s->is_ended || s->live->is_ending))
         result = MHD_CONTENT_READER_END_OF_STREAM;
     if (result == 0) {
         s->is_suspended = true;
@@ -283,7 +284,8 @@ static void hand_over(struct stream *s, struct buf *made)
     }
     buf_add(&s->out, made->at, made->len);
     s->is_over = s->is_over || s->out.failed || made->failed;
-    if (s->sent < s->out.len || s->is_over)
+    s->is_ended = s->is_over;
+    if (s->sent < s->out.len || s->is_ended)
         resume(s);
 }
 
