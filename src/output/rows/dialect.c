@@ -11,6 +11,7 @@
 #include "output/rows/dialect_each.h"
 #include "output/rows/dialect_form.h"
 #include "output/rows/dialect_gpu.h"
+#include "output/rows/dialect_share.h"
 #include "output/rows/dialect_table.h"
 #include "output/rows/row.h"
 
@@ -25,8 +26,7 @@ struct dialect_value {
 struct instant {
     uint64_t t_ns;
     struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
-    uint64_t gpu_ns;                                   /* when GPUs were read, which is at other times */
-    double gpu_share;
+    double gpu_share; /* between the last two readings of each, which are at other times */
     int gpu_absent;
 };
 
@@ -36,6 +36,8 @@ struct dialect {
     struct baro_tape *tape;    /* NULL: times are by the header */
     struct dialect_gpu *gpu;   /* NULL: its rows are not of GPUs */
     struct dialect_each *each; /* NULL: its rows are not of single processes */
+    struct shares shares;      /* of GPUs */
+    bool as_smi;               /* values of GPUs are rounded as nvidia-smi does */
     struct instant before;
     bool begun; /* there is one before */
     bool ended; /* where the original would have ended */
@@ -126,11 +128,17 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
     return 0;
 }
 
+void dialect_as_smi(struct dialect *d)
+{
+    d->as_smi = true;
+}
+
 void dialect_free(struct dialect *d)
 {
     if (d) {
         dialect_each_free(d->each);
         dialect_gpu_free(d->gpu);
+        shares_done(&d->shares);
     }
     free(d);
 }
@@ -245,8 +253,8 @@ static bool left_out(const struct baro_row *e)
     return false;
 }
 
-/* Over those that have it. */
-static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric)
+/* Over those that have it. Each is a multiple of step, downwards. */
+static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric, uint64_t step)
 {
     struct dialect_value sum = {0, BARO_ABSENT_UNKNOWN};
     for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
@@ -256,7 +264,7 @@ static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind
             continue;
         int absent = baro_row_value(e, metric, &v);
         if (absent == BARO_PRESENT)
-            sum = (struct dialect_value){sum.v + v, BARO_PRESENT};
+            sum = (struct dialect_value){sum.v + v / step * step, BARO_PRESENT};
         else if (sum.absent != BARO_PRESENT)
             sum.absent = absent;
     }
@@ -278,8 +286,8 @@ static struct dialect_value gpus_used(const struct baro_sample *s, enum baro_kin
 
 static struct dialect_value fs_taken_of(const struct dialect *d, const struct baro_sample *s)
 {
-    struct dialect_value total = sum_over(s, BARO_KIND_FS, d->fs_total);
-    struct dialect_value left = sum_over(s, BARO_KIND_FS, d->fs_available);
+    struct dialect_value total = sum_over(s, BARO_KIND_FS, d->fs_total, 1);
+    struct dialect_value left = sum_over(s, BARO_KIND_FS, d->fs_available, 1);
     if (total.absent == BARO_PRESENT && left.absent == BARO_PRESENT)
         total.v = total.v > left.v ? total.v - left.v : 0;
     return total.absent ? total : (struct dialect_value){total.v, left.absent};
@@ -327,10 +335,10 @@ static struct dialect_value column_value(const struct dialect *d, size_t column,
     case FROM_TAKEN: return taken_of(s);
     case FROM_FS_TAKEN: return fs_taken_of(d, s);
     case FROM_GPUS_USED: return gpus_used(s, kind_of_source(from), metric);
+    case FROM_GPU: return sum_over(s, kind_of_source(from), metric, d->as_smi ? 1 << 20 : 1);
     case FROM_FS:
     case FROM_DISK:
-    case FROM_GPU:
-    case FROM_NET: return sum_over(s, kind_of_source(from), metric);
+    case FROM_NET: return sum_over(s, kind_of_source(from), metric, 1);
     case FROM_TIME:
     case FROM_NOTHING:
     case FROM_TASK: /* of single processes */
@@ -340,28 +348,24 @@ static struct dialect_value column_value(const struct dialect *d, size_t column,
     return (struct dialect_value){0, BARO_ABSENT_UNSUPPORTED};
 }
 
-/* Between its last two readings: one holds until the next. */
-static void take_share(const struct dialect *d, const struct baro_sample *s, size_t column, struct instant *ret)
+static void take_share(struct dialect *d, const struct baro_sample *s, int metric, struct instant *ret)
 {
-    const struct dialect_value *now = &ret->column[column], *before = &d->before.column[column];
-    if (baro_sample_read_ns(s, kind_of_source(FROM_GPU), &ret->gpu_ns) != BARO_PRESENT)
-        ret->gpu_ns = 0;
-    ret->gpu_share = d->before.gpu_share;
-    ret->gpu_absent = now->absent ? now->absent : d->before.gpu_ns ? d->before.gpu_absent : BARO_ABSENT_NOT_YET;
-    if (now->absent || !d->before.gpu_ns || ret->gpu_ns <= d->before.gpu_ns)
-        return;
-    uint64_t grown = now->v > before->v ? now->v - before->v : 0;
-    ret->gpu_share = (double)grown / (double)(ret->gpu_ns - d->before.gpu_ns);
-    ret->gpu_absent = before->absent;
+    const enum baro_kind kind = kind_of_source(FROM_GPU);
+    for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
+        const struct baro_row *e = baro_sample_row(s, kind, i);
+        if (!left_out(e))
+            shares_take(&d->shares, e, metric);
+    }
+    ret->gpu_absent = shares_sum(&d->shares, d->as_smi, &ret->gpu_share);
 }
 
-static void take_instant(const struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
+static void take_instant(struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
 {
     *ret = (struct instant){.t_ns = t_ns, .all = all_of(d, s)};
     for (size_t i = 0; i < d->table->n; i++) {
         ret->column[i] = column_value(d, i, s);
         if (d->table->columns[i].form == FORM_SHARE)
-            take_share(d, s, i, ret);
+            take_share(d, s, d->metric[i], ret);
     }
 }
 
