@@ -26,7 +26,7 @@ static void begin_line(struct search *s)
     *s = (struct search){.user = s->user, .name = s->name, .uid = s->uid};
 }
 
-static void take(struct search *s, char c)
+static void take_char(struct search *s, char c)
 {
     bool is_digit = c >= '0' && c <= '9';
     if (s->field == FIELD_NAME && s->len + 1 < PASSWD_NAME_MOST)
@@ -65,7 +65,7 @@ static bool search(const char *path, struct search *s)
             else if (text[i] == ':')
                 found = end_field(s);
             else
-                take(s, text[i]);
+                take_char(s, text[i]);
         }
     }
     fd_close(fd);

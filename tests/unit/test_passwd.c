@@ -44,7 +44,7 @@ static void test_users_of_a_file(void **state)
                "\n"
                "no colon\n"
                "short:x\n"
-               "bob:x:1000:1000:1001:/home/bob:/bin/sh\n"
+               "bob:x:1000:1000:1001:/srv/bob:/bin/sh\n"
                ":x:1001:1001:::\n"
                "ann::1002:1002:::\n"
                "# old:x:1003:1003:::\n"
@@ -53,8 +53,8 @@ static void test_users_of_a_file(void **state)
                "wrong:x:10x6:::\n"
                "sign:x:-1007:::\n"
                "none:x::::\n"
-               "large:x:4294968303:::\n"             /* 1007 in 32 bits */
-               "larger:x:18446744073709552623:::\n"  /* and in 64 */
+               "large:x:4294968303:::\n"            /* 1007 in 32 bits */
+               "larger:x:18446744073709552623:::\n" /* and in 64 */
                "most:x:4294967295:::\n"
                "last:x:1009");
     assert_name(0, "root");

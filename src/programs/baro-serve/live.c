@@ -57,7 +57,7 @@ struct stream {
     struct buf out;
     size_t sent;
     uint64_t taken_ns;                     /* when the client last took something */
-    bool is_ended; /* all that was made is in out */
+    bool is_ended;                         /* all that was made is in out */
     bool is_suspended, is_gone, is_closed; /* gone: its place is free, and its connection ends or has ended */
     bool is_stuck;                         /* a thread that was replaced waits for its tape, and uses it */
 };
