@@ -172,6 +172,23 @@ def test_it_ends_with_clients(serve, running):
     stream.close()
 
 
+@pytest.mark.not_sanitized("a sanitizer takes descriptors itself")
+def test_few_descriptors(baro, work):
+    """It serves, or says in one line that there are too few."""
+    statuses = []
+    for n in range(5, 22):
+        command = [baro, "serve", "--listen", "127.0.0.1:0", work]
+        p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             preexec_fn=lambda n=n: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+        if p.stdout.readline():
+            p.terminate()
+        text = p.communicate(timeout=60)[1].decode()
+        statuses.append(p.returncode)
+        assert text.count("\n") == 1, (n, text)
+        assert p.returncode == 0 or (p.returncode == 2 and text.endswith(": Too many open files\n")), (n, text)
+    assert set(statuses) == {0, 2}
+
+
 def test_the_address_is_taken(baro, serve):
     s = serve()
     r = subprocess.run([baro, "serve", "--listen", f"127.0.0.1:{s.port}"], capture_output=True, text=True)

@@ -251,10 +251,10 @@ static int summarise(struct request *q, struct buf *ret, struct baro_error *err)
 static bool is_known(struct request *q)
 {
     char version[80];
-    enum job_state state = job_state(q->server->catalogue, q->job);
-    if (state != JOB_ENDED)
+    uint64_t bytes;
+    if (job_version(q->server->catalogue, q->job, &bytes) != JOB_ENDED)
         return false;
-    snprintf(version, sizeof(version), "%" PRIx64 "-%" PRIx64 "-" BARO_VERSION, (uint64_t)q->job->inode, q->job->bytes);
+    snprintf(version, sizeof(version), "%" PRIx64 "-%" PRIx64 "-" BARO_VERSION, (uint64_t)q->job->inode, bytes);
     return request_unchanged(q, version);
 }
 

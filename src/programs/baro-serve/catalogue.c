@@ -161,6 +161,15 @@ enum job_state job_state(struct catalogue *c, struct job *job)
     return state;
 }
 
+enum job_state job_version(struct catalogue *c, struct job *job, uint64_t *ret_bytes)
+{
+    pthread_mutex_lock(&c->lock);
+    enum job_state state = job->state;
+    *ret_bytes = job->bytes;
+    pthread_mutex_unlock(&c->lock);
+    return state;
+}
+
 #define PATIENCE_S 5 /* a read that takes longer is reported; a tape takes at most 2 s of CPU time */
 
 bool job_lock(struct job *job)

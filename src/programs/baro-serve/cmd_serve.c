@@ -139,6 +139,14 @@ static void end_at_last(struct server *s)
     alarm(END_S);
 }
 
+static int begin_clients(struct server *s, struct baro_error *err)
+{
+    const struct serve_settings *settings = s->settings;
+    int code = clients_init(&s->clients, settings->clients ? settings->clients : CLIENTS,
+                            settings->unsent_bytes ? settings->unsent_bytes : UNSENT_BYTES);
+    return code < 0 ? error_set(err, code, "can't watch connections: %s", strerror(-code)) : 0;
+}
+
 static int serve(struct cli *cli, struct server *s, const char *folder)
 {
     struct baro_error err = BARO_ERROR_INIT;
@@ -154,8 +162,7 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     if (code == 0)
         code = open_listeners(s, &err);
     if (code == 0)
-        code = clients_init(&s->clients, s->settings->clients ? s->settings->clients : CLIENTS,
-                            s->settings->unsent_bytes ? s->settings->unsent_bytes : UNSENT_BYTES);
+        code = begin_clients(s, &err);
     if (code == 0)
         code = catalogue_start(s->catalogue, announced(s, folder), &err);
     if (code == 0)

@@ -78,7 +78,7 @@ ssize_t live_read(void *context, uint64_t at, char *to, size_t most)
     ssize_t result = (ssize_t)n;
     if (s->is_gone)
         result = MHD_CONTENT_READER_END_WITH_ERROR;
-    else if (!n && (s->is_over || s->live->is_ending))
+    else if (!n && (s->is_ended || s->live->is_ending))
         result = MHD_CONTENT_READER_END_OF_STREAM;
     if (result == 0) {
         s->is_suspended = true;
@@ -112,7 +112,8 @@ static void hand_over(struct stream *s, struct buf *made)
     }
     buf_add(&s->out, made->at, made->len);
     s->is_over = s->is_over || s->out.failed || made->failed;
-    if (s->sent < s->out.len || s->is_over)
+    s->is_ended = s->is_over;
+    if (s->sent < s->out.len || s->is_ended)
         resume(s);
 }
 

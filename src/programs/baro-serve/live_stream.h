@@ -33,12 +33,13 @@ struct stream {
     uint64_t asked_ns, rows_ns; /* list: when it was read last; when changed rows are sent next */
     uint64_t version, turned;   /* list: versions up to which changed rows, and changes of state, were sent */
     uint64_t sent_ns;
-    bool is_over; /* the stream has ended */
+    bool is_over; /* nothing more is made */
 
     /* protected by the lock */
     struct buf out;
     size_t sent;
     uint64_t taken_ns;                     /* when the client last took something */
+    bool is_ended;                         /* all that was made is in out */
     bool is_suspended, is_gone, is_closed; /* gone: its place is free, and its connection ends or has ended */
     bool is_stuck;                         /* a thread that was replaced waits for its tape, and uses it */
 };

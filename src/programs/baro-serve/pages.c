@@ -189,9 +189,10 @@ static void make_report(struct request *q)
 void report_page(struct request *q)
 {
     char version[80];
-    if (job_state(q->server->catalogue, q->job) == JOB_ENDED) {
+    uint64_t bytes;
+    if (job_version(q->server->catalogue, q->job, &bytes) == JOB_ENDED) {
         snprintf(version, sizeof(version), "report-%llx-%llx-%.8s", (unsigned long long)q->job->inode,
-                 (unsigned long long)q->job->bytes, serve_version);
+                 (unsigned long long)bytes, serve_version);
         if (request_unchanged(q, version))
             return;
     }

@@ -331,6 +331,7 @@ static int start_one(struct server *s, int i)
     int fd = fcntl(s->listener[i].fd, F_DUPFD_CLOEXEC, 3); /* libmicrohttpd closes this one */
     if (fd < 0)
         return -errno;
+    errno = 0;
     s->daemon[i] = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)s->clients.most, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES,
@@ -338,8 +339,9 @@ static int start_one(struct server *s, int i)
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
     if (s->daemon[i])
         return 0;
+    int code = errno ? -errno : -EIO; /* it says no more than that it failed */
     fd_close(fd);
-    return -EIO;
+    return code;
 }
 
 int server_start(struct server *s, struct baro_error *err)
