@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "files.h"
 #include "recorder/collectors/processes/job_row.h"
+#include "recorder/collectors/processes/process.h"
 #include "recorder/collectors/processes/processes.h"
 #include "recorder/collectors/processes/pss.h"
 #include "recorder/sampler/budget.h"
@@ -429,6 +430,22 @@ static void a_late_reply_gives_no_memory_back(void **state)
     job_done(&j);
 }
 
+/* The parts that stat has are whole ticks, rounded down. */
+static void parts_of_cpu_time_are_not_of_one_side(void **state)
+{
+    const uint64_t ms = NS_PER_MS, tick = 10 * NS_PER_MS;
+    (void)state;
+    assert_int_equal(process_user_of(3 * ms, 0, 0, tick), 3 * ms);
+    assert_int_equal(process_user_of(8 * ms, 0, 0, tick), 5 * ms);
+    assert_int_equal(process_user_of(19 * ms, 0, 0, tick), 95 * ms / 10);
+    assert_int_equal(process_user_of(19 * ms, 1, 0, tick), 145 * ms / 10);
+    assert_int_equal(process_user_of(19 * ms, 0, 1, tick), 45 * ms / 10);
+    assert_int_equal(process_user_of(1210 * ms, 100, 20, tick), 1005 * ms);
+    assert_int_equal(process_user_of(1215 * ms, 100, 20, tick), 10075 * ms / 10);
+    assert_int_equal(process_user_of(85 * ms, 6, 3, tick), (uint64_t)(85e6 * (6 / 9.0))); /* it was read before stat */
+    assert_int_equal(process_user_of(95 * ms, 6, 3, tick), 625 * ms / 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +465,7 @@ int main(void)
         cmocka_unit_test(own_memory),
         cmocka_unit_test(a_peak_between_two_readings_is_read),
         cmocka_unit_test(a_late_reply_gives_no_memory_back),
+        cmocka_unit_test(parts_of_cpu_time_are_not_of_one_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

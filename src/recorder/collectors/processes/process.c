@@ -48,16 +48,31 @@ static void put_lag(struct member *m)
         set(m, PROCESS_run_delay_lag, m->row.value[PROCESS_cpu] - m->reading.delay_cpu_ns);
 }
 
+/* stat has both parts in whole ticks, rounded down, so each is up to a tick more. What that and the sum leave open is
+ * halved: of many processes the parts are then as many too large as too small. Before half a tick all is user time, as
+ * the kernel has it of what no tick hits. Example: 19 ms with utime 1 and stime 0 (of 10 ms): user time is 10 to 19 ms,
+ * so 14.5. If the sum does not fit, because it was read earlier, it is split as the ticks are. */
+uint64_t process_user_of(uint64_t cpu_ns, uint64_t utime, uint64_t stime, uint64_t tick_ns)
+{
+    uint64_t user = utime * tick_ns, system = stime * tick_ns;
+    uint64_t least = cpu_ns > system + tick_ns ? cpu_ns - system - tick_ns : 0;
+    uint64_t most = cpu_ns > system ? cpu_ns - system : 0;
+    least = least > user ? least : user;
+    most = most < user + tick_ns ? most : user + tick_ns;
+    if (least > most)
+        return utime + stime ? (uint64_t)((double)cpu_ns * ((double)utime / (double)(utime + stime))) : cpu_ns;
+    uint64_t half = least + (most - least) / 2, early = cpu_ns < tick_ns / 2 ? cpu_ns : tick_ns / 2;
+    return utime + stime || half > early ? half : early;
+}
+
 static void put_cpu(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     uint64_t cpu = clock_ns ? clock_ns : (st->utime + st->stime) * p->sampling->job->ns_per_tick;
     uint64_t before = m->row.value[PROCESS_cpu];
     if (cpu < before)
         cpu = before;
-    uint64_t ticks = st->utime + st->stime;
-    uint64_t user = ticks ? (uint64_t)((double)cpu * ((double)st->utime / (double)ticks)) : cpu;
-    /* Like the kernel's cputime_adjust(): neither part falls, and their sum is the exact run time. Example: cpu 95 ms
-     * with utime 6 and stime 3 ticks: user 63.3 ms, system 31.7 ms. */
+    uint64_t user = process_user_of(cpu, st->utime, st->stime, p->sampling->job->ns_per_tick);
+    /* Like the kernel's cputime_adjust(): neither part falls, and their sum is the exact run time. */
     uint64_t user_before = m->row.value[PROCESS_cpu_user];
     uint64_t most = user_before + (cpu - before);
     user = user < user_before ? user_before : user > most ? most : user;

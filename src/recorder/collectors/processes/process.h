@@ -27,6 +27,9 @@ uint64_t process_due_ns(const struct processes *p, const struct member *m);
 /* Does the process use the address space of another member, where its memory is counted? Sets note.memory_owner. */
 bool memory_is_shared(struct processes *p, struct member *m, const struct pid_stat *st);
 
+/* Returns the part of cpu_ns in user mode, as near as the whole ticks of stat allow. */
+uint64_t process_user_of(uint64_t cpu_ns, uint64_t utime, uint64_t stime, uint64_t tick_ns);
+
 int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum process_depth depth);
 
 /* Reads what the member took over from reaped children into reaped_io.now, if it fits the row's values. Returns false
