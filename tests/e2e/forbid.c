@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * forbid NUMBER COMMAND...: executes COMMAND under a seccomp(2) filter that kills the process at this system call.
- * NUMBER is this architecture's; calls of other architectures are allowed. Needs Linux 4.14, nothing else.
+ * NUMBER is this architecture's; calls of other architectures are allowed. With +NUMBER, or with +4.18, all calls with
+ * larger numbers, or those that came after this version, fail with ENOSYS instead: as on an old kernel. Needs Linux
+ * 4.14, nothing else.
  */
+#include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
+#define LAST_OF_4_18 334u /* rseq */
 #elif defined(__aarch64__)
 #define ARCH AUDIT_ARCH_AARCH64
+#define LAST_OF_4_18 293u
 #elif defined(__riscv) && __riscv_xlen == 64
 #define ARCH AUDIT_ARCH_RISCV64
+#define LAST_OF_4_18 293u
 #endif
 
 int main(int argc, char **argv)
@@ -25,13 +33,15 @@ int main(int argc, char **argv)
 #ifdef ARCH
     if (argc < 3)
         return 2;
+    const bool is_all = argv[1][0] == '+';
+    const unsigned number = strcmp(argv[1], "+4.18") == 0 ? LAST_OF_4_18 : (unsigned)atoi(argv[1]);
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 0, 2),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(argv[1]), 1, 0),
+        BPF_JUMP(BPF_JMP | (is_all ? BPF_JGT : BPF_JEQ) | BPF_K, number, 1, 0),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, is_all ? SECCOMP_RET_ERRNO | ENOSYS : SECCOMP_RET_KILL_PROCESS),
     };
     const struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
 
