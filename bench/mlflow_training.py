@@ -109,11 +109,26 @@ def shim():
 def main():
     results = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as folder:
-        sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "python", *more) for more in ((), ("compat",))]
-        env = {**os.environ, "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db", "PYTHONWARNINGS": "ignore", "SHIM": shim()}
+        sys.path[:0] = [
+            os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "python", *more)
+            for more in ((), ("compat",))
+        ]
+        env = {
+            **os.environ,
+            "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db",
+            "PYTHONWARNINGS": "ignore",
+            "SHIM": shim(),
+        }
         for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
             for way in WAYS:
-                done = subprocess.run([sys.executable, "-c", SCRIPT, way], env=env, cwd=folder, capture_output=True, text=True, check=False)
+                done = subprocess.run(
+                    [sys.executable, "-c", SCRIPT, way],
+                    env=env,
+                    cwd=folder,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
                 line = next((n for n in done.stdout.splitlines() if n.startswith("RESULT ")), None)
                 if line is None:
                     print(way, done.stderr[-500:], file=sys.stderr)
