@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training of scikit-learn with workers, monitored in four ways: what each costs the script and what it finds.
 
-    python bench/mlflow_training.py [ROUNDS]        an interpreter with mlflow, scikit-learn, psutil, stouputils
+    python bench/mlflow_training.py [ROUNDS [TREES]]    an interpreter with mlflow, scikit-learn, psutil, stouputils
 
 A way whose package is missing is left out; stouputils is taken from $BAROGRAPH_ORIGINALS (tests/python/compat/originals.py)
 where that is set. Each run is a process of its own that logs to a SQLite store. Printed are medians:
@@ -68,7 +68,7 @@ with mlflow.start_run(log_system_metrics=way == "mlflow") as run:
         time.sleep(0.3)
         del held
         for _ in range(2):
-            cross_val_score(RandomForestClassifier(60, random_state=0), x, y, cv=4, n_jobs=2)
+            cross_val_score(RandomForestClassifier(int(sys.argv[2]), random_state=0), x, y, cv=4, n_jobs=2)
         wall = time.monotonic() - began
         from joblib.externals.loky import get_reusable_executor
         get_reusable_executor().shutdown(wait=True)  # the kernel's count has what was waited for
@@ -109,16 +109,33 @@ def shim():
 def main():
     results = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as folder:
-        sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "python", *more) for more in ((), ("compat",))]
-        env = {**os.environ, "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db", "PYTHONWARNINGS": "ignore", "SHIM": shim()}
-        for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
+        sys.path[:0] = [
+            os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "python", *more)
+            for more in ((), ("compat",))
+        ]
+        env = {
+            **os.environ,
+            "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db",
+            "PYTHONWARNINGS": "ignore",
+            "SHIM": shim(),
+        }
+        rounds, trees = (sys.argv[1:] + ["3", "60"][len(sys.argv) - 1 :])[:2]
+        for _ in range(int(rounds)):
             for way in WAYS:
-                done = subprocess.run([sys.executable, "-c", SCRIPT, way], env=env, cwd=folder, capture_output=True, text=True, check=False)
+                done = subprocess.run(
+                    [sys.executable, "-c", SCRIPT, way, trees],
+                    env=env,
+                    cwd=folder,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
                 line = next((n for n in done.stdout.splitlines() if n.startswith("RESULT ")), None)
                 if line is None:
                     print(way, done.stderr[-500:], file=sys.stderr)
                 else:
                     results[way].append(json.loads(line.removeprefix("RESULT ")))
+                    print(way, results[way][-1], file=sys.stderr, flush=True)
     for way, found in results.items():
         if not found:
             continue

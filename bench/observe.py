@@ -237,7 +237,9 @@ def print_table(rows, a):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-j", default="10,100,1000", dest="jobs", help="how many jobs, such as 10,100")
-    parser.add_argument("-t", default="off,budget,threads", dest="tools", help="some of off,budget,threads,tasks,record")
+    parser.add_argument(
+        "-t", default="off,budget,threads", dest="tools", help="some of off,budget,threads,tasks,record"
+    )
     parser.add_argument("-s", type=float, default=140, dest="seconds", help="for all of it")
     parser.add_argument("-i", type=float, default=1, dest="interval", help="in seconds")
     parser.add_argument("-n", type=int, default=10, dest="processes", help="in each job, at least 2")

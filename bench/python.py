@@ -82,7 +82,9 @@ def main(rounds):
     for name, which in (("wall", 0), ("CPU time", 1)):
         ratios = sorted(r[which] / p[which] - 1 for p, r in zip(plain, recorded))
         low, high = ratios[len(ratios) // 20], ratios[-1 - len(ratios) // 20]
-        print(f"slow-down of the interpreter, {name:<10} {statistics.median(ratios) * 100:+.2f} % (9 in 10 between {low * 100:+.1f} and {high * 100:+.1f})")
+        print(
+            f"slow-down of the interpreter, {name:<10} {statistics.median(ratios) * 100:+.2f} % (9 in 10 between {low * 100:+.1f} and {high * 100:+.1f})"
+        )
         least = min(r[which] for r in recorded) / min(p[which] for p in plain) - 1
         print(f"{'  least against least':<40} {least * 100:+.2f} %")
 

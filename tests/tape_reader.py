@@ -283,7 +283,9 @@ class Block:
                 self.fresh = Row(self.fresh.columns, self.fresh)
                 self.processes.append(Item(self.fresh, read_ns=self.t_ns))
             old = self.processes[at]
-            item = self.processes[at] = Item(**{**vars(old), "row": self.fresh if fresh else Row(old.row.columns, old.row)})
+            item = self.processes[at] = Item(
+                **{**vars(old), "row": self.fresh if fresh else Row(old.row.columns, old.row)}
+            )
             bits = item.row.read(data)
             item.read_ns = item.read_ns + data.zigzag() if bits & READ else self.t_ns
             if bits & INFO:
@@ -363,7 +365,9 @@ class Block:
                 records.append(self.ended(body) if tag == EXIT else self.event(body))
         if sample:  # there is at most one in a frame
             sample.processes = list(self.processes)
-            sample.entities = {kind: (self.times[kind], items) for kind, items in self.entities.items() if kind in self.times}
+            sample.entities = {
+                kind: (self.times[kind], items) for kind, items in self.entities.items() if kind in self.times
+            }
         return records
 
 

@@ -16,7 +16,19 @@ GROUND, TEXT = "#14181f", "#d5dae3"
 BASE = "1c2129 e5686e 7fc77f e0c15a 6ca8ef c58be0 5cc2c9 d5dae3 6b7484 ff8087 9be39b ffe07a 8cc0ff dca6f5 7ee0e6 ffffff".split()
 BLOCKS = {character: eighths + 1 for eighths, character in enumerate("▁▂▃▄▅▆▇█")}
 # Which halves of a cell have a line: left, right, up, down.
-STROKES = {"─": "lr", "│": "ud", "├": "rud", "└": "ru", "┌": "rd", "┐": "ld", "┘": "lu", "┤": "lud", "┬": "lrd", "┴": "lru", "┼": "lrud"}
+STROKES = {
+    "─": "lr",
+    "│": "ud",
+    "├": "rud",
+    "└": "ru",
+    "┌": "rd",
+    "┐": "ld",
+    "┘": "lu",
+    "┤": "lud",
+    "┬": "lrd",
+    "┴": "lru",
+    "┼": "lrud",
+}
 
 
 class Style(NamedTuple):

@@ -72,7 +72,8 @@ def copy_source(to):
     """What is committed or would be; a subproject can't be put into the tree itself."""
     listed = git("ls-files", "-co", "--exclude-standard", "-z")
     if not listed:
-        shutil.copytree(SOURCE, to, ignore=shutil.ignore_patterns("build*", ".git", "dist"))
+        made = shutil.ignore_patterns("build*", ".git", "dist")
+        shutil.copytree(SOURCE, to, ignore=lambda folder, names: made(folder, names) if folder == str(SOURCE) else ())
         return
     for name in filter(None, listed.split("\0")):
         path = SOURCE / name
@@ -217,12 +218,13 @@ def machine_options(work, target, binaries):
     return ["--cross-file", str(file), "-Dc_link_args=-s"] if other else ["--native-file", str(file)]
 
 
-def static_options(work, target):
+def static_options(work, target, root):
     """For another machine: its compiler of GNU, where this system has it (Debian: gcc-aarch64-linux-gnu), else zig and
     musl."""
     prefix = target.replace("-musl", "-gnu")
-    if shutil.which(f"{prefix}-gcc"):
-        return machine_options(work, target, f"c = '{prefix}-gcc'\nar = '{prefix}-ar'\npkg-config = 'false'\n")
+    if shutil.which(f"{prefix}-gcc") and os.path.exists(archive("libc.a", prefix, root)):
+        compiler = [f"{prefix}-gcc", *([f"--sysroot={root}"] if root else [])]
+        return machine_options(work, target, f"c = {compiler}\nar = '{prefix}-ar'\npkg-config = 'false'\n")
     return zig_options(work, f"{target.rpartition('-')[0]}-musl")
 
 
@@ -254,7 +256,7 @@ def build_tree(work, settings):
     # The static program is the system compiler's, where that is for the same machine: it needs nothing of the system.
     static = ["-Dstatic=true", "--wrap-mode=default"]
     if target != own_target():
-        static = ["-Dstatic=true", *options, *static_options(work, target)]
+        static = ["-Dstatic=true", *options, *static_options(work, target, settings.get("root") or "")]
     elif zstd and not zstd_archive():
         static = ["-Dstatic=true", *options]
     meson(work / "static", source, ["baro"], jobs, *static)

@@ -62,7 +62,14 @@ class Options(c.Structure):
     ]
 
 
-NUMBERS = {b"i": c.c_int32, b"I": c.c_uint32, b"l": c.c_int64, b"L": c.c_uint64, b"g": c.c_double, b"tsn:UTC": c.c_int64}
+NUMBERS = {
+    b"i": c.c_int32,
+    b"I": c.c_uint32,
+    b"l": c.c_int64,
+    b"L": c.c_uint64,
+    b"g": c.c_double,
+    b"tsn:UTC": c.c_int64,
+}
 
 
 def metadata_of(schema):

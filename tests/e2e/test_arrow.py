@@ -21,7 +21,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TAPES = sorted((SOURCE / "tests/tape").glob("*.baro"))
 JOB = (
     "for i in 1 2 3; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3'; done; "
-    "echo '{\"mark\": \"half\", \"loss\": 0.12, \"words\": \"a\\\"b\"}' >> $BARO_EVENTS; sleep 0.3 & kill -9 $!; sleep 0.3"
+    'echo \'{"mark": "half", "loss": 0.12, "words": "a\\"b"}\' >> $BARO_EVENTS; sleep 0.3 & kill -9 $!; sleep 0.3'
 )
 
 pytestmark = pytest.mark.not_sanitized("Python would have to be linked with the sanitizer's library")
@@ -281,8 +281,15 @@ def test_example(run, library, tape, python):
 
 def test_example_with_the_package(baro, run, library, tape, python):
     run.record(tape, JOB, "--interval", "20ms")
-    env = {**os.environ, "PYTHONPATH": str(SOURCE / "python"), "BAROGRAPH_LIBBARO": str(library), "BAROGRAPH_BARO": str(baro)}
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(SOURCE / "python"),
+        "BAROGRAPH_LIBBARO": str(library),
+        "BAROGRAPH_BARO": str(baro),
+    }
     query = "select count(*)::varchar || ' rows' from process"
-    done = subprocess.run([python, SOURCE / "examples/sql.py", tape, query], capture_output=True, text=True, timeout=300, env=env)
+    done = subprocess.run(
+        [python, SOURCE / "examples/sql.py", tape, query], capture_output=True, text=True, timeout=300, env=env
+    )
     assert done.returncode == 0, done.stderr
     assert f" {len(run.export(tape))} rows " in done.stdout

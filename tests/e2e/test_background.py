@@ -35,8 +35,9 @@ os._exit(7)
 
 
 def start(run, tape):
-    job = subprocess.Popen([sys.executable, "-c", STARTS, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                           text=True)
+    job = subprocess.Popen(
+        [sys.executable, "-c", STARTS, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     return job, json.loads(job.stdout.readline())
 
 

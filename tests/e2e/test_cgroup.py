@@ -311,7 +311,11 @@ def test_own_group_counts_all(run, tape, work, cgroup):
     assert source_of(run, tape) == "cgroup"
     summary = run.summary(tape)
     # The group above counts baro's own CPU time as well.
-    assert 0.5 * summary["job"]["cpu_ns"] < summary["accounting"]["cpu_counted_ns"] <= summary["job"]["cpu_ns"] + 20_000_000
+    assert (
+        0.5 * summary["job"]["cpu_ns"]
+        < summary["accounting"]["cpu_counted_ns"]
+        <= summary["job"]["cpu_ns"] + 20_000_000
+    )
     assert summary["job"]["cpu_ns"] <= cgroup.usage_ns() - before
 
 

@@ -301,6 +301,8 @@ def test_show_has_the_values_at_that_moment(baro, work, tape, good):
     moment = json.loads(subprocess.run([baro, "show", "--json", str(tape)], capture_output=True, check=True).stdout)
     by_name = {row["name"]: row for row in moment["entities"]["good"]}
     beats = by_name["part=heart"]["beats"]
-    assert any(line.startswith(f"good part=heart: beats {beats}, ") and "rest_seconds 0.25" in line for line in lines), lines
+    assert any(
+        line.startswith(f"good part=heart: beats {beats}, ") and "rest_seconds 0.25" in line for line in lines
+    ), lines
     assert by_name["part=heart"]["label"] == ""
     assert any("valve=2: flow_bytes " in line and "kB" in line for line in lines), lines

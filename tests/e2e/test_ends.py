@@ -27,7 +27,9 @@ def test_peak_between_samples(run_both, tape):
     assert job["pss_peak_bytes"] is None or job["pss_peak_is_lower_bound"]
     text = run_both("summary", tape, status=0).stdout
     line = next(l for l in text.splitlines() if l.lstrip().startswith("memory"))
-    assert ("peak at least 2" if job["rss_peak_is_lower_bound"] else "peak 2") in line and "between samples" in line, line
+    assert ("peak at least 2" if job["rss_peak_is_lower_bound"] else "peak 2") in line and "between samples" in line, (
+        line
+    )
     largest = max(run_both.export(tape, "exit"), key=lambda e: e["rss_peak_bytes"] or 0)
     if (largest["rss_peak_bytes"] or 0) >= job["process_rss_peak_bytes"] * 0.96:
         assert job["process_rss_peak_name"] == largest["name"] and largest["name"] in line, line
@@ -103,7 +105,9 @@ def test_io_is_attributed_to_the_only_child(run_ordinary, work, tape):
     )
     s = run_ordinary.summary(tape)
     if s["job"]["processes_started_is_lower_bound"] or s["accounting"]["event_source"] != "connector":
-        pytest.skip("not all forks were reported, or too late: other children may have ended since the last reading of the shell")
+        pytest.skip(
+            "not all forks were reported, or too late: other children may have ended since the last reading of the shell"
+        )
     dd, cat, shell = run_ordinary.export(tape, "exit")  # its name is not always seen
     for e in (dd, cat):
         assert e["io_is_lower_bound"] == 0, e

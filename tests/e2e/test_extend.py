@@ -200,7 +200,9 @@ def extended(tmp_path_factory):
         change(tree, places)
     options = ["-Dfuzz=off", "--werror", "--buildtype=plain"]
     subprocess.run(["meson", "setup", "build", *options], cwd=tree, check=True, stdout=subprocess.PIPE)
-    done = subprocess.run(["ninja", "-C", "build", "baro", "baro-read", "baro-report"], cwd=tree, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        ["ninja", "-C", "build", "baro", "baro-read", "baro-report"], cwd=tree, stdout=subprocess.PIPE, text=True
+    )
     assert done.returncode == 0, done.stdout[-3000:]
     return tree
 

@@ -21,7 +21,9 @@ def commands(path):
 @pytest.mark.not_sanitized("other tests run each of these readers")
 def test_each_command_of_the_guide_works(baro, work):
     done = subprocess.run(
-        [SOURCE / "tools" / "make-guide", pathlib.Path(baro).parent, work / "guide.md"], capture_output=True, timeout=300
+        [SOURCE / "tools" / "make-guide", pathlib.Path(baro).parent, work / "guide.md"],
+        capture_output=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr.decode()
     assert commands(work / "guide.md") == commands(SOURCE / "docs" / "guide.md")

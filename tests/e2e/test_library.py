@@ -95,7 +95,9 @@ def test_facts(run, recorded, example):
     summary = run.summary(recorded)
     absent = summary.pop("absent")
     facts = dict(line.split(" ", 1) for line in example("facts.c", recorded).splitlines())
-    for path, value in flat({k: v for k, v in summary.items() if k not in ("tape", "command", "before", "verdicts")}).items():
+    for path, value in flat(
+        {k: v for k, v in summary.items() if k not in ("tape", "command", "before", "verdicts")}
+    ).items():
         if value == []:
             assert not any(name.startswith(path + ".") for name in facts)
             continue
@@ -214,7 +216,9 @@ def derived_of(lib, kind, number, before, now):
     if lib.baro_sample_read_ns(now, number, read_ns) != 0:
         return
     for row in (lib.baro_sample_row(now, number, i) for i in range(lib.baro_sample_rows(now, number))):
-        who = {"process": lib.baro_row_pid, "job": lambda row: None, "host": lambda row: None}.get(kind, lib.baro_row_id)(row)
+        who = {"process": lib.baro_row_pid, "job": lambda row: None, "host": lambda row: None}.get(
+            kind, lib.baro_row_id
+        )(row)
         if kind in ("job", "host"):
             old = before and lib.baro_sample_row(before, number, 0)
         else:
@@ -379,7 +383,9 @@ def test_marks_from_c(run, tape, example):
     events = [json.loads(line) for line in run(*argv, status=0).stdout.splitlines()]
     told = [e["event"] for e in events if e["event"] in ("mark", "phase_begin", "phase_end")]
     assert told == ["mark"] + 3 * ["phase_begin", "phase_end"]
-    given = [e["attributes"] if isinstance(e["attributes"], dict) else json.loads(e["attributes"] or "{}") for e in events]
+    given = [
+        e["attributes"] if isinstance(e["attributes"], dict) else json.loads(e["attributes"] or "{}") for e in events
+    ]
     assert [g["epoch"] for g in given if "epoch" in g] == [1, 2, 3]
     assert [g["loss"] for g in given if "loss" in g] == [0.5, 0.25, 0.125]
 

@@ -28,11 +28,9 @@ HOST = """name kernel machine cpu_model numa_nodes watched_ns cores cpu_mean_cor
 PROCESS_COLUMNS = (
     "timestamp pid children utime stime cpu_usage pss read_bytes write_bytes gpu_usage gpu_vram gpu_utilized".split()
 )
-HOST_COLUMNS = (
-    """timestamp processes utime stime cpu_usage memory_free memory_used memory_buffers memory_cached memory_active_anon
+HOST_COLUMNS = """timestamp processes utime stime cpu_usage memory_free memory_used memory_buffers memory_cached memory_active_anon
     memory_inactive_anon disk_read_bytes disk_write_bytes disk_space_total_gb disk_space_used_gb disk_space_free_gb net_recv_bytes
     net_sent_bytes gpu_usage gpu_vram gpu_utilized""".split()
-)
 
 
 def call(baro, *args):
@@ -333,7 +331,9 @@ def of_metrics(text):
 def test_doctor_lists_each_metric(baro, work):
     found = of_metrics(good(baro, "doctor", "--metrics", "--json"))
     served = ["process", *MACHINE_KINDS]  # by the collectors
-    listed = [m for m in json.loads(good(baro, "metrics", "--json")) if m["kind"] in served and m["semantics"] != "derived"]
+    listed = [
+        m for m in json.loads(good(baro, "metrics", "--json")) if m["kind"] in served and m["semantics"] != "derived"
+    ]
     made_by_options = ("process", "task")
     assert list(found) == [(m["kind"], m["name"]) for m in listed if (m["kind"], m["name"]) != made_by_options]
     for f in found.values():

@@ -93,7 +93,9 @@ def test_a_root_with_nothing_but_baro(run, work):
         pytest.skip("no static libc")
 
     def inside(*argv):
-        return subprocess.run([shutil.which("chroot"), root, *argv], check=False, capture_output=True, text=True, timeout=60, env={})
+        return subprocess.run(
+            [shutil.which("chroot"), root, *argv], check=False, capture_output=True, text=True, timeout=60, env={}
+        )
 
     done = inside("/baro", "run", "-o", "/tmp/t.baro", "--", "/burn")
     assert done.returncode == 3 and "/proc is not mounted" in done.stderr and ": ," not in done.stderr, done

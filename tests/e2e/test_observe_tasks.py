@@ -240,7 +240,9 @@ def test_each_error_is_reported_once(observer, shell, wait_until):
     assert len(lines) == len(bad) + 3 and not any("hunter" in line or "password" in line for line in lines)
     assert f"baro observe: {observer.files}/link.yaml is a link, which is not followed; put the file there" in lines
     if os.getuid() == 0:
-        assert any("owner.yaml is not read: it must be a regular file of root or of the owner of" in line for line in lines)
+        assert any(
+            "owner.yaml is not read: it must be a regular file of root or of the owner of" in line for line in lines
+        )
     assert len(list(observer.folder.iterdir())) == 3
 
 

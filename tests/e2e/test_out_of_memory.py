@@ -91,7 +91,9 @@ QUICK = {"export of the job": 31, "summary": 41, "top": 53}  # every so many-th 
 def test_a_failed_allocation(run, baro, tape, work, name):
     run.record(tape, ["sh", "-c", "for i in 1 2 3 4; do sleep 0.03 & done; wait"], "-i", "10ms")
     (work / "fail.c").write_text(FAIL)
-    done = subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", work / "fail.so", work / "fail.c", "-ldl"], check=False)
+    done = subprocess.run(
+        ["gcc", "-O1", "-shared", "-fPIC", "-o", work / "fail.so", work / "fail.c", "-ldl"], check=False
+    )
     program, *argv = COMMANDS[name]
     program = pathlib.Path(baro).with_name(program)
     if done.returncode or not program.exists():
@@ -255,7 +257,14 @@ def test_the_server_when_an_allocation_fails(run, baro, tape, work):
     """A job is listed and read again, and an answer that could not be made is an error; whatever fails, once."""
     folder = work / "served"
     folder.mkdir()
-    run.record(folder / "t.baro", ["sh", "-c", "for i in 1 2 3 4; do sleep 0.3 & done; wait"], "-i", "10ms", "--overhead", "off")
+    run.record(
+        folder / "t.baro",
+        ["sh", "-c", "for i in 1 2 3 4; do sleep 0.3 & done; wait"],
+        "-i",
+        "10ms",
+        "--overhead",
+        "off",
+    )
     (work / "fail.c").write_text(FAIL)
     done = subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", work / "fail.so", work / "fail.c", "-ldl"], check=False)
     if done.returncode:

@@ -182,7 +182,9 @@ def test_only_a_file_that_a_recorder_reads_is_written_to(run, baro, tape, work, 
 def test_another_user_cannot_write_to_the_file(run, tape, work):
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    run.record(tape, script("""
+    run.record(
+        tape,
+        script("""
         import os, subprocess
         path = os.environ["BARO_EVENTS"]
         for command in (f"echo foreign >>{path}", f": >{path}", f"rm -f {path}", f"mv {path} {path}2", f"cat {path}"):
@@ -190,7 +192,8 @@ def test_another_user_cannot_write_to_the_file(run, tape, work):
             assert done.returncode, command
         with open(path, "a") as f:
             f.write("own\\n")
-    """))
+    """),
+    )
     assert [m["name"] for m in phases(run, tape)["marks"]] == ["own"]
 
 
@@ -241,7 +244,9 @@ HOSTILE = b"\xff\xfe\x1b]0;x\x07,\"'=cmd|' /C calc'!A0\\<script>\xe2\x80\xae"
 def test_hostile_lines(run, tape, work):
     """Whatever is written to the file, the tape stays readable, and no output has a raw control byte."""
     (work / "name").write_bytes(HOSTILE)
-    run.record(tape, script("""
+    run.record(
+        tape,
+        script("""
         import os
         hostile = open("name", "rb").read()
         with open(os.environ["BARO_EVENTS"], "ab", 0) as f:
@@ -255,7 +260,9 @@ def test_hostile_lines(run, tape, work):
             f.write(os.urandom(50000).replace(b"\\n", b" ").replace(b"{", b"(") + b"\\n")
             f.write(b"\\n\\n   \\n")
             f.write(b'{"mark": "last"}\\n')
-    """), cwd=str(work))
+    """),
+        cwd=str(work),
+    )
     outputs = [("export", "--entity", "event"), ("export", "--entity", "event", "--format", "jsonl"),
                ("export", "--format", "runlog"), ("summary", "--by", "phase"), ("summary", "--by", "phase", "--json"),
                ("summary",)]
@@ -337,9 +344,17 @@ def events_in(folder):
 def started_run(run, tape, work, wait_until, text):
     """Starts a run and waits until its command has begun; its $BARO_EVENTS is in work. Returns it and its recorder's
     pid."""
-    process = run.popen("run", "-q", "-o", tape, "--", "sh", "-c",
-                        f"touch {work}/begun; until test -e {work}/go || test ! -e {work}/begun; do sleep 0.02; done; {text}",
-                        env={"TMPDIR": work})
+    process = run.popen(
+        "run",
+        "-q",
+        "-o",
+        tape,
+        "--",
+        "sh",
+        "-c",
+        f"touch {work}/begun; until test -e {work}/go || test ! -e {work}/begun; do sleep 0.02; done; {text}",
+        env={"TMPDIR": work},
+    )
     wait_until((work / "begun").exists)
     run.await_samples(tape)
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

@@ -37,7 +37,9 @@ def test_programs_are_found_relative_to_baro(baro, work, folder):
     (work / "link").symlink_to(moved)
     for name in (moved, str(work / "link")):
         r = call(name, "summary", "--json", "x y", cwd="/")
-        assert r.stdout == f"{work}/bin/{'' if folder == 'bin' else '../' + folder + '/'}baro-read summary --json x y\n", r
+        assert (
+            r.stdout == f"{work}/bin/{'' if folder == 'bin' else '../' + folder + '/'}baro-read summary --json x y\n"
+        ), r
 
 
 def test_recording_works_without_the_reader(baro, work):

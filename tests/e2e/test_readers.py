@@ -62,7 +62,10 @@ def test_summary_json(baro, tape):
 def test_signal(baro, work):
     r = call(baro, "run", "-q", "-o", work / "s.baro", "--", "sh", "-c", "kill -TERM $$")
     assert r.returncode == -signal.SIGTERM
-    assert json.loads(good(baro, "summary", "--json", work / "s.baro"))["exit"].items() >= {"status": None, "signal": "SIGTERM"}.items()
+    assert (
+        json.loads(good(baro, "summary", "--json", work / "s.baro"))["exit"].items()
+        >= {"status": None, "signal": "SIGTERM"}.items()
+    )
     assert b"killed by SIGTERM" in good(baro, "summary", work / "s.baro")
 
 

@@ -160,7 +160,8 @@ def test_own_group_without_memory_controller(run, tape, v1):
     summary = run.summary(tape)
     assert summary["cgroup"] == "own"
     assert (
-        summary["limits"]["memory_peak_of"] in ("pss", "rss", "process") and summary["limits"]["memory_peak_bytes"] < 40 << 20
+        summary["limits"]["memory_peak_of"] in ("pss", "rss", "process")
+        and summary["limits"]["memory_peak_bytes"] < 40 << 20
     )
     rows = [r for r in run.export(tape, "cgroup") if "memory" in r["label"]]
     assert rows and int(rows[-1]["memory_bytes"]) > 80 << 20

@@ -8,7 +8,11 @@ import pytest
 from browser import CHROMIUM, Browser
 from readers import HOSTILE, HOSTILE_NAME, good
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CHROMIUM, reason="no Chromium"), pytest.mark.xdist_group("browser")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMIUM, reason="no Chromium"),
+    pytest.mark.xdist_group("browser"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +21,11 @@ def page(baro, tmp_path_factory):
     script = work / "hostile.py"
     script.write_text(HOSTILE)
     shell = f"sleep 0.3; {sys.executable} {script} '</script><script>window.hit=1</script>' '\"><img src=x onerror=window.hit=1>'; exit 3"
-    subprocess.run([baro, "run", "-q", "-i", "50ms", "-o", work / "t.baro", "--", "sh", "-c", shell], env={"NAME": HOSTILE_NAME, b"PATH": b"/usr/bin:/bin"}, timeout=120)
+    subprocess.run(
+        [baro, "run", "-q", "-i", "50ms", "-o", work / "t.baro", "--", "sh", "-c", shell],
+        env={"NAME": HOSTILE_NAME, b"PATH": b"/usr/bin:/bin"},
+        timeout=120,
+    )
     good(baro, "report", "-o", work / "t.html", work / "t.baro")
     browser = Browser(work / "profile")
     browser.open(f"file://{work}/t.html")
@@ -30,7 +38,9 @@ def view(page):
 
 
 def box(page, selector):
-    return page.run(f"(() => {{ const e = document.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; }})()")
+    return page.run(
+        f"(() => {{ const e = document.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}}); const b = e.getBoundingClientRect(); return [b.x, b.y, b.width, b.height]; }})()"
+    )
 
 
 def test_nothing_leaves_the_page(page):
@@ -48,7 +58,9 @@ def test_drag_zooms(page):
     page.mouse("mouseReleased", x + width * 0.5, y + height / 2)
     part = view(page)
     assert abs(part[0] - whole[2] * 0.25) < whole[2] * 0.01 and abs(part[2] - whole[2] * 0.25) < whole[2] * 0.01
-    boxes = page.run("[...document.querySelectorAll('.chart .in')].map(e => e.getAttribute('viewBox').split(' ').map(Number)).map(v => [v[0], v[2]])")
+    boxes = page.run(
+        "[...document.querySelectorAll('.chart .in')].map(e => e.getAttribute('viewBox').split(' ').map(Number)).map(v => [v[0], v[2]])"
+    )
     assert all(b == boxes[0] for b in boxes), "all charts show the same stretch"
     assert page.run("!document.querySelector('.zoomed').hidden")
     page.key("0")
@@ -63,7 +75,9 @@ def test_cursor_has_values(page):
     before = page.run("document.querySelector('#c-memory .legend').textContent")
     page.mouse("mouseMoved", x + width * 0.7, y + height / 2)
     page.run(frame)
-    assert page.run("[...document.querySelectorAll('.cursor:not(.pinned)')].every(c => !c.hidden && c.style.left.startsWith('70') || c.style.left.startsWith('69.9'))")
+    assert page.run(
+        "[...document.querySelectorAll('.cursor:not(.pinned)')].every(c => !c.hidden && c.style.left.startsWith('70') || c.style.left.startsWith('69.9'))"
+    )
     assert page.run("document.querySelector('#c-memory .legend').classList.contains('live')")
     page.mouse("mouseMoved", 2, 2)
     page.run(frame)
@@ -121,13 +135,17 @@ def test_names_for_screen_readers(page):
         "[...document.querySelectorAll('button, section, svg[role], [role=region], input')].filter(e => !(e.textContent.trim() || e.getAttribute('aria-label') || e.getAttribute('aria-labelledby'))).length"
     )
     assert nameless == 0
-    assert page.run("[...document.querySelectorAll('[aria-labelledby]')].every(e => document.getElementById(e.getAttribute('aria-labelledby')))")
+    assert page.run(
+        "[...document.querySelectorAll('[aria-labelledby]')].every(e => document.getElementById(e.getAttribute('aria-labelledby')))"
+    )
     ids = page.run("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(set(ids)) == len(ids)
 
 
 def active(page):
-    return page.run("(e => [e.tagName, e.textContent.trim().slice(0, 30), e.getAttribute('aria-pressed')])(document.activeElement)")
+    return page.run(
+        "(e => [e.tagName, e.textContent.trim().slice(0, 30), e.getAttribute('aria-pressed')])(document.activeElement)"
+    )
 
 
 def test_keyboard_alone(page):
@@ -138,9 +156,15 @@ def test_keyboard_alone(page):
         page.key("Tab")
         if page.run("document.activeElement === document.body"):
             break
-        seen.append(page.run("document.activeElement.matches('#theme') ? 'theme' : document.activeElement.matches('.legend button') ? 'legend' : document.activeElement.matches('.bars [role=button]') ? 'bar' : document.activeElement.matches('th') ? 'column' : document.activeElement.matches('.tw') ? 'table' : document.activeElement.tagName.toLowerCase()"))
+        seen.append(
+            page.run(
+                "document.activeElement.matches('#theme') ? 'theme' : document.activeElement.matches('.legend button') ? 'legend' : document.activeElement.matches('.bars [role=button]') ? 'bar' : document.activeElement.matches('th') ? 'column' : document.activeElement.matches('.tw') ? 'table' : document.activeElement.tagName.toLowerCase()"
+            )
+        )
         if len(seen) == 1:
-            assert page.run("document.activeElement.matches(':focus-visible') && getComputedStyle(document.activeElement).outlineStyle !== 'none'")
+            assert page.run(
+                "document.activeElement.matches(':focus-visible') && getComputedStyle(document.activeElement).outlineStyle !== 'none'"
+            )
     kinds = set(seen)
     assert {"theme", "button", "legend", "bar", "column", "table", "summary"} <= kinds, kinds
     assert seen.index("theme") < seen.index("legend") < seen.index("bar") < seen.index("column")
@@ -163,14 +187,20 @@ def test_moments_are_announced(page):
 
 
 def test_headers_of_tables(page):
-    bad = page.run("[...document.querySelectorAll('table')].filter(t => t.dataset.table && [...t.querySelectorAll('thead th')].some(h => h.scope !== 'col' || !h.textContent.trim())).length")
+    bad = page.run(
+        "[...document.querySelectorAll('table')].filter(t => t.dataset.table && [...t.querySelectorAll('thead th')].some(h => h.scope !== 'col' || !h.textContent.trim())).length"
+    )
     assert bad == 0
-    assert page.run("[...document.querySelectorAll('.tw')].every(e => e.tabIndex === 0 && e.getAttribute('aria-labelledby') || e.closest('details'))")
+    assert page.run(
+        "[...document.querySelectorAll('.tw')].every(e => e.tabIndex === 0 && e.getAttribute('aria-labelledby') || e.closest('details'))"
+    )
 
 
 def test_reduced_motion(page):
     def moving():
-        return page.run("[...document.querySelectorAll('*')].filter(e => parseFloat(getComputedStyle(e).transitionDuration) > 0 || parseFloat(getComputedStyle(e).animationDuration) > 0 || getComputedStyle(e).scrollBehavior === 'smooth').length")
+        return page.run(
+            "[...document.querySelectorAll('*')].filter(e => parseFloat(getComputedStyle(e).transitionDuration) > 0 || parseFloat(getComputedStyle(e).animationDuration) > 0 || getComputedStyle(e).scrollBehavior === 'smooth').length"
+        )
 
     page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "no-preference"}])
     assert moving() > 0
@@ -184,7 +214,9 @@ def test_nothing_is_wider_than_the_page(page, width):
     page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
     try:
         assert page.run("document.documentElement.scrollWidth") <= width
-        rows = page.run("Object.values([...document.querySelectorAll('.card')].reduce((a, c) => { const b = c.getBoundingClientRect(); (a[Math.round(b.top)] ||= []).push([b.left, b.right]); return a; }, {}))")
+        rows = page.run(
+            "Object.values([...document.querySelectorAll('.card')].reduce((a, c) => { const b = c.getBoundingClientRect(); (a[Math.round(b.top)] ||= []).push([b.left, b.right]); return a; }, {}))"
+        )
         ends = {(round(min(x for x, _ in row)), round(max(x for _, x in row))) for row in rows}
         assert len(ends) == 1, "each row of key figures is as wide as the page"
     finally:

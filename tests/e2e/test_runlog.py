@@ -67,9 +67,13 @@ class Generator:
         ts = f"20{i % 70:02d}-01-02T03:04:05.{i:03d}{self.random.choice(['+00:00', 'Z', '-05:30'])}"
         extra = {name: self.value(4) for name in self.random.sample(NAMES, self.random.randrange(6))}
         if i % 2:
-            return {"ts": ts, "type": "phase", "name": f"phase {i}",
-                    "seconds": self.random.choice([round(self.random.random() * 100, 3), 7, 0.123456789012, -0.25, 0.0]),
-                    **extra}
+            return {
+                "ts": ts,
+                "type": "phase",
+                "name": f"phase {i}",
+                "seconds": self.random.choice([round(self.random.random() * 100, 3), 7, 0.123456789012, -0.25, 0.0]),
+                **extra,
+            }
         line = {"ts": ts, "type": "event", "event": f"event {i}"}
         if i % 8 == 0:
             line.update(extra)
@@ -124,8 +128,14 @@ def test_what_cannot_be_kept_is_named(run, tape):
 
 def test_nested_values_elsewhere(run, tape):
     """JSON of other outputs has them as values, and null for what only Python's JSON has; text has them as they are."""
-    record(run, tape, ['{"begin": "m", "none": null, "by": {"n": [1, NaN, -Infinity, "\\u202e\u202e\x7f"]}, "loss": 0.5,'
-                       ' "big": 18446744073709551616}'])
+    record(
+        run,
+        tape,
+        [
+            '{"begin": "m", "none": null, "by": {"n": [1, NaN, -Infinity, "\\u202e\u202e\x7f"]}, "loss": 0.5,'
+            ' "big": 18446744073709551616}'
+        ],
+    )
     done = run("summary", "--by", "phase", "--json", tape, status=0).stdout
     assert "\u202e" not in done and "\x7f" not in done
     expected = {"none": None, "by": {"n": [1, None, None, "\u202e\u202e\x7f"]}, "loss": 0.5, "big": 2**64}

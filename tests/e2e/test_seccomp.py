@@ -145,7 +145,9 @@ def test_old_tape_without_an_end(profiles, work):
     tape = work / "t.baro"
     assert run([BARO, "run", "-q", "-o", str(tape), "--", "true"]).returncode == 0
     tape.write_bytes(tape.read_bytes()[:-1])
-    done = run(forbidding(profiles["fstatfs"], BARO, "run", "-q", "--force", "-o", str(tape), "--", "sh", "-c", "exit 3"))
+    done = run(
+        forbidding(profiles["fstatfs"], BARO, "run", "-q", "--force", "-o", str(tape), "--", "sh", "-c", "exit 3")
+    )
     assert done.returncode == 3
 
 

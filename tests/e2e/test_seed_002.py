@@ -77,9 +77,13 @@ class Watched:
         self.go.touch()
         wait_until(lambda: self.both_have(lambda user, rss: user > 0.7 and rss > 60 << 20), "the worker")
         self.more.touch()
-        wait_until(lambda: len([e for e in self.run.export(self.tape, "exit") if e["sampled"] is not None]) >= 20, "ends")
+        wait_until(
+            lambda: len([e for e in self.run.export(self.tape, "exit") if e["sampled"] is not None]) >= 20, "ends"
+        )
         least = 5 << 20
-        wait_until(lambda: (self.disk() or 0) >= least and rows_of(self.loop_file)[-1]["disk"] >= least, "the disk usage")
+        wait_until(
+            lambda: (self.disk() or 0) >= least and rows_of(self.loop_file)[-1]["disk"] >= least, "the disk usage"
+        )
         self.end.touch()
 
     def disk(self):

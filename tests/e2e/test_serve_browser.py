@@ -89,7 +89,10 @@ def test_a_report_is_opened(serve, kept, running, page):
     running("cat")
     s = serve()
     s.summed(4)
-    for link, path in (("#before tbody tr a", ""), ("#report", "jobs/" + s.json("/api/v1/jobs?state=running")["jobs"][0]["id"])):
+    for link, path in (
+        ("#before tbody tr a", ""),
+        ("#report", "jobs/" + s.json("/api/v1/jobs?state=running")["jobs"][0]["id"]),
+    ):
         show(page, s, path=path)
         poll(lambda: page.run(f"!!document.querySelector('{link}')"))
         page.run(f"document.querySelector('{link}').click()")

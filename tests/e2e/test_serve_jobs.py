@@ -229,7 +229,15 @@ def test_range_of_a_job_that_has_just_begun(serve, running):
 def test_etag(serve, kept):
     s = serve()
     job = s.summed(3)[0]["id"]
-    for path in (f"/api/v1/jobs/{job}", "/", "/host.js", f"/jobs/{job}", "/job.js", "/shared.js", f"/jobs/{job}/report"):
+    for path in (
+        f"/api/v1/jobs/{job}",
+        "/",
+        "/host.js",
+        f"/jobs/{job}",
+        "/job.js",
+        "/shared.js",
+        f"/jobs/{job}/report",
+    ):
         status, headers, body = s.ask(path)
         assert status == 200 and body
         status, _, body = s.ask(path, If_None_Match=headers["ETag"])

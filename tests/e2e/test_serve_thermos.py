@@ -146,7 +146,9 @@ def test_processes_of_a_job(serve, run, work, started):
     )
     os.mkfifo(work / "go")
     machine = run.popen("record", "-q", "--host", "-i", "1s", "-o", folder / "machine.baro")
-    job = run.popen("run", "-q", "-i", "50ms", "--overhead", "off", "-o", folder / "job.baro", "--", "sh", "-c", script, cwd=work)
+    job = run.popen(
+        "run", "-q", "-i", "50ms", "--overhead", "off", "-o", folder / "job.baro", "--", "sh", "-c", script, cwd=work
+    )
     s = serve(folder=folder)
 
     def processes(server):
@@ -168,7 +170,11 @@ def test_processes_of_a_job(serve, run, work, started):
     for server in (s, serve(folder=folder)):
         poll(lambda: server.json("/j/task_ids/finished")["task_ids"] == ["job"])
         assert states(server) == {"good": "SUCCESS", "evil/1 x": "FAILED", "killed": "KILLED"}
-        assert {name: p["return_code"] for name, p in processes(server).items()} == {"good": 0, "evil/1 x": 9, "killed": -9}
+        assert {name: p["return_code"] for name, p in processes(server).items()} == {
+            "good": 0,
+            "evil/1 x": 9,
+            "killed": -9,
+        }
         begins = [p["start_time"] for p in processes(server).values()]
         ends = {name: p["stop_time"] for name, p in processes(server).items()}
         assert len(set(begins)) == 3 and ends["evil/1 x"] > ends["good"] and ends["evil/1 x"] > ends["killed"]
@@ -186,7 +192,9 @@ def test_processes_of_a_job(serve, run, work, started):
     machine.terminate()
     machine.wait()
     text = run("summary", "--by", "task", folder / "job.baro").stdout
-    assert "\nevil/1 x ended with 9\n" in text and "\nkilled was killed by SIGKILL\n" in text and "good ended" not in text
+    assert (
+        "\nevil/1 x ended with 9\n" in text and "\nkilled was killed by SIGKILL\n" in text and "good ended" not in text
+    )
     rows = {t["name"]: t for t in run.summary(folder / "job.baro")["tasks"]}
     assert {n: (t["exit_code"], t["exit_signal"]) for n, t in rows.items()} == {
         "good": (0, 0),

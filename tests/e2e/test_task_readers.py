@@ -314,8 +314,16 @@ def test_a_dialect_says_that_memory_is_old(run, tape):
     """A dialect has no column for a mark: the command says of how many samples pss and uss are old, or not whole."""
     script = "for i in 1 2 3 4 5 6; do sleep 0.3 & sleep 0.01; done; wait"
     assert run("run", "-q", "-i", "50ms", "-o", tape, "--", "sh", "-c", script).returncode == 0
-    rows = list(csv.DictReader(io.StringIO(run("export", "-e", "job", "--columns", "t_ns,lower_bounds,pss_stale", tape, status=0).stdout)))
-    vague = [r for r in rows if {"pss_bytes", "uss_bytes"} & set(r["lower_bounds"].split()) or r["pss_stale"] not in ("", "0")]
+    rows = list(
+        csv.DictReader(
+            io.StringIO(run("export", "-e", "job", "--columns", "t_ns,lower_bounds,pss_stale", tape, status=0).stdout)
+        )
+    )
+    vague = [
+        r
+        for r in rows
+        if {"pss_bytes", "uss_bytes"} & set(r["lower_bounds"].split()) or r["pss_stale"] not in ("", "0")
+    ]
     for dialect in ("oasislmf", "spare-cores", "spare-cores-0.5"):
         told = re.search(r"in the rows of (\d+) sample", run("export", "-d", dialect, tape, status=0).stderr)
         assert (int(told[1]) if told else 0) == len(vague), (dialect, told, vague)
@@ -324,8 +332,20 @@ def test_a_dialect_says_that_memory_is_old(run, tape):
 def test_oasislmf_has_tasks_alone(run, tape):
     """Where tasks are named, other processes of the job have no rows; of one process neither part of its CPU time
     falls, however late its end is reported."""
-    run("run", "-q", "-i", "10ms", "--overhead", "off", "-o", tape, "--", "sh", "-c",
-        f"{run.binary} run --task burn -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.1'; sleep 0.1; :")
+    run(
+        "run",
+        "-q",
+        "-i",
+        "10ms",
+        "--overhead",
+        "off",
+        "-o",
+        tape,
+        "--",
+        "sh",
+        "-c",
+        f"{run.binary} run --task burn -- sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done; sleep 0.1'; sleep 0.1; :",
+    )
     rows = list(csv.DictReader(io.StringIO(run("export", "-d", "oasislmf", tape, status=0).stdout)))
     begun = [i for i, r in enumerate(rows) if r["tool"] == "burn"][0]
     assert {r["tool"] for r in rows[begun:]} == {"burn"}

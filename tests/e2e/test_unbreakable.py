@@ -309,8 +309,19 @@ def test_recorder_stopped(run, tape, work, wait_until, until):
     """SIGSTOP of the recorder leaves a gap of missed samples, which are counted, also if only the last sample follows;
     the job ends as usual."""
     goes_on = until == "the job goes on"
-    p = run.popen("run", "-q", "-i", "20ms", "-o", tape, "--", "sh", "-c", "until [ -e go ]; do sleep 0.02; done; exit 6",
-                  env={"BARO_NO_BUDGET": "1"})  # those left out for the budget are no gap
+    p = run.popen(
+        "run",
+        "-q",
+        "-i",
+        "20ms",
+        "-o",
+        tape,
+        "--",
+        "sh",
+        "-c",
+        "until [ -e go ]; do sleep 0.02; done; exit 6",
+        env={"BARO_NO_BUDGET": "1"},
+    )  # those left out for the budget are no gap
     run.await_samples(tape, 4)
     recorder = [
         int(c)

@@ -21,7 +21,9 @@ import pytest
 from conftest import Cgroup, _cgroup2_mounts
 from jobs import PYTHON, script
 
-pytestmark = pytest.mark.not_sanitized("what a recorder with sanitizers takes of CPU and memory is a verdict of its own")
+pytestmark = pytest.mark.not_sanitized(
+    "what a recorder with sanitizers takes of CPU and memory is a verdict of its own"
+)
 
 OF_THE_MACHINE = {"cpu-neighbour", "cpu-steal"}
 ALWAYS = {"right-size", "dominates"}
@@ -79,7 +81,9 @@ class Groups:
         return self.made[mount], version
 
     def set(self, controller, v1, v2, needed=True):
-        group, version = self.group({"io": "blkio"}.get(controller, controller) if self._mount("blkio")[0] else controller)
+        group, version = self.group(
+            {"io": "blkio"}.get(controller, controller) if self._mount("blkio")[0] else controller
+        )
         name, value = v1 if version == 1 else v2
         if group is None or not (group.path / name).exists():
             if needed:

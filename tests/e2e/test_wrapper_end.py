@@ -255,7 +255,9 @@ def test_four_descriptors(run_ordinary):
 
 
 @pytest.mark.parametrize("processes", [0, 1], ids=["none", "at the limit"])
-@pytest.mark.parametrize("options", [[], ["-q"], ["--cgroup", "none", "-o", "t.baro"]], ids=["plain", "quiet", "output"])
+@pytest.mark.parametrize(
+    "options", [[], ["-q"], ["--cgroup", "none", "-o", "t.baro"]], ids=["plain", "quiet", "output"]
+)
 def test_no_more_processes(run_ordinary, work, processes, options):
     """The command replaces baro."""
     limit = lambda: resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))

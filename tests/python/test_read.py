@@ -138,7 +138,8 @@ def test_instants(tape):
     assert tape.at(1e6, "exact") is None
     with pytest.raises(barograph.ArgumentError):
         tape.at("soon")
-    (process,) = [p for p in peak.processes if p.rss_bytes > 50_000_000]
+    process = max(peak.processes, key=lambda p: p.rss_bytes)  # PyPy itself has more than 50 MB
+    assert process.rss_bytes > 50_000_000
     assert peak.process(process.pid).id == process.id
     assert process.cmdline and process.state in ("R", "S", "D") and process.threads == 1
     assert peak.host.cpus >= 1 and peak.entities("cpu")[0].name == "cpu0"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which run of MLflow a tape belongs to: the one that is named, the one that the recorded program began, or a new one."""
+"""Which run of MLflow a tape belongs to: one that is named, one that the recorded program began, or a new one."""
 
 from __future__ import annotations
 

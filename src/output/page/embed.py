@@ -25,7 +25,9 @@ def main():
     css = with_colors(css, palette)
     for text in (css, js):
         assert "</" not in text and "@" + "LIGHT" not in text, "an end tag would end the element that it stands in"
-    policy = f"default-src 'none'; script-src {digest(js)}; style-src {digest(css)}; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; script-src {digest(js)}; style-src {digest(css)}; base-uri 'none'; form-action 'none'"
+    )
     text = '/* Made by embed.py. */\n#include "output/page/parts.h"\n\n'
     text += literal("page_css", css) + literal("page_js", js) + literal("page_csp", policy)
     pathlib.Path(sys.argv[4]).write_text(text, encoding="utf-8")

@@ -23,8 +23,16 @@ def main():
     css = with_colors(css, palette)
     digest = hashlib.sha256((html + css + shared + js + job_html + job_js).encode()).hexdigest()[:16]
     text = '/* Made by embed.py. */\n#include "programs/baro-serve/files.h"\n\n'
-    for name, content in (("openapi", openapi), ("html", html), ("css", css), ("shared_js", shared), ("js", js), ("job_html", job_html),
-                          ("job_js", job_js), ("version", digest)):
+    for name, content in (
+        ("openapi", openapi),
+        ("html", html),
+        ("css", css),
+        ("shared_js", shared),
+        ("js", js),
+        ("job_html", job_html),
+        ("job_js", job_js),
+        ("version", digest),
+    ):
         text += literal(f"serve_{name}", content)
     pathlib.Path(sys.argv[10]).write_text(text, encoding="utf-8")
 
