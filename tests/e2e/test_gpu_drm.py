@@ -2,7 +2,6 @@
 """GPUs of DRM by trees of /sys and /proc that a test writes: devices of amdgpu, i915 and xe, and what each process of
 the job used of them by fdinfo."""
 
-import os
 
 import pytest
 from conftest import PATIENCE, poll
