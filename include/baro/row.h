@@ -103,14 +103,16 @@ BARO_API enum baro_absent baro_row_busy_ns(const struct baro_row *row, uint64_t 
 BARO_API enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t *ret);
 
 /**
- * Reads since when the counters of a row count, in nanoseconds since the tape began: the time at which they were 0.
- * Programs that push to a system which wants the start time of a counter (OpenTelemetry) ask this. 0 where they count
- * since before the tape began: the machine, a process that ran before.
+ * Reads since when the counters of a row count: the time at which they were 0, in nanoseconds since the tape began;
+ * negative: before that. Programs that push to a system which wants the start time of a counter (OpenTelemetry) ask
+ * this. Of a process and an exit it is the beginning of the process; of the machine and its CPUs the start of the
+ * machine; of what barograph itself counts (the recorder, GPUs, energy, directories) the beginning of the tape; of the
+ * job and its tasks the same, if the recording started the job.
  * @param header of the tape
- * @return BARO_ABSENT_UNKNOWN of an entity, and of the job if it ran before the recording.
+ * @return BARO_ABSENT_UNKNOWN of a job that ran before, of disks, interfaces and control groups, which count since they
+ * are there, and of what a program of the user printed: take the first value as the beginning.
  */
-BARO_API enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row,
-                                            uint64_t *ret);
+BARO_API enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row, int64_t *ret);
 
 /* ---- who it is ---- */
 /** @return what tells the process or entity from all others of its sort on the tape: from 1 on, never used twice. */

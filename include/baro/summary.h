@@ -86,14 +86,34 @@ enum baro_fact_type {
     BARO_FACT_TIME      /**< i64: nanoseconds since 1970-01-01, UTC */
 };
 
+/** How the number of a fact came about, and so what may be done with it. Later versions may add some. */
+enum baro_fact_semantics {
+    BARO_FACT_PROPERTY, /**< a text, a flag, a limit, a number of something: it is not measured over time */
+    BARO_FACT_INSTANT,  /**< when something was */
+    BARO_FACT_SUM,      /**< counted over the time: sums of several recordings make sense */
+    BARO_FACT_PEAK,     /**< the highest value, or what is known of that moment */
+    BARO_FACT_LEAST,    /**< the lowest value */
+    BARO_FACT_MEAN,     /**< an average over time, or per second */
+    BARO_FACT_SHARE     /**< a part of a whole, 0 to 1; outside of that where two measurements disagree */
+};
+
+/** What a larger number means when two recordings of the same work are compared. */
+enum baro_fact_trend {
+    BARO_TREND_NONE,          /**< neither, or it depends: cores_mean, busy time of a GPU */
+    BARO_TREND_MORE_IS_WORSE, /**< time, memory, bytes, waiting, errors, and what the recording lacks */
+    BARO_TREND_MORE_IS_BETTER /**< memory that was available */
+};
+
 /** Members may be added at the end: take what baro_summary_fact() returns, make no arrays. */
 struct baro_fact {
-    int section;              /**< of baro_summary_section() */
-    const char *name;         /**< e.g. "cpu_ns"; the unit is in the name */
-    const char *help;         /**< what it means */
-    enum baro_fact_type type; /**< where a value of it is */
-    enum baro_unit unit;      /**< what it counts */
-    bool in_json;             /**< baro_summary_json() writes it */
+    int section;                        /**< of baro_summary_section() */
+    const char *name;                   /**< e.g. "cpu_ns"; the unit is in the name */
+    const char *help;                   /**< what it means */
+    enum baro_fact_type type;           /**< where a value of it is */
+    enum baro_unit unit;                /**< what it counts */
+    enum baro_fact_semantics semantics; /**< how its number came about */
+    enum baro_fact_trend trend;         /**< which way it gets worse */
+    bool in_json;                       /**< baro_summary_json() writes it */
 };
 
 /** Members may be added at the end. */
@@ -117,6 +137,10 @@ BARO_API int baro_summary_fact_count(void);
 BARO_API const struct baro_fact *baro_summary_fact(int fact);
 /** @return the fact with this name in this section, or -1. */
 BARO_API int baro_summary_fact_find(const char *section, const char *name);
+/** @return "property", "instant", "sum", "peak", "least", "mean", "share"; "unknown" for another number. */
+BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics);
+/** @return "none", "more_is_worse", "more_is_better"; "unknown" for another number. */
+BARO_API const char *baro_fact_trend_name(enum baro_fact_trend trend);
 
 /**
  * Which fact tells the rows of a table apart, so that rows of two summaries can be compared: "name" of commands and
@@ -125,31 +149,6 @@ BARO_API int baro_summary_fact_find(const char *section, const char *name);
  * alone.
  */
 BARO_API int baro_summary_key(int section);
-
-/* ---- what a fact means ---- */
-/** How the number of a fact came about, and so what may be done with it. Later versions may add some. */
-enum baro_fact_semantics {
-    BARO_FACT_PROPERTY, /**< a text, a flag, a limit, a number of something: it is not measured over time */
-    BARO_FACT_INSTANT,  /**< when something was */
-    BARO_FACT_SUM,      /**< counted over the time: sums of several recordings make sense */
-    BARO_FACT_PEAK,     /**< the highest value, or what is known of that moment */
-    BARO_FACT_LEAST,    /**< the lowest value */
-    BARO_FACT_MEAN,     /**< an average over time, or per second */
-    BARO_FACT_SHARE     /**< a part of a whole, 0 to 1 */
-};
-/** @return how the number of a fact came about: of a summary, a phase or a header. */
-BARO_API enum baro_fact_semantics baro_fact_semantics(const struct baro_fact *fact);
-/** @return "property", "instant", "sum", "peak", "least", "mean", "share"; "unknown" for another number. */
-BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics);
-
-/** What a larger number means when two recordings of the same work are compared. */
-enum baro_fact_trend {
-    BARO_TREND_NONE,          /**< neither, or it depends: cores_mean, busy time of a GPU */
-    BARO_TREND_MORE_IS_WORSE, /**< time, memory, bytes, waiting, errors */
-    BARO_TREND_MORE_IS_BETTER /**< memory that was available */
-};
-/** @return which way a fact gets worse. */
-BARO_API enum baro_fact_trend baro_fact_trend(const struct baro_fact *fact);
 
 /* ---- the header of a tape as facts ---- */
 /** @return how many facts a header has: constant, as those of baro_summary_fact(), but of no section (-1). */
@@ -199,6 +198,19 @@ BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int sectio
  */
 BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary, int fact, size_t row,
                                              struct baro_value *ret);
+/**
+ * Finds a row of a table by its key: the same command in another summary.
+ * @param section a table whose key (baro_summary_key()) is a text, as of commands, tasks and directories
+ * @param key bytes that end with NUL, as baro_value.text has them
+ * @return the row, or -1: there is none.
+ */
+BARO_API ptrdiff_t baro_summary_row_find(const struct baro_summary *summary, int section, const char *key);
+/**
+ * A value as a number, whatever the type of its fact: to compare, to sum up, to draw. From 2^53 on it is rounded.
+ * @param fact of a summary, a header or a phase
+ * @return NAN of a text, and where there is no value; of a flag 0 or 1; of a time nanoseconds since 1970.
+ */
+BARO_API double baro_fact_real(const struct baro_fact *fact, const struct baro_value *value);
 
 /**
  * Reads a fact of a header.

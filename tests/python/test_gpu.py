@@ -13,7 +13,7 @@ from conftest import INSTALLED, poll
 
 import barograph
 from barograph import _where
-from barograph.mlflow import _follow, _names
+from barograph.mlflow import _names, _points
 
 E2E = pathlib.Path(__file__).resolve().parents[1] / "e2e"
 
@@ -76,7 +76,7 @@ def test_without_gpus(driver):
 def test_means_and_peaks():
     points = [{"system/gpu_0_utilization_percentage": 20.0, "system/gpu_0_power_usage_watts": 5.0},
               {"system/gpu_0_utilization_percentage": 40.0, "system/gpu_0_power_usage_watts": 3.0}]  # fmt: skip
-    assert _follow._merged(points) == {"system/gpu_0_utilization_percentage": 30.0, "system/gpu_0_power_usage_watts": 5.0}
+    assert _points.merged(points) == {"system/gpu_0_utilization_percentage": 30.0, "system/gpu_0_power_usage_watts": 5.0}
 
 
 # ---- allocators of frameworks ---------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ void state_new_block(struct baro_tape *t);
 void state_forget_old(struct baro_tape *t);
 void state_done(struct baro_tape *t);
 
-/* entities_decode.c: applies a record of the machine (tag 6), of a kind's declaration (8) or of its entities (9). */
+/* entities_decode.c: applies a record of the machine (tag 5), of a kind's declaration (7) or of its entities (8). */
 int state_machine(struct baro_tape *t, struct span body);
 int state_declare(struct baro_tape *t, struct span body);
 int state_entities(struct baro_tape *t, struct span body);

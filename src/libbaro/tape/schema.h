@@ -52,7 +52,7 @@ extern const size_t schema_packed_len;
 
 /* Returns 0, BARO_E_CORRUPT or -ENOMEM; what was made so far goes with schema_done(). */
 int schema_scan(struct span in, struct schema *ret);
-/* Reads a declaration (tag 8). *ret_kind: the kind. *ret_changed: its number of columns is another than before. */
+/* Reads a declaration (tag 7). *ret_kind: the kind. *ret_changed: its number of columns is another than before. */
 int schema_declare(struct span in, struct schema *s, unsigned *ret_kind, bool *ret_changed);
 /* Takes over the kinds and columns that another cursor of the same tape has read. */
 int schema_learn(struct schema *s, const struct schema *from);

@@ -240,8 +240,7 @@ static int find_moment(struct show *w, uint64_t first_ns, uint64_t last_ns)
     if (baro_tape_read_end(w->tape, &end, &w->err) < 0)
         return cli_fail(w->cli, &w->err);
     uint64_t end_ns = end.end_ns > last_ns ? end.end_ns : last_ns;
-    if (moment_parse(w->settings->at, baro_header_start_realtime_ns(baro_tape_header(w->tape)), end_ns, &m, &w->err) <
-        0)
+    if (moment_on_tape(w->settings->at, w->tape, 0, end_ns, &m, &w->err) < 0)
         return cli_fail(w->cli, &w->err);
     if (m.kind == MOMENT_PEAK)
         return find_peak(w);

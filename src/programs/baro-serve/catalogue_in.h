@@ -35,11 +35,12 @@ struct catalogue {
     bool runs; /* both do */
 
     /* of its thread */
-    int stop_fd, watch_fd;
-    struct touched touched; /* which tapes of jobs that run were written */
-    uint64_t listing;       /* how often the folder was listed */
-    uint64_t list_ns;       /* when it is listed next, */
-    unsigned soon;          /* and how often soon, because something has changed: a new tape is empty at first */
+    int stop_fd;
+    struct baro_runs_watch *watch[2]; /* of the folder, and of what is announced; NULL: it can't be watched (yet) */
+    struct touched touched;           /* which tapes of jobs that run were written */
+    uint64_t listing;                 /* how often the folder was listed */
+    uint64_t list_ns;                 /* when it is listed next, */
+    unsigned soon; /* and how often soon, because something has changed: a new tape is empty at first */
     uint64_t tick_ns;
 };
 

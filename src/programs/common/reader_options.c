@@ -122,6 +122,7 @@ const struct opt options_export[] = {
      .type = OPT_CHOICE,
      .offset = AT(format),
      .choices = formats,
+     .otherwise = "; pyarrow makes Parquet of arrow (docs/arrow.md has the line)",
      .help = "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, runlog: marks "
              "and phases as RunLog writes them, arrow: rows for pandas, polars and DuckDB (an Arrow IPC stream), or "
              "sqlite: a database with a table for each kind of rows",

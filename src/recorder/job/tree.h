@@ -83,6 +83,7 @@ struct settlement {
     size_t lost, without_cpu;
     bool not_whole;                /* of one of them the CPU time may not be known to its end */
     uint64_t expected[LEDGER_MAX]; /* what the successor must have gained from them */
+    uint64_t past[LEDGER_MAX];     /* what they had used before the recording began */
     uint64_t faults;               /* minor page faults that it must have gained: at least one for each child */
     uint64_t known, weight, share;
     struct doubt doubt;
@@ -194,6 +195,8 @@ struct member_account {
     uint64_t successor_epoch;
     /* its counters of reaped children when the ledger was last settled */
     uint64_t reaped[LEDGER_MAX];
+    /* the minor faults of its reaped children when its I/O was read last: see io_is_behind() */
+    uint64_t io_as_of_faults;
     /* BASE_MAX values at attach, which are not part of this recording; NULL: all 0 */
     uint64_t *base;
     struct settlement *settlement; /* during job_settle(), of a successor */
@@ -249,6 +252,7 @@ struct member_reading {
     uint64_t scanned_clock_ns;           /* its CPU clock when its children were last listed */
     uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
     uint64_t status_key;                 /* faults and stat_rss when status was last read */
+    uint64_t status_rss;                 /* stat_rss alone then */
     uint32_t smaps_asked;                /* tick in which the helper was last asked for smaps */
     uint32_t smaps_cost_us;              /* moving average, rounded up */
     uint32_t fds_at;                     /* index + 1 of its slot in the descriptor cache; 0: none */
@@ -270,6 +274,7 @@ struct member_reading {
     bool stat_was_read : 1;   /* at least once: key.start is known */
     bool sampled : 1;         /* it was read for a sample; it may be gone when that is written */
     bool in_sample : 1;       /* a sample has a row with values of it */
+    bool has_no_memory : 1;   /* it is ending and has given up its memory, or is a kernel thread */
     bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     char comm[16];
 };
