@@ -203,7 +203,7 @@ static uint64_t counts_since(const struct drm *d, const struct gpu_member *m, ui
 }
 
 /* One descriptor. */
-static void take(struct helper *h, const struct gpu_member *m, struct span text)
+static void take_descriptor(struct helper *h, const struct gpu_member *m, struct span text)
 {
     struct drm *d = h->drm;
     struct fdinfo f;
@@ -250,7 +250,7 @@ static void look_through(struct helper *h, int proc_fd, const struct gpu_member 
         snprintf(path, sizeof(path), "%d/fdinfo/%.20s", m->pid, e->d_name);
         n = fd_read_file(proc_fd, path, text, sizeof(text));
         if (n > 0)
-            take(h, m, span_of(text, (size_t)n));
+            take_descriptor(h, m, span_of(text, (size_t)n));
     }
     closedir(dir);
     worker_progress(&h->shared->worker);
