@@ -186,7 +186,9 @@ def test_hybrid_of_intel(run, tape, tree):
     grown = [r for r in by["card1"] if r["busy_ns"]]
     steps = sorted({r["read_at_ns"] for r in by["card1"]})
     before = [t for t in steps if t < grown[0]["read_at_ns"]][-1]
-    assert grown[0]["busy_ns"] == pytest.approx((grown[0]["read_at_ns"] - before) / 2, rel=0.1)
+    # half of a second at least, and no more than half of the time since the reading before, of which a slow recorder may
+    # have passed one
+    assert 450_000_000 < grown[0]["busy_ns"] <= 1.1 * (grown[0]["read_at_ns"] - before) / 2
     assert not [w for w in warnings(run, tape) if "GPU" in w]
 
 
