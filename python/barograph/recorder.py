@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import time
 import warnings
 from collections.abc import Iterable, Mapping
@@ -172,9 +173,14 @@ class Recording:
         does nothing."""
         if self._is_ours():
             assert self._recorder is not None
+            self._mark_last()
             self._recorder.stop()
             self._ended(self._recorder.wait(_ENDS_WITHIN))
         return self
+
+    def _mark_last(self) -> None:
+        if "torch" in sys.modules or "jax" in sys.modules:
+            self.mark_allocators()
 
     def _is_ours(self) -> bool:
         return self._recorder is not None and self._owner == os.getpid()
@@ -251,6 +257,7 @@ class Recording:
         """stop() that lets other tasks run meanwhile."""
         if self._is_ours():
             assert self._recorder is not None
+            self._mark_last()
             self._recorder.stop()
             if self._recorder.fd >= 0:
                 await readable(self._recorder.fd, _ENDS_WITHIN)
@@ -273,6 +280,17 @@ class Recording:
                 os.write(self._fd, _marks.line_of("mark", name, attributes))
             except OSError:
                 pass
+
+    def mark_allocators(self) -> dict[str, dict[str, int]]:
+        """Marks what the allocators of PyTorch and JAX had of each GPU at most so far: marks `torch` and `jax` with
+        gpu0_peak_bytes, ... The end of a recording does this, too. Returns what was marked; {} without a framework that has
+        opened a GPU."""
+        from ._allocators import peaks
+
+        found = peaks()
+        for name, values in found.items():
+            self.mark(name, **values)
+        return found
 
     def phase(self, name: str, /, **attributes: Any) -> _marks.Phase:
         """A phase: `with rec.phase("fit"):`, also `async with`, or as a decorator."""

@@ -157,3 +157,55 @@ def test_hwmon_and_batteries(run, tape, powercap, work):
     seconds = (rows["power_meter/System"]["read_at_ns"] - min(r["read_at_ns"] for r in first)) / 1e9
     assert rows["power_meter/System"]["energy_joules"] == pytest.approx(210 * seconds, rel=0.01)
     assert run.summary(tape)["energy"] is None  # nothing of RAPL
+
+
+# ---- the PMU "power" of perf -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pmu(powercap):
+    """A PMU in a tree of files whose type and event are those of perf's clock: it counts nanoseconds on CPU 0, here 1 and 0.5 W."""
+    if os.geteuid() != 0 and int(open("/proc/sys/kernel/perf_event_paranoid").read()) > 0:
+        pytest.skip("perf_event_open(2) for a whole CPU is not allowed")
+    folder = powercap.root / "sys" / "bus" / "event_source" / "devices" / "power"
+    (folder / "events").mkdir(parents=True)
+    for name, text in (("type", "1"), ("cpumask", "0"), ("events/energy-pkg", "event=0x0"), ("events/energy-pkg.scale", "1e-9"),
+                       ("events/energy-pkg.unit", "Joules"), ("events/energy-ram", "event=0x00"),
+                       ("events/energy-ram.scale", "0.5e-9"), ("events/energy-cores", "event=0x0"), ("events/energy-cores.scale", "no")):
+        (folder / name).write_text(text + "\n")
+    return powercap
+
+
+def watts(run, tape, name):
+    found = {r["read_at_ns"]: r["energy_joules"] for r in run.export(tape, "energy") if r["name"] == name and r["read_at_ns"]}
+    first, last = min(found), max(found)
+    return (found[last] - found[first]) / (last - first) * 1e9 if last > first else None
+
+
+@pytest.mark.parametrize("denied", [False, True])
+def test_the_pmu_where_powercap_is_not(run, tape, pmu, denied):
+    """Absent, or not readable: then what perf counts stands in its place, with the same names, once."""
+    if denied:
+        pmu.zone("intel-rapl:0", "package-0", 1000)
+        (pmu.base / "intel-rapl:0" / "energy_uj").unlink()
+        (pmu.base / "intel-rapl:0" / "energy_uj").mkdir()
+    rows = recorded(run, tape, pmu, lambda: None)
+    assert {n: r["counted"] for n, r in rows.items()} == {"package-0": 1, "package-0/dram": 1}
+    assert watts(run, tape, "package-0") == pytest.approx(1, rel=0.05)
+    assert watts(run, tape, "package-0/dram") == pytest.approx(0.5, rel=0.05)
+    assert rows["package-0"]["wraps"] is None and rows["package-0"]["power_watts"] is None
+
+
+def test_powercap_before_the_pmu(run, tape, pmu):
+    pmu.zone("intel-rapl:0", "package-0", 1000)
+    rows = recorded(run, tape, pmu, lambda: pmu.set("intel-rapl:0", 7_001_000))
+    assert {n: r["energy_joules"] for n, r in rows.items()} == {"package-0": 7}
+
+
+def test_a_pmu_without_packages_is_none(run, tape, pmu):
+    """As in some virtual machines, which have psys alone: nothing is started for it."""
+    folder = pmu.root / "sys" / "bus" / "event_source" / "devices" / "power" / "events"
+    (folder / "energy-pkg").rename(folder / "energy-psys")
+    (folder / "energy-pkg.scale").rename(folder / "energy-psys.scale")
+    run.record(tape, "sleep 0.5", env=pmu.env)
+    assert not run.export(tape, "energy")

@@ -3,7 +3,6 @@
 export; whose processes they are; which devices are read. test_gpu_wrong.py has hangs and errors of each call,
 test_gpu_shown.py what is made of the values."""
 
-import os
 import pathlib
 
 import pytest

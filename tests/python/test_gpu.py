@@ -6,6 +6,7 @@ import importlib.util
 import os
 import pathlib
 import sys
+import types
 
 import pytest
 from conftest import INSTALLED, poll
@@ -43,7 +44,8 @@ def read_twice(rec):
 
 
 def test_names_of_mlflow(driver):
-    driver.write("0 util 40", "0 power 350", "0 used 2000000000", "1 mig 7", devices=2)
+    # without a buffer, whose values end at times of their own: a short last interval has one more or less
+    driver.write("0 buffer none", "0 util 40", "0 power 350", "0 used 2000000000", "1 mig 7", devices=2)
     with barograph.record("t.baro", interval="100ms", strict=True) as rec:
         read_twice(rec)
     namer, before, points = _names.Namer("system", None), None, []
@@ -76,3 +78,78 @@ def test_means_and_peaks():
     points = [{"system/gpu_0_utilization_percentage": 20.0, "system/gpu_0_power_usage_watts": 5.0},
               {"system/gpu_0_utilization_percentage": 40.0, "system/gpu_0_power_usage_watts": 3.0}]  # fmt: skip
     assert _points.merged(points) == {"system/gpu_0_utilization_percentage": 30.0, "system/gpu_0_power_usage_watts": 5.0}
+
+
+# ---- allocators of frameworks ---------------------------------------------------------------------------------------
+
+
+class FakeTorch:
+    """torch.cuda as far as it is asked: a made-up module, as torch for CPUs has no allocator of a GPU."""
+
+    def __init__(self, initialized=True, fails=False):
+        self.cuda = self
+        self.initialized, self.fails = initialized, fails
+
+    def is_initialized(self):
+        return self.initialized
+
+    def device_count(self):
+        if not self.initialized:
+            raise AssertionError("a GPU would be opened")
+        if self.fails:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+        return 2
+
+    def max_memory_allocated(self, i):
+        return (61_000_000_000, 0)[i]
+
+    def max_memory_reserved(self, i):
+        return (70_000_000_000, 2_097_152)[i]
+
+
+class FakeJax:
+    class Device:
+        def __init__(self, platform, stats):
+            self.platform, self.stats = platform, stats
+
+        def memory_stats(self):
+            return self.stats
+
+    def local_devices(self):
+        return [self.Device("gpu", {"bytes_in_use": 5, "peak_bytes_in_use": 7_000}), self.Device("cpu", None), self.Device("cuda", None)]
+
+
+def marked(monkeypatch, **modules):
+    for name in ("torch", "jax", "jax._src.xla_bridge"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, "jax._src.xla_bridge" if name == "bridge" else name, module)
+    with barograph.record("a.baro", interval="50ms", gpu=False, strict=True, force=True) as rec:
+        pass
+    return [(m.name, m.attributes) for m in rec.tape.marks]
+
+
+def test_peaks_of_allocators_are_marks(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert marked(monkeypatch) == []
+    assert marked(monkeypatch, torch=FakeTorch()) == [
+        ("torch", {"gpu0_peak_bytes": 61e9, "gpu0_reserved_peak_bytes": 70e9, "gpu1_peak_bytes": 0, "gpu1_reserved_peak_bytes": 2097152})]
+    jax = types.SimpleNamespace(_backends={"cuda": 1})
+    assert marked(monkeypatch, jax=FakeJax(), bridge=jax) == [("jax", {"gpu0_peak_bytes": 7000})]
+
+
+def test_no_gpu_is_opened_for_it_and_nothing_fails(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert marked(monkeypatch, torch=FakeTorch(initialized=False)) == []
+    assert marked(monkeypatch, torch=FakeTorch(fails=True)) == []
+    assert marked(monkeypatch, torch=types.SimpleNamespace()) == []  # half imported
+    assert marked(monkeypatch, jax=FakeJax()) == []  # its backends are not open
+    assert marked(monkeypatch, jax=FakeJax(), bridge=types.SimpleNamespace(_backends={})) == []
+
+
+def test_mark_allocators_at_any_time(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", FakeTorch())
+    with barograph.record("a.baro", gpu=False, strict=True) as rec:
+        assert rec.mark_allocators()["torch"]["gpu0_peak_bytes"] == 61_000_000_000
+    assert [m.name for m in rec.tape.marks] == ["torch", "torch"]

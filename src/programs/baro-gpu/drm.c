@@ -52,6 +52,7 @@ struct drm {
     struct gpu_member member[GPU_MEMBERS_MOST], before[GPU_MEMBERS_MOST]; /* of this round, and of the one before */
     uint32_t n_members, n_before, seen_turn;
     uint64_t round_ns; /* when the one before was */
+    uint64_t left_out; /* descriptors of clients that found no room, and clients whose engines did not */
 };
 
 struct drm *drm_new(void)
@@ -125,7 +126,7 @@ static void take_engines(struct drm_client *c, const struct fdinfo *f, bool coun
     for (unsigned i = 0; i < f->n_engines; i++) {
         const struct fdinfo_engine *e = &f->engine[i];
         unsigned k = 0;
-        if (!(e->valid & (FDINFO_NS | FDINFO_CYCLES)))
+        if (!(e->valid & (FDINFO_NS | FDINFO_CYCLES)) || span_equal(e->name, "cpu")) /* v3d: jobs that the CPU does */
             continue;
         c->has_use = true;
         while (k < c->n && (strlen(c->use[k].name) != e->name.len || memcmp(c->use[k].name, e->name.at, e->name.len)))
@@ -202,7 +203,7 @@ static uint64_t counts_since(const struct drm *d, const struct gpu_member *m, ui
 }
 
 /* One descriptor. */
-static void take(struct helper *h, const struct gpu_member *m, struct span text)
+static void take_descriptor(struct helper *h, const struct gpu_member *m, struct span text)
 {
     struct drm *d = h->drm;
     struct fdinfo f;
@@ -211,6 +212,7 @@ static void take(struct helper *h, const struct gpu_member *m, struct span text)
     uint32_t device = device_of(h, &f);
     struct drm_client *c =
         device == GPU_NONE ? NULL : client_of(d, device, f.has_client ? f.client : (uint64_t)m->pid, !f.has_client);
+    d->left_out += device != GPU_NONE && (!c || f.is_truncated);
     if (!c || (c->round == d->round && !c->by_pid))
         return; /* another descriptor of it was there already */
     uint64_t now = clock_monotonic_ns();
@@ -248,7 +250,7 @@ static void look_through(struct helper *h, int proc_fd, const struct gpu_member 
         snprintf(path, sizeof(path), "%d/fdinfo/%.20s", m->pid, e->d_name);
         n = fd_read_file(proc_fd, path, text, sizeof(text));
         if (n > 0)
-            take(h, m, span_of(text, (size_t)n));
+            take_descriptor(h, m, span_of(text, (size_t)n));
     }
     closedir(dir);
     worker_progress(&h->shared->worker);
@@ -401,6 +403,10 @@ void drm_read(struct helper *h)
             put_client(h, &d->client[i], now);
     }
     end_round(h);
+    if (d->left_out && !*h->out->trouble)
+        snprintf(h->out->trouble, sizeof(h->out->trouble),
+                 "more than %u clients of GPUs, or %u engines of one: the others are not recorded", CLIENTS_MOST,
+                 FDINFO_ENGINES_MOST);
     close(proc_fd);
     d->round_ns = now;
     clock_process_cpu_ns(0, &after);

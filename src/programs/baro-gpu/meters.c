@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Energy of CPUs and memory, from powercap, and what hwmon and batteries say beside it.
+ * Energy of CPUs and memory, from powercap, or the PMU "power" of perf where powercap is not there or may not be read,
+ * and what hwmon and batteries say beside it.
  *
  * Powercap has a counter in microjoules for each domain, which begins again at 0 after
  * max_energy_range_uj. package holds core and uncore; dram is beside it; psys holds all of them; intel-rapl-mmio counts
@@ -16,6 +17,7 @@
 
 #include "base/fd.h"
 #include "base/span.h"
+#include "kernel/sys/power_pmu.h"
 #include "programs/baro-gpu/unit.h"
 
 #define WATTS_MOST 1000ull /* of one domain: it wraps at most once in so many microjoules */
@@ -24,13 +26,15 @@ struct meter {
     char file[GPU_PATH + 128];
     uint64_t range_uj, before_uj, read_ns, first_uj;
     bool is_known, is_bad;
-    enum { OF_POWERCAP, OF_ENERGY, OF_POWER, OF_BATTERY } of;
+    enum { OF_POWERCAP, OF_PMU, OF_ENERGY, OF_POWER, OF_BATTERY } of;
+    int fd; /* of the PMU */
+    double joules;
     struct gpu_meter out;
 };
 
 struct meters {
     struct meter at[GPU_METERS_MOST];
-    uint32_t n;
+    uint32_t n, left_out; /* left_out: that found no room */
 };
 
 static int read_number(const char *path, uint64_t *ret)
@@ -67,10 +71,14 @@ static bool read_parent(const char *base, const char *zone, char *ret, size_t ca
 static void add_meter(struct meters *m, const char *base, const char *zone)
 {
     char path[GPU_PATH + 128], name[40], up[40];
-    struct meter *one = &m->at[m->n];
+    struct meter *one = &m->at[m->n < GPU_METERS_MOST ? m->n : 0];
     snprintf(path, sizeof(path), "%s/%.60s/name", base, zone);
-    if (m->n == GPU_METERS_MOST || !read_word(path, name, sizeof(name)))
+    if (!read_word(path, name, sizeof(name)))
         return;
+    if (m->n == GPU_METERS_MOST) {
+        m->left_out++;
+        return;
+    }
     *one = (struct meter){0};
     bool is_mirror = strncmp(zone, "intel-rapl-mmio", 15) == 0;
     bool is_part = read_parent(base, zone, up, sizeof(up));
@@ -94,8 +102,10 @@ static int is_zone(const struct dirent *d)
 
 static struct meter *begin(struct meters *m, int of, const char *name)
 {
-    if (m->n == GPU_METERS_MOST)
+    if (m->n == GPU_METERS_MOST) {
+        m->left_out++;
         return NULL;
+    }
     struct meter *one = &m->at[m->n++];
     *one = (struct meter){.of = of};
     snprintf(one->out.name, sizeof(one->out.name), "%s", name);
@@ -236,6 +246,71 @@ static void add_others(struct meters *m, const char *root)
     each(m, path, is_shown, on_supply);
 }
 
+static bool has_readable(const struct meters *m)
+{
+    uint64_t v;
+    for (uint32_t i = 0; i < m->n; i++) {
+        if (m->at[i].out.value[ENERGY_counted] && read_number(m->at[i].file, &v) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Names as powercap has them. */
+static void name_event(const struct power_pmu *p, size_t event, size_t place, char *ret, size_t cap)
+{
+    static const struct {
+        const char *event, *name;
+    } parts[] = {{"pkg", ""}, {"cores", "/core"}, {"ram", "/dram"}, {"gpu", "/uncore"}};
+    const char *name = p->event[event].name;
+    char die[24] = "";
+    for (size_t i = 0; i < p->n_places; i++) {
+        if (i != place && p->place[i].package == p->place[place].package)
+            snprintf(die, sizeof(die), "-die-%u", p->place[place].die);
+    }
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        if (strcmp(parts[i].event, name) == 0) {
+            snprintf(ret, cap, "package-%u%s%s", (unsigned)p->place[place].package, die, parts[i].name);
+            return;
+        }
+    }
+    snprintf(ret, cap, p->place[place].package ? "%s-%u" : "%s", name, (unsigned)p->place[place].package);
+}
+
+/* Takes the place of powercap's zones if the PMU may be read. */
+static void add_pmu(struct meters *m, const char *root)
+{
+    struct power_pmu p;
+    char path[GPU_PATH + 16], name[GPU_TEXT];
+    snprintf(path, sizeof(path), "%.500s/sys", root);
+    int sys_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        code = sys_fd < 0 ? -ENOENT : power_pmu_read(sys_fd, &p);
+    bool any = false;
+    fd_close(sys_fd);
+    for (size_t place = 0; code == 0 && place < p.n_places; place++) {
+        for (size_t event = 0; event < p.n_events; event++) {
+            int fd = power_pmu_open(&p, event, place);
+            if (fd < 0)
+                continue;
+            if (!any)
+                m->n = 0;
+            any = true;
+            name_event(&p, event, place, name, sizeof(name));
+            struct meter *one = begin(m, OF_PMU, name);
+            if (!one) {
+                close(fd);
+                continue;
+            }
+            one->fd = fd;
+            one->joules = p.event[event].joules;
+            one->out.absent[ENERGY_power] = BARO_ABSENT_UNSUPPORTED;
+            one->out.value[ENERGY_counted] =
+                strcmp(p.event[event].name, "pkg") == 0 || strcmp(p.event[event].name, "ram") == 0;
+        }
+    }
+    m->left_out += code == 0 ? p.places_left_out : 0;
+}
+
 struct meters *meters_new(const char *root)
 {
     char base[GPU_PATH + 32];
@@ -248,6 +323,8 @@ struct meters *meters_new(const char *root)
         free(found[i]);
     }
     free(found);
+    if (m && !has_readable(m))
+        add_pmu(m, root);
     if (m)
         add_others(m, root);
     return m;
@@ -288,6 +365,21 @@ static void read_one(struct meter *one, uint64_t now_ns)
     one->out.value[ENERGY_read_at] = now_ns;
     lack_meter(one, BARO_PRESENT);
     one->out.absent[ENERGY_read_at] = BARO_PRESENT;
+}
+
+/* The kernel keeps these from wrapping. */
+static void read_pmu(struct meter *one, uint64_t now_ns)
+{
+    uint64_t count;
+    if (read(one->fd, &count, sizeof(count)) != (ssize_t)sizeof(count)) {
+        one->out.absent[ENERGY_energy] = BARO_ABSENT_UNKNOWN;
+        return;
+    }
+    one->first_uj = one->is_known ? one->first_uj : count;
+    one->is_known = true;
+    one->out.value[ENERGY_energy] = (uint64_t)((double)(count - one->first_uj) * one->joules * 1e6);
+    one->out.value[ENERGY_read_at] = now_ns;
+    one->out.absent[ENERGY_energy] = one->out.absent[ENERGY_read_at] = BARO_PRESENT;
 }
 
 /* Dies of one socket may show the same counter (Zen 1 and 2): it counts once. */
@@ -332,6 +424,8 @@ void meters_read(struct meters *m, struct gpu_reading *out, uint64_t now_ns)
     for (uint32_t i = 0; i < m->n; i++) {
         if (m->at[i].of == OF_POWER || m->at[i].of == OF_BATTERY)
             read_power(&m->at[i], now_ns);
+        else if (m->at[i].of == OF_PMU)
+            read_pmu(&m->at[i], now_ns);
         else
             read_one(&m->at[i], now_ns);
     }
@@ -339,4 +433,7 @@ void meters_read(struct meters *m, struct gpu_reading *out, uint64_t now_ns)
     for (uint32_t i = 0; i < m->n; i++)
         out->meter[i] = m->at[i].out;
     out->n_meters = m->n;
+    if (m->left_out)
+        snprintf(out->trouble, sizeof(out->trouble), "%u meters of energy found no room: they are not recorded",
+                 m->left_out);
 }

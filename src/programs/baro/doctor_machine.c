@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/span.h"
+#include "kernel/sys/power_pmu.h"
 #include "kernel/sys/sysfs.h"
 #include "programs/baro/doctor.h"
 
@@ -317,22 +318,43 @@ static void gpus(struct look *l)
             "a GPU of these, its driver, and a container that was given it");
 }
 
+/* Returns 0 where the PMU "power" may be read; else why not. */
+static int check_power_pmu(void)
+{
+    struct power_pmu p;
+    int sys_fd = open("/sys", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int code = sys_fd < 0 ? -errno : power_pmu_read(sys_fd, &p), fd = code == 0 ? power_pmu_open(&p, 0, 0) : code;
+    fd_close(sys_fd);
+    fd_close(fd);
+    return fd < 0 ? fd : 0;
+}
+
 static void energy(struct look *l)
 {
     static const char path[] = "/sys/class/powercap/intel-rapl:0/energy_uj";
-    int code = read_text(l, path);
+    int code = read_text(l, path), pmu = code == 0 ? 0 : check_power_pmu();
+    bool is_denied = code == -EACCES || code == -EPERM, is_pmu_denied = pmu == -EACCES || pmu == -EPERM;
     if (code == 0)
-        findings_add(l->f, "machine", "energy", FOUND_YES, "energy of CPUs and memory (RAPL)");
-    else if (code == -EACCES || code == -EPERM)
-        finding_grant(findings_add(l->f, "machine", "energy", FOUND_NO,
-                                   "energy of CPUs and memory: %s is for root alone since 2020 (CVE-2020-8694)", path),
-                      "root: chmod a+r /sys/class/powercap/*/energy_uj after each boot (tmpfiles.d: z PATH 0444), or "
-                      "CAP_DAC_READ_SEARCH for baro");
+        findings_add(l->f, "machine", "energy", FOUND_YES, "energy of CPUs and memory (RAPL, by powercap)");
+    else if (pmu == 0)
+        findings_add(l->f, "machine", "energy", FOUND_YES,
+                     "energy of CPUs and memory (RAPL, by the PMU power of perf)");
+    else if (is_denied || is_pmu_denied)
+        finding_grant(
+            findings_add(l->f, "machine", "energy", FOUND_NO, "energy of CPUs and memory: %s%s",
+                         is_denied ? "powercap is for root alone since 2020 (CVE-2020-8694)" : "there is no powercap",
+                         is_pmu_denied ? ", and perf's PMU power may not be read"
+                                       : ", and perf has no PMU power for packages"),
+            is_pmu_denied ? "CAP_PERFMON for baro-gpu, or kernel.perf_event_paranoid = 0, or (root) chmod a+r "
+                            "/sys/class/powercap/*/energy_uj after each boot"
+                          : "root: chmod a+r /sys/class/powercap/*/energy_uj after each boot (tmpfiles.d: z "
+                            "PATH 0444), or CAP_DAC_READ_SEARCH for baro");
     else
-        finding_grant(findings_add(l->f, "machine", "energy", FOUND_NO,
-                                   "energy of CPUs and memory: there is no RAPL in /sys/class/powercap, as in a "
-                                   "virtual machine"),
-                      "the modules intel_rapl_common and intel_rapl_msr, on a machine of one's own");
+        finding_grant(
+            findings_add(l->f, "machine", "energy", FOUND_NO,
+                         "energy of CPUs and memory: there is no RAPL in /sys/class/powercap, and perf has no "
+                         "PMU power for packages, as in a virtual machine"),
+            "the modules intel_rapl_common and intel_rapl_msr, on a machine of one's own");
 }
 
 /* The values of /proc are not always those of the machine. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "kernel/sys/power_pmu.h"
 #include "kernel/sys/sysfs.h"
 #include "recorder/collectors/gpu/gpu_source.h"
 
@@ -84,6 +85,14 @@ static bool on_supply(void *context, const char *name, size_t len)
     return !s->found;
 }
 
+static bool has_power_pmu(int sys_fd)
+{
+    struct power_pmu p;
+    int fd = power_pmu_read(sys_fd, &p) == 0 ? power_pmu_open(&p, 0, 0) : -1;
+    fd_close(fd);
+    return fd >= 0;
+}
+
 static bool has_meters(void)
 {
     char path[GPU_PATH + 8];
@@ -91,6 +100,8 @@ static bool has_meters(void)
     struct search s = {.found = is_there("/sys/class/powercap/intel-rapl:0/energy_uj", R_OK)};
     s.fd = s.found ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s.fd >= 0)
+        s.found = has_power_pmu(s.fd);
+    if (s.fd >= 0 && !s.found)
         sys_each(s.fd, "class/hwmon", on_chip, &s);
     if (s.fd >= 0 && !s.found)
         sys_each(s.fd, "class/power_supply", on_supply, &s);
