@@ -151,16 +151,16 @@ struct reaped_io {
     bool lost : 1; /* done[] is not known: children ended while now[] could not be read */
 };
 
-/* Set by tree.c; directory_next by member_index.c. */
+/* Set by tree.c; index_next by member_index.c. */
 struct member_links {
     struct tree *tree;
     struct member *parent; /* a living member; NULL: the wrapper, or a process outside the job */
     struct member *first_child, *sibling_next, *sibling_prev;
     struct member *hash_next;
-    struct member *directory_next; /* next one in a slot of the index */
-    struct member *list_next;      /* next one in the list of gone members, or of free ones */
-    uint32_t index;                /* into tree.at */
-    uint32_t n_children;           /* living ones */
+    struct member *index_next; /* next one in a slot of the index */
+    struct member *list_next;  /* next one in the list of gone members, or of free ones */
+    uint32_t index;            /* into tree.at */
+    uint32_t n_children;       /* living ones */
 };
 
 /* Set by job.c; begin_ns and the status by whoever reports them. Times are since the tape began. */
@@ -315,9 +315,10 @@ struct tree {
     struct settlement *free_settlements;
     struct member_usage *free_usages, spare_usage;
     uint32_t last_id;
-    uint64_t epoch;              /* members that are removed are kept until the epoch ends */
-    struct directory *directory; /* the index of its members; NULL: none. Borrowed; set before the first one is added */
-    void *owner;                 /* what the index finds for its members */
+    uint64_t epoch; /* members that are removed are kept until the epoch ends */
+    struct member_index
+        *member_index; /* the index of its members; NULL: none. Borrowed; set before the first one is added */
+    void *owner;       /* what the index finds for its members */
 };
 
 static inline enum member_state member_state(const struct member *m)
