@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs between two recordings: the facts of the job, and the commands by name. diff BEFORE AFTER */
+/* What differs between two recordings of the same work: the facts of the job, and those of its commands.
+ * diff BEFORE AFTER. "worse" stands where more is worse and there is more of it. */
 #include <baro/baro.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,72 +17,50 @@ static int summarize(const char *name, struct baro_summary **ret, struct baro_er
     return code;
 }
 
-static double number(const struct baro_summary *s, int fact, size_t row)
+static const char *verdict(const struct baro_fact *fact, double grown)
 {
+    switch (fact->trend) {
+    case BARO_TREND_MORE_IS_WORSE: return grown > 0 ? "  worse" : "  better";
+    case BARO_TREND_MORE_IS_BETTER: return grown > 0 ? "  better" : "  worse";
+    default: return "";
+    }
+}
+
+/* One row of each. */
+static void compare_row(const struct baro_summary *a, size_t row, const struct baro_summary *b, size_t other,
+                        const struct baro_section *section, const char *what)
+{
+    for (int f = section->first_fact; f < section->first_fact + section->fact_count; f++) {
+        const struct baro_fact *fact = baro_summary_fact(f);
+        struct baro_value before, after;
+        baro_summary_value(a, f, row, &before);
+        baro_summary_value(b, f, other, &after);
+        double x = baro_fact_real(fact, &before), y = baro_fact_real(fact, &after);
+        bool is_measured = fact->semantics != BARO_FACT_PROPERTY && fact->semantics != BARO_FACT_INSTANT;
+        if (is_measured && !isnan(x) && !isnan(y) && x != y)
+            printf("%s.%s %s%.10g %s%.10g%s\n", what, fact->name, baro_value_mark(before.flags, BARO_MARK_ASCII), x,
+                   baro_value_mark(after.flags, BARO_MARK_ASCII), y, verdict(fact, y - x));
+    }
+}
+
+/* The rows of a table that both have, and those of the first that the second has not. */
+static void compare_table(const struct baro_summary *a, const struct baro_summary *b, const char *name,
+                          const char *first, bool both)
+{
+    const int table = baro_summary_section_find(name), key = baro_summary_key(table);
+    char shown[128], what[256];
     struct baro_value v;
-    if (baro_summary_value(s, fact, row, &v) != BARO_PRESENT)
-        return NAN;
-    switch (baro_summary_fact(fact)->type) {
-    case BARO_FACT_UNSIGNED: return (double)v.u64;
-    case BARO_FACT_SIGNED: return (double)v.i64;
-    case BARO_FACT_REAL: return v.real;
-    default: return NAN;
+    for (size_t row = 0; row < baro_summary_rows(a, table); row++) {
+        if (baro_summary_value(a, key, row, &v) != BARO_PRESENT)
+            continue;
+        ptrdiff_t other = baro_summary_row_find(b, table, v.text);
+        baro_text_escape(v.text, strlen(v.text), shown, sizeof(shown));
+        snprintf(what, sizeof(what), "%s[%s]", name, shown);
+        if (other < 0)
+            printf("%s only in the %s\n", what, first);
+        else if (both)
+            compare_row(a, row, b, (size_t)other, baro_summary_section(table), what);
     }
-}
-
-/* The row with the same key; the last one and more: there is none. */
-static size_t same(const struct baro_summary *a, size_t row, const struct baro_summary *b, int section)
-{
-    const int key = baro_summary_key(section);
-    struct baro_value x, y;
-    size_t i = 0, n = baro_summary_rows(b, section);
-    if (key < 0 || baro_summary_value(a, key, row, &x) != BARO_PRESENT || !x.text)
-        return key < 0 ? row : n;
-    while (i < n && (baro_summary_value(b, key, i, &y) != BARO_PRESENT || !y.text || strcmp(x.text, y.text) != 0))
-        i++;
-    return i;
-}
-
-/* What a row is called: the text of its key, else its number. */
-static void print_name(const char *section, const struct baro_summary *s, int key, size_t row)
-{
-    struct baro_value v;
-    char name[256];
-    if (key < 0) {
-        printf("%s", section);
-    } else if (baro_summary_value(s, key, row, &v) == BARO_PRESENT && v.text) {
-        baro_text_escape(v.text, strlen(v.text), name, sizeof(name));
-        printf("%s[%s]", section, name);
-    } else {
-        printf("%s[%zu]", section, row);
-    }
-}
-
-static void only(const char *name, const struct baro_summary *s, size_t row, int section, const char *where)
-{
-    print_name(name, s, baro_summary_key(section), row);
-    printf(" only in %s\n", where);
-}
-
-static void compare(const struct baro_summary *a, const struct baro_summary *b, const char *name)
-{
-    const int number_of = baro_summary_section_find(name), key = baro_summary_key(number_of);
-    const struct baro_section *section = baro_summary_section(number_of);
-    for (size_t row = 0; row < baro_summary_rows(a, number_of); row++) {
-        size_t other = same(a, row, b, number_of);
-        if (other == baro_summary_rows(b, number_of))
-            only(name, a, row, number_of, "the first");
-        for (int f = section->first_fact; f < section->first_fact + section->fact_count; f++) {
-            double x = number(a, f, row), y = number(b, f, other);
-            if (!isnan(x) && !isnan(y) && x != y) {
-                print_name(name, a, key, row);
-                printf(".%s %.10g %.10g\n", baro_summary_fact(f)->name, x, y);
-            }
-        }
-    }
-    for (size_t row = 0; row < baro_summary_rows(b, number_of); row++)
-        if (same(b, row, a, number_of) == baro_summary_rows(a, number_of))
-            only(name, b, row, number_of, "the second");
 }
 
 int main(int argc, char **argv)
@@ -92,8 +71,9 @@ int main(int argc, char **argv)
     if (bad) {
         fprintf(stderr, "%s\n", argc != 3 ? "usage: diff BEFORE AFTER" : err.text);
     } else {
-        compare(a, b, "job");
-        compare(a, b, "commands");
+        compare_row(a, 0, b, 0, baro_summary_section(baro_summary_section_find("job")), "job");
+        compare_table(a, b, "commands", "first", true);
+        compare_table(b, a, "commands", "second", false);
     }
     baro_summary_free(a);
     baro_summary_free(b);

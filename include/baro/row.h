@@ -106,14 +106,16 @@ BARO_API enum baro_absent baro_row_busy_ns(const struct baro_row *row, uint64_t 
 BARO_API enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t *ret);
 
 /**
- * Gets the time at which the counters of a row were 0, in nanoseconds since the tape began: the start time that
- * OpenTelemetry wants of a counter. It is 0 if they have counted since before the tape began: those of the machine, and
- * of a process that began before.
+ * Gets the time at which the counters of a row were 0, in nanoseconds since the tape began; negative: before that. It
+ * is the start time that OpenTelemetry wants of a counter. For a process and an exit it is the beginning of the
+ * process; for the machine and its CPUs the boot; for what barograph itself counts (the recorder, GPUs, energy,
+ * directories), and for the job and its tasks if the recording started the job, the beginning of the tape.
  * @param header of the tape
- * @return BARO_PRESENT; BARO_ABSENT_UNKNOWN for an entity, and for the job if it began before the recording.
+ * @return BARO_PRESENT; BARO_ABSENT_UNKNOWN for a job that ran before the recording, for disks, interfaces and control
+ * groups, whose counters begin when they are made, and for values that a program of the user printed: use the first
+ * value as the beginning.
  */
-BARO_API enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row,
-                                            uint64_t *ret);
+BARO_API enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row, int64_t *ret);
 
 /* ---- who it is ---- */
 /** @return the id of the process or entity: from 1 on, unique among processes or among entities of the tape. */

@@ -89,14 +89,34 @@ enum baro_fact_type {
     BARO_FACT_TIME      /**< i64: nanoseconds since 1970-01-01, UTC */
 };
 
+/** How a fact is computed, and so whether values of several recordings can be added. Later versions may add some. */
+enum baro_fact_semantics {
+    BARO_FACT_PROPERTY, /**< a text, a flag, a limit, or a number that is not measured over time */
+    BARO_FACT_INSTANT,  /**< a time at which something happened */
+    BARO_FACT_SUM,      /**< counted over time: values of several recordings can be added */
+    BARO_FACT_PEAK,     /**< the highest value, or a value at the time of the highest */
+    BARO_FACT_LEAST,    /**< the lowest value */
+    BARO_FACT_MEAN,     /**< an average over time, or per second */
+    BARO_FACT_SHARE     /**< a share of a whole, 0 to 1; beyond that if two measurements disagree */
+};
+
+/** Whether a larger value is better or worse when two recordings of the same work are compared. */
+enum baro_fact_trend {
+    BARO_TREND_NONE,          /**< neither, or it depends: cores_mean, busy time of a GPU */
+    BARO_TREND_MORE_IS_WORSE, /**< time, memory, bytes, waiting, errors, and what the recording lacks */
+    BARO_TREND_MORE_IS_BETTER /**< memory that was available */
+};
+
 /** A fact. Members may be added at the end: take what baro_summary_fact() returns, make no arrays. */
 struct baro_fact {
-    int section;              /**< number of its section; -1: it is a fact of a header or of a phase */
-    const char *name;         /**< such as "cpu_ns"; the unit is in the name */
-    const char *help;         /**< what it means */
-    enum baro_fact_type type; /**< which member of struct baro_value has its value */
-    enum baro_unit unit;      /**< the unit of its value */
-    bool in_json;             /**< baro_summary_json() writes it */
+    int section;                        /**< number of its section; -1: it is a fact of a header or of a phase */
+    const char *name;                   /**< such as "cpu_ns"; the unit is in the name */
+    const char *help;                   /**< what it means */
+    enum baro_fact_type type;           /**< which member of struct baro_value has its value */
+    enum baro_unit unit;                /**< the unit of its value */
+    enum baro_fact_semantics semantics; /**< how it is computed */
+    enum baro_fact_trend trend;         /**< whether a larger value is better or worse */
+    bool in_json;                       /**< baro_summary_json() writes it */
 };
 
 /** A section. Members may be added at the end: take what baro_summary_section() returns, make no arrays. */
@@ -120,6 +140,10 @@ BARO_API int baro_summary_fact_count(void);
 BARO_API const struct baro_fact *baro_summary_fact(int fact);
 /** @return the number of the fact with this name in this section, or -1. */
 BARO_API int baro_summary_fact_find(const char *section, const char *name);
+/** @return "property", "instant", "sum", "peak", "least", "mean", "share"; "unknown" for another number. */
+BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics);
+/** @return "none", "more_is_worse", "more_is_better"; "unknown" for another number. */
+BARO_API const char *baro_fact_trend_name(enum baro_fact_trend trend);
 
 /**
  * Finds the key of a table: the fact by which a program that compares two summaries matches their rows. It is "name"
@@ -128,31 +152,6 @@ BARO_API int baro_summary_fact_find(const char *section, const char *name);
  * only their position identifies.
  */
 BARO_API int baro_summary_key(int section);
-
-/* ---- what a fact means ---- */
-/** How a fact is computed, and so whether values of several recordings can be added. Later versions may add some. */
-enum baro_fact_semantics {
-    BARO_FACT_PROPERTY, /**< a text, a flag, a limit, or a number that is not measured over time */
-    BARO_FACT_INSTANT,  /**< a time at which something happened */
-    BARO_FACT_SUM,      /**< counted over time: values of several recordings can be added */
-    BARO_FACT_PEAK,     /**< the highest value, or a value at the time of the highest */
-    BARO_FACT_LEAST,    /**< the lowest value */
-    BARO_FACT_MEAN,     /**< an average over time, or per second */
-    BARO_FACT_SHARE     /**< a share of a whole, 0 to 1 */
-};
-/** @return how a fact of a summary, a phase or a header is computed. */
-BARO_API enum baro_fact_semantics baro_fact_semantics(const struct baro_fact *fact);
-/** @return "property", "instant", "sum", "peak", "least", "mean", "share"; "unknown" for another number. */
-BARO_API const char *baro_fact_semantics_name(enum baro_fact_semantics semantics);
-
-/** Whether a larger value is better or worse when two recordings of the same work are compared. */
-enum baro_fact_trend {
-    BARO_TREND_NONE,          /**< neither, or it depends: cores_mean, busy time of a GPU */
-    BARO_TREND_MORE_IS_WORSE, /**< time, memory, bytes, waiting, errors */
-    BARO_TREND_MORE_IS_BETTER /**< memory that was available */
-};
-/** @return whether a larger value of a fact is better or worse. */
-BARO_API enum baro_fact_trend baro_fact_trend(const struct baro_fact *fact);
 
 /* ---- the header of a tape as facts ---- */
 /** @return how many facts a header has. They are in no section (-1). */
@@ -204,6 +203,19 @@ BARO_API size_t baro_summary_rows(const struct baro_summary *summary, int sectio
  */
 BARO_API enum baro_absent baro_summary_value(const struct baro_summary *summary, int fact, size_t row,
                                              struct baro_value *ret);
+/**
+ * Finds a row of a table by its key: the same command in another summary.
+ * @param section a table whose key (baro_summary_key()) is a text, as of commands, tasks and directories
+ * @param key bytes that end with NUL, as baro_value.text has them
+ * @return the row, or -1: there is none.
+ */
+BARO_API ptrdiff_t baro_summary_row_find(const struct baro_summary *summary, int section, const char *key);
+/**
+ * A value as a number, whatever the type of its fact: to compare, to sum up, to draw. From 2^53 on it is rounded.
+ * @param fact of a summary, a header or a phase
+ * @return NAN of a text, and where there is no value; of a flag 0 or 1; of a time nanoseconds since 1970.
+ */
+BARO_API double baro_fact_real(const struct baro_fact *fact, const struct baro_value *value);
 
 /**
  * Reads the value of a fact of a header.

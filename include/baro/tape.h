@@ -166,6 +166,16 @@ BARO_API int baro_tape_seek_to(struct baro_tape *tape, const char *position, str
  * @return 0, or a negative code.
  */
 BARO_API int baro_tape_realtime_ns(struct baro_tape *tape, uint64_t t_ns, int64_t *ret, struct baro_error *err);
+/**
+ * Tells when the wall clock showed a time: the inverse of baro_tape_realtime_ns(). Where the clock was set back and
+ * showed a time twice, it is the first instant on the tape; where the clock was set forward over a time, or the machine
+ * slept, the instant at which that was noticed. It reads the events up to the end of what is there of the tape. The
+ * cursor stays where it is.
+ * @param realtime_ns nanoseconds since 1970, UTC
+ * @param ret nanoseconds since the tape began; negative: it was before that.
+ * @return 0 or a negative code.
+ */
+BARO_API int baro_tape_find_realtime(struct baro_tape *tape, int64_t realtime_ns, int64_t *ret, struct baro_error *err);
 
 /** Moves the cursor before the first record. @return 0, or a negative code. */
 BARO_API int baro_tape_rewind(struct baro_tape *tape, struct baro_error *err);

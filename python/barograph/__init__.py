@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         RecordingWarning,
         TapeNotFoundError,
     )
+    from .header import Header
     from .records import Event, Exit
     from ._current import mark, phase, task
     from .recorder import Recording, available, record
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from .sample import Now, Process, Sample
     from .series import Series
     from .summary import Summary, Verdict
-    from .tape import Header, Tape
+    from .tape import Tape
     from .timeline import Mark, Phase
     from .values import Absent
 
@@ -105,11 +106,12 @@ _PLACES = {
     "recorder": ("Recording", "available", "record"),
     "runner": ("CompletedRun", "run"),
     "_runs": ("Run", "Runs", "runs"),
+    "header": ("Header",),
     "records": ("Event", "Exit"),
     "sample": ("Now", "Process", "Sample"),
     "series": ("Series",),
     "summary": ("Summary", "Verdict"),
-    "tape": ("Header", "Tape"),
+    "tape": ("Tape",),
     "timeline": ("Mark", "Phase"),
     "values": ("Absent",),
 }

@@ -59,8 +59,8 @@ def mark(name: str, /, **attributes: Any) -> None:
 
 
 def task(name: str, /) -> None:
-    """From now on this process and what it starts are the task `name` of the recording in which they are: with totals, a
-    peak and a curve of their own. Several processes may be one task. Does nothing outside of a recording."""
+    """From now on this process and what it starts are the task `name` of the recording in which they are: with totals,
+    a peak and a curve of their own. Several processes may be one task. Does nothing outside of a recording."""
     put(_marks.task_line(name))
 
 

@@ -39,7 +39,9 @@ def _load() -> ctypes.CDLL:
     library.baro_version.restype = ctypes.c_char_p
     found = library.baro_version().decode()
     if found != _abi.BARO_VERSION:
-        warnings.warn(f"{path} is libbaro {found}, this package is of {_abi.BARO_VERSION}", RuntimeWarning, stacklevel=2)
+        warnings.warn(
+            f"{path} is libbaro {found}, this package is of {_abi.BARO_VERSION}", RuntimeWarning, stacklevel=2
+        )
     return library
 
 

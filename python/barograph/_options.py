@@ -46,6 +46,9 @@ def options_of(
         options += ["--name", f"{name}={pattern}"]
     options += [] if host else ["--no-host"]
     if gpu is not True:
-        options += ["--gpu", "off" if gpu is False else gpu if isinstance(gpu, str) else ",".join(map(str, gpu)) or "off"]
+        options += [
+            "--gpu",
+            "off" if gpu is False else gpu if isinstance(gpu, str) else ",".join(map(str, gpu)) or "off",
+        ]
     options += [] if cmdline else ["--no-cmdline"]
     return [*options, "--force"] if force else options

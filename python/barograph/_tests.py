@@ -111,7 +111,9 @@ class _Follower:
 
     def between(self, begin_ns: int, end_ns: int) -> tuple[int | None, int]:
         """(the highest memory, how many processes began)"""
-        inside = self._peaks[bisect.bisect_left(self._peaks, (begin_ns, 0)) : bisect.bisect_left(self._peaks, (end_ns + 1, 0))]
+        inside = self._peaks[
+            bisect.bisect_left(self._peaks, (begin_ns, 0)) : bisect.bisect_left(self._peaks, (end_ns + 1, 0))
+        ]
         began = bisect.bisect_right(self._began, end_ns) - bisect.bisect_left(self._began, begin_ns)
         return max((rss for _, rss in inside), default=None), began
 
@@ -236,7 +238,11 @@ class Plugin:
     def _judge(self, item: Any, report: Any, limits: Any) -> None:
         """Fixtures and the test itself count, and what they started."""
         found = item.stash_baro = self._measure(True)
-        given = {"rss": ("rss_peak_bytes", _SIZES, "bytes"), "cpu": ("cpu_s", _TIMES, "s"), "processes": ("processes", {"": 1.0}, "")}
+        given = {
+            "rss": ("rss_peak_bytes", _SIZES, "bytes"),
+            "cpu": ("cpu_s", _TIMES, "s"),
+            "processes": ("processes", {"": 1.0}, ""),
+        }
         unknown = set(limits.kwargs) - set(given)
         said = [f"baro: there is no limit {name}; there are {', '.join(given)}" for name in sorted(unknown)]
         for name, (fact, units, unit) in given.items():
@@ -245,7 +251,9 @@ class Plugin:
                 continue
             if used > quantity(most, units):
                 text = f"{used:,} {unit}".strip()
-                said.append(f"baro: {name} {text} is more than {most} ({fact} of the test with its fixtures and processes)")
+                said.append(
+                    f"baro: {name} {text} is more than {most} ({fact} of the test with its fixtures and processes)"
+                )
         if said and report.outcome == "passed":
             tape = os.environ.get("BARO_TAPE")
             report.outcome = "failed"
@@ -271,8 +279,8 @@ class Plugin:
             for row in rows:
                 mark = ">" if row["rss_peak_is_lower_bound"] else " "
                 processes = f"{row['processes']:3} proc" if row.get("processes") else " " * 8
-                terminalreporter.write_line(
-                    f"{row['cpu_s']:8.3f} s cpu {row['wall_s']:8.3f} s  {mark}{row['rss_peak_bytes'] / 1e6:7.1f} MB {processes}  {row['test']}"
-                )
+                times = f"{row['cpu_s']:8.3f} s cpu {row['wall_s']:8.3f} s"
+                memory = f"{mark}{row['rss_peak_bytes'] / 1e6:7.1f} MB"
+                terminalreporter.write_line(f"{times}  {memory} {processes}  {row['test']}")
         if self.recording is not None and self.recording.path:
             terminalreporter.write_line(f"the recording: {self.recording.path}")

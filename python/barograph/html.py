@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _MOST = 60_000  # bytes of a saved notebook, which keeps its output for ever
 _FIGURES = ("cpu", "memory")
-# A chart is light or dark as the scheme of its element: that of the notebook's theme, where it is known, else that of the
-# browser.
+# A chart is light or dark as the scheme of its element: that of the notebook's theme, where it is known, else that of
+# the browser.
 _STYLE = (
     "<style>"
     "[data-jp-theme-light=true] img.barograph,.vscode-light img.barograph{color-scheme:light}"
@@ -73,14 +73,16 @@ def tape_html(tape: Tape) -> str:
     summary = tape.summary
     job = summary.job
     title = " ".join(tape.header.argv) or tape.header.name or ", ".join(str(t.name) for t in summary["targets"])
+    cores = f"{_number(job.cores_mean)} cores of {tape.header.cpus}, peak {_number(job.cores_peak)}"
     rows = (
-        ("CPU", f"{_seconds(job.cpu_ns)}, {_number(job.cores_mean)} cores of {tape.header.cpus}, peak {_number(job.cores_peak)}"),
+        ("CPU", f"{_seconds(job.cpu_ns)}, {cores}"),
         ("memory", f"peak {_bytes(job.rss_peak_bytes)} rss, {_bytes(job.pss_peak_bytes)} pss"),
         ("storage", f"read {_bytes(job.io_read_bytes)}, wrote {_bytes(job.io_write_bytes)}"),
         ("processes", f"{_number(job.processes_started)} started, {_number(job.processes_peak)} at once"),
     )
     cells = "".join(
-        f'<tr><td style="text-align:left;opacity:.7">{name}</td><td style="text-align:left">{html.escape(value)}</td></tr>'
+        f'<tr><td style="text-align:left;opacity:.7">{name}</td>'
+        f'<td style="text-align:left">{html.escape(value)}</td></tr>'
         for name, value in rows
     )
     said = "".join(f"<li>{html.escape(str(v))}</li>" for v in tape.verdicts if v.weight != "note")

@@ -39,7 +39,9 @@ class ProcessOfTape:
         return self.end_ns is None
 
     def to_dict(self) -> dict[str, Any]:
-        return {n: None if isinstance(v, Absent) else int(v) if isinstance(v, Whole) else v for n, v in vars(self).items()}
+        return {
+            n: None if isinstance(v, Absent) else int(v) if isinstance(v, Whole) else v for n, v in vars(self).items()
+        }
 
     def __repr__(self) -> str:
         return f"<Process {self.pid} {self.name}: cpu {self.cpu_ns!r} ns>"
@@ -82,7 +84,7 @@ def _take_sample(sample: int, header: int, found: dict[int, ProcessOfTape], read
         line = lib.baro_row_cmdline(p)
         one.cmdline = None if line is None else text(line)
         values = read(p)
-        # A fork begins with its parent's peak; the kernel's mark of a living process is the higher of the two otherwise.
+        # A fork begins with its parent's peak; otherwise the kernel's mark of a living process is the higher one.
         one.cpu_ns, one.io_read_bytes = values["cpu_ns"], values["io_read_bytes"]
         one.io_write_bytes = values["io_write_bytes"]
         peaks = [v for v in (values["rss_peak_bytes"], values["rss_bytes"], one.rss_peak_bytes) if isinstance(v, Whole)]
@@ -114,7 +116,9 @@ def _take_exit(e: int, header: int, found: dict[int, ProcessOfTape], read: _Read
     status = ctypes.c_int()
     reason = lib.baro_row_status(e, ctypes.byref(status))
     number = status.value
-    one.returncode = absent(reason, "returncode") if reason else -(number & 0x7F) if number & 0x7F else number >> 8 & 0xFF
+    one.returncode = (
+        absent(reason, "returncode") if reason else -(number & 0x7F) if number & 0x7F else number >> 8 & 0xFF
+    )
 
 
 def processes_of(tape: Tape) -> list[ProcessOfTape]:

@@ -27,7 +27,8 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line(
-        "markers", "baro(rss=, cpu=, processes=): with --baro, fails a test that uses more than that, e.g. rss='200MB', cpu='2s'"
+        "markers",
+        "baro(rss=, cpu=, processes=): with --baro, fails a test that uses more than that, e.g. rss='200MB', cpu='2s'",
     )
     if config.getoption("--baro"):
         from ._tests import Plugin

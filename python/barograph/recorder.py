@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording: `with record():`. The recorder is the program baro, a process that is no child of this one: nothing runs in
-this interpreter, and nothing is lost when it is killed. Nothing large is imported here, and libbaro only to read."""
+"""Recording: `with record():`. The recorder is the program baro, a process that is no child of this one: nothing runs
+in this interpreter, and nothing is lost when it is killed. Nothing large is imported here, and libbaro only to read."""
 
 from __future__ import annotations
 
 import os
 import select
-import signal
 import time
 import warnings
 from collections.abc import Iterable, Mapping
 
-from . import _current, _marks, _where
+from . import _current, _marks, _spawn, _where
 from ._options import options_of
 from ._process import Recorder, readable
 from .errors import ArgumentError, LinuxOnlyError, NotInstalledError, RecordingError, RecordingWarning
@@ -29,7 +28,17 @@ if TYPE_CHECKING:
 
 _BEGINS_WITHIN = 10.0  # seconds; only a machine that hangs takes so long
 _ENDS_WITHIN = 30.0
-_LEFT_OUT = ("LD_PRELOAD", "LD_AUDIT", "LD_DEBUG", "PYTHON", "MALLOC_", "ASAN_", "BARO_EVENTS", "BARO_TAPE", "BARO_PID")  # not for the recorder
+_LEFT_OUT = (
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "LD_DEBUG",
+    "PYTHON",
+    "MALLOC_",
+    "ASAN_",
+    "BARO_EVENTS",
+    "BARO_TAPE",
+    "BARO_PID",
+)  # not for the recorder
 _VARIABLES = ("BARO_EVENTS", "BARO_TAPE", "BARO_PID")
 
 
@@ -97,30 +106,20 @@ class Recording:
         try:
             # In this order: the pipe may be one of 0, 1 and 2 where the program has closed these.
             actions = [
-                (os.POSIX_SPAWN_DUP2, theirs, 1),
-                (os.POSIX_SPAWN_DUP2, theirs, 2),
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (_spawn.DUP, theirs, 1),
+                (_spawn.DUP, theirs, 2),
+                (_spawn.OPEN, 0, os.devnull, os.O_RDONLY),
             ]
-            pid = os.posix_spawn(
-                program,
-                [program, "record", "--background", *self._arguments],
-                environment,
-                file_actions=actions,
-                setsigmask=(),
-                setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD),
-            )
+            # The recorder is a child of what is started here, and waits until that was reaped.
+            _spawn.start([program, "record", "--background", *self._arguments], environment, actions)
         except OSError as error:
             os.close(ours)
             raise NotInstalledError(f"can't execute {program}: {error.strerror}") from None
-        finally:
-            os.close(theirs)
-        try:
-            os.waitpid(pid, 0)  # it ends at once: the recorder is a child of its own, and waits until it was reaped
-        except ChildProcessError:
-            pass  # somebody else waits for any child, or SIGCHLD is ignored
         except BaseException:
             os.close(ours)
             raise
+        finally:
+            os.close(theirs)
         return ours
 
     @staticmethod
@@ -352,9 +351,10 @@ def _record(
     path: of the tape, which must not exist (force=True: is replaced); without it, it is among the kept runs.
     interval: between samples, in seconds or as "250ms"; "auto" begins densely. tasks: {name: regular expression of a
     command}. children: also what the process starts. pid: other processes instead. metrics: as `baro record --metrics`.
-    collect: {name: command whose output is recorded}. du: folders whose size is recorded. keep: only the newest part, as
-    "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well; "only": nothing but the machine, until stop() or the end
-    of this process. gpu: those that this process may use; False: none; numbers or UUIDs. cmdline: command lines as well.
+    collect: {name: command whose output is recorded}. du: folders whose size is recorded. keep: only the newest part,
+    as "1h" or "512MB". overhead: the budget, as "1%" or "off". host: the machine as well; "only": nothing but the
+    machine, until stop() or the end of this process. gpu: those that this process may use; False: none; numbers or
+    UUIDs. cmdline: command lines as well.
 
     If nothing can be recorded, a RecordingWarning says why and the program goes on; strict=True makes it an error.
     """

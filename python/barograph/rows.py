@@ -105,7 +105,8 @@ class Rows:
     # ---- without any Arrow library ----
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns as lists, those that the tape has by now; None where a value is absent. For a few thousand rows; an Arrow library is faster."""
+        """Columns as lists, those that the tape has by now; None where a value is absent. For a few thousand rows; an
+        Arrow library is faster."""
         return _read(self._stream())
 
     def to_dicts(self) -> list[dict[str, Any]]:

@@ -77,15 +77,19 @@ def _add(series: int, registry: Registry, kind: int, metric: str, entity: str | 
 
 
 def read(tape: int, registry: Registry, name: str, buckets: int, stretch: tuple[int, int]) -> Series:
-    """A metric is looked for in its kind; without one, among those of the job, then of processes, then of the machine."""
+    """A metric is looked for in its kind; without one, among those of the job, of processes, then of the machine."""
     kind_name, metric, entity = _split(name)
-    kinds = [registry.kind(kind_name)] if kind_name else [_abi.BARO_KIND_JOB, _abi.BARO_KIND_PROCESS, _abi.BARO_KIND_HOST]
+    kinds = (
+        [registry.kind(kind_name)] if kind_name else [_abi.BARO_KIND_JOB, _abi.BARO_KIND_PROCESS, _abi.BARO_KIND_HOST]
+    )
     if entity is not None and not kind_name:
         kinds = [_abi.BARO_KIND_PROCESS]
     if kinds[0] < 0:
         raise ArgumentError(f"there is no kind {kind_name}; there are {', '.join(registry.kinds())}")
     begin, end = stretch
-    handle = Handle(make(lib.baro_series_new, NEW, begin, max(end, begin + 1), buckets), lib.baro_series_free, "the series")
+    handle = Handle(
+        make(lib.baro_series_new, NEW, begin, max(end, begin + 1), buckets), lib.baro_series_free, "the series"
+    )
     for kind in kinds:
         added = _add(handle.pointer, registry, kind, metric, entity)
         if added is None:

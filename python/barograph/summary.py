@@ -49,7 +49,9 @@ class Row:
         try:
             return self.__dict__["_facts"][name]
         except KeyError:
-            raise AttributeError(f"there is no fact {name}; there are {', '.join(self.__dict__.get('_facts', ()))}") from None
+            raise AttributeError(
+                f"there is no fact {name}; there are {', '.join(self.__dict__.get('_facts', ()))}"
+            ) from None
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._facts]

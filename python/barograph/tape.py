@@ -6,167 +6,26 @@ from __future__ import annotations
 import ctypes
 import datetime
 import os
-import select
-import time
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Union
 from collections.abc import AsyncIterator, Iterable, Iterator
 
 from . import _abi, series
+from ._cursor import Cursor, Record
 from ._lib import NEW, Handle, call, lib, make, raw, text
-from ._metrics import Registry
 from .errors import ArgumentError, ClosedError
-from .records import Damage, Event, Exit, Limits
+from .header import Header
+from .records import Event, Exit
 from .sample import Now, Sample
 from .summary import Row, Summary, Verdict, verdicts_of
 from .timeline import Mark, Notable, Phase, Timeline
-from .values import instant
 
 if TYPE_CHECKING:
     from .processes import ProcessOfTape
     from .rows import Rows
 
-Record = Union[Sample, Exit, Event, Limits, Damage]
 Moment = Union[str, float, int, datetime.datetime]
-_LOOK_EVERY = 1.0  # seconds: what inotify does not report, such as the death of a recorder
 _SELECTION = {"before": 1, "after": 2, "nearest": 3, "exact": 0, "interpolate": 4}
-
-
-class Header:
-    """What was known when the recording began."""
-
-    def __init__(self, pointer: int) -> None:
-        def of(name: str) -> Any:
-            value = getattr(lib, f"baro_header_{name}")(pointer)
-            return text(value) if isinstance(value, bytes) else value
-
-        argv = lib.baro_header_argv(pointer)
-        count = 0
-        while argv[count] is not None:
-            count += 1
-        self.argv = [text(argv[i]) for i in range(count)]
-        self.mode = "attach" if of("mode") else "run"
-        self.name: str = of("name")
-        self.cwd: str = of("cwd")
-        self.uid: int = of("uid")
-        self.targets = [int(lib.baro_header_target(pointer, i)) for i in range(of("target_count"))]
-        self.cgroup_mode: str = of("cgroup_mode")
-        self.version: str = of("version")
-        self.interval_ns: int = of("interval_ns")
-        self.overhead = of("overhead_ppm") / 1e6
-        self.recorder_pid: int = of("recorder_pid")
-        self.recorder_start_ticks: int = of("recorder_start_ticks")
-        self.has_start: bool = of("has_start")
-        self.segment: int = of("segment")
-        self.event_source: str = of("event_source")
-        self.exit_source: str = of("exit_source")
-        self.start_ns: int = of("start_realtime_ns")
-        self.start = instant(self.start_ns)
-        self.start_monotonic_ns: int = of("start_monotonic_ns")
-        self.boot_id: str = of("boot_id")
-        self.clock_ticks: int = of("clock_ticks")
-        self.host: str = of("host")
-        self.kernel: str = of("kernel")
-        self.machine: str = of("machine")
-        self.cpu_model: str = of("cpu_model")
-        self.cpus: int = of("cpus")
-        self.memory_bytes: int = of("memory_bytes")
-        self.job_id: str = of("job_id")
-        self.step_id: str = of("step_id")
-        self.rank: str = of("rank")
-
-    def __repr__(self) -> str:
-        what = " ".join(self.argv) or self.name or f"pid {', '.join(map(str, self.targets))}"
-        return f"<Header of {what!r} on {self.host}, {self.start:%Y-%m-%d %H:%M:%S}Z>"
-
-
-class _Cursor:
-    """A position in a tape."""
-
-    def __init__(self, handle: Handle) -> None:
-        self.handle = handle
-        self.registry = Registry(handle)
-        self._record = _abi.baro_record()
-
-    def __enter__(self) -> _Cursor:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """What was taken from it needs it no longer."""
-        self.registry.release()
-        self.handle.close()
-
-    def time_ns(self, t_ns: int) -> int:
-        """The wall-clock time of an instant, as the recorder's machine had it."""
-        time_ns = ctypes.c_int64()
-        call(lib.baro_tape_realtime_ns, self.handle.pointer, t_ns, ctypes.byref(time_ns))
-        return time_ns.value
-
-    def next(self) -> Record | None:
-        """None: nothing more for now."""
-        with self.handle.lock:
-            if not call(lib.baro_tape_next, self.handle.pointer, ctypes.byref(self._record)):
-                return None
-            return self._take()
-
-    def _take(self) -> Record:
-        kind, of = self._record.kind, self._record.u
-        if kind == _abi.BARO_RECORD_SAMPLE:
-            return Sample.copy_of(of.sample, self.registry, self.time_ns(int(self._record.t_ns)))
-        if kind == _abi.BARO_RECORD_EXIT:
-            return Exit(of.exit, self.registry)
-        if kind == _abi.BARO_RECORD_EVENT:
-            return Event(of.event)
-        if kind == _abi.BARO_RECORD_LIMITS:
-            return Limits(of.limits, int(self._record.t_ns))
-        return Damage(int(self._record.t_ns))
-
-    def seek(self, t_ns: int) -> Sample | None:
-        with self.handle.lock:
-            found = call(lib.baro_tape_seek, self.handle.pointer, t_ns, ctypes.byref(self._record))
-            return self._sample() if found else None
-
-    def previous(self) -> Sample | None:
-        with self.handle.lock:
-            found = call(lib.baro_tape_previous, self.handle.pointer, ctypes.byref(self._record))
-            return self._sample() if found else None
-
-    def _sample(self) -> Sample:
-        taken = self._take()
-        assert isinstance(taken, Sample)
-        return taken
-
-    def wait(self, timeout: float) -> bool:
-        """False: nobody writes it any more, and all was read."""
-        with self.handle.lock:
-            err = _abi.baro_error()
-            code = lib.baro_tape_wait(self.handle.pointer, int(timeout * 1000), ctypes.byref(err))
-        if code == _abi.BARO_E_ENDED:
-            return False
-        if code < 0:
-            call(lambda *_: code)
-        return True
-
-    def poll_fd(self) -> int:
-        with self.handle.lock:
-            return int(lib.baro_tape_poll_fd(self.handle.pointer))
-
-
-async def _changed(fd: int) -> None:
-    """Waits until the descriptor is readable, but not for long."""
-    import asyncio
-
-    if fd < 0:
-        await asyncio.sleep(0.1)
-        return
-    loop, ready = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(fd, ready.set)
-    try:
-        await asyncio.wait_for(ready.wait(), _LOOK_EVERY)
-    except asyncio.TimeoutError:
-        pass
-    finally:
-        loop.remove_reader(fd)
 
 
 class Tape:
@@ -209,10 +68,10 @@ class Tape:
         with self._cursor() as cursor:
             self.header = Header(lib.baro_tape_header(cursor.handle.pointer))
 
-    def _cursor(self) -> _Cursor:
+    def _cursor(self) -> Cursor:
         if self._closed:
             raise ClosedError(f"{self.path} is closed")
-        return _Cursor(Handle(self._opener(), lib.baro_tape_close, self.path, *self._keeps))
+        return Cursor(Handle(self._opener(), lib.baro_tape_close, self.path, *self._keeps))
 
     def _of_all(self, name: str, function: Callable[[int], Any]) -> Any:
         """What is made from the whole tape is kept until the tape has grown."""
@@ -248,7 +107,11 @@ class Tape:
 
     @property
     def summary(self) -> Summary:
-        return self._of_all("summary", lambda at: Summary(lambda: make(lib.baro_summary_of_tape, at, NEW), self.path))  # type: ignore[no-any-return]
+        def read(at: Any) -> Summary:
+            return Summary(lambda: make(lib.baro_summary_of_tape, at, NEW), self.path)
+
+        found: Summary = self._of_all("summary", read)
+        return found
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -386,30 +249,7 @@ class Tape:
         follow: waits for more until the recording ends, at most `timeout` seconds for the next record.
         """
         with self._cursor() as cursor:
-            yield from self._records(cursor, follow, timeout)
-
-    @staticmethod
-    def _records(cursor: _Cursor, follow: bool, timeout: float | None) -> Iterator[Record]:
-        heard = time.monotonic()
-        while True:
-            record = cursor.next()
-            if record is not None:
-                yield record
-                heard = time.monotonic()
-                continue
-            if not follow or not cursor.wait(0):
-                return
-            left = None if timeout is None else heard + timeout - time.monotonic()
-            if left is not None and left <= 0:
-                return
-            fd = cursor.poll_fd()
-            pause = _LOOK_EVERY if left is None else min(_LOOK_EVERY, left)
-            if fd >= 0:  # without the lock, so that other threads may read meanwhile
-                poll = select.poll()
-                poll.register(fd, select.POLLIN)
-                poll.poll(pause * 1000)
-            else:
-                time.sleep(min(pause, 0.1))
+            yield from cursor.records(follow, timeout)
 
     def follow(self, timeout: float | None = None) -> Iterator[Sample]:
         """The samples of a growing tape as they come, until its end."""
@@ -418,14 +258,8 @@ class Tape:
     async def arecords(self) -> AsyncIterator[Record]:
         """As records(follow=True), for asyncio."""
         with self._cursor() as cursor:
-            while True:
-                record = cursor.next()
-                if record is not None:
-                    yield record
-                elif cursor.wait(0):
-                    await _changed(cursor.poll_fd())
-                else:
-                    return
+            async for record in cursor.arecords():
+                yield record
 
     async def __aiter__(self) -> AsyncIterator[Sample]:
         async for record in self.arecords():
@@ -445,8 +279,8 @@ class Tape:
     ) -> Rows:
         """The rows that `baro export` writes, as Arrow: for pyarrow.table(), polars.DataFrame(), DuckDB, ...
 
-        kind: "process", "job", "exit", "event", "host", "cpu", "disk", ... columns: names, or names separated by commas;
-        without them those of `baro export`. start and end are seconds since the tape began.
+        kind: "process", "job", "exit", "event", "host", "cpu", "disk", ... columns: names, or names separated by
+        commas; without them those of `baro export`. start and end are seconds since the tape began.
         """
         from .rows import Rows
 

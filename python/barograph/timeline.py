@@ -49,7 +49,7 @@ class Mark(Item):
 
 
 class Notable(Item):
-    """What happened to the job or the recording: "oom_kill", "throttled", "gap", ...; `is_problem` says which matter."""
+    """What happened to the job or the recording: "oom_kill", "gap", ...; `is_problem` says which matter."""
 
 
 class Phase(Item):
@@ -83,7 +83,9 @@ class Timeline:
         handle = Handle(make(lib.baro_timeline_of_tape, tape, NEW), lib.baro_timeline_free, "the timeline")
         facts = [lib.baro_timeline_fact(f).contents for f in range(lib.baro_timeline_fact_count())]
         helps = {text(f.name): text(f.help) for f in facts}
-        rows = [lib.baro_timeline_get(handle.pointer, i).contents for i in range(lib.baro_timeline_count(handle.pointer))]
+        rows = [
+            lib.baro_timeline_get(handle.pointer, i).contents for i in range(lib.baro_timeline_count(handle.pointer))
+        ]
         self.items: list[Item] = []
         value = _abi.baro_value()
         for i, row in enumerate(rows):

@@ -26,7 +26,9 @@ def check_files(wheel, work):
     platform, why = barograph_backend.platform_of(work / "unpacked" / "barograph" / "_tree")
     assert tag == f"py3-none-{platform}", f"{tag} and not {platform}: {why}"
     assert not list((work / "unpacked").glob("*.libs")), "something was grafted"
-    assert not barograph_backend.interpreter_of(work / "unpacked" / "barograph" / "_tree" / "bin" / "baro"), "baro is not static"
+    assert not barograph_backend.interpreter_of(work / "unpacked" / "barograph" / "_tree" / "bin" / "baro"), (
+        "baro is not static"
+    )
     print(f"ok - {tag}, {wheel.stat().st_size / 1e6:.1f} MB")
 
 
@@ -43,7 +45,8 @@ def check_python(wheel, python, work):
     said = subprocess.run([inside, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     command = [inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", str(tests)]
     done = subprocess.run(command, cwd=work, env=env, capture_output=True, text=True, check=False)
-    print(f"{'not ok' if done.returncode else 'ok'} - {said}: {done.stdout.splitlines()[-1] if done.stdout else done.stderr}")
+    result = done.stdout.splitlines()[-1] if done.stdout else done.stderr
+    print(f"{'not ok' if done.returncode else 'ok'} - {said}: {result}")
     if done.returncode:
         print(done.stdout)
     for name in ("baro", "barograph"):

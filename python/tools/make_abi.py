@@ -12,7 +12,9 @@ is an error, never left out.
 import pathlib
 import re
 import sys
+import textwrap
 
+COLUMNS = 120
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = ROOT / "include" / "baro"
 TARGET = ROOT / "python" / "barograph" / "_abi.py"
@@ -140,7 +142,9 @@ def main():
     callbacks = {}
     for result, name, arguments in re.findall(r"\btypedef (\w+) (\w+)\((.*?)\);", plain, re.S):
         # c_char_p would read up to a NUL, and the text has a length instead.
-        types = [type_of(split_declarator(a)[0], structs, {}).replace("c_char_p", "c_void_p") for a in arguments.split(",")]
+        types = [
+            type_of(split_declarator(a)[0], structs, {}).replace("c_char_p", "c_void_p") for a in arguments.split(",")
+        ]
         callbacks[name] = name
         out += ["", f"{name} = CFUNCTYPE({', '.join([type_of(result, structs, {}), *types])})"]
     for name, body in bodies:
@@ -150,7 +154,12 @@ def main():
             out += ["", "", f"class {each}({base}):", "    _fields_ = ["]
             out += [f'        ("{member}", {ctype}),' for member, ctype in members] + ["    ]"]
 
-    out += ["", "", "# name: (what it returns, what it takes)", "PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {"]
+    out += [
+        "",
+        "",
+        "# name: (what it returns, what it takes)",
+        "PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {",
+    ]
     for declaration in re.findall(r"BARO_API\s+([^;{]*?);", plain, re.S):
         m = re.fullmatch(r"(.*?[\s*])(\w+)\((.*)\)", " ".join(declaration.split()))
         if not m:
@@ -163,7 +172,12 @@ def main():
                 kind += "*"
             types.append(type_of(kind, structs, callbacks))
         returned = type_of(result, structs, callbacks)
-        out.append(f'    "{name}": ({returned}, ({", ".join(types)}{"," if len(types) == 1 else ""})),')
+        row = f'    "{name}": ({returned}, ({", ".join(types)}{"," if len(types) == 1 else ""})),'
+        if len(row) > COLUMNS:
+            lines = textwrap.wrap(", ".join(types) + ",", COLUMNS - 12, break_long_words=False)
+            lines = [f"            {line}" for line in lines]
+            row = "\n".join([f'    "{name}": (', f"        {returned},", "        (", *lines, "        ),", "    ),"])
+        out.append(row)
     out += ["}", ""]
 
     made = "\n".join(out)

@@ -9,6 +9,7 @@
  *   [@SECONDS] DEVICE proc PID KEY VALUE   PID may be a file that has it
  *   [@SECONDS] error FUNCTION CODE [DEVICE]   this function fails
  *   [@SECONDS] hang FUNCTION [DEVICE]   it does not return
+ *   [@SECONDS] slow FUNCTION MS [DEVICE]   it takes so long, until another such line is for it
  *   layout 32                           processes are in structs of 32 bytes, as of driver 535
  *   junk                                lists of what processes used have rubbish as well
  *
@@ -27,6 +28,8 @@
 
 #define LINES 4096
 #define STEP_US 166666u /* of the buffers */
+#define SUMS 4096       /* counters of all devices: the last one is nobody's */
+#define STEP 0.01       /* seconds, of sums over time */
 
 static struct line {
     double from;
@@ -80,10 +83,10 @@ static void parse(char *text)
         snprintf(driver_text, sizeof(driver_text), "%.*s", (int)strcspn(rest, "\n"), rest);
     } else if (strcmp(word, "junk") == 0) {
         has_junk = 1;
-    } else if (strcmp(word, "error") == 0 || strcmp(word, "hang") == 0) {
+    } else if (strcmp(word, "error") == 0 || strcmp(word, "hang") == 0 || strcmp(word, "slow") == 0) {
         snprintf(l.what, sizeof(l.what), "%s", word);
         char *function = strtok_r(NULL, " \n", &save);
-        char *code = *word == 'e' ? strtok_r(NULL, " \n", &save) : "0", *device = strtok_r(NULL, " \n", &save);
+        char *code = *word != 'h' ? strtok_r(NULL, " \n", &save) : "0", *device = strtok_r(NULL, " \n", &save);
         snprintf(l.key, sizeof(l.key), "%s", function);
         snprintf(l.value, sizeof(l.value), "%s", code);
         snprintf(l.device, sizeof(l.device), "%s", device ? device : "");
@@ -144,6 +147,7 @@ static int enter(const char *function, nvml_device d)
         dprintf(fd, "%.3f %s %s\n", now(), function, id_of(d));
         close(fd);
     }
+    int slow_ms = 0;
     for (int i = 0; i < n_lines; i++) {
         const struct line *l = &line[i];
         if (!*l->what || l->from > now() || (strcmp(l->key, function) != 0 && strcmp(l->key, "*") != 0) ||
@@ -151,8 +155,11 @@ static int enter(const char *function, nvml_device d)
             continue;
         while (*l->what == 'h')
             pause();
-        return atoi(l->value);
+        if (*l->what == 'e')
+            return atoi(l->value);
+        slow_ms = atoi(l->value);
     }
+    usleep((unsigned)slow_ms * 1000);
     return 0;
 }
 
@@ -181,15 +188,29 @@ static int value(nvml_device d, const char *key, double *ret)
     return 0;
 }
 
-/* The value over time since the start. */
+/* The value over time since the start. Each sum goes on from where it was: a recording of hours would take a core. The
+ * past is what the script said then. */
 static double integral(const char *id, int pid, const char *key, double to)
 {
-    double sum = 0;
-    for (double t = 0; t < to; t += 0.01) {
-        const char *text = text_at(id, pid, key, t);
-        sum += text ? atof(text) * (to - t < 0.01 ? to - t : 0.01) : 0;
+    static struct sum {
+        char id[16], key[24];
+        int pid;
+        double at, v;
+    } sums[SUMS];
+    size_t i = 0;
+    while (i < SUMS - 1 && *sums[i].key &&
+           (strcmp(sums[i].id, id) != 0 || strcmp(sums[i].key, key) != 0 || sums[i].pid != pid))
+        i++;
+    struct sum *s = &sums[i];
+    snprintf(s->id, sizeof(s->id), "%s", id);
+    snprintf(s->key, sizeof(s->key), "%s", key);
+    s->pid = pid;
+    for (; s->at + STEP <= to; s->at += STEP) {
+        const char *text = text_at(id, pid, key, s->at);
+        s->v += text ? atof(text) * STEP : 0;
     }
-    return sum;
+    const char *text = text_at(id, pid, key, s->at);
+    return s->v + (text ? atof(text) * (to - s->at) : 0);
 }
 
 #define BEGIN(function, d)                                                                                             \

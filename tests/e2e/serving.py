@@ -17,7 +17,8 @@ TOKEN = "correct-horse-battery-staple"
 
 
 class Server:
-    def __init__(self, baro, *options, folder=None, env=None):
+    def __init__(self, baro, *options, folder=None, env=None, before=None):
+        """before: called last in the child."""
         if not pathlib.Path(baro).with_name("baro-serve").exists():
             pytest.skip("built without libmicrohttpd")
         where = () if "--listen" in options else ("--listen", "127.0.0.1:0")
@@ -26,6 +27,7 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=env,
+            preexec_fn=before,
         )
         self.url = self.process.stdout.readline().decode().strip()
         assert self.url, self.process.stderr.read().decode()

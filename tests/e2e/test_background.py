@@ -82,3 +82,18 @@ def test_it_says_why_nothing_is_recorded(run, tape):
     assert done.stdout == ""
     assert "no process has the pid" in done.stderr
     assert not tape.exists()
+
+
+def test_a_parent_that_waits_for_a_cpu_is_waited_for(run, tape):
+    """It reaps the process that it started only after 0.1 s, in which it does not sleep: that is no process of the
+    job."""
+    text = STARTS.replace("p.wait()", "import time\nwhile time.process_time() < 0.2: pass\np.wait()")
+    job = subprocess.Popen(
+        [sys.executable, "-c", text, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    line = json.loads(job.stdout.readline())
+    job.communicate()
+    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
+    rows = run("export", "--entity", "process", "-c", "pid", tape).stdout.split()[1:]
+    assert set(rows) == {str(job.pid)}
+    assert run.summary(tape)["job"]["processes_started"] == 1

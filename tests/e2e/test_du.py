@@ -209,3 +209,10 @@ def test_one_that_hangs_costs_its_own_rows(run, tape, work, hanging, wait_until)
     lines = [line for line in text.splitlines() if line.startswith("baro run: ")]
     assert lines == [f"baro run: disk of {folder}: it has not answered for 5 s"]
     hanging.resume()
+
+
+def test_a_path_that_controls_a_terminal(run, tape, work):
+    """It is written escaped, also by the recorder, which says why its size is not known."""
+    r = run("run", "-q", "-o", tape, "--du", work / "a\x1b[31m\u202eb", "--", "true", status=0)
+    assert r.stderr.startswith(f"baro run: disk of {work}/a\\x1b[31m\\xe2\\x80\\xaeb: "), r.stderr
+    assert r.stderr.count("\n") == 1

@@ -140,6 +140,43 @@ def test_io_is_never_more_than_it_was(run_ordinary, tape):
         assert e["io_is_lower_bound"] == 1 or e["io_rchar_bytes"] >= 10 * MIB, e
 
 
+def test_io_beside_threads_is_to_the_byte(run_both, compiled, work, tape):
+    """An ordinary user can't read the io of a zombie; that of a process with threads is what the wrapper's own counters
+    gained when it was reaped, less the text that the wrapper read to see them."""
+    program = compiled("threads", r"""
+        #include <fcntl.h>
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <unistd.h>
+        static char bytes[12345];
+        static void *read_zeros(void *unused)
+        {
+            int fd = open("/dev/zero", O_RDONLY);
+            return read(fd, bytes, sizeof bytes) == sizeof bytes ? unused : NULL;
+        }
+        int main(void)
+        {
+            char text[512] = "", line[64];
+            pthread_t thread;
+            pthread_create(&thread, NULL, read_zeros, NULL);
+            pthread_join(thread, NULL);
+            int fd = open("/proc/self/io", O_RDONLY), out = open("rchar", O_WRONLY);
+            long n = read(fd, text, sizeof text - 1); /* these bytes are read, too, and not yet counted in the text */
+            n += atol(strstr(text, "rchar: ") + 7);
+            return write(out, line, snprintf(line, sizeof line, "%ld", n)) <= 0;
+        }
+        """)
+    (work / "rchar").touch()
+    (work / "rchar").chmod(0o666)
+    run_both.record(tape, f"exec {program}")
+    job = run_both.summary(tape)["job"]
+    assert job["io_is_lower_bound"] is False
+    # the shell's own reads, before it executed the program, are in both
+    assert job["io_rchar_bytes"] == int((work / "rchar").read_text())
+
+
 def test_io_of_orphans_is_the_jobs(run_both, work, tape):
     """Orphans become children of the wrapper, which adds up what the kernel passes on with each."""
     run_both.record(tape, script("""

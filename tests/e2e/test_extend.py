@@ -32,7 +32,7 @@ KIND = {
     ),
     "src/libbaro/metric/kinds.def": (
         "END",
-        '\n#define KIND POOL\nKIND_BEGIN(pool)\n#include "libbaro/metric/pool.def"\nKIND_END(pool, MAX)\n#undef KIND\n',
+        '\n#define KIND POOL\nKIND_BEGIN(pool)\n#include "libbaro/metric/pool.def"\nKIND_END(pool, MAX, UNKNOWN)\n#undef KIND\n',
     ),
 }
 

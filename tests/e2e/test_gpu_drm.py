@@ -7,7 +7,7 @@ import os
 import pytest
 from conftest import PATIENCE, poll
 
-from test_gpu import GIB, JOB, rate, readings, rows, warnings
+from nvidia import GIB, JOB, readings, rows, warnings
 
 MIB = 1 << 20
 

@@ -244,6 +244,19 @@ def test_each_error_is_reported_once(observer, shell, wait_until):
     assert len(list(observer.folder.iterdir())) == 3
 
 
+def test_names_that_control_a_terminal(run, observer, shell, wait_until):
+    """They are written escaped, also in front of what is said about a job."""
+    sleeper = shell("exit")
+    name = "a\u202eb"  # a file whose name has a control character is left out
+    observer.start()
+    observer.put(f"{name}.yaml", f"tasks: {{a: {{pid: {sleeper.pid}, sandbox: {observer.files}/none}}}}\n")
+    wait_until(lambda: list(observer.folder.iterdir()), "the tape")
+    sleeper.kill()
+    wait_until(observer.lines, "a line about the sandbox")
+    (line,) = observer.stop()
+    assert line.startswith("baro observe: a\\xe2\\x80\\xaeb: disk of "), line
+
+
 @needs_connector
 def test_what_is_not_there_yet_is_waited_for(run, observer, shell, groups, wait_until):
     """A job begins when all that its file names is there. What is not there is reported once."""

@@ -217,7 +217,7 @@ def test_a_task_file_when_an_allocation_fails(baro, work, options):
     program = pathlib.Path(baro).with_name("baro-tasks")
     if done.returncode or not program.exists():
         pytest.skip(f"no {program}, or no shared library can be made")
-    (work / "job.yaml").write_text("name: nightly\ntasks:\n  a: {exact: [sh, sleep]}\n  b: {match: 'gul(py|mc)'}\n")
+    (work / "job.yaml").write_text("name: nightly\ntasks:\n  a: {exact: [sh, sleep], user: daemon}\n  b: {match: 'gul(py|mc)'}\n")
 
     def execute(at, every=False):
         env = os.environ | {"LD_PRELOAD": str(work / "fail.so"), "FAIL_AT": str(at), "FAIL_COUNT": str(work / "count")}

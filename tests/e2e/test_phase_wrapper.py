@@ -75,3 +75,10 @@ def test_events_file_not_writable(tmp_path, run):
     done = run("phase", "load", "--", "sh", "-c", "echo out; exit 5", status=5, **as_nobody)
     assert done.stdout == "out\n" and done.stderr.count("\n") == 1 and "may not write" in done.stderr
     assert (folder / "events").read_bytes() == b""
+
+
+def test_a_command_that_is_not_there(run, tape):
+    """Its name, which may control a terminal, is written escaped, within a recording as outside of one."""
+    for before in ((), ("run", "-q", "-o", tape, "--", BARO)):
+        done = run(*before, "phase", "load", "--", "a\x1b[31mb", status=127)
+        assert "baro phase: a\\x1b[31mb: No such file or directory\n" in done.stderr and "\x1b" not in done.stderr

@@ -118,6 +118,18 @@ def test_damaged_and_vanished_tapes(serve, run, work):
     poll(lambda: {j["id"] for j in s.jobs()} == {"whole", "damaged"})
 
 
+def test_a_report_that_fails_where_standard_error_is_closed(serve, run, work):
+    """What the reporter had to say can't be written; the answer is an error all the same, and no part of a page."""
+    folder = work / "tapes"
+    folder.mkdir()
+    run.record(folder / "t.baro", ["true"])
+    s = serve(folder=folder, before=lambda: os.close(2))
+    s.summed(1)
+    with open(folder / "t.baro", "r+b") as f:
+        f.truncate(40)  # within the head
+    assert s.json("/jobs/t/report", status=500)["error"]["code"] == "unreadable"
+
+
 def test_a_job_that_runs(serve, running):
     job = running("cat")
     s = serve()

@@ -36,6 +36,18 @@ def test_thermos_clients(serve, running, kept):
     assert ended["return_code"] == 3 and "used" not in ended
 
 
+@pytest.mark.not_sanitized("a sanitizer's library has to be the first")
+def test_users_of_the_machine_are_not_asked_for(serve, kept, work):
+    """getpwuid_r(3) of glibc ends the program where memory runs out within it."""
+    (work / "no.c").write_text("#include <stdlib.h>\nint getpwuid_r(void) { abort(); }\n")
+    done = subprocess.run(["gcc", "-shared", "-fPIC", "-o", work / "no.so", work / "no.c"], check=False)
+    if done.returncode:
+        pytest.skip("no shared library can be made")
+    s = serve(env=os.environ | {"LD_PRELOAD": str(work / "no.so")})
+    task = s.summed(3)[0]["id"]
+    assert s.json(f"/j/task/{task}")[task]["user"] == pwd.getpwuid(os.geteuid()).pw_name
+
+
 def test_disk(serve, running, work):
     """Directories of the job and sandboxes of tasks, each once: one lies in another one."""
     outer, sandbox = work / "outer", work / "outer" / "sandbox"

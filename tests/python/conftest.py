@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the Python package: the one of this checkout with the build that $BARO names, or, with BAROGRAPH_INSTALLED=1,
-the one that is installed (python/tools/check_wheel.py runs them so, outside of the tree).
+"""Tests of the Python package: the one of this checkout with the build that $BARO names, or, with
+BAROGRAPH_INSTALLED=1, the one that is installed (python/tools/check_wheel.py runs them so, outside of the tree).
 
 Nothing here asserts a duration. What is to be seen from outside of an interpreter runs in one of its own: script()."""
 

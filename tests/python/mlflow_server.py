@@ -25,13 +25,15 @@ _STARTS_WITHIN = 120
 
 
 def _has_mlflow(python):
-    probe = "import importlib.util as u, sys; sys.exit(not all(u.find_spec(n) for n in ('mlflow', 'sqlalchemy', 'flask')))"
+    probe = (
+        "import importlib.util as u, sys; sys.exit(not all(u.find_spec(n) for n in ('mlflow', 'sqlalchemy', 'flask')))"
+    )
     return subprocess.run([python, "-c", probe], check=False).returncode == 0
 
 
 def python():
-    """An interpreter that has MLflow: $BARO_MLFLOW_PYTHON, this one, or one of an environment that is made once and kept
-    in the user's cache. Skips where that is not to be had."""
+    """An interpreter that has MLflow: $BARO_MLFLOW_PYTHON, this one, or one of an environment that is made once and
+    kept in the user's cache. Skips where that is not to be had."""
     given = os.environ.get("BARO_MLFLOW_PYTHON")
     for candidate in [given] if given else [sys.executable]:
         if _has_mlflow(candidate):
@@ -49,10 +51,29 @@ def python():
 
 
 def _install(folder):
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--timeout", "10", "--retries", "1", "--disable-pip-version-check"]
+    pip = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--timeout",
+        "10",
+        "--retries",
+        "1",
+        "--disable-pip-version-check",
+    ]
     try:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True, capture_output=True, timeout=60)
-        subprocess.run([*pip, "--only-binary", ":all:", *_PACKAGES], check=True, capture_output=True, text=True, timeout=_INSTALLED_WITHIN)
+        subprocess.run(
+            [sys.executable, "-m", "venv", "--clear", str(folder)], check=True, capture_output=True, timeout=60
+        )
+        subprocess.run(
+            [*pip, "--only-binary", ":all:", *_PACKAGES],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=_INSTALLED_WITHIN,
+        )
     except subprocess.TimeoutExpired:
         pytest.skip(f"MLflow could not be installed within {_INSTALLED_WITHIN} s")
     except (OSError, subprocess.CalledProcessError) as error:
@@ -68,7 +89,12 @@ def free_port():
 
 
 def environment(**more):
-    quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true", "GIT_PYTHON_REFRESH": "quiet", "PYTHONWARNINGS": "ignore"}
+    quiet = {
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "DO_NOT_TRACK": "true",
+        "GIT_PYTHON_REFRESH": "quiet",
+        "PYTHONWARNINGS": "ignore",
+    }
     left_out = ("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME", "http_proxy", "HTTP_PROXY")
     return {**{k: v for k, v in os.environ.items() if k not in left_out}, **quiet, "NO_PROXY": "127.0.0.1", **more}
 
@@ -81,7 +107,16 @@ class Server:
         self.uri = f"http://127.0.0.1:{self.port}"
         self.log = folder / "server.log"
         store = store or f"sqlite:///{folder}/mlflow.db"
-        argv = [interpreter, "-m", "mlflow", "server", "--backend-store-uri", store, "--artifacts-destination", str(folder / "artifacts")]
+        argv = [
+            interpreter,
+            "-m",
+            "mlflow",
+            "server",
+            "--backend-store-uri",
+            store,
+            "--artifacts-destination",
+            str(folder / "artifacts"),
+        ]
         argv += ["--host", "127.0.0.1", "--port", str(self.port), "--workers", "1"]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
@@ -111,8 +146,9 @@ class Server:
 
 _READER = """
 import json, sys
-from mlflow import MlflowClient
-client = MlflowClient(sys.argv[1])
+import mlflow
+mlflow.set_tracking_uri(sys.argv[1])  # artifacts of MLflow 2.9 are looked for there
+client = mlflow.MlflowClient()
 def run(run_id, prefix=""):
     found = client.get_run(run_id)
     keys = [key for key in found.data.metrics if key.startswith(prefix)]
@@ -159,7 +195,9 @@ class Forker:
 
     def __init__(self, interpreter, uri, **more):
         env = environment(MLFLOW_TRACKING_URI=uri, **more)
-        self.process = subprocess.Popen([interpreter, "-c", _FORKER, uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+        self.process = subprocess.Popen(
+            [interpreter, "-c", _FORKER, uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+        )
 
     def __call__(self, request, killed_after=None):
         self.process.stdin.write(json.dumps([request, killed_after]) + "\n")
@@ -179,7 +217,11 @@ class Reader:
 
     def __init__(self, interpreter, uri):
         self.process = subprocess.Popen(
-            [interpreter, "-c", _READER, uri], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+            [interpreter, "-c", _READER, uri],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(),
         )
 
     def __call__(self, *call):
@@ -269,7 +311,11 @@ class Proxy:
     @staticmethod
     def _forward(request, port, body):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        headers = {k: v for k, v in request.headers.items() if k.lower() not in ("host", "connection", "content-length", "transfer-encoding")}
+        headers = {
+            k: v
+            for k, v in request.headers.items()
+            if k.lower() not in ("host", "connection", "content-length", "transfer-encoding")
+        }
         connection.request(request.command, request.path, body, headers)
         answer = connection.getresponse()
         data = answer.read()

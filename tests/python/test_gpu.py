@@ -12,7 +12,7 @@ from conftest import INSTALLED, poll
 
 import barograph
 from barograph import _where
-from barograph.mlflow import _follow, _names
+from barograph.mlflow import _names, _points
 
 E2E = pathlib.Path(__file__).resolve().parents[1] / "e2e"
 
@@ -21,7 +21,7 @@ E2E = pathlib.Path(__file__).resolve().parents[1] / "e2e"
 def driver(tmp_path, tmp_path_factory, monkeypatch):
     if INSTALLED or not os.path.exists(os.path.join(os.path.dirname(_where.baro()), "baro-gpu")):
         pytest.skip("needs the tree, and baro-gpu in its build")
-    spec = importlib.util.spec_from_file_location("e2e_gpu", E2E / "test_gpu.py")
+    spec = importlib.util.spec_from_file_location("e2e_gpu", E2E / "nvidia.py")
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     gpus = made.Gpus(tmp_path, made.fake_library(tmp_path_factory))
@@ -75,4 +75,4 @@ def test_without_gpus(driver):
 def test_means_and_peaks():
     points = [{"system/gpu_0_utilization_percentage": 20.0, "system/gpu_0_power_usage_watts": 5.0},
               {"system/gpu_0_utilization_percentage": 40.0, "system/gpu_0_power_usage_watts": 3.0}]  # fmt: skip
-    assert _follow._merged(points) == {"system/gpu_0_utilization_percentage": 30.0, "system/gpu_0_power_usage_watts": 5.0}
+    assert _points.merged(points) == {"system/gpu_0_utilization_percentage": 30.0, "system/gpu_0_power_usage_watts": 5.0}

@@ -9,7 +9,7 @@ import time
 import types
 
 import pytest
-from conftest import PATIENCE
+from conftest import PATIENCE, poll
 
 import barograph
 from barograph.integrations import keras, lightning, transformers, workers
@@ -57,7 +57,10 @@ def drive(monkeypatch, which):
     assert isinstance(made, base)
 
 
-@pytest.mark.parametrize(("which", "outer", "mark"), [("keras", "fit", "epoch end"), ("lightning", "fit", "epoch end"), ("transformers", "train", "log")])
+@pytest.mark.parametrize(
+    ("which", "outer", "mark"),
+    [("keras", "fit", "epoch end"), ("lightning", "fit", "epoch end"), ("transformers", "train", "log")],
+)
 def test_callbacks(monkeypatch, which, outer, mark):
     with barograph.record("run.baro") as rec:
         drive(monkeypatch, which)
@@ -80,9 +83,20 @@ def test_an_exception_ends_what_is_open(monkeypatch):
 
 def test_nothing_is_imported_first():
     names = "keras lightning transformers workers logging".split()
-    text = f"import sys\nimport {', '.join('barograph.integrations.' + n for n in names)}\nprint('\\n'.join(sys.modules))"
+    text = (
+        f"import sys\nimport {', '.join('barograph.integrations.' + n for n in names)}\nprint('\\n'.join(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert not set(done.stdout.split()) & {"keras", "lightning", "transformers", "distributed", "joblib", "tensorflow", "torch", "ctypes"}
+    assert not set(done.stdout.split()) & {
+        "keras",
+        "lightning",
+        "transformers",
+        "distributed",
+        "joblib",
+        "tensorflow",
+        "torch",
+        "ctypes",
+    }
 
 
 def test_a_framework_that_is_not_there(monkeypatch):
@@ -146,15 +160,39 @@ def test_task_of_a_process_itself():
     barograph.task("nobody records")
 
 
+def test_task_of_a_process_that_is_not_known_yet(monkeypatch):
+    """Without events a process is found by a scan, after its mark was read: it is of the task all the same."""
+    monkeypatch.setenv("BARO_NO_EVENTS", "1")
+    with barograph.record("run.baro", interval="500ms", overhead="off") as rec:
+        pid = os.fork()
+        if pid == 0:
+            barograph.task("child")
+            time.sleep(PATIENCE)
+            os._exit(0)
+        try:
+            poll(lambda: any(p.pid == pid for p in barograph.open("run.baro").processes), "the child")
+            poll(lambda: barograph.open("run.baro").tasks, "the task")
+        finally:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+    (task,) = rec.tape.tasks
+    assert (task.name, task.processes_started) == ("child", 1)
+
+
 def test_joblib_and_dask():
     joblib = pytest.importorskip("joblib")
     with barograph.record("run.baro") as rec:
-        joblib.Parallel(2, backend="loky", initializer=workers.named("fold"))(joblib.delayed(burn)(0.1) for _ in range(4))
+        joblib.Parallel(2, backend="loky", initializer=workers.named("fold"))(
+            joblib.delayed(burn)(0.1) for _ in range(4)
+        )
     (task,) = rec.tape.tasks
     assert task.name == "fold" and task.cpu_ns >= 300_000_000
     distributed = pytest.importorskip("distributed")
     with barograph.record("dask.baro") as rec:
-        with distributed.LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster, distributed.Client(cluster) as client:
+        with (
+            distributed.LocalCluster(1, threads_per_worker=1, dashboard_address=None) as cluster,
+            distributed.Client(cluster) as client,
+        ):
             client.register_plugin(workers.dask_plugin("dask"))
             client.submit(burn, 0.2).result()
     (task,) = rec.tape.tasks
@@ -176,7 +214,11 @@ def test_logging():
     finally:
         logger.removeHandler(handler)
     first, second = rec.tape.marks
-    assert first.name == "the loss is NaN" and first.attributes["level"] == "WARNING" and first.attributes["logger"] == "train"
+    assert (
+        first.name == "the loss is NaN"
+        and first.attributes["level"] == "WARNING"
+        and first.attributes["logger"] == "train"
+    )
     assert second.attributes["error"] == "KeyError"
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The follower with a client that stands in for MLflow's (fake_mlflow): what is killed, lost or refused at which moment is
-under control here. test_mlflow.py has a real server."""
+"""The follower with a client that stands in for MLflow's (fake_mlflow): what is killed, lost or refused at which moment
+is under control here. test_mlflow.py has a real server."""
 
 import collections
 import json
@@ -15,7 +15,7 @@ from conftest import PATIENCE, poll
 
 import barograph
 import barograph.mlflow
-from barograph.mlflow import _follow, _names, _position
+from barograph.mlflow import _names, _points, _position
 
 FAKE = pathlib.Path(__file__).resolve().parent / "fake_mlflow"
 FULL = os.environ.get("BARO_FULL") == "1"
@@ -36,7 +36,9 @@ def store(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     path = tmp_path_factory.mktemp("mlflow") / "made.baro"
-    barograph.run(["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.04; done"], tape=path, interval="10ms", overhead="off")
+    barograph.run(
+        ["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.04; done"], tape=path, interval="10ms", overhead="off"
+    )
     return path
 
 
@@ -155,7 +157,9 @@ def test_an_absent_server_is_given_up_after_some_time(store, tape):
     (store / "plan").write_text("error\n" * 50, encoding="ascii")
     out = send(tape, "--run-id", "r", "--patience", "0", status=1)
     assert "nobody is there" in out
-    status = subprocess.run([sys.executable, "-m", "barograph.mlflow", "status", tape], capture_output=True, text=True, check=True)
+    status = subprocess.run(
+        [sys.executable, "-m", "barograph.mlflow", "status", tape], capture_output=True, text=True, check=True
+    )
     assert "run r: metrics, 0 points: metrics: ConnectionError: nobody is there" in status.stdout
 
 
@@ -214,7 +218,12 @@ def test_nobody_waits_for_a_server_that_is_not_there(store, script):
     (store / "plan").write_text("error\n" * 10000, encoding="ascii")
     program = script(LIVE.format(wait=None, inside=""))
     program.end()
-    (sender,) = {int(line.split()[0]) for line in poll(lambda: (store / "clients").exists() and (store / "clients").read_text(encoding="ascii"), "it").splitlines()}
+    (sender,) = {
+        int(line.split()[0])
+        for line in poll(
+            lambda: (store / "clients").exists() and (store / "clients").read_text(encoding="ascii"), "it"
+        ).splitlines()
+    }
     assert rows_of(store, "metric") == []
     (store / "plan").write_text("", encoding="ascii")
     assert barograph.mlflow.log("live.baro", "r", artifacts=False).wait(PATIENCE)
@@ -259,7 +268,7 @@ def test_position_survives_a_torn_write(tmp_path):
 
 
 def test_merged_points():
-    merged = _follow._merged([{"system/job/cores": 1.0, "rss": 5.0}, {"system/job/cores": 2.0, "rss": 3.0, "pss": 1.0}])
+    merged = _points.merged([{"system/job/cores": 1.0, "rss": 5.0}, {"system/job/cores": 2.0, "rss": 3.0, "pss": 1.0}])
     assert merged == {"system/job/cores": 1.5, "rss": 5.0, "pss": 1.0}
 
 

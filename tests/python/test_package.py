@@ -25,12 +25,19 @@ def modules_of(code):
 def test_nothing_is_imported_before_it_is_used():
     assert modules_of("import barograph") == {"barograph", "__future__"}
     assert not {"subprocess", "asyncio", "inspect"} & modules_of("import barograph; barograph.Tape")
-    assert not {"ctypes", "subprocess", "asyncio", "inspect", "typing"} & modules_of("import barograph; barograph.record")
+    assert not {"ctypes", "subprocess", "asyncio", "inspect", "typing"} & modules_of(
+        "import barograph; barograph.record"
+    )
 
 
 def test_the_program_needs_os_and_sys_alone():
     """It stands in front of short commands."""
-    assert modules_of("import barograph.__main__") - modules_of("import os, sys") == {"barograph", "barograph.__main__", "barograph._where", "__future__"}
+    assert modules_of("import barograph.__main__") - modules_of("import os, sys") == {
+        "barograph",
+        "barograph.__main__",
+        "barograph._where",
+        "__future__",
+    }
 
 
 def test_python_dash_m_is_baro():

@@ -57,14 +57,29 @@ BAD = {"test_too_many", "test_too_large", "test_too_long", "test_no_such_limit",
 
 def session(tmp_path, *options):
     (tmp_path / "test_suite.py").write_text(SUITE)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "barograph.pytest_plugin", "-p", "no:cacheprovider", "--rootdir", tmp_path]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "barograph.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        tmp_path,
+    ]
     env = {**os.environ, "PYTEST_ADDOPTS": ""}
-    done = subprocess.run([*command, *options, tmp_path / "test_suite.py"], capture_output=True, text=True, check=False, env=env)
+    done = subprocess.run(
+        [*command, *options, tmp_path / "test_suite.py"], capture_output=True, text=True, check=False, env=env
+    )
     return done.stdout + done.stderr
 
 
 def check(tmp_path, out):
-    rows = {r["test"].rpartition("::")[2]: r for r in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())}
+    rows = {
+        r["test"].rpartition("::")[2]: r for r in map(json.loads, (tmp_path / "rows.jsonl").read_text().splitlines())
+    }
     assert len(rows) == 8
     assert rows["test_cpu"]["cpu_s"] >= 0.15 and rows["test_empty"]["cpu_s"] < rows["test_cpu"]["cpu_s"]
     assert rows["test_memory_of_a_fixture"]["rss_peak_bytes"] > 100_000_000

@@ -24,7 +24,9 @@ def busy(seconds):
 
 
 def descriptors():
-    return {os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")}
+    return {
+        os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{n}")
+    }
 
 
 def no_child_is_left():
@@ -57,7 +59,14 @@ def test_a_block_is_recorded():
     assert phase.name == "fit" and phase.attributes == {"rows": 3} and not phase.is_open
     assert phase.cpu_ns >= 100_000_000
     (mark,) = tape.marks
-    assert mark.attributes == {"loss": 0.25, "step": 7, "name": "first", "good": True, "more": [1, {"a": None}], "time_": 1.5}
+    assert mark.attributes == {
+        "loss": 0.25,
+        "step": 7,
+        "name": "first",
+        "good": True,
+        "more": [1, {"a": None}],
+        "time_": 1.5,
+    }
     assert mark.pid == os.getpid()
     assert [e.returncode for e in tape.exits] == [3]
 
@@ -191,7 +200,11 @@ def test_phases_say_what_failed():
             return 5
 
         assert called() == 5 and called() == 5
-    assert [(p.name, p.attributes) for p in rec.tape.phases] == [("bad", {"error": "ValueError"}), ("called", {}), ("called", {})]
+    assert [(p.name, p.attributes) for p in rec.tape.phases] == [
+        ("bad", {"error": "ValueError"}),
+        ("called", {}),
+        ("called", {}),
+    ]
 
 
 def test_an_exception_leaves_with_its_tape():
@@ -347,6 +360,35 @@ if __name__ == "__main__":
 """)
     assert "[0, 1, 4, 9]" in job.end(0)
     assert sorted(m.attributes["i"] for m in barograph.open("t.baro").marks) == [0, 1, 2, 3]
+
+
+def test_where_the_interpreter_has_no_posix_spawn(script):
+    """As PyPy: that of the C library is called. Signals have their defaults in what is started, and none is blocked."""
+    script("""
+        import os, signal
+        for name in ("posix_spawn", "POSIX_SPAWN_DUP2", "POSIX_SPAWN_OPEN"):
+            vars(os).pop(name, None)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR1])
+        import barograph
+        with barograph.record("t.baro", strict=True, metrics="cpu,rss") as rec:
+            with open(f"/proc/{rec.tape.header.recorder_pid}/status") as file:
+                status = dict(line.rstrip("\\n").split(":\\t") for line in file if line.startswith("Sig"))
+            assert not int(status["SigBlk"], 16) & 1 << signal.SIGUSR1 - 1, status
+            assert not int(status["SigIgn"], 16) & 1 << signal.SIGTERM - 1, status
+            try:
+                os.waitpid(-1, os.WNOHANG)
+                raise AssertionError("a child was left")
+            except ChildProcessError:
+                pass
+        assert rec.tape.state == "ended" and rec.summary.job.cpu_ns > 0
+        os.environ["BAROGRAPH_BARO"] = "/nothing/baro"
+        try:
+            barograph.record("u.baro", strict=True).start()
+            raise AssertionError("it began")
+        except barograph.Error as error:
+            assert "/nothing/baro" in str(error), error
+    """).end()
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows as Arrow: the same as `baro export`, with every library that is at hand, and nothing is left behind."""
 
-import ctypes
 import csv
+import ctypes
 import gc
 import io
 import os
@@ -27,7 +27,10 @@ def tape(tmp_path_factory):
 
 def exported(tape, kind, columns):
     out = subprocess.run(
-        [_where.baro(), "export", "--entity", kind, "-c", columns, tape.path], capture_output=True, text=True, check=True
+        [_where.baro(), "export", "--entity", kind, "-c", columns, tape.path],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     return list(csv.DictReader(io.StringIO(out)))
 
@@ -66,6 +69,10 @@ def test_errors(tape):
         tape.rows("job", "no_column")
 
 
+NO_CAPSULES = pytest.mark.skipif(not hasattr(ctypes, "pythonapi"), reason="an interpreter without capsules")
+
+
+@NO_CAPSULES
 def test_a_capsule_that_nobody_takes(tape):
     before = descriptors()
     for _ in range(20):
@@ -78,6 +85,7 @@ def test_a_capsule_that_nobody_takes(tape):
     assert descriptors() == before
 
 
+@NO_CAPSULES
 def test_a_capsule_that_is_left_at_the_end(tape):
     code = f"import barograph, sys\nsys.kept = barograph.open({tape.path!r}).rows('job').__arrow_c_stream__()"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -141,7 +149,9 @@ def test_columns_that_come_later(tmp_path):
     program.chmod(0o755)
     made = tmp_path / "t.baro"
     job = f"import time, pathlib; time.sleep(0.5); pathlib.Path({str(tmp_path / 'more')!r}).touch(); time.sleep(0.8)"
-    barograph.run([sys.executable, "-c", job], tape=made, interval="50ms", overhead="off", collect={"queue": str(program)})
+    barograph.run(
+        [sys.executable, "-c", job], tape=made, interval="50ms", overhead="off", collect={"queue": str(program)}
+    )
     whole = barograph.open(made)
     names = whole.rows("queue").columns
     assert {"queue_length", "queue_oldest_seconds"} <= set(names)

@@ -18,6 +18,7 @@
 #include "files.h"
 #include "recorder/collectors/processes/job_row.h"
 #include "recorder/collectors/processes/processes.h"
+#include "recorder/collectors/processes/pss.h"
 #include "recorder/sampler/budget.h"
 #include "recorder/sampler/own_cost.h"
 #include "recorder/sampler/schedule.h"
@@ -386,6 +387,48 @@ static void own_memory(void **state)
     files_remove(dir);
 }
 
+/* Where the budget is short, status is read if memory came and went since it was read last. */
+static void a_peak_between_two_readings_is_read(void **state)
+{
+    (void)state;
+    const uint64_t mb = 1000000;
+    assert_true(memory_may_have_peaked(42 * mb, 38 * mb, 20 * mb, 42 * mb));
+    assert_true(memory_may_have_peaked(42 * mb, 42 * mb, 20 * mb, 42 * mb));
+    assert_true(memory_may_have_peaked(42 * mb, 50 * mb, 20 * mb, 50 * mb));
+    assert_false(memory_may_have_peaked(42 * mb, 62 * mb, 20 * mb, 62 * mb)); /* it grew by all of it */
+    assert_false(memory_may_have_peaked(42 * mb, 38 * mb, 0, 42 * mb));
+    assert_false(memory_may_have_peaked(42 * mb, 42 * mb, mb, 42 * mb));
+    assert_false(memory_may_have_peaked(42 * mb, 38 * mb, 20 * mb, 90 * mb)); /* below its mark */
+}
+
+/* smaps was read while the process lived, and the reply comes when stat shows that it has given up its memory: it holds
+ * none. Of one that has memory, pss is a lower bound of rss, which each CPU counts in batches. */
+static void a_late_reply_gives_no_memory_back(void **state)
+{
+    static const struct job_sink sink;
+    static struct job j;
+    static struct account account;
+    static struct sampling s;
+    static struct memory y;
+    (void)state;
+    assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
+    s = (struct sampling){.account = &account, .job = &j};
+    memory_init(&y, &s);
+    struct member *m = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
+    const struct helper_reply reply = {.key = m->row.key, .what = HELPER_SMAPS, .pss = 26000000, .uss = 20000000};
+    m->row.absent[PROCESS_rss] = m->row.absent[PROCESS_rss_peak] = BARO_PRESENT;
+    m->row.value[PROCESS_state] = 'R';
+    m->row.value[PROCESS_rss_peak] = 47000000;
+    m->reading.has_no_memory = true;
+    memory_take_reply(&y, &reply);
+    assert_int_equal(m->row.value[PROCESS_rss], 0);
+    m->reading.has_no_memory = false;
+    m->row.value[PROCESS_rss] = 25000000;
+    memory_take_reply(&y, &reply);
+    assert_int_equal(m->row.value[PROCESS_rss], 26000000);
+    job_done(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +446,8 @@ int main(void)
         cmocka_unit_test(collectors_run_in_turn),
         cmocka_unit_test(collectors_report_what_they_serve_and_leave_out),
         cmocka_unit_test(own_memory),
+        cmocka_unit_test(a_peak_between_two_readings_is_read),
+        cmocka_unit_test(a_late_reply_gives_no_memory_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

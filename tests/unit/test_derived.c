@@ -261,6 +261,30 @@ static void test_agrees_with_rates(void **state)
     assert_true(difference < 1e-12 && difference > -1e-12);
 }
 
+/* Each GPU is read at a time of its own, a little after the reading began: its growth is over the time between these.
+ */
+static void test_own_times(void **state)
+{
+    uint64_t v0[GPU_MAX] = {0}, v1[GPU_MAX] = {0};
+    uint8_t absent[GPU_MAX] = {0};
+    struct baro_entity before = {.id = 4, .kind = KIND_gpu, .value = v0, .absent = absent, .read_ns = SECOND};
+    struct baro_entity now = {.id = 4, .kind = KIND_gpu, .value = v1, .absent = absent, .read_ns = 2 * SECOND};
+    double v = -1;
+    int busy = find(KIND_gpu, "busy_ratio");
+    (void)state;
+    v0[GPU_read_at] = SECOND + SECOND / 10;
+    v1[GPU_read_at] = 2 * SECOND + SECOND / 2;
+    v1[GPU_busy] = SECOND * 7 / 10;
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), busy, &v), BARO_PRESENT);
+    assert_true(v > 0.4999 && v < 0.5001);
+    assert_int_equal(baro_row_rate(ROW(&before), ROW(&now), GPU_busy, &v), BARO_PRESENT);
+    assert_true(v > 0.4999e9 && v < 0.5001e9);
+    v1[GPU_read_at] = v0[GPU_read_at]; /* the kind was read again, this one was not */
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), busy, &v), BARO_ABSENT_UNKNOWN);
+    absent[GPU_read_at] = BARO_ABSENT_NOT_YET;
+    assert_int_equal(baro_row_derived(ROW(&before), ROW(&now), busy, &v), BARO_ABSENT_NOT_YET);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +296,7 @@ int main(void)
         cmocka_unit_test(test_host),
         cmocka_unit_test(test_disk),
         cmocka_unit_test(test_agrees_with_rates),
+        cmocka_unit_test(test_own_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The facts of a summary through the public API: the table itself, and values worked out by hand from tapes. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -444,12 +445,36 @@ static void test_targets_and_signals(void **state)
     }
 }
 
+/* A value as a number, by the type of its fact. */
+static void test_real(void **state)
+{
+    (void)state;
+    const struct baro_value v = {.u64 = 7, .i64 = -3, .real = 0.25, .text = "8"},
+                            absent = {.absent = BARO_ABSENT_GONE, .u64 = 7};
+    static const struct {
+        enum baro_fact_type type;
+        double real;
+    } known[] = {{BARO_FACT_UNSIGNED, 7},
+                 {BARO_FACT_BOOLEAN, 7},
+                 {BARO_FACT_SIGNED, -3},
+                 {BARO_FACT_TIME, -3},
+                 {BARO_FACT_REAL, 0.25}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        const struct baro_fact fact = {.type = known[i].type};
+        assert_true(baro_fact_real(&fact, &v) == known[i].real);
+        assert_true(isnan(baro_fact_real(&fact, &absent)));
+    }
+    const struct baro_fact text = {.type = BARO_FACT_TEXT};
+    assert_true(isnan(baro_fact_real(&text, &v)));
+}
+
 int main(void)
 {
     char path[] = "/tmp/test_facts_XXXXXX";
     int fd = mkstemp(path);
     void *at = path;
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_real),
         cmocka_unit_test(test_table_is_whole),
         cmocka_unit_test(test_units_are_in_names),
         cmocka_unit_test_prestate(test_story, at),

@@ -216,14 +216,88 @@ static void instances_belong_to_a_device(void **state)
     assert_int_equal(t.devices.at[1]->owner.id, t.devices.at[0]->id);
 }
 
+/* One of several recordings that share a helper began later than it: what was before does not count. */
+static void a_late_one_begins_at_nothing(void **state)
+{
+    (void)state;
+    t.is_late = true;
+    r->device[0].value[GPU_energy] = 70;
+    r->device[0].value[GPU_xid_errors] = 2;
+    r->device[0].value[GPU_xid_last] = 79;
+    r->device[0].value[GPU_memory_used] = 500;
+    r->device[0].value[GPU_memory_used_peak] = 900;
+    add(40, 40, 4, 1000, 10);
+    add(41, 41, 9, 200, 20);
+    const struct baro_entity *e = take();
+    assert_int_equal(e->value[GPU_energy], 0);
+    assert_int_equal(e->value[GPU_xid_errors], 0);
+    assert_int_equal(e->absent[GPU_xid_last], BARO_ABSENT_NOT_YET);
+    assert_int_equal(e->value[GPU_memory_used_peak], 500);
+    assert_int_equal(e->value[GPU_busy_job], 0);
+    assert_int_equal(e->value[GPU_busy_others], 0);
+    assert_int_equal(t.processes.at[0]->value[GPU_PROCESS_busy], 0);
+    r->device[0].value[GPU_energy] = 75;
+    r->process[0].value[GPU_PROCESS_busy] = 13;
+    e = take();
+    assert_int_equal(e->value[GPU_energy], 5);
+    assert_int_equal(e->value[GPU_busy_job], 3);
+    assert_int_equal(t.processes.at[0]->value[GPU_PROCESS_busy], 3);
+    r->epoch = 2; /* another helper process begins at 0 */
+    r->device[0].value[GPU_energy] = 1;
+    r->device[0].value[GPU_xid_errors] = 0;
+    r->process[0].value[GPU_PROCESS_busy] = 4;
+    r->process[1].value[GPU_PROCESS_busy] = 0;
+    e = take();
+    assert_int_equal(e->value[GPU_energy], 6);
+    assert_int_equal(e->value[GPU_busy_job], 7);
+    assert_int_equal(*said, 0);
+}
+
+/* Peaks of a reading that was not taken are those of the next one that is, and no longer. */
+static void peaks_of_what_was_passed(void **state)
+{
+    (void)state;
+    take();
+    r->device[0].value[GPU_power_peak] = 600;
+    r->device[0].value[GPU_busy_peak] = 90;
+    gpu_tables_pass(&t, r);
+    r->device[0].value[GPU_power_peak] = 100;
+    r->device[0].value[GPU_busy_peak] = 95;
+    const struct baro_entity *e = take();
+    assert_int_equal(e->value[GPU_power_peak], 600);
+    assert_int_equal(e->value[GPU_busy_peak], 95);
+    e = take();
+    assert_int_equal(e->value[GPU_power_peak], 100);
+}
+
+/* Of the machine alone there is no job that could have used it. */
+static void alone_has_no_job(void **state)
+{
+    (void)state;
+    t.is_alone = true;
+    add(41, 41, 9, 200, 20);
+    const struct baro_entity *e = take();
+    assert_int_equal(e->absent[GPU_memory_job], BARO_ABSENT_NOT_ASKED);
+    assert_int_equal(e->absent[GPU_busy_job], BARO_ABSENT_NOT_ASKED);
+    assert_int_equal(e->value[GPU_memory_others], 200);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(counters_go_on),           TEST(each_process_is_somebodys),     TEST(devices_that_are_not_found_any_more),
-        TEST(absent_is_not_zero),       TEST(what_is_not_sound_is_left_out), TEST(events_come_once),
-        TEST(a_hang_takes_values_away), TEST(instances_belong_to_a_device),
+        TEST(counters_go_on),
+        TEST(each_process_is_somebodys),
+        TEST(devices_that_are_not_found_any_more),
+        TEST(absent_is_not_zero),
+        TEST(what_is_not_sound_is_left_out),
+        TEST(events_come_once),
+        TEST(a_hang_takes_values_away),
+        TEST(instances_belong_to_a_device),
+        TEST(a_late_one_begins_at_nothing),
+        TEST(peaks_of_what_was_passed),
+        TEST(alone_has_no_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,9 +182,62 @@ static void test_nothing_to_compare_with(void **state)
     assert_int_equal(baro_interval_derived(&between, ROW(&p), ROW(&end), 99, &use), BARO_ABSENT_UNSUPPORTED);
 }
 
+static enum baro_absent since(const struct baro_header *h, const struct baro_row *row, int64_t *ret)
+{
+    *ret = -1;
+    return baro_row_since_ns(h, row, ret);
+}
+
+/* When each counter was 0. */
+static void test_since(void **state)
+{
+    (void)state;
+    int64_t ns;
+    struct baro_header run = header, no_clock = {.mode = BARO_MODE_RUN};
+    run.mode = BARO_MODE_RUN;
+    struct baro_process before = process(BARO_ORIGIN_TARGET, 99050, 0, 0),
+                        later = process(BARO_ORIGIN_EVENT, 101150, 11500000000, 0),
+                        nobody = process(BARO_ORIGIN_SCAN, 0, 3 * SECOND, 0);
+    struct baro_exit ended = exit_of(BARO_EXIT_ZOMBIE, BARO_ORIGIN_TARGET, 99050, 0);
+    assert_int_equal(since(&header, ROW(&before), &ns), BARO_PRESENT);
+    assert_int_equal(ns, -9500000000); /* 990.50 s after the start of the machine */
+    assert_int_equal(since(&header, ROW(&ended), &ns), BARO_PRESENT);
+    assert_int_equal(ns, -9500000000);
+    assert_int_equal(since(&header, ROW(&later), &ns), BARO_PRESENT);
+    assert_int_equal(ns, 11500000000);
+    assert_int_equal(since(&header, ROW(&nobody), &ns), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(since(&no_clock, ROW(&before), &ns), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(since(NULL, ROW(&before), &ns), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(since(&header, NULL, &ns), BARO_ABSENT_UNKNOWN);
+    static const struct {
+        int kind;
+        enum baro_absent attached;
+        int64_t ns;
+    } kinds[] = {{KIND_cpu, BARO_PRESENT, -1000 * (int64_t)SECOND},
+                 {KIND_gpu, BARO_PRESENT, 0},
+                 {KIND_energy, BARO_PRESENT, 0},
+                 {KIND_task, BARO_ABSENT_UNKNOWN, -1},
+                 {KIND_disk, BARO_ABSENT_UNKNOWN, -1},
+                 {KIND_cgroup, BARO_ABSENT_UNKNOWN, -1},
+                 {KIND_COUNT + 3, BARO_ABSENT_UNKNOWN, -1}};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        struct baro_entity e = {.id = 1, .kind = kinds[i].kind};
+        assert_int_equal(since(&header, ROW(&e), &ns), kinds[i].attached);
+        assert_int_equal(ns, kinds[i].ns);
+    }
+    struct baro_entity task = {.id = 1, .kind = KIND_task};
+    assert_int_equal(since(&run, ROW(&task), &ns), BARO_PRESENT);
+    assert_int_equal(ns, 0);
+    assert_int_equal(since(&run, baro_sample_row(&first, BARO_KIND_JOB, 0), &ns), BARO_PRESENT);
+    assert_int_equal(since(&header, baro_sample_row(&first, BARO_KIND_JOB, 0), &ns), BARO_ABSENT_UNKNOWN);
+    assert_int_equal(since(&header, baro_sample_row(&first, BARO_KIND_RECORDER, 0), &ns), BARO_PRESENT);
+    assert_int_equal(ns, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_since),
         cmocka_unit_test(test_example),
         cmocka_unit_test(test_time_between_samples),
         cmocka_unit_test(test_began_after),

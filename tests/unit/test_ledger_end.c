@@ -273,6 +273,97 @@ static void nothing_is_shared_with_an_unknown_child(void **state)
     job_done(&j);
 }
 
+/* ld, a child of collect2, had read 73 MB; collect2 waited for it and is about to end: its stat shows the faults of ld,
+ * and its io could not be read since. cc shows all of it when it has reaped collect2: the 73 MB count once. If collect2
+ * shows no faults of ld, it has not waited for it: nobody has the 73 MB. */
+static void io_that_is_not_read_yet_counts_once(void **state)
+{
+    static struct job j;
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    for (int waited = 0; waited < 2; waited++) {
+        struct member *cc, *collect2;
+        begin_pair(&j, &cc, &collect2);
+        put(collect2, PROCESS_threads, 1);
+        put(collect2, PROCESS_io_rchar, 4000);
+        struct member *ld = job_add(&j, 402, collect2, BARO_ORIGIN_EVENT, 7);
+        put(ld, PROCESS_faults_minor, 900);
+        put(ld, PROCESS_io_rchar, 73000000);
+        ld->life.end_reported = true;
+        job_settled(&j, ld);
+        job_settled(&j, collect2);
+        put(collect2, PROCESS_children_faults_minor, waited ? 900 : 0);
+        job_gone(&j, ld, 10 * MS, 11 * MS);
+        job_settle(&j, 12 * MS, is_there, NULL);
+        job_totals(&j, value, absent);
+        job_gone(&j, collect2, 13 * MS, 14 * MS);
+        put(cc, PROCESS_children_cpu_user, 80 * MS);
+        put(cc, PROCESS_children_faults_minor, 1000);
+        put(cc, PROCESS_io_rchar, waited ? 73004000 : 4000);
+        cc->account.io_as_of_faults = 1000;
+        job_settle(&j, 15 * MS, is_there, NULL);
+        job_totals(&j, value, absent);
+        assert_int_equal(value[JOB_io_rchar], 73004000);
+        job_done(&j);
+    }
+}
+
+/* A server and its child are there when the recording begins: the child has used 20 ms by then, and ends with 30. The
+ * server takes over all of it, or nothing if it ignores SIGCHLD: the job has used 10 ms. So it is at each moment: while
+ * the event of the end is awaited, too. */
+static void what_a_child_used_before_is_left_out(void **state)
+{
+    static const struct job_sink sink = {.exit = ignore_exit};
+    static struct job j;
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    for (int ignores = 0; ignores < 2; ignores++) {
+        assert_int_equal(job_init(&j, &sink, true, 0, 100), 0);
+        j.source.events = true;
+        struct member *server = job_add(&j, 500, NULL, BARO_ORIGIN_TARGET, 5);
+        struct member *child = job_add(&j, 501, server, BARO_ORIGIN_SCAN, 5);
+        for (int now = 0; now < 2; now++) {
+            put(server, PROCESS_cpu, 50 * MS);
+            put(server, PROCESS_cpu_user, 50 * MS);
+            put(server, PROCESS_faults_minor, 100);
+            put(server, PROCESS_io_rchar, 9000);
+            put(child, PROCESS_cpu, (now ? 30 : 20) * MS);
+            put(child, PROCESS_cpu_user, (now ? 30 : 20) * MS);
+            put(child, PROCESS_faults_minor, now ? 60 : 50);
+            put(child, PROCESS_io_rchar, now ? 700 : 300);
+            if (!now) {
+                job_rebase(server);
+                job_rebase(child);
+            }
+            job_settled(&j, server);
+            job_settled(&j, child);
+        }
+        job_totals(&j, value, absent);
+        assert_int_equal(value[JOB_cpu], 10 * MS);
+        if (ignores) {
+            job_ignores_children(&j, server);
+        } else {
+            put(server, PROCESS_children_cpu_user, 30 * MS);
+            put(server, PROCESS_children_faults_minor, 60);
+            put(server, PROCESS_io_rchar, 9700);
+            server->account.io_as_of_faults = 60;
+        }
+        job_gone(&j, child, 10 * MS, 11 * MS);
+        for (int reported = 0; reported < 2; reported++) {
+            child->life.end_reported = reported;
+            job_settle(&j, 12 * MS, is_there, NULL);
+            job_totals(&j, value, absent);
+            assert_int_equal(j.settling.n_gone, !reported);
+            assert_int_equal(value[JOB_cpu], 10 * MS);
+            assert_int_equal(value[JOB_io_rchar], 400);
+            assert_int_equal(value[JOB_faults_minor], 10);
+        }
+        job_done(&j);
+    }
+}
+
 /* The job is one process without its children. A shell wrote 4 kB, then waited for a compiler that wrote 2 MB, then
  * wrote 3 kB: 7 kB are known, and it may have written more between the readings before and after it waited. */
 static void a_reaped_child_is_not_of_the_process(void **state)
@@ -294,8 +385,10 @@ static void a_reaped_child_is_not_of_the_process(void **state)
     job_totals(&j, value, absent);
     assert_int_equal(value[JOB_io_wchar], 4000);
     assert_int_equal(value[JOB_io_is_lower_bound], 0);
+    put(shell, PROCESS_children_faults_minor, 57); /* its io is read later */
+    job_totals(&j, value, absent);
     put(shell, PROCESS_io_wchar, 5000 + 2000000);
-    put(shell, PROCESS_children_faults_minor, 57);
+    shell->account.io_as_of_faults = 57;
     job_totals(&j, value, absent);
     put(shell, PROCESS_io_wchar, 5000 + 2000000 + 3000);
     job_totals(&j, value, absent);
@@ -453,6 +546,8 @@ int main(void)
         cmocka_unit_test(what_left_a_target_does_not),
         cmocka_unit_test(the_split_is_that_of_the_parts),
         cmocka_unit_test(nothing_is_shared_with_an_unknown_child),
+        cmocka_unit_test(io_that_is_not_read_yet_counts_once),
+        cmocka_unit_test(what_a_child_used_before_is_left_out),
         cmocka_unit_test(a_reaped_child_is_not_of_the_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages from the recorder to the wrapper: lines are printed, and the last message is never lost. */
+/* Messages from the recorder to the wrapper: lines are printed, the last message is never lost, and the signal that
+ * announces them is not passed to the command. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,8 +9,12 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -89,12 +94,76 @@ static void test_no_last_message(void **state)
     end(&e, "one\n");
 }
 
+/* A process that blocks all signals and waits to be killed. */
+static pid_t start_command(void)
+{
+    sigset_t all;
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, NULL);
+        if (write(ready[1], "r", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_true(pid > 0);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return pid;
+}
+
+static bool is_pending(pid_t pid, int signal)
+{
+    char file[64], line[256];
+    unsigned long long mask = 0;
+    snprintf(file, sizeof(file), "/proc/%d/status", (int)pid);
+    FILE *f = fopen(file, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f))
+        if (sscanf(line, "ShdPnd: %llx", &mask) == 1)
+            break;
+    fclose(f);
+    return mask >> (signal - 1) & 1;
+}
+
+/* The recorder announces a message with SIGURG. That is not for the command; the same signal of anybody else is. */
+static void test_the_recorders_signal_is_not_passed_on(void **state)
+{
+    (void)state;
+    struct ends e;
+    struct run_result result = {0};
+    begin(&e);
+    pid_t command = start_command();
+    e.wrapper.result = &result;
+    e.wrapper.self = getpid();
+    e.wrapper.command = command;
+    e.wrapper.recorder = command + 1;
+    siginfo_t info = {.si_signo = SIGURG, .si_code = SI_USER};
+    info.si_pid = e.wrapper.recorder;
+    say(&e, "one\n");
+    signal_handle(&e.wrapper, &info);
+    assert_false(is_pending(command, SIGURG));
+    info.si_pid = getppid();
+    signal_handle(&e.wrapper, &info);
+    assert_true(is_pending(command, SIGURG));
+    kill(command, SIGKILL);
+    assert_int_equal(waitpid(command, NULL, 0), command);
+    end(&e, "one\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_last_message_behind_a_line),
         cmocka_unit_test(test_last_message_alone),
         cmocka_unit_test(test_no_last_message),
+        cmocka_unit_test(test_the_recorders_signal_is_not_passed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

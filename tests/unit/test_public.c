@@ -86,7 +86,7 @@ static void test_meaning(void **state)
         {"job", "cpu_ns", BARO_FACT_SUM, BARO_TREND_MORE_IS_WORSE},
         {"job", "cores_mean", BARO_FACT_MEAN, BARO_TREND_NONE},
         {"job", "rss_peak_bytes", BARO_FACT_PEAK, BARO_TREND_MORE_IS_WORSE},
-        {"job", "rss_peak_age_ns", BARO_FACT_PROPERTY, BARO_TREND_NONE},
+        {"job", "rss_peak_age_ns", BARO_FACT_INSTANT, BARO_TREND_NONE},
         {"job", "memory_peak_t_ns", BARO_FACT_INSTANT, BARO_TREND_NONE},
         {"job", "faults_major", BARO_FACT_SUM, BARO_TREND_MORE_IS_WORSE},
         {"job", "processes_started", BARO_FACT_SUM, BARO_TREND_NONE},
@@ -97,7 +97,7 @@ static void test_meaning(void **state)
         {"limits", "memory_bytes", BARO_FACT_PROPERTY, BARO_TREND_NONE},
         {"limits", "cores", BARO_FACT_PROPERTY, BARO_TREND_NONE},
         {"limits", "throttled_ns", BARO_FACT_SUM, BARO_TREND_MORE_IS_WORSE},
-        {"limits", "memory_peak_ratio", BARO_FACT_PEAK, BARO_TREND_NONE},
+        {"limits", "memory_peak_ratio", BARO_FACT_PEAK, BARO_TREND_MORE_IS_WORSE},
         {"host", "memory_available_least_bytes", BARO_FACT_LEAST, BARO_TREND_MORE_IS_BETTER},
         {"host", "cpu_idle_ratio", BARO_FACT_SHARE, BARO_TREND_NONE},
         {"host", "cpu_steal_ratio", BARO_FACT_SHARE, BARO_TREND_MORE_IS_WORSE},
@@ -107,19 +107,60 @@ static void test_meaning(void **state)
         {"course", "t_ns", BARO_FACT_INSTANT, BARO_TREND_NONE},
         {"course", "cores", BARO_FACT_MEAN, BARO_TREND_NONE},
         {"recorder", "missed", BARO_FACT_SUM, BARO_TREND_MORE_IS_WORSE},
+        {"recorder", "cpu_ratio", BARO_FACT_MEAN, BARO_TREND_MORE_IS_WORSE},
+        {"limits", "memory_group_ratio", BARO_FACT_PEAK, BARO_TREND_MORE_IS_WORSE},
+        {"host", "cores", BARO_FACT_PROPERTY, BARO_TREND_NONE},
+        {"directories", "read_age_ns", BARO_FACT_INSTANT, BARO_TREND_NONE},
+        {"carbon", "grams_per_kwh", BARO_FACT_PROPERTY, BARO_TREND_NONE},
+        {"carbon", "job_grams", BARO_FACT_SUM, BARO_TREND_MORE_IS_WORSE},
         {"pss_peak_held_by", "bytes", BARO_FACT_PEAK, BARO_TREND_MORE_IS_WORSE},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
         const struct baro_fact *f = baro_summary_fact(baro_summary_fact_find(known[i].section, known[i].name));
         assert_non_null(f);
-        if (baro_fact_semantics(f) != known[i].semantics || baro_fact_trend(f) != known[i].trend)
-            fail_msg("%s.%s: %s, trend %d", known[i].section, known[i].name,
-                     baro_fact_semantics_name(baro_fact_semantics(f)), baro_fact_trend(f));
+        if (f->semantics != known[i].semantics || f->trend != known[i].trend)
+            fail_msg("%s.%s: %s, trend %s", known[i].section, known[i].name, baro_fact_semantics_name(f->semantics),
+                     baro_fact_trend_name(f->trend));
     }
     const struct baro_fact *phase = baro_timeline_fact(baro_timeline_fact_find("cpu_ns"));
-    assert_int_equal(baro_fact_semantics(phase), BARO_FACT_SUM);
-    assert_int_equal(baro_fact_semantics(baro_header_fact(0)), BARO_FACT_PROPERTY);
+    assert_int_equal(phase->semantics, BARO_FACT_SUM);
+    for (int i = 0; i < baro_header_fact_count(); i++) {
+        const struct baro_fact *f = baro_header_fact(i);
+        assert_int_equal(f->trend, BARO_TREND_NONE);
+        bool is_instant = strncmp(f->name, "start", 5) == 0;
+        assert_int_equal(f->semantics, is_instant ? BARO_FACT_INSTANT : BARO_FACT_PROPERTY);
+    }
     assert_string_equal(baro_fact_semantics_name((enum baro_fact_semantics)99), "unknown");
+}
+
+static bool ends_with(const char *name, const char *with)
+{
+    size_t n = strlen(name), len = strlen(with);
+    return n >= len && strcmp(name + n - len, with) == 0;
+}
+
+/* What the type, the unit and the name of a fact say is said by its semantics, too. */
+static void test_meaning_agrees(void **state)
+{
+    (void)state;
+    for (int i = 0; i < baro_summary_fact_count(); i++) {
+        const struct baro_fact *f = baro_summary_fact(i);
+        print_message("%s.%s\n", baro_summary_section(f->section)->name, f->name);
+        bool is_number = f->type != BARO_FACT_TEXT && f->type != BARO_FACT_BOOLEAN && f->type != BARO_FACT_TIME;
+        if (f->type == BARO_FACT_TIME || ends_with(f->name, "_t_ns"))
+            assert_int_equal(f->semantics, BARO_FACT_INSTANT);
+        else if (!is_number)
+            assert_int_equal(f->semantics, BARO_FACT_PROPERTY);
+        else if (ends_with(f->name, "_peak_bytes") || ends_with(f->name, "_peak"))
+            assert_int_equal(f->semantics, BARO_FACT_PEAK);
+        if (f->unit == BARO_UNIT_RATIO)
+            assert_int_not_equal(f->semantics, BARO_FACT_SUM);
+        if (!is_number || f->semantics == BARO_FACT_INSTANT)
+            assert_int_equal(f->trend, BARO_TREND_NONE);
+        assert_true(f->trend != BARO_TREND_MORE_IS_BETTER || f->semantics == BARO_FACT_LEAST);
+    }
+    assert_string_equal(baro_fact_trend_name(BARO_TREND_MORE_IS_BETTER), "more_is_better");
+    assert_string_equal(baro_fact_trend_name((enum baro_fact_trend)99), "unknown");
 }
 
 static bool readable(const struct baro_runs_watch *w)
@@ -193,8 +234,8 @@ static void test_watch_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header), cmocka_unit_test(test_id),         cmocka_unit_test(test_meaning),
-        cmocka_unit_test(test_watch),  cmocka_unit_test(test_watch_kept),
+        cmocka_unit_test(test_header),         cmocka_unit_test(test_id),    cmocka_unit_test(test_meaning),
+        cmocka_unit_test(test_meaning_agrees), cmocka_unit_test(test_watch), cmocka_unit_test(test_watch_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,10 @@
 #include "tape_file.h"
 #include "output/rows/row.h"
 
+/* These are not in the library. */
+#include "../../src/programs/common/moment.c"
+#include "../../src/programs/common/zone.c"
+
 #define SECOND 1000000000ull
 
 static void put_event(struct tape_writer *w, uint64_t t_ns, enum baro_event_kind kind, int64_t number)
@@ -32,6 +36,41 @@ static int64_t ahead_at(struct baro_tape *t, uint64_t t_ns)
     int64_t ret;
     assert_int_equal(baro_tape_realtime_ns(t, t_ns, &ret, NULL), 0);
     return ret - baro_header_realtime_ns(baro_tape_header(t), t_ns);
+}
+
+/* The clock shows 0 to 2 s, then -3 to 1 s, then 61 s and on. */
+static void check_found(struct baro_tape *t)
+{
+    static const struct {
+        int shown, at; /* seconds since the clock of the beginning, since the tape began */
+    } known[] = {{-7, -7}, {-2, 3}, {0, 0}, {1, 1}, {2, 6}, {3, 6}, {30, 6}, {60, 6}, {61, 6}, {62, 7}, {100, 45}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        int64_t at_ns, begin = baro_header_realtime_ns(baro_tape_header(t), 0);
+        assert_int_equal(baro_tape_find_realtime(t, begin + known[i].shown * (int64_t)SECOND, &at_ns, NULL), 0);
+        print_message("%d\n", known[i].shown);
+        assert_int_equal(at_ns, known[i].at * (int64_t)SECOND);
+    }
+}
+
+/* The same, as a user writes it: the tape begins at midnight and has 7 s. */
+static void check_moments(struct baro_tape *t)
+{
+    static const struct {
+        const char *text;
+        int at;
+    } known[] = {{"+3s", 3},       {"00:00:01", 1}, {"00:01:02", 7},
+                 {"23:59:58", 3},  {"00:00:30", 6}, {"1970-01-01T00:01:01Z", 6},
+                 {"12:00", 43145}, {"-1s", 6},      {"1969-12-31 23:59:50", -10}};
+    struct moment m;
+    setenv("TZ", "UTC", 1);
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        assert_int_equal(moment_on_tape(known[i].text, t, 0, 7 * SECOND, &m, NULL), 0);
+        print_message("%s\n", known[i].text);
+        assert_int_equal(m.ns, known[i].at * (int64_t)SECOND);
+    }
+    assert_int_equal(moment_on_tape("00:01:02", t, 5 * SECOND, 2 * SECOND, &m, NULL), 0); /* counted from 5 s on */
+    assert_int_equal(m.ns, 2 * (int64_t)SECOND);
+    assert_int_equal(moment_on_tape("noon", t, 0, 7 * SECOND, &m, NULL), BARO_E_SYNTAX);
 }
 
 static void test_steps(void **state)
@@ -61,6 +100,8 @@ static void test_steps(void **state)
     assert_int_equal(tape_writer_finish(w, NULL), 0);
     tape_writer_free(w);
     assert_int_equal(ahead_at(t, 6 * SECOND), 55 * (int64_t)SECOND);
+    check_found(t);
+    check_moments(t);
     baro_tape_close(t);
     unlink(path);
 }

@@ -291,6 +291,35 @@ static void one_that_ends_before_it_is_found(void **state)
     job_done(&j);
 }
 
+/* When the last sample was taken one of the first task had ended, and its end had not been reported: it was in no row,
+ * and was not counted as ended. */
+static void one_whose_end_was_not_reported(void **state)
+{
+    (void)state;
+    struct job j = {0};
+    struct baro_process *rows[] = {a, b, c};
+    struct baro_sample last = last_sample(rows);
+    struct tasks_then then;
+    last.job[JOB_processes_ended] = 8;
+    fill_tasks(&then);
+    then.value[0][TASK_processes_ended] = 7;
+    begin_tasks(&j, &last, &then);
+    join(&j, 10, 100, 1, 500);
+    join(&j, 30, 300, 2, 45);
+    job_resume_end(&j);
+    struct task_values t = tasks_of(&j, 21000);
+    assert_int_equal(t.value[0][TASK_processes_started], 10);
+    assert_int_equal(t.value[0][TASK_processes_ended], 9); /* B as well */
+    assert_int_equal(t.value[0][TASK_processes_unread], 2);
+    assert_int_equal(t.value[1][TASK_processes_ended], 1);
+    assert_int_equal(t.value[1][TASK_processes_unread], 0);
+    struct totals all = totals_of(&j); /* which checks that each process is counted once */
+    assert_int_equal(all.value[JOB_processes_started], 12);
+    assert_int_equal(all.value[JOB_processes_ended], 10);
+    assert_int_equal(all.value[JOB_processes], 2);
+    job_done(&j);
+}
+
 /* The kernel's count of a control group goes on, whatever is known of its processes. */
 static void a_task_that_is_a_group(void **state)
 {
@@ -320,6 +349,7 @@ int main(void)
         cmocka_unit_test(many_times),
         cmocka_unit_test(tasks_go_on),
         cmocka_unit_test(one_that_ends_before_it_is_found),
+        cmocka_unit_test(one_whose_end_was_not_reported),
         cmocka_unit_test(a_task_that_is_a_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,12 @@ static void test_commands(void **state)
     assert_int_equal(as->processes, 1);
     assert_non_null(named(s, STORY_HOSTILE));
     assert_null(summary_command(s, 5));
+    const int table = baro_summary_section_find("commands");
+    assert_int_equal(baro_summary_row_find(s, table, "ld"), 0);
+    assert_int_equal(baro_summary_row_find(s, table, "cc1"), 1);
+    assert_int_equal(baro_summary_row_find(s, table, "cc"), -1);
+    assert_int_equal(baro_summary_row_find(s, baro_summary_section_find("job"), "ld"), -1);
+    assert_int_equal(baro_summary_row_find(s, -1, "ld"), -1);
     summary_free(s);
 }
 
@@ -261,6 +267,24 @@ static void test_parts_are_no_more_than_the_whole(void **state)
     }
     assert_int_equal(s->finished.n_order, 3);
     assert_in_range(cpu, 61 * MS - 4, 61 * MS);
+    summary_free(s);
+}
+
+/* The job has 61 ms; by taskstats and what their parents took over a has 42 ms, and b 21, of which 1 is unsure. */
+static void test_parts_without_perf_are_no_more_than_the_whole(void **state)
+{
+    struct baro_header h = {.version = "0", .cpus = 2, .mode = BARO_MODE_RUN};
+    struct baro_sample sample = {.t_ns = 200 * MS};
+    struct baro_summary *s = summary_new(&h);
+    (void)state;
+    add_exit(s, (char *)"a", BARO_EXIT_TASKSTATS, 42 * MS, 0);
+    add_exit(s, (char *)"b", BARO_EXIT_TASKSTATS, 21 * MS, MS);
+    sample.job[JOB_cpu] = 61 * MS;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    assert_in_range(summary_command(s, 0)->value[COMMAND_CPU], 41 * MS, 42 * MS);
+    assert_in_range(summary_command(s, 0)->value[COMMAND_CPU] + summary_command(s, 1)->value[COMMAND_CPU], 61 * MS - 4,
+                    61 * MS);
     summary_free(s);
 }
 
@@ -590,6 +614,7 @@ int main(void)
         cmocka_unit_test(test_safe_csv),
         cmocka_unit_test(test_peak_is_no_less_than_mean),
         cmocka_unit_test(test_parts_are_no_more_than_the_whole),
+        cmocka_unit_test(test_parts_without_perf_are_no_more_than_the_whole),
         cmocka_unit_test(test_no_more_than_there_is),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_path_is_cut_in_the_middle),

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 #include "libbaro/sample/row.h"
 #include "baro/baro.h"
 #include "libbaro/tape/row.h"
@@ -255,6 +257,46 @@ static void test_derived(void **state)
     baro_tape_close(t);
 }
 
+/* A tape of another program may have NaN and infinity. A column of Arrow has a null there, as CSV and JSON do. */
+static void test_numbers_that_are_none(void **state)
+{
+    (void)state;
+    const struct baro_metric *metrics[] = {&depth};
+    uint64_t value[1];
+    uint8_t absent[1] = {BARO_PRESENT};
+    struct baro_entity queue = {.id = 1, .name = "high", .value = value, .absent = absent, .info_version = 1};
+    struct baro_entity *rows[] = {&queue};
+    struct baro_declared d = {.name = "jobqueue", .metric = metrics, .n_metrics = 1, .rows = {.n = 1, .at = rows}};
+    struct baro_declared *all[] = {&d};
+    struct baro_sample s = {.n_declared = 1, .declared = all};
+    const double stored[] = {1.5, NAN, INFINITY, -INFINITY};
+    struct tape_writer *w = new_tape(path, NULL);
+    for (unsigned i = 0; i < 4; i++) {
+        s.t_ns = (i + 1) * (uint64_t)SECOND;
+        d.rows.read_ns = s.t_ns;
+        value[0] = real(stored[i]);
+        assert_int_equal(tape_writer_commit(w, &s, NULL), 0);
+    }
+    assert_int_equal(tape_writer_finish(w, NULL), 0);
+    tape_writer_free(w);
+
+    struct baro_tape *t;
+    struct ArrowArrayStream stream;
+    struct ArrowArray a;
+    assert_int_equal(baro_tape_open(&t, path, NULL), 0);
+    assert_int_equal(baro_tape_read_kinds(t, NULL), 0);
+    assert_int_equal(baro_tape_arrow(t, baro_tape_kind_find(t, "jobqueue"), "depth", NULL, &stream, NULL), 0);
+    baro_tape_close(t);
+    assert_int_equal(stream.get_next(&stream, &a), 0);
+    assert_int_equal(a.length, 4);
+    assert_int_equal(a.children[0]->null_count, 3);
+    const uint8_t *valid = a.children[0]->buffers[0];
+    assert_int_equal(valid[0] & 15, 1);
+    assert_true(((const double *)a.children[0]->buffers[1])[0] == 1.5);
+    a.release(&a);
+    stream.release(&stream);
+}
+
 /* Rows of one kind, with a name of so many bytes each. */
 static void write_rows(size_t n, size_t columns, size_t name_len, struct baro_sample *s, struct baro_declared *d)
 {
@@ -436,8 +478,13 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_api),    cmocka_unit_test(test_golden), cmocka_unit_test(test_derived),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_names),  cmocka_unit_test(test_event_attributes),
+        cmocka_unit_test(test_api),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_derived),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_event_attributes),
+        cmocka_unit_test(test_numbers_that_are_none),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

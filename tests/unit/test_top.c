@@ -390,6 +390,52 @@ static void test_memory_in_the_head(void **state)
     end(&w);
 }
 
+/* ---- tasks ---- */
+
+static struct baro_entity a_task(uint32_t id, const char *name, uint64_t t_ns, uint64_t cpu_ns,
+                                 uint64_t value[TASK_MAX], uint8_t absent[TASK_MAX])
+{
+    value[TASK_cpu] = cpu_ns;
+    return (struct baro_entity){.id = id,
+                                .kind = BARO_KIND_TASK,
+                                .read_ns = t_ns,
+                                .name = (char *)name,
+                                .label = (char *)"",
+                                .n_values = TASK_MAX,
+                                .value = value,
+                                .absent = absent};
+}
+
+/* Between two samples the first of two tasks goes, and another one comes: each has what it has used itself. */
+static void test_cores_of_tasks_that_come_and_go(void **state)
+{
+    uint64_t value[4][TASK_MAX] = {{0}};
+    uint8_t absent[4][TASK_MAX] = {{0}};
+    struct baro_entity gone = a_task(1, "gone", SECOND, 0, value[0], absent[0]),
+                       was = a_task(2, "stays", SECOND, SECOND, value[1], absent[1]),
+                       stays = a_task(2, "stays", 2 * SECOND, SECOND * 3 / 2, value[2], absent[2]),
+                       comes = a_task(3, "comes", 2 * SECOND, 9 * SECOND, value[3], absent[3]);
+    struct baro_entity *early[] = {&gone, &was}, *late[] = {&stays, &comes};
+    struct baro_sample before = {.t_ns = SECOND}, now = {.t_ns = 2 * SECOND};
+    struct instant instant = {.before = &before, .now = &now};
+    struct model model = {.between = {.before = &before, .now = &now}};
+    struct ui ui;
+    struct grid g;
+    (void)state;
+    before.entities[BARO_KIND_TASK] = (struct baro_entities){.at = early, .n = 2, .read_ns = SECOND};
+    now.entities[BARO_KIND_TASK] = (struct baro_entities){.at = late, .n = 2, .read_ns = 2 * SECOND};
+    ui_init(&ui);
+    assert_int_equal(grid_init(&g, 3, 30, true), 0);
+    struct view v = {.grid = &g, .instant = &instant, .model = &model, .ui = &ui};
+    assert_int_equal(view_tasks_count(&v), 2);
+    view_tasks(&v, (struct box){0, 0, 3, 30}, true);
+    assert_row(&g, 0, " CORES      RSS TASK");
+    assert_row(&g, 1, "  0.50      0 B stays");
+    assert_row(&g, 2, "     -      0 B comes");
+    grid_done(&g);
+    ui_done(&ui);
+}
+
 static void add_named(struct tape_writer *w, enum baro_event_kind kind, uint64_t t_ns, const char *name)
 {
     const struct baro_event e = {.t_ns = t_ns, .kind = kind, .text = name};
@@ -577,6 +623,7 @@ int main(void)
         cmocka_unit_test(test_io_of_children_is_not_the_parents),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_memory_in_the_head),
+        cmocka_unit_test(test_cores_of_tasks_that_come_and_go),
         cmocka_unit_test(test_phases_and_marks),
         cmocka_unit_test(test_sign_of_the_order),
         cmocka_unit_test(test_filter_and_fold),

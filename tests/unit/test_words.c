@@ -130,7 +130,7 @@ static void test_words_of_left_out(void **state)
                       true);
     words_of_left_out(0, 300, 500, "instead of 50.0 ms, and pss and threads more seldom, to\n", true);
     words_of_left_out(0, 0, 500, "note       pss and threads were read more seldom than the rest, to stay", true);
-    words_of_left_out(100, 0, 0, "instead of 100 ms: the recorder got no core in time\n", true);
+    words_of_left_out(100, 0, 0, "instead of 100 ms: the recorder was held up", true);
 }
 
 static void test_words_of_mapped_files(void **state)

@@ -7,6 +7,6 @@
     from barograph.compat.resource_tracker import PidTracker, ResourceTracker
     from barograph.compat.pytyche import HWMonitor, RunLog
 
-Names, signatures, files and formats are the original's. What the original gets wrong is right here; docs/compat.md lists
-it, and `original=True`, or BAROGRAPH_COMPAT=original in the environment, gives the original's behaviour.
+Names, signatures, files and formats are the original's. What the original gets wrong is right here; docs/compat.md
+lists it, and `original=True`, or BAROGRAPH_COMPAT=original in the environment, gives the original's behaviour.
 """

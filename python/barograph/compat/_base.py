@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import select
 import shutil
-import signal
 import tempfile
 import time
 import warnings
@@ -14,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .. import _where
+from .. import _spawn, _where
 from ..errors import Error, RecordingWarning
 from ..recorder import Recording
 from ..recorder import record as _record
@@ -113,7 +112,12 @@ class Probe:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", RecordingWarning)
             self.recording = record(
-                pid, interval, path=os.path.join(self._folder, "probe.baro"), children=children, overhead="1%", **options
+                pid,
+                interval,
+                path=os.path.join(self._folder, "probe.baro"),
+                children=children,
+                overhead="1%",
+                **options,
             )
         if self.recording.path is not None:
             self._guard.begin(self.recording.tape)
@@ -176,7 +180,10 @@ def _stop(recording: Recording, companion: Companion | None) -> None:
 
 _SCRIPT = r"""
 helpers=
-IFS= read -r tape && IFS= read -r recorder && IFS= read -r ticks || { [ -z "$folder" ] || rm -r -f -- "$folder"; exit 0; }
+IFS= read -r tape && IFS= read -r recorder && IFS= read -r ticks || {
+    [ -z "$folder" ] || rm -r -f -- "$folder"
+    exit 0
+}
 %s
 while IFS= read -r rest; do :; done
 if read -r line <"/proc/$recorder/stat"; then
@@ -200,8 +207,8 @@ _CSV = r"""
 
 
 class Companion:
-    """A process that stays when the interpreter is killed. It is no child of the interpreter, and has to begin before the
-    recording, so that it does not belong to the job. It ends a recording that would go on without the program that
+    """A process that stays when the interpreter is killed. It is no child of the interpreter, and has to begin before
+    the recording, so that it does not belong to the job. It ends a recording that would go on without the program that
     wanted it."""
 
     def __init__(self, argv: Sequence[str], environment: dict[str, str] | None = None) -> None:
@@ -209,25 +216,13 @@ class Companion:
         self._from, theirs_out = os.pipe()
         self.pid: int | None = None
         actions = [
-            (os.POSIX_SPAWN_DUP2, theirs_in, 0),
-            (os.POSIX_SPAWN_DUP2, theirs_out, 1),
-            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            (_spawn.DUP, theirs_in, 0),
+            (_spawn.DUP, theirs_out, 1),
+            (_spawn.OPEN, 2, os.devnull, os.O_WRONLY),
         ]
         shell = ["/bin/sh", "-c", 'exec 3<&0; { "$@" <&3 3<&- & }; echo $! ', "sh", *argv]
         try:
-            pid = os.posix_spawn(
-                "/bin/sh",
-                shell,
-                {**os.environ, "folder": "", **(environment or {})},
-                file_actions=actions,
-                setsid=True,
-                setsigmask=(),
-                setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD),
-            )
-            try:
-                os.waitpid(pid, 0)
-            except ChildProcessError:
-                pass
+            _spawn.start(shell, {**os.environ, "folder": "", **(environment or {})}, actions, setsid=True)
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
@@ -242,7 +237,9 @@ class Companion:
         return cls(["/bin/sh", "-c", _SCRIPT % ""], {"folder": folder})
 
     @classmethod
-    def csv(cls, file: str, dialect: str, entity: str, *, append: bool = False, before: str = "", **more: str) -> Companion:
+    def csv(
+        cls, file: str, dialect: str, entity: str, *, append: bool = False, before: str = "", **more: str
+    ) -> Companion:
         """One that writes a file in a dialect of `baro export`; `before` is lines of shell, `more` what they need."""
         values = {"baro": _where.baro(), "file": file, "dialect": dialect, "entity": entity}
         return cls(["/bin/sh", "-c", _SCRIPT % (before + _CSV)], {**values, **more, "append": "1" if append else ""})

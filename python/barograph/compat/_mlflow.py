@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process that logs to MLflow for compat.stouputils: barograph.mlflow's follower, with other metrics and steps. The tape
-keeps all that is not logged yet, and the position beside it how far that is."""
+"""The process that logs to MLflow for compat.stouputils: barograph.mlflow's follower, with other metrics and steps. The
+tape keeps all that is not logged yet, and the position beside it how far that is."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..mlflow._follow import Follower, Refused, Step
+from ..mlflow._follow import Follower
+from ..mlflow._points import Step
 from ..mlflow._position import Position, path_of
+from ..mlflow._server import Refused
 from ..sample import Sample
 from .stouputils import Collector, mean_of
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the place of pytyche.diagnostics.run_monitor: a log of phases and events, the machine's CPU and GPUs in three files of
-CSV, and a summary of them. The files are written as things happen, by processes that stay when the interpreter is killed."""
+"""In the place of pytyche.diagnostics.run_monitor: a log of phases and events, the machine's CPU and GPUs in three
+files of CSV, and a summary of them. The files are written as things happen, by processes that stay when the interpreter
+is killed."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ def _now_iso() -> str:
 class RunLog:
     """Phases and events as lines of JSON.
 
-    Each line is in a file before the call returns: in `path`, if there is one, else in a file of its own (`spool`), which
-    write() replaces. In a recording they are marks of it as well.
+    Each line is in a file before the call returns: in `path`, if there is one, else in a file of its own (`spool`),
+    which write() replaces. In a recording they are marks of it as well.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, original: bool | None = None) -> None:
@@ -177,7 +178,7 @@ class ResourceSummary:
     absent: dict[str, str] = field(default_factory=dict, compare=False)
 
     def to_dict(self) -> dict[str, float]:
-        """Rounded; without what is absent, and without the JAX peak and the memory controller's use where they are 0."""
+        """Rounded; without what is absent, and without JAX's peak and the memory controller's use where they are 0."""
         always = (
             "peak_vram_mb",
             "gpu_util_mean_pct",
@@ -197,7 +198,7 @@ class ResourceSummary:
 
 
 def probe_jax_peak_memory_mb() -> float:
-    """The most device memory that JAX's allocator had in use, in MiB, of the GPU that had most; 0.0 without JAX or a GPU."""
+    """The most device memory that JAX's allocator had in use, in MiB, of the GPU with most; 0.0 without JAX or GPU."""
     try:
         jax = import_module("jax")
         gpus = [device for device in jax.local_devices() if device.platform in ("gpu", "cuda", "rocm")]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the place of stouputils.mlflow.process_metrics_monitor: what a process and its children use, as metrics of an MLflow
-run. MLflow is fed from the tape by a process of its own: a server that is slow or down costs no sample, and what was
-measured is logged also when the interpreter is killed."""
+"""In the place of stouputils.mlflow.process_metrics_monitor: what a process and its children use, as metrics of an
+MLflow run. MLflow is fed from the tape by a process of its own: a server that is slow or down costs no sample, and what
+was measured is logged also when the interpreter is killed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 import weakref
+from importlib import import_module
 from types import TracebackType
 from typing import Any
 
@@ -117,8 +118,8 @@ class _Logger:
 class ProcessMetricsMonitor:
     """Logs CPU, memory, threads, descriptors and I/O of a process, and of its children, to the active MLflow run.
 
-    Arguments are the original's; max_cpu_count, if it is given, divides the CPU share: 100 is then all of these CPUs, not
-    one of them. original=True: the original's behaviour (docs/compat.md).
+    Arguments are the original's; max_cpu_count, if it is given, divides the CPU share: 100 is then all of these CPUs,
+    not one of them. original=True: the original's behaviour (docs/compat.md).
     """
 
     def __init__(
@@ -187,7 +188,7 @@ class ProcessMetricsMonitor:
             return _warn("ProcessMetricsMonitor is already running.")
         if not os.path.exists(f"/proc/{self.pid}"):
             return _warn(f"PID {self.pid} does not exist. ProcessMetricsMonitor will not start.")
-        import mlflow
+        mlflow: Any = import_module("mlflow")
 
         active = mlflow.active_run()
         if active is None:
@@ -230,7 +231,10 @@ class ProcessMetricsMonitor:
 
     def _start_logger(self, mlflow: Any) -> None:
         code = "import sys; sys.path[:] = sys.argv[1].split(chr(10)); from barograph.compat._mlflow import main; main()"
-        paths = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), *map(os.path.abspath, sys.path)]
+        paths = [
+            os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
+            *map(os.path.abspath, sys.path),
+        ]
         # Before the recording: what logs is no part of the job.
         companion = _base.Companion([sys.executable, "-c", code, "\n".join(paths)])
         if not self._begin_recording():
@@ -291,9 +295,9 @@ class ProcessMetricsMonitor:
     # ---- what the thread of the original does, step by step ----
 
     def collect_once(self) -> dict[str, float]:
-        """The metrics at this moment. All are 0.0 where there is no such process, and cpu_usage_percentage is at the first
-        call, as there."""
-        empty = dict.fromkeys(METRICS, 0.0)
+        """The metrics at this moment. All are 0.0 where there is no such process, and cpu_usage_percentage is at the
+        first call, as there."""
+        empty: dict[str, float] = {name: 0.0 for name in METRICS}
         if self._probe is None:
             self._probe = _base.Probe(self.pid, self.children)
             self._collector = Collector(self.max_memory_megabytes, self._cores(), zeros=True)
@@ -310,7 +314,7 @@ class ProcessMetricsMonitor:
 
     def publish(self, metrics: dict[str, float]) -> None:
         """Logs metrics to the run; a step that could not be logged is not counted."""
-        import mlflow
+        mlflow: Any = import_module("mlflow")
 
         try:
             mlflow.log_metrics({self.prefix + k: v for k, v in metrics.items()}, step=self.step, run_id=self.run_id)

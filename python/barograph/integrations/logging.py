@@ -11,7 +11,7 @@ _LONGEST = 200  # characters of a name
 
 
 class MarkHandler(logging.Handler):
-    """Each record is a mark: its message the name, logger and level attributes. 1,000 a second is what a recorder takes."""
+    """Each record is a mark: its message the name, logger and level attributes. A recorder takes 1,000 a second."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -169,12 +169,12 @@ def log(
 ) -> Upload:
     """Sends a recording to MLflow, through a process of its own.
 
-    tape: a path, "@last", a Tape, or a Recording, also one that has not begun yet. run_id: the run of MLflow; without it
-    that of mlflow.start_run() in this thread, else $MLFLOW_RUN_ID, else one that is made for the tape and has its times.
-    live: as the tape grows; False: once it is complete. wait: seconds to wait until all has arrived. names: "system",
-    "process" or "baro". every: seconds between points (default: each sample). artifacts: also the report, the verdicts
-    and the tape itself. patience: for how many seconds after the end of the recording an absent server is asked again
-    (default: a day).
+    tape: a path, "@last", a Tape, or a Recording, also one that has not begun yet. run_id: the run of MLflow; without
+    it that of mlflow.start_run() in this thread, else $MLFLOW_RUN_ID, else one that is made for the tape and has its
+    times. live: as the tape grows; False: once it is complete. wait: seconds to wait until all has arrived. names:
+    "system", "process" or "baro". every: seconds between points (default: each sample). artifacts: also the report, the
+    verdicts and the tape itself. patience: for how many seconds after the end of the recording an absent server is
+    asked again (default: a day).
 
     The same tape may be sent again: what has arrived stays as it is, and the rest follows.
     """

@@ -24,9 +24,16 @@ def _log(arguments: list[str]) -> int:
     parser.add_argument("tape", help="a file, or @last")
     parser.add_argument("--run-id", help="of a run that exists (default: $MLFLOW_RUN_ID, else a new one)")
     parser.add_argument("--names", choices=NAMES, default="system", help="what metrics are called (default: system)")
-    parser.add_argument("--every", type=float, metavar="SECONDS", help="a point for each so many seconds, not for each sample")
+    parser.add_argument(
+        "--every", type=float, metavar="SECONDS", help="a point for each so many seconds, not for each sample"
+    )
     parser.add_argument("--no-artifacts", action="store_true", help="without the report, the verdicts and the tape")
-    parser.add_argument("--patience", type=float, metavar="SECONDS", help="for how long an absent server is asked again (default: a day)")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        metavar="SECONDS",
+        help="for how long an absent server is asked again (default: a day)",
+    )
     given = parser.parse_args(arguments)
     request = _request(given.run_id, given.names, True, given.every, not given.no_artifacts, given.patience)
     request["tape"] = os.path.abspath(Tape(given.tape).path)
@@ -50,7 +57,8 @@ def _status(arguments: list[str]) -> int:
     for path in found:
         at = read(path)
         error = f": {at['error']}" if at.get("error") else ""
-        print(f"run {at.get('run_id', 'not known yet')}: {at.get('stage', 'waiting')}, {at.get('points', 0)} points{error}")
+        run = at.get("run_id", "not known yet")
+        print(f"run {run}: {at.get('stage', 'waiting')}, {at.get('points', 0)} points{error}")
     if not found:
         print(f"{tape} was not sent to MLflow")
     return 0

@@ -18,7 +18,21 @@ if TYPE_CHECKING:
 
 TAG = "baro.session"
 _YES = ("1", "true", "yes", "on")
-_own = ("path", "interval", "tasks", "children", "metrics", "collect", "du", "keep", "overhead", "host", "gpu", "cmdline", "force")
+_own = (
+    "path",
+    "interval",
+    "tasks",
+    "children",
+    "metrics",
+    "collect",
+    "du",
+    "keep",
+    "overhead",
+    "host",
+    "gpu",
+    "cmdline",
+    "force",
+)
 
 _options: dict[str, Any] | None = None
 _recordings: dict[int, Recording] = {}  # of each thread, in which one run after the other starts
@@ -75,7 +89,11 @@ class RunContext:
 
             mark("mlflow.start_run", tracking_uri=_without_password(str(mlflow.get_tracking_uri())))
             return {TAG: given}
-        return {TAG: _record(dict(_options) if _options is not None else _from_environment(), str(mlflow.get_tracking_uri()))}
+        return {
+            TAG: _record(
+                dict(_options) if _options is not None else _from_environment(), str(mlflow.get_tracking_uri())
+            )
+        }
 
 
 def _without_password(uri: str) -> str:

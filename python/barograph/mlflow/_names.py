@@ -112,7 +112,11 @@ class Namer:
     """Makes points of the samples of one tape, in order."""
 
     def __init__(self, names: str, memory_bytes: float | None, first: Sample | None = None) -> None:
-        self._make: Callable[[Sample, Before], Point] = {"system": self._system, "process": self._process, "baro": self._baro}[names]
+        self._make: Callable[[Sample, Before], Point] = {
+            "system": self._system,
+            "process": self._process,
+            "baro": self._baro,
+        }[names]
         self._memory = memory_bytes
         self._first = first  # what MLflow's names count from
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 
-from .. import _where
+from .. import _spawn, _where
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
@@ -30,34 +29,24 @@ def _environment(keep_events: bool) -> dict[str, str]:
 def start_waiting(as_task: bool = False) -> int:
     """Starts a follower that waits for its request; returns the end of the pipe for it. -1: it can't be started.
     as_task: it is started in the middle of a recording, and so is a process of the job: with a name of its own."""
+    log = os.environ.get("BAROGRAPH_MLFLOW_LOG") or os.devnull
     theirs, ours = os.pipe()
     try:
         actions = [
-            (os.POSIX_SPAWN_DUP2, theirs, 0),
-            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 2, os.environ.get("BAROGRAPH_MLFLOW_LOG") or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (_spawn.DUP, theirs, 0),
+            (_spawn.OPEN, 1, os.devnull, os.O_WRONLY),
+            (_spawn.OPEN, 2, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND),
         ]
         # The shell ends at once: the follower is a child of init by the time that a recording begins.
         task = [_where.baro(), "run", "-q", "--task", "mlflow", "--"] if as_task and _where.baro() else []
         follower = [*task, sys.executable, "-m", "barograph.mlflow", "follow"]
-        pid = os.posix_spawn(
-            "/bin/sh",
-            ["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *follower],
-            _environment(as_task),
-            file_actions=actions,
-            setsid=True,
-            setsigmask=(),
-            setsigdef=(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD),
-        )
+        shell = ["/bin/sh", "-c", 'exec 3<&0; "$@" <&3 3<&- &', "sh", *follower]
+        _spawn.start(shell, _environment(as_task), actions, setsid=True)
     except (OSError, NotImplementedError):
         os.close(ours)
         return -1
     finally:
         os.close(theirs)
-    try:
-        os.waitpid(pid, 0)
-    except ChildProcessError:
-        pass  # somebody else waits for any child
     return ours
 
 

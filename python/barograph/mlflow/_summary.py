@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of MLflow has of a whole recording: facts as metrics, limits, host and versions as parameters and tags, and
-files."""
+"""What a run of MLflow has of a whole recording: facts as metrics, limits, host and versions as parameters and tags,
+and files."""
 
 from __future__ import annotations
 

@@ -188,18 +188,12 @@ static double within_machine(const struct baro_row *now, const struct baro_deriv
 enum baro_absent derive_between(const struct baro_row *before, const struct baro_row *now, uint64_t *ret_t0_ns,
                                 uint64_t *ret_t1_ns)
 {
-    const struct baro_entity *then = row_entity(before), *later = row_entity(now);
     if (!now)
         return BARO_ABSENT_UNKNOWN;
     if (!before)
         return BARO_ABSENT_NOT_YET;
     if (baro_row_kind(before) != baro_row_kind(now) || baro_row_id(before) != baro_row_id(now))
         return BARO_ABSENT_UNKNOWN;
-    if (then && later) { /* of their kind, also where each has a time of its own */
-        *ret_t0_ns = then->read_ns;
-        *ret_t1_ns = later->read_ns;
-        return BARO_PRESENT;
-    }
     enum baro_absent absent = baro_row_read_ns(now, ret_t1_ns);
     return absent == BARO_PRESENT ? baro_row_read_ns(before, ret_t0_ns) : absent;
 }

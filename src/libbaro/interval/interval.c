@@ -113,13 +113,28 @@ uint64_t baro_row_begin_ns(const struct baro_header *header, const struct baro_r
     return derive_begin_ns(&ticks, baro_row_start_ticks(row), known_ns);
 }
 
-enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row, uint64_t *ret)
+/* Negative: before the tape began. What a damaged tape says may be anything: it wraps. */
+static enum baro_absent process_since(const struct baro_header *h, const struct baro_row *row, int64_t *ret)
 {
-    bool is_process = row_process(row) || row_exit(row);
-    int kind = baro_row_kind(row);
-    if (!row || row_entity(row) || (kind == BARO_KIND_JOB && !baro_header_has_start(header)))
+    uint64_t begin_ns = baro_row_begin_ns(h, row), ticks = baro_row_start_ticks(row), second = ticks_of(h).per_second;
+    if (!ticks || !second || !ticks_of(h).boottime_ns)
         return BARO_ABSENT_UNKNOWN;
-    *ret = is_process ? baro_row_begin_ns(header, row) : 0;
+    *ret = begin_ns
+               ? (int64_t)begin_ns
+               : (int64_t)(ticks / second * NS_PER_SEC + ticks % second * (NS_PER_SEC / second) - h->start_boottime_ns);
+    return BARO_PRESENT;
+}
+
+enum baro_absent baro_row_since_ns(const struct baro_header *h, const struct baro_row *row, int64_t *ret)
+{
+    enum counts_since since = row && h ? metric_counts_since(baro_row_kind(row)) : COUNTS_UNKNOWN;
+    bool is_tape = since == COUNTS_TAPE || (since == COUNTS_START && baro_header_has_start(h));
+    bool is_boot = since == COUNTS_BOOT && h->start_boottime_ns;
+    if (since == COUNTS_BEGIN)
+        return process_since(h, row, ret);
+    if (!is_tape && !is_boot)
+        return BARO_ABSENT_UNKNOWN;
+    *ret = is_boot ? -(int64_t)h->start_boottime_ns : 0;
     return BARO_PRESENT;
 }
 

@@ -17,7 +17,7 @@
 #define KIND_BEGIN(name)                                                                                               \
     enum name##_metric                                                                                                 \
     {
-#define KIND_END(name, time)                                                                                           \
+#define KIND_END(name, time, counts)                                                                                   \
     METRIC_ID(KIND, MAX)                                                                                               \
     }                                                                                                                  \
     ;
@@ -30,7 +30,7 @@
 enum kind {
 #define METRIC(...)
 #define KIND_BEGIN(name) KIND_##name,
-#define KIND_END(name, time)
+#define KIND_END(name, time, counts)
 #include "libbaro/metric/kinds.def"
 #undef KIND_END
 #undef KIND_BEGIN
@@ -43,6 +43,16 @@ _Static_assert((int)KIND_process == BARO_KIND_PROCESS && (int)KIND_host == BARO_
 
 /** @return the column that has the time at which an entity of @p kind was read; -1: they are all read together. */
 int metric_time(int kind);
+
+/* Since when the counters of a kind count. */
+enum counts_since {
+    COUNTS_UNKNOWN, /* since the thing is there: a disk, an interface, a control group; or nobody knows */
+    COUNTS_BEGIN,   /* the beginning of the process */
+    COUNTS_START,   /* the beginning of the tape, if the job began then; else unknown */
+    COUNTS_TAPE,    /* the beginning of the tape: barograph itself counts */
+    COUNTS_BOOT     /* the start of the machine */
+};
+enum counts_since metric_counts_since(int kind);
 /* baro_metric_find(), of a name that need not end with NUL. */
 int metric_find(int kind, const char *name, size_t len);
 

@@ -141,7 +141,7 @@ struct registered {
      .since = SINCE_##since_},
 
 #define KIND_BEGIN(name) static const struct registered name##_metrics[] = {
-#define KIND_END(name, time)                                                                                           \
+#define KIND_END(name, time, counts)                                                                                   \
     }                                                                                                                  \
     ;
 #include "libbaro/metric/kinds.def"
@@ -153,13 +153,14 @@ static const struct {
     const char *name;
     const struct registered *at;
     int count, time;
+    enum counts_since counts;
 } kinds[KIND_COUNT] = {
 #define METRIC(...)
 #define KIND_BEGIN(name)                                                                                               \
     {                                                                                                                  \
 #name, name##_metrics,
-#define KIND_END(name, time)                                                                                           \
-    METRIC_ID(KIND, MAX), METRIC_ID(KIND, time)                                                                        \
+#define KIND_END(name, time, counts)                                                                                   \
+    METRIC_ID(KIND, MAX), METRIC_ID(KIND, time), COUNTS_##counts                                                       \
     }                                                                                                                  \
     ,
 #include "libbaro/metric/kinds.def"
@@ -224,6 +225,11 @@ int baro_metric_find(int kind, const char *name)
 int metric_time(int kind)
 {
     return kind >= 0 && kind < KIND_COUNT && kinds[kind].time < kinds[kind].count ? kinds[kind].time : -1;
+}
+
+enum counts_since metric_counts_since(int kind)
+{
+    return kind >= 0 && kind < KIND_COUNT ? kinds[kind].counts : COUNTS_UNKNOWN;
 }
 
 int baro_kind_count(void)

@@ -2,13 +2,14 @@
 /* The table of facts, and how it is read: include/baro/summary.h. */
 #include "libbaro/summary/facts.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The index of each fact, and of the first one of each section. A section's first enumerator does not count. */
 enum {
 #define SECTION(id, name, is_table, help) FIRST_##id, BEFORE_##id = FIRST_##id - 1,
-#define FACT(id, name, type, unit, get, of, help) FACT_##id##_##name,
-#define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help) FACT_##id##_##name,
+#define FACT(id, name, type, unit, semantics, trend, get, of, help) FACT_##id##_##name,
+#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help) FACT_##id##_##name,
 #define FLAG(id, name, flag, covers, help) FACT_##id##_##name,
 #define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) FACT_##id##_##name,
 #define END(id) END_##id, LAST_##id = END_##id - 1,
@@ -24,8 +25,8 @@ enum {
 
 enum {
 #define SECTION(id, name, is_table, help) SECTION_##id,
-#define FACT(id, name, type, unit, get, of, help)
-#define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help)
+#define FACT(id, name, type, unit, semantics, trend, get, of, help)
+#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help)
 #define FLAG(id, name, flag, covers, help)
 #define FLAG_KNOWN_BY(id, name, flag, covers, metric, help)
 #define END(id)
@@ -48,11 +49,12 @@ static const struct baro_section sections[SECTIONS] = {
 
 #define SECTION(id, name, is_table, help)
 static const struct baro_fact facts[FACTS] = {
-#define FACT(id, name, type, unit, get, of, help) {SECTION_##id, #name, help, BARO_FACT_##type, BARO_UNIT_##unit, true},
-#define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help)                                                          \
-    {SECTION_##id, #name, help, BARO_FACT_##type, BARO_UNIT_##unit, false},
-#define FLAG(id, name, flag, covers, help) FACT(id, name, BOOLEAN, NONE, NULL, 0, help)
-#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) FACT(id, name, BOOLEAN, NONE, NULL, 0, help)
+#define FACT(id, name, type, unit, semantics, trend, get, of, help)                                                    \
+    FACT_ROW(SECTION_##id, #name, type, unit, semantics, trend, true, help),
+#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help)                                        \
+    FACT_ROW(SECTION_##id, #name, type, unit, semantics, trend, false, help),
+#define FLAG(id, name, flag, covers, help) FACT(id, name, BOOLEAN, NONE, PROPERTY, NONE, NULL, 0, help)
+#define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) FLAG(id, name, flag, covers, help)
 #include "libbaro/summary/facts.def"
 #undef FACT
 #undef FACT_NOT_IN_JSON
@@ -66,8 +68,8 @@ static const struct {
     unsigned flag;
     const char *covers;
 } getters[FACTS] = {
-#define FACT(id, name, type, unit, get, of, help) {get, of, 0, NULL},
-#define FACT_NOT_IN_JSON(id, name, type, unit, get, of, help) {get, of, 0, NULL},
+#define FACT(id, name, type, unit, semantics, trend, get, of, help) {get, of, 0, NULL},
+#define FACT_NOT_IN_JSON(id, name, type, unit, semantics, trend, get, of, help) {get, of, 0, NULL},
 #define FLAG(id, name, flag, covers, help) {NULL, 0, BARO_VALUE_##flag, covers},
 #define FLAG_KNOWN_BY(id, name, flag, covers, metric, help) {fact_job, metric, BARO_VALUE_##flag, covers},
 #include "libbaro/summary/facts.def"
@@ -197,4 +199,41 @@ enum baro_absent baro_summary_value(const struct baro_summary *s, int fact, size
     else
         getters[fact].get(s, getters[fact].of, row, ret);
     return ret->absent;
+}
+
+const char *baro_fact_semantics_name(enum baro_fact_semantics semantics)
+{
+    static const char *const names[] = {"property", "instant", "sum", "peak", "least", "mean", "share"};
+    return (unsigned)semantics < sizeof(names) / sizeof(*names) ? names[semantics] : "unknown";
+}
+
+const char *baro_fact_trend_name(enum baro_fact_trend trend)
+{
+    static const char *const names[] = {"none", "more_is_worse", "more_is_better"};
+    return (unsigned)trend < sizeof(names) / sizeof(*names) ? names[trend] : "unknown";
+}
+
+ptrdiff_t baro_summary_row_find(const struct baro_summary *s, int section, const char *key)
+{
+    int fact = baro_summary_key(section);
+    struct baro_value v;
+    for (size_t row = 0; fact >= 0 && row < baro_summary_rows(s, section); row++)
+        if (baro_summary_value(s, fact, row, &v) == BARO_PRESENT && v.text && strcmp(v.text, key) == 0)
+            return (ptrdiff_t)row;
+    return -1;
+}
+
+double baro_fact_real(const struct baro_fact *fact, const struct baro_value *value)
+{
+    if (value->absent != BARO_PRESENT)
+        return NAN;
+    switch (fact->type) {
+    case BARO_FACT_UNSIGNED:
+    case BARO_FACT_BOOLEAN: return (double)value->u64;
+    case BARO_FACT_SIGNED:
+    case BARO_FACT_TIME: return (double)value->i64;
+    case BARO_FACT_REAL: return value->real;
+    case BARO_FACT_TEXT: break;
+    }
+    return NAN;
 }

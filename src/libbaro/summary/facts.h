@@ -72,6 +72,14 @@ enum { GPUS_VISIBLE, GPUS_USED, GPUS_BUSY, GPUS_MEMORY, GPUS_MEMORY_ONE, GPUS_WA
 enum { ENERGY_MACHINE, ENERGY_JOB, ENERGY_WATCHED };
 enum { OWN_COST, OWN_BUDGET, OWN_START, OWN_AFTER_START };
 
+/* A row of a table of facts. The words of facts.def for enum baro_fact_trend are short. */
+enum { TREND_NONE = BARO_TREND_NONE, TREND_WORSE = BARO_TREND_MORE_IS_WORSE, TREND_BETTER = BARO_TREND_MORE_IS_BETTER };
+#define FACT_ROW(section, name, type, unit, semantics, trend, in_json, help)                                           \
+    {                                                                                                                  \
+        section, name, help, BARO_FACT_##type, BARO_UNIT_##unit, BARO_FACT_##semantics,                                \
+            (enum baro_fact_trend)TREND_##trend, in_json                                                               \
+    }
+
 /* Fills the values that it has; the others are 0. */
 typedef void fact_getter(const struct baro_summary *s, int of, size_t row, struct baro_value *ret);
 

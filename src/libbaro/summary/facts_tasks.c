@@ -3,7 +3,7 @@
 #include "libbaro/summary/facts.h"
 
 /* The peak of a task's rss is that of samples. Example: 85 MB at most in a sample, and a process that had 299 MB
- * between two of them. A mark is a little above most samples (libbaro/summary/marks.c). */
+ * between two of them. A mark is a little above most samples (libbaro/summary/rss_peak.c). */
 static bool task_is_bound(const struct task_row *one, int of)
 {
     uint64_t rss = 0, mark = 0;

@@ -18,17 +18,22 @@ static const char *mode_of(const struct baro_header *h)
 }
 
 /* absent: 0 and "" stand for what was not known. */
+#define OF_HEADER(name, type, unit, semantics, help) FACT_ROW(-1, name, type, unit, semantics, NONE, true, help)
 #define TEXT(name, get, help)                                                                                          \
     {                                                                                                                  \
-        {-1, name, help, BARO_FACT_TEXT, BARO_UNIT_NONE, true}, LIST_NONE, true, .text = get                           \
+        OF_HEADER(name, TEXT, NONE, PROPERTY, help), LIST_NONE, true, .text = get                                      \
     }
-#define NUMBER(name, unit, absent, get, help)                                                                          \
+#define LIST(name, type, list, help)                                                                                   \
     {                                                                                                                  \
-        {-1, name, help, BARO_FACT_UNSIGNED, BARO_UNIT_##unit, true}, LIST_NONE, absent, .u64 = get                    \
+        OF_HEADER(name, type, NONE, PROPERTY, help), list, false, .text = NULL                                         \
+    }
+#define NUMBER(name, unit, semantics, absent, get, help)                                                               \
+    {                                                                                                                  \
+        OF_HEADER(name, UNSIGNED, unit, semantics, help), LIST_NONE, absent, .u64 = get                                \
     }
 #define SMALL(name, absent, get, help)                                                                                 \
     {                                                                                                                  \
-        {-1, name, help, BARO_FACT_UNSIGNED, BARO_UNIT_NONE, true}, LIST_NONE, absent, .u32 = get                      \
+        OF_HEADER(name, UNSIGNED, NONE, PROPERTY, help), LIST_NONE, absent, .u32 = get                                 \
     }
 
 static const struct {
@@ -41,33 +46,24 @@ static const struct {
 } facts[] = {
     TEXT("id", id_of, "what tells the recording from all others"),
     TEXT("mode", mode_of, "run, or attach: what was recorded ran already"),
-    {{-1, "argument", "an argument of the command, secrets redacted", BARO_FACT_TEXT, BARO_UNIT_NONE, true},
-     LIST_ARGUMENTS,
-     false,
-     NULL,
-     NULL,
-     NULL},
+    LIST("argument", TEXT, LIST_ARGUMENTS, "an argument of the command, secrets redacted"),
     TEXT("name", baro_header_name, "what the recording is called, if it has a name"),
     TEXT("cwd", baro_header_cwd, "working directory of the command"),
     SMALL("uid", false, baro_header_uid, "real user id of the recorder"),
-    {{-1, "target", "a pid that was attached to", BARO_FACT_SIGNED, BARO_UNIT_NONE, true},
-     LIST_TARGETS,
-     false,
-     NULL,
-     NULL,
-     NULL},
+    LIST("target", SIGNED, LIST_TARGETS, "a pid that was attached to"),
     TEXT("cgroup_mode", baro_header_cgroup_mode, "own, none, target or members"),
     TEXT("version", baro_header_version, "of barograph that wrote the tape"),
-    NUMBER("interval_ns", NS, false, baro_header_interval_ns, "between two samples; 0: chosen as it went"),
-    NUMBER("overhead_ppm", NONE, false, baro_header_overhead_ppm, "budget in millionths of a core; 0: none"),
+    NUMBER("interval_ns", NS, PROPERTY, false, baro_header_interval_ns, "between two samples; 0: chosen as it went"),
+    NUMBER("overhead_ppm", NONE, PROPERTY, false, baro_header_overhead_ppm, "budget in millionths of a core; 0: none"),
     SMALL("segment", false, baro_header_segment, "number of the first segment; 0: the tape is one file"),
-    NUMBER("keep_ns", NS, true, baro_header_keep_ns, "how long records are kept"),
-    NUMBER("keep_bytes", BYTES, true, baro_header_keep_bytes, "how much is kept"),
+    NUMBER("keep_ns", NS, PROPERTY, true, baro_header_keep_ns, "how long records are kept"),
+    NUMBER("keep_bytes", BYTES, PROPERTY, true, baro_header_keep_bytes, "how much is kept"),
     TEXT("event_source", baro_header_event_source, "connector, perf or scan"),
     TEXT("exit_source", baro_header_exit_source, "taskstats, perf, wait4 or none"),
-    {{-1, "start", "when the tape begins", BARO_FACT_TIME, BARO_UNIT_NONE, true}, LIST_NONE, false, NULL, NULL, NULL},
-    NUMBER("start_monotonic_ns", NS, false, baro_header_start_monotonic_ns, "CLOCK_MONOTONIC at the beginning"),
-    NUMBER("start_boottime_ns", NS, false, baro_header_start_boottime_ns, "CLOCK_BOOTTIME at the beginning"),
+    {OF_HEADER("start", TIME, NONE, INSTANT, "when the tape begins"), LIST_NONE, false, .text = NULL},
+    NUMBER("start_monotonic_ns", NS, INSTANT, false, baro_header_start_monotonic_ns,
+           "CLOCK_MONOTONIC at the beginning"),
+    NUMBER("start_boottime_ns", NS, INSTANT, false, baro_header_start_boottime_ns, "CLOCK_BOOTTIME at the beginning"),
     TEXT("boot_id", baro_header_boot_id, "/proc/sys/kernel/random/boot_id"),
     SMALL("clock_ticks", true, baro_header_clock_ticks, "clock ticks per second, the unit of start times"),
     TEXT("host", baro_header_host, "name of the machine"),
@@ -76,8 +72,8 @@ static const struct {
     TEXT("cpu_model", baro_header_cpu_model, "model of the CPU"),
     SMALL("cpus", true, baro_header_cpus, "CPUs online"),
     SMALL("numa_nodes", true, baro_header_numa_nodes, "NUMA nodes"),
-    NUMBER("page_bytes", BYTES, true, baro_header_page_bytes, "size of a page"),
-    NUMBER("memory_bytes", BYTES, true, baro_header_memory_bytes, "memory of the machine"),
+    NUMBER("page_bytes", BYTES, PROPERTY, true, baro_header_page_bytes, "size of a page"),
+    NUMBER("memory_bytes", BYTES, PROPERTY, true, baro_header_memory_bytes, "memory of the machine"),
     TEXT("job_id", baro_header_job_id, "of a batch system"),
     TEXT("step_id", baro_header_step_id, "of a batch system"),
     TEXT("rank", baro_header_rank, "of a batch system"),

@@ -59,8 +59,8 @@ static int add_step(struct tape_clock *c, const struct baro_event *e)
     return 0;
 }
 
-/* CLOCK_MONOTONIC does not advance while the machine is suspended, and does not change when the wall clock is set. */
-int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
+/* Reads on until all events up to t_ns are known, or all that there are. */
+static int read_steps(struct baro_tape *t, uint64_t t_ns, struct baro_error *err)
 {
     struct baro_record r;
     int code = open_clock(t, err);
@@ -77,11 +77,45 @@ int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, stru
             (code = add_step(t->clock, r.u.event)) < 0)
             return error_set(err, code, "out of memory");
     }
+    return code < 0 ? code : 0;
+}
+
+/* CLOCK_MONOTONIC stands still while the machine sleeps, and does not follow where the wall clock is set. */
+int baro_tape_realtime_ns(struct baro_tape *t, uint64_t t_ns, int64_t *ret, struct baro_error *err)
+{
+    int code = read_steps(t, t_ns, err);
     if (code < 0)
         return code;
     size_t i = t->clock->n;
     while (i > 0 && t->clock->at[i - 1].t_ns > t_ns)
         i--;
     *ret = baro_header_realtime_ns(&t->header, t_ns) + (i ? t->clock->at[i - 1].ahead_ns : 0);
+    return 0;
+}
+
+/* What the header and steps say may be anything: the arithmetic wraps. */
+static int64_t shown_at(const struct tape_clock *c, size_t step, uint64_t since)
+{
+    return (int64_t)(since - (step ? (uint64_t)c->at[step - 1].ahead_ns : 0));
+}
+
+int baro_tape_find_realtime(struct baro_tape *t, int64_t realtime_ns, int64_t *ret, struct baro_error *err)
+{
+    int code = read_steps(t, UINT64_MAX, err);
+    if (code < 0)
+        return code;
+    const struct tape_clock *c = t->clock;
+    uint64_t since = (uint64_t)realtime_ns - (uint64_t)t->header.start_realtime_ns;
+    int64_t over_ns = (int64_t)since; /* where no stretch between two steps has it: the step that went over it */
+    for (size_t i = 0; i <= c->n; i++) {
+        int64_t at_ns = shown_at(c, i, since), from_ns = i ? (int64_t)c->at[i - 1].t_ns : 0;
+        if (at_ns >= from_ns && (i == c->n || at_ns < (int64_t)c->at[i].t_ns)) {
+            *ret = at_ns;
+            return 0;
+        }
+        if (i && at_ns < from_ns && shown_at(c, i - 1, since) >= from_ns)
+            over_ns = from_ns;
+    }
+    *ret = over_ns;
     return 0;
 }

@@ -18,13 +18,14 @@ enum getter {
     GET_RSS
 };
 
-#define COUNTER(name, unit, of, help)                                                                                  \
+#define OF_PHASE(name, type, unit, semantics, trend, help) FACT_ROW(-1, name, type, unit, semantics, trend, true, help)
+#define COUNTER(name, unit, trend, of, help)                                                                           \
     {                                                                                                                  \
-        {-1, name, help, BARO_FACT_UNSIGNED, BARO_UNIT_##unit, true}, GET_COUNTER, of                                  \
+        OF_PHASE(name, UNSIGNED, unit, SUM, trend, help), GET_COUNTER, of                                              \
     }
-#define PEAK(name, unit, of, help)                                                                                     \
+#define PEAK(name, unit, trend, of, help)                                                                              \
     {                                                                                                                  \
-        {-1, name, help, BARO_FACT_UNSIGNED, BARO_UNIT_##unit, true}, GET_PEAK, of                                     \
+        OF_PHASE(name, UNSIGNED, unit, PEAK, trend, help), GET_PEAK, of                                                \
     }
 
 static const struct {
@@ -32,64 +33,56 @@ static const struct {
     enum getter get;
     int of;
 } facts[] = {
-    {{-1, "wall_ns", "from its begin to its end; of an open one so far", BARO_FACT_UNSIGNED, BARO_UNIT_NS, true},
-     GET_WALL,
-     0},
-    {{-1, "samples", "samples during the phase", BARO_FACT_UNSIGNED, BARO_UNIT_NONE, true}, GET_SAMPLES, 0},
-    COUNTER("cpu_ns", NS, USAGE_CPU, "CPU time of the job"),
-    COUNTER("cpu_user_ns", NS, USAGE_CPU_USER, "the part of cpu_ns in user mode"),
-    COUNTER("cpu_system_ns", NS, USAGE_CPU_SYSTEM, "the part of cpu_ns in the kernel"),
-    {{-1, "cores_mean", "cpu_ns / wall_ns", BARO_FACT_REAL, BARO_UNIT_NONE, true}, GET_CORES_MEAN, USAGE_CPU},
-    {{-1, "cores_peak",
-      "largest growth of cpu_ns per second between two samples of the phase at least 100 ms apart; at least cores_mean",
-      BARO_FACT_REAL, BARO_UNIT_NONE, true},
-     GET_CORES_PEAK,
-     USAGE_CPU},
-    {{-1, "run_delay_ns",
-      "time in which threads could run and waited for a CPU; absent where it was not read for half of cpu_ns or more",
-      BARO_FACT_UNSIGNED, BARO_UNIT_NS, true},
-     GET_DELAY,
-     USAGE_RUN_DELAY},
-    {{-1, "switches_voluntary",
-      "context switches of threads that waited; an estimate: they are read once in one to ten seconds",
-      BARO_FACT_UNSIGNED, BARO_UNIT_NONE, true},
-     GET_SWITCHES,
-     USAGE_SWITCHES_VOLUNTARY},
-    {{-1, "switches_involuntary", "context switches of threads that had to leave a CPU; an estimate as well",
-      BARO_FACT_UNSIGNED, BARO_UNIT_NONE, true},
-     GET_SWITCHES,
-     USAGE_SWITCHES_INVOLUNTARY},
-    {{-1, "rss_peak_bytes",
-      "largest sum of rss at one sample; or the high-water mark of a process that began and ended in the phase, if "
-      "that is more",
-      BARO_FACT_UNSIGNED, BARO_UNIT_BYTES, true},
-     GET_RSS,
-     USAGE_RSS},
-    PEAK("pss_peak_bytes", BYTES, USAGE_PSS, "largest sum of pss at one sample; shared pages count once"),
-    PEAK("uss_peak_bytes", BYTES, USAGE_USS, "largest sum of uss at one sample"),
-    PEAK("swap_peak_bytes", BYTES, USAGE_SWAP, "largest sum of swapped memory at one sample"),
-    COUNTER("io_read_bytes", BYTES, USAGE_IO_READ, "bytes fetched from storage, by the kernel's count"),
-    COUNTER("io_write_bytes", BYTES, USAGE_IO_WRITE, "bytes sent to storage, by the kernel's count"),
-    COUNTER("io_rchar_bytes", BYTES, USAGE_IO_RCHAR, "bytes returned by read(2) and the like"),
-    COUNTER("io_wchar_bytes", BYTES, USAGE_IO_WCHAR, "bytes passed to write(2) and the like"),
-    COUNTER("faults_minor", NONE, USAGE_FAULTS_MINOR, "page faults without I/O"),
-    COUNTER("faults_major", NONE, USAGE_FAULTS_MAJOR, "page faults with I/O"),
-    PEAK("threads_peak", NONE, USAGE_THREADS, "most threads at one sample"),
-    PEAK("fds_peak", NONE, USAGE_FDS, "most open file descriptors at one sample"),
-    PEAK("processes_peak", NONE, USAGE_PROCESSES, "most processes at one sample"),
-    COUNTER("processes_started", NONE, USAGE_STARTED, "processes that began"),
-    COUNTER("processes_ended", NONE, USAGE_ENDED, "processes that ended"),
-    COUNTER("throttled_ns", NS, USAGE_THROTTLED,
+    {OF_PHASE("wall_ns", UNSIGNED, NS, SUM, WORSE, "from its begin to its end; of an open one so far"), GET_WALL, 0},
+    {OF_PHASE("samples", UNSIGNED, NONE, SUM, NONE, "samples during the phase"), GET_SAMPLES, 0},
+    COUNTER("cpu_ns", NS, WORSE, USAGE_CPU, "CPU time of the job"),
+    COUNTER("cpu_user_ns", NS, WORSE, USAGE_CPU_USER, "the part of cpu_ns in user mode"),
+    COUNTER("cpu_system_ns", NS, WORSE, USAGE_CPU_SYSTEM, "the part of cpu_ns in the kernel"),
+    {OF_PHASE("cores_mean", REAL, NONE, MEAN, NONE, "cpu_ns / wall_ns"), GET_CORES_MEAN, USAGE_CPU},
+    {OF_PHASE("cores_peak", REAL, NONE, PEAK, NONE,
+              "largest growth of cpu_ns per second between two samples of the phase at least 100 ms apart; at least "
+              "cores_mean"),
+     GET_CORES_PEAK, USAGE_CPU},
+    {OF_PHASE("run_delay_ns", UNSIGNED, NS, SUM, WORSE,
+              "time in which threads could run and waited for a CPU; absent where it was not read for half of cpu_ns "
+              "or more"),
+     GET_DELAY, USAGE_RUN_DELAY},
+    {OF_PHASE("switches_voluntary", UNSIGNED, NONE, SUM, WORSE,
+              "context switches of threads that waited; an estimate: they are read once in one to ten seconds"),
+     GET_SWITCHES, USAGE_SWITCHES_VOLUNTARY},
+    {OF_PHASE("switches_involuntary", UNSIGNED, NONE, SUM, WORSE,
+              "context switches of threads that had to leave a CPU; an estimate as well"),
+     GET_SWITCHES, USAGE_SWITCHES_INVOLUNTARY},
+    {OF_PHASE(
+         "rss_peak_bytes", UNSIGNED, BYTES, PEAK, WORSE,
+         "largest sum of rss at one sample; or the high-water mark of a process that began and ended in the phase, if "
+         "that is more"),
+     GET_RSS, USAGE_RSS},
+    PEAK("pss_peak_bytes", BYTES, WORSE, USAGE_PSS, "largest sum of pss at one sample; shared pages count once"),
+    PEAK("uss_peak_bytes", BYTES, WORSE, USAGE_USS, "largest sum of uss at one sample"),
+    PEAK("swap_peak_bytes", BYTES, WORSE, USAGE_SWAP, "largest sum of swapped memory at one sample"),
+    COUNTER("io_read_bytes", BYTES, WORSE, USAGE_IO_READ, "bytes fetched from storage, by the kernel's count"),
+    COUNTER("io_write_bytes", BYTES, WORSE, USAGE_IO_WRITE, "bytes sent to storage, by the kernel's count"),
+    COUNTER("io_rchar_bytes", BYTES, WORSE, USAGE_IO_RCHAR, "bytes returned by read(2) and the like"),
+    COUNTER("io_wchar_bytes", BYTES, WORSE, USAGE_IO_WCHAR, "bytes passed to write(2) and the like"),
+    COUNTER("faults_minor", NONE, WORSE, USAGE_FAULTS_MINOR, "page faults without I/O"),
+    COUNTER("faults_major", NONE, WORSE, USAGE_FAULTS_MAJOR, "page faults with I/O"),
+    PEAK("threads_peak", NONE, NONE, USAGE_THREADS, "most threads at one sample"),
+    PEAK("fds_peak", NONE, NONE, USAGE_FDS, "most open file descriptors at one sample"),
+    PEAK("processes_peak", NONE, NONE, USAGE_PROCESSES, "most processes at one sample"),
+    COUNTER("processes_started", NONE, NONE, USAGE_STARTED, "processes that began"),
+    COUNTER("processes_ended", NONE, NONE, USAGE_ENDED, "processes that ended"),
+    COUNTER("throttled_ns", NS, WORSE, USAGE_THROTTLED,
             "for how long a CPU quota held back the control group of the job that it held back most"),
-    COUNTER("host_cpu_busy_ns", NS, USAGE_HOST_BUSY, "CPU time in which the machine's CPUs ran something"),
-    COUNTER("host_pressure_cpu_some_ns", NS, USAGE_HOST_CPU_SOME,
+    COUNTER("host_cpu_busy_ns", NS, NONE, USAGE_HOST_BUSY, "CPU time in which the machine's CPUs ran something"),
+    COUNTER("host_pressure_cpu_some_ns", NS, WORSE, USAGE_HOST_CPU_SOME,
             "time in which some thread of the machine waited for a CPU"),
-    COUNTER("host_pressure_memory_some_ns", NS, USAGE_HOST_MEMORY_SOME,
+    COUNTER("host_pressure_memory_some_ns", NS, WORSE, USAGE_HOST_MEMORY_SOME,
             "time in which some thread of the machine waited for memory"),
-    COUNTER("host_pressure_io_some_ns", NS, USAGE_HOST_IO_SOME,
+    COUNTER("host_pressure_io_some_ns", NS, WORSE, USAGE_HOST_IO_SOME,
             "time in which some thread of the machine waited for I/O"),
-    COUNTER("host_swap_in_bytes", BYTES, USAGE_HOST_SWAP_IN, "bytes that the machine read from swap"),
-    COUNTER("host_swap_out_bytes", BYTES, USAGE_HOST_SWAP_OUT, "bytes that the machine wrote to swap"),
+    COUNTER("host_swap_in_bytes", BYTES, WORSE, USAGE_HOST_SWAP_IN, "bytes that the machine read from swap"),
+    COUNTER("host_swap_out_bytes", BYTES, WORSE, USAGE_HOST_SWAP_OUT, "bytes that the machine wrote to swap"),
 };
 #define FACTS ((int)(sizeof(facts) / sizeof(*facts)))
 

@@ -145,6 +145,17 @@ static const struct key_figure of_host[] = {
     {"load", "host", "load_peak", NULL, NULL, {{NULL, NULL, NULL, NULL}}, NULL, NULL},
 };
 
+/* Behind these, where there are GPUs. */
+static const struct key_figure of_gpus = {
+    "GPU time",
+    "gpu",
+    "busy_job_ns",
+    NULL,
+    NULL,
+    {{"", "gpu", "used", " used"}, {"of ", "gpu", "visible", ""}, {"memory ", "gpu", "memory_job_peak_bytes", ""}},
+    NULL,
+    NULL};
+
 static void put_fact(struct page *p, const char *section, const char *name)
 {
     int id = baro_summary_fact_find(section, name);
@@ -217,5 +228,7 @@ void page_key_figures(struct page *p)
     buf_str(&p->html, "<section class=\"cards\" aria-label=\"key figures\">\n");
     for (size_t i = 0; i < n; i++)
         card(p, &k[i]);
+    if (!report_fact(p->summary, of_gpus.section, of_gpus.fact).absent)
+        card(p, &of_gpus);
     page_end_section(p);
 }

@@ -23,6 +23,9 @@ static void note_entity(struct kinds *k, int kind, const struct baro_row *e, siz
     char *text = NULL;
     if (so_far >= KINDS_ENTITIES || k->n == sizeof(k->entity) / sizeof(*k->entity))
         return;
+    if (kind < baro_kind_count() &&
+        strcmp(baro_kind_name(kind), "gpu") == 0) /* mostly all are of one model, which the summary has */
+        label = "";
     int n = baro_row_owner(e) == BARO_OWNER_PROCESS && *name
                 ? asprintf(&text, "%d on %s", (int)baro_row_owner_pid(e), name)
                 : asprintf(&text, "%s%s%s", name, *name && *label ? " " : "", label);
@@ -58,7 +61,8 @@ static const struct drawn *drawn_of(const struct baro_tape *tape, int kind)
         {"busy", "GPU: utilisation"},
         {"sm_active", "GPU: multiprocessors with work"},
         {"memory_used", "GPU: memory in use"},
-        {"power", "GPU: power"},
+        {"busy_others", "GPU: use by others"},
+        {"energy", "GPU: power"}, /* its mean between two readings: that at a reading misses what is between */
         {"temperature", "GPU: temperature"},
         {"throttled_power", "GPU: throttled by power"},
         {"throttled_thermal", "GPU: throttled by heat"},

@@ -11,6 +11,7 @@
 #include "output/rows/dialect_each.h"
 #include "output/rows/dialect_form.h"
 #include "output/rows/dialect_gpu.h"
+#include "output/rows/dialect_share.h"
 #include "output/rows/dialect_table.h"
 #include "output/rows/dialect_value.h"
 #include "output/rows/row.h"
@@ -21,8 +22,7 @@
 struct instant {
     uint64_t t_ns;
     struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
-    uint64_t gpu_ns;                                   /* when GPUs were read: not at the time of the sample */
-    double gpu_share;
+    double gpu_share;                                  /* between the last two readings of each GPU */
     int gpu_absent;
 };
 
@@ -32,6 +32,7 @@ struct dialect {
     struct baro_tape *tape;    /* NULL: wall-clock times are computed from the header */
     struct dialect_gpu *gpu;   /* NULL: its rows are not about GPUs */
     struct dialect_each *each; /* NULL: its rows are not about single processes */
+    struct shares shares;      /* of GPUs */
     struct instant before;
     bool begun; /* `before` is valid */
     bool ended; /* the original program would have ended by now */
@@ -89,11 +90,17 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
     return 0;
 }
 
+void dialect_as_smi(struct dialect *d)
+{
+    d->source.as_smi = true;
+}
+
 void dialect_free(struct dialect *d)
 {
     if (d) {
         dialect_each_free(d->each);
         dialect_gpu_free(d->gpu);
+        shares_done(&d->shares);
     }
     free(d);
 }
@@ -115,28 +122,25 @@ uint64_t dialect_vague_samples(const struct dialect *d)
 
 /* ---- instants ---- */
 
-/* Takes the share of time between the last two readings of GPUs, which holds until the next reading. */
-static void take_share(const struct dialect *d, const struct baro_sample *s, size_t column, struct instant *ret)
+/* Takes the share of time between the last two readings of each GPU, which holds until the next reading. */
+static void take_share(struct dialect *d, const struct baro_sample *s, int metric, struct instant *ret)
 {
-    const struct dialect_value *now = &ret->column[column], *before = &d->before.column[column];
-    if (baro_sample_read_ns(s, dialect_kind_of(FROM_GPU), &ret->gpu_ns) != BARO_PRESENT)
-        ret->gpu_ns = 0;
-    ret->gpu_share = d->before.gpu_share;
-    ret->gpu_absent = now->absent ? now->absent : d->before.gpu_ns ? d->before.gpu_absent : BARO_ABSENT_NOT_YET;
-    if (now->absent || !d->before.gpu_ns || ret->gpu_ns <= d->before.gpu_ns)
-        return;
-    uint64_t grown = now->v > before->v ? now->v - before->v : 0;
-    ret->gpu_share = (double)grown / (double)(ret->gpu_ns - d->before.gpu_ns);
-    ret->gpu_absent = before->absent;
+    const enum baro_kind kind = dialect_kind_of(FROM_GPU);
+    for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
+        const struct baro_row *e = baro_sample_row(s, kind, i);
+        if (!dialect_leaves_out(e))
+            shares_take(&d->shares, e, metric);
+    }
+    ret->gpu_absent = shares_sum(&d->shares, d->source.as_smi, &ret->gpu_share);
 }
 
-static void take_instant(const struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
+static void take_instant(struct dialect *d, const struct baro_sample *s, uint64_t t_ns, struct instant *ret)
 {
     *ret = (struct instant){.t_ns = t_ns, .all = dialect_all_cpu(&d->source, s)};
     for (size_t i = 0; i < d->table->n; i++) {
         ret->column[i] = dialect_column_value(&d->source, i, s);
         if (d->table->columns[i].form == FORM_SHARE)
-            take_share(d, s, i, ret);
+            take_share(d, s, d->source.metric[i], ret);
     }
 }
 

@@ -21,6 +21,8 @@ void dialect_free(struct dialect *d); /* NULL allowed */
 
 /* Wall-clock times are those of baro_tape_realtime_ns(), not those of the header alone. */
 void dialect_tape(struct dialect *d, struct baro_tape *tape);
+/* Values of GPUs are rounded as nvidia-smi does: whole percents, whole MiB. */
+void dialect_as_smi(struct dialect *d);
 void dialect_header(const struct dialect *d, struct buf *ret);
 /* Takes each record, in the order of the tape, and adds a row where it makes one. */
 void dialect_record(struct dialect *d, const struct baro_record *record, struct buf *ret);

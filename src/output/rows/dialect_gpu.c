@@ -8,8 +8,6 @@
 
 #include "base/clock.h"
 
-#define DEVICES_MOST 64u
-
 struct dialect_gpu {
     enum dialect_gpu_rows rows;
     const struct baro_header *header;
@@ -19,8 +17,8 @@ struct dialect_gpu {
         uint32_t id;
         uint64_t read_ns, busy[4];
         int absent[4];
-    } before[DEVICES_MOST];
-    size_t n;
+    } * before;
+    size_t n, cap;
 };
 
 void dialect_gpu_tape(struct dialect_gpu *d, struct baro_tape *tape)
@@ -38,6 +36,8 @@ struct dialect_gpu *dialect_gpu_new(enum dialect_gpu_rows rows, const struct bar
 
 void dialect_gpu_free(struct dialect_gpu *d)
 {
+    if (d)
+        free(d->before);
     free(d);
 }
 
@@ -59,8 +59,14 @@ static struct before *before_of(struct dialect_gpu *d, uint32_t id)
         if (d->before[i].id == id)
             return &d->before[i];
     }
-    if (d->n == DEVICES_MOST)
-        return NULL;
+    if (d->n == d->cap) {
+        size_t cap = d->cap ? 2 * d->cap : 8;
+        struct before *at = realloc(d->before, cap * sizeof(*at));
+        if (!at)
+            return NULL;
+        d->before = at;
+        d->cap = cap;
+    }
     d->before[d->n] = (struct before){.id = id};
     return &d->before[d->n++];
 }

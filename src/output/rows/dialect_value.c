@@ -86,8 +86,7 @@ struct dialect_value dialect_all_cpu(const struct dialect_source *d, const struc
     return all;
 }
 
-/* Do dialects with sums leave this entity out: is it the loopback interface, or a mount without a disk? */
-static bool left_out(const struct baro_row *e)
+bool dialect_leaves_out(const struct baro_row *e)
 {
     static const char *const places[] = {"/proc", "/sys", "/dev", "/run"};
     const char *name = baro_row_name(e);
@@ -103,18 +102,18 @@ static bool left_out(const struct baro_row *e)
     return false;
 }
 
-/* Adds up a metric over the entities that have it. */
-static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric)
+/* Adds up a metric over the entities that have it, each rounded down to a multiple of step. */
+static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric, uint64_t step)
 {
     struct dialect_value sum = {0, BARO_ABSENT_UNKNOWN};
     for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
         const struct baro_row *e = baro_sample_row(s, kind, i);
         uint64_t v;
-        if (left_out(e))
+        if (dialect_leaves_out(e))
             continue;
         int absent = baro_row_value(e, metric, &v);
         if (absent == BARO_PRESENT)
-            sum = (struct dialect_value){sum.v + v, BARO_PRESENT};
+            sum = (struct dialect_value){sum.v + v / step * step, BARO_PRESENT};
         else if (sum.absent != BARO_PRESENT)
             sum.absent = absent;
     }
@@ -128,7 +127,7 @@ static struct dialect_value gpus_used(const struct baro_sample *s, enum baro_kin
     for (size_t i = 0; i < baro_sample_rows(s, kind); i++) {
         uint64_t v;
         const struct baro_row *e = baro_sample_row(s, kind, i);
-        if (!left_out(e) && baro_row_value(e, metric, &v) == BARO_PRESENT)
+        if (!dialect_leaves_out(e) && baro_row_value(e, metric, &v) == BARO_PRESENT)
             n = (struct dialect_value){n.v + (v > 0), BARO_PRESENT};
     }
     return n;
@@ -136,8 +135,8 @@ static struct dialect_value gpus_used(const struct baro_sample *s, enum baro_kin
 
 static struct dialect_value fs_taken_of(const struct dialect_source *d, const struct baro_sample *s)
 {
-    struct dialect_value total = sum_over(s, BARO_KIND_FS, d->fs_total);
-    struct dialect_value left = sum_over(s, BARO_KIND_FS, d->fs_available);
+    struct dialect_value total = sum_over(s, BARO_KIND_FS, d->fs_total, 1);
+    struct dialect_value left = sum_over(s, BARO_KIND_FS, d->fs_available, 1);
     if (total.absent == BARO_PRESENT && left.absent == BARO_PRESENT)
         total.v = total.v > left.v ? total.v - left.v : 0;
     return total.absent ? total : (struct dialect_value){total.v, left.absent};
@@ -185,10 +184,10 @@ struct dialect_value dialect_column_value(const struct dialect_source *d, size_t
     case FROM_TAKEN: return taken_of(s);
     case FROM_FS_TAKEN: return fs_taken_of(d, s);
     case FROM_GPUS_USED: return gpus_used(s, dialect_kind_of(from), metric);
+    case FROM_GPU: return sum_over(s, dialect_kind_of(from), metric, d->as_smi ? 1 << 20 : 1);
     case FROM_FS:
     case FROM_DISK:
-    case FROM_GPU:
-    case FROM_NET: return sum_over(s, dialect_kind_of(from), metric);
+    case FROM_NET: return sum_over(s, dialect_kind_of(from), metric, 1);
     case FROM_TIME:
     case FROM_NOTHING:
     case FROM_TASK: /* dialect_each.c */

@@ -20,6 +20,7 @@ struct dialect_source {
     int32_t pid;                      /* the process that a row is about; 0: not known yet */
     int metric[DIALECT_COLUMNS];      /* ids of the columns' metrics */
     int fs_total, fs_available, idle; /* ids of other metrics that are used in calculations */
+    bool as_smi;                      /* values of GPUs are rounded as nvidia-smi does */
 };
 
 void dialect_source_init(struct dialect_source *d, const struct dialect_table *table, int32_t pid);
@@ -28,6 +29,8 @@ struct dialect_value dialect_column_value(const struct dialect_source *d, size_t
 struct dialect_value dialect_all_cpu(const struct dialect_source *d, const struct baro_sample *s);
 /* Returns the kind of entity that a column is read from. */
 enum baro_kind dialect_kind_of(enum dialect_from from);
+/* Do dialects with sums leave this entity out: is it the loopback interface, or a mount without a disk? */
+bool dialect_leaves_out(const struct baro_row *e);
 /* Does the sample have pss or uss that is old or not known, which other formats mark with pss_stale and lower_bounds?
  */
 bool dialect_is_vague(const struct baro_sample *s);

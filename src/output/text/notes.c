@@ -87,7 +87,7 @@ static void note_left_out(struct lines *l, struct buf *b, const struct baro_summ
     if (thin || left_out >= missed)
         buf_str(b, ", to stay within the overhead budget (--overhead)");
     else
-        buf_str(b, ": the recorder got no core in time");
+        buf_str(b, ": the recorder was held up (no core, or a file system that does not answer)");
     put_note(l, b);
 }
 

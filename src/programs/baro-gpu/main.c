@@ -90,6 +90,7 @@ static void read_devices(struct helper *h)
     h->peaks_taken = !h->turns || atomic_load(&s->taken) == atomic_load(&s->turn);
     atomic_store(&s->worker.busy, true);
     worker_progress(&s->worker);
+    h->out->read_ns = clock_monotonic_ns();
     devices_find(h);
     if (s->devices && !h->has_cards)
         cards_find(h);
@@ -107,8 +108,7 @@ static void read_devices(struct helper *h)
     drm_read(h);
     s->call[0] = 0;
     atomic_store(&s->at, 0);
-    h->out->read_ns = clock_monotonic_ns();
-    meters_read(h->meters, h->out, h->out->read_ns);
+    meters_read(h->meters, h->out, clock_monotonic_ns());
     h->turns++;
     publish_reading(h);
     atomic_store(&s->worker.busy, false);

@@ -119,15 +119,20 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
 {
     static struct nvml_process_use at[ENTRIES_MOST];
     unsigned n = ENTRIES_MOST;
-    uint64_t now = clock_monotonic_ns(), since = now - u->process_read_ns, newest = u->process_stamp_us;
+    uint64_t now = u->read_ns; /* the time of the device's other counters */
+    uint64_t since = now - u->process_read_ns, newest = u->process_stamp_us;
     int code = ASK(h, u, process_use, u->handle, at, &n, u->process_stamp_us);
     bool is_known = code == NVML_OK || code == NVML_NOT_FOUND;
     for (uint32_t i = 0; i < h->out->n_processes; i++) {
         struct gpu_process *p = &h->out->process[i];
         static const int use[] = {GPU_PROCESS_busy, GPU_PROCESS_memory_busy, GPU_PROCESS_encoder_busy,
                                   GPU_PROCESS_decoder_busy};
-        for (size_t k = 0; k < 4 && p->device == device; k++)
+        if (p->device != device)
+            continue;
+        for (size_t k = 0; k < 4; k++)
             p->absent[use[k]] = (uint8_t)(is_known ? BARO_PRESENT : reason_of(code));
+        if (is_known) /* it is over the time until now that these grow */
+            set_metric(p, GPU_PROCESS_read_at, now);
     }
     for (unsigned i = 0; code == NVML_OK && i < n && i < ENTRIES_MOST; i++) {
         struct gpu_process *p = at[i].pid <= INT32_MAX ? find_process(h, device, (int32_t)at[i].pid) : NULL;
@@ -177,7 +182,7 @@ static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bo
         p->is_gone = p->is_gone || (is_mine && !seen[i]);
         if (is_mine && !seen[i])
             set_metric(p, GPU_PROCESS_memory, 0);
-        if (is_mine)
+        if (is_mine && p->absent[GPU_PROCESS_busy])
             set_metric(p, GPU_PROCESS_read_at, clock_monotonic_ns());
         if (kept != i)
             r->process[kept] = *p;

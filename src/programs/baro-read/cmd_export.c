@@ -138,6 +138,8 @@ static int choose_dialect(struct exporting *x)
     if (dialect_new(&x->dialect, dialect_names[s->dialect], kind, baro_tape_header(x->tape), &x->err) < 0)
         return cli_failf(x->cli, "--dialect: %s", x->err.text);
     dialect_tape(x->dialect, x->tape);
+    if (s->smi_rounding)
+        dialect_as_smi(x->dialect);
     return 0;
 }
 
@@ -408,6 +410,8 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
         status = cli_failf(
             cli, "--safe is for CSV: text in JSON is never a formula; leave one of --safe and --format %s out",
             format_name(s->format));
+    else if (s->smi_rounding && s->dialect < 0)
+        status = cli_failf(cli, "--smi-rounding is for --dialect: barograph's own rows are exact");
     else if (s->follow && (s->format == FORMAT_ARROW || s->format == FORMAT_SQLITE))
         status = cli_failf(cli, "--follow and --format %s exclude each other: it is written when all rows are there",
                            format_name(s->format));

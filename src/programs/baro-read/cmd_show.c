@@ -6,6 +6,7 @@
 #include "base/fmt.h"
 #include "output/rows/encode.h"
 #include "programs/baro-read/show.h"
+#include "programs/baro-read/show_gpus.h"
 #include "programs/baro-read/show_machine.h"
 #include "programs/baro-read/show_phases.h"
 #include "programs/baro-read/show_tasks.h"
@@ -108,10 +109,14 @@ static int go_to(struct show *w, uint64_t t_ns, struct baro_record *ret)
     int code;
     baro_previous_free(w->memory);
     baro_previous_free(w->of_tasks);
+    baro_sample_free(w->gpus_before);
+    w->gpus_before = NULL;
     w->memory = row_previous_new();
     w->of_tasks = row_previous_new();
     w->before_ns = UINT64_MAX;
     code = show_machine_before(w->tape, t_ns, w->memory, &w->err);
+    if (code >= 0)
+        code = show_gpus_before(w->tape, t_ns, &w->gpus_before, &w->err);
     if (code < 0)
         return code;
     if (t_ns > 0) {
@@ -235,8 +240,7 @@ static int find_moment(struct show *w, uint64_t first_ns, uint64_t last_ns)
     if (baro_tape_read_end(w->tape, &end, &w->err) < 0)
         return cli_fail(w->cli, &w->err);
     uint64_t end_ns = end.end_ns > last_ns ? end.end_ns : last_ns;
-    if (moment_parse(w->settings->at, baro_header_start_realtime_ns(baro_tape_header(w->tape)), end_ns, &m, &w->err) <
-        0)
+    if (moment_on_tape(w->settings->at, w->tape, 0, end_ns, &m, &w->err) < 0)
         return cli_fail(w->cli, &w->err);
     if (m.kind == MOMENT_PEAK)
         return find_peak(w);
@@ -318,6 +322,7 @@ int cmd_show(struct cli *cli, const struct settings *s, char **argv)
     status = show(&w);
     baro_previous_free(w.memory);
     baro_previous_free(w.of_tasks);
+    baro_sample_free(w.gpus_before);
     show_phases_done(&w.phases);
     baro_tape_close(w.tape);
     return status;

@@ -20,6 +20,7 @@ struct show {
     struct baro_tape *tape;
     const char *path;
     struct baro_previous *memory, *of_tasks; /* apart: ids of entities are those of processes, too */
+    struct baro_sample *gpus_before;         /* NULL: there was no reading of GPUs before */
     uint64_t before_ns;                      /* the sample that rates are computed from; UINT64_MAX: none */
     int64_t asked_ns;
     uint64_t tolerance_ns; /* a sample up to this much later is the requested one */

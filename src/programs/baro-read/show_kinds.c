@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "output/rows/escaped.h"
+#include "programs/baro-read/show_gpus.h"
 
 #define ENTITIES_MOST 8 /* lines of a kind; `baro export` has all */
 #define METRICS_MOST 8  /* values of a line */
@@ -88,7 +89,7 @@ void show_kinds_text(const struct baro_tape *tape, const struct baro_record *rec
 {
     const struct baro_sample *s = record->u.sample;
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape); kind++) {
-        size_t n = baro_sample_rows(s, kind);
+        size_t n = show_is_of_gpus(kind) ? 0 : baro_sample_rows(s, kind);
         for (size_t i = 0; i < n && i < ENTITIES_MOST; i++)
             put_entity_line(tape, record, baro_sample_row(s, kind, i), b);
         if (n > ENTITIES_MOST) {

@@ -12,6 +12,7 @@
 #include "output/text/report.h"
 #include "programs/baro-read/forest.h"
 #include "programs/baro-read/show.h"
+#include "programs/baro-read/show_gpus.h"
 #include "programs/baro-read/show_kinds.h"
 #include "programs/baro-read/show_machine.h"
 #include "programs/baro-read/show_phases.h"
@@ -389,6 +390,7 @@ int show_text(struct show *w, const struct baro_record *record, struct buf *b)
     show_phases_text(&w->phases, record->t_ns, b);
     show_machine_line(w->tape, record, w->memory, b);
     show_tasks_text(w->tape, record, w->of_tasks, w->settings->task, b);
+    show_gpus_text(record, w->gpus_before, b);
     show_kinds_text(w->tape, record, b);
     if (w->cli->tty)
         wrap_lines(b, from, w->cli->width);

@@ -76,8 +76,7 @@ static int moment_of(const struct plot *p, const char *option, const char *text,
     if (!text)
         return 0;
     uint64_t length = one->end_ns - one->start_ns;
-    int64_t start = baro_header_start_realtime_ns(baro_tape_header(one->tape)) + (int64_t)one->start_ns;
-    if (moment_parse(text, start, length, &m, &err) < 0)
+    if (moment_on_tape(text, one->tape, one->start_ns, length, &m, &err) < 0)
         return cli_failf(p->cli, "%s: %s", option, err.text);
     if (m.kind == MOMENT_PEAK)
         return cli_failf(p->cli, "%s: peak is a moment for `baro show`; write a time such as +90s", option);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -161,14 +160,24 @@ static bool note_all(struct catalogue *c, const struct entries *all, struct job 
     return has_memory;
 }
 
+/* A folder may be there only now, or again. Returns whether it is watched since this call: then what lies in it is to
+ * be listed after it. */
+static bool begin_to_watch(struct baro_runs_watch **w, const char *folder)
+{
+    return !*w && baro_runs_watch(w, folder, NULL) == 0;
+}
+
 void folder_read(struct catalogue *c)
 {
     struct baro_error err = BARO_ERROR_INIT;
     unsigned failures = shortage_count();
     struct baro_runs *runs = NULL, *announced = NULL;
+    begin_to_watch(&c->watch[0], c->listed);
     int code = folder_list(c, &runs, &err);
     if (code >= 0 && c->announced != ANNOUNCED_NONE)
         code = baro_runs_list_announced(&announced, &err);
+    if (announced && begin_to_watch(&c->watch[1], baro_runs_folder(announced)))
+        c->soon = c->soon ? c->soon : 1;
     size_t n = code < 0 ? 0 : baro_runs_count(runs) + (announced ? baro_runs_count(announced) : 0);
     struct entries all = {calloc(n + 1, sizeof(*all.at)), 0};
     struct job **sorted = calloc(c->n + 1, sizeof(*sorted)); /* only this thread changes c->n */
@@ -176,8 +185,6 @@ void folder_read(struct catalogue *c)
         collect(c, &all, runs, false);
         if (announced)
             collect(c, &all, announced, true);
-        if (announced && c->watch_fd >= 0) /* the folder may not have existed before */
-            inotify_add_watch(c->watch_fd, baro_runs_folder(announced), IN_CREATE);
     }
     pthread_mutex_lock(&c->lock);
     snprintf(c->error, sizeof(c->error), "%s", code < 0 ? err.text : "");

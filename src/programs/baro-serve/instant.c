@@ -226,7 +226,7 @@ bool instant_moment(struct request *q, struct baro_tape *tape, const char *name,
     }
     if (scan_u64(&s, ret) && !s.len)
         return true;
-    if (moment_parse(text, baro_header_start_realtime_ns(baro_tape_header(tape)), last_ns, &m, &err) < 0) {
+    if (moment_on_tape(text, tape, 0, last_ns, &m, &err) < 0) {
         request_fail(q, 400, "bad_parameter", "%s: %s", name, err.text);
         return false;
     }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -219,10 +218,15 @@ static bool tick(const struct keeper *k, size_t *ret_running)
 /* Returns whether the folder has changed. */
 static bool drain_watch(struct catalogue *c)
 {
-    char events[4096];
     bool any = false;
-    while (c->watch_fd >= 0 && read(c->watch_fd, events, sizeof(events)) > 0)
-        any = true;
+    for (int i = 0; i < 2; i++) {
+        int code = c->watch[i] ? baro_runs_watch_read(c->watch[i], NULL) : 0;
+        any |= code != 0;
+        if (code < 0) { /* the folder was removed: the next list looks for it */
+            baro_runs_watch_free(c->watch[i]);
+            c->watch[i] = NULL;
+        }
+    }
     return any;
 }
 
@@ -246,7 +250,7 @@ static void list_if_due(const struct keeper *k)
 static void keep(const struct keeper *k)
 {
     struct catalogue *c = k->c;
-    struct pollfd fds[] = {{.fd = c->stop_fd, .events = POLLIN}, {.fd = c->watch_fd, .events = POLLIN}};
+    struct pollfd fds[3] = {{.fd = c->stop_fd, .events = POLLIN}};
     size_t running = 0;
     setpriority(PRIO_PROCESS, 0, NICE); /* in Linux it applies to this thread only */
     while (!(fds[0].revents & POLLIN)) {
@@ -263,7 +267,9 @@ static void keep(const struct keeper *k)
         uint64_t until_ns = running || more ? c->tick_ns : c->list_ns;
         until_ns = until_ns < c->list_ns ? until_ns : c->list_ns;
         uint64_t wait_ms = until_ns > now_ns ? (until_ns - now_ns) / NS_PER_MS + 1 : 0;
-        poll(fds, 2, more ? 0 : (int)wait_ms);
+        for (int i = 0; i < 2; i++)
+            fds[1 + i] = (struct pollfd){c->watch[i] ? baro_runs_watch_fd(c->watch[i]) : -1, POLLIN, 0};
+        poll(fds, 3, more ? 0 : (int)wait_ms);
     }
 }
 
@@ -320,7 +326,7 @@ static void *watch(void *context)
 static int begin_catalogue(struct catalogue *c, const char *folder, struct baro_error *err)
 {
     struct baro_runs *runs;
-    c->stop_fd = c->watch_fd = c->touched.fd = -1;
+    c->stop_fd = c->touched.fd = -1;
     c->soon = 4;
     c->folder = folder ? strdup(folder) : NULL;
     if (folder && !c->folder)
@@ -334,9 +340,6 @@ static int begin_catalogue(struct catalogue *c, const char *folder, struct baro_
     if (!c->listed || c->stop_fd < 0)
         return error_set(err, -ENOMEM, "out of memory or descriptors");
     touched_init(&c->touched);
-    c->watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (c->watch_fd >= 0)
-        inotify_add_watch(c->watch_fd, c->listed, IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE);
     return 0;
 }
 
@@ -350,7 +353,8 @@ static void catalogue_free(struct catalogue *c)
     free(c->folder);
     free(c->listed);
     fd_close(c->stop_fd);
-    fd_close(c->watch_fd);
+    for (int i = 0; i < 2; i++)
+        baro_runs_watch_free(c->watch[i]);
     touched_done(&c->touched);
     pthread_mutex_destroy(&c->lock);
     free(c);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/passwd.h"
 #include "output/rows/escaped.h"
 #include "output/rows/row.h"
 #include "programs/baro-serve/server.h"
@@ -70,15 +71,6 @@ static void take_job(struct view *v)
         p->signal = WTERMSIG(v->end.status);
     else if (is_known)
         p->code = WEXITSTATUS(v->end.status);
-}
-
-static char *user_name(uint32_t uid)
-{
-    char room[1024], number[16];
-    struct passwd pw, *found = NULL;
-    snprintf(number, sizeof(number), "%u", uid);
-    bool has = getpwuid_r(uid, &pw, room, sizeof(room), &found) == 0 && found;
-    return strdup(has ? found->pw_name : number);
 }
 
 /* ---- a job ---- */
@@ -230,6 +222,19 @@ const struct owned *view_owned(const struct owned_list *l, uint64_t owner, size_
     return *ret_n ? l->at + from : NULL;
 }
 
+/* A name may have to be asked for, which takes time: nothing is locked. */
+static char *user_name(uint32_t uid)
+{
+    char room[1024], number[16];
+    struct passwd_user known;
+    struct passwd pw, *found = NULL;
+    if (passwd_by_uid(PASSWD_FILE, uid, &known))
+        return strdup(known.name);
+    snprintf(number, sizeof(number), "%u", uid);
+    bool has = getpwuid_r(uid, &pw, room, sizeof(room), &found) == 0 && found;
+    return strdup(has ? found->pw_name : number);
+}
+
 void view_begin(struct request *q, struct job *job, struct view *v)
 {
     struct catalogue *c = q->server->catalogue;
@@ -239,7 +244,7 @@ void view_begin(struct request *q, struct job *job, struct view *v)
     v->title = job_title(c, job, &v->start_ns);
     bool runs = may_read && v->state == JOB_RUNNING && copy_followed(v, &uid);
     if (runs || (may_read && read_tape(v, &uid)))
-        v->user = user_name(uid); /* may wait for a name service, so no lock is held here */
+        v->user = user_name(uid);
     else
         take_job(v);
     take_owned(v);

@@ -10,7 +10,7 @@
 #include "programs/common/moment.h"
 
 /* As baro plot takes times; "10s" is "+10s". */
-static int parse_time(const char *text, const struct baro_tape *tape, uint64_t last_ns, struct moment *ret,
+static int parse_time(const char *text, struct baro_tape *tape, uint64_t last_ns, struct moment *ret,
                       struct baro_error *err)
 {
     char since_start[64];
@@ -19,13 +19,13 @@ static int parse_time(const char *text, const struct baro_tape *tape, uint64_t l
         snprintf(since_start, sizeof(since_start), "+%s", text);
         text = since_start;
     }
-    int code = moment_parse(text, baro_header_start_realtime_ns(baro_tape_header(tape)), last_ns, ret, err);
+    int code = moment_on_tape(text, tape, 0, last_ns, ret, err);
     if (code == 0 && ret->kind == MOMENT_PEAK)
         return error_set(err, BARO_E_SYNTAX, "peak is a moment, no edge of a stretch");
     return code;
 }
 
-static int by_time(struct stretch *ret, const struct baro_tape *tape, const struct settings *s, uint64_t last_ns,
+static int by_time(struct stretch *ret, struct baro_tape *tape, const struct settings *s, uint64_t last_ns,
                    struct baro_error *err)
 {
     struct moment from = {.kind = MOMENT_START}, to = {.kind = MOMENT_END};

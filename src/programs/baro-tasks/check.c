@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/passwd.h"
 #include "base/regex.h"
 #include "base/span.h"
 #include "programs/common/opt.h"
@@ -198,6 +199,23 @@ static int take_on(const struct check *c, const yaml_node_t *at)
     return c->task->on ? 0 : document_error(c->d, at, "match-on is none of cmdline, exe and comm; write one of them");
 }
 
+static int find_user(const char *name, uint64_t *ret)
+{
+    char room[4096];
+    struct passwd_user known;
+    struct passwd pw, *found = NULL;
+    if (passwd_by_name(PASSWD_FILE, name, &known)) {
+        *ret = known.uid;
+        return 0;
+    }
+    int code = getpwnam_r(name, &pw, room, sizeof(room), &found);
+    if (found)
+        *ret = found->pw_uid;
+    /* All of them say that, by getpwnam(3). */
+    bool is_unknown = !code || code == ENOENT || code == ESRCH || code == EBADF || code == EPERM;
+    return found ? 0 : is_unknown ? -ENOENT : -code;
+}
+
 static int take_user(const struct check *c, const yaml_node_t *at)
 {
     uint64_t uid;
@@ -206,10 +224,12 @@ static int take_user(const struct check *c, const yaml_node_t *at)
         return code;
     struct span digits = span_str(document_text(at));
     if (!scan_u64(&digits, &uid) || digits.len || uid >= UINT32_MAX) {
-        const struct passwd *p = getpwnam(document_text(at));
-        if (!p)
+        code = find_user(document_text(at), &uid);
+        if (code == -ENOENT)
             return document_error(c->d, at, "there is no user %s; give a name or a number", document_text(at));
-        uid = p->pw_uid;
+        if (code < 0)
+            return document_error(c->d, at, "can't look for the user %s: %s", document_text(at),
+                                  code == -ENOMEM ? "out of memory" : strerror(-code));
     }
     c->task->has_uid = true;
     c->task->uid = (uint32_t)uid;

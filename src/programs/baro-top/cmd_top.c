@@ -62,7 +62,7 @@ int top_go(struct top *t, const char *text)
     struct moment m;
     struct feed *f = &t->feed;
     uint64_t peak_ns = f->last_ns;
-    int code = moment_parse(text, baro_header_start_realtime_ns(baro_tape_header(f->tape)), f->last_ns, &m, &t->err);
+    int code = moment_on_tape(text, f->tape, 0, f->last_ns, &m, &t->err);
     if (code < 0)
         return code;
     report_has_u64(f->summary, "job", "memory_peak_t_ns", &peak_ns);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,35 +16,48 @@
 #include "recorder/wrapper/fds.h"
 
 #define REAPED_WITHIN_MS 20 /* a shell that reads our output reaps us later: until then we are a process of the job */
+#define REAPED_AT_LAST_MS 2000
 
-/* Its parent reaps it. */
-static void wait_until_gone(pid_t starter)
+static bool read_stat(pid_t pid, struct pid_stat *ret)
+{
+    char text[1024], path[64];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    ssize_t n = fd_read_record(AT_FDCWD, path, text, sizeof(text));
+    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), ret) == 0;
+}
+
+/* Its parent reaps it. One that waits for a CPU has not had the time to: only the time in which it sleeps counts. */
+static void wait_until_gone(pid_t starter, pid_t parent)
 {
     const struct timespec pause = {.tv_nsec = NS_PER_MS / 5};
-    uint64_t end = clock_monotonic_ns() + REAPED_WITHIN_MS * NS_PER_MS;
-    while (kill(starter, 0) == 0 && clock_monotonic_ns() < end)
+    uint64_t now = clock_monotonic_ns(), end = now + REAPED_WITHIN_MS * NS_PER_MS;
+    const uint64_t at_last = now + REAPED_AT_LAST_MS * NS_PER_MS;
+    struct pid_stat st;
+    while (kill(starter, 0) == 0 && now < end && now < at_last) {
         nanosleep(&pause, NULL);
+        now = clock_monotonic_ns();
+        if (read_stat(parent, &st) && st.state == 'R')
+            end = now + REAPED_WITHIN_MS * NS_PER_MS;
+    }
 }
 
 int background_begin(struct baro_error *err)
 {
-    pid_t starter = getpid(), pid = fork();
+    pid_t parent = getppid(), starter = getpid(), pid = fork();
     if (pid < 0)
         return error_set(err, -errno, "can't start a process: %s", strerror(errno));
     if (pid)
         _exit(0);
     setsid(); /* ^C of the terminal is for the job */
     fds_close_others(NULL, 0);
-    wait_until_gone(starter);
+    wait_until_gone(starter, parent);
     return 0;
 }
 
 static uint64_t own_start_ticks(void)
 {
-    char text[1024];
     struct pid_stat st;
-    ssize_t n = fd_read_record(AT_FDCWD, "/proc/self/stat", text, sizeof(text));
-    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 ? st.starttime : 0;
+    return read_stat(getpid(), &st) ? st.starttime : 0;
 }
 
 void background_report(const char *tape, const struct marks_file *marks)

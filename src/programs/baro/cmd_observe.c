@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "libbaro/tape/runs.h"
+#include "programs/baro/programs.h"
 #include "programs/baro/task_file.h"
 #include "programs/common/cli.h"
 #include "programs/common/settings.h"
@@ -116,7 +117,9 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
                    .scope = {.wanted = r->wanted,
                              .cmdline = r->cmdline,
                              .children = true,
-                             .directories_every_ns = r->directories_every_ns},
+                             .directories_every_ns = r->directories_every_ns,
+                             .gpu = strcmp(r->gpu, "off") == 0 ? NULL : r->gpu,
+                             .become = programs_become},
                    .segments = {.keep_ns = r->keep_ns, .keep_bytes = keep_bytes}},
         .keep = {r->keep_ns, keep_bytes},
         .total_bytes = s->observe.total_bytes,

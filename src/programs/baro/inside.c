@@ -25,7 +25,9 @@ void inside_put_process(struct buf *line)
 static void say_not_executed(const struct cli *cli, char **argv, const struct run_result *r)
 {
     struct buf line = {0};
-    buf_printf(&line, "baro %s: %s: %s\n", cli->command->name, **argv ? *argv : "''", strerror(r->exec_errno));
+    struct baro_error err = BARO_ERROR_INIT;
+    error_set(&err, -r->exec_errno, "%s: %s", **argv ? *argv : "''", strerror(r->exec_errno)); /* escaped */
+    buf_printf(&line, "baro %s: %s\n", cli->command->name, err.text);
     if (r->stderr_fd >= 0 && !line.failed && !cli->mute)
         fd_write_all(r->stderr_fd, line.at, line.len, NULL);
     buf_done(&line);

@@ -149,7 +149,7 @@ static int take_collect(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-static int take_gpu(void *at, const char *text, struct baro_error *err)
+int take_gpu(void *at, const char *text, struct baro_error *err)
 {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/:,");
     if (!n || text[n] || n > 400)

@@ -76,6 +76,15 @@ const struct opt options_observe[] = {
      .parse = take_every,
      .help = "time between two walks of the sandboxes that task files name: 1s to 24h (default: 60s, and longer if "
              "walks take more CPU time than --overhead allows)"},
+    {.name = "gpu",
+     .argument = "auto|off|LIST",
+     .type = OPT_PARSED,
+     .offset = AT(record.gpu),
+     .parse = take_gpu,
+     .help = "record GPUs, as for baro record: auto (the default), off, or numbers and UUIDs",
+     .more = "One program beside the observer reads them for all jobs. Each tape has all devices, and of each what its "
+             "job's processes use. What a job used after the last reading, at most a second before its end, is not on "
+             "its tape."},
     {.name = "metrics",
      .letter = 'm',
      .argument = "LIST",

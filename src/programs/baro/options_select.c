@@ -2,11 +2,11 @@
 #include "programs/baro/options_select.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/passwd.h"
 #include "base/span.h"
 #include "programs/common/settings.h"
 
@@ -53,7 +53,6 @@ int select_take_file(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
-/* From /etc/passwd: a static program has no other databases of users. */
 int select_take_user(void *at, const char *text, struct baro_error *err)
 {
     struct select_settings *s = at;
@@ -64,12 +63,9 @@ int select_take_user(void *at, const char *text, struct baro_error *err)
         s->uid = (uint32_t)uid;
         return 0;
     }
-    FILE *users = fopen("/etc/passwd", "re");
-    for (const struct passwd *p; users && !s->has_uid && (p = fgetpwent(users));) {
-        s->has_uid = strcmp(p->pw_name, text) == 0;
-        s->uid = p->pw_uid;
-    }
-    if (users)
-        fclose(users);
+    struct passwd_user user;
+    s->has_uid = passwd_by_name(PASSWD_FILE, text, &user);
+    if (s->has_uid)
+        s->uid = user.uid;
     return s->has_uid ? 0 : error_set(err, -ENOENT, "/etc/passwd has no user '%.64s'; a number does as well", text);
 }

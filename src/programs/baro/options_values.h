@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+int take_gpu(void *at, const char *text, struct baro_error *err);      /* at: const char * */
 int take_overhead(void *at, const char *text, struct baro_error *err); /* at: ppm; 0: no limit */
 int take_metrics(void *at, const char *text, struct baro_error *err);  /* at: a mask */
 

@@ -120,6 +120,7 @@ static int absolute(const char *text, int64_t start_realtime_ns, struct moment *
     else
         return wrong(text, err);
     ret->ns = ns_since_start(when, fraction, start_realtime_ns);
+    ret->is_wall = true;
     return 0;
 }
 
@@ -139,6 +140,7 @@ static int time_of_day(const char *text, int64_t start_realtime_ns, struct momen
     /* "12:30" of a run that began at 12:30:20 means that minute, not the same time on the next day. */
     if (ret->ns < -60 * (int64_t)NS_PER_SEC)
         ret->ns += DAY_NS;
+    ret->is_wall = ret->is_of_a_day = true;
     return 0;
 }
 
@@ -218,6 +220,26 @@ int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, s
     if (len > 2 && text[2] == ':')
         return time_of_day(text, start_realtime_ns, ret, err);
     return absolute(text, start_realtime_ns, ret, err);
+}
+
+/* A clock that was set back may have shown the time of day on the day before the tape began. */
+int moment_on_tape(const char *text, struct baro_tape *tape, uint64_t origin_ns, uint64_t end_ns, struct moment *ret,
+                   struct baro_error *err)
+{
+    int64_t begin = (int64_t)((uint64_t)baro_header_start_realtime_ns(baro_tape_header(tape)) + origin_ns);
+    int64_t at_ns = 0, origin = (int64_t)origin_ns, end = (int64_t)(origin_ns + end_ns);
+    int code = moment_parse(text, begin, end_ns, ret, err);
+    if (code < 0 || !ret->is_wall)
+        return code;
+    int64_t wall = (int64_t)((uint64_t)begin + (uint64_t)ret->ns);
+    code = baro_tape_find_realtime(tape, wall, &at_ns, err);
+    if (code == 0 && ret->is_of_a_day && at_ns > end) {
+        int64_t before_ns;
+        code = baro_tape_find_realtime(tape, (int64_t)((uint64_t)wall - DAY_NS), &before_ns, err);
+        at_ns = code == 0 && before_ns >= origin ? before_ns : at_ns;
+    }
+    ret->ns = at_ns - origin;
+    return code;
 }
 
 uint64_t moment_tolerance(const struct moment *m)

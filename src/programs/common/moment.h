@@ -3,8 +3,10 @@
 #ifndef PROGRAMS_COMMON_MOMENT_H
 #define PROGRAMS_COMMON_MOMENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "baro/tape.h"
 #include "base/error.h"
 
 /* Which sample stands for a moment at which there is none. The order is that of the words of --pick. */
@@ -16,6 +18,8 @@ struct moment {
     enum moment_kind kind;
     int64_t ns;       /* of MOMENT_TIME: since the tape began; may be negative or after the end */
     uint64_t unit_ns; /* how exactly it was written: 10 ms of "+4.83s", a minute of "12:30" */
+    bool is_wall;     /* it was given as a time of the wall clock; ns takes it that nobody set that clock meanwhile */
+    bool is_of_a_day; /* of which only the time of day was given */
 };
 
 /*
@@ -26,6 +30,11 @@ struct moment {
  */
 int moment_parse(const char *text, int64_t start_realtime_ns, uint64_t end_ns, struct moment *ret,
                  struct baro_error *err);
+
+/* The same of a tape, with its wall clock as it was set, and as it went on while the machine slept. origin_ns: where
+ * moments count from, since the tape began. Returns 0, BARO_E_SYNTAX or what reading the tape returns. */
+int moment_on_tape(const char *text, struct baro_tape *tape, uint64_t origin_ns, uint64_t end_ns, struct moment *ret,
+                   struct baro_error *err);
 
 /* Moments are printed with milliseconds, rounded down: a sample up to this much later is the requested one. 0 if it was
  * written more exactly. */

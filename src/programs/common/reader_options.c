@@ -122,6 +122,7 @@ const struct opt options_export[] = {
      .type = OPT_CHOICE,
      .offset = AT(format),
      .choices = formats,
+     .otherwise = "; pyarrow makes Parquet of arrow (docs/arrow.md has the line)",
      .help = "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, runlog: marks "
              "and phases as RunLog writes them, arrow: rows for pandas, polars and DuckDB (an Arrow IPC stream), or "
              "sqlite: a database with a table for each kind of rows",
@@ -155,6 +156,12 @@ const struct opt options_export[] = {
              "oasislmf is resource_monitor.csv of OasisLMF: timestamp,tool,pid,cpu_pct,..., a row for each process at "
              "each sample, and one from its exit record; the tool is its task, or its program. "
              "docs/dialects.md describes each column."},
+    {.name = "smi-rounding",
+     .type = OPT_TRUE,
+     .offset = AT(smi_rounding),
+     .help = "with --dialect: GPU values as nvidia-smi rounds them, whole percents and whole MiB of each device",
+     .more = "spare-cores and its variants have fractions otherwise, which their original, fed by nvidia-smi, can't "
+             "have. pytyche-hw and pytyche-dmon always have whole numbers, as nvidia-smi prints them."},
     {.name = "columns",
      .letter = 'c',
      .argument = "LIST",

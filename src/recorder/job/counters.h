@@ -88,6 +88,14 @@ static inline uint64_t delay_cpu_of(const struct member *m)
     return since_base(m, BASE_CPU, value(m, PROCESS_cpu) - value(m, PROCESS_run_delay_lag));
 }
 
+/* Has it reaped children since its I/O was read last? Then the row has their CPU time and faults, and not their I/O:
+ * the io of a process that is about to end can't be read by an ordinary user, its stat can. */
+static inline bool io_is_behind(const struct member *m)
+{
+    return m->row.absent[PROCESS_io_rchar] == BARO_PRESENT &&
+           m->account.io_as_of_faults != value(m, PROCESS_children_faults_minor);
+}
+
 /* Is it certain that the member had no children? */
 static inline bool is_childless(const struct job *j, const struct member *m)
 {

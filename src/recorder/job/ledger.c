@@ -52,6 +52,7 @@ static void add_expected(const struct member *m, uint64_t ret[LEDGER_MAX])
     ret[LEDGER_CPU_USER] += own_cpu(m) - value(m, PROCESS_cpu);
 }
 
+/* What it took over since the ledger was last settled. */
 static void gain_of(const struct member *m, uint64_t ret[LEDGER_MAX])
 {
     for (int c = 0; c < LEDGER_MAX; c++) {
@@ -214,6 +215,38 @@ static bool balance(struct job *j, const uint64_t expected[LEDGER_MAX], const ui
     return carried > 0;
 }
 
+/* A process that was there when the recording began leaves all that it ever used to the one that reaps it. What it had
+ * used by then is no part of the recording: the base of the successor grows by it. Example: a backend of PostgreSQL had
+ * used 20 ms, and ends with 30: the postmaster gains 30, and the job 10. If the page faults of some were not gained, no
+ * more is left out than what was. */
+static void leave_out_past(const struct settlement *e, uint64_t gained[LEDGER_MAX])
+{
+    struct member *m = e->successor;
+    bool all = gained[LEDGER_FAULTS_MINOR] >= e->faults;
+    if (!e->past[LEDGER_FAULTS_MINOR] || !gained[LEDGER_FAULTS_MINOR])
+        return;
+    if (!m->account.base && !(m->account.base = calloc(BASE_MAX, sizeof(*m->account.base))))
+        return;
+    for (int c = 0; c < LEDGER_MAX; c++) {
+        uint64_t past = all || e->past[c] < gained[c] ? e->past[c] : gained[c];
+        m->account.base[c] += past;
+        m->account.base[BASE_CHILDREN_CPU] += c <= LEDGER_CPU_SYSTEM ? past : 0;
+        gained[c] -= gained[c] < past ? gained[c] : past;
+    }
+    member_moved(m);
+}
+
+/* The I/O of its reaped children will show in the next reading of the successor, or of the process that reaps it.
+ * Example: collect2 waits for ld, which had read 73 MB, and ends. Its stat shows the page faults of ld, and its io can
+ * no longer be read. If the 73 MB counted as lost, they would count again when cc reaps collect2. */
+static void gain_unread_io(const struct settlement *e, uint64_t ret[LEDGER_MAX])
+{
+    if (!io_is_behind(e->successor) || ret[LEDGER_FAULTS_MINOR] < e->expected[LEDGER_FAULTS_MINOR])
+        return;
+    for (int c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++)
+        ret[c] = max_u64(ret[c], e->expected[c]);
+}
+
 static bool is_ignored(const struct member *m)
 {
     return m->account.successor && m->account.successor->account.ignores_children;
@@ -307,6 +340,8 @@ static struct settlement *list_successors(struct job *j)
         if (!e)
             continue;
         add_expected(m, e->expected);
+        for (int c = 0; c < LEDGER_MAX && m->account.base; c++)
+            e->past[c] += m->account.base[c];
         e->faults += faults_of(m);
         e->lost++;
         e->known += own_cpu(m) + m->account.reaped[LEDGER_CPU_USER] + m->account.reaped[LEDGER_CPU_SYSTEM];
@@ -480,6 +515,8 @@ void job_settle(struct job *j, uint64_t now_ns, job_read_fn *read_again, void *c
         uint64_t one[LEDGER_MAX] = {0};
         gain_of(e->successor, one);
         plan_share(j, e, one[LEDGER_CPU_USER] + one[LEDGER_CPU_SYSTEM]);
+        leave_out_past(e, one);
+        gain_unread_io(e, one);
         shares += e->share;
         if (balance(j, e->expected, one, 2 * SHORT_TICKS * j->ns_per_tick, &e->doubt) ||
             e->successor->account.ignores_children)

@@ -198,6 +198,11 @@ static int begin_resume(struct job *j, const struct baro_sample *last)
     return 0;
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
 int job_resume(struct job *j, const struct baro_sample *last)
 {
     int code = begin_resume(j, last);
@@ -206,8 +211,8 @@ int job_resume(struct job *j, const struct baro_sample *last)
     size_t known = j->selected ? 0 : resume_members(j);
     take_totals(j, last);
     j->counts.started += last->job[JOB_processes_started] - known;
-    if (j->selected) { /* its members join later */
-        j->counts.ended += last->job[JOB_processes_ended];
+    if (j->selected) { /* its members join later; what has no row has ended, whether that had been reported or not */
+        j->counts.ended += less(last->job[JOB_processes_started], last->n);
         return 0;
     }
     for (size_t i = 0; i < last->n; i++)

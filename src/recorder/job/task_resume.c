@@ -21,19 +21,22 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Counts the living processes of the task whose I/O and TCP traffic could not be read in the last sample. They are
- * counted again while they are alive. */
-static void count_unread(const struct baro_sample *last, const struct baro_entity *then, uint64_t *ret_io,
-                         uint64_t *ret_tcp)
+/* Counts the rows of the task in the last sample, and those of them whose I/O and TCP traffic could not be read. The
+ * latter are counted again while they are alive. */
+static uint64_t count_rows(const struct baro_sample *last, const struct baro_entity *then, uint64_t *ret_io,
+                           uint64_t *ret_tcp)
 {
+    uint64_t n = 0;
     *ret_io = *ret_tcp = 0;
     for (size_t i = 0; i < last->n; i++) {
         const struct baro_process *p = last->processes[i];
         if (p->absent[PROCESS_task] || p->value[PROCESS_task] != then->id)
             continue;
+        n++;
         *ret_io += p->absent[PROCESS_io_rchar] != BARO_PRESENT;
         *ret_tcp += p->absent[PROCESS_tcp_sent] != BARO_PRESENT;
     }
+    return n;
 }
 
 void job_task_resume(struct job *j, unsigned task, const struct baro_sample *last, const struct baro_entity *then)
@@ -43,7 +46,10 @@ void job_task_resume(struct job *j, unsigned task, const struct baro_sample *las
                                             TASK_io_wchar, TASK_tcp_sent, TASK_tcp_received};
     struct job_task *t = &j->tasks[task - 1];
     uint64_t io_unread, tcp_unread, begin = then_of(then, TASK_begin);
-    count_unread(last, then, &io_unread, &tcp_unread);
+    uint64_t rows = count_rows(last, then, &io_unread, &tcp_unread);
+    /* Those without a row have ended. Where that had not been reported, what they used by their end is not known. */
+    uint64_t gone = less(then_of(then, TASK_processes_started), rows);
+    uint64_t unreported = less(gone, then_of(then, TASK_processes_ended));
     for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
         t->ended[sums[i]] += then_of(then, sums[i]);
     if (then_of(then, TASK_processes_started))
@@ -54,9 +60,9 @@ void job_task_resume(struct job *j, unsigned task, const struct baro_sample *las
     if (!then->absent[TASK_exit_signal])
         job_task_status(j, task, (int)(then_of(then, TASK_exit_code) << 8 | then_of(then, TASK_exit_signal)));
     t->started += then_of(then, TASK_processes_started);
-    t->gone += then_of(then, TASK_processes_ended);
-    t->unread += then_of(then, TASK_processes_unread);
-    t->io_unread += less(then_of(then, TASK_processes_io_unread), io_unread);
+    t->gone += gone;
+    t->unread += then_of(then, TASK_processes_unread) + unreported;
+    t->io_unread += less(then_of(then, TASK_processes_io_unread), io_unread) + unreported;
     t->tcp_known |= !then->absent[TASK_tcp_sent];
     t->tcp_unread += less(then_of(then, TASK_processes_tcp_unread), tcp_unread);
     /* traffic of its sockets between the two recorders is not known */

@@ -77,12 +77,12 @@ static uint64_t counted_of(const struct member *m)
  * Leaves out the I/O of children that are not members. The kernel adds the I/O of a reaped child to that of the
  * process. Growth between two reads counts only if no child was reaped meanwhile, which shows in the page faults of
  * reaped children; else the base grows by it, and the job's I/O is a lower bound. Example: a shell wrote 4 kB, then
- * waited for a compiler that wrote 2 MB, then wrote 3 kB: 7 kB.
+ * waited for a compiler that wrote 2 MB, then wrote 3 kB: 7 kB. The faults may be read before the I/O is.
  */
 static void leave_out_children(struct job *j, struct member *m)
 {
     uint64_t *base = j->alone ? m->account.base : NULL, children = value(m, PROCESS_children_faults_minor);
-    if (!base || children == base[LEDGER_FAULTS_MINOR] - base[BASE_FAULTS_MINOR])
+    if (!base || children == base[LEDGER_FAULTS_MINOR] - base[BASE_FAULTS_MINOR] || io_is_behind(m))
         return;
     base[LEDGER_FAULTS_MINOR] = base[BASE_FAULTS_MINOR] + children;
     for (enum ledger_counter c = LEDGER_IO_READ; c < LEDGER_FAULTS_MINOR; c++) {
@@ -307,6 +307,16 @@ static void fill_rss_peak(struct job *j, uint64_t *value_of, uint8_t *absent)
     absent[JOB_process_rss_most] = is_of_all ? BARO_PRESENT : BARO_ABSENT_UNKNOWN;
 }
 
+/* What members that are gone had used before the recording began, and their parents may show by now: leave_out_past()
+ * in ledger.c, which has not settled them yet. */
+static void leave_out_past(const struct job *j, uint64_t total[LEDGER_MAX])
+{
+    for (const struct member *m = j->settling.gone; m; m = m->links.list_next) {
+        for (int c = 0; c < LEDGER_MAX && m->account.base && m->account.successor; c++)
+            total[c] -= total[c] < m->account.base[c] ? total[c] : m->account.base[c];
+    }
+}
+
 bool job_unseen(const struct job *j, uint64_t *ret)
 {
     bool reported = j->source.events && !j->source.lossy;
@@ -333,6 +343,8 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     memset(ret_absent, 0, JOB_MAX);
     for (int c = 0; c < LEDGER_MAX; c++)
         total[c] = j->wrapper.total[c] + j->carried[c] + j->sums.ledger[c];
+    if (!is_own_alone(j))
+        leave_out_past(j, total);
     for (size_t i = 0; i < j->n_tasks; i++) {
         total[LEDGER_CPU_USER] += j->tasks[i].extra_user;
         total[LEDGER_CPU_SYSTEM] += j->tasks[i].extra_system;

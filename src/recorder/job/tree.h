@@ -82,7 +82,8 @@ struct settlement {
     size_t lost, without_cpu;
     bool not_whole;                /* the CPU time of one of them may not be known to its end */
     uint64_t expected[LEDGER_MAX]; /* by how much the successor's counters must have grown */
-    uint64_t faults;               /* the same for minor page faults: at least one for each child */
+    uint64_t past[LEDGER_MAX];     /* what they had used before the recording began */
+    uint64_t faults;               /* the same as expected, for minor page faults: at least one for each child */
     uint64_t known, weight, share; /* plan_share() */
     struct doubt doubt;
 };
@@ -191,6 +192,8 @@ struct member_account {
     uint64_t successor_epoch;
     /* its counters of reaped children when the ledger was last settled */
     uint64_t reaped[LEDGER_MAX];
+    /* the minor faults of its reaped children when its I/O was read last: see io_is_behind() */
+    uint64_t io_as_of_faults;
     /* BASE_MAX values at attach, which are not part of this recording; NULL: all 0 */
     uint64_t *base;
     struct settlement *settlement; /* of a successor, during job_settle() */
@@ -246,6 +249,7 @@ struct member_reading {
     uint64_t scanned_clock_ns;           /* its CPU clock when its children were last listed */
     uint64_t stat_rss;                   /* as stat showed it, which may be less than the row's rss */
     uint64_t status_key;                 /* faults and stat_rss when status was last read */
+    uint64_t status_rss;                 /* stat_rss alone then */
     uint32_t smaps_asked;                /* tick in which the helper was last asked for smaps */
     uint32_t smaps_cost_us;              /* moving average, rounded up */
     uint32_t fds_at;                     /* index + 1 of its slot in the descriptor cache; 0: none */
@@ -267,6 +271,7 @@ struct member_reading {
     bool stat_was_read : 1;   /* at least once: key.start is known */
     bool sampled : 1;         /* it was read for a sample, and may be gone when that is written */
     bool in_sample : 1;       /* a sample has a row with its values */
+    bool has_no_memory : 1;   /* it is ending and has given up its memory, or is a kernel thread */
     bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     char comm[16];
 };

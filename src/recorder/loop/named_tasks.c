@@ -58,6 +58,13 @@ static struct member *find_root(const struct recorder *r, struct baro_key key)
     return NULL;
 }
 
+static void label_root(struct recorder *r, struct member *root, const struct task_root *one)
+{
+    if (one->itself)
+        job_label(&r->job, root, one->task, sampler_now(&r->sampler), true);
+    job_label_below(&r->job, root, one->task);
+}
+
 void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool itself)
 {
     if (r->options->attach.select)
@@ -66,12 +73,11 @@ void tasks_run(struct recorder *r, const char *name, struct baro_key key, bool i
     unsigned task = task_named(r, name);
     if (!task)
         return;
-    if (root && itself)
-        job_label(&r->job, root, task, sampler_now(&r->sampler), true);
+    struct task_root found = {.key = key, .task = task, .itself = itself, .since_ns = sampler_now(&r->sampler)};
     if (root)
-        job_label_below(&r->job, root, task);
+        label_root(r, root, &found);
     else if (r->tasks.n_roots < TASK_ROOTS_MOST)
-        r->tasks.roots[r->tasks.n_roots++] = (struct task_root){key, task, sampler_now(&r->sampler)};
+        r->tasks.roots[r->tasks.n_roots++] = found;
 }
 
 void tasks_ended(struct recorder *r, const char *name, int wait_status)
@@ -100,7 +106,7 @@ void tasks_look(struct recorder *r)
         struct task_root *one = &r->tasks.roots[i];
         struct member *root = find_root(r, one->key);
         if (root)
-            job_label_below(&r->job, root, one->task);
+            label_root(r, root, one);
         if (root || now > one->since_ns + ROOT_WAIT)
             *one = r->tasks.roots[--r->tasks.n_roots];
         else

@@ -49,6 +49,7 @@ struct named_tasks {
     struct task_root {
         struct baro_key key;
         unsigned task;
+        bool itself; /* it belongs to the task, and not what it starts alone */
         uint64_t since_ns;
     } roots[TASK_ROOTS_MOST]; /* they start a task, and are no members yet */
     size_t n_roots;

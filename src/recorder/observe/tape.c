@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/fd.h"
 #include "libbaro/tape/create.h"
 #include "recorder/observe/state.h"
@@ -54,7 +55,8 @@ static void report_for_job(struct job_entry *e, const char *line)
 {
     const struct jobs_options *o = e->jobs->options;
     struct buf b = {0};
-    buf_printf(&b, "%s: %s", e->name, line);
+    buf_escaped(&b, e->name, strlen(e->name)); /* that of a task file or a group may control a terminal */
+    buf_printf(&b, ": %s", line);
     buf_byte(&b, 0);
     if (!b.failed)
         o->say(o->context, (const char *)b.at);

@@ -15,7 +15,8 @@ void account_init(struct account *a, uint64_t overhead_ppm, uint64_t start_monot
 static uint64_t helper_ns(struct account *a)
 {
     return (a->helper ? helper_cpu_ns(a->helper) : 0) + (a->files ? helper_cpu_ns(a->files) : 0) +
-           (a->selector ? select_cpu_ns(a->selector) : 0) + (a->worker ? worker_cpu_ns(a->worker) : 0);
+           (a->selector ? select_cpu_ns(a->selector) : 0) + (a->worker ? worker_cpu_ns(a->worker) : 0) +
+           (a->gpu_worker ? worker_cpu_ns(a->gpu_worker) : 0) + a->gpu_ended_ns;
 }
 
 struct helper *account_files(struct account *a, int proc_fd)

@@ -11,6 +11,7 @@
 
 #include "recorder/sampler/budget.h"
 
+struct gpu_source;
 struct helper;
 struct helper_reply;
 struct selector;
@@ -31,6 +32,9 @@ struct account {
     bool no_helper, no_files;  /* creating one failed */
     struct selector *selector; /* the process that selects; borrowed; NULL: none yet */
     struct worker *worker;     /* another process of the observer; borrowed; NULL: none */
+    struct gpu_source *gpus;   /* NULL: none reads GPUs now */
+    struct worker *gpu_worker; /* of it */
+    uint64_t gpu_ended_ns;     /* CPU time of those that have ended */
     uint64_t charged_helper_ns;
     /* Called for a reply to another recording than the one that reads it. */
     void (*route)(void *context, const struct helper_reply *reply);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What each original and its drop-in cost on the same work at the same time: cost.py [SECONDS [NAME...]]. Each script is in a control
-group of its own, whose cpu.stat has all of it: the interpreter, what it starts, recorder and helpers. Needs root, cgroup v2
-and $BAROGRAPH_ORIGINALS."""
+"""What each original and its drop-in cost on the same work at the same time: cost.py [SECONDS [NAME...]]. Each script
+is in a control group of its own, whose cpu.stat has all of it: the interpreter, what it starts, recorder and helpers.
+Needs root, cgroup v2 and $BAROGRAPH_ORIGINALS."""
 
 import json
 import os
@@ -76,7 +76,10 @@ def preludes(name):
         "stouputils": lambda: of("stouputils-1.28.0") + originals.STOUPUTILS,
         "oasislmf": lambda: of("oasislmf-2.5.8") + originals.FILE.format(path="oasislmf/execution/resource_monitor.py"),
         "aurora": lambda: of("aurora") + originals.AURORA_ORIGINAL,
-        "resource_tracker": lambda: of("resource_tracker-0.5.0") + "import sys; sys.path.insert(0, ORIGINAL)\nfrom resource_tracker import ResourceTracker\n",
+        "resource_tracker": lambda: (
+            of("resource_tracker-0.5.0")
+            + "import sys; sys.path.insert(0, ORIGINAL)\nfrom resource_tracker import ResourceTracker\n"
+        ),
         "pytyche": lambda: of("pytyche-0.2.1") + originals.FILE.format(path="pytyche/diagnostics/run_monitor.py"),
     }
     return theirs[name](), f"from barograph.compat.{name} import *\n"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The five programs that barograph.compat replaces, for tests that run both at once. Nothing of them is in this repository:
+"""The five programs that barograph.compat replaces, for tests that run both at once. Nothing of them is in this
+repository:
 
     python3 tests/python/compat/originals.py FOLDER [NAME=CLONE...]
 
-downloads them with pip into FOLDER (NAME=CLONE: aurora, of which there is no package, and resource-tracker, whose tests are
-in no package: a clone of each), and BAROGRAPH_ORIGINALS=FOLDER lets the tests find them. They need psutil, mlflow-skinny
-and matplotlib; aurora's own tests need mock, httpretty and requests.
+downloads them with pip into FOLDER (NAME=CLONE: aurora, of which there is no package, and resource-tracker, whose tests
+are in no package: a clone of each), and BAROGRAPH_ORIGINALS=FOLDER lets the tests find them. They need psutil,
+mlflow-skinny and matplotlib; aurora's own tests need mock, httpretty and requests.
 """
 
 import fcntl
@@ -19,9 +20,17 @@ import zipfile
 
 import pytest
 
-RELEASES = ("stouputils==1.28.0", "oasislmf==2.5.8", "resource-tracker==0.1.1", "resource-tracker==0.5.0", "pytyche==0.2.1")
+RELEASES = (
+    "stouputils==1.28.0",
+    "oasislmf==2.5.8",
+    "resource-tracker==0.1.1",
+    "resource-tracker==0.5.0",
+    "pytyche==0.2.1",
+)
 CLONES = {
-    "resource-tracker": tuple(f"tests/test_{n}.py" for n in ("helpers", "report", "server_info", "tiny_dataframe", "tracker")),
+    "resource-tracker": tuple(
+        f"tests/test_{n}.py" for n in ("helpers", "report", "server_info", "tiny_dataframe", "tracker")
+    ),
     "aurora": (
         "src/main/python/apache/thermos/monitoring/resource.py",
         "src/main/python/apache/thermos/monitoring/process.py",

@@ -65,7 +65,9 @@ def both(tmp_path_factory):
     other = subprocess.Popen(["sleep", "100"])
     arguments = (job.pid, other.pid, sandbox)
     scripts = (
-        originals.start(tmp / "theirs", f"ORIGINAL = {str(folder)!r}\n" + originals.AURORA_ORIGINAL, SCRIPT, *arguments),
+        originals.start(
+            tmp / "theirs", f"ORIGINAL = {str(folder)!r}\n" + originals.AURORA_ORIGINAL, SCRIPT, *arguments
+        ),
         originals.start(tmp / "ours", OURS, SCRIPT, *arguments),
     )
     try:
@@ -131,7 +133,13 @@ def test_the_sandbox_is_what_du_says(both):
 
 def test_signatures():
     folder = originals.need("aurora", "psutil")
-    names = ["ResourceHistory", "HistoryProvider", "DiskCollectorProvider", "TaskResourceMonitor", "NullTaskResourceMonitor"]
+    names = [
+        "ResourceHistory",
+        "HistoryProvider",
+        "DiskCollectorProvider",
+        "TaskResourceMonitor",
+        "NullTaskResourceMonitor",
+    ]
     text = f"ORIGINAL = {str(folder)!r}\n" + originals.AURORA_ORIGINAL + (
         "import inspect, json\n"
         f"print(json.dumps([{{m: list(inspect.signature(f).parameters) for m, f in vars(globals()[n]).items() if inspect.isfunction(f)}} for n in {names}]))"
@@ -141,7 +149,9 @@ def test_signatures():
         for method, parameters in methods.items():
             ours = list(inspect.signature(getattr(getattr(aurora, name), method)).parameters)
             ours = [n for n in ours if n not in ("original", "disk_collector")]
-            assert [n.replace("timestamp", "time") for n in ours] == [n.replace("timestamp", "time") for n in parameters], (name, method)
+            assert [n.replace("timestamp", "time") for n in ours] == [
+                n.replace("timestamp", "time") for n in parameters
+            ], (name, method)
 
 
 def test_their_own_tests_pass_with_it(tmp_path):
@@ -205,7 +215,17 @@ def test_samples_are_added_up():
     a = aurora.ProcessSample(0.5, 1.0, 2.0, 100, 200, 0, "running", 1)
     b = a._replace(nice=None, status=None)
     assert sum([a, b], aurora.ProcessSample.empty()) == aurora.ProcessSample(1.0, 2.0, 4.0, 200, 400, 0, "running", 2)
-    assert a.to_dict() == {"cpu": 0.5, "ram": 100, "user": 1.0, "system": 2.0, "rss": 100, "vms": 200, "nice": 0, "status": "running", "threads": 1}
+    assert a.to_dict() == {
+        "cpu": 0.5,
+        "ram": 100,
+        "user": 1.0,
+        "system": 2.0,
+        "rss": 100,
+        "vms": 200,
+        "nice": 0,
+        "status": "running",
+        "threads": 1,
+    }
     base = aurora.ResourceMonitorBase
     assert base.FullResourceResult({}, 0) == ({}, 0) and base.ProcResourceResult(a, 1).num_procs == 1
     null = aurora.NullTaskResourceMonitor()
@@ -213,14 +233,25 @@ def test_samples_are_added_up():
 
 
 def test_a_collector_of_a_process_that_ends():
-    process = subprocess.Popen([sys.executable, "-S", "-c", "import time\nwhile time.process_time() < .2: pass\ninput()"], stdin=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-c", "import time\nwhile time.process_time() < .2: pass\ninput()"],
+        stdin=subprocess.PIPE,
+    )
     collector = aurora.ProcessTreeCollector(process.pid, interval=0.05)
     try:
         poll(lambda: collector.sample() or collector.value.user + collector.value.system > 0.15, "its CPU time")
-        assert collector.procs == 1 and collector.value.rss > 0 and collector.value.nice == os.getpriority(os.PRIO_PROCESS, 0)
+        assert (
+            collector.procs == 1
+            and collector.value.rss > 0
+            and collector.value.nice == os.getpriority(os.PRIO_PROCESS, 0)
+        )
         process.communicate(b"\n")
         poll(lambda: collector.sample() or collector.procs == 0, "its end")
-        assert collector.value.rss == 0 and collector.value.user + collector.value.system > 0.15 and collector.value.status == "dead"
+        assert (
+            collector.value.rss == 0
+            and collector.value.user + collector.value.system > 0.15
+            and collector.value.status == "dead"
+        )
     finally:
         collector.close()
     assert aurora.ProcessTreeCollector(2**22 + 1).value == aurora.ProcessSample.empty()
@@ -229,7 +260,11 @@ def test_a_collector_of_a_process_that_ends():
 def test_du_and_amounts(tmp_path):
     (tmp_path / "file").write_bytes(b"x" * 100_000)
     collector = aurora.DiskCollectorProvider().provides(str(tmp_path))
-    assert isinstance(collector, aurora.DuDiskCollector) and collector.value == 0 and not collector.completed_event.is_set()
+    assert (
+        isinstance(collector, aurora.DuDiskCollector)
+        and collector.value == 0
+        and not collector.completed_event.is_set()
+    )
     collector.sample()
     assert collector.completed_event.wait(60)
     said = subprocess.run(["du", "-s", "-B1", tmp_path], capture_output=True, check=True).stdout.split()[0]

@@ -16,6 +16,7 @@ import originals
 import pytest
 
 from barograph.compat import oasislmf
+from barograph.compat.oasislmf import _plots, _rows, _tools
 
 PATH = "oasislmf/execution/resource_monitor.py"
 SCRIPT = """
@@ -75,8 +76,8 @@ class Both:
             self.judge.setdefault(name, []).append(float(used))
         self.files = [tmp / side / "log" / "resource_monitor.csv" for side in ("theirs", "ours")]
         # Others' processes on this machine may mention a tool, and the original takes them.
-        self.stats = [oasislmf._compute_stats(oasislmf._load_csv(str(self.files[0])), original=True),
-                      oasislmf._compute_stats(oasislmf._load_csv(str(self.files[1])))]  # fmt: skip
+        self.stats = [_rows.compute_stats(_rows.load_csv(str(self.files[0])), original=True),
+                      _rows.compute_stats(_rows.load_csv(str(self.files[1])))]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,9 @@ def test_attributes_and_no_thread(both):
 def test_the_csv_has_the_same_form(both):
     for path in both.files:
         data = path.read_bytes()
-        assert data.startswith(",".join(oasislmf.CSV_HEADER).encode() + b"\r\n") and data.count(b"\r\n") == data.count(b"\n")
+        assert data.startswith(",".join(oasislmf.CSV_HEADER).encode() + b"\r\n") and data.count(b"\r\n") == data.count(
+            b"\n"
+        )
     for row in csv.DictReader(both.files[1].open()):
         assert re.fullmatch(r"\d+\.\d+", row["timestamp"]) and re.fullmatch(r"\d+\.\d", row["cpu_pct"])
         assert all(re.fullmatch(r"-?\d+", row[n]) for n in ("pid", "rss_kb", "uss_kb", "pss_kb"))
@@ -114,7 +117,9 @@ def test_the_csv_has_the_same_form(both):
 def test_the_original_reads_our_rows(both, module):
     rows = module._load_csv(str(both.files[1]))
     assert len(rows) == sum(1 for _ in both.files[1].open()) - 1
-    assert {tool: set(of) for tool, of in module._compute_stats(rows).items()} == {tool: set(of) for tool, of in both.stats[1].items()}
+    assert {tool: set(of) for tool, of in module._compute_stats(rows).items()} == {
+        tool: set(of) for tool, of in both.stats[1].items()
+    }
 
 
 def test_tools_instances_and_cpu_time(both):
@@ -162,9 +167,9 @@ def test_report_has_the_same_files_and_headings(both):
 def test_statistics_of_the_switch_are_the_original_s(both, module):
     for path in both.files:
         rows = module._load_csv(str(path))
-        assert oasislmf._load_csv(str(path)) == rows
-        assert oasislmf._compute_stats(rows, original=True) == module._compute_stats(rows)
-        assert oasislmf._compute_peak_total_uss(rows, original=True) == module._compute_peak_total_uss(rows)
+        assert _rows.load_csv(str(path)) == rows
+        assert _rows.compute_stats(rows, original=True) == module._compute_stats(rows)
+        assert _rows.compute_peak_total_uss(rows, original=True) == module._compute_peak_total_uss(rows)
         series = [dict(m._aggregate_by_tool_and_time(rows, *a)) for m, a in ((module, ()), (oasislmf, (True,)))]
         assert set(series[0]) == set(series[1])
         for tool, points in series[0].items():
@@ -176,13 +181,17 @@ def test_signature_and_constants(module):
     assert module.CSV_HEADER == oasislmf.CSV_HEADER
     for name in ("__init__", "start", "stop"):
         pair = [inspect.signature(getattr(m.ResourceMonitor, name)).parameters for m in (module, oasislmf)]
-        assert {n: p.default for n, p in pair[0].items()} == {n: p.default for n, p in pair[1].items() if n != "original"}
-    functions = [n for n in vars(module) if n.startswith("_") and inspect.isfunction(getattr(module, n)) and n != "_in_order"]
+        assert {n: p.default for n, p in pair[0].items()} == {
+            n: p.default for n, p in pair[1].items() if n != "original"
+        }
+    functions = [
+        n for n in vars(module) if n.startswith("_") and inspect.isfunction(getattr(module, n)) and n != "_in_order"
+    ]
     assert {n for n in functions if getattr(module, n).__module__ == "original"} <= set(vars(oasislmf))
 
 
 def test_cumulative_cpu_time_never_falls(both):
-    series = oasislmf._cumulative(oasislmf._load_csv(str(both.files[1])))
+    series = _plots._cumulative(_rows.load_csv(str(both.files[1])))
     for tool, points in series.items():
         values = [value for _, value in points]
         assert values == sorted(values)
@@ -190,24 +199,42 @@ def test_cumulative_cpu_time_never_falls(both):
 
 
 def _row(ts, tool, pid, uss, cpu=1.0, **more):
-    return {"ts": ts, "tool": tool, "pid": pid, "cpu": 50.0, "cpu_user": cpu, "cpu_sys": 0.0, "rss": uss, "uss": uss, "pss": uss, **more}
+    return {
+        "ts": ts,
+        "tool": tool,
+        "pid": pid,
+        "cpu": 50.0,
+        "cpu_user": cpu,
+        "cpu_sys": 0.0,
+        "rss": uss,
+        "uss": uss,
+        "pss": uss,
+        **more,
+    }
 
 
 def test_two_files_are_added_up_in_time_and_pids_do_not_mix():
     """Worked out by hand: 100 and 200 MB side by side, at moments that the two files do not share."""
-    rows = [_row(t, "gulpy", 7, 102400, source=0) for t in (0.0, 1.0, 2.0)] + [_row(t, "gulpy", 7, 204800, source=1) for t in (0.5, 1.5)]
-    stats = oasislmf._compute_stats(rows)["gulpy"]
+    rows = [_row(t, "gulpy", 7, 102400, source=0) for t in (0.0, 1.0, 2.0)] + [
+        _row(t, "gulpy", 7, 204800, source=1) for t in (0.5, 1.5)
+    ]
+    stats = _rows.compute_stats(rows)["gulpy"]
     assert (stats["n_instances"], stats["agg_peak_uss_mb"], stats["total_cpu_time_s"]) == (2, 300.0, 2.0)
-    assert oasislmf._compute_peak_total_uss(rows) == 300.0
-    theirs = oasislmf._compute_stats(rows, original=True)["gulpy"]
+    assert _rows.compute_peak_total_uss(rows) == 300.0
+    theirs = _rows.compute_stats(rows, original=True)["gulpy"]
     assert (theirs["n_instances"], theirs["agg_peak_uss_mb"], theirs["total_cpu_time_s"]) == (1, 200.0, 1.0)
 
 
 def test_the_row_of_an_ended_process_is_no_memory_and_no_instance():
-    rows = [_row(0.0, "fmpy", 1, 1024), _row(1.0, "fmpy", 1, 0, cpu=2.0), _row(1.0, "fmpy", 2, 3072), _row(2.0, "fmpy", 2, -1)]
-    stats = oasislmf._compute_stats(rows)["fmpy"]
+    rows = [
+        _row(0.0, "fmpy", 1, 1024),
+        _row(1.0, "fmpy", 1, 0, cpu=2.0),
+        _row(1.0, "fmpy", 2, 3072),
+        _row(2.0, "fmpy", 2, -1),
+    ]
+    stats = _rows.compute_stats(rows)["fmpy"]
     assert (stats["n_instances"], stats["n_samples"], stats["avg_uss_mb"]) == (2, 3, 2.0)
-    assert [point[4] for point in oasislmf._aggregate_by_tool_and_time(rows)["fmpy"]] == [1, 1, 1]
+    assert [point[4] for point in _rows.aggregate_by_tool_and_time(rows)["fmpy"]] == [1, 1, 1]
 
 
 def test_reports_of_several_folders(tmp_path):
@@ -265,13 +292,19 @@ def test_the_csv_is_complete_when_the_interpreter_is_killed(tmp_path, script):
 
     ended(runs()[0].path)
     path = Path(tmp_path / "log" / "resource_monitor.csv")
-    originals_rows = oasislmf._load_csv(str(path))
+    originals_rows = _rows.load_csv(str(path))
     assert {row["tool"] for row in originals_rows} >= {"lecpy"}
 
 
 def test_who_mentions_a_tool_is_none():
-    program = {tool: re.compile(oasislmf._PROGRAM % tool) for tool in oasislmf.MONITORED_TOOLS}
-    for line in ("gulpy -a1", "/usr/bin/gulpy", "python3 /usr/local/bin/gulpy -b", "python3.11 -u -X dev gulpy.py", "./gulpy.py x"):
+    program = {tool: re.compile(_tools.PROGRAM % tool) for tool in oasislmf.MONITORED_TOOLS}
+    for line in (
+        "gulpy -a1",
+        "/usr/bin/gulpy",
+        "python3 /usr/local/bin/gulpy -b",
+        "python3.11 -u -X dev gulpy.py",
+        "./gulpy.py x",
+    ):
         assert program["gulpy"].search(line), line
     for line in ("vim gulpy.log", "bash -c evepy | gulpy", "tee gulpy", "python3 -m pytest gulpy", "gulpyx", "mygulpy"):
         assert not program["gulpy"].search(line), line
@@ -279,6 +312,6 @@ def test_who_mentions_a_tool_is_none():
 
 def test_plots_of_one_row(tmp_path):
     pytest.importorskip("matplotlib")
-    made = oasislmf._generate_plots([_row(0.0, "unknown", 1, 1024)], str(tmp_path), 24000.0)
-    assert sorted(Path(p).name for p in made.values()) == sorted(oasislmf._PICTURES.values())
+    made = _plots.generate_plots([_row(0.0, "unknown", 1, 1024)], str(tmp_path), 24000.0)
+    assert sorted(Path(p).name for p in made.values()) == sorted(_plots.PICTURES.values())
     assert math.isclose(_png(tmp_path / "total_footprint.png")[0], 1800) and json.dumps(made)

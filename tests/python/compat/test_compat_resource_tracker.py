@@ -43,7 +43,9 @@ class Pair:
         self.job = originals.Job(tmp)
         text = BLOCKING.format(tracker=tracker)
         scripts = (
-            originals.start(tmp / "theirs", f"import sys; sys.path.insert(0, {str(folder)!r})\n{theirs}\n", text, self.job.pid),
+            originals.start(
+                tmp / "theirs", f"import sys; sys.path.insert(0, {str(folder)!r})\n{theirs}\n", text, self.job.pid
+            ),
             originals.start(tmp / "ours", ours + "\n", text, self.job.pid),
         )
         originals.begun(*scripts)
@@ -150,7 +152,10 @@ print(json.dumps("done"))
 """
 
 
-@pytest.mark.parametrize("release, module", [("0.1.1", "barograph.compat.resource_tracker.v0_1"), ("0.5.0", "barograph.compat.resource_tracker")])
+@pytest.mark.parametrize(
+    "release, module",
+    [("0.1.1", "barograph.compat.resource_tracker.v0_1"), ("0.5.0", "barograph.compat.resource_tracker")],
+)
 def test_the_machine(release, module, tmp_path):
     folder = originals.need(f"resource_tracker-{release}")
     scripts = (
@@ -168,7 +173,9 @@ def test_the_machine(release, module, tmp_path):
     for name in same:
         # Other programs go on meanwhile: the two need only overlap, widened by a tenth of the machine's memory.
         mine, other = ([float(row[name]) for row in rows] for rows in (ours, theirs))
-        slack = 0.1 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1024 if release == "0.1.1" else 1 << 20)
+        slack = (
+            0.1 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1024 if release == "0.1.1" else 1 << 20)
+        )
         assert min(mine) - slack < max(other) and max(mine) + slack > min(other), name
     # A single row of some ms may have more than all CPUs: the kernel counts in ticks.
     ticks = os.sysconf("SC_CLK_TCK") if release == "0.1.1" else 1
@@ -211,7 +218,14 @@ def test_resource_tracker_in_the_background(tmp_path):
     theirs, ours = originals.results(*scripts)
     for key in ("same", "running", "process", "system", "combined", "stats", "recommended", "snapshot", "metadata"):
         assert ours[key] == theirs[key], key
-    assert {k for k, v in ours["types"].items() if v != theirs["types"][k]} <= {"children", "utime", "stime", "cpu_usage", "gpu_usage", "gpu_vram_mib"}
+    assert {k for k, v in ours["types"].items() if v != theirs["types"][k]} <= {
+        "children",
+        "utime",
+        "stime",
+        "cpu_usage",
+        "gpu_usage",
+        "gpu_vram_mib",
+    }
     assert ours["n"] >= 2 and ours["threads"] == 1 and ours["cpu"] > 0.1
     # Each reads what the other wrote.
     loaded = now.ResourceTracker.loads(theirs["dump"])
@@ -239,25 +253,46 @@ def test_functions_agree_with_the_original(tmp_path):
     folder = originals.need("resource_tracker-0.1.1")
     job = originals.Job(tmp_path)
     try:
-        names = ("get_pid_children", "get_pid_rss", "get_pid_pss_rollup", "get_pid_proc_times", "get_pid_proc_io", "get_pid_stats")
-        call = "import json, sys; print(json.dumps([sorted(v) if isinstance(v, set) else v for v in [getattr(m, n)(int(sys.argv[1])) for n in %r]], default=list))" % (names,)
+        names = (
+            "get_pid_children",
+            "get_pid_rss",
+            "get_pid_pss_rollup",
+            "get_pid_proc_times",
+            "get_pid_proc_io",
+            "get_pid_stats",
+        )
+        call = (
+            "import json, sys; print(json.dumps([sorted(v) if isinstance(v, set) else v for v in [getattr(m, n)(int(sys.argv[1])) for n in %r]], default=list))"
+            % (names,)
+        )
         outs = []
         for prelude in (f"import sys; sys.path.insert(0, {str(folder)!r}); import resource_tracker.tracker as m\n",
                         "import barograph.compat.resource_tracker.v0_1 as m\n"):  # fmt: skip
-            done = subprocess.run([sys.executable, "-c", prelude + call, str(job.pid)], capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                [sys.executable, "-c", prelude + call, str(job.pid)], capture_output=True, text=True, check=True
+            )
             outs.append(json.loads(done.stdout))
         # PSS changes with each process that maps the same files: the two interpreters of this test.
         pss = [out.pop(2) for out in outs]
-        assert pss[0] == pytest.approx(pss[1], rel=0.02) and outs[0][4].pop("pss") == pytest.approx(outs[1][4].pop("pss"), rel=0.02)
+        assert pss[0] == pytest.approx(pss[1], rel=0.02) and outs[0][4].pop("pss") == pytest.approx(
+            outs[1][4].pop("pss"), rel=0.02
+        )
         assert outs[0][:4] == outs[1][:4]
         assert list(outs[0][4]) == list(outs[1][4])
-        assert {k: v for k, v in outs[0][4].items() if k != "timestamp"} == {k: v for k, v in outs[1][4].items() if k != "timestamp"}
+        assert {k: v for k, v in outs[0][4].items() if k != "timestamp"} == {
+            k: v for k, v in outs[1][4].items() if k != "timestamp"
+        }
     finally:
         job.process.kill()
         job.process.communicate()
     assert v0_1.get_pid_rss(2**22 + 1) == 0 and v0_1.get_pid_children(2**22 + 1) == set()
     assert v0_1.get_pid_proc_times(2**22 + 1) == {"utime": 0, "stime": 0}
-    assert not v0_1.is_partition("loop0") and set(v0_1.get_system_stats()) >= {"disk_stats", "disk_spaces", "gpu_usage", "memory_free"}
+    assert not v0_1.is_partition("loop0") and set(v0_1.get_system_stats()) >= {
+        "disk_stats",
+        "disk_spaces",
+        "gpu_usage",
+        "memory_free",
+    }
 
 
 def test_a_name_with_blanks_and_a_child_of_a_thread():
@@ -300,7 +335,9 @@ def fake_gpus(tmp_path, monkeypatch):
 
 
 def test_gpus(fake_gpus):
-    assert now.get_server_info()["gpu_names"] == ["Fake A", "Fake A"] and now.get_server_info()["gpu_memory_mib"] == 163840
+    assert (
+        now.get_server_info()["gpu_names"] == ["Fake A", "Fake A"] and now.get_server_info()["gpu_memory_mib"] == 163840
+    )
     own = v0_1.get_pid_stats(os.getpid())
     assert (own["gpu_usage"], own["gpu_vram"], own["gpu_utilized"], own["gpu_utilized_indexes"]) == (0.6, 2048, 1, {0})
     machine = now.get_system_stats()
@@ -350,7 +387,14 @@ def test_what_is_not_there_yet_or_any_more():
 def test_recommendation_and_the_switch():
     table = {"metadata": dict.fromkeys(("pid", "method")) | {"children": True, "interval": 1, "track_processes": True, "track_system": True,
              "discover_server": True, "discover_cloud": True, "start_time": 0, "stop_time": 9, "pid": 1}, "server_info": {}, "cloud_info": None}  # fmt: skip
-    row = {"timestamp": 1.0, "cpu_usage": 3.4, "memory_mib": 3000.0, "gpu_usage": 0, "gpu_vram_mib": 0, "gpu_utilized": 0}
+    row = {
+        "timestamp": 1.0,
+        "cpu_usage": 3.4,
+        "memory_mib": 3000.0,
+        "gpu_usage": 0,
+        "gpu_vram_mib": 0,
+        "gpu_utilized": 0,
+    }
     host = {"timestamp": 1.0, "cpu_usage": 3.5, "memory_used_mib": 3100.0, "gpu_usage": 0, "gpu_vram_mib": 0,
             "disk_space_used_gb": 1, "net_recv_bytes": 0, "net_sent_bytes": 0}  # fmt: skip
     tracker = now.ResourceTracker.from_snapshot({**table, "process_metrics": [row], "system_metrics": [host]})
@@ -396,11 +440,15 @@ def test_a_tracker_that_is_killed_leaves_its_rows_and_no_recorder(tmp_path, scri
 
 
 # What of its own tests does not hold here: two replace functions inside of its module, one wants its own report.
-NOT_OURS = ("test_read_csv_from_http_url", "test_read_csv_retries_on_dict_reader_failure", "test_resource_tracker_report")
+NOT_OURS = (
+    "test_read_csv_from_http_url",
+    "test_read_csv_retries_on_dict_reader_failure",
+    "test_resource_tracker_report",
+)
 SHIM = """
 import sys, time, types
 import barograph.compat.resource_tracker as whole
-from barograph.compat.resource_tracker import _info, tiny_data_frame, tracker
+from barograph.compat.resource_tracker import _info, _results, tiny_data_frame, tracker
 import csv
 tiny_data_frame.DictReader = csv.DictReader
 def cpu_single(duration=1):
@@ -410,8 +458,8 @@ def module(name, **names):
     made = sys.modules["resource_tracker." + name] = types.ModuleType("resource_tracker." + name)
     made.__dict__.update(names)
 sys.modules.update({"resource_tracker": whole, "resource_tracker.tracker": tracker, "resource_tracker.tiny_data_frame": tiny_data_frame})
-module("helpers", aggregate_stats=tracker.aggregate_stats)
-module("report", round_memory=tracker.round_memory)
+module("helpers", aggregate_stats=_results.aggregate_stats)
+module("report", round_memory=_results.round_memory)
 module("server_info", get_server_info=_info.get_server_info, get_total_memory_mib=lambda: _info.get_server_info()["memory_mib"])
 module("dummy_workloads", cpu_single=cpu_single)
 for name in ("tracker_procfs", "tracker_psutil"):

@@ -213,7 +213,9 @@ def test_nothing_is_lost_when_the_interpreter_is_killed(script, tmp_path, monkey
     poll(lambda: tape.state == "ended", "the end of the tape")
     client = MlflowClient("file:" + str(tmp_path / "store"))
     samples = len(list(tape))
-    points = poll(lambda: [m for m in [client.get_metric_history(run, "process/num_threads")] if len(m) >= samples - 1], "all")[0]
+    points = poll(
+        lambda: [m for m in [client.get_metric_history(run, "process/num_threads")] if len(m) >= samples - 1], "all"
+    )[0]
     assert [p.step for p in points] == list(range(len(points)))
 
 

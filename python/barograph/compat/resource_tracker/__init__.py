@@ -1,24 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """In the place of resource_tracker 0.5. That of 0.1, with its columns, is barograph.compat.resource_tracker.v0_1.
 
-    from barograph.compat.resource_tracker import ProcessTracker, ResourceTracker, SystemTracker
+from barograph.compat.resource_tracker import ProcessTracker, ResourceTracker, SystemTracker
 """
 
 from __future__ import annotations
 
 from ._info import get_cloud_info, get_server_info
+from ._results import Report
 from .tiny_data_frame import StatSpec, TinyDataFrame
-from .tracker import (
-    PidTracker,
-    ProcessTracker,
-    Report,
-    ResourceTracker,
-    RunStatus,
-    SystemTracker,
-    get_process_stats,
-    get_system_stats,
-    track_resources,
-)
+from .tracker import ResourceTracker, RunStatus, track_resources
 from .v0_1 import (
     get_pid_children,
     get_pid_proc_io,
@@ -28,6 +19,7 @@ from .v0_1 import (
     get_pid_stats,
     is_partition,
 )
+from .v0_5 import PidTracker, ProcessTracker, SystemTracker, get_process_stats, get_system_stats
 
 __all__ = [
     "PidTracker",

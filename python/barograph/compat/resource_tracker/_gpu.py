@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs by nvidia-smi, recorded beside the job (`baro record --collect`): usage and memory of each GPU, and of each process
-on it. Columns are found by their names: their places differ between drivers."""
+"""GPUs by nvidia-smi, recorded beside the job (`baro record --collect`): usage and memory of each GPU, and of each
+process on it. Columns are found by their names: their places differ between drivers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of /proc for a caller who wants one number now. Trackers do not use these: they read a tape."""
+"""Readings of /proc for a caller who wants one number now; their public names are of 0.1. Trackers do not use these:
+they read a tape."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def _lies_over_others(disk_name: str) -> bool:
         return False
 
 
-def children_of(pid: int) -> set[int]:
+def get_pid_children(pid: int) -> set[int]:
     """All descendants: also those that another thread than the first has started."""
     found: set[int] = set()
     waiting = [pid]
@@ -50,11 +51,13 @@ def children_of(pid: int) -> set[int]:
     return found
 
 
-def rss_kib(pid: int) -> int:
+def get_pid_rss(pid: int) -> int:
+    """The resident set in KiB; 0 if there is no such process."""
     return _line(f"/proc/{pid}/status", "VmRSS:")
 
 
-def pss_kib(pid: int) -> int:
+def get_pid_pss_rollup(pid: int) -> int:
+    """The proportional set in KiB; 0 if there is no such process."""
     return _line(f"/proc/{pid}/smaps_rollup", "Pss:")
 
 
@@ -70,7 +73,7 @@ def _line(path: str, key: str) -> int:
     return 0
 
 
-def times_of(pid: int, children: bool = True) -> dict[str, int]:
+def get_pid_proc_times(pid: int, children: bool = True) -> dict[str, int]:
     """CPU time in ticks, with that of children that were waited for."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -81,7 +84,8 @@ def times_of(pid: int, children: bool = True) -> dict[str, int]:
     return {"utime": own_user + children * user, "stime": own_system + children * system}
 
 
-def io_of(pid: int) -> dict[str, int]:
+def get_pid_proc_io(pid: int) -> dict[str, int]:
+    """What /proc/PID/io has."""
     try:
         with open(f"/proc/{pid}/io") as file:
             return {name: int(value) for name, _, value in (line.partition(": ") for line in file)}
@@ -96,10 +100,10 @@ def pids_of_machine() -> int:
 def process_totals(pid: int, children: bool) -> dict[str, Any]:
     """What a process and its children have used so far, in ticks, KiB and bytes."""
     now = time.time()
-    below = children_of(pid)
+    below = get_pid_children(pid)
     pids = [pid, *sorted(below)] if children else [pid]
-    times = [times_of(p, children) for p in pids]
-    io = [io_of(p) for p in pids]
+    times = [get_pid_proc_times(p, children) for p in pids]
+    io = [get_pid_proc_io(p) for p in pids]
     return {
         "timestamp": now,
         "pid": pid,
@@ -114,9 +118,9 @@ def process_totals(pid: int, children: bool) -> dict[str, Any]:
 
 def _memory(pid: int) -> int:
     try:
-        return pss_kib(pid)
+        return get_pid_pss_rollup(pid)
     except PermissionError:
-        return rss_kib(pid)
+        return get_pid_rss(pid)
 
 
 def _words(path: str) -> Iterator[list[str]]:

@@ -166,7 +166,9 @@ class OfProcess(Tracker):
     MEMORY = "memory_mib"  # the name of its pss
     _probe: _base.Probe | None = None
 
-    def _begin(self, pid: int | None, interval: float, children: bool, original: bool | None, start: float | None) -> None:
+    def _begin(
+        self, pid: int | None, interval: float, children: bool, original: bool | None, start: float | None
+    ) -> None:
         self._original = _base.as_original(original)
         self.pid = own_pid(pid)
         self.status = "running"
@@ -264,6 +266,11 @@ def space(now: dict[str, Any], unit: float) -> dict[str, float]:
     return {f"disk_space_{key}_gb": round(value / unit, 2) for key, value in sums.items()}
 
 
+def grown(now: dict[str, Any], before: dict[str, Any], name: str) -> Any:
+    """By how much a counter is higher; the sum of several processes falls where one of them has gone."""
+    return max(0, now[name] - before[name])
+
+
 def cores(now: dict[str, Any], before: dict[str, Any], unit: float = 1) -> float:
     """Cores between two readings; unit: of their CPU times, in a second."""
     seconds = now["timestamp"] - before["timestamp"]
@@ -276,7 +283,9 @@ def process_recording(pid: int, interval: float, children: bool) -> Recording:
 
 
 def machine_recording(interval: float, count: bool = False) -> Recording:
-    collected = [part for name, command in _gpu.collectors(count).items() for part in ("--collect", f"{name}={command}")]
+    collected = [
+        part for name, command in _gpu.collectors(count).items() for part in ("--collect", f"{name}={command}")
+    ]
     return _base.record_machine(interval, "--host", *collected)
 
 

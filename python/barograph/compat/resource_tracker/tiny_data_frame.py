@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of columns, with what resource_tracker's TinyDataFrame can do. For real work: pandas.DataFrame(table.to_dict())."""
+"""A table of columns, with what resource_tracker's TinyDataFrame can do. For real work:
+pandas.DataFrame(table.to_dict())."""
 
 from __future__ import annotations
 

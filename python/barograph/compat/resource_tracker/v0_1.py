@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """In the place of resource_tracker 0.1 and its module tracker: columns and units of that version.
 
-    from barograph.compat.resource_tracker.v0_1 import PidTracker, SystemTracker
+from barograph.compat.resource_tracker.v0_1 import PidTracker, SystemTracker
 """
 
 from __future__ import annotations
@@ -12,6 +12,14 @@ from .. import _base
 from . import _gpu, _proc, _track
 from ._info import get_cloud_info
 from ._info import get_server_info as _server_info
+from ._proc import (
+    get_pid_children,
+    get_pid_proc_io,
+    get_pid_proc_times,
+    get_pid_pss_rollup,
+    get_pid_rss,
+    is_partition,
+)
 from .tiny_data_frame import TinyDataFrame
 
 __all__ = [
@@ -30,38 +38,11 @@ __all__ = [
     "is_partition",
 ]
 
-is_partition = _proc.is_partition
-
-
-def get_pid_children(pid: int) -> set[int]:
-    """All descendants of a process."""
-    return _proc.children_of(pid)
-
-
-def get_pid_rss(pid: int) -> int:
-    """The resident set in KiB; 0 if there is no such process."""
-    return _proc.rss_kib(pid)
-
-
-def get_pid_pss_rollup(pid: int) -> int:
-    """The proportional set in KiB; 0 if there is no such process."""
-    return _proc.pss_kib(pid)
-
-
-def get_pid_proc_times(pid: int, children: bool = True) -> dict[str, int]:
-    """utime and stime in ticks, with those of children that it waited for."""
-    return _proc.times_of(pid, children)
-
-
-def get_pid_proc_io(pid: int) -> dict[str, int]:
-    """What /proc/PID/io has."""
-    return _proc.io_of(pid)
-
 
 def get_pid_stats(pid: int, children: bool = True) -> dict[str, Any]:
     """What a process and its children have used so far, in ticks, KiB and bytes."""
     found = _proc.process_totals(pid, children)
-    return {**found, **_gpu.now({pid} | (_proc.children_of(pid) if children else set()))}
+    return {**found, **_gpu.now({pid} | (get_pid_children(pid) if children else set()))}
 
 
 def get_system_stats() -> dict[str, Any]:
@@ -104,12 +85,9 @@ def get_server_info() -> dict[str, Any]:
     }
 
 
-def _growth(now: dict[str, Any], before: dict[str, Any], name: str) -> int:
-    return max(0, int(now[name]) - int(before[name]))
-
-
 def _with_gpu(names: list[str], values: list[Any], found: tuple[Any, Any, Any]) -> list[Any]:
-    return [dict(zip(_gpu.NAMES, found)).get(name, value) for name, value in zip(names, values)]
+    readings: dict[str, Any] = dict(zip(_gpu.NAMES, found))
+    return [readings.get(name, value) for name, value in zip(names, values)]
 
 
 class _Header(_track.Tracker):
@@ -166,12 +144,12 @@ class PidTracker(_Header, _track.OfProcess):
             "timestamp": now["timestamp"],
             "pid": self.pid,
             "children": now["children"],
-            "utime": _growth(now, before, "utime"),
-            "stime": _growth(now, before, "stime"),
+            "utime": _track.grown(now, before, "utime"),
+            "stime": _track.grown(now, before, "stime"),
             "cpu_usage": _track.cores(now, before, _proc.TICKS),
             "pss": now["pss"],
-            "read_bytes": _growth(now, before, "read_bytes"),
-            "write_bytes": _growth(now, before, "write_bytes"),
+            "read_bytes": _track.grown(now, before, "read_bytes"),
+            "write_bytes": _track.grown(now, before, "write_bytes"),
             **{name: now[name] for name in _gpu.NAMES},
         }
 
@@ -208,14 +186,14 @@ class SystemTracker(_Header, _track.OfMachine):
         return {
             "timestamp": now["timestamp"],
             "processes": now["processes"],
-            "utime": _growth(now, before, "utime"),
-            "stime": _growth(now, before, "stime"),
+            "utime": _track.grown(now, before, "utime"),
+            "stime": _track.grown(now, before, "stime"),
             "cpu_usage": _track.cores(now, before, _proc.TICKS),
             **{f"memory_{name}": now[f"memory_{name}"] for name in memory},
             **_track.moved(before, now, "sectors", lambda disk: self.sector_sizes.get(disk, 512)),
             **_track.space(now, 1024**3),
-            "net_recv_bytes": _growth(now, before, "net_recv_bytes"),
-            "net_sent_bytes": _growth(now, before, "net_sent_bytes"),
+            "net_recv_bytes": _track.grown(now, before, "net_recv_bytes"),
+            "net_sent_bytes": _track.grown(now, before, "net_sent_bytes"),
             **{name: now[name] for name in _gpu.NAMES},
         }
 
@@ -230,5 +208,3 @@ def _sector(disk: str) -> int:
             return int(file.read())
     except (OSError, ValueError):
         return 512
-
-

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/escape.h"
 #include "base/fmt.h"
 #include "kernel/proc/procfs.h"
 #include "recorder/collectors/directories/state.h"
@@ -188,14 +189,22 @@ static void on_hung(void *context)
         lack_sums(d->table.at[at - 1], BARO_ABSENT_TIMEOUT);
 }
 
+/* Its path may control a terminal. */
+static void put_subject(struct buf *line, const struct baro_entity *e)
+{
+    buf_str(line, "disk of ");
+    buf_escaped(line, e->name, strlen(e->name));
+    buf_str(line, ": ");
+}
+
 static void report_trouble(struct directories *d, enum worker_trouble trouble,
                            void (*say)(void *context, const char *line), void *context)
 {
     struct buf line = {0};
-    if (trouble == WORKER_HUNG && d->hung)
-        buf_printf(&line, "disk of %s: it has not answered for 5 s and is left alone for a while",
-                   d->table.at[d->hung - 1]->name);
-    else if (trouble == WORKER_ENDED)
+    if (trouble == WORKER_HUNG && d->hung) {
+        put_subject(&line, d->table.at[d->hung - 1]);
+        buf_str(&line, "it has not answered for 5 s and is left alone for a while");
+    } else if (trouble == WORKER_ENDED)
         buf_str(&line, "the process that reads directories ended, or could not be started; it is tried again");
     else if (trouble == WORKER_GIVEN_UP)
         buf_str(&line, "directories are no longer read: too many processes hang in them");
@@ -270,7 +279,7 @@ bool directories_trouble(const struct directories *d, size_t i, struct buf *line
     enum baro_absent why = (enum baro_absent)e->absent[DIRECTORY_used];
     if (!why && !d->at[i].hangs)
         return false;
-    buf_printf(line, "disk of %s: ", e->name);
+    put_subject(line, e);
     if (d->at[i].hangs) {
         buf_str(line, "it has not answered for 5 s");
     } else if (why == BARO_ABSENT_NOT_YET) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/collectors/directories/walk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -58,11 +59,20 @@ static bool has_mount(const struct statx *st)
     return st->stx_mask & STATX_MNT_ID;
 }
 
+/* stx_mnt_id, which the struct of musl has no name for. */
+static uint64_t mount_of(const struct statx *st)
+{
+    uint64_t id;
+    static_assert(sizeof(*st) == 256, "as the kernel has it");
+    memcpy(&id, (const char *)st + 0x90, sizeof(id));
+    return id;
+}
+
 /* What is mounted there is not part of the directory. A file of an overlay may have another device than its directory
  * has. */
 static bool is_elsewhere(const struct walking *w, const struct statx *st)
 {
-    if (has_mount(st) && has_mount(&w->root) && st->stx_mnt_id != w->root.stx_mnt_id)
+    if (has_mount(st) && has_mount(&w->root) && mount_of(st) != mount_of(&w->root))
         return true;
     return S_ISDIR(st->stx_mode) &&
            (st->stx_dev_major != w->root.stx_dev_major || st->stx_dev_minor != w->root.stx_dev_minor);
@@ -212,7 +222,7 @@ int walk(const struct walk_options *options, struct walk_sums *ret)
         fd_close(fd);
         return -error;
     }
-    ret->mount = has_mount(&w.root) ? w.root.stx_mnt_id : 0;
+    ret->mount = has_mount(&w.root) ? mount_of(&w.root) : 0;
     ret->major = w.root.stx_dev_major;
     ret->minor = w.root.stx_dev_minor;
     read_directory(&w, fd, &w.root);

@@ -12,7 +12,8 @@ struct gpu_known {
     struct baro_entity *e; /* NULL: not found so far */
     uint32_t slot, state;
     uint64_t base[GPU_MAX], last[GPU_MAX];
-    uint64_t busy[3], xids; /* busy: time of the job, of others, and unattributed time */
+    uint64_t busy_peak, power_peak, memory_peak; /* of readings that were not taken; 0: none */
+    uint64_t busy[3], xids;                      /* of the job, of others, unattributed */
     char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32], source[16];
     struct baro_attribute attribute[ATTRIBUTES];
 };
@@ -21,8 +22,8 @@ struct gpu_owner {
     uint32_t device;
     int32_t host_pid;
     uint64_t start;
-    unsigned whose; /* index of gpu_known.busy */
-    uint64_t busy;  /* the value that was read last */
+    unsigned whose; /* as in busy */
+    uint64_t busy;  /* as read last */
     uint64_t base[GPU_PROCESS_MAX], last[GPU_PROCESS_MAX];
     struct baro_entity *e; /* NULL: it is not the job's */
     bool is_there;
@@ -95,7 +96,7 @@ static void make_sound(struct gpu_reading *r)
 
 static uint64_t since(uint64_t start_ns, uint64_t ns)
 {
-    return ns > start_ns ? ns - start_ns : 1; /* 0 means never */
+    return ns > start_ns ? ns - start_ns : 1; /* 0 would be: never */
 }
 
 /* ---- devices ---- */
@@ -132,7 +133,7 @@ static struct gpu_known *known(struct gpu_tables *t, const struct gpu_reading *r
     struct gpu_known *k = &t->device[i];
     if (k->e && strcmp(k->e->name, d->name) == 0)
         return k;
-    if (k->e) /* another helper process has found another device in this slot */
+    if (k->e) /* another helper process found others: those of before have no values any more */
         return NULL;
     k->e = entity_add(&t->devices, ids, d->name, d->model);
     if (!k->e)
@@ -144,8 +145,18 @@ static struct gpu_known *known(struct gpu_tables *t, const struct gpu_reading *r
     return k;
 }
 
-/* Continues a counter: those of a new helper process begin at 0. Example: the last process counted to 40 and the new
- * one counts to 3, so the counter is 43. */
+static uint64_t more_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Counters begin at 0 with the first reading that is taken: what they had is of before. */
+static void begin_at(uint64_t *base, uint64_t now)
+{
+    *base = 0 - now; /* modulo 2^64, as what is added to it */
+}
+
+/* Counters of a new helper process begin at 0. */
 static uint64_t counted(uint64_t *base, uint64_t *last, uint64_t now, bool restarts)
 {
     if (restarts)
@@ -176,28 +187,70 @@ static void say_state(struct gpu_known *k, const struct gpu_device *d, gpu_say *
     k->xids = xids;
 }
 
-static void take_device(struct gpu_known *k, const struct gpu_device *d, uint64_t start_ns, bool restarts)
+static bool is_of_job(int metric)
+{
+    return metric == GPU_memory_job || metric == GPU_memory_job_peak || metric == GPU_busy_job ||
+           metric == GPU_processes_job;
+}
+
+/* The value of a metric that is not from the processes. */
+static uint64_t device_value(const struct gpu_tables *t, struct gpu_known *k, const struct gpu_device *d, int m,
+                             uint64_t start_ns, bool restarts)
+{
+    uint64_t v = d->value[m];
+    if (baro_metric_get(KIND_gpu, m)->semantics == BARO_SEM_COUNTER)
+        return counted(&k->base[m], &k->last[m], v, restarts);
+    switch (m) {
+    case GPU_memory_used_peak: /* of the readings of this recording, where the helper had others before */
+        v = t->is_late ? more_of(k->memory_peak, d->value[GPU_memory_used]) : v;
+        return k->e->absent[m] ? v : more_of(v, k->e->value[m]);
+    case GPU_busy_peak: return more_of(v, k->busy_peak);
+    case GPU_power_peak: return more_of(v, k->power_peak);
+    case GPU_read_at: return since(start_ns, v);
+    default: return v;
+    }
+}
+
+static void take_device(const struct gpu_tables *t, struct gpu_known *k, const struct gpu_device *d, uint64_t start_ns,
+                        bool restarts, bool late)
 {
     struct baro_entity *e = k->e;
     if (strcmp(k->uuid, d->uuid) != 0 && *d->uuid)
         describe(k, d);
     for (int m = 0; m < GPU_MAX; m++) {
-        bool is_counter = baro_metric_get(KIND_gpu, m)->semantics == BARO_SEM_COUNTER;
-        uint64_t v = d->value[m];
-        if (m >= GPU_memory_job && m <= GPU_processes_others) /* these are sums over processes */
-            v = 0;
-        else if (is_counter)
-            v = counted(&k->base[m], &k->last[m], v, restarts);
-        else if (m == GPU_memory_used_peak && !e->absent[m] && e->value[m] > v)
-            v = e->value[m];
-        else if (m == GPU_read_at)
-            v = since(start_ns, v);
-        if (m == GPU_memory_job_peak) /* computed here */
-            e->absent[m] = d->absent[m];
-        else if (d->absent[m])
-            entity_lack(e, m, (enum baro_absent)d->absent[m]);
+        int absent = t->is_alone && is_of_job(m) ? BARO_ABSENT_NOT_ASKED : d->absent[m];
+        if (late && baro_metric_get(KIND_gpu, m)->semantics == BARO_SEM_COUNTER)
+            begin_at(&k->base[m], d->value[m]);
+        bool of_processes = m >= GPU_memory_job && m <= GPU_processes_others;
+        uint64_t v = of_processes ? 0 : device_value(t, k, d, m, start_ns, restarts);
+        if (m == GPU_xid_last && !absent && t->is_late && !e->value[GPU_xid_errors]) /* it was before */
+            absent = BARO_ABSENT_NOT_YET;
+        if (m == GPU_memory_job_peak) /* it is kept */
+            e->absent[m] = (uint8_t)absent;
+        else if (absent)
+            entity_lack(e, m, (enum baro_absent)absent);
         else
             entity_put(e, m, v);
+    }
+    k->busy_peak = k->power_peak = k->memory_peak = 0;
+}
+
+static void pass_peak(const struct gpu_device *d, int metric, uint64_t *most)
+{
+    if (!d->absent[metric])
+        *most = more_of(*most, d->value[metric]);
+}
+
+void gpu_tables_pass(struct gpu_tables *t, const struct gpu_reading *r)
+{
+    for (uint32_t i = 0; i < r->n_devices && i < GPU_DEVICES_MOST; i++) {
+        struct gpu_known *k = &t->device[i];
+        const struct gpu_device *d = &r->device[i];
+        if (!k->e || strncmp(k->e->name, d->name, sizeof(d->name)) != 0)
+            continue;
+        pass_peak(d, GPU_busy_peak, &k->busy_peak);
+        pass_peak(d, GPU_power_peak, &k->power_peak);
+        pass_peak(d, GPU_memory_used, &k->memory_peak);
     }
 }
 
@@ -249,7 +302,7 @@ static void take_row(struct gpu_owner *o, const struct gpu_process *p, uint64_t 
     }
 }
 
-/* Adds the values of this process to the sums of its device. */
+/* Adds what this process has to its device. */
 static void add_up(struct gpu_tables *t, const struct gpu_owner *o, const struct gpu_process *p, uint64_t busy)
 {
     struct gpu_known *k = &t->device[o->device];
@@ -263,8 +316,18 @@ static void add_up(struct gpu_tables *t, const struct gpu_owner *o, const struct
     k->busy[o->whose] += busy;
 }
 
+/* What it had used before the first reading is of before. */
+static void begin_owner(struct gpu_owner *o, const struct gpu_process *p)
+{
+    o->busy = p->absent[GPU_PROCESS_busy] ? 0 : p->value[GPU_PROCESS_busy];
+    for (int m = GPU_PROCESS_memory; m < GPU_PROCESS_MAX; m++) {
+        if (baro_metric_get(KIND_gpu_process, m)->semantics == BARO_SEM_COUNTER)
+            begin_at(&o->base[m], p->value[m]);
+    }
+}
+
 static void take_process(struct gpu_tables *t, struct gpu_reading *r, uint32_t i, uint64_t start_ns, bool restarts,
-                         uint32_t *ids, gpu_is_member *is_member, void *context)
+                         bool late, uint32_t *ids, gpu_is_member *is_member, void *context)
 {
     const struct gpu_process *p = &r->process[i];
     struct baro_key key = {0};
@@ -274,6 +337,8 @@ static void take_process(struct gpu_tables *t, struct gpu_reading *r, uint32_t i
     if (!o)
         return;
     o->is_there = true;
+    if (late)
+        begin_owner(o, p);
     const char *name = o->e || !p->pid ? NULL : is_member(context, p->pid, p->start, &key);
     if (name)
         begin_row(t, o, key, name, ids);
@@ -312,13 +377,17 @@ static void put_sums(struct gpu_known *k)
 /* ---- meters ---- */
 
 static void take_meter(struct gpu_tables *t, const struct gpu_meter *m, uint32_t i, uint64_t start_ns, bool restarts,
-                       uint32_t *ids)
+                       bool late, uint32_t *ids)
 {
     struct gpu_known_meter *k = &t->meter[i];
     if (!k->e)
         k->e = entity_add(&t->meters, ids, m->name, "");
     if (!k->e || strcmp(k->e->name, m->name) != 0)
         return;
+    if (late) {
+        begin_at(&k->base, m->value[ENERGY_energy]);
+        begin_at(&k->wraps_base, m->value[ENERGY_wraps]);
+    }
     for (int id = 0; id < ENERGY_MAX; id++) {
         uint64_t v = m->value[id];
         if (id == ENERGY_energy)
@@ -340,7 +409,7 @@ static void lack(struct gpu_known *k, enum baro_absent why)
     }
 }
 
-/* Makes the values of devices absent that an earlier helper process has found and this one has not. */
+/* Those that another helper process found and this one did not: their last values are no values of now. */
 static void lack_others(struct gpu_tables *t, const struct gpu_reading *r)
 {
     for (uint32_t i = 0; i < GPU_DEVICES_MOST; i++) {
@@ -353,7 +422,7 @@ static void lack_others(struct gpu_tables *t, const struct gpu_reading *r)
 void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start_ns, uint32_t *entity_ids,
                      gpu_is_member *is_member, gpu_say *say, void *context)
 {
-    bool restarts = t->epoch && r->epoch != t->epoch;
+    bool restarts = t->epoch && r->epoch != t->epoch, late = t->is_late && !t->epoch;
     make_sound(r);
     t->epoch = r->epoch;
     t->read_ns = since(start_ns, r->read_ns);
@@ -361,21 +430,21 @@ void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start
         struct gpu_known *k = known(t, r, i, entity_ids);
         if (!k)
             continue;
-        take_device(k, &r->device[i], start_ns, restarts);
+        take_device(t, k, &r->device[i], start_ns, restarts, late);
         say_state(k, &r->device[i], say, context);
     }
     lack_others(t, r);
     for (size_t i = 0; i < t->n_owners; i++)
         t->owner[i].is_there = false;
     for (uint32_t i = 0; i < r->n_processes; i++)
-        take_process(t, r, i, start_ns, restarts, entity_ids, is_member, context);
+        take_process(t, r, i, start_ns, restarts, late, entity_ids, is_member, context);
     remove_gone(t);
     for (uint32_t i = 0; i < r->n_devices; i++) {
         if (t->device[i].e)
             put_sums(&t->device[i]);
     }
     for (uint32_t i = 0; i < r->n_meters; i++)
-        take_meter(t, &r->meter[i], i, start_ns, restarts, entity_ids);
+        take_meter(t, &r->meter[i], i, start_ns, restarts, late, entity_ids);
 }
 
 void gpu_tables_lack(struct gpu_tables *t, uint32_t slot, enum baro_absent why)

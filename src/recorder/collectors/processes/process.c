@@ -188,8 +188,10 @@ static void put_shared_memory(struct processes *p, struct member *m, const struc
         m->reading.smaps_barred = is_shared;
     if (is_shared)
         member_wake(m);
-    else if (was_shared)
-        m->reading.stat_rss = m->reading.status_key = m->reading.smaps_key = UINT64_MAX; /* everything is read again */
+    else if (was_shared) { /* everything is read again */
+        m->reading.stat_rss = m->reading.status_key = m->reading.smaps_key = UINT64_MAX;
+        m->reading.status_rss = 0;
+    }
 }
 
 static void put_stat(struct processes *p, struct member *m, const struct pid_stat *st, uint64_t clock_ns)
@@ -216,6 +218,7 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
         lose_memory(m);
         return;
     }
+    m->reading.has_no_memory = !st->vsize;
     /* A process gives up its memory before it is a zombie. Up to here its row has what it shared. */
     if (st->state == 'Z' || (!st->rss && m->row.value[PROCESS_rss]))
         memory_left(p->memory, m, st->state == 'Z');
@@ -238,12 +241,20 @@ uint64_t process_due_ns(const struct processes *p, const struct member *m)
     return m->reading.due_read_ns + (several || sparse ? NS_PER_SEC : SWITCHES_EVERY);
 }
 
-/* Should status be read? It is if memory has changed. Context switches change whenever the process has run, and are
- * read less often. */
+/* Was a peak missed if status is not read now? As long as a process grows, rss in stat is its peak. */
+static bool may_have_peaked(const struct processes *p, const struct member *m)
+{
+    uint64_t faults = memory_key(m) - m->reading.stat_rss, then = m->reading.status_key - m->reading.status_rss;
+    return memory_may_have_peaked(m->reading.status_rss, m->reading.stat_rss,
+                                  (faults - then) * p->sampling->options.page_size, m->row.value[PROCESS_rss_peak]);
+}
+
+/* Should status be read? It is if memory has changed; if the budget is short, only if the peak may be too low by now,
+ * or from time to time. Context switches change whenever the process has run, and are read less often. */
 static bool wants_status(struct processes *p, struct member *m, bool now_due)
 {
     bool moved = memory_key(m) != m->reading.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
-    bool sparse = p->sampling->account->budget.level >= BUDGET_SPARSE && !now_due;
+    bool sparse = p->sampling->account->budget.level >= BUDGET_SPARSE && !now_due && !may_have_peaked(p, m);
     p->sampling->thinned += sparse && moved;
     m->reading.pending |= sparse && moved;
     return now_due || (moved && !sparse);
@@ -318,6 +329,7 @@ static void read_status(struct processes *p, struct member *m)
         put_switches(m, st.value[STATUS_SWITCHES_VOLUNTARY], st.value[STATUS_SWITCHES_INVOLUNTARY]);
     }
     m->reading.status_key = memory_key(m);
+    m->reading.status_rss = m->reading.stat_rss;
     if (!hollow && m->row.value[PROCESS_state] != 'Z')
         process_set_rss(m, st.value[STATUS_VM_RSS]);
 }
@@ -342,6 +354,8 @@ static void read_io(struct processes *p, struct member *m)
         else if (m->row.absent[to[i]] != BARO_PRESENT)
             unset(m, to[i], n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED);
     }
+    if (ok) /* stat is always read before io */
+        m->account.io_as_of_faults = m->row.value[PROCESS_children_faults_minor];
     m->life.io_final |= ok && member_is_zombie(m);
 }
 
@@ -618,6 +632,8 @@ void process_take_zombie(struct processes *p, struct member *m, const struct pro
         if (z->io.valid & 1u << io_metrics[i].field)
             set_counter(m, io_metrics[i].metric, z->io.value[io_metrics[i].field]);
     }
+    if (z->io.valid)
+        m->account.io_as_of_faults = m->row.value[PROCESS_children_faults_minor];
     m->life.io_final |= z->io_known;
     m->reaped_io.known = z->stat.len && z->io_known && z->own_io_known && put_reaped_io(m, &z->io, &z->own_io);
 }

@@ -40,6 +40,15 @@ uint64_t memory_key(const struct member *m)
     return m->row.value[PROCESS_faults_minor] + m->row.value[PROCESS_faults_major] + m->reading.stat_rss;
 }
 
+#define PEAK_LEAST (1u << 20)
+#define PEAK_PART 32u /* a mark that is too low by less than this share is not worth a read */
+
+bool memory_may_have_peaked(uint64_t rss_then, uint64_t rss_now, uint64_t faulted_bytes, uint64_t mark)
+{
+    uint64_t grown = rss_now > rss_then ? rss_now - rss_then : 0;
+    return faulted_bytes > grown + PEAK_LEAST && rss_then + faulted_bytes > mark + mark / PEAK_PART;
+}
+
 static bool memory_moved(const struct member *m)
 {
     return m->reading.smaps_key != memory_key(m);
@@ -104,7 +113,7 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     m->reading.smaps_barred = reply->smaps_absent == BARO_ABSENT_DENIED ||
                               reply->smaps_absent == BARO_ABSENT_UNSUPPORTED ||
                               reply->smaps_absent == BARO_ABSENT_TIMEOUT;
-    if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z')
+    if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z' || m->reading.has_no_memory)
         return; /* the next read of stat shows that it has ended, or the last one has set its memory to 0 */
     bool was_known = m->reading.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !sharing_is_stale(y, m);
     uint64_t shared_before = sharing_part(m);

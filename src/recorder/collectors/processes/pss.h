@@ -46,6 +46,10 @@ void memory_take_reply(struct memory *y, const struct helper_reply *reply);
 
 /* A value that changes when the memory of the process may have changed: page faults plus rss, as in stat. */
 uint64_t memory_key(const struct member *m);
+/* May it have held more than its high-water mark, which was read when rss was rss_then, and have given that back? Its
+ * page faults since then were for more than it grew by. Example: 42 MB then, 38 MB now, and 5,000 faults of 4 kB: it
+ * may have had 62 MB. */
+bool memory_may_have_peaked(uint64_t rss_then, uint64_t rss_now, uint64_t faulted_bytes, uint64_t mark);
 
 /* The member appeared, or grew or shrank by this many bytes. */
 void memory_moved_by(struct memory *y, const struct member *m, uint64_t bytes);

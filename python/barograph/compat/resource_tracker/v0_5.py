@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns and units of resource_tracker 0.5: readings, the trackers that block, and the rows of a tape."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+from ...tape import Tape
+from .. import _base
+from . import _gpu, _proc, _track
+from .tiny_data_frame import TinyDataFrame
+
+_GPU = dict(zip(("gpu_usage", "gpu_vram_mib", "gpu_utilized"), range(3)))
+_MIB = 1024 * 1024
+
+
+# ---- once ----
+
+
+def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
+    """What a process and its children have used so far, in seconds, MiB and bytes."""
+    found = _proc.process_totals(pid, children)
+    pids = {pid} | (_proc.get_pid_children(pid) if children else set())
+    return _stats_of(
+        found["timestamp"],
+        pid,
+        found["children"],
+        found["utime"] / _proc.TICKS,
+        found["stime"] / _proc.TICKS,
+        found["pss"] / 1024,
+        found["read_bytes"],
+        found["write_bytes"],
+        _gpu.now(pids),
+    )
+
+
+def _stats_of(
+    timestamp: float,
+    pid: int,
+    children: int | None,
+    utime: float,
+    stime: float,
+    memory_mib: float,
+    read: int,
+    write: int,
+    gpu: dict[str, Any],
+) -> dict[str, Any]:
+    gpu["gpu_vram_mib"] = gpu.pop("gpu_vram")
+    return {
+        "timestamp": timestamp,
+        "pid": pid,
+        "children": children,
+        "utime": utime,
+        "stime": stime,
+        "memory_mib": memory_mib,
+        "disk_read_bytes": read,
+        "disk_write_bytes": write,
+        **gpu,
+    }
+
+
+def get_system_stats() -> dict[str, Any]:
+    """The machine, in seconds, MiB and bytes."""
+    now = time.time()
+    user, system, _ = _proc.cpu_ticks()
+    memory = _proc.meminfo()
+    received, sent = _proc.network()
+    names = {"free": "MemFree", "buffers": "Buffers", "active": "Active", "inactive": "Inactive"}
+    gpu = _gpu.now()
+    gpu["gpu_vram_mib"] = gpu.pop("gpu_vram")
+    return {
+        "timestamp": now,
+        "processes": _proc.pids_of_machine(),
+        "utime": user / _proc.TICKS,
+        "stime": system / _proc.TICKS,
+        **{f"memory_{name}_mib": memory.get(key, 0) / 1024 for name, key in names.items()},
+        "memory_used_mib": (memory.get("MemTotal", 0) - memory.get("MemAvailable", 0)) / 1024,
+        "memory_cached_mib": (memory.get("Cached", 0) + memory.get("SReclaimable", 0)) / 1024,
+        "disk_stats": {
+            name: {"read_bytes": d["read_sectors"] * 512, "write_bytes": d["write_sectors"] * 512}
+            for name, d in _proc.disks().items()
+        },
+        "disk_spaces": _proc.spaces(),
+        "net_recv_bytes": received,
+        "net_sent_bytes": sent,
+        **gpu,
+    }
+
+
+def _complete(names: list[str], values: list[Any], gpu: tuple[Any, Any, Any], **others: Any) -> list[Any]:
+    """The columns that the tape's dialect leaves empty."""
+    found = [gpu[_GPU[n]] if n in _GPU else others.get(n, v) for n, v in zip(names, values)]
+    return [round(v, 4) if n in _GPU and isinstance(v, float) else v for n, v in zip(names, found)]
+
+
+# ---- the trackers that block ----
+
+
+class ProcessTracker(_track.OfProcess):
+    """Writes what a process and its children use as CSV, every `interval` seconds, until it ends."""
+
+    def __init__(
+        self,
+        pid: int | None = None,
+        start_time: float | None = None,
+        interval: float = 1,
+        children: bool = True,
+        autostart: bool = True,
+        output_file: str | None = None,
+        *,
+        original: bool | None = None,
+    ) -> None:
+        self.get_process_stats = get_process_stats
+        self._begin(pid, interval, children, original, start_time)
+        if autostart:
+            _track.wait_until(start_time)
+            self.start_tracking(output_file)
+        elif not self._original:
+            self._begin_probe()
+
+    def _read(self) -> dict[str, Any]:
+        return get_process_stats(self.pid, self.children)
+
+    def _of(self, usage: _base.Usage, pss: float) -> dict[str, Any]:
+        return _stats_of(
+            usage.time,
+            self.pid,
+            usage.processes - 1 if self.children else None,
+            usage.user,
+            usage.system,
+            pss / _MIB,
+            int(usage.read_bytes),
+            int(usage.write_bytes),
+            _gpu.now({p.pid for p in usage.sample.processes}),
+        )
+
+    def diff_stats(self) -> dict[str, Any]:
+        """What was used since the last call."""
+        before, now = self._next()
+        children = (now["children"] or None) if self._original else now["children"]
+        return {
+            "timestamp": round(now["timestamp"], 3),
+            "pid": self.pid,
+            "children": children,
+            "utime": round(_track.grown(now, before, "utime"), 6),
+            "stime": round(_track.grown(now, before, "stime"), 6),
+            "cpu_usage": _track.cores(now, before),
+            "memory_mib": round(now["memory_mib"], 4),
+            "disk_read_bytes": _track.grown(now, before, "disk_read_bytes"),
+            "disk_write_bytes": _track.grown(now, before, "disk_write_bytes"),
+            "gpu_usage": round(now["gpu_usage"], 4),
+            "gpu_vram_mib": round(now["gpu_vram_mib"], 4),
+            "gpu_utilized": now["gpu_utilized"],
+        }
+
+    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
+        assert self.recording is not None
+        at = names.index("children")
+        if not self.children or (self._original and not values[at]):
+            values[at] = None
+        return _complete(names, values, _gpu.Readings(self.recording.tape, _gpu.PROCESSES).at(values[0]))
+
+
+class PidTracker(ProcessTracker):
+    """The old name of ProcessTracker. With the columns of 0.1: barograph.compat.resource_tracker.v0_1.PidTracker."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            "PidTracker is deprecated and will be removed in a future release. Please use ProcessTracker instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        super().__init__(*args, **kwargs)
+
+
+class SystemTracker(_track.OfMachine):
+    """Writes what the machine uses as CSV, every `interval` seconds, until it is ended."""
+
+    def __init__(
+        self,
+        start_time: float | None = None,
+        interval: float = 1,
+        autostart: bool = True,
+        output_file: str | None = None,
+        *,
+        original: bool | None = None,
+    ) -> None:
+        self.get_system_stats = get_system_stats
+        self._begin(interval, original, start_time)
+        self.stats = get_system_stats()
+        if autostart:
+            _track.wait_until(start_time)
+            self.start_tracking(output_file)
+
+    def diff_stats(self) -> dict[str, Any]:
+        """What was used since the last call."""
+        before, now = self._next(get_system_stats())
+        memory = ("free", "used", "buffers", "cached", "active", "inactive")
+        return {
+            "timestamp": round(now["timestamp"], 3),
+            "processes": now["processes"],
+            "utime": round(_track.grown(now, before, "utime"), 6),
+            "stime": round(_track.grown(now, before, "stime"), 6),
+            "cpu_usage": _track.cores(now, before),
+            **{f"memory_{name}_mib": round(now[f"memory_{name}_mib"], 4) for name in memory},
+            **_track.moved(before, now, "bytes", lambda disk: 1),
+            **_track.space(now, 1e9),
+            "net_recv_bytes": _track.grown(now, before, "net_recv_bytes"),
+            "net_sent_bytes": _track.grown(now, before, "net_sent_bytes"),
+            "gpu_usage": round(now["gpu_usage"], 4),
+            "gpu_vram_mib": round(now["gpu_vram_mib"], 4),
+            "gpu_utilized": now["gpu_utilized"],
+        }
+
+    def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
+        assert self.recording is not None
+        gpu = _gpu.Readings(self.recording.tape, _gpu.MACHINE).at(values[0])
+        return _complete(names, values, gpu, processes=_proc.pids_of_machine())
+
+
+# ---- the rows of a tape ----
+
+
+def table_of(tape: Tape, entity: str, *, children: bool = True, original: bool = False) -> TinyDataFrame:
+    """The rows of a tape in the columns of 0.5."""
+    lines = _base.export(tape, "spare-cores-0.5", entity).splitlines()
+    if not lines:
+        return TinyDataFrame(data=[])
+    names = [str(name) for name in _track.cells(lines[0])]
+    readings = _gpu.Readings(tape, _gpu.MACHINE if entity == "host" else _gpu.PROCESSES)
+    counts = _gpu.processes_of(tape) if entity == "host" else []
+    rows = []
+    for line in lines[1:]:
+        values = _track.cells(line)
+        if len(values) != len(names):
+            continue
+        nearest = min(counts, key=lambda at: abs(at[0] - values[0]), default=(0.0, None))[1]
+        row = dict(zip(names, _complete(names, values, readings.at(values[0]), processes=nearest)))
+        if entity == "process" and (not children or (original and not row["children"])):
+            row["children"] = None
+        rows.append(row)
+    return TinyDataFrame(data=rows)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MLflow's client, asked again until it answers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from importlib import import_module
+from typing import Any, Callable
+
+from ._position import Position
+
+_PAUSES = (0.2, 60.0)  # seconds between two tries: the first, and the longest
+_FOR_GOOD = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE", "INVALID_STATE")
+
+
+class Refused(Exception):
+    """The server or MLflow will never take it."""
+
+
+class Server:
+    def __init__(
+        self, uri: str | None, position: Position, give_up: Callable[[], bool], say: Callable[[str], None]
+    ) -> None:
+        # A try is one try: what is sent again is decided here.
+        os.environ["MLFLOW_HTTP_REQUEST_MAX_RETRIES"] = "0"
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
+        os.environ["MLFLOW_ENABLE_ASYNC_LOGGING"] = "false"
+        self._position, self._give_up, self._say = position, give_up, say
+        self.client: Any = None
+        self.do("import", lambda: self._connect(uri))
+
+    def _connect(self, uri: str | None) -> None:
+        mlflow = import_module("mlflow")
+        if uri:
+            mlflow.set_tracking_uri(uri)  # a client of MLflow 2.9 takes it for artifacts, whatever its own one is
+        self.client = mlflow.MlflowClient(tracking_uri=uri or None)
+
+    def do(self, what: str, function: Callable[[], Any], before_retry: Callable[[], Any] | None = None) -> Any:
+        """before_retry: finds out what has arrived. It is asked until it answers as well."""
+        pause, ask = _PAUSES[0], False
+        while True:
+            try:
+                if ask and before_retry:
+                    before_retry()
+                result = function()
+                if self._position.values.get("error"):
+                    self._position.save(error=None)
+                return result
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:  # whatever a client or a store raises
+                text = f"{what}: {type(error).__name__}: {error}"
+                if getattr(error, "error_code", "") in _FOR_GOOD:
+                    raise Refused(text) from error
+                if isinstance(error, ImportError):
+                    raise Refused(f"MLflow can't be imported by {sys.executable}: {error}") from error
+                ask = True
+                self._position.save(error=text)
+                self._say(text)
+                if self._give_up():
+                    raise
+                time.sleep(pause)
+                pause = min(2 * pause, _PAUSES[1])

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output/rows/dialect_share.h"
+
+#include <stdlib.h>
+
+static struct share *share_of(struct shares *s, uint32_t id)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->at[i].id == id)
+            return &s->at[i];
+    }
+    if (s->n == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 8;
+        struct share *at = realloc(s->at, cap * sizeof(*at));
+        if (!at)
+            return NULL;
+        s->at = at;
+        s->cap = cap;
+    }
+    s->at[s->n] = (struct share){.id = id, .absent = BARO_ABSENT_NOT_YET};
+    return &s->at[s->n++];
+}
+
+void shares_take(struct shares *s, const struct baro_row *device, int metric)
+{
+    struct share *d = share_of(s, baro_row_id(device));
+    uint64_t value = 0, read_ns = 0;
+    if (!d) {
+        s->failed = true;
+        return;
+    }
+    d->is_there = true;
+    int absent = baro_row_value(device, metric, &value);
+    if (!absent)
+        absent = baro_row_read_ns(device, &read_ns);
+    if (absent) {
+        *d = (struct share){.id = d->id, .absent = absent, .is_there = true};
+        return;
+    }
+    if (read_ns <= d->read_ns)
+        return;
+    d->absent = d->read_ns ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
+    d->share = d->read_ns && value > d->value ? (double)(value - d->value) / (double)(read_ns - d->read_ns) : 0;
+    d->read_ns = read_ns;
+    d->value = value;
+}
+
+int shares_sum(struct shares *s, bool whole_percent, double *ret)
+{
+    int absent = BARO_ABSENT_UNKNOWN;
+    double sum = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        struct share *d = &s->at[i];
+        double share = whole_percent && d->share > 1 ? 1 : d->share;
+        if (d->is_there && !d->absent)
+            sum += whole_percent ? (double)(unsigned)(share * 100 + 0.5) / 100 : share;
+        if (d->is_there && absent)
+            absent = d->absent;
+        d->is_there = false;
+    }
+    *ret = sum;
+    return s->failed ? BARO_ABSENT_UNKNOWN : absent;
+}
+
+void shares_done(struct shares *s)
+{
+    free(s->at);
+    *s = (struct shares){0};
+}

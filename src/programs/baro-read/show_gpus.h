@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GPUs at a moment, and what processes of the job use of them, as lines of `baro show`. */
+#ifndef PROGRAMS_BARO_READ_SHOW_GPUS_H
+#define PROGRAMS_BARO_READ_SHOW_GPUS_H
+
+#include "baro/tape.h"
+#include "base/buf.h"
+
+/* Keeps the reading before that of the sample at t_ns, for the rates of the latter: *ret is freed with
+ * baro_sample_free(), and NULL where there is none. The cursor moves. Returns 0 or a negative code. */
+int show_gpus_before(struct baro_tape *tape, uint64_t t_ns, struct baro_sample **ret, struct baro_error *err);
+/* before: NULL: without rates. */
+void show_gpus_text(const struct baro_record *record, const struct baro_sample *before, struct buf *b);
+/* Is this kind shown so? */
+bool show_is_of_gpus(int kind);
+
+#endif
