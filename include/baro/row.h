@@ -106,14 +106,14 @@ BARO_API enum baro_absent baro_row_busy_ns(const struct baro_row *row, uint64_t 
 BARO_API enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t *ret);
 
 /**
- * Reads since when the counters of a row count: the time at which they were 0, in nanoseconds since the tape began;
- * negative: before that. Programs that push to a system which wants the start time of a counter (OpenTelemetry) ask
- * this. Of a process and an exit it is the beginning of the process; of the machine and its CPUs the start of the
- * machine; of what barograph itself counts (the recorder, GPUs, energy, directories) the beginning of the tape; of the
- * job and its tasks the same, if the recording started the job.
+ * Gets the time at which the counters of a row were 0, in nanoseconds since the tape began; negative: before that. It
+ * is the start time that OpenTelemetry wants of a counter. For a process and an exit it is the beginning of the
+ * process; for the machine and its CPUs the boot; for what barograph itself counts (the recorder, GPUs, energy,
+ * directories), and for the job and its tasks if the recording started the job, the beginning of the tape.
  * @param header of the tape
- * @return BARO_ABSENT_UNKNOWN of a job that ran before, of disks, interfaces and control groups, which count since they
- * are there, and of what a program of the user printed: take the first value as the beginning.
+ * @return BARO_PRESENT; BARO_ABSENT_UNKNOWN for a job that ran before the recording, for disks, interfaces and control
+ * groups, whose counters begin when they are made, and for values that a program of the user printed: use the first
+ * value as the beginning.
  */
 BARO_API enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row, int64_t *ret);
 

@@ -89,33 +89,33 @@ enum baro_fact_type {
     BARO_FACT_TIME      /**< i64: nanoseconds since 1970-01-01, UTC */
 };
 
-/** How the number of a fact came about, and so what may be done with it. Later versions may add some. */
+/** How a fact is computed, and so whether values of several recordings can be added. Later versions may add some. */
 enum baro_fact_semantics {
-    BARO_FACT_PROPERTY, /**< a text, a flag, a limit, a number of something: it is not measured over time */
-    BARO_FACT_INSTANT,  /**< when something was */
-    BARO_FACT_SUM,      /**< counted over the time: sums of several recordings make sense */
-    BARO_FACT_PEAK,     /**< the highest value, or what is known of that moment */
+    BARO_FACT_PROPERTY, /**< a text, a flag, a limit, or a number that is not measured over time */
+    BARO_FACT_INSTANT,  /**< a time at which something happened */
+    BARO_FACT_SUM,      /**< counted over time: values of several recordings can be added */
+    BARO_FACT_PEAK,     /**< the highest value, or a value at the time of the highest */
     BARO_FACT_LEAST,    /**< the lowest value */
     BARO_FACT_MEAN,     /**< an average over time, or per second */
-    BARO_FACT_SHARE     /**< a part of a whole, 0 to 1; outside of that where two measurements disagree */
+    BARO_FACT_SHARE     /**< a share of a whole, 0 to 1; beyond that if two measurements disagree */
 };
 
-/** What a larger number means when two recordings of the same work are compared. */
+/** Whether a larger value is better or worse when two recordings of the same work are compared. */
 enum baro_fact_trend {
     BARO_TREND_NONE,          /**< neither, or it depends: cores_mean, busy time of a GPU */
     BARO_TREND_MORE_IS_WORSE, /**< time, memory, bytes, waiting, errors, and what the recording lacks */
     BARO_TREND_MORE_IS_BETTER /**< memory that was available */
 };
 
-/** Members may be added at the end: take what baro_summary_fact() returns, make no arrays. */
+/** A fact. Members may be added at the end: take what baro_summary_fact() returns, make no arrays. */
 struct baro_fact {
-    int section;                        /**< of baro_summary_section() */
-    const char *name;                   /**< e.g. "cpu_ns"; the unit is in the name */
+    int section;                        /**< number of its section; -1: it is a fact of a header or of a phase */
+    const char *name;                   /**< such as "cpu_ns"; the unit is in the name */
     const char *help;                   /**< what it means */
-    enum baro_fact_type type;           /**< where a value of it is */
-    enum baro_unit unit;                /**< what it counts */
-    enum baro_fact_semantics semantics; /**< how its number came about */
-    enum baro_fact_trend trend;         /**< which way it gets worse */
+    enum baro_fact_type type;           /**< which member of struct baro_value has its value */
+    enum baro_unit unit;                /**< the unit of its value */
+    enum baro_fact_semantics semantics; /**< how it is computed */
+    enum baro_fact_trend trend;         /**< whether a larger value is better or worse */
     bool in_json;                       /**< baro_summary_json() writes it */
 };
 

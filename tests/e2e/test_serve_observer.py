@@ -118,7 +118,7 @@ def test_wrong_options_of_the_observer(baro, work):
         pytest.skip("built without libmicrohttpd")
     for options, says in (
         (["--cgroup", "x"], "name the folder"),
-        (["--keep", "1d", work], "--keep is about"),
+        (["--keep", "1d", work], "--keep applies to"),
         (["--cgroup", "", work], "PATTERN is empty"),
         (["--cgroup", "x", "--keep", "1s", work], "less than 10s"),
         (["--cgroup", "x", "--total", "1MB", work], "less than 16MB"),

@@ -18,29 +18,29 @@
 
 #define FS_WAIT_NS (2 * NS_PER_SEC)
 
-/* The state of a row, which the next row is compared with. */
+/* The values of a row, with which those of the next row are compared. */
 struct instant {
     uint64_t t_ns;
     struct dialect_value column[DIALECT_COLUMNS], all; /* all: CPU time of the machine */
-    double gpu_share; /* between the last two readings of each, which are at other times */
+    double gpu_share;                                  /* between the last two readings of each GPU */
     int gpu_absent;
 };
 
 struct dialect {
     const struct dialect_table *table;
     const struct baro_header *header;
-    struct baro_tape *tape;    /* NULL: times are by the header */
-    struct dialect_gpu *gpu;   /* NULL: its rows are not of GPUs */
-    struct dialect_each *each; /* NULL: its rows are not of single processes */
+    struct baro_tape *tape;    /* NULL: wall-clock times are computed from the header */
+    struct dialect_gpu *gpu;   /* NULL: its rows are not about GPUs */
+    struct dialect_each *each; /* NULL: its rows are not about single processes */
     struct shares shares;      /* of GPUs */
     struct instant before;
-    bool begun; /* there is one before */
-    bool ended; /* where the original would have ended */
+    bool begun; /* `before` is valid */
+    bool ended; /* the original program would have ended by now */
     bool silent;
     uint64_t vague_samples;
     uint64_t first_ns;      /* when the machine was read first */
-    bool left_out;          /* the last row was, and the next one has its growth */
-    struct instant waiting; /* that row: if there is no other one, it is written at the end */
+    bool left_out;          /* the last row was left out, and the next one includes its growth */
+    struct instant waiting; /* the row that was left out, which is written at the end if there is no other */
     struct dialect_source source;
     uint64_t tick_ns;
 };
@@ -85,7 +85,7 @@ int dialect_new(struct dialect **ret, const char *name, int kind, const struct b
         free(d);
         return error_set(err, -ENOMEM, "out of memory");
     }
-    d->begun = table->kind == BARO_KIND_PROCESS; /* a job's counters begin at nothing, with the tape */
+    d->begun = table->kind == BARO_KIND_PROCESS; /* the counters of a job are 0 when the tape begins */
     *ret = d;
     return 0;
 }
@@ -122,6 +122,7 @@ uint64_t dialect_vague_samples(const struct dialect *d)
 
 /* ---- instants ---- */
 
+/* Takes the share of time between the last two readings of each GPU, which holds until the next reading. */
 static void take_share(struct dialect *d, const struct baro_sample *s, int metric, struct instant *ret)
 {
     const enum baro_kind kind = dialect_kind_of(FROM_GPU);
@@ -151,7 +152,7 @@ static int growth(const struct dialect_value *now, const struct dialect_value *b
     return now->absent ? now->absent : before->absent;
 }
 
-/* Whole ticks on either side, so that the sum of a column is the total. */
+/* Converts the growth to ticks. Both values are rounded down, so that the sum of a column is the total. */
 static int ticks(const struct dialect *d, const struct dialect_value *now, const struct dialect_value *before,
                  uint64_t *ret)
 {
@@ -177,7 +178,7 @@ static int put_cores_column(const struct dialect *d, const struct instant *now, 
     if (cores > 0)
         form_float(b, cores, 4);
     else
-        buf_byte(b, '0'); /* the original's max(0, 0.0) is the integer */
+        buf_byte(b, '0'); /* in the original max(0, 0.0) is the integer 0 */
     return BARO_PRESENT;
 }
 
@@ -285,10 +286,10 @@ static void put_dialect_row(struct dialect *d, const struct instant *now, struct
     d->silent = false;
 }
 
-/* Readers of the original take no row without a number. What is not read yet, such as the PSS of a job that began a
- * moment ago, is read soon: until then there is no row, and the next one has the growth. Example: rows at 0, 10 and
- * 20 ms, PSS from 20 ms on: one row, with the CPU time of 20 ms. Filesystems are asked once the machine was read: they
- * are waited for at the beginning alone, as one may never answer. */
+/* Does the row have all of its numbers? Readers of the original program's output accept no row without them. A value
+ * that was not read yet, such as the PSS of a job that has just begun, is read soon; until then rows are left out, and
+ * the next one includes their growth. Example: samples at 0, 10 and 20 ms, PSS from 20 ms on: one row, with the CPU
+ * time of 20 ms. Rows wait for filesystems at the beginning only, because a filesystem may never answer. */
 static bool is_complete(const struct dialect *d, const struct instant *now)
 {
     for (size_t i = 0; i < d->table->n; i++) {

@@ -102,7 +102,7 @@ bool dialect_leaves_out(const struct baro_row *e)
     return false;
 }
 
-/* Adds up a metric over the entities that have it; each value is rounded down to a multiple of step. */
+/* Adds up a metric over the entities that have it, each rounded down to a multiple of step. */
 static struct dialect_value sum_over(const struct baro_sample *s, enum baro_kind kind, int metric, uint64_t step)
 {
     struct dialect_value sum = {0, BARO_ABSENT_UNKNOWN};

@@ -19,8 +19,8 @@ struct dialect_source {
     const struct dialect_table *table;
     int32_t pid;                      /* the process that a row is about; 0: not known yet */
     int metric[DIALECT_COLUMNS];      /* ids of the columns' metrics */
-    bool as_smi;                      /* values of GPUs are rounded as nvidia-smi does */
     int fs_total, fs_available, idle; /* ids of other metrics that are used in calculations */
+    bool as_smi;                      /* values of GPUs are rounded as nvidia-smi does */
 };
 
 void dialect_source_init(struct dialect_source *d, const struct dialect_table *table, int32_t pid);

@@ -34,13 +34,13 @@ struct catalogue {
     pthread_t thread, watcher;
     bool runs; /* both threads are running */
 
-    /* of its thread */
+    /* used by its thread only */
     int stop_fd;
-    struct baro_runs_watch *watch[2]; /* of the folder, and of what is announced; NULL: it can't be watched (yet) */
-    struct touched touched;           /* which tapes of jobs that run were written */
+    struct baro_runs_watch *watch[2]; /* of the folder, and of announced runs; NULL: it cannot be watched (yet) */
+    struct touched touched;           /* which tapes of running jobs were written */
     uint64_t listing;                 /* how often the folder was listed */
-    uint64_t list_ns;                 /* when it is listed next, */
-    unsigned soon; /* and how often soon, because something has changed: a new tape is empty at first */
+    uint64_t list_ns;                 /* when it is listed next */
+    unsigned soon; /* how many times it is listed soon, after a change: a new tape is empty at first */
     uint64_t tick_ns;
 };
 

@@ -244,7 +244,7 @@ void view_begin(struct request *q, struct job *job, struct view *v)
     v->title = job_title(c, job, &v->start_ns);
     bool runs = may_read && v->state == JOB_RUNNING && copy_followed(v, &uid);
     if (runs || (may_read && read_tape(v, &uid)))
-        v->user = user_name(uid); /* may wait for a name service, so no lock is held here */
+        v->user = user_name(uid);
     else
         take_job(v);
     take_owned(v);

@@ -15,20 +15,20 @@ static struct member **slot_of(struct member **hash, size_t size, int32_t pid)
     return &hash[((uint32_t)pid * 2654435769u) & (size - 1)];
 }
 
-int directory_init(struct directory *d)
+int member_index_init(struct member_index *d)
 {
-    *d = (struct directory){.hash = calloc(FIRST_SIZE, sizeof(*d->hash)), .size = FIRST_SIZE};
+    *d = (struct member_index){.hash = calloc(FIRST_SIZE, sizeof(*d->hash)), .size = FIRST_SIZE};
     return d->hash ? 0 : -ENOMEM;
 }
 
-void directory_done(struct directory *d)
+void member_index_done(struct member_index *d)
 {
     free(d->hash);
     free(d->found);
-    *d = (struct directory){0};
+    *d = (struct member_index){0};
 }
 
-static void grow(struct directory *d)
+static void grow(struct member_index *d)
 {
     size_t size = d->size * 2;
     struct member **hash = calloc(size, sizeof(*hash));
@@ -36,9 +36,9 @@ static void grow(struct directory *d)
         return; /* chains get longer */
     for (size_t i = 0; i < d->size; i++) {
         for (struct member *m = d->hash[i], *next; m; m = next) {
-            next = m->links.directory_next;
+            next = m->links.index_next;
             struct member **slot = slot_of(hash, size, m->row.key.pid);
-            m->links.directory_next = *slot;
+            m->links.index_next = *slot;
             *slot = m;
         }
     }
@@ -47,27 +47,27 @@ static void grow(struct directory *d)
     d->size = size;
 }
 
-void directory_add(struct directory *d, struct member *m)
+void member_index_add(struct member_index *d, struct member *m)
 {
     if (++d->n > d->size)
         grow(d);
     struct member **slot = slot_of(d->hash, d->size, m->row.key.pid);
-    m->links.directory_next = *slot;
+    m->links.index_next = *slot;
     *slot = m;
 }
 
-void directory_remove(struct directory *d, struct member *m)
+void member_index_remove(struct member_index *d, struct member *m)
 {
     struct member **slot = slot_of(d->hash, d->size, m->row.key.pid);
     while (*slot && *slot != m)
-        slot = &(*slot)->links.directory_next;
+        slot = &(*slot)->links.index_next;
     if (!*slot)
         return;
-    *slot = m->links.directory_next;
+    *slot = m->links.index_next;
     d->n--;
 }
 
-static size_t add_owner(struct directory *d, size_t n, void *owner)
+static size_t add_owner(struct member_index *d, size_t n, void *owner)
 {
     for (size_t i = 0; i < n; i++) {
         if (d->found[i] == owner)
@@ -81,16 +81,16 @@ static size_t add_owner(struct directory *d, size_t n, void *owner)
     return n + 1;
 }
 
-static size_t add_owners(struct directory *d, size_t n, int32_t pid)
+static size_t add_owners(struct member_index *d, size_t n, int32_t pid)
 {
-    for (const struct member *m = *slot_of(d->hash, d->size, pid); m; m = m->links.directory_next) {
+    for (const struct member *m = *slot_of(d->hash, d->size, pid); m; m = m->links.index_next) {
         if (m->row.key.pid == pid)
             n = add_owner(d, n, m->links.tree->owner);
     }
     return n;
 }
 
-size_t directory_find(struct directory *d, int32_t pid, int32_t also, void *const **ret)
+size_t member_index_find(struct member_index *d, int32_t pid, int32_t also, void *const **ret)
 {
     size_t n = add_owners(d, 0, pid);
     if (also)

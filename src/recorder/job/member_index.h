@@ -11,20 +11,20 @@
 
 struct member;
 
-struct directory {
+struct member_index {
     struct member **hash;
     size_t size, n;
-    void **found; /* result of the last directory_find() */
+    void **found; /* result of the last member_index_find() */
     size_t cap_found;
 };
 
-int directory_init(struct directory *d); /* 0 or -ENOMEM */
-void directory_done(struct directory *d);
-void directory_add(struct directory *d, struct member *m);
-void directory_remove(struct directory *d, struct member *m);
+int member_index_init(struct member_index *d); /* 0 or -ENOMEM */
+void member_index_done(struct member_index *d);
+void member_index_add(struct member_index *d, struct member *m);
+void member_index_remove(struct member_index *d, struct member *m);
 
 /* Finds the owners (struct tree) of all members that have one of two pids, each once. *ret is valid until the next
  * call. also: the second pid; 0: none. Returns how many were found. If memory runs out, the last ones are missing. */
-size_t directory_find(struct directory *d, int32_t pid, int32_t also, void *const **ret);
+size_t member_index_find(struct member_index *d, int32_t pid, int32_t also, void *const **ret);
 
 #endif

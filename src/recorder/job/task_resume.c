@@ -21,8 +21,8 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Its rows; and unread: of these, those whose I/O and whose TCP traffic could not be read then. They are counted again
- * while they live. */
+/* Counts the rows of the task in the last sample, and those of them whose I/O and TCP traffic could not be read. The
+ * latter are counted again while they are alive. */
 static uint64_t count_rows(const struct baro_sample *last, const struct baro_entity *then, uint64_t *ret_io,
                            uint64_t *ret_tcp)
 {

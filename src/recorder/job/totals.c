@@ -77,7 +77,7 @@ static uint64_t counted_of(const struct member *m)
  * Leaves out the I/O of children that are not members. The kernel adds the I/O of a reaped child to that of the
  * process. Growth between two reads counts only if no child was reaped meanwhile, which shows in the page faults of
  * reaped children; else the base grows by it, and the job's I/O is a lower bound. Example: a shell wrote 4 kB, then
- * waited for a compiler that wrote 2 MB, then wrote 3 kB: 7 kB.
+ * waited for a compiler that wrote 2 MB, then wrote 3 kB: 7 kB. The faults may be read before the I/O is.
  */
 static void leave_out_children(struct job *j, struct member *m)
 {

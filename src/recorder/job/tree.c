@@ -42,19 +42,19 @@ static void member_free(struct member *m)
 }
 
 /* Removes all members from the index, also gone ones, which are not in the arrays any more. */
-static void leave_directory(struct tree *t)
+static void leave_index(struct tree *t)
 {
-    for (struct member_block *b = t->directory ? t->blocks : NULL; b; b = b->next) {
+    for (struct member_block *b = t->member_index ? t->blocks : NULL; b; b = b->next) {
         for (size_t i = 0; i < sizeof(b->at) / sizeof(*b->at); i++) {
             if (b->at[i].state != MEMBER_FREE)
-                directory_remove(t->directory, &b->at[i]);
+                member_index_remove(t->member_index, &b->at[i]);
         }
     }
 }
 
 void tree_done(struct tree *t)
 {
-    leave_directory(t);
+    leave_index(t);
     for (size_t i = 0; i < t->n; i++) {
         if (t->at[i])
             member_free(t->at[i]);
@@ -186,8 +186,8 @@ struct member *tree_add(struct tree *t, int32_t pid, struct member *parent)
     *slot = m;
     if (t->n > t->hash_size)
         rehash(t);
-    if (t->directory)
-        directory_add(t->directory, m);
+    if (t->member_index)
+        member_index_add(t->member_index, m);
     return m;
 }
 
@@ -274,8 +274,8 @@ struct member_usage *member_make_usage(struct member *m)
 
 void tree_release(struct tree *t, struct member *m)
 {
-    if (t->directory)
-        directory_remove(t->directory, m);
+    if (t->member_index)
+        member_index_remove(t->member_index, m);
     if (m->life.end_usage) {
         m->life.end_usage->next = t->free_usages;
         t->free_usages = m->life.end_usage;

@@ -80,11 +80,11 @@ struct settlement {
     struct member *successor;
     struct settlement *next;
     size_t lost, without_cpu;
-    bool not_whole;                /* of one of them the CPU time may not be known to its end */
-    uint64_t expected[LEDGER_MAX]; /* what the successor must have gained from them */
+    bool not_whole;                /* the CPU time of one of them may not be known to its end */
+    uint64_t expected[LEDGER_MAX]; /* by how much the successor's counters must have grown */
     uint64_t past[LEDGER_MAX];     /* what they had used before the recording began */
-    uint64_t faults;               /* minor page faults that it must have gained: at least one for each child */
-    uint64_t known, weight, share;
+    uint64_t faults;               /* the same as expected, for minor page faults: at least one for each child */
+    uint64_t known, weight, share; /* plan_share() */
     struct doubt doubt;
 };
 
@@ -152,16 +152,16 @@ struct reaped_io {
     bool lost : 1; /* done[] is not known: children ended while now[] could not be read */
 };
 
-/* Set by tree.c; directory_next by member_index.c. */
+/* Set by tree.c; index_next by member_index.c. */
 struct member_links {
     struct tree *tree;
     struct member *parent; /* a living member; NULL: the wrapper, or a process outside the job */
     struct member *first_child, *sibling_next, *sibling_prev;
     struct member *hash_next;
-    struct member *directory_next; /* next one in a slot of the index */
-    struct member *list_next;      /* next one in the list of gone members, or of free ones */
-    uint32_t index;                /* into tree.at */
-    uint32_t n_children;           /* living ones */
+    struct member *index_next; /* next one in a slot of the index */
+    struct member *list_next;  /* next one in the list of gone members, or of free ones */
+    uint32_t index;            /* into tree.at */
+    uint32_t n_children;       /* living ones */
 };
 
 /* Set by job.c; begin_ns and the status by whoever reports them. Times are since the tape began. */
@@ -269,8 +269,8 @@ struct member_reading {
     bool pending : 1;         /* a read was left out for the budget and is due, even if the process sleeps */
     bool children_listed : 1; /* all children were listed that it had when the last birth was seen */
     bool stat_was_read : 1;   /* at least once: key.start is known */
-    bool sampled : 1;         /* it was read for a sample; it may be gone when that is written */
-    bool in_sample : 1;       /* a sample has a row with values of it */
+    bool sampled : 1;         /* it was read for a sample, and may be gone when that is written */
+    bool in_sample : 1;       /* a sample has a row with its values */
     bool has_no_memory : 1;   /* it is ending and has given up its memory, or is a kernel thread */
     bool name_is_parents : 1; /* when it was read last it was so young that it may have executed a program since */
     char comm[16];
@@ -320,9 +320,10 @@ struct tree {
     struct settlement *free_settlements;
     struct member_usage *free_usages, spare_usage;
     uint32_t last_id;
-    uint64_t epoch;              /* members that are removed are kept until the epoch ends */
-    struct directory *directory; /* the index of its members; NULL: none. Borrowed; set before the first one is added */
-    void *owner;                 /* what the index finds for its members */
+    uint64_t epoch; /* members that are removed are kept until the epoch ends */
+    struct member_index
+        *member_index; /* the index of its members; NULL: none. Borrowed; set before the first one is added */
+    void *owner;       /* what the index finds for its members */
 };
 
 static inline enum member_state member_state(const struct member *m)

@@ -104,7 +104,7 @@ static int begin_job(struct recorder *r, const struct record_options *o, struct 
     int code = job_init(&r->job, &sink, !r->wrapper.pid, r->header.start_boottime_ns, r->header.clk_tck);
     if (code < 0)
         return error_set(err, code, "out of memory");
-    r->job.tree.directory = r->all->only ? NULL : &r->all->members;
+    r->job.tree.member_index = r->all->only ? NULL : &r->all->members;
     r->job.tree.owner = r;
     r->job.wrapper.pid = r->wrapper.pid;
     r->job.adopts = r->wrapper.pid && o->run.adopts;

@@ -16,7 +16,7 @@ static struct recorder *prepared(struct recorders *a, struct recorder *r)
 /* Finds the recorders that have the process of the event, or its parent, as a member. */
 static size_t find_recorders(struct recorders *a, const struct exits_event *e, void *const **ret)
 {
-    return directory_find(&a->members, e->pid, e->kind == EVENT_FORK ? e->ppid : 0, ret);
+    return member_index_find(&a->members, e->pid, e->kind == EVENT_FORK ? e->ppid : 0, ret);
 }
 
 static void on_forks(void *context, const struct exits_event *e)

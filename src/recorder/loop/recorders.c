@@ -23,7 +23,7 @@ void recorders_done(struct recorders *a)
     a->signal_fd = fd_close(a->signal_fd);
     a->proc_fd = fd_close(a->proc_fd);
     a->root_fd = fd_close(a->root_fd);
-    directory_done(&a->members);
+    member_index_done(&a->members);
     account_done(&a->account);
     free(a->due);
     a->due = NULL;

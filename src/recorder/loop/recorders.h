@@ -27,7 +27,7 @@ struct recorders {
     /* An observer's recorders as a heap; the one whose tick is due first comes first. */
     struct recorder **due;
     size_t n, cap;
-    struct directory members;
+    struct member_index members;
     struct account account;
     struct recorder *ticking;
     unsigned checks; /* of idle jobs */

@@ -209,7 +209,7 @@ static void route(void *context, const struct helper_reply *reply)
 {
     struct observer *o = context;
     void *const *about;
-    size_t n = directory_find(&o->all.members, reply->key.pid, 0, &about);
+    size_t n = member_index_find(&o->all.members, reply->key.pid, 0, &about);
     for (size_t i = 0; i < n; i++)
         sampler_take_reply(&((struct recorder *)about[i])->sampler, reply);
 }
@@ -230,7 +230,7 @@ static int open_all(struct observer *o, struct baro_error *err)
     a->root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (a->proc_fd < 0 || a->root_fd < 0)
         return error_set(err, -errno, "can't open /proc: %s", strerror(errno));
-    if (directory_init(&a->members) < 0)
+    if (member_index_init(&a->members) < 0)
         return error_set(err, -ENOMEM, "out of memory");
     int code = loop_open(a, -1, err);
     if (code == 0 && !o->options->no_events)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that selects: reads commands, listens to events or scans, and reports changes to the recorder. */
+/* The process that selects: reads commands, receives events or scans /proc, and reports changes to the recorder. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,17 +21,17 @@
 #include "recorder/select/job.h"
 
 #define BURST (20 * NS_PER_MS) /* CPU time that may be used at once */
-#define WAIT_MOST NS_PER_SEC   /* a wait for the account: the buffer of the connector has to last for it */
+#define WAIT_MOST NS_PER_SEC   /* longest wait for the account: the buffer of the connector must not overflow in it */
 #define SCAN_WAIT_MOST (10 * NS_PER_SEC)
 #define SCAN_EVERY (100 * NS_PER_MS)
-#define BATCH (2 * NS_PER_MS) /* between two drains in a burst of events */
+#define BATCH (2 * NS_PER_MS) /* pause between two drains in a burst of events */
 #define ANCESTORS_MOST 64
 
-#define FIRST_PAUSE (200 * NS_PER_MS) /* no job has come for so long: the first scan begins */
+#define FIRST_PAUSE (200 * NS_PER_MS) /* the first scan begins after this time without a new job */
 #define FIRST_WITHIN (2 * NS_PER_SEC)
 #define NEW_PAUSE 20u /* the pause after processes were matched for new jobs, in multiples of the time that it took */
 #define NEW_PAUSE_MOST (5 * NS_PER_SEC)
-#define PINS_EVERY (200 * NS_PER_MS) /* files and groups are read; less often if they are more than PINS_FEW */
+#define PINS_EVERY (200 * NS_PER_MS) /* period of reading files and groups; longer if there are more than PINS_FEW */
 #define PINS_FEW 100u
 
 struct child {
@@ -42,16 +42,16 @@ struct child {
     struct select_job **jobs;
     struct watch_fit *fits; /* of the process that was read last */
     size_t n_jobs, cap_jobs, n_new;
-    bool needs_cmdline, needs_exe, needs_user; /* of any job */
-    struct exits_source *events;               /* NULL: scanning */
-    bool lost;                                 /* events were lost: all is to be matched again */
+    bool needs_cmdline, needs_exe, needs_user; /* a job has a rule for it */
+    struct exits_source *events;               /* NULL: there is none, and /proc is scanned */
+    bool lost;                                 /* events were lost: all processes must be matched again */
     struct pins_reading pins;
-    uint64_t pins_due_ns; /* UINT64_MAX: there is none to be read again */
+    uint64_t pins_due_ns; /* when pins are read again; UINT64_MAX: never */
     size_t n_read_pins;
     uint64_t new_due_ns;         /* before this time no processes are matched for new jobs */
     int32_t own[ANCESTORS_MOST]; /* the recorder and its ancestors: never members */
     size_t n_own;
-    int64_t account_ns; /* CPU time that may be used; below 0: wait */
+    int64_t account_ns; /* CPU time that may be used; if it is negative, the process waits */
     uint64_t paid_ns, paid_cpu_ns;
     char cmdline[COMMAND_MOST + 1], exe[4096], text[2048], script[256];
 };
@@ -69,7 +69,7 @@ static void find_own(struct child *c, int32_t recorder)
     }
 }
 
-/* What the recorder started is its helpers. */
+/* Is it the recorder, an ancestor, or a helper, which is a child of the recorder? */
 static bool is_own(const struct child *c, int32_t pid, int32_t ppid)
 {
     for (size_t i = 0; i < c->n_own; i++) {
@@ -125,9 +125,9 @@ static void read_exe(struct child *c, int32_t pid)
         c->exe[len - cut] = 0;
 }
 
-/* baro itself, its recorder and its helpers stand in front of other jobs, and have the command line of the job.
- * Example: `baro run -- java Storm` is three processes of baro, and one of java. baro-serve and the other programs that
- * read tapes are not meant. Where the link can't be read, the name that baro gives its processes decides. */
+/* Is it baro itself, a recorder or a helper of another job, whose command lines contain that of the job? Example: `baro
+ * run -- java Storm` has three processes of baro, and one of java. baro-serve and other programs that read tapes do not
+ * count. If the link `exe` cannot be read, the name that baro gives its processes decides. */
 static bool is_baro(struct child *c, int32_t pid, const char *comm)
 {
     static const char *const names[] = {"baro",         "baro-recorder", "baro-helper", "baro-collect",
@@ -141,7 +141,7 @@ static bool is_baro(struct child *c, int32_t pid, const char *comm)
     return *c->exe ? strcmp(path_base_name(c->exe), "baro") == 0 : i > 0;
 }
 
-/* The base name of the first argument; "-bash" is how a login shell calls itself. */
+/* Gets the base name of the first argument, without the "-" of a login shell ("-bash"). */
 static void name_of_argument(const struct child *c, char *to, size_t cap)
 {
     size_t n = strcspn(c->cmdline, " ");
@@ -168,8 +168,8 @@ static size_t match_jobs(struct child *c, const struct command *command, int32_t
     return n;
 }
 
-/* The command is read once for all jobs. */
-static size_t match(struct child *c, int32_t pid, const struct pid_stat *st)
+/* Reads the command of a process once, and matches it for all jobs. */
+static size_t match_process(struct child *c, int32_t pid, const struct pid_stat *st)
 {
     char argv_name[256], comm[64];
     memcpy(comm, st->comm, sizeof(st->comm) < sizeof(comm) ? sizeof(st->comm) : sizeof(comm));
@@ -187,7 +187,7 @@ static size_t match(struct child *c, int32_t pid, const struct pid_stat *st)
     return match_jobs(c, &command, st->ppid);
 }
 
-/* Shows the recorder what is being read, and since when. */
+/* Tells the recorder which process is being read, and since when. */
 void select_progress(struct select_shared *shared, int32_t pid, uint64_t start, bool begins)
 {
     atomic_store(&shared->since_ns, 0);
@@ -221,7 +221,7 @@ static bool look(void *context, int32_t pid, struct watch_look *ret)
     if (!c->watch.n_with_rules || is_barred(c->of, pid, st.starttime))
         return true;
     select_progress(c->of->shared, pid, st.starttime, true);
-    ret->n_fits = match(c, pid, &st);
+    ret->n_fits = match_process(c, pid, &st);
     ret->fits = c->fits;
     select_progress(c->of->shared, pid, 0, false);
     return true;
@@ -251,7 +251,7 @@ static void pay(struct child *c, bool charged)
     c->paid_cpu_ns = cpu;
 }
 
-/* How long to wait until the account is no longer overdrawn. Example: at 0.5 % of a core, 1 ms too much is 200 ms. */
+/* Returns how long to wait until the account is not negative. Example: with 0.5 % of a core, -1 ms takes 200 ms. */
 static uint64_t debt_ns(const struct child *c)
 {
     double share = (double)c->setup->overhead_ppm / 2 / 1e6;
@@ -291,7 +291,7 @@ static bool reserve_buffers(struct child *c)
     return jobs && fits;
 }
 
-/* Returns a negative code if out of memory: then this process ends, and another one tries. */
+/* Returns a negative code if memory runs out: then this process ends, and the recorder starts another one. */
 static int add_job(struct child *c, uint32_t id, struct span bytes)
 {
     struct select_job *j;
@@ -330,7 +330,7 @@ static void remove_job(struct child *c, uint32_t id)
     count_needs(c);
 }
 
-/* The bytes of a job are in a file in memory. */
+/* Reads a job from a file in memory (memfd_create(2)). */
 static int read_job(struct child *c, uint32_t id, int fd)
 {
     struct stat st;
@@ -382,7 +382,7 @@ static void turn_pins(struct child *c, bool first)
     watch_pins_unseen(&c->watch);
 }
 
-/* All processes have been matched for the new jobs. */
+/* Begins the new jobs, for which all processes have been matched. */
 static void begin_new(struct child *c)
 {
     turn_pins(c, true);
@@ -396,7 +396,8 @@ static void begin_new(struct child *c)
     c->n_new = 0;
 }
 
-/* Each time all commands are read, so jobs that come soon after each other are matched together. */
+/* Matches all processes for new jobs. That reads all commands, so jobs that come soon after each other are matched
+ * together. */
 static void match_new(struct child *c)
 {
     uint64_t begin = clock_monotonic_ns();
@@ -457,7 +458,7 @@ static void take_events(struct child *c)
     c->lost = false;
 }
 
-/* Waits until then, or until the recorder has gone; wake: or until an event or an order comes. */
+/* Waits until until_ns, or until the recorder has ended; wake: or until an event or an order comes. */
 static void wait_until(const struct child *c, uint64_t until_ns, bool wake)
 {
     const int events_fd = wake ? exits_fd(c->events) : -1;
@@ -511,7 +512,8 @@ static int prepare_child(struct child *c)
     return watch_init(&c->watch, look, change, c);
 }
 
-/* A scan reads all commands of the machine, so it is made for all jobs that an observer begins with. */
+/* Waits until no more jobs come, because a scan, which reads all commands of the machine, is made once for all jobs
+ * with which an observer begins. */
 static void await_orders(struct child *c)
 {
     uint64_t until = clock_monotonic_ns() + FIRST_WITHIN;
@@ -526,7 +528,7 @@ static void await_orders(struct child *c)
 void select_child(const struct select_child *of)
 {
     const int kept[] = {of->fd, of->setup->proc_fd, of->setup->root_fd};
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* it may be stopped when the recorder ends, and reads no end of file then */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a stopped process would not notice that the recorder has ended */
     if (getppid() != of->recorder)
         _exit(0);
     struct child *c = calloc(1, sizeof(*c));

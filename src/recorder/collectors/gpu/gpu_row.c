@@ -27,7 +27,7 @@ void gpu_row_init(struct gpu_row *r, struct sampling *sampling)
     *r = (struct gpu_row){.sampling = sampling};
 }
 
-/* ---- is there anything to read? ---- */
+/* ---- is there anything to be read? ---- */
 
 static const char *root_of(void)
 {
@@ -63,7 +63,7 @@ struct search {
     bool found;
 };
 
-/* Does this chip of hwmon have a sensor of power or energy? Checks its first one of each only. */
+/* Has this chip of hwmon a sensor of power or energy? Its first one is enough. */
 static bool on_chip(void *context, const char *name, size_t len)
 {
     static const char *const files[] = {"power1_input", "power1_average", "energy1_input"};
@@ -238,7 +238,7 @@ static bool tick(void *state, const struct collector_tick *t)
     return any || trouble;
 }
 
-/* A GPU may be busy while the processes that use it sleep. */
+/* A GPU works while the processes that use it sleep. */
 static bool is_quiet(void *state, uint64_t now_ns)
 {
     const struct gpu_row *r = state;

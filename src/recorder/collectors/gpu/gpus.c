@@ -22,8 +22,8 @@ struct gpu_owner {
     uint32_t device;
     int32_t host_pid;
     uint64_t start;
-    unsigned whose; /* index of gpu_known.busy */
-    uint64_t busy;  /* the value that was read last */
+    unsigned whose; /* as in busy */
+    uint64_t busy;  /* as read last */
     uint64_t base[GPU_PROCESS_MAX], last[GPU_PROCESS_MAX];
     struct baro_entity *e; /* NULL: it is not the job's */
     bool is_there;
@@ -96,7 +96,7 @@ static void make_sound(struct gpu_reading *r)
 
 static uint64_t since(uint64_t start_ns, uint64_t ns)
 {
-    return ns > start_ns ? ns - start_ns : 1; /* 0 means never */
+    return ns > start_ns ? ns - start_ns : 1; /* 0 would be: never */
 }
 
 /* ---- devices ---- */
@@ -133,7 +133,7 @@ static struct gpu_known *known(struct gpu_tables *t, const struct gpu_reading *r
     struct gpu_known *k = &t->device[i];
     if (k->e && strcmp(k->e->name, d->name) == 0)
         return k;
-    if (k->e) /* another helper process has found another device in this slot */
+    if (k->e) /* another helper process found others: those of before have no values any more */
         return NULL;
     k->e = entity_add(&t->devices, ids, d->name, d->model);
     if (!k->e)
@@ -302,7 +302,7 @@ static void take_row(struct gpu_owner *o, const struct gpu_process *p, uint64_t 
     }
 }
 
-/* Adds the values of this process to the sums of its device. */
+/* Adds what this process has to its device. */
 static void add_up(struct gpu_tables *t, const struct gpu_owner *o, const struct gpu_process *p, uint64_t busy)
 {
     struct gpu_known *k = &t->device[o->device];
@@ -409,7 +409,7 @@ static void lack(struct gpu_known *k, enum baro_absent why)
     }
 }
 
-/* Makes the values of devices absent that an earlier helper process has found and this one has not. */
+/* Those that another helper process found and this one did not: their last values are no values of now. */
 static void lack_others(struct gpu_tables *t, const struct gpu_reading *r)
 {
     for (uint32_t i = 0; i < GPU_DEVICES_MOST; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes entities of the readings of GPUs. Counters continue from one helper process to the next. What processes use is
- * attributed to the job or to others, if it is known whose it is. Makes no system call. */
+/* What was read of GPUs, as entities: counters go on from one helper process to the next, and what processes use is the
+ * job's, others', or not attributed. Makes no system call. */
 #ifndef RECORDER_COLLECTORS_GPU_GPUS_H
 #define RECORDER_COLLECTORS_GPU_GPUS_H
 
@@ -10,24 +10,23 @@
 struct gpu_tables {
     struct entity_table devices, processes, meters;
     struct gpu_known *device; /* GPU_DEVICES_MOST */
-    struct gpu_owner *owner;  /* in the order of the last reading */
+    struct gpu_owner *owner;  /* in the order of the reading before */
     size_t n_owners, owners_cap;
     struct gpu_known_meter *meter;
     bool is_late;  /* what was read before the first reading that is taken does not count: it is of before */
     bool is_alone; /* there is no job that could use a device */
     uint64_t epoch;
-    uint64_t read_ns; /* time of the last reading, since the recording began */
+    uint64_t read_ns; /* of the last reading, since the recording began */
 };
 
-/* Returns the name of a process and sets *ret to its identity if it is a member of the job; else returns NULL. */
+/* Whose is this process? Returns its name and sets *ret to its identity if it is a member of the job; else NULL. */
 typedef const char *gpu_is_member(void *context, int32_t pid, uint64_t start, struct baro_key *ret);
-/* Called with a line for people about a change, which becomes an event. */
+/* Changes that are reported as events. */
 typedef void gpu_say(void *context, const char *line, uint64_t number);
 
 int gpu_tables_init(struct gpu_tables *t); /* 0 or -ENOMEM */
 void gpu_tables_done(struct gpu_tables *t);
-/* Takes a reading, which another process wrote: values that are not possible are left out. Times become relative to
- * start_ns. */
+/* Takes a reading, which another process wrote: what is not sound is left out. Times become those since start_ns. */
 void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start_ns, uint32_t *entity_ids,
                      gpu_is_member *is_member, gpu_say *say, void *context);
 /* A reading that is not taken, as a newer one came: its peaks are of the next one that is. */

@@ -27,7 +27,7 @@ static void unset(struct member *m, enum process_metric id, int reason)
     m->row.absent[id] = (uint8_t)reason;
 }
 
-/* A counter never falls: a smaller value, due to a race or to scaling, is ignored. */
+/* Sets a counter, which never falls: a smaller value, due to a race or to scaling, is ignored. */
 static void set_counter(struct member *m, enum process_metric id, uint64_t v)
 {
     if (m->row.absent[id] == BARO_PRESENT && v < m->row.value[id])
@@ -40,8 +40,8 @@ static bool is_zombie(const struct pid_stat *st)
     return st->state == 'Z' && st->num_threads <= 1;
 }
 
-/* Example: the threads had waited 300 ms when the process had used 2 s; now it has used 2.4 s, and nobody has read how
- * long they waited in these 400 ms. */
+/* Sets the CPU time since the run delay was read. Example: the run delay was 300 ms when the process had used 2 s. Now
+ * it has used 2.4 s, and the run delay was not read again: the lag is 400 ms. */
 static void put_lag(struct member *m)
 {
     if (m->row.absent[PROCESS_run_delay] == BARO_PRESENT)
@@ -102,7 +102,7 @@ static void put_parent(struct processes *p, struct member *m, int32_t ppid)
 void process_renamed(struct member *m)
 {
     m->reading.info_wanted = true;
-    m->reading.info_asked = false; /* a reply that is still to come is about the program before */
+    m->reading.info_asked = false; /* a reply that is still to come is about the last program */
     m->reading.info_tries = 0;
 }
 
@@ -122,8 +122,8 @@ static void put_comm(struct member *m, const char *comm)
     process_set_name(m, comm);
 }
 
-/* stat is read more often than status, which has the high-water mark: the mark is at least what was seen. Example: a
- * mark of 63 MB was read, and stat shows 258 MB since. */
+/* Sets rss, and the peak if that is lower: stat is read more often than status, which has VmHWM. Example: a VmHWM of
+ * 63 MB was read, and stat has shown 258 MB since: the peak is 258 MB. */
 void process_set_rss(struct member *m, uint64_t rss)
 {
     if (m->reading.memory_owner.pid)
@@ -133,9 +133,9 @@ void process_set_rss(struct member *m, uint64_t rss)
         set(m, PROCESS_rss_peak, rss);
 }
 
-/* Since 6.2 rss in stat contains only what each CPU has added to the common counter, in batches of 32 pages or more, so
- * for a small process it can be 0; status sums over all CPUs since 6.16. So stat shows that rss changed, and status, if
- * it is read, how large it is. */
+/* Takes rss from stat. Since Linux 6.2 it has only what each CPU has added to the common counter, in batches of 32
+ * pages or more, so for a small process it can be 0. status sums over all CPUs since 6.16. So stat shows that rss has
+ * changed, and status, if it is read, how large it is. */
 static void put_rss(struct member *m, uint64_t rss)
 {
     if (rss == m->reading.stat_rss && m->row.absent[PROCESS_rss] == BARO_PRESENT)
@@ -144,7 +144,7 @@ static void put_rss(struct member *m, uint64_t rss)
     process_set_rss(m, rss);
 }
 
-/* A process that has ended holds no memory: the values read before are replaced by 0. */
+/* Sets the memory of a process that has ended to 0. */
 static void forget_memory(struct member *m)
 {
     static const enum process_metric ids[] = {PROCESS_pss,      PROCESS_uss,      PROCESS_swap,
@@ -157,8 +157,8 @@ static void forget_memory(struct member *m)
     set(m, PROCESS_rss, 0);
 }
 
-/* A thread group leader that has exited has no mm to read while its threads go on. The values read before are dropped:
- * else 31.6 MB of pss would be in every later sample, whatever the threads do. */
+/* Makes the values of memory absent. If the thread group leader has exited and other threads are running, there is no
+ * mm to read. Example: without this, the 31.6 MB of pss that were read last would be in every later sample. */
 static void lose_memory(struct member *m)
 {
     static const enum process_metric ids[] = {PROCESS_rss, PROCESS_virtual, PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
@@ -166,19 +166,20 @@ static void lose_memory(struct member *m)
         unset(m, ids[i], BARO_ABSENT_GONE);
 }
 
-/* Its parent has just reaped it: the kernel prints no parent and no threads then (do_task_stat() without a sighand).
- * Example: of 20 children of 1 ms on a busy machine two were read so, and had parent 0 on the tape. */
+/* Has its parent just reaped it? The kernel then prints no parent and no threads (do_task_stat() without a sighand).
+ * Example: of 20 children of 1 ms on a busy machine two were read in this state, and had parent 0 on the tape. */
 static bool is_released(const struct pid_stat *st)
 {
     return st->num_threads == 0;
 }
 
-/* A child has its parent's name until it executes a program, mostly within a millisecond. Example: a shell forks at
- * 100.0 ms, its child is read at 100.2 ms as `sh`, is `true` from 100.5 ms on, and has ended when it is looked for at
- * 110 ms: its name is not known. A process that follows a fork by an event has its programs reported as well. */
+/* May the process still execute a program, so that its name is not final? A child has its parent's name until then,
+ * mostly for less than a millisecond. Example: a shell forks at 100.0 ms. Its child is read at 100.2 ms as `sh`, is
+ * `true` from 100.5 ms on, and has ended when it is read again at 110 ms: its name is not known. If an event reported
+ * the fork, events report its programs, too. */
 #define PF_FORKNOEXEC 0x40u
 #define EXECUTES_WITHIN (20 * NS_PER_MS) /* start times are rounded down to 10 ms */
-#define EXECUTES_BEFORE (2 * NS_PER_MS)  /* of CPU time: who has used more has work of its own */
+#define EXECUTES_BEFORE (2 * NS_PER_MS)  /* a process that has used more CPU time does not just execute a program */
 static bool may_execute(const struct processes *p, const struct member *m, const struct pid_stat *st, uint64_t clock_ns)
 {
     uint64_t begin_ns = job_begin_ns(p->sampling->job, st->starttime);
@@ -191,8 +192,8 @@ static const enum process_metric memory_metrics[] = {
     PROCESS_swap, PROCESS_rss_anon, PROCESS_rss_file, PROCESS_rss_shmem,
 };
 
-/* The memory of a process that uses the address space of another one is counted there. Read again with the next tick:
- * when that one ends, nothing of this one changes. */
+/* Makes the memory of a process absent that uses the address space of another one, where it is counted. Such a process
+ * is read with each tick, because nothing of it changes when the other one ends. */
 static void put_shared_memory(struct processes *p, struct member *m, const struct pid_stat *st)
 {
     bool was_shared = m->reading.memory_owner.pid > 0, is_shared = memory_is_shared(p, m, st);
@@ -202,7 +203,7 @@ static void put_shared_memory(struct processes *p, struct member *m, const struc
         m->reading.smaps_barred = is_shared;
     if (is_shared)
         member_wake(m);
-    else if (was_shared) { /* all of it is read again */
+    else if (was_shared) { /* everything is read again */
         m->reading.stat_rss = m->reading.status_key = m->reading.smaps_key = UINT64_MAX;
         m->reading.status_rss = 0;
     }
@@ -226,15 +227,14 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
     set(m, PROCESS_nice, (uint64_t)st->nice);
     if (!is_released(st))
         set(m, PROCESS_threads, st->num_threads);
-    /* A zombie has no mm and holds no memory; but if its leader has exited while threads run, their memory is not
-     * known. */
+    /* A zombie has no memory; but if only the leader has exited and threads are running, their memory is not known. */
     bool hollow = st->state == 'Z' && st->num_threads > 1;
     if (hollow) {
         lose_memory(m);
         return;
     }
     m->reading.has_no_memory = !st->vsize;
-    /* One that is ending gives up its memory before it is a zombie. What it shared is in its row until here. */
+    /* A process gives up its memory before it is a zombie. Up to here its row has what it shared. */
     if (st->state == 'Z' || (!st->rss && m->row.value[PROCESS_rss]))
         memory_left(p->memory, m, st->state == 'Z');
     put_shared_memory(p, m, st);
@@ -244,9 +244,10 @@ static void put_stat(struct processes *p, struct member *m, const struct pid_sta
         forget_memory(m);
 }
 
-/* What is read from time to time alone, and what is left out for the budget, is due once a second. Context switches of
- * one thread alone are due every ten seconds. Example: a process was read at 0.1 s, and at 0.3 s the budget is short:
- * what is left out from then on is read at 1.1 s. When a process starts its second thread, it is due at once. */
+/* Values that are not read in each tick, and reads that were left out for the budget, are due once a second; context
+ * switches of a process with one thread every ten seconds. Example: a process was read at 0.1 s, and from 0.3 s on
+ * reads are left out for the budget: they are due at 1.1 s. When a process starts its second thread, it is due at once.
+ */
 uint64_t process_due_ns(const struct processes *p, const struct member *m)
 {
     bool several = m->row.value[PROCESS_threads] > 1, sparse = p->sampling->account->budget.level >= BUDGET_SPARSE;
@@ -255,7 +256,7 @@ uint64_t process_due_ns(const struct processes *p, const struct member *m)
     return m->reading.due_read_ns + (several || sparse ? NS_PER_SEC : SWITCHES_EVERY);
 }
 
-/* Was a peak missed if status is not read now? As long as a process grows, rss in stat is its mark. */
+/* Was a peak missed if status is not read now? As long as a process grows, rss in stat is its peak. */
 static bool may_have_peaked(const struct processes *p, const struct member *m)
 {
     uint64_t faults = memory_key(m) - m->reading.stat_rss, then = m->reading.status_key - m->reading.status_rss;
@@ -263,9 +264,9 @@ static bool may_have_peaked(const struct processes *p, const struct member *m)
                                   (faults - then) * p->sampling->options.page_size, m->row.value[PROCESS_rss_peak]);
 }
 
-/* status is read if memory changed; if the budget is short, only if the mark may be too low by now, or from time to
- * time. Context switches change whenever the process ran, and are read only from time to time. */
-static bool status_worth_it(struct processes *p, struct member *m, bool now_due)
+/* Should status be read? It is if memory has changed; if the budget is short, only if the peak may be too low by now,
+ * or from time to time. Context switches change whenever the process has run, and are read less often. */
+static bool wants_status(struct processes *p, struct member *m, bool now_due)
 {
     bool moved = memory_key(m) != m->reading.status_key || m->row.absent[PROCESS_rss_peak] == BARO_ABSENT_NOT_YET;
     bool sparse = p->sampling->account->budget.level >= BUDGET_SPARSE && !now_due && !may_have_peaked(p, m);
@@ -291,9 +292,9 @@ static const struct {
     [THREAD_SUM_INVOLUNTARY] = {PROCESS_switches_involuntary, BASE_SWITCHES_INVOLUNTARY},
 };
 
-/* A thread that ends takes its values out of the sum of the living ones, so only what the sum has grown by counts.
- * Example: four threads waited 8 s and end: the counter stays at 8 s. Four others have waited 1 s when they are read
- * next: 9 s. What a process that ran before the recording had when it was first read is not the job's. */
+/* Adds the growth of a sum over living threads to a counter. (The sum falls when a thread ends.) Example: four threads
+ * have waited 8 s and end: the counter stays at 8 s. Four new ones have waited 1 s when they are read next: 9 s. The
+ * sum of a process that began before the recording does not count when it is first read. */
 static void put_sum(struct member *m, enum thread_sum of, uint64_t sum)
 {
     enum process_metric id = thread_sums[of].metric;
@@ -320,7 +321,7 @@ static void read_status(struct processes *p, struct member *m)
     ssize_t n = fd_cache_read(&p->cache, m, FD_CACHE_STATUS, "status", sizeof(p->sampling->text));
     int reason = n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED;
     bool ok = n > 0 && pid_status_parse(span_of(p->sampling->text, (size_t)n), &st) == 0;
-    /* A process that is exiting and has released its mm shows no Vm lines. */
+    /* A process that is exiting and has released its mm has no Vm lines. */
     bool hollow = ok && !(st.valid & 1u << STATUS_VM_RSS);
     for (size_t i = 0; i < sizeof(status_metrics) / sizeof(*status_metrics); i++) {
         enum process_metric id = status_metrics[i].metric;
@@ -416,8 +417,8 @@ static bool only_thread_ever(struct processes *p, int32_t pid)
     return ok && clock_process_cpu_ns(pid, &clock_ns) == 0 && ss.run_ns == clock_ns;
 }
 
-/* The process's io is read before (into the row) and after that of its thread: if it is equal, neither part changed in
- * between. */
+/* Reads the process's io before (into the row) and after that of its thread: if both are equal, neither part has
+ * changed in between. */
 bool process_reaped_io(struct processes *p, struct member *m)
 {
     struct pid_io own, whole;
@@ -456,9 +457,9 @@ static void put_delay(struct processes *p, struct member *m, const struct thread
     }
 }
 
-/* /proc has run delay and context switches only per thread, in one or two files for each. The run delay is read in each
- * sample, and context switches, whose file costs more, once a second; both less often where they take more than a
- * quarter of the budget. What was refused is made up for, even if the process sleeps by then. */
+/* Reads run delay and context switches, which /proc has by thread, in one or two files for each. Run delay is read in
+ * each sample, and context switches, whose file costs more, once a second; both less often if they take more than a
+ * quarter of the budget. Reads that were left out are made later, even if the process sleeps by then. */
 static void read_threads(struct processes *p, struct member *m, bool now_due)
 {
     struct thread_sums sums;
@@ -476,7 +477,7 @@ static void read_threads(struct processes *p, struct member *m, bool now_due)
     threads_were_read(&p->threads, begin);
 }
 
-/* The process has one thread: its context switches are read from status. */
+/* Reads the run delay of a process with one thread, whose context switches are in status. */
 static void read_thread(struct processes *p, struct member *m)
 {
     struct thread_sums sums = {0};
@@ -489,7 +490,7 @@ static void read_thread(struct processes *p, struct member *m)
     put_delay(p, m, &sums);
 }
 
-/* May a read be done that is left out from level `from` on? A refused one is counted, and made up for later (owes). */
+/* May a read be done that is left out from level `from` on? If not, it is counted, and made later. */
 static bool allowed(struct processes *p, struct member *m, enum budget_level from, bool now_due)
 {
     bool is_allowed = p->sampling->account->budget.level < from || now_due;
@@ -512,7 +513,7 @@ static void read_fds(struct processes *p, struct member *m)
 {
     int64_t fds = fd_cache_count(&p->cache, m);
     bool hollow = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] > 1;
-    if (hollow && fds == 0) /* the leader has exited and closed its table; the threads still have one */
+    if (hollow && fds == 0) /* the leader has exited and closed its table; the other threads still have one */
         unset(m, PROCESS_fds, BARO_ABSENT_GONE);
     else if (fds >= 0)
         set(m, PROCESS_fds, (uint64_t)fds);
@@ -520,12 +521,13 @@ static void read_fds(struct processes *p, struct member *m)
         unset(m, PROCESS_fds, proc_absent((int)-fds));
 }
 
-/* ---- the whole ---- */
+/* ---- reading a process ---- */
 
-/* Is the process with this pid still this member? A member that is known from events alone has no start time yet: it
- * gets the one in stat, unless that lies after its end, or the process lives, and the event had the exit status of the
- * member. Example: a member lived from 1.2 to 1.6 ms, and its pid is another's from 1.7 ms on, in the same tick. */
-static bool same(const struct processes *p, struct member *m, const struct pid_stat *st)
+/* Does the pid still belong to this member? A member that only events have reported has no start time yet. It gets the
+ * one in stat, unless that is after its end, or the process is alive although an event had the exit status of the
+ * member. Example: a member was alive from 1.2 to 1.6 ms, and another process has its pid from 1.7 ms on, in the same
+ * tick. */
+static bool is_same_member(const struct processes *p, struct member *m, const struct pid_stat *st)
 {
     if (m->reading.stat_was_read)
         return m->row.key.start == st->starttime;
@@ -540,23 +542,26 @@ static bool same(const struct processes *p, struct member *m, const struct pid_s
     return true;
 }
 
-/* At high rates of short processes most are read once or never. The first read of a process that has just begun takes
- * stat and status only; its parent takes over its I/O. */
+/* Has the process just begun? If many short processes are started, most are read once or never, so the first read takes
+ * only stat and status. The I/O of a short process is in the counters of its parent. */
 static bool is_recent(const struct processes *p, const struct member *m)
 {
     return m->life.begin_ns && p->sampling->now_ns < m->life.begin_ns + YOUNG_NS && !m->reading.sampled &&
            !m->is_target;
 }
 
-/* Most new processes end soon, and their I/O is reported with their end: reading it before is not worth the cost. */
-static bool young_and_reported(const struct processes *p, const struct member *m)
+/* Is it a new process whose I/O an event will report when it ends? Most new processes end soon, so their I/O is not
+ * read.
+ */
+static bool is_young_and_reported(const struct processes *p, const struct member *m)
 {
     return p->sampling->job->source.ends_reported && !p->sampling->job->settling.closing && m->links.parent &&
            m->life.begin_ns && p->sampling->now_ns < m->life.begin_ns + YOUNG_REPORTED_NS && !m->is_target;
 }
 
-/* A write to a shared page makes a private copy: that shows in the page faults, and not in rss. So the larger of the
- * two changes is reported. Example: 1,000 minor faults and an unchanged rss count as 4 MB. */
+/* Reports how much memory has changed: the larger one of the change of rss and of the page faults. A write to a shared
+ * page makes a private copy, which shows in the page faults only. Example: 1,000 minor faults with the same rss are 4
+ * MB. */
 static void note_growth(struct processes *p, const struct member *m, uint64_t key, uint64_t stat_rss)
 {
     uint64_t now = m->reading.stat_rss, moved = memory_key(m) - now - (key - stat_rss);
@@ -567,8 +572,9 @@ static void note_growth(struct processes *p, const struct member *m, uint64_t ke
     memory_moved_by(p->memory, m, rss > faults ? rss : faults);
 }
 
-/* The clock was read before stat, and the process may have run until it ended in between. Example: 40 ms, then a busy
- * machine lets it run for 60 ms and end before its stat is read. If it has gone since, 40 ms are not all. */
+/* Reads the CPU clock of a process that has ended again, because it may have run between the reads of its clock and of
+ * stat. Example: the clock is at 40 ms; the process runs for another 60 ms and ends before stat is read. Returns false
+ * if the process does not exist any more: then 40 ms may be too little. */
 static bool read_last_clock(const struct member *m, uint64_t *clock_ns)
 {
     uint64_t now_ns;
@@ -586,14 +592,14 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
         return (int)n;
     if (n <= 0 || pid_stat_parse(span_of(p->sampling->text, (size_t)n), &st) != 0)
         return n > 0 ? BARO_E_SYNTAX : -ESRCH;
-    if (!same(p, m, &st))
+    if (!is_same_member(p, m, &st))
         return -ESRCH;
     uint64_t key = memory_key(m), stat_rss = m->reading.stat_rss;
     m->life.cpu_final |= is_zombie(&st) && read_last_clock(m, &clock_ns);
     put_stat(p, m, &st, clock_ns);
     note_growth(p, m, key, stat_rss);
-    /* Between two samples stat alone is read, as at an exec: what else changed is read by the next tick, even if the
-     * process sleeps by then. */
+    /* Between two samples, as at an exec, only stat is read. The next tick reads the rest, even if the process sleeps
+     * by then. */
     m->reading.forced = depth < PROCESS_REFRESH && (m->reading.forced || clock_ns != m->reading.clock_ns);
     m->reading.clock_ns = clock_ns;
     if (depth == PROCESS_LEDGER && (p->sampling->need & BARO_SOURCE_IO))
@@ -602,17 +608,17 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
         return 0;
     bool now_due = depth == PROCESS_WHOLE && p->sampling->now_ns >= process_due_ns(p, m);
     m->reading.pending &= !now_due;
-    if ((p->sampling->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && status_worth_it(p, m, now_due))
+    if ((p->sampling->need & (BARO_SOURCE_STATUS | BARO_SOURCE_TASKS)) && wants_status(p, m, now_due))
         read_status(p, m);
     if (depth == PROCESS_REFRESH)
         return 0;
     if (is_recent(p, m)) {
-        member_wake(m); /* the next tick reads the rest, even if the process does not run until then */
+        member_wake(m); /* the next tick reads the rest, even if the process sleeps */
         return 0;
     }
     if ((p->sampling->need & BARO_SOURCE_FD) && allowed(p, m, BUDGET_SPARSE, now_due))
         read_fds(p, m);
-    if (young_and_reported(p, m)) {
+    if (is_young_and_reported(p, m)) {
         member_wake(m);
         return 0;
     }
@@ -628,7 +634,7 @@ int process_read(struct processes *p, struct member *m, uint64_t clock_ns, enum 
 void process_take_zombie(struct processes *p, struct member *m, const struct process_zombie *z)
 {
     struct pid_stat st;
-    if (z->stat.len && pid_stat_parse(z->stat, &st) == 0 && same(p, m, &st)) {
+    if (z->stat.len && pid_stat_parse(z->stat, &st) == 0 && is_same_member(p, m, &st)) {
         struct baro_process *row = &m->row;
         uint64_t rss = row->value[PROCESS_rss], virtual = row->value[PROCESS_virtual];
         m->life.cpu_final |= z->cpu_ns && is_zombie(&st);

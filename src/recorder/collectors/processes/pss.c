@@ -7,22 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HELPER_AFTER SHORT_LIVED     /* a job that ends earlier does not pay for the helper's fork */
-#define STALE_WAIT NS_PER_SEC        /* for this long ticks are not left out while stale pss is to be read again */
-#define IDLE_AFTER (60 * NS_PER_SEC) /* other processes that share its memory may have changed its pss */
-#define OF_ITS_TIME 100u             /* a read may take a hundredth of the time since the last one */
+#define HELPER_AFTER SHORT_LIVED /* a job that ends earlier does not pay for the helper's fork */
+#define STALE_WAIT NS_PER_SEC    /* how long ticks are not left out while stale pss waits to be read */
+#define IDLE_AFTER                                                                                                     \
+    (60 * NS_PER_SEC)    /* when a process that has not changed is read again: others may share its memory */
+#define OF_ITS_TIME 100u /* a read may take a hundredth of the time since the last one */
 #define OF_ITS_TIME_AT_A_PEAK 20u
 #define DEADLINE (20 * NS_PER_MS)
 #define PEAK_STEP 50u     /* a new peak is at least 2 % higher */
 #define NS_PER_KIB 3u     /* 13 ns per page of 4 KiB; far less with huge pages */
-#define LEAST_COST 30000u /* of sending a request and its reply */
-/* of the helper's wall time, at most this many estimates count: beyond that it was not running */
+#define LEAST_COST 30000u /* cost of sending a request and its reply */
+/* the helper's elapsed time counts up to this multiple of the estimate: beyond that it was not running */
 #define SLOWEST 4u
 #define LEAST_AGE (50 * NS_PER_MS)
 #define INFO_TRIES 3u
 #define STALE_MANY 1000u
-#define FILES_AGE NS_PER_SEC /* a read for the sake of such a process comes this long after the last one */
-#define REQUESTS_MOST 2048u  /* in one batch: waiting requests take memory in both processes */
+#define FILES_AGE NS_PER_SEC /* shortest time between two reads because of files that other processes map */
+#define REQUESTS_MOST 2048u  /* most requests in one batch: they take memory in both processes */
 
 static uint64_t estimate(const struct member *m)
 {
@@ -113,7 +114,7 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
                               reply->smaps_absent == BARO_ABSENT_UNSUPPORTED ||
                               reply->smaps_absent == BARO_ABSENT_TIMEOUT;
     if (reply->smaps_absent == BARO_ABSENT_GONE || m->row.value[PROCESS_state] == 'Z' || m->reading.has_no_memory)
-        return; /* the next read of stat shows that it ended, or the last one set its memory to 0 */
+        return; /* the next read of stat shows that it has ended, or the last one has set its memory to 0 */
     bool was_known = m->reading.smaps_ns && m->row.absent[PROCESS_pss] == BARO_PRESENT && !sharing_is_stale(y, m);
     uint64_t shared_before = sharing_part(m);
     for (size_t i = 0; i < 3; i++) {
@@ -133,7 +134,7 @@ static void reply_smaps(struct memory *y, struct member *m, const struct helper_
     sharing_note_read(y, m);
     if (m->row.absent[PROCESS_pss] == BARO_PRESENT && m->row.absent[PROCESS_rss] == BARO_PRESENT &&
         reply->pss > m->row.value[PROCESS_rss])
-        process_set_rss(m, reply->pss); /* rss is behind: each CPU counts in batches (6.2 to 6.15) */
+        process_set_rss(m, reply->pss); /* rss is too small: each CPU counts in batches (Linux 6.2 to 6.15) */
 }
 
 /* No helper could be started: the request becomes due again when another start is tried. */
@@ -318,7 +319,7 @@ static bool have_helper(struct memory *y)
     return y->helper != NULL;
 }
 
-/* The helper that this recording has for itself alone. */
+/* Returns the helper, unless it is shared with other recordings. */
 static struct helper *own_helper(const struct memory *y)
 {
     return sampling_is_shared(y->sampling) ? NULL : y->helper;
@@ -348,7 +349,7 @@ static void ask(struct memory *y)
         return;
     y->moved_since_asked = false;
     y->files_asked = y->files;
-    /* One of several recordings does not keep the others waiting: the replies are read in a later tick. */
+    /* One of several recordings does not wait, which would delay the others: a later tick reads the replies. */
     uint64_t deadline = sampling_is_shared(y->sampling) ? 0 : DEADLINE;
     helper_ask(y->helper, y->requests, y->n_requests, deadline, o->wake_fd, on_reply, y);
 }
@@ -411,14 +412,15 @@ static bool tick_memory(void *state, const struct collector_tick *t)
 static bool memory_is_quiet(void *state, uint64_t now_ns)
 {
     const struct memory *y = state;
-    bool waits = y->helper && helper_busy(y->helper) && !sampling_is_shared(y->sampling); /* else for any job */
+    bool waits = y->helper && helper_busy(y->helper) &&
+                 !sampling_is_shared(y->sampling); /* a shared one may be busy for another job */
     return !waits && !(y->stale && now_ns < y->stale_since_ns + STALE_WAIT);
 }
 
 static int32_t memory_helper_pid(void *state)
 {
     const struct memory *y = state;
-    return y->helper ? helper_pid(y->helper) : 0; /* also a shared one: it is no member */
+    return y->helper ? helper_pid(y->helper) : 0; /* a shared one, too: it is not a member of the job */
 }
 
 static void cost_of_memory(void *state, struct collector_cost *ret)

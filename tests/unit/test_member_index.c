@@ -14,7 +14,7 @@
 enum { JOBS = 40, PIDS = 3000, MEMBERS = JOBS * PIDS };
 
 struct fixture {
-    struct directory d;
+    struct member_index d;
     struct tree tree[JOBS];
     struct member *m;
 };
@@ -34,7 +34,7 @@ static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     f->m = calloc(MEMBERS, sizeof(*f->m));
-    assert_int_equal(directory_init(&f->d), 0);
+    assert_int_equal(member_index_init(&f->d), 0);
     for (size_t k = 0; k < JOBS; k++) {
         f->tree[k].owner = &f->tree[k];
         for (int32_t pid = 1; pid <= PIDS; pid++) {
@@ -42,7 +42,7 @@ static int set_up(void **state)
             m->links.tree = &f->tree[k];
             m->row.key.pid = pid;
             if (has(k, pid))
-                directory_add(&f->d, m);
+                member_index_add(&f->d, m);
         }
     }
     *state = f;
@@ -52,7 +52,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    directory_done(&f->d);
+    member_index_done(&f->d);
     free(f->m);
     free(f);
     return 0;
@@ -62,7 +62,7 @@ static int tear_down(void **state)
 static void expect_jobs(struct fixture *f, int32_t pid, int32_t also, size_t from)
 {
     void *const *found;
-    size_t n = directory_find(&f->d, pid, also, &found), expected = 0;
+    size_t n = member_index_find(&f->d, pid, also, &found), expected = 0;
     for (size_t k = from; k < JOBS; k++) {
         size_t times = 0;
         for (size_t i = 0; i < n; i++)
@@ -84,7 +84,7 @@ static void all_jobs_of_a_pid(void **state)
     expect_jobs(f, 2520, 2520, 0);
     expect_jobs(f, 100000, 2520, 0);
     void *const *found;
-    assert_true(directory_find(&f->d, 2520, 0, &found) > 16);
+    assert_true(member_index_find(&f->d, 2520, 0, &found) > 16);
 }
 
 static void removed(void **state)
@@ -92,7 +92,7 @@ static void removed(void **state)
     struct fixture *f = *state;
     for (size_t k = 0; k < JOBS / 2; k++) {
         for (int32_t pid = PIDS; pid > 0; pid--)
-            directory_remove(&f->d, member_of(f, k, pid)); /* also those that are not in it */
+            member_index_remove(&f->d, member_of(f, k, pid)); /* also those that are not in it */
     }
     for (int32_t pid = 1; pid <= PIDS; pid++)
         expect_jobs(f, pid, PIDS - pid, JOBS / 2);
@@ -103,11 +103,11 @@ static void two_members_of_a_job(void **state)
 {
     struct fixture *f = *state;
     struct member again = {.links.tree = &f->tree[3], .row.key.pid = 2520};
-    directory_add(&f->d, &again);
+    member_index_add(&f->d, &again);
     expect_jobs(f, 2520, 0, 0);
-    directory_remove(&f->d, member_of(f, 3, 2520));
+    member_index_remove(&f->d, member_of(f, 3, 2520));
     expect_jobs(f, 2520, 0, 0);
-    directory_remove(&f->d, &again);
+    member_index_remove(&f->d, &again);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
