@@ -19,13 +19,35 @@ from ...errors import Error, RecordingWarning
 from ...recorder import Recording
 from .. import _base
 from ._markdown import write_markdown
-from ._plots import PICTURES, generate_plots
-from ._rows import compute_peak_total_uss, compute_stats, load_csv
+from ._plots import (
+    PICTURES,
+    _plot_aggregate_cpu,
+    _plot_aggregate_rss_vs_uss,
+    _plot_aggregate_uss,
+    _plot_cpu_time,
+    _plot_instance_count,
+    _plot_total_footprint,
+    generate_plots,
+)
+from ._rows import aggregate_by_tool_and_time, compute_peak_total_uss, compute_stats, load_csv
 from ._tools import CSV_HEADER, MONITORED_TOOLS, PROGRAM, TOOL_COLORS, Row
 
 __all__ = ["CSV_HEADER", "MONITORED_TOOLS", "TOOL_COLORS", "ResourceMonitor"]
 
 logger = logging.getLogger(__name__)
+
+# The original's functions, for who calls them although their names say that they are private.
+_aggregate_by_tool_and_time, _load_csv = aggregate_by_tool_and_time, load_csv
+_compute_peak_total_uss, _compute_stats = compute_peak_total_uss, compute_stats
+_generate_plots, _write_markdown = generate_plots, write_markdown
+_PLOTS = (
+    _plot_aggregate_cpu,
+    _plot_aggregate_rss_vs_uss,
+    _plot_aggregate_uss,
+    _plot_cpu_time,
+    _plot_instance_count,
+    _plot_total_footprint,
+)
 
 
 class ResourceMonitor:
