@@ -10,10 +10,14 @@
 
 #include "baro/error.h"
 
-#define BARO_VERSION "0.1.0" /**< the version of the headers */
-#define BARO_VERSION_MAJOR 0 /**< its first number */
-#define BARO_VERSION_MINOR 1 /**< its second number */
-#define BARO_VERSION_PATCH 0 /**< its third number */
+/** The version of the headers. */
+#define BARO_VERSION "0.1.0"
+/** The first number of the version. */
+#define BARO_VERSION_MAJOR 0
+/** The second number of the version. */
+#define BARO_VERSION_MINOR 1
+/** The third number of the version. */
+#define BARO_VERSION_PATCH 0
 
 /** True if the headers are of this version or a later one: for `#if`. */
 #define BARO_VERSION_CHECK(major, minor, patch)                                                                        \
