@@ -168,6 +168,48 @@ static void test_an_end_that_no_event_reports(void **state)
     assert_int_equal(r->is_bound, 1);
 }
 
+/* perf was inherited from the parent, so the ends are reported, also of processes that caused no event themselves. */
+static void test_ends_that_perf_reports_after_forks(void **state)
+{
+    struct recording *r = *state;
+    struct member *sh, *m[4];
+    r->job.source.events = r->job.source.attaches = true;
+    sh = command(r);
+    sh->events.covered = true;
+    for (int i = 0; i < 4; i++)
+        m[i] = job_add(&r->job, 11 + i, sh, BARO_ORIGIN_EVENT, 5);
+    for (int i = 0; i < 4; i++)
+        job_ended(&r->job, m[i], 30);
+    sample(r);
+    for (int i = 0; i < 3; i++)
+        job_add(&r->job, 21 + i, sh, BARO_ORIGIN_EVENT, 10);
+    sample(r);
+    assert_int_equal(r->peak, 8);
+    assert_int_equal(r->is_bound, 0);
+}
+
+/* The end of one that a list has found is not reported. Whether it was there at a fork that is read later is not
+ * known; it was not at forks after it was found ended. */
+static void test_an_unreported_end_before_forks(void **state)
+{
+    struct recording *r = *state;
+    struct member *sh = command(r), *m;
+    m = job_add(&r->job, 11, sh, BARO_ORIGIN_SCAN, 5);
+    r->job.source.events = r->job.source.attaches = true;
+    job_end_unseen(&r->job, sh, false);
+    job_ended(&r->job, m, 30);
+    sample(r);
+    assert_int_equal(r->peak, 2);
+    job_add(&r->job, 21, sh, BARO_ORIGIN_EVENT, 10);
+    sample(r);
+    assert_int_equal(r->peak, 2);
+    assert_int_equal(r->is_bound, 1);
+    job_add(&r->job, 31, sh, BARO_ORIGIN_EVENT, 40);
+    sample(r);
+    assert_int_equal(r->peak, 3);
+    assert_int_equal(r->is_bound, 0);
+}
+
 /* A process that was selected joins late. One that had ended by then was no longer there, or it was. */
 static void test_processes_that_are_selected(void **state)
 {
@@ -202,6 +244,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_one_that_ends_before_all_were_read, begin, end),
         cmocka_unit_test_setup_teardown(test_ends_that_are_seen_before_forks, begin, end),
         cmocka_unit_test_setup_teardown(test_an_end_that_no_event_reports, begin, end),
+        cmocka_unit_test_setup_teardown(test_ends_that_perf_reports_after_forks, begin, end),
+        cmocka_unit_test_setup_teardown(test_an_unreported_end_before_forks, begin, end),
         cmocka_unit_test_setup_teardown(test_processes_that_are_selected, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

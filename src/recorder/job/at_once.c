@@ -16,7 +16,8 @@
  * order, it was alive at all forks that are read before its own end. Example: 39 of 46 processes are known, and all
  * have ended when they are read; then seven forks are read, and after them 46 ends: the peak is 46. In contrast, a
  * process that a list has found, or that perf is not attached to, may have ended without an event. Until it is read
- * again, it is not counted at forks.
+ * again, it is not counted at forks; nor is one that was found ended and whose end no event reports, so a fork that
+ * is read after that and happened before makes the peak a lower bound.
  */
 static uint64_t count_living(const struct job *j)
 {
@@ -53,6 +54,8 @@ void peak_begin(struct job *j, struct member *m, const struct member *parent)
         j->at_once.most = max_u64(
             j->at_once.most, j->at_once.n_end_unseen > m->life.end_unseen ? count_living(j) + j->at_once.fewer : 0);
         now = max_u64(now, 1 + others);
+        if (m->row.first_ns <= j->at_once.unreported_end_ns)
+            j->at_once.most = max_u64(j->at_once.most, now + j->at_once.unreported);
     } else if (!j->selected) {
         j->at_once.found = true;
     }
@@ -77,9 +80,15 @@ void peak_end(struct job *j, struct member *m, uint64_t end_ns)
 {
     if (member_state(m) != MEMBER_ALIVE)
         return;
+    bool has_events = j->source.events && !j->selected;
+    bool is_reported = !j->source.attaches || m->events.covered || !m->life.end_unseen;
     j->at_once.fewer++;
     job_end_unseen(j, m, false);
-    peak_end_awaited(j, m, j->source.events && !j->selected && (!j->source.attaches || m->events.covered));
+    peak_end_awaited(j, m, has_events && is_reported);
+    if (has_events && !is_reported) {
+        j->at_once.unreported++;
+        j->at_once.unreported_end_ns = max_u64(j->at_once.unreported_end_ns, end_ns);
+    }
     j->at_once.last_end_ns = max_u64(j->at_once.last_end_ns, end_ns);
 }
 
