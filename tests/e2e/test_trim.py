@@ -8,6 +8,7 @@ import os
 import pathlib
 import pwd
 import socket
+import textwrap
 
 import pytest
 
@@ -128,6 +129,24 @@ def test_a_phase(run, work, recorded):
     kept = samples(run, work / "second.baro")
     assert kept == [t for t in samples(run, recorded) if begin <= t <= end] and kept
     assert "no phase 'third'" in run("trim", recorded, "--phase", "third", "-o", work / "x.baro", status=2).stderr
+
+
+def test_an_event_that_was_written_late_is_kept(run, work, tape):
+    """Samples later than the event stand before it on the tape."""
+    job = """
+        import json, os, time
+        t = time.monotonic_ns()
+        time.sleep(0.4)
+        with open(os.environ["BARO_EVENTS"], "a") as marks:
+            marks.write(json.dumps({"mark": "late", "monotonic_ns": t}) + "\\n")
+        time.sleep(0.2)
+        """
+    run("run", "-q", "-i", "50ms", "-o", tape, "--", sys.executable, "-S", "-c", textwrap.dedent(job), status=0)
+    late = next(int(e["t_ns"]) for e in rows(run, tape, "event") if e["text"] == "late")
+    assert len([t for t in samples(run, tape) if t > late]) > 2
+    run("trim", tape, "--to", f"{late + 1}ns", "-o", work / "begin.baro", status=0)
+    assert "late" in [e["text"] for e in rows(run, work / "begin.baro", "event")]
+    assert all(t <= late + 1 for t in samples(run, work / "begin.baro"))
 
 
 def test_a_phase_that_reaches_in_is_kept(run, work, recorded):

@@ -5,6 +5,8 @@
 #include "programs/baro-tape/stretch.h"
 #include "programs/common/tape_args.h"
 
+#define LATE_NS 2000000000u /* records are at most so much later than their time */
+
 struct trimming {
     struct stretch stretch;
     const struct baro_timeline *timeline;
@@ -36,13 +38,13 @@ static bool is_needed_later(const struct trimming *t, const struct baro_event *e
     }
 }
 
-/* Exits and events are written before the sample that follows them, and a few come late: the end of the stretch is the
- * first sample behind it. */
+/* Exits and events are written before the sample that follows them. A few are written after it: a mark that was read
+ * late, an exit that waited a second for its sockets (recorder/job/late.c). So the tape is read a little further. */
 static int choose(void *context, const struct baro_record *record)
 {
     struct trimming *t = context;
     const struct stretch *s = &t->stretch;
-    if (record->kind == BARO_RECORD_SAMPLE && record->t_ns > s->to_ns)
+    if (record->kind == BARO_RECORD_SAMPLE && record->t_ns > s->to_ns && record->t_ns - s->to_ns > LATE_NS)
         return BARO_E_ENDED;
     if (record->t_ns > s->to_ns)
         return 0;
