@@ -16,7 +16,7 @@ import termios
 import time
 
 import pytest
-from conftest import PATIENCE
+from conftest import PATIENCE, SOURCE
 from readers import HOSTILE_NAME, call, good, one_line, tape, unescape  # noqa: F401 (tape is a fixture)
 
 # ---- the formats that other programs rely on -------------------------------------------------------------------------
@@ -628,3 +628,9 @@ def test_full_output(baro, tape):
         for args in (["export", tape], ["summary", tape], ["summary", "--json", tape], ["metrics"], ["show", tape]):
             r = subprocess.run([baro, *map(str, args)], stdout=full, stderr=subprocess.PIPE)
             assert r.returncode == 2 and r.stderr.count(b"\n") == 1 and b"No space" in r.stderr
+
+
+def test_a_part_of_cpu_that_is_not_known_is_left_out(run):
+    """The tape has no system time of the job."""
+    text = run("summary", SOURCE / "tests/tape/v1-small.baro", status=0).stdout
+    assert "660 ms (user at least 1.05 ms) ·" in text

@@ -92,22 +92,30 @@ static void not_known(struct buf *b, int absent)
 
 /* ---- cpu ---- */
 
+static void put_part_of_cpu(struct buf *b, const char *name, struct baro_value v)
+{
+    if (v.absent)
+        return;
+    buf_str(b, name);
+    report_marked(b, v, fmt_duration);
+}
+
 static void cpu_time(struct buf *b, const struct baro_summary *s)
 {
     struct baro_value cpu = report_fact(s, "job", "cpu_ns");
-    struct baro_value user = report_fact(s, "job", "cpu_user_ns");
+    struct baro_value user = report_fact(s, "job", "cpu_user_ns"), system = report_fact(s, "job", "cpu_system_ns");
     if (cpu.absent) {
         not_known(b, cpu.absent);
         return;
     }
     report_marked(b, cpu, fmt_duration);
-    if (cpu.u64 && !user.absent) {
-        buf_str(b, " (user ");
-        report_marked(b, user, fmt_duration);
-        buf_str(b, ", system ");
-        report_marked(b, report_fact(s, "job", "cpu_system_ns"), fmt_duration);
-        buf_byte(b, ')');
-    }
+    if (!cpu.u64 || (user.absent && system.absent))
+        return;
+    buf_str(b, " (");
+    put_part_of_cpu(b, "user ", user);
+    buf_str(b, user.absent || system.absent ? "" : ", ");
+    put_part_of_cpu(b, "system ", system);
+    buf_byte(b, ')');
 }
 
 static void put_block_cores(struct buf *b, struct baro_value v)
