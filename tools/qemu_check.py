@@ -109,7 +109,7 @@ SUFFERED = {
     "quota": ("cpu-quota", "the quota is 0.40 cores (cgroup /quota)", "0"),
     "oom": ("oom", "OOM-killed (qemu-job): the limit is 50.0 MB (cgroup /oom memory.max)", "137"),
     "near": ("memory-near-limit", "of the limit of 100 MB (cgroup /near memory.max); most was held by qemu-job", "0"),
-    "high": ("memory-limit", "the limit of 50.0 MB (cgroup /high) was run into", "0"),
+    "high": ("memory-limit", "it hit its limit of 50.0 MB (cgroup /high)", "0"),
     "reread": ("page-cache", "its memory limit of 16.0 MB (cgroup /reread)", "0"),
     "disk": ("io-wait", "it read 0 B and wrote ", "0"),
     "owned": ("io-wait", "it read 0 B and wrote ", "0"),
