@@ -490,6 +490,7 @@ def test_the_machine_alone():
         with rec.phase("work", n=1):
             barograph.mark("here")
             poll(lambda: len(list(rec.tape)) > 2, "samples")
+            poll(lambda: rec.tape.series("host.cpu_busy_ratio", 5).peak, "two readings of the machine")
     assert not rec.tape.processes and all(s.host.memory_used_bytes > 0 for s in rec.tape)
     assert rec.tape.series("host.cpu_busy_ratio", 5).peak > 0
     assert [p.name for p in rec.tape.phases] == ["work"] and "here" in [m.name for m in rec.tape.marks]
