@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 
 struct dialect_gpu {
@@ -59,14 +60,10 @@ static struct before *before_of(struct dialect_gpu *d, uint32_t id)
         if (d->before[i].id == id)
             return &d->before[i];
     }
-    if (d->n == d->cap) {
-        size_t cap = d->cap ? 2 * d->cap : 8;
-        struct before *at = realloc(d->before, cap * sizeof(*at));
-        if (!at)
-            return NULL;
-        d->before = at;
-        d->cap = cap;
-    }
+    struct before *at = array_room(d->before, d->n, &d->cap, sizeof(*at));
+    if (!at)
+        return NULL;
+    d->before = at;
     d->before[d->n] = (struct before){.id = id};
     return &d->before[d->n++];
 }

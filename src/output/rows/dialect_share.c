@@ -3,20 +3,18 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 static struct share *share_of(struct shares *s, uint32_t id)
 {
     for (size_t i = 0; i < s->n; i++) {
         if (s->at[i].id == id)
             return &s->at[i];
     }
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 8;
-        struct share *at = realloc(s->at, cap * sizeof(*at));
-        if (!at)
-            return NULL;
-        s->at = at;
-        s->cap = cap;
-    }
+    struct share *at = array_room(s->at, s->n, &s->cap, sizeof(*at));
+    if (!at)
+        return NULL;
+    s->at = at;
     s->at[s->n] = (struct share){.id = id, .absent = BARO_ABSENT_NOT_YET};
     return &s->at[s->n++];
 }
@@ -39,8 +37,8 @@ void shares_take(struct shares *s, const struct baro_row *device, int metric)
     }
     if (read_ns <= d->read_ns)
         return;
-    d->absent = d->read_ns ? BARO_PRESENT : BARO_ABSENT_NOT_YET;
-    d->share = d->read_ns && value > d->value ? (double)(value - d->value) / (double)(read_ns - d->read_ns) : 0;
+    d->absent = !d->read_ns ? BARO_ABSENT_NOT_YET : value < d->value ? BARO_ABSENT_UNKNOWN : BARO_PRESENT;
+    d->share = !d->absent ? (double)(value - d->value) / (double)(read_ns - d->read_ns) : 0;
     d->read_ns = read_ns;
     d->value = value;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define ATTRIBUTES 5
 
 struct gpu_known {
@@ -263,14 +265,10 @@ static struct gpu_owner *find_owner(struct gpu_tables *t, const struct gpu_proce
         if (o->device == p->device && o->host_pid == p->host_pid && (o->start == p->start || !p->start))
             return o;
     }
-    if (t->n_owners == t->owners_cap) {
-        size_t cap = t->owners_cap ? 2 * t->owners_cap : 16;
-        struct gpu_owner *at = realloc(t->owner, cap * sizeof(*at));
-        if (!at)
-            return NULL;
-        t->owner = at;
-        t->owners_cap = cap;
-    }
+    struct gpu_owner *at = array_room(t->owner, t->n_owners, &t->owners_cap, sizeof(*at));
+    if (!at)
+        return NULL;
+    t->owner = at;
     struct gpu_owner *o = &t->owner[t->n_owners++];
     *o = (struct gpu_owner){
         .device = p->device, .host_pid = p->host_pid, .start = p->start, .whose = p->pid ? OTHERS : UNATTRIBUTED};
