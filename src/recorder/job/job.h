@@ -145,7 +145,7 @@ struct job_at_once {
     uint64_t fewer, last_end_ns;
     uint64_t awaited;      /* members that were found ended, and whose end events have not been read yet */
     uint64_t n_end_unseen; /* members that may have ended without an event */
-    /* so many members ended without an event, the last one was found ended at unreported_end_ns */
+    /* members whose end no event reports, and when the last of them was found ended */
     uint64_t unreported, unreported_end_ns;
 };
 
