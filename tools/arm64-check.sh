@@ -141,7 +141,7 @@ cross
 if [ -n "$only" ]; then
     exec "$source/tools/build.sh" "$only" --cross-file "$keep/cross.ini" "$@"
 fi
-tools/build.sh "$keep/build" --cross-file "$keep/cross.ini" --werror || exit 1
+TARGETS="all unit-programs" tools/build.sh "$keep/build" --cross-file "$keep/cross.ini" --werror || exit 1
 work=$(mktemp -d)
 trap '[ -n "${ARM64_CHECK_KEEP-}" ] && cp "$work/console" "$ARM64_CHECK_KEEP"; rm -rf "$work"' EXIT
 pack "$work/root"

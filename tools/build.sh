@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tools/build.sh FOLDER [meson option ...]: sets the folder up where that is needed, and builds (TARGET alone, if that is
+# tools/build.sh FOLDER [meson option ...]: sets the folder up where that is needed, and builds (TARGETS, if that is
 # set). Quiet unless it fails.
 set -eu
 folder=$1
@@ -18,7 +18,8 @@ if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/.made-for" 2>/dev/null)" 
     meson setup "$folder" "$source" "$@" >"$log" 2>&1 || { tail -n 12 "$log" >&2; exit 1; }
     printf '%s' "$mark" >"$folder/.made-for"
 fi
-ninja -C "$folder" ${TARGET:+"$TARGET"} >"$log" 2>&1 || { sed -n "/FAILED/,\$p" "$log" | head -n 60 >&2; exit 1; }
+# shellcheck disable=SC2086  # the targets are meant to be split
+ninja -C "$folder" ${TARGETS-} >"$log" 2>&1 || { sed -n "/FAILED/,\$p" "$log" | head -n 60 >&2; exit 1; }
 if grep -q 'warning:' "$log"; then
     grep -v '^\[[0-9/]*\] [A-Z]' "$log" >&2
 fi

@@ -9,7 +9,7 @@ seconds=${1:-60}
 cd "$(dirname -- "$0")/.."
 tools/deps.sh build full
 tools/deps.sh fuzz
-CC=clang TARGET=fuzz-programs tools/build.sh build-fuzz -Dfuzz=libfuzzer -Db_sanitize=address,undefined -Db_lundef=false
+CC=clang TARGETS=fuzz-programs tools/build.sh build-fuzz -Dfuzz=libfuzzer -Db_sanitize=address,undefined -Db_lundef=false
 targets=${*:-$(find fuzz -name 'fuzz_*.c' | sed 's,.*/fuzz_\(.*\)\.c,\1,' | sort) mutants}
 failed=0
 for target in $targets; do

@@ -11,45 +11,8 @@
 
 #include <cmocka.h>
 
+#include "allocations.h"
 #include "baro/tape.h"
-
-#if defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
-#define REPLACES_ALLOCATIONS 0
-#else
-#define REPLACES_ALLOCATIONS 1
-#endif
-
-static unsigned long count, fail_at; /* 0: none */
-
-#if REPLACES_ALLOCATIONS
-/* glibc's own, under the names by which they can be replaced. */
-extern void *__libc_malloc(size_t n);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *at, size_t n);
-
-static int fails(void)
-{
-    if (++count != fail_at)
-        return 0;
-    errno = ENOMEM;
-    return 1;
-}
-
-void *malloc(size_t n)
-{
-    return fails() ? NULL : __libc_malloc(n);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *at, size_t n)
-{
-    return fails() ? NULL : __libc_realloc(at, n);
-}
-#endif
 
 /* Returns the number of records, or a negative code. */
 static int read_all(const char *path)
@@ -63,7 +26,7 @@ static int read_all(const char *path)
         n++;
     uint64_t damage = baro_tape_damage(t);
     baro_tape_close(t);
-    fail_at = 0;
+    allocations_until_failure = 0;
     assert_int_equal(damage, 0);
     return code < 0 ? code : n;
 }
@@ -74,18 +37,17 @@ static void one_allocation_fails(void **state)
     static const char *const names[] = {"v1-small", "v1-machine", "v1-entities"};
     const char *fixtures = getenv("BARO_FIXTURES");
     char path[512];
-    if (!REPLACES_ALLOCATIONS)
+    if (!COUNTS_ALLOCATIONS)
         skip();
     for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
         snprintf(path, sizeof(path), "%s/../tape/%s.baro", fixtures ? fixtures : "tests/fixtures", names[k]);
-        count = 0;
+        allocations = 0;
         int whole = read_all(path), failed = 0;
         assert_true(whole > 0);
-        for (unsigned long n = 1, all = count; n <= all; n++) {
-            count = 0;
-            fail_at = n;
+        for (unsigned long n = 1, all = allocations; n <= all; n++) {
+            allocations_until_failure = n;
             int got = read_all(path);
-            fail_at = 0;
+            allocations_until_failure = 0;
             assert_true(got == whole || got == -ENOMEM);
             failed += got < 0;
         }
