@@ -214,6 +214,8 @@ def isolated(work, monkeypatch):
     for name in [n for n in os.environ if n.startswith("BARO_") or n in ("XDG_STATE_HOME", "NO_COLOR", "COLUMNS")]:
         if name not in ("BARO_SANITIZED", "BARO_FULL", "BARO_SLOW", "BARO_NO_BUDGET", "BARO_ANNOUNCED"):
             monkeypatch.delenv(name)
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)  # of pytest alone
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     if SANITIZED:

@@ -150,7 +150,7 @@ def helpers_of(pid):
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            text = path.read_text()
+            text = path.read_text(errors="replace")  # names of other tests' processes
             if "(baro-gpu)" in text and str(pid) in ancestors(int(path.parent.name)):
                 found.append(int(path.parent.name))
         except OSError:

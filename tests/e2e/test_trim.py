@@ -58,6 +58,8 @@ def recorded(run, baro, work):
         "-q",
         "-i",
         "50ms",
+        "--overhead",
+        "off",
         "--du",
         work / "secretfolder",
         "--collect",
