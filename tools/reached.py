@@ -6,7 +6,7 @@
 
 Builds with clang's coverage (tools/reached.c) into build-reached/build, runs the unit tests and fuzz corpora, then one case
 of each end-to-end test. Tests are chosen by how many places of the code they reach for their CPU time, until the chosen
-ones and the unit tests reach SHARE (0.995) of the places that all reach. Takes some ten minutes on two idle cores, and
+ones and the unit tests reach SHARE (0.99) of the places that all reach. Takes some ten minutes on two idle cores, and
 as much again for each time that the machine is shared. Needs clang and llvm-symbolizer (tools/deps.sh full fuzz).
 
 As a plug-in of pytest (-p reached) it lets each test note what it reaches.
@@ -123,7 +123,7 @@ def write_list(covered):
 
 
 def main():
-    share = float(sys.argv[1]) if len(sys.argv) > 1 else 0.995
+    share = float(sys.argv[1]) if len(sys.argv) > 1 else 0.99
     with tempfile.TemporaryDirectory(prefix="reached-") as scratch:
         root = pathlib.Path(scratch)
         (root / "addresses").mkdir()
