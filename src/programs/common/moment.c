@@ -2,7 +2,6 @@
 #include "programs/common/moment.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
