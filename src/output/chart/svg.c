@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/fmt.h"
 #include "output/chart/canvas.h"
 
 struct svg {

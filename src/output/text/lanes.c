@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Phases under the curves, over the same time axis: a row for each lane. "├ build ──┤", or "│" of a short one. */
-#include <string.h>
 
-#include "base/fmt.h"
 #include "output/text/parts.h"
 #include "output/text/read.h"
 

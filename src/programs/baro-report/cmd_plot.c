@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro plot: one figure or metric of one or several tapes; CPU and memory in the terminal, if none is named. */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fmt.h"
 #include "base/span.h"
 #include "output/chart/figure.h"
 #include "output/text/parts.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/span.h"
 #include "programs/baro-report/folder.h"
 #include "programs/baro-report/formats.h"
 #include "programs/baro-report/several.h"

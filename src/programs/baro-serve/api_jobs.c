@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers for the list of jobs, for a job with its summary and verdicts, for the registry, and for the machine. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "baro/baro.h"
 #include "base/clock.h"
-#include "base/fmt.h"
 #include "programs/baro-serve/files.h"
 #include "programs/baro-serve/follow.h"
 #include "programs/baro-serve/instant.h"

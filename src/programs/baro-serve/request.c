@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fd.h"
 #include "base/span.h"
 #include "programs/baro-serve/catalogue.h"
 #include "programs/baro-serve/live.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-serve/row.h"
 
-#include <string.h>
 #include <sys/wait.h>
 
 #include "base/fmt.h"

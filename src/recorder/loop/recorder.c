@@ -4,7 +4,6 @@
 
 #include <malloc.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "recorder/sampler/schedule.h"
