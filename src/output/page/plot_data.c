@@ -23,8 +23,7 @@ static double four_digits(double v)
 static void bounds_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
 {
     char sign[8];
-    json_key(j, "sign");
-    json_begin(j, '[');
+    json_key_begin(j, "sign", '[');
     for (size_t i = 0; i < c->buckets; i++) {
         bool is_bound = curve->at[i].known && curve->at[i].is_bound;
         unsigned flags = curve->at[i].at_least > 0 ? BARO_VALUE_LOWER_BOUND : BARO_VALUE_ESTIMATE;
@@ -37,12 +36,9 @@ static void bounds_data(const struct chart *c, const struct chart_curve *curve, 
 static void curve_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
 {
     json_begin(j, '{');
-    json_key(j, "name");
-    json_text(j, curve->name);
-    json_key(j, "shape");
-    json_u64(j, curve->shape);
-    json_key(j, "v");
-    json_begin(j, '[');
+    json_key_text(j, "name", curve->name);
+    json_key_u64(j, "shape", curve->shape);
+    json_key_begin(j, "v", '[');
     for (size_t i = 0; i < c->buckets; i++) {
         if (curve->at[i].known)
             json_double(j, four_digits(curve->shape == CHART_STACK ? curve->at[i].mean : curve->at[i].max));
@@ -61,14 +57,10 @@ void page_chart_data(const struct page *p, struct json *j)
     json_begin(j, '[');
     for (size_t i = 0; (c = page_chart_at(p, i)); i++) {
         json_begin(j, '{');
-        json_key(j, "id");
-        json_text(j, c->id);
-        json_key(j, "unit");
-        json_u64(j, c->unit);
-        json_key(j, "buckets");
-        json_u64(j, c->buckets);
-        json_key(j, "curves");
-        json_begin(j, '[');
+        json_key_text(j, "id", c->id);
+        json_key_u64(j, "unit", c->unit);
+        json_key_u64(j, "buckets", c->buckets);
+        json_key_begin(j, "curves", '[');
         for (size_t k = 0; k < c->n_curves; k++)
             curve_data(c, &c->curves[k], j);
         json_end(j, ']');
