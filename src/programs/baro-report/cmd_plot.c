@@ -270,8 +270,7 @@ static int choose_format(struct plot *p)
                                         .has_title = true,
                                         .has_time = true,
                                         .has_legend = true,
-                                        .has_spans = true,
-                                        .standalone = true};
+                                        .has_spans = true};
     if (p->format != PLOT_TEXT && (p->picture.width < WIDTH_LEAST || p->picture.height < HEIGHT_LEAST))
         return cli_failf(p->cli, "--width, --height: a picture needs %u by %u pixels or more", WIDTH_LEAST,
                          HEIGHT_LEAST);

@@ -21,12 +21,14 @@ void ui_done(struct ui *u)
     u->folded = NULL;
 }
 
-int ui_set_filter(struct ui *u, const char *text)
+/* Takes a filter as typed. What is no regular expression is searched for as it stands. */
+static void set_filter(struct ui *u, const char *text)
 {
     snprintf(u->filter, sizeof(u->filter), "%s", text);
     regex_free(u->wish.regex);
     u->wish.regex = NULL;
-    return *text ? regex_make(&u->wish.regex, text, REGEX_IGNORE_CASE, NULL) : 0;
+    if (*text)
+        regex_make(&u->wish.regex, text, REGEX_IGNORE_CASE, NULL);
 }
 
 enum tab ui_next_tab(const struct ui *u)
@@ -218,7 +220,7 @@ static enum action input_key(struct ui *u, uint32_t key)
         bool filter = u->prompt == PROMPT_FILTER;
         u->prompt = PROMPT_NONE;
         if (filter)
-            ui_set_filter(u, "");
+            set_filter(u, "");
         return filter ? ACTION_ARRANGE : ACTION_DRAW;
     }
     if (key == KEY_IS_BACKSPACE) {
@@ -234,7 +236,7 @@ static enum action input_key(struct ui *u, uint32_t key)
     }
     if (u->prompt != PROMPT_FILTER)
         return ACTION_DRAW;
-    ui_set_filter(u, u->input);
+    set_filter(u, u->input);
     return ACTION_ARRANGE;
 }
 
@@ -280,7 +282,7 @@ static enum action escape(struct ui *u)
     }
     if (!*u->filter)
         return ACTION_NONE;
-    ui_set_filter(u, "");
+    set_filter(u, "");
     return ACTION_ARRANGE;
 }
 

@@ -140,7 +140,7 @@ static void say_what_happened(struct recording *r)
 static void prune(struct recording *r)
 {
     if (r->kept && !r->pruned)
-        runs_prune_at(r->file.dir_fd, NULL);
+        runs_prune(r->file.dir_fd, NULL);
     r->pruned = true;
 }
 

@@ -92,7 +92,7 @@ static enum form form_of(const struct line *l)
     return OF_OURS;
 }
 
-void read_members(struct span s, struct line *ret)
+static void read_members(struct span s, struct line *ret)
 {
     struct mark_member v;
     *ret = (struct line){.named_by = WORDS};
