@@ -426,7 +426,7 @@ def test_fits_the_terminal(baro, work, ptys, columns):
 
 
 def test_top(baro, work):
-    """Of more processes than asked for, the heaviest are shown, and the number of the others is printed."""
+    """If there are more processes than asked for, the heaviest are shown, and the number of the others is printed."""
     path = work / "top.baro"
     assert (
         call(

@@ -51,7 +51,7 @@ _Noreturn void runner_end(struct runner *r);
 
 void runner_refill(struct runner *r);      /* the bytes that may be read */
 bool runner_read_output(struct runner *r); /* is there more? */
-/* Takes all readings off the front. Of several that came at once only the newest is parsed. */
+/* Takes all readings off the front. If several came at once, only the newest is parsed. */
 void runner_take_readings(struct runner *r, bool ended);
 void runner_read_errors(struct runner *r); /* keeps the last line that is not empty */
 

@@ -26,7 +26,7 @@ static void take_piece(struct runner *r, struct span piece)
     r->slot = mailbox_put(&r->shared->mailbox, r->slot);
 }
 
-/* Takes all readings off the front. Of several that came at once only the newest is parsed. */
+/* Takes all readings off the front. If several came at once, only the newest is parsed. */
 void runner_take_readings(struct runner *r, bool ended)
 {
     struct span last = {NULL, 0};
