@@ -112,7 +112,7 @@ static const struct dialect_column faults[] = {
         ),
         (
             "const struct dialect_table dialect_tables[] = {\n",
-            '    {"faults", BARO_KIND_PROCESS, .end = "\\n", COLUMNS(faults)},\n',
+            '    {"faults", "page faults of a job", BARO_KIND_PROCESS, .end = "\\n", COLUMNS(faults)},\n',
         ),
         ("const char *const dialect_names[] = {", '"faults", '),
     ]
@@ -181,7 +181,7 @@ def test_a_command_a_dialect_and_a_figure_in_a_copy_of_the_tree(extended, tmp_pa
     assert "how many samples a tape has" in out("help") and "How many samples" in out("samples", "--help")
     lines = out("export", "--dialect", "faults", tape).splitlines()
     assert lines[0] == "when,major" and len(lines) > 3 and all(line.endswith(",0") for line in lines[1:])
-    assert "faults" in out("export", "--list")
+    assert "page faults of a job (--entity process)" in out("export", "--list")
     assert "Hard page faults" in out("plot", "hard_faults", tape)
     assert "Hard page faults" in out("report", "-o", "-", tape)
 

@@ -148,8 +148,8 @@ const struct opt options_export[] = {
      .type = OPT_CHOICE,
      .offset = AT(dialect),
      .choices = dialect_names,
-     .help = "CSV as another program writes it: spare-cores (of process or host), spare-cores-mended, pytyche-cpu or "
-             "oasislmf",
+     .help = "CSV as another program writes it, such as spare-cores (of process or host), pytyche-cpu or oasislmf; "
+             "--list has all",
      .more = "spare-cores has the columns, units and quoting of the PidTracker and the SystemTracker of "
              "resource-tracker, and counts as they do. spare-cores-mended has the same columns, but known errors in "
              "them are corrected, and an absent value is empty. pytyche-cpu has timestamp,usr_pct,idle_pct. "
