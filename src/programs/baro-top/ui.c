@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/regex.h"
 
 void ui_init(struct ui *u)
@@ -108,14 +109,10 @@ static void toggle_fold(struct ui *u, uint32_t id)
         u->wish.n_folded--;
         return;
     }
-    if (n == u->cap_folded) {
-        size_t cap = n ? 2 * n : 16;
-        uint32_t *grown = realloc(u->folded, cap * sizeof(*grown));
-        if (!grown)
-            return;
-        u->wish.folded = u->folded = grown;
-        u->cap_folded = cap;
-    }
+    uint32_t *folded = array_room(u->folded, n, &u->cap_folded, sizeof(*folded));
+    if (!folded)
+        return;
+    u->wish.folded = u->folded = folded;
     memmove(u->folded + i + 1, u->folded + i, (n - i) * sizeof(*u->folded));
     u->folded[i] = id;
     u->wish.n_folded++;
