@@ -66,16 +66,16 @@ static void head(struct lines *l, const struct baro_summary *s)
     buf_byte(&title, 0);
     buf_str(&end, report_is(s, "exit", "is_detached") && !is_stopped(s) ? " " : l->style.utf8 ? " · " : " - ");
     fmt_duration(&end, report_u64(s, "", "wall_ns"));
-    unsigned taken = lines_columns((const char *)end.at, end.len), width = l->style.width;
+    unsigned taken = (unsigned)utf8_columns((const char *)end.at, end.len), width = l->style.width;
     bool apart = taken + 2 + 20 > width; /* too little of the line is left for the command */
     lines_tone(l, TONE_STRONG);
     size_t from = l->out->len;
     lines_name(l, l->out, title.failed ? "" : (const char *)title.at, apart ? width : width - taken - 2);
-    unsigned n = l->out->failed ? 0 : lines_columns((const char *)l->out->at + from, l->out->len - from);
+    unsigned n = l->out->failed ? 0 : (unsigned)utf8_columns((const char *)l->out->at + from, l->out->len - from);
     lines_tone(l, TONE_PLAIN);
     if (apart)
         lines_end(l);
-    lines_spaces(l->out, apart ? 2 : n + taken + 2 < width ? width - n - taken : 2);
+    buf_spaces(l->out, apart ? 2 : n + taken + 2 < width ? width - n - taken : 2);
     lines_tone(l, tone);
     buf_add(l->out, end.at, end.len);
     lines_tone(l, TONE_PLAIN);

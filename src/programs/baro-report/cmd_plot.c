@@ -243,23 +243,17 @@ static int list_figures(const struct cli *cli)
     return status;
 }
 
-static bool ends_with(const char *name, const char *ending)
-{
-    size_t n = strlen(name), k = strlen(ending);
-    return n > k && strcmp(name + n - k, ending) == 0;
-}
-
 /* The output decides the format. */
 static int choose_format(struct plot *p)
 {
     const struct settings *s = p->s;
     unsigned width = s->width;
     p->format = PLOT_TEXT;
-    if (s->output && ends_with(s->output, ".svg"))
+    if (s->output && span_ends(span_str(s->output), ".svg"))
         p->format = PLOT_SVG;
-    else if (s->output && ends_with(s->output, ".png"))
+    else if (s->output && span_ends(span_str(s->output), ".png"))
         p->format = PLOT_PNG;
-    else if (s->output && strcmp(s->output, "-") != 0 && !ends_with(s->output, ".txt"))
+    else if (s->output && strcmp(s->output, "-") != 0 && !span_ends(span_str(s->output), ".txt"))
         return cli_failf(p->cli, "what %s should be is not clear from its name: it ends with .svg, .png or .txt",
                          s->output);
     if (p->format == PLOT_PNG && !chart_has_png())
