@@ -67,7 +67,8 @@ def malformed(port, over):
 
 
 def slow(port, over, connections=1000):
-    """Each sends a byte of its header now and then, for ever; the server closes them, and they come back."""
+    """Connections that send a byte of their header now and then and never finish it; each that the server closes is made
+    again."""
     held = []
     while not over.is_set():
         while len(held) < connections and not over.is_set():
@@ -91,7 +92,7 @@ def slow(port, over, connections=1000):
 
 
 def half_closed(port, over):
-    """Asks for much, says that nothing more will come, and takes nothing."""
+    """Requests large answers, closes its half of the connection, and reads nothing."""
     held = []
 
     def step():
@@ -109,7 +110,7 @@ def half_closed(port, over):
 
 
 def streams(port, over):
-    """All streams that there are, none of which is read."""
+    """Opens all streams that the server allows, and reads none."""
     held = []
 
     def step():

@@ -108,7 +108,7 @@ for name in $services; do
     [ -e "/etc/init.d/$name" ] || strangers="$strangers $name"
 done
 
-# systemd does not start what is masked. A mask in /run does not outlive the next boot, whatever becomes of us.
+# systemd does not start what is masked. A mask in /run does not outlive the next boot, even if this script is killed.
 hold_back() {
     for name in $strangers; do
         [ ! -d /run/systemd/system ] || $as_root systemctl "$1" --runtime "$name.service" >/dev/null 2>&1 || true

@@ -148,7 +148,7 @@ int shim_fstat64(int fd, struct stat *st) { return shim_fstat(fd, st); }
 
 
 def package_version(archive):
-    """Of the Debian package that has it."""
+    """The version of the Debian package that has it."""
     owner = subprocess.run(["dpkg", "-S", archive], capture_output=True, text=True, check=False).stdout.partition(":")[
         0
     ]

@@ -106,7 +106,7 @@ class Event:
 
     @property
     def name(self) -> str:
-        """Of a mark or phase; of a process that began to execute another program."""
+        """The name of a mark or phase, or of a process that began to execute another program."""
         return str(self.attributes.get("name", ""))
 
     def __repr__(self) -> str:

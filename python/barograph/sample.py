@@ -52,13 +52,11 @@ class Values:
         return {name: plain(getattr(self, name)) for name in self.metrics()}
 
 
-class Process(Values):
-    """A process at one instant."""
+class _Row(Values):
+    """A row of a kind that has several."""
 
-    _kind = _PROCESS
-
-    def __init__(self, sample: Sample, pointer: int | None) -> None:
-        self._sample, self._pointer = sample, pointer
+    def __init__(self, sample: Sample, kind: int, pointer: int | None) -> None:
+        self._sample, self._kind, self._pointer = sample, kind, pointer
         self._owner, self._registry = sample._handle, sample._registry
 
     def _read(self, metric: int, ret: Any) -> int:
@@ -66,8 +64,19 @@ class Process(Values):
 
     @property
     def id(self) -> int:
-        """Tells it from all other processes of the tape."""
+        """Tells it from all others of its kind on the tape."""
         return int(lib.baro_row_id(self._pointer))
+
+    @property
+    def name(self) -> str:
+        return text(lib.baro_row_name(self._pointer))
+
+
+class Process(_Row):
+    """A process at one instant."""
+
+    def __init__(self, sample: Sample, pointer: int | None) -> None:
+        super().__init__(sample, _PROCESS, pointer)
 
     @property
     def pid(self) -> int:
@@ -85,10 +94,6 @@ class Process(Values):
     def uid(self) -> int | None:
         uid = lib.baro_row_uid(self._pointer)
         return None if uid == _NO_USER else int(uid)
-
-    @property
-    def name(self) -> str:
-        return text(lib.baro_row_name(self._pointer))
 
     @property
     def cmdline(self) -> str | None:
@@ -115,23 +120,8 @@ def _rate(kind: int, before: int | None, now: int | None, derived: str) -> Real 
     return absent(reason, derived) if reason else Real(value.value)
 
 
-class Entity(Values):
+class Entity(_Row):
     """A CPU, disk, filesystem, interface, control group, task, ... at one instant."""
-
-    def __init__(self, sample: Sample, kind: int, pointer: int | None) -> None:
-        self._sample, self._kind, self._pointer = sample, kind, pointer
-        self._owner, self._registry = sample._handle, sample._registry
-
-    def _read(self, metric: int, ret: Any) -> int:
-        return int(lib.baro_row_value(self._pointer, metric, ret))
-
-    @property
-    def id(self) -> int:
-        return int(lib.baro_row_id(self._pointer))
-
-    @property
-    def name(self) -> str:
-        return text(lib.baro_row_name(self._pointer))
 
     @property
     def label(self) -> str:

@@ -59,6 +59,12 @@ void buf_str(struct buf *b, const char *s)
     buf_add(b, s, strlen(s));
 }
 
+void buf_spaces(struct buf *b, size_t n)
+{
+    while (n-- > 0)
+        buf_byte(b, ' ');
+}
+
 void buf_vprintf(struct buf *b, const char *format, va_list args)
 {
     char few[64];
@@ -160,4 +166,12 @@ static void little(struct buf *b, uint64_t v, size_t bytes)
 void buf_le32(struct buf *b, uint32_t v)
 {
     little(b, v, 4);
+}
+
+size_t utf8_columns(const char *at, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)at[i] & 0xc0) != 0x80;
+    return n;
 }

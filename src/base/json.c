@@ -11,8 +11,7 @@ static void indent(struct json *j)
     if (!j->pretty || j->depth > 2)
         return;
     buf_byte(j->out, '\n');
-    for (unsigned i = 0; i < 2 * j->depth; i++)
-        buf_byte(j->out, ' ');
+    buf_spaces(j->out, (size_t)2 * j->depth);
 }
 
 /* Writes the comma and indentation before a value or a name. */

@@ -38,6 +38,50 @@ void json_text_n(struct json *j, const char *at, size_t len);
 /* Writes text for another program of this project: escapes only what JSON itself requires. The text must be UTF-8. */
 void json_exact(struct json *j, const char *text);
 
+/* ---- a member: its name and its value ---- */
+
+static inline void json_key_u64(struct json *j, const char *name, uint64_t v)
+{
+    json_key(j, name);
+    json_u64(j, v);
+}
+
+static inline void json_key_i64(struct json *j, const char *name, int64_t v)
+{
+    json_key(j, name);
+    json_i64(j, v);
+}
+
+static inline void json_key_bool(struct json *j, const char *name, bool v)
+{
+    json_key(j, name);
+    json_bool(j, v);
+}
+
+static inline void json_key_double(struct json *j, const char *name, double v)
+{
+    json_key(j, name);
+    json_double(j, v);
+}
+
+static inline void json_key_text(struct json *j, const char *name, const char *v)
+{
+    json_key(j, name);
+    json_text(j, v);
+}
+
+static inline void json_key_begin(struct json *j, const char *name, char bracket)
+{
+    json_key(j, name);
+    json_begin(j, bracket);
+}
+
+static inline void json_key_null(struct json *j, const char *name)
+{
+    json_key(j, name);
+    json_null(j);
+}
+
 /* JSON as json.dumps() of Python writes it: ASCII only, ", " and ": ", NaN and Infinity. */
 void buf_python_json(struct buf *b, const char *text); /* what json_embed() takes */
 void buf_python_point(struct buf *b, uint32_t point);  /* a character as \uNNNN, or as a pair of them */

@@ -96,20 +96,6 @@ bool map_set(struct map *m, uint64_t key, uint64_t value)
     return known || map_add(m, key, value);
 }
 
-/* Moves up the entries that stood further back because this place was taken, so that no gap is left. */
-void map_remove(struct map *m, uint64_t *value)
-{
-    size_t mask = m->size - 1, hole = index_of(m, value);
-    for (size_t i = (hole + 1) & mask; m->at[i].key; i = (i + 1) & mask) {
-        if (((i - home_of(m, m->at[i].key)) & mask) < ((i - hole) & mask))
-            continue; /* its home is behind the hole */
-        m->at[hole] = m->at[i];
-        hole = i;
-    }
-    m->at[hole].key = 0;
-    m->n--;
-}
-
 void map_clear(struct map *m)
 {
     if (m->n)

@@ -7,7 +7,7 @@
  *         if (strcmp(name[*i], text) == 0)
  *             return *i;
  *
- * A pointer to a value is valid until the next map_add(), map_remove() or map_clear(). Where memory matters, or a table
+ * A pointer to a value is valid until the next map_add() or map_clear(). Where memory matters, or a table
  * must not fail to grow, elements have a chain of their own instead (recorder/job/tree.c).
  */
 #ifndef BASE_MAP_H
@@ -36,7 +36,6 @@ uint64_t *map_next(const struct map *m, uint64_t key, uint64_t *after);
 uint64_t *map_add(struct map *m, uint64_t key, uint64_t value);
 /* Sets the value of a key that is there once or not at all. False if out of memory. */
 bool map_set(struct map *m, uint64_t key, uint64_t value);
-void map_remove(struct map *m, uint64_t *value);
 /* Makes room for this many values in total. Returns false if out of memory. */
 bool map_reserve(struct map *m, size_t n);
 void map_clear(struct map *m); /* keeps its memory */

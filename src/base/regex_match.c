@@ -40,7 +40,7 @@ uint32_t regex_lower(uint32_t c)
     return c == REGEX_NO_CHAR ? c : towlower(c);
 }
 
-bool regex_is_word(uint32_t c)
+static bool is_word(uint32_t c)
 {
     return c != REGEX_NO_CHAR && (c == '_' || iswalnum(c));
 }
@@ -61,7 +61,7 @@ static bool holds(enum step_what what, uint32_t before, uint32_t after)
         return before == REGEX_NO_CHAR;
     if (what == STEP_END)
         return after == REGEX_NO_CHAR;
-    bool was = regex_is_word(before), is = regex_is_word(after);
+    bool was = is_word(before), is = is_word(after);
     switch (what) {
     case STEP_WORD_BEGIN: return !was && is;
     case STEP_WORD_END: return was && !is;

@@ -63,7 +63,6 @@ struct regex {
 /* The character at *at, which is moved behind it; REGEX_NO_CHAR at the end. */
 uint32_t regex_next(const char **at);
 uint32_t regex_lower(uint32_t c);
-bool regex_is_word(uint32_t c);
 
 /* regex_set.c. Both append a set. */
 enum regex_problem {

@@ -13,6 +13,19 @@ bool span_starts(struct span s, const char *prefix)
     return s.len >= n && (n == 0 || memcmp(s.at, prefix, n) == 0);
 }
 
+bool span_ends(struct span s, const char *ending)
+{
+    size_t n = strlen(ending);
+    return s.len > n && memcmp(s.at + s.len - n, ending, n) == 0;
+}
+
+bool span_is_one_of(struct span s, const char *const *list)
+{
+    while (*list && !span_equal(s, *list))
+        list++;
+    return *list;
+}
+
 static void advance(struct span *s, size_t n)
 {
     s->at += n;

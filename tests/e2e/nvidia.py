@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver of NVIDIA that does what a script says (fake_nvml.c), for the tests of GPUs: the driver of a test, recordings
-beside it, and what is read of these."""
+"""A driver of NVIDIA that does what a script says (fake_nvml.c), for the tests of GPUs: the driver of a test,
+recordings beside it, and what is read of these."""
 
 import os
 import pathlib

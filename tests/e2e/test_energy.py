@@ -159,25 +159,29 @@ def test_hwmon_and_batteries(run, tape, powercap, work):
     assert run.summary(tape)["energy"] is None  # nothing of RAPL
 
 
-# ---- the PMU "power" of perf -------------------------------------------------------------------------------------------
+# ---- the PMU "power" of perf ----
 
 
 @pytest.fixture
 def pmu(powercap):
-    """A PMU in a tree of files whose type and event are those of perf's clock: it counts nanoseconds on CPU 0, here 1 and 0.5 W."""
+    """A PMU in a tree of files whose type and event are those of perf's clock: it counts nanoseconds on CPU 0, here 1
+    and 0.5 W."""
     if os.geteuid() != 0 and int(open("/proc/sys/kernel/perf_event_paranoid").read()) > 0:
         pytest.skip("perf_event_open(2) for a whole CPU is not allowed")
     folder = powercap.root / "sys" / "bus" / "event_source" / "devices" / "power"
     (folder / "events").mkdir(parents=True)
-    for name, text in (("type", "1"), ("cpumask", "0"), ("events/energy-pkg", "event=0x0"), ("events/energy-pkg.scale", "1e-9"),
+    for name, text in (("type", "1"), ("cpumask", "0"), ("events/energy-pkg", "event=0x0"),
+                       ("events/energy-pkg.scale", "1e-9"),
                        ("events/energy-pkg.unit", "Joules"), ("events/energy-ram", "event=0x00"),
-                       ("events/energy-ram.scale", "0.5e-9"), ("events/energy-cores", "event=0x0"), ("events/energy-cores.scale", "no")):
+                       ("events/energy-ram.scale", "0.5e-9"), ("events/energy-cores", "event=0x0"),
+                       ("events/energy-cores.scale", "no")):
         (folder / name).write_text(text + "\n")
     return powercap
 
 
 def watts(run, tape, name):
-    found = {r["read_at_ns"]: r["energy_joules"] for r in run.export(tape, "energy") if r["name"] == name and r["read_at_ns"]}
+    meters = [r for r in run.export(tape, "energy") if r["name"] == name and r["read_at_ns"]]
+    found = {r["read_at_ns"]: r["energy_joules"] for r in meters}
     first, last = min(found), max(found)
     return (found[last] - found[first]) / (last - first) * 1e9 if last > first else None
 

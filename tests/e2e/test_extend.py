@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A metric of processes from a file that is read already: its row and its assignment.
 METRIC = {
     "src/libbaro/metric/process.def": ("END", 'METRIC(session, NONE, INFO, STAT, ALWAYS, "id of its session")\n'),
-    "src/recorder/collectors/processes/process.c": (
-        "    set(m, PROCESS_threads, st->num_threads);\n",
-        "    set(m, PROCESS_session, (uint64_t)st->session);\n",
+    "src/recorder/collectors/processes/process_stat.c": (
+        "        member_set_value(m, PROCESS_threads, st->num_threads);\n",
+        "    member_set_value(m, PROCESS_session, (uint64_t)st->session);\n",
     ),
 }
 
@@ -34,62 +35,15 @@ KIND = {
         "END",
         '\n#define KIND POOL\nKIND_BEGIN(pool)\n#include "libbaro/metric/pool.def"\nKIND_END(pool, MAX, UNKNOWN)\n#undef KIND\n',
     ),
+    "src/programs/common/row_kinds.def": ("END", 'ROW_KIND("pool", "the pool of random bits")\n'),
 }
 
-# A collector: its folder, its line in the list of collectors, and its file in that of sources.
+# A collector: its folder, which has the example of collectors/README.md, its line in the list of collectors, and its
+# file in that of sources.
 COLLECTOR = {
     "src/recorder/collectors/pool/pool_row.c": (
         "END",
-        """/* SPDX-License-Identifier: Apache-2.0 */
-#include <fcntl.h>
-
-#include "base/fd.h"
-#include "base/span.h"
-#include "recorder/sampler/entity.h"
-#include "recorder/sampler/sampling.h"
-
-struct pool_row {
-    struct sampling *sampling;
-    struct entity_table table;
-};
-
-static int begin(void *state, struct sampling *sampling)
-{
-    *(struct pool_row *)state = (struct pool_row){.sampling = sampling, .table = {.kind = KIND_pool}};
-    return 0;
-}
-
-static bool tick(void *state, const struct collector_tick *t)
-{
-    struct pool_row *r = state;
-    char text[32];
-    uint64_t bits;
-    ssize_t len = fd_read_file(AT_FDCWD, "/proc/sys/kernel/random/entropy_avail", text, sizeof(text));
-    struct span rest = span_of(text, len > 0 ? (size_t)len : 0);
-    if (!r->table.n)
-        entity_add(&r->table, &r->sampling->entity_ids, "input", "");
-    if (r->table.n && scan_u64(&rest, &bits))
-        entity_put(r->table.at[0], POOL_entropy, bits);
-    t->sample->entities[KIND_pool] = entity_view(&r->table);
-    t->sample->entities[KIND_pool].read_ns = t->now_ns;
-    return true;
-}
-
-static void close_pool(void *state, bool exiting)
-{
-    struct pool_row *r = state;
-    if (!exiting)
-        entity_table_done(&r->table);
-}
-
-extern const struct collector pool_collector;
-const struct collector pool_collector = {.name = "pool",
-                                         .kinds = COLLECTOR_KIND(KIND_pool),
-                                         .state_size = sizeof(struct pool_row),
-                                         .begin = begin,
-                                         .tick = tick,
-                                         .close = close_pool};
-""",
+        re.search(r"```c\n(.*?)```", (ROOT / "src/recorder/collectors/README.md").read_text(), re.S).group(1),
     ),
     "src/recorder/collectors/own.def": ("END", "COLLECTOR(pool)\n"),
     "src/recorder/meson.build": ("  'collectors/sampler.c',\n", "  'collectors/pool/pool_row.c',\n"),
@@ -141,7 +95,7 @@ int cmd_samples(struct cli *cli, const struct settings *s, char **argv)
 """,
     ),
     "src/programs/common/cli.h": ("cli_function cmd_help;\n", "__attribute__((weak)) cli_function cmd_samples;\n"),
-    "src/programs/meson.build": ("baro_read_sources = files(\n", "  'baro-read/cmd_samples.c',\n"),
+    "src/programs/meson.build": ("baro_read_sources = ends + files(\n", "  'baro-read/cmd_samples.c',\n"),
 }
 
 # A dialect: its columns, its row, and its name.
@@ -158,7 +112,7 @@ static const struct dialect_column faults[] = {
         ),
         (
             "const struct dialect_table dialect_tables[] = {\n",
-            '    {"faults", BARO_KIND_PROCESS, .end = "\\n", COLUMNS(faults)},\n',
+            '    {"faults", "page faults of a job", BARO_KIND_PROCESS, .end = "\\n", COLUMNS(faults)},\n',
         ),
         ("const char *const dialect_names[] = {", '"faults", '),
     ]
@@ -168,7 +122,7 @@ static const struct dialect_column faults[] = {
 FIGURE = {
     "src/output/chart/figure_rows.c": (
         "const struct figure_row figure_rows[] = {\n",
-        """    {{"faults", "Page faults", "Page faults of the job that needed a disk", CHART_PER_SECOND, FIGURE_PAGE},
+        """    {{"hard_faults", "Hard page faults", "Page faults of the job that needed a disk", CHART_PER_SECOND, FIGURE_PAGE},
      {{"major", BARO_KIND_JOB, "faults_major", ROW_RATE, CHART_LINE, false}}, ORDER_CPU, false, NULL, NULL},
 """,
     )
@@ -227,8 +181,9 @@ def test_a_command_a_dialect_and_a_figure_in_a_copy_of_the_tree(extended, tmp_pa
     assert "how many samples a tape has" in out("help") and "How many samples" in out("samples", "--help")
     lines = out("export", "--dialect", "faults", tape).splitlines()
     assert lines[0] == "when,major" and len(lines) > 3 and all(line.endswith(",0") for line in lines[1:])
-    assert "faults" in out("export", "--help")
-    assert "Page faults" in out("plot", "faults", tape) and "Page faults" in out("report", "-o", "-", tape)
+    assert "page faults of a job (--entity process)" in out("export", "--list")
+    assert "Hard page faults" in out("plot", "hard_faults", tape)
+    assert "Hard page faults" in out("report", "-o", "-", tape)
 
 
 @pytest.mark.not_sanitized("it is another build")
@@ -244,6 +199,7 @@ def test_a_metric_and_a_kind_in_a_copy_of_the_tree(extended, tmp_path):
     out("run", "-q", "-m", "default,session", "-i", "50ms", "-o", tape, "--", "sh", "-c", "sleep 0.5; exit 0")
     assert {row["session"] for row in rows(out("export", tape)) if row["session"]} == {str(os.getsid(0))}
     pools = rows(out("export", "-e", "pool", tape))
+    assert "the pool of random bits" in out("export", "--list")
     assert len(pools) > 3 and {row["name"] for row in pools} == {"input"} and all(int(r["entropy"]) > 0 for r in pools)
     lines = [json.loads(line) for line in out("export", "-e", "pool", "--format", "jsonl", tape).splitlines()]
     assert [line["entropy"] for line in lines] == [int(row["entropy"]) for row in pools]

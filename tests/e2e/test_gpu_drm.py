@@ -89,7 +89,8 @@ def test_clients_count_once(run, tape, tree):
 
     def go_on(pid, child):
         for who, fd in ((pid, 5), (pid, 6), (child, 5), (child, 7)):
-            tree.client(who, fd, *amd_client(1, 10**12 + 300_000_000, 2 * 1024 * 1024, ["drm-engine-dec:\t50000000 ns"]))
+            tree.client(who, fd,
+                        *amd_client(1, 10**12 + 300_000_000, 2 * 1024 * 1024, ["drm-engine-dec:\t50000000 ns"]))
         tree.client(pid, 9, *amd_client(2, 0, 512 * 1024))
 
     def go_back(pid, child):
@@ -186,8 +187,8 @@ def test_hybrid_of_intel(run, tape, tree):
     grown = [r for r in by["card1"] if r["busy_ns"]]
     steps = sorted({r["read_at_ns"] for r in by["card1"]})
     before = [t for t in steps if t < grown[0]["read_at_ns"]][-1]
-    # half of a second at least, and no more than half of the time since the reading before, of which a slow recorder may
-    # have passed one
+    # half of a second at least, and no more than half of the time since the reading before, of which a slow recorder
+    # may have passed one
     assert 450_000_000 < grown[0]["busy_ns"] <= 1.1 * (grown[0]["read_at_ns"] - before) / 2
     assert not [w for w in warnings(run, tape) if "GPU" in w]
 
@@ -208,31 +209,40 @@ def test_no_card_that_computes(run, tape, tree):
 
 
 def test_what_finds_no_room_is_said(run, tape, tree):
-    """A client with more engines than there is room for: those that there is room for are recorded, and an event says so."""
+    """A client with more engines than there is room for: those that there is room for are recorded, and an event says
+    so."""
     tree.card(0, "i915", "0000:00:02.0", {})
 
     def begin(pid):
-        tree.client(pid, 5, "drm-driver:\ti915", "drm-client-id:\t7", "drm-pdev:\t0000:00:02.0", "drm-resident-system0:\t64 MiB",
+        tree.client(pid, 5, "drm-driver:\ti915", "drm-client-id:\t7", "drm-pdev:\t0000:00:02.0",
+                    "drm-resident-system0:\t64 MiB",
                     *[f"drm-engine-e{i}:\t{i + 5} ns" for i in range(30)])
 
-    _, mine = recorded(run, tape, tree, [begin], [lambda i: any(r["memory_bytes"] for r in rows(run, tape, "gpu_process"))
+    _, mine = recorded(run, tape, tree, [begin],
+                       [lambda i: any(r["memory_bytes"] for r in rows(run, tape, "gpu_process"))
                                                   and any("engines of one" in w for w in warnings(run, tape))])
     assert any(r["memory_bytes"] == 64 * MIB for r in mine)
 
 
+def with_memory(run, tape):
+    return {r["name"] for r in rows(run, tape, "gpu_process") if r["memory_bytes"]}
+
+
 def test_two_makers(run, tape, tree):
-    """A laptop with graphics of Intel in the processor and a card of AMD: one process uses both, and each has its own."""
+    """A laptop with graphics of Intel in the processor and a card of AMD: one process uses both, and each has its
+    own."""
     tree.card(0, "i915", "0000:00:02.0", {})
     tree.card(1, "amdgpu", "0000:0a:00.0", AMD)
 
     def begin(pid):
-        tree.client(pid, 5, "drm-driver:\ti915", "drm-client-id:\t7", "drm-pdev:\t0000:00:02.0", "drm-resident-system0:\t64 MiB",
+        tree.client(pid, 5, "drm-driver:\ti915", "drm-client-id:\t7", "drm-pdev:\t0000:00:02.0",
+                    "drm-resident-system0:\t64 MiB",
                     "drm-engine-render:\t7 ns")
         tree.client(pid, 6, *amd_client(7, 11, 2048))
         tree.client(pid, 7, *amd_client(7, 11, 2048), to="/dev/dri/card1")
 
     devices, mine = recorded(run, tape, tree, [begin],
-                             [lambda i: {"card0", "card1"} <= {r["name"] for r in rows(run, tape, "gpu_process") if r["memory_bytes"]}])
+                             [lambda i: {"card0", "card1"} <= with_memory(run, tape)])
     held = {r["name"]: (r["memory_bytes"], r["system_memory_bytes"]) for r in mine if r["memory_bytes"]}
     assert held == {"card0": (64 * MIB, 64 * MIB), "card1": (2 * MIB, 2 * MIB)}
     one, two = (readings(devices, n)[-1] for n in ("card0", "card1"))

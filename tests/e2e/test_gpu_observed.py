@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs and baro observe (driver: fake_nvml.c): one program reads them for all jobs, and each tape has what its job's processes use."""
+"""GPUs and baro observe (driver: fake_nvml.c): one program reads them for all jobs, and each tape has what its job's
+processes use."""
 
 import os
 import pathlib
@@ -79,7 +80,8 @@ def test_a_hang_is_told_to_all(run, gpus, observer, jobs):
     observer.start("-i", "200ms", "--no-host", env=gpus.env)
     tapes = [observer.tape(g) for g in groups]
     for tape in tapes:
-        poll(lambda tape=tape: run.instants(tape) and any("nvmlDeviceGetPowerUsage of gpu0" in w for w in warnings(run, tape)), "the event")
+        silent = "nvmlDeviceGetPowerUsage of gpu0"
+        poll(lambda tape=tape: run.instants(tape) and any(silent in w for w in warnings(run, tape)), "the event")
         poll(lambda tape=tape: rows(run, tape)[-1]["power_watts"] is None, "its end")
     for g in groups:
         g.process.kill()

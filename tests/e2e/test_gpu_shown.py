@@ -40,7 +40,8 @@ def test_spare_cores(run, tape, gpus):
 
 
 def test_each_device_has_its_own_time(run, tape, gpus):
-    """A driver that is slow now and then reads the second device later: its use is over the time between its readings."""
+    """A driver that is slow now and then reads the second device later: its use is over the time between its
+    readings."""
     slow = [f"@{t} slow nvmlDeviceGetPowerUsage {450 * (t % 2)} 0" for t in range(1, 40)]
     gpus.write("0 util 50", "0 buffer none", "1 util 100", "1 buffer none", *slow, devices=2)
     found = record_until(run, tape, gpus, lambda r: len(readings(r, "gpu1")) >= 6)
@@ -75,7 +76,8 @@ def test_top(run, tape, gpus):
     gpus.write("0 buffer none", "0 util 80")
     lines = ["0 buffer none", "0 util 80", "0 power 250.4", "0 used 4294967296", "0 proc {pid} memory 2147483648",
              "0 proc {pid} sm 70"]
-    devices, mine = with_process(run, tape, gpus, lines, lambda r: len([x for x in readings(r) if x["busy_job_ns"]]) >= 3,
+    devices, mine = with_process(run, tape, gpus, lines,
+                                 lambda r: len([x for x in readings(r) if x["busy_job_ns"]]) >= 3,
                                  entity="gpu")
     pid = int((run.work / "pid").read_text())
     at = [r for r in readings(devices) if r["memory_job_bytes"]][-1]["t_ns"] / 1e9

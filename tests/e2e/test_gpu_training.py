@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up training on two GPUs (fake_nvml.c) in which the cause of each rule about GPUs happens: what each reader says."""
+"""A made-up training on two GPUs (fake_nvml.c) in which the cause of each rule about GPUs happens: what each reader
+says."""
 
 import os
 import re
@@ -23,10 +24,12 @@ def training(run, tape, gpus):
     try:
         poll(lambda: (run.work / "pid").exists() and (run.work / "pid").read_text().strip(), "the pid")
         pid = (run.work / "pid").read_text().strip()
-        gpus.write("0 buffer none", "1 buffer none", "0 util 30", f"0 used {83 * GIB // 100 * 94}", "0 pviol 0.4", "0 power 690",
-                   "0 reasons 4", "0 temp 84", "0 smactive 12", f"0 proc {pid} memory {60 * GIB}", f"0 proc {pid} sm 20",
+        gpus.write("0 buffer none", "1 buffer none", "0 util 30", f"0 used {83 * GIB // 100 * 94}", "0 pviol 0.4",
+                   "0 power 690", "0 reasons 4", "0 temp 84", "0 smactive 12", f"0 proc {pid} memory {60 * GIB}",
+                   f"0 proc {pid} sm 20",
                    f"0 proc {os.getpid()} memory {9 * GIB}", f"0 proc {os.getpid()} sm 40", "@3 0 xid 94", devices=2)
-        poll(lambda: len([r for r in readings(rows(run, tape)) if r["busy_job_ns"]]) >= 6 and rows(run, tape)[-1], "readings")
+        poll(lambda: len([r for r in readings(rows(run, tape)) if r["busy_job_ns"]]) >= 6 and rows(run, tape)[-1],
+             "readings")
         poll(lambda: any(r["xid_errors"] for r in readings(rows(run, tape))), "the Xid")
     finally:
         end(run, p)
@@ -54,8 +57,10 @@ def test_each_cause_has_its_verdict(run, training, work):
     # one moment
     last = [r for r in readings(rows(run, tape)) if r["busy_job_ns"]][-2]
     shown = run("show", "--at", f"+{last['t_ns'] / 1e9 + 0.1:.3f}s", tape, status=0).stdout.splitlines()
-    device = next(i for i, line in enumerate(shown) if line.startswith("gpu0 (NVIDIA H100 80GB HBM3): 30 % busy, the job "))
-    assert re.search(r"others (3\d|4\d) %, memory 83\.8 GB of 85\.9 GB, 690 W of 700 W, 84 °C, 1980 MHz", shown[device]), shown
+    begin = "gpu0 (NVIDIA H100 80GB HBM3): 30 % busy, the job "
+    device = next(i for i, line in enumerate(shown) if line.startswith(begin))
+    use = r"others (3\d|4\d) %, memory 83\.8 GB of 85\.9 GB, 690 W of 700 W, 84 °C, 1980 MHz"
+    assert re.search(use, shown[device]), shown
     assert re.match(rf"  {pid} sh: (1\d|2\d) % of its time, memory 64\.4 GB$", shown[device + 1]), shown
     assert shown[device + 2].startswith("gpu1 (NVIDIA H100 80GB HBM3): 0.0 % busy, the job 0.0 %")
 
@@ -64,7 +69,8 @@ def test_each_cause_has_its_verdict(run, training, work):
     run("report", tape, "-o", page, status=0)
     html = page.read_text()
     assert "<h3>GPU time</h3>" in html and 'data-fact="gpu.memory_job_peak_bytes">64.4' in html
-    for title in ("GPU: utilisation", "GPU: memory in use", "GPU: use by others", "GPU: power", "GPU: throttled by power",
+    for title in ("GPU: utilisation", "GPU: memory in use", "GPU: use by others", "GPU: power",
+                  "GPU: throttled by power",
                   "GPU: memory by process", "GPU: use by process"):
         assert title in html, title
     assert f"{pid} on gpu0" in html

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drivers of GPUs that fail, hang, lose a device or are not there (fake_nvml.c): the job and all else go on, what is not
-known is absent, and events say why. Without the library: nvidia-smi."""
+"""Drivers of GPUs that fail, hang, lose a device or are not there (fake_nvml.c): the job and all else go on, what is
+not known is absent, and events say why. Without the library: nvidia-smi."""
 
 import os
 import pathlib
@@ -10,7 +10,8 @@ import signal
 
 import pytest
 from conftest import poll
-from nvidia import HERE, JOB, SOURCE, end, gpus, named, rate, readings, record_until, rows, start, warnings  # noqa: F401
+from nvidia import gpus  # noqa: F401
+from nvidia import HERE, JOB, SOURCE, end, named, rate, readings, record_until, rows, start, warnings
 
 # ---- what goes wrong -----------------------------------------------------------------------------------------------
 
@@ -227,6 +228,7 @@ def test_without_library_and_nvidia_smi(run, tape, gpus, work):
     p = start(run, tape, gpus, env={"LD_LIBRARY_PATH": None, "PATH": f"{work}/empty:/bin"},
               job="while ! test -e go; do sleep 0.02; done")
     try:
-        poll(lambda: run.instants(tape) and any("there is no nvidia-smi" in w for w in warnings(run, tape)), "the event")
+        poll(lambda: run.instants(tape) and any("there is no nvidia-smi" in w for w in warnings(run, tape)),
+             "the event")
     finally:
         end(run, p)

@@ -442,7 +442,7 @@ def test_affinity_is_a_limit(baro, work):
 
 
 def test_a_tape_of_the_machine_alone_has_no_job(run, tape):
-    """Of processes nothing is known then: no curve, and no 0. The machine never has more cores than it has."""
+    """Nothing is known of processes then: no curve, and no 0. The machine never has more cores than it has."""
     run("record", "--host", "--for", "1s", "-i", "50ms", "-q", "-o", tape, status=0)
     for metric in ("process.rss", "process.cores", "job.processes", "job.cores"):
         assert "no sample has the values" in run("plot", tape, metric, status=0).stdout, metric

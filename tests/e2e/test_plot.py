@@ -146,7 +146,7 @@ def test_figure_may_be_the_first_argument(baro, tape, work):
 
 
 def test_without_a_name_it_draws_cpu_and_memory(baro, tape, work):
-    """Of any number of tapes, and of the newest run without any; of a tape of the machine those of the machine."""
+    """It draws any number of tapes, and the newest run without any; for a tape of the machine, the machine's figures."""
     both = good(baro, "plot", "--width", "80", tape).decode()
     one = [good(baro, "plot", "--width", "80", tape, what).decode() for what in ("cpu", "memory")]
     assert both == "\n".join(one)

@@ -426,7 +426,7 @@ def test_fits_the_terminal(baro, work, ptys, columns):
 
 
 def test_top(baro, work):
-    """Of more processes than asked for, the heaviest are shown, and the number of the others is printed."""
+    """If there are more processes than asked for, the heaviest are shown, and the number of the others is printed."""
     path = work / "top.baro"
     job = "sleep 9 & sleep 9 & sleep 9 & sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done'; kill %1 %2 %3; true"
     argv = [baro, "run", "-q", "-i", "50ms", "--overhead", "off", "-o", path, "--", "sh", "-c", job]

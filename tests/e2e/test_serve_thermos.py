@@ -218,7 +218,7 @@ def test_rows_of_the_list(serve, kept):
 
 
 def test_its_answers_fit_openapi(serve, run, work, running):
-    """Of jobs with tasks, without, that run, whose end is not known, and of tapes that can't be read."""
+    """Jobs with tasks, without, running, or without a known end, and tapes that can't be read."""
     folder = work / "tapes"
     folder.mkdir()
     run("run", "-q", "--task", "made", "-o", folder / "tasks.baro", "--", "sh", "-c", "exit 3")

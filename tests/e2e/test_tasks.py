@@ -368,7 +368,7 @@ def test_programs_that_end_before_they_are_read(recording, tool, wait_until):
 @needs_connector
 @pytest.mark.long
 def test_programs_that_can_not_have_fitted_are_not_counted(recording, tool, wait_until):
-    """Of a process that ends before its command is read the kernel says whose it was, and its parents are known."""
+    """When a process ends before its command is read, the kernel says whose it was, and its parents are known."""
     gul = tool("gul")
     shell = subprocess.Popen(["sh", "-c", "read stop"], stdin=subprocess.PIPE)
     # A user whom no other test runs programs as.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPUs by the made-up driver of tests/e2e/fake_nvml.c: found by a recorder that the package starts, and named as MLflow's own
-monitor names them."""
+"""GPUs by the made-up driver of tests/e2e/fake_nvml.c: found by a recorder that the package starts, and named as
+MLflow's own monitor names them."""
 
 import importlib.util
 import os
@@ -53,13 +53,15 @@ def test_names_of_mlflow(driver):
         points.append(namer.point(sample, before))
         before = sample
     last = {key: value for point in points for key, value in point.items() if key.startswith("system/gpu_")}
-    names = ("memory_usage_megabytes", "memory_usage_percentage", "utilization_percentage", "power_usage_watts", "power_usage_percentage")
+    names = ("memory_usage_megabytes", "memory_usage_percentage", "utilization_percentage", "power_usage_watts",
+             "power_usage_percentage")
     assert {f"system/gpu_0_{name}" for name in names} <= set(last)
     assert last["system/gpu_0_memory_usage_megabytes"] == pytest.approx(2600)  # with 600 MB that are reserved
     assert last["system/gpu_0_memory_usage_percentage"] == pytest.approx(100 * 2.6e9 / 85899345920)
     assert last["system/gpu_0_power_usage_watts"] == pytest.approx(350)
     assert last["system/gpu_0_power_usage_percentage"] == pytest.approx(50)
-    busy = [point["system/gpu_0_utilization_percentage"] for point in points if "system/gpu_0_utilization_percentage" in point]
+    key = "system/gpu_0_utilization_percentage"
+    busy = [point[key] for point in points if key in point]
     assert busy and busy[-1] == pytest.approx(40, abs=1)
     assert len(busy) < len(points)  # one value for each reading, not for each sample
     assert not [key for key in last if "mig" in key or key.startswith("system/gpu_2")]
@@ -77,7 +79,8 @@ def test_without_gpus(driver):
 def test_means_and_peaks():
     points = [{"system/gpu_0_utilization_percentage": 20.0, "system/gpu_0_power_usage_watts": 5.0},
               {"system/gpu_0_utilization_percentage": 40.0, "system/gpu_0_power_usage_watts": 3.0}]  # fmt: skip
-    assert _points.merged(points) == {"system/gpu_0_utilization_percentage": 30.0, "system/gpu_0_power_usage_watts": 5.0}
+    assert _points.merged(points) == {"system/gpu_0_utilization_percentage": 30.0,
+                                      "system/gpu_0_power_usage_watts": 5.0}
 
 
 # ---- allocators of frameworks ---------------------------------------------------------------------------------------
@@ -116,7 +119,8 @@ class FakeJax:
             return self.stats
 
     def local_devices(self):
-        return [self.Device("gpu", {"bytes_in_use": 5, "peak_bytes_in_use": 7_000}), self.Device("cpu", None), self.Device("cuda", None)]
+        return [self.Device("gpu", {"bytes_in_use": 5, "peak_bytes_in_use": 7_000}), self.Device("cpu", None),
+                self.Device("cuda", None)]
 
 
 def marked(monkeypatch, **modules):
@@ -133,7 +137,8 @@ def test_peaks_of_allocators_are_marks(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert marked(monkeypatch) == []
     assert marked(monkeypatch, torch=FakeTorch()) == [
-        ("torch", {"gpu0_peak_bytes": 61e9, "gpu0_reserved_peak_bytes": 70e9, "gpu1_peak_bytes": 0, "gpu1_reserved_peak_bytes": 2097152})]
+        ("torch", {"gpu0_peak_bytes": 61e9, "gpu0_reserved_peak_bytes": 70e9, "gpu1_peak_bytes": 0,
+                   "gpu1_reserved_peak_bytes": 2097152})]
     jax = types.SimpleNamespace(_backends={"cuda": 1})
     assert marked(monkeypatch, jax=FakeJax(), bridge=jax) == [("jax", {"gpu0_peak_bytes": 7000})]
 

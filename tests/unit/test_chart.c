@@ -117,13 +117,8 @@ static void make(struct chart *c, enum chart_unit unit, enum chart_shape shape, 
     chart_finish(c);
 }
 
-static const struct chart_picture picture = {.width = 400,
-                                             .height = 200,
-                                             .scale = 2,
-                                             .has_title = true,
-                                             .has_time = true,
-                                             .has_legend = true,
-                                             .standalone = true};
+static const struct chart_picture picture = {
+    .width = 400, .height = 200, .scale = 2, .has_title = true, .has_time = true, .has_legend = true};
 
 static char *svg_of(const struct chart *c)
 {

@@ -403,7 +403,7 @@ static void a_peak_between_two_readings_is_read(void **state)
 }
 
 /* smaps was read while the process lived, and the reply comes when stat shows that it has given up its memory: it holds
- * none. Of one that has memory, pss is a lower bound of rss, which each CPU counts in batches. */
+ * none. For one that has memory, pss is a lower bound of rss, which each CPU counts in batches. */
 static void a_late_reply_gives_no_memory_back(void **state)
 {
     static const struct job_sink sink;

@@ -415,8 +415,8 @@ static void check_step(struct kernel *k, uint64_t seed, uint64_t *last)
                  (unsigned long long)now, (unsigned long long)*last, (unsigned long long)value[JOB_cpu_counted],
                  (unsigned long long)k->truth);
     }
-    /* What may be missing: the bound, and children whose counters were added to no process. Of these nothing but what
-     * the usage of their ends lacks, unless the total is marked. */
+    /* What may be missing: the bound, and children whose counters were added to no process. These
+     * lack only what the usage of their ends lacks, unless the total is marked. */
     uint64_t lost = value[JOB_cpu_is_lower_bound] ? k->lost : k->lost_ends * CUT;
     if (now + value[JOB_cpu_bound] + lost < k->truth_before)
         fail_msg("seed %llu: total %llu + bound %llu short of %llu", (unsigned long long)seed, (unsigned long long)now,

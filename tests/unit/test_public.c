@@ -64,7 +64,7 @@ static void test_header(void **state)
     baro_tape_close(t);
 }
 
-/* Of a tape without one it is made of its header, and so the same each time. */
+/* The id of a tape that has none is made of its header, and so the same each time. */
 static void test_id(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void test_watch(void **state)
     assert_true(baro_runs_watch(&w, folder, &err) < 0);
 }
 
-/* Of the kept runs: the folder is made. */
+/* A watch of the kept runs makes their folder. */
 static void test_watch_kept(void **state)
 {
     (void)state;

@@ -271,8 +271,8 @@ static int add_task_cpu(struct baro_series *s)
     return baro_series_add_rate(s, BARO_KIND_TASK, 0, "web", TASK_cpu, NULL);
 }
 
-/* A task had used 0.4 s when it was read for the first time, at 1 s: since the tape began. Of another one, which is on
- * the tape from 2 s on, it had used 0.1 s since 1 s. */
+/* A task had used 0.4 s when it was read for the first time, at 1 s: since the tape began. Another one, which is
+ * on the tape from 2 s on, had used 0.1 s since 1 s. */
 static void test_growth_of_a_task(void **state)
 {
     char path[64];

@@ -182,6 +182,15 @@ static void test_list_and_resolve(void **state)
     buf_done(&path);
 }
 
+static int prune(struct baro_error *err)
+{
+    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    int removed = runs_prune(fd, err);
+    close(fd);
+    return removed;
+}
+
 static void test_prune(void **state)
 {
     (void)state;
@@ -197,28 +206,28 @@ static void test_prune(void **state)
     snprintf(path, sizeof path, "%s/20261121T000002.000000Z-a-1.baro", dir);
     int writer = open(path, O_RDWR | O_CLOEXEC);
     assert_int_equal(flock(writer, LOCK_EX), 0);
-    assert_int_equal(runs_prune(dir, &err), 0);
+    assert_int_equal(prune(&err), 0);
     setenv("BARO_KEEP", "4 runs , 1kB", 1);
-    assert_int_equal(runs_prune(dir, &err), 1);
+    assert_int_equal(prune(&err), 1);
     assert_false(there("20261121T000001.000000Z-a-1.baro"));
     setenv("BARO_KEEP", "3", 1);
-    assert_int_equal(runs_prune(dir, &err), 1);
+    assert_int_equal(prune(&err), 1);
     assert_true(there("20261121T000002.000000Z-a-1.baro"));
     assert_false(there("20261121T000003.000000Z-a-1.baro"));
     setenv("BARO_KEEP", "1B", 1);
-    assert_int_equal(runs_prune(dir, &err), 1);
+    assert_int_equal(prune(&err), 1);
     assert_true(there("20261121T000002.000000Z-a-1.baro"));
     struct tape_file file;
     const char *name;
     int folder = folder_of(path, &name, &err);
     assert_int_equal(tape_file_create(&file, folder, name, path, true, &err), -EBUSY); /* nor is it replaced */
     close(writer); /* its recorder is gone, however recent the tape */
-    assert_int_equal(runs_prune(dir, &err), 1);
+    assert_int_equal(prune(&err), 1);
     assert_false(there("20261121T000002.000000Z-a-1.baro"));
     assert_true(there("20261121T000005.000000Z-a-1.baro"));
     assert_true(there("notes.txt"));
     setenv("BARO_KEEP", "lots", 1);
-    assert_int_equal(runs_prune(dir, &err), BARO_E_SYNTAX);
+    assert_int_equal(prune(&err), BARO_E_SYNTAX);
     assert_non_null(strstr(err.text, "lots"));
     unsetenv("BARO_KEEP");
 }

@@ -27,12 +27,12 @@ struct machine {
     size_t n;
 };
 
-static bool look(void *context, int32_t pid, struct watch_look *ret)
+static bool look(void *context, int32_t pid, struct watch_reading *ret)
 {
     struct machine *m = context;
     const uint8_t fits[JOBS] = {m->task[pid], m->other[pid]};
     m->looks++;
-    *ret = (struct watch_look){.ppid = m->ppid[pid], .start = m->start[pid] + 1, .fits = m->fits};
+    *ret = (struct watch_reading){.ppid = m->ppid[pid], .start = m->start[pid] + 1, .fits = m->fits};
     for (size_t i = 0; i < m->watch.n_jobs; i++) {
         if (fits[i] && watch_wants(&m->watch, &m->job[i]))
             m->fits[ret->n_fits++] = (struct watch_fit){&m->job[i], fits[i]};

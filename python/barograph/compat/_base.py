@@ -58,7 +58,7 @@ def number(value: Any) -> float | None:
 
 
 def total(sample: Sample, metric: str, instead: str | None = None) -> float | None:
-    """A metric, added up over living processes. Of one that does not have it, `instead` counts; where none has it, it
+    """A metric, added up over living processes. `instead` counts for one that does not have it; where none has it, it
     is absent: no value is no zero."""
     found: float | None = None
     rest = 0.0

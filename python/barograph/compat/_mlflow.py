@@ -39,7 +39,7 @@ class _Log(Follower):
         return int(self.position.values.get("next", self._settings["step"]))
 
     def _failed(self, text: str) -> None:
-        """Of each try that has failed, the first one is said."""
+        """Warns of the first failure, and not of those that follow it."""
         if not self._warned:
             _say(step=self.step, warning=f"Failed to log process metrics at step {self.step}: {text} (tried again)")
         self._warned = True

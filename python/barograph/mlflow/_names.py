@@ -50,7 +50,7 @@ def _grown(of: Values, before: Values, names: tuple[str, ...]) -> float | None:
 
 
 def cores(sample: Sample, before: Before) -> float | None:
-    """Of the job, since the sample before."""
+    """What the job used since the sample before."""
     if before is None or sample.t_ns <= before.t_ns:
         return None
     used = _grown(sample.job, before.job, ("cpu_ns",))

@@ -22,7 +22,7 @@ _TEXT = 1000  # characters of the longest text
 
 
 def _key(request: dict[str, Any]) -> str:
-    """Of a run: the same request finds the same file."""
+    """The name of a run's file: the same request finds the same one."""
     import hashlib
 
     of = request.get("session") or request.get("run_id")

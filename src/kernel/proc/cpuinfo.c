@@ -26,15 +26,6 @@ static bool pair_of(struct span line, struct pair *ret)
     return key > 0;
 }
 
-static bool any_of(struct span key, const char *const *names)
-{
-    for (; *names; names++) {
-        if (span_equal(key, *names))
-            return true;
-    }
-    return false;
-}
-
 /* "2596.120", "3425.000000MHz" */
 static bool megahertz(struct span value, uint64_t *ret_hertz)
 {
@@ -74,13 +65,13 @@ int proc_cpuinfo_parse(struct span text, struct proc_cpuinfo *ret,
         const char *value_end = pair.value.at + pair.value.len;
         if (span_equal(pair.key, "processor") || span_equal(pair.key, "cpu number"))
             number = text_digits(pair.value.at, value_end, &v) == value_end && v < PROC_CPU_ALL ? v : PROC_CPU_ALL;
-        else if (!info.model.len && any_of(pair.key, models))
+        else if (!info.model.len && span_is_one_of(pair.key, models))
             info.model = pair.value;
         else if (!info.implementer.len && span_equal(pair.key, "CPU implementer"))
             info.implementer = pair.value;
         else if (!info.part.len && span_equal(pair.key, "CPU part"))
             info.part = pair.value;
-        else if (fn && number != PROC_CPU_ALL && any_of(pair.key, clocks) && megahertz(pair.value, &v))
+        else if (fn && number != PROC_CPU_ALL && span_is_one_of(pair.key, clocks) && megahertz(pair.value, &v))
             fn(context, (uint32_t)number, v);
     }
     if (!any)

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "kernel/sys/sysfs.h"
 
 #define SECTOR 512u /* the unit of "size", whatever the sectors of the device */

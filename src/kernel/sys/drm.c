@@ -4,7 +4,6 @@
  * server's management controller (ast, mgag200) and those of virtual machines, compute nothing; NVIDIA's says nothing
  * there.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "kernel/sys/sysfs.h"
 
 #define LOOPBACK 772u /* ARPHRD_LOOPBACK */

@@ -196,7 +196,7 @@ static void read_exit(struct baro_series *s, const struct baro_exit *e)
     }
 }
 
-/* m: NULL where it is not known. Of the units only those are converted that are no counts of something. */
+/* m: NULL where it is not known. Only units that are no counts are converted: signed numbers, and real ones. */
 static void add_curve_value(struct curve *c, int absent, uint64_t value, const struct baro_metric *m)
 {
     if (absent != BARO_PRESENT)

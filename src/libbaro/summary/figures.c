@@ -118,7 +118,7 @@ bool summary_processes_are_bound(const struct baro_summary *s)
 }
 
 /* The kernel splits CPU time by the ticks that hit a process, and what none hit is user time. Example: 15,000 processes
- * that fork and exit: 0.73 s of user time by wait4(2), 0.08 s by their control group. Of a group it splits the sum. */
+ * that fork and exit: 0.73 s of user time by wait4(2), 0.08 s by their control group. For a group it splits the sum. */
 bool summary_job_split_is_estimate(const struct baro_summary *s)
 {
     uint64_t cpu = s->rows.job[JOB_cpu], counted = s->rows.job[JOB_cpu_counted];

@@ -73,8 +73,8 @@ struct extreme {
 
 struct machine_group {
     uint32_t id;
-    uint32_t place; /* number of the job's place: it gets another one each time it is moved. Of a place: its innermost
-                     * groups and those above them */
+    uint32_t place; /* number of the job's place: it gets another one each time it is moved. The groups of a place are
+                     * its innermost groups and those above them */
     size_t length;  /* of its path */
     char end[128];  /* the end of its path, or all of it: as much as a truncated source keeps */
     char last[32];  /* component of the path, its beginning */

@@ -7,8 +7,8 @@
  * and one of 60 MB: between the samples they can have held 590 MB, and not more.
  *
  * A process did not reach its mark again between two samples if it had too few page faults for that: one fault maps
- * 2 MiB at most. Of a process that ended, and whose last mark is not known, the CPU time that it used after it was read
- * last says how far it can have grown; and no process had more than the largest mark of all (wait4(2)).
+ * 2 MiB at most. If a process ended and its last mark is not known, the CPU time that it used after it was read last
+ * says how far it can have grown; and no process had more than the largest mark of all (wait4(2)).
  *
  * A child begins with a copy of its parent's pages, and exec(2) begins a new mark: until then it held what the parent
  * held, which its own mark does not have. wait4(2) reports the larger of both.

@@ -432,7 +432,7 @@ static bool may_exceed(DIR *d, struct keep *keep)
                                     (uint64_t)st.st_size > keep->bytes / SIZES_SHARE);
 }
 
-int runs_prune_at(int dir_fd, struct baro_error *err)
+int runs_prune(int dir_fd, struct baro_error *err)
 {
     struct keep keep;
     struct runs_list l;
@@ -454,15 +454,5 @@ int runs_prune_at(int dir_fd, struct baro_error *err)
         runs_list_done(&l);
     }
     closedir(d);
-    return r;
-}
-
-int runs_prune(const char *dir, struct baro_error *err)
-{
-    int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return error_set(err, -errno, "can't list %s: %s", dir, strerror(errno));
-    int r = runs_prune_at(fd, err);
-    fd_close(fd);
     return r;
 }

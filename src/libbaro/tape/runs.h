@@ -51,8 +51,7 @@ int runs_resolve(const char *name, struct buf *ret_path, struct baro_error *err)
  * runs,1GB"; default 500 runs and 2 GB). If there are too many runs, a sixteenth more is removed, so that the next
  * calls find nothing to do. Sizes are checked after each 16th run and after large ones. The newest run, and those that
  * are being written, are not removed. Returns how many were removed. */
-int runs_prune(const char *dir, struct baro_error *err);
-int runs_prune_at(int dir_fd, struct baro_error *err);
+int runs_prune(int dir_fd, struct baro_error *err);
 
 /* Checks BARO_KEEP. Returns 0, or a negative code with what is wrong in err. */
 int runs_check_limits(struct baro_error *err);

@@ -7,9 +7,10 @@
  * which of its children failed just before; which of that one's children did; and so on. Example: `make` ended with 2,
  * below it `make -C src` with 2, `gcc` with 1, `collect2` with 1, and `ld` with 1: ld failed first.
  *
- * Exits come in the order of their ends, so a process ends after the children that made it fail. Of each living process
- * one failed child is kept: the earliest after which it started no other process. Memory is bounded: FAILURE_FAMILIES
- * processes with such a child; where there are more, the one whose child failed longest ago is dropped.
+ * Exits come in the order of their ends, so a process ends after the children that made it fail. One failed
+ * child of each living process is kept: the earliest after which it started no other process. Memory is bounded:
+ * FAILURE_FAMILIES processes with such a child; where there are more, the one whose child failed longest ago is
+ * dropped.
  */
 #ifndef LIBBARO_VERDICT_FAILURE_H
 #define LIBBARO_VERDICT_FAILURE_H

@@ -13,45 +13,31 @@ static void write_evidence(struct json *j, const struct baro_evidence *e)
     const unsigned either = BARO_VALUE_LOWER_BOUND | BARO_VALUE_UPPER_BOUND; /* it may be wrong either way */
     bool is_text = e->unit == BARO_UNIT_NONE && isnan(e->value);
     json_begin(j, '{');
-    json_key(j, "name");
-    json_text(j, e->name);
+    json_key_text(j, "name", e->name);
     json_key(j, "value");
     if (is_text)
         json_null(j);
     else
         json_double(j, e->value);
-    json_key(j, "is_lower_bound");
-    json_bool(j, (e->flags & either) == BARO_VALUE_LOWER_BOUND);
-    json_key(j, "is_upper_bound");
-    json_bool(j, (e->flags & either) == BARO_VALUE_UPPER_BOUND);
-    json_key(j, "is_estimate");
-    json_bool(j, (e->flags & BARO_VALUE_ESTIMATE) || (e->flags & either) == either);
-    json_key(j, "unit");
-    json_text(j, baro_unit_name(e->unit));
-    json_key(j, "text");
-    json_text(j, e->text);
+    json_key_bool(j, "is_lower_bound", (e->flags & either) == BARO_VALUE_LOWER_BOUND);
+    json_key_bool(j, "is_upper_bound", (e->flags & either) == BARO_VALUE_UPPER_BOUND);
+    json_key_bool(j, "is_estimate", (e->flags & BARO_VALUE_ESTIMATE) || (e->flags & either) == either);
+    json_key_text(j, "unit", baro_unit_name(e->unit));
+    json_key_text(j, "text", e->text);
     json_end(j, '}');
 }
 
 static void write_verdict(struct json *j, const struct baro_verdict *v)
 {
     json_begin(j, '{');
-    json_key(j, "rule");
-    json_text(j, v->rule);
-    json_key(j, "weight");
-    json_text(j, baro_verdict_weight_name(v->weight));
-    json_key(j, "title");
-    json_text(j, v->title);
-    json_key(j, "advice");
-    json_text(j, *v->advice ? v->advice : NULL);
-    json_key(j, "phase");
-    json_text(j, v->phase);
-    json_key(j, "begin_ns");
-    json_u64(j, v->begin_ns);
-    json_key(j, "end_ns");
-    json_u64(j, v->end_ns);
-    json_key(j, "evidence");
-    json_begin(j, '[');
+    json_key_text(j, "rule", v->rule);
+    json_key_text(j, "weight", baro_verdict_weight_name(v->weight));
+    json_key_text(j, "title", v->title);
+    json_key_text(j, "advice", *v->advice ? v->advice : NULL);
+    json_key_text(j, "phase", v->phase);
+    json_key_u64(j, "begin_ns", v->begin_ns);
+    json_key_u64(j, "end_ns", v->end_ns);
+    json_key_begin(j, "evidence", '[');
     for (size_t i = 0; i < v->evidence_count; i++)
         write_evidence(j, &v->evidence[i]);
     json_end(j, ']');
@@ -66,8 +52,7 @@ int baro_verdicts_json(const struct baro_verdicts *verdicts, const struct baro_s
     json_begin(&json, '{');
     if (summary)
         summary_json_members(summary, tape_name, &json);
-    json_key(&json, "verdicts");
-    json_begin(&json, '[');
+    json_key_begin(&json, "verdicts", '[');
     for (size_t i = 0; i < baro_verdicts_count(verdicts); i++)
         write_verdict(&json, baro_verdicts_get(verdicts, i));
     json_end(&json, ']');

@@ -56,7 +56,7 @@ void chart_draw(const struct chart *c, const struct chart_picture *p, const stru
 void shown_text(const char *at, struct buf *ret);
 
 /* The rules of an SVG file of its own. */
-void svg_style_of_file(struct buf *ret);
+void svg_style(struct buf *ret);
 
 /* 0xrrggbb */
 extern const unsigned chart_palette[2][CHART_COLORS + 1]; /* light, dark; the last colour is that of others */

@@ -194,24 +194,18 @@ struct chart_picture {
     bool has_title;         /* the title stands above the plot */
     bool has_time;          /* the ticks of time have labels: among charts below each other the last one needs them */
     bool has_legend;
-    bool has_spans;  /* phases, marks and events are drawn */
-    bool standalone; /* SVG: a file of its own, with xmlns and its own style. Else it stands in a page that has
-                        chart_svg_style() in its style sheet */
+    bool has_spans; /* phases, marks and events are drawn */
 };
 
 /*
- * Writes a chart as SVG. Elements have classes, colours are CSS variables (--chart-0 to --chart-9, --chart-others,
- * --chart-text, --chart-muted, --chart-grid, --chart-axis, --chart-limit, --chart-gap, --chart-back), which a page may
- * set for a theme. All text is escaped. Numbers for programs stand in attributes: svg has data-figure, data-unit,
+ * Writes a chart as an SVG file. Elements have classes, and the style sheet in the file has their colours, light and
+ * dark. All text is escaped. Numbers for programs stand in attributes: svg has data-figure, data-unit,
  * data-from-ns, data-to-ns, data-start-ns, data-axis-end, and data-plot="x y width height" of the plot in its
  * coordinates; the group of a curve data-curve (its name), data-max, data-mean, data-last; limits and marks
  * data-value, marks data-t-ns; phases, marks of the job and events data-span (phase, mark, event, gap), data-begin-ns
  * and data-end-ns.
  */
 void chart_svg(const struct chart *c, const struct chart_picture *p, struct buf *ret);
-/* The rules for the classes and the variables, light and dark, without <style>: for a page. The variables are set on
- * :root; a page that sets them itself does so behind these rules. */
-void chart_svg_style(struct buf *ret);
 /* Adds raw bytes as text of XML or HTML, also within double-quoted attributes. Control bytes and bytes that are not
  * UTF-8 become \xNN. */
 void chart_xml_text(struct buf *ret, const char *at, size_t len);

@@ -1,35 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One drawing of a chart for all canvases with pixels. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "output/chart/canvas.h"
-
-struct drawing {
-    const struct chart *c;
-    const struct chart_picture *p;
-    const struct layout *l;
-    struct canvas *to;
-};
+#include "output/chart/drawing.h"
 
 static double x_of(const struct drawing *d, double t_ns)
 {
     double share = (t_ns - (double)d->c->from_ns) / (double)(d->c->to_ns - d->c->from_ns);
     share = share < 0 ? 0 : share > 1 ? 1 : share;
     return d->l->x + d->l->width * share;
-}
-
-static double x_of_bucket(const struct drawing *d, size_t i)
-{
-    return d->l->x + d->l->width * (double)i / (double)d->c->buckets;
-}
-
-static double y_of(const struct drawing *d, double value)
-{
-    double share = value / d->l->top;
-    share = share < 0 ? 0 : share > 1 ? 1 : share;
-    return d->l->y + d->l->height * (1 - share);
 }
 
 static void draw_text(const struct drawing *d, double x, double y, enum anchor anchor, enum ink_kind ink,
@@ -62,7 +41,7 @@ static void grid(const struct drawing *d)
     const struct layout *l = d->l;
     d->to->begin(d->to, PART_GRID, NULL);
     for (size_t i = 0; i < l->values.n; i++) {
-        double y = y_of(d, l->values.at[i].at);
+        double y = drawing_y(d, l->values.at[i].at);
         straight(d, l->x, y, l->x + l->width, y, i ? INK_GRID : INK_AXIS, STROKE_GRID);
         draw_text(d, l->x - 6, y + 3.5, ANCHOR_END, INK_MUTED, l->values.at[i].text);
     }
@@ -80,151 +59,6 @@ static void grid(const struct drawing *d)
     d->to->end(d->to);
 }
 
-/* ---- curves ---- */
-
-/* Values hold over their bucket, so curves are steps. low: NULL is 0. */
-struct run {
-    size_t begin, end;
-};
-
-static bool next_run(const struct drawing *d, const bool *known, struct run *run)
-{
-    size_t i = run->end;
-    while (i < d->c->buckets && !known[i])
-        i++;
-    run->begin = i;
-    while (i < d->c->buckets && known[i])
-        i++;
-    run->end = i;
-    return run->begin < run->end;
-}
-
-static void step_line(const struct drawing *d, const double *value, const bool *known)
-{
-    struct run run = {0, 0};
-    while (next_run(d, known, &run)) {
-        d->to->move(d->to, x_of_bucket(d, run.begin), y_of(d, value[run.begin]));
-        for (size_t i = run.begin; i < run.end; i++) {
-            d->to->line(d->to, x_of_bucket(d, i), y_of(d, value[i]));
-            d->to->line(d->to, x_of_bucket(d, i + 1), y_of(d, value[i]));
-        }
-    }
-}
-
-static void step_area(const struct drawing *d, const double *low, const double *high, const bool *known)
-{
-    struct run run = {0, 0};
-    while (next_run(d, known, &run)) {
-        d->to->move(d->to, x_of_bucket(d, run.begin), y_of(d, high[run.begin]));
-        for (size_t i = run.begin; i < run.end; i++) {
-            d->to->line(d->to, x_of_bucket(d, i), y_of(d, high[i]));
-            d->to->line(d->to, x_of_bucket(d, i + 1), y_of(d, high[i]));
-        }
-        for (size_t i = run.end; i-- > run.begin;) {
-            d->to->line(d->to, x_of_bucket(d, i + 1), y_of(d, low[i]));
-            d->to->line(d->to, x_of_bucket(d, i), y_of(d, low[i]));
-        }
-    }
-}
-
-/* The numbers of a curve as arrays, for drawing. */
-struct work {
-    double *low, *high, *base; /* base: top of the stack so far */
-    bool *known;
-};
-
-static bool is_apart(const struct drawing *d, double a, double b)
-{
-    return fabs(y_of(d, a) - y_of(d, b)) >= 0.75;
-}
-
-/* Where the min and max of a bucket differ, draws a band. */
-static void band(const struct drawing *d, const struct chart_curve *curve, struct work *w, bool from_mean)
-{
-    bool any = false;
-    for (size_t i = 0; i < d->c->buckets; i++) {
-        const struct chart_bucket *b = &curve->at[i];
-        w->low[i] = from_mean ? b->mean : b->min;
-        w->high[i] = b->is_bound ? b->high : b->max;
-        w->known[i] = b->known && is_apart(d, w->low[i], w->high[i]);
-        any = any || w->known[i];
-    }
-    if (!any)
-        return;
-    step_area(d, w->low, w->high, w->known);
-    d->to->fill(d->to, (struct ink){INK_CURVE, curve->color}, FILL_BAND);
-}
-
-static void line_curve(const struct drawing *d, const struct chart_curve *curve, struct work *w)
-{
-    struct ink ink = {INK_CURVE, curve->color};
-    band(d, curve, w, false);
-    for (size_t i = 0; i < d->c->buckets; i++) {
-        w->known[i] = chart_is_whole(&curve->at[i]);
-        w->high[i] = curve->at[i].mean;
-        w->low[i] = 0;
-    }
-    if (curve->shape == CHART_AREA) {
-        step_area(d, w->low, w->high, w->known);
-        d->to->fill(d->to, ink, FILL_AREA);
-    }
-    step_line(d, w->high, w->known);
-    d->to->stroke(d->to, ink, curve->shape == CHART_DASHED ? STROKE_DASHED : STROKE_LINE);
-    if (!curve->has_bounds)
-        return;
-    for (size_t i = 0; i < d->c->buckets; i++)
-        w->known[i] = curve->at[i].known && curve->at[i].is_bound;
-    step_line(d, w->high, w->known);
-    d->to->stroke(d->to, ink, STROKE_DASHED);
-}
-
-/* Lower bounds are drawn paler. */
-static void stacked_part(const struct drawing *d, const struct chart_curve *curve, struct work *w, bool is_bound)
-{
-    for (size_t i = 0; i < d->c->buckets; i++)
-        w->known[i] = curve->at[i].known && curve->at[i].is_bound == is_bound &&
-                      fabs(y_of(d, w->low[i]) - y_of(d, w->high[i])) >= 0.05;
-    step_area(d, w->low, w->high, w->known);
-    d->to->fill(d->to, (struct ink){INK_CURVE, curve->color}, is_bound ? FILL_BAND : FILL_SOLID);
-}
-
-static void stacked_curve(const struct drawing *d, const struct chart_curve *curve, struct work *w)
-{
-    for (size_t i = 0; i < d->c->buckets; i++) {
-        double mean = curve->at[i].known ? curve->at[i].mean : 0;
-        w->low[i] = w->base[i];
-        w->high[i] = w->base[i] + mean;
-        w->base[i] = w->high[i];
-    }
-    stacked_part(d, curve, w, false);
-    if (curve->has_bounds)
-        stacked_part(d, curve, w, true);
-}
-
-static void draw_curves(const struct drawing *d)
-{
-    size_t n = d->c->buckets;
-    struct work w = {calloc(n, sizeof(double)), calloc(n, sizeof(double)), calloc(n, sizeof(double)),
-                     calloc(n, sizeof(bool))};
-    for (size_t i = 0; i < d->c->n_curves && w.low && w.high && w.base && w.known; i++) {
-        const struct chart_curve *curve = &d->c->curves[i];
-        if (!curve->known)
-            continue;
-        d->to->begin(d->to, PART_CURVE, curve);
-        if (curve->shape == CHART_STACK)
-            stacked_curve(d, curve, &w);
-        else if (curve->shape == CHART_TOTAL)
-            band(d, curve, &w, true);
-        else
-            line_curve(d, curve, &w);
-        d->to->end(d->to);
-    }
-    free(w.low);
-    free(w.high);
-    free(w.base);
-    free(w.known);
-}
-
 /* ---- limits and marks ---- */
 
 static void limit_text(const struct drawing *d, const struct chart_limit *limit, struct buf *ret)
@@ -238,13 +72,13 @@ static double limit_line(const struct drawing *d, const struct chart_step *steps
 {
     double y = 0;
     for (size_t k = 0; k < n; k++) {
-        double x = x_of_bucket(d, steps[k].from);
-        y = y_of(d, steps[k].value);
+        double x = drawing_x_of_bucket(d, steps[k].from);
+        y = drawing_y(d, steps[k].value);
         if (k && steps[k - 1].to == steps[k].from)
             d->to->line(d->to, x, y);
         else
             d->to->move(d->to, x, y);
-        d->to->line(d->to, x_of_bucket(d, steps[k].to), y);
+        d->to->line(d->to, drawing_x_of_bucket(d, steps[k].to), y);
     }
     d->to->stroke(d->to, (struct ink){.kind = INK_LIMIT}, STROKE_DASHED);
     return y;
@@ -261,7 +95,7 @@ static void draw_limits(const struct drawing *d)
         if (!n)
             continue;
         d->to->begin(d->to, PART_LIMIT, limit);
-        double y = limit_line(d, steps, n), x = x_of_bucket(d, steps[n - 1].to);
+        double y = limit_line(d, steps, n), x = drawing_x_of_bucket(d, steps[n - 1].to);
         limit_text(d, limit, &b);
         if (!b.failed)
             d->to->text(d->to, x - 4, y - l->y > 14 ? y - 4 : y + 12, ANCHOR_END, (struct ink){.kind = INK_LIMIT},
@@ -277,14 +111,14 @@ static void marks(const struct drawing *d)
     const struct layout *l = d->l;
     for (size_t i = 0; i < d->c->n_marks; i++) {
         const struct chart_mark *m = &d->c->marks[i];
-        double x = x_of(d, (double)m->t_ns), y = y_of(d, m->value);
+        double x = x_of(d, (double)m->t_ns), y = drawing_y(d, m->value);
         bool left = x - l->x > l->width * 0.6;
         struct buf b = {0};
         shown_text(m->text, &b);
         if (b.failed)
             return;
         d->to->begin(d->to, PART_MARK, m);
-        double below = y_of(d, chart_below_mark(d->c, m));
+        double below = drawing_y(d, chart_below_mark(d->c, m));
         if (below - y > 4) /* the curve is lower at that time: a line leads to it */
             straight(d, x, y + 3, x, below, INK_TEXT, STROKE_GRID);
         d->to->dot(d->to, x, y, 3, (struct ink){.kind = INK_TEXT});
@@ -292,7 +126,7 @@ static void marks(const struct drawing *d)
         size_t fit = text_fit((const char *)b.at, b.len, TEXT_SIZE, room);
         double label_y = y - l->y > 26 ? y - 7 : y + 15;
         for (size_t k = 0; k < d->c->n_limits; k++) {
-            double apart = label_y - y_of(d, d->c->limits[k].value);
+            double apart = label_y - drawing_y(d, d->c->limits[k].value);
             if (chart_limit_is_drawn(d->c, &d->c->limits[k]) && apart > -18 && apart < 14)
                 label_y = y + 15;
         }

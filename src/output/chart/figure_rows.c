@@ -110,8 +110,8 @@ const struct figure_row figure_rows[] = {
      ORDER_CPU, false, NULL, NULL},
 
     {{"waiting", "Threads that waited for a core",
-      "Time that threads waited for a core, per time. Of processes that were too short to be sampled it is counted "
-      "when they are reaped, all at once", CHART_COUNT, FIGURE_MORE},
+      "Time that threads waited for a core, per time. That of processes too short to be sampled is counted all at "
+      "once, when they are reaped", CHART_COUNT, FIGURE_MORE},
      {{"waiting", BARO_KIND_JOB, "run_delay", ROW_RATE, CHART_AREA, false}},
      ORDER_CPU, false, NULL, NULL},
     {{"io_calls", "Bytes that read(2) and write(2) passed", "Bytes passed by the job's calls, from page cache or not",

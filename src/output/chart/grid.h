@@ -80,9 +80,7 @@ static inline void grid_init(struct grid *g, const struct chart *c, const struct
     g->has_letters = !t->utf8 || (!t->color && grid_lines(c) > 1);
     chart_value_ticks(c->unit, chart_top(c), g->rows / 3 + 1, &g->ticks);
     for (size_t i = 0; i < g->ticks.n; i++) {
-        size_t len = 0;
-        for (const char *p = g->ticks.at[i].text; *p; p++)
-            len += ((unsigned char)*p & 0xc0) != 0x80;
+        size_t len = utf8_columns(g->ticks.at[i].text, strlen(g->ticks.at[i].text));
         g->labels = len > g->labels ? len : g->labels;
     }
     g->columns = t->width > g->labels + 12 ? t->width - g->labels - 2 : 10;

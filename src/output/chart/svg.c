@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SVG: classes and variables in place of colours, numbers for programs in attributes, as few bytes as that takes. */
+/* SVG: classes in place of colours, numbers for programs in attributes, as few bytes as that takes. */
 #include <math.h>
 #include <string.h>
 
-#include "base/fmt.h"
 #include "output/chart/canvas.h"
 
 struct svg {
@@ -306,12 +305,10 @@ void chart_svg(const struct chart *c, const struct chart_picture *p, struct buf 
                     .out = ret};
     chart_lay_out(c, p, &l);
     root(&s, p, &l);
-    if (p->standalone) {
-        title(&s, c->title);
-        buf_str(ret, "<style>");
-        svg_style_of_file(ret);
-        buf_str(ret, "</style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n");
-    }
+    title(&s, c->title);
+    buf_str(ret, "<style>");
+    svg_style(ret);
+    buf_str(ret, "</style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n");
     chart_draw(c, p, &l, &s.canvas);
     buf_str(ret, "</svg>\n");
     buf_done(&s.path);

@@ -217,11 +217,8 @@ static void label(const struct grid *g, size_t row, struct buf *ret)
         if ((size_t)floor(at + 0.5) == row)
             text = g->ticks.at[i].text;
     }
-    size_t len = 0;
-    for (const char *c = text; *c; c++)
-        len += ((unsigned char)*c & 0xc0) != 0x80;
-    for (size_t i = len; i < g->labels; i++)
-        buf_byte(ret, ' ');
+    size_t len = utf8_columns(text, strlen(text));
+    buf_spaces(ret, g->labels > len ? g->labels - len : 0);
     grid_colored(ret, g, GRID_MUTED, text);
     grid_colored(ret, g, GRID_MUTED, g->t->utf8 ? (*text ? " \342\224\244" : " \342\224\202") : *text ? " +" : " |");
 }
@@ -263,14 +260,11 @@ struct legend {
 static void entry(struct legend *l, const char *sign, int color, const char *text, size_t len, bool escape)
 {
     struct buf b = {0};
-    size_t width = 0;
     if (escape)
         text_escaped(&b, at_most(text, &len), len);
     else
         buf_add(&b, text, len);
-    for (size_t i = 0; i < b.len; i++)
-        width += (b.at[i] & 0xc0) != 0x80;
-    width += *sign ? 2 : 0;
+    size_t width = utf8_columns((const char *)b.at, b.len) + (*sign ? 2 : 0);
     if (l->column && l->column + 3 + width > l->g->t->width) {
         buf_byte(l->out, '\n');
         l->column = 0;

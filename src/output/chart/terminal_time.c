@@ -35,14 +35,12 @@ void grid_time_axis(const struct grid *g, struct buf *ret)
         buf_str(&axis, g->t->utf8 ? (tick ? "\342\224\254" : "\342\224\200") : tick ? "+" : "-");
     }
     buf_byte(&axis, 0);
-    for (size_t i = 0; i < g->labels + 1; i++)
-        buf_byte(ret, ' ');
+    buf_spaces(ret, g->labels + 1);
     grid_colored(ret, g, GRID_MUTED, g->t->utf8 ? "\342\224\224" : "+");
     if (!axis.failed)
         grid_colored(ret, g, GRID_MUTED, (const char *)axis.at);
     buf_byte(ret, '\n');
-    for (size_t i = 0; i < g->labels + 2; i++)
-        buf_byte(ret, ' ');
+    buf_spaces(ret, g->labels + 2);
     size_t end = g->columns + 31;
     while (end && line[end - 1] == ' ')
         line[--end] = 0;
@@ -74,10 +72,9 @@ static void repeat(struct buf *ret, const char *text, size_t n)
 static size_t name(const struct grid *g, const char *text, size_t room, struct buf *ret)
 {
     struct buf b = {0};
-    size_t n = 0, used = 0;
+    size_t used = 0;
     text_escaped(&b, text, strlen(text));
-    for (size_t i = 0; i < b.len; i++)
-        n += (b.at[i] & 0xc0) != 0x80;
+    size_t n = utf8_columns((const char *)b.at, b.len);
     bool is_cut = n > room;
     size_t take = is_cut ? room - 1 : n;
     for (size_t i = 0; i < b.len && !b.failed; i++) {

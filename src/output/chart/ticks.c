@@ -2,7 +2,6 @@
 /* Where ticks stand, and how values are written. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/fmt.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes as bars over time, in the order of a tree. Few processes have a bar each. Of many, those have one that
- * lived long or used much; the others are merged: those of one name under one parent are a strip whose darkness says
- * how many of them lived at a time. Example: a build of 840 processes is a bar for make and strips "gcc ×208", "cc1
- * ×207".
+ * The processes as bars over time, in the order of a tree. Few processes have a bar each. Of many
+ * processes, only those that lived long or used much have one. The others are merged: those of one name under one
+ * parent are a strip whose darkness says how many of them lived at a time. Example: a build of 840 processes is a bar
+ * for make and strips "gcc ×208", "cc1 ×207".
  */
 #ifndef OUTPUT_PAGE_BARS_H
 #define OUTPUT_PAGE_BARS_H

@@ -97,8 +97,7 @@ PUT(status, life->has &LIFE_STATUS ? json_i64(j, life->status) : life->has &LIFE
 
 static void column(const struct page *p, const struct chosen *c, struct json *j, const char *name, put_function *put)
 {
-    json_key(j, name);
-    json_begin(j, '[');
+    json_key_begin(j, name, '[');
     for (uint32_t i = 0; i < c->n; i++)
         put(p, c, &p->lives.at[c->life[i]], j);
     json_end(j, ']');
@@ -106,8 +105,7 @@ static void column(const struct page *p, const struct chosen *c, struct json *j,
 
 static void put_names(const struct page *p, struct json *j)
 {
-    json_key(j, "names");
-    json_begin(j, '[');
+    json_key_begin(j, "names", '[');
     size_t bytes = 0;
     for (uint32_t i = 0; i < p->lives.names.n; i++) {
         const char *text = names_at(&p->lives.names, i);
@@ -122,8 +120,7 @@ static void put_statuses(const struct page *p, const struct chosen *c, struct js
 {
     int32_t seen[64];
     size_t n = 0;
-    json_key(j, "statuses");
-    json_begin(j, '{');
+    json_key_begin(j, "statuses", '{');
     for (uint32_t i = 0; i < c->n && n < 64; i++) {
         const struct life *life = &p->lives.at[c->life[i]];
         size_t k = 0;
@@ -136,8 +133,7 @@ static void put_statuses(const struct page *p, const struct chosen *c, struct js
         report_status(life->status, &text);
         buf_byte(&text, 0);
         snprintf(key, sizeof key, "%d", life->status);
-        json_key(j, key);
-        json_text(j, text.failed ? "" : (const char *)text.at);
+        json_key_text(j, key, text.failed ? "" : (const char *)text.at);
         buf_done(&text);
         seen[n++] = life->status;
     }
@@ -146,8 +142,7 @@ static void put_statuses(const struct page *p, const struct chosen *c, struct js
 
 static void put_processes(const struct page *p, const struct chosen *c, struct json *j)
 {
-    json_key(j, "processes");
-    json_begin(j, '{');
+    json_key_begin(j, "processes", '{');
     column(p, c, j, "pid", put_pid);
     column(p, c, j, "name", put_name);
     column(p, c, j, "parent", put_parent);
@@ -160,34 +155,28 @@ static void put_processes(const struct page *p, const struct chosen *c, struct j
     column(p, c, j, "io_write_bytes", put_write);
     column(p, c, j, "io_is_lower_bound", put_io_is_bound);
     column(p, c, j, "status", put_status);
-    json_key(j, "cmdline");
-    json_begin(j, '[');
+    json_key_begin(j, "cmdline", '[');
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t cmdline = p->lives.at[c->life[i]].cmdline;
         or_null(j, cmdline != NAMES_NONE, cmdline);
     }
     json_end(j, ']');
-    json_key(j, "label");
-    json_begin(j, '[');
+    json_key_begin(j, "label", '[');
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t label = p->lives.at[c->life[i]].label;
         or_null(j, label != NAMES_NONE, label);
     }
     json_end(j, ']');
-    json_key(j, "all");
-    json_u64(j, p->lives.n + p->lives.left_out);
+    json_key_u64(j, "all", p->lives.n + p->lives.left_out);
     json_end(j, '}');
 }
 
 static void put_moment(const struct moment *m, const struct chosen *c, struct json *j)
 {
     json_begin(j, '{');
-    json_key(j, "t_ns");
-    json_u64(j, m->t_ns);
-    json_key(j, "rss_is_lower_bound");
-    json_bool(j, m->rss_is_bound);
-    json_key(j, "more");
-    json_begin(j, '[');
+    json_key_u64(j, "t_ns", m->t_ns);
+    json_key_bool(j, "rss_is_lower_bound", m->rss_is_bound);
+    json_key_begin(j, "more", '[');
     json_u64(j, m->more);
     json_u64(j, m->more_rss_bytes);
     json_u64(j, m->more_millicores);
@@ -208,19 +197,15 @@ static void put_moment(const struct moment *m, const struct chosen *c, struct js
 static void put_all(const struct page *p, const struct chosen *c, struct json *j)
 {
     json_begin(j, '{');
-    json_key(j, "from_ns");
-    json_u64(j, p->from_ns);
-    json_key(j, "to_ns");
-    json_u64(j, p->to_ns);
-    json_key(j, "start_ns");
-    json_u64(j, p->start_ns);
+    json_key_u64(j, "from_ns", p->from_ns);
+    json_key_u64(j, "to_ns", p->to_ns);
+    json_key_u64(j, "start_ns", p->start_ns);
     json_key(j, "charts");
     page_chart_data(p, j);
     put_names(p, j);
     put_statuses(p, c, j);
     put_processes(p, c, j);
-    json_key(j, "moments");
-    json_begin(j, '[');
+    json_key_begin(j, "moments", '[');
     for (uint32_t i = 0; i < p->moments.n; i++) {
         if (p->moments.at[i].n)
             put_moment(&p->moments.at[i], c, j);

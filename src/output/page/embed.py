@@ -4,7 +4,7 @@
 
     embed.py page.css page.js palette.c OUTPUT.c
 
-tools/embedded.py says what becomes of colours.
+tools/embedded.py puts in the colours.
 """
 
 import base64

@@ -2,7 +2,6 @@
 /* The head of the page: what was recorded, how it ended, when and where; and the key figures. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/fmt.h"
 #include "output/page/parts.h"
 #include "output/text/read.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Above the charts: the time axis, phases as bars in lanes, marks and events as points. */
-#include <string.h>
 
 #include "base/fmt.h"
 #include "output/page/parts.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/page/lives.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

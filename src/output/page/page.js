@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the page interactive. All that it shows is on the page without it, too, but for the tree at any moment. */
+/* Makes the page interactive. Without it the page shows the same, except the tree at any moment. */
 "use strict";
 (() => {
   const $ = (s, at = document) => at.querySelector(s), $$ = (s, at = document) => [...at.querySelectorAll(s)];
@@ -134,7 +134,7 @@
       y = plot.down - h;
       drawAxis(plot, end, values.filter(v => v <= end));
     } else if (plot.axis) {
-      plot.axis.innerHTML = plot.wasAxis; /* what the page had there from the beginning */
+      plot.axis.innerHTML = plot.wasAxis; /* what C wrote there */
     }
     plot.inner.setAttribute("viewBox", [(a - from) / span * plot.width, y, (b - a) / span * plot.width, h].join(" "));
     for (const mark of $$(".mark", plot.svg)) {
@@ -327,7 +327,7 @@
   };
   const text = i => names[P.name[i]] || "(not known)", cmdline = i => (P.cmdline[i] === null ? "" : names[P.cmdline[i]] || "");
   const brief = line => line.replace(/^\/\S*\/(?=[^\s/])/, ""); /* without the folder of the program */
-  /* The name, and what tells it from others of the same name. */
+  /* The name, and what distinguishes it from others of the same name. */
   const titled = i => {
     const label = P.label[i] === null ? "" : names[P.label[i]] || "";
     return label ? [text(i), " ", make("small", {}, label)] : [text(i)];

@@ -89,8 +89,10 @@ void page_facts(struct page *p);  /* facts.c: completeness, cost, and all facts 
 int page_data(struct page *p);    /* data.c: JSON for the script; 0 or -ENOMEM */
 
 /* plot.c */
-void page_chart_data(const struct page *p, struct json *j);
+/* The charts in the order of the page, from 0 on; NULL: there is none. */
+const struct chart *page_chart_at(const struct page *p, size_t i);
 void page_spark(struct page *p, const struct chart *c, const struct chart_curve *curve);
+void page_chart_data(const struct page *p, struct json *j); /* plot_data.c */
 
 /* ---- files that the build embeds: embed.py ---- */
 extern const char page_css[], page_js[], page_csp[];

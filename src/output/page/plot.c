@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/fmt.h"
-#include "base/json.h"
 #include "output/page/parts.h"
 
 #define TALL 168u
@@ -336,7 +334,7 @@ static void track(struct page *p, const struct chart *c, size_t i, bool tall)
 
 /* CPU and memory, the numbers that the job itself gave with marks, the other figures, then directories and the kinds
  * that only the tape has. */
-static const struct chart *chart_at(const struct page *p, size_t i)
+const struct chart *page_chart_at(const struct page *p, size_t i)
 {
     size_t n = figures_count(p->figures), first = n < TALL_CHARTS ? n : TALL_CHARTS;
     size_t numbers = p->numbers ? figures_count(p->numbers) : 0;
@@ -402,7 +400,7 @@ void page_charts(struct page *p)
 {
     const struct chart *c;
     for (enum how how = HOW_DRAWN; how <= HOW_LEFT_OUT; how++) {
-        for (size_t i = 0; (c = chart_at(p, i)); i++) {
+        for (size_t i = 0; (c = page_chart_at(p, i)); i++) {
             if (how_of(c, i) != how)
                 continue;
             if (how == HOW_DRAWN)
@@ -415,7 +413,7 @@ void page_charts(struct page *p)
     }
 }
 
-/* ---- small curves, and data for the script ---- */
+/* ---- small curves ---- */
 
 void page_spark(struct page *p, const struct chart *c, const struct chart_curve *curve)
 {
@@ -434,76 +432,4 @@ void page_spark(struct page *p, const struct chart *c, const struct chart_curve 
         buf_printf(&p->html, "L%zu %d", x, 100 - (int)(most / curve->max * 96));
     }
     buf_printf(&p->html, "L%d 100Z\"/></svg>", ACROSS);
-}
-
-/* Rounded to four digits: more cannot be seen, and the page stays small. */
-static double four_digits(double v)
-{
-    double scale = 1, size = v < 0 ? -v : v;
-    if (!(size > 1e-12 && size < 1e18))
-        return 0;
-    for (; size * scale < 1000; scale *= 10)
-        ;
-    for (; size * scale >= 10000; scale /= 10)
-        ;
-    double whole = (double)(uint64_t)(size * scale + 0.5), rounded = scale >= 1 ? whole / scale : whole * (1 / scale);
-    return v < 0 ? -rounded : rounded;
-}
-
-/* One sign per bucket: the value is a lower bound, it is stale, or neither. */
-static void bounds_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
-{
-    char sign[8];
-    json_key(j, "sign");
-    json_begin(j, '[');
-    for (size_t i = 0; i < c->buckets; i++) {
-        bool is_bound = curve->at[i].known && curve->at[i].is_bound;
-        unsigned flags = curve->at[i].at_least > 0 ? BARO_VALUE_LOWER_BOUND : BARO_VALUE_ESTIMATE;
-        snprintf(sign, sizeof(sign), "%s ", baro_value_mark(flags, BARO_MARK_SYMBOL));
-        json_text(j, is_bound ? sign : "");
-    }
-    json_end(j, ']');
-}
-
-static void curve_data(const struct chart *c, const struct chart_curve *curve, struct json *j)
-{
-    json_begin(j, '{');
-    json_key(j, "name");
-    json_text(j, curve->name);
-    json_key(j, "shape");
-    json_u64(j, curve->shape);
-    json_key(j, "v");
-    json_begin(j, '[');
-    for (size_t i = 0; i < c->buckets; i++) {
-        if (curve->at[i].known)
-            json_double(j, four_digits(curve->shape == CHART_STACK ? curve->at[i].mean : curve->at[i].max));
-        else
-            json_null(j);
-    }
-    json_end(j, ']');
-    if (curve->has_bounds)
-        bounds_data(c, curve, j);
-    json_end(j, '}');
-}
-
-void page_chart_data(const struct page *p, struct json *j)
-{
-    const struct chart *c;
-    json_begin(j, '[');
-    for (size_t i = 0; (c = chart_at(p, i)); i++) {
-        json_begin(j, '{');
-        json_key(j, "id");
-        json_text(j, c->id);
-        json_key(j, "unit");
-        json_u64(j, c->unit);
-        json_key(j, "buckets");
-        json_u64(j, c->buckets);
-        json_key(j, "curves");
-        json_begin(j, '[');
-        for (size_t k = 0; k < c->n_curves; k++)
-            curve_data(c, &c->curves[k], j);
-        json_end(j, ']');
-        json_end(j, '}');
-    }
-    json_end(j, ']');
 }

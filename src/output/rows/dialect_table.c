@@ -136,15 +136,22 @@ static const struct dialect_column oasislmf[] = {
 
 /* Tables of one name stand together. */
 const struct dialect_table dialect_tables[] = {
-    {"spare-cores", BARO_KIND_PROCESS, .quoted = true, .nan = true, .end = "\r\n", COLUMNS(pid_tracker)},
-    {"spare-cores", BARO_KIND_HOST, .quoted = true, .nan = true, .end = "\r\n", COLUMNS(system_tracker)},
-    {"spare-cores-mended", BARO_KIND_PROCESS, .quoted = true, .last = true, .end = "\r\n", COLUMNS(pid_tracker)},
-    {"spare-cores-mended", BARO_KIND_HOST, .quoted = true, .end = "\r\n", COLUMNS(system_tracker_mended)},
-    {"spare-cores-0.5", BARO_KIND_PROCESS, .quoted = true, .last = true, .end = "\n", COLUMNS(process_tracker)},
-    {"spare-cores-0.5", BARO_KIND_HOST, .quoted = true, .end = "\n", COLUMNS(system_tracker_0_5)},
-    {"pytyche-cpu", BARO_KIND_HOST, .whole = true, .end = "\n", COLUMNS(pytyche_cpu)},
-    {"pytyche-hw", BARO_KIND_HOST, .gpu = DIALECT_GPU_SMI, .end = "\n"},
-    {"pytyche-dmon", BARO_KIND_HOST, .gpu = DIALECT_GPU_DMON, .end = "\n"},
-    {"oasislmf", BARO_KIND_PROCESS, .each = true, .end = "\r\n", COLUMNS(oasislmf)},
+    {"spare-cores", "as PidTracker and SystemTracker of resource-tracker write it, with their faults",
+     BARO_KIND_PROCESS, .quoted = true, .nan = true, .end = "\r\n", COLUMNS(pid_tracker)},
+    {"spare-cores", NULL, BARO_KIND_HOST, .quoted = true, .nan = true, .end = "\r\n", COLUMNS(system_tracker)},
+    {"spare-cores-mended", "the same columns, corrected", BARO_KIND_PROCESS, .quoted = true, .last = true,
+     .end = "\r\n", COLUMNS(pid_tracker)},
+    {"spare-cores-mended", NULL, BARO_KIND_HOST, .quoted = true, .end = "\r\n", COLUMNS(system_tracker_mended)},
+    {"spare-cores-0.5", "as ProcessTracker and SystemTracker of resource-tracker 0.5 write it", BARO_KIND_PROCESS,
+     .quoted = true, .last = true, .end = "\n", COLUMNS(process_tracker)},
+    {"spare-cores-0.5", NULL, BARO_KIND_HOST, .quoted = true, .end = "\n", COLUMNS(system_tracker_0_5)},
+    {"pytyche-cpu", "cpu_metrics.csv of pytyche: timestamp,usr_pct,idle_pct", BARO_KIND_HOST, .whole = true,
+     .end = "\n", COLUMNS(pytyche_cpu)},
+    {"pytyche-hw", "hw_metrics.csv of pytyche: each GPU as nvidia-smi --query-gpu writes it", BARO_KIND_HOST,
+     .gpu = DIALECT_GPU_SMI, .end = "\n"},
+    {"pytyche-dmon", "hw_dmon.csv of pytyche: each GPU as nvidia-smi dmon writes it", BARO_KIND_HOST,
+     .gpu = DIALECT_GPU_DMON, .end = "\n"},
+    {"oasislmf", "resource_monitor.csv of OasisLMF: each process by tool, which is its task or its program",
+     BARO_KIND_PROCESS, .each = true, .end = "\r\n", COLUMNS(oasislmf)},
 };
 const size_t dialect_table_count = sizeof(dialect_tables) / sizeof(*dialect_tables);

@@ -62,6 +62,7 @@ struct dialect_column {
 
 struct dialect_table {
     const char *name;
+    const char *what;    /* for `baro export --list`; the first row of a name has it */
     enum baro_kind kind; /* BARO_KIND_PROCESS, BARO_KIND_HOST */
     bool quoted;         /* everything but numbers stands in quotes, also the empty text of what is absent */
     bool nan;            /* what is not recorded is written as nan: readers of the original fail on an empty cell */

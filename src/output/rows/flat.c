@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/rows/flat.h"
 
-#include <string.h>
-
 static void put_le(struct buf *b, uint64_t v, size_t size)
 {
     for (size_t i = 0; i < size; i++)

@@ -27,14 +27,12 @@ void json_row(const struct columns *c, const struct row *r, struct json *json)
         any = any || (cell.kind == CELL_ABSENT && cell.absent != BARO_PRESENT);
     }
     if (any) {
-        json_key(json, "absent");
-        json_begin(json, '{');
+        json_key_begin(json, "absent", '{');
         for (size_t i = 0; i < c->n; i++) {
             row_cell(r, c, i, &cell);
             if (cell.kind != CELL_ABSENT || cell.absent == BARO_PRESENT)
                 continue;
-            json_key(json, c->at[i]->name);
-            json_text(json, baro_absent_name((enum baro_absent)cell.absent));
+            json_key_text(json, c->at[i]->name, baro_absent_name((enum baro_absent)cell.absent));
         }
         json_end(json, '}');
     }

@@ -22,17 +22,13 @@ static void put_flagged(struct json *j, const struct baro_timeline *t, size_t it
         bool absent = baro_timeline_value(t, item, f, &v) != BARO_PRESENT;
         if (flag ? !(v.flags & flag) : !absent || v.absent == BARO_ABSENT_NONE)
             continue;
-        if (!any) {
-            json_key(j, key);
-            json_begin(j, flag ? '[' : '{');
-        }
+        if (!any)
+            json_key_begin(j, key, flag ? '[' : '{');
         any = true;
-        if (flag) {
+        if (flag)
             json_text(j, baro_timeline_fact(f)->name);
-        } else {
-            json_key(j, baro_timeline_fact(f)->name);
-            json_text(j, baro_absent_name((enum baro_absent)v.absent));
-        }
+        else
+            json_key_text(j, baro_timeline_fact(f)->name, baro_absent_name((enum baro_absent)v.absent));
     }
     if (any)
         json_end(j, flag ? ']' : '}');

@@ -5,17 +5,9 @@
 
 #include "output/rows/wrap.h"
 
-unsigned table_columns_of(const char *at, size_t len)
-{
-    unsigned n = 0;
-    for (size_t i = 0; i < len; i++)
-        n += ((unsigned char)at[i] & 0xc0) != 0x80;
-    return n;
-}
-
 void table_cell(struct table *t, const char *at, size_t len)
 {
-    unsigned column = (unsigned)(t->cells++ % t->columns), n = table_columns_of(at, len);
+    unsigned column = (unsigned)(t->cells++ % t->columns), n = (unsigned)utf8_columns(at, len);
     if (n > t->width[column])
         t->width[column] = n;
     buf_add(&t->text, at, len);
@@ -32,12 +24,6 @@ void table_take(struct table *t, struct buf *cell)
     table_cell(t, cell->len ? (const char *)cell->at : "", cell->len);
     t->text.failed = t->text.failed || cell->failed;
     buf_clear(cell);
-}
-
-static void spaces(struct buf *b, unsigned n)
-{
-    while (n-- > 0)
-        buf_byte(b, ' ');
 }
 
 /* Bytes of at that fit into n columns. */
@@ -97,18 +83,18 @@ void table_print(const struct table *t, unsigned width, struct buf *ret)
         unsigned column = (unsigned)(i % t->columns);
         bool last = column + 1 == t->columns;
         size_t len = strlen(at);
-        unsigned n = table_columns_of(at, len), pad = t->width[column] > n ? t->width[column] - n : 0;
+        unsigned n = (unsigned)utf8_columns(at, len), pad = t->width[column] > n ? t->width[column] - n : 0;
         used = column ? used : 0;
         if (shown[column]) {
-            spaces(ret, used ? 2 : 0);
+            buf_spaces(ret, used ? 2 : 0);
             if (t->right[column])
-                spaces(ret, pad);
+                buf_spaces(ret, pad);
             if (last)
                 last_cell(t, at, len, before, width, ret);
             else
                 buf_add(ret, at, len);
             if (!t->right[column] && !last)
-                spaces(ret, pad);
+                buf_spaces(ret, pad);
             used += t->width[column] + 2;
         }
         if (last)

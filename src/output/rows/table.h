@@ -31,6 +31,5 @@ void table_print(const struct table *t, unsigned width, struct buf *ret);
 /* Columns that the last one has in lines of that width. */
 unsigned table_last_room(const struct table *t, unsigned width);
 void table_done(struct table *t);
-unsigned table_columns_of(const char *at, size_t len);
 
 #endif

@@ -103,35 +103,24 @@ void trace_free(struct trace *t)
     free(t);
 }
 
-static void member(struct json *j, const char *key, const char *text)
-{
-    json_key(j, key);
-    json_text(j, text);
-}
-
 static void other_data(const struct trace *t, struct json *j)
 {
     const char *const *argv = baro_header_argv(t->header);
     struct buf start = {0};
     fmt_time_utc(&start, baro_header_start_realtime_ns(t->header));
-    json_key(j, "otherData");
-    json_begin(j, '{');
-    json_key(j, "command");
-    json_begin(j, '[');
+    json_key_begin(j, "otherData", '{');
+    json_key_begin(j, "command", '[');
     for (size_t i = 0; argv[i]; i++)
         json_text(j, argv[i]);
     json_end(j, ']');
     json_key(j, "start");
     json_text_n(j, start.failed ? "" : (const char *)start.at, start.failed ? 0 : start.len);
-    json_key(j, "start_boottime_ns");
-    json_u64(j, baro_header_start_boottime_ns(t->header));
-    member(j, "host", baro_header_host(t->header));
-    member(j, "kernel", baro_header_kernel(t->header));
-    json_key(j, "cpus");
-    json_u64(j, baro_header_cpus(t->header));
-    json_key(j, "memory_bytes");
-    json_u64(j, baro_header_memory_bytes(t->header));
-    member(j, "barograph", baro_header_version(t->header));
+    json_key_u64(j, "start_boottime_ns", baro_header_start_boottime_ns(t->header));
+    json_key_text(j, "host", baro_header_host(t->header));
+    json_key_text(j, "kernel", baro_header_kernel(t->header));
+    json_key_u64(j, "cpus", baro_header_cpus(t->header));
+    json_key_u64(j, "memory_bytes", baro_header_memory_bytes(t->header));
+    json_key_text(j, "barograph", baro_header_version(t->header));
     json_end(j, '}');
     buf_done(&start);
 }
@@ -141,11 +130,9 @@ void trace_begin(struct trace *t, struct buf *ret)
     struct json j = {.out = ret};
     t->out.to = ret;
     json_begin(&j, '{');
-    json_key(&j, "displayTimeUnit");
-    json_text(&j, "ms");
+    json_key_text(&j, "displayTimeUnit", "ms");
     other_data(t, &j);
-    json_key(&j, "traceEvents");
-    json_begin(&j, '[');
+    json_key_begin(&j, "traceEvents", '[');
     buf_byte(ret, '\n');
     trace_name(&t->out, GROUP_JOB, 0, "job", 1);
     trace_name(&t->out, GROUP_JOB, ROW_EVENTS, "events", 1);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "baro/interval.h"
+#include "base/array.h"
 #include "output/rows/encode.h"
 #include "output/rows/trace_parts.h"
 
@@ -39,11 +40,6 @@ void trace_bars_done(struct trace_bars *b)
 
 /* ---- lanes ---- */
 
-static size_t grown(size_t cap)
-{
-    return cap ? 2 * cap : 64;
-}
-
 /* The first lane that is free since begin_ns; a new one if there is none. Without memory: the last one. */
 static uint32_t lane_of(struct trace_bars *b, uint64_t begin_ns, struct trace_out *o)
 {
@@ -53,15 +49,12 @@ static uint32_t lane_of(struct trace_bars *b, uint64_t begin_ns, struct trace_ou
         i++;
     if (i < b->n_lanes)
         return (uint32_t)i;
-    if (i == b->cap_lanes) {
-        uint64_t *at = realloc(b->free_ns, grown(b->cap_lanes) * sizeof(*at));
-        if (!at) {
-            o->to->failed = true;
-            return i ? (uint32_t)i - 1 : 0;
-        }
-        b->free_ns = at;
-        b->cap_lanes = grown(b->cap_lanes);
+    uint64_t *at = array_room(b->free_ns, i, &b->cap_lanes, sizeof(*at));
+    if (!at) {
+        o->to->failed = true;
+        return i ? (uint32_t)i - 1 : 0;
     }
+    b->free_ns = at;
     b->free_ns[b->n_lanes++] = 0;
     snprintf(name, sizeof(name), "lane %zu", i + 1);
     trace_name(o, GROUP_PROCESSES, ROW_LANES + (unsigned)i, name, (unsigned)i);
@@ -106,14 +99,11 @@ static void forget_life(struct trace_bars *b, size_t i, uint64_t free_ns)
 
 static void begin_life(struct trace_bars *b, const struct baro_row *p, uint64_t now_ns, struct trace_out *o)
 {
-    if (b->n == b->cap) {
-        struct trace_life *at = realloc(b->life, grown(b->cap) * sizeof(*at));
-        o->to->failed = o->to->failed || !at;
-        if (!at)
-            return;
-        b->life = at;
-        b->cap = grown(b->cap);
-    }
+    struct trace_life *at = array_room(b->life, b->n, &b->cap, sizeof(*at));
+    o->to->failed = o->to->failed || !at;
+    if (!at)
+        return;
+    b->life = at;
     struct trace_life *l = &b->life[b->n];
     *l = (struct trace_life){.id = baro_row_id(p), .seen_ns = now_ns};
     l->begin_ns = baro_row_begin_ns(b->header, p);

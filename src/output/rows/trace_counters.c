@@ -5,7 +5,6 @@
  * has not changed is not written again. A sum that lacks the value of some process is not written: there is no mark for
  * a lower bound, and 41 MB of one process would be drawn as the job's.
  */
-#include <string.h>
 
 #include "base/clock.h"
 #include "output/rows/trace_parts.h"

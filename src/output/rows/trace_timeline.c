@@ -6,32 +6,22 @@
 #include "output/rows/encode.h"
 #include "output/rows/trace_parts.h"
 
-static void member(struct json *j, const char *key, const char *text)
-{
-    json_key(j, key);
-    json_text(j, text);
-}
-
 static void arguments(struct trace_out *o, const struct baro_timeline *t, size_t i)
 {
     const struct baro_timeline_item *item = baro_timeline_get(t, i);
     struct json *j = &o->json;
-    json_key(j, "args");
-    json_begin(j, '{');
-    member(j, "text", item->text);
+    json_key_begin(j, "args", '{');
+    json_key_text(j, "text", item->text);
     if (item->pid) {
-        json_key(j, "pid");
-        json_i64(j, item->pid);
-        json_key(j, "start_ticks");
-        json_u64(j, item->start_ticks);
+        json_key_i64(j, "pid", item->pid);
+        json_key_u64(j, "start_ticks", item->start_ticks);
     }
     if (item->attribute_count) {
         json_key(j, "attributes");
         json_attributes(item, j);
     }
     if (item->kind == BARO_TIMELINE_PHASE) {
-        json_key(j, "is_open");
-        json_bool(j, item->is_open);
+        json_key_bool(j, "is_open", item->is_open);
         json_phase_facts(t, i, j);
     }
     json_end(j, '}');
@@ -41,14 +31,14 @@ static void open_item(struct trace_out *o, const char *phase, unsigned row, cons
 {
     static const char *const categories[] = {"phase", "mark", "event"};
     trace_open(o, phase, GROUP_JOB, row, *item->name ? item->name : "(no name)");
-    member(&o->json, "cat", item->kind <= BARO_TIMELINE_EVENT ? categories[item->kind] : "event");
+    json_key_text(&o->json, "cat", item->kind <= BARO_TIMELINE_EVENT ? categories[item->kind] : "event");
 }
 
 static void put_instant(struct trace_out *o, const struct baro_timeline *t, size_t i, unsigned row)
 {
     const struct baro_timeline_item *item = baro_timeline_get(t, i);
     open_item(o, "i", row, item);
-    member(&o->json, "s", "t");
+    json_key_text(&o->json, "s", "t");
     trace_time(o, "ts", item->begin_ns);
     arguments(o, t, i);
     trace_close(o);

@@ -23,11 +23,10 @@ unsigned wrap_words(struct buf *b, const char *at, size_t len, unsigned column, 
     bool begun = column > indent;
     for (size_t i = 0; i < len;) {
         size_t n = word_at(at + i, len - i);
-        unsigned word = table_columns_of(at + i, n);
+        unsigned word = (unsigned)utf8_columns(at + i, n);
         if (begun && i && column + 1 + word > width) {
             buf_byte(b, '\n');
-            for (unsigned s = 0; s < indent; s++)
-                buf_byte(b, ' ');
+            buf_spaces(b, indent);
             column = indent;
         } else if (i) {
             buf_byte(b, ' ');

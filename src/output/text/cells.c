@@ -30,7 +30,7 @@ unsigned cells_name_width(const struct lines *l)
 
 static unsigned columns_of(const char *text)
 {
-    return lines_columns(text, strlen(text));
+    return (unsigned)utf8_columns(text, strlen(text));
 }
 
 /* 0: not shown. */
@@ -57,9 +57,9 @@ static void print_row(struct lines *l, const struct cells *row, const unsigned w
         if (!width[c])
             continue;
         unsigned pad = width[c] - columns_of(row->text[c]);
-        lines_spaces(l->out, c ? pad + 2 : 0);
+        buf_spaces(l->out, c ? pad + 2 : 0);
         buf_str(l->out, row->text[c]);
-        lines_spaces(l->out, c ? 0 : pad);
+        buf_spaces(l->out, c ? 0 : pad);
     }
 }
 
@@ -76,7 +76,7 @@ void cells_print(struct lines *l, const char *label, const struct cells *rows, u
             lines_begin(l, label, TONE_FAINT);
         }
         if (r || is_narrow(l))
-            lines_spaces(l->out, indent);
+            buf_spaces(l->out, indent);
         if (r == 0)
             lines_tone(l, TONE_FAINT);
         print_row(l, &rows[r], width);

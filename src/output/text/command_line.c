@@ -8,16 +8,10 @@ static const char *const sources[] = {".c", ".cc",   ".cpp", ".cxx",   ".C",   "
 static const char *const scripts[] = {".py",  ".js", ".mjs", ".cjs", ".ts",   ".rb",  ".pl",  ".php",
                                       ".lua", ".R",  ".jl",  ".sh",  ".bash", ".tcl", ".exs", ".jar"};
 
-static bool word_ends_with(struct span word, const char *ending)
-{
-    size_t n = strlen(ending);
-    return word.len > n && memcmp(word.at + word.len - n, ending, n) == 0;
-}
-
 static bool ends_with_any(struct span word, const char *const *endings, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (word_ends_with(word, endings[i]))
+        if (span_ends(word, endings[i]))
             return true;
     }
     return false;

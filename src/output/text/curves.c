@@ -100,7 +100,7 @@ static void draw_curve(struct lines *l, const struct curve *c, unsigned cells, s
     for (unsigned i = 0; i < cells; i++)
         put_height(l, c->cell[i], c->full);
     lines_tone(l, TONE_PLAIN);
-    lines_spaces(l->out, 2);
+    buf_spaces(l->out, 2);
     lines_tone(l, TONE_FAINT);
     buf_add(l->out, full->at, full->len);
     lines_tone(l, TONE_PLAIN);
@@ -195,7 +195,7 @@ static void draw_axis(struct lines *l, uint64_t from_ns, uint64_t wall_ns, unsig
     struct buf label = {0};
     uint64_t step = step_of(wall_ns, cells);
     unsigned column = 0;
-    lines_spaces(l->out, LINES_INDENT);
+    buf_spaces(l->out, LINES_INDENT);
     lines_tone(l, TONE_FAINT);
     if (!from_ns) {
         buf_str(l->out, l->style.utf8 ? "╵0" : "'0");
@@ -207,7 +207,7 @@ static void draw_axis(struct lines *l, uint64_t from_ns, uint64_t wall_ns, unsig
         label_of(&label, t);
         if (label.failed || (column && at <= column) || at + 1 + label.len > cells)
             continue;
-        lines_spaces(l->out, at - column);
+        buf_spaces(l->out, at - column);
         buf_str(l->out, l->style.utf8 ? "╵" : "'");
         buf_add(l->out, label.at, label.len);
         column = at + 1 + (unsigned)label.len;

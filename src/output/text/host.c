@@ -11,13 +11,6 @@ bool report_is_host_only(const struct baro_summary *s)
 }
 
 /* With the reason, if there is one. */
-static void not_known(struct buf *b, int absent)
-{
-    buf_str(b, "not known");
-    if (absent != BARO_ABSENT_UNKNOWN)
-        buf_printf(b, ": %s", report_reason(absent));
-}
-
 static void cores(struct lines *l, const struct baro_summary *s)
 {
     struct buf b = {0};
@@ -26,7 +19,7 @@ static void cores(struct lines *l, const struct baro_summary *s)
     struct baro_value mean = report_fact(s, "host", "cpu_mean_cores");
     lines_begin(l, "cpu", TONE_FAINT);
     if (mean.absent) {
-        not_known(&b, mean.absent);
+        report_not_known(&b, mean.absent);
     } else {
         fmt_decimal(&b, mean.real, mean.real < 10 ? 2 : 1);
         buf_str(&b, " cores busy");
@@ -59,7 +52,7 @@ static void put_host_memory(struct lines *l, const struct baro_summary *s)
     struct baro_value used = report_fact(s, "host", "memory_used_peak_bytes");
     lines_begin(l, "memory", TONE_FAINT);
     if (used.absent) {
-        not_known(&b, used.absent);
+        report_not_known(&b, used.absent);
     } else {
         buf_str(&b, "peak ");
         fmt_bytes(&b, used.u64);
@@ -92,7 +85,7 @@ static void traffic(struct lines *l, const struct baro_summary *s, const char *l
     struct baro_value v = report_fact(s, "host", in);
     lines_begin(l, label, TONE_FAINT);
     if (v.absent) {
-        not_known(&b, v.absent);
+        report_not_known(&b, v.absent);
     } else {
         buf_printf(&b, "%s ", verb_in);
         fmt_bytes(&b, v.u64);

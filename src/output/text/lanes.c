@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Phases under the curves, over the same time axis: a row for each lane. "├ build ──┤", or "│" of a short one. */
-#include <string.h>
 
-#include "base/fmt.h"
 #include "output/text/parts.h"
 #include "output/text/read.h"
 
@@ -33,7 +31,7 @@ static void draw_lane(struct lines *l, const struct baro_timeline_item *item, un
         lines_name(l, l->out, item->name, width - 4);
         buf_byte(l->out, ' ');
     }
-    unsigned n = l->out->failed ? width : lines_columns((const char *)l->out->at + from, l->out->len - from);
+    unsigned n = l->out->failed ? width : (unsigned)utf8_columns((const char *)l->out->at + from, l->out->len - from);
     for (; n + 1 < width; n++)
         buf_str(l->out, utf8 ? "─" : "-");
     buf_str(l->out, item->is_open ? (utf8 ? "╴" : "-") : (utf8 ? "┤" : "|"));
@@ -51,7 +49,7 @@ static void lane(struct lines *l, const struct baro_timeline *t, const struct ax
         bar.from = bar.from < column ? column : bar.from;
         if (bar.to <= bar.from || bar.to > axis->columns)
             continue; /* there are more than there is room for */
-        lines_spaces(l->out, bar.from - column);
+        buf_spaces(l->out, bar.from - column);
         draw_lane(l, item, bar.to - bar.from);
         column = bar.to;
     }

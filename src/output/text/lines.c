@@ -16,14 +16,6 @@ struct report_style lines_fit(struct report_style style)
     return style;
 }
 
-unsigned lines_columns(const char *at, size_t len)
-{
-    unsigned n = 0;
-    for (size_t i = 0; i < len; i++)
-        n += ((unsigned char)at[i] & 0xc0) != 0x80;
-    return n;
-}
-
 void lines_tone(struct lines *l, enum lines_tone tone)
 {
     static const char *const codes[] = {
@@ -35,12 +27,6 @@ void lines_tone(struct lines *l, enum lines_tone tone)
         buf_str(l->out, codes[tone]);
 }
 
-void lines_spaces(struct buf *b, unsigned n)
-{
-    while (n-- > 0)
-        buf_byte(b, ' ');
-}
-
 void lines_percent(struct buf *b, double ratio)
 {
     double percent = ratio * 100;
@@ -50,15 +36,15 @@ void lines_percent(struct buf *b, double ratio)
 
 void lines_begin(struct lines *l, const char *label, enum lines_tone tone)
 {
-    unsigned n = lines_columns(label, strlen(label));
+    unsigned n = (unsigned)utf8_columns(label, strlen(label));
     l->label = label;
     if (l->visit)
         return;
-    lines_spaces(l->out, 2);
+    buf_spaces(l->out, 2);
     lines_tone(l, tone);
     buf_str(l->out, label);
     lines_tone(l, TONE_PLAIN);
-    lines_spaces(l->out, n + 2 < LINES_INDENT ? LINES_INDENT - 2 - n : 1);
+    buf_spaces(l->out, n + 2 < LINES_INDENT ? LINES_INDENT - 2 - n : 1);
     l->column = LINES_INDENT;
     l->parts = 0;
 }
@@ -72,10 +58,10 @@ void lines_part(struct lines *l, struct buf *part)
         buf_clear(part);
         return;
     }
-    unsigned n = lines_columns((const char *)part->at, part->len);
+    unsigned n = (unsigned)utf8_columns((const char *)part->at, part->len);
     if (l->parts && l->column + 3 + n > l->style.width) {
         buf_byte(l->out, '\n');
-        lines_spaces(l->out, LINES_INDENT);
+        buf_spaces(l->out, LINES_INDENT);
         l->column = LINES_INDENT;
     } else if (l->parts) {
         buf_str(l->out, l->style.utf8 ? " · " : " - ");
@@ -127,14 +113,14 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
 {
     struct buf escaped = {0}, cut = {0};
     const char *more = l->style.utf8 ? "…" : "...";
-    unsigned used = 0, room = columns > 3 ? columns - lines_columns(more, strlen(more)) : columns;
+    unsigned used = 0, room = columns > 3 ? columns - (unsigned)utf8_columns(more, strlen(more)) : columns;
     size_t fits = 0;
     text_escaped(&escaped, name, strlen(name));
     for (size_t i = 0; i < escaped.len && used <= columns;) {
         char c[32];
         size_t n;
         i += next_character(l, (const char *)escaped.at + i, escaped.len - i, c, &n);
-        used += lines_columns(c, n);
+        used += (unsigned)utf8_columns(c, n);
         buf_add(&cut, c, n);
         if (used <= room)
             fits = cut.len;
@@ -152,12 +138,12 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
 static size_t tail_of(const struct lines *l, const char *at, size_t len, unsigned columns)
 {
     size_t from = 0;
-    unsigned all = lines_columns(at, len);
+    unsigned all = (unsigned)utf8_columns(at, len);
     while (from < len && all > columns) {
         char c[32];
         size_t n;
         from += next_character(l, at + from, len - from, c, &n);
-        all = lines_columns(at + from, len - from);
+        all = (unsigned)utf8_columns(at + from, len - from);
     }
     return len - from;
 }
@@ -166,10 +152,10 @@ void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned
 {
     struct buf whole = {0};
     const char *more = l->style.utf8 ? "…" : "...";
-    unsigned dots = lines_columns(more, strlen(more));
+    unsigned dots = (unsigned)utf8_columns(more, strlen(more));
     lines_name(l, &whole, name, 4 * (unsigned)strlen(name) + 4);
     const char *at = (const char *)whole.at;
-    if (!whole.len || lines_columns(at, whole.len) <= columns || columns < dots + 8) {
+    if (!whole.len || (unsigned)utf8_columns(at, whole.len) <= columns || columns < dots + 8) {
         buf_add(b, whole.at, whole.len);
     } else {
         unsigned last = (columns - dots) * 2 / 3; /* the file's name and the innermost group tell more than the root */
@@ -177,7 +163,7 @@ void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned
         while (head < whole.len) {
             char c[32];
             size_t n, step = next_character(l, at + head, whole.len - head, c, &n);
-            if (lines_columns(at, head + step) > columns - dots - last)
+            if ((unsigned)utf8_columns(at, head + step) > columns - dots - last)
                 break;
             head += step;
         }

@@ -22,8 +22,6 @@ struct lines {
 
 /* For a terminal that is very narrow or very wide: as if it were less so. */
 struct report_style lines_fit(struct report_style style);
-/* How many columns a text takes: one a code point; what we print has no wider ones but in names. */
-unsigned lines_columns(const char *at, size_t len);
 void lines_tone(struct lines *l, enum lines_tone tone);
 void lines_begin(struct lines *l, const char *label, enum lines_tone tone);
 /* Adds what is in part (and empties it), after a separator, on a new line if it does not fit; a part that is longer
@@ -35,7 +33,6 @@ void lines_name(const struct lines *l, struct buf *b, const char *name, unsigned
 /* The same, cut in the middle: of a path, both ends tell most. */
 void lines_path(const struct lines *l, struct buf *b, const char *name, unsigned columns);
 void lines_percent(struct buf *b, double ratio); /* 0.123 is "12 %", less than a tenth has a decimal */
-void lines_spaces(struct buf *b, unsigned n);
-const char *lines_times(const struct lines *l); /* the sign before a number of processes */
+const char *lines_times(const struct lines *l);  /* the sign before a number of processes */
 
 #endif

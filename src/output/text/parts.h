@@ -17,6 +17,17 @@ unsigned axis_column(const struct axis *axis, uint64_t t_ns);
 void report_lanes(struct lines *l, const struct baro_timeline *t, const struct axis *axis);
 /* phases.c: the phases as a table, those of one name in one row; nothing if there are none */
 void report_phases(struct lines *l, const struct baro_timeline *t);
+/* cpu.c, io.c, processes.c */
+void report_cpu(struct lines *l, const struct baro_summary *s);
+void report_io(struct lines *l, const struct baro_summary *s);
+void report_faults(struct lines *l, const struct baro_summary *s);
+void report_processes(struct lines *l, const struct baro_summary *s);
+/* Is there an upper bound of how many processes began? */
+bool report_started_range(const struct baro_summary *s, uint64_t *ret_most);
+/* accounted.c: what is attributed, and what the recorder cost; what was used before attaching */
+void report_accounted(struct lines *l, const struct baro_summary *s);
+void report_before(struct lines *l, const struct baro_summary *s);
+void report_not_known(struct buf *b, int absent); /* "not known: ..." */
 /* memory.c */
 void report_memory(struct lines *l, const struct baro_summary *s);
 /* table.c: the commands with most CPU time, as a table */

@@ -90,7 +90,7 @@ static void fill_cells(const struct lines *l, const struct named *d, unsigned na
     if (d->n > 1)
         buf_printf(&times, " %s%zu", lines_times(l), d->n);
     lines_name(l, &b, d->n > 1 ? d->first->name : d->first->text,
-               name_width - lines_columns((const char *)times.at, times.len));
+               name_width - (unsigned)utf8_columns((const char *)times.at, times.len));
     buf_add(&b, times.at, times.len);
     cells_put(ret, 0, &b);
     fmt_moment(&b, d->first->begin_ns);

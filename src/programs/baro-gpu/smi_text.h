@@ -22,7 +22,7 @@ int smi_column(const struct smi_line *header, const char *name);
 /* A number in millionths of the unit: "34.39 W" is 34390000, "P8" 8000000. Returns enum baro_absent: what is there
  * instead of a number says why. */
 int smi_number(struct span cell, uint64_t *ret);
-/* Of 'Field "x" is not a valid field to query.': x. */
+/* Finds x in 'Field "x" is not a valid field to query.'. */
 bool smi_bad_field(struct span text, struct span *ret);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/fmt.h"
@@ -136,29 +135,21 @@ static void as_json(const struct run *r, struct json *j)
 {
     struct buf time = {0}, result = {0};
     json_begin(j, '{');
-    json_key(j, "number");
-    json_u64(j, r->number);
-    json_key(j, "name");
-    json_text(j, r->name);
-    json_key(j, "bytes");
-    json_u64(j, r->bytes);
-    json_key(j, "error");
-    json_text(j, r->error);
+    json_key_u64(j, "number", r->number);
+    json_key_text(j, "name", r->name);
+    json_key_u64(j, "bytes", r->bytes);
+    json_key_text(j, "error", r->error);
     if (r->header) {
         fmt_time_utc(&time, baro_header_start_realtime_ns(r->header));
         write_result(&result, r);
         json_key(j, "start");
         json_text_n(j, (const char *)time.at, time.len);
-        json_key(j, "wall_ns");
-        json_u64(j, r->end.last_ns);
+        json_key_u64(j, "wall_ns", r->end.last_ns);
         json_key(j, "result");
         json_text_n(j, (const char *)result.at, result.len);
-        json_key(j, "complete");
-        json_bool(j, r->end.complete);
-        json_key(j, "state");
-        json_text(j, baro_tape_state_name(r->state));
-        json_key(j, "command");
-        json_begin(j, '[');
+        json_key_bool(j, "complete", r->end.complete);
+        json_key_text(j, "state", baro_tape_state_name(r->state));
+        json_key_begin(j, "command", '[');
         for (const char *const *a = baro_header_argv(r->header); *a; a++)
             json_text(j, *a);
         json_end(j, ']');

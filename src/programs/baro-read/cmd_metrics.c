@@ -29,8 +29,7 @@ static int count_of(const struct baro_tape *tape, int kind)
 
 static void ids_as_json(struct json *j, const char *key, int kind, const int *id, size_t n)
 {
-    json_key(j, key);
-    json_begin(j, '[');
+    json_key_begin(j, key, '[');
     for (size_t i = 0; i < n; i++)
         json_text(j, baro_metric_get(kind, id[i])->name);
     json_end(j, ']');
@@ -44,10 +43,8 @@ static void derived_as_json(struct json *j, const struct baro_derived *d)
         {"semantics", "derived"},          {"source", "derived"}, {"help", d->help},
     };
     json_begin(j, '{');
-    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-        json_key(j, members[i][0]);
-        json_text(j, members[i][1]);
-    }
+    for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+        json_key_text(j, members[i][0], members[i][1]);
     ids_as_json(j, "from", d->kind, d->from, d->n_from);
     ids_as_json(j, "per", d->kind, d->per, d->n_per);
     json_end(j, '}');
@@ -70,10 +67,8 @@ static void as_json(const struct baro_tape *tape, struct buf *out)
                 {"help", m->help},
             };
             json_begin(&j, '{');
-            for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-                json_key(&j, members[i][0]);
-                json_text(&j, members[i][1]);
-            }
+            for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++)
+                json_key_text(&j, members[i][0], members[i][1]);
             json_end(&j, '}');
         }
     }

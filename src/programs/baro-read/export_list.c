@@ -21,15 +21,6 @@ static const struct entry formats[] = {
     {"sqlite", "a database: a table for each kind of rows, or that of --entity (-o FILE; docs/arrow.md)"},
 };
 
-static const struct entry dialects[] = {
-    {"spare-cores", "as PidTracker and SystemTracker of resource-tracker write it, with their faults"},
-    {"spare-cores-mended", "the same columns, corrected"},
-    {"pytyche-cpu", "cpu_metrics.csv of pytyche: timestamp,usr_pct,idle_pct"},
-    {"pytyche-hw", "hw_metrics.csv of pytyche: each GPU as nvidia-smi --query-gpu writes it"},
-    {"pytyche-dmon", "hw_dmon.csv of pytyche: each GPU as nvidia-smi dmon writes it"},
-    {"oasislmf", "resource_monitor.csv of OasisLMF: each process by tool, which is its task or its program"},
-};
-
 #define ROW_KIND(name, what) {name, what},
 static const struct entry kinds[] = {
 #include "programs/common/row_kinds.def"
@@ -39,13 +30,13 @@ static const struct entry kinds[] = {
 #define COUNT(of) (sizeof(of) / sizeof(*(of)))
 #define WIDTH 20
 
-static const char *what_of(const struct entry *at, size_t n, const char *name)
+static const char *what_of_kind(const char *name)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(at[i].name, name) == 0)
-            return at[i].what;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        if (strcmp(kinds[i].name, name) == 0)
+            return kinds[i].what;
     }
-    return "";
+    return "of this tape's own (--collect)";
 }
 
 static void put_line(struct buf *b, const char *name, const char *what)
@@ -53,19 +44,19 @@ static void put_line(struct buf *b, const char *name, const char *what)
     size_t from = b->len;
     buf_str(b, "  ");
     text_escaped(b, name, strlen(name));
-    while (*what && b->len < from + 2 + WIDTH)
+    while (b->len < from + 2 + WIDTH)
         buf_byte(b, ' ');
-    buf_str(b, *what ? " " : "");
-    buf_str(b, what);
+    buf_printf(b, " %s", what);
 }
 
 static void dialect(struct buf *b, const char *name)
 {
     const char *between = " (--entity ";
-    put_line(b, name, what_of(dialects, COUNT(dialects), name));
     for (size_t i = 0; i < dialect_table_count; i++) {
         if (strcmp(dialect_tables[i].name, name) != 0)
             continue;
+        if (dialect_tables[i].what)
+            put_line(b, name, dialect_tables[i].what);
         buf_printf(b, "%s%s", between, baro_kind_name(dialect_tables[i].kind));
         between = " or ";
     }
@@ -87,8 +78,8 @@ void export_list(const struct baro_tape *tape, struct buf *ret)
     if (tape)
         row_kind_names(tape, names, COUNT(names));
     for (size_t i = 0; tape ? names[i] != NULL : i < COUNT(kinds); i++) {
-        const char *name = tape ? names[i] : kinds[i].name, *what = what_of(kinds, COUNT(kinds), name);
-        put_line(ret, name, *what ? what : "of this tape's own (--collect)");
+        const char *name = tape ? names[i] : kinds[i].name;
+        put_line(ret, name, what_of_kind(name));
         buf_byte(ret, '\n');
     }
 }

@@ -12,25 +12,23 @@ static void json_which(struct show *w, const struct baro_record *record, struct 
 {
     struct buf time = {0};
     fmt_time_utc(&time, row_realtime_ns(w->tape, baro_tape_header(w->tape), record->t_ns));
-    json_key(j, "tape");
-    json_text(j, w->path);
+    json_key_text(j, "tape", w->path);
     json_key(j, "time");
     json_text_n(j, (const char *)time.at, time.len);
     buf_done(&time);
-    json_key(j, "t_ns");
-    json_u64(j, record->t_ns);
+    json_key_u64(j, "t_ns", record->t_ns);
     json_key(j, "asked_ns");
     if (w->asked)
         json_i64(j, w->asked_ns);
     else
         json_null(j);
     int64_t off = w->asked ? show_off_by(w, record) : 0;
-    json_key(j, "sample");
-    json_text(j, !w->asked                           ? "last"
-                 : off == 0                          ? "at"
-                 : w->settings->pick == PICK_NEAREST ? "nearest"
-                 : off < 0                           ? "before"
-                                                     : "after");
+    json_key_text(j, "sample",
+                  !w->asked                           ? "last"
+                  : off == 0                          ? "at"
+                  : w->settings->pick == PICK_NEAREST ? "nearest"
+                  : off < 0                           ? "before"
+                                                      : "after");
     json_key(j, "rates_over_ns");
     if (w->before_ns == UINT64_MAX)
         json_null(j);
@@ -58,8 +56,7 @@ int show_json(struct show *w, const struct baro_record *record, struct buf *b)
     row_begin(&row);
     json_key(&j, "job");
     json_row(&job, &row, &j);
-    json_key(&j, "processes");
-    json_begin(&j, '[');
+    json_key_begin(&j, "processes", '[');
     row.kind = BARO_KIND_PROCESS;
     for (size_t i = 0; i < baro_sample_rows(s, BARO_KIND_PROCESS); i++) {
         row.process = baro_sample_row(s, BARO_KIND_PROCESS, i);

@@ -138,8 +138,7 @@ int show_kinds_json(const struct baro_tape *tape, const struct baro_record *reco
     int code = 0;
     if (!has_any(tape, record->u.sample))
         return 0;
-    json_key(j, "entities");
-    json_begin(j, '{');
+    json_key_begin(j, "entities", '{');
     for (int kind = BARO_KIND_DIRECTORY; kind < baro_tape_kind_count(tape) && code == 0; kind++) {
         if (!baro_sample_rows(record->u.sample, kind))
             continue;

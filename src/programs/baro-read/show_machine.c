@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-read/show_machine.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/fmt.h"
 #include "programs/common/tape_args.h"

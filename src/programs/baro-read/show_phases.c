@@ -61,17 +61,14 @@ void show_phases_text(const struct show_phases *p, uint64_t t_ns, struct buf *b)
 static void put_phase_object(const struct baro_timeline_item *v, struct json *j)
 {
     json_begin(j, '{');
-    json_key(j, "name");
-    json_text(j, v->name);
-    json_key(j, "begin_ns");
-    json_u64(j, v->begin_ns);
+    json_key_text(j, "name", v->name);
+    json_key_u64(j, "begin_ns", v->begin_ns);
     json_key(j, "end_ns");
     if (v->is_open)
         json_null(j);
     else
         json_u64(j, v->end_ns);
-    json_key(j, "depth");
-    json_i64(j, v->depth);
+    json_key_i64(j, "depth", v->depth);
     json_key(j, "attributes");
     json_attributes(v, j);
     json_end(j, '}');
@@ -80,8 +77,7 @@ static void put_phase_object(const struct baro_timeline_item *v, struct json *j)
 void show_phases_json(const struct show_phases *p, uint64_t t_ns, struct json *j)
 {
     const struct baro_timeline_item *v;
-    json_key(j, "phases");
-    json_begin(j, '[');
+    json_key_begin(j, "phases", '[');
     for (size_t i = 0; (v = baro_timeline_get(p->timeline, i)); i++) {
         if (is_in(v, t_ns))
             put_phase_object(v, j);

@@ -52,7 +52,7 @@ static void cell_of_value(struct show *w, struct table *t, const struct baro_row
 static void command_text(const struct show *w, const char *line, unsigned room, struct buf *b)
 {
     struct command_line c;
-    unsigned used = table_columns_of((const char *)b->at, b->len);
+    unsigned used = (unsigned)utf8_columns((const char *)b->at, b->len);
     command_line_read(line, 4096, &c);
     text_escaped(b, c.program.at, c.program.len);
     used += (unsigned)c.program.len + 3;

@@ -109,25 +109,17 @@ static void put_item(struct json *j, const struct baro_timeline *timeline, size_
 {
     const struct baro_timeline_item *v = baro_timeline_get(timeline, i);
     json_begin(j, '{');
-    json_key(j, "name");
-    json_text(j, v->name);
+    json_key_text(j, "name", v->name);
     if (v->kind == BARO_TIMELINE_EVENT) {
-        json_key(j, "text");
-        json_text(j, v->text);
-        json_key(j, "is_problem");
-        json_bool(j, v->is_problem);
+        json_key_text(j, "text", v->text);
+        json_key_bool(j, "is_problem", v->is_problem);
     }
-    json_key(j, "begin_ns");
-    json_u64(j, v->begin_ns);
-    if (v->kind != BARO_TIMELINE_MARK) {
-        json_key(j, "end_ns");
-        json_u64(j, v->end_ns);
-    }
+    json_key_u64(j, "begin_ns", v->begin_ns);
+    if (v->kind != BARO_TIMELINE_MARK)
+        json_key_u64(j, "end_ns", v->end_ns);
     if (v->kind == BARO_TIMELINE_PHASE) {
-        json_key(j, "is_open");
-        json_bool(j, v->is_open);
-        json_key(j, "depth");
-        json_i64(j, v->depth);
+        json_key_bool(j, "is_open", v->is_open);
+        json_key_i64(j, "depth", v->depth);
     }
     json_key(j, "attributes");
     json_attributes(v, j);
@@ -139,8 +131,7 @@ static void put_item(struct json *j, const struct baro_timeline *timeline, size_
 static void put_list(struct json *j, const struct baro_timeline *timeline, const char *name,
                      enum baro_timeline_kind kind)
 {
-    json_key(j, name);
-    json_begin(j, '[');
+    json_key_begin(j, name, '[');
     for (size_t i = 0; i < baro_timeline_count(timeline); i++) {
         if (baro_timeline_get(timeline, i)->kind == kind)
             put_item(j, timeline, i);
@@ -152,8 +143,7 @@ static void print_json(const struct baro_timeline *timeline, const char *path, s
 {
     struct json j = {.out = ret, .pretty = true};
     json_begin(&j, '{');
-    json_key(&j, "tape");
-    json_text(&j, path);
+    json_key_text(&j, "tape", path);
     put_list(&j, timeline, "phases", BARO_TIMELINE_PHASE);
     put_list(&j, timeline, "marks", BARO_TIMELINE_MARK);
     put_list(&j, timeline, "events", BARO_TIMELINE_EVENT);

@@ -27,10 +27,8 @@ static void print_json(const struct baro_summary *s, const char *path, struct bu
     struct json j = {.out = ret, .pretty = true};
     const struct baro_section *section = baro_summary_section(baro_summary_section_find("tasks"));
     json_begin(&j, '{');
-    json_key(&j, "tape");
-    json_text(&j, path);
-    json_key(&j, "tasks");
-    json_begin(&j, '[');
+    json_key_text(&j, "tape", path);
+    json_key_begin(&j, "tasks", '[');
     for (size_t row = 0; row < report_tasks_count(s); row++) {
         json_begin(&j, '{');
         for (int i = 0; i < section->fact_count; i++)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* baro plot: one figure or metric of one or several tapes; CPU and memory in the terminal, if none is named. */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fmt.h"
 #include "base/span.h"
 #include "output/chart/figure.h"
 #include "output/text/parts.h"
@@ -245,23 +243,17 @@ static int list_figures(const struct cli *cli)
     return status;
 }
 
-static bool ends_with(const char *name, const char *ending)
-{
-    size_t n = strlen(name), k = strlen(ending);
-    return n > k && strcmp(name + n - k, ending) == 0;
-}
-
 /* The output decides the format. */
 static int choose_format(struct plot *p)
 {
     const struct settings *s = p->s;
     unsigned width = s->width;
     p->format = PLOT_TEXT;
-    if (s->output && ends_with(s->output, ".svg"))
+    if (s->output && span_ends(span_str(s->output), ".svg"))
         p->format = PLOT_SVG;
-    else if (s->output && ends_with(s->output, ".png"))
+    else if (s->output && span_ends(span_str(s->output), ".png"))
         p->format = PLOT_PNG;
-    else if (s->output && strcmp(s->output, "-") != 0 && !ends_with(s->output, ".txt"))
+    else if (s->output && strcmp(s->output, "-") != 0 && !span_ends(span_str(s->output), ".txt"))
         return cli_failf(p->cli, "what %s should be is not clear from its name: it ends with .svg, .png or .txt",
                          s->output);
     if (p->format == PLOT_PNG && !chart_has_png())
@@ -272,8 +264,7 @@ static int choose_format(struct plot *p)
                                         .has_title = true,
                                         .has_time = true,
                                         .has_legend = true,
-                                        .has_spans = true,
-                                        .standalone = true};
+                                        .has_spans = true};
     if (p->format != PLOT_TEXT && (p->picture.width < WIDTH_LEAST || p->picture.height < HEIGHT_LEAST))
         return cli_failf(p->cli, "--width, --height: a picture needs %u by %u pixels or more", WIDTH_LEAST,
                          HEIGHT_LEAST);

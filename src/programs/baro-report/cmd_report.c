@@ -9,19 +9,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/span.h"
 #include "programs/baro-report/folder.h"
 #include "programs/baro-report/formats.h"
 #include "programs/baro-report/several.h"
 #include "programs/common/output.h"
 #include "programs/common/tape_args.h"
 #include "programs/common/zone.h"
-
-static bool ends_with(const char *name, const char *ending)
-{
-    size_t n = strlen(name), k = strlen(ending);
-    return n > k && strcmp(name + n - k, ending) == 0;
-}
 
 /* Finds the format by --format, else by the file's ending. NULL: neither tells. */
 static const struct report_format *choose_format(const struct settings *s)
@@ -31,7 +24,7 @@ static const struct report_format *choose_format(const struct settings *s)
     if (!s->output || strcmp(s->output, "-") == 0)
         return &report_formats[0];
     const struct report_format *f = report_formats;
-    while (f->name && !ends_with(s->output, f->ending))
+    while (f->name && !span_ends(span_str(s->output), f->ending))
         f++;
     return f->name ? f : NULL;
 }
@@ -41,7 +34,7 @@ static void default_name(const char *tape, const char *ending, char ret[PATH_MAX
 {
     const char *name = path_base_name(tape);
     int n = (int)strlen(name);
-    if (ends_with(name, ".baro"))
+    if (span_ends(span_str(name), ".baro"))
         n -= 5;
     snprintf(ret, PATH_MAX, "%.*s%s", n, name, ending);
 }
@@ -92,7 +85,7 @@ static bool is_folder(const struct settings *s)
 {
     struct stat st;
     return s->output && s->report_format < 0 &&
-           (ends_with(s->output, "/") || (stat(s->output, &st) == 0 && S_ISDIR(st.st_mode)));
+           (span_ends(span_str(s->output), "/") || (stat(s->output, &st) == 0 && S_ISDIR(st.st_mode)));
 }
 
 static int write_folder(struct job *j, const char *path)

@@ -58,8 +58,7 @@ static int picture(const struct folder *f, const struct chart *c, size_t number,
                               .has_title = true,
                               .has_time = true,
                               .has_legend = true,
-                              .has_spans = true,
-                              .standalone = true};
+                              .has_spans = true};
     struct buf b = {0};
     char before[24];
     int code = 0;

@@ -18,43 +18,26 @@ static const char *kind_name(enum baro_timeline_kind kind)
     return kind <= BARO_TIMELINE_EVENT ? names[kind] : "unknown";
 }
 
-static void member_u64(struct json *j, const char *key, uint64_t v)
-{
-    json_key(j, key);
-    json_u64(j, v);
-}
-
-static void member_bool(struct json *j, const char *key, bool v)
-{
-    json_key(j, key);
-    json_bool(j, v);
-}
-
 static void put_item(struct json *j, const struct baro_timeline *t, size_t i)
 {
     const struct baro_timeline_item *item = baro_timeline_get(t, i);
     json_begin(j, '{');
-    json_key(j, "kind");
-    json_text(j, kind_name(item->kind));
-    json_key(j, "name");
-    json_text(j, item->name);
-    json_key(j, "text");
-    json_text(j, item->text);
-    member_u64(j, "begin_ns", item->begin_ns);
-    member_u64(j, "end_ns", item->end_ns);
-    member_bool(j, "is_problem", item->is_problem);
+    json_key_text(j, "kind", kind_name(item->kind));
+    json_key_text(j, "name", item->name);
+    json_key_text(j, "text", item->text);
+    json_key_u64(j, "begin_ns", item->begin_ns);
+    json_key_u64(j, "end_ns", item->end_ns);
+    json_key_bool(j, "is_problem", item->is_problem);
     if (item->pid) {
-        json_key(j, "pid");
-        json_i64(j, item->pid);
-        member_u64(j, "start_ticks", item->start_ticks);
+        json_key_i64(j, "pid", item->pid);
+        json_key_u64(j, "start_ticks", item->start_ticks);
     }
     json_key(j, "attributes");
     json_attributes(item, j);
     if (item->kind == BARO_TIMELINE_PHASE) {
-        member_bool(j, "is_open", item->is_open);
-        member_u64(j, "depth", (uint64_t)item->depth);
-        json_key(j, "used");
-        json_begin(j, '{');
+        json_key_bool(j, "is_open", item->is_open);
+        json_key_u64(j, "depth", (uint64_t)item->depth);
+        json_key_begin(j, "used", '{');
         json_phase_facts(t, i, j);
         json_end(j, '}');
     }
@@ -63,8 +46,7 @@ static void put_item(struct json *j, const struct baro_timeline *t, size_t i)
 
 static void put_timeline(struct json *j, const struct baro_timeline *t)
 {
-    json_key(j, "timeline");
-    json_begin(j, '[');
+    json_key_begin(j, "timeline", '[');
     for (size_t i = 0; i < baro_timeline_count(t); i++)
         put_item(j, t, i);
     json_end(j, ']');
@@ -88,7 +70,7 @@ static int put_summary(struct json *j, const struct document *d, struct baro_err
 int document_json(const struct document *d, struct json *j, struct baro_error *err)
 {
     json_begin(j, '{');
-    member_u64(j, "version", 1);
+    json_key_u64(j, "version", 1);
     int r = put_summary(j, d, err);
     put_timeline(j, d->timeline);
     if (r >= 0)

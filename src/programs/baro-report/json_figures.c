@@ -5,24 +5,11 @@
 
 #define BUCKETS 200u
 
-static void put_string(struct json *j, const char *key, const char *value)
-{
-    json_key(j, key);
-    json_text(j, value);
-}
-
-static void put_u64(struct json *j, const char *key, uint64_t value)
-{
-    json_key(j, key);
-    json_u64(j, value);
-}
-
 enum which { MIN, MEAN, MAX };
 
 static void values(struct json *j, const char *key, const struct chart_curve *curve, size_t n, enum which which)
 {
-    json_key(j, key);
-    json_begin(j, '[');
+    json_key_begin(j, key, '[');
     for (size_t i = 0; i < n; i++) {
         const struct chart_bucket *b = &curve->at[i];
         if (b->known)
@@ -35,11 +22,10 @@ static void values(struct json *j, const char *key, const struct chart_curve *cu
 
 static void put_curves(struct json *j, const struct chart *c)
 {
-    json_key(j, "curves");
-    json_begin(j, '[');
+    json_key_begin(j, "curves", '[');
     for (size_t i = 0; i < c->n_curves; i++) {
         json_begin(j, '{');
-        put_string(j, "name", c->curves[i].name);
+        json_key_text(j, "name", c->curves[i].name);
         values(j, "min", &c->curves[i], c->buckets, MIN);
         values(j, "mean", &c->curves[i], c->buckets, MEAN);
         values(j, "max", &c->curves[i], c->buckets, MAX);
@@ -51,8 +37,7 @@ static void put_curves(struct json *j, const struct chart *c)
 /* A limit that changed: its value in each bucket; null where there was none. */
 static void put_steps(struct json *j, const struct chart *c, const double *at)
 {
-    json_key(j, "values");
-    json_begin(j, '[');
+    json_key_begin(j, "values", '[');
     for (size_t i = 0; i < c->buckets; i++) {
         if (at[i] > 0)
             json_double(j, at[i]);
@@ -64,26 +49,22 @@ static void put_steps(struct json *j, const struct chart *c, const double *at)
 
 static void put_lines(struct json *j, const struct chart *c)
 {
-    json_key(j, "limits");
-    json_begin(j, '[');
+    json_key_begin(j, "limits", '[');
     for (size_t i = 0; i < c->n_limits; i++) {
         json_begin(j, '{');
-        put_string(j, "name", c->limits[i].name);
-        json_key(j, "value");
-        json_double(j, c->limits[i].value);
+        json_key_text(j, "name", c->limits[i].name);
+        json_key_double(j, "value", c->limits[i].value);
         if (c->limits[i].at)
             put_steps(j, c, c->limits[i].at);
         json_end(j, '}');
     }
     json_end(j, ']');
-    json_key(j, "marks");
-    json_begin(j, '[');
+    json_key_begin(j, "marks", '[');
     for (size_t i = 0; i < c->n_marks; i++) {
         json_begin(j, '{');
-        put_u64(j, "t_ns", c->marks[i].t_ns);
-        json_key(j, "value");
-        json_double(j, c->marks[i].value);
-        put_string(j, "text", c->marks[i].text);
+        json_key_u64(j, "t_ns", c->marks[i].t_ns);
+        json_key_double(j, "value", c->marks[i].value);
+        json_key_text(j, "text", c->marks[i].text);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -92,14 +73,14 @@ static void put_lines(struct json *j, const struct chart *c)
 static void put_chart(struct json *j, const struct chart *c)
 {
     json_begin(j, '{');
-    put_string(j, "id", c->id);
-    put_string(j, "title", c->title);
-    put_string(j, "unit", chart_unit_name(c->unit));
-    put_string(j, "absent", c->absent);
-    put_u64(j, "from_ns", c->from_ns);
-    put_u64(j, "to_ns", c->to_ns);
-    put_u64(j, "start_ns", c->start_ns);
-    put_u64(j, "buckets", c->buckets);
+    json_key_text(j, "id", c->id);
+    json_key_text(j, "title", c->title);
+    json_key_text(j, "unit", chart_unit_name(c->unit));
+    json_key_text(j, "absent", c->absent);
+    json_key_u64(j, "from_ns", c->from_ns);
+    json_key_u64(j, "to_ns", c->to_ns);
+    json_key_u64(j, "start_ns", c->start_ns);
+    json_key_u64(j, "buckets", c->buckets);
     put_curves(j, c);
     put_lines(j, c);
     json_end(j, '}');
@@ -110,8 +91,7 @@ int document_json_figures(const struct document *d, struct json *j, struct baro_
     struct figure_options options = {.buckets = BUCKETS, .summary = d->summary};
     struct figures *figures;
     uint64_t first, last;
-    json_key(j, "figures");
-    json_begin(j, '[');
+    json_key_begin(j, "figures", '[');
     int r = baro_tape_range(d->in->tape, &first, &last, err);
     if (r > 0)
         r = figures_of_tape(d->in->tape, &options, &figures, err);

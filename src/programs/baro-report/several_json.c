@@ -15,10 +15,8 @@ static int section(const struct document *d, void *context, struct buf *ret, str
 static void put_tape(struct json *j, const struct listed_tape *t, const struct buf *report)
 {
     json_begin(j, '{');
-    json_key(j, "path");
-    json_text(j, t->path);
-    json_key(j, "error");
-    json_text(j, t->is_unread ? t->reason.text : NULL);
+    json_key_text(j, "path", t->path);
+    json_key_text(j, "error", t->is_unread ? t->reason.text : NULL);
     json_key(j, "report");
     if (t->is_unread)
         json_null(j);
@@ -28,18 +26,10 @@ static void put_tape(struct json *j, const struct listed_tape *t, const struct b
     j->out->failed = j->out->failed || report->failed;
 }
 
-static void put_u64(struct json *j, const char *key, uint64_t v)
-{
-    json_key(j, key);
-    json_u64(j, v);
-}
-
 static void flags_of(struct json *j, unsigned flags, const char *bound, const char *estimate)
 {
-    json_key(j, bound);
-    json_bool(j, flags & BARO_VALUE_LOWER_BOUND);
-    json_key(j, estimate);
-    json_bool(j, flags & (BARO_VALUE_ESTIMATE | BARO_VALUE_UPPER_BOUND));
+    json_key_bool(j, bound, flags & BARO_VALUE_LOWER_BOUND);
+    json_key_bool(j, estimate, flags & (BARO_VALUE_ESTIMATE | BARO_VALUE_UPPER_BOUND));
 }
 
 static void value_or_null(struct json *j, const char *key, bool is_known, uint64_t v)
@@ -53,11 +43,10 @@ static void value_or_null(struct json *j, const char *key, bool is_known, uint64
 
 static void put_totals(struct json *j, const struct several *s)
 {
-    json_key(j, "totals");
-    json_begin(j, '{');
-    put_u64(j, "tapes", s->list->n);
-    put_u64(j, "tapes_read", s->read);
-    put_u64(j, "tapes_running", s->running);
+    json_key_begin(j, "totals", '{');
+    json_key_u64(j, "tapes", s->list->n);
+    json_key_u64(j, "tapes_read", s->read);
+    json_key_u64(j, "tapes_running", s->running);
     value_or_null(j, "cpu_ns", s->cpu.of, s->cpu.value);
     flags_of(j, s->cpu.flags, "cpu_is_lower_bound", "cpu_is_estimate");
     value_or_null(j, "processes_started", s->processes.of, s->processes.value);
@@ -84,9 +73,8 @@ int several_json(struct several *s, baro_sink *sink, void *context, struct baro_
     struct json j = {.out = &out};
     int r = 0;
     json_begin(&j, '{');
-    put_u64(&j, "version", 1);
-    json_key(&j, "tapes");
-    json_begin(&j, '[');
+    json_key_u64(&j, "version", 1);
+    json_key_begin(&j, "tapes", '[');
     for (size_t i = 0; i < s->list->n && r >= 0; i++) {
         buf_clear(&report);
         r = several_visit(s, i, section, NULL, &report, err);

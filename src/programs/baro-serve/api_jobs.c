@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers for the list of jobs, for a job with its summary and verdicts, for the registry, and for the machine. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "baro/baro.h"
 #include "base/clock.h"
-#include "base/fmt.h"
 #include "programs/baro-serve/files.h"
 #include "programs/baro-serve/follow.h"
 #include "programs/baro-serve/instant.h"
@@ -21,12 +19,9 @@ void api_index(struct request *q)
 {
     struct json j = {.out = &q->out, .pretty = true};
     json_begin(&j, '{');
-    json_key(&j, "program");
-    json_text(&j, "barograph");
-    json_key(&j, "version");
-    json_text(&j, baro_version());
-    json_key(&j, "paths");
-    json_begin(&j, '[');
+    json_key_text(&j, "program", "barograph");
+    json_key_text(&j, "version", baro_version());
+    json_key_begin(&j, "paths", '[');
     for (const struct route *r = routes; r->path; r++)
         json_text(&j, r->path);
     json_end(&j, ']');
@@ -48,10 +43,8 @@ static void write_observer(struct json *j, const struct observing *o)
         return;
     }
     json_begin(j, '{');
-    json_key(j, "is_running");
-    json_bool(j, o->is_running);
-    json_key(j, "starts");
-    json_u64(j, o->starts);
+    json_key_bool(j, "is_running", o->is_running);
+    json_key_u64(j, "starts", o->starts);
     json_end(j, '}');
 }
 
@@ -65,16 +58,11 @@ void api_health(struct request *q)
     catalogue_count(s->catalogue, count);
     q->status = *error ? 503 : 200;
     json_begin(&j, '{');
-    json_key(&j, "status");
-    json_text(&j, *error ? "failing" : "ok");
-    json_key(&j, "error");
-    json_text(&j, *error ? error : NULL);
-    json_key(&j, "version");
-    json_text(&j, baro_version());
-    json_key(&j, "uptime_ns");
-    json_u64(&j, clock_monotonic_ns() - s->start_ns);
-    json_key(&j, "jobs");
-    json_begin(&j, '{');
+    json_key_text(&j, "status", *error ? "failing" : "ok");
+    json_key_text(&j, "error", *error ? error : NULL);
+    json_key_text(&j, "version", baro_version());
+    json_key_u64(&j, "uptime_ns", clock_monotonic_ns() - s->start_ns);
+    json_key_begin(&j, "jobs", '{');
     for (int i = 0; i < JOB_STATES; i++) {
         json_key(&j, job_state_name((enum job_state)i));
         json_u64(&j, count[i]);
@@ -91,32 +79,22 @@ void api_health(struct request *q)
 static void write_metric(struct json *j, const char *kind, const struct baro_metric *m)
 {
     json_begin(j, '{');
-    json_key(j, "kind");
-    json_text(j, kind);
-    json_key(j, "name");
-    json_text(j, m->name);
-    json_key(j, "unit");
-    json_text(j, baro_unit_name(m->unit));
-    json_key(j, "semantics");
-    json_text(j, baro_semantics_name(m->semantics));
-    json_key(j, "help");
-    json_text(j, m->help);
+    json_key_text(j, "kind", kind);
+    json_key_text(j, "name", m->name);
+    json_key_text(j, "unit", baro_unit_name(m->unit));
+    json_key_text(j, "semantics", baro_semantics_name(m->semantics));
+    json_key_text(j, "help", m->help);
     json_end(j, '}');
 }
 
 static void write_derived(struct json *j, int kind, const struct baro_derived *d)
 {
     json_begin(j, '{');
-    json_key(j, "kind");
-    json_text(j, baro_kind_name(kind));
-    json_key(j, "name");
-    json_text(j, d->name);
-    json_key(j, "unit");
-    json_text(j, d->unit);
-    json_key(j, "semantics");
-    json_text(j, "derived");
-    json_key(j, "help");
-    json_text(j, d->help);
+    json_key_text(j, "kind", baro_kind_name(kind));
+    json_key_text(j, "name", d->name);
+    json_key_text(j, "unit", d->unit);
+    json_key_text(j, "semantics", "derived");
+    json_key_text(j, "help", d->help);
     json_end(j, '}');
 }
 
@@ -127,8 +105,7 @@ static void write_metrics(struct request *q, const struct baro_tape *tape)
     const char *only = request_param(q, "kind");
     int kinds = tape ? baro_tape_kind_count(tape) : baro_kind_count();
     json_begin(&j, '{');
-    json_key(&j, "metrics");
-    json_begin(&j, '[');
+    json_key_begin(&j, "metrics", '[');
     for (int kind = 0; kind < kinds; kind++) {
         const char *name = tape ? baro_tape_kind_name(tape, kind) : baro_kind_name(kind);
         int n = tape ? baro_tape_metric_count(tape, kind) : baro_metric_count(kind);
@@ -192,12 +169,9 @@ void api_jobs(struct request *q)
         return;
     }
     json_begin(&j, '{');
-    json_key(&j, "total");
-    json_u64(&j, list.total);
-    json_key(&j, "offset");
-    json_u64(&j, range.offset);
-    json_key(&j, "jobs");
-    json_begin(&j, '[');
+    json_key_u64(&j, "total", list.total);
+    json_key_u64(&j, "offset", range.offset);
+    json_key_begin(&j, "jobs", '[');
     for (size_t i = 0; i < list.n; i++) {
         buf_clear(&row);
         job_row(c, list.at[i], &row);
@@ -367,14 +341,10 @@ void api_host(struct request *q)
         pthread_mutex_unlock(&job->lock);
     }
     json_begin(&j, '{');
-    json_key(&j, "job");
-    json_text(&j, job ? job->id : NULL);
-    json_key(&j, "host");
-    json_text(&j, *host ? host : NULL);
-    json_key(&j, "cpus");
-    json_u64(&j, cpus);
-    json_key(&j, "memory_bytes");
-    json_u64(&j, memory);
+    json_key_text(&j, "job", job ? job->id : NULL);
+    json_key_text(&j, "host", *host ? host : NULL);
+    json_key_u64(&j, "cpus", cpus);
+    json_key_u64(&j, "memory_bytes", memory);
     json_key(&j, "sample");
     if (sample.len)
         json_raw(&j, (const char *)sample.at, sample.len);

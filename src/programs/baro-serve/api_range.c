@@ -111,8 +111,7 @@ static bool choose_time(struct range *r)
 
 static void write_values(const struct range *r, const struct curve *c, struct json *j, const char *name, size_t which)
 {
-    json_key(j, name);
-    json_begin(j, '[');
+    json_key_begin(j, name, '[');
     for (size_t i = 0; i < r->buckets; i++) {
         const struct baro_bucket *b = baro_series_bucket(r->series, c->number, i);
         const double values[] = {b ? b->min : 0, b ? b->mean : 0, b ? b->max : 0};
@@ -129,12 +128,9 @@ static void write_values(const struct range *r, const struct curve *c, struct js
 static void write_curve(const struct range *r, const struct curve *c, struct json *j)
 {
     json_begin(j, '{');
-    json_key(j, "metric");
-    json_text(j, c->what);
-    json_key(j, "unit");
-    json_text(j, c->unit);
-    json_key(j, "is_rate");
-    json_bool(j, c->is_rate);
+    json_key_text(j, "metric", c->what);
+    json_key_text(j, "unit", c->unit);
+    json_key_bool(j, "is_rate", c->is_rate);
     write_values(r, c, j, "min", 0);
     write_values(r, c, j, "mean", 1);
     write_values(r, c, j, "max", 2);
@@ -145,14 +141,10 @@ static void write_range(struct range *r)
 {
     struct json j = {.out = &r->q->out};
     json_begin(&j, '{');
-    json_key(&j, "from_ns");
-    json_u64(&j, r->from_ns);
-    json_key(&j, "to_ns");
-    json_u64(&j, r->to_ns);
-    json_key(&j, "buckets");
-    json_u64(&j, r->buckets);
-    json_key(&j, "series");
-    json_begin(&j, '[');
+    json_key_u64(&j, "from_ns", r->from_ns);
+    json_key_u64(&j, "to_ns", r->to_ns);
+    json_key_u64(&j, "buckets", r->buckets);
+    json_key_begin(&j, "series", '[');
     for (size_t i = 0; i < r->n; i++)
         write_curve(r, &r->curve[i], &j);
     json_end(&j, ']');

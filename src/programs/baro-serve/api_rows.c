@@ -146,14 +146,10 @@ static void write_rows(struct listing *l, struct baro_tape *tape, const char *wh
     if (l->sort.n)
         qsort(l->places, l->n, sizeof(*l->places), up ? compare : compare_down);
     json_begin(&j, '{');
-    json_key(&j, "t_ns");
-    json_u64(&j, baro_sample_t_ns(l->i.now));
-    json_key(&j, "total");
-    json_u64(&j, l->n);
-    json_key(&j, "offset");
-    json_u64(&j, l->range.offset);
-    json_key(&j, what);
-    json_begin(&j, '[');
+    json_key_u64(&j, "t_ns", baro_sample_t_ns(l->i.now));
+    json_key_u64(&j, "total", l->n);
+    json_key_u64(&j, "offset", l->range.offset);
+    json_key_begin(&j, what, '[');
     for (uint64_t k = l->range.offset; rows && k < l->n && k - l->range.offset < l->range.limit; k++)
         json_row(&l->columns, &rows[l->places[k].i], &j);
     json_end(&j, ']');
@@ -269,15 +265,12 @@ static void walk_tape(struct walk *w, struct baro_tape *tape, const char *what)
     struct baro_record r;
     int code;
     json_begin(&j, '{');
-    json_key(&j, "offset");
-    json_u64(&j, w->range.offset);
-    json_key(&j, what);
-    json_begin(&j, '[');
+    json_key_u64(&j, "offset", w->range.offset);
+    json_key_begin(&j, what, '[');
     while ((code = baro_tape_next(tape, &r, &err)) > 0)
         take_record(w, &r, &j);
     json_end(&j, ']');
-    json_key(&j, "total");
-    json_u64(&j, w->total);
+    json_key_u64(&j, "total", w->total);
     json_end(&j, '}');
     if (code < 0)
         request_fail_tape(w->q, &err);

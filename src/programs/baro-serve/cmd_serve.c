@@ -113,7 +113,7 @@ static void announce(const struct cli *cli, const struct server *s)
 }
 
 /* Chooses which announced runs are listed. Without a token every user of the machine can connect to a TCP address, so
- * tapes of other users are listed only if there is one. */
+ * tapes of other users are listed only with a token. */
 static enum catalogue_announced announced(const struct server *s, const char *folder)
 {
     bool guarded = true;

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the files that baro-serve has in it as C strings.
+"""Writes the files that are part of baro-serve as C strings.
 
     embed.py openapi.json page.css palette.c host.html host.css shared.js host.js job.html job.js OUTPUT.c
 
-The style sheet begins with what the page of a report begins with (page.css up to its mark "verdict"), so that both look
-alike. Colours come from palette.c (tools/embedded.py).
+The style sheet begins like that of a report's page (page.css up to its mark "verdict"), so that both look alike. Colours come from palette.c (tools/embedded.py).
 """
 
 import hashlib

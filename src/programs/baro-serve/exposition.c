@@ -4,7 +4,6 @@
  * metric of the registry is a family, whose name consists of kind, stem and base unit. Only the families about the
  * server and about jobs are named here.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

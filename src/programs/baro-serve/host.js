@@ -2,14 +2,14 @@
 "use strict";
 
 const PAGE = 25, POINTS = 90;
-const SHOWN = 50, DENSE = 8;    /* of the jobs that run, at most; above this number each is a line */
-const jobs = new Map();         /* those that run and are shown: id -> {row, node, curve: [[t_ns, cores], ...], tasks} */
-const running = new Set();      /* the ids of those that run, as far as events named them */
+const SHOWN = 50, DENSE = 8;    /* most running jobs that are shown; if more than DENSE are, each is a line */
+const jobs = new Map();         /* the running jobs that are shown: id -> {row, node, curve: [[t_ns, cores], ...], tasks} */
+const running = new Set();      /* ids of the running jobs that events have named */
 let total = 0, offset = 0, search = "", cpus = 0, memory = 0;
 
 /* ---- the machine ---- */
 
-/* The last hour, from all tapes that have the machine: name -> [[milliseconds since 1970, value], ...] */
+/* The machine's last hour, from all tapes that have it: name -> [[milliseconds since 1970, value], ...] */
 const HISTORY = 3600e3, STEPS = 120;
 const MACHINE = {"host.cores": s => s.cores, "host.memory_used": s => s.memory_used_bytes, "host.pressure_cpu_some_ratio": s => s.pressure_cpu_some_ratio,
   "host.disk_read_bytes_per_second": s => s.disk_read_bytes_per_second, "host.disk_write_bytes_per_second": s => s.disk_write_bytes_per_second};

@@ -146,8 +146,7 @@ void instant_write(struct instant_writer *w, const struct baro_sample *s, struct
     uint64_t read_ns;
     row_names_note(&w->names, s);
     json_begin(j, '{');
-    json_key(j, "t_ns");
-    json_u64(j, baro_sample_t_ns(s));
+    json_key_u64(j, "t_ns", baro_sample_t_ns(s));
     fmt_time_utc(&time, row_realtime_ns(w->tape, w->header, baro_sample_t_ns(s)));
     json_key(j, "time");
     json_text_n(j, (const char *)time.at, time.len);

@@ -2,7 +2,7 @@
 "use strict";
 
 const id = decodeURIComponent(location.pathname.split("/")[2]), base = "/api/v1/jobs/" + encodeURIComponent(id);
-const STEPS = 300, POINTS = 1200;       /* of a curve: at the beginning, and at most */
+const STEPS = 300, POINTS = 1200;       /* of a curve: steps at first, points at most */
 const TREE_MS = 2000, PROCESSES = 200;  /* how often processes are read, and how many */
 
 /* least: the smallest value at the top of the axis */
@@ -42,7 +42,7 @@ function drawCurves() {
   }
 }
 
-/* Keeps the larger of two neighbours, so peaks stay. */
+/* Keeps the larger of two neighbours, so that peaks stay. */
 function halve(points) {
   const half = [];
   for (let i = 0; i + 1 < points.length; i += 2) {

@@ -64,8 +64,7 @@ static void add_error(struct stream *s, const struct baro_error *err, struct buf
     struct buf data = {0};
     struct json j = {.out = &data};
     json_begin(&j, '{');
-    json_key(&j, "message");
-    json_text(&j, err->text);
+    json_key_text(&j, "message", err->text);
     json_end(&j, '}');
     add_event(out, "", "failed", &data);
     buf_done(&data);

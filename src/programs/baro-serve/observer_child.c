@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "programs/common/beside.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -30,16 +31,8 @@
 /* Finds baro, beside this program or in the folder of programs. */
 static bool find_program(char ret[PATH_MAX])
 {
-    static const char *const folders[] = {"", BARO_BIN "/"};
-    ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
-    ret[n < 0 ? 0 : n] = 0;
-    char *slash = strrchr(ret, '/');
-    size_t left = slash ? (size_t)(PATH_MAX - (slash + 1 - ret)) : 0;
-    for (size_t i = 0; slash && i < sizeof(folders) / sizeof(*folders); i++) {
-        if (snprintf(slash + 1, left, "%sbaro", folders[i]) < (int)left && access(ret, X_OK) == 0)
-            return true;
-    }
-    return false;
+    return (program_beside("baro", ret) && access(ret, X_OK) == 0) ||
+           (program_beside(BARO_BIN "/baro", ret) && access(ret, X_OK) == 0);
 }
 
 int observing_init(struct observing *o, const struct cli *cli, const char *folder, const struct serve_settings *s,

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fd.h"
 #include "base/span.h"
 #include "programs/baro-serve/catalogue.h"
 #include "programs/baro-serve/live.h"
@@ -79,14 +78,10 @@ void request_fail(struct request *q, unsigned status, const char *code, const ch
     q->text = NULL;
     q->etag[0] = 0;
     json_begin(&j, '{');
-    json_key(&j, "error");
-    json_begin(&j, '{');
-    json_key(&j, "status");
-    json_u64(&j, status);
-    json_key(&j, "code");
-    json_text(&j, code);
-    json_key(&j, "message");
-    json_text(&j, text);
+    json_key_begin(&j, "error", '{');
+    json_key_u64(&j, "status", status);
+    json_key_text(&j, "code", code);
+    json_key_text(&j, "message", text);
     json_end(&j, '}');
     json_end(&j, '}');
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-serve/row.h"
 
-#include <string.h>
 #include <sys/wait.h>
 
 #include "base/fmt.h"
@@ -44,20 +43,17 @@ static void write_facts(struct json *j, const struct baro_summary *s)
         json_key(j, in_row[i].as);
         write_value(j, baro_summary_fact(fact), &v[i]);
     }
-    json_key(j, "lower_bounds");
-    json_begin(j, '[');
+    json_key_begin(j, "lower_bounds", '[');
     for (size_t i = 0; i < IN_ROW; i++) {
         if (!v[i].absent && (v[i].flags & BARO_VALUE_LOWER_BOUND))
             json_text(j, in_row[i].as);
     }
     json_end(j, ']');
-    json_key(j, "absent");
-    json_begin(j, '{');
+    json_key_begin(j, "absent", '{');
     for (size_t i = 0; i < IN_ROW; i++) {
         if (v[i].absent == BARO_PRESENT || v[i].absent == BARO_ABSENT_NONE)
             continue;
-        json_key(j, in_row[i].as);
-        json_text(j, baro_absent_name((enum baro_absent)v[i].absent));
+        json_key_text(j, in_row[i].as, baro_absent_name((enum baro_absent)v[i].absent));
     }
     json_end(j, '}');
 }
@@ -82,8 +78,7 @@ static void write_now(struct json *j, const struct job *job)
     int absent =
         baro_row_derived(job->before ? baro_sample_row(job->before, BARO_KIND_JOB, 0) : NULL, now, derived, &cores);
     json_begin(j, '{');
-    json_key(j, "t_ns");
-    json_u64(j, baro_sample_t_ns(job->now));
+    json_key_u64(j, "t_ns", baro_sample_t_ns(job->now));
     json_key(j, "cores");
     if (absent)
         json_null(j);
@@ -91,12 +86,10 @@ static void write_now(struct json *j, const struct job *job)
         json_double(j, cores);
     absent = baro_sample_sum(job->now, baro_metric_find(BARO_KIND_PROCESS, "rss"), &rss, &lacking);
     write_metric(j, "rss_bytes", absent, rss);
-    json_key(j, "rss_is_lower_bound");
-    json_bool(j, !absent && lacking);
+    json_key_bool(j, "rss_is_lower_bound", !absent && lacking);
     absent = baro_row_value(now, baro_metric_find(BARO_KIND_JOB, "processes"), &v);
     write_metric(j, "processes", absent, v);
-    json_key(j, "tasks");
-    json_u64(j, baro_sample_rows(job->now, baro_kind_find("task")));
+    json_key_u64(j, "tasks", baro_sample_rows(job->now, baro_kind_find("task")));
     json_end(j, '}');
 }
 
@@ -124,32 +117,26 @@ static void write_result(struct json *j, const struct baro_tape_end *end)
         json_i64(j, WEXITSTATUS(end->status));
     else
         json_null(j);
-    json_key(j, "exit_signal");
-    json_text(j, is_known && WIFSIGNALED(end->status) ? baro_signal_name(WTERMSIG(end->status)) : NULL);
+    json_key_text(j, "exit_signal",
+                  is_known && WIFSIGNALED(end->status) ? baro_signal_name(WTERMSIG(end->status)) : NULL);
 }
 
 static void write_head(struct json *j, const struct baro_header *h, const struct baro_tape_end *end)
 {
     struct buf time = {0};
     fmt_time_utc(&time, baro_header_start_realtime_ns(h));
-    json_key(j, "name");
-    json_text(j, *baro_header_name(h) ? baro_header_name(h) : NULL);
-    json_key(j, "command");
-    json_begin(j, '[');
+    json_key_text(j, "name", *baro_header_name(h) ? baro_header_name(h) : NULL);
+    json_key_begin(j, "command", '[');
     for (const char *const *a = baro_header_argv(h); *a; a++)
         json_text(j, *a);
     json_end(j, ']');
     json_key(j, "start");
     json_text_n(j, (const char *)time.at, time.len);
-    json_key(j, "wall_ns");
-    json_u64(j, end->end_ns > end->last_ns ? end->end_ns : end->last_ns);
+    json_key_u64(j, "wall_ns", end->end_ns > end->last_ns ? end->end_ns : end->last_ns);
     write_result(j, end);
-    json_key(j, "host");
-    json_text(j, baro_header_host(h));
-    json_key(j, "uid");
-    json_u64(j, baro_header_uid(h));
-    json_key(j, "job_id");
-    json_text(j, *baro_header_job_id(h) ? baro_header_job_id(h) : NULL);
+    json_key_text(j, "host", baro_header_host(h));
+    json_key_u64(j, "uid", baro_header_uid(h));
+    json_key_text(j, "job_id", *baro_header_job_id(h) ? baro_header_job_id(h) : NULL);
     buf_done(&time);
 }
 
@@ -158,8 +145,7 @@ static void write_problems(struct json *j, const struct baro_verdicts *v)
     size_t n = 0;
     for (size_t i = 0; i < baro_verdicts_count(v); i++)
         n += baro_verdicts_get(v, i)->weight == BARO_VERDICT_PROBLEM;
-    json_key(j, "problems");
-    json_u64(j, n);
+    json_key_u64(j, "problems", n);
 }
 
 /* Ends a row without the newline of a document, because it becomes a part of one. */
@@ -173,10 +159,8 @@ static void end_row(struct json *j)
 static void begin_row(struct json *j, const struct job *job, const struct found *f)
 {
     json_begin(j, '{');
-    json_key(j, "id");
-    json_text(j, job->id);
-    json_key(j, "state");
-    json_text(j, job_state_name(f->state));
+    json_key_text(j, "id", job->id);
+    json_key_text(j, "state", job_state_name(f->state));
 }
 
 void row_make(const struct job *job, const struct baro_tape *tape, struct found *f)
@@ -212,10 +196,8 @@ void row_error(const struct job *job, const char *text, struct found *f)
     f->state = JOB_UNREADABLE;
     f->is_summed = true;
     begin_row(&j, job, f);
-    json_key(&j, "title");
-    json_text(&j, job->id);
-    json_key(&j, "error");
-    json_text(&j, text);
+    json_key_text(&j, "title", job->id);
+    json_key_text(&j, "error", text);
     end_row(&j);
     buf_str(&f->title, job->id);
 }

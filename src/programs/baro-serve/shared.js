@@ -97,7 +97,7 @@ async function get(path) {
   }
 }
 
-/* The buckets of a range as points: the highest value of each, at its end, so that peaks are visible. */
+/* Makes points of the buckets of a range: the highest value of each, at its end, so that peaks are visible. */
 const pointsOf = (range, k) => range.series[k].max.map((v, i) => [range.from_ns + (i + 1) * (range.to_ns - range.from_ns) / range.buckets, v]);
 
 /* ---- the theme ---- */

@@ -22,8 +22,7 @@
 
 static void write_names(struct json *j, const struct view *v, const char *as, const char *state)
 {
-    json_key(j, as);
-    json_begin(j, '[');
+    json_key_begin(j, as, '[');
     for (size_t i = 0; i < v->n; i++) {
         if (strcmp(view_process_state(v, &v->named[i]), state) == 0)
             json_text(j, v->named[i].name);
@@ -45,16 +44,12 @@ static void put_time(struct json *j, const char *key, const struct view *v, doub
 static void put_head(struct json *j, const struct view *v)
 {
     bool is_active = strcmp(view_state(v), "ACTIVE") == 0;
-    json_key(j, "task_id");
-    json_text(j, v->job->id);
-    json_key(j, "name");
-    json_text(j, v->title);
+    json_key_text(j, "task_id", v->job->id);
+    json_key_text(j, "name", v->title);
     put_time(j, "launch_timestamp", v, (double)v->start_ns / 1e9);
-    json_key(j, "state");
-    json_text(j, view_state(v));
+    json_key_text(j, "state", view_state(v));
     put_time(j, "state_timestamp", v, is_active ? (double)v->start_ns / 1e9 : view_end_s(v));
-    json_key(j, "ports");
-    json_begin(j, '{');
+    json_key_begin(j, "ports", '{');
     json_end(j, '}');
     json_key(j, "resource_consumption");
     observer_write_used(j, v, NULL);
@@ -66,12 +61,10 @@ static void write_task(struct request *q, struct job *job, struct json *j)
     view_begin(q, job, &v);
     json_begin(j, '{');
     put_head(j, &v);
-    json_key(j, "user");
-    json_text(j, v.user);
+    json_key_text(j, "user", v.user);
     json_key(j, "result");
     row_result(j, &v.end);
-    json_key(j, "processes");
-    json_begin(j, '{');
+    json_key_begin(j, "processes", '{');
     write_names(j, &v, "waiting", "WAITING");
     write_names(j, &v, "running", "RUNNING");
     write_names(j, &v, "success", "SUCCESS");
@@ -89,24 +82,16 @@ static void write_process(const struct view *v, const struct named *p, struct js
     const char *state = view_process_state(v, p);
     bool is_running = strcmp(state, "RUNNING") == 0, waits = strcmp(state, "WAITING") == 0;
     json_begin(j, '{');
-    json_key(j, "process_name");
-    json_text(j, p->name);
-    json_key(j, "process_run");
-    json_u64(j, 0);
-    json_key(j, "state");
-    json_text(j, state);
-    if (!waits && p->begin_s > 0) {
-        json_key(j, "start_time");
-        json_double(j, p->begin_s);
-    }
+    json_key_text(j, "process_name", p->name);
+    json_key_u64(j, "process_run", 0);
+    json_key_text(j, "state", state);
+    if (!waits && p->begin_s > 0)
+        json_key_double(j, "start_time", p->begin_s);
     if (!waits && !is_running && p->end_s > 0) {
-        json_key(j, "stop_time");
-        json_double(j, p->end_s);
+        json_key_double(j, "stop_time", p->end_s);
     }
-    if (!waits && !is_running && p->has_status) {
-        json_key(j, "return_code");
-        json_i64(j, p->signal ? -p->signal : p->code);
-    }
+    if (!waits && !is_running && p->has_status)
+        json_key_i64(j, "return_code", p->signal ? -p->signal : p->code);
     if (is_running) {
         json_key(j, "used");
         observer_write_used(j, v, p->task);
@@ -149,10 +134,8 @@ void observer_count(struct request *q)
             return;
     }
     json_begin(&j, '{');
-    for (size_t i = 0; i < sizeof(which) / sizeof(*which); i++) {
-        json_key(&j, which[i]);
-        json_u64(&j, n[i]);
-    }
+    for (size_t i = 0; i < sizeof(which) / sizeof(*which); i++)
+        json_key_u64(&j, which[i], n[i]);
     json_end(&j, '}');
     request_json_end(q);
 }
@@ -175,8 +158,7 @@ static void write_row(struct request *q, struct job *job, struct json *j)
     view_begin(q, job, &v);
     json_begin(j, '{');
     put_head(j, &v);
-    json_key(j, "role");
-    json_text(j, v.user);
+    json_key_text(j, "role", v.user);
     observer_put_used(j, &v, NULL);
     json_end(j, '}');
     view_done(&v);
@@ -186,24 +168,18 @@ static void write_ids(struct request *q, const char *which, const struct job_lis
 {
     struct json j = {.out = &q->out};
     json_begin(&j, '{');
-    json_key(&j, "task_ids");
-    json_begin(&j, '[');
+    json_key_begin(&j, "task_ids", '[');
     for (size_t i = 0; i < l->n; i++)
         json_text(&j, l->at[i]->id);
     json_end(&j, ']');
-    json_key(&j, "tasks");
-    json_begin(&j, '[');
+    json_key_begin(&j, "tasks", '[');
     for (size_t i = 0; i < l->n; i++)
         write_row(q, l->at[i], &j);
     json_end(&j, ']');
-    json_key(&j, "type");
-    json_text(&j, which);
-    json_key(&j, "offset");
-    json_u64(&j, offset);
-    json_key(&j, "num");
-    json_u64(&j, number);
-    json_key(&j, "task_count");
-    json_u64(&j, l->total);
+    json_key_text(&j, "type", which);
+    json_key_u64(&j, "offset", offset);
+    json_key_u64(&j, "num", number);
+    json_key_u64(&j, "task_count", l->total);
     json_end(&j, '}');
     request_json_end(q);
 }

@@ -154,8 +154,7 @@ void observer_put_used(struct json *j, const struct view *v, const struct baro_r
     put_of_processes(j, v, task);
     absent = v->now ? disk_of(v, task, &disk, &is_bound) : BARO_ABSENT_UNKNOWN;
     key_absent(j, "disk", absent, (double)disk);
-    json_key(j, "disk_is_lower_bound");
-    json_bool(j, !absent && is_bound);
+    json_key_bool(j, "disk_is_lower_bound", !absent && is_bound);
 }
 
 void observer_write_used(struct json *j, const struct view *v, const struct baro_row *task)

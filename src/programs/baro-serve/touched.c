@@ -5,6 +5,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/fd.h"
 
 /* A recorder that is killed closes its file. */
@@ -45,15 +46,11 @@ static void add_watch(struct touched *t, int watch)
 {
     if (t->n && t->at[t->n - 1] == watch)
         return;
-    if (t->n == t->room) {
-        size_t room = t->room ? 2 * t->room : 64;
-        int *grown = realloc(t->at, room * sizeof(*grown));
-        t->all = t->all || !grown;
-        if (!grown)
-            return;
-        t->at = grown;
-        t->room = room;
-    }
+    int *at = array_room(t->at, t->n, &t->room, sizeof(*at));
+    t->all = t->all || !at;
+    if (!at)
+        return;
+    t->at = at;
     t->at[t->n++] = watch;
 }
 

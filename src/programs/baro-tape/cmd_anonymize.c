@@ -36,7 +36,7 @@ static bool is_of(const char *text, const struct stem *stems)
 
 #define DIGITS "0123456789"
 
-/* Of an interface enx... the rest is its hardware address. */
+/* Is it a name that the kernel or udev chose by hardware? The rest of enx... is the interface's hardware address. */
 static bool is_of_hardware(int kind, const char *name)
 {
     static const struct stem cpus[] = {{"cpu", DIGITS}, {NULL, NULL}};

@@ -27,7 +27,8 @@ static bool reaches_in(const struct trimming *t, const struct baro_event *e)
     return false;
 }
 
-/* Of the time before, what is needed to read the stretch: how the wall clock went, and which phases it lies in. */
+/* Is this event from before the stretch needed to read it? It says how the wall clock went, or which phases reach into
+ * the stretch. */
 static bool is_needed_later(const struct trimming *t, const struct baro_event *e)
 {
     switch (baro_event_kind_of(e)) {

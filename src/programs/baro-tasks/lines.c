@@ -5,10 +5,8 @@
 
 static void put_place(struct json *j, const yaml_node_t *at)
 {
-    json_key(j, "line");
-    json_u64(j, document_line(at));
-    json_key(j, "column");
-    json_u64(j, document_column(at));
+    json_key_u64(j, "line", document_line(at));
+    json_key_u64(j, "column", document_column(at));
 }
 
 static void put_member(struct json *j, const char *key, const char *text)
@@ -24,13 +22,10 @@ static void put_task(struct json *j, const struct task *t)
     put_place(j, t->at);
     if (t->on)
         put_member(j, "on", t->on);
-    if (t->children) {
-        json_key(j, "children");
-        json_bool(j, true);
-    }
+    if (t->children)
+        json_key_bool(j, "children", true);
     if (t->has_uid) {
-        json_key(j, "uid");
-        json_u64(j, t->uid);
+        json_key_u64(j, "uid", t->uid);
     }
     json_end(j, '}');
 }

@@ -12,7 +12,8 @@ static int compare_node_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-bool model_is_listed(const uint32_t *list, size_t n, uint32_t id)
+/* Is it in the list of wish.folded? */
+static bool is_listed(const uint32_t *list, size_t n, uint32_t id)
 {
     return n && bsearch(&id, list, n, sizeof(*list), compare_node_ids);
 }
@@ -44,7 +45,7 @@ static void choose_shown(struct model *m, const struct wish *w)
     for (size_t k = m->n; k-- > 0;) {
         struct node *node = &m->at[k];
         node->is_match = matches(m, w, node->process);
-        node->is_folded = node->below && model_is_listed(w->folded, w->n_folded, node->id) != w->folds_all;
+        node->is_folded = node->below && is_listed(w->folded, w->n_folded, node->id) != w->folds_all;
         m->n_matches += node->is_match;
         node->is_shown = node->is_match;
     }

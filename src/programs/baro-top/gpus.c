@@ -67,7 +67,7 @@ static int get(const struct line *l, const char *metric, uint64_t *ret)
     return baro_row_value(l->row, baro_metric_find(kind_of(l->is_process), metric), ret);
 }
 
-/* Of the time between two readings, which may be longer than that between two samples. */
+/* Writes a share of the time between two readings, which may be longer than that between two samples. */
 static enum style put_share(const struct view *v, struct buf *b, const struct line *l, const char *metric)
 {
     struct line was = {NULL, l->is_process};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The job's figures, a line each: the value at the shown moment, its curve, and its total or peak so far. */
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/fmt.h"

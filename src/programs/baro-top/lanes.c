@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time axis under the curves: its ends, phases in lanes, marks and problems. */
-#include <string.h>
 
 #include "base/fmt.h"
 #include "programs/baro-top/view.h"

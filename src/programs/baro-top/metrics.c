@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "programs/baro-top/metrics.h"
 
-#include <string.h>
-
 #include "baro/baro.h"
 
 static int find_metric(int kind, const char *name)

@@ -91,7 +91,5 @@ size_t model_row_of(const struct model *m, uint32_t id);
 const struct command_now *model_command(const struct model *m, const char *name);
 /* The name of the task of a process; "": it belongs to none. */
 const char *model_task(const struct model *m, const struct baro_row *p);
-/* Is it in the list of wish.folded? */
-bool model_is_listed(const uint32_t *list, size_t n, uint32_t id);
 
 #endif

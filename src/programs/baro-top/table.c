@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of processes. */
-#include <string.h>
 
 #include "base/fmt.h"
 #include "output/text/command_line.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tasks of a recording at the moment, also those whose processes have ended: what was selected by a rule. */
-#include <string.h>
 
 #include "base/fmt.h"
 #include "programs/baro-top/view.h"

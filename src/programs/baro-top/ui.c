@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/regex.h"
 
 void ui_init(struct ui *u)
@@ -21,12 +22,14 @@ void ui_done(struct ui *u)
     u->folded = NULL;
 }
 
-int ui_set_filter(struct ui *u, const char *text)
+/* Takes a filter as typed. What is no regular expression is searched for as it stands. */
+static void set_filter(struct ui *u, const char *text)
 {
     snprintf(u->filter, sizeof(u->filter), "%s", text);
     regex_free(u->wish.regex);
     u->wish.regex = NULL;
-    return *text ? regex_make(&u->wish.regex, text, REGEX_IGNORE_CASE, NULL) : 0;
+    if (*text)
+        regex_make(&u->wish.regex, text, REGEX_IGNORE_CASE, NULL);
 }
 
 enum tab ui_next_tab(const struct ui *u)
@@ -106,14 +109,10 @@ static void toggle_fold(struct ui *u, uint32_t id)
         u->wish.n_folded--;
         return;
     }
-    if (n == u->cap_folded) {
-        size_t cap = n ? 2 * n : 16;
-        uint32_t *grown = realloc(u->folded, cap * sizeof(*grown));
-        if (!grown)
-            return;
-        u->wish.folded = u->folded = grown;
-        u->cap_folded = cap;
-    }
+    uint32_t *folded = array_room(u->folded, n, &u->cap_folded, sizeof(*folded));
+    if (!folded)
+        return;
+    u->wish.folded = u->folded = folded;
     memmove(u->folded + i + 1, u->folded + i, (n - i) * sizeof(*u->folded));
     u->folded[i] = id;
     u->wish.n_folded++;
@@ -218,7 +217,7 @@ static enum action input_key(struct ui *u, uint32_t key)
         bool filter = u->prompt == PROMPT_FILTER;
         u->prompt = PROMPT_NONE;
         if (filter)
-            ui_set_filter(u, "");
+            set_filter(u, "");
         return filter ? ACTION_ARRANGE : ACTION_DRAW;
     }
     if (key == KEY_IS_BACKSPACE) {
@@ -234,7 +233,7 @@ static enum action input_key(struct ui *u, uint32_t key)
     }
     if (u->prompt != PROMPT_FILTER)
         return ACTION_DRAW;
-    ui_set_filter(u, u->input);
+    set_filter(u, u->input);
     return ACTION_ARRANGE;
 }
 
@@ -280,7 +279,7 @@ static enum action escape(struct ui *u)
     }
     if (!*u->filter)
         return ACTION_NONE;
-    ui_set_filter(u, "");
+    set_filter(u, "");
     return ACTION_ARRANGE;
 }
 

@@ -76,7 +76,5 @@ void ui_done(struct ui *u);
 enum action ui_key(struct ui *u, const struct model *m, uint32_t key);
 /* Keeps the selection on its process, and on the screen, after the rows have changed. */
 void ui_settle(struct ui *u, const struct model *m);
-/* Takes a filter as typed. Returns 0; BARO_E_SYNTAX: it is no regular expression, and is searched for as it stands. */
-int ui_set_filter(struct ui *u, const char *text);
 
 #endif

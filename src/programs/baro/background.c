@@ -65,14 +65,10 @@ void background_report(const char *tape, const struct marks_file *marks)
     struct buf line = {0};
     struct json j = {.out = &line};
     json_begin(&j, '{');
-    json_key(&j, "pid");
-    json_u64(&j, (uint64_t)getpid());
-    json_key(&j, "start_ticks");
-    json_u64(&j, own_start_ticks());
-    json_key(&j, "tape");
-    json_text(&j, *tape ? tape : NULL);
-    json_key(&j, "events");
-    json_text(&j, marks && *marks->path ? marks->path : NULL);
+    json_key_u64(&j, "pid", (uint64_t)getpid());
+    json_key_u64(&j, "start_ticks", own_start_ticks());
+    json_key_text(&j, "tape", *tape ? tape : NULL);
+    json_key_text(&j, "events", marks && *marks->path ? marks->path : NULL);
     json_end(&j, '}'); /* with a newline */
     if (!line.failed)
         fd_write_all(STDOUT_FILENO, line.at, line.len, NULL);

@@ -73,16 +73,11 @@ static void as_json(const struct findings *f, struct buf *out)
     for (unsigned i = 0; i < f->n; i++) {
         const struct doctor_finding *one = &f->at[i];
         json_begin(&j, '{');
-        json_key(&j, "topic");
-        json_text(&j, one->topic);
-        json_key(&j, "what");
-        json_text(&j, one->what);
-        json_key(&j, "state");
-        json_text(&j, one->state == FOUND_FACT ? "fact" : words[one->state]);
-        json_key(&j, "text");
-        json_text(&j, one->text);
-        json_key(&j, "grant");
-        json_text(&j, one->grant[0] ? one->grant : NULL);
+        json_key_text(&j, "topic", one->topic);
+        json_key_text(&j, "what", one->what);
+        json_key_text(&j, "state", one->state == FOUND_FACT ? "fact" : words[one->state]);
+        json_key_text(&j, "text", one->text);
+        json_key_text(&j, "grant", one->grant[0] ? one->grant : NULL);
         json_end(&j, '}');
     }
     json_end(&j, ']');

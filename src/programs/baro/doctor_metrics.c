@@ -5,7 +5,6 @@
  * and from the registry: the first kernel version, and the version of control groups.
  */
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>

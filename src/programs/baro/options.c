@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/fmt.h"
-#include "base/span.h"
 #include "libbaro/metric/ids.h"
 #include "programs/baro/options_select.h"
 #include "programs/baro/options_values.h"

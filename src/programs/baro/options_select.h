@@ -49,9 +49,8 @@ int select_take_file(void *at, const char *text, struct baro_error *err);
          .help = "the same for each program called NAME, whatever its arguments are; may be repeated",                 \
          .more =                                                                                                       \
              "NAME is compared with the base name of the executable, that of the first argument, and the name that "   \
-             "the kernel keeps: of a script its own. Of that the kernel keeps 15 bytes; the rest is taken from the "   \
-             "command line. A shell or an editor that merely mentions "                                                \
-             "a program does not fit."},                                                                               \
+             "the kernel keeps, which for a script is the script's own. The kernel keeps 15 bytes of it; the rest is " \
+             "taken from the command line. A shell or an editor that merely mentions a program does not fit."},        \
         {.name = "match-on",                                                                                           \
          .argument = "WHAT",                                                                                           \
          .type = OPT_CHOICE,                                                                                           \

@@ -5,42 +5,24 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "programs/common/beside.h"
 
 #ifndef BARO_LIBEXEC /* from the folder of programs to that of libexec; the build knows both */
 #define BARO_LIBEXEC "../libexec/barograph"
 #endif
 
-/* The folder of this program. Without /proc it is the path that execve(2) was given. */
-static bool own_folder(char ret[PATH_MAX])
-{
-    ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
-    const char *given = n < 0 ? (const char *)getauxval(AT_EXECFN) : NULL;
-    if (n < 0 && given)
-        n = snprintf(ret, PATH_MAX, "%s", given);
-    if (n < 0 || n >= PATH_MAX)
-        return false;
-    ret[n] = 0;
-    char *slash = strrchr(ret, '/');
-    if (!slash)
-        return false;
-    *slash = 0;
-    return true;
-}
-
 /* Returns the error of the last attempt that found a file, ENOENT if none did. */
 static int execute(const char *program, char **argv)
 {
-    static const char *const folders[] = {"/" BARO_LIBEXEC, ""};
-    char own[PATH_MAX], path[PATH_MAX];
+    static const char *const folders[] = {BARO_LIBEXEC "/", ""};
+    char name[PATH_MAX], path[PATH_MAX];
     int error = ENOENT;
-    if (!own_folder(own))
-        return error;
     for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-        if (snprintf(path, sizeof(path), "%s%s/%s", own, folders[i], program) >= (int)sizeof(path))
+        if (snprintf(name, sizeof(name), "%s%s", folders[i], program) >= (int)sizeof(name) ||
+            !program_beside(name, path))
             continue;
         execv(path, argv);
         if (errno != ENOENT && errno != ENOTDIR)

@@ -22,7 +22,7 @@
     "- children: true if what a process that fits starts belongs to the task, too\n"                                   \
     "- user: only processes of this user fit\n\n"                                                                      \
     "A process belongs to one task: to that of its control group; else to the first task in the file that it fits or " \
-    "that it was named for. Of two named processes above it, the nearer one counts. Relative paths are from the "      \
+    "that it was named for. If two processes above it are named, the nearer one counts. Relative paths are from the "  \
     "folder of the file."
 
 const struct cli_command cli_commands[] = {
@@ -300,7 +300,7 @@ const struct cli_command cli_commands[] = {
      .about = "Writes a tape with the samples, exits and events of a stretch of TAPE: from one time to another, of a "
               "phase, or of so many samples. Both edges are included. Times, ids and totals stay those of the whole "
               "recording. If the beginning is left out, the new tape says so, as one recorded with --keep does: what "
-              "ended before is in the job's totals and has no record of its own. Of the time before, it has the "
+              "ended before is in the job's totals and has no record of its own. What it has from before are the "
               "limits, the beginnings of phases that reach into it, and when the clock was set or the machine "
               "slept.\n\n" ONE_TAPE_SAYS,
      .examples = "baro trim run.baro --from 10s --to 60s -o part.baro\t50 seconds of a tape\n"
@@ -332,8 +332,8 @@ const struct cli_command cli_commands[] = {
      .summary = "what can be recorded, and what it means",
      .about = "Lists the metrics of each kind: name, unit and meaning. With TAPE it lists those that this tape can "
               "hold, including kinds that only this tape defines.\n\n"
-              "Derived metrics follow. They are not recorded: libbaro computes them from two samples. Of these, baro "
-              "export has only cores as a column.\n\n" TAPE_SAYS,
+              "Derived metrics follow. They are not recorded: libbaro computes them from two samples. baro export "
+              "has only cores of them as a column.\n\n" TAPE_SAYS,
      .examples = "baro metrics | grep memory\tall metrics of memory",
      .options = options_metrics,
      .function = cmd_metrics,

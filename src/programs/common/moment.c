@@ -2,7 +2,6 @@
 #include "programs/common/moment.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -144,8 +143,8 @@ static int time_of_day(const char *text, int64_t start_realtime_ns, struct momen
     return 0;
 }
 
-/* The last digit of "+4.83s" stands for 10 ms. Whole minutes and hours are no rounded ones, but of seconds. Of a
- * duration that parse_duration() takes. */
+/* Returns how exact a duration is that parse_duration() takes: the last digit of "+4.83s" stands for 10 ms. Whole
+ * minutes and hours are exact to the second. */
 static uint64_t precision_of(const char *text)
 {
     size_t len = strlen(text), from;

@@ -242,8 +242,7 @@ static void wrap(struct buf *b, const char *text, size_t indent, size_t width)
         buf_byte(b, '\n');
         text += n;
         text += strspn(text, " ");
-        for (size_t i = 0; *text && i < indent; i++)
-            buf_byte(b, ' ');
+        buf_spaces(b, *text ? indent : 0);
     }
 }
 
@@ -261,8 +260,7 @@ void opt_help(const struct opt *table, unsigned width, struct buf *ret)
             wrap(ret, o->help, 8, width);
             continue;
         }
-        for (size_t n = head_width(o); n < column; n++)
-            buf_byte(ret, ' ');
+        buf_spaces(ret, column > head_width(o) ? column - head_width(o) : 0);
         wrap(ret, o->help, column, width);
     }
 }

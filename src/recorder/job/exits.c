@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the exit record of a process from the values that were read last and from what was reported when it ended. */
-#include <string.h>
 
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"

@@ -2,7 +2,6 @@
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

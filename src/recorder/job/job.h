@@ -222,9 +222,6 @@ static inline void job_lose(struct job *j)
     j->source.unseen_known = false;
 }
 
-/* Gets how many processes may have begun and ended unseen, at most. Returns false if there is no bound. */
-bool job_unseen(const struct job *j, uint64_t *ret);
-
 /* Adds a process that is alive; parent may be NULL. tree.h has the states of members and their transitions. Returns the
  * new member, the existing one if the pid is a member already, or NULL if out of memory. */
 struct member *job_add(struct job *j, int32_t pid, struct member *parent, enum baro_origin origin, uint64_t now_ns);

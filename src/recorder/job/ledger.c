@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settling the ledger: the counters of a process must have grown by what the children that it reaped had used. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "recorder/job/counters.h"
 #include "recorder/job/task.h"

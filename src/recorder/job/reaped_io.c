@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "recorder/job/counters.h"
+#include "recorder/job/member_values.h"
 
 static const enum process_metric metrics[REAPED_FAULTS] = {
     [REAPED_IO_READ] = PROCESS_io_read,
@@ -76,12 +77,8 @@ static void put_gained_io(struct member *m)
         if (m->row.absent[metrics[i]] == BARO_PRESENT && gained < value(m, metrics[i]))
             return;
     }
-    for (int i = 0; i < REAPED_FAULTS; i++) {
-        if (m->row.absent[metrics[i]] == BARO_ABSENT_NOT_ASKED)
-            continue;
-        m->row.value[metrics[i]] = r->now[i] - r->done[i] - r->whole[i];
-        m->row.absent[metrics[i]] = BARO_PRESENT;
-    }
+    for (int i = 0; i < REAPED_FAULTS; i++)
+        member_set_value(m, metrics[i], r->now[i] - r->done[i] - r->whole[i]);
     m->life.io_final = true;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "recorder/job/counters.h"
+#include "recorder/job/member_values.h"
 #include "recorder/job/task.h"
 
 #define IDS_BETWEEN 65536u /* ids that the other recorder may have used since its last sample */
@@ -66,8 +67,7 @@ static void resume_tcp(struct member *m, const struct baro_process *then)
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
         if (then->absent[ids[i].process] || m->row.absent[ids[i].process] == BARO_ABSENT_NOT_ASKED)
             continue;
-        m->row.value[ids[i].process] = then->value[ids[i].process];
-        m->row.absent[ids[i].process] = BARO_PRESENT;
+        member_set_value(m, ids[i].process, then->value[ids[i].process]);
         if (m->account.base)
             m->account.base[ids[i].base] = then->value[ids[i].process]; /* the task's sums include it */
     }

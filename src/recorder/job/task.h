@@ -84,6 +84,16 @@ void job_task_values(struct job *j, uint64_t now_ns, uint64_t (*ret_value)[TASK_
 void job_task_repeat(struct job *j);
 
 /* ---- only for recorder/job ---- */
+/* The values of I/O of a task, and what they are made of. */
+#define TASK_IO 4
+extern const struct task_io {
+    enum task_metric task;
+    enum exit_metric exit;
+    enum process_metric process;
+    enum ledger_counter base;
+} task_io[TASK_IO];
+/* The part of the member's CPU time that it used in user mode since it joined its task. */
+uint64_t task_user_of(const struct member *m, uint64_t cpu);
 void task_ended(struct job *j, struct member *m, uint64_t end_ns);
 void task_note_peaks(struct job *j);
 void task_revived(struct job *j, struct member *m);

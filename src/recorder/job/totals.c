@@ -317,7 +317,8 @@ static void leave_out_past(const struct job *j, uint64_t total[LEDGER_MAX])
     }
 }
 
-bool job_unseen(const struct job *j, uint64_t *ret)
+/* Gets how many processes may have begun and ended unseen, at most. Returns false if there is no bound. */
+static bool unseen_at_most(const struct job *j, uint64_t *ret)
 {
     bool reported = j->source.events && !j->source.lossy;
     *ret = reported || !j->source.unseen_known || j->open ? 0 : j->source.unseen;
@@ -388,7 +389,7 @@ void job_totals(struct job *j, uint64_t ret_value[JOB_MAX], uint8_t ret_absent[J
     ret_value[JOB_processes_peak_is_lower_bound] = j->counts.peak < j->at_once.most;
     ret_value[JOB_processes_started] = j->counts.started;
     ret_value[JOB_processes_ended] = j->counts.ended;
-    bool bounded = job_unseen(j, &ret_value[JOB_processes_unseen]);
+    bool bounded = unseen_at_most(j, &ret_value[JOB_processes_unseen]);
     if (!bounded)
         ret_absent[JOB_processes_unseen] = BARO_ABSENT_UNKNOWN;
     if (bounded && !ret_value[JOB_processes_unseen])

@@ -185,7 +185,7 @@ struct member_life {
 /* What it has used, and which process has its counters. Set by ledger.c, totals.c, job.c and resume.c. */
 struct member_account {
     struct member_part part;
-    /* Of a gone member: its parent when it went, which may be gone as well. Of a living member: its former parent, if
+    /* The parent of a gone member when it went, which may be gone as well; the former parent of a living member, if
      * that one went in this epoch of the tree. (A child that is found gone after its parent may have ended before it.)
      */
     struct member *successor;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "recorder/loop/recorder.h"
 
 #ifndef SYS_epoll_pwait2

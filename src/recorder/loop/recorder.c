@@ -4,7 +4,6 @@
 
 #include <malloc.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "recorder/sampler/schedule.h"
@@ -44,7 +43,7 @@ void recorder_flush(struct recorder *r)
         writes_commit(r, NULL);
 }
 
-void recorder_tick(struct recorder *r)
+static void take_sample(struct recorder *r)
 {
     r->marks.edge = false;
     check_clocks(r);
@@ -100,7 +99,7 @@ static void thin_out(struct recorder *r)
 void recorder_first_tick(struct recorder *r)
 {
     r->pace.is_first_due = false;
-    recorder_tick(r);
+    take_sample(r);
     sampler_charge(&r->sampler, false); /* the cost of starting is not that of a sample */
     r->pace.tick_due_ns =
         sampler_tick_ns(&r->sampler) + schedule_interval(r->options->pace.interval_ns, sampler_tick_ns(&r->sampler));
@@ -199,7 +198,7 @@ void recorder_scheduled_tick(struct recorder *r)
     }
     if (only_check(r))
         return;
-    recorder_tick(r);
+    take_sample(r);
     r->pace.sampled_ns = sampler_tick_ns(&r->sampler);
     r->pace.is_resting = false;
     if (sampler_any_moved(&r->sampler))

@@ -146,7 +146,6 @@ void recorder_event(struct recorder *r, enum baro_event_kind kind, const struct 
                     const char *text);
 
 /* recorder.c */
-void recorder_tick(struct recorder *r);
 void recorder_flush(struct recorder *r);       /* events that were reported since the last tick go to the tape */
 void recorder_sample_soon(struct recorder *r); /* at the edge of a phase: at once, within limits */
 void recorder_last_tick(struct recorder *r);   /* the observer gets the sample before it is written to the tape */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks: makes the processes that the selector reports members of their jobs. Of an observer one process selects for
- * all of its jobs.
+ * Tasks: makes the processes that the selector reports members of their jobs. In an observer, one process selects for
+ * all jobs.
  */
 #include <errno.h>
 #include <poll.h>
@@ -100,7 +100,7 @@ static bool is_whole(const struct recorder *r, unsigned task)
 }
 
 /* Another process selects and has matched all that there are. Members that fit no rule any more executed another
- * program meanwhile. Of a whole task that is not known. */
+ * program meanwhile. That is not known of members of a whole task. */
 static void sweep(struct recorder *r)
 {
     if (select_starts(r->selection.selector) == 1)

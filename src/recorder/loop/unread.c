@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "recorder/job/task.h"
 #include "recorder/loop/recorder.h"
@@ -136,13 +137,11 @@ static bool resolve_for(struct recorders *a, const struct unread *u, bool last)
 
 static bool reserve_ends(struct recorders *a)
 {
-    if (a->select.n_unread < a->select.cap_unread)
-        return true;
-    size_t cap = 2 * a->select.cap_unread + 64;
-    struct unread *grown = a->select.cap_unread < UNREAD_MOST ? realloc(a->select.unread, cap * sizeof(*grown)) : NULL;
-    a->select.unread = grown ? grown : a->select.unread;
-    a->select.cap_unread = grown ? cap : a->select.cap_unread;
-    return grown;
+    struct unread *at = NULL;
+    if (a->select.n_unread < UNREAD_MOST)
+        at = array_room(a->select.unread, a->select.n_unread, &a->select.cap_unread, sizeof(*at));
+    a->select.unread = at ? at : a->select.unread;
+    return at;
 }
 
 void unread_change(struct recorders *a, struct recorder *r, const struct watch_change *c)

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "recorder/loop/recorder.h"
 #include "recorder/redact/redact.h"
 #include "recorder/wrapper/own.h"

@@ -2,8 +2,6 @@
 /* To the tape, and to the observer. */
 #include "recorder/loop/recorder.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 
 #define PENDING_MOST 512u /* exits and events that are collected between two ticks before they are written */

@@ -2,217 +2,15 @@
 #include "recorder/marks/mark.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/json_scan.h"
-#include "recorder/collectors/programs/reading.h"
+#include "recorder/marks/mark_member.h"
 #include "recorder/marks/time_text.h"
 
 #define SECONDS_MOST 1e10
 #define TS_MOST 64u
 #define NS_OF_SECOND 1e9
-
-/* ---- members of an object that json_value() has found to be one ---- */
-
-struct member {
-    char key[MARK_ATTRIBUTE_NAME];
-    bool has_name;           /* the key can be the name of an attribute */
-    struct span name, value; /* as they are written */
-    unsigned levels;
-};
-
-/* s: behind the last member, or the whole object. */
-static bool next_member(struct span *s, struct member *ret)
-{
-    size_t len;
-    if (!json_next_is(s, '{') && !json_next_is(s, ','))
-        return false;
-    json_blanks(s);
-    struct span from = *s;
-    if (!json_string(s, ret->key, 0, &len)) /* there is none */
-        return false;
-    ret->name = span_of(from.at, from.len - s->len);
-    ret->has_name = json_string_exact(&from, ret->key, sizeof(ret->key) - 1, &len) && len;
-    ret->key[ret->has_name ? len : 0] = 0;
-    json_next_is(s, ':');
-    json_blanks(s);
-    from = *s;
-    if (!json_value(s, &ret->levels))
-        return false;
-    ret->value = span_of(from.at, from.len - s->len);
-    return true;
-}
-
-static bool is_text(struct span value)
-{
-    return value.len && *value.at == '"';
-}
-
-/* ---- texts ---- */
-
-/* Keeps up to cap - 1 bytes of a text, without NULs. */
-static const char *keep_text(struct mark *m, struct span text, size_t cap)
-{
-    char *at = m->text + m->text_len;
-    size_t n = 0;
-    for (size_t i = 0; i < text.len && n + 1 < cap; i++) {
-        if (text.at[i])
-            at[n++] = text.at[i];
-    }
-    at[n] = 0;
-    m->text_len += n + 1;
-    return at;
-}
-
-static void leave_out_member(struct mark *m, struct span name, const char *why)
-{
-    if (m->left_out++)
-        return;
-    size_t n = name.len < sizeof(m->first_left_out) - 1 ? name.len : sizeof(m->first_left_out) - 1;
-    memcpy(m->first_left_out, name.at, n);
-    m->first_left_out[n] = 0;
-    m->why_left_out = why;
-}
-
-static const char *keep_json(struct mark *m, struct span value)
-{
-    char *at = m->text + m->text_len;
-    size_t n = json_compact(value, at);
-    at[n] = 0;
-    m->text_len += n + 1;
-    return at;
-}
-
-/* NULL: it is longer, or not all of it can be kept. */
-static const char *keep_exact(struct mark *m, struct span string, size_t cap)
-{
-    char *at = m->text + m->text_len;
-    size_t len;
-    if (!json_string_exact(&string, at, cap - 1, &len))
-        return NULL;
-    at[len] = 0;
-    m->text_len += len + 1;
-    return at;
-}
-
-/* A name is truncated and changed rather than lost. */
-static const char *keep_name(struct mark *m, const char *member, struct span string)
-{
-    const char *exact = keep_exact(m, string, MARK_NAME);
-    size_t len = 0;
-    if (exact)
-        return exact;
-    char *at = m->text + m->text_len;
-    leave_out_member(m, span_str(member), "which is longer than 1023 bytes or not all text, in part");
-    json_string(&string, at, MARK_NAME - 1, &len);
-    at[len] = 0;
-    m->text_len += len + 1;
-    return at;
-}
-
-/* ---- attributes ---- */
-
-static bool is_integer(struct span number)
-{
-    for (size_t i = 0; i < number.len; i++) {
-        if (number.at[i] == '.' || number.at[i] == 'e' || number.at[i] == 'E')
-            return false;
-    }
-    return true;
-}
-
-/* Returns false if no type can hold it as it is written. */
-static bool scan_number(struct span text, struct baro_attribute *ret)
-{
-    struct reading_cell cell;
-    struct span s = text, digits = text;
-    int64_t negative;
-    bool integer = is_integer(text);
-    if (!text.len || (*text.at != '-' && (*text.at < '0' || *text.at > '9')) || !reading_number(&s, &cell) || s.len)
-        return false;
-    *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_REAL};
-    if (integer && cell.value == READING_INTEGER) {
-        ret->type = BARO_ATTRIBUTE_UNSIGNED;
-        ret->u64 = cell.bits;
-        return true;
-    }
-    if (integer && scan_i64(&digits, &negative) && !digits.len) {
-        ret->type = BARO_ATTRIBUTE_SIGNED;
-        ret->i64 = negative;
-        return true;
-    }
-    if (cell.value == READING_INTEGER)
-        ret->real = (double)cell.bits; /* 2.0 stays a real number */
-    else if (cell.value == READING_REAL)
-        memcpy(&ret->real, &cell.bits, sizeof(ret->real));
-    if (ret->real == 0 && *text.at == '-')
-        ret->real = -0.0;
-    return !integer && cell.value != READING_ABSENT;
-}
-
-static double real_of(const struct baro_attribute *a)
-{
-    return a->type == BARO_ATTRIBUTE_UNSIGNED ? (double)a->u64
-           : a->type == BARO_ATTRIBUTE_SIGNED ? (double)a->i64
-                                              : a->real;
-}
-
-/* Names with a meaning on the tape (ATTRIBUTE_* of libbaro/sample/sample.h). What the job gives by these names is JSON
- * there, which tells it from the recorder's own. */
-static bool is_reserved(const char *name)
-{
-    static const char *const all[] = {"id",         "duration_ns",     "time_error_ns",
-                                      "written_ts", "written_seconds", "attributes_beside"};
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        if (strcmp(name, all[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool scan_plain(struct mark *m, struct span value, struct baro_attribute *ret)
-{
-    *ret = (struct baro_attribute){.type = BARO_ATTRIBUTE_BOOLEAN, .u64 = *value.at == 't'};
-    if (*value.at == 't' || *value.at == 'f')
-        return true;
-    if (!is_text(value))
-        return scan_number(value, ret);
-    ret->type = BARO_ATTRIBUTE_TEXT;
-    ret->text = keep_exact(m, value, MARK_ATTRIBUTE_TEXT);
-    return ret->text != NULL;
-}
-
-static void add_attribute(struct mark *m, const struct member *v)
-{
-    struct baro_attribute *to = &m->attribute[m->n_attributes], a;
-    size_t most = m->kind == MARK_WHOLE || *m->ts ? MARK_ATTRIBUTES_LOG : MARK_ATTRIBUTES;
-    for (size_t i = 0; i < m->n_attributes; i++) {
-        if (strcmp(m->attribute[i].name, v->key) == 0)
-            to = &m->attribute[i]; /* the later one counts */
-    }
-    if (!v->has_name) {
-        leave_out_member(m, v->name, "whose name is empty, longer than 255 bytes or not all text");
-        return;
-    }
-    if (to == &m->attribute[most]) {
-        leave_out_member(m, v->name, "which is one too many");
-        return;
-    }
-    if (is_reserved(v->key) || !scan_plain(m, v->value, &a)) {
-        a = (struct baro_attribute){.type = BARO_ATTRIBUTE_JSON, .text = keep_json(m, v->value)};
-        if (!json_is_value(span_str(a.text))) {
-            leave_out_member(m, v->name,
-                             v->levels > JSON_LEVELS_MOST ? "which is nested too deeply" : "which is not UTF-8");
-            return;
-        }
-    }
-    a.name = keep_text(m, span_str(v->key), MARK_ATTRIBUTE_NAME);
-    m->n_attributes += to == &m->attribute[m->n_attributes];
-    *to = a;
-}
-
-/* ---- what the members say together ---- */
 
 /* Those up to MARK name the mark, the last one of them. */
 enum { BEGIN, END, PHASE, RUN_TASK, TASK_END, MARK, NAME, TYPE, EVENT, TS, SECONDS, DATA, WORDS };
@@ -230,13 +28,20 @@ struct line {
     bool is_data_open;        /* the members of DATA are the attributes */
 };
 
-static int word_of(const struct member *v)
+static int word_of(const struct mark_member *v)
 {
     for (int i = 0; v->has_name && i < WORDS; i++) {
         if (strcmp(v->key, words[i]) == 0)
             return i;
     }
     return WORDS;
+}
+
+static double real_of(const struct baro_attribute *a)
+{
+    return a->type == BARO_ATTRIBUTE_UNSIGNED ? (double)a->u64
+           : a->type == BARO_ATTRIBUTE_SIGNED ? (double)a->i64
+                                              : a->real;
 }
 
 /* Whole seconds and more, as nanoseconds. */
@@ -257,17 +62,17 @@ static bool scan_seconds(struct span value, struct baro_attribute *ret)
     if (span_equal(value, "NaN") || span_equal(value, "Infinity"))
         return true;
     ret->real = negative ? -ret->real : ret->real;
-    return span_equal(value, "-Infinity") || scan_number(value, ret);
+    return span_equal(value, "-Infinity") || mark_scan_number(value, ret);
 }
 
 /* Is each member of "data" an attribute by itself? */
 static bool fits_attributes(struct span data)
 {
-    struct member v;
+    struct mark_member v;
     size_t n = 0;
     if (!data.len || *data.at != '{')
         return false;
-    for (; next_member(&data, &v); n++) {
+    for (; mark_member_next(&data, &v); n++) {
         if (!v.has_name)
             return false;
     }
@@ -277,27 +82,27 @@ static bool fits_attributes(struct span data)
 static enum form form_of(const struct line *l)
 {
     struct baro_attribute a;
-    if (l->named_by < NAME && !is_text(l->value[TS]))
+    if (l->named_by < NAME && !mark_is_text(l->value[TS]))
         return OF_OURS;
-    if (span_equal(l->value[TYPE], "\"phase\"") && l->value[NAME].len > 2 && is_text(l->value[NAME]) &&
+    if (span_equal(l->value[TYPE], "\"phase\"") && l->value[NAME].len > 2 && mark_is_text(l->value[NAME]) &&
         scan_seconds(l->value[SECONDS], &a))
         return LOG_PHASE;
-    if (span_equal(l->value[TYPE], "\"event\"") && l->value[EVENT].len > 2 && is_text(l->value[EVENT]))
+    if (span_equal(l->value[TYPE], "\"event\"") && l->value[EVENT].len > 2 && mark_is_text(l->value[EVENT]))
         return LOG_EVENT;
     return OF_OURS;
 }
 
-static void look(struct span s, struct line *ret)
+static void read_members(struct span s, struct line *ret)
 {
-    struct member v;
+    struct mark_member v;
     *ret = (struct line){.named_by = WORDS};
-    while (next_member(&s, &v)) {
+    while (mark_member_next(&s, &v)) {
         int word = word_of(&v);
-        bool is_ts = word == TS && is_text(v.value) && v.value.len < TS_MOST;
+        bool is_ts = word == TS && mark_is_text(v.value) && v.value.len < TS_MOST;
         bool is_of_event = word == TYPE || word == EVENT || word == DATA || is_ts;
         if (word < WORDS)
             ret->value[word] = v.value;
-        if (is_text(v.value) && (word < NAME || (word == NAME && ret->named_by == WORDS))) {
+        if (mark_is_text(v.value) && (word < NAME || (word == NAME && ret->named_by == WORDS))) {
             ret->named_by = word;
             ret->name = v.value;
         }
@@ -315,11 +120,11 @@ static bool is_whole_number(const struct baro_attribute *a)
 }
 
 /* A member that says when it was, and of which process. */
-static bool take_number(struct mark *m, const struct member *v)
+static bool take_number(struct mark *m, const struct mark_member *v)
 {
     struct baro_attribute a;
     uint64_t ns = 0;
-    if (!scan_number(v->value, &a))
+    if (!mark_scan_number(v->value, &a))
         return false;
     bool is_time = strcmp(v->key, "time") == 0;
     if (strcmp(v->key, "monotonic_ns") == 0 && is_whole_number(&a)) {
@@ -336,15 +141,15 @@ static bool take_number(struct mark *m, const struct member *v)
     return true;
 }
 
-static void take_ours(struct mark *m, const struct line *l, const struct member *v)
+static void take_ours(struct mark *m, const struct line *l, const struct mark_member *v)
 {
     int word = word_of(v);
-    bool names = is_text(v->value) && (word < NAME || (word == NAME && l->named_by == NAME));
-    bool is_id = is_text(v->value) && (m->kind == MARK_BEGIN || m->kind == MARK_END) && strcmp(v->key, "id") == 0;
+    bool names = mark_is_text(v->value) && (word < NAME || (word == NAME && l->named_by == NAME));
+    bool is_id = mark_is_text(v->value) && (m->kind == MARK_BEGIN || m->kind == MARK_END) && strcmp(v->key, "id") == 0;
     if (is_id)
-        m->id = keep_name(m, "id", v->value);
+        m->id = mark_keep_name(m, "id", v->value);
     else if (!names && !(word == SECONDS && m->kind == MARK_WHOLE) && !take_number(m, v))
-        add_attribute(m, v);
+        mark_add_attribute(m, v);
 }
 
 /* Takes an attribute that turned out to have a meaning out of the list. */
@@ -382,7 +187,7 @@ static void begin_ours(struct mark *m, const struct line *l)
     static const enum mark_kind kinds[] = {
         [BEGIN] = MARK_BEGIN,       [END] = MARK_END,    [PHASE] = MARK_WHOLE, [RUN_TASK] = MARK_TASK,
         [TASK_END] = MARK_TASK_END, [MARK] = MARK_POINT, [NAME] = MARK_POINT};
-    m->name = l->named_by < WORDS ? keep_name(m, words[l->named_by], l->name) : "";
+    m->name = l->named_by < WORDS ? mark_keep_name(m, words[l->named_by], l->name) : "";
     m->kind = l->named_by < WORDS ? kinds[l->named_by] : MARK_POINT;
     if (m->kind == MARK_WHOLE && !scan_seconds(l->value[SECONDS], &m->seconds))
         m->kind = MARK_POINT;
@@ -393,8 +198,8 @@ static void begin_ours(struct mark *m, const struct line *l)
 static void begin_log(struct mark *m, const struct line *l)
 {
     bool is_phase = l->form == LOG_PHASE;
-    const char *ts = is_text(l->value[TS]) ? keep_exact(m, l->value[TS], TS_MOST) : NULL;
-    m->name = keep_name(m, words[is_phase ? NAME : EVENT], l->value[is_phase ? NAME : EVENT]);
+    const char *ts = mark_is_text(l->value[TS]) ? mark_keep_exact(m, l->value[TS], TS_MOST) : NULL;
+    m->name = mark_keep_name(m, words[is_phase ? NAME : EVENT], l->value[is_phase ? NAME : EVENT]);
     m->kind = is_phase ? MARK_WHOLE : MARK_POINT;
     m->ts = ts ? ts : "";
     if (ts && time_text_parse(ts, &m->time_ns))
@@ -405,19 +210,19 @@ static void begin_log(struct mark *m, const struct line *l)
     m->beside = !is_phase && !l->is_data_open && has_attributes;
 }
 
-static void take_log(struct mark *m, const struct line *l, const struct member *v)
+static void take_log(struct mark *m, const struct line *l, const struct mark_member *v)
 {
     int word = word_of(v);
     bool has_meaning = word == TYPE || (word == TS && *m->ts) || word == (l->form == LOG_PHASE ? NAME : EVENT) ||
                        (word == SECONDS && l->form == LOG_PHASE);
     struct span data = v->value;
-    struct member within;
+    struct mark_member within;
     if (word == DATA && l->is_data_open) {
         m->n_attributes = 0; /* of an earlier one */
-        while (next_member(&data, &within))
-            add_attribute(m, &within);
+        while (mark_member_next(&data, &within))
+            mark_add_attribute(m, &within);
     } else if (!has_meaning) {
-        add_attribute(m, v);
+        mark_add_attribute(m, v);
     }
 }
 
@@ -455,13 +260,13 @@ static void begin_mark(struct mark *m)
 static void take_object(struct mark *m, struct span s)
 {
     struct line l;
-    struct member v;
-    look(s, &l);
+    struct mark_member v;
+    read_members(s, &l);
     if (l.form == OF_OURS)
         begin_ours(m, &l);
     else
         begin_log(m, &l);
-    while (next_member(&s, &v))
+    while (mark_member_next(&s, &v))
         (l.form == OF_OURS ? take_ours : take_log)(m, &l, &v);
     if (l.form == OF_OURS)
         settle_process(m);
@@ -480,7 +285,7 @@ enum mark_result mark_parse(struct span line, struct mark *ret)
         return MARK_EMPTY;
     if (*s.at != '{') {
         s.len = s.len < MARK_LINE ? s.len : MARK_LINE;
-        ret->name = keep_text(ret, s, MARK_NAME);
+        ret->name = mark_keep_text(ret, s, MARK_NAME);
         return *ret->name ? MARK_GOOD : MARK_EMPTY;
     }
     if (s.len > MARK_LINE || !json_value(&rest, &levels) || rest.len)

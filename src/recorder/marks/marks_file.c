@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/span.h"
 #include "libbaro/mark/lock.h"
 
 #define BELOW "/tmp"
@@ -136,8 +137,7 @@ void marks_file_remove(const struct marks_file *f)
 
 static bool is_ours(const char *name)
 {
-    size_t len = strlen(name), end = sizeof(ENDING) - 1;
-    return len > end && strcmp(name + len - end, ENDING) == 0;
+    return span_ends(span_str(name), ENDING);
 }
 
 /* A recording that has just made it, and not locked it yet, makes another. */

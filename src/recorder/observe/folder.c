@@ -2,7 +2,6 @@
 /* The folder of the tapes: it may be removed or replaced while jobs are recorded. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -18,8 +18,7 @@
 
 static bool is_tape(const char *name)
 {
-    size_t n = strlen(name);
-    return *name != '.' && n > 5 && strcmp(name + n - 5, ".baro") == 0;
+    return *name != '.' && span_ends(span_str(name), ".baro");
 }
 
 static bool add_left_tape(struct left_tapes *l, const char *name)

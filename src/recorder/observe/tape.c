@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/escape.h"
-#include "base/fd.h"
 #include "libbaro/tape/create.h"
 #include "recorder/observe/state.h"
 

@@ -118,13 +118,13 @@ static void begin_program(struct reading *r, struct span word)
 {
     const char *equals = memrchr(word.at, '=', word.len);
     if (!equals) {
-        r->program = path_base(inside(word));
+        r->program = span_base_name(inside(word));
         return;
     }
     struct span key = span_of(word.at, (size_t)(equals - word.at));
     if (!span_ends_with(key, "ommand") && !span_ends_with(key, "cmd") && !span_ends_with(key, "eval"))
         return;
-    r->program = path_base(span_of(equals + 1, (size_t)(word.at + word.len - equals - 1)));
+    r->program = span_base_name(span_of(equals + 1, (size_t)(word.at + word.len - equals - 1)));
     r->prints = memmem(key.at, key.len, "pass", 4) || memmem(key.at, key.len, "secret", 6) ||
                 memmem(key.at, key.len, "token", 5);
 }

@@ -4,12 +4,6 @@
 
 #include "recorder/redact/redact_parts.h"
 
-struct span path_base(struct span path)
-{
-    const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
-    return slash ? span_of(slash + 1, (size_t)(path.at + path.len - slash - 1)) : path;
-}
-
 static bool is_letter(char c)
 {
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
@@ -51,7 +45,7 @@ struct span redact_program(struct span program, struct span argument)
     for (const struct turn *t = redact_turns; t->program; t++)
         if (is_program(program, t->program) && span_equal(argument, t->word))
             return span_str(t->becomes);
-    struct span name = path_base(argument);
+    struct span name = span_base_name(argument);
     return name.len && in_list(program, redact_wrappers) && is_known_name(name) ? name : program;
 }
 
@@ -188,7 +182,7 @@ static bool tells_without_dash(struct span before)
 
 static bool is_positional(const struct redact_rule *r, struct span program, struct span before, struct span argument)
 {
-    struct span name = path_base(before);
+    struct span name = span_base_name(before);
     bool behind_word =
         is_plain_word(before) && !(name.len == program.len && memcmp(name.at, program.at, name.len) == 0);
     switch ((enum rule_how)r->how) {

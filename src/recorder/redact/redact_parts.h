@@ -66,7 +66,6 @@ bool program_takes_script(struct span program, struct span before);
 bool program_takes_prose(struct span program);
 /* docker --secret NAME */
 bool program_takes_name(struct span program, struct span flag);
-struct span path_base(struct span path);
 
 /* ---- redact_rules.c ---- */
 enum rule_how {

@@ -88,7 +88,7 @@ struct watch_process {
 typedef void watch_change_fn(void *context, const struct watch_change *c);
 
 /* The data read from a process. start: as in proc(5), ticks; 0: not known. */
-struct watch_look {
+struct watch_reading {
     int32_t ppid;
     uint64_t start;
     /* The tasks that its command fits, at most one of each job; borrowed until the next call. */
@@ -99,7 +99,7 @@ struct watch_look {
     size_t n_fits;
 };
 /* Matches the command for the jobs that watch_wants() wants. Returns false if the process can't be read any more. */
-typedef bool watch_match_fn(void *context, int32_t pid, struct watch_look *ret);
+typedef bool watch_match_fn(void *context, int32_t pid, struct watch_reading *ret);
 
 struct watch {
     struct watch_process **hash;

@@ -201,7 +201,7 @@ static bool is_any_member(const struct watch_process *p)
 
 bool watch_match(struct watch *w, struct watch_process *p, const struct watch_change *change)
 {
-    struct watch_look look = {.ppid = p->ppid};
+    struct watch_reading look = {.ppid = p->ppid};
     bool found = w->match(w->context, p->pid, &look);
     w->matched++;
     if (!w->only_new && !w->only)

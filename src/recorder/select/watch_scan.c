@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scans, jobs that come and go, and pins. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/array.h"
 #include "recorder/select/watch_state.h"
@@ -160,7 +159,7 @@ void watch_match_new(struct watch *w)
 
 static struct watch_process *pin_one(struct watch *w, const struct watch_pinned *pin)
 {
-    struct watch_look look = {0};
+    struct watch_reading look = {0};
     struct watch_process *p = watch_find(w, pin->pid);
     w->only = pin->job;
     bool found = w->match(w->context, pin->pid, &look);

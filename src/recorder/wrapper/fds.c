@@ -9,7 +9,7 @@
 #include "recorder/wrapper/wrapper.h"
 
 /* /dev/null. Without /dev (a bare chroot) a descriptor that can neither be read nor written serves as well. */
-int fds_null(void)
+static int open_null(void)
 {
     int fd = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
 
@@ -18,7 +18,7 @@ int fds_null(void)
 
 void fds_null_standard(int but)
 {
-    int null = fds_null();
+    int null = open_null();
 
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fd == but)

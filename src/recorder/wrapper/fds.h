@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 
-int fds_null(void);
 void fds_null_standard(int but); /* keeps this one as it is; -1: none */
 void fds_close_others(const int *keep, size_t count);
 

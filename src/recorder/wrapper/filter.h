@@ -9,6 +9,7 @@
 #define RECORDER_WRAPPER_FILTER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct filter {
     bool there;            /* there is a filter, or this can't be read (no /proc) */
@@ -23,6 +24,13 @@ void filter_look(struct filter *ret);
 /* fork(2) by way of clone(2), which filter_look() has shown to be allowed. fork(3) makes calls of its own in the
  * child. SIGCHLD reports the child's end. */
 int filter_fork(void);
+
+/* filter_calls.c: the calls that are tried. */
+extern const struct filter_call {
+    const char *name; /* of the system call, for messages */
+    void (*make)(void);
+} filter_calls[];
+extern const size_t filter_n_calls;
 
 /* Executes the command in this process, with nothing changed. Returns the errno if that failed. */
 int filter_execute(char *const *argv);

@@ -88,7 +88,7 @@ def both(tmp_path_factory):
 
 
 def _cpu(pid):
-    """Of a process and the children that it has waited for."""
+    """CPU time of a process and of the children that it has waited for."""
     with open(f"/proc/{pid}/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

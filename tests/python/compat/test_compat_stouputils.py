@@ -258,7 +258,7 @@ FAKE = pathlib.Path(__file__).resolve().parents[1] / "fake_mlflow"
 
 
 def _points(path, megabytes):
-    """Of each two samples: (name, value, time, step)."""
+    """(name, value, time, step) for each two samples."""
     collector, samples, points, step = Collector(megabytes, None, zeros=False), [], [], 0
     for sample in [*barograph.open(path), None]:
         if sample is not None:

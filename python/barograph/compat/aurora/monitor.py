@@ -21,7 +21,7 @@ log = logging.getLogger("barograph.compat.aurora")
 
 
 class AggregateResourceResult(NamedTuple):
-    """Of a task: processes, their sum, and the sandbox in bytes."""
+    """What a task uses: processes, their sum, and the sandbox in bytes."""
 
     num_procs: int
     process_sample: ProcessSample
@@ -29,7 +29,7 @@ class AggregateResourceResult(NamedTuple):
 
 
 class ProcResourceResult(NamedTuple):
-    """Of a process of a task: its sample, with its children, and their number."""
+    """What a process of a task uses with its children, and their number."""
 
     process_sample: ProcessSample
     num_procs: int

@@ -67,7 +67,7 @@ def _sum(rows: list[dict[str, Any]]) -> tuple[float, float, int]:
 
 
 def _pid_of(name: str) -> int:
-    """Of a row's name, "gpu=0,pid=4711"."""
+    """The pid in a row's name, "gpu=0,pid=4711"."""
     pid = name.partition("pid=")[2]
     return int(pid) if pid.isdigit() else 0
 

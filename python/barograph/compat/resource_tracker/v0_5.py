@@ -19,6 +19,15 @@ _MIB = 1024 * 1024
 # ---- once ----
 
 
+def _gpu_now(pids: set[int] | None = None) -> dict[str, Any]:
+    found = _gpu.now(pids)
+    return {"gpu_vram_mib" if name == "gpu_vram" else name: v for name, v in found.items()}
+
+
+def _gpu_columns(now: dict[str, Any]) -> dict[str, Any]:
+    return {name: round(now[name], 4) for name in ("gpu_usage", "gpu_vram_mib")} | {"gpu_utilized": now["gpu_utilized"]}
+
+
 def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
     """What a process and its children have used so far, in seconds, MiB and bytes."""
     found = _proc.process_totals(pid, children)
@@ -32,7 +41,7 @@ def get_process_stats(pid: int, children: bool = True) -> dict[str, Any]:
         found["pss"] / 1024,
         found["read_bytes"],
         found["write_bytes"],
-        _gpu.now(pids),
+        _gpu_now(pids),
     )
 
 
@@ -47,7 +56,6 @@ def _stats_of(
     write: int,
     gpu: dict[str, Any],
 ) -> dict[str, Any]:
-    gpu["gpu_vram_mib"] = gpu.pop("gpu_vram")
     return {
         "timestamp": timestamp,
         "pid": pid,
@@ -68,8 +76,6 @@ def get_system_stats() -> dict[str, Any]:
     memory = _proc.meminfo()
     received, sent = _proc.network()
     names = {"free": "MemFree", "buffers": "Buffers", "active": "Active", "inactive": "Inactive"}
-    gpu = _gpu.now()
-    gpu["gpu_vram_mib"] = gpu.pop("gpu_vram")
     return {
         "timestamp": now,
         "processes": _proc.pids_of_machine(),
@@ -85,7 +91,7 @@ def get_system_stats() -> dict[str, Any]:
         "disk_spaces": _proc.spaces(),
         "net_recv_bytes": received,
         "net_sent_bytes": sent,
-        **gpu,
+        **_gpu_now(),
     }
 
 
@@ -133,7 +139,7 @@ class ProcessTracker(_track.OfProcess):
             pss / _MIB,
             int(usage.read_bytes),
             int(usage.write_bytes),
-            _gpu.now({p.pid for p in usage.sample.processes}),
+            _gpu_now({p.pid for p in usage.sample.processes}),
         )
 
     def diff_stats(self) -> dict[str, Any]:
@@ -150,9 +156,7 @@ class ProcessTracker(_track.OfProcess):
             "memory_mib": round(now["memory_mib"], 4),
             "disk_read_bytes": _track.grown(now, before, "disk_read_bytes"),
             "disk_write_bytes": _track.grown(now, before, "disk_write_bytes"),
-            "gpu_usage": round(now["gpu_usage"], 4),
-            "gpu_vram_mib": round(now["gpu_vram_mib"], 4),
-            "gpu_utilized": now["gpu_utilized"],
+            **_gpu_columns(now),
         }
 
     def _complete(self, names: list[str], values: list[Any]) -> list[Any]:
@@ -209,9 +213,7 @@ class SystemTracker(_track.OfMachine):
             **_track.space(now, 1e9),
             "net_recv_bytes": _track.grown(now, before, "net_recv_bytes"),
             "net_sent_bytes": _track.grown(now, before, "net_sent_bytes"),
-            "gpu_usage": round(now["gpu_usage"], 4),
-            "gpu_vram_mib": round(now["gpu_vram_mib"], 4),
-            "gpu_utilized": now["gpu_utilized"],
+            **_gpu_columns(now),
         }
 
     def _complete(self, names: list[str], values: list[Any]) -> list[Any]:

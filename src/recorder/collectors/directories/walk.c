@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/dir.h"
 #include "base/fd.h"
@@ -146,14 +147,11 @@ static bool on_name(void *context, const char *name, size_t len)
 
 static bool push_level(struct walking *w, int fd, size_t names)
 {
-    if (w->n_levels == w->cap_levels) {
-        size_t cap = w->cap_levels ? 2 * w->cap_levels : 64;
-        struct level *at = cap <= LEVELS_MOST ? realloc(w->level, cap * sizeof(*at)) : NULL;
-        if (!at)
-            return false;
-        w->level = at;
-        w->cap_levels = cap;
-    }
+    struct level *at =
+        w->n_levels < LEVELS_MOST ? array_room(w->level, w->n_levels, &w->cap_levels, sizeof(*at)) : NULL;
+    if (!at)
+        return false;
+    w->level = at;
     w->level[w->n_levels++] = (struct level){fd, names};
     return true;
 }

@@ -2,11 +2,9 @@
 /* CPUs. A CPU that is taken offline has no line in /proc/stat: its entity ends, and it gets a new one when it comes
  * back. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "kernel/sys/sysfs.h"
 #include "recorder/collectors/host/state.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Disks: counters from /proc/diskstats, properties from /sys/class/block. Properties are read when a device appears and
  * when its counters fall. */
-#include <string.h>
 
 #include "base/clock.h"
 #include "kernel/sys/sysfs.h"

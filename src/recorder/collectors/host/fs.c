@@ -29,15 +29,6 @@
 
 /* ---- the mount table ---- */
 
-static bool is_one_of(struct span word, const char *const *list)
-{
-    for (; *list; list++) {
-        if (span_equal(word, *list))
-            return true;
-    }
-    return false;
-}
-
 /* Does this mount have space that can run out? */
 static bool has_space(const struct proc_mount *m, const char *point)
 {
@@ -48,7 +39,7 @@ static bool has_space(const struct proc_mount *m, const char *point)
                                        "ramfs",           "resctrl",     "rootfs",      "rpc_pipefs", "securityfs",
                                        "selinuxfs",       "squashfs",    "sysfs",       "tracefs",    NULL};
     static const char *const kernels[] = {"/dev/", "/proc/", "/sys/", "/run/", NULL};
-    if (is_one_of(m->type, none))
+    if (span_is_one_of(m->type, none))
         return false;
     if (span_equal(m->type, "zfs") && memchr(m->source.at, '@', m->source.len))
         return false; /* a snapshot, which is mounted on access: its space belongs to the dataset */
@@ -66,7 +57,7 @@ static bool has_space(const struct proc_mount *m, const char *point)
 static bool is_local(const struct proc_mount *m)
 {
     static const char *const local[] = {"btrfs", "overlay", "tmpfs", "zfs", NULL};
-    return is_one_of(m->type, local) || (span_starts(m->source, "/dev/") && !span_starts(m->type, "fuse"));
+    return span_is_one_of(m->type, local) || (span_starts(m->source, "/dev/") && !span_starts(m->type, "fuse"));
 }
 
 static char *copy_span(struct span text)

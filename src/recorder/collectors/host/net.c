@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Network interfaces: counters from /proc/net/dev, properties from /sys/class/net. Properties are read when the set of
  * interfaces changes, when one gets another master, and when counters fall. */
-#include <string.h>
 
 #include "base/clock.h"
 #include "kernel/sys/sysfs.h"

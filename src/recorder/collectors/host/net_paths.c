@@ -4,7 +4,6 @@
  * each once. docs/metrics.md has the rule ("net"); kernel/sys/net.c decides for a single interface what it may be.
  * Checked when the set of interfaces changes, and from time to time, as routes are set later.
  */
-#include <string.h>
 
 #include "base/fd.h"
 #include "recorder/collectors/host/state.h"

@@ -2,7 +2,7 @@
 /*
  * Without an event source, a process can begin and end between two lists of children. How many did so is bounded by the
  * pids that the kernel has given out in this PID namespace: each is that of a member, of another process or thread that
- * lives, or of one that has ended. Of the last nobody knows what it was, so each may have been a process of the job.
+ * is alive, or of one that has ended. Nobody knows what the last ones were: each may have been a process of the job.
  *
  * Example: the command is pid 100, and 107 is the pid that was given out last. 101 to 104 are known as members, 105 is
  * a thread that lives, 106 and 107 have ended: two processes at most were not seen. If 106 and 107 were known as

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/fd.h"
 
 #define RESCAN (5 * NS_PER_SEC)
 #define CLOCKS (20 * NS_PER_MS) /* a CPU clock advances at least once per tick of the kernel: 1 to 10 ms */

@@ -13,8 +13,8 @@ static bool is_owner(const struct member *m, const struct member *owner)
            proc_same_memory(m->row.key.pid, owner->row.key.pid);
 }
 
-/* The owner has ended, or executed a program. Of those that share its memory, the oldest one owns it now. Example: 1
- * started 2 and 3, and ends: 2 owns the memory, and 3 uses it. */
+/* Finds the next owner when the owner has ended, or executed a program: the oldest one that shares its memory. Example:
+ * 1 started 2 and 3, and ends: 2 owns the memory, and 3 uses it. */
 static const struct member *oldest_sharer(const struct tree *tree, const struct member *m)
 {
     const struct member *oldest = NULL;

@@ -149,12 +149,6 @@ static bool scan_sample(struct span line, struct sample *ret, struct reading_cel
 
 /* ---- families ---- */
 
-static bool ends(struct span name, const char *suffix)
-{
-    size_t n = strlen(suffix);
-    return name.len > n && memcmp(name.at + name.len - n, suffix, n) == 0;
-}
-
 /* What follows the family's name: "", "_total", "_bucket", ...; len SIZE_MAX if it is of another family. */
 static struct span suffix_of(const struct family *f, struct span name)
 {
@@ -178,10 +172,10 @@ static bool is_of(const struct family *f, struct span name)
 static enum reading_type type_of(const struct family *f, struct span name)
 {
     struct span s = suffix_of(f, name);
-    if (ends(name, "_created") && s.len && s.len != SIZE_MAX)
+    if (span_ends(name, "_created") && s.len && s.len != SIZE_MAX)
         return READING_GAUGE; /* when the counter began, in seconds since the epoch */
     if (!f->typed)
-        return ends(name, "_total") ? READING_COUNTER : READING_GAUGE;
+        return span_ends(name, "_total") ? READING_COUNTER : READING_GAUGE;
     if (f->distribution)
         return s.len ? READING_COUNTER : READING_GAUGE; /* the quantiles of a summary have no suffix */
     return f->type;

@@ -10,7 +10,7 @@ void reading_parser_init(struct reading_parser *p)
     memset(p, 0, sizeof(*p));
 }
 
-void reading_begin(struct reading_parser *p, struct reading *r)
+static void begin_reading(struct reading_parser *p, struct reading *r)
 {
     p->r = r;
     memset(p->column_at, 0, sizeof(p->column_at));
@@ -198,7 +198,7 @@ void reading_put(struct reading_parser *p, int row, int column, struct reading_c
 
 bool reading_parse(struct reading_parser *p, struct span text, struct reading *ret)
 {
-    reading_begin(p, ret);
+    begin_reading(p, ret);
     bool whole = reading_openmetrics(p, text);
     return ret->n_rows > 0 || (whole && !ret->bad_lines);
 }

@@ -96,7 +96,6 @@ static inline const char *reading_text(const struct reading *r, uint32_t at)
 
 /* ---- between the parser's files ---- */
 
-void reading_begin(struct reading_parser *p, struct reading *r);
 /* The index of a column, which is added with this type if it is new, or -1 without room. */
 int reading_column(struct reading_parser *p, struct span name, enum reading_type type, struct span help);
 /* The index of the row with these labels, which are sorted in place; added if it is new. -1 without room. */

@@ -2,7 +2,6 @@
 #include "recorder/collectors/sockets/interfaces.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define SIZE_FIRST 256u
 #define UNSEEN_MOST 3u /* readings: the report of a socket's end comes a little later than the end */

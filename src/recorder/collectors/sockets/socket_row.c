@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/collectors/sockets/socket_row.h"
 
+#include "recorder/job/member_values.h"
+
 #define PERIOD_LEAST (100 * NS_PER_MS)
 #define PERIOD_MOST (20 * NS_PER_SEC)
 #define REPORTS_MOST 256u          /* more than a socket holds, and a worker that is damaged may send on */
@@ -89,23 +91,6 @@ static void ask(struct socket_row *r)
     r->asked_ns = r->sampling->now_ns;
 }
 
-/* The total never falls, though another worker may have started from 0. */
-static void put_more(struct member *m, int id, uint64_t v)
-{
-    if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
-        return;
-    m->row.value[id] = m->row.absent[id] || v > m->row.value[id] ? v : m->row.value[id];
-    m->row.absent[id] = BARO_PRESENT;
-}
-
-static void set_member_value(struct member *m, int id, uint64_t v)
-{
-    if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
-        return;
-    m->row.value[id] = v;
-    m->row.absent[id] = BARO_PRESENT;
-}
-
 static void lack(struct member *m, enum baro_absent why)
 {
     static const int ids[] = {PROCESS_tcp_sent, PROCESS_tcp_received, PROCESS_tcp_connections, PROCESS_tcp_listening};
@@ -121,8 +106,8 @@ static void take_ended(struct member *m, const struct owner *o, bool is_bound)
     bool was_read = m->row.absent[PROCESS_tcp_sent] == BARO_PRESENT || o->sent || o->received;
     if (!was_read)
         return;
-    put_more(m, PROCESS_tcp_sent, o->sent);
-    put_more(m, PROCESS_tcp_received, o->received);
+    member_raise_counter(m, PROCESS_tcp_sent, o->sent);
+    member_raise_counter(m, PROCESS_tcp_received, o->received);
     m->tcp.whole = o->whole && !is_bound;
     member_moved(m);
 }
@@ -141,10 +126,10 @@ static void take_row(struct member *m, const struct owner *o)
         lack(m, (enum baro_absent)o->absent);
         return;
     }
-    put_more(m, PROCESS_tcp_sent, o->sent);
-    put_more(m, PROCESS_tcp_received, o->received);
-    set_member_value(m, PROCESS_tcp_connections, o->connections);
-    set_member_value(m, PROCESS_tcp_listening, o->listening);
+    member_raise_counter(m, PROCESS_tcp_sent, o->sent);
+    member_raise_counter(m, PROCESS_tcp_received, o->received);
+    member_set_value(m, PROCESS_tcp_connections, o->connections);
+    member_set_value(m, PROCESS_tcp_listening, o->listening);
 }
 
 static struct member *find_member(const struct job *j, struct baro_key key)

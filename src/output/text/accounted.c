@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What part of the CPU time is attributed, what was too short to be sampled, and what the recorder cost. */
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "output/text/parts.h"
+#include "output/text/read.h"
+
+static void unsampled(struct buf *b, const struct baro_summary *s)
+{
+    struct baro_value v = report_fact(s, "job", "processes_unsampled");
+    uint64_t most;
+    if (report_fact(s, "job", "processes_started").absent)
+        return;
+    if (report_started_range(s, &most)) {
+        uint64_t unseen = most - report_u64(s, "job", "processes_started");
+        fmt_count(b, unseen);
+        buf_printf(b, " process%s at most %s not seen", unseen == 1 ? "" : "es", unseen == 1 ? "was" : "were");
+    } else if (v.absent || (!v.u64 && report_is(s, "job", "processes_started_is_lower_bound"))) {
+        buf_str(b, "how many processes were too short to be sampled is not known");
+    } else if (v.u64) {
+        fmt_count(b, v.u64);
+        buf_str(b, v.u64 == 1 ? " process was too short to be sampled, counted all the same"
+                              : " processes were too short to be sampled, counted all the same");
+    }
+}
+
+static void share(struct buf *b, double v)
+{
+    double percent = v > 1 && v < 1.005 ? 100 : v * 100; /* wait4 counts in microseconds */
+    /* 99.97 must not read as 100.0: what is missing is shown. */
+    int digits = percent > 99.9 && percent < 100 ? 2 : percent < 1 ? 2 : 1;
+    if (percent >= 99.995 && percent < 100)
+        percent = 99.99;
+    fmt_decimal(b, percent, digits);
+    buf_str(b, " %");
+}
+
+/* To start takes as much in a short run as in a long one, so it is a large share of a short one. */
+static void cost_to_start(struct buf *b, const struct baro_summary *s)
+{
+    uint64_t to_start;
+    double after;
+    if (!report_has_u64(s, "recorder", "cpu_to_start_ns", &to_start) ||
+        !report_has_real(s, "recorder", "cpu_after_start_ratio", &after))
+        return;
+    buf_str(b, ": ");
+    fmt_duration(b, to_start);
+    buf_str(b, " to start, then ");
+    share(b, after);
+}
+
+static void own_cost(struct buf *b, const struct baro_summary *s)
+{
+    uint64_t cpu_ns, rss;
+    double ratio, budget;
+    if (!report_has_u64(s, "recorder", "cpu_ns", &cpu_ns))
+        return;
+    buf_str(b, "recorder ");
+    if (report_has_real(s, "recorder", "cpu_ratio", &ratio) && report_u64(s, "", "wall_ns") >= NS_PER_SEC) {
+        share(b, ratio);
+        buf_str(b, " of a core");
+        if (ratio > (report_has_real(s, "recorder", "cpu_budget_ratio", &budget) ? budget : 0.01))
+            cost_to_start(b, s);
+    } else {
+        fmt_duration(b, cpu_ns);
+        buf_str(b, " cpu");
+    }
+    if (report_has_u64(s, "recorder", "rss_peak_bytes", &rss)) {
+        buf_str(b, ", ");
+        fmt_bytes(b, rss);
+    }
+}
+
+void report_accounted(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    double remainder;
+    lines_begin(l, "accounted", TONE_FAINT);
+    if (report_has_real(s, "accounting", "remainder_ratio", &remainder)) {
+        struct baro_value cpu = report_fact(s, "job", "cpu_ns");
+        unsigned flags = cpu.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_UPPER_BOUND : cpu.flags;
+        buf_str(&b, baro_value_mark(flags, BARO_MARK_WORDS));
+        share(&b, 1 - remainder);
+        buf_str(&b, " of ");
+        report_marked(&b, cpu, fmt_duration);
+        buf_str(&b, " attributed to processes");
+        lines_part(l, &b);
+    }
+    unsampled(&b, s);
+    lines_part(l, &b);
+    if (report_text_is(s, "", "cgroup", "own"))
+        buf_str(&b, "in a control group of its own");
+    lines_part(l, &b);
+    own_cost(&b, s);
+    lines_part(l, &b);
+    lines_end(l);
+    buf_done(&b);
+}
+
+void report_before(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    uint64_t cpu_ns = report_u64(s, "before", "cpu_ns");
+    if (!cpu_ns)
+        return;
+    lines_begin(l, "before", TONE_FAINT);
+    fmt_duration(&b, cpu_ns);
+    buf_str(&b, " cpu used before attaching, counted in nothing above");
+    lines_part(l, &b);
+    lines_end(l);
+    buf_done(&b);
+}

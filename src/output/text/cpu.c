@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The line of CPU time. */
+#include "base/clock.h"
+#include "base/fmt.h"
+#include "output/text/parts.h"
+#include "output/text/read.h"
+
+static void put_part_of_cpu(struct buf *b, const char *name, struct baro_value v)
+{
+    if (v.absent)
+        return;
+    buf_str(b, name);
+    report_marked(b, v, fmt_duration);
+}
+
+static void cpu_time(struct buf *b, const struct baro_summary *s)
+{
+    struct baro_value cpu = report_fact(s, "job", "cpu_ns");
+    struct baro_value user = report_fact(s, "job", "cpu_user_ns"), system = report_fact(s, "job", "cpu_system_ns");
+    if (cpu.absent) {
+        report_not_known(b, cpu.absent);
+        return;
+    }
+    report_marked(b, cpu, fmt_duration);
+    if (!cpu.u64 || (user.absent && system.absent))
+        return;
+    buf_str(b, " (");
+    put_part_of_cpu(b, "user ", user);
+    buf_str(b, user.absent || system.absent ? "" : ", ");
+    put_part_of_cpu(b, "system ", system);
+    buf_byte(b, ')');
+}
+
+static void put_block_cores(struct buf *b, struct baro_value v)
+{
+    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    fmt_decimal(b, v.real, v.real < 10 ? 2 : 1);
+}
+
+static void cores(struct buf *b, const struct baro_summary *s)
+{
+    struct baro_value mean = report_fact(s, "job", "cores_mean"), peak = report_fact(s, "job", "cores_peak");
+    if (report_u64(s, "", "wall_ns") < 10 * NS_PER_MS || mean.absent)
+        return;
+    put_block_cores(b, mean);
+    buf_str(b, " cores of ");
+    report_cores(b, report_fact(s, "limits", "cores_at_most").real);
+    if (!peak.absent && peak.real > mean.real) {
+        buf_str(b, ", peak ");
+        put_block_cores(b, peak);
+    }
+}
+
+/* Nobody reads how long the threads of a short job waited. */
+static bool delay_is_unknown(const struct baro_summary *s)
+{
+    uint64_t lag = report_u64(s, "job", "run_delay_lag_ns");
+    return lag >= NS_PER_SEC && lag > report_u64(s, "job", "cpu_ns") / 2;
+}
+
+void report_cpu(struct lines *l, const struct baro_summary *s)
+{
+    struct buf b = {0};
+    bool is_known = report_fact(s, "job", "cpu_ns").absent == BARO_PRESENT;
+    struct baro_value delay = report_fact(s, "job", "run_delay_ns");
+    lines_begin(l, "cpu", TONE_FAINT);
+    cpu_time(&b, s);
+    lines_part(l, &b);
+    if (is_known)
+        cores(&b, s);
+    lines_part(l, &b);
+    if (is_known && delay.u64 >= 10 * NS_PER_MS) {
+        buf_str(&b, "waited ");
+        report_marked(&b, delay, fmt_duration);
+        buf_str(&b, " for a core");
+    } else if (is_known && delay_is_unknown(s)) {
+        buf_str(&b, "how long it waited for a core is not known");
+    }
+    lines_part(l, &b);
+    lines_end(l);
+    buf_done(&b);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the tape of a recording is made: a file or folder that the user named, or a kept run. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "libbaro/tape/folder.h"
+#include "libbaro/tape/runs.h"
+#include "programs/baro/recording.h"
+
+/* "/a/b/../c.baro" is printed as "/a/c.baro". Where b is a link the kernel knows better: the folder is resolved, not
+ * the text. If that fails, so will opening the tape, and the message has the path as it was given. */
+static void normalise(struct buf *path)
+{
+    char folder[PATH_MAX];
+    char *text = (char *)path->at, *name = strrchr(text, '/') + 1;
+    if (!strstr(text, "/./") && !strstr(text, "/../") && !strstr(text, "//"))
+        return;
+    struct buf whole = {0};
+    char first = *name;
+    *name = 0;
+    bool found = realpath(text, folder);
+    *name = first;
+    if (!found)
+        return;
+    buf_printf(&whole, "%s%s%s", folder, folder[1] ? "/" : "", name);
+    buf_byte(&whole, 0);
+    if (!whole.failed) {
+        buf_clear(path);
+        buf_add(path, whole.at, whole.len);
+    }
+    buf_done(&whole);
+}
+
+static int absolute(const char *path, struct buf *ret, struct baro_error *err)
+{
+    char cwd[PATH_MAX];
+    if (*path != '/') {
+        if (!getcwd(cwd, sizeof(cwd)))
+            return error_set(err, -errno, "can't tell the working directory: %s", strerror(errno));
+        buf_str(ret, cwd);
+        buf_byte(ret, '/');
+    }
+    buf_str(ret, path);
+    buf_byte(ret, 0);
+    if (ret->failed)
+        return error_set(err, -ENOMEM, "out of memory");
+    normalise(ret);
+    return 0;
+}
+
+/* If nothing can be kept, the job is recorded all the same: the summary at the end needs no file. */
+static int without_file(struct recording *r, const struct baro_error *why, struct baro_error *err)
+{
+    buf_clear(&r->path);
+    r->tape_fd = memfd_create("tape", MFD_CLOEXEC);
+    if (r->tape_fd < 0)
+        return error_set(err, -errno, "%s", why->text);
+    struct buf line = {0};
+    buf_printf(&line, "%s; the run is recorded but not kept", why->text);
+    buf_byte(&line, 0);
+    if (!line.failed)
+        recording_say(r, (const char *)line.at);
+    buf_done(&line);
+    return 0;
+}
+
+static bool in_segments(const struct record_settings *s)
+{
+    return s->keep_ns || s->keep_bytes;
+}
+
+/* Splits the path: r->file becomes the folder. Takes dir_fd. */
+static int create_segments(struct recording *r, int dir_fd, const char *name, bool force, struct baro_error *err)
+{
+    const struct segments_keep keep = {r->settings->keep_ns, r->settings->keep_bytes};
+    r->file = (struct tape_file){.dir_fd = dir_fd};
+    int fd = -ENAMETOOLONG;
+    if (strlen(name) > NAME_MAX)
+        error_set(err, fd, "can't make %.200s: %s", (const char *)r->path.at, strerror(ENAMETOOLONG));
+    else
+        fd = segments_create(&r->segments, dir_fd, name, (const char *)r->path.at, force, keep, err);
+    if (fd < 0 || fstat(r->segments.dir_fd, &r->file.file) < 0) {
+        tape_file_done(&r->file);
+        return fd < 0 ? fd : -errno;
+    }
+    memcpy(r->file.name, name, strlen(name) + 1);
+    return fd;
+}
+
+static int create_kept(struct recording *r, const char *command, int dir_fd, struct baro_error *err)
+{
+    int code = runs_new_path((const char *)r->dir.at, command, &r->path, err);
+    if (code < 0) {
+        fd_close(dir_fd);
+        return code;
+    }
+    const char *path = (const char *)r->path.at, *name = strrchr(path, '/') + 1;
+    return in_segments(r->settings) ? create_segments(r, dir_fd, name, false, err)
+                                    : tape_file_create(&r->file, dir_fd, name, path, false, err);
+}
+
+static int open_kept(struct recording *r, const char *command, struct baro_error *err)
+{
+    struct baro_error note = BARO_ERROR_INIT, why = BARO_ERROR_INIT;
+    int code = runs_open(&r->dir, &note, &why);
+    if (code >= 0 && note.text[0])
+        recording_say(r, note.text);
+    if (runs_check_limits(&note) < 0)
+        recording_say(r, note.text); /* and nothing is removed */
+    if (code >= 0)
+        r->tape_fd = code = create_kept(r, command, code, &why);
+    if (code < 0)
+        return without_file(r, &why, err);
+    r->kept = true;
+    r->announced = r->path.len ? strdup(strrchr((const char *)r->path.at, '/') + 1) : NULL;
+    return 0;
+}
+
+/* Returns the name under which a run is announced: as that of a kept run, whatever the tape is called. */
+static char *announced_name(const char *command)
+{
+    struct buf path = {0};
+    char *name = runs_new_path("", command, &path, NULL) < 0 ? NULL : strdup((const char *)path.at + 1);
+    buf_done(&path);
+    return name;
+}
+
+int recording_open(struct recording *r, const struct cli *cli, const struct record_settings *s, const char *command,
+                   struct baro_error *err)
+{
+    const char *name;
+    *r = (struct recording){.cli = cli,
+                            .settings = s,
+                            .tape_fd = -1,
+                            .stderr_fd = STDERR_FILENO,
+                            .file = {.dir_fd = -1},
+                            .segments = {.dir_fd = -1}};
+    if (!s->output)
+        return open_kept(r, command, err);
+    r->announced = announced_name(command);
+    int code = absolute(s->output, &r->path, err);
+    if (code < 0)
+        return code;
+    int dir_fd = folder_of((const char *)r->path.at, &name, err);
+    if (dir_fd < 0)
+        return dir_fd;
+    r->tape_fd = in_segments(s) ? create_segments(r, dir_fd, name, s->force, err)
+                                : tape_file_create(&r->file, dir_fd, name, (const char *)r->path.at, s->force, err);
+    return r->tape_fd < 0 ? r->tape_fd : 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs that belong together are found by their place, wherever they are installed. */
+#ifndef PROGRAMS_COMMON_BESIDE_H
+#define PROGRAMS_COMMON_BESIDE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* Makes a path from the folder of this program: "baro-report", "../bin/baro". Returns false if the folder is not known,
+ * or the path is too long. The file need not exist. */
+bool program_beside(const char *name, char ret[PATH_MAX]);
+
+#endif

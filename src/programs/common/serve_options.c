@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of baro serve. */
+#include <string.h>
+
+#include "base/span.h"
+#include "programs/common/options.h"
+
+static int take_listen(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    if (s->n_listen == SETTINGS_LISTEN_MAX)
+        return error_set(err, BARO_E_RANGE, "--listen can be given %d times at most", SETTINGS_LISTEN_MAX);
+    s->listen[s->n_listen++] = text;
+    return 0;
+}
+
+static int take_host(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    if (s->n_hosts == SETTINGS_HOSTS_MAX)
+        return error_set(err, BARO_E_RANGE, "--allow-host can be given %d times at most", SETTINGS_HOSTS_MAX);
+    if (!*text || strpbrk(text, ":/ "))
+        return error_set(err, BARO_E_SYNTAX, "invalid name of a host '%s': write it without a scheme or port", text);
+    s->hosts[s->n_hosts++] = text;
+    return 0;
+}
+
+static int take_number(void *at, const char *text, uint64_t least, uint64_t most, struct baro_error *err)
+{
+    struct span s = span_str(text);
+    uint64_t v = 0;
+    if (!scan_u64(&s, &v) || s.len || v < least || v > most)
+        return error_set(err, BARO_E_SYNTAX, "invalid number '%s': write a number from %llu to %llu", text,
+                         (unsigned long long)least, (unsigned long long)most);
+    *(uint32_t *)at = (uint32_t)v;
+    return 0;
+}
+
+static int take_clients(void *at, const char *text, struct baro_error *err)
+{
+    return take_number(at, text, 8, 10000, err);
+}
+
+static int take_processes(void *at, const char *text, struct baro_error *err)
+{
+    return take_number(at, text, 0, 1000, err);
+}
+
+/* ---- what serve passes on to baro observe ---- */
+
+static int pass_on(struct serve_settings *s, const char *option, const char *text, struct baro_error *err)
+{
+    if (s->n_observe + 2 > SETTINGS_OBSERVE_MAX)
+        return error_set(err, BARO_E_RANGE, "there are too many options of the observer");
+    s->observe[s->n_observe++] = option;
+    s->observe[s->n_observe++] = text;
+    return 0;
+}
+
+static int pass_pattern(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    if (!*text)
+        return error_set(err, BARO_E_SYNTAX, "its PATTERN is empty");
+    s->observes = true;
+    return pass_on(s, "--cgroup", text, err);
+}
+
+static int pass_tasks(void *at, const char *text, struct baro_error *err)
+{
+    struct serve_settings *s = at;
+    s->observes = true;
+    return pass_on(s, "--tasks", text, err);
+}
+
+static int pass_keep(void *at, const char *text, struct baro_error *err)
+{
+    struct record_settings checked;
+    int code = take_keep(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--keep", text, err);
+}
+
+static int pass_total(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t checked;
+    int code = take_total(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--total", text, err);
+}
+
+static int pass_interval(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t checked;
+    int code = take_interval(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--interval", text, err);
+}
+
+static int pass_every(void *at, const char *text, struct baro_error *err)
+{
+    uint64_t checked;
+    int code = take_every(&checked, text, err);
+    return code < 0 ? code : pass_on(at, "--du-every", text, err);
+}
+
+const struct opt options_serve[] = {
+    {.name = "listen",
+     .letter = 'l',
+     .argument = "ADDRESS",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = take_listen,
+     .help = "listen on ADDR:PORT or unix:PATH; repeatable (default: 127.0.0.1:2276)",
+     .more = "ADDR is a numeric address ([::1]:2276 for IPv6), localhost, or * for all. Port 0 takes a free one; the "
+             "URL is printed at the start. Only the user that started it can connect to a Unix socket."},
+    {.name = "token-file",
+     .argument = "FILE",
+     .type = OPT_TEXT,
+     .offset = AT(serve.token_file),
+     .completes = OPT_A_FILE,
+     .help = "ask clients for the token in FILE; required unless it listens on this machine alone",
+     .more = "The token is the first line of FILE, 16 characters or more. Clients send it as 'Authorization: Bearer "
+             "TOKEN'. A browser opens the page once with ?token=TOKEN and gets a cookie."},
+    {.name = "allow-host",
+     .argument = "NAME",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = take_host,
+     .help = "answer requests whose Host is NAME; repeatable",
+     .more = "Without it only numeric addresses and localhost are answered: a page of another site could otherwise "
+             "have its own name point here and read the answers (DNS rebinding)."},
+    {.name = "clients",
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(serve.clients),
+     .parse = take_clients,
+     .help = "serve so many connections at once at most (default: 256)"},
+    {.name = "unsent",
+     .argument = "SIZE",
+     .type = OPT_PARSED,
+     .offset = AT(serve.unsent_bytes),
+     .parse = take_total,
+     .help = "hold answers that clients have not taken within SIZE together (default: 64MB)",
+     .more = "A request whose answer would be more is refused with status 503. One user or address gets half of it. "
+             "Answers of 64 KiB and less do not count."},
+    {.name = "metrics-processes",
+     .argument = "N",
+     .type = OPT_PARSED,
+     .offset = AT(serve.metrics_processes),
+     .parse = take_processes,
+     .help = "/metrics also has the N processes of each job that use most CPU (default: 0)"},
+    {.name = "announced",
+     .type = OPT_TRUE,
+     .offset = AT(serve.announced),
+     .help = "list also the runs of this machine whose tapes are elsewhere, as without DIR"},
+    {.name = "cgroup",
+     .argument = "PATTERN",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_pattern,
+     .completes = OPT_A_FILE,
+     .help = "record each control group that matches onto a tape in DIR, by baro observe; repeatable",
+     .more = "baro observe runs while the server does. If it ends before, it is started again after 1 s, then after "
+             "2 s, 4 s, up to a minute. PATTERN is as for baro observe."},
+    {.name = "tasks",
+     .argument = "TASKS",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_tasks,
+     .completes = OPT_A_FILE,
+     .help = "record the job of each task file in the folder TASKS in the same way"},
+    {.name = "keep",
+     .argument = "TIME|SIZE",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_keep,
+     .help = "with --cgroup or --tasks: keep only the newest part of each tape, e.g. 1d or 64MB"},
+    {.name = "total",
+     .argument = "SIZE",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_total,
+     .help = "with --cgroup or --tasks: keep all tapes in DIR together within SIZE, e.g. 2GB (default: no limit)"},
+    {.name = "interval",
+     .letter = 'i',
+     .argument = "TIME",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_interval,
+     .help = "with --cgroup or --tasks: time between two samples of a job: auto (the default), or 10ms to 1h"},
+    {.name = "du-every",
+     .argument = "TIME",
+     .type = OPT_PARSED,
+     .offset = AT(serve),
+     .parse = pass_every,
+     .help = "with --tasks: time between two walks of the sandboxes of tasks: 1s to 24h (default: 60s, or longer)"},
+    HELP,
+    END,
+};
