@@ -35,7 +35,7 @@ class Tape:
     """
 
     def __init__(self, path: str | os.PathLike[str] = "@last") -> None:
-        name = os.fspath(path)
+        name = os.fsdecode(path)
         resolved = ctypes.create_string_buffer(4096)
         if name.startswith("@"):
             call(lib.baro_runs_resolve, raw(name), resolved, len(resolved))
