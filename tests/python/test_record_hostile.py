@@ -432,7 +432,9 @@ def test_a_home_that_cannot_be_written(script):
             assert rec.tape.state == "ended" and not rec.path.startswith("/proc/nothing")
             assert len(caught) == 1 and os.path.dirname(rec.path) in str(caught[0].message), (rec.path, caught)
             os.unlink(rec.path)
-            assert barograph.run(["sh", "-c", "exit 3"]).returncode == 3
+            done = barograph.run(["sh", "-c", "exit 3"])
+            assert done.returncode == 3 and done.tape and not done.tape.path.startswith("/proc/nothing")
+            os.unlink(done.tape.path)
     """,
         env={**env, "HOME": "/proc/nothing"},
     ).end()
