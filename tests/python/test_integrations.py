@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callbacks with stand-ins for their frameworks, workers of pools, records of logging, and cells of notebooks."""
 
+import copy
 import logging
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -69,6 +71,23 @@ def test_callbacks(monkeypatch, which, outer, mark):
     assert phases["epoch"].parent.name == outer and phases["epoch"].attributes["number"] == 0
     (found,) = rec.tape.marks
     assert found.name == mark and found.attributes["loss"] == 0.5 and "name" not in found.attributes
+
+
+@pytest.mark.parametrize("which", ("keras", "lightning", "transformers", "dask"))
+def test_callbacks_go_to_workers_that_are_spawned(monkeypatch, which):
+    """Pickled, as `strategy="ddp_spawn"` does, and copied."""
+    made = {
+        "keras": ("keras.callbacks", "Callback", keras.callback),
+        "lightning": ("lightning.pytorch", "Callback", lightning.callback),
+        "transformers": ("transformers", "TrainerCallback", transformers.callback),
+        "dask": ("distributed", "WorkerPlugin", lambda: workers.dask_plugin("dask")),
+    }
+    path, name, make = made[which]
+    base = stand_in(monkeypatch, path, name)
+    callback = make()
+    for other in (pickle.loads(pickle.dumps(callback)), copy.deepcopy(callback)):
+        assert isinstance(other, base) and type(other).__name__ == "Barograph" and other is not callback
+        assert getattr(other, "name", None) == getattr(callback, "name", None)
 
 
 def test_an_exception_ends_what_is_open(monkeypatch):

@@ -36,6 +36,9 @@ def dask_plugin(name: str) -> Any:
         def setup(self, worker: Any) -> None:
             task(name)
 
+        def __reduce__(self) -> Any:
+            return dask_plugin, (name,)
+
     plugin = Barograph()
     plugin.name = f"barograph-{name}"
     return plugin
