@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .recorder import Recording
 
 active: list[Recording] = []  # of this process, the innermost last
-_VARIABLES = ("BARO_EVENTS", "BARO_TAPE", "BARO_PID")
+VARIABLES = ("BARO_EVENTS", "BARO_TAPE", "BARO_PID")
 _outside: list[str | None] | None = None  # what the variables were before the first of them began
 _outer: _marks.Events | None = None  # of $BARO_EVENTS
 
@@ -26,7 +26,7 @@ def begun(recording: Recording) -> None:
     active.append(recording)
     if recording.variables:
         if _outside is None:
-            _outside = [os.environ.get(name) for name in _VARIABLES]
+            _outside = [os.environ.get(name) for name in VARIABLES]
         _set(recording.variables)
 
 
@@ -44,7 +44,7 @@ def ended(recording: Recording) -> None:
 
 
 def _set(values: Sequence[str | None]) -> None:
-    for name, value in zip(_VARIABLES, values):
+    for name, value in zip(VARIABLES, values):
         if value is None:
             os.environ.pop(name, None)
         else:

@@ -63,8 +63,7 @@ class Tape:
         self.path = path
         self._opener, self._keeps = opener, keeps
         self._closed = False
-        self._cached: tuple[Any, ...] = ()
-        self._made: dict[str, Any] = {}
+        self._made: tuple[Any, dict[str, Any]] = ((), {})  # what the file was like, and what was made from it
         with self._cursor() as cursor:
             self.header = Header(lib.baro_tape_header(cursor.handle.pointer))
 
@@ -76,12 +75,14 @@ class Tape:
     def _of_all(self, name: str, function: Callable[[int], Any]) -> Any:
         """What is made from the whole tape is kept until the tape has grown."""
         stamp = self._stamp()
-        if stamp != self._cached:
-            self._made, self._cached = {}, stamp
-        if name not in self._made:
+        cached, made = self._made  # as one, for threads
+        if stamp != cached:
+            made = {}
+            self._made = (stamp, made)
+        if name not in made:
             with self._cursor() as cursor:
-                self._made[name] = function(cursor.handle.pointer)
-        return self._made[name]
+                made[name] = function(cursor.handle.pointer)
+        return made[name]
 
     def _stamp(self) -> tuple[Any, ...]:
         if self._closed:
@@ -315,7 +316,7 @@ class Tape:
     def close(self) -> None:
         """What was taken from the tape stays; nothing more can be read."""
         self._closed = True
-        self._made = {}
+        self._made = ((), {})
 
     def __enter__(self) -> Tape:
         return self

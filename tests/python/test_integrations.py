@@ -166,6 +166,31 @@ if __name__ == "__main__":
     assert 400_000_000 <= task.cpu_ns <= tape.summary.job.cpu_ns - 200_000_000
 
 
+def test_workers_of_a_server_that_an_earlier_recording_has_begun(script):
+    """A fork server keeps the environment with which it began."""
+    with open("program.py", "w", encoding="utf-8") as file:
+        file.write("""
+import multiprocessing
+import barograph
+from barograph.integrations.workers import named
+
+def work(i):
+    barograph.mark("worked", i=i)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("forkserver")
+    for n in range(2):
+        with barograph.record(f"{n}.baro", strict=True):
+            with context.Pool(2, initializer=named("loader")) as pool:
+                pool.map(work, range(4))
+""")
+    subprocess.run([sys.executable, "program.py"], check=True, timeout=PATIENCE)
+    for n in range(2):
+        tape = barograph.open(f"{n}.baro")
+        assert [t.name for t in tape.tasks] == ["loader"]
+        assert sorted(m.attributes["i"] for m in tape.marks) == [0, 1, 2, 3]
+
+
 def test_task_of_a_process_itself():
     with barograph.record("run.baro") as rec:
         pid = os.fork()

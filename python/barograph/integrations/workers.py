@@ -9,9 +9,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable
 
-from .._current import task
+from .._current import VARIABLES, task
 from ._base import base_of
 
 
@@ -21,8 +22,11 @@ class named:
 
     def __init__(self, name: str, initializer: Callable[..., Any] | None = None) -> None:
         self.name, self.initializer = name, initializer
+        # For a worker whose environment is older than the recording: that of a fork server.
+        self._recording = {name: os.environ[name] for name in VARIABLES if name in os.environ}
 
     def __call__(self, *arguments: Any) -> None:
+        os.environ.update(self._recording)
         task(self.name)
         if self.initializer is not None:
             self.initializer(*arguments)
