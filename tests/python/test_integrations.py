@@ -277,3 +277,36 @@ def test_magics():
     shell.run_cell("value = 1", store_history=True)
     rec = shell.run_line_magic("baro", "off")
     assert len(rec.tape.phases) >= 1 and not rec.active
+
+
+@pytest.mark.parametrize("code", ("1/0", "x = = 1", "raise KeyboardInterrupt", "import asyncio\nawait asyncio.sleep(0)\n1/0"))
+def test_an_error_in_a_recorded_cell(code, capsys):
+    """The cell fails, as it does without the magic: what runs all cells of a notebook stops there. It is shown once."""
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    shell.run_line_magic("load_ext", "barograph")
+    bare = shell.run_cell(code)
+    capsys.readouterr()
+    done = shell.run_cell(f"%%baro\n{code}")
+    wrong, right = (r.error_in_exec or r.error_before_exec for r in (done, bare))
+    assert not done.success and type(wrong) is type(right)
+    shown = capsys.readouterr()
+    assert (shown.out + shown.err).count(type(right).__name__ + ":" if str(right) else type(right).__name__ + " ") <= 2
+    assert shell.user_ns["_baro"].tape.state == "ended"
+    assert shell.run_cell("value = 2").success, "errors of later cells are shown again"
+    shell.run_cell("1/0")
+    assert "ZeroDivisionError" in capsys.readouterr().out
+
+
+def test_cells_inside_of_a_recorded_session(capsys):
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    shell.run_line_magic("load_ext", "barograph")
+    shell.run_cell("%baro on", store_history=True)
+    shell.run_cell("%%baro inner\nvalue = 1", store_history=True)
+    shell.run_cell("value = 2", store_history=True)
+    session = barograph._current.active[-1]
+    shell.run_line_magic("unload_ext", "barograph")
+    assert not session.active and "BARO_TAPE" not in os.environ
+    assert not [p.name for p in session.tape.phases if p.is_open]
+    capsys.readouterr()
