@@ -70,15 +70,19 @@ class Recorder:
             return True
         return int(fields[19]) != self._ticks or fields[0] == b"Z"
 
-    def stop(self, fd: int) -> None:
-        """Tells it to end; it takes a last sample and ends by itself. fd: what open() returned."""
+    def stop(self, fd: int) -> bool:
+        """Tells it to end; it takes a last sample and ends by itself. fd: what open() returned. False: this process may
+        not, because it has become another user."""
         try:
             if fd >= 0:
                 signal.pidfd_send_signal(fd, signal.SIGTERM)
             elif not self.has_ended:
                 os.kill(self.pid, signal.SIGTERM)
+        except PermissionError:
+            return False
         except OSError:
             pass
+        return True
 
     def wait(self, fd: int, seconds: float) -> bool:
         if fd >= 0:

@@ -192,8 +192,7 @@ class Recording:
         try:
             self._mark_last()
             fd = recorder.open()
-            recorder.stop(fd)
-            in_time = recorder.wait(fd, _ENDS_WITHIN)
+            in_time = recorder.stop(fd) and recorder.wait(fd, _ENDS_WITHIN)
         finally:
             self._ended(recorder, fd, in_time)
         return self
@@ -211,7 +210,7 @@ class Recording:
     def _ended(self, recorder: Recorder, fd: int, in_time: bool) -> None:
         if fd >= 0:
             os.close(fd)
-        recorder.stop(-1)  # once more: there may have been an interrupt before
+        may = recorder.stop(-1)  # once more: there may have been an interrupt before
         try:
             self._running.remove(recorder)
         except ValueError:
@@ -219,7 +218,9 @@ class Recording:
         self._events.close()
         _current.ended(self)
         if not in_time:
-            warnings.warn(f"the recorder has not ended yet; the tape is {self.path}", RecordingWarning, stacklevel=4)
+            why = "" if may else ": this process, which has become another user, may not stop it"
+            text = f"the recorder has not ended yet{why}; the tape is {self.path}"
+            warnings.warn(text, RecordingWarning, stacklevel=4)
         for hook in self._hooks:
             hook.ended()
 
@@ -282,10 +283,10 @@ class Recording:
         try:
             self._mark_last()
             fd = recorder.open()
-            recorder.stop(fd)
-            if fd >= 0:
+            in_time = recorder.stop(fd)
+            if in_time and fd >= 0:
                 await readable(fd, _ENDS_WITHIN)
-            in_time = recorder.wait(fd, _ENDS_WITHIN)
+            in_time = in_time and recorder.wait(fd, _ENDS_WITHIN)
         finally:
             self._ended(recorder, fd, in_time)
         return self

@@ -314,6 +314,25 @@ def test_a_block_that_began_after_one_that_failed(tmp_path):
     assert not rec.active and rec.tape.state == "ended"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can become another user")
+def test_a_program_that_becomes_another_user(script):
+    """It may not stop its recorder any more: a warning says so, and nothing is waited for."""
+    script("""
+        import barograph, os, warnings
+        from barograph import recorder
+        recorder._ENDS_WITHIN = 1e6
+        rec = barograph.record("t.baro", strict=True).start()
+        os.setgid(65534)
+        os.setuid(65534)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            rec.stop()
+        assert "another user" in str(caught[0].message), caught[0].message
+        assert not rec.active and "BARO_TAPE" not in os.environ
+    """).end()
+    assert ended("t.baro").state == "ended"
+
+
 # ---- values ----
 
 
