@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 from . import _abi, series
 from ._cursor import Cursor, Record
-from ._lib import NEW, Handle, call, lib, make, raw, text
+from ._lib import NEW, Handle, call, instant_ns, lib, make, raw, text
 from .errors import ArgumentError, ClosedError
 from .header import Header
 from .records import Event, Exit
@@ -174,7 +174,7 @@ class Tape:
         """The wall-clock time of an instant: nanoseconds since 1970, UTC. It knows when the clock was set and when the
         machine slept. t: seconds since the tape began."""
         with self._cursor() as cursor:
-            return cursor.time_ns(int(t * 1e9))
+            return cursor.time_ns(instant_ns(t))
 
     def _moment_ns(self, moment: Moment) -> int:
         first, last = self.range_ns
@@ -188,12 +188,12 @@ class Tape:
                 return first if moment == "start" else last
             try:
                 if moment.endswith("%"):
-                    return first + int((last - first) * float(moment[:-1]) / 100)
+                    return first + instant_ns((last - first) * float(moment[:-1]) / 100e9)
                 seconds = float(moment.rstrip("s"))
+                return max(0, last - instant_ns(-seconds)) if moment.startswith("-") else instant_ns(seconds)
             except ValueError:
                 raise ArgumentError(f"{moment!r} is no moment: 1.5, '50%', 'peak', 'start', 'end', '-10s'") from None
-            return max(0, int(seconds * 1e9) + (last if moment.startswith("-") else 0))
-        return int(moment * 1e9)
+        return instant_ns(moment)
 
     def _since_start(self, time_ns: int) -> int:
         """The instant of a wall-clock time; where the clock was put back, the later one."""
@@ -235,7 +235,7 @@ class Tape:
         stop = _abi.baro_tape_end(size=ctypes.sizeof(_abi.baro_tape_end))
         with self._cursor() as cursor:
             call(lib.baro_tape_read_end, cursor.handle.pointer, ctypes.byref(stop))
-            stretch = (int((start or 0) * 1e9), stop.end_ns if end is None else int(end * 1e9))
+            stretch = (instant_ns(start or 0), stop.end_ns if end is None else instant_ns(end))
             call(lib.baro_tape_read_kinds, cursor.handle.pointer)
             return series.read(cursor.handle.pointer, cursor.registry, metric, buckets, stretch)
 

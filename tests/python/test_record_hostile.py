@@ -546,3 +546,40 @@ def test_run_takes_what_subprocess_takes(tmp_path):
     done = barograph.run(["cat", f"/proc/self/fd/{r}"], pass_fds=[r], capture_output=True)
     assert done.stdout == b"passed"
     os.close(r)
+
+
+# ---- arguments ----
+
+
+def test_instants_that_are_none():
+    barograph.run(["sleep", "0.2"], tape="t.baro", interval="20ms")
+    tape = barograph.open("t.baro")
+    for wrong in (float("nan"), float("inf"), "nan", "inf", "1e400", "nan%"):
+        with pytest.raises(barograph.ArgumentError):
+            tape.at(wrong)
+    for wrong in (float("nan"), float("inf")):
+        for stretch in ({"start": wrong}, {"end": wrong}):
+            with pytest.raises(barograph.ArgumentError):
+                tape.series("cores", 5, **stretch)
+            with pytest.raises(barograph.ArgumentError):
+                tape.rows("process", "pid", **stretch)
+        with pytest.raises(barograph.ArgumentError):
+            tape.time_ns(wrong)
+    first, last = tape.range_ns
+    assert tape.at(-1).t_ns == tape.at("start").t_ns == first and tape.at(1e30).t_ns == last
+    assert not tape.rows("process", "pid", start=1e30).to_dicts()
+    assert len(tape.rows("process", "pid", end=1e30).to_dicts()) == len(tape.rows("process", "pid", start=-5).to_dicts())
+
+
+def test_names_that_are_no_options():
+    """What begins with a dash, and a name with the sign that ends names."""
+    barograph.run(["true"], tape="-t.baro")
+    tape = barograph.open("-t.baro")
+    assert "<svg" in tape.plot("cpu") and os.path.exists(tape.report("r.html"))
+    assert os.path.exists(tape.report("-r.html"))
+    for figure in ("--help", "--list", "-o"):
+        with pytest.raises(barograph.Error):
+            tape.plot(figure)
+    for wrong in ({"tasks": {"a=b": "x"}}, {"collect": {"a=b": "true"}}):
+        with pytest.raises(barograph.ArgumentError, match="a=b"):
+            barograph.record("u.baro", **wrong)
