@@ -63,9 +63,12 @@ class Recorder:
 
     @property
     def has_ended(self) -> bool:
-        try:
-            with open(f"/proc/{self.pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
+        try:  # not by open(): a generator may be closed when the interpreter has no builtins any more
+            fd = os.open(f"/proc/{self.pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fields = os.read(fd, 4096).rpartition(b")")[2].split()
+            finally:
+                os.close(fd)
         except OSError:
             return True
         return int(fields[19]) != self._ticks or fields[0] == b"Z"

@@ -583,3 +583,19 @@ def test_names_that_are_no_options():
     for wrong in ({"tasks": {"a=b": "x"}}, {"collect": {"a=b": "true"}}):
         with pytest.raises(barograph.ArgumentError, match="a=b"):
             barograph.record("u.baro", **wrong)
+
+
+def test_a_generator_that_is_open_when_the_interpreter_ends(script):
+    """It is closed when much of the interpreter is gone already."""
+    text = """
+import barograph
+@barograph.record("t.baro", strict=True)
+def work():
+    yield 1
+    yield 2
+it = work()
+next(it)
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert not done.stderr
+    assert ended("t.baro").state == "ended"
