@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What record() slows an interpreter down: the shortest benchmarks of pyperformance, in turn with and without it.
 
-    python bench/interpreter.py FOLDER [PAIRS [NAME...]]    FOLDER: pyperformance/data-files/benchmarks (PyPI)
+    python bench/interpreter.py FOLDER [PAIRS [INTERVAL [NAME...]]]    FOLDER: pyperformance/data-files/benchmarks (PyPI)
 
-One recording at 100 samples a second and without a budget, so that each turn of some 10 ms of CPU time has a sample.
-Its recorder is stopped (SIGSTOP) in one half of each pair; both halves follow each other, and which is first changes.
+One recording; with an INTERVAL (10ms) it has no budget, so that each turn of some 10 ms of CPU time has a sample; "auto"
+is the recording as it is without options. Its recorder is stopped (SIGSTOP) in one half of each pair; both halves follow each other, and which is first changes.
 CPU time of the process is compared, which a busy machine disturbs less than the wall clock. Printed are the median of
 the ratios, the interval in which it lies with a probability of 95 %, and the ratio of the sums.
 """
@@ -69,11 +69,12 @@ def calls_of(function):
     return max(1, round(calls * TURN / turn(function, calls)))
 
 
-def compare(function, pairs):
+def compare(function, pairs, interval):
     import barograph
 
     calls, ratios, sums = calls_of(function), [], {True: 0.0, False: 0.0}
-    with barograph.record("t.baro", interval="10ms", overhead="off", force=True, strict=True) as rec:
+    overhead = None if interval == "auto" else "off"
+    with barograph.record("t.baro", interval=interval, overhead=overhead, force=True, strict=True) as rec:
         recorder = rec.tape.header.recorder_pid
         for number in range(pairs):
             found = {}
@@ -89,12 +90,12 @@ def compare(function, pairs):
     return statistics.median(ratios), low, high, sums[True] / sums[False] - 1, len(list(rec.tape))
 
 
-def main(folder, pairs, names):
+def main(folder, pairs, interval, names):
     folder = os.path.abspath(folder)
     os.chdir(tempfile.mkdtemp(prefix="barograph-bench-"))
     for name in names:
         _, function = load(folder, name)
-        found = compare(function, pairs)
+        found = compare(function, pairs, interval)
         median, low, high, of_sums = (f"{value * 100:+.2f}" for value in found[:4])
         print(f"{name:<26} {median} % ({low} to {high}), of the sums {of_sums} %, {found[4]} samples", flush=True)
 
@@ -102,4 +103,5 @@ def main(folder, pairs, names):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1000, sys.argv[3:] or NAMES)
+    given = [*sys.argv[2:4], *("1000", "10ms")[len(sys.argv[2:4]) :]]
+    main(sys.argv[1], int(given[0]), given[1], sys.argv[4:] or NAMES)

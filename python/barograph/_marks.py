@@ -5,6 +5,7 @@ which neither blocks nor fails, whatever became of the recorder."""
 from __future__ import annotations
 
 import _thread
+import fcntl
 import itertools
 import os
 import stat
@@ -120,12 +121,13 @@ class Events:
     """The file of $BARO_EVENTS, which is there as long as a recorder reads it.
 
     The program may close our descriptor (a daemon closes all), and its next file gets the number: before each line it is
-    asked which file that is, and none is ever 0, 1 or 2, which programs close and write to. The lock is against a
-    thread that closes it meanwhile; a handler of a signal may mark inside of a mark."""
+    asked whether that is ours, by flags that no other file is opened with (0.2 us; fstat() takes 3). None is ever 0, 1
+    or 2, which programs close and write to. The lock is against a thread that closes it meanwhile; a handler of a signal
+    may mark inside of a mark."""
 
     def __init__(self, path: str | None) -> None:
         self.path = path
-        self._fd, self._file = -1, (0, 0)
+        self._fd = -1
         self._lock = _thread.RLock()
         self._open()
 
@@ -133,30 +135,21 @@ class Events:
         self._fd = -1
         if not self.path:
             return
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
         low = []
         try:
-            fd = os.open(self.path, flags)
+            fd = os.open(self.path, _FLAGS | os.O_CLOEXEC | os.O_NOCTTY)
             while fd <= 2:
                 low.append(fd)
-                fd = os.open(self.path, flags)
+                fd = os.open(self.path, _FLAGS | os.O_CLOEXEC | os.O_NOCTTY)
         except OSError:
             return
         finally:
             for other in low:
                 os.close(other)
-        status = os.fstat(fd)
-        if stat.S_ISREG(status.st_mode):
-            self._fd, self._file = fd, (status.st_ino, status.st_dev)
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            self._fd = fd
         else:
             os.close(fd)
-
-    def _is_ours(self, fd: int) -> bool:
-        try:
-            status = os.fstat(fd)
-        except OSError:
-            return False
-        return (status.st_ino, status.st_dev) == self._file
 
     @property
     def is_open(self) -> bool:
@@ -164,23 +157,35 @@ class Events:
 
     def put(self, line: bytes) -> None:
         with self._lock:
-            if self._fd >= 0 and not self._is_ours(self._fd):
+            if self._fd < 0:
+                return
+            if not _is_ours(self._fd):
                 self._open()
-            if self._fd >= 0:
-                try:
-                    os.write(self._fd, line)
-                except OSError:
-                    pass
+            try:
+                os.write(self._fd, line)
+            except OSError:
+                pass
 
     def close(self) -> None:
         with self._lock:
             fd, self._fd = self._fd, -1
-            if fd >= 0 and self._is_ours(fd):
+            if fd >= 0 and _is_ours(fd):
                 os.close(fd)
 
     def in_child(self) -> None:
         """A fork: a thread that is not in this process may have had the lock."""
         self._lock = _thread.RLock()
+
+
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
+_MASK = _FLAGS | os.O_RDWR
+
+
+def _is_ours(fd: int) -> bool:
+    try:
+        return fcntl.fcntl(fd, fcntl.F_GETFL) & _MASK == _FLAGS
+    except OSError:
+        return False
 
 
 class Phase:
