@@ -2,17 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What record() slows an interpreter down: the shortest benchmarks of pyperformance, in turn with and without it.
 
-    python bench/interpreter.py FOLDER [PAIRS [NAME...]]    FOLDER: pyperformance/data-files/benchmarks (PyPI)
+    python bench/interpreter.py FOLDER [PAIRS [INTERVAL [NAME...]]]    FOLDER: pyperformance/data-files/benchmarks (PyPI)
 
-Each turn is some 20 ms of one benchmark's calls; both halves of a pair follow each other, and which is first changes.
+One recording; with an INTERVAL (10ms) it has no budget, so that each turn of some 10 ms of CPU time has a sample; "auto"
+is the recording as it is without options. Its recorder is stopped (SIGSTOP) in one half of each pair; both halves follow each other, and which is first changes.
 CPU time of the process is compared, which a busy machine disturbs less than the wall clock. Printed are the median of
-the ratios and the interval in which it lies with a probability of 95 %.
+the ratios, the interval in which it lies with a probability of 95 %, and the ratio of the sums.
 """
 
 import argparse
 import math
 import os
 import runpy
+import signal
 import statistics
 import sys
 import tempfile
@@ -20,7 +22,7 @@ import time
 import types
 
 NAMES = ("unpack_sequence", "json_loads", "logging", "deepcopy", "typing_runtime_protocols")
-TURN = 0.02  # seconds of CPU time
+TURN = 0.01  # seconds of CPU time
 
 
 class Runner:
@@ -67,38 +69,39 @@ def calls_of(function):
     return max(1, round(calls * TURN / turn(function, calls)))
 
 
-def compare(function, pairs):
+def compare(function, pairs, interval):
     import barograph
 
-    calls, ratios = calls_of(function), []
-    for number in range(pairs):
-        found = {}
-        for recorded in (number % 2 == 0, number % 2 == 1):
-            if recorded:
-                with barograph.record("t.baro", force=True, strict=True):
-                    found[True] = turn(function, calls)
-            else:
-                found[False] = turn(function, calls)
-        ratios.append(found[True] / found[False] - 1)
+    calls, ratios, sums = calls_of(function), [], {True: 0.0, False: 0.0}
+    overhead = None if interval == "auto" else "off"
+    with barograph.record("t.baro", interval=interval, overhead=overhead, force=True, strict=True) as rec:
+        recorder = rec.tape.header.recorder_pid
+        for number in range(pairs):
+            found = {}
+            for recorded in (number % 2 == 0, number % 2 == 1):
+                os.kill(recorder, signal.SIGCONT if recorded else signal.SIGSTOP)
+                found[recorded] = turn(function, calls)
+                sums[recorded] += found[recorded]
+            ratios.append(found[True] / found[False] - 1)
+        os.kill(recorder, signal.SIGCONT)
     ratios.sort()
     half = 0.98 * math.sqrt(pairs)  # of the ranks between which the median lies
     low, high = ratios[max(0, int(pairs / 2 - half))], ratios[min(pairs - 1, math.ceil(pairs / 2 + half))]
-    return statistics.median(ratios), low, high, ratios
+    return statistics.median(ratios), low, high, sums[True] / sums[False] - 1, len(list(rec.tape))
 
 
-def main(folder, pairs, names):
+def main(folder, pairs, interval, names):
     folder = os.path.abspath(folder)
     os.chdir(tempfile.mkdtemp(prefix="barograph-bench-"))
-    everything = []
     for name in names:
         _, function = load(folder, name)
-        median, low, high, ratios = compare(function, pairs)
-        everything += ratios
-        print(f"{name:<26} {median * 100:+.2f} %  ({low * 100:+.2f} to {high * 100:+.2f})", flush=True)
-    print(f"{'all':<26} {statistics.median(everything) * 100:+.2f} %")
+        found = compare(function, pairs, interval)
+        median, low, high, of_sums = (f"{value * 100:+.2f}" for value in found[:4])
+        print(f"{name:<26} {median} % ({low} to {high}), of the sums {of_sums} %, {found[4]} samples", flush=True)
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 200, sys.argv[3:] or NAMES)
+    given = [*sys.argv[2:4], *("1000", "10ms")[len(sys.argv[2:4]) :]]
+    main(sys.argv[1], int(given[0]), given[1], sys.argv[4:] or NAMES)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A training of scikit-learn with workers, monitored in four ways: what each costs the script and what it finds.
+"""A training with workers, monitored in four ways: what each costs the script and what it finds.
 
-    python bench/mlflow_training.py [ROUNDS [TREES]]    an interpreter with mlflow, scikit-learn, psutil, stouputils
+    python bench/mlflow_training.py [ROUNDS [TREES]]             an interpreter with mlflow, scikit-learn, psutil, stouputils
+    python bench/mlflow_training.py ROUNDS EPOCHS torch          PyTorch on the CPU, with two workers that load
 
 A way whose package is missing is left out; stouputils is taken from $BAROGRAPH_ORIGINALS (tests/python/compat/originals.py)
 where that is set. Each run is a process of its own that logs to a SQLite store. Printed are medians:
@@ -26,12 +27,30 @@ SCRIPT = """
 import contextlib, json, os, resource, sys, time
 import mlflow
 from mlflow import MlflowClient
-from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import cross_val_score
 
-way = sys.argv[1]
-x, y = make_classification(2000, 20, random_state=0)
+way, amount, what = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+if what == "torch":
+    import torch
+    data = torch.utils.data.TensorDataset(torch.rand(20_000, 100), torch.rand(20_000, 1))
+    net = torch.nn.Sequential(torch.nn.Linear(100, 512), torch.nn.ReLU(), torch.nn.Linear(512, 1))
+    steps = torch.optim.SGD(net.parameters(), 0.01)
+else:
+    from joblib.externals.loky import get_reusable_executor
+    from sklearn.datasets import make_classification
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.model_selection import cross_val_score
+    x, y = make_classification(2000, 20, random_state=0)
+
+def train():
+    if what != "torch":
+        for _ in range(2):
+            cross_val_score(RandomForestClassifier(amount, random_state=0), x, y, cv=4, n_jobs=2)
+        return
+    for _ in range(amount):
+        for inputs, wanted in torch.utils.data.DataLoader(data, 200, num_workers=2):
+            steps.zero_grad()
+            torch.nn.functional.mse_loss(net(inputs), wanted).backward()
+            steps.step()
 
 def used():
     own, theirs = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -67,11 +86,10 @@ with mlflow.start_run(log_system_metrics=way == "mlflow") as run:
         held = bytearray(400_000_000)
         time.sleep(0.3)
         del held
-        for _ in range(2):
-            cross_val_score(RandomForestClassifier(int(sys.argv[2]), random_state=0), x, y, cv=4, n_jobs=2)
+        train()
         wall = time.monotonic() - began
-        from joblib.externals.loky import get_reusable_executor
-        get_reusable_executor().shutdown(wait=True)  # the kernel's count has what was waited for
+        if what != "torch":
+            get_reusable_executor().shutdown(wait=True)  # the kernel's count has what was waited for
         there = left()
     after = used()
 cpu = [b - a for a, b in zip(before, after)]
@@ -119,11 +137,11 @@ def main():
             "PYTHONWARNINGS": "ignore",
             "SHIM": shim(),
         }
-        rounds, trees = (sys.argv[1:] + ["3", "60"][len(sys.argv) - 1 :])[:2]
+        rounds, amount, what = (sys.argv[1:] + ["3", "60", "trees"][len(sys.argv) - 1 :])[:3]
         for _ in range(int(rounds)):
             for way in WAYS:
                 done = subprocess.run(
-                    [sys.executable, "-c", SCRIPT, way, trees],
+                    [sys.executable, "-c", SCRIPT, way, amount, what],
                     env=env,
                     cwd=folder,
                     capture_output=True,

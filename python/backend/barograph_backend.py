@@ -189,8 +189,8 @@ def own_target():
 
 
 def zig_options(work, target):
-    """Meson's options for a compiler: zig with the oldest glibc that will do. For another machine, or another C
-    library, this system's compiler makes what the build itself runs."""
+    """Meson's options for a compiler: zig with the oldest glibc that will do. For another machine, this system's
+    compiler makes what the build itself runs."""
     import ziglang
 
     zig = os.path.join(os.path.dirname(ziglang.__file__), "zig")
@@ -221,10 +221,9 @@ def machine_options(work, target, binaries):
 def static_options(work, target, root):
     """For another machine: its compiler of GNU, where this system has it (Debian: gcc-aarch64-linux-gnu), else zig and
     musl."""
-    prefix = target.replace("-musl", "-gnu")
-    if shutil.which(f"{prefix}-gcc") and os.path.exists(archive("libc.a", prefix, root)):
-        compiler = [f"{prefix}-gcc", *([f"--sysroot={root}"] if root else [])]
-        return machine_options(work, target, f"c = {compiler}\nar = '{prefix}-ar'\npkg-config = 'false'\n")
+    if shutil.which(f"{target}-gcc") and os.path.exists(archive("libc.a", target, root)):
+        compiler = [f"{target}-gcc", *([f"--sysroot={root}"] if root else [])]
+        return machine_options(work, target, f"c = {compiler}\nar = '{target}-ar'\npkg-config = 'false'\n")
     return zig_options(work, f"{target.rpartition('-')[0]}-musl")
 
 
@@ -301,14 +300,13 @@ def needs_of(path):
 
 def platform_of(tree, target=""):
     """The tag, and why it is no better."""
-    machine, _, libc = (target or own_target()).partition("-linux-")
+    machine = (target or own_target()).partition("-linux-")[0]
     floor, others = (2, 5), []
     for path in filter(pathlib.Path.is_file, sorted(tree.rglob("*"))):
         libraries, newest = needs_of(path)
         others += [f"{path.name} needs {n}" for n in libraries if n != "libbaro.so.0" and not OF_LIBC.fullmatch(n)]
         floor = max(floor, newest[:2])
-    best = "musllinux_1_2" if libc == "musl" else f"manylinux_{floor[0]}_{floor[1]}"
-    return f"linux_{machine}" if others else f"{best}_{machine}", others
+    return f"linux_{machine}" if others else f"manylinux_{floor[0]}_{floor[1]}_{machine}", others
 
 
 # ---- packing ----

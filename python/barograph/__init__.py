@@ -141,5 +141,12 @@ def load_ipython_extension(shell: Any) -> None:
     load(shell)
 
 
+def unload_ipython_extension(shell: Any) -> None:
+    """What %baro on began is stopped."""
+    from ._magic import unload
+
+    unload(shell)
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)

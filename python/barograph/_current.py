@@ -3,26 +3,63 @@
 
 from __future__ import annotations
 
-import errno
 import os
 
 from . import _marks
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from .recorder import Recording
 
 active: list[Recording] = []  # of this process, the innermost last
-_outer: dict[str, int] = {}  # $BARO_EVENTS and its descriptor
+VARIABLES = ("BARO_EVENTS", "BARO_TAPE", "BARO_PID")
+_outside: list[str | None] | None = None  # what the variables were before the first of them began
+_outer: _marks.Events | None = None  # of $BARO_EVENTS
+
+
+def begun(recording: Recording) -> None:
+    """What the program starts from now on finds this recording in its environment, if it is one of this process."""
+    global _outside
+    active.append(recording)
+    if recording.variables:
+        if _outside is None:
+            _outside = [os.environ.get(name) for name in VARIABLES]
+        _set(recording.variables)
+
+
+def ended(recording: Recording) -> None:
+    """Recordings may end in any order: the environment is that of the innermost which is left."""
+    global _outside
+    try:
+        active.remove(recording)
+    except ValueError:
+        return
+    left = [r.variables for r in active if r.variables]
+    if recording.variables and _outside is not None:
+        _set(left[-1] if left else _outside)
+        _outside = _outside if left else None
+
+
+def _set(values: Sequence[str | None]) -> None:
+    for name, value in zip(VARIABLES, values):
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def forget() -> None:
     """In a forked child: the recordings are the parent's. Marks go to its recorder all the same."""
+    global _outside
     for recording in active:
         recording._in_child()
     active.clear()
+    _outside = None
+    if _outer is not None:
+        _outer.in_child()
 
 
 if hasattr(os, "register_at_fork"):
@@ -30,26 +67,23 @@ if hasattr(os, "register_at_fork"):
 
 
 def put(line: bytes) -> None:
-    if active:
-        active[-1]._put(line)
+    global _outer
+    try:
+        innermost = active[-1]
+    except IndexError:
+        pass
+    else:
+        innermost._put(line)
         return
     path = os.environ.get("BARO_EVENTS")
     if not path:
         return
-    fd = _outer.get(path, -1)
-    if fd < 0:
-        fd = _marks.open_events(path)
-        if fd < 0:
-            return
-        for old in _outer.values():
-            os.close(old)
-        _outer.clear()
-        _outer[path] = fd
-    try:
-        os.write(fd, line)
-    except OSError as error:
-        if error.errno == errno.EBADF:
-            _outer.clear()
+    events = _outer
+    if events is None or events.path != path or not events.is_open:
+        if events is not None:
+            events.close()
+        events = _outer = _marks.Events(path)
+    events.put(line)
 
 
 def mark(name: str, /, **attributes: Any) -> None:

@@ -77,6 +77,16 @@ def text(value: bytes | None) -> str:
     return "" if value is None else value.decode("utf-8", "surrogateescape")
 
 
+def instant_ns(seconds: float) -> int:
+    """As libbaro has instants: nanoseconds since the tape began, 64 bits without a sign."""
+    try:
+        return min(max(0, int(seconds * 1e9)), (1 << 64) - 1)
+    except (OverflowError, ValueError):
+        if seconds == seconds and abs(seconds) != float("inf"):  # finite, but not in nanoseconds
+            return 0 if seconds < 0 else (1 << 64) - 1
+        raise ArgumentError(f"{seconds!r} is no instant", _abi.BARO_E_RANGE) from None
+
+
 def raw(value: str | bytes) -> bytes:
     return value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
 

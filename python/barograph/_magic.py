@@ -8,10 +8,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import weakref
+from collections.abc import Generator
 from typing import Any
 
 from . import recorder
 from .errors import Error
+
+
+_sessions: weakref.WeakKeyDictionary[Any, _Session] = weakref.WeakKeyDictionary()
 
 
 class _Session:
@@ -20,7 +26,7 @@ class _Session:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self.recording: recorder.Recording | None = None
-        self._phase: Any = None
+        self._phases: list[Any] = []  # a cell may run another one: %%baro does
 
     def on(self) -> None:
         if self.recording is None:
@@ -34,21 +40,41 @@ class _Session:
             return None
         self._shell.events.unregister("pre_run_cell", self._begin)
         self._shell.events.unregister("post_run_cell", self._end)
-        self._end()
+        while self._phases:
+            self._end()
         return recording.stop()
 
     def _begin(self, info: Any = None) -> None:
         if self.recording is not None:
-            self._phase = self.recording.phase(f"cell {self._shell.execution_count}").begin()
+            self._phases.append(self.recording.phase(f"cell {self._shell.execution_count}").begin())
 
     def _end(self, result: Any = None) -> None:
-        if self._phase is not None:
-            self._phase.end()
-            self._phase = None
+        if self._phases:
+            self._phases.pop().end()
+
+
+@contextlib.contextmanager
+def _silent(shell: Any) -> Generator[None, None, None]:
+    """An error of the cell is raised again, and shown then."""
+    names = ("showtraceback", "showsyntaxerror", "showindentationerror")
+    for name in names:
+        setattr(shell, name, lambda *_, **__: None)
+    try:
+        yield
+    finally:
+        for name in names:
+            delattr(shell, name)
+
+
+def unload(shell: Any) -> None:
+    session = _sessions.pop(shell, None)
+    if session is not None:
+        session.off()
 
 
 def load(shell: Any) -> None:
-    session = _Session(shell)
+    unload(shell)
+    session = _sessions[shell] = _Session(shell)
 
     def baro(line: str, cell: str | None = None) -> Any:
         """%%baro records a cell, %baro a line; %baro on and %baro off what is between them."""
@@ -57,16 +83,15 @@ def load(shell: Any) -> None:
         code = line if cell is None else cell
         with recorder.record() as recording:
             with recording.phase((line.strip() if cell is not None else "") or f"cell {shell.execution_count}"):
-                result = shell.run_cell(code, store_history=False)
+                with _silent(shell):
+                    result = shell.run_cell(code, store_history=False)
         shell.user_ns["_baro"] = recording
         if recording.path is not None:
             try:
                 _show(recording)
             except Error as error:
                 print(f"barograph: {error}")
-        if not result.success and hasattr(result, "raise_error"):
-            return None  # it was shown already
-        return None
+        result.raise_error()
 
     shell.register_magic_function(baro, "line_cell", "baro")
 

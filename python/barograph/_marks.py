@@ -4,6 +4,8 @@ which neither blocks nor fails, whatever became of the recorder."""
 
 from __future__ import annotations
 
+import _thread
+import fcntl
 import itertools
 import os
 import stat
@@ -25,6 +27,7 @@ _RESERVED = frozenset(
      "run_task", "task_end")
 )  # fmt: skip
 _INFINITY = float("inf")
+_LARGE = 1 << 64
 _numbers = itertools.count(1)
 _now_ns = time.monotonic_ns
 
@@ -67,8 +70,17 @@ def _json(value: Any) -> str:
 
     try:
         return json.dumps(value, default=other)
-    except (TypeError, ValueError, RecursionError):
-        return quoted(str(value))
+    except Exception:
+        return quoted(_text(value))
+
+
+def _text(value: Any) -> str:
+    """A mark never fails, whatever the program gives: an integer of more digits than the interpreter prints, an object
+    that has no text."""
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
 
 
 def _attributes(given: dict[str, Any]) -> str:
@@ -80,7 +92,7 @@ def _attributes(given: dict[str, Any]) -> str:
                 text = float.__repr__(value)
             else:
                 text = "NaN" if value != value else "Infinity" if value == _INFINITY else "-Infinity"
-        elif kind is int:
+        elif kind is int and -_LARGE < value < _LARGE:
             text = int.__repr__(value)
         elif kind is str:
             text = quoted(value)
@@ -96,24 +108,84 @@ def _attributes(given: dict[str, Any]) -> str:
 def line_of(edge: str, name: str, attributes: dict[str, Any]) -> bytes:
     more = _attributes(attributes) if attributes else ""
     own = (_self.line or _self.get()) if _self else "}\n"
-    return f'{{"{edge}": {quoted(name)}, "monotonic_ns": {_now_ns()}{more}{own}'.encode("ascii")
+    said = quoted(name if type(name) is str else _text(name))
+    return f'{{"{edge}": {said}, "monotonic_ns": {_now_ns()}{more}{own}'.encode("ascii")
 
 
 def task_line(name: str) -> bytes:
     own = (_self.line or _self.get()) if _self else "}\n"
-    return f'{{"run_task": {quoted(name)}, "itself": true, "monotonic_ns": {_now_ns()}{own}'.encode("ascii")
+    return f'{{"run_task": {quoted(_text(name))}, "itself": true, "monotonic_ns": {_now_ns()}{own}'.encode("ascii")
 
 
-def open_events(path: str) -> int:
-    """The file of $BARO_EVENTS, which is there as long as a recorder reads it; -1 if it is not."""
+class Events:
+    """The file of $BARO_EVENTS, which is there as long as a recorder reads it.
+
+    The program may close our descriptor (a daemon closes all), and its next file gets the number: before each line it is
+    asked whether that is ours, by flags that no other file is opened with (0.2 us; fstat() takes 3). None is ever 0, 1
+    or 2, which programs close and write to. The lock is against a thread that closes it meanwhile; a handler of a signal
+    may mark inside of a mark."""
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+        self._fd = -1
+        self._lock = _thread.RLock()
+        self._open()
+
+    def _open(self) -> None:
+        self._fd = -1
+        if not self.path:
+            return
+        low = []
+        try:
+            fd = os.open(self.path, _FLAGS | os.O_CLOEXEC | os.O_NOCTTY)
+            while fd <= 2:
+                low.append(fd)
+                fd = os.open(self.path, _FLAGS | os.O_CLOEXEC | os.O_NOCTTY)
+        except OSError:
+            return
+        finally:
+            for other in low:
+                os.close(other)
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            self._fd = fd
+        else:
+            os.close(fd)
+
+    @property
+    def is_open(self) -> bool:
+        return self._fd >= 0
+
+    def put(self, line: bytes) -> None:
+        with self._lock:
+            if self._fd < 0:
+                return
+            if not _is_ours(self._fd):
+                self._open()
+            try:
+                os.write(self._fd, line)
+            except OSError:
+                pass
+
+    def close(self) -> None:
+        with self._lock:
+            fd, self._fd = self._fd, -1
+            if fd >= 0 and _is_ours(fd):
+                os.close(fd)
+
+    def in_child(self) -> None:
+        """A fork: a thread that is not in this process may have had the lock."""
+        self._lock = _thread.RLock()
+
+
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK
+_MASK = _FLAGS | os.O_RDWR
+
+
+def _is_ours(fd: int) -> bool:
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        return fcntl.fcntl(fd, fcntl.F_GETFL) & _MASK == _FLAGS
     except OSError:
-        return -1
-    if stat.S_ISREG(os.fstat(fd).st_mode):
-        return fd
-    os.close(fd)
-    return -1
+        return False
 
 
 class Phase:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
+from .errors import ArgumentError
+
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from typing import Any
@@ -30,6 +32,9 @@ def options_of(
     force: bool,
 ) -> list[str]:
     """Options that run() and record() share."""
+    for name in (*(tasks or {}), *(collect or {})):
+        if "=" in name:
+            raise ArgumentError(f"{name!r} is no name of a task or a collection: it has a '='")
     options = [] if path is None else ["-o", path]
     options += ["--interval", time_of(interval)]
     for name, command in (collect or {}).items():

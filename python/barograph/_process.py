@@ -11,6 +11,24 @@ import time
 TYPE_CHECKING = False  # without importing typing
 
 
+def _unescaped(text: str | None) -> str | None:
+    """A path as it is: the recorder's report has it escaped (baro/text.h)."""
+    if text is None or "\\" not in text:
+        return text
+    raw, i = bytearray(), 0
+    while i < len(text):
+        if text[i] != "\\":
+            raw += text[i].encode()
+            i += 1
+        elif text[i + 1 : i + 2] == "x":
+            raw.append(int(text[i + 2 : i + 4], 16))
+            i += 4
+        else:
+            raw += text[i + 1].encode()
+            i += 2
+    return os.fsdecode(bytes(raw))
+
+
 class Recorder:
     """The process, which is not our child."""
 
@@ -20,59 +38,66 @@ class Recorder:
         begun = json.loads(line)
         self.pid: int = begun["pid"]
         self._ticks: int = begun["start_ticks"]
-        self.tape: str | None = begun["tape"]
-        self.events: str | None = begun["events"]
-        self.fd = -1
+        self.tape = _unescaped(begun["tape"])
+        self.events = _unescaped(begun["events"])
+
+    def open(self) -> int:
+        """A pidfd; -1 if there is none, or the process has ended. It is not kept: a program may close all descriptors
+        and have a file of its own of that number."""
+        fd = -1
         if hasattr(os, "pidfd_open"):
             try:
-                self.fd = os.pidfd_open(self.pid)  # since Linux 5.3
+                fd = os.pidfd_open(self.pid)  # since Linux 5.3
             except OSError:
                 pass
-            if self.fd >= 0 and self._is_gone():
-                self.close()
+            try:
+                ended = self.has_ended
+            except BaseException:  # an interrupt
+                if fd >= 0:
+                    os.close(fd)
+                raise
+            if fd >= 0 and ended:
+                os.close(fd)
+                return -1
+        return fd
 
-    def _is_gone(self) -> bool:
-        try:
-            with open(f"/proc/{self.pid}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
+    @property
+    def has_ended(self) -> bool:
+        try:  # not by open(): a generator may be closed when the interpreter has no builtins any more
+            fd = os.open(f"/proc/{self.pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fields = os.read(fd, 4096).rpartition(b")")[2].split()
+            finally:
+                os.close(fd)
         except OSError:
             return True
         return int(fields[19]) != self._ticks or fields[0] == b"Z"
 
-    @property
-    def has_ended(self) -> bool:
-        if self.fd < 0:
-            return self._is_gone()
-        poll = select.poll()
-        poll.register(self.fd, select.POLLIN)
-        return bool(poll.poll(0))
-
-    def stop(self) -> None:
-        """Tells it to end; it takes a last sample and ends by itself."""
+    def stop(self, fd: int) -> bool:
+        """Tells it to end; it takes a last sample and ends by itself. fd: what open() returned. False: this process may
+        not, because it has become another user."""
         try:
-            if self.fd >= 0:
-                signal.pidfd_send_signal(self.fd, signal.SIGTERM)
-            elif not self._is_gone():
+            if fd >= 0:
+                signal.pidfd_send_signal(fd, signal.SIGTERM)
+            elif not self.has_ended:
                 os.kill(self.pid, signal.SIGTERM)
+        except PermissionError:
+            return False
         except OSError:
             pass
+        return True
 
-    def wait(self, seconds: float) -> bool:
-        if self.fd >= 0:
+    def wait(self, fd: int, seconds: float) -> bool:
+        if fd >= 0:
             poll = select.poll()
-            poll.register(self.fd, select.POLLIN)
+            poll.register(fd, select.POLLIN)
             return bool(poll.poll(seconds * 1000))
         end = time.monotonic() + seconds
-        while not self._is_gone():
+        while not self.has_ended:
             if time.monotonic() > end:
                 return False
             time.sleep(0.001)
         return True
-
-    def close(self) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
-        self.fd = -1
 
 
 async def readable(fd: int, seconds: float) -> None:

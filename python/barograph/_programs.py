@@ -34,7 +34,7 @@ def execute(*arguments: str) -> str:
 
 
 def write_report(tape: str, path: str, force: bool) -> str:
-    execute("report", *(["--force"] if force else []), "-o", path, tape)
+    execute("report", *(["--force"] if force else []), "-o", path, "--", tape)
     return path
 
 
@@ -42,6 +42,6 @@ def plot(tape: str, figure: str, width: int, height: int) -> str:
     """A picture is written to a file: what goes to a terminal is text."""
     with tempfile.TemporaryDirectory(prefix="barograph-") as folder:
         path = os.path.join(folder, "plot.svg")
-        execute("plot", "--width", str(width), "--height", str(height), "-o", path, tape, figure)
+        execute("plot", "--width", str(width), "--height", str(height), "-o", path, "--", tape, figure)
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()

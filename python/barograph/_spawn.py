@@ -23,6 +23,14 @@ def start(argv: Sequence[str], environment: Mapping[str, str], actions: Sequence
     spawn = _spawn if hasattr(os, "posix_spawn") else _libc
     pid = spawn(argv, environment, actions, setsid)
     try:
+        _reap(pid)
+    except BaseException:  # an interrupt
+        _reap(pid)
+        raise
+
+
+def _reap(pid: int) -> None:
+    try:
         os.waitpid(pid, 0)
     except ChildProcessError:
         pass  # somebody else waits for any child, or SIGCHLD is ignored

@@ -25,8 +25,8 @@ from .sample import Sample
 _PREFIX = "baro."
 _READ_AFTER = 0.02  # seconds: a shorter test has hardly a sample, and reading the tape costs more than it
 _WAITS = 2.0  # seconds for the sample after a test that has a limit
-_SIZES = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
-_TIMES = {"": 1, "s": 1, "ms": 1e-3, "us": 1e-6, "min": 60}
+_SIZES = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+_TIMES = {"": 1, "s": 1, "ms": 1e-3, "us": 1e-6, "min": 60, "h": 3600}
 
 
 def quantity(value: Any, units: dict[str, float]) -> float:
@@ -41,8 +41,29 @@ def quantity(value: Any, units: dict[str, float]) -> float:
         raise ArgumentError(f"baro: {value!r} is no quantity; units are {', '.join(u for u in units if u)}") from None
 
 
-_PAGE = resource.getpagesize()
-_statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+class _Statm:
+    """/proc/self/statm, kept open. A test may close it, have a file of its own of that number, or be a forked child."""
+
+    def __init__(self) -> None:
+        self._page = resource.getpagesize()
+        self._fd, self._is = -1, (0, 0, 0)
+
+    def _identity(self) -> tuple[int, int, int]:
+        status = os.fstat(self._fd)
+        return os.getpid(), status.st_ino, status.st_dev
+
+    def rss(self) -> int:
+        try:
+            ours = self._identity() == self._is
+        except OSError:
+            ours = False
+        if not ours:
+            self._fd = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+            self._is = self._identity()
+        return int(os.pread(self._fd, 64, 0).split()[1]) * self._page
+
+
+_statm = _Statm()
 
 
 class _Used:
@@ -57,7 +78,7 @@ class _Used:
         # Blocks of 512 bytes that reached storage, as /proc/self/io has them.
         self.read = (own.ru_inblock + others.ru_inblock) * 512
         self.written = (own.ru_oublock + others.ru_oublock) * 512
-        self.rss = int(os.pread(_statm, 64, 0).split()[1]) * _PAGE
+        self.rss = _statm.rss()
 
 
 class _Follower:
@@ -245,11 +266,17 @@ class Plugin:
         }
         unknown = set(limits.kwargs) - set(given)
         said = [f"baro: there is no limit {name}; there are {', '.join(given)}" for name in sorted(unknown)]
+        said += ["baro: limits have names, such as rss='200MB'"] if limits.args else []
         for name, (fact, units, unit) in given.items():
             most, used = limits.kwargs.get(name), found.get(fact)
             if most is None or used is None:
                 continue
-            if used > quantity(most, units):
+            try:
+                exceeds = used > quantity(most, units)
+            except ArgumentError as error:
+                said.append(str(error))
+                continue
+            if exceeds:
                 text = f"{used:,} {unit}".strip()
                 said.append(
                     f"baro: {name} {text} is more than {most} ({fact} of the test with its fixtures and processes)"

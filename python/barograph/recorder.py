@@ -4,6 +4,7 @@ in this interpreter, and nothing is lost when it is killed. Nothing large is imp
 
 from __future__ import annotations
 
+import operator
 import os
 import select
 import sys
@@ -40,7 +41,6 @@ _LEFT_OUT = (
     "BARO_TAPE",
     "BARO_PID",
 )  # not for the recorder
-_VARIABLES = ("BARO_EVENTS", "BARO_TAPE", "BARO_PID")
 
 
 def available() -> bool:
@@ -63,11 +63,12 @@ class Recording:
     def __init__(self, arguments: list[str], *, own: bool, strict: bool, again: Callable[[], Recording] | None) -> None:
         self._arguments = arguments
         self._own, self._strict, self._again = own, strict, again
-        self._recorder: Recorder | None = None
+        self._running: list[Recorder] = []  # at most one; whoever takes it out cleans up
         self._owner = 0
-        self._fd = -1  # where marks go
+        self._events = _marks.Events(None)  # where marks go
         self._depth = 0
-        self._saved: dict[str, str | None] = {}
+        self.variables: tuple[str | None, ...] = ()
+        """What the environment of processes has that this one starts: $BARO_EVENTS, $BARO_TAPE, $BARO_PID."""
         self._tape: Tape | None = None
         self._hooks: list[Any] = []  # before(), begun(path), ended()
         self.path: str | None = None
@@ -78,24 +79,37 @@ class Recording:
     @property
     def active(self) -> bool:
         """Is it recording?"""
-        return self._recorder is not None and not self._recorder.has_ended
+        return any(not recorder.has_ended for recorder in self._running)
 
     def start(self) -> Recording:
         """Begins; the first sample is taken before it returns. Does nothing if it records already."""
-        if self._recorder is not None:
+        if self._running:
             return self
         try:
             fd = self._spawn()
         except OSError as error:
             self._failed(str(error))
             return self
-        said = b""
+        said = bytearray()
         try:
-            said = self._read(fd)
+            self._read(fd, said)
+            self._begun(said)
+        except BaseException:
+            self._give_up(fd, said)
+            raise
         finally:
             os.close(fd)
-        self._begun(said)
         return self
+
+    def _give_up(self, fd: int, said: bytearray) -> None:
+        """An interrupt while it starts: the caller has no recording, and the recorder ends."""
+        if self._running:
+            self.stop()
+        elif not said.endswith(b"\n"):
+            self._read(fd, said)
+        for line in said.splitlines():
+            if line.startswith(b"{"):
+                Recorder(bytes(line)).stop(-1)
 
     def _spawn(self) -> int:
         """Returns the end of a pipe from which the recorder's report is read."""
@@ -115,49 +129,49 @@ class Recording:
             _spawn.start([program, "record", "--background", *self._arguments], environment, actions)
         except OSError as error:
             os.close(ours)
+            os.close(theirs)
             raise NotInstalledError(f"can't execute {program}: {error.strerror}") from None
         except BaseException:
+            os.close(theirs)
+            self._give_up(ours, bytearray())
             os.close(ours)
             raise
-        finally:
-            os.close(theirs)
+        os.close(theirs)
         return ours
 
     @staticmethod
-    def _read(fd: int) -> bytes:
-        poll, said = select.poll(), b""
+    def _read(fd: int, said: bytearray) -> None:
+        """Adds what the recorder says until it has begun or failed."""
+        poll = select.poll()
         poll.register(fd, select.POLLIN)
         end = time.monotonic() + _BEGINS_WITHIN
         while True:
             left = end - time.monotonic()
             if left <= 0 or not poll.poll(left * 1000):
-                return said + b"baro record: it has not begun after 10 s"
+                said += b"baro record: it has not begun after 10 s\n"
+                return
             got = os.read(fd, 65536)
             said += got
             if not got or (b"\n{" in b"\n" + said and said.endswith(b"}\n")):
-                return said
+                return
 
-    def _begun(self, said: bytes) -> None:
+    def _begun(self, said: bytearray) -> None:
         lines = said.decode("utf-8", "replace").splitlines()
         notes = [line for line in lines if line.strip() and not line.startswith("{")]
         found = [line for line in lines if line.startswith("{")]
         if not found:
             self._failed(" ".join(notes) or "the recorder ended without a word")
             return
-        self._recorder = Recorder(found[-1].encode())
+        recorder = Recorder(found[-1].encode())
         for note in notes:
             warnings.warn(note, RecordingWarning, stacklevel=4)
         self._owner = os.getpid()
-        self.path = self._recorder.tape
+        self.path = recorder.tape
         self._tape = None
-        events = self._recorder.events
-        self._fd = _marks.open_events(events) if events else -1
-        _current.active.append(self)
-        if self._own:
-            for name, value in zip(_VARIABLES, (events, self.path, str(self._owner))):
-                self._saved[name] = os.environ.get(name)
-                if value is not None:
-                    os.environ[name] = value
+        self._events = _marks.Events(recorder.events)
+        self.variables = (recorder.events, self.path, str(self._owner)) if self._own else ()
+        self._running.append(recorder)
+        _current.begun(self)
         for hook in self._hooks:
             hook.begun(self.path)
 
@@ -171,51 +185,54 @@ class Recording:
     def stop(self) -> Recording:
         """Takes a last sample and ends the recording: `rec.stop().summary`. May be called again; in a forked child it
         does nothing."""
-        if self._is_ours():
-            assert self._recorder is not None
+        recorder = self._own_recorder()
+        if recorder is None:
+            return self
+        fd, in_time = -1, True
+        try:
             self._mark_last()
-            self._recorder.stop()
-            self._ended(self._recorder.wait(_ENDS_WITHIN))
+            fd = recorder.open()
+            in_time = recorder.stop(fd) and recorder.wait(fd, _ENDS_WITHIN)
+        finally:
+            self._ended(recorder, fd, in_time)
         return self
+
+    def _own_recorder(self) -> Recorder | None:
+        try:
+            return self._running[0] if self._owner == os.getpid() else None
+        except IndexError:
+            return None
 
     def _mark_last(self) -> None:
         if "torch" in sys.modules or "jax" in sys.modules:
             self.mark_allocators()
 
-    def _is_ours(self) -> bool:
-        return self._recorder is not None and self._owner == os.getpid()
-
-    def _ended(self, in_time: bool) -> None:
+    def _ended(self, recorder: Recorder, fd: int, in_time: bool) -> None:
+        if fd >= 0:
+            os.close(fd)
+        may = recorder.stop(-1)  # once more: there may have been an interrupt before
+        try:
+            self._running.remove(recorder)
+        except ValueError:
+            return  # another thread, or the handler of a signal, has ended it meanwhile
+        self._events.close()
+        _current.ended(self)
         if not in_time:
-            warnings.warn(f"the recorder has not ended yet; the tape is {self.path}", RecordingWarning, stacklevel=4)
-        assert self._recorder is not None
-        self._recorder.close()
-        self._recorder = None
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd = -1
-        if self in _current.active:
-            _current.active.remove(self)
-        for name, value in self._saved.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        self._saved = {}
+            why = "" if may else ": this process, which has become another user, may not stop it"
+            text = f"the recorder has not ended yet{why}; the tape is {self.path}"
+            warnings.warn(text, RecordingWarning, stacklevel=4)
         for hook in self._hooks:
             hook.ended()
 
     def _in_child(self) -> None:
-        """A fork: this recording is not the child's to stop. Its own copies of descriptors are closed."""
-        if self._recorder is not None:
-            self._recorder.close()
-            self._recorder = None
-        self._saved = {}
-        # The descriptor for marks stays: rec.mark() in a worker goes to the same tape.
+        """A fork: this recording is not the child's to stop."""
+        self._running = []
+        self._events.in_child()  # it stays open: rec.mark() in a worker goes to the same tape
 
     def __enter__(self) -> Recording:
+        self.start()
         self._depth += 1
-        return self.start()
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -225,8 +242,8 @@ class Recording:
             self.stop()
 
     async def __aenter__(self) -> Recording:
-        self._depth += 1
         await self.astart()
+        self._depth += 1
         return self
 
     async def __aexit__(
@@ -238,30 +255,40 @@ class Recording:
 
     async def astart(self) -> Recording:
         """start() that lets other tasks run meanwhile."""
-        if self._recorder is not None:
+        if self._running:
             return self
         try:
             fd = self._spawn()
         except OSError as error:
             self._failed(str(error))
             return self
+        said = bytearray()
         try:
             await readable(fd, _BEGINS_WITHIN)
-            said = self._read(fd)
+            self._read(fd, said)
+            self._begun(said)
+        except BaseException:
+            self._give_up(fd, said)
+            raise
         finally:
             os.close(fd)
-        self._begun(said)
         return self
 
     async def astop(self) -> Recording:
         """stop() that lets other tasks run meanwhile."""
-        if self._is_ours():
-            assert self._recorder is not None
+        recorder = self._own_recorder()
+        if recorder is None:
+            return self
+        fd, in_time = -1, True
+        try:
             self._mark_last()
-            self._recorder.stop()
-            if self._recorder.fd >= 0:
-                await readable(self._recorder.fd, _ENDS_WITHIN)
-            self._ended(self._recorder.wait(_ENDS_WITHIN))
+            fd = recorder.open()
+            in_time = recorder.stop(fd)
+            if in_time and fd >= 0:
+                await readable(fd, _ENDS_WITHIN)
+            in_time = in_time and recorder.wait(fd, _ENDS_WITHIN)
+        finally:
+            self._ended(recorder, fd, in_time)
         return self
 
     def __call__(self, function: _F) -> _F:
@@ -275,11 +302,8 @@ class Recording:
     def mark(self, name: str, /, **attributes: Any) -> None:
         """Names this moment; attributes are numbers, texts, anything that JSON has. A few microseconds. (A name that a
         line of $BARO_EVENTS has itself, such as `time`, gets an underscore behind it.)"""
-        if self._fd >= 0:
-            try:
-                os.write(self._fd, _marks.line_of("mark", name, attributes))
-            except OSError:
-                pass
+        if self._events.is_open:
+            self._events.put(_marks.line_of("mark", name, attributes))
 
     def mark_allocators(self) -> dict[str, dict[str, int]]:
         """Marks what the allocators of PyTorch and JAX had of each GPU at most so far: marks `torch` and `jax` with
@@ -297,11 +321,7 @@ class Recording:
         return _marks.Phase(self._put, name, attributes)
 
     def _put(self, line: bytes) -> None:
-        if self._fd >= 0:
-            try:
-                os.write(self._fd, line)
-            except OSError:
-                pass
+        self._events.put(line)
 
     # ---- what is on the tape by now ----
 
@@ -378,7 +398,7 @@ def _record(
     """
     if callable(path):
         return _record()(path)
-    tape = None if path is None else os.fspath(path)
+    tape = None if path is None else os.fsdecode(path)
     if host == "only" and (pid is not None or tasks or metrics is not None):
         raise ArgumentError('host="only" has no processes: pid, tasks and metrics do not go with it')
 
@@ -386,8 +406,8 @@ def _record(
         if host == "only":
             options = ["--host", "--under", str(os.getpid())]
         else:
-            pids = [os.getpid()] if pid is None else [pid] if isinstance(pid, int) else list(pid)
-            options = [o for number in pids for o in ("--pid", str(number))]
+            pids = [os.getpid()] if pid is None else list(pid) if isinstance(pid, Iterable) else [pid]
+            options = [o for number in pids for o in ("--pid", str(operator.index(number)))]
             options += [] if children else ["--no-children"]
         options += options_of(tape, interval, tasks, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
         return Recording(options, own=pid is None, strict=strict, again=again)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _abi
-from ._lib import call, lib, raw, text
+from ._lib import call, instant_ns, lib, raw, text
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Rows:
         self._columns = None if columns is None else raw(columns if isinstance(columns, str) else ",".join(columns))
         self._options = _abi.baro_arrow_options(
             size=ctypes.sizeof(_abi.baro_arrow_options),
-            from_ns=int((start or 0) * 1e9),
-            to_ns=(1 << 64) - 1 if end is None else int(end * 1e9),
+            from_ns=instant_ns(start or 0),
+            to_ns=(1 << 64) - 1 if end is None else instant_ns(end),
             batch_rows=batch_rows,
         )
         with tape._cursor() as cursor:

@@ -62,7 +62,7 @@ def _kill_command(tape: str) -> None:
 
 
 def run(
-    args: Sequence[str | os.PathLike[str]] | str,
+    args: Sequence[str | bytes | os.PathLike[str]] | str | bytes | os.PathLike[str],
     *,
     tape: str | os.PathLike[str] | None = None,
     interval: str | float = "auto",
@@ -86,8 +86,12 @@ def run(
 ) -> CompletedRun:
     """Runs a command as subprocess.run() does, records it from its first instruction to its end, and returns a
     CompletedProcess that has `.tape` besides."""
-    argv = ["/bin/sh", "-c", args] if shell else [args] if isinstance(args, str) else [os.fspath(a) for a in args]
-    command = [str(a) for a in argv]
+    command = [os.fsdecode(a) for a in ([args] if isinstance(args, (str, bytes, os.PathLike)) else args)]
+    executable = kwargs.pop("executable", None)  # Popen() would execute it in the place of baro
+    if shell:
+        command = [os.fsdecode(executable or "/bin/sh"), "-c", *command]
+    elif executable is not None:
+        command[0] = os.fsdecode(executable)
     if "/" not in command[0] and not shutil.which(command[0], path=(kwargs.get("env") or os.environ).get("PATH")):
         raise FileNotFoundError(2, "No such file or directory", command[0])
     path: str | None = None
@@ -98,10 +102,10 @@ def run(
         program = _where.baro()
         if not program or not os.access(program, os.X_OK):
             raise NotInstalledError("the program baro is not installed")
-        path = os.path.abspath(os.fspath(tape)) if tape is not None else _new_path(command[0])
+        path = os.path.abspath(os.fsdecode(tape)) if tape is not None else _new_path(command[0])
         options = options_of(path, interval, None, metrics, collect, du, keep, overhead, host, gpu, cmdline, force)
         prefix = [program, "run", "-q", *options, *(["--task", task] if task else []), "--"]
-    except Error as error:
+    except OSError as error:  # Error is one; others are those of a folder that was removed
         if strict:
             raise RecordingError(f"nothing is recorded: {error}") from None
         warnings.warn(f"nothing is recorded: {error}", RecordingWarning, stacklevel=2)

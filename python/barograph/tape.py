@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 from . import _abi, series
 from ._cursor import Cursor, Record
-from ._lib import NEW, Handle, call, lib, make, raw, text
+from ._lib import NEW, Handle, call, instant_ns, lib, make, raw, text
 from .errors import ArgumentError, ClosedError
 from .header import Header
 from .records import Event, Exit
@@ -35,7 +35,7 @@ class Tape:
     """
 
     def __init__(self, path: str | os.PathLike[str] = "@last") -> None:
-        name = os.fspath(path)
+        name = os.fsdecode(path)
         resolved = ctypes.create_string_buffer(4096)
         if name.startswith("@"):
             call(lib.baro_runs_resolve, raw(name), resolved, len(resolved))
@@ -63,8 +63,7 @@ class Tape:
         self.path = path
         self._opener, self._keeps = opener, keeps
         self._closed = False
-        self._cached: tuple[Any, ...] = ()
-        self._made: dict[str, Any] = {}
+        self._made: tuple[Any, dict[str, Any]] = ((), {})  # what the file was like, and what was made from it
         with self._cursor() as cursor:
             self.header = Header(lib.baro_tape_header(cursor.handle.pointer))
 
@@ -76,12 +75,14 @@ class Tape:
     def _of_all(self, name: str, function: Callable[[int], Any]) -> Any:
         """What is made from the whole tape is kept until the tape has grown."""
         stamp = self._stamp()
-        if stamp != self._cached:
-            self._made, self._cached = {}, stamp
-        if name not in self._made:
+        cached, made = self._made  # as one, for threads
+        if stamp != cached:
+            made = {}
+            self._made = (stamp, made)
+        if name not in made:
             with self._cursor() as cursor:
-                self._made[name] = function(cursor.handle.pointer)
-        return self._made[name]
+                made[name] = function(cursor.handle.pointer)
+        return made[name]
 
     def _stamp(self) -> tuple[Any, ...]:
         if self._closed:
@@ -173,7 +174,7 @@ class Tape:
         """The wall-clock time of an instant: nanoseconds since 1970, UTC. It knows when the clock was set and when the
         machine slept. t: seconds since the tape began."""
         with self._cursor() as cursor:
-            return cursor.time_ns(int(t * 1e9))
+            return cursor.time_ns(instant_ns(t))
 
     def _moment_ns(self, moment: Moment) -> int:
         first, last = self.range_ns
@@ -187,12 +188,12 @@ class Tape:
                 return first if moment == "start" else last
             try:
                 if moment.endswith("%"):
-                    return first + int((last - first) * float(moment[:-1]) / 100)
+                    return first + instant_ns((last - first) * float(moment[:-1]) / 100e9)
                 seconds = float(moment.rstrip("s"))
+                return max(0, last - instant_ns(-seconds)) if moment.startswith("-") else instant_ns(seconds)
             except ValueError:
                 raise ArgumentError(f"{moment!r} is no moment: 1.5, '50%', 'peak', 'start', 'end', '-10s'") from None
-            return max(0, int(seconds * 1e9) + (last if moment.startswith("-") else 0))
-        return int(moment * 1e9)
+        return instant_ns(moment)
 
     def _since_start(self, time_ns: int) -> int:
         """The instant of a wall-clock time; where the clock was put back, the later one."""
@@ -234,7 +235,7 @@ class Tape:
         stop = _abi.baro_tape_end(size=ctypes.sizeof(_abi.baro_tape_end))
         with self._cursor() as cursor:
             call(lib.baro_tape_read_end, cursor.handle.pointer, ctypes.byref(stop))
-            stretch = (int((start or 0) * 1e9), stop.end_ns if end is None else int(end * 1e9))
+            stretch = (instant_ns(start or 0), stop.end_ns if end is None else instant_ns(end))
             call(lib.baro_tape_read_kinds, cursor.handle.pointer)
             return series.read(cursor.handle.pointer, cursor.registry, metric, buckets, stretch)
 
@@ -315,7 +316,7 @@ class Tape:
     def close(self) -> None:
         """What was taken from the tape stays; nothing more can be read."""
         self._closed = True
-        self._made = {}
+        self._made = ((), {})
 
     def __enter__(self) -> Tape:
         return self

@@ -4,8 +4,8 @@
 
     build_wheel.py [FOLDER]            into FOLDER (default: python/dist)
     build_wheel.py --system [FOLDER]   with the system's compiler and libzstd.a, for the glibc of this system
-    build_wheel.py --target=aarch64-linux-gnu [--root=DEBIAN] [FOLDER]    for another machine, or x86_64-linux-musl;
-                                       the archives of ncurses, libyaml and SQLite are looked for below DEBIAN
+    build_wheel.py --target=aarch64-linux-gnu [--root=DEBIAN] [FOLDER]    for another machine; the archives of ncurses,
+                                       libyaml and SQLite are looked for below DEBIAN
     build_wheel.py --sdist [FOLDER]    the source, with that of zstd
 
 It makes a virtual environment with meson, ninja, ziglang and the source of zstandard, all from PyPI.

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callbacks with stand-ins for their frameworks, workers of pools, records of logging, and cells of notebooks."""
 
+import copy
 import logging
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -69,6 +71,23 @@ def test_callbacks(monkeypatch, which, outer, mark):
     assert phases["epoch"].parent.name == outer and phases["epoch"].attributes["number"] == 0
     (found,) = rec.tape.marks
     assert found.name == mark and found.attributes["loss"] == 0.5 and "name" not in found.attributes
+
+
+@pytest.mark.parametrize("which", ("keras", "lightning", "transformers", "dask"))
+def test_callbacks_go_to_workers_that_are_spawned(monkeypatch, which):
+    """Pickled, as `strategy="ddp_spawn"` does, and copied."""
+    made = {
+        "keras": ("keras.callbacks", "Callback", keras.callback),
+        "lightning": ("lightning.pytorch", "Callback", lightning.callback),
+        "transformers": ("transformers", "TrainerCallback", transformers.callback),
+        "dask": ("distributed", "WorkerPlugin", lambda: workers.dask_plugin("dask")),
+    }
+    path, name, make = made[which]
+    base = stand_in(monkeypatch, path, name)
+    callback = make()
+    for other in (pickle.loads(pickle.dumps(callback)), copy.deepcopy(callback)):
+        assert isinstance(other, base) and type(other).__name__ == "Barograph" and other is not callback
+        assert getattr(other, "name", None) == getattr(callback, "name", None)
 
 
 def test_an_exception_ends_what_is_open(monkeypatch):
@@ -145,6 +164,31 @@ if __name__ == "__main__":
     (task,) = tape.tasks
     assert task.name == "loader" and 1 <= task.processes_started <= 2
     assert 400_000_000 <= task.cpu_ns <= tape.summary.job.cpu_ns - 200_000_000
+
+
+def test_workers_of_a_server_that_an_earlier_recording_has_begun(script):
+    """A fork server keeps the environment with which it began."""
+    with open("program.py", "w", encoding="utf-8") as file:
+        file.write("""
+import multiprocessing
+import barograph
+from barograph.integrations.workers import named
+
+def work(i):
+    barograph.mark("worked", i=i)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("forkserver")
+    for n in range(2):
+        with barograph.record(f"{n}.baro", strict=True):
+            with context.Pool(2, initializer=named("loader")) as pool:
+                pool.map(work, range(4))
+""")
+    subprocess.run([sys.executable, "program.py"], check=True, timeout=PATIENCE)
+    for n in range(2):
+        tape = barograph.open(f"{n}.baro")
+        assert [t.name for t in tape.tasks] == ["loader"]
+        assert sorted(m.attributes["i"] for m in tape.marks) == [0, 1, 2, 3]
 
 
 def test_task_of_a_process_itself():
@@ -233,3 +277,36 @@ def test_magics():
     shell.run_cell("value = 1", store_history=True)
     rec = shell.run_line_magic("baro", "off")
     assert len(rec.tape.phases) >= 1 and not rec.active
+
+
+@pytest.mark.parametrize("code", ("1/0", "x = = 1", "raise KeyboardInterrupt", "import asyncio\nawait asyncio.sleep(0)\n1/0"))
+def test_an_error_in_a_recorded_cell(code, capsys):
+    """The cell fails, as it does without the magic: what runs all cells of a notebook stops there. It is shown once."""
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    shell.run_line_magic("load_ext", "barograph")
+    bare = shell.run_cell(code)
+    capsys.readouterr()
+    done = shell.run_cell(f"%%baro\n{code}")
+    wrong, right = (r.error_in_exec or r.error_before_exec for r in (done, bare))
+    assert not done.success and type(wrong) is type(right)
+    shown = capsys.readouterr()
+    assert (shown.out + shown.err).count(type(right).__name__ + ":" if str(right) else type(right).__name__ + " ") <= 2
+    assert shell.user_ns["_baro"].tape.state == "ended"
+    assert shell.run_cell("value = 2").success, "errors of later cells are shown again"
+    shell.run_cell("1/0")
+    assert "ZeroDivisionError" in capsys.readouterr().out
+
+
+def test_cells_inside_of_a_recorded_session(capsys):
+    testing = pytest.importorskip("IPython.testing.globalipapp")
+    shell = testing.start_ipython() or testing.get_ipython()
+    shell.run_line_magic("load_ext", "barograph")
+    shell.run_cell("%baro on", store_history=True)
+    shell.run_cell("%%baro inner\nvalue = 1", store_history=True)
+    shell.run_cell("value = 2", store_history=True)
+    session = barograph._current.active[-1]
+    shell.run_line_magic("unload_ext", "barograph")
+    assert not session.active and "BARO_TAPE" not in os.environ
+    assert not [p.name for p in session.tape.phases if p.is_open]
+    capsys.readouterr()

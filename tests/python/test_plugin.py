@@ -113,6 +113,51 @@ def test_with_xdist(tmp_path):
     check(tmp_path, out)
 
 
+ROUGH = """
+import os
+import pytest
+
+def test_closes_descriptors():
+    os.closerange(3, 50)
+    for name in ("a", "b", "c", "d", "e", "f"):
+        os.open(name, os.O_RDWR | os.O_CREAT)
+
+def test_environment():
+    os.environ.clear()
+
+@pytest.mark.baro(rss="1 parsec")
+def test_unit():
+    pass
+
+@pytest.mark.baro("200MB")
+def test_without_a_name():
+    pass
+
+@pytest.mark.baro(rss=b"x", cpu=None)
+def test_type():
+    pass
+
+@pytest.mark.baro(rss="1TB", cpu="1 h")
+def test_last():
+    pass
+"""
+
+
+def test_tests_that_are_rough(tmp_path):
+    """A limit that can't be read fails its test, and none ends the session."""
+    (tmp_path / "test_suite.py").write_text(ROUGH)
+    command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "barograph.pytest_plugin", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-p", "no:faulthandler", "--rootdir", tmp_path, "--baro", "--baro-rows", "rows.jsonl", tmp_path / "test_suite.py"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTEST_ADDOPTS": ""},
+    )  # fmt: skip
+    assert "INTERNALERROR" not in done.stdout + done.stderr
+    assert "3 failed, 3 passed" in done.stdout, done.stdout
+    assert "'1 parsec' is no quantity" in done.stdout and "limits have names" in done.stdout
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert len(rows) == 6 and all(row["rss_peak_bytes"] > 1_000_000 for row in rows)
+
+
 def test_without_the_option_it_does_nothing(tmp_path):
     out = session(tmp_path)
     assert "1 failed, 7 passed" in out and "baro:" not in out, out

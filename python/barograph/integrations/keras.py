@@ -41,4 +41,8 @@ def callback() -> Any:
         def on_predict_end(self, logs: Any = None) -> None:
             phases.end("predict")
 
+        def __reduce__(self) -> Any:
+            """For workers that are spawned: the class is made where the framework is imported."""
+            return callback, ()
+
     return Barograph()

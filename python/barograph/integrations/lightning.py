@@ -50,4 +50,8 @@ def callback() -> Any:
         def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
             phases.end_all(error=type(exception).__name__)
 
+        def __reduce__(self) -> Any:
+            """For workers that are spawned: the class is made where the framework is imported."""
+            return callback, ()
+
     return Barograph()

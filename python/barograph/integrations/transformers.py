@@ -37,4 +37,8 @@ def callback() -> Any:
         def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             mark("save", step=int(state.global_step))
 
+        def __reduce__(self) -> Any:
+            """For workers that are spawned: the class is made where the framework is imported."""
+            return callback, ()
+
     return Barograph()

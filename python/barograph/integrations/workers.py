@@ -9,9 +9,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable
 
-from .._current import task
+from .._current import VARIABLES, task
 from ._base import base_of
 
 
@@ -21,8 +22,11 @@ class named:
 
     def __init__(self, name: str, initializer: Callable[..., Any] | None = None) -> None:
         self.name, self.initializer = name, initializer
+        # For a worker whose environment is older than the recording: that of a fork server.
+        self._recording = {name: os.environ[name] for name in VARIABLES if name in os.environ}
 
     def __call__(self, *arguments: Any) -> None:
+        os.environ.update(self._recording)
         task(self.name)
         if self.initializer is not None:
             self.initializer(*arguments)
@@ -35,6 +39,9 @@ def dask_plugin(name: str) -> Any:
     class Barograph(base):  # type: ignore[misc,valid-type]
         def setup(self, worker: Any) -> None:
             task(name)
+
+        def __reduce__(self) -> Any:
+            return dask_plugin, (name,)
 
     plugin = Barograph()
     plugin.name = f"barograph-{name}"

@@ -74,6 +74,7 @@ void column_begin(struct column *c)
 {
     c->n = c->nulls = 0;
     memset(c->of_char, 0xff, sizeof(c->of_char));
+    c->of_last = -1;
 }
 
 void column_done(struct column *c)

@@ -83,16 +83,41 @@ static void put_stored(struct column *c, const struct filling *f, const struct b
     }
 }
 
+/* Does the row have what the last one had? Then its text is put. Most rows have: users, and how processes came in. */
+static bool put_as_last(struct column *c, uint64_t has)
+{
+    if (c->of_last < 0 || c->last != has)
+        return false;
+    column_number(c, c->of_last);
+    return true;
+}
+
+static void put_and_keep(struct column *c, uint64_t has, const char *text)
+{
+    c->of_last = column_word(c, text, strlen(text));
+    c->last = has;
+    if (c->of_last >= 0)
+        column_number(c, c->of_last);
+}
+
 static void put_user(struct column *c, const struct filling *f, uint32_t uid)
 {
     char number[16];
-    const char *name = uid != UINT32_MAX && f->user ? f->user(f->user_context, uid) : NULL;
     if (uid == UINT32_MAX) {
         column_null(c);
         return;
     }
+    if (put_as_last(c, uid))
+        return;
+    const char *name = f->user ? f->user(f->user_context, uid) : NULL;
     snprintf(number, sizeof(number), "%u", uid);
-    put_str(c, name ? name : number);
+    put_and_keep(c, uid, name ? name : number);
+}
+
+static void put_origin(struct column *c, enum baro_origin origin)
+{
+    if (!put_as_last(c, (uint64_t)origin))
+        put_and_keep(c, (uint64_t)origin, baro_origin_name(origin));
 }
 
 static void put_status(struct column *c, const struct baro_exit *e)
@@ -221,7 +246,7 @@ static void put_process(struct column *c, struct filling *f, const struct chunk 
     case BARO_COLUMN_NAME: put_process_text(c, f, p, k->first + i, baro_row_name(row_of_process(p))); break;
     case BARO_COLUMN_CMDLINE: put_process_text(c, f, p, k->first + i, p->cmdline); break;
     case BARO_COLUMN_AGE: put_age(c, k->t_ns, p->read_ns); break;
-    case BARO_COLUMN_ORIGIN: put_str(c, baro_origin_name(p->origin)); break;
+    case BARO_COLUMN_ORIGIN: put_origin(c, p->origin); break;
     default: column_null(c);
     }
 }
@@ -246,7 +271,7 @@ static void put_exit(struct column *c, struct filling *f, const struct baro_exit
     case BARO_COLUMN_STATUS:
     case BARO_COLUMN_SIGNAL: put_status(c, e); break;
     case BARO_COLUMN_SOURCE: put_str(c, baro_exit_source_name(e->source)); break;
-    case BARO_COLUMN_ORIGIN: put_str(c, baro_origin_name(e->origin)); break;
+    case BARO_COLUMN_ORIGIN: put_origin(c, e->origin); break;
     case BARO_COLUMN_SAMPLED: column_bool(c, e->sampled); break;
     default: column_null(c);
     }

@@ -6,7 +6,7 @@ repository:
 
 downloads them with pip into FOLDER (NAME=CLONE: aurora, of which there is no package, and resource-tracker, whose tests
 are in no package: a clone of each), and BAROGRAPH_ORIGINALS=FOLDER lets the tests find them. They need psutil,
-mlflow-skinny and matplotlib; aurora's own tests need mock, httpretty and requests.
+mlflow-skinny and matplotlib; aurora's own tests need mock, httpretty, jmespath and requests.
 """
 
 import fcntl
