@@ -178,6 +178,13 @@ static void fill_mark(const struct member *m, struct baro_exit *e)
         put(e, EXIT_rss_peak_is_lower_bound, !member_usage(m)->has_memory);
 }
 
+static void fill_unsure(const struct member *m, struct baro_exit *e)
+{
+    uint64_t unsure = own_unsure(m) + member_usage(m)->share_unsure_ns;
+    e->absent[EXIT_cpu_unsure] = e->absent[EXIT_cpu];
+    e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : unsure < e->value[EXIT_cpu] ? unsure : e->value[EXIT_cpu];
+}
+
 static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     *e = (struct baro_exit){
@@ -206,8 +213,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
     fill_mark(m, e);
     fill_own_io(j, m, e);
     fill_tcp(j, m, e);
-    e->absent[EXIT_cpu_unsure] = e->absent[EXIT_cpu];
-    e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : own_unsure(m);
+    fill_unsure(m, e);
     if (m->life.begin_ns && m->life.end_ns >= m->life.begin_ns)
         put(e, EXIT_elapsed, m->life.end_ns - m->life.begin_ns);
     else

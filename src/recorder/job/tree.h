@@ -51,7 +51,8 @@ struct member_usage {
     bool has_cpu, has_split, has_memory, has_io, has_delay;
     enum baro_exit_source source;
     uint64_t cpu_ns, user_ns, system_ns, rss_peak, run_delay_ns;
-    uint64_t cpu_unsure_ns; /* the part of cpu_ns that a hypervisor or an interrupt may have had */
+    uint64_t cpu_unsure_ns;   /* the part of cpu_ns that a hypervisor or an interrupt may have had */
+    uint64_t share_unsure_ns; /* the part that may be of others that its parent reaped: share_out() */
     uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major;
 };
 
