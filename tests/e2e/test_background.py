@@ -88,7 +88,8 @@ def test_it_says_why_nothing_is_recorded(run, tape):
 def test_a_parent_that_reaps_late(run, tape):
     """It reaps the process that it started when it has read the line, as a shell does: still no process of the job, and
     what it used is not the job's."""
-    text = STARTS.replace("p.wait()\n", "").replace("os.waitpid(-1, os.WNOHANG)", "p.wait(); os.waitpid(-1, os.WNOHANG)")
+    last = "os.waitpid(-1, os.WNOHANG)"
+    text = STARTS.replace("p.wait()\n", "").replace(last, f"p.wait(); {last}")
     job = subprocess.Popen(
         [sys.executable, "-c", text, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -121,7 +121,7 @@ static int begin_sampler(struct recorder *r, const struct record_options *o, uin
         .overhead_ppm = o->pace.overhead_ppm,
         .cmdline = o->scope.cmdline,
         .children = o->scope.children && !recorder_selects(o),
-        .helper = true,
+        .helper = !o->scope.no_helpers,
         .start_monotonic_ns = start_ns,
         .page_size = r->header.page_size,
         .self = {getpid(), r->wrapper.pid},

@@ -56,6 +56,7 @@ struct record_scope {
     uint64_t directories_every_ns;              /* --du-every; 0: not given */
     const char *gpu;                            /* --gpu; NULL: off */
     void (*become)(char *program, char **argv); /* replaces a process by a program of libexec; NULL: there are none */
+    const char *no_helpers;                     /* why no helper is started, a warning on the tape; NULL: they are */
 };
 
 /* For record_run(). */
