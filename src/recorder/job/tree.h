@@ -265,7 +265,7 @@ struct member_reading {
     uint8_t info_tries;
     bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
     bool has_threads : 1;     /* it had several threads when it was read last */
-    bool memory_checked : 1;  /* it was checked whether it has the address space of its parent */
+    bool memory_checked : 1;  /* it was checked whether it has the address space of another one */
     bool forced : 1;          /* the next tick reads it although the gate is closed: member_wake() */
     bool pending : 1;         /* a read was left out for the budget and is due, even if the process sleeps */
     bool children_listed : 1; /* all children were listed that it had when the last birth was seen */
