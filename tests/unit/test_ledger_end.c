@@ -189,6 +189,40 @@ static void a_share_is_unsure(void **state)
     job_done(&j);
 }
 
+/* The child was read last with 57 page faults and 10 ms of children, and is gone: there may be more. Not if it was read
+ * as a zombie, nor of the faults if taskstats reports them, nor of children if it had none. */
+static void what_was_read_last_may_be_too_little(void **state)
+{
+    enum { READ_LAST, ZOMBIE, TASKSTATS, CHILDLESS, WAYS };
+    static struct job j;
+    (void)state;
+    for (int way = 0; way < WAYS; way++) {
+        struct baro_exit e = {0};
+        struct member *command, *child;
+        begin_pair(&j, &command, &child);
+        const struct job_sink sink = {.exit = keep_exit, .context = &e};
+        j.sink = sink;
+        put(child, PROCESS_faults_minor, 57);
+        put(child, PROCESS_children_cpu_user, way == CHILDLESS ? 0 : 10 * MS);
+        put(child, PROCESS_children_faults_minor, way == CHILDLESS ? 0 : 30);
+        put(child, PROCESS_state, way == ZOMBIE ? 'Z' : 'S');
+        if (way == TASKSTATS) {
+            member_make_usage(child)->has_io = true;
+            member_make_usage(child)->faults_minor = 60;
+        }
+        job_gone(&j, child, 10 * MS, 11 * MS);
+        put(command, PROCESS_children_cpu_user, 90 * MS);
+        put(command, PROCESS_children_faults_minor, 90);
+        job_settle(&j, 12 * MS, is_there, NULL);
+        assert_int_equal(e.key.pid, 401);
+        assert_int_equal(e.value[EXIT_faults_minor], way == TASKSTATS ? 60 : 57);
+        assert_int_equal(e.absent[EXIT_faults_is_lower_bound], BARO_PRESENT);
+        assert_int_equal(e.value[EXIT_faults_is_lower_bound], way == READ_LAST || way == CHILDLESS);
+        assert_int_equal(e.value[EXIT_children_cpu_is_lower_bound], way == READ_LAST || way == TASKSTATS);
+        job_done(&j);
+    }
+}
+
 /* perf reported 200 ms for the child, far more than it may be wrong by as assumed: 80 were read, and wait4(2) has 82.
  * The page faults show that it was waited for. So 82 ms is the total, at the least: that a later reading of the faults
  * hides the loss of another child can't be excluded. `seen_by`: its parent, while that lives, or the wrapper. */
@@ -574,6 +608,7 @@ int main(void)
         cmocka_unit_test(stolen_time_is_not_of_the_job),
         cmocka_unit_test(a_share_shows_no_missing_process),
         cmocka_unit_test(a_share_is_unsure),
+        cmocka_unit_test(what_was_read_last_may_be_too_little),
         cmocka_unit_test(much_stolen_time_is_not_of_the_job),
         cmocka_unit_test(ignored_child_found_at_the_end),
         cmocka_unit_test(left_child_is_reported_by_the_wrapper),

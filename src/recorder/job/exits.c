@@ -169,6 +169,20 @@ static void fill_tcp(const struct job *j, const struct member *m, struct baro_ex
         put(e, EXIT_tcp_is_lower_bound, tcp_is_bound(m));
 }
 
+/* The stat of a zombie has its last values; of those taskstats reports its own page faults. */
+static void fill_bounds(const struct job *j, const struct member *m, struct baro_exit *e)
+{
+    static const struct {
+        enum exit_metric flag, of;
+    } flags[] = {{EXIT_faults_is_lower_bound, EXIT_faults_minor},
+                 {EXIT_children_cpu_is_lower_bound, EXIT_children_cpu}};
+    const bool whole[] = {member_is_zombie(m) || member_usage(m)->has_io, member_is_zombie(m) || is_childless(j, m)};
+    for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+        e->absent[flags[i].flag] = e->absent[flags[i].of];
+        e->value[flags[i].flag] = !e->absent[flags[i].of] && !whole[i];
+    }
+}
+
 /* Only taskstats and wait4(2) report the VmHWM that the process ended with. */
 static void fill_mark(const struct member *m, struct baro_exit *e)
 {
@@ -211,6 +225,7 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
     else
         put(e, EXIT_io_is_lower_bound, !io_is_whole(j, m));
     fill_mark(m, e);
+    fill_bounds(j, m, e);
     fill_own_io(j, m, e);
     fill_tcp(j, m, e);
     fill_unsure(m, e);
