@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/passwd.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -52,11 +54,11 @@ static bool end_field(struct search *s)
     return s->name ? strcmp(u->name, s->name) == 0 : u->uid == s->uid;
 }
 
-static bool search(const char *path, struct search *s)
+static int search(const char *path, struct search *s)
 {
     char text[4096];
     bool found = false;
-    ssize_t n;
+    ssize_t n = -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     while (fd >= 0 && !found && (n = read(fd, text, sizeof(text))) > 0) {
         for (ssize_t i = 0; i < n && !found; i++) {
@@ -68,16 +70,17 @@ static bool search(const char *path, struct search *s)
                 take_char(s, text[i]);
         }
     }
+    int code = n < 0 ? -errno : found;
     fd_close(fd);
-    return found;
+    return code;
 }
 
-bool passwd_by_uid(const char *path, uint32_t uid, struct passwd_user *ret)
+int passwd_by_uid(const char *path, uint32_t uid, struct passwd_user *ret)
 {
     return search(path, &(struct search){.user = ret, .uid = uid});
 }
 
-bool passwd_by_name(const char *path, const char *name, struct passwd_user *ret)
+int passwd_by_name(const char *path, const char *name, struct passwd_user *ret)
 {
     return search(path, &(struct search){.user = ret, .name = name});
 }

@@ -7,7 +7,6 @@
 #ifndef BASE_PASSWD_H
 #define BASE_PASSWD_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,8 +18,9 @@ struct passwd_user {
     uint32_t uid;
 };
 
-/* The first user of a file with this number or name. Nothing is allocated. False: there is none. */
-bool passwd_by_uid(const char *path, uint32_t uid, struct passwd_user *ret);
-bool passwd_by_name(const char *path, const char *name, struct passwd_user *ret);
+/* The first user of a file with this number or name. Nothing is allocated. Returns 1; 0: there is none; a negative
+ * code: the file can't be read. */
+int passwd_by_uid(const char *path, uint32_t uid, struct passwd_user *ret);
+int passwd_by_name(const char *path, const char *name, struct passwd_user *ret);
 
 #endif

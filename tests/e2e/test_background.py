@@ -85,6 +85,24 @@ def test_it_says_why_nothing_is_recorded(run, tape):
     assert not tape.exists()
 
 
+def test_a_parent_that_reaps_late(run, tape):
+    """It reaps the process that it started when it has read the line, as a shell does: still no process of the job, and
+    what it used is not the job's."""
+    last = "os.waitpid(-1, os.WNOHANG)"
+    text = STARTS.replace("p.wait()\n", "").replace(last, f"p.wait(); {last}")
+    job = subprocess.Popen(
+        [sys.executable, "-c", text, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    line = json.loads(job.stdout.readline())
+    job.communicate()
+    poll(lambda: is_gone(line["pid"]), "the end of the recorder")
+    rows = run("export", "--entity", "process", "-c", "pid", tape).stdout.split()[1:]
+    assert set(rows) == {str(job.pid)}
+    summary = run.summary(tape)
+    assert summary["job"]["processes_started"] == summary["job"]["processes_ended"] == 1
+    assert run("export", "--entity", "exit", "-c", "pid", tape).stdout.split()[1:] == [str(job.pid)]
+
+
 def test_a_parent_that_waits_for_a_cpu_is_waited_for(run, tape):
     """It reaps the process that it started only after 0.1 s, in which it does not sleep: that is no process of the
     job."""

@@ -5,6 +5,7 @@ and which memory is the job's.
 
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -91,8 +92,9 @@ def test_forks_in_a_shared_group(run, tape, work, v1, compiled, wait_until):
 def test_group_full_before_the_job_began(run, tape, v1):
     """Forks that the recorder itself is refused in a full group are not the job's, and it does not retry at once."""
     group = v1("pids")
-    group.write("pids.max", 3)
-    text = run("run", "-o", tape, "--", "sleep", "2.5", before=group.enter, status=0).stderr
+    group.write("pids.max", 6)
+    full = "sleep 2.5 & sleep 2.5 & sleep 2.5 & wait"  # with the wrapper, the recorder and the shell: 6
+    text = run("run", "-o", tape, "--", "sh", "-c", full, before=group.enter, status=0).stderr
     summary = run.summary(tape)
     assert summary["limits"]["forks_refused"] == 0
     assert 0 < summary["recorder"]["forks_refused"] == refusals(group) <= 6
@@ -101,13 +103,54 @@ def test_group_full_before_the_job_began(run, tape, v1):
 
 def test_refused_helper_is_started_again(run, tape, v1, wait_until):
     group = v1("pids")
-    group.write("pids.max", 3)
-    p = run.popen("run", "-q", "-o", tape, "--", "sleep", "2.75", before=group.enter)
+    group.write("pids.max", 6)
+    full = "sleep 2.75 & sleep 2.75 & sleep 2.75 & wait"
+    p = run.popen("run", "-q", "-o", tape, "--", "sh", "-c", full, before=group.enter)
     wait_until(lambda: refusals(group) > 0, "a helper that is refused")
     group.write("pids.max", 100)
     assert p.wait(60) == 0
     rows = run.export(tape)  # the last one may be of a zombie, which has no memory
     assert any(row["cmdline"] == "sleep 2.75" and row["pss_bytes"] for row in rows), rows[-1]
+
+
+CHILD = ["sh", "-c", "/bin/true && echo out; exit 9"]
+
+
+@pytest.mark.not_sanitized("a sanitizer needs more")
+@pytest.mark.parametrize("most", range(2, 7))
+def test_few_processes_are_the_jobs(run, tape, v1, most):
+    """The command has one child. What recording takes of pids.max is not the job's: with 3 it is not recorded, with 5
+    no helper is started."""
+    group = v1("pids")
+    group.write("pids.max", most)
+    done = run("run", "-q", "-o", tape, "--", *CHILD, before=group.enter)
+    assert (done.returncode, done.stdout) == (9, "out\n"), done.stderr
+    assert refusals(group) == 0
+    if most < 4:
+        why = f"pids.max of the control group is {most}, and recording takes 4 processes"
+        assert done.stderr == f"baro run: nothing was recorded: {why}\n"
+        assert not tape.exists()
+        return
+    assert done.stderr == ""
+    warnings = [e["text"] for e in run.export(tape, "event") if e["event"] == "warning"]
+    why = f"no helper was started: pids.max of the control group is {most}; with 6 it would be"
+    assert warnings == ([] if most > 5 else [why])
+
+
+@pytest.mark.not_sanitized("a sanitizer needs more")
+def test_no_recorder_stays_where_no_command_can_start(run, work):
+    """The limit is that of a user, and the recorder was the last process allowed: it ends before the command runs."""
+
+    def enter():
+        os.setgid(54321)
+        os.setuid(54321)
+        resource.setrlimit(resource.RLIMIT_NPROC, (2, 2))
+
+    work.chmod(0o777)
+    done = run("run", "-q", "-o", work / "none.baro", "--", *CHILD, before=enter)
+    assert (done.returncode, done.stdout) == (9, "out\n"), done.stderr
+    assert "nothing was recorded" in done.stderr and done.stderr.count("\n") == 1
+    assert not (work / "none.baro").exists()
 
 
 def test_groups_with_limits_are_read_first(run, work, v1, compiled):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Users of a file like /etc/passwd. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,11 +26,13 @@ static void write_file(const char *text)
 static void assert_name(uint32_t uid, const char *expected)
 {
     struct passwd_user user;
-    if (passwd_by_uid(PATH, uid, &user)) {
+    int code = passwd_by_uid(PATH, uid, &user);
+    assert_in_range(code, 0, 1);
+    if (code > 0) {
         assert_non_null(expected);
         assert_string_equal(user.name, expected);
         assert_int_equal(user.uid, uid);
-        assert_true(passwd_by_name(PATH, expected, &user));
+        assert_int_equal(passwd_by_name(PATH, expected, &user), 1);
         assert_int_equal(user.uid, uid);
     } else {
         assert_null(expected);
@@ -65,12 +68,22 @@ static void test_users_of_a_file(void **state)
     for (uint32_t uid = 1001; uid <= 1008; uid++)
         assert_name(uid, uid == 1002 ? "ann" : NULL);
     struct passwd_user user;
-    assert_true(passwd_by_name(PATH, "toor", &user) && user.uid == 0);
+    assert_int_equal(passwd_by_name(PATH, "toor", &user), 1);
+    assert_int_equal(user.uid, 0);
     static const char *const none[] = {"", "b", "bobb", "# old", "+nis", "wrong", "large", "short", NULL};
     for (const char *const *name = none; *name; name++)
-        assert_false(passwd_by_name(PATH, *name, &user));
+        assert_int_equal(passwd_by_name(PATH, *name, &user), 0);
     unlink(PATH);
-    assert_name(0, NULL);
+}
+
+/* A file that can't be opened or read names nobody, and says so. */
+static void test_unreadable_file(void **state)
+{
+    struct passwd_user user;
+    (void)state;
+    assert_int_equal(passwd_by_name("nosuch/passwd", "root", &user), -ENOENT);
+    assert_int_equal(passwd_by_uid("nosuch/passwd", 0, &user), -ENOENT);
+    assert_int_equal(passwd_by_name(".", "root", &user), -EISDIR);
 }
 
 /* A name that is too long is nobody's, and a line may lie anywhere among the blocks that are read. */
@@ -98,6 +111,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_users_of_a_file),
+        cmocka_unit_test(test_unreadable_file),
         cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

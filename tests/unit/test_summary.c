@@ -13,6 +13,7 @@
 #include "libbaro/sample/row.h"
 #include "baro/summary.h"
 #include "golden.h"
+#include "libbaro/summary/facts.h"
 #include "libbaro/summary/summary.h"
 #include "output/rows/encode.h"
 #include "output/text/lines.h"
@@ -285,6 +286,32 @@ static void test_parts_without_perf_are_no_more_than_the_whole(void **state)
     assert_in_range(summary_command(s, 0)->value[COMMAND_CPU], 41 * MS, 42 * MS);
     assert_in_range(summary_command(s, 0)->value[COMMAND_CPU] + summary_command(s, 1)->value[COMMAND_CPU], 61 * MS - 4,
                     61 * MS);
+    summary_free(s);
+}
+
+/* The job is a control group, which has counted 61 ms. a, which has 121 ms, left it before it ended, and no reading was
+ * in between: how much of it was in the group is not known. */
+static void test_parts_that_left_the_job_are_estimates(void **state)
+{
+    struct baro_header h = {.version = "0", .cpus = 2, .mode = BARO_MODE_ATTACH, .cgroup_mode = "target"};
+    struct baro_sample sample = {.t_ns = 200 * MS};
+    struct baro_event end = {.t_ns = 200 * MS, .kind = BARO_EVENT_END, .text = ""};
+    struct baro_summary *s = summary_new(&h);
+    struct baro_value v;
+    (void)state;
+    add_exit(s, (char *)"a", BARO_EXIT_TASKSTATS, 121 * MS, 0);
+    sample.job[JOB_cpu] = 61 * MS;
+    summary_add_sample(s, &sample);
+    summary_finish(s);
+    v = (struct baro_value){0};
+    fact_command(s, COMMAND_CPU, 0, &v);
+    assert_false(v.flags & BARO_VALUE_ESTIMATE); /* the job may have no newer reading */
+    summary_add_event(s, &end);
+    summary_finish(s);
+    v = (struct baro_value){0};
+    fact_command(s, COMMAND_CPU, 0, &v);
+    assert_int_equal(v.u64, 121 * MS);
+    assert_true(v.flags & BARO_VALUE_ESTIMATE);
     summary_free(s);
 }
 
@@ -615,6 +642,7 @@ int main(void)
         cmocka_unit_test(test_peak_is_no_less_than_mean),
         cmocka_unit_test(test_parts_are_no_more_than_the_whole),
         cmocka_unit_test(test_parts_without_perf_are_no_more_than_the_whole),
+        cmocka_unit_test(test_parts_that_left_the_job_are_estimates),
         cmocka_unit_test(test_no_more_than_there_is),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_path_is_cut_in_the_middle),

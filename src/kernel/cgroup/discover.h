@@ -85,6 +85,13 @@ int cgroup_read_quota(int dir_fd, bool v2, uint64_t *ret_ppm);
  * to groups below, and their usage does not include them. */
 bool cgroup_memory_alone(int dir_fd);
 
+/* How many processes and threads the groups of a process allow beside those that there are, and the limit that says so;
+ * CGROUP_NO_LIMIT: no limit is seen. mount_fd: /sys/fs/cgroup; membership: text of /proc/PID/cgroup. */
+struct cgroup_room {
+    uint64_t left, most;
+};
+struct cgroup_room cgroup_pids_room(int mount_fd, struct span membership);
+
 /* Does this group itself set a limit on memory, CPU time or threads? */
 bool cgroup_sets_limit(int dir_fd, bool v2);
 

@@ -73,9 +73,10 @@ int proc_open(int root_fd, int32_t pid, const char *what, int flags)
     return fd < 0 ? -errno : fd;
 }
 
-bool proc_same_memory(int32_t a, int32_t b)
+int proc_same_memory(int32_t a, int32_t b)
 {
-    return syscall(SYS_kcmp, (pid_t)a, (pid_t)b, KCMP_VM, 0ul, 0ul) == 0;
+    long order = syscall(SYS_kcmp, (pid_t)a, (pid_t)b, KCMP_VM, 0ul, 0ul);
+    return order < 0 ? -errno : order == 0;
 }
 
 /* ---- directories ---- */

@@ -228,7 +228,7 @@ static char *user_name(uint32_t uid)
     char room[1024], number[16];
     struct passwd_user known;
     struct passwd pw, *found = NULL;
-    if (passwd_by_uid(PASSWD_FILE, uid, &known))
+    if (passwd_by_uid(PASSWD_FILE, uid, &known) > 0)
         return strdup(known.name);
     snprintf(number, sizeof(number), "%u", uid);
     bool has = getpwuid_r(uid, &pw, room, sizeof(room), &found) == 0 && found;

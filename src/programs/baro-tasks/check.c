@@ -204,7 +204,7 @@ static int find_user(const char *name, uint64_t *ret)
     char room[4096];
     struct passwd_user known;
     struct passwd pw, *found = NULL;
-    if (passwd_by_name(PASSWD_FILE, name, &known)) {
+    if (passwd_by_name(PASSWD_FILE, name, &known) > 0) {
         *ret = known.uid;
         return 0;
     }

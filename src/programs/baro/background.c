@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -15,7 +14,7 @@
 #include "kernel/proc/procfs.h"
 #include "recorder/wrapper/fds.h"
 
-#define REAPED_WITHIN_MS 20 /* a shell that reads our output reaps us later: until then we are a process of the job */
+#define REAPED_WITHIN_MS 20 /* a shell that reads our output reaps us later: what we used is then left out as it is */
 #define REAPED_AT_LAST_MS 2000
 
 static bool read_stat(pid_t pid, struct pid_stat *ret)
@@ -26,14 +25,27 @@ static bool read_stat(pid_t pid, struct pid_stat *ret)
     return n > 0 && pid_stat_parse(span_of(text, (size_t)n), ret) == 0;
 }
 
+static uint64_t own_start_ticks(void)
+{
+    struct pid_stat st;
+    return read_stat(getpid(), &st) ? st.starttime : 0;
+}
+
+/* Another process may have its pid soon after it was reaped. */
+static bool is_there(const struct baro_key *starter)
+{
+    struct pid_stat st;
+    return read_stat(starter->pid, &st) && st.starttime == starter->start;
+}
+
 /* Its parent reaps it. One that waits for a CPU has not had the time to: only the time in which it sleeps counts. */
-static void wait_until_gone(pid_t starter, pid_t parent)
+static void wait_until_gone(const struct baro_key *starter, pid_t parent)
 {
     const struct timespec pause = {.tv_nsec = NS_PER_MS / 5};
     uint64_t now = clock_monotonic_ns(), end = now + REAPED_WITHIN_MS * NS_PER_MS;
     const uint64_t at_last = now + REAPED_AT_LAST_MS * NS_PER_MS;
     struct pid_stat st;
-    while (kill(starter, 0) == 0 && now < end && now < at_last) {
+    while (is_there(starter) && now < end && now < at_last) {
         nanosleep(&pause, NULL);
         now = clock_monotonic_ns();
         if (read_stat(parent, &st) && st.state == 'R')
@@ -41,23 +53,18 @@ static void wait_until_gone(pid_t starter, pid_t parent)
     }
 }
 
-int background_begin(struct baro_error *err)
+int background_begin(struct baro_key *ret_starter, struct baro_error *err)
 {
-    pid_t parent = getppid(), starter = getpid(), pid = fork();
+    *ret_starter = (struct baro_key){getpid(), own_start_ticks()};
+    pid_t parent = getppid(), pid = fork();
     if (pid < 0)
         return error_set(err, -errno, "can't start a process: %s", strerror(errno));
     if (pid)
         _exit(0);
     setsid(); /* ^C of the terminal is for the job */
     fds_close_others(NULL, 0);
-    wait_until_gone(starter, parent);
+    wait_until_gone(ret_starter, parent);
     return 0;
-}
-
-static uint64_t own_start_ticks(void)
-{
-    struct pid_stat st;
-    return read_stat(getpid(), &st) ? st.starttime : 0;
 }
 
 void background_report(const char *tape, const struct marks_file *marks)

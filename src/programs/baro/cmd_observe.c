@@ -15,6 +15,7 @@
 #include "programs/baro/task_file.h"
 #include "programs/common/cli.h"
 #include "programs/common/settings.h"
+#include "recorder/loop/hanging.h"
 #include "recorder/observe/jobs.h"
 
 #define LOCK_TRIES 200
@@ -90,6 +91,7 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
     const struct record_settings *r = &s->record;
     struct baro_error err = BARO_ERROR_INIT;
     struct buf path = {0};
+    struct hanging hanging;
     uint64_t keep_bytes = r->keep_ns || r->keep_bytes ? r->keep_bytes : s->observe.total_bytes / 4;
     (void)argv;
     if (!s->observe.n_patterns && !s->observe.tasks)
@@ -97,8 +99,12 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
     if (!is_folder(s->observe.tasks))
         return cli_failf(cli, "--tasks %s: %s", s->observe.tasks, strerror(errno));
     fd_hold_standard();
+    hanging_begin(&hanging, s->observe.dir ? s->observe.dir : "the tapes", print_line, cli);
+    hanging_enter(&hanging);
     int dir_fd = open_folder(cli, s->observe.dir, &path, &err);
+    hanging_leave(&hanging);
     if (dir_fd < 0) {
+        hanging_end(&hanging);
         buf_done(&path);
         return cli_fail(cli, &err);
     }
@@ -123,12 +129,14 @@ int cmd_observe(struct cli *cli, const struct settings *s, char **argv)
         .keep = {r->keep_ns, keep_bytes},
         .total_bytes = s->observe.total_bytes,
         .overhead_ppm = r->overhead_ppm,
+        .hanging = &hanging,
         .no_events = getenv("BARO_NO_EVENTS") != NULL,
         .say = print_line,
         .context = cli,
     };
     int code = jobs_run(&o, &err);
     fd_close(dir_fd);
+    hanging_end(&hanging);
     buf_done(&path);
     return code < 0 ? cli_fail(cli, &err) : 0;
 }

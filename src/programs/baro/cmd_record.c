@@ -168,7 +168,7 @@ static int open_marks(const struct record_settings *s, struct marks_file *ret, s
 }
 
 static int record(struct cli *cli, const struct record_settings *s, const char *name,
-                  const struct select_options *selection)
+                  const struct select_options *selection, struct baro_key starter)
 {
     struct recording recording;
     struct record_options options;
@@ -190,6 +190,7 @@ static int record(struct cli *cli, const struct record_settings *s, const char *
     options.attach.n_targets = (size_t)s->n_pids;
     options.attach.cgroup = s->cgroup;
     options.attach.select = selection->rules->n_tasks ? selection : NULL;
+    options.attach.starter = starter;
     options.attach.host_alone = !s->n_pids && !s->cgroup && !options.attach.select;
     options.attach.under = options.attach.host_alone ? s->select.under : 0;
     options.no_events |= options.attach.host_alone; /* the ends of processes are not needed */
@@ -208,12 +209,13 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
 {
     struct baro_error err = BARO_ERROR_INIT;
     struct select_options selection;
+    struct baro_key starter = {0};
     char name[TASK_NAME_MOST];
     (void)argv;
     int code = check_targets(cli, &s->record);
     if (code)
         return code;
-    if (s->record.background && background_begin(&err) < 0)
+    if (s->record.background && background_begin(&starter, &err) < 0)
         return cli_fail(cli, &err);
     struct task_file *file = calloc(1, sizeof(*file));
     if (!file)
@@ -222,7 +224,7 @@ int cmd_record(struct cli *cli, const struct settings *s, char **argv)
         code = cli_fail(cli, &err);
     } else {
         target_of(&s->record, s->record.select.file ? file : NULL, name, sizeof(name));
-        code = record(cli, &s->record, name, &selection);
+        code = record(cli, &s->record, name, &selection, starter);
     }
     task_file_done(file);
     free(file);

@@ -14,6 +14,7 @@
 #include "programs/baro/mark_line.h"
 #include "programs/baro/mlflow.h"
 #include "programs/baro/recording.h"
+#include "programs/baro/room.h"
 #include "recorder/collectors/sockets/sockets.h"
 #include "recorder/marks/marks_file.h"
 #include "recorder/wrapper/filter.h"
@@ -26,6 +27,7 @@ struct running {
     struct own_group own;
     struct marks_file marks;
     struct namespaces namespaces;
+    struct baro_error no_helpers; /* why there is no room for them; empty: there is */
 };
 
 static int recorder(void *context, const struct link_end *link)
@@ -161,6 +163,15 @@ static int run_inside(struct cli *cli, const struct record_settings *s, char **a
     return inside_run(cli, argv, code < 0 ? NULL : report_task_end, (char *)s->task);
 }
 
+/* Returns false if the command must not be recorded: a control group allows too few processes. */
+static bool has_room(const struct cli *cli, struct running *run, struct baro_error *ret_why)
+{
+    enum room room = cli->filter->there ? ROOM_ENOUGH : room_check(&run->no_helpers);
+    if (room == ROOM_NONE)
+        *ret_why = run->no_helpers;
+    return room != ROOM_NONE;
+}
+
 int cmd_run(struct cli *cli, const struct settings *s, char **argv)
 {
     static struct running run; /* larger than anything that a short command should wait for */
@@ -170,6 +181,8 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
     if (s->record.task && events && *events)
         return run_inside(cli, &s->record, argv);
     if (wrapper_refused(cli, &err))
+        return execute_at_once(cli, argv, err.text);
+    if (!has_room(cli, &run, &err))
         return execute_at_once(cli, argv, err.text);
     fd_hold_standard();
     int code = recording_open(&run.recording, cli, &s->record, base_name(argv[0]), &err);
@@ -185,6 +198,7 @@ int cmd_run(struct cli *cli, const struct settings *s, char **argv)
         mlflow_start(cli, (const char *)run.recording.path.at, argv[0]);
     recording_options(&run.recording, &run.options);
     run.options.run.argv = argv;
+    run.options.scope.no_helpers = *run.no_helpers.text ? run.no_helpers.text : NULL;
     run.options.run.task = s->record.task;
     run.options.run.cwd = getcwd(cwd, sizeof(cwd));
     record_listen(&run.options);

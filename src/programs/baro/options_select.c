@@ -64,8 +64,13 @@ int select_take_user(void *at, const char *text, struct baro_error *err)
         return 0;
     }
     struct passwd_user user;
-    s->has_uid = passwd_by_name(PASSWD_FILE, text, &user);
-    if (s->has_uid)
-        s->uid = user.uid;
-    return s->has_uid ? 0 : error_set(err, -ENOENT, "/etc/passwd has no user '%.64s'; a number does as well", text);
+    int code = passwd_by_name(PASSWD_FILE, text, &user);
+    if (code < 0)
+        return error_set(err, code, "can't look up '%.64s' in %s: %s; write the user's number", text, PASSWD_FILE,
+                         strerror(-code));
+    if (!code)
+        return error_set(err, -ENOENT, "%s has no user '%.64s'; a number does as well", PASSWD_FILE, text);
+    s->has_uid = true;
+    s->uid = user.uid;
+    return 0;
 }

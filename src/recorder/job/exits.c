@@ -168,6 +168,20 @@ static void fill_tcp(const struct job *j, const struct member *m, struct baro_ex
         put(e, EXIT_tcp_is_lower_bound, tcp_is_bound(m));
 }
 
+/* The stat of a zombie has its last values; of those taskstats reports its own page faults. */
+static void fill_bounds(const struct job *j, const struct member *m, struct baro_exit *e)
+{
+    static const struct {
+        enum exit_metric flag, of;
+    } flags[] = {{EXIT_faults_is_lower_bound, EXIT_faults_minor},
+                 {EXIT_children_cpu_is_lower_bound, EXIT_children_cpu}};
+    const bool whole[] = {member_is_zombie(m) || member_usage(m)->has_io, member_is_zombie(m) || is_childless(j, m)};
+    for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+        e->absent[flags[i].flag] = e->absent[flags[i].of];
+        e->value[flags[i].flag] = !e->absent[flags[i].of] && !whole[i];
+    }
+}
+
 /* Only taskstats and wait4(2) report the VmHWM that the process ended with. */
 static void fill_mark(const struct member *m, struct baro_exit *e)
 {
@@ -175,6 +189,13 @@ static void fill_mark(const struct member *m, struct baro_exit *e)
         e->absent[EXIT_rss_peak_is_lower_bound] = e->absent[EXIT_rss_peak];
     else
         put(e, EXIT_rss_peak_is_lower_bound, !member_usage(m)->has_memory);
+}
+
+static void fill_unsure(const struct member *m, struct baro_exit *e)
+{
+    uint64_t unsure = own_unsure(m) + member_usage(m)->share_unsure_ns;
+    e->absent[EXIT_cpu_unsure] = e->absent[EXIT_cpu];
+    e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : unsure < e->value[EXIT_cpu] ? unsure : e->value[EXIT_cpu];
 }
 
 static void fill_exit(const struct job *j, const struct member *m, struct baro_exit *e)
@@ -203,10 +224,10 @@ static void fill_exit(const struct job *j, const struct member *m, struct baro_e
     else
         put(e, EXIT_io_is_lower_bound, !io_is_whole(j, m));
     fill_mark(m, e);
+    fill_bounds(j, m, e);
     fill_own_io(j, m, e);
     fill_tcp(j, m, e);
-    e->absent[EXIT_cpu_unsure] = e->absent[EXIT_cpu];
-    e->value[EXIT_cpu_unsure] = e->absent[EXIT_cpu] ? 0 : own_unsure(m);
+    fill_unsure(m, e);
     if (m->life.begin_ns && m->life.end_ns >= m->life.begin_ns)
         put(e, EXIT_elapsed, m->life.end_ns - m->life.begin_ns);
     else

@@ -132,6 +132,15 @@ void job_rebase(struct member *m)
     m->account.base[BASE_SWITCHES_INVOLUNTARY] = value(m, PROCESS_switches_involuntary);
 }
 
+void job_leave_out(struct member *m, const uint64_t used[LEDGER_MAX])
+{
+    for (int c = 0; c < LEDGER_MAX && m->account.base; c++) {
+        m->account.base[c] += used[c];
+        m->account.base[BASE_CHILDREN_CPU] += c <= LEDGER_CPU_SYSTEM ? used[c] : 0;
+    }
+    member_moved(m);
+}
+
 uint64_t job_expect_reaping(struct job *j, struct member *m, uint64_t now_ns)
 {
     job_ended(j, m, now_ns);

@@ -276,6 +276,8 @@ bool job_began_before(const struct job *j, uint64_t start, uint64_t t_ns);
 
 /* Sets the member's base (attach): what it has used so far does not count for this recording. */
 void job_rebase(struct member *m);
+/* Nor does what a child of it used that is no member, and that it will take over when it reaps that child. */
+void job_leave_out(struct member *m, const uint64_t used[LEDGER_MAX]);
 
 /* The member was reaped by its parent, or by the wrapper after its parent ended: its counters are not lost. */
 void job_absorbed(const struct job *j, struct member *m);

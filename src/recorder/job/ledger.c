@@ -111,7 +111,8 @@ void job_settled(const struct job *j, struct member *m)
  * children. It is shared out among them by the expected cost of the teardown: a fixed part, and a part for each page.
  *
  * Example: taskstats reported 90 ms for the only gone child, and the parent's children_cpu grew by 100 ms. The child
- * gets the 10 ms, if they are at most SHARE_MOST times the expected cost of its teardown.
+ * gets the 10 ms, if they are at most SHARE_MOST times the expected cost of its teardown. If 4 ms are expected, the
+ * other 6 are unsure: they may be of a process that ended beside it.
  *
  * The parent shows its gain in whole ticks, so a remainder, positive or negative, stays in its pool for the next time.
  * Nothing is shared out unless every child is known, nor among several children if one has no reported CPU time.
@@ -171,10 +172,10 @@ static void share_out(struct job *j, uint64_t shares)
         if (!e || !e->share)
             continue;
         uint64_t part = (uint64_t)((double)e->share * part_of * ((double)weight_of(m) / (double)e->weight));
-        j->past.shared_ns += part;
-        part += own_cpu(m);
         struct member_usage *u = member_make_usage(m);
-        u->cpu_ns = part;
+        j->past.shared_ns += part;
+        u->share_unsure_ns = part > weight_of(m) ? part - weight_of(m) : 0;
+        u->cpu_ns = part + own_cpu(m);
         u->has_cpu = true;
     }
 }

@@ -51,7 +51,8 @@ struct member_usage {
     bool has_cpu, has_split, has_memory, has_io, has_delay;
     enum baro_exit_source source;
     uint64_t cpu_ns, user_ns, system_ns, rss_peak, run_delay_ns;
-    uint64_t cpu_unsure_ns; /* the part of cpu_ns that a hypervisor or an interrupt may have had */
+    uint64_t cpu_unsure_ns;   /* the part of cpu_ns that a hypervisor or an interrupt may have had */
+    uint64_t share_unsure_ns; /* the part that may be of others that its parent reaped: share_out() */
     uint64_t io_read, io_write, io_rchar, io_wchar, faults_minor, faults_major;
 };
 
@@ -264,7 +265,7 @@ struct member_reading {
     uint8_t info_tries;
     bool info_wanted : 1, info_asked : 1, smaps_barred : 1;
     bool has_threads : 1;     /* it had several threads when it was read last */
-    bool memory_checked : 1;  /* it was checked whether it has the address space of its parent */
+    bool memory_checked : 1;  /* it was checked whether it has the address space of another one */
     bool forced : 1;          /* the next tick reads it although the gate is closed: member_wake() */
     bool pending : 1;         /* a read was left out for the budget and is due, even if the process sleeps */
     bool children_listed : 1; /* all children were listed that it had when the last birth was seen */

@@ -56,6 +56,7 @@ struct record_scope {
     uint64_t directories_every_ns;              /* --du-every; 0: not given */
     const char *gpu;                            /* --gpu; NULL: off */
     void (*become)(char *program, char **argv); /* replaces a process by a program of libexec; NULL: there are none */
+    const char *no_helpers;                     /* why no helper is started, a warning on the tape; NULL: they are */
 };
 
 /* For record_run(). */
@@ -76,6 +77,7 @@ struct record_subject {
     const int32_t *targets;
     size_t n_targets;
     bool host_alone;                     /* no targets, only the machine */
+    struct baro_key starter;             /* the process that started this one, and is no member; pid 0: none */
     int32_t under;                       /* host_alone: ends with this process; 0: with none */
     uint64_t for_ns;                     /* the longest duration; 0: until the last target ends */
     const char *cgroup;                  /* a control group instead of targets */

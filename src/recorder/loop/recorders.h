@@ -10,6 +10,7 @@
 
 #include "recorder/job/member_index.h"
 #include "recorder/loop/event.h"
+#include "recorder/loop/hanging.h"
 #include "recorder/loop/tasks.h"
 #include "recorder/sampler/account.h"
 
@@ -34,6 +35,7 @@ struct recorders {
     int proc_fd, root_fd;
 
     struct selecting select;
+    struct hanging *hanging; /* of an observer: who says that the folder of the tapes hangs; NULL: nobody */
     void (*say)(void *context, const char *line); /* of an observer: a line for people */
     void *say_context;
 };

@@ -101,6 +101,8 @@ static void on_started(struct recorder *r, const struct link_message *l)
         snprintf(text, sizeof(text), "%s: only the processes that the wrapper reaps are known", recorder_lacks_proc());
         recorder_event(r, BARO_EVENT_WARNING, NULL, 0, text);
     }
+    if (r->options->scope.no_helpers)
+        recorder_event(r, BARO_EVENT_WARNING, NULL, 0, r->options->scope.no_helpers);
     r->wrapper.started = true;
     event_drain(r->all);
     recorder_first_tick(r);

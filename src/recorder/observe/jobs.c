@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "recorder/loop/hanging.h"
 #include "recorder/observe/state.h"
 
 #define TURN_NS (500 * NS_PER_MS) /* between two searches for jobs */
@@ -214,9 +215,8 @@ static void say_no_match(const struct jobs *j, const char *pattern)
     j->options->say(j->options->context, line.text);
 }
 
-static bool turn(void *context, struct observer *o)
+static bool search_jobs(struct jobs *j, struct observer *o)
 {
-    struct jobs *j = context;
     const struct job_request host = {.name = "host"};
     struct search s = {j, o, clock_monotonic_ns(), false};
     const struct groups_search groups = {is_known_group, on_group, &s, &j->missed};
@@ -243,6 +243,15 @@ static bool turn(void *context, struct observer *o)
     return s.more;
 }
 
+static bool turn(void *context, struct observer *o)
+{
+    struct jobs *j = context;
+    hanging_enter(j->options->hanging);
+    bool more = search_jobs(j, o);
+    hanging_leave(j->options->hanging);
+    return more;
+}
+
 static void report_line(void *context, const char *line)
 {
     const struct jobs *j = context;
@@ -257,13 +266,16 @@ int jobs_run(const struct jobs_options *options, struct baro_error *err)
     const struct observe_options o = {.overhead_ppm = options->overhead_ppm,
                                       .no_events = options->no_events,
                                       .turn_ns = TURN_NS,
+                                      .hanging = options->hanging,
                                       .turn = turn,
                                       .worker =
                                           code == 0 && options->tasks_dir ? lister_worker(j.task_files.lister) : NULL,
                                       .say = report_line,
                                       .ended = on_ended,
                                       .context = &j};
+    hanging_enter(options->hanging);
     left_list(&j.left, options->dir_fd);
+    hanging_leave(options->hanging);
     if (code == 0)
         code = observe_run(&o, err);
     missed_read(&j.missed);

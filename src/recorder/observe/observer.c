@@ -220,6 +220,7 @@ static int open_all(struct observer *o, struct baro_error *err)
     recorders_init(a, NULL);
     a->say = o->options->say;
     a->say_context = o->options->context;
+    a->hanging = o->options->hanging;
     account_init(&a->account, o->options->overhead_ppm, clock_monotonic_ns());
     a->account.worker = o->options->worker;
     a->account.route = route;

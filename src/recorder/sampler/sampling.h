@@ -29,8 +29,9 @@ struct sampler_options {
     uint32_t clk_tck;
     uint64_t start_monotonic_ns;
     uint64_t page_size;
-    int32_t self[3]; /* pids of barograph's own processes, which are never members: this one first; 0: none */
-    int wake_fd;     /* when this is readable, waiting for the helper ends; -1: none */
+    int32_t self[3];         /* pids of barograph's own processes, which are never members: this one first; 0: none */
+    struct baro_key starter; /* it started this process, and ends: no member, though a child of one; pid 0: none */
+    int wake_fd;             /* when this is readable, waiting for the helper ends; -1: none */
     /* Called in a tick that found members gone, before their exits are reported. It reads the events of their ends,
      * which the event sources have queued by then. */
     void (*catch_up)(void *context);
@@ -88,11 +89,20 @@ static inline bool sampling_is_shared(const struct sampling *g)
     return g->account->recordings > 0;
 }
 
+/* Is it the process that started the recorder, and not another one that has its pid by now? */
+static inline bool sampling_is_starter(const struct sampling *g, int32_t pid, struct pid_stat *ret)
+{
+    const struct baro_key *k = &g->options.starter;
+    return pid && pid == k->pid && proc_read_stat(g->options.proc_fd, pid, ret) == 0 && ret->starttime == k->start;
+}
+
 /* Is it one of barograph's own processes, which are not members? */
 static inline bool sampling_is_own(const struct sampling *g, int32_t pid)
 {
     const int32_t *self = g->options.self;
-    return pid == self[0] || pid == self[1] || pid == self[2] || collectors_is_helper(&g->collectors, pid);
+    struct pid_stat st;
+    return pid == self[0] || pid == self[1] || pid == self[2] || collectors_is_helper(&g->collectors, pid) ||
+           sampling_is_starter(g, pid, &st);
 }
 
 #endif

@@ -329,6 +329,19 @@ static int waiting_refused(void)
     return wait4(INT_MAX, NULL, WNOHANG, NULL) < 0 && errno != ECHILD ? errno : 0;
 }
 
+/* It would be one process too many: there was none for the command, nor may there be one for what the command starts.
+ */
+static void drop_recorder(struct wrapper *w)
+{
+    if (!w->recorder)
+        return;
+    kill(w->recorder, SIGKILL);
+    recorder_wait(w, clock_monotonic_ns() + RECORDER_GRACE_NS);
+    close(w->link);
+    w->link = -1;
+    w->recorder = 0;
+}
+
 /* Runs the command unrecorded in this process, if no process can be created or none can be waited for. Returns only if
  * the command can't be executed. */
 static void become(const struct run_options *options, struct spawn *s, void *context, int error)
@@ -369,6 +382,7 @@ int run_wrapper(const struct run_options *options, run_recorder *recorder_main, 
     if (w.command < 0) {
         code = -w.command;
         w.command = 0;
+        drop_recorder(&w);
         become(options, &spawn, context, code);
     }
     ret->exec_errno = spawn.exec_errno;

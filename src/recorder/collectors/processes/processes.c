@@ -174,6 +174,34 @@ static void after_settling(struct processes *p)
     }
 }
 
+/* What the process that started the recorder has used is not the job's, whenever its parent reaps it. Example: a shell
+ * that reads the output of `record --background` reaps it after the first sample. */
+static void leave_out_starter(struct processes *p)
+{
+    const struct sampling *g = p->sampling;
+    int32_t pid = g->options.starter.pid;
+    struct pid_stat st;
+    struct pid_io io = {0};
+    char text[1024];
+    struct member *parent = sampling_is_starter(g, pid, &st) ? tree_find(&g->job->tree, st.ppid) : NULL;
+    if (!parent)
+        return;
+    ssize_t n = proc_read(g->options.proc_fd, pid, "io", text, sizeof(text));
+    if (n > 0)
+        pid_io_parse(span_of(text, (size_t)n), &io);
+    const uint64_t used[LEDGER_MAX] = {
+        [LEDGER_CPU_USER] = (st.utime + st.cutime) * g->job->ns_per_tick,
+        [LEDGER_CPU_SYSTEM] = (st.stime + st.cstime) * g->job->ns_per_tick,
+        [LEDGER_FAULTS_MINOR] = st.minflt + st.cminflt,
+        [LEDGER_FAULTS_MAJOR] = st.majflt + st.cmajflt,
+        [LEDGER_IO_READ] = io.value[IO_READ_BYTES],
+        [LEDGER_IO_WRITE] = io.value[IO_WRITE_BYTES],
+        [LEDGER_IO_RCHAR] = io.value[IO_RCHAR],
+        [LEDGER_IO_WCHAR] = io.value[IO_WCHAR],
+    };
+    job_leave_out(parent, used);
+}
+
 void processes_discover(struct processes *p)
 {
     struct job *job = p->sampling->job;
@@ -192,6 +220,7 @@ void processes_discover(struct processes *p)
         member_wake(m);
         m->reading.sampled = false;
     }
+    leave_out_starter(p);
 }
 
 /* ---- the row ---- */

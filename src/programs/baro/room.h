@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job whose control group allows few processes (pids.max): a recorder and its helpers must not take the room that the
+ * command needs. Beside this process a recording takes one for the recorder, and the command one, and one for a child;
+ * two more for helpers.
+ */
+#ifndef PROGRAMS_BARO_ROOM_H
+#define PROGRAMS_BARO_ROOM_H
+
+#include "base/error.h"
+
+enum room { ROOM_ENOUGH, ROOM_NO_HELPERS, ROOM_NONE };
+
+/* What there is room for; ret_why: why not for all. */
+enum room room_check(struct baro_error *ret_why);
+
+#endif
