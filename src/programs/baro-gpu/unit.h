@@ -29,6 +29,7 @@ struct unit { /* a device or a MIG instance */
     bool is_mig;
     enum unit_vendor vendor;
     char card[GPU_PATH];          /* of DRM: its folder /sys/class/drm/cardN; "": it is NVIDIA's */
+    bool has_fdinfo;              /* its driver says what its clients use */
     char hwmon[48];               /* relative to that; "": it has none */
     uint32_t kfd_id;              /* of the kernel's compute driver (ROCm); 0: none */
     uint64_t energy_ns;           /* when energy was read */
@@ -116,6 +117,7 @@ void card_read(struct helper *h, struct unit *u);
 bool card_text(const struct unit *u, const char *folder, const char *file, char *ret, size_t cap);
 bool card_number(const struct unit *u, const char *folder, const char *file, uint64_t *ret);
 void card_gauge(struct unit *u, int metric, const char *folder, const char *file, uint64_t factor);
+void card_power(struct helper *h, struct unit *u, uint64_t since_ns); /* of hwmon; energy is power by time */
 /* amd.c, intel.c */
 void amd_find_kfd(const char *root, struct unit *u);
 void amd_read(struct helper *h, struct unit *u, uint64_t since_ns);
