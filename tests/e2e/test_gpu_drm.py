@@ -278,8 +278,8 @@ def test_what_clients_do_not_say(run, tape, tree):
     devices, mine = recorded(run, tape, tree, [begin],
                              [lambda i: seen("card0", "memory_bytes") and seen("card1", "memory_bytes") and seen("card2", "busy_ns")
                               and seen("card3", "busy_ns")])
-    held = {n: [r for r in mine if r["name"] == n and r["read_at_ns"]][-1] for n in ("card0", "card1", "card2", "card3")}
-    last = {n: [r for r in readings(devices, n) if r["processes_job"]][-1] for n in held}
+    held = {n: [r for r in mine if r["name"] == n and r["memory_bytes"] != 0][-1] for n in ("card0", "card1", "card2", "card3")}
+    last = {n: [r for r in readings(devices, n) if r["processes_job"] and r["memory_job_bytes"] != 0][-1] for n in held}
     assert (held["card0"]["memory_bytes"], held["card1"]["memory_bytes"]) == (32 * MIB, 16 * MIB)
     assert (last["card0"]["memory_job_bytes"], last["card1"]["memory_job_bytes"]) == (32 * MIB, 16 * MIB)
     assert held["card0"]["busy_ns"] is held["card1"]["busy_ns"] is None

@@ -33,7 +33,7 @@ void card_gauge(struct unit *u, int metric, const char *folder, const char *file
 {
     uint64_t v;
     if (card_number(u, folder, file, &v))
-        unit_put(u, metric, v * factor);
+        unit_put(u, metric, v > UINT64_MAX / factor ? UINT64_MAX : v * factor);
     else
         unit_lack(u, metric, BARO_ABSENT_UNSUPPORTED);
 }

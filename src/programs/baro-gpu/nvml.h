@@ -133,7 +133,6 @@ enum { NVML_GPM_SM_ACTIVE = 2, NVML_GPM_SM_OCCUPANCY = 3, NVML_GPM_TENSOR = 5, N
 /* F(member, arguments, names): newest name first. */
 #define NVML_FUNCTIONS(F)                                                                                              \
     F(init, (void), "nvmlInit_v2")                                                                                     \
-    F(shutdown, (void), "nvmlShutdown")                                                                                \
     F(driver, (char *text, unsigned n), "nvmlSystemGetDriverVersion")                                                  \
     F(count, (unsigned *n), "nvmlDeviceGetCount_v2")                                                                   \
     F(by_index, (unsigned i, nvml_device *d), "nvmlDeviceGetHandleByIndex_v2")                                         \

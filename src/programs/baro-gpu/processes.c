@@ -8,7 +8,7 @@
 #define ROUNDS 5
 #define ENTRIES_MOST 4096u
 #define SLACK 16u
-#define NOT_KNOWN UINT64_MAX
+#define ACCOUNTED_MS_MOST (100ull * 365 * 24 * 3600 * 1000)
 
 static void set_metric(struct gpu_process *p, int metric, uint64_t v)
 {
@@ -49,10 +49,15 @@ static struct gpu_process *find_or_add(struct helper *h, uint32_t device, int32_
     return p;
 }
 
-/* A process may be in several lists: its memory is the most that one of them says. */
-static void take_memory(struct gpu_process *p, uint64_t bytes)
+static uint64_t memory_most(const struct unit *u)
 {
-    if (bytes == NOT_KNOWN) {
+    return u->out.absent[GPU_memory_total] ? SOUND_BYTES_MOST : u->out.value[GPU_memory_total];
+}
+
+/* A process may be in several lists: its memory is the most that one of them says. More than there is, is not known. */
+static void take_memory(const struct unit *u, struct gpu_process *p, uint64_t bytes)
+{
+    if (bytes > memory_most(u)) {
         if (p->absent[GPU_PROCESS_memory])
             p->absent[GPU_PROCESS_memory] = BARO_ABSENT_UNKNOWN;
         return;
@@ -102,7 +107,7 @@ static bool read_list(struct helper *h, struct unit *u, uint32_t device, enum nv
         if (!out)
             continue;
         seen[out - h->out->process] = true;
-        take_memory(out, p.memory);
+        take_memory(u, out, p.memory);
     }
     return code == NVML_OK;
 }
@@ -118,6 +123,7 @@ static void put_sums(struct unit *u, const int *metric, size_t n, int why)
 static void read_use(struct helper *h, struct unit *u, uint32_t device)
 {
     static struct nvml_process_use at[ENTRIES_MOST];
+    static bool counted[GPU_PROCESSES_MOST];
     unsigned n = ENTRIES_MOST;
     uint64_t now = u->read_ns; /* the time of the device's other counters */
     uint64_t since = now - u->process_read_ns, newest = u->process_stamp_us;
@@ -134,6 +140,7 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
         if (is_known) /* it is over the time until now that these grow */
             set_metric(p, GPU_PROCESS_read_at, now);
     }
+    memset(counted, 0, h->out->n_processes * sizeof(*counted));
     for (unsigned i = 0; code == NVML_OK && i < n && i < ENTRIES_MOST; i++) {
         struct gpu_process *p = at[i].pid <= INT32_MAX ? find_process(h, device, (int32_t)at[i].pid) : NULL;
         if (!p || at[i].sm > 100 || at[i].memory > 100 || at[i].encoder > 100 || at[i].decoder > 100 ||
@@ -142,6 +149,9 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
         newest = at[i].stamp_us > newest ? at[i].stamp_us : newest;
         if (!u->has_process_stamp) /* all that the driver remembers is of the time before the recording */
             continue;
+        if (counted[p - h->out->process]) /* it is in the list once */
+            continue;
+        counted[p - h->out->process] = true;
         p->value[GPU_PROCESS_busy] += since / 100 * at[i].sm;
         p->value[GPU_PROCESS_memory_busy] += since / 100 * at[i].memory;
         p->value[GPU_PROCESS_encoder_busy] += since / 100 * at[i].encoder;
@@ -160,9 +170,10 @@ static void read_accounting(struct helper *h, struct unit *u, struct gpu_process
     struct nvml_accounting a = {0};
     if (ASK(h, u, accounting, u->handle, (unsigned)p->host_pid, &a) != NVML_OK)
         return;
-    if (a.memory_most != NOT_KNOWN && a.memory_most > p->value[GPU_PROCESS_memory_peak])
+    if (a.memory_most <= memory_most(u) && a.memory_most > p->value[GPU_PROCESS_memory_peak])
         set_metric(p, GPU_PROCESS_memory_peak, a.memory_most);
-    set_metric(p, GPU_PROCESS_accounted, a.time_ms * NS_PER_MS);
+    if (a.time_ms <= ACCOUNTED_MS_MOST)
+        set_metric(p, GPU_PROCESS_accounted, a.time_ms * NS_PER_MS);
     if (a.gpu <= 100)
         set_metric(p, GPU_PROCESS_accounted_busy, a.gpu * 10000ull);
 }
