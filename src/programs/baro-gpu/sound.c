@@ -55,9 +55,11 @@ static bool is_checked(int metric)
     return metric != GPU_read_at && (metric < GPU_memory_job || metric > GPU_processes_others);
 }
 
-void unit_check(struct unit *u, uint64_t now_ns)
+void unit_check(struct unit *u)
 {
-    uint64_t since = u->sound_ns ? now_ns - u->sound_ns : 0;
+    uint64_t since = u->sound_ns ? u->read_ns - u->sound_ns : 0;
+    if (u->read_ns <= u->sound_ns) /* not read since then: nvidia-smi is run seldom */
+        return;
     for (int m = 0; m < GPU_MAX; m++) {
         bool is_peak = m == GPU_memory_used_peak || m == GPU_busy_peak || m == GPU_power_peak;
         if (is_checked(m) && u->out.absent[m] == BARO_PRESENT && !is_sound(u, m, since)) {
@@ -69,5 +71,5 @@ void unit_check(struct unit *u, uint64_t now_ns)
         u->sound[m] = u->out.value[m];
         u->sound_absent[m] = u->out.absent[m];
     }
-    u->sound_ns = now_ns;
+    u->sound_ns = u->read_ns;
 }

@@ -113,7 +113,7 @@ int ask_after(struct unit *u, enum nvml_function f, int code);
 void device_read(struct helper *h, struct unit *u);
 void device_events(struct helper *h);
 /* sound.c: what no device can have is absent */
-void unit_check(struct unit *u, uint64_t now_ns);
+void unit_check(struct unit *u);
 /* processes.c: adds the processes of this device to the reading. lists: read the lists, too; false: only what processes
  * used */
 void processes_read(struct helper *h, struct unit *u, uint32_t at, bool lists);
