@@ -87,3 +87,18 @@ def test_top(run, tape, gpus):
     assert device.endswith("gpu0 NVIDIA H100 80GB HBM3") and device.startswith("80% "), text
     assert "4.29 GB" in device and "250 W" in device and "1980 MHz" in device
     assert process.endswith(f"{pid} sh") and "2.15 GB" in process
+
+
+# ---- allocators ------------------------------------------------------------------------------------------------------
+
+
+def test_allocators_peak_beside_the_devices(run, tape, gpus, baro):
+    """The largest of one device that PyTorch or JAX had by its marks; what it reserved, and other marks, are none."""
+    gpus.write()
+    job = (f"{baro} mark torch gpu0_peak_bytes=61000000000 gpu0_reserved_peak_bytes=70000000000; {baro} mark jax gpu1_peak_bytes=7000;"
+           f"{baro} mark other gpu0_peak_bytes=99000000000; {baro} mark torch gpu0_peak_bytes=-1 gpu_peak_bytes=98000000000; sleep 2")
+    done = run("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", job, env=gpus.env)
+    assert done.returncode == 0 and run.summary(tape)["gpu"]["allocator_peak_bytes"] == 61000000000
+    assert "allocator's peak 61.0 GB" in run("summary", tape).stdout
+    run("run", "-q", "-i", "200ms", "-o", tape, "--force", "--", "sleep", "2", env=gpus.env)
+    assert run.summary(tape)["gpu"]["allocator_peak_bytes"] is None and "allocator" not in run("summary", tape).stdout

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/span.h"
 #include "libbaro/summary/facts.h"
 
 #define JOULES_PER_KWH 3.6e6
@@ -89,6 +90,31 @@ bool gpus_total_add(struct gpus_total *g, const struct baro_sample *s)
     }
     g->memory_job_most = together > g->memory_job_most ? together : g->memory_job_most;
     return add_meters(g, &s->entities[KIND_energy]);
+}
+
+/* "gpu0_peak_bytes", but not "gpu0_reserved_peak_bytes" */
+static bool is_peak_of_device(const char *name)
+{
+    struct span s = span_str(name);
+    uint64_t device;
+    if (!span_starts(s, "gpu"))
+        return false;
+    s = span_of(s.at + 3, s.len - 3);
+    return scan_u64(&s, &device) && span_equal(s, "_peak_bytes");
+}
+
+void gpus_total_add_mark(struct gpus_total *g, const struct baro_event *e)
+{
+    struct baro_attribute a;
+    if (baro_event_attribute_find(e, "name", &a) < 0 || !a.text ||
+        (strcmp(a.text, "torch") != 0 && strcmp(a.text, "jax") != 0))
+        return;
+    for (size_t i = 0; baro_event_attribute(e, i, &a) == 0; i++) {
+        if (a.type != BARO_ATTRIBUTE_UNSIGNED || !is_peak_of_device(a.name))
+            continue;
+        g->has_allocator = true;
+        g->allocator_most = a.u64 > g->allocator_most ? a.u64 : g->allocator_most;
+    }
 }
 
 void gpus_total_done(struct gpus_total *g)
@@ -205,6 +231,9 @@ void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_
     case GPUS_BUSY: value_u64(ret, has_busy ? BARO_PRESENT : none, (uint64_t)busy); break;
     case GPUS_MEMORY: value_u64(ret, has_memory ? BARO_PRESENT : none, s->gpus.memory_job_most); break;
     case GPUS_MEMORY_ONE: value_u64(ret, has_memory ? BARO_PRESENT : none, most); break;
+    case GPUS_ALLOCATOR:
+        value_u64(ret, s->gpus.has_allocator ? BARO_PRESENT : BARO_ABSENT_NONE, s->gpus.allocator_most);
+        break;
     case GPUS_WATCHED: value_u64(ret, n ? BARO_PRESENT : none, watched_ns); break;
     default:
         value_real(ret, has_energy ? BARO_PRESENT : none, energy);
