@@ -78,6 +78,19 @@ def test_memory_that_is_not_said_is_not_0(run, tape, gpus, work):
     assert found[-1]["memory_others_bytes"] == 0
 
 
+@pytest.mark.parametrize("code", [999, 7])
+def test_list_that_fails_is_no_empty_list(run, tape, gpus, work, code):
+    """Processes have not let go of their memory because the driver does not say what they hold, or its list grows faster
+    than there is room made for it."""
+    gpus.write(f"0 proc {work}/pid memory 1000000", f"@2 error nvmlDeviceGetComputeRunningProcesses_v3 {code}")
+    found = readings(record(run, tape, gpus, job="echo $$ > pid; sleep 5"))
+    mine = run.export(tape, "gpu_process")
+    assert any(r["memory_bytes"] == 1000000 for r in mine) and 0 not in {r["memory_bytes"] for r in mine}
+    assert mine[-1]["memory_bytes"] is None and mine[-1]["memory_peak_bytes"] == 1000000
+    assert found[-1]["memory_job_bytes"] is None and found[-1]["memory_job_peak_bytes"] in (None, 1000000)
+    assert found[-1]["power_watts"] == 100
+
+
 @pytest.mark.parametrize("n", [1000000, -1])
 def test_counts_of_devices(run, tape, gpus, n):
     gpus.write(devices=1)
