@@ -139,6 +139,12 @@ static double growth(const struct gpu_total *t, int metric)
     return (double)(t->last[metric] - t->first[metric]);
 }
 
+/* Of a device that can't be read, or whose driver does not say what processes do, it is not known. */
+static bool is_use_known(const struct gpu_total *t)
+{
+    return !t->absent[GPU_memory_job_peak] || !t->absent[GPU_busy_job];
+}
+
 static bool is_used(const struct gpu_total *t)
 {
     return (!t->absent[GPU_memory_job_peak] && t->last[GPU_memory_job_peak]) ||
@@ -191,7 +197,8 @@ void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct ba
 void fact_gpu_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct gpu_total *t = &s->gpus.at[row];
-    value_u64(ret, BARO_PRESENT, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? is_used(t) : t->is_instance);
+    int absent = of == GPU_USED && !is_use_known(t) ? t->absent[GPU_busy_job] : BARO_PRESENT;
+    value_u64(ret, absent, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? is_used(t) : t->is_instance);
 }
 
 /* ---- of all together ---- */

@@ -498,8 +498,10 @@ void device_read(struct helper *h, struct unit *u)
         look_again(h, u, now);
         since = 0;
     }
-    if (u->lost) /* read_at stays: it says since when */
+    if (u->lost) { /* read_at stays: it says since when */
+        lack_all(u, reason_of(u->lost));
         return;
+    }
     read_use(h, u, since);
     read_memory(h, u);
     read_power(h, u, since);

@@ -260,7 +260,10 @@ void processes_read(struct helper *h, struct unit *u, uint32_t device, bool list
         any |= got[i] == LIST_READ;
         failed |= got[i] == LIST_FAILED;
     }
-    int why = u->lost ? BARO_ABSENT_GONE : failed ? BARO_ABSENT_UNKNOWN : any ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
+    int why = u->lost  ? reason_of(u->lost)
+              : failed ? BARO_ABSENT_UNKNOWN
+              : any    ? BARO_PRESENT
+                       : BARO_ABSENT_UNSUPPORTED;
     put_sums(u, sums, 6, why);
     if (!u->is_mig)
         read_use(h, u, device);
