@@ -417,10 +417,10 @@ API int nvmlDeviceGetFieldValues(nvml_device d, int n, struct nvml_field *f)
         unsigned id;
         const char *key;
         double rate; /* 0: a gauge */
-    } keys[] = {{82, "memtemp", 0},       {3, "ecc", 0},           {4, "ecc2", 0},     {94, "replays", 0},
-                {143, "remapped", 0},     {74, "pviol", 1e9},      {75, "tviol", 1e9}, {76, "sviol", 1e9},
-                {77, "bviol", 1e9},       {79, "rviol", 1e9},      {197, "pcietx", 1}, {198, "pcierx", 1},
-                {138, "nvtx", 1 / 1024.}, {139, "nvrx", 1 / 1024.}};
+    } keys[] = {{82, "memtemp", 0}, {308, "fieldtemp", 0},    {3, "ecc", 0},           {4, "ecc2", 0},
+                {94, "replays", 0}, {143, "remapped", 0},     {74, "pviol", 1e9},      {75, "tviol", 1e9},
+                {76, "sviol", 1e9}, {77, "bviol", 1e9},       {79, "rviol", 1e9},      {197, "pcietx", 1},
+                {198, "pcierx", 1}, {138, "nvtx", 1 / 1024.}, {139, "nvrx", 1 / 1024.}};
     double type = 0;
     BEGIN("nvmlDeviceGetFieldValues", d);
     value(d, "fieldtype", &type); /* enum of nvml.h; without it they are U64 */

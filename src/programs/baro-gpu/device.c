@@ -239,6 +239,7 @@ static const struct {
     bool is_counter;
     uint64_t factor;
 } fields[] = {
+    {NVML_FIELD_TEMPERATURE, 0, GPU_temperature, false, 1000},
     {NVML_FIELD_MEMORY_TEMPERATURE, 0, GPU_memory_temperature, false, 1000},
     {NVML_FIELD_ECC_CORRECTED, 0, GPU_ecc_corrected, true, 1},
     {NVML_FIELD_ECC_UNCORRECTED, 0, GPU_ecc_uncorrected, true, 1},
@@ -354,7 +355,8 @@ static void read_small(struct helper *h, struct unit *u)
 {
     unsigned v = 0;
     int code = ASK(h, u, temperature, u->handle, 0, &v);
-    put_u(u, GPU_temperature, code, v * 1000ull);
+    if (code == NVML_OK || u->out.absent[GPU_temperature]) /* newer drivers have a field, and need not have the call */
+        put_u(u, GPU_temperature, code, v * 1000ull);
     code = ASK(h, u, clock, u->handle, NVML_CLOCK_SM, &v);
     put_u(u, GPU_clock, code, v * MHZ);
     code = ASK(h, u, clock, u->handle, NVML_CLOCK_MEMORY, &v);
