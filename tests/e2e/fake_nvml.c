@@ -10,12 +10,15 @@
  *   [@SECONDS] error FUNCTION CODE [DEVICE]   this function fails
  *   [@SECONDS] hang FUNCTION [DEVICE]   it does not return
  *   [@SECONDS] slow FUNCTION MS [DEVICE]   it takes so long, until another such line is for it
+ *   [@SECONDS] crash FUNCTION SIGNAL [DEVICE]   this signal ends the process
+ *   [@SECONDS] fork FUNCTION SECONDS [DEVICE]   it begins a process that lasts so long
  *   layout 32                           processes are in structs of 32 bytes, as of driver 535
  *   junk                                lists of what processes used have rubbish as well
  *
  * A device is a number, or P.I for instance I of P. FAKE_NVML_CALLS, if set, gets a line for each call.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +86,8 @@ static void parse(char *text)
         snprintf(driver_text, sizeof(driver_text), "%.*s", (int)strcspn(rest, "\n"), rest);
     } else if (strcmp(word, "junk") == 0) {
         has_junk = 1;
-    } else if (strcmp(word, "error") == 0 || strcmp(word, "hang") == 0 || strcmp(word, "slow") == 0) {
+    } else if (strcmp(word, "error") == 0 || strcmp(word, "hang") == 0 || strcmp(word, "slow") == 0 ||
+               strcmp(word, "crash") == 0 || strcmp(word, "fork") == 0) {
         snprintf(l.what, sizeof(l.what), "%s", word);
         char *function = strtok_r(NULL, " \n", &save);
         char *code = *word != 'h' ? strtok_r(NULL, " \n", &save) : "0", *device = strtok_r(NULL, " \n", &save);
@@ -157,7 +161,11 @@ static int enter(const char *function, nvml_device d)
             pause();
         if (*l->what == 'e')
             return atoi(l->value);
-        slow_ms = atoi(l->value);
+        if (*l->what == 'c')
+            raise(atoi(l->value));
+        if (*l->what == 'f' && fork() == 0)
+            _exit((int)sleep((unsigned)atoi(l->value)));
+        slow_ms = *l->what == 's' ? atoi(l->value) : slow_ms;
     }
     usleep((unsigned)slow_ms * 1000);
     return 0;
@@ -225,11 +233,6 @@ API int nvmlInit_v2(void)
 {
     now();
     BEGIN("nvmlInit_v2", NULL);
-    return 0;
-}
-
-API int nvmlShutdown(void)
-{
     return 0;
 }
 
@@ -414,20 +417,28 @@ API int nvmlDeviceGetFieldValues(nvml_device d, int n, struct nvml_field *f)
         unsigned id;
         const char *key;
         double rate; /* 0: a gauge */
-    } keys[] = {{82, "memtemp", 0},       {3, "ecc", 0},           {4, "ecc2", 0},     {94, "replays", 0},
-                {143, "remapped", 0},     {74, "pviol", 1e9},      {75, "tviol", 1e9}, {76, "sviol", 1e9},
-                {77, "bviol", 1e9},       {79, "rviol", 1e9},      {197, "pcietx", 1}, {198, "pcierx", 1},
-                {138, "nvtx", 1 / 1024.}, {139, "nvrx", 1 / 1024.}};
+    } keys[] = {{82, "memtemp", 0}, {308, "fieldtemp", 0},    {3, "ecc", 0},           {4, "ecc2", 0},
+                {94, "replays", 0}, {143, "remapped", 0},     {74, "pviol", 1e9},      {75, "tviol", 1e9},
+                {76, "sviol", 1e9}, {77, "bviol", 1e9},       {79, "rviol", 1e9},      {197, "pcietx", 1},
+                {198, "pcierx", 1}, {138, "nvtx", 1 / 1024.}, {139, "nvrx", 1 / 1024.}};
+    double type = 0;
     BEGIN("nvmlDeviceGetFieldValues", d);
+    value(d, "fieldtype", &type); /* enum of nvml.h; without it they are U64 */
     for (int i = 0; i < n; i++) {
         f[i].code = NVML_NOT_SUPPORTED;
         for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
             double x;
             if (f[i].id != keys[k].id || value(d, keys[k].key, &x))
                 continue;
+            x = keys[k].rate ? integral(id_of(d), 0, keys[k].key, now()) * keys[k].rate : x;
             f[i].code = NVML_OK;
-            f[i].type = NVML_TYPE_U64;
-            f[i].value.u64 = (uint64_t)(keys[k].rate ? integral(id_of(d), 0, keys[k].key, now()) * keys[k].rate : x);
+            f[i].type = text_at(id_of(d), 0, "fieldtype", now()) ? (unsigned)type : NVML_TYPE_U64;
+            if (f[i].type == NVML_TYPE_DOUBLE)
+                f[i].value.real = x;
+            else if (f[i].type == NVML_TYPE_S64)
+                f[i].value.s64 = (int64_t)x;
+            else
+                f[i].value.u64 = (uint64_t)x;
         }
     }
     return 0;
@@ -497,6 +508,12 @@ API int nvmlDeviceGetGraphicsRunningProcesses_v3(nvml_device d, unsigned *n, voi
     return processes(d, "graphics", n, at);
 }
 
+API int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvml_device d, unsigned *n, void *at)
+{
+    BEGIN("nvmlDeviceGetMPSComputeRunningProcesses_v3", d);
+    return processes(d, "mps", n, at);
+}
+
 API int nvmlDeviceGetProcessUtilization(nvml_device d, struct nvml_process_use *at, unsigned *n,
                                         unsigned long long since)
 {
@@ -555,6 +572,7 @@ API int nvmlDeviceGetMigDeviceHandleByIndex(nvml_device d, unsigned i, nvml_devi
 /* An Xid of the script is reported once. */
 API int nvmlEventSetCreate(nvml_event_set *s)
 {
+    BEGIN("nvmlEventSetCreate", NULL);
     *s = (nvml_event_set)handles;
     return 0;
 }
@@ -605,6 +623,7 @@ static const char *const gpm_keys[] = {"smactive", "smoccupancy", "tensor", "dra
 
 API int nvmlGpmSampleAlloc(nvml_gpm_sample *s)
 {
+    BEGIN("nvmlGpmSampleAlloc", NULL);
     *s = (nvml_gpm_sample)calloc(1, sizeof(struct gpm));
     return 0;
 }

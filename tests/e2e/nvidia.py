@@ -156,11 +156,15 @@ def warnings(run, tape):
 JOB = "echo $$ > pid; while test ! -e go; do sleep 0.02; done"
 
 
-def with_process(run, tape, gpus, lines, condition, *options, entity="gpu_process", env=None):
+def with_process(run, tape, gpus, lines, condition, *options, entity="gpu_process", env=None, devices=1, always=()):
+    """lines: from when the job's process is known, which is {pid}; always: from the beginning, too."""
+    if always:
+        gpus.write(*always, devices=devices)
     p = start(run, tape, gpus, *options, job=JOB, env=env)
     try:
         poll(lambda: (run.work / "pid").exists() and (run.work / "pid").read_text().strip(), "the pid")
-        gpus.write(*[line.format(pid=(run.work / "pid").read_text().strip(), other=os.getpid()) for line in lines])
+        pid = (run.work / "pid").read_text().strip()
+        gpus.write(*always, *[line.format(pid=pid, other=os.getpid()) for line in lines], devices=devices)
         poll(lambda: condition(rows(run, tape, entity)), f"rows of {entity}")
     finally:
         end(run, p)

@@ -113,6 +113,27 @@ def test_carbon_is_arithmetic(run, tape, powercap):
         assert "carbon" in run("summary", "--carbon", wrong, tape, status=2).stderr
 
 
+def test_sensors_that_leap(run, tape, powercap):
+    """More than any machine takes is a fault of the sensor: it is absent, and no energy."""
+    sys = powercap.root / "sys" / "class"
+    files = {"hwmon/hwmon0/name": "a", "hwmon/hwmon0/power1_input": 5_000_000, "hwmon/hwmon0/power2_input": (1 << 64) - 1,
+             "hwmon/hwmon0/energy1_input": 1000, "power_supply/BAT0/type": "Battery", "power_supply/BAT0/status": "Discharging",
+             "power_supply/BAT0/current_now": (1 << 64) - 1, "power_supply/BAT0/voltage_now": (1 << 64) - 1}
+    for name, value in files.items():
+        (sys / name).parent.mkdir(parents=True, exist_ok=True)
+        (sys / name).write_text(f"{value}\n")
+
+    def change():
+        (sys / "hwmon/hwmon0/energy1_input").write_text(f"{1 << 63}\n")
+        (sys / "hwmon/hwmon0/power1_input").write_text(f"{1 << 63}\n")
+
+    rows = recorded(run, tape, powercap, change)
+    assert set(rows) == {"a/power1", "a/power2", "a/energy1", "battery/BAT0"}
+    for row in rows.values():
+        assert row["power_watts"] is None and (row["energy_joules"] or 0) < 1000, row
+    assert rows["a/power2"]["energy_joules"] is rows["battery/BAT0"]["energy_joules"] is rows["a/energy1"]["energy_joules"] is None
+
+
 def test_hwmon_and_batteries(run, tape, powercap, work):
     """Meters beside RAPL: they are not added to it. A battery counts while it gives; chips of GPUs are theirs."""
     sys = powercap.root / "sys" / "class"

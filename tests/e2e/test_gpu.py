@@ -137,6 +137,14 @@ def test_old_driver(run, tape, gpus, tmp_path_factory):
     assert row["pcie_sent_bytes"] is None
 
 
+def test_temperature_of_a_newer_driver(run, tape, gpus, tmp_path_factory):
+    """It has a field, and the call that is deprecated no longer."""
+    gpus.env["LD_LIBRARY_PATH"] = fake_library(tmp_path_factory, without=("nvmlDeviceGetTemperature",))
+    gpus.write("0 fieldtemp 57")
+    found = readings(record_until(run, tape, gpus, lambda r: len(readings(r)) >= 2))
+    assert found[-1]["temperature_celsius"] == 57
+
+
 # ---- processes -----------------------------------------------------------------------------------------------------
 
 

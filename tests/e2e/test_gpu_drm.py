@@ -247,3 +247,76 @@ def test_two_makers(run, tape, tree):
     assert held == {"card0": (64 * MIB, 64 * MIB), "card1": (2 * MIB, 2 * MIB)}
     one, two = (readings(devices, n)[-1] for n in ("card0", "card1"))
     assert one["busy_ns"] is None and one["power_watts"] is None and two["busy_ns"] and two["power_watts"] == 150
+
+
+def test_drivers_without_fdinfo(run, tape, tree):
+    """nouveau, lima and asahi do not say what a process used: neither is it 0. Of nouveau there are sensors."""
+    tree.card(0, "nouveau", "0000:01:00.0", {"hwmon/hwmon2/temp1_input": 44000, "hwmon/hwmon2/power1_input": 21000000})
+    tree.card(1, "asahi", "406400000.gpu", {})
+
+    def begin(pid):
+        tree.client(pid, 5, "ino:\t7")
+
+    devices, mine = recorded(run, tape, tree, [begin],
+                             [lambda i: all(len(readings(rows(run, tape), n)) >= 3 for n in ("card0", "card1"))])
+    one, two = (readings(devices, n)[-1] for n in ("card0", "card1"))
+    assert not mine and (one["temperature_celsius"], one["power_watts"], one["energy_estimated"]) == (44, 21, 1)
+    assert (one["label"], two["label"], two["power_watts"]) == ("nouveau", "asahi", None)
+    for row in one, two:
+        assert {row[c] for c in row if c.endswith(("_job", "_job_bytes", "_job_ns", "_job_peak_bytes"))} == {None}
+        assert row["busy_ns"] is None and row["memory_used_bytes"] is None
+
+
+def test_what_clients_do_not_say(run, tape, tree):
+    """panfrost measures no times unless an administrator wants it, etnaviv never does, i915 before 6.8 has no memory:
+    neither is it 0, of the process and of the job."""
+    tree.card(0, "panfrost", "ff9a0000.gpu", {})
+    tree.card(1, "etnaviv", "etnaviv", {})
+    tree.card(2, "i915", "0000:00:02.0", {})
+    tree.card(3, "amdgpu", "0000:0a:00.0", AMD)
+
+    def begin(pid):
+        tree.client(pid, 5, "drm-driver:\tpanfrost", "drm-client-id:\t14", "drm-maxfreq-fragment:\t799999987 Hz",
+                    "drm-curfreq-fragment:\t799999987 Hz", "drm-total-memory:\t64 MiB", "drm-resident-memory:\t32 MiB")
+        tree.client(pid, 6, "drm-driver:\tetnaviv", "drm-client-id:\t4", "drm-total-memory:\t16 MiB", "drm-shared-memory:\t0")
+        tree.client(pid, 7, "drm-driver:\ti915", "drm-pdev:\t0000:00:02.0", "drm-client-id:\t7", "drm-engine-render:\t7 ns")
+        tree.client(pid, 8, "drm-driver:\tamdgpu", "drm-client-id:\t9", "drm-pdev:\t0000:0a:00.0", "drm-memory-vram:\t1024 KiB")
+
+    def seen(name, column):
+        return any(r["name"] == name and r[column] is not None for r in rows(run, tape, "gpu_process"))
+
+    devices, mine = recorded(run, tape, tree, [begin],
+                             [lambda i: seen("card0", "memory_bytes") and seen("card1", "memory_bytes") and seen("card2", "busy_ns")
+                              and seen("card3", "busy_ns")])
+    held = {n: [r for r in mine if r["name"] == n and r["memory_bytes"] != 0][-1] for n in ("card0", "card1", "card2", "card3")}
+    last = {n: [r for r in readings(devices, n) if r["processes_job"] and r["memory_job_bytes"] != 0][-1] for n in held}
+    assert (held["card0"]["memory_bytes"], held["card1"]["memory_bytes"]) == (32 * MIB, 16 * MIB)
+    assert (last["card0"]["memory_job_bytes"], last["card1"]["memory_job_bytes"]) == (32 * MIB, 16 * MIB)
+    assert held["card0"]["busy_ns"] is held["card1"]["busy_ns"] is None
+    assert last["card0"]["busy_job_ns"] is last["card1"]["busy_job_ns"] is None
+    assert held["card2"]["memory_bytes"] is last["card2"]["memory_job_bytes"] is last["card2"]["memory_job_peak_bytes"] is None
+    assert last["card2"]["busy_job_ns"] is not None
+    assert (held["card3"]["busy_ns"], last["card3"]["busy_job_ns"]) == (0, 0)  # it has no lines of engines that are idle
+
+
+def test_names_of_msm(run, tape, tree):
+    """The driver of the device of msm is that of the display, or of the GPU where that has a device of its own."""
+    tree.card(0, "adreno", "3d00000.gpu", {})
+
+    def begin(pid):
+        tree.client(pid, 5, "drm-driver:\tmsm", "drm-client-id:\t7", "drm-engine-gpu:\t5 ns", "drm-resident-memory:\t8 MiB")
+
+    devices, mine = recorded(run, tape, tree, [begin], [lambda i: any(r["memory_job_bytes"] for r in rows(run, tape))])
+    assert readings(devices, "card0")[-1]["label"] == "msm" and any(r["memory_bytes"] == 8 * MIB for r in mine)
+
+
+def test_memory_on_the_chip_is_not_the_machines(run, tape, tree):
+    tree.card(0, "amdgpu", "0000:0a:00.0", AMD)
+
+    def begin(pid):
+        tree.client(pid, 5, *amd_client(1, 5, 1024, ["drm-resident-cpu:\t64 KiB", "drm-resident-gds:\t4 MiB",
+                                                     "drm-resident-doorbell:\t4 MiB", "drm-resident-mmioremap:\t4 MiB"]))
+
+    _, mine = recorded(run, tape, tree, [begin], [lambda i: any(r["memory_bytes"] for r in rows(run, tape, "gpu_process"))])
+    last = [r for r in mine if r["memory_bytes"]][-1]
+    assert (last["memory_bytes"], last["system_memory_bytes"]) == (MIB, 2 * MIB + 64 * 1024)

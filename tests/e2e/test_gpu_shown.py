@@ -4,10 +4,11 @@
 import csv
 import io
 import itertools
+import os
 import re
 
 import pytest
-from nvidia import GIB, gpus, readings, record_until, with_process  # noqa: F401
+from nvidia import GIB, SOURCE, gpus, readings, record_until, with_process  # noqa: F401
 
 # ---- as other programs write it ------------------------------------------------------------------------------------
 
@@ -89,3 +90,40 @@ def test_top(run, tape, gpus):
     assert device.endswith("gpu0 NVIDIA H100 80GB HBM3") and device.startswith("80% "), text
     assert "4.29 GB" in device and "250 W" in device and "1980 MHz" in device
     assert process.endswith(f"{pid} sh") and "2.15 GB" in process
+
+
+# ---- allocators ------------------------------------------------------------------------------------------------------
+
+
+def test_allocators_peak_beside_the_devices(run, tape, gpus, baro):
+    """The largest of one device that PyTorch or JAX had by its marks; what it reserved, and other marks, are none."""
+    gpus.write()
+    job = (f"{baro} mark torch gpu0_peak_bytes=61000000000 gpu0_reserved_peak_bytes=70000000000; {baro} mark jax gpu1_peak_bytes=7000;"
+           f"{baro} mark other gpu0_peak_bytes=99000000000; {baro} mark torch gpu0_peak_bytes=-1 gpu_peak_bytes=98000000000; sleep 2")
+    done = run("run", "-q", "-i", "200ms", "-o", tape, "--", "sh", "-c", job, env=gpus.env)
+    assert done.returncode == 0 and run.summary(tape)["gpu"]["allocator_peak_bytes"] == 61000000000
+    assert "allocator's peak 61.0 GB" in run("summary", tape).stdout
+    run("run", "-q", "-i", "200ms", "-o", tape, "--force", "--", "sleep", "2", env=gpus.env)
+    assert run.summary(tape)["gpu"]["allocator_peak_bytes"] is None and "allocator" not in run("summary", tape).stdout
+
+
+# ---- other accelerators ----------------------------------------------------------------------------------------------
+
+
+def test_recipes_of_the_documentation(run, tape, work):
+    """The scripts of docs/gpu.md as they stand there, with an NPU in a folder and a program hl-smi."""
+    text = (SOURCE / "docs" / "gpu.md").read_text()
+    for name in "npu.sh", "gaudi.sh":
+        block = re.search(rf"`{name}`:\n\n((?:    .*\n)+)", text)[1]
+        (work / name).write_text(re.sub("^    ", "", block, flags=re.M).replace("/sys/class/accel", str(work / "accel")))
+    for n, us in (0, 1500000), (1, 7):
+        (work / "accel" / f"accel{n}" / "device").mkdir(parents=True)
+        (work / "accel" / f"accel{n}" / "device" / "npu_busy_time_us").write_text(f"{us}\n")
+    (work / "hl-smi").write_text("#!/bin/sh\necho '0, 62, 1024, 310'\necho '1, 0, 768, 95'\n")
+    (work / "hl-smi").chmod(0o755)
+    run("run", "-q", "-i", "200ms", "-o", tape, "--collect", "npu=sh npu.sh", "--collect", "gaudi=sh gaudi.sh", "--", "sleep", "2",
+        env={"PATH": f"{work}:{os.environ['PATH']}"}, status=0)
+    npus = {r["name"]: r["busy_seconds_total"] for r in run.export(tape, "npu")}
+    assert npus == {"device=accel0": 1.5, "device=accel1": 7e-6}
+    row = next(r for r in run.export(tape, "gaudi") if r["name"] == "device=0")
+    assert (row["busy_ratio"], row["memory_used_bytes"], row["power_watts"]) == (0.62, 1 << 30, 310)

@@ -56,7 +56,7 @@ def test_each_cause_has_its_verdict(run, training, work):
 
     # one moment
     last = [r for r in readings(rows(run, tape)) if r["busy_job_ns"]][-2]
-    shown = run("show", "--at", f"+{last['t_ns'] / 1e9 + 0.1:.3f}s", tape, status=0).stdout.splitlines()
+    shown = run("show", "--at", f"+{last['t_ns'] / 1e9 + 0.002:.3f}s", tape, status=0).stdout.splitlines()
     begin = "gpu0 (NVIDIA H100 80GB HBM3): 30 % busy, the job "
     device = next(i for i, line in enumerate(shown) if line.startswith(begin))
     use = r"others (3\d|4\d) %, memory 83\.8 GB of 85\.9 GB, 690 W of 700 W, 84 °C, 1980 MHz"

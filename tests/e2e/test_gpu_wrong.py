@@ -2,6 +2,7 @@
 """Drivers of GPUs that fail, hang, lose a device or are not there (fake_nvml.c): the job and all else go on, what is
 not known is absent, and events say why. Without the library: nvidia-smi."""
 
+import json
 import os
 import pathlib
 import re
@@ -11,7 +12,7 @@ import signal
 import pytest
 from conftest import poll
 from nvidia import gpus  # noqa: F401
-from nvidia import HERE, JOB, SOURCE, end, named, rate, readings, record_until, rows, start, warnings
+from nvidia import HERE, JOB, SOURCE, end, named, rate, readings, record_until, rows, start, warnings, with_process
 
 # ---- what goes wrong -----------------------------------------------------------------------------------------------
 
@@ -22,6 +23,20 @@ def test_init_fails(run, tape, gpus, code, says):
     p = start(run, tape, gpus)
     poll(lambda: run.instants(tape) and any(says in w for w in warnings(run, tape)), "the warning")
     end(run, p)
+
+
+@pytest.mark.parametrize("code, why", [(4, "denied"), (15, "gone"), (999, "unknown")])
+def test_a_device_that_is_not_given(run, tape, gpus, code, why):
+    """Its values say why they are absent, and nobody is told that the job did not use it."""
+    found = with_process(run, tape, gpus, ["0 proc {pid} memory 2147483648", "0 proc {pid} sm 70", "0 util 70"],
+                         lambda r: any(x["memory_bytes"] for x in r) and len(run.instants(tape)) > 12,
+                         devices=2, always=[f"error nvmlDeviceGetHandleByIndex_v2 {code} 1"])[0]
+    text = run("export", "-e", "gpu", "--format", "jsonl", tape, status=0).stdout.splitlines()
+    last = [row for row in map(json.loads, text) if row["name"] == "gpu1"][-1]
+    assert {last["absent"][c] for c in ("power_watts", "busy_ns", "memory_job_bytes", "busy_job_ns", "processes_job")} == {why}
+    assert readings(found)[-1]["power_watts"] == 100
+    assert "gpu-unused" not in {v["rule"] for v in run.summary(tape)["verdicts"]}
+    assert [g["is_used"] for g in run.summary(tape)["gpus"]] == [True, None]
 
 
 def test_lost_in_mid_run(run, tape, gpus):

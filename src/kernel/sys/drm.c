@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /sys/class/drm/cardN: GPUs of the drivers that say in fdinfo what each client used. Others, such as the graphics of a
- * server's management controller (ast, mgag200) and those of virtual machines, compute nothing; NVIDIA's says nothing
- * there.
+ * /sys/class/drm/cardN: GPUs. Others that DRM has, such as the graphics of a server's management controller (ast,
+ * mgag200) and those of virtual machines, compute nothing; NVIDIA's driver says nothing there.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -16,8 +15,16 @@ struct cards {
     void *context;
 };
 
-static const char *const drivers[] = {"amdgpu",  "i915", "xe",   "msm",     "msm_dpu", "panfrost",
-                                      "panthor", "v3d",  "lima", "etnaviv", "asahi"};
+/* The driver of the device, and the name that DRM has for it, which fdinfo says. Those of nouveau and asahi never had
+ * fdinfo; that of lima was in no released kernel: the scheduler's times that it took were removed in Linux 6.3. */
+static const struct {
+    const char *device, *drm;
+    bool has_fdinfo;
+} drivers[] = {{"amdgpu", "amdgpu", true},    {"i915", "i915", true},   {"xe", "xe", true},
+               {"msm", "msm", true},          {"msm_dpu", "msm", true}, {"msm_mdp", "msm", true},
+               {"mdp4", "msm", true},         {"adreno", "msm", true},  {"panfrost", "panfrost", true},
+               {"panthor", "panthor", true},  {"v3d", "v3d", true},     {"etnaviv", "etnaviv", true},
+               {"nouveau", "nouveau", false}, {"lima", "lima", false},  {"asahi", "asahi", false}};
 
 static void base_of_link(int sys_fd, const char *path, char *to, size_t cap)
 {
@@ -31,7 +38,7 @@ static bool card(void *context, const char *name, size_t len)
 {
     struct cards *c = context;
     struct sys_gpu gpu = {.number = 0};
-    char path[96];
+    char path[96], driver[sizeof(gpu.driver)];
     uint64_t number;
     struct span rest = span_of(name, len);
     if (!span_starts(rest, "card"))
@@ -42,12 +49,14 @@ static bool card(void *context, const char *name, size_t len)
     gpu.number = (uint32_t)number;
     snprintf(gpu.name, sizeof(gpu.name), "card%u", gpu.number);
     snprintf(path, sizeof(path), "class/drm/%s/device/driver", gpu.name);
-    base_of_link(c->sys_fd, path, gpu.driver, sizeof(gpu.driver));
+    base_of_link(c->sys_fd, path, driver, sizeof(driver));
     snprintf(path, sizeof(path), "class/drm/%s/device", gpu.name);
     base_of_link(c->sys_fd, path, gpu.device, sizeof(gpu.device));
     for (size_t i = 0; i < sizeof(drivers) / sizeof(*drivers); i++) {
-        if (strcmp(gpu.driver, drivers[i]) != 0)
+        if (strcmp(driver, drivers[i].device) != 0)
             continue;
+        snprintf(gpu.driver, sizeof(gpu.driver), "%s", drivers[i].drm);
+        gpu.has_fdinfo = drivers[i].has_fdinfo;
         c->n++;
         if (c->fn)
             c->fn(c->context, &gpu);

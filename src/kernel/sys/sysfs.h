@@ -78,11 +78,12 @@ int sys_sensor_critical(int sys_fd, const char *path, int64_t *ret_temperature);
 struct sys_gpu {
     uint32_t number;
     char name[16];   /* "card0" */
-    char driver[24]; /* "amdgpu", "i915", "xe", ... */
+    char driver[24]; /* what DRM calls it: "amdgpu", "i915", "xe", ... */
     char device[32]; /* "0000:03:00.0"; of those that are not on PCI, what their bus calls them */
+    bool has_fdinfo; /* its driver says what each client uses */
 };
-/* Calls fn, which may be NULL, for each GPU that DRM has and whose driver says what its clients use. Not in the order
- * of their numbers. Returns how many. */
+/* Calls fn, which may be NULL, for each GPU that DRM has, of the drivers that are known. Not in the order of their
+ * numbers. Returns how many. */
 int sys_gpus(int sys_fd, void (*fn)(void *context, const struct sys_gpu *gpu), void *context);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/span.h"
 #include "libbaro/summary/facts.h"
 
 #define JOULES_PER_KWH 3.6e6
@@ -91,6 +92,31 @@ bool gpus_total_add(struct gpus_total *g, const struct baro_sample *s)
     return add_meters(g, &s->entities[KIND_energy]);
 }
 
+/* "gpu0_peak_bytes", but not "gpu0_reserved_peak_bytes" */
+static bool is_peak_of_device(const char *name)
+{
+    struct span s = span_str(name);
+    uint64_t device;
+    if (!span_starts(s, "gpu"))
+        return false;
+    s = span_of(s.at + 3, s.len - 3);
+    return scan_u64(&s, &device) && span_equal(s, "_peak_bytes");
+}
+
+void gpus_total_add_mark(struct gpus_total *g, const struct baro_event *e)
+{
+    struct baro_attribute a;
+    if (baro_event_attribute_find(e, "name", &a) < 0 || !a.text ||
+        (strcmp(a.text, "torch") != 0 && strcmp(a.text, "jax") != 0))
+        return;
+    for (size_t i = 0; baro_event_attribute(e, i, &a) == 0; i++) {
+        if (a.type != BARO_ATTRIBUTE_UNSIGNED || !is_peak_of_device(a.name))
+            continue;
+        g->has_allocator = true;
+        g->allocator_most = a.u64 > g->allocator_most ? a.u64 : g->allocator_most;
+    }
+}
+
 void gpus_total_done(struct gpus_total *g)
 {
     for (size_t i = 0; i < g->n; i++) {
@@ -111,6 +137,12 @@ static uint64_t watched(const struct gpu_total *t)
 static double growth(const struct gpu_total *t, int metric)
 {
     return (double)(t->last[metric] - t->first[metric]);
+}
+
+/* Of a device that can't be read, or whose driver does not say what processes do, it is not known. */
+static bool is_use_known(const struct gpu_total *t)
+{
+    return !t->absent[GPU_memory_job_peak] || !t->absent[GPU_busy_job];
 }
 
 static bool is_used(const struct gpu_total *t)
@@ -165,7 +197,8 @@ void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct ba
 void fact_gpu_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct gpu_total *t = &s->gpus.at[row];
-    value_u64(ret, BARO_PRESENT, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? is_used(t) : t->is_instance);
+    int absent = of == GPU_USED && !is_use_known(t) ? t->absent[GPU_busy_job] : BARO_PRESENT;
+    value_u64(ret, absent, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? is_used(t) : t->is_instance);
 }
 
 /* ---- of all together ---- */
@@ -205,6 +238,9 @@ void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_
     case GPUS_BUSY: value_u64(ret, has_busy ? BARO_PRESENT : none, (uint64_t)busy); break;
     case GPUS_MEMORY: value_u64(ret, has_memory ? BARO_PRESENT : none, s->gpus.memory_job_most); break;
     case GPUS_MEMORY_ONE: value_u64(ret, has_memory ? BARO_PRESENT : none, most); break;
+    case GPUS_ALLOCATOR:
+        value_u64(ret, s->gpus.has_allocator ? BARO_PRESENT : BARO_ABSENT_NONE, s->gpus.allocator_most);
+        break;
     case GPUS_WATCHED: value_u64(ret, n ? BARO_PRESENT : none, watched_ns); break;
     default:
         value_real(ret, has_energy ? BARO_PRESENT : none, energy);

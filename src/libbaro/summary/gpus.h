@@ -29,11 +29,15 @@ struct gpus_total {
     struct meter_total *meter;
     size_t n_meters;
     uint64_t memory_job_most; /* of all devices together at one sample */
-    double grams_per_kwh;     /* what the user says that the grid emits; 0: nothing was said */
+    uint64_t allocator_most;  /* by marks of PyTorch and JAX, of one device */
+    bool has_allocator;
+    double grams_per_kwh; /* what the user says that the grid emits; 0: nothing was said */
 };
 
 /* Returns false without memory. */
 bool gpus_total_add(struct gpus_total *g, const struct baro_sample *s);
+/* Takes what the allocator of a framework had: a mark of the Python package. */
+void gpus_total_add_mark(struct gpus_total *g, const struct baro_event *e);
 void gpus_total_done(struct gpus_total *g);
 
 #endif

@@ -287,6 +287,7 @@ void summary_add_event(struct baro_summary *s, const struct baro_event *e)
         summary_copy_text(s->incidents.warning, sizeof(s->incidents.warning), e->text);
         break;
     case BARO_EVENT_OOM: oom_add_event(&s->oom, e); break;
+    case BARO_EVENT_MARK: gpus_total_add_mark(&s->gpus, e); break;
     case BARO_EVENT_WRAPPER_LOST: s->life.wrapper_lost = true; break;
     case BARO_EVENT_SOURCE:
         if (e->number)

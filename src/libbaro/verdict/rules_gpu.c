@@ -223,13 +223,18 @@ const struct rule rule_gpu_shared = {
 static bool gpu_unused(const struct evidence *e, const struct stretch *s, struct finding *f)
 {
     const struct gpu_seen *g = NULL;
+    double known = 0;
     (void)s;
-    if (!(e->gpu_used >= 1 && e->gpu_used < e->gpu_visible))
+    for (size_t i = 0; i < e->n_gpus; i++) {
+        const struct gpu_seen *one = &e->gpu[i];
+        if (one->is_instance || isnan(one->is_used)) /* whether it was used is not known of all */
+            continue;
+        known++;
+        g = g || one->is_used > 0 ? g : one;
+    }
+    if (!(e->gpu_used >= 1 && g))
         return false;
-    for (size_t i = 0; i < e->n_gpus && !g; i++)
-        g = e->gpu[i].is_used == 0 && !e->gpu[i].is_instance ? &e->gpu[i] : NULL;
-    find_title(f, "It used %.0f of %.0f GPUs%s%s%s.", e->gpu_used, e->gpu_visible, g ? ": " : "", g ? g->name : "",
-               g ? " was never used" : "");
+    find_title(f, "It used %.0f of %.0f GPUs: %s was never used.", e->gpu_used, known, g->name);
     find_advice(f, "Ask for as many as it uses, or let it use all (DistributedDataParallel, pmap, --gpus).");
     find_number(f, "gpu.used", e->gpu_used, 0, BARO_UNIT_NONE);
     find_number(f, "gpu.visible", e->gpu_visible, 0, BARO_UNIT_NONE);

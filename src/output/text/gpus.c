@@ -154,6 +154,7 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
     struct baro_value visible = report_fact(s, "gpu", "visible"), used = report_fact(s, "gpu", "used"),
                       busy = report_fact(s, "gpu", "busy_job_ns"),
                       memory = report_fact(s, "gpu", "memory_job_peak_bytes"),
+                      allocator = report_fact(s, "gpu", "allocator_peak_bytes"),
                       e = report_fact(s, "gpu", "energy_joules");
     const char *model = gpu_fact(s, "model", 0).text;
     bool same = model && *model;
@@ -176,6 +177,11 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
     if (!memory.absent && memory.u64) {
         buf_str(&b, "peak memory ");
         fmt_bytes(&b, memory.u64);
+        lines_part(l, &b);
+    }
+    if (!allocator.absent) {
+        buf_str(&b, "allocator's peak ");
+        fmt_bytes(&b, allocator.u64);
         lines_part(l, &b);
     }
     if (!e.absent && visible.u64 > 1) {

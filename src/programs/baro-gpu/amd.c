@@ -65,21 +65,6 @@ static void add_share(struct helper *h, struct unit *u, int metric, int peak, co
         unit_put(u, peak, percent * 10000);
 }
 
-static void read_power(struct helper *h, struct unit *u, uint64_t since_ns)
-{
-    uint64_t uw;
-    if (!card_number(u, u->hwmon, "power1_average", &uw) && !card_number(u, u->hwmon, "power1_input", &uw)) {
-        unit_lack(u, GPU_power, BARO_ABSENT_UNSUPPORTED);
-        return;
-    }
-    unit_put(u, GPU_power, uw);
-    if (h->peaks_taken || u->out.absent[GPU_power_peak] || uw > u->out.value[GPU_power_peak])
-        unit_put(u, GPU_power_peak, uw);
-    unit_grow(u, GPU_energy, (uint64_t)((double)(u->power_uw + uw) / 2 * (double)since_ns / 1e9));
-    unit_put(u, GPU_energy_estimated, 1);
-    u->power_uw = uw;
-}
-
 void amd_read(struct helper *h, struct unit *u, uint64_t since)
 {
     add_share(h, u, GPU_busy, GPU_busy_peak, "gpu_busy_percent", since);
@@ -92,7 +77,7 @@ void amd_read(struct helper *h, struct unit *u, uint64_t since)
         if (u->out.absent[GPU_memory_used_peak] || used > u->out.value[GPU_memory_used_peak])
             unit_put(u, GPU_memory_used_peak, used);
     }
-    read_power(h, u, since);
+    card_power(h, u, since);
     card_gauge(u, GPU_power_limit, u->hwmon, "power1_cap", 1);
     card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
     card_gauge(u, GPU_memory_temperature, u->hwmon, "temp3_input", 1);

@@ -33,9 +33,24 @@ void card_gauge(struct unit *u, int metric, const char *folder, const char *file
 {
     uint64_t v;
     if (card_number(u, folder, file, &v))
-        unit_put(u, metric, v * factor);
+        unit_put(u, metric, v > UINT64_MAX / factor ? UINT64_MAX : v * factor);
     else
         unit_lack(u, metric, BARO_ABSENT_UNSUPPORTED);
+}
+
+void card_power(struct helper *h, struct unit *u, uint64_t since_ns)
+{
+    uint64_t uw;
+    if (!card_number(u, u->hwmon, "power1_average", &uw) && !card_number(u, u->hwmon, "power1_input", &uw)) {
+        unit_lack(u, GPU_power, BARO_ABSENT_UNSUPPORTED);
+        return;
+    }
+    unit_put(u, GPU_power, uw);
+    if (h->peaks_taken || u->out.absent[GPU_power_peak] || uw > u->out.value[GPU_power_peak])
+        unit_put(u, GPU_power_peak, uw);
+    unit_grow(u, GPU_energy, (uint64_t)((double)(u->power_uw + uw) / 2 * (double)since_ns / 1e9));
+    unit_put(u, GPU_energy_estimated, 1);
+    u->power_uw = uw;
 }
 
 /* "device/hwmon/hwmon3/" */
@@ -91,6 +106,7 @@ static bool is_wanted(const struct helper *h, const struct sys_gpu *gpu, uint32_
 static void describe(struct unit *u, const struct helper *h, const struct sys_gpu *gpu)
 {
     bool is_amd = strcmp(gpu->driver, "amdgpu") == 0, is_intel = u->vendor == VENDOR_I915 || u->vendor == VENDOR_XE;
+    u->has_fdinfo = gpu->has_fdinfo;
     memcpy(u->out.name, gpu->name, sizeof(gpu->name));
     snprintf(u->card, sizeof(u->card), "%.400s/sys/class/drm/%s", h->shared->root, gpu->name);
     if (!card_text(u, "device/", "product_name", u->out.model, sizeof(u->out.model)))
@@ -171,8 +187,12 @@ void card_read(struct helper *h, struct unit *u)
         u->out.state = GPU_FINE;
     if (u->out.state != GPU_FINE)
         return;
-    if (u->vendor == VENDOR_AMD)
+    if (u->vendor == VENDOR_AMD) {
         amd_read(h, u, since);
-    else if (u->vendor != VENDOR_DRM)
+    } else if (u->vendor != VENDOR_DRM) {
         intel_read(h, u, now, since);
+    } else if (*u->hwmon) { /* nouveau's; some of its chips have no sensor of power */
+        card_power(h, u, since);
+        card_gauge(u, GPU_temperature, u->hwmon, "temp1_input", 1);
+    }
 }

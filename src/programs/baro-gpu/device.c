@@ -80,9 +80,23 @@ static void put_peak(struct helper *h, struct unit *u, int metric, uint64_t v)
     unit_put(u, metric, begins || v > u->out.value[metric] ? v : u->out.value[metric]);
 }
 
+static uint64_t multiplied(uint64_t v, uint64_t factor)
+{
+    return v > UINT64_MAX / factor ? UINT64_MAX : v * factor;
+}
+
 /* ---- values over time ---- */
 
-/* Percentages over time. The buffer has a value for each part of a second, also for the time between two readings. */
+/* A value of the buffer; UINT64_MAX: it is none. */
+static uint64_t sample_number(unsigned type, const struct nvml_sample *s)
+{
+    if (type == NVML_TYPE_DOUBLE)
+        return s->value.real >= 0 && s->value.real <= UINT32_MAX ? (uint64_t)s->value.real : UINT64_MAX;
+    return type == NVML_TYPE_U64 ? s->value.u64 : s->value.u32;
+}
+
+/* Percentages over time. The buffer has a value for each part of a second, also for the time between two readings.
+ * Returns false if there is none, or nothing new in it. */
 static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metric, int peak)
 {
     static struct nvml_sample at[SAMPLES_MOST];
@@ -92,23 +106,24 @@ static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metr
     int code = ASK(h, u, samples, u->handle, type, s->last_us, &value_type, &n, at);
     if (code != NVML_OK || !n)
         return false;
-    bool first = !s->last_us;
-    if (first && metric >= 0) /* all values in the buffer are of the time before the recording */
-        unit_grow(u, metric, 0);
+    bool first = !s->last_us, is_new = false;
     for (unsigned i = 0; i < n && i < SAMPLES_MOST; i++) {
-        uint64_t v = value_type == NVML_TYPE_DOUBLE ? (uint64_t)at[i].value.real
-                     : value_type == NVML_TYPE_U64  ? at[i].value.u64
-                                                    : at[i].value.u32;
+        uint64_t v = sample_number(value_type, &at[i]);
         uint64_t from = s->last_us > s->covered_us ? s->last_us : s->covered_us;
-        if (at[i].stamp_us <= s->last_us || (type != NVML_SAMPLES_POWER && v > 100))
+        if (at[i].stamp_us <= s->last_us || v > (type == NVML_SAMPLES_POWER ? SOUND_WATTS_MOST * 1000 : 100))
             continue;
+        is_new = true;
         uint64_t window = at[i].stamp_us > from ? at[i].stamp_us - from : 0;
         if (!first)
             busy_us += v * (window < WINDOW_MOST_US ? window : WINDOW_MOST_US);
         s->last_us = at[i].stamp_us;
         most = first ? v : v > most ? v : most;
     }
-    if (metric >= 0)
+    if (!is_new) /* of a driver whose clock went back, or rubbish: it begins again */
+        *s = (struct stamps){0};
+    if (!is_new)
+        return false;
+    if (metric >= 0)                        /* at first all values in the buffer are of the time before the recording */
         unit_grow(u, metric, busy_us * 10); /* percents of microseconds */
     if (peak >= 0)
         put_peak(h, u, peak, type == NVML_SAMPLES_POWER ? most * 1000 : most * PPM_PER_PERCENT);
@@ -184,7 +199,8 @@ static void read_energy(struct helper *h, struct unit *u, int power_code, uint64
     int code = ASK(h, u, energy, u->handle, &mj);
     if (code == NVML_OK) {
         /* The counter begins again when the driver is loaded again: what was used in between is not known. */
-        unit_grow(u, GPU_energy, u->energy.known && mj >= u->energy.before ? (mj - u->energy.before) * 1000 : 0);
+        unit_grow(u, GPU_energy,
+                  u->energy.known && mj >= u->energy.before ? multiplied(mj - u->energy.before, 1000) : 0);
         unit_put(u, GPU_energy_estimated, u->out.absent[GPU_energy_estimated] ? 0 : u->out.value[GPU_energy_estimated]);
         if (u->energy.known && mj < u->energy.before)
             unit_put(u, GPU_energy_estimated, 1);
@@ -223,6 +239,7 @@ static const struct {
     bool is_counter;
     uint64_t factor;
 } fields[] = {
+    {NVML_FIELD_TEMPERATURE, 0, GPU_temperature, false, 1000},
     {NVML_FIELD_MEMORY_TEMPERATURE, 0, GPU_memory_temperature, false, 1000},
     {NVML_FIELD_ECC_CORRECTED, 0, GPU_ecc_corrected, true, 1},
     {NVML_FIELD_ECC_UNCORRECTED, 0, GPU_ecc_uncorrected, true, 1},
@@ -241,25 +258,32 @@ static const struct {
 #define FIELDS (sizeof(fields) / sizeof(*fields))
 _Static_assert(FIELDS <= UNIT_FIELDS, "a unit has room for all");
 
-static uint64_t field_number(const struct nvml_field *f)
+#define FIELD_MOST (1ull << 62)
+
+/* Returns false if it is not a number, negative, or beyond all bounds. */
+static bool field_number(const struct nvml_field *f, uint64_t *ret)
 {
     switch (f->type) {
-    case NVML_TYPE_DOUBLE: return f->value.real > 0 ? (uint64_t)f->value.real : 0;
-    case NVML_TYPE_U32: return f->value.u32;
-    case NVML_TYPE_ULONG: return f->value.ulong;
-    case NVML_TYPE_S64: return (uint64_t)f->value.s64;
-    case NVML_TYPE_S32: return (uint64_t)(int64_t)f->value.s32;
-    case NVML_TYPE_U16: return f->value.u16;
-    default: return f->value.u64;
+    case NVML_TYPE_DOUBLE:
+        if (!(f->value.real >= 0 && f->value.real < (double)FIELD_MOST))
+            return false;
+        *ret = (uint64_t)f->value.real;
+        break;
+    case NVML_TYPE_U32: *ret = f->value.u32; break;
+    case NVML_TYPE_ULONG: *ret = f->value.ulong; break;
+    case NVML_TYPE_S32: *ret = (uint64_t)(int64_t)f->value.s32; break;
+    case NVML_TYPE_U16: *ret = f->value.u16; break;
+    default: *ret = f->value.u64; /* negative ones of 64 bits are too large */
     }
+    return *ret < FIELD_MOST;
 }
 
-static uint64_t field_growth(struct grown *g, const struct nvml_field *f)
+static uint64_t field_growth(struct grown *g, unsigned type, uint64_t now)
 {
-    uint64_t now = field_number(f), growth = 0;
+    uint64_t growth = 0;
     if (g->known && now >= g->before)
         growth = now - g->before;
-    else if (g->known && f->type == NVML_TYPE_U32 && g->before > UINT32_MAX / 2)
+    else if (g->known && type == NVML_TYPE_U32 && g->before > UINT32_MAX / 2)
         growth = (uint64_t)UINT32_MAX + 1 - g->before + now;
     *g = (struct grown){true, now};
     return growth;
@@ -281,10 +305,13 @@ static void read_fields(struct helper *h, struct unit *u)
     for (size_t k = 0; k < n; k++) {
         size_t i = which[k];
         int one = code ? code : (int)at[k].code;
+        uint64_t v = 0;
+        if (one == NVML_OK && !field_number(&at[k], &v))
+            one = NVML_UNKNOWN;
         if (one == NVML_OK && fields[i].is_counter)
-            unit_grow(u, fields[i].metric, field_growth(&u->field[i], &at[k]) * fields[i].factor);
+            unit_grow(u, fields[i].metric, multiplied(field_growth(&u->field[i], at[k].type, v), fields[i].factor));
         else
-            put_u(u, fields[i].metric, one, one ? 0 : field_number(&at[k]) * fields[i].factor);
+            put_u(u, fields[i].metric, one, multiplied(v, fields[i].factor));
         if (!code && (is_final(one) || one == NVML_INVALID_ARGUMENT))
             u->field_code[i] = NVML_NOT_SUPPORTED;
     }
@@ -328,7 +355,8 @@ static void read_small(struct helper *h, struct unit *u)
 {
     unsigned v = 0;
     int code = ASK(h, u, temperature, u->handle, 0, &v);
-    put_u(u, GPU_temperature, code, v * 1000ull);
+    if (code == NVML_OK || u->out.absent[GPU_temperature]) /* newer drivers have a field, and need not have the call */
+        put_u(u, GPU_temperature, code, v * 1000ull);
     code = ASK(h, u, clock, u->handle, NVML_CLOCK_SM, &v);
     put_u(u, GPU_clock, code, v * MHZ);
     code = ASK(h, u, clock, u->handle, NVML_CLOCK_MEMORY, &v);
@@ -472,8 +500,10 @@ void device_read(struct helper *h, struct unit *u)
         look_again(h, u, now);
         since = 0;
     }
-    if (u->lost) /* read_at stays: it says since when */
+    if (u->lost) { /* read_at stays: it says since when */
+        lack_all(u, reason_of(u->lost));
         return;
+    }
     read_use(h, u, since);
     read_memory(h, u);
     read_power(h, u, since);

@@ -86,6 +86,17 @@ static bool is_device_memory(struct span name)
     return span_starts(name, "vram") || span_starts(name, "local");
 }
 
+/* What the firmware took is within system memory; of amdgpu, what is on the chip or a range of its registers. */
+static bool is_other_memory(struct span name)
+{
+    static const char *const others[] = {"gds", "gws", "oa", "doorbell", "mmioremap"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        if (span_equal(name, others[i]))
+            return true;
+    }
+    return span_starts(name, "stolen");
+}
+
 /* Memory that the client holds: what is resident, else what it asked for. Regions of the device, and of the system. */
 static void read_client_memory(struct drm_client *c, const struct fdinfo *f)
 {
@@ -93,7 +104,7 @@ static void read_client_memory(struct drm_client *c, const struct fdinfo *f)
     for (unsigned i = 0; i < f->n_regions; i++) {
         const struct fdinfo_region *r = &f->region[i];
         uint64_t bytes = r->valid & FDINFO_RESIDENT ? r->resident : r->total;
-        if (!r->valid || span_starts(r->name, "stolen")) /* is within system memory that the firmware took */
+        if (!r->valid || is_other_memory(r->name) || bytes > SOUND_BYTES_MOST)
             continue;
         uint64_t *sum = is_device_memory(r->name) ? &device : &system;
         *sum = *sum > UINT64_MAX - bytes ? UINT64_MAX : *sum + bytes;
@@ -133,7 +144,7 @@ static void take_engines(struct drm_client *c, const struct fdinfo *f, bool coun
             k++;
         if (k == FDINFO_ENGINES_MOST || e->name.len >= sizeof(c->use[k].name))
             continue;
-        if (k == c->n) { /* amdgpu has no line of an engine that was not used so far */
+        if (k == c->n) {
             c->use[c->n++] = (struct drm_use){.used = 0};
             memcpy(c->use[k].name, e->name.at, e->name.len);
         }
@@ -173,8 +184,7 @@ static uint32_t device_of(const struct helper *h, const struct fdinfo *f)
             continue;
         if (f->pdev.len && span_equal(f->pdev, u->out.bus))
             return i;
-        if (span_starts(span_str(u->out.driver), "msm") ? span_starts(f->driver, "msm")
-                                                        : span_equal(f->driver, u->out.driver)) {
+        if (span_equal(f->driver, u->out.driver)) {
             same_driver = i;
             n++;
         }
@@ -227,6 +237,7 @@ static void take_descriptor(struct helper *h, const struct gpu_member *m, struct
     }
     uint64_t since = is_new ? counts_since(d, m, now) : now - c->read_ns;
     take_engines(c, &f, since > 0 && !again, since);
+    c->has_use |= span_equal(f.driver, "amdgpu"); /* it has no line of an engine that was not used so far */
     read_client_memory(c, &f);
     c->round = d->round;
     c->read_ns = now;
@@ -290,6 +301,12 @@ static void put_client(struct helper *h, const struct drm_client *c, uint64_t no
         return;
     for (int i = 0; c->has_use && i < CLASSES; i++)
         put_metric(p, metric[i], p->value[metric[i]] + c->growth[i]);
+    if (!c->has_use) /* panfrost and panthor measure once an administrator wants it, etnaviv never does */
+        h->unit[c->device].out.absent[GPU_busy_job] = BARO_ABSENT_UNSUPPORTED;
+    if (!c->has_memory && !c->has_system) { /* i915 before Linux 6.8 */
+        h->unit[c->device].out.absent[GPU_memory_job] = BARO_ABSENT_UNSUPPORTED;
+        h->unit[c->device].out.absent[GPU_memory_job_peak] = BARO_ABSENT_UNSUPPORTED;
+    }
     if (c->has_memory || c->has_system)
         put_metric(p, GPU_PROCESS_memory, p->value[GPU_PROCESS_memory] + (c->has_memory ? c->memory : c->system));
     if (c->has_system)
@@ -335,7 +352,7 @@ static void begin_round(struct helper *h)
         static const int others[] = {GPU_memory_others, GPU_memory_unattributed, GPU_busy_others, GPU_busy_unattributed,
                                      GPU_processes_others};
         for (size_t k = 0; *u->card && k < 4; k++)
-            u->out.absent[known[k]] = BARO_PRESENT;
+            u->out.absent[known[k]] = u->has_fdinfo ? BARO_PRESENT : BARO_ABSENT_UNSUPPORTED;
         for (size_t k = 0; *u->card && k < 5; k++)
             u->out.absent[others[k]] = BARO_ABSENT_UNSUPPORTED;
     }

@@ -99,6 +99,7 @@ static void read_devices(struct helper *h)
         smi_read(h);
     for (uint32_t i = 0; i < h->n_units; i++) {
         device_read(h, &h->unit[i]);
+        unit_check(&h->unit[i]);
         /* lists of processes are the most expensive calls */
         bool lists = h->turns < 2 || h->turns % 2 == 0 || s->interval_ns >= 2 * NS_PER_SEC;
         processes_read(h, &h->unit[i], i, lists);

@@ -20,7 +20,8 @@
 #include "kernel/sys/power_pmu.h"
 #include "programs/baro-gpu/unit.h"
 
-#define WATTS_MOST 1000ull /* of one domain: it wraps at most once in so many microjoules */
+#define WATTS_MOST 1000ull  /* of one domain: it wraps at most once in so many microjoules */
+#define SENSOR_UW_MOST 1e12 /* a megawatt: what no machine takes */
 
 struct meter {
     char file[GPU_PATH + 128];
@@ -217,9 +218,10 @@ static int battery_power(const struct meter *one, uint64_t *ret_uw)
     snprintf(path, sizeof(path), "%s/voltage_now", one->file);
     if (code == 0)
         code = read_number(path, &uv);
-    if (code == 0)
-        *ret_uw = (uint64_t)((double)ua * (double)uv / 1e6);
-    return code;
+    if (code < 0 || (double)ua * (double)uv / 1e6 > SENSOR_UW_MOST)
+        return code < 0 ? code : -EINVAL;
+    *ret_uw = (uint64_t)((double)ua * (double)uv / 1e6);
+    return 0;
 }
 
 static void on_supply(struct meters *m, const char *folder, const char *name)
@@ -358,9 +360,14 @@ static void read_one(struct meter *one, uint64_t now_ns)
     /* After a pause in which it can have wrapped more than once, the growth is not known. */
     if (one->is_known && one->range_uj && (now_ns - one->read_ns) / 1000 * WATTS_MOST > one->range_uj)
         growth = 0;
+    bool leaps = growth > 0 && (double)growth > SENSOR_UW_MOST * (double)(now_ns - one->read_ns + NS_PER_SEC) / 1e9;
     one->is_known = true;
     one->before_uj = now;
     one->read_ns = now_ns;
+    if (leaps) {
+        lack_meter(one, BARO_ABSENT_UNKNOWN);
+        return;
+    }
     one->out.value[ENERGY_energy] += growth;
     one->out.value[ENERGY_read_at] = now_ns;
     lack_meter(one, BARO_PRESENT);
@@ -402,6 +409,8 @@ static void read_power(struct meter *one, uint64_t now_ns)
 {
     uint64_t uw = 0;
     int code = one->of == OF_BATTERY ? battery_power(one, &uw) : read_number(one->file, &uw);
+    if (code == 0 && uw > SENSOR_UW_MOST)
+        code = -EINVAL;
     int why = code == -EACCES || code == -EPERM ? BARO_ABSENT_DENIED : BARO_ABSENT_UNKNOWN;
     one->out.absent[ENERGY_power] = one->out.absent[ENERGY_energy] = (uint8_t)(code < 0 ? why : BARO_PRESENT);
     if (code < 0) {

@@ -115,7 +115,8 @@ enum {
     NVML_FIELD_THROTTLED_POWER = 74, NVML_FIELD_THROTTLED_THERMAL = 75, NVML_FIELD_THROTTLED_SYNC = 76,
     NVML_FIELD_THROTTLED_BOARD = 77, NVML_FIELD_THROTTLED_RELIABILITY = 79, NVML_FIELD_PCIE_REPLAYS = 94,
     NVML_FIELD_NVLINK_SENT = 138, NVML_FIELD_NVLINK_RECEIVED = 139, NVML_FIELD_REMAPPED_CORRECTABLE = 142,
-    NVML_FIELD_REMAPPED_UNCORRECTABLE = 143, NVML_FIELD_PCIE_SENT = 197, NVML_FIELD_PCIE_RECEIVED = 198
+    NVML_FIELD_REMAPPED_UNCORRECTABLE = 143, NVML_FIELD_PCIE_SENT = 197, NVML_FIELD_PCIE_RECEIVED = 198,
+    NVML_FIELD_TEMPERATURE = 308
 };
 enum { NVML_TYPE_DOUBLE = 0, NVML_TYPE_U32, NVML_TYPE_ULONG, NVML_TYPE_U64, NVML_TYPE_S64, NVML_TYPE_S32,
        NVML_TYPE_U16 };
@@ -133,7 +134,6 @@ enum { NVML_GPM_SM_ACTIVE = 2, NVML_GPM_SM_OCCUPANCY = 3, NVML_GPM_TENSOR = 5, N
 /* F(member, arguments, names): newest name first. */
 #define NVML_FUNCTIONS(F)                                                                                              \
     F(init, (void), "nvmlInit_v2")                                                                                     \
-    F(shutdown, (void), "nvmlShutdown")                                                                                \
     F(driver, (char *text, unsigned n), "nvmlSystemGetDriverVersion")                                                  \
     F(count, (unsigned *n), "nvmlDeviceGetCount_v2")                                                                   \
     F(by_index, (unsigned i, nvml_device *d), "nvmlDeviceGetHandleByIndex_v2")                                         \

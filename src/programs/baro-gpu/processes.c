@@ -8,7 +8,7 @@
 #define ROUNDS 5
 #define ENTRIES_MOST 4096u
 #define SLACK 16u
-#define NOT_KNOWN UINT64_MAX
+#define ACCOUNTED_MS_MOST (100ull * 365 * 24 * 3600 * 1000)
 
 static void set_metric(struct gpu_process *p, int metric, uint64_t v)
 {
@@ -49,10 +49,15 @@ static struct gpu_process *find_or_add(struct helper *h, uint32_t device, int32_
     return p;
 }
 
-/* A process may be in several lists: its memory is the most that one of them says. */
-static void take_memory(struct gpu_process *p, uint64_t bytes)
+static uint64_t memory_most(const struct unit *u)
 {
-    if (bytes == NOT_KNOWN) {
+    return u->out.absent[GPU_memory_total] ? SOUND_BYTES_MOST : u->out.value[GPU_memory_total];
+}
+
+/* A process may be in several lists: its memory is the most that one of them says. More than there is, is not known. */
+static void take_memory(const struct unit *u, struct gpu_process *p, uint64_t bytes)
+{
+    if (bytes > memory_most(u)) {
         if (p->absent[GPU_PROCESS_memory])
             p->absent[GPU_PROCESS_memory] = BARO_ABSENT_UNKNOWN;
         return;
@@ -63,24 +68,32 @@ static void take_memory(struct gpu_process *p, uint64_t bytes)
         set_metric(p, GPU_PROCESS_memory_peak, bytes);
 }
 
+static bool is_lacking(int code)
+{
+    return code == NVML_NOT_SUPPORTED || code == NVML_FUNCTION_NOT_FOUND || code == NVML_ARGUMENT_VERSION ||
+           code == NVML_NO_PERMISSION;
+}
+
 typedef int list_call(nvml_device d, unsigned *n, void *at);
 
-/* Returns whether the driver has such a list. */
-static bool read_list(struct helper *h, struct unit *u, uint32_t device, enum nvml_function f, list_call *call,
-                      bool *seen)
+/* What reading a list came to. One that fails is not empty: what it had is not known. */
+enum listed { LIST_READ, LIST_LACKING, LIST_FAILED };
+
+static enum listed read_list(struct helper *h, struct unit *u, uint32_t device, enum nvml_function f, list_call *call,
+                             bool *seen)
 {
     size_t one = h->nv.has_32 ? sizeof(struct nvml_process_32) : sizeof(struct nvml_process_24);
     unsigned n = 0, room = 64;
     int code = call ? ask_before(h, u, f) : NVML_FUNCTION_NOT_FOUND;
     if (code)
-        return false;
+        return is_lacking(code) ? LIST_LACKING : LIST_FAILED;
     for (int i = 0; i < ROUNDS; i++) {
         /* room for the longer entries in any case: a wrong guess of their size overruns nothing */
         size_t bytes = (room + SLACK) * sizeof(struct nvml_process_32);
         if (bytes > h->list_bytes) {
             void *at = realloc(h->list, bytes);
             if (!at)
-                return false;
+                return LIST_FAILED;
             h->list = at;
             h->list_bytes = bytes;
         }
@@ -102,9 +115,9 @@ static bool read_list(struct helper *h, struct unit *u, uint32_t device, enum nv
         if (!out)
             continue;
         seen[out - h->out->process] = true;
-        take_memory(out, p.memory);
+        take_memory(u, out, p.memory);
     }
-    return code == NVML_OK;
+    return code == NVML_OK ? LIST_READ : is_lacking(code) ? LIST_LACKING : LIST_FAILED;
 }
 
 static void put_sums(struct unit *u, const int *metric, size_t n, int why)
@@ -118,6 +131,7 @@ static void put_sums(struct unit *u, const int *metric, size_t n, int why)
 static void read_use(struct helper *h, struct unit *u, uint32_t device)
 {
     static struct nvml_process_use at[ENTRIES_MOST];
+    static bool counted[GPU_PROCESSES_MOST];
     unsigned n = ENTRIES_MOST;
     uint64_t now = u->read_ns; /* the time of the device's other counters */
     uint64_t since = now - u->process_read_ns, newest = u->process_stamp_us;
@@ -134,6 +148,7 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
         if (is_known) /* it is over the time until now that these grow */
             set_metric(p, GPU_PROCESS_read_at, now);
     }
+    memset(counted, 0, h->out->n_processes * sizeof(*counted));
     for (unsigned i = 0; code == NVML_OK && i < n && i < ENTRIES_MOST; i++) {
         struct gpu_process *p = at[i].pid <= INT32_MAX ? find_process(h, device, (int32_t)at[i].pid) : NULL;
         if (!p || at[i].sm > 100 || at[i].memory > 100 || at[i].encoder > 100 || at[i].decoder > 100 ||
@@ -142,6 +157,9 @@ static void read_use(struct helper *h, struct unit *u, uint32_t device)
         newest = at[i].stamp_us > newest ? at[i].stamp_us : newest;
         if (!u->has_process_stamp) /* all that the driver remembers is of the time before the recording */
             continue;
+        if (counted[p - h->out->process]) /* it is in the list once */
+            continue;
+        counted[p - h->out->process] = true;
         p->value[GPU_PROCESS_busy] += since / 100 * at[i].sm;
         p->value[GPU_PROCESS_memory_busy] += since / 100 * at[i].memory;
         p->value[GPU_PROCESS_encoder_busy] += since / 100 * at[i].encoder;
@@ -160,9 +178,10 @@ static void read_accounting(struct helper *h, struct unit *u, struct gpu_process
     struct nvml_accounting a = {0};
     if (ASK(h, u, accounting, u->handle, (unsigned)p->host_pid, &a) != NVML_OK)
         return;
-    if (a.memory_most != NOT_KNOWN && a.memory_most > p->value[GPU_PROCESS_memory_peak])
+    if (a.memory_most <= memory_most(u) && a.memory_most > p->value[GPU_PROCESS_memory_peak])
         set_metric(p, GPU_PROCESS_memory_peak, a.memory_most);
-    set_metric(p, GPU_PROCESS_accounted, a.time_ms * NS_PER_MS);
+    if (a.time_ms <= ACCOUNTED_MS_MOST)
+        set_metric(p, GPU_PROCESS_accounted, a.time_ms * NS_PER_MS);
     if (a.gpu <= 100)
         set_metric(p, GPU_PROCESS_accounted_busy, a.gpu * 10000ull);
 }
@@ -191,11 +210,20 @@ static void end_gone(struct helper *h, struct unit *u, uint32_t device, const bo
     r->n_processes = kept;
 }
 
-/* The device can't be asked: what its processes use is not known. What it was is no answer. */
+/* What its processes hold, and what they use, is not known: what it was is no answer. */
+static void lack_memory(struct helper *h, uint32_t device, int why)
+{
+    for (uint32_t i = 0; i < h->out->n_processes; i++) {
+        if (h->out->process[i].device == device)
+            h->out->process[i].absent[GPU_PROCESS_memory] = (uint8_t)why;
+    }
+}
+
 static void lack_use(struct helper *h, uint32_t device, int why)
 {
-    static const int metric[] = {GPU_PROCESS_memory, GPU_PROCESS_busy, GPU_PROCESS_memory_busy,
-                                 GPU_PROCESS_encoder_busy, GPU_PROCESS_decoder_busy};
+    static const int metric[] = {GPU_PROCESS_busy, GPU_PROCESS_memory_busy, GPU_PROCESS_encoder_busy,
+                                 GPU_PROCESS_decoder_busy};
+    lack_memory(h, device, why);
     for (uint32_t i = 0; i < h->out->n_processes; i++) {
         for (size_t k = 0; h->out->process[i].device == device && k < sizeof(metric) / sizeof(*metric); k++)
             h->out->process[i].absent[metric[k]] = (uint8_t)why;
@@ -224,12 +252,24 @@ void processes_read(struct helper *h, struct unit *u, uint32_t device, bool list
     }
     static const int sums[] = {GPU_memory_job,          GPU_memory_job_peak, GPU_memory_others,
                                GPU_memory_unattributed, GPU_processes_job,   GPU_processes_others};
-    bool any = read_list(h, u, device, NVML_FN_compute, h->nv.compute, seen);
-    any |= read_list(h, u, device, NVML_FN_graphics, h->nv.graphics, seen);
-    any |= read_list(h, u, device, NVML_FN_mps, h->nv.mps, seen);
-    put_sums(u, sums, 6, any ? BARO_PRESENT : u->lost ? BARO_ABSENT_GONE : BARO_ABSENT_UNSUPPORTED);
+    enum listed got[] = {read_list(h, u, device, NVML_FN_compute, h->nv.compute, seen),
+                         read_list(h, u, device, NVML_FN_graphics, h->nv.graphics, seen),
+                         read_list(h, u, device, NVML_FN_mps, h->nv.mps, seen)};
+    bool any = false, failed = false;
+    for (size_t i = 0; i < 3; i++) {
+        any |= got[i] == LIST_READ;
+        failed |= got[i] == LIST_FAILED;
+    }
+    int why = u->lost  ? reason_of(u->lost)
+              : failed ? BARO_ABSENT_UNKNOWN
+              : any    ? BARO_PRESENT
+                       : BARO_ABSENT_UNSUPPORTED;
+    put_sums(u, sums, 6, why);
     if (!u->is_mig)
         read_use(h, u, device);
     bool accounts = !u->is_mig && ASK(h, u, accounting_mode, u->handle, &is_on) == NVML_OK && is_on;
-    end_gone(h, u, device, seen, accounts);
+    if (failed) /* those that it did not say may be there */
+        lack_memory(h, device, why);
+    else
+        end_gone(h, u, device, seen, accounts);
 }

@@ -78,6 +78,7 @@ static pid_t start(char *const *argv, int *ret_fd)
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        setpgid(0, 0); /* what it starts ends with it */
         dup2(to[1], STDOUT_FILENO);
         dup2(to[1], STDERR_FILENO);
         fcntl(STDOUT_FILENO, F_SETFL, 0); /* a pipe that is full may wait */
@@ -112,12 +113,15 @@ static ssize_t output_of(struct helper *h, char *const *argv, char *text, int *r
     uint64_t until = clock_monotonic_ns() + DEADLINE;
     pid_t pid = start(argv, &fd);
     size_t n = 0;
-    bool is_open = pid > 0;
+    bool is_open = pid > 0, has_end = false;
     while (is_open && clock_monotonic_ns() < until && n < TEXT_MOST) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         worker_progress(&h->shared->worker);
-        if (poll(&p, 1, 100) <= 0)
+        if (poll(&p, 1, 100) <= 0) { /* something that it left behind may hold the pipe */
+            has_end = has_end || waitpid(pid, ret_status, WNOHANG) == pid;
+            is_open = !has_end;
             continue;
+        }
         ssize_t got = read(fd, text + n, TEXT_MOST - n);
         is_open = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
         n += got > 0 ? (size_t)got : 0;
@@ -125,11 +129,13 @@ static ssize_t output_of(struct helper *h, char *const *argv, char *text, int *r
     if (pid < 0)
         return -EAGAIN;
     close(fd);
-    if (is_open || !has_ended(h, pid, until, ret_status)) {
+    bool is_over = !is_open && (has_end || has_ended(h, pid, until, ret_status));
+    kill(-pid, SIGKILL);
+    if (!is_over) {
         int status;
         kill(pid, SIGKILL);
         has_ended(h, pid, clock_monotonic_ns() + NS_PER_SEC, &status);
-        return -ETIMEDOUT;
+        return n == TEXT_MOST ? -EFBIG : -ETIMEDOUT;
     }
     return WIFEXITED(*ret_status) && WEXITSTATUS(*ret_status) == 127 ? -ENOENT : (ssize_t)n;
 }
@@ -175,7 +181,7 @@ static struct unit *unit_of(struct helper *h, const struct smi_line *header, con
 {
     uint64_t index = 0;
     int at = smi_column(header, "index");
-    if (at < 0 || smi_number(row->cell[at], &index) != BARO_PRESENT)
+    if (at < 0 || smi_number(row->cell[at], &index) != BARO_PRESENT || index / MICRO >= GPU_DEVICES_MOST)
         return NULL;
     index /= MICRO;
     for (uint32_t i = 0; i < h->n_units; i++) {
@@ -218,6 +224,10 @@ static void put_cell(struct helper *h, struct unit *u, int metric, int unit, int
     }
     if (is_share)
         return;
+    if (v / MICRO > SOUND_BYTES_MOST >> 20) { /* of no unit is there so much */
+        unit_lack(u, metric, BARO_ABSENT_UNKNOWN);
+        return;
+    }
     static const uint64_t multiply[] = {[TO_BYTES] = 1 << 20, [TO_HERTZ] = MICRO, [TO_CELSIUS] = 1000, [TO_NUMBER] = 1};
     unit_put(u, metric, unit == TO_WATTS ? v : unit == TO_RATIO ? v / 100 : v / MICRO * multiply[unit]);
 }

@@ -8,6 +8,8 @@
 #include "recorder/collectors/gpu/gpu_shared.h"
 
 #define UNIT_FIELDS 16u
+#define SOUND_BYTES_MOST (1ull << 50) /* what no device has: sound.c */
+#define SOUND_WATTS_MOST 100000ull
 
 /* A counter of the driver, of which only the growth counts. */
 struct grown {
@@ -29,6 +31,7 @@ struct unit { /* a device or a MIG instance */
     bool is_mig;
     enum unit_vendor vendor;
     char card[GPU_PATH];          /* of DRM: its folder /sys/class/drm/cardN; "": it is NVIDIA's */
+    bool has_fdinfo;              /* its driver says what its clients use */
     char hwmon[48];               /* relative to that; "": it has none */
     uint32_t kfd_id;              /* of the kernel's compute driver (ROCm); 0: none */
     uint64_t energy_ns;           /* when energy was read */
@@ -47,6 +50,8 @@ struct unit { /* a device or a MIG instance */
     uint64_t gpm_ns; /* when gpm[0] was taken; 0: it was not */
     bool gpm_off;
     struct gpu_device out;
+    uint64_t sound[GPU_MAX], sound_ns; /* the reading before, as it was checked */
+    uint8_t sound_absent[GPU_MAX];
 };
 
 struct helper {
@@ -107,6 +112,8 @@ int ask_after(struct unit *u, enum nvml_function f, int code);
 /* device.c */
 void device_read(struct helper *h, struct unit *u);
 void device_events(struct helper *h);
+/* sound.c: what no device can have is absent */
+void unit_check(struct unit *u);
 /* processes.c: adds the processes of this device to the reading. lists: read the lists, too; false: only what processes
  * used */
 void processes_read(struct helper *h, struct unit *u, uint32_t at, bool lists);
@@ -116,6 +123,7 @@ void card_read(struct helper *h, struct unit *u);
 bool card_text(const struct unit *u, const char *folder, const char *file, char *ret, size_t cap);
 bool card_number(const struct unit *u, const char *folder, const char *file, uint64_t *ret);
 void card_gauge(struct unit *u, int metric, const char *folder, const char *file, uint64_t factor);
+void card_power(struct helper *h, struct unit *u, uint64_t since_ns); /* of hwmon; energy is power by time */
 /* amd.c, intel.c */
 void amd_find_kfd(const char *root, struct unit *u);
 void amd_read(struct helper *h, struct unit *u, uint64_t since_ns);

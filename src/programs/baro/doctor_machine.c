@@ -345,10 +345,11 @@ static void energy(struct look *l)
                          is_denied ? "powercap is for root alone since 2020 (CVE-2020-8694)" : "there is no powercap",
                          is_pmu_denied ? ", and perf's PMU power may not be read"
                                        : ", and perf has no PMU power for packages"),
-            is_pmu_denied ? "CAP_PERFMON for baro-gpu, or kernel.perf_event_paranoid = 0, or (root) chmod a+r "
-                            "/sys/class/powercap/*/energy_uj after each boot"
-                          : "root: chmod a+r /sys/class/powercap/*/energy_uj after each boot (tmpfiles.d: z "
-                            "PATH 0444), or CAP_DAC_READ_SEARCH for baro");
+            !is_denied      ? "CAP_PERFMON for baro and baro-gpu, or kernel.perf_event_paranoid = 0"
+            : is_pmu_denied ? "CAP_PERFMON for baro and baro-gpu, or kernel.perf_event_paranoid = 0, or (root) chmod "
+                              "a+r /sys/class/powercap/*/energy_uj after each boot"
+                            : "root: chmod a+r /sys/class/powercap/*/energy_uj after each boot (tmpfiles.d: z "
+                              "PATH 0444), or CAP_DAC_READ_SEARCH for baro and baro-gpu");
     else
         finding_grant(
             findings_add(l->f, "machine", "energy", FOUND_NO,

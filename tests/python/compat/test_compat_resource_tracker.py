@@ -480,3 +480,27 @@ def test_their_own_tests_pass_with_it(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:]
     assert "passed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "says, expected",
+    [
+        ("printf 'tank\\t1000\\t600\\t400\\nb\\t10\\t1\\t9\\n'", {"zfs:tank": (1000, 600, 400), "zfs:b": (10, 1, 9)}),
+        ("exec sleep 60", {}),
+        ("echo rubbish; printf 'a\\tb\\tc\\td\\n'", {}),
+        ("exit 1", {}),
+    ],
+)
+def test_pools_of_zfs_count_once(tmp_path, monkeypatch, says, expected):
+    """As in the original: by zpool, and not by the datasets, of which each has the free space of the pool."""
+    from barograph.compat.resource_tracker import _proc
+
+    program = tmp_path / "zpool"
+    program.write_text(f"#!/bin/sh\n{says}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    mounts = tmp_path / "mounts"
+    mounts.write_text("tank / zfs rw 0 0\ntank/home /tmp zfs rw 0 0\ntank/@s /run/s zfs rw 0 0\n")
+    found = _proc.spaces(str(mounts))
+    assert {k: (v["total"], v["used"], v["free"]) for k, v in found.items()} == expected
+    assert not any(k.startswith("zfs:") for k in _proc.spaces())

@@ -16,6 +16,7 @@ struct gpu_known {
     uint64_t base[GPU_MAX], last[GPU_MAX];
     uint64_t busy_peak, power_peak, memory_peak; /* of readings that were not taken; 0: none */
     uint64_t busy[3], xids;                      /* of the job, of others, unattributed */
+    enum baro_absent unknown[3];                 /* of one of these it is not known what it holds, and why */
     char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32], source[16];
     struct baro_attribute attribute[ATTRIBUTES];
 };
@@ -235,6 +236,7 @@ static void take_device(const struct gpu_tables *t, struct gpu_known *k, const s
             entity_put(e, m, v);
     }
     k->busy_peak = k->power_peak = k->memory_peak = 0;
+    memset(k->unknown, 0, sizeof(k->unknown));
 }
 
 static void pass_peak(const struct gpu_device *d, int metric, uint64_t *most)
@@ -308,6 +310,8 @@ static void add_up(struct gpu_tables *t, const struct gpu_owner *o, const struct
     static const int memory[] = {GPU_memory_job, GPU_memory_others, GPU_memory_unattributed};
     if (!p->absent[GPU_PROCESS_memory] && !e->absent[memory[o->whose]])
         e->value[memory[o->whose]] += p->value[GPU_PROCESS_memory];
+    else if (p->absent[GPU_PROCESS_memory] && !p->is_gone)
+        k->unknown[o->whose] = (enum baro_absent)p->absent[GPU_PROCESS_memory];
     int count = o->whose == JOB ? GPU_processes_job : GPU_processes_others;
     if (!p->is_gone && !e->absent[count])
         e->value[count]++;
@@ -368,7 +372,16 @@ static void put_sums(struct gpu_known *k)
         if (!e->absent[busy[i]])
             e->value[busy[i]] = k->busy[i];
     }
-    if (!e->absent[GPU_memory_job_peak] && e->value[GPU_memory_job] > e->value[GPU_memory_job_peak])
+    /* What the job holds is not less than all of it; of others there may be more than is known. */
+    static const int memory[] = {GPU_memory_job, GPU_memory_others, GPU_memory_unattributed};
+    for (int i = JOB; i <= UNATTRIBUTED; i++) {
+        if (k->unknown[i] && (i == JOB || !e->value[memory[i]]))
+            entity_lack(e, memory[i], k->unknown[i]);
+    }
+    if (k->unknown[JOB] && !e->value[GPU_memory_job_peak])
+        entity_lack(e, GPU_memory_job_peak, k->unknown[JOB]);
+    if (!e->absent[GPU_memory_job] && !e->absent[GPU_memory_job_peak] &&
+        e->value[GPU_memory_job] > e->value[GPU_memory_job_peak])
         e->value[GPU_memory_job_peak] = e->value[GPU_memory_job];
 }
 
