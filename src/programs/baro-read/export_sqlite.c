@@ -2,25 +2,12 @@
 #include "programs/baro-read/export_sqlite.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
-#define PROGRAM "baro-sqlite"
+#include "programs/common/beside.h"
 
-/* The path of baro-sqlite, in the same folder as this program. */
-static bool find_program(char ret[PATH_MAX])
-{
-    ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
-    if (n < 0)
-        return false;
-    ret[n] = 0;
-    char *name = strrchr(ret, '/');
-    if (!name || (size_t)(name + 1 - ret) + sizeof(PROGRAM) > PATH_MAX)
-        return false;
-    memcpy(name + 1, PROGRAM, sizeof(PROGRAM));
-    return true;
-}
+#define PROGRAM "baro-sqlite"
 
 static size_t add_option(const char **argv, size_t n, const char *option, const char *value)
 {
@@ -43,7 +30,7 @@ int export_sqlite(const struct cli *cli, const struct settings *s, const char *n
         argv[n++] = "--force";
     n = add_option(argv, n, "--", name);
     argv[n] = NULL;
-    if (find_program(path))
+    if (beside_path(PROGRAM, path))
         execv(path, (char *const *)argv);
     else
         errno = ENOENT;

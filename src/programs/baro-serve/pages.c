@@ -2,7 +2,6 @@
 /* The pages of the host and of a running job, and the report of a job, which the program baro-report makes. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -17,6 +16,7 @@
 #include "programs/baro-serve/files.h"
 #include "programs/baro-serve/route.h"
 #include "programs/baro-serve/server.h"
+#include "programs/common/beside.h"
 
 #define REPORT_BYTES (64u << 20)    /* largest size of a report */
 #define REPORT_NS (60 * NS_PER_SEC) /* how long making it may take */
@@ -61,18 +61,6 @@ void job_script(struct request *q)
     constant(q, "text/javascript; charset=utf-8", serve_job_js);
 }
 
-/* Finds baro-report, which is beside this program. */
-static bool find_reporter(char ret[PATH_MAX])
-{
-    ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - 1);
-    if (n < 0)
-        return false;
-    ret[n] = 0;
-    char *slash = strrchr(ret, '/');
-    size_t left = slash ? (size_t)(PATH_MAX - (slash + 1 - ret)) : 0;
-    return slash && snprintf(slash + 1, left, "baro-report") < (int)left;
-}
-
 static int start(const char *tape, int out, int said, pid_t *ret)
 {
     char program[PATH_MAX];
@@ -82,7 +70,7 @@ static int start(const char *tape, int out, int said, pid_t *ret)
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none;
-    if (!find_reporter(program))
+    if (!beside_path("baro-report", program))
         return -ENOENT;
     sigemptyset(&none);
     posix_spawnattr_init(&attr);
