@@ -111,9 +111,12 @@ BARO_API enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t 
  * process; for the machine and its CPUs the boot; for what barograph itself counts (the recorder, GPUs, energy,
  * directories), and for the job and its tasks if the recording started the job, the beginning of the tape.
  * @param header of the tape
- * @return BARO_PRESENT; BARO_ABSENT_UNKNOWN for a job that ran before the recording, for disks, interfaces and control
- * groups, whose counters begin when they are made, and for values that a program of the user printed: use the first
- * value as the beginning.
+ * Where it is absent, use the first value as the beginning.
+ * @return BARO_PRESENT; BARO_ABSENT_UNSUPPORTED for disks, interfaces and control groups: they count from when they were
+ * made, which is the boot (the time of the host's row) or later, and the kernel does not say when; BARO_ABSENT_NONE for
+ * filesystems and sensors, which have no counters; BARO_ABSENT_UNKNOWN for a job that ran before the recording, for
+ * what a program of the user printed (`_created` of OpenMetrics is not kept), and where the recorder could not read the
+ * clock or the start time of the process.
  */
 BARO_API enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row, int64_t *ret);
 
