@@ -120,7 +120,7 @@ static void cpu_time(struct buf *b, const struct baro_summary *s)
 
 static void put_block_cores(struct buf *b, struct baro_value v)
 {
-    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
     fmt_decimal(b, v.real, v.real < 10 ? 2 : 1);
 }
 
@@ -414,7 +414,7 @@ static void accounted(struct lines *l, const struct baro_summary *s)
     if (report_has_real(s, "accounting", "remainder_ratio", &remainder)) {
         struct baro_value cpu = report_fact(s, "job", "cpu_ns");
         unsigned flags = cpu.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_UPPER_BOUND : cpu.flags;
-        buf_str(&b, baro_value_mark(flags, BARO_MARK_WORDS));
+        buf_str(&b, baro_value_prefix(flags, BARO_PREFIX_WORDS));
         share(&b, 1 - remainder);
         buf_str(&b, " of ");
         report_marked(&b, cpu, fmt_duration);

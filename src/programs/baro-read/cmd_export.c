@@ -110,8 +110,8 @@ static int choose_kind(struct exporting *x)
     /* Kinds can be declared at any time: a growing tape has those declared by now. */
     if (name && baro_tape_read_kinds(x->tape, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
-    x->kind = name ? row_kind_find(name, x->tape) : BARO_KIND_PROCESS;
-    if (x->kind != ROW_NO_SUCH)
+    x->kind = name ? baro_rows_find(x->tape, name) : BARO_KIND_PROCESS;
+    if (x->kind >= 0)
         return 0;
     row_kind_names(x->tape, names, sizeof(names) / sizeof(*names));
     for (size_t i = 0; names[i]; i++) {
