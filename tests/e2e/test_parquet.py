@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 import arrow_libraries
@@ -105,6 +106,15 @@ def test_columns_and_a_pipe(run, tape, work, python):
     assert done.stdout[:4] == b"PAR1" and done.stdout == made.read_bytes()
     columns = read_back(python, str(made))[str(made)]
     assert [name for name, *_ in columns] == ["t_ns", "cpu_ns"]
+
+
+def test_nobody_reads_the_output(run, work):
+    """It ends by SIGPIPE, as other formats do."""
+    interpreter = work / "python"
+    interpreter.write_text("#!/bin/sh\ncat >/dev/null; kill -PIPE $$\n")
+    interpreter.chmod(0o755)
+    done = run("export", "-F", "parquet", SMALL, env={"BARO_PYTHON": str(interpreter)})
+    assert done.returncode == -signal.SIGPIPE and done.stderr == ""
 
 
 def test_nothing_to_write_with(run, work, python):

@@ -67,6 +67,10 @@ static int wait_for_writer(pid_t pid, int r, struct baro_error *err)
     }
     if (r < 0 && r != -EPIPE)
         return r;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE) { /* nobody reads our output: end as for other formats */
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
     if (WIFSIGNALED(status))
         return error_set(err, -EIO, "--format parquet: %s was ended by signal %d (%s)", PROGRAM, WTERMSIG(status),
                          strsignal(WTERMSIG(status)));
