@@ -38,8 +38,8 @@ static void compare_row(const struct baro_summary *a, size_t row, const struct b
         double x = baro_fact_real(fact, &before), y = baro_fact_real(fact, &after);
         bool is_measured = fact->semantics != BARO_FACT_PROPERTY && fact->semantics != BARO_FACT_INSTANT;
         if (is_measured && !isnan(x) && !isnan(y) && x != y)
-            printf("%s.%s %s%.10g %s%.10g%s\n", what, fact->name, baro_value_mark(before.flags, BARO_MARK_ASCII), x,
-                   baro_value_mark(after.flags, BARO_MARK_ASCII), y, verdict(fact, y - x));
+            printf("%s.%s %s%.10g %s%.10g%s\n", what, fact->name, baro_value_prefix(before.flags, BARO_PREFIX_ASCII), x,
+                   baro_value_prefix(after.flags, BARO_PREFIX_ASCII), y, verdict(fact, y - x));
     }
 }
 

@@ -122,7 +122,7 @@ static uint64_t look(const struct baro_tape *t, const struct baro_record *r)
     if (r->kind == BARO_RECORD_EXIT)
         sum += strlen(baro_row_name(r->u.exit)) + (uint64_t)baro_row_value(r->u.exit, 1, &v);
     if (r->kind == BARO_RECORD_EVENT)
-        sum += strlen(baro_event_text(r->u.event)) + strlen(baro_event_name(r->u.event));
+        sum += strlen(baro_event_text(r->u.event)) + strlen(baro_event_kind_name(baro_event_kind_of(r->u.event)));
     const char *source;
     sum += (uint64_t)baro_limits_get(baro_tape_limits(t), BARO_LIMIT_MEMORY, &v, &source) + v + strlen(source);
     sum += (uint64_t)baro_limits_get(baro_tape_limits(t), BARO_LIMIT_CORES, &v, &source) + v + strlen(source);

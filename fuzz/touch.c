@@ -96,8 +96,8 @@ static uint64_t touch_exit(const struct baro_tape *t, const struct baro_row *e)
 static uint64_t touch_event(const struct baro_event *e)
 {
     struct baro_attribute a;
-    uint64_t sum =
-        strlen(baro_event_text(e)) + strlen(baro_event_name(e)) + baro_event_number(e) + (uint64_t)baro_event_pid(e);
+    uint64_t sum = strlen(baro_event_text(e)) + strlen(baro_event_kind_name(baro_event_kind_of(e))) +
+                   baro_event_number(e) + (uint64_t)baro_event_pid(e);
     for (size_t i = 0; baro_event_attribute(e, i, &a) == 0; i++)
         sum += touch_attribute(&a);
     return sum + (uint64_t)baro_event_attribute_find(e, "mode", &a);
@@ -178,8 +178,8 @@ uint64_t touch_arrow(const struct baro_tape *t)
 {
     uint64_t sum = 0;
     struct ArrowArrayStream s;
-    for (int rows = BARO_ROWS_EVENT; rows <= baro_tape_kind_count(t); rows++) {
-        if (baro_tape_arrow(t, rows, NULL, NULL, &s, NULL) == 0)
+    for (int rows = -1; rows <= baro_tape_kind_count(t); rows++) {
+        if (baro_tape_arrow(t, rows < 0 ? BARO_ROWS_EVENT : rows, NULL, NULL, &s, NULL) == 0)
             sum += touch_stream(&s);
     }
     if (baro_tape_arrow(t, BARO_KIND_JOB, "t,cpu,cores,phase", NULL, &s, NULL) == 0)

@@ -5,6 +5,7 @@
 # tapes, byte for byte.
 #
 #   tools/arm64-check.sh [BARO]       BARO: the binary of this machine (build/baro); status 77 with the reason if it is not possible here
+#   tools/arm64-check.sh --archive FILE [KERNEL]     boots nothing but busybox and an archive of tools/release, and runs its programs
 #   tools/arm64-check.sh --only-build FOLDER SOURCE [MESON OPTION...]     cross-compiles SOURCE into FOLDER, no more
 #
 # Needs gcc-aarch64-linux-gnu, qemu-system-arm and cpio (tools/deps.sh full). Debian's arm64 packages are downloaded
@@ -12,8 +13,10 @@
 # machine's apt does not change.
 set -eu
 cd "$(dirname -- "$0")/.."
-only=
-if [ "${1-}" = --only-build ]; then
+only='' archive='' kernel=
+if [ "${1-}" = --archive ]; then
+    archive=$(realpath "$2") kernel=${3:+$(realpath "$3")}
+elif [ "${1-}" = --only-build ]; then
     only=$2 source=$3
     shift 3
 else
@@ -137,6 +140,35 @@ pack()
 }
 
 [ -e "$keep/vmlinuz" ] && [ -e "$keep/root/usr/lib/aarch64-linux-gnu/libz.a" ] || fetch
+# $1: kernel, $2: folder of the guest's files, $3: where its console goes.
+boot()
+{
+    (cd "$2" && find . | cpio --quiet -R 0:0 -o -H newc) >"$2.initrd"
+    timeout "$seconds" qemu-system-aarch64 -machine virt -cpu cortex-a72 -accel tcg,thread=multi -smp 2 -m 1536 -display none -monitor none -serial stdio \
+        -no-reboot -nic none -kernel "$1" -initrd "$2.initrd" -append "console=ttyAMA0 quiet panic=-1" </dev/null >"$3" 2>&1
+}
+
+# Prints what the programs of the archive did, and fails if one of them did.
+run_archive()
+{
+    mkdir -p "$1/root/bin"
+    cp "$keep/root/bin/busybox" "$1/root/bin/"
+    cp tools/archive-init "$1/root/init"
+    chmod +x "$1/root/init"
+    tar -C "$1/root" -xf "$archive"
+    boot "${kernel:-$keep/vmlinuz}" "$1/root" "$1/console" || :
+    tr -d '\r' <"$1/console" | sed -n 's/^@@ //p' >"$1/said"
+    cat "$1/said"
+    grep -q '^end$' "$1/said" || { tail -n 30 "$1/console"; echo 'arm64-check: the guest did not finish'; return 1; }
+    ! grep -q '^not-ok' "$1/said"
+}
+
+if [ -n "$archive" ]; then
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    run_archive "$work"
+    exit
+fi
 cross
 if [ -n "$only" ]; then
     exec "$source/tools/build.sh" "$only" --cross-file "$keep/cross.ini" "$@"
@@ -145,9 +177,7 @@ TARGETS="all unit-programs" tools/build.sh "$keep/build" --cross-file "$keep/cro
 work=$(mktemp -d)
 trap '[ -n "${ARM64_CHECK_KEEP-}" ] && cp "$work/console" "$ARM64_CHECK_KEEP"; rm -rf "$work"' EXIT
 pack "$work/root"
-(cd "$work/root" && find . | cpio --quiet -R 0:0 -o -H newc >"$work/initrd")
-timeout "$seconds" qemu-system-aarch64 -machine virt -cpu cortex-a72 -accel tcg,thread=multi -smp 2 -m 1536 -display none -monitor none -serial stdio -no-reboot \
-    -nic none -kernel "$keep/vmlinuz" -initrd "$work/initrd" -append "console=ttyAMA0 quiet panic=-1" </dev/null >"$work/console" 2>&1 ||
+boot "$keep/vmlinuz" "$work/root" "$work/console" ||
     { tail -n 30 "$work/console"; echo 'arm64-check: the guest did not finish'; exit 1; }
 tr -d '\r' <"$work/console" >"$work/said"
 

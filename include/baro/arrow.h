@@ -99,9 +99,11 @@ struct baro_arrow_options {
     uint64_t from_ns;  /**< time (column `t_ns`) of the first rows */
     uint64_t to_ns;    /**< time of the last rows; UINT64_MAX: to the end */
     size_t batch_rows; /**< most rows of an array; 0: 65536. An array has fewer if their text takes more than 16 MiB */
-    const char *(*user)(void *context,
-                        uint32_t uid); /**< returns the name of a user; NULL: column `user` has the uid */
-    void *user_context;                /**< given to `user` */
+    /** Returns the name of a user, borrowed until the next call; NULL if there is none: then the column `user` has the
+     * uid, as it has if this function is NULL. The stream calls it in the thread that calls get_next(), until it is
+     * released. */
+    const char *(*user)(void *context, uint32_t uid);
+    void *user_context; /**< given to `user` */
 };
 
 /** Initializes a struct baro_arrow_options: all rows of the tape, 65536 in an array, users as numbers. */

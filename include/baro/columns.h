@@ -25,8 +25,8 @@
 extern "C" {
 #endif
 
-/** Stands for a kind where rows of events are asked for: events have no metrics, and so no kind. */
-#define BARO_ROWS_EVENT (-1)
+/** Stands for a kind where rows of events are asked for: events have no metrics, and so no kind. No kind has it. */
+#define BARO_ROWS_EVENT 1000000
 
 /** What a column is. Later versions may add some. */
 enum baro_column_kind {
@@ -77,7 +77,7 @@ struct baro_columns; /**< a selection of columns for the rows of a kind */
 /**
  * Finds rows by the name of their kind.
  * @param name "event", or the name of a kind, also of one that only the tape has.
- * @return BARO_ROWS_EVENT, the number of the kind, or BARO_E_RANGE if a tape has no such rows.
+ * @return BARO_ROWS_EVENT, or the number of the kind; -1 if a tape has no such rows.
  */
 BARO_API int baro_rows_find(const struct baro_tape *tape, const char *name);
 

@@ -119,7 +119,7 @@ struct baro_metric {
     const char *file;              /**< where it is read, for people: "/proc/PID/stat" */
     enum baro_unit unit;           /**< the unit of its values */
     enum baro_semantics semantics; /**< how its values change over time */
-    unsigned source;               /**< where it is read: bits of enum baro_source */
+    uint64_t source;               /**< where it is read: bits of enum baro_source; later versions may add bits */
 };
 
 /** @return how many kinds this library knows; their numbers go from 0 on. */

@@ -109,11 +109,14 @@ BARO_API enum baro_absent baro_row_read_ns(const struct baro_row *row, uint64_t 
  * Gets the time at which the counters of a row were 0, in nanoseconds since the tape began; negative: before that. It
  * is the start time that OpenTelemetry wants of a counter. For a process and an exit it is the beginning of the
  * process; for the machine and its CPUs the boot; for what barograph itself counts (the recorder, GPUs, energy,
- * directories), and for the job and its tasks if the recording started the job, the beginning of the tape.
+ * directories), and for the job and its tasks if the recording started the job, the beginning of the tape. Where it is
+ * absent, use the first value as the beginning.
  * @param header of the tape
- * @return BARO_PRESENT; BARO_ABSENT_UNKNOWN for a job that ran before the recording, for disks, interfaces and control
- * groups, whose counters begin when they are made, and for values that a program of the user printed: use the first
- * value as the beginning.
+ * @return BARO_PRESENT; BARO_ABSENT_UNSUPPORTED for disks, interfaces and control groups: they count from when they
+ * were made, which is the boot (the time of the host's row) or later, and the kernel does not say when;
+ * BARO_ABSENT_NONE for filesystems and sensors, which have no counters; BARO_ABSENT_UNKNOWN for a job that ran before
+ * the recording, for what a program of the user printed (`_created` of OpenMetrics is not kept), and where the recorder
+ * could not read the clock or the start time of the process.
  */
 BARO_API enum baro_absent baro_row_since_ns(const struct baro_header *header, const struct baro_row *row, int64_t *ret);
 

@@ -56,7 +56,7 @@ BARO_API void baro_summary_free(struct baro_summary *summary);
 BARO_API int baro_summary_new(struct baro_summary **ret, const struct baro_header *header, struct baro_error *err);
 /**
  * Adds one record. Add the records in the order of the tape, each once. It allocates memory only for new commands,
- * entities and the like.
+ * entities and the like; where there is none left, something is missing and the fact "is_incomplete" is true.
  */
 BARO_API void baro_summary_add(struct baro_summary *summary, const struct baro_record *record);
 /**
@@ -172,14 +172,14 @@ enum baro_value_flag {
 };
 
 /** How to show the flags of a value, before it. */
-enum baro_mark {
-    BARO_MARK_WORDS, /**< "at least ", "about ", "at most " */
-    BARO_MARK_ASCII, /**< ">", "~", "<" */
-    BARO_MARK_SYMBOL /**< the same as UTF-8: U+2265, U+2248, U+2264 */
+enum baro_prefix {
+    BARO_PREFIX_WORDS, /**< "at least ", "about ", "at most " */
+    BARO_PREFIX_ASCII, /**< ">", "~", "<" */
+    BARO_PREFIX_SYMBOL /**< the same as UTF-8: U+2265, U+2248, U+2264 */
 };
 
-/** @return the mark to print before a value with these flags, a constant; "" for an exact value. */
-BARO_API const char *baro_value_mark(unsigned flags, enum baro_mark as);
+/** @return what to print before a value with these flags, a constant; "" for an exact value. */
+BARO_API const char *baro_value_prefix(unsigned flags, enum baro_prefix as);
 
 /** A value of a fact. The caller allocates the struct; its text is borrowed. */
 struct baro_value {

@@ -17,7 +17,7 @@
  * text in this way. JSON, CSV, HTML and shells also need their own quoting, which is applied to the escaped text.
  *
  *     char name[64];
- *     baro_text_escape(baro_process_name(p), strlen(baro_process_name(p)), name, sizeof(name));
+ *     baro_text_escape(baro_row_name(row), strlen(baro_row_name(row)), name, sizeof(name));
  *     printf("%s\n", name);
  *
  * The functions are pure and may be called in any thread.
@@ -38,9 +38,8 @@ extern "C" {
  * @param text @p len bytes; they may include NUL, which becomes `\x00`. NULL if @p len is 0.
  * @param ret room for @p size bytes, owned by the caller. It gets as many whole characters and escapes as fit, and a
  * NUL at the end. NULL if @p size is 0: only the length is computed.
- * @return the length of the whole escaped text without the NUL, at most 4 times @p len. As with snprintf(3), the text
- * in
- * @p ret is complete if this is less than @p size.
+ * @return the length of the whole escaped text without the NUL, at most 4 times @p len. As with
+ * snprintf(3), the text in @p ret is complete if this is less than @p size.
  */
 BARO_API size_t baro_text_escape(const char *text, size_t len, char *ret, size_t size);
 

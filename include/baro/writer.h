@@ -84,7 +84,7 @@ struct baro_writer_options {
     const char *(*text)(void *context, const struct baro_text *text);
     /** Called for each user id that is known. It returns the id to write instead. NULL: ids are not changed. */
     uint32_t (*uid)(void *context, uint32_t uid);
-    void *context; /**< given to `text` and `uid` */
+    void *context; /**< given to `text` and `uid`, until baro_writer_finish() returns */
 };
 
 /** Initializes a struct baro_writer_options: a copy without differences. */

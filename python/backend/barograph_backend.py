@@ -235,6 +235,8 @@ def meson(folder, source, targets, jobs, *options):
 def put(built, to, target):
     to.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(built, to)
+    if to.suffix == ".py":  # for an interpreter
+        return
     to.chmod(0o755)
     if target == own_target():
         run("strip", to)
@@ -287,6 +289,10 @@ def zstd_of(settings):
 # ---- what the files need ----
 
 
+def is_elf(path):
+    return path.is_file() and path.read_bytes()[:4] == b"\x7fELF"
+
+
 def interpreter_of(path):
     return "INTERP" in run("readelf", "-lW", path)
 
@@ -302,7 +308,7 @@ def platform_of(tree, target=""):
     """The tag, and why it is no better."""
     machine = (target or own_target()).partition("-linux-")[0]
     floor, others = (2, 5), []
-    for path in filter(pathlib.Path.is_file, sorted(tree.rglob("*"))):
+    for path in filter(is_elf, sorted(tree.rglob("*"))):
         libraries, newest = needs_of(path)
         others += [f"{path.name} needs {n}" for n in libraries if n != "libbaro.so.0" and not OF_LIBC.fullmatch(n)]
         floor = max(floor, newest[:2])

@@ -19,6 +19,8 @@ def main() -> None:
             if _where.is_linux()
             else "barograph: Linux only"
         )
+    if sys.argv[1:2] == ["export"]:  # its Parquet is written by a Python: this one, which may not be that of PATH
+        os.environ.setdefault("BARO_PYTHON", sys.executable)
     try:
         os.execv(path, [path, *sys.argv[1:]])
     except OSError as error:

@@ -28,7 +28,7 @@ from typing import Any
 
 BARO_VERSION = "0.1.0"
 BARO_POSITION_SIZE = 64
-BARO_ROWS_EVENT = -1
+BARO_ROWS_EVENT = 1000000
 BARO_MARK_MAX = 4096
 BARO_TEXT_NEXT_SIZE = 5
 BARO_VERSION_MAJOR = 0
@@ -272,10 +272,10 @@ BARO_VALUE_LOWER_BOUND = 1
 BARO_VALUE_ESTIMATE = 2
 BARO_VALUE_UPPER_BOUND = 4
 
-# enum baro_mark
-BARO_MARK_WORDS = 0
-BARO_MARK_ASCII = 1
-BARO_MARK_SYMBOL = 2
+# enum baro_prefix
+BARO_PREFIX_WORDS = 0
+BARO_PREFIX_ASCII = 1
+BARO_PREFIX_SYMBOL = 2
 
 # enum baro_timeline_kind
 BARO_TIMELINE_PHASE = 0
@@ -338,7 +338,7 @@ class baro_metric(Structure):
         ("file", c_char_p),
         ("unit", c_int),
         ("semantics", c_int),
-        ("source", c_uint),
+        ("source", c_uint64),
     ]
 
 
@@ -613,7 +613,6 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_unit_ucum": (c_char_p, (c_int,)),
     "baro_semantics_name": (c_char_p, (c_int,)),
     "baro_event_kind_of": (c_int, (c_void_p,)),
-    "baro_event_name": (c_char_p, (c_void_p,)),
     "baro_event_kind_name": (c_char_p, (c_int,)),
     "baro_event_t_ns": (c_uint64, (c_void_p,)),
     "baro_event_pid": (c_int32, (c_void_p,)),
@@ -828,7 +827,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "baro_header_fact": (POINTER(baro_fact), (c_int,)),
     "baro_header_fact_find": (c_int, (c_char_p,)),
     "baro_header_rows": (c_size_t, (c_void_p, c_int)),
-    "baro_value_mark": (c_char_p, (c_uint, c_int)),
+    "baro_value_prefix": (c_char_p, (c_uint, c_int)),
     "baro_summary_rows": (c_size_t, (c_void_p, c_int)),
     "baro_summary_value": (c_int, (c_void_p, c_int, c_size_t, POINTER(baro_value))),
     "baro_summary_row_find": (c_ssize_t, (c_void_p, c_int, c_char_p)),

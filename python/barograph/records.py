@@ -88,7 +88,7 @@ class Event:
     __slots__ = ("attributes", "kind", "number", "pid", "start_ticks", "t_ns", "text")
 
     def __init__(self, borrowed: int) -> None:
-        self.kind = text(lib.baro_event_name(borrowed))
+        self.kind = text(lib.baro_event_kind_name(lib.baro_event_kind_of(borrowed)))
         self.t_ns = int(lib.baro_event_t_ns(borrowed))
         self.pid = int(lib.baro_event_pid(borrowed))
         self.start_ticks = int(lib.baro_event_start_ticks(borrowed))

@@ -63,8 +63,8 @@ class Rows:
     def _number(self, tape: int) -> int:
         call(lib.baro_tape_read_kinds, tape)
         number = int(lib.baro_rows_find(tape, raw(self.kind)))
-        if number == _abi.BARO_E_RANGE:
-            raise ArgumentError(f"a tape has no rows of {self.kind!r}", number)
+        if number < 0:
+            raise ArgumentError(f"a tape has no rows of {self.kind!r}", _abi.BARO_E_RANGE)
         return number
 
     def _selected(self, tape: int) -> list[str]:

@@ -2,6 +2,8 @@
 """Reads Arrow streams of libbaro with ctypes alone, by the specification of the C data and stream interfaces."""
 
 import ctypes as c
+import datetime
+import math
 
 P = c.c_void_p
 
@@ -162,3 +164,26 @@ class Table:
 
     def rows(self):
         return list(zip(*self.columns))
+
+
+def utc(ns):
+    when = datetime.datetime.fromtimestamp(ns // 10**9, datetime.UTC)
+    return f"{when:%Y-%m-%dT%H:%M:%S}.{ns % 10**9 // 10**6:03d}Z"
+
+
+def same(text, value, form):
+    """Does a cell of CSV have this value?"""
+    if value is None or value == "":
+        return text == ""
+    if form == "tsn:UTC":
+        return text == utc(value)
+    if form == "b":
+        return text == str(int(value))
+    if form == "g":
+        return math.isclose(float(text), value, rel_tol=1e-14, abs_tol=0)
+    return text == str(value)
+
+
+def kinds_of(run, tape):
+    text = run("export", "--list", tape, status=0).stdout
+    return [line.split()[0] for line in text.split("kinds of rows", 1)[1].splitlines()[1:]]

@@ -2,20 +2,18 @@
 """Rows as Arrow are the rows of `baro export`: all kinds, all columns, all values."""
 
 import csv
-import datetime
-import fcntl
 import io
 import json
-import math
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 import arrow_file
+import arrow_libraries
 import arrow_reader
 import pytest
+from arrow_reader import kinds_of, same
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TAPES = sorted((SOURCE / "tests/tape").glob("*.baro"))
@@ -35,24 +33,6 @@ def library(baro):
     return path
 
 
-def utc(ns):
-    when = datetime.datetime.fromtimestamp(ns // 10**9, datetime.UTC)
-    return f"{when:%Y-%m-%dT%H:%M:%S}.{ns % 10**9 // 10**6:03d}Z"
-
-
-def same(text, value, form):
-    """Does a cell of CSV have this value?"""
-    if value is None or value == "":
-        return text == ""
-    if form == "tsn:UTC":
-        return text == utc(value)
-    if form == "b":
-        return text == str(int(value))
-    if form == "g":
-        return math.isclose(float(text), value, rel_tol=1e-14, abs_tol=0)
-    return text == str(value)
-
-
 def compare(run, library, tape, kind, columns=None, **options):
     """All rows of a kind, as CSV and as Arrow. Returns the table."""
     chosen = ["--columns", columns] if columns else []
@@ -66,11 +46,6 @@ def compare(run, library, tape, kind, columns=None, **options):
         for row, value in zip(rows, column):
             assert same(row[i], value, form), f"{kind}.{name}: {row[i]!r} and {value!r}"
     return table
-
-
-def kinds_of(run, tape):
-    text = run("export", "--list", tape, status=0).stdout
-    return [line.split()[0] for line in text.split("kinds of rows", 1)[1].splitlines()[1:]]
 
 
 def every_column(run, tape, kind):
@@ -178,32 +153,9 @@ def test_file_has_what_the_stream_has(run, library, tape, work):
 
 # ---- libraries that read Arrow ------------------------------------------------------------------------------------------
 
-PACKAGES = ["pyarrow", "polars", "duckdb", "pandas"]
-
-
 @pytest.fixture(scope="module")
 def python():
-    """A Python with the libraries: this one, or that of a virtual environment outside the repository, which is made
-    where PyPI can be reached and stays for later runs."""
-    check = f"import {', '.join(PACKAGES)}"
-    if subprocess.run([sys.executable, "-c", check], capture_output=True).returncode == 0:
-        return sys.executable
-    name = f"barograph-arrow-{os.getuid()}-{sys.version_info[0]}.{sys.version_info[1]}"
-    folder = pathlib.Path(tempfile.gettempdir()) / name
-    made = folder / "bin/python"
-    with open(f"{folder}.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if made.exists() and subprocess.run([made, "-c", check], capture_output=True).returncode == 0:
-            return made
-        install = [made, "-m", "pip", "install", "-q", "--retries", "0", "--timeout", "10", *PACKAGES]
-        for argv in ([sys.executable, "-m", "venv", "--clear", folder], install):
-            try:
-                done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
-            except subprocess.TimeoutExpired:
-                pytest.skip("PyPI is too slow")
-            if done.returncode != 0:
-                pytest.skip(f"no {', '.join(PACKAGES)}: {done.stderr.strip()[-200:]}")
-    return made
+    return arrow_libraries.find_python()
 
 
 READ_ALL = """

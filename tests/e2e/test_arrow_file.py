@@ -44,9 +44,3 @@ def test_every_row_of_a_tape_without_samples(run):
     tape = SOURCE / "tests/tape/v1-attributes.baro"
     rows = run.export(tape, "event")
     assert rows and len(run.export(tape, "event", "--columns", "t_ns,phase")) == len(rows)
-
-
-def test_parquet_is_refused_with_the_way_to_it(run):
-    done = run("export", "--format", "parquet", SOURCE / "tests/tape/v1-small.baro", status=2)
-    (line,) = done.stderr.splitlines()
-    assert "parquet" in line and "pyarrow" in line and "docs/arrow.md" in line

@@ -81,6 +81,21 @@ def test_installed_binary_runs(installed, run):
     assert "pss_bytes" in subprocess.check_output([str(binary), "metrics"], text=True)
 
 
+def test_parquet_is_written_from_there(installed, run, work):
+    """What Python executes lies beside the program that reads tapes."""
+    binary = next(path for path in installed.rglob("bin/baro"))
+    run.record(work / "t", "true")
+    done = subprocess.run([binary, "export", "-F", "parquet", work / "t"], capture_output=True, text=True,
+                          env=dict(os.environ, BARO_PYTHON="/no/python"))  # fmt: skip
+    assert done.returncode == 2 and "there is no /no/python" in done.stderr
+    wrapper = work / "python"
+    wrapper.write_text('#!/bin/sh\nls "$1"; cat >/dev/null\n')
+    wrapper.chmod(0o755)
+    env = dict(os.environ, BARO_PYTHON=str(wrapper))
+    out = subprocess.check_output([binary, "export", "-F", "parquet", work / "t"], text=True, env=env)
+    assert pathlib.Path(out.strip()) == find(installed, "baro-parquet.py")
+
+
 @pytest.mark.not_sanitized("sanitizers are shared objects")
 def test_binary_needs_no_shared_object(baro):
     """Applies where a static libc is installed, which is so wherever ./check installs its packages. Each shared library

@@ -48,6 +48,16 @@ def test_python_dash_m_is_baro():
     assert barograph.open("t.baro").summary.exit.status == 7
 
 
+def test_parquet_is_written_by_this_python():
+    """Whichever python3 PATH has. Without a library the line names this one."""
+    python("-m", "barograph", "run", "-q", "-o", "p.baro", "--", "true")
+    done = python("-m", "barograph", "export", "-F", "parquet", "-o", "p.parquet", "p.baro")
+    if done.returncode == 0:
+        assert open("p.parquet", "rb").read(4) == b"PAR1"
+    else:
+        assert sys.executable in done.stderr and "pyarrow" in done.stderr and not os.path.exists("p.parquet")
+
+
 def test_where():
     done = python("-m", "barograph", "--where")
     assert os.access(done.stdout.strip(), os.X_OK)

@@ -217,8 +217,11 @@ static void test_since(void **state)
                  {KIND_gpu, BARO_PRESENT, 0},
                  {KIND_energy, BARO_PRESENT, 0},
                  {KIND_task, BARO_ABSENT_UNKNOWN, -1},
-                 {KIND_disk, BARO_ABSENT_UNKNOWN, -1},
-                 {KIND_cgroup, BARO_ABSENT_UNKNOWN, -1},
+                 {KIND_disk, BARO_ABSENT_UNSUPPORTED, -1},
+                 {KIND_net, BARO_ABSENT_UNSUPPORTED, -1},
+                 {KIND_cgroup, BARO_ABSENT_UNSUPPORTED, -1},
+                 {KIND_fs, BARO_ABSENT_NONE, -1},
+                 {KIND_sensor, BARO_ABSENT_NONE, -1},
                  {KIND_COUNT + 3, BARO_ABSENT_UNKNOWN, -1}};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
         struct baro_entity e = {.id = 1, .kind = kinds[i].kind};

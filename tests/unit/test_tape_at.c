@@ -364,7 +364,7 @@ static void test_attributes(void **state)
                       unknown = {.kind = (enum baro_event_kind)1000, .number = 3, .text = "x"},
                       cont = {.kind = BARO_EVENT_CONT, .text = ""};
     struct baro_attribute a;
-    assert_string_equal(baro_event_name(&step), "clock_step");
+    assert_string_equal(baro_event_kind_name(baro_event_kind_of(&step)), "clock_step");
     assert_int_equal(baro_event_t_ns(&step), 9);
     assert_int_equal(baro_event_attribute_count(&step), 2);
     assert_int_equal(baro_event_attribute_find(&step, "step_ns", &a), 0);

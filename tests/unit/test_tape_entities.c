@@ -118,7 +118,7 @@ static void expect_kinds(struct baro_tape *t)
 static void expect_mark(const struct baro_event *e)
 {
     struct baro_attribute a;
-    assert_string_equal(baro_event_name(e), "mark");
+    assert_string_equal(baro_event_kind_name(baro_event_kind_of(e)), "mark");
     assert_int_equal(baro_event_attribute_find(e, "name", &a), 0);
     assert_string_equal(a.text, "epoch 3");
     assert_int_equal(baro_event_attribute_find(e, "weight", &a), 0);
@@ -436,7 +436,7 @@ static void test_event_attributes(void **state)
     assert_int_equal(baro_tape_open(&t, path, NULL), 0);
     assert_int_equal(baro_tape_next(t, &r, NULL), 1);
     assert_int_equal(r.kind, BARO_RECORD_EVENT);
-    assert_string_equal(baro_event_name(r.u.event), "mark");
+    assert_string_equal(baro_event_kind_name(baro_event_kind_of(r.u.event)), "mark");
     assert_int_equal(baro_event_attribute_count(r.u.event), 8);
     assert_int_equal(baro_event_attribute(r.u.event, 0, &a), 0);
     assert_string_equal(a.name, "name");

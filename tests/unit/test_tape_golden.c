@@ -214,7 +214,7 @@ static void test_v1(void **state)
             expect_exit(r.u.exit);
             exits++;
         } else {
-            assert_string_equal(baro_event_name(r.u.event), "stop");
+            assert_string_equal(baro_event_kind_name(baro_event_kind_of(r.u.event)), "stop");
             assert_string_equal(baro_event_text(r.u.event), "why");
             assert_int_equal(baro_event_number(r.u.event), 19);
             assert_int_equal(baro_event_pid(r.u.event), 101);

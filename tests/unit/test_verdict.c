@@ -137,9 +137,9 @@ static void test_words_with_marks(void **state)
     assert_string_equal(words_cores(2, BARO_VALUE_LOWER_BOUND | inverted(BARO_VALUE_LOWER_BOUND)).at, "about 2");
     assert_string_equal(words_first(words_count(3, BARO_VALUE_ESTIMATE)).at, "About 3");
     assert_string_equal(words_bytes(5, 0).at, "5 B");
-    assert_string_equal(baro_value_mark(BARO_VALUE_ESTIMATE, BARO_MARK_ASCII), "~");
-    assert_string_equal(baro_value_mark(BARO_VALUE_UPPER_BOUND, BARO_MARK_SYMBOL), "\342\211\244");
-    assert_string_equal(baro_value_mark(0, BARO_MARK_WORDS), "");
+    assert_string_equal(baro_value_prefix(BARO_VALUE_ESTIMATE, BARO_PREFIX_ASCII), "~");
+    assert_string_equal(baro_value_prefix(BARO_VALUE_UPPER_BOUND, BARO_PREFIX_SYMBOL), "\342\211\244");
+    assert_string_equal(baro_value_prefix(0, BARO_PREFIX_WORDS), "");
 }
 
 /* Each problem of a job has one cause: no other rule of that weight has a verdict. */

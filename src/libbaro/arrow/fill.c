@@ -282,7 +282,7 @@ static void put_event(struct column *c, struct filling *f, const struct baro_eve
     switch (c->is->kind) {
     case BARO_COLUMN_PID: put_known(c, (uint64_t)e->key.pid, 0); break;
     case BARO_COLUMN_START: put_known(c, e->key.start, 0); break;
-    case BARO_COLUMN_EVENT: put_str(c, baro_event_name(e)); break;
+    case BARO_COLUMN_EVENT: put_str(c, baro_event_kind_name(baro_event_kind_of(e))); break;
     case BARO_COLUMN_NUMBER: put_event_number(c, e); break;
     case BARO_COLUMN_TEXT: put_str(c, baro_event_text(e)); break;
     case BARO_COLUMN_GIVEN: put_given(c, f, e); break;

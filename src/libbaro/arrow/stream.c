@@ -342,7 +342,7 @@ int baro_tape_arrow(const struct baro_tape *tape, int rows, const char *columns,
     struct baro_columns *chosen = NULL;
     struct stream *s = NULL;
     int r = tape_open_again(&own, tape, PART_ALL, err);
-    if (r == 0 && rows > BARO_KIND_DIRECTORY) /* its columns are declared on the tape */
+    if (r == 0 && rows != BARO_ROWS_EVENT && rows > BARO_KIND_DIRECTORY) /* its columns are declared on the tape */
         r = baro_tape_read_kinds(own, err);
     if (r == 0)
         r = baro_columns_new(&chosen, own, rows, columns, err);

@@ -87,7 +87,7 @@ int baro_rows_find(const struct baro_tape *tape, const char *name)
     if (strcmp(name, "event") == 0)
         return BARO_ROWS_EVENT;
     int kind = baro_tape_kind_find(tape, name);
-    return kind >= 0 && rows_of(kind) ? kind : BARO_E_RANGE;
+    return kind >= 0 && rows_of(kind) ? kind : -1;
 }
 
 static int add_column(struct baro_columns *c, struct baro_column column)
@@ -138,7 +138,7 @@ static int add_all(struct baro_columns *c, const struct baro_tape *tape)
         if (shown && (identities[i].rows & rows_of(kind)))
             code = add_column(c, (struct baro_column){identities[i].name, identities[i].kind, -1, NULL});
     }
-    for (int id = 0; kind >= 0 && code == 0 && id < baro_tape_metric_count(tape, kind); id++) {
+    for (int id = 0; code == 0 && id < baro_tape_metric_count(tape, kind); id++) {
         if (asked(tape, kind, id))
             code = add_metric(c, tape, kind, id, BARO_COLUMN_METRIC);
     }
@@ -158,7 +158,7 @@ static int find_metric(const struct baro_columns *c, const struct baro_tape *tap
         return -1;
     memcpy(name, word.at, word.len);
     name[word.len] = 0;
-    int id = c->rows < 0 ? -1 : baro_tape_metric_find(tape, c->rows, name);
+    int id = baro_tape_metric_find(tape, c->rows, name);
     if (id >= 0 || c->rows != BARO_KIND_JOB)
         return id;
     id = baro_tape_metric_find(tape, BARO_KIND_PROCESS, name);
@@ -176,7 +176,7 @@ static int add_word(struct baro_columns *c, const struct baro_tape *tape, struct
         code = add_metric(c, tape, kind, id, is_sum ? BARO_COLUMN_SUM : BARO_COLUMN_METRIC);
         return code < 0 ? code : 1;
     }
-    id = c->rows < 0 ? -1 : derive_find(c->rows, word.at, word.len);
+    id = derive_find(c->rows, word.at, word.len);
     if (id >= 0) {
         code = add_column(c, (struct baro_column){baro_derived_get(c->rows, id)->name, BARO_COLUMN_DERIVED, id, NULL});
         return code < 0 ? code : 1;
@@ -292,9 +292,9 @@ size_t baro_columns_names(const struct baro_tape *tape, int rows, const char **r
         if (identities[i].rows & rows_of(rows))
             note_name(&names, identities[i].name);
     }
-    for (int id = 0; rows >= 0 && id < baro_tape_metric_count(tape, rows); id++)
+    for (int id = 0; id < baro_tape_metric_count(tape, rows); id++)
         note_metric(&names, baro_tape_metric(tape, rows, id));
-    for (int i = 0; rows >= 0 && i < baro_derived_count(rows); i++)
+    for (int i = 0; i < baro_derived_count(rows); i++)
         note_name(&names, baro_derived_get(rows, i)->name);
     for (int id = 0; rows == BARO_KIND_JOB && id < baro_metric_count(BARO_KIND_PROCESS); id++) {
         if (baro_metric_adds_up(id))

@@ -132,6 +132,8 @@ enum baro_absent baro_row_since_ns(const struct baro_header *h, const struct bar
     bool is_boot = since == COUNTS_BOOT && h->start_boottime_ns;
     if (since == COUNTS_BEGIN)
         return process_since(h, row, ret);
+    if (since == COUNTS_MADE || since == COUNTS_NONE)
+        return since == COUNTS_MADE ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE;
     if (!is_tape && !is_boot)
         return BARO_ABSENT_UNKNOWN;
     *ret = is_boot ? -(int64_t)h->start_boottime_ns : 0;

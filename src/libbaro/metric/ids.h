@@ -46,7 +46,9 @@ int metric_time(int kind);
 
 /* Since when the counters of a kind count. */
 enum counts_since {
-    COUNTS_UNKNOWN, /* since the thing is there: a disk, an interface, a control group; or nobody knows */
+    COUNTS_UNKNOWN, /* a kind that the tape declares: nobody knows */
+    COUNTS_NONE,    /* the kind has no counters */
+    COUNTS_MADE,    /* when the entity was made, at the boot or later; the kernel does not say when */
     COUNTS_BEGIN,   /* the beginning of the process */
     COUNTS_START,   /* the beginning of the tape, if the job began then; else unknown */
     COUNTS_TAPE,    /* the beginning of the tape: barograph itself counts */

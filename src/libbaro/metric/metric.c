@@ -333,7 +333,7 @@ unsigned metric_need(uint64_t wanted)
     unsigned need = 0;
     for (int i = 0; i < PROCESS_MAX; i++) {
         if (wanted >> i & 1)
-            need |= process_metrics[i].is.source;
+            need |= (unsigned)process_metrics[i].is.source;
     }
     return need;
 }

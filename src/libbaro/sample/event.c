@@ -50,11 +50,6 @@ enum baro_event_kind baro_event_kind_of(const struct baro_event *e)
     return e->kind;
 }
 
-const char *baro_event_name(const struct baro_event *e)
-{
-    return baro_event_kind_name(e->kind);
-}
-
 uint64_t baro_event_t_ns(const struct baro_event *e)
 {
     return e->t_ns;

@@ -77,7 +77,7 @@ static const struct {
 
 /* ---- flags ---- */
 
-const char *baro_value_mark(unsigned flags, enum baro_mark as)
+const char *baro_value_prefix(unsigned flags, enum baro_prefix as)
 {
     static const char *const marks[][3] = {{"", "", ""},
                                            {"at least ", ">", "\342\211\245"},
@@ -85,7 +85,7 @@ const char *baro_value_mark(unsigned flags, enum baro_mark as)
                                            {"at most ", "<", "\342\211\244"}};
     bool least = flags & BARO_VALUE_LOWER_BOUND, most = flags & BARO_VALUE_UPPER_BOUND;
     int which = least && !most ? 1 : least || flags & BARO_VALUE_ESTIMATE ? 2 : most ? 3 : 0;
-    return marks[which][as >= BARO_MARK_WORDS && as <= BARO_MARK_SYMBOL ? as : BARO_MARK_WORDS];
+    return marks[which][as >= BARO_PREFIX_WORDS && as <= BARO_PREFIX_SYMBOL ? as : BARO_PREFIX_WORDS];
 }
 
 bool fact_is_covered(int flag, int fact)

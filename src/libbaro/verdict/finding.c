@@ -47,7 +47,7 @@ static struct words words_of(struct buf *b)
 static struct buf marked(unsigned flags)
 {
     struct buf b = {0};
-    buf_str(&b, baro_value_mark(flags, BARO_MARK_WORDS));
+    buf_str(&b, baro_value_prefix(flags, BARO_PREFIX_WORDS));
     return b;
 }
 

@@ -123,7 +123,7 @@ void page_end_section(struct page *p)
 
 void page_mark(struct buf *html, unsigned flags)
 {
-    const char *mark = baro_value_mark(flags, BARO_MARK_WORDS);
+    const char *mark = baro_value_prefix(flags, BARO_PREFIX_WORDS);
     if (*mark)
         buf_printf(html, "<small>%.*s</small> ", (int)strlen(mark) - 1, mark);
 }

@@ -27,7 +27,7 @@ static void bounds_data(const struct chart *c, const struct chart_curve *curve, 
     for (size_t i = 0; i < c->buckets; i++) {
         bool is_bound = curve->at[i].known && curve->at[i].is_bound;
         unsigned flags = curve->at[i].at_least > 0 ? BARO_VALUE_LOWER_BOUND : BARO_VALUE_ESTIMATE;
-        snprintf(sign, sizeof(sign), "%s ", baro_value_mark(flags, BARO_MARK_SYMBOL));
+        snprintf(sign, sizeof(sign), "%s ", baro_value_prefix(flags, BARO_PREFIX_SYMBOL));
         json_text(j, is_bound ? sign : "");
     }
     json_end(j, ']');

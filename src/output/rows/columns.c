@@ -7,12 +7,6 @@
 #include "base/error.h"
 #include "output/rows/row.h"
 
-int row_kind_find(const char *name, const struct baro_tape *tape)
-{
-    int rows = baro_rows_find(tape, name);
-    return rows == BARO_E_RANGE ? ROW_NO_SUCH : rows;
-}
-
 void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap)
 {
     size_t n = 0;

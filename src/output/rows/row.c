@@ -392,7 +392,7 @@ static void put_end(struct cell *ret, const struct row *r, enum baro_column_kind
     case BARO_COLUMN_SIGNAL: put_exit(ret, r, kind); break;
     case BARO_COLUMN_SOURCE: put_text_cell(ret, baro_exit_source_name(baro_row_exit_source(r->exit))); break;
     case BARO_COLUMN_SAMPLED: put_flag(ret, baro_row_is_sampled(r->exit)); break;
-    case BARO_COLUMN_EVENT: put_text_cell(ret, baro_event_name(r->event)); break;
+    case BARO_COLUMN_EVENT: put_text_cell(ret, baro_event_kind_name(baro_event_kind_of(r->event))); break;
     case BARO_COLUMN_NUMBER: put_event_number(ret, r->event); break;
     case BARO_COLUMN_TEXT: put_text_cell(ret, baro_event_text(r->event)); break;
     case BARO_COLUMN_GIVEN: put_given(ret, r); break;

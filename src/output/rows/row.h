@@ -17,11 +17,8 @@
 
 /* Whose rows: an enum baro_kind, or a kind of the tape's own; or events, which have no metrics and so no kind. */
 #define ROW_EVENT BARO_ROWS_EVENT
-#define ROW_NO_SUCH (-2)
 
-/* Finds what rows a word means: "event" or the name of a kind. ROW_NO_SUCH: none that a tape has rows of. */
-int row_kind_find(const char *name, const struct baro_tape *tape);
-/* The names that it takes: fills at most cap - 1 and ends with NULL. */
+/* The names that baro_rows_find() takes: fills at most cap - 1 and ends with NULL. */
 void row_kind_names(const struct baro_tape *tape, const char **ret, size_t cap);
 
 struct columns {

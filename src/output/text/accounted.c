@@ -79,7 +79,7 @@ void report_accounted(struct lines *l, const struct baro_summary *s)
     if (report_has_real(s, "accounting", "remainder_ratio", &remainder)) {
         struct baro_value cpu = report_fact(s, "job", "cpu_ns");
         unsigned flags = cpu.flags & BARO_VALUE_LOWER_BOUND ? BARO_VALUE_UPPER_BOUND : cpu.flags;
-        buf_str(&b, baro_value_mark(flags, BARO_MARK_WORDS));
+        buf_str(&b, baro_value_prefix(flags, BARO_PREFIX_WORDS));
         share(&b, 1 - remainder);
         buf_str(&b, " of ");
         report_marked(&b, cpu, fmt_duration);

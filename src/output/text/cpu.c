@@ -33,7 +33,7 @@ static void cpu_time(struct buf *b, const struct baro_summary *s)
 
 static void put_block_cores(struct buf *b, struct baro_value v)
 {
-    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
     fmt_decimal(b, v.real, v.real < 10 ? 2 : 1);
 }
 

@@ -24,7 +24,7 @@ static void joules(struct buf *b, struct baro_value v)
     size_t i = 0;
     for (; n >= 1000 && i < 3; i++)
         n /= 1000;
-    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
     buf_printf(b, n >= 100 ? "%.0f %s" : n >= 10 ? "%.1f %s" : "%.2f %s", n, units[i]);
     if (v.real >= 36000)
         buf_printf(b, " (%.3g Wh)", v.real / 3600);
@@ -218,7 +218,7 @@ static void put_grams(struct lines *l, struct buf *b, const char *what, struct b
     if (v.absent)
         return;
     buf_printf(b, "%s ", what);
-    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
     buf_printf(b,
                v.real >= 1000 ? "%.3g kg"
                : v.real >= 1  ? "%.3g g"

@@ -93,7 +93,7 @@ static void share(struct buf *b, const struct baro_summary *s)
         report_marked(b, peak, fmt_bytes);
         buf_str(b, " of address space, ");
     }
-    buf_str(b, baro_value_mark(of_limit.flags, BARO_MARK_WORDS));
+    buf_str(b, baro_value_prefix(of_limit.flags, BARO_PREFIX_WORDS));
     lines_percent(b, of_limit.real);
     buf_str(b, " of ");
     fmt_limit(b, report_u64(s, "limits", "memory_at_most_bytes"));

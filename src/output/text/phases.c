@@ -95,14 +95,14 @@ static void fill_cells(const struct lines *l, const struct named *d, unsigned na
     cells_put(ret, 0, &b);
     fmt_moment(&b, d->first->begin_ns);
     cells_put(ret, 1, &b);
-    buf_str(&b, baro_value_mark(d->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_ASCII));
+    buf_str(&b, baro_value_prefix(d->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_ASCII));
     fmt_duration(&b, d->took_ns);
     cells_put(ret, 2, &b);
-    buf_str(&b, d->has_cpu ? baro_value_mark(d->cpu_flags, BARO_MARK_ASCII) : "-");
+    buf_str(&b, d->has_cpu ? baro_value_prefix(d->cpu_flags, BARO_PREFIX_ASCII) : "-");
     if (d->has_cpu)
         fmt_duration(&b, d->cpu_ns);
     cells_put(ret, 3, &b);
-    buf_str(&b, d->has_rss ? baro_value_mark(d->rss_flags, BARO_MARK_ASCII) : "-");
+    buf_str(&b, d->has_rss ? baro_value_prefix(d->rss_flags, BARO_PREFIX_ASCII) : "-");
     if (d->has_rss)
         fmt_bytes(&b, d->rss_bytes);
     cells_put(ret, 4, &b);

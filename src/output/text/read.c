@@ -47,7 +47,7 @@ void report_marked(struct buf *b, struct baro_value v, void (*format)(struct buf
         buf_str(b, "not known");
         return;
     }
-    buf_str(b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    buf_str(b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
     format(b, v.u64);
 }
 

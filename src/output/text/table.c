@@ -41,7 +41,7 @@ static void add_figures(struct figures *f, const struct baro_summary *s, size_t 
 
 static void put_marked(struct buf *b, unsigned flags, uint64_t v, void (*format)(struct buf *, uint64_t))
 {
-    buf_str(b, baro_value_mark(flags, BARO_MARK_ASCII));
+    buf_str(b, baro_value_prefix(flags, BARO_PREFIX_ASCII));
     format(b, v);
 }
 

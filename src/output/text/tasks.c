@@ -49,7 +49,7 @@ static bool put_task_value(struct table *t, struct baro_value v, void (*format)(
         table_text(t, "?");
         return false;
     }
-    buf_str(&cell, baro_value_mark(v.flags, BARO_MARK_ASCII));
+    buf_str(&cell, baro_value_prefix(v.flags, BARO_PREFIX_ASCII));
     format(&cell, v.u64);
     table_take(t, &cell);
     buf_done(&cell);
@@ -59,7 +59,7 @@ static bool put_task_value(struct table *t, struct baro_value v, void (*format)(
 static void put_task_cores(struct table *t, struct baro_value v)
 {
     struct buf cell = {0};
-    buf_str(&cell, v.absent ? "?" : baro_value_mark(v.flags, BARO_MARK_ASCII));
+    buf_str(&cell, v.absent ? "?" : baro_value_prefix(v.flags, BARO_PREFIX_ASCII));
     if (!v.absent)
         fmt_decimal(&cell, v.real, 2);
     table_take(t, &cell);

@@ -13,6 +13,7 @@
 #include "output/rows/trace.h"
 #include "programs/baro-read/export_arrow.h"
 #include "programs/baro-read/export_list.h"
+#include "programs/baro-read/export_parquet.h"
 #include "programs/baro-read/export_sqlite.h"
 #include "programs/common/output.h"
 #include "programs/common/tape_args.h"
@@ -108,8 +109,8 @@ static int choose_kind(struct exporting *x)
     /* Kinds can be declared at any time: a growing tape has those declared by now. */
     if (name && baro_tape_read_kinds(x->tape, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
-    x->kind = name ? row_kind_find(name, x->tape) : BARO_KIND_PROCESS;
-    if (x->kind != ROW_NO_SUCH)
+    x->kind = name ? baro_rows_find(x->tape, name) : BARO_KIND_PROCESS;
+    if (x->kind >= 0)
         return 0;
     row_kind_names(x->tape, names, sizeof(names) / sizeof(*names));
     for (size_t i = 0; names[i]; i++) {
@@ -269,13 +270,21 @@ static int put_record(struct exporting *x, const struct baro_record *record)
     return status ? status : keep_sample(x, &row);
 }
 
+static bool of_arrays(int format)
+{
+    return format == FORMAT_ARROW || format == FORMAT_PARQUET;
+}
+
 /* Formats of arrays, which use a cursor of their own. */
 static int arrow_rows(struct exporting *x)
 {
     struct export_arrow rows = {x->tape, x->kind, x->settings->columns, users_name, &x->users, 0};
-    int r = export_arrow(&rows, &x->out, &x->err);
+    bool parquet = x->settings->format == FORMAT_PARQUET;
+    int r = parquet ? export_parquet(&rows, &x->out, &x->err) : export_arrow(&rows, &x->out, &x->err);
     x->damage = rows.damage;
-    return r < 0 ? cli_fail(x->cli, &x->err) : 0;
+    if (r < 0)
+        return cli_fail(x->cli, &x->err);
+    return r ? x->cli->command->failed : 0;
 }
 
 static int rows(struct exporting *x)
@@ -332,7 +341,7 @@ static int export(struct exporting *x)
         dialect_header(x->dialect, &x->text);
     else if (x->settings->format == FORMAT_CSV && !x->runlog)
         csv_header(&x->columns, x->settings->safe, &x->text);
-    const bool arrow = x->settings->format == FORMAT_ARROW;
+    const bool arrow = of_arrays(x->settings->format);
     if (x->columns.phase && !arrow && baro_timeline_of_tape(x->tape, &x->timeline, &x->err) < 0)
         return cli_fail(x->cli, &x->err);
     uint64_t first_ns;
@@ -388,7 +397,7 @@ static int list_kinds(struct cli *cli, const char *name)
 
 static const char *format_name(enum settings_format format)
 {
-    static const char *const names[] = {"csv", "jsonl", "trace", "runlog", "arrow", "sqlite"};
+    static const char *const names[] = {"csv", "jsonl", "trace", "runlog", "arrow", "parquet", "sqlite"};
     return names[format];
 }
 
@@ -411,7 +420,7 @@ int cmd_export(struct cli *cli, const struct settings *s, char **argv)
             format_name(s->format));
     else if (s->smi_rounding && s->dialect < 0)
         status = cli_failf(cli, "--smi-rounding is for --dialect: barograph's own rows are exact");
-    else if (s->follow && (s->format == FORMAT_ARROW || s->format == FORMAT_SQLITE))
+    else if (s->follow && (of_arrays(s->format) || s->format == FORMAT_SQLITE))
         status = cli_failf(cli, "--follow and --format %s exclude each other: it is written when all rows are there",
                            format_name(s->format));
     else if (s->format == FORMAT_SQLITE && !output)

@@ -77,7 +77,7 @@ static void put_bytes(struct buf *b, const struct baro_row *e, const char *metri
     uint64_t v;
     if (!entity_value(e, metric, &v))
         return;
-    buf_printf(b, ", %s", baro_value_mark(at_least ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_WORDS));
+    buf_printf(b, ", %s", baro_value_prefix(at_least ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_WORDS));
     fmt_bytes(b, v);
     buf_printf(b, " %s", name);
 }
@@ -109,7 +109,7 @@ static void put_task_line(const struct row *row, struct buf *b)
     else
         buf_str(b, started ? "no process now" : "no process yet");
     if (started && entity_value(e, "cpu_ns", &cpu)) {
-        buf_printf(b, "; so far %s", baro_value_mark(unread ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_WORDS));
+        buf_printf(b, "; so far %s", baro_value_prefix(unread ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_WORDS));
         fmt_duration(b, cpu);
         buf_str(b, " cpu of ");
         fmt_count(b, started);

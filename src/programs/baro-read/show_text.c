@@ -180,7 +180,7 @@ static void say_sum(const struct show *w, struct buf *b, const struct baro_sampl
     }
     bool estimate = (metric == w->metric.pss || metric == w->metric.uss) && is_stale(w, s);
     unsigned flags = estimate ? BARO_VALUE_ESTIMATE : lacking ? BARO_VALUE_LOWER_BOUND : 0;
-    buf_str(b, baro_value_mark(flags, BARO_MARK_WORDS));
+    buf_str(b, baro_value_prefix(flags, BARO_PREFIX_WORDS));
     if (metric == w->metric.threads || metric == w->metric.fds)
         fmt_count(b, sum);
     else
@@ -262,7 +262,7 @@ static void say_tcp(const struct show *w, const struct baro_sample *s, struct bu
     baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_sent, &sent);
     baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_received, &received);
     baro_row_value(baro_sample_row(s, BARO_KIND_JOB, 0), w->metric.job_tcp_is_bound, &bound);
-    const char *least = baro_value_mark(bound ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_WORDS);
+    const char *least = baro_value_prefix(bound ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_WORDS);
     buf_printf(b, "tcp so far: sent %s", least);
     fmt_bytes(b, sent);
     buf_printf(b, ", received %s", least);

@@ -47,7 +47,7 @@ static unsigned put_fact(struct table *t, const struct baro_timeline *timeline, 
         table_text(t, "?");
         return 0;
     }
-    buf_str(&cell, baro_value_mark(v.flags, BARO_MARK_ASCII));
+    buf_str(&cell, baro_value_prefix(v.flags, BARO_PREFIX_ASCII));
     put_fact_value(&cell, baro_timeline_fact(fact), &v);
     table_take(t, &cell);
     buf_done(&cell);
@@ -61,7 +61,7 @@ static unsigned put_phase_row(struct table *t, const struct baro_timeline *timel
     unsigned flags = 0;
     fmt_moment(&cell, v->begin_ns);
     table_take(t, &cell);
-    buf_str(&cell, baro_value_mark(v->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_MARK_ASCII));
+    buf_str(&cell, baro_value_prefix(v->is_open ? BARO_VALUE_LOWER_BOUND : 0, BARO_PREFIX_ASCII));
     fmt_duration(&cell, v->end_ns - v->begin_ns);
     table_take(t, &cell);
     for (size_t k = 0; k < SHOWN; k++)

@@ -48,7 +48,7 @@ void markdown_cell_real(struct buf *out, struct baro_value v)
         buf_str(out, v.absent == BARO_ABSENT_NONE ? "" : baro_absent_name(v.absent));
         return;
     }
-    buf_str(&b, baro_value_mark(v.flags, BARO_MARK_WORDS));
+    buf_str(&b, baro_value_prefix(v.flags, BARO_PREFIX_WORDS));
     fmt_decimal(&b, v.real, v.real < 10 ? 2 : 1);
     markdown_unbroken(out, &b);
     buf_done(&b);
@@ -131,7 +131,7 @@ static void all_tasks(const struct baro_summary *s, struct buf *out)
         report_marked(out, uss, fmt_bytes);
     }
     if (uss.absent == BARO_PRESENT && memory.absent == BARO_PRESENT && memory.u64) {
-        buf_printf(out, ", %s", baro_value_mark(uss.flags, BARO_MARK_WORDS));
+        buf_printf(out, ", %s", baro_value_prefix(uss.flags, BARO_PREFIX_WORDS));
         fmt_decimal(out, 100.0 * (double)uss.u64 / (double)memory.u64, 1);
         buf_str(out, " % of the machine's memory");
     }

@@ -246,8 +246,8 @@ struct walk {
 
 static void take_record(struct walk *w, const struct baro_record *r, struct json *j)
 {
-    if (r->kind != w->record ||
-        (w->event && r->kind == BARO_RECORD_EVENT && strcmp(baro_event_name(r->u.event), w->event) != 0))
+    if (r->kind != w->record || (w->event && r->kind == BARO_RECORD_EVENT &&
+                                 strcmp(baro_event_kind_name(baro_event_kind_of(r->u.event)), w->event) != 0))
         return;
     uint64_t number = w->total++;
     if (number < w->range.offset || number - w->range.offset >= w->range.limit)

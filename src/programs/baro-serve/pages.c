@@ -2,7 +2,6 @@
 /* The pages of the host and of a running job, and the report of a job, which the program baro-report makes. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>

@@ -35,7 +35,7 @@ void cell_cores(struct buf *b, double cores)
 
 void cell_mark(struct buf *b, bool utf8, unsigned flags)
 {
-    buf_str(b, baro_value_mark(flags, utf8 ? BARO_MARK_SYMBOL : BARO_MARK_ASCII));
+    buf_str(b, baro_value_prefix(flags, utf8 ? BARO_PREFIX_SYMBOL : BARO_PREFIX_ASCII));
 }
 
 void cell_rate(struct buf *b, double bytes_per_second)

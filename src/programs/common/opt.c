@@ -97,8 +97,8 @@ static int choose_value(const struct opt *o, void *at, const char *argument, str
         buf_str(&list, o->choices[i]);
     }
     buf_byte(&list, 0);
-    int code = error_set(err, BARO_E_SYNTAX, "--%s %s: not one of %s%s", o->name, argument,
-                         list.failed ? "those known" : (const char *)list.at, o->otherwise ? o->otherwise : "");
+    int code = error_set(err, BARO_E_SYNTAX, "--%s %s: not one of %s", o->name, argument,
+                         list.failed ? "those known" : (const char *)list.at);
     buf_done(&list);
     return code;
 }

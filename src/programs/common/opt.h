@@ -30,10 +30,9 @@ struct opt {
     char letter;          /* 0: no short form */
     const char *argument; /* NULL: takes none */
     enum opt_type type;
-    size_t offset;              /* into the settings */
-    const char *help;           /* one sentence, lower case, no full stop */
-    const char *const *choices; /* OPT_CHOICE: NULL-terminated */
-    const char *otherwise;      /* said beside the choices where an argument is none of them; NULL: nothing */
+    size_t offset;                                                        /* into the settings */
+    const char *help;                                                     /* one sentence, lower case, no full stop */
+    const char *const *choices;                                           /* OPT_CHOICE: NULL-terminated */
     int (*parse)(void *at, const char *argument, struct baro_error *err); /* at: settings + offset */
     enum opt_completes completes;
     const char *more; /* for the man page: what one line can't say; NULL: nothing */

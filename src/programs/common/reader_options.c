@@ -23,7 +23,7 @@ void settings_init_reading(struct settings *s)
     *s = (struct settings){.dialect = -1, .report_format = -1, .by = BY_NOTHING};
 }
 
-static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", "arrow", "sqlite", NULL};
+static const char *const formats[] = {"csv", "jsonl", "trace", "runlog", "arrow", "parquet", "sqlite", NULL};
 static const char *const bys[] = {"phase", "task", NULL};
 #define ROW_KIND(name, what) name,
 static const char *const kinds[] = {
@@ -122,12 +122,13 @@ const struct opt options_export[] = {
      .type = OPT_CHOICE,
      .offset = AT(format),
      .choices = formats,
-     .otherwise = "; pyarrow makes Parquet of arrow (docs/arrow.md has the line)",
      .help = "csv (the default), jsonl, trace: the whole tape for ui.perfetto.dev and chrome://tracing, runlog: marks "
-             "and phases as RunLog writes them, arrow: rows for pandas, polars and DuckDB (an Arrow IPC stream), or "
-             "sqlite: a database with a table for each kind of rows",
+             "and phases as RunLog writes them, arrow: rows for pandas, polars and DuckDB (an Arrow IPC stream), "
+             "parquet: the same as a file, or sqlite: a database with a table for each kind of rows",
      .more = "In a trace each process is a bar from its start to its end, values of the job and of the machine are "
-             "counters, and events are marked. It is JSON in the Trace Event Format; docs/trace.md describes it."},
+             "counters, and events are marked. It is JSON in the Trace Event Format; docs/trace.md describes it. "
+             "Parquet is written by python3 with its package pyarrow or polars. BARO_PYTHON names another "
+             "interpreter."},
     {.name = "safe",
      .type = OPT_TRUE,
      .offset = AT(safe),

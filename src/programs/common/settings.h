@@ -95,7 +95,15 @@ struct serve_settings {
 
 enum settings_by { BY_NOTHING = -1, BY_PHASE, BY_TASK };
 
-enum settings_format { FORMAT_CSV, FORMAT_JSONL, FORMAT_TRACE, FORMAT_RUNLOG, FORMAT_ARROW, FORMAT_SQLITE };
+enum settings_format {
+    FORMAT_CSV,
+    FORMAT_JSONL,
+    FORMAT_TRACE,
+    FORMAT_RUNLOG,
+    FORMAT_ARROW,
+    FORMAT_PARQUET,
+    FORMAT_SQLITE,
+};
 
 struct settings {
     struct record_settings record;

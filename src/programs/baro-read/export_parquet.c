@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "programs/baro-read/export_parquet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "programs/common/beside.h"
+
+#define PROGRAM "baro-parquet.py"
+
+/* Returns the interpreter: the one that has the package barograph (its script `baro` sets this), else that of PATH. */
+static const char *interpreter(void)
+{
+    const char *name = getenv("BARO_PYTHON");
+    return name && *name ? name : "python3";
+}
+
+/* Returns 0 or an errno. The child takes signals as any program does, whatever was ignored here. */
+static int spawn_writer(const char *program, int in, int out, pid_t *ret)
+{
+    const char *const argv[] = {interpreter(), program, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigdefault(&attr, &pipe);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    int error = posix_spawnp(ret, argv[0], &actions, &attr, (char *const *)argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attr);
+    return error;
+}
+
+static int start_writer(int in, int out, pid_t *ret, struct baro_error *err)
+{
+    char program[PATH_MAX];
+    if (!program_beside(PROGRAM, program) || access(program, R_OK) < 0)
+        return error_set(err, -ENOENT, "--format parquet: the program %s, which writes it, is not installed", PROGRAM);
+    int error = spawn_writer(program, in, out, ret);
+    if (error == ENOENT)
+        return error_set(err, -error,
+                         "--format parquet: there is no %s; install Python 3 and its package pyarrow or polars",
+                         interpreter());
+    return error ? error_set(err, -error, "can't execute %s: %s", interpreter(), strerror(error)) : 0;
+}
+
+/* Takes the program's status. It has read all rows before it ends well, so an error of ours is not its last word. */
+static int wait_for_writer(pid_t pid, int r, struct baro_error *err)
+{
+    int status;
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR)
+            return r < 0 ? r : error_set(err, -errno, "%s: %s", PROGRAM, strerror(errno));
+    }
+    if (r < 0 && r != -EPIPE)
+        return r;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE) { /* nobody reads our output: end as for other formats */
+        signal(SIGPIPE, SIG_DFL);
+        raise(SIGPIPE);
+    }
+    if (WIFSIGNALED(status))
+        return error_set(err, -EIO, "--format parquet: %s was ended by signal %d (%s)", PROGRAM, WTERMSIG(status),
+                         strsignal(WTERMSIG(status)));
+    return WEXITSTATUS(status) ? WEXITSTATUS(status) : r;
+}
+
+int export_parquet(struct export_arrow *e, struct output *out, struct baro_error *err)
+{
+    int ends[2];
+    pid_t pid;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return error_set(err, -errno, "can't make a pipe: %s", strerror(errno));
+    signal(SIGPIPE, SIG_IGN); /* if the program ends early, its status says why */
+    struct output rows = {.fd = ends[1], .path = NULL};
+    int r = start_writer(ends[0], out->fd, &pid, err);
+    fd_close(ends[0]);
+    if (r < 0) {
+        fd_close(ends[1]);
+        return r;
+    }
+    r = export_arrow(e, &rows, err);
+    if (r < 0 && r != -EPIPE)
+        kill(pid, SIGKILL); /* what it has is not all */
+    fd_close(ends[1]);
+    return wait_for_writer(pid, r, err);
+}
