@@ -26,18 +26,11 @@
 #include "base/clock.h"
 #include "kernel/events/events.h"
 #include "kernel/events/filter.h"
+#include "sleeper.h"
 
 #define NOBODY 65534
 #define SKIPPED 77
 #define MIB (1u << 20)
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                            \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
-    } while (0)
 
 /* ---- running a test in a process of its own ---- */
 

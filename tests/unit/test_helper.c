@@ -26,6 +26,7 @@
 #include "base/fd.h"
 #include "kernel/proc/procfs.h"
 #include "recorder/helper/wire.h"
+#include "sleeper.h"
 
 #define MIB (1u << 20)
 #define LONG (5 * NS_PER_SEC)
@@ -79,29 +80,6 @@ static struct helper *new_helper(int proc, bool want_cmdline)
     assert_int_equal(helper_new(&h, proc, want_cmdline, NULL), 0);
     assert_int_equal(helper_pid(h), 0);
     return h;
-}
-
-/* A child that sleeps until it is killed, once it has reported that it is ready. */
-static pid_t sleeper(void (*prepare)(void *), void *argument)
-{
-    int ready[2];
-    char byte;
-    assert_int_equal(pipe(ready), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (prepare)
-            prepare(argument);
-        if (write(ready[1], "x", 1) != 1)
-            _exit(1);
-        for (;;)
-            pause();
-    }
-    assert_true(pid > 0);
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    close(ready[0]);
-    close(ready[1]);
-    return pid;
 }
 
 static void end(pid_t pid)

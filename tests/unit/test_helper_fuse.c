@@ -30,16 +30,9 @@
 #include "recorder/collectors/cgroups/cgroup.h"
 #include "recorder/collectors/host/host.h"
 #include "recorder/helper/helper.h"
+#include "sleeper.h"
 
 #define SKIPPED 77
-
-#define CHECK(condition)                                                                                               \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                            \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
-    } while (0)
 
 static _Noreturn void give_up(const char *why)
 {

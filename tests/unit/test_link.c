@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "recorder/wrapper/wrapper.h"
+#include "sleeper.h"
 
 struct ends {
     struct wrapper wrapper;
@@ -95,27 +96,12 @@ static void test_no_last_message(void **state)
 }
 
 /* A process that blocks all signals and waits to be killed. */
-static pid_t start_command(void)
+static void block_all(void *none)
 {
     sigset_t all;
-    int ready[2];
-    char byte;
-    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        sigfillset(&all);
-        sigprocmask(SIG_SETMASK, &all, NULL);
-        if (write(ready[1], "r", 1) != 1)
-            _exit(1);
-        for (;;)
-            pause();
-    }
-    assert_true(pid > 0);
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    close(ready[0]);
-    close(ready[1]);
-    return pid;
+    (void)none;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
 }
 
 static bool is_pending(pid_t pid, int signal)
@@ -139,7 +125,7 @@ static void test_the_recorders_signal_is_not_passed_on(void **state)
     struct ends e;
     struct run_result result = {0};
     begin(&e);
-    pid_t command = start_command();
+    pid_t command = sleeper(block_all, NULL);
     e.wrapper.result = &result;
     e.wrapper.self = getpid();
     e.wrapper.command = command;
