@@ -20,7 +20,7 @@
 /* A file of a process, or a system call, and the metrics that come from it. */
 struct source {
     const char *name; /* "stat" of /proc/PID/stat or /proc/PID/task/TID/stat */
-    unsigned source;  /* enum baro_source; 0: no metric comes from it */
+    uint64_t source;  /* enum baro_source; 0: no metric comes from it */
     int since;        /* as returned by baro_metric_since() */
     char gives[256];
 };
