@@ -2,12 +2,13 @@
 """A driver that says what cannot be, crashes or forks (fake_nvml.c), an nvidia-smi that prints rubbish, and fdinfo that
 makes no sense: what is wrong is absent, and the job and all else go on."""
 
+import itertools
 import os
 import pathlib
 import time
 
 import pytest
-from nvidia import GIB, gpus, named, readings, rows, warnings  # noqa: F401
+from nvidia import GIB, gpus, named, readings, rows, start, warnings  # noqa: F401
 
 
 def record(run, tape, gpus, job="sleep 3", env=None):
@@ -58,6 +59,22 @@ def test_counters_that_leap(run, tape, gpus, kind, value):
     assert (found[-1]["energy_joules"] or 0) < 1e5 * (seconds + 1)
     for column in ("pcie_sent_bytes", "pcie_received_bytes", "nvlink_sent_bytes"):
         assert (found[-1][column] or 0) < 1e14 * (seconds + 1), column
+
+
+def test_a_counter_that_was_absent_is_no_leap(run, tape, gpus):
+    """What it grew by meanwhile counts."""
+    gpus.write("0 pviol 1", "@2 error nvmlDeviceGetFieldValues 999", "@2 error nvmlGpmSampleGet 999", "0 smactive 90")
+    p = start(run, tape, gpus, job="sleep 9")
+    time.sleep(5.5)
+    gpus.write("0 pviol 1", "0 smactive 90")
+    assert p.wait(timeout=60) == 0
+    found = readings(rows(run, tape))
+    assert any(r["throttled_power_ns"] is None for r in found)
+    for column in "throttled_power_ns", "sm_active_ns":
+        there = [r for r in found if r[column] is not None]
+        gaps = [b["read_at_ns"] - a["read_at_ns"] for a, b in itertools.pairwise(there)]
+        assert max(gaps) > 2.5e9, (column, gaps)
+        assert there[-1][column] > 0.75 * (there[-1]["read_at_ns"] - there[0]["read_at_ns"]), column
 
 
 def test_processes_that_cannot_be(run, tape, gpus):

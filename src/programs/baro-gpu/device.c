@@ -337,12 +337,11 @@ static void read_reasons(struct helper *h, struct unit *u, uint64_t since_ns)
     unsigned long long mask = 0;
     int code = ASK(h, u, reasons, u->handle, &mask);
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
-        bool has_counter = own[i].metric != GPU_throttled_hardware && u->out.absent[own[i].metric] == BARO_PRESENT &&
-                           !u->code[NVML_FN_fields];
-        bool is_refused = false;
+        /* One that failed this time is not replaced: it has the time until now when it is read again. */
+        bool lacks_counter = own[i].metric == GPU_throttled_hardware || !h->nv.fields || u->code[NVML_FN_fields];
         for (size_t k = 0; k < FIELDS; k++)
-            is_refused |= fields[k].metric == own[i].metric && u->field_code[k];
-        if (has_counter && !is_refused)
+            lacks_counter |= fields[k].metric == own[i].metric && u->field_code[k];
+        if (!lacks_counter)
             continue;
         if (code == NVML_OK)
             unit_grow(u, own[i].metric, mask & own[i].mask ? since_ns : 0);

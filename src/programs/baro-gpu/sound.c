@@ -57,10 +57,10 @@ static bool is_checked(int metric)
 
 void unit_check(struct unit *u)
 {
-    uint64_t since = u->sound_ns ? u->read_ns - u->sound_ns : 0;
     if (u->read_ns <= u->sound_ns) /* not read since then: nvidia-smi is run seldom */
         return;
     for (int m = 0; m < GPU_MAX; m++) {
+        uint64_t since = u->present_ns[m] ? u->read_ns - u->present_ns[m] : 0;
         bool is_peak = m == GPU_memory_used_peak || m == GPU_busy_peak || m == GPU_power_peak;
         if (is_checked(m) && u->out.absent[m] == BARO_PRESENT && !is_sound(u, m, since)) {
             bool is_counter = baro_metric_get(KIND_gpu, m)->semantics == BARO_SEM_COUNTER;
@@ -68,6 +68,8 @@ void unit_check(struct unit *u)
             if (is_peak || is_counter)
                 u->out.value[m] = u->sound[m];
         }
+        if (u->out.absent[m] == BARO_PRESENT)
+            u->present_ns[m] = u->read_ns;
         u->sound[m] = u->out.value[m];
         u->sound_absent[m] = u->out.absent[m];
     }

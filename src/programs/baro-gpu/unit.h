@@ -51,6 +51,7 @@ struct unit { /* a device or a MIG instance */
     bool gpm_off;
     struct gpu_device out;
     uint64_t sound[GPU_MAX], sound_ns; /* the reading before, as it was checked */
+    uint64_t present_ns[GPU_MAX];      /* when a value was there last: a counter may have been absent since then */
     uint8_t sound_absent[GPU_MAX];
 };
 
