@@ -62,6 +62,7 @@ def _install(folder):
         "--retries",
         "1",
         "--disable-pip-version-check",
+        "--no-compile",  # of thousands of modules a few are used
     ]
     try:
         subprocess.run(
@@ -96,6 +97,7 @@ def environment(**more):
         "PYTHONWARNINGS": "ignore",
     }
     left_out = ("MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID", "MLFLOW_EXPERIMENT_NAME", "http_proxy", "HTTP_PROXY")
+    left_out += ("PYTHONDONTWRITEBYTECODE",)  # importing MLflow takes twice the CPU time without
     return {**{k: v for k, v in os.environ.items() if k not in left_out}, **quiet, "NO_PROXY": "127.0.0.1", **more}
 
 
