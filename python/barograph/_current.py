@@ -31,22 +31,26 @@ def begun(recording: Recording) -> None:
 
 
 def ended(recording: Recording) -> None:
-    """Recordings may end in any order: the environment is that of the innermost which is left."""
+    """Recordings may end in any order: the environment is that of the innermost which is left. May be called again,
+    after an interrupt."""
     global _outside
+    left = [r.variables for r in active if r.variables and r is not recording]
+    if recording in active and recording.variables and _outside is not None:
+        _set(left[-1] if left else _outside)
+        _outside = _outside if left else None
     try:
         active.remove(recording)
     except ValueError:
-        return
-    left = [r.variables for r in active if r.variables]
-    if recording.variables and _outside is not None:
-        _set(left[-1] if left else _outside)
-        _outside = _outside if left else None
+        pass
 
 
 def _set(values: Sequence[str | None]) -> None:
     for name, value in zip(VARIABLES, values):
         if value is None:
-            os.environ.pop(name, None)
+            try:
+                del os.environ[name]
+            except KeyError:
+                pass  # pop() with a default raises it too, where two threads take the same
         else:
             os.environ[name] = value
 

@@ -7,6 +7,9 @@ import os
 import select
 import signal
 import time
+from io import FileIO
+
+from ._marks import start_ticks
 
 TYPE_CHECKING = False  # without importing typing
 
@@ -37,7 +40,8 @@ class Recorder:
 
         begun = json.loads(line)
         self.pid: int = begun["pid"]
-        self._ticks: int = begun["start_ticks"]
+        # What the recorder itself reads is wrong under qemu-user, which makes up /proc/self.
+        self._ticks: int = start_ticks(self.pid) or begun["start_ticks"]
         self.tape = _unescaped(begun["tape"])
         self.events = _unescaped(begun["events"])
 
@@ -64,11 +68,8 @@ class Recorder:
     @property
     def has_ended(self) -> bool:
         try:  # not by open(): a generator may be closed when the interpreter has no builtins any more
-            fd = os.open(f"/proc/{self.pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                fields = os.read(fd, 4096).rpartition(b")")[2].split()
-            finally:
-                os.close(fd)
+            with FileIO(f"/proc/{self.pid}/stat") as file:
+                fields = file.read().rpartition(b")")[2].split()
         except OSError:
             return True
         return int(fields[19]) != self._ticks or fields[0] == b"Z"

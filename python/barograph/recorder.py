@@ -211,12 +211,12 @@ class Recording:
         if fd >= 0:
             os.close(fd)
         may = recorder.stop(-1)  # once more: there may have been an interrupt before
+        _current.ended(self)
+        self._events.close()
         try:
             self._running.remove(recorder)
         except ValueError:
             return  # another thread, or the handler of a signal, has ended it meanwhile
-        self._events.close()
-        _current.ended(self)
         if not in_time:
             why = "" if may else ": this process, which has become another user, may not stop it"
             text = f"the recorder has not ended yet{why}; the tape is {self.path}"

@@ -39,7 +39,7 @@ struct column {
     int32_t of_char[256]; /* the numbers of texts of one character; -1: none so far */
     int32_t of_last;      /* the number of the text of the last row, by what that row had; -1: none so far */
     uint64_t last;
-    struct hint *hint;    /* processes: the numbers of their texts, by their places in a sample */
+    struct hint *hint; /* processes: the numbers of their texts, by their places in a sample */
     size_t n_hints;
     bool failed; /* without memory */
 };
