@@ -64,6 +64,7 @@ static void parse(unsigned which, struct span text)
         struct proc_vmstat vm;
         struct proc_pressure pressure;
         struct proc_cpuinfo cpu;
+        struct kmsg_record record;
         uint64_t number;
     } u;
     switch (which) {
@@ -75,6 +76,7 @@ static void parse(unsigned which, struct span text)
     case 5: proc_pressure_parse(text, &u.pressure); return;
     case 6: proc_cpuinfo_parse(text, &u.cpu, on_clock, NULL); return;
     case 7: sys_list_parse(text, on_range, NULL); return;
+    case 13: kmsg_parse(text, &u.record); return;
     default: lists(which - 8, text); return;
     }
 }
@@ -84,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input in;
-    if (!fuzz_input(data, size, 13, &in))
+    if (!fuzz_input(data, size, 14, &in))
         return 0;
     parse(in.which, in.text);
     fuzz_done(&in);

@@ -323,6 +323,44 @@ static void pressure(void **state)
     assert_true(p.has_some && p.some_ns == 18446744073709551000ull && !p.has_full);
 }
 
+/* ---- kmsg ---- */
+
+static void check_kmsg(struct span cut, bool whole)
+{
+    struct kmsg_record r;
+    int code = kmsg_parse(cut, &r);
+    if (code == 0)
+        assert_true(r.t_us == 98765432 && (r.oom_killed == 4711 || (!whole && r.oom_killed == 0)));
+    if (whole)
+        assert_int_equal(code, 0);
+}
+
+static void kmsg(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t t_us, killed;
+    } records[] = {
+        {"3,1,7,-;Out of memory: Killed process 12 (x) total-vm:1kB\n", 7, 12},
+        {"6,339,5140900,-;NET: Registered PF_INET6 protocol family\n SUBSYSTEM=net\n", 5140900, 0},
+        {"3,1,7,-;Killed process 12 (x)\n", 7, 0},
+        {"3,1,7,-;Out of memory (oom_kill_allocating_task): Killed process 12 (x)\n", 7, 12},
+        {"3,1,7,-;Out of memory: Killed process (x)\n", 7, 0},
+        {"3,1,7,-;Out of memory: Killed process 99999999999999999999 (x)\n", 7, 0},
+        {"3,1,7,-;Out of memory: Killed process 12 (: Killed process 1 ) total-vm:1kB\n", 7, 12},
+    };
+    struct kmsg_record r;
+    (void)state;
+    each_beginning(TEXT("3,1234,98765432,-;Memory cgroup out of memory: Killed process 4711 (cc1) total-vm:1kB\n"),
+                   check_kmsg);
+    for (size_t i = 0; i < sizeof(records) / sizeof(*records); i++) {
+        assert_int_equal(kmsg_parse(span_str(records[i].text), &r), 0);
+        assert_true(r.t_us == records[i].t_us && r.oom_killed == records[i].killed);
+    }
+    assert_int_equal(kmsg_parse(TEXT(""), &r), BARO_E_SYNTAX);
+    assert_int_equal(kmsg_parse(TEXT("3,1;Out of memory: Killed process 12 (x)\n"), &r), BARO_E_SYNTAX);
+}
+
 /* ---- mountinfo ---- */
 
 static void check_mounts(struct span cut, bool whole)
@@ -449,6 +487,7 @@ int main(void)
         cmocka_unit_test(disks),
         cmocka_unit_test(net),
         cmocka_unit_test(pressure),
+        cmocka_unit_test(kmsg),
         cmocka_unit_test(mounts),
         cmocka_unit_test(cpuinfo),
         cmocka_unit_test(lists),

@@ -211,6 +211,32 @@ static void test_torn_middle(void **state)
     log_free(&l);
 }
 
+/* The frames of a block are one stream of zstd: without one of them, the rest of the block is not read. */
+static void test_frame_is_gone(void **state)
+{
+    (void)state;
+    struct log l = {0};
+    struct extent blocks[64];
+    struct frame_head head;
+    size_t len, front;
+    bool seen[SMALL] = {false};
+    write_small(&l, SMALL);
+    unsigned char *whole = slurp(&len);
+    find_blocks(whole, len, blocks, 64, &front);
+    assert_true(frame_head_parse(whole + blocks[1].from, &head));
+    size_t second = blocks[1].from + FRAME_HEAD_SIZE + head.len;
+    assert_true(frame_head_parse(whole + second, &head) && head.type != FRAME_BLOCK);
+    size_t third = second + FRAME_HEAD_SIZE + head.len;
+    assert_true(third < blocks[1].to);
+    memmove(whole + second, whole + third, len - third);
+    put_file(whole, len - (third - second));
+    read_all(&l, seen);
+    for (size_t i = 0; i < l.n; i++)
+        assert_int_equal(seen[i], !in_block(blocks, 64, blocks[1].from, l.at[i].end) || l.at[i].end <= second);
+    free(whole);
+    log_free(&l);
+}
+
 static int open_code(const char *name)
 {
     struct baro_tape *t = NULL;
@@ -467,10 +493,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut_anywhere),   cmocka_unit_test(test_flip_anywhere),
-        cmocka_unit_test(test_torn_middle),    cmocka_unit_test(test_not_a_tape),
-        cmocka_unit_test(test_newer),          cmocka_unit_test(test_bomb),
-        cmocka_unit_test(test_follow),         cmocka_unit_test(test_unknown_metric),
-        cmocka_unit_test(test_cut_while_open), cmocka_unit_test(test_older),
+        cmocka_unit_test(test_frame_is_gone),  cmocka_unit_test(test_torn_middle),
+        cmocka_unit_test(test_not_a_tape),     cmocka_unit_test(test_newer),
+        cmocka_unit_test(test_bomb),           cmocka_unit_test(test_follow),
+        cmocka_unit_test(test_unknown_metric), cmocka_unit_test(test_cut_while_open),
+        cmocka_unit_test(test_older),
     };
     snprintf(path, sizeof path, "/tmp/test_tape_damage.%d.baro", (int)getpid());
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

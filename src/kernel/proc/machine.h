@@ -175,6 +175,13 @@ struct proc_pressure {
 };
 int proc_pressure_parse(struct span text, struct proc_pressure *ret);
 
+/* A record of /dev/kmsg. */
+struct kmsg_record {
+    uint64_t t_us;       /* on the clock of the log */
+    uint64_t oom_killed; /* the pid in the initial PID namespace; 0: the record is of something else */
+};
+int kmsg_parse(struct span text, struct kmsg_record *ret);
+
 /* /proc/self/mountinfo. Texts are not unescaped: blank, tab, newline and backslash are octal escapes. */
 struct proc_mount {
     uint32_t id, parent, major, minor;

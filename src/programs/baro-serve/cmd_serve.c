@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "base/service.h"
 #include "programs/baro-serve/server.h"
 #include "programs/common/cli.h"
 
@@ -26,6 +27,22 @@
     131072 /* what is larger is a mapping of its own, which goes back to the kernel when it is freed                   \
             */
 #define ARENAS 2
+
+/* Sends a state to the service manager, if there is one (sd_notify(3)). */
+static void notify(const char *text)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    if (!path || (*path != '/' && *path != '@') || strlen(path) >= sizeof(to.sun_path))
+        return;
+    memcpy(to.sun_path, path, strlen(path));
+    to.sun_path[0] = *path == '@' ? 0 : '/';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
+    fd_close(fd);
+}
 
 static int open_listeners(struct server *s, struct baro_error *err)
 {
@@ -92,7 +109,7 @@ static void announce(const struct cli *cli, const struct server *s)
         printf("%s\n", s->listener[i].url);
     fflush(stdout);
     cli_note(cli, "serving the tapes in %s; Ctrl-C ends it", catalogue_folder(s->catalogue));
-    service_notify("READY=1");
+    notify("READY=1");
 }
 
 /* Chooses which announced runs are listed. Without a token every user of the machine can connect to a TCP address, so
@@ -155,7 +172,7 @@ static int serve(struct cli *cli, struct server *s, const char *folder)
     if (code == 0 && (code = server_start(s, &err)) == 0) {
         announce(cli, s);
         wait_for_end(s, signals);
-        service_notify("STOPPING=1");
+        notify("STOPPING=1");
         observing_stop(&s->observing);
         end_at_last(s);
     }

@@ -18,7 +18,6 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/fmt.h"
-#include "base/service.h"
 #include "kernel/proc/procfs.h"
 #include "recorder/helper/detach.h"
 
@@ -46,18 +45,14 @@ static bool is_asleep(pid_t pid)
 static void say_hangs(const struct watch *w)
 {
     struct baro_error line = BARO_ERROR_INIT;
-    char status[sizeof(line.text) + 16];
     error_set(&line, -ETIMEDOUT, "the file system of %.200s does not answer: nothing is recorded until it does",
               w->dir);
-    snprintf(status, sizeof(status), "STATUS=%s", line.text);
-    service_notify(status);
     w->say(w->context, line.text);
 }
 
 static void say_goes_on(const struct watch *w, uint64_t took_ns)
 {
     struct baro_error line = BARO_ERROR_INIT;
-    service_notify("STATUS=");
     error_set(&line, -ETIMEDOUT, "the file system of %.200s answers again, after %llu s", w->dir,
               (unsigned long long)(took_ns / NS_PER_SEC));
     w->say(w->context, line.text);

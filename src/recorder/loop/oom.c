@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which processes of the job were OOM-killed, from the kernel's log: "Memory cgroup out of memory: Killed process 4711
- * (cc1) ..." (mm/oom_kill.c; one line for each, never rate-limited). The log is read once, at the end, and only if
- * SIGKILL ended a process of the job or its control group counted a kill. Nothing is reported if the log can't be read
- * (CAP_SYSLOG if kernel.dmesg_restrict is set, no /dev/kmsg in most containers), in a PID namespace other than the
- * initial one, whose pids the log does not have, or if the log begins after the job.
+ * Which processes of the job were OOM-killed, from the kernel's log (kernel/proc/kmsg.c). It is read once, at the end,
+ * and only if SIGKILL ended a process of the job or its control group counted a kill. Nothing is reported if the log
+ * can't be read (CAP_SYSLOG if kernel.dmesg_restrict is set, no /dev/kmsg in most containers), in a PID namespace other
+ * than the initial one, whose pids the log does not have, or if the log begins after the job.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "kernel/proc/machine.h"
 #include "recorder/loop/recorder.h"
 
 #define FIRST_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO */
@@ -63,25 +63,16 @@ static const struct oom_ended *ended_as(const struct recorder *r, uint64_t pid)
     return NULL;
 }
 
-/* "3,1234,98765432,-;Memory cgroup out of memory: Killed process 4711 (cc1) total-vm:..." */
-static void take_line(const struct recorder *r, struct oom_log *l, struct span line)
+static void take_record(const struct recorder *r, struct oom_log *l, struct span text)
 {
-    static const char word[] = "ut of memory", killed[] = ": Killed process ";
-    struct span rest = line;
-    uint64_t number, us, pid;
-    if (!scan_u64(&rest, &number) || !scan_char(&rest, ',') || !scan_u64(&rest, &number) || !scan_char(&rest, ',') ||
-        !scan_u64(&rest, &us))
+    struct kmsg_record record;
+    if (kmsg_parse(text, &record) != 0)
         return;
-    l->begins_before |= us < l->since_us;
-    const char *out = memmem(rest.at, rest.len, word, sizeof(word) - 1),
-               *at = memmem(rest.at, rest.len, killed, sizeof(killed) - 1);
-    if (us < l->since_us || !out || !at)
-        return;
-    rest = span_of(at + sizeof(killed) - 1, (size_t)(rest.at + rest.len - at) - (sizeof(killed) - 1));
-    if (!scan_u64(&rest, &pid))
+    l->begins_before |= record.t_us < l->since_us;
+    if (record.t_us < l->since_us || !record.oom_killed)
         return;
     l->kills++;
-    const struct oom_ended *e = ended_as(r, pid);
+    const struct oom_ended *e = ended_as(r, record.oom_killed);
     if (!e)
         return;
     size_t len = strlen(l->names);
@@ -101,7 +92,7 @@ static void read_log(const struct recorder *r, int fd, struct oom_log *l)
             return;
         l->lost = n <= 0 || l->lines++ >= LINES_MOST || clock_monotonic_ns() > until; /* EPIPE: overwritten */
         if (!l->lost)
-            take_line(r, l, span_of(text, (size_t)n));
+            take_record(r, l, span_of(text, (size_t)n));
     }
 }
 
