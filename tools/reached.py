@@ -4,10 +4,10 @@
 
     tools/reached.py [SHARE]
 
-Builds with clang's coverage (tools/reached.c) into build-reached/build, runs the unit tests and fuzz corpora, then one case
-of each end-to-end test. Tests are chosen by how many places of the code they reach for their CPU time, until the chosen
-ones and the unit tests reach SHARE (0.99) of the places that all reach. Takes some ten minutes on two idle cores, and
-as much again for each time that the machine is shared. Needs clang and llvm-symbolizer (tools/deps.sh full fuzz).
+Builds with clang's coverage (tools/reached.c) into build-reached/build, runs the unit tests and fuzz corpora, then one
+case of each end-to-end test. Tests are chosen by how many places of the code they reach for their CPU time, until the
+chosen ones reach SHARE (0.99) of what all reach beyond the unit tests. Needs clang and llvm-symbolizer
+(tools/deps.sh full fuzz).
 
 As a plug-in of pytest (-p reached) it lets each test note what it reaches.
 """

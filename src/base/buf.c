@@ -167,11 +167,3 @@ void buf_le32(struct buf *b, uint32_t v)
 {
     little(b, v, 4);
 }
-
-size_t utf8_columns(const char *at, size_t len)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < len; i++)
-        n += ((unsigned char)at[i] & 0xc0) != 0x80;
-    return n;
-}

@@ -31,8 +31,6 @@ void buf_spaces(struct buf *b, size_t n);
 void buf_point(struct buf *b, uint32_t point); /* a Unicode character, as UTF-8 */
 __attribute__((format(printf, 2, 3))) void buf_printf(struct buf *b, const char *format, ...);
 __attribute__((format(printf, 2, 0))) void buf_vprintf(struct buf *b, const char *format, va_list args);
-/* Returns how many columns text takes that is harmless: one for each character. */
-size_t utf8_columns(const char *at, size_t len);
 void buf_u64(struct buf *b, uint64_t v); /* decimal text */
 #define BUF_U64_MOST 20
 unsigned char *buf_put_u64(unsigned char *at, uint64_t v); /* to a place with room; returns its end */

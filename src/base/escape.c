@@ -71,3 +71,11 @@ void buf_escaped(struct buf *b, const char *at, size_t len)
         buf_add(b, written.at, written.len);
     }
 }
+
+size_t utf8_columns(const char *at, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)at[i] & 0xc0) != 0x80;
+    return n;
+}

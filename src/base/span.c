@@ -16,7 +16,7 @@ bool span_starts(struct span s, const char *prefix)
 bool span_ends(struct span s, const char *ending)
 {
     size_t n = strlen(ending);
-    return s.len > n && memcmp(s.at + s.len - n, ending, n) == 0;
+    return s.len >= n && memcmp(s.at + s.len - n, ending, n) == 0;
 }
 
 bool span_is_one_of(struct span s, const char *const *list)

@@ -65,8 +65,8 @@ def pytest_configure(config):
 def one_of_each(items):
     """Of each test function one case: users, sources and parameters differ in the job and its surroundings, and hardly
     in the lines of C that are executed, which is what sanitizers look at. Which one it is depends on the function's
-    name, so that all users and sources occur. Functions that reach no line of their own (covered.txt) are left out. The
-    full check runs all."""
+    name, so that all users and sources occur. Functions that reach hardly any line of their own (covered.txt) are left
+    out. The full check runs all."""
     covered = set((SOURCE / "tests" / "e2e" / "covered.txt").read_text().split("\n"))
     cases = {}
     for item in items:

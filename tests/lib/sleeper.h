@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* In a forked process, where an assertion of cmocka would go on with the other tests. */
+/* For use in a forked process: an assertion of cmocka would go on with the other tests there. */
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
@@ -35,9 +35,9 @@ static inline pid_t sleeper(void (*prepare)(void *), void *argument)
             pause();
     }
     assert_true(pid > 0);
+    close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
-    close(ready[1]);
     return pid;
 }
 

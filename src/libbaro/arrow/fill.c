@@ -83,7 +83,8 @@ static void put_stored(struct column *c, const struct filling *f, const struct b
     }
 }
 
-/* Does the row have what the last one had? Then its text is put. Most rows have: users, and how processes came in. */
+/* Puts the text of the last row if this row has the same value. Returns false if not. Most rows have the same user and
+ * origin. */
 static bool put_as_last(struct column *c, uint64_t has)
 {
     if (c->of_last < 0 || c->last != has)

@@ -95,9 +95,9 @@ static uint64_t take_off_all(struct baro_summary *s, uint64_t excess, bool of_pe
 
 /* More than the job has, and too much to take off: processes that left the control group that is the job, and ended
  * before it was read again. How much of them was in the group is not known. */
-static void doubt_all(struct baro_summary *s, uint64_t excess)
+static void mark_all_unsure(struct baro_summary *s, uint64_t excess)
 {
-    for (uint32_t i = 0; i < s->commands.n && s->life.ended; i++)
+    for (uint32_t i = 0; i < s->commands.n; i++)
         s->finished.counted[i].cpu_unsure_ns += excess;
 }
 
@@ -122,8 +122,8 @@ static void take_off_excess(struct baro_summary *s)
         excess = take_off_all(s, excess, true);
     if (excess && excess < s->rows.job[JOB_cpu] / SHARES_PART)
         take_off_all(s, excess, false);
-    else
-        doubt_all(s, excess);
+    else if (s->life.ended) /* while the job runs, the tape may lack the newest row of the job */
+        mark_all_unsure(s, excess);
 }
 
 static void note_rest(struct baro_summary *s)

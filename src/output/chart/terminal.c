@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/escape.h"
 #include "output/chart/canvas.h"
 #include "output/chart/grid.h"
 #include "output/rows/escaped.h"

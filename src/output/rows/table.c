@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/escape.h"
 #include "output/rows/wrap.h"
 
 void table_cell(struct table *t, const char *at, size_t len)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The block at the end of a run. */
 #include "base/fmt.h"
+#include "base/escape.h"
 #include "output/text/parts.h"
 #include "output/text/read.h"
 

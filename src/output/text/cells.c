@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/escape.h"
+
 #define NARROW 70u /* columns: the table then stands below its label */
 
 static bool is_narrow(const struct lines *l)

@@ -2,6 +2,7 @@
 /* Phases under the curves, over the same time axis: a row for each lane. "├ build ──┤", or "│" of a short one. */
 
 #include "output/text/parts.h"
+#include "base/escape.h"
 #include "output/text/read.h"
 
 #define LANES_MOST 5

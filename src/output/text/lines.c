@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/fmt.h"
 #include "output/rows/escaped.h"
 #include "output/rows/wrap.h"

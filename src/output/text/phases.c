@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/escape.h"
 #include "output/text/cells.h"
 #include "output/text/parts.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/fmt.h"
+#include "base/escape.h"
 #include "output/rows/encode.h"
 #include "output/rows/escaped.h"
 #include "output/rows/table.h"

@@ -106,12 +106,6 @@ static void reading_next(struct reading *r, struct span separator)
 
 static void words_mark(struct marks *m, struct span text, int depth);
 
-static bool span_ends_with(struct span s, const char *end)
-{
-    size_t n = strlen(end);
-    return s.len >= n && memcmp(s.at + s.len - n, end, n) == 0;
-}
-
 /* The program in A=1 COMMAND is COMMAND. In --password-command=COMMAND and passwordeval=COMMAND it is what follows the
  * "=", and its output is the secret. */
 static void begin_program(struct reading *r, struct span word)
@@ -122,7 +116,7 @@ static void begin_program(struct reading *r, struct span word)
         return;
     }
     struct span key = span_of(word.at, (size_t)(equals - word.at));
-    if (!span_ends_with(key, "ommand") && !span_ends_with(key, "cmd") && !span_ends_with(key, "eval"))
+    if (!span_ends(key, "ommand") && !span_ends(key, "cmd") && !span_ends(key, "eval"))
         return;
     r->program = span_base_name(span_of(equals + 1, (size_t)(word.at + word.len - equals - 1)));
     r->prints = memmem(key.at, key.len, "pass", 4) || memmem(key.at, key.len, "secret", 6) ||
