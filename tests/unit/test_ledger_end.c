@@ -601,6 +601,56 @@ static void the_split_is_that_of_the_parts(void **state)
     job_done(&j);
 }
 
+/* A process that was attached to: the job and the record of its exit have what it used since. */
+static void an_exit_has_what_was_used_since(void **state)
+{
+    static const struct {
+        enum process_metric process;
+        enum exit_metric exit;
+        uint64_t before, since;
+    } used[] = {
+        {PROCESS_cpu, EXIT_cpu, 500 * MS, 50 * MS},
+        {PROCESS_cpu_user, EXIT_cpu_user, 300 * MS, 20 * MS},
+        {PROCESS_cpu_system, EXIT_cpu_system, 200 * MS, 30 * MS},
+        {PROCESS_run_delay, EXIT_run_delay, 70 * MS, 7 * MS},
+        {PROCESS_faults_minor, EXIT_faults_minor, 1000, 11},
+        {PROCESS_faults_major, EXIT_faults_major, 2000, 12},
+        {PROCESS_io_read, EXIT_io_read, 3000, 13},
+        {PROCESS_io_write, EXIT_io_write, 4000, 14},
+        {PROCESS_io_rchar, EXIT_io_rchar, 5000, 15},
+        {PROCESS_io_wchar, EXIT_io_wchar, 6000, 16},
+    };
+    enum { USED = sizeof(used) / sizeof(*used) };
+    static struct job j;
+    struct baro_exit e = {0};
+    const struct job_sink sink = {.exit = keep_exit, .context = &e};
+    uint64_t value[JOB_MAX];
+    uint8_t absent[JOB_MAX];
+    (void)state;
+    assert_int_equal(job_init(&j, &sink, false, 0, 100), 0);
+    struct member *m = job_add(&j, 400, NULL, BARO_ORIGIN_TARGET, 5);
+    put(m, PROCESS_threads, 1);
+    for (size_t i = 0; i < USED; i++)
+        put(m, used[i].process, used[i].before);
+    job_rebase(m);
+    job_totals(&j, value, absent);
+    for (size_t i = 0; i < USED; i++)
+        put(m, used[i].process, used[i].before + used[i].since);
+    job_totals(&j, value, absent);
+    assert_int_equal(value[JOB_cpu_user], 20 * MS);
+    assert_int_equal(value[JOB_cpu_system], 30 * MS);
+    assert_int_equal(value[JOB_io_read], 13);
+    job_gone(&j, m, 19 * MS, 20 * MS);
+    j.settling.closing = true;
+    job_settle(&j, 23 * MS, is_there, NULL);
+    assert_int_equal(e.key.pid, 400);
+    for (size_t i = 0; i < USED; i++) {
+        assert_int_equal(e.absent[used[i].exit], BARO_PRESENT);
+        assert_int_equal(e.value[used[i].exit], used[i].since);
+    }
+    job_done(&j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -617,6 +667,7 @@ int main(void)
         cmocka_unit_test(what_left_the_own_group_counts),
         cmocka_unit_test(what_left_a_target_does_not),
         cmocka_unit_test(the_split_is_that_of_the_parts),
+        cmocka_unit_test(an_exit_has_what_was_used_since),
         cmocka_unit_test(nothing_is_shared_with_an_unknown_child),
         cmocka_unit_test(io_that_is_not_read_yet_counts_once),
         cmocka_unit_test(what_a_child_used_before_is_left_out),
