@@ -161,7 +161,7 @@ def test_whose_it_is(run, tape, gpus, tmp_path_factory, layout):
     row = [r for r in readings(devices) if r["memory_job_bytes"]][-1]
     assert row["memory_job_bytes"] == row["memory_job_peak_bytes"] == 2 * GIB
     assert row["memory_others_bytes"] == 500000000
-    assert row["memory_unattributed_bytes"] == 300000000
+    assert row["memory_unattributed_bytes"] is None  # one of them does not say how much it has
     assert (row["processes_job"], row["processes_others"]) == (1, 3)
     some = [r for r in readings(devices) if r["busy_job_ns"]]
     assert rate(some, "busy_job_ns") == pytest.approx(0.7, rel=0.3)

@@ -16,7 +16,8 @@ struct gpu_known {
     uint64_t base[GPU_MAX], last[GPU_MAX];
     uint64_t busy_peak, power_peak, memory_peak; /* of readings that were not taken; 0: none */
     uint64_t busy[3], xids;                      /* of the job, of others, unattributed */
-    enum baro_absent unknown[3];                 /* of one of these it is not known what it holds, and why */
+    /* why the memory of one of their processes is not known; 0: all is known */
+    enum baro_absent unknown[3];
     char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32], source[16];
     struct baro_attribute attribute[ATTRIBUTES];
 };
@@ -372,10 +373,10 @@ static void put_sums(struct gpu_known *k)
         if (!e->absent[busy[i]])
             e->value[busy[i]] = k->busy[i];
     }
-    /* What the job holds is not less than all of it; of others there may be more than is known. */
+    /* A sum that lacks a process is absent. */
     static const int memory[] = {GPU_memory_job, GPU_memory_others, GPU_memory_unattributed};
     for (int i = JOB; i <= UNATTRIBUTED; i++) {
-        if (k->unknown[i] && (i == JOB || !e->value[memory[i]]))
+        if (k->unknown[i])
             entity_lack(e, memory[i], k->unknown[i]);
     }
     if (k->unknown[JOB] && !e->value[GPU_memory_job_peak])
