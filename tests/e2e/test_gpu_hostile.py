@@ -93,6 +93,8 @@ def test_memory_that_is_not_said_is_not_0(run, tape, gpus, work):
     assert found[-1]["processes_job"] == 1
     assert found[-1]["memory_job_bytes"] is None and found[-1]["memory_job_peak_bytes"] is None
     assert found[-1]["memory_others_bytes"] == 0
+    total, one = run.summary(tape)["gpu"], run.summary(tape)["gpus"][0]
+    assert (total["used"], total["memory_job_peak_bytes"], one["memory_job_peak_bytes"]) == (1, None, None)
 
 
 @pytest.mark.parametrize("code", [999, 7])

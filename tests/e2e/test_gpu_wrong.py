@@ -37,6 +37,11 @@ def test_a_device_that_is_not_given(run, tape, gpus, code, why):
     assert readings(found)[-1]["power_watts"] == 100
     assert "gpu-unused" not in {v["rule"] for v in run.summary(tape)["verdicts"]}
     assert [g["is_used"] for g in run.summary(tape)["gpus"]] == [True, None]
+    total = run.summary(tape)["gpu"]
+    assert (total["visible"], total["used"], total["memory_job_peak_bytes"]) == (2, 1, 2147483648)
+    assert all(total[f"{f}_is_lower_bound"] for f in ("used", "busy_job", "memory_job", "energy")), total
+    text = run("summary", tape).stdout
+    assert re.search(r"at least 1 of 2 used .* at least [\d.]+ GPU-seconds .* peak memory at least 2\.15 GB\s.*\sat least \d+ J", text, re.S), text
 
 
 def test_lost_in_mid_run(run, tape, gpus):
