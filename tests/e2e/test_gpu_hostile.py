@@ -8,7 +8,8 @@ import pathlib
 import time
 
 import pytest
-from nvidia import GIB, gpus, named, readings, rows, start, warnings  # noqa: F401
+from conftest import poll
+from nvidia import GIB, end, gpus, named, readings, rows, start, warnings  # noqa: F401
 
 
 def record(run, tape, gpus, job="sleep 3", env=None):
@@ -75,6 +76,23 @@ def test_a_counter_that_was_absent_is_no_leap(run, tape, gpus):
         gaps = [b["read_at_ns"] - a["read_at_ns"] for a, b in itertools.pairwise(there)]
         assert max(gaps) > 2.5e9, (column, gaps)
         assert there[-1][column] > 0.75 * (there[-1]["read_at_ns"] - there[0]["read_at_ns"]), column
+
+
+def test_use_of_a_buffer_with_rubbish(run, tape, gpus):
+    """What was used in the interval after it counts."""
+    gpus.write("0 util 100")
+    p = start(run, tape, gpus)
+    try:
+        poll(lambda: len(readings(rows(run, tape))) >= 2, "readings")
+        gpus.write("0 util 4294967295")
+        poll(lambda: readings(rows(run, tape))[-1]["busy_ns"] is None, "rubbish")
+        gpus.write("0 util 100")
+        poll(lambda: all(r["busy_ns"] for r in readings(rows(run, tape))[-3:]), "readings after it")
+    finally:
+        end(run, p)
+    found = readings(rows(run, tape))
+    first, last = found[1], found[-1]
+    assert last["busy_ns"] - first["busy_ns"] > last["read_at_ns"] - first["read_at_ns"] - 7e8
 
 
 def test_processes_that_cannot_be(run, tape, gpus):

@@ -119,9 +119,7 @@ static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metr
         s->last_us = at[i].stamp_us;
         most = first ? v : v > most ? v : most;
     }
-    if (!is_new) /* of a driver whose clock went back, or rubbish: it begins again */
-        *s = (struct stamps){0};
-    if (!is_new)
+    if (!is_new) /* after rubbish the next value counts for its time as well */
         return false;
     if (metric >= 0)                        /* at first all values in the buffer are of the time before the recording */
         unit_grow(u, metric, busy_us * 10); /* percents of microseconds */
