@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readings of GPUs as entities: counters across helper processes, whose a process is, and what is not sound. */
+/* Readings of GPUs as entities: counters across helper processes, whose a process is, and what is not valid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -177,7 +177,7 @@ static void absent_is_not_zero(void **state)
     assert_int_equal(e->value[GPU_memory_job], 0);
 }
 
-static void what_is_not_sound_is_left_out(void **state)
+static void what_is_not_valid_is_left_out(void **state)
 {
     (void)state;
     r->n_processes = UINT32_MAX;
@@ -312,7 +312,7 @@ int main(void)
         TEST(a_sum_that_lacks_a_process_is_absent),
         TEST(devices_that_are_not_found_any_more),
         TEST(absent_is_not_zero),
-        TEST(what_is_not_sound_is_left_out),
+        TEST(what_is_not_valid_is_left_out),
         TEST(events_come_once),
         TEST(a_hang_takes_values_away),
         TEST(instances_belong_to_a_device),

@@ -151,8 +151,7 @@ static double growth(const struct gpu_total *t, int metric)
     return (double)(t->last[metric] - t->first[metric]);
 }
 
-/* Was the job on it? It is not known for a device that can't be read, or whose driver does not say what processes do.
- */
+/* It is not known for a device that can't be read, or whose driver does not say what processes do. */
 static bool is_use_known(const struct gpu_total *t)
 {
     return !t->absent[GPU_memory_job_peak] || !t->absent[GPU_busy_job];

@@ -110,7 +110,7 @@ static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metr
     for (unsigned i = 0; i < n && i < SAMPLES_MOST; i++) {
         uint64_t v = sample_number(value_type, &at[i]);
         uint64_t from = s->last_us > s->covered_us ? s->last_us : s->covered_us;
-        if (at[i].stamp_us <= s->last_us || v > (type == NVML_SAMPLES_POWER ? SOUND_WATTS_MOST * 1000 : 100))
+        if (at[i].stamp_us <= s->last_us || v > (type == NVML_SAMPLES_POWER ? PLAUSIBLE_WATTS_MOST * 1000 : 100))
             continue;
         is_new = true;
         uint64_t window = at[i].stamp_us > from ? at[i].stamp_us - from : 0;

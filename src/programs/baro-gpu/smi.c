@@ -238,7 +238,7 @@ static void put_cell(struct helper *h, struct unit *u, int metric, int unit, int
     }
     if (is_share)
         return;
-    if (v / MICRO > SOUND_BYTES_MOST >> 20) { /* of no unit is there so much */
+    if (v / MICRO > PLAUSIBLE_BYTES_MOST >> 20) { /* of no unit is there so much */
         unit_lack(u, metric, BARO_ABSENT_UNKNOWN);
         return;
     }

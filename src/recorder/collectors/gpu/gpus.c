@@ -65,13 +65,13 @@ static void end_text(char *text, size_t cap)
     text[cap - 1] = 0;
 }
 
-static void sound_absent(uint8_t *absent, size_t n)
+static void valid_absent(uint8_t *absent, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         absent[i] = absent[i] < ABSENT_COUNT ? absent[i] : BARO_ABSENT_UNKNOWN;
 }
 
-static void make_sound(struct gpu_reading *r)
+static void make_valid(struct gpu_reading *r)
 {
     r->n_devices = r->n_devices <= GPU_DEVICES_MOST ? r->n_devices : 0;
     r->n_meters = r->n_meters <= GPU_METERS_MOST ? r->n_meters : 0;
@@ -88,13 +88,13 @@ static void make_sound(struct gpu_reading *r)
         end_text(d->source, sizeof(d->source));
         d->parent = d->parent < i ? d->parent : GPU_NONE;
         d->slot = d->slot < GPU_DEVICES_MOST ? d->slot : 0;
-        sound_absent(d->absent, GPU_MAX);
+        valid_absent(d->absent, GPU_MAX);
     }
     for (uint32_t i = 0; i < r->n_processes; i++)
-        sound_absent(r->process[i].absent, GPU_PROCESS_MAX);
+        valid_absent(r->process[i].absent, GPU_PROCESS_MAX);
     for (uint32_t i = 0; i < r->n_meters; i++) {
         end_text(r->meter[i].name, sizeof(r->meter[i].name));
-        sound_absent(r->meter[i].absent, ENERGY_MAX);
+        valid_absent(r->meter[i].absent, ENERGY_MAX);
     }
 }
 
@@ -435,7 +435,7 @@ void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start
                      gpu_is_member *is_member, gpu_say *say, void *context)
 {
     bool restarts = t->epoch && r->epoch != t->epoch, late = t->is_late && !t->epoch;
-    make_sound(r);
+    make_valid(r);
     t->epoch = r->epoch;
     t->read_ns = since(start_ns, r->read_ns);
     for (uint32_t i = 0; i < r->n_devices; i++) {
