@@ -250,10 +250,17 @@ def test_off(run, tape, gpus):
     assert not gpus.calls.exists() and not rows(run, tape)
 
 
-@pytest.mark.parametrize("text", ["", "a b", "0;1"])
+@pytest.mark.parametrize("text", ["", "a b", "0;1", "nope", "0,nope", "0,,1", "0,", "-1", "card", "cardX", "gpu0", "GPU-a;b", "auto,0",
+                                  "GPU-" + "0" * 400])
 def test_wrong_list(run, tape, text):
     done = run("run", "--gpu", text, "-o", tape, "--", "true", status=125)
-    assert "numbers and UUIDs" in done.stderr
+    assert "numbers, UUIDs" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["all", "0,17", "GPU-8932f937", "MIG-GPU-8932f937/1/0,0", "MIG-8932f937", "card0,card12",
+                                  "5f1c2ab34dd70b3e"])
+def test_right_list(run, tape, work, text):
+    run.record(tape, "true", "--gpu", text, env={"BARO_GPU_ROOT": work})
 
 
 def test_many(run, tape, gpus):
