@@ -240,7 +240,8 @@ static void test_gpus_that_cannot_be_read(void **state)
     assert_string_equal(says(&w, "gpu-unused"), "It used 1 of 2 GPUs: gpu1 was never used.");
     add_gpu(&w, "gpu2")->is_used = NAN;
     w.e.gpu_used = 1;
-    assert_string_equal(says(&w, "gpu-unused"), "It used 1 of 2 GPUs that can be read: gpu1 was never used.");
+    w.e.flags.gpu_used = BARO_VALUE_LOWER_BOUND; /* it may have used the third */
+    assert_string_equal(says(&w, "gpu-unused"), "It used at least 1 of 2 GPUs that can be read: gpu1 was never used.");
     w.e.gpu[1].is_used = NAN;
     assert_string_equal(says(&w, "gpu-unused"), "");
     world_done(&w);

@@ -234,7 +234,7 @@ static bool gpu_unused(const struct evidence *e, const struct stretch *s, struct
     }
     if (!(e->gpu_used >= 1 && g))
         return false;
-    find_title(f, "It used %.0f of %.0f GPUs%s: %s was never used.", e->gpu_used, known,
+    find_title(f, "It used %s of %.0f GPUs%s: %s was never used.", words_count(FACT(e, gpu_used)).at, known,
                known < e->gpu_visible ? " that can be read" : "", g->name);
     find_advice(f, "Ask for as many as it uses, or let it use all (DistributedDataParallel, pmap, --gpus).");
     find_number(f, "gpu.used", FACT(e, gpu_used), BARO_UNIT_NONE);
