@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
 
 import pytest
 from conftest import poll
@@ -37,6 +38,11 @@ def test_a_device_that_is_not_given(run, tape, gpus, code, why):
     assert readings(found)[-1]["power_watts"] == 100
     assert "gpu-unused" not in {v["rule"] for v in run.summary(tape)["verdicts"]}
     assert [g["is_used"] for g in run.summary(tape)["gpus"]] == [True, None]
+    total = run.summary(tape)["gpu"]
+    assert (total["visible"], total["used"], total["memory_job_peak_bytes"]) == (2, 1, 2147483648)
+    assert all(total[f"{f}_is_lower_bound"] for f in ("used", "busy_job", "memory_job", "energy")), total
+    text = run("summary", tape).stdout
+    assert re.search(r"at least 1 of 2 used .* at least [\d.]+ GPU-seconds .* peak memory at least 2\.15 GB\s.*\sat least \d+ J", text, re.S), text
 
 
 def test_lost_in_mid_run(run, tape, gpus):
@@ -226,6 +232,33 @@ def test_nvidia_smi_in_the_place_of_the_library(run, tape, gpus, work):
     assert any("read by nvidia-smi" in w for w in warnings(run, tape))
     calls = (work / "smi-calls").read_text().splitlines()
     assert [c for c in calls if "utilization.decoder" in c] == calls[:1]
+
+
+# poll() whose caller is slow after a time that ran out.
+SLOW_POLL = r"""
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int poll(struct pollfd *at, nfds_t n, int ms)
+{
+    struct { long s, ns; } t = {ms / 1000, ms % 1000 * 1000000L};
+    int got = (int)syscall(SYS_ppoll, at, n, ms < 0 ? 0 : &t, 0, 0);
+    if (!got && n == 1 && ms == 100)
+        usleep(500000);
+    return got;
+}
+"""
+
+
+def test_nvidia_smi_that_prints_and_ends_at_once(run, tape, gpus, work):
+    """What it prints after the pipe was found empty, and before it is found to have ended, is read."""
+    (work / "poll.c").write_text(SLOW_POLL)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", work / "poll.so", work / "poll.c"], check=True)
+    asan = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"
+    gpus.env.update({"LD_PRELOAD": work / "poll.so", "ASAN_OPTIONS": asan})
+    found = smi_tape(run, tape, gpus, work, lambda r: readings(r) or (run.instants(tape) and warnings(run, tape)),
+                     hang="sleep 0.3")
+    assert readings(found) and readings(found)[-1]["power_watts"] == 34.39, warnings(run, tape)
 
 
 def test_nvidia_smi_that_hangs_is_killed(run, tape, gpus, work):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readings of GPUs as entities: counters across helper processes, whose a process is, and what is not sound. */
+/* Readings of GPUs as entities: counters across helper processes, whose a process is, and what is not valid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,11 +92,11 @@ static void each_process_is_somebodys(void **state)
     add(41, 41, 9, 200, 20); /* another one's */
     add(42, 0, 0, 30, 40);   /* not found */
     add(43, 40, 5, 7, 0);    /* another process with the number of a member */
-    add(44, 0, 0, 9, 0)->absent[GPU_PROCESS_memory] = BARO_ABSENT_UNKNOWN;
+    add(44, 0, 0, 9, 0);
     const struct baro_entity *e = take();
     assert_int_equal(e->value[GPU_memory_job], 1000);
     assert_int_equal(e->value[GPU_memory_others], 207);
-    assert_int_equal(e->value[GPU_memory_unattributed], 30);
+    assert_int_equal(e->value[GPU_memory_unattributed], 39);
     assert_int_equal(e->value[GPU_processes_job], 1);
     assert_int_equal(e->value[GPU_processes_others], 4);
     assert_int_equal(e->value[GPU_busy_job], 10);
@@ -122,6 +122,26 @@ static void each_process_is_somebodys(void **state)
     assert_int_equal(t.processes.n, 0);
     assert_int_equal(e->value[GPU_memory_job], 0);
     assert_int_equal(e->value[GPU_busy_job], 28);
+}
+
+static void a_sum_that_lacks_a_process_is_absent(void **state)
+{
+    static const int memory[] = {GPU_memory_job, GPU_memory_others, GPU_memory_unattributed};
+    (void)state;
+    add(40, 40, 4, 1000, 10); /* the job's */
+    add(41, 41, 9, 200, 20);  /* another one's */
+    add(42, 0, 0, 30, 40);    /* not found */
+    add(45, 45, 9, 6, 0);
+    add(46, 0, 0, 8, 0);
+    for (size_t lacks = 0; lacks < 5; lacks++) {
+        for (size_t i = 0; i < 5; i++)
+            r->process[i].absent[GPU_PROCESS_memory] = i == lacks ? BARO_ABSENT_UNSUPPORTED : BARO_PRESENT;
+        const struct baro_entity *e = take();
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(e->absent[memory[i]], i == (lacks < 3 ? lacks : lacks - 2) ? BARO_ABSENT_UNSUPPORTED : 0);
+    }
+    r->process[4].is_gone = true; /* it holds nothing any more */
+    assert_int_equal(take()->value[GPU_memory_unattributed], 30);
 }
 
 /* A helper process without the driver's library finds no device: the values of before are not those of now. */
@@ -157,7 +177,7 @@ static void absent_is_not_zero(void **state)
     assert_int_equal(e->value[GPU_memory_job], 0);
 }
 
-static void what_is_not_sound_is_left_out(void **state)
+static void what_is_not_valid_is_left_out(void **state)
 {
     (void)state;
     r->n_processes = UINT32_MAX;
@@ -289,9 +309,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(counters_go_on),
         TEST(each_process_is_somebodys),
+        TEST(a_sum_that_lacks_a_process_is_absent),
         TEST(devices_that_are_not_found_any_more),
         TEST(absent_is_not_zero),
-        TEST(what_is_not_sound_is_left_out),
+        TEST(what_is_not_valid_is_left_out),
         TEST(events_come_once),
         TEST(a_hang_takes_values_away),
         TEST(instances_belong_to_a_device),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verdicts where it was not read how long threads waited for a core, or not lately; and what is not the job's doing. */
+/* Verdicts where it was not read how long threads waited for a core, or not lately; what is not the job's doing; GPUs
+ * that can't be read. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -230,6 +231,22 @@ static void test_old_delay_is_no_reading(void **state)
     gather_done(&w.g);
 }
 
+static void test_gpus_that_cannot_be_read(void **state)
+{
+    struct world w;
+    (void)state;
+    world_init(&w);
+    make_gpu_unused(&w);
+    assert_string_equal(says(&w, "gpu-unused"), "It used 1 of 2 GPUs: gpu1 was never used.");
+    add_gpu(&w, "gpu2")->is_used = NAN;
+    w.e.gpu_used = 1;
+    w.e.flags.gpu_used = BARO_VALUE_LOWER_BOUND; /* it may have used the third */
+    assert_string_equal(says(&w, "gpu-unused"), "It used at least 1 of 2 GPUs that can be read: gpu1 was never used.");
+    w.e.gpu[1].is_used = NAN;
+    assert_string_equal(says(&w, "gpu-unused"), "");
+    world_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_rare_readings_stay),
         cmocka_unit_test(test_threads_that_switch),
         cmocka_unit_test(test_old_delay_is_no_reading),
+        cmocka_unit_test(test_gpus_that_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

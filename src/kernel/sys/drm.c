@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /sys/class/drm/cardN: GPUs. Others that DRM has, such as the graphics of a server's management controller (ast,
- * mgag200) and those of virtual machines, compute nothing; NVIDIA's driver says nothing there.
+ * Finds GPUs in /sys/class/drm/cardN by the names of their drivers. Left out are display controllers (ast, mgag200,
+ * virtual machines), and NVIDIA's driver, which has no fdinfo.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -22,6 +22,7 @@ static struct gpu_total *find_gpu(struct gpus_total *g, const struct baro_entity
     at += g->n;
     *at = (struct gpu_total){.id = e->id, .name = strdup(e->name), .model = strdup(e->label)};
     at->is_instance = e->owner.kind == BARO_OWNER_ENTITY;
+    at->owner = at->is_instance ? e->owner.id : 0;
     memset(at->absent, BARO_ABSENT_NOT_YET, sizeof(at->absent));
     if (!at->name || !at->model) {
         free(at->name);
@@ -30,6 +31,16 @@ static struct gpu_total *find_gpu(struct gpus_total *g, const struct baro_entity
     }
     g->n++;
     return at;
+}
+
+/* A peak of 0 that was read before the job's processes came says nothing of them. */
+static void take_lacking_memory(struct gpu_total *t, const struct baro_entity *e)
+{
+    if (!e->absent[GPU_memory_job] || e->absent[GPU_processes_job] || !e->value[GPU_processes_job])
+        return;
+    t->lacks_memory = true;
+    if (!t->last[GPU_memory_job_peak])
+        t->absent[GPU_memory_job_peak] = e->absent[GPU_memory_job];
 }
 
 static void take_gpu_values(struct gpu_total *t, const struct baro_entity *e)
@@ -45,6 +56,7 @@ static void take_gpu_values(struct gpu_total *t, const struct baro_entity *e)
         t->last[i] = e->value[i];
         t->absent[i] = BARO_PRESENT;
     }
+    take_lacking_memory(t, e);
     if (e->absent[GPU_read_at] == BARO_PRESENT) {
         t->first_ns = t->first_ns ? t->first_ns : e->value[GPU_read_at];
         t->last_ns = e->value[GPU_read_at];
@@ -139,7 +151,7 @@ static double growth(const struct gpu_total *t, int metric)
     return (double)(t->last[metric] - t->first[metric]);
 }
 
-/* Of a device that can't be read, or whose driver does not say what processes do, it is not known. */
+/* It is not known for a device that can't be read, or whose driver does not say what processes do. */
 static bool is_use_known(const struct gpu_total *t)
 {
     return !t->absent[GPU_memory_job_peak] || !t->absent[GPU_busy_job];
@@ -147,7 +159,7 @@ static bool is_use_known(const struct gpu_total *t)
 
 static bool is_used(const struct gpu_total *t)
 {
-    return (!t->absent[GPU_memory_job_peak] && t->last[GPU_memory_job_peak]) ||
+    return t->most[GPU_processes_job] || (!t->absent[GPU_memory_job_peak] && t->last[GPU_memory_job_peak]) ||
            (!t->absent[GPU_busy_job] && t->last[GPU_busy_job]);
 }
 
@@ -197,7 +209,7 @@ void fact_gpu_energy(const struct baro_summary *s, int of, size_t row, struct ba
 void fact_gpu_flag(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     const struct gpu_total *t = &s->gpus.at[row];
-    int absent = of == GPU_USED && !is_use_known(t) ? t->absent[GPU_busy_job] : BARO_PRESENT;
+    int absent = of == GPU_USED && !is_use_known(t) && !is_used(t) ? t->absent[GPU_busy_job] : BARO_PRESENT;
     value_u64(ret, absent, of == GPU_WATCHED ? watched(t) : of == GPU_USED ? is_used(t) : t->is_instance);
 }
 
@@ -208,11 +220,36 @@ static bool is_whole(const struct gpu_total *t)
     return !t->is_instance;
 }
 
+/* Memory of a device that is divided is known by its instances. */
+static bool has_all_memory(const struct gpus_total *g, const struct gpu_total *t)
+{
+    bool has = !t->absent[GPU_memory_job_peak];
+    for (size_t i = 0; !has && i < g->n; i++)
+        has = g->at[i].is_instance && g->at[i].owner == t->id && !g->at[i].absent[GPU_memory_job_peak];
+    return has && !t->lacks_memory;
+}
+
+/* What is added up of all devices is a lower bound where one of them lacks it. */
+static bool is_all_bound(const struct gpus_total *g, int of)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const struct gpu_total *t = &g->at[i];
+        bool lacks = of == GPUS_USED                              ? !is_use_known(t) && !is_used(t)
+                     : of == GPUS_BUSY                            ? t->absent[GPU_busy_job]
+                     : of == GPUS_MEMORY || of == GPUS_MEMORY_ONE ? !has_all_memory(g, t)
+                     : of == GPUS_ENERGY                          ? t->absent[GPU_energy]
+                                                                  : false;
+        if (is_whole(t) ? lacks : of == GPUS_MEMORY && t->lacks_memory)
+            return true;
+    }
+    return false;
+}
+
 void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_value *ret)
 {
     uint64_t n = 0, used = 0, watched_ns = 0, most = 0;
     double busy = 0, energy = 0;
-    bool has_busy = false, has_energy = false, is_estimated = false, has_memory = false;
+    bool has_busy = false, has_energy = false, is_estimated = false, has_memory = false, has_use = false;
     (void)row;
     for (size_t i = 0; i < s->gpus.n; i++) {
         const struct gpu_total *t = &s->gpus.at[i];
@@ -224,6 +261,7 @@ void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_
             continue;
         n++;
         used += is_used(t);
+        has_use |= is_use_known(t) || is_used(t);
         watched_ns = watched(t) > watched_ns ? watched(t) : watched_ns;
         has_busy |= !t->absent[GPU_busy_job];
         busy += t->absent[GPU_busy_job] ? 0 : growth(t, GPU_busy_job);
@@ -234,7 +272,7 @@ void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_
     int none = n ? BARO_ABSENT_UNSUPPORTED : BARO_ABSENT_NONE;
     switch (of) {
     case GPUS_VISIBLE: value_u64(ret, n ? BARO_PRESENT : none, n); break;
-    case GPUS_USED: value_u64(ret, has_memory || has_busy ? BARO_PRESENT : none, used); break;
+    case GPUS_USED: value_u64(ret, has_use ? BARO_PRESENT : none, used); break;
     case GPUS_BUSY: value_u64(ret, has_busy ? BARO_PRESENT : none, (uint64_t)busy); break;
     case GPUS_MEMORY: value_u64(ret, has_memory ? BARO_PRESENT : none, s->gpus.memory_job_most); break;
     case GPUS_MEMORY_ONE: value_u64(ret, has_memory ? BARO_PRESENT : none, most); break;
@@ -246,6 +284,7 @@ void fact_gpu_all(const struct baro_summary *s, int of, size_t row, struct baro_
         value_real(ret, has_energy ? BARO_PRESENT : none, energy);
         value_flag(ret, BARO_VALUE_ESTIMATE, is_estimated);
     }
+    value_flag(ret, BARO_VALUE_LOWER_BOUND, is_all_bound(&s->gpus, of));
 }
 
 /* ---- energy of CPUs and memory ---- */
@@ -306,5 +345,5 @@ void fact_carbon(const struct baro_summary *s, int of, size_t row, struct baro_v
     }
     int absent = baro_summary_value(s, baro_summary_fact_find(energy[of].section, energy[of].fact), 0, &joules);
     value_real(ret, absent, joules.real / JOULES_PER_KWH * s->gpus.grams_per_kwh);
-    value_flag(ret, BARO_VALUE_ESTIMATE, (joules.flags & BARO_VALUE_ESTIMATE) != 0);
+    ret->flags |= ret->absent ? 0 : joules.flags & (BARO_VALUE_ESTIMATE | BARO_VALUE_LOWER_BOUND);
 }

@@ -8,10 +8,10 @@
 #include "libbaro/sample/sample.h"
 
 struct gpu_total {
-    uint32_t id;
+    uint32_t id, owner;
     char *name, *model;
-    bool is_instance;
-    uint64_t first_ns, last_ns; /* in the first and in the last reading */
+    bool is_instance, lacks_memory; /* what the job holds was absent while processes of it were there */
+    uint64_t first_ns, last_ns;     /* in the first and in the last reading */
     uint64_t first[GPU_MAX], last[GPU_MAX], most[GPU_MAX];
     uint8_t absent[GPU_MAX]; /* present if at least one reading had it */
     bool is_estimated;       /* its energy */

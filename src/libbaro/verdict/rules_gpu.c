@@ -227,16 +227,17 @@ static bool gpu_unused(const struct evidence *e, const struct stretch *s, struct
     (void)s;
     for (size_t i = 0; i < e->n_gpus; i++) {
         const struct gpu_seen *one = &e->gpu[i];
-        if (one->is_instance || isnan(one->is_used)) /* whether it was used is not known of all */
+        if (one->is_instance > 0 || isnan(one->is_used)) /* whether it was used is not known of all */
             continue;
         known++;
         g = g || one->is_used > 0 ? g : one;
     }
     if (!(e->gpu_used >= 1 && g))
         return false;
-    find_title(f, "It used %.0f of %.0f GPUs: %s was never used.", e->gpu_used, known, g->name);
+    find_title(f, "It used %s of %.0f GPUs%s: %s was never used.", words_count(FACT(e, gpu_used)).at, known,
+               known < e->gpu_visible ? " that can be read" : "", g->name);
     find_advice(f, "Ask for as many as it uses, or let it use all (DistributedDataParallel, pmap, --gpus).");
-    find_number(f, "gpu.used", e->gpu_used, 0, BARO_UNIT_NONE);
+    find_number(f, "gpu.used", FACT(e, gpu_used), BARO_UNIT_NONE);
     find_number(f, "gpu.visible", e->gpu_visible, 0, BARO_UNIT_NONE);
     return true;
 }

@@ -167,15 +167,17 @@ static void all(struct lines *l, const struct baro_summary *s, size_t n)
         lines_part(l, &b);
     }
     if (!used.absent) {
+        buf_str(&b, baro_value_prefix(used.flags, BARO_PREFIX_WORDS));
         buf_printf(&b, "%llu of %llu used", (unsigned long long)used.u64, (unsigned long long)visible.u64);
         lines_part(l, &b);
     }
     if (!busy.absent && busy.u64) {
+        buf_str(&b, baro_value_prefix(busy.flags, BARO_PREFIX_WORDS));
         buf_printf(&b, "%.3g GPU-seconds", (double)busy.u64 / 1e9);
         lines_part(l, &b);
     }
     if (!memory.absent && memory.u64) {
-        buf_str(&b, "peak memory ");
+        buf_printf(&b, "peak memory %s", baro_value_prefix(memory.flags, BARO_PREFIX_WORDS));
         fmt_bytes(&b, memory.u64);
         lines_part(l, &b);
     }

@@ -110,7 +110,7 @@ static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metr
     for (unsigned i = 0; i < n && i < SAMPLES_MOST; i++) {
         uint64_t v = sample_number(value_type, &at[i]);
         uint64_t from = s->last_us > s->covered_us ? s->last_us : s->covered_us;
-        if (at[i].stamp_us <= s->last_us || v > (type == NVML_SAMPLES_POWER ? SOUND_WATTS_MOST * 1000 : 100))
+        if (at[i].stamp_us <= s->last_us || v > (type == NVML_SAMPLES_POWER ? PLAUSIBLE_WATTS_MOST * 1000 : 100))
             continue;
         is_new = true;
         uint64_t window = at[i].stamp_us > from ? at[i].stamp_us - from : 0;
@@ -119,9 +119,7 @@ static bool add_buffer(struct helper *h, struct unit *u, unsigned type, int metr
         s->last_us = at[i].stamp_us;
         most = first ? v : v > most ? v : most;
     }
-    if (!is_new) /* of a driver whose clock went back, or rubbish: it begins again */
-        *s = (struct stamps){0};
-    if (!is_new)
+    if (!is_new) /* after rubbish the next value counts for its time as well */
         return false;
     if (metric >= 0)                        /* at first all values in the buffer are of the time before the recording */
         unit_grow(u, metric, busy_us * 10); /* percents of microseconds */

@@ -104,7 +104,7 @@ static void read_client_memory(struct drm_client *c, const struct fdinfo *f)
     for (unsigned i = 0; i < f->n_regions; i++) {
         const struct fdinfo_region *r = &f->region[i];
         uint64_t bytes = r->valid & FDINFO_RESIDENT ? r->resident : r->total;
-        if (!r->valid || is_other_memory(r->name) || bytes > SOUND_BYTES_MOST)
+        if (!r->valid || is_other_memory(r->name) || bytes > PLAUSIBLE_BYTES_MOST)
             continue;
         uint64_t *sum = is_device_memory(r->name) ? &device : &system;
         *sum = *sum > UINT64_MAX - bytes ? UINT64_MAX : *sum + bytes;

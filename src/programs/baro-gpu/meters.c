@@ -26,7 +26,7 @@
 struct meter {
     char file[GPU_PATH + 128];
     uint64_t range_uj, before_uj, read_ns, first_uj;
-    bool is_known, is_bad;
+    bool is_known, is_bad, leapt; /* leapt: the reading before was too large */
     enum { OF_POWERCAP, OF_PMU, OF_ENERGY, OF_POWER, OF_BATTERY } of;
     int fd; /* of the PMU */
     double joules;
@@ -360,10 +360,15 @@ static void read_one(struct meter *one, uint64_t now_ns)
     /* After a pause in which it can have wrapped more than once, the growth is not known. */
     if (one->is_known && one->range_uj && (now_ns - one->read_ns) / 1000 * WATTS_MOST > one->range_uj)
         growth = 0;
+    /* Never of powercap: what its counters can grow by before they begin again is less. */
     bool leaps = growth > 0 && (double)growth > SENSOR_UW_MOST * (double)(now_ns - one->read_ns + NS_PER_SEC) / 1e9;
-    one->is_known = true;
-    one->before_uj = now;
-    one->read_ns = now_ns;
+    bool is_alone = leaps && !one->leapt; /* the next one may be as before */
+    one->leapt = is_alone;
+    if (!is_alone) {
+        one->is_known = true;
+        one->before_uj = now;
+        one->read_ns = now_ns;
+    }
     if (leaps) {
         lack_meter(one, BARO_ABSENT_UNKNOWN);
         return;

@@ -51,7 +51,7 @@ static struct gpu_process *find_or_add(struct helper *h, uint32_t device, int32_
 
 static uint64_t memory_most(const struct unit *u)
 {
-    return u->out.absent[GPU_memory_total] ? SOUND_BYTES_MOST : u->out.value[GPU_memory_total];
+    return u->out.absent[GPU_memory_total] ? PLAUSIBLE_BYTES_MOST : u->out.value[GPU_memory_total];
 }
 
 /* A process may be in several lists: its memory is the most that one of them says. More than there is, is not known. */

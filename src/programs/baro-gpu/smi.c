@@ -92,18 +92,35 @@ static pid_t start(char *const *argv, int *ret_fd)
     return pid;
 }
 
-/* Waits for its end without ever waiting for it alone: one that hangs in the kernel does not end when it is killed. */
-static bool has_ended(struct helper *h, pid_t pid, uint64_t until_ns, int *ret_status)
+/* Has it ended? It is not reaped: until then its number is its own, and that of its group. */
+static bool has_ended(pid_t pid)
 {
-    for (;;) {
-        pid_t got = waitpid(pid, ret_status, WNOHANG);
-        if (got == pid || (got < 0 && errno == ECHILD))
-            return true;
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+/* Waits for its end without ever waiting for it alone: one that hangs in the kernel does not end when it is killed. */
+static bool ends_until(struct helper *h, pid_t pid, uint64_t until_ns)
+{
+    while (!has_ended(pid)) {
         if (clock_monotonic_ns() >= until_ns)
             return false;
         worker_progress(&h->shared->worker);
         poll(NULL, 0, 5);
     }
+    return true;
+}
+
+/* Reads all that is there. Returns false at the end of the pipe, or if there is too much. */
+static bool read_ready(int fd, char *text, size_t *n)
+{
+    while (*n < TEXT_MOST) {
+        ssize_t got = read(fd, text + *n, TEXT_MOST - *n);
+        if (got <= 0)
+            return got < 0 && (errno == EAGAIN || errno == EINTR);
+        *n += (size_t)got;
+    }
+    return false;
 }
 
 /* Returns the length of what it printed; -ENOENT: there is no such program; -ETIMEDOUT: it hung and was killed. */
@@ -113,30 +130,27 @@ static ssize_t output_of(struct helper *h, char *const *argv, char *text, int *r
     uint64_t until = clock_monotonic_ns() + DEADLINE;
     pid_t pid = start(argv, &fd);
     size_t n = 0;
-    bool is_open = pid > 0, has_end = false;
-    while (is_open && clock_monotonic_ns() < until && n < TEXT_MOST) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        worker_progress(&h->shared->worker);
-        if (poll(&p, 1, 100) <= 0) { /* something that it left behind may hold the pipe */
-            has_end = has_end || waitpid(pid, ret_status, WNOHANG) == pid;
-            is_open = !has_end;
-            continue;
-        }
-        ssize_t got = read(fd, text + n, TEXT_MOST - n);
-        is_open = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
-        n += got > 0 ? (size_t)got : 0;
-    }
+    bool is_open = true, has_end = false;
     if (pid < 0)
         return -EAGAIN;
+    /* What it left behind may hold the pipe. All that it printed itself is there once it has ended. */
+    while (is_open && !has_end && clock_monotonic_ns() < until) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        worker_progress(&h->shared->worker);
+        poll(&p, 1, 100);
+        has_end = has_ended(pid);
+        is_open = read_ready(fd, text, &n);
+    }
     close(fd);
-    bool is_over = !is_open && (has_end || has_ended(h, pid, until, ret_status));
+    bool is_over = n < TEXT_MOST && (has_end || (!is_open && ends_until(h, pid, until)));
     kill(-pid, SIGKILL);
     if (!is_over) {
-        int status;
-        kill(pid, SIGKILL);
-        has_ended(h, pid, clock_monotonic_ns() + NS_PER_SEC, &status);
-        return n == TEXT_MOST ? -EFBIG : -ETIMEDOUT;
+        kill(pid, SIGKILL); /* it may not have got to its own group */
+        ends_until(h, pid, clock_monotonic_ns() + NS_PER_SEC);
     }
+    waitpid(pid, ret_status, WNOHANG);
+    if (!is_over)
+        return n == TEXT_MOST ? -EFBIG : -ETIMEDOUT;
     return WIFEXITED(*ret_status) && WEXITSTATUS(*ret_status) == 127 ? -ENOENT : (ssize_t)n;
 }
 
@@ -224,7 +238,7 @@ static void put_cell(struct helper *h, struct unit *u, int metric, int unit, int
     }
     if (is_share)
         return;
-    if (v / MICRO > SOUND_BYTES_MOST >> 20) { /* of no unit is there so much */
+    if (v / MICRO > PLAUSIBLE_BYTES_MOST >> 20) { /* of no unit is there so much */
         unit_lack(u, metric, BARO_ABSENT_UNKNOWN);
         return;
     }

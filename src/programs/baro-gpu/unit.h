@@ -8,8 +8,8 @@
 #include "recorder/collectors/gpu/gpu_shared.h"
 
 #define UNIT_FIELDS 16u
-#define SOUND_BYTES_MOST (1ull << 50) /* what no device has: sound.c */
-#define SOUND_WATTS_MOST 100000ull
+#define PLAUSIBLE_BYTES_MOST (1ull << 50) /* what no device has: plausible.c */
+#define PLAUSIBLE_WATTS_MOST 100000ull
 
 /* A counter of the driver, of which only the growth counts. */
 struct grown {
@@ -50,9 +50,9 @@ struct unit { /* a device or a MIG instance */
     uint64_t gpm_ns; /* when gpm[0] was taken; 0: it was not */
     bool gpm_off;
     struct gpu_device out;
-    uint64_t sound[GPU_MAX], sound_ns; /* the reading before, as it was checked */
-    uint64_t present_ns[GPU_MAX];      /* when a value was there last: a counter may have been absent since then */
-    uint8_t sound_absent[GPU_MAX];
+    uint64_t checked[GPU_MAX], checked_ns; /* the reading before, as it was checked */
+    uint64_t present_ns[GPU_MAX];          /* when a value was there last: a counter may have been absent since then */
+    uint8_t checked_absent[GPU_MAX];
 };
 
 struct helper {
@@ -113,7 +113,7 @@ int ask_after(struct unit *u, enum nvml_function f, int code);
 /* device.c */
 void device_read(struct helper *h, struct unit *u);
 void device_events(struct helper *h);
-/* sound.c: what no device can have is absent */
+/* plausible.c: what no device can have is absent */
 void unit_check(struct unit *u);
 /* processes.c: adds the processes of this device to the reading. lists: read the lists, too; false: only what processes
  * used */

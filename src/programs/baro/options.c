@@ -148,11 +148,31 @@ static int take_collect(void *at, const char *text, struct baro_error *err)
     return 0;
 }
 
+/* A number, the beginning of a UUID (hexadecimal without a prefix: ROCm's), a card of DRM, or all of them. */
+static bool is_gpu(const char *item, size_t n)
+{
+    static const char digits[] = "0123456789";
+    if (strncmp(item, "GPU-", 4) == 0 || strncmp(item, "MIG-", 4) == 0)
+        return strspn(item, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/:") == n;
+    if (strncmp(item, "card", 4) == 0)
+        return n > 4 && strspn(item + 4, digits) == n - 4;
+    return n && (strspn(item, "0123456789abcdefABCDEF") == n || (n == 3 && strncmp(item, "all", 3) == 0));
+}
+
 int take_gpu(void *at, const char *text, struct baro_error *err)
 {
-    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/:,");
-    if (!n || text[n] || n > 400)
-        return error_set(err, BARO_E_SYNTAX, "'%.80s' is not auto, off, or numbers and UUIDs with commas between",
+    bool is_word = strcmp(text, "auto") == 0 || strcmp(text, "off") == 0, is_list = strlen(text) <= 400;
+    for (const char *item = text; is_list && !is_word;) {
+        size_t n = strcspn(item, ",");
+        is_list = is_gpu(item, n);
+        if (!item[n])
+            break;
+        item += n + 1;
+    }
+    if (!is_word && !is_list)
+        return error_set(err, BARO_E_SYNTAX,
+                         "'%.80s' is not auto, off, all, or numbers, UUIDs (GPU-..., MIG-...) and cards (card0) with "
+                         "commas between",
                          text);
     *(const char **)at = text;
     return 0;

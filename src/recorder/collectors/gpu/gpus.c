@@ -16,7 +16,8 @@ struct gpu_known {
     uint64_t base[GPU_MAX], last[GPU_MAX];
     uint64_t busy_peak, power_peak, memory_peak; /* of readings that were not taken; 0: none */
     uint64_t busy[3], xids;                      /* of the job, of others, unattributed */
-    enum baro_absent unknown[3];                 /* of one of these it is not known what it holds, and why */
+    /* why the memory of one of their processes is not known; 0: all is known */
+    enum baro_absent unknown[3];
     char model[GPU_TEXT], uuid[GPU_TEXT], bus[32], driver[32], source[16];
     struct baro_attribute attribute[ATTRIBUTES];
 };
@@ -64,13 +65,13 @@ static void end_text(char *text, size_t cap)
     text[cap - 1] = 0;
 }
 
-static void sound_absent(uint8_t *absent, size_t n)
+static void valid_absent(uint8_t *absent, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         absent[i] = absent[i] < ABSENT_COUNT ? absent[i] : BARO_ABSENT_UNKNOWN;
 }
 
-static void make_sound(struct gpu_reading *r)
+static void make_valid(struct gpu_reading *r)
 {
     r->n_devices = r->n_devices <= GPU_DEVICES_MOST ? r->n_devices : 0;
     r->n_meters = r->n_meters <= GPU_METERS_MOST ? r->n_meters : 0;
@@ -87,13 +88,13 @@ static void make_sound(struct gpu_reading *r)
         end_text(d->source, sizeof(d->source));
         d->parent = d->parent < i ? d->parent : GPU_NONE;
         d->slot = d->slot < GPU_DEVICES_MOST ? d->slot : 0;
-        sound_absent(d->absent, GPU_MAX);
+        valid_absent(d->absent, GPU_MAX);
     }
     for (uint32_t i = 0; i < r->n_processes; i++)
-        sound_absent(r->process[i].absent, GPU_PROCESS_MAX);
+        valid_absent(r->process[i].absent, GPU_PROCESS_MAX);
     for (uint32_t i = 0; i < r->n_meters; i++) {
         end_text(r->meter[i].name, sizeof(r->meter[i].name));
-        sound_absent(r->meter[i].absent, ENERGY_MAX);
+        valid_absent(r->meter[i].absent, ENERGY_MAX);
     }
 }
 
@@ -372,10 +373,10 @@ static void put_sums(struct gpu_known *k)
         if (!e->absent[busy[i]])
             e->value[busy[i]] = k->busy[i];
     }
-    /* What the job holds is not less than all of it; of others there may be more than is known. */
+    /* A sum that lacks a process is absent. */
     static const int memory[] = {GPU_memory_job, GPU_memory_others, GPU_memory_unattributed};
     for (int i = JOB; i <= UNATTRIBUTED; i++) {
-        if (k->unknown[i] && (i == JOB || !e->value[memory[i]]))
+        if (k->unknown[i])
             entity_lack(e, memory[i], k->unknown[i]);
     }
     if (k->unknown[JOB] && !e->value[GPU_memory_job_peak])
@@ -434,7 +435,7 @@ void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start
                      gpu_is_member *is_member, gpu_say *say, void *context)
 {
     bool restarts = t->epoch && r->epoch != t->epoch, late = t->is_late && !t->epoch;
-    make_sound(r);
+    make_valid(r);
     t->epoch = r->epoch;
     t->read_ns = since(start_ns, r->read_ns);
     for (uint32_t i = 0; i < r->n_devices; i++) {

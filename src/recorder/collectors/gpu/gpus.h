@@ -26,7 +26,7 @@ typedef void gpu_say(void *context, const char *line, uint64_t number);
 
 int gpu_tables_init(struct gpu_tables *t); /* 0 or -ENOMEM */
 void gpu_tables_done(struct gpu_tables *t);
-/* Takes a reading, which another process wrote: what is not sound is left out. Times become those since start_ns. */
+/* Takes a reading, which another process wrote: what is not valid is left out. Times become those since start_ns. */
 void gpu_tables_take(struct gpu_tables *t, struct gpu_reading *r, uint64_t start_ns, uint32_t *entity_ids,
                      gpu_is_member *is_member, gpu_say *say, void *context);
 /* A reading that is not taken, as a newer one came: its peaks are of the next one that is. */

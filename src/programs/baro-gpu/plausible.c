@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What no device can have is absent, whoever says it: a driver also gives rubbish when a device fails, and the library
- * need not be NVIDIA's. A counter that leaps is put back to what it was: it goes on from there when it is sound again.
+ * A value that no device can have is made absent: a driver gives rubbish when a device fails, and the library may be
+ * another one's. A counter that leaps is put back to what it was, and goes on from there when it is plausible again.
  */
 #include "programs/baro-gpu/unit.h"
 
@@ -19,9 +19,9 @@ static uint64_t most_of(int metric)
     default: break;
     }
     switch (baro_metric_get(KIND_gpu, metric)->unit) {
-    case BARO_UNIT_BYTES: return SOUND_BYTES_MOST;
+    case BARO_UNIT_BYTES: return PLAUSIBLE_BYTES_MOST;
     case BARO_UNIT_RATIO: return 10 * 1000000ull; /* fans are said to turn faster than they can */
-    case BARO_UNIT_WATTS: return SOUND_WATTS_MOST * 1000000;
+    case BARO_UNIT_WATTS: return PLAUSIBLE_WATTS_MOST * 1000000;
     case BARO_UNIT_HERTZ: return 100 * 1000000000ull;
     case BARO_UNIT_CELSIUS: return 250 * 1000ull;
     default: return 0;
@@ -33,15 +33,15 @@ static double rate_most_of(int metric)
 {
     switch (baro_metric_get(KIND_gpu, metric)->unit) {
     case BARO_UNIT_NS: return 1e9;
-    case BARO_UNIT_JOULES: return (double)SOUND_WATTS_MOST * 1e6;
+    case BARO_UNIT_JOULES: return (double)PLAUSIBLE_WATTS_MOST * 1e6;
     case BARO_UNIT_BYTES: return 1e14;
     default: return 1e9;
     }
 }
 
-static bool is_sound(const struct unit *u, int metric, uint64_t since_ns)
+static bool is_plausible(const struct unit *u, int metric, uint64_t since_ns)
 {
-    uint64_t v = u->out.value[metric], before = u->sound[metric], most = most_of(metric);
+    uint64_t v = u->out.value[metric], before = u->checked[metric], most = most_of(metric);
     uint64_t total = u->out.absent[GPU_memory_total] ? 0 : u->out.value[GPU_memory_total];
     if (baro_metric_get(KIND_gpu, metric)->semantics == BARO_SEM_COUNTER)
         return v >= before && (double)(v - before) <= rate_most_of(metric) * (double)(since_ns + SLACK_NS) / 1e9;
@@ -57,21 +57,21 @@ static bool is_checked(int metric)
 
 void unit_check(struct unit *u)
 {
-    if (u->read_ns <= u->sound_ns) /* not read since then: nvidia-smi is run seldom */
+    if (u->read_ns <= u->checked_ns) /* not read since then: nvidia-smi is run seldom */
         return;
     for (int m = 0; m < GPU_MAX; m++) {
         uint64_t since = u->present_ns[m] ? u->read_ns - u->present_ns[m] : 0;
         bool is_peak = m == GPU_memory_used_peak || m == GPU_busy_peak || m == GPU_power_peak;
-        if (is_checked(m) && u->out.absent[m] == BARO_PRESENT && !is_sound(u, m, since)) {
+        if (is_checked(m) && u->out.absent[m] == BARO_PRESENT && !is_plausible(u, m, since)) {
             bool is_counter = baro_metric_get(KIND_gpu, m)->semantics == BARO_SEM_COUNTER;
-            unit_lack(u, m, is_peak ? u->sound_absent[m] : BARO_ABSENT_UNKNOWN);
+            unit_lack(u, m, is_peak ? u->checked_absent[m] : BARO_ABSENT_UNKNOWN);
             if (is_peak || is_counter)
-                u->out.value[m] = u->sound[m];
+                u->out.value[m] = u->checked[m];
         }
         if (u->out.absent[m] == BARO_PRESENT)
             u->present_ns[m] = u->read_ns;
-        u->sound[m] = u->out.value[m];
-        u->sound_absent[m] = u->out.absent[m];
+        u->checked[m] = u->out.value[m];
+        u->checked_absent[m] = u->out.absent[m];
     }
-    u->sound_ns = u->read_ns;
+    u->checked_ns = u->read_ns;
 }
