@@ -23,7 +23,8 @@ struct processes {
     struct fd_cache cache;
     struct threads threads;
     struct scan scan;
-    uint64_t samples; /* number of CPU clocks of members that ticks have read */
+    uint64_t samples;      /* number of CPU clocks of members that ticks have read */
+    bool sharing_reported; /* the tape says that memory may count more than once */
 };
 
 extern const struct collector processes_collector;
