@@ -13,7 +13,7 @@
 #include "kernel/proc/procfs.h"
 #include "recorder/wrapper/fds.h"
 
-#define REAPED_WITHIN_MS 20 /* a shell that reads our output reaps us later: what we used is then left out as it is */
+#define REAPED_WITHIN_MS 20 /* a shell that reads the output reaps later: then the recorder leaves out the starter */
 #define REAPED_AT_LAST_MS 2000
 
 static bool read_stat(pid_t pid, struct pid_stat *ret)
