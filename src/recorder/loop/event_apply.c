@@ -70,6 +70,7 @@ static struct member *member_of(const struct recorder *r, int32_t pid);
 static void note_covered(struct recorder *r, struct member *m)
 {
     m->events.covered = true;
+    m->events.unheard = false;
     job_end_unseen(&r->job, m, false);
 }
 
@@ -88,6 +89,9 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         sampler_gone(&r->sampler, known, t);
         known = NULL;
     }
+    /* A fork that began while perf was being attached to its parent, and is reported after that: the child may not have
+     * inherited the events, however late its fork is reported. */
+    bool unsure = parent && parent->events.unheard;
     if (parent)
         note_covered(r, parent);
     if (known) {
@@ -108,8 +112,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         event_open_usage(r);
     m->life.begin_ns = t;
     m->events.followed = true;
-    /* while perf was being attached to its parent: it may not have inherited the events */
-    job_end_unseen(&r->job, m, r->job.source.attaches && t <= r->events.attached_ns);
+    job_end_unseen(&r->job, m, r->job.source.attaches && (unsure || t <= r->events.attached_ns));
     r->events.forks++;
     event_filter_fork(r, e->pid);
     if (gone) {

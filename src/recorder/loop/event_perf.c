@@ -37,6 +37,7 @@ static void attach(struct recorder *r, struct member *m)
     if (code < 0)
         return;
     r->events.attached_ns = recorder_since(r, clock_monotonic_ns());
+    m->events.unheard = true;
     job_end_unseen(&r->job, m, false);
     member_moved(m);
     member_make_usage(m)->cpu_ns = before; /* perf counts only what follows */
