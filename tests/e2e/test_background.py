@@ -55,8 +55,11 @@ def test_it_is_nobodys_child_and_ends_with_its_target(run, tape):
         fields = stat.read().rpartition(")")[2].split()
     assert int(fields[1]) != job.pid and int(fields[3]) == line["pid"]  # its parent; a session of its own
     assert int(fields[19]) == line["start_ticks"]
-    held = {os.readlink(f"/proc/{line['pid']}/fd/{fd}") for fd in (0, 1, 2)}
-    assert held == {"/dev/null"}
+
+    def held():
+        return {os.readlink(f"/proc/{line['pid']}/fd/{fd}") for fd in (0, 1, 2)}
+
+    poll(lambda: held() == {"/dev/null"}, "descriptors of nothing")  # after the line
     assert run.binary not in [os.readlink(f"/proc/{line['pid']}/fd/{n}") for n in os.listdir(f"/proc/{line['pid']}/fd")]
     assert line["tape"] == str(tape) and os.path.exists(line["events"])
     job.communicate()
