@@ -55,8 +55,11 @@ def test_it_is_nobodys_child_and_ends_with_its_target(run, tape):
         fields = stat.read().rpartition(")")[2].split()
     assert int(fields[1]) != job.pid and int(fields[3]) == line["pid"]  # its parent; a session of its own
     assert int(fields[19]) == line["start_ticks"]
-    held = {os.readlink(f"/proc/{line['pid']}/fd/{fd}") for fd in (0, 1, 2)}
-    assert held == {"/dev/null"}
+
+    def held():
+        return {os.readlink(f"/proc/{line['pid']}/fd/{fd}") for fd in (0, 1, 2)}
+
+    poll(lambda: held() == {"/dev/null"}, "descriptors of nothing")  # after the line
     assert run.binary not in [os.readlink(f"/proc/{line['pid']}/fd/{n}") for n in os.listdir(f"/proc/{line['pid']}/fd")]
     assert line["tape"] == str(tape) and os.path.exists(line["events"])
     job.communicate()
@@ -116,3 +119,26 @@ def test_a_parent_that_waits_for_a_cpu_is_waited_for(run, tape):
     rows = run("export", "--entity", "process", "-c", "pid", tape).stdout.split()[1:]
     assert set(rows) == {str(job.pid)}
     assert run.summary(tape)["job"]["processes_started"] == 1
+
+
+def test_a_parent_that_never_reaps(run, tape):
+    """It has nothing of what the process that started the recorder has used, so all of its own counts."""
+    text = "import mmap, resource" + STARTS.replace("p.wait()\n", "").replace("os.waitpid(-1, os.WNOHANG)", "pass")
+    text = text.replace("sys.stdin.read()", """
+def faults(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+before, held = faults(), mmap.mmap(-1, 16 << 20)
+held.madvise(mmap.MADV_NOHUGEPAGE)
+for i in range(0, len(held), 4096): held[i] = 1
+print(faults() - before, flush=True)
+sys.stdin.read()""")
+    job = subprocess.Popen(
+        [sys.executable, "-c", text, run.binary, tape], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    out = [job.stdout.readline() for _ in range(3)]
+    seen = len(run.instants(tape))
+    poll(lambda: len(run.instants(tape)) > seen + 2, "two more samples")
+    pid = json.loads(out[1])["pid"]
+    os.kill(pid, signal.SIGTERM)
+    poll(lambda: is_gone(pid), "the end of the recorder")
+    job.communicate()
+    assert run.summary(tape)["job"]["faults_minor"] >= int(out[2])

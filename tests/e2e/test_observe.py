@@ -436,6 +436,15 @@ def test_wrong_calls(baro, work):
     one_line(call(baro, "observe", "--cgroup", "x*", "--dir", work / "file"), 2, "can't open")
 
 
+@needs_root
+def test_an_observer_in_an_observed_group(run, cgroup, jobs, observer, wait_until):
+    """As a service that matches its own pattern: none of its processes is on the tape of its group."""
+    group = jobs("a", ["sleep", "1000"])
+    observer.start("--no-host", "--interval", "100ms", before=group.enter)
+    tape = observer.tape(group)
+    wait_until(lambda: len(run.instants(tape)) > 3, "samples")
+    observer.stop()
+    assert {row["name"] for row in run.export(tape)} == {"sleep"}
 
 
 @needs_root

@@ -335,14 +335,48 @@ VFORKS = """
 """
 
 
+FORKS = r"""
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    /* Two of the same size, which share nothing but pages of their parent that none of them changes. */
+    int main(void)
+    {
+        if (fork())
+            return wait(NULL) < 0 || usleep(600000);
+        volatile char *held = malloc(100 << 20);
+        memset((char *)held, 1, 100 << 20);
+        for (int i = 0; i < 2; i++)
+            if (fork() == 0)
+                return usleep(500000) + held[i] > 1;
+        _exit(0);
+    }
+"""
+KCMP = 312
+
+
 @pytest.mark.not_sanitized("a sanitizer makes newer system calls")
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of kcmp(2)")
 @pytest.mark.skipif(not os.access(FORBID, os.X_OK), reason="tests/e2e/forbid is not built")
 def test_an_address_space_counts_once_without_kcmp(run, tape, compiled):
     """As in a container whose filter refuses kcmp(2): a child of vfork(2) has not executed its program yet."""
-    kcmp = 312
     job = [run.binary, "run", "-q", "-i", "20ms", "-o", tape, "--", compiled("vforks", VFORKS)]
-    subprocess.run([FORBID, f"+{kcmp - 1}", *job], check=True, timeout=60)
+    subprocess.run([FORBID, f"+{KCMP - 1}", *job], check=True, timeout=60)
     assert 100 << 20 < run.summary(tape)["job"]["rss_peak_bytes"] < 115 << 20
     shared = [row for row in run.export(tape) if row["name"] == "vforks" and row["rss_bytes"] is None]
     assert shared, "no sample shows both"
+
+
+@pytest.mark.not_sanitized("a sanitizer makes newer system calls")
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of kcmp(2)")
+@pytest.mark.skipif(not os.access(FORBID, os.X_OK), reason="tests/e2e/forbid is not built")
+@pytest.mark.parametrize("source, least", [(FORKS, 195), (CLONES, 100)], ids=["forks", "clones"])
+def test_processes_of_one_size_are_not_taken_to_share_without_kcmp(run, tape, compiled, source, least):
+    """Each counts with its own; the tape says that memory may count more than once."""
+    job = [run.binary, "run", "-q", "-i", "20ms", "-o", tape, "--", compiled(f"size{least}", source)]
+    subprocess.run([FORBID, f"+{KCMP - 1}", *job], check=True, timeout=60)
+    assert run.summary(tape)["job"]["rss_peak_bytes"] > least << 20
+    if source is CLONES:
+        [warning] = [e["text"] for e in run.export(tape, "event") if e["event"] == "warning"]
+        assert warning.startswith("kcmp(2) is refused")

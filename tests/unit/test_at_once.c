@@ -210,6 +210,22 @@ static void test_an_unreported_end_before_forks(void **state)
     assert_int_equal(r->is_bound, 0);
 }
 
+/* A list found it, and it was ending when perf was to be attached to it: it forks no more, so it is covered, but its
+ * end is not reported. Without that it counts as alive at all forks that follow. */
+static void test_one_that_was_ending_when_perf_came(void **state)
+{
+    struct recording *r = *state;
+    struct member *sh = command(r), *m;
+    m = job_add(&r->job, 11, sh, BARO_ORIGIN_SCAN, 5);
+    r->job.source.events = r->job.source.attaches = true;
+    job_end_unseen(&r->job, sh, false);
+    m->events.covered = true;
+    job_ended(&r->job, m, 6);
+    job_add(&r->job, 21, sh, BARO_ORIGIN_EVENT, 10);
+    sample(r);
+    assert_int_equal(r->peak, 2);
+}
+
 /* A process that was selected joins late. One that had ended by then was no longer there, or it was. */
 static void test_processes_that_are_selected(void **state)
 {
@@ -246,6 +262,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_end_that_no_event_reports, begin, end),
         cmocka_unit_test_setup_teardown(test_ends_that_perf_reports_after_forks, begin, end),
         cmocka_unit_test_setup_teardown(test_an_unreported_end_before_forks, begin, end),
+        cmocka_unit_test_setup_teardown(test_one_that_was_ending_when_perf_came, begin, end),
         cmocka_unit_test_setup_teardown(test_processes_that_are_selected, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

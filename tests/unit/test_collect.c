@@ -363,7 +363,8 @@ static void own_memory(void **state)
     files_put(dir, "8/status", STATUS(8, "50", "1200"));
     s = (struct sampling){
         .account = &account,
-        .options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8, 9}}};
+        .options = {.proc_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .page_size = 4096, .self = {7, 8}}};
+    account.watching = 9;
     s.now_ns = NS_PER_SEC;
     own_cost_init(&o, &s);
     own_cost_fill(&o);

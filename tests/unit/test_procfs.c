@@ -218,13 +218,14 @@ static const char status_6_18[] =
     "kB\nVmSize:\t    3060 kB\n"
     "VmHWM:\t    1661 kB\nVmRSS:\t    1660 kB\nRssAnon:\t     108 kB\nRssFile:\t    1552 kB\nRssShmem:\t       4 "
     "kB\nVmData:\t     360 kB\n"
-    "VmSwap:\t      12 "
+    "VmPTE:\t      44 kB\nVmSwap:\t      12 "
     "kB\nTHP_enabled:\t1\nThreads:\t3\nSigQ:\t0/96365\nCpus_allowed:\t3\nvoluntary_ctxt_switches:\t17\n"
     "nonvoluntary_ctxt_switches:\t18\n";
 static const uint64_t status_values[STATUS_MAX] = {
     [STATUS_VM_HWM] = 1661 * 1024,
     [STATUS_VM_RSS] = 1660 * 1024,
     [STATUS_VM_SWAP] = 12 * 1024,
+    [STATUS_VM_PTE] = 44 * 1024,
     [STATUS_RSS_ANON] = 108 * 1024,
     [STATUS_RSS_FILE] = 1552 * 1024,
     [STATUS_RSS_SHMEM] = 4 * 1024,

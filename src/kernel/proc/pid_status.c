@@ -30,6 +30,7 @@ static const struct key keys_vm[] = {
     KB("VmHWM:", STATUS_VM_HWM),
     KB("VmRSS:", STATUS_VM_RSS),
     KB("VmSwap:", STATUS_VM_SWAP),
+    KB("VmPTE:", STATUS_VM_PTE),
     END,
 };
 static const struct key keys_rss[] = {

@@ -47,6 +47,7 @@ enum pid_status_field {
     STATUS_VM_HWM,
     STATUS_VM_RSS,
     STATUS_VM_SWAP,
+    STATUS_VM_PTE,
     STATUS_RSS_ANON,
     STATUS_RSS_FILE,
     STATUS_RSS_SHMEM,
@@ -120,6 +121,8 @@ ssize_t proc_read(int root_fd, int32_t pid, const char *what, void *at, size_t c
 ssize_t proc_read_record(int root_fd, int32_t pid, const char *what, void *at, size_t cap);
 /* Reads and parses PID/stat. Returns 0, -errno, or BARO_E_SYNTAX. */
 int proc_read_stat(int root_fd, int32_t pid, struct pid_stat *ret);
+/* The same with PID/status. */
+int proc_read_status(int root_fd, int32_t pid, struct pid_status *ret);
 /* When the process that has this pid now was started, in ticks since boot; 0: there is none, or it can't be read. */
 uint64_t proc_read_start(int root_fd, int32_t pid);
 /* Do two processes have the same address space? kcmp(2): 1, 0, or a negative code where it is refused (it asks for the

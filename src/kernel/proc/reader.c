@@ -57,6 +57,13 @@ int proc_read_stat(int root_fd, int32_t pid, struct pid_stat *ret)
     return n < 0 ? (int)n : pid_stat_parse(span_of(text, (size_t)n), ret);
 }
 
+int proc_read_status(int root_fd, int32_t pid, struct pid_status *ret)
+{
+    char text[4096];
+    ssize_t n = proc_read_record(root_fd, pid, "status", text, sizeof(text));
+    return n < 0 ? (int)n : pid_status_parse(span_of(text, (size_t)n), ret);
+}
+
 uint64_t proc_read_start(int root_fd, int32_t pid)
 {
     struct pid_stat st;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,15 +13,15 @@
 #include "kernel/proc/procfs.h"
 #include "recorder/wrapper/fds.h"
 
-#define REAPED_WITHIN_MS 20 /* a shell that reads our output reaps us later: what we used is then left out as it is */
+#define REAPED_WITHIN_MS 20 /* a shell that reads the output reaps later: then the recorder leaves out the starter */
 #define REAPED_AT_LAST_MS 2000
 
 static bool read_stat(pid_t pid, struct pid_stat *ret)
 {
-    char text[1024], path[64];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    ssize_t n = fd_read_record(AT_FDCWD, path, text, sizeof(text));
-    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), ret) == 0;
+    int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int code = proc_read_stat(proc_fd, pid, ret);
+    fd_close(proc_fd);
+    return code == 0;
 }
 
 static uint64_t own_start_ticks(void)

@@ -15,7 +15,7 @@
 #include "recorder/marks/marks_file.h"
 
 /* Returns only in the recorder: 0 or -errno. *ret_starter: the process that was started, which its parent may reap
- * later than it waits for; start 0: not known. */
+ * after this has returned; start 0: not known. */
 int background_begin(struct baro_key *ret_starter, struct baro_error *err);
 /* The recorder has begun: writes one line of JSON to standard output, then connects 0, 1 and 2 to nothing. */
 void background_report(const char *tape, const struct marks_file *marks);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job whose control group allows few processes (pids.max): a recorder and its helpers must not take the room that the
- * command needs. Beside this process a recording takes one for the recorder, and the command one, and one for a child;
- * two more for helpers.
+ * command needs. A recording needs three beside this process: the recorder, the command, and a child of the command.
+ * Two helpers make five. --gpu and each --collect start one more, which these limits ignore.
  */
 #ifndef PROGRAMS_BARO_ROOM_H
 #define PROGRAMS_BARO_ROOM_H

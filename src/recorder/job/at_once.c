@@ -81,7 +81,7 @@ void peak_end(struct job *j, struct member *m, uint64_t end_ns)
     if (member_state(m) != MEMBER_ALIVE)
         return;
     bool has_events = j->source.events && !j->selected;
-    bool is_reported = !j->source.attaches || m->events.covered || !m->life.end_unseen;
+    bool is_reported = !j->source.attaches || !m->life.end_unseen;
     j->at_once.fewer++;
     job_end_unseen(j, m, false);
     peak_end_awaited(j, m, has_events && is_reported);

@@ -168,7 +168,8 @@ static void fill_tcp(const struct job *j, const struct member *m, struct baro_ex
         put(e, EXIT_tcp_is_lower_bound, tcp_is_bound(m));
 }
 
-/* The stat of a zombie has its last values; of those taskstats reports its own page faults. */
+/* The stat of a zombie has the last values of all these counters; taskstats reports only the page faults of the process
+ * itself. */
 static void fill_bounds(const struct job *j, const struct member *m, struct baro_exit *e)
 {
     static const struct {

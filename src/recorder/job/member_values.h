@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of a member's row. A metric that is not asked for stays so. */
+/* Values of a member's row. A metric that was not asked for is left alone. */
 #ifndef RECORDER_JOB_MEMBER_VALUES_H
 #define RECORDER_JOB_MEMBER_VALUES_H
 
@@ -13,7 +13,7 @@ static inline void member_set_value(struct member *m, enum process_metric id, ui
     m->row.absent[id] = BARO_PRESENT;
 }
 
-static inline void member_lack_value(struct member *m, enum process_metric id, int reason)
+static inline void member_set_absent(struct member *m, enum process_metric id, int reason)
 {
     if (m->row.absent[id] == BARO_ABSENT_NOT_ASKED)
         return;

@@ -237,6 +237,7 @@ struct member_events {
     bool followed : 1;           /* perf was attached to it, or reported its fork */
     /* all its forks are reported: perf was attached to it, or an event that it caused itself was seen */
     bool covered : 1;
+    bool unheard : 1; /* perf was attached to it, and no event that it caused has been read since */
 };
 
 /* Set by recorder/collectors/processes: what was read of it, and when. */

@@ -66,10 +66,11 @@ static struct member *gone_unforked(const struct recorder *r, int32_t pid, uint6
 
 static struct member *member_of(const struct recorder *r, int32_t pid);
 
-/* It caused an event itself, so its end is reported as well. */
-static void note_covered(struct recorder *r, struct member *m)
+/* It caused an event itself at t, so its end is reported as well. */
+static void note_covered(struct recorder *r, struct member *m, uint64_t t)
 {
     m->events.covered = true;
+    m->events.unheard &= t <= r->events.attached_ns; /* perf is attached on one CPU after the other */
     job_end_unseen(&r->job, m, false);
 }
 
@@ -88,8 +89,11 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         sampler_gone(&r->sampler, known, t);
         known = NULL;
     }
+    /* A fork that began while perf was being attached to its parent, and is reported after that: the child may not have
+     * inherited the events, however late its fork is reported. */
+    bool unsure = parent && parent->events.unheard;
     if (parent)
-        note_covered(r, parent);
+        note_covered(r, parent, t);
     if (known) {
         known->life.begin_ns = t;
         known->events.followed = true;
@@ -108,8 +112,7 @@ static void on_fork(struct recorder *r, const struct exits_event *e)
         event_open_usage(r);
     m->life.begin_ns = t;
     m->events.followed = true;
-    /* while perf was being attached to its parent: it may not have inherited the events */
-    job_end_unseen(&r->job, m, r->job.source.attaches && t <= r->events.attached_ns);
+    job_end_unseen(&r->job, m, r->job.source.attaches && (unsure || t <= r->events.attached_ns));
     r->events.forks++;
     event_filter_fork(r, e->pid);
     if (gone) {
@@ -155,7 +158,7 @@ static void lose_late_names(struct member *m)
 static void on_name(struct recorder *r, struct member *m, const struct exits_event *e, bool executed)
 {
     process_renamed(m);
-    note_covered(r, m);
+    note_covered(r, m, recorder_since(r, e->t_ns));
     if (executed) {
         lose_late_names(m);
         m->events.executed_ns = recorder_since(r, e->t_ns) | 1;

@@ -37,6 +37,7 @@ static void attach(struct recorder *r, struct member *m)
     if (code < 0)
         return;
     r->events.attached_ns = recorder_since(r, clock_monotonic_ns());
+    m->events.unheard = true;
     job_end_unseen(&r->job, m, false);
     member_moved(m);
     member_make_usage(m)->cpu_ns = before; /* perf counts only what follows */
@@ -80,6 +81,18 @@ static unsigned attach_all(struct recorder *r)
     return unreported;
 }
 
+/* Reads the members again whose ends perf does not report, so that each of those that are left was alive when the
+ * events were read. Example: one was ending when perf came, and has ended since; another one was found after that. */
+static void read_unseen_ends(struct recorder *r)
+{
+    for (size_t i = 0; i < r->job.tree.n; i++) {
+        struct member *m = r->job.tree.at[i];
+        if (m && m->life.end_unseen && !member_has_ended(m) && sampler_read_member(&r->sampler, m) == 0 &&
+            member_is_zombie(m))
+            job_ended(&r->job, m, sampler_now(&r->sampler));
+    }
+}
+
 /* Repeats until a pass finds no unreported member. Returns how many there were. */
 static unsigned attach_until_complete(struct recorder *r)
 {
@@ -92,8 +105,9 @@ static unsigned attach_until_complete(struct recorder *r)
         unreported += more;
     }
     r->events.perf_is_partial |= more != 0;
-    event_read(r->all);     /* those that it reports as ended by now are not among those that are there at once */
-    job_note_peak(&r->job); /* which were read when perf was attached to them */
+    event_read(r->all); /* those that it reports as ended by now are not among those that are there at once */
+    read_unseen_ends(r);
+    job_note_peak(&r->job);
     return unreported;
 }
 

@@ -33,13 +33,10 @@ struct watch {
 };
 
 /* It does not hang if it runs, waits for a CPU, or was stopped. */
-static bool is_asleep(pid_t pid)
+static bool is_asleep(int proc_fd, pid_t pid)
 {
-    char text[1024], path[32];
     struct pid_stat st;
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    ssize_t n = fd_read_record(AT_FDCWD, path, text, sizeof(text));
-    return n > 0 && pid_stat_parse(span_of(text, (size_t)n), &st) == 0 && (st.state == 'S' || st.state == 'D');
+    return proc_read_stat(proc_fd, pid, &st) == 0 && (st.state == 'S' || st.state == 'D');
 }
 
 static void say_hangs(const struct watch *w)
@@ -61,13 +58,14 @@ static void say_goes_on(const struct watch *w, uint64_t took_ns)
 static _Noreturn void watch(const struct watch *w)
 {
     uint64_t said = 0; /* the call that hangs, by its beginning */
+    int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     for (;;) {
         nanosleep(&(struct timespec){.tv_sec = CHECK_NS / NS_PER_SEC}, NULL);
         uint64_t since = atomic_load(w->since_ns), now = clock_monotonic_ns();
         if (said && since != said) {
             say_goes_on(w, now - said);
             said = 0;
-        } else if (since && !said && now > since + HANGS_NS && is_asleep(w->observer)) {
+        } else if (since && !said && now > since + HANGS_NS && is_asleep(proc_fd, w->observer)) {
             said = since;
             say_hangs(w);
         }

@@ -223,6 +223,7 @@ static int open_all(struct observer *o, struct baro_error *err)
     a->hanging = o->options->hanging;
     account_init(&a->account, o->options->overhead_ppm, clock_monotonic_ns());
     a->account.worker = o->options->worker;
+    a->account.watching = a->hanging ? (int32_t)a->hanging->pid : 0;
     a->account.route = route;
     a->account.route_context = o;
     a->events.stash_long = true;

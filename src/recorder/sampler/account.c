@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/sampler/account.h"
 
+#include "base/clock.h"
 #include "recorder/helper/helper.h"
 #include "recorder/helper/worker.h"
 #include "recorder/select/select.h"
@@ -14,7 +15,10 @@ void account_init(struct account *a, uint64_t overhead_ppm, uint64_t start_monot
 
 static uint64_t helper_ns(struct account *a)
 {
-    return (a->helper ? helper_cpu_ns(a->helper) : 0) + (a->files ? helper_cpu_ns(a->files) : 0) +
+    uint64_t now;
+    if (a->watching && clock_process_cpu_ns(a->watching, &now) == 0)
+        a->watching_ns = now;
+    return a->watching_ns + (a->helper ? helper_cpu_ns(a->helper) : 0) + (a->files ? helper_cpu_ns(a->files) : 0) +
            (a->selector ? select_cpu_ns(a->selector) : 0) + (a->worker ? worker_cpu_ns(a->worker) : 0) +
            (a->gpu_worker ? worker_cpu_ns(a->gpu_worker) : 0) + a->gpu_ended_ns;
 }

@@ -148,6 +148,7 @@ static void read_memory(struct own_cost *o)
         add_memory(g, collectors_helper(&g->collectors, i), &sum);
     for (size_t i = 0; i < sizeof(g->options.self) / sizeof(*g->options.self); i++)
         add_memory(g, g->options.self[i], &sum);
+    add_memory(g, g->account->watching, &sum);
     o->rss = (sum.own + sum.files) / (sampling_is_shared(g) ? g->account->recordings : 1);
     o->rss_absent = sum.absent;
     if (!sum.absent && o->rss > o->rss_peak)

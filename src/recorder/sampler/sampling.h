@@ -29,7 +29,7 @@ struct sampler_options {
     uint32_t clk_tck;
     uint64_t start_monotonic_ns;
     uint64_t page_size;
-    int32_t self[3];         /* pids of barograph's own processes, which are never members: this one first; 0: none */
+    int32_t self[2];         /* pids of barograph's own processes, which are never members: this one first; 0: none */
     struct baro_key starter; /* it started this process, and ends: no member, though a child of one; pid 0: none */
     int wake_fd;             /* when this is readable, waiting for the helper ends; -1: none */
     /* Called in a tick that found members gone, before their exits are reported. It reads the events of their ends,
@@ -101,8 +101,8 @@ static inline bool sampling_is_own(const struct sampling *g, int32_t pid)
 {
     const int32_t *self = g->options.self;
     struct pid_stat st;
-    return pid == self[0] || pid == self[1] || pid == self[2] || collectors_is_helper(&g->collectors, pid) ||
-           sampling_is_starter(g, pid, &st);
+    return pid == self[0] || pid == self[1] || pid == g->account->watching ||
+           collectors_is_helper(&g->collectors, pid) || sampling_is_starter(g, pid, &st);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the process that selects have of each other: child.c, child_jobs.c and child_read.c. */
+/* The process that selects. Shared by child.c, child_jobs.c and child_read.c. */
 #ifndef RECORDER_SELECT_CHILD_H
 #define RECORDER_SELECT_CHILD_H
 

@@ -135,7 +135,6 @@ static void turn_pins(struct child *c, bool first)
     watch_pins_unseen(&c->watch);
 }
 
-/* Begins the new jobs, for which all processes have been matched. */
 void child_begin_new(struct child *c)
 {
     turn_pins(c, true);
@@ -149,8 +148,6 @@ void child_begin_new(struct child *c)
     c->n_new = 0;
 }
 
-/* Matches all processes for new jobs. That reads all commands, so jobs that come soon after each other are matched
- * together. */
 void child_match_new(struct child *c)
 {
     uint64_t begin = clock_monotonic_ns();

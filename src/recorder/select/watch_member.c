@@ -201,23 +201,23 @@ static bool is_any_member(const struct watch_process *p)
 
 bool watch_match(struct watch *w, struct watch_process *p, const struct watch_change *change)
 {
-    struct watch_reading look = {.ppid = p->ppid};
-    bool found = w->match(w->context, p->pid, &look);
+    struct watch_reading reading = {.ppid = p->ppid};
+    bool found = w->match(w->context, p->pid, &reading);
     w->matched++;
     if (!w->only_new && !w->only)
         p->executed_ns = 0;
     if (!found && is_any_member(p))
         return false; /* it is ending */
-    if (p->start && look.start && p->start != look.start)
+    if (p->start && reading.start && p->start != reading.start)
         free_members(p); /* another process has the pid now */
-    p->start = look.start ? look.start : p->start;
-    p->ppid = look.ppid;
+    p->start = reading.start ? reading.start : p->start;
+    p->ppid = reading.ppid;
     for (struct watch_member *m = p->members; m; m = m->next)
         m->found = 0;
-    for (size_t i = 0; i < look.n_fits; i++) {
-        struct watch_member *m = watch_make_member(p, look.fits[i].job);
+    for (size_t i = 0; i < reading.n_fits; i++) {
+        struct watch_member *m = watch_make_member(p, reading.fits[i].job);
         if (m)
-            m->found = look.fits[i].task;
+            m->found = reading.fits[i].task;
     }
     for (struct watch_member *m = p->members; m; m = m->next) {
         if (watch_wants(w, m->job))

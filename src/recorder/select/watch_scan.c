@@ -159,25 +159,25 @@ void watch_match_new(struct watch *w)
 
 static struct watch_process *pin_one(struct watch *w, const struct watch_pinned *pin)
 {
-    struct watch_reading look = {0};
+    struct watch_reading reading = {0};
     struct watch_process *p = watch_find(w, pin->pid);
     w->only = pin->job;
-    bool found = w->match(w->context, pin->pid, &look);
+    bool found = w->match(w->context, pin->pid, &reading);
     w->only = NULL;
-    if (!found || (pin->start && look.start != pin->start))
+    if (!found || (pin->start && reading.start != pin->start))
         return NULL;
-    if (p && p->start && p->start != look.start) {
+    if (p && p->start && p->start != reading.start) {
         watch_drop_process(w, p); /* the event of its end was lost */
         p = NULL;
     }
-    p = p ? p : watch_add_process(w, pin->pid, look.ppid);
+    p = p ? p : watch_add_process(w, pin->pid, reading.ppid);
     struct watch_member *m = p ? watch_make_member(p, pin->job) : NULL;
     if (!m)
         return NULL;
-    p->start = look.start;
-    p->ppid = look.ppid;
+    p->start = reading.start;
+    p->ppid = reading.ppid;
     m->pin = pin->task;
-    m->found = look.n_fits ? look.fits[0].task : 0;
+    m->found = reading.n_fits ? reading.fits[0].task : 0;
     m->task = watch_task_of(m);
     return p;
 }

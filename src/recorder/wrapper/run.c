@@ -329,14 +329,15 @@ static int waiting_refused(void)
     return wait4(INT_MAX, NULL, WNOHANG, NULL) < 0 && errno != ECHILD ? errno : 0;
 }
 
-/* It would be one process too many: there was none for the command, nor may there be one for what the command starts.
- */
+/* No process could be started for the command. The recorder ends, so that there is one for what the command starts. */
 static void drop_recorder(struct wrapper *w)
 {
     if (!w->recorder)
         return;
     kill(w->recorder, SIGKILL);
     recorder_wait(w, clock_monotonic_ns() + RECORDER_GRACE_NS);
+    if (w->recorder_ended)
+        helpers_wait(w); /* else they are children of the command */
     close(w->link);
     w->link = -1;
     w->recorder = 0;

@@ -98,7 +98,7 @@ static void read_status(struct processes *p, struct member *m)
         else if (hollow && id == PROCESS_rss_peak && m->row.absent[id] == BARO_PRESENT)
             continue; /* the peak stays valid */
         else
-            member_lack_value(m, id, hollow ? BARO_ABSENT_GONE : reason);
+            member_set_absent(m, id, hollow ? BARO_ABSENT_GONE : reason);
     }
     if (!ok)
         return;
@@ -125,8 +125,8 @@ static void put_delay(struct processes *p, struct member *m, const struct thread
         m->reading.delay_ns = p->sampling->now_ns;
         process_put_lag(m);
     } else if (m->row.absent[PROCESS_run_delay] == BARO_ABSENT_NOT_YET) {
-        member_lack_value(m, PROCESS_run_delay, BARO_ABSENT_UNSUPPORTED);
-        member_lack_value(m, PROCESS_run_delay_lag, BARO_ABSENT_UNSUPPORTED);
+        member_set_absent(m, PROCESS_run_delay, BARO_ABSENT_UNSUPPORTED);
+        member_set_absent(m, PROCESS_run_delay_lag, BARO_ABSENT_UNSUPPORTED);
     }
 }
 
@@ -187,11 +187,11 @@ static void read_fds(struct processes *p, struct member *m)
     int64_t fds = fd_cache_count(&p->cache, m);
     bool hollow = m->row.value[PROCESS_state] == 'Z' && m->row.value[PROCESS_threads] > 1;
     if (hollow && fds == 0) /* the leader has exited and closed its table; the other threads still have one */
-        member_lack_value(m, PROCESS_fds, BARO_ABSENT_GONE);
+        member_set_absent(m, PROCESS_fds, BARO_ABSENT_GONE);
     else if (fds >= 0)
         member_set_value(m, PROCESS_fds, (uint64_t)fds);
     else
-        member_lack_value(m, PROCESS_fds, proc_absent((int)-fds));
+        member_set_absent(m, PROCESS_fds, proc_absent((int)-fds));
 }
 
 /* ---- reading a process ---- */

@@ -24,7 +24,7 @@ enum process_depth {
 /* When all of it is read that is wanted, if it runs by then or reads are pending. */
 uint64_t process_due_ns(const struct processes *p, const struct member *m);
 
-/* Does the process use the address space of another member, where its memory is counted? Sets note.memory_owner. */
+/* Does the process use the address space of another member, where its memory is counted? Sets reading.memory_owner. */
 bool memory_is_shared(struct processes *p, struct member *m, const struct pid_stat *st);
 
 /* Returns the part of cpu_ns in user mode, as near as the whole ticks of stat allow. */

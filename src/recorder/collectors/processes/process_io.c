@@ -27,7 +27,7 @@ void process_read_io(struct processes *p, struct member *m)
         if (ok && (io.valid & 1u << io_metrics[i].field))
             member_raise_counter(m, id, io.value[io_metrics[i].field]);
         else if (m->row.absent[id] != BARO_PRESENT)
-            member_lack_value(m, id, n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED);
+            member_set_absent(m, id, n < 0 ? proc_absent((int)-n) : BARO_ABSENT_UNSUPPORTED);
     }
     if (ok) /* stat is always read before io */
         m->account.io_as_of_faults = m->row.value[PROCESS_children_faults_minor];

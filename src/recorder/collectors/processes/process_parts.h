@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of process.c have of each other: process_stat.c and process_io.c. */
+/* Shared by process.c, process_stat.c and process_io.c. */
 #ifndef RECORDER_COLLECTORS_PROCESSES_PROCESS_PARTS_H
 #define RECORDER_COLLECTORS_PROCESSES_PROCESS_PARTS_H
 

@@ -127,7 +127,7 @@ static void lose_memory(struct member *m)
 {
     static const enum process_metric ids[] = {PROCESS_rss, PROCESS_virtual, PROCESS_pss, PROCESS_uss, PROCESS_smaps_at};
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-        member_lack_value(m, ids[i], BARO_ABSENT_GONE);
+        member_set_absent(m, ids[i], BARO_ABSENT_GONE);
 }
 
 /* Has its parent just reaped it? The kernel then prints no parent and no threads (do_task_stat() without a sighand).
@@ -162,7 +162,7 @@ static void put_shared_memory(struct processes *p, struct member *m, const struc
 {
     bool was_shared = m->reading.memory_owner.pid > 0, is_shared = memory_is_shared(p, m, st);
     for (size_t i = 0; i < sizeof(memory_metrics) / sizeof(*memory_metrics) && is_shared != was_shared; i++)
-        member_lack_value(m, memory_metrics[i], is_shared ? BARO_ABSENT_SHARED : BARO_ABSENT_NOT_YET);
+        member_set_absent(m, memory_metrics[i], is_shared ? BARO_ABSENT_SHARED : BARO_ABSENT_NOT_YET);
     if (is_shared != was_shared)
         m->reading.smaps_barred = is_shared;
     if (is_shared)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder/collectors/processes/processes.h"
 
+#include <string.h>
+
 #include "recorder/collectors/processes/members.h"
 #include "recorder/collectors/processes/process.h"
 
@@ -141,6 +143,63 @@ static void tick_from(struct processes *p, size_t *i)
     }
 }
 
+/* Reads what the process that started the recorder has used. Returns false if it is there no more. */
+static bool read_starter(struct processes *p)
+{
+    const struct sampling *g = p->sampling;
+    int32_t pid = g->options.starter.pid;
+    struct pid_stat st;
+    struct pid_io io = {0};
+    char text[1024];
+    if (!sampling_is_starter(g, pid, &st))
+        return false;
+    ssize_t n = proc_read(g->options.proc_fd, pid, "io", text, sizeof(text));
+    if (n > 0)
+        pid_io_parse(span_of(text, (size_t)n), &io);
+    const uint64_t used[LEDGER_MAX] = {
+        [LEDGER_CPU_USER] = (st.utime + st.cutime) * g->job->ns_per_tick,
+        [LEDGER_CPU_SYSTEM] = (st.stime + st.cstime) * g->job->ns_per_tick,
+        [LEDGER_FAULTS_MINOR] = st.minflt + st.cminflt,
+        [LEDGER_FAULTS_MAJOR] = st.majflt + st.cmajflt,
+        [LEDGER_IO_READ] = io.value[IO_READ_BYTES],
+        [LEDGER_IO_WRITE] = io.value[IO_WRITE_BYTES],
+        [LEDGER_IO_RCHAR] = io.value[IO_RCHAR],
+        [LEDGER_IO_WCHAR] = io.value[IO_WCHAR],
+    };
+    memcpy(p->starter.used, used, sizeof(used));
+    return true;
+}
+
+/* What the process that started the recorder has used is not the job's, whenever its parent reaps it. Example: a shell
+ * that reads the output of `record --background` reaps it after the first sample. */
+static void await_starter(struct processes *p)
+{
+    struct pid_stat st;
+    const struct sampling *g = p->sampling;
+    struct member *parent =
+        sampling_is_starter(g, g->options.starter.pid, &st) ? tree_find(&g->job->tree, st.ppid) : NULL;
+    if (!parent || !read_starter(p))
+        return;
+    p->starter.parent = parent->row.key;
+    p->starter.faults = parent->row.value[PROCESS_children_faults_minor];
+}
+
+/* Its parent may never reap it: then it has none of what it has used, and nothing is left out. */
+static void leave_out_starter(struct processes *p)
+{
+    const struct baro_key key = p->starter.parent;
+    uint64_t clock_ns;
+    if (!key.pid || read_starter(p))
+        return;
+    p->starter.parent.pid = 0;
+    struct member *m = tree_find(&p->sampling->job->tree, key.pid);
+    if (!m || !baro_key_equal(m->row.key, key) || process_clock(m, &clock_ns) < 0 ||
+        process_read(p, m, clock_ns, PROCESS_LEDGER) < 0)
+        return;
+    if (m->row.value[PROCESS_children_faults_minor] >= p->starter.faults + p->starter.used[LEDGER_FAULTS_MINOR])
+        job_leave_out(m, p->starter.used);
+}
+
 static void tick_members(struct processes *p)
 {
     struct sampling *g = p->sampling;
@@ -157,6 +216,7 @@ static void tick_members(struct processes *p)
         g->options.catch_up(g->options.catch_up_context);
         tick_from(p, &i); /* the processes that were forked meanwhile */
     }
+    leave_out_starter(p);
     scan_end(&p->scan);
 }
 
@@ -172,34 +232,6 @@ static void after_settling(struct processes *p)
         m->row.value[PROCESS_children] = m->links.n_children;
         m->row.absent[PROCESS_children] = BARO_PRESENT;
     }
-}
-
-/* What the process that started the recorder has used is not the job's, whenever its parent reaps it. Example: a shell
- * that reads the output of `record --background` reaps it after the first sample. */
-static void leave_out_starter(struct processes *p)
-{
-    const struct sampling *g = p->sampling;
-    int32_t pid = g->options.starter.pid;
-    struct pid_stat st;
-    struct pid_io io = {0};
-    char text[1024];
-    struct member *parent = sampling_is_starter(g, pid, &st) ? tree_find(&g->job->tree, st.ppid) : NULL;
-    if (!parent)
-        return;
-    ssize_t n = proc_read(g->options.proc_fd, pid, "io", text, sizeof(text));
-    if (n > 0)
-        pid_io_parse(span_of(text, (size_t)n), &io);
-    const uint64_t used[LEDGER_MAX] = {
-        [LEDGER_CPU_USER] = (st.utime + st.cutime) * g->job->ns_per_tick,
-        [LEDGER_CPU_SYSTEM] = (st.stime + st.cstime) * g->job->ns_per_tick,
-        [LEDGER_FAULTS_MINOR] = st.minflt + st.cminflt,
-        [LEDGER_FAULTS_MAJOR] = st.majflt + st.cmajflt,
-        [LEDGER_IO_READ] = io.value[IO_READ_BYTES],
-        [LEDGER_IO_WRITE] = io.value[IO_WRITE_BYTES],
-        [LEDGER_IO_RCHAR] = io.value[IO_RCHAR],
-        [LEDGER_IO_WCHAR] = io.value[IO_WCHAR],
-    };
-    job_leave_out(parent, used);
 }
 
 void processes_discover(struct processes *p)
@@ -220,7 +252,7 @@ void processes_discover(struct processes *p)
         member_wake(m);
         m->reading.sampled = false;
     }
-    leave_out_starter(p);
+    await_starter(p);
 }
 
 /* ---- the row ---- */

@@ -24,6 +24,12 @@ struct processes {
     struct threads threads;
     struct scan scan;
     uint64_t samples; /* number of CPU clocks of members that ticks have read */
+    struct {
+        struct baro_key parent; /* a member, which has not reaped it so far; pid 0: none */
+        uint64_t faults;        /* minor faults of the parent's reaped children before */
+        uint64_t used[LEDGER_MAX];
+    } starter;             /* the process that started the recorder */
+    bool sharing_reported; /* the tape says that memory may count more than once */
 };
 
 extern const struct collector processes_collector;

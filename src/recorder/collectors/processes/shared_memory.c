@@ -9,25 +9,47 @@
 
 #define PF_FORKNOEXEC 0x40u /* it has not executed a program since it was forked */
 
-#define NEAR_PAGES 16u /* what a process may use between two readings */
-#define NEAR_PART 64u
-
-/* kcmp(2) is refused. A parent that called vfork(2) waits in state D, and its address space is as large as its child's.
- * Otherwise only a child whose memory has the very size of its parent's is taken to use it: that of one that was forked
- * lacks the pages of files that it has not touched. */
-static bool looks_shared(const struct processes *p, const struct member *m, const struct pid_stat *st,
-                         const struct member *owner)
+/* What differs after fork(2): the child begins without most pages of files, and with page tables of its own. */
+static bool has_same_status(const struct processes *p, int32_t a, int32_t b)
 {
-    struct pid_stat other;
-    if (proc_read_stat(p->sampling->options.proc_fd, owner->row.key.pid, &other) < 0 || other.vsize != st->vsize)
+    static const enum pid_status_field fields[] = {STATUS_VM_HWM, STATUS_RSS_ANON, STATUS_RSS_FILE, STATUS_RSS_SHMEM,
+                                                   STATUS_VM_PTE};
+    struct pid_status of_a, of_b;
+    if (proc_read_status(p->sampling->options.proc_fd, a, &of_a) < 0 ||
+        proc_read_status(p->sampling->options.proc_fd, b, &of_b) < 0)
         return false;
-    uint64_t apart = other.rss > st->rss ? other.rss - st->rss : st->rss - other.rss;
-    bool was_owner = m->reading.memory_owner.pid == owner->row.key.pid;
-    return apart <= (was_owner ? NEAR_PAGES + st->rss / NEAR_PART : other.state == 'D' ? NEAR_PAGES : 0);
+    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+        if (!(of_a.valid & of_b.valid & 1u << fields[i]) || of_a.value[fields[i]] != of_b.value[fields[i]])
+            return false;
+    }
+    return true;
 }
 
-static bool is_owner(const struct processes *p, const struct member *m, const struct pid_stat *st,
-                     const struct member *owner)
+/* A guess, where kcmp(2) is refused, as by the filters of containers: a parent that called vfork(2) waits in state D,
+ * and /proc shows the same memory for it as for its child. Without a parent that waits, processes of the same size may
+ * as well have memory of their own: each counts with its own, and the tape says so. */
+static bool looks_shared(struct processes *p, const struct member *m, const struct pid_stat *st,
+                         const struct member *owner)
+{
+    bool is_parent = m->links.parent == owner;
+    struct pid_stat other;
+    if ((!is_parent && p->sharing_reported) ||
+        proc_read_stat(p->sampling->options.proc_fd, owner->row.key.pid, &other) < 0 || other.vsize != st->vsize)
+        return false;
+    bool waits = is_parent && other.state == 'D';
+    if (waits && m->reading.memory_owner.pid == owner->row.key.pid)
+        return true; /* it runs: what it uses may change between the readings of the two */
+    if ((!waits && p->sharing_reported) || !has_same_status(p, m->row.key.pid, owner->row.key.pid))
+        return false;
+    if (!waits) {
+        p->sharing_reported = true;
+        job_event(p->sampling->job, p->sampling->now_ns, BARO_EVENT_WARNING, NULL, 0,
+                  "kcmp(2) is refused: memory that several processes use may count more than once");
+    }
+    return waits;
+}
+
+static bool is_owner(struct processes *p, const struct member *m, const struct pid_stat *st, const struct member *owner)
 {
     if (!owner || owner == m || member_state(owner) != MEMBER_ALIVE || member_is_zombie(owner))
         return false;
@@ -37,7 +59,7 @@ static bool is_owner(const struct processes *p, const struct member *m, const st
 
 /* Finds the next owner when the owner has ended, or executed a program: the oldest one that shares its memory. Example:
  * 1 started 2 and 3, and ends: 2 owns the memory, and 3 uses it. */
-static const struct member *oldest_sharer(const struct processes *p, const struct member *m, const struct pid_stat *st)
+static const struct member *oldest_sharer(struct processes *p, const struct member *m, const struct pid_stat *st)
 {
     const struct tree *tree = &p->sampling->job->tree;
     const struct member *oldest = NULL;
@@ -50,15 +72,18 @@ static const struct member *oldest_sharer(const struct processes *p, const struc
 }
 
 #define SIBLINGS_MOST 64u
+#define STEPS_MOST 1024u /* else n orphans take n * n / 2 steps in the first sample */
 
 /* Its parent has other memory. The one that made it may have ended before it was read first: then it is an orphan, and
- * so are the others that the same one made. Example: 1 starts 2 and 3, and ends before the first sample. */
-static const struct member *oldest_orphan(const struct processes *p, const struct member *m, const struct pid_stat *st)
+ * so are the others that the same one made, which are before it in the tree. Example: 1 starts 2 and 3, and ends before
+ * the first sample. */
+static const struct member *oldest_orphan(struct processes *p, const struct member *m, const struct pid_stat *st)
 {
     const struct tree *tree = &p->sampling->job->tree;
+    size_t end = m->links.index, first = end > STEPS_MOST ? end - STEPS_MOST : 0;
     unsigned compared = 0;
-    for (size_t i = 0; i < tree->n && compared < SIBLINGS_MOST; i++) {
-        const struct member *other = tree->at[i];
+    for (size_t i = end; i > first && compared < SIBLINGS_MOST; i--) {
+        const struct member *other = tree->at[i - 1];
         if (!other || other->links.parent || other->row.id >= m->row.id || other->reading.memory_owner.pid ||
             other->row.value[PROCESS_virtual] != st->vsize)
             continue;
@@ -70,7 +95,7 @@ static const struct member *oldest_orphan(const struct processes *p, const struc
 }
 
 /* Returns NULL: it has memory of its own. */
-static const struct member *first_owner(const struct processes *p, const struct member *m, const struct pid_stat *st)
+static const struct member *first_owner(struct processes *p, const struct member *m, const struct pid_stat *st)
 {
     const struct member *parent = m->links.parent;
     if (!parent)

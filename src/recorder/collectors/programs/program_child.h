@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the helper process of a collector program have of each other. */
+/* The helper process of a collector program. Shared by program_child.c, program_command.c and program_output.c. */
 #ifndef RECORDER_COLLECTORS_PROGRAMS_PROGRAM_CHILD_H
 #define RECORDER_COLLECTORS_PROGRAMS_PROGRAM_CHILD_H
 

@@ -72,7 +72,6 @@ void runner_note_failure(struct runner *r, enum program_failure why)
     r->repeats = false;
 }
 
-/* Output from before belongs to the last start. */
 void runner_forget_output(struct runner *r)
 {
     r->out_fd = fd_close(r->out_fd);
@@ -177,8 +176,6 @@ static void kill_children(void)
     }
 }
 
-/* When a child ends, its children become ours: repeats until there are none. One in an uninterruptible sleep is left
- * behind. */
 void runner_kill_all(struct runner *r)
 {
     uint64_t until = clock_monotonic_ns() + KILLED_WITHIN;

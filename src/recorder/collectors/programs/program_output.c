@@ -26,7 +26,6 @@ static void take_piece(struct runner *r, struct span piece)
     r->slot = mailbox_put(&r->shared->mailbox, r->slot);
 }
 
-/* Takes all readings off the front. If several came at once, only the newest is parsed. */
 void runner_take_readings(struct runner *r, bool ended)
 {
     struct span last = {NULL, 0};
@@ -63,7 +62,6 @@ void runner_refill(struct runner *r)
     r->bytes_ns = now;
 }
 
-/* Returns whether there may be more. */
 bool runner_read_output(struct runner *r)
 {
     for (size_t sum = 0; sum < ROUND;) {
@@ -92,7 +90,6 @@ bool runner_read_output(struct runner *r)
     return true;
 }
 
-/* Keeps the last line that is not empty. */
 void runner_read_errors(struct runner *r)
 {
     char text[4096];
