@@ -226,8 +226,7 @@ class Recording:
 
     def _in_child(self) -> None:
         """A fork: this recording is not the child's to stop."""
-        self._running = []
-        self._events.in_child()  # it stays open: rec.mark() in a worker goes to the same tape
+        self._running = []  # marks stay open: rec.mark() in a worker goes to the same tape
 
     def __enter__(self) -> Recording:
         self.start()

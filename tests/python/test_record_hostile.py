@@ -54,6 +54,34 @@ def test_marks_of_a_job_that_closes_all_descriptors(script):
     assert [m.name for m in barograph.open("t.baro").marks] == ["before", "after"]
 
 
+def test_a_recording_whose_descriptor_another_recording_has(script):
+    """A program closes all, and a recording that begins then gets the number that one before it had."""
+    script("""
+        import barograph, os
+        def held():
+            names = {n: os.readlink(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd") if int(n) > 2
+                     and os.path.exists(f"/proc/self/fd/{n}")}
+            return {n for n, path in names.items() if path in opened}
+        opened = set()
+        a = barograph.record("a.baro", strict=True).start()
+        opened.add(os.environ["BARO_EVENTS"])
+        before = held()
+        os.closerange(3, 1024)
+        b = barograph.record("b.baro", strict=True).start()
+        opened.add(os.environ["BARO_EVENTS"])
+        assert held() == before and len(before) == 1, (held(), before)
+        a.mark("of a")
+        b.mark("of b")
+        a.stop()
+        assert held() == before
+        b.mark("of b")
+        b.stop()
+        assert not held()
+    """).end()
+    assert [m.name for m in barograph.open("a.baro").marks] == ["of a"]
+    assert [m.name for m in barograph.open("b.baro").marks] == ["of b"] * 2
+
+
 def test_standard_streams_are_never_ours(script):
     """What a program writes to a stream that it has closed goes nowhere, and not among the marks."""
     script("""
@@ -257,6 +285,36 @@ def test_threads_that_mark_while_it_stops(tmp_path):
         for thread in threads:
             thread.join()
     assert not failed
+
+
+def test_threads_that_make_the_first_mark(script):
+    """At the same moment: the file of $BARO_EVENTS is opened once."""
+    with barograph.record("t.baro", strict=True):
+        script("""
+            import barograph, os, threading
+            from barograph import _current, _marks
+            gate, inside = threading.Barrier(4), threading.Barrier(4)
+            class Slow(_marks.Events):
+                def __init__(self, path):
+                    super().__init__(path)
+                    try:
+                        inside.wait(0.2)  # for threads that open it as well
+                    except threading.BrokenBarrierError:
+                        pass
+            _marks.Events = Slow
+            def first():
+                gate.wait()
+                barograph.mark("m")
+            threads = [threading.Thread(target=first) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            names = [f"/proc/self/fd/{n}" for n in os.listdir("/proc/self/fd")]
+            held = [os.readlink(n) for n in names if os.path.lexists(n)]
+            assert held.count(os.environ["BARO_EVENTS"]) == 1, held
+        """).end()
+    assert [m.name for m in barograph.open("t.baro").marks] == ["m"] * 4
 
 
 def test_threads_that_mark_at_exit(script):
