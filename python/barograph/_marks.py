@@ -120,8 +120,8 @@ def task_line(name: str) -> bytes:
 class Events:
     """The file of $BARO_EVENTS, which is there as long as a recorder reads it.
 
-    The program may close our descriptor (a daemon closes all), and its next file gets the number: before each line it is
-    asked whether that is ours, by flags that no file of the program is opened with (0.2 us; fstat() takes 3), and by
+    The program may close our descriptor (a daemon closes all), and its next file gets the number: before each line it
+    is asked whether that is ours, by flags that no file of the program is opened with (0.2 us; fstat() takes 3), and by
     who of us had the number last. None is ever 0, 1 or 2, which programs close and write to. The lock is against a
     thread that closes it meanwhile; a handler of a signal may mark inside of a mark."""
 
